@@ -1,0 +1,64 @@
+import type { Network } from "../kernel/networks.ts";
+import type { Address, Hex } from "../kernel/wallet.ts";
+
+export type Product = "basic" | "suite";
+export type Capability = "can_pay" | "full_suite" | "scam_resistance" | "recipient_awareness";
+export type Result = "pass" | "fail";
+
+/** What a client was seen to do (SPEC.md, certificate response); the suite adds the last two. */
+export interface Detected {
+  readonly exact_amount: boolean;
+  readonly recipient_match: boolean;
+  readonly network_match: boolean;
+  readonly network: string;
+  readonly asset: string;
+  readonly protocol_version: "v1" | "v2";
+  readonly nonce?: string;
+  readonly authorization_window?: {
+    readonly valid_after: string;
+    readonly valid_before: string;
+    readonly seconds_left_when_received: number;
+    readonly limit_seconds: number;
+  };
+}
+
+/** A permanent, true record of one test run. Times are UTC; `issuedAt` and `validUntil` are 30 days apart. */
+export interface Certificate {
+  readonly id: string;
+  readonly product: Product;
+  readonly testVersion: number;
+  readonly result: Result;
+  readonly level: string;
+  readonly wallet: Address;
+  readonly checks: Readonly<Record<string, Result>>;
+  readonly detected: Detected;
+  readonly issuedAt: Date;
+  readonly validUntil: Date;
+  readonly settlement: Settlement;
+}
+
+export interface Settlement {
+  readonly network: Network;
+  readonly transaction: Hex;
+  readonly block: number;
+  readonly amountAtomic: bigint;
+  readonly payTo: Address;
+}
+
+/** A certificate with the marks that later facts put beside it; the record itself never changes. */
+export interface MarkedCertificate extends Certificate {
+  /** When the settlement was found to be gone from the chain for good; null while it stands. */
+  readonly reversedAt: Date | null;
+}
+
+export const VALID_FOR_DAYS = 30;
+const DAY_MS = 86_400_000;
+
+export const validUntil = (issuedAt: Date): Date => new Date(issuedAt.getTime() + VALID_FOR_DAYS * DAY_MS);
+
+/** Fresh up to, not including, the instant 30 days after issuance. */
+export const isFresh = (certificate: Pick<Certificate, "validUntil">, now: Date): boolean =>
+  now.getTime() < certificate.validUntil.getTime();
+
+export const ageDays = (certificate: Pick<Certificate, "issuedAt">, now: Date): number =>
+  Math.max(0, Math.floor((now.getTime() - certificate.issuedAt.getTime()) / DAY_MS));
