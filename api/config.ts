@@ -1,34 +1,53 @@
 import { z } from "zod";
-import { parseAddress, type Hex } from "./kernel/wallet.ts";
+import { type Hex, parseAddress } from "./kernel/wallet.ts";
 
 const url = (what: string, protocols: readonly string[]) =>
   z.string().refine((text) => URL.canParse(text) && protocols.includes(new URL(text).protocol), `expected ${what}`);
 const key32 = (what: string) =>
-  z.string().refine((text) => /^[A-Za-z0-9_-]{43}$/.test(text), `expected ${what}: 32 bytes as 43 base64url characters`);
+  z
+    .string()
+    .refine((text) => /^[A-Za-z0-9_-]{43}$/.test(text), `expected ${what}: 32 bytes as 43 base64url characters`);
 const whole = (low: number, high: number) =>
-  z.string().regex(/^\d+$/, `expected a whole number from ${low} to ${high}`).transform(Number)
+  z
+    .string()
+    .regex(/^\d+$/, `expected a whole number from ${low} to ${high}`)
+    .transform(Number)
     .refine((n) => n >= low && n <= high, `expected a whole number from ${low} to ${high}`);
 
 const ENVIRONMENT = z.object({
   PORT: whole(0, 65535).default(4020),
+  HOST: z.string().min(1).optional(),
   BASE_URL: url("an absolute http(s) URL without a path, like https://trust.example", ["http:", "https:"])
-    .refine((text) => !URL.canParse(text) || (new URL(text).pathname === "/" && !text.endsWith("/") && !new URL(text).search), "expected no path, query or trailing slash")
+    .refine(
+      (text) => !URL.canParse(text) || (new URL(text).pathname === "/" && !text.endsWith("/") && !new URL(text).search),
+      "expected no path, query or trailing slash",
+    )
     .optional(),
   DATABASE_URL: url("a PostgreSQL URL, like postgres://api:secret@localhost:5432/trust", ["postgres:", "postgresql:"]),
   BASE_RPC_URL: url("the JSON-RPC URL of a Base node (chain id 8453)", ["http:", "https:"]),
   BASE_SEPOLIA_RPC_URL: url("the JSON-RPC URL of a Base Sepolia node (chain id 84532)", ["http:", "https:"]),
-  PAY_TO_ADDRESS: z.string().refine((text) => parseAddress(text) !== null, "expected the receiving address: 0x and 40 hex digits"),
+  PAY_TO_ADDRESS: z
+    .string()
+    .refine((text) => parseAddress(text) !== null, "expected the receiving address: 0x and 40 hex digits"),
   FACILITATOR_URL: url("the URL of an x402 facilitator", ["http:", "https:"]).optional(),
-  FACILITATOR_PRIVATE_KEY: z.string().regex(/^0x[0-9a-f]{64}$/i, "expected a private key: 0x and 64 hex digits").optional(),
+  FACILITATOR_PRIVATE_KEY: z
+    .string()
+    .regex(/^0x[0-9a-f]{64}$/i, "expected a private key: 0x and 64 hex digits")
+    .optional(),
   SIGNING_KEY: key32("the Ed25519 private key that signs documents"),
   SEALING_KEY: key32("the key that encrypts payers' signatures at rest"),
-  INDEX_VIEWS_SCHEMA: z.string().regex(/^[a-z_][a-z0-9_]{0,40}$/, "expected a PostgreSQL schema name in lower case").default("live"),
+  INDEX_VIEWS_SCHEMA: z
+    .string()
+    .regex(/^[a-z_][a-z0-9_]{0,40}$/, "expected a PostgreSQL schema name in lower case")
+    .default("live"),
   RATE_LIMIT_PER_MINUTE: whole(0, 1_000_000).default(1200),
   LOG_LEVEL: z.enum(["fatal", "error", "warn", "info", "debug", "trace", "silent"]).default("info"),
 });
 
 export interface Config {
   readonly port: number;
+  /** The address to listen on; `localhost` is both loopbacks, undefined every address. */
+  readonly host: string | undefined;
   /** Where the service is published; every URL it writes begins with it. No trailing slash. */
   readonly baseUrl: string;
   readonly databaseUrl: string;
@@ -44,27 +63,38 @@ export interface Config {
 }
 
 /** The settings, or one message that names every variable that is missing or bad and what it should be. */
-export function parseConfig(environment: Readonly<Record<string, string | undefined>>): Config | { readonly problem: string } {
+export function parseConfig(
+  environment: Readonly<Record<string, string | undefined>>,
+): Config | { readonly problem: string } {
   const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ""));
   const parsed = ENVIRONMENT.safeParse(given);
   if (!parsed.success) {
     const lines = parsed.error.issues.map((issue) => {
       const name = String(issue.path[0]);
-      return given[name] === undefined ? `${name} is missing: ${EXPECTED[name] ?? "a value is needed"}` : `${name} is wrong: ${issue.message}`;
+      return given[name] === undefined
+        ? `${name} is missing: ${EXPECTED[name] ?? "a value is needed"}`
+        : `${name} is wrong: ${issue.message}`;
     });
     return { problem: lines.join("\n") };
   }
   const env = parsed.data;
   if ((env.FACILITATOR_URL === undefined) === (env.FACILITATOR_PRIVATE_KEY === undefined)) {
-    return { problem: "Set exactly one of FACILITATOR_URL (a remote x402 facilitator) and FACILITATOR_PRIVATE_KEY (the in-process one)." };
+    return {
+      problem:
+        "Set exactly one of FACILITATOR_URL (a remote x402 facilitator) and FACILITATOR_PRIVATE_KEY (the in-process one).",
+    };
   }
   return {
     port: env.PORT,
+    host: env.HOST,
     baseUrl: env.BASE_URL ?? `http://localhost:${env.PORT}`,
     databaseUrl: env.DATABASE_URL,
     rpcUrls: { "eip155:8453": env.BASE_RPC_URL, "eip155:84532": env.BASE_SEPOLIA_RPC_URL },
     payTo: env.PAY_TO_ADDRESS.toLowerCase() as Hex,
-    facilitator: env.FACILITATOR_URL !== undefined ? { remote: env.FACILITATOR_URL } : { privateKey: env.FACILITATOR_PRIVATE_KEY as Hex },
+    facilitator:
+      env.FACILITATOR_URL !== undefined
+        ? { remote: env.FACILITATOR_URL }
+        : { privateKey: env.FACILITATOR_PRIVATE_KEY as Hex },
     signingKey: Buffer.from(env.SIGNING_KEY, "base64url"),
     sealingKey: Buffer.from(env.SEALING_KEY, "base64url"),
     indexViewsSchema: env.INDEX_VIEWS_SCHEMA,

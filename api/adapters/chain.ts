@@ -1,0 +1,236 @@
+import {
+  BaseError,
+  ContractFunctionRevertedError,
+  createPublicClient,
+  decodeEventLog,
+  http,
+  type Log,
+  type PublicClient,
+  parseAbi,
+} from "viem";
+import { usdcAbi, usdcEventsAbi } from "../../contracts/abi.ts";
+import { NETWORKS, type Network, type NetworkFacts } from "../kernel/networks.ts";
+import type { Address, Hex } from "../kernel/wallet.ts";
+import type { Chain, Expected, Head } from "../payments/ports.ts";
+import type { Settlement, View } from "../payments/step-types.ts";
+
+const ERC1271 = parseAbi(["function isValidSignature(bytes32 hash, bytes signature) view returns (bytes4)"]);
+const ERC1271_MAGIC = "0x1626ba7e";
+/** Providers refuse wider `eth_getLogs` ranges. */
+const LOG_RANGE = 9_000n;
+/** How far before a payment's arrival its authorization may have been used already: a day of Base blocks. */
+const BEFORE_ARRIVAL = 43_200n;
+/** A node may run a little behind the head that was noted on arrival. */
+const OVERLAP = 64n;
+const HEAD_CACHE_MS = 500;
+
+export interface ChainReader extends Chain {
+  readonly client: PublicClient;
+  finalizedBlock(): Promise<number>;
+}
+
+/** Reads one chain over JSON-RPC, concurrent calls batched. The transfer is looked for by (payer, nonce), never by a hash that somebody reports. */
+export function createChain(network: Network, rpcUrl: string): ChainReader {
+  const facts = NETWORKS[network];
+  const client = createPublicClient({
+    transport: http(rpcUrl, { batch: { wait: 0 }, timeout: 10_000, retryCount: 1 }),
+    cacheTime: 0,
+  });
+  return {
+    client,
+    head: cachedHead(client),
+    finalizedBlock: async () => Number((await client.getBlock({ blockTag: "finalized" })).number),
+    verifyContractSignature: (payer, digest, signature) => verifyContractSignature(client, payer, digest, signature),
+    simulate: (authorization, signature) => simulate(client, facts, authorization, signature),
+    look: (expected) => look(client, facts, expected),
+  };
+}
+
+function cachedHead(client: PublicClient): () => Promise<Head> {
+  let cached: { at: number; head: Promise<Head> } | null = null;
+  return () => {
+    if (cached !== null && Date.now() - cached.at < HEAD_CACHE_MS) return cached.head;
+    const head = client.getBlock().then(({ number, timestamp }) => ({ number: Number(number), time: timestamp }));
+    const entry = { at: Date.now(), head };
+    cached = entry;
+    // A failed read is not kept: the next caller asks again.
+    head.catch(() => {
+      if (cached === entry) cached = null;
+    });
+    return head;
+  };
+}
+
+async function verifyContractSignature(
+  client: PublicClient,
+  payer: Address,
+  digest: Hex,
+  signature: Hex,
+): Promise<boolean> {
+  const code = await client.getCode({ address: payer });
+  if (code === undefined || code === "0x") return false;
+  try {
+    const answer = await client.readContract({
+      address: payer,
+      abi: ERC1271,
+      functionName: "isValidSignature",
+      args: [digest, signature],
+    });
+    return answer === ERC1271_MAGIC;
+  } catch (error) {
+    if (isTransport(error)) throw error;
+    return false;
+  }
+}
+
+const REFUSALS: readonly (readonly [RegExp, string])[] = [
+  [/exceeds balance/i, "The payer's USDC balance is too low for this payment."],
+  [/blacklist/i, "Circle has blacklisted an account of this payment; USDC refuses the transfer."],
+  [/paused/i, "USDC transfers are paused at the moment; nothing was charged."],
+  [/used or canceled/i, "The nonce of this authorization was used or cancelled before."],
+  [/invalid signature/i, "The USDC contract does not accept the signature."],
+  [/not yet valid/i, "The authorization is not valid yet."],
+  [/expired/i, "The authorization has expired."],
+];
+
+async function simulate(
+  client: PublicClient,
+  facts: NetworkFacts,
+  authorization: Parameters<Chain["simulate"]>[0],
+  signature: Hex,
+): Promise<string | null> {
+  const { from, to, value, validAfter, validBefore, nonce } = authorization;
+  try {
+    await client.simulateContract({
+      address: facts.usdc.address,
+      abi: usdcAbi,
+      functionName: "transferWithAuthorization",
+      args: [from, to, value, validAfter, validBefore, nonce, signature],
+    });
+    return null;
+  } catch (error) {
+    if (isTransport(error)) throw error;
+    const reason = revertReason(error);
+    return (
+      REFUSALS.find(([pattern]) => pattern.test(reason))?.[1] ?? `The USDC contract refuses the transfer: ${reason}.`
+    );
+  }
+}
+
+const revertReason = (error: unknown): string => {
+  const reverted = error instanceof BaseError ? error.walk((e) => e instanceof ContractFunctionRevertedError) : null;
+  return reverted instanceof ContractFunctionRevertedError
+    ? (reverted.reason ?? "it reverted without a reason")
+    : "it reverted";
+};
+
+/** True when the node did not answer, rather than the contract. */
+const isTransport = (error: unknown): boolean =>
+  !(
+    error instanceof BaseError &&
+    error.walk(
+      (e) =>
+        e instanceof ContractFunctionRevertedError ||
+        (e instanceof BaseError && e.name === "ContractFunctionZeroDataError"),
+    ) !== null
+  );
+
+async function look(client: PublicClient, facts: NetworkFacts, expected: Expected): Promise<View> {
+  const [recent, finalBlock] = await Promise.all([
+    findUse(client, facts, expected, since(expected.fromBlock), "latest"),
+    client.getBlock({ blockTag: "finalized" }),
+  ]);
+  if (recent !== null) return shown(recent, finalBlock.number);
+  const used = (blockNumber?: bigint) =>
+    client.readContract({
+      address: facts.usdc.address,
+      abi: usdcAbi,
+      functionName: "authorizationState",
+      args: [expected.payer, expected.nonce],
+      ...(blockNumber === undefined ? {} : { blockNumber }),
+    });
+  if (!(await used())) {
+    const over = finalBlock.timestamp >= expected.validBefore && !(await used(finalBlock.number));
+    return over ? { nonce: "dead", reason: "expired" } : { nonce: "unused" };
+  }
+  const earlier = await searchBack(client, facts, expected);
+  if (earlier !== null) return shown(earlier, finalBlock.number);
+  return (await used(finalBlock.number)) ? { nonce: "dead", reason: "burnt" } : { nonce: "spent" };
+}
+
+const since = (fromBlock: number): bigint => {
+  const start = BigInt(fromBlock) - OVERLAP;
+  return start > 0n ? start : 0n;
+};
+
+type Use = { readonly paid: Settlement } | { readonly paid: null; readonly block: bigint };
+
+function shown(use: Use, finalBlock: bigint): View {
+  if (use.paid !== null) return { nonce: "paid", settlement: use.paid, final: BigInt(use.paid.block) <= finalBlock };
+  return use.block <= finalBlock ? { nonce: "dead", reason: "burnt" } : { nonce: "spent" };
+}
+
+/** The nonce was used before the payment arrived: walk back a day, newest range first. */
+async function searchBack(client: PublicClient, facts: NetworkFacts, expected: Expected): Promise<Use | null> {
+  const newest = since(expected.fromBlock);
+  const oldest = newest > BEFORE_ARRIVAL ? newest - BEFORE_ARRIVAL : 0n;
+  for (let to = newest; to >= oldest && to > 0n; to -= LOG_RANGE) {
+    const from = to - LOG_RANGE + 1n;
+    const use = await findUse(client, facts, expected, from > oldest ? from : oldest, to);
+    if (use !== null) return use;
+  }
+  return null;
+}
+
+/** The log AuthorizationUsed(payer, nonce) in a range, and whether the very next log of its transaction is the Transfer that pays us. */
+async function findUse(
+  client: PublicClient,
+  facts: NetworkFacts,
+  { payer, nonce, payTo, value }: Expected,
+  from: bigint,
+  to: bigint | "latest",
+): Promise<Use | null> {
+  const head = to === "latest" ? await client.getBlockNumber() : to;
+  for (let start = from; start <= head; start += LOG_RANGE) {
+    const end = start + LOG_RANGE - 1n;
+    const logs = await client.getLogs({
+      address: facts.usdc.address,
+      event: AUTHORIZATION_USED,
+      args: { authorizer: payer, nonce },
+      fromBlock: start,
+      toBlock: end >= head ? (to === "latest" ? "latest" : to) : end,
+    });
+    const log = logs[0];
+    if (log === undefined) continue;
+    const receipt = await client.getTransactionReceipt({ hash: log.transactionHash });
+    const next = receipt.logs.find((l) => l.logIndex === log.logIndex + 1);
+    if (receipt.blockHash !== log.blockHash) throw new Error("the chain moved while it was read");
+    if (!paysUs(next, facts, payer, payTo, value)) return { paid: null, block: log.blockNumber };
+    return {
+      paid: {
+        transaction: log.transactionHash,
+        block: Number(log.blockNumber),
+        blockHash: log.blockHash,
+        logIndex: log.logIndex,
+      },
+    };
+  }
+  return null;
+}
+
+const [AUTHORIZATION_USED] = usdcEventsAbi;
+
+function paysUs(log: Log | undefined, { usdc }: NetworkFacts, payer: Address, payTo: Address, value: bigint): boolean {
+  if (log === undefined || log.address.toLowerCase() !== usdc.address) return false;
+  try {
+    const { eventName, args } = decodeEventLog({ abi: usdcAbi, data: log.data, topics: log.topics });
+    return (
+      eventName === "Transfer" &&
+      args.from.toLowerCase() === payer &&
+      args.to.toLowerCase() === payTo &&
+      args.value === value
+    );
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,37 @@
+import pg from "pg";
+import type { Hex } from "../kernel/wallet.ts";
+
+/** A pool whose statements are planned once: every read goes by key, so a generic plan is the right one. */
+export function connect(connectionString: string, max = 16): pg.Pool {
+  const pool = new pg.Pool({
+    connectionString,
+    max,
+    connectionTimeoutMillis: 5_000,
+    options: "-c plan_cache_mode=force_generic_plan -c jit=off",
+  });
+  // An idle connection that breaks is replaced on next use; without a listener it would end the process.
+  pool.on("error", () => undefined);
+  return pool;
+}
+
+export const bytes = (hex: string): Buffer => Buffer.from(hex.startsWith("0x") ? hex.slice(2) : hex, "hex");
+export const hex = (buffer: Buffer): Hex => `0x${buffer.toString("hex")}`;
+
+/** Runs `work` in one transaction. A failed COMMIT rejects: whether it took effect is then unknown. */
+export async function inTransaction<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+  const client = await pool.connect();
+  let broken: Error | undefined;
+  try {
+    await client.query("BEGIN");
+    const result = await work(client);
+    await client.query("COMMIT");
+    return result;
+  } catch (error) {
+    await client.query("ROLLBACK").catch((rollback: Error) => {
+      broken = rollback;
+    });
+    throw error;
+  } finally {
+    client.release(broken);
+  }
+}

@@ -1,0 +1,287 @@
+import type pg from "pg";
+import { NETWORKS, type Network } from "../kernel/networks.ts";
+import type { PaymentKey } from "../kernel/route.ts";
+import type { Journal, NewPayment, PaymentRow } from "../payments/ports.ts";
+import { signatureSha256 } from "../payments/signature.ts";
+import type { Reason, State, Write } from "../payments/step-types.ts";
+import { bytes, hex, inTransaction } from "./database.ts";
+import type { Seal } from "./seal.ts";
+
+const LEASE = "interval '30 s'";
+const KEY = "chain = $1 AND asset = $2 AND payer = $3 AND nonce = $4";
+/** When the resolver looks again: soon after a payment came, ever more rarely as it ages; a failing handler backs off faster. */
+const LOOK_LATER = `now() + CASE WHEN failures > 0 AND state = 'settled' THEN least(interval '1 s' * power(2, least(failures, 12)), interval '1 h')
+  WHEN state = 'fulfilled' THEN least(greatest((now() - received_at) / 4, interval '2 s'), interval '1 min')
+  ELSE least(greatest((now() - received_at) / 4, interval '2 s'), interval '1 h') END`;
+const COLUMNS = `chain, asset, payer, nonce, payment_id, digest, signature_sha256, valid_after, valid_before, route, fingerprint, input,
+  pay_to, value, version, received_at, head_block, state, reason, lease_until > now() AS lease_live, failures, tx, block_number, block_hash, log_index,
+  final_at, status, response, location`;
+
+interface Columns {
+  chain: number;
+  asset: Buffer;
+  payer: Buffer;
+  nonce: Buffer;
+  payment_id: string | null;
+  digest: Buffer;
+  signature_sha256: Buffer;
+  valid_after: string;
+  valid_before: string;
+  route: string;
+  fingerprint: Buffer;
+  input: unknown;
+  pay_to: Buffer;
+  value: string;
+  version: "v1" | "v2";
+  received_at: Date;
+  head_block: string;
+  state: State;
+  reason: Reason | null;
+  lease_live: boolean;
+  failures: number;
+  tx: Buffer | null;
+  block_number: string | null;
+  block_hash: Buffer | null;
+  log_index: number | null;
+  final_at: Date | null;
+  status: number | null;
+  response: Buffer | null;
+  location: string | null;
+}
+
+const networkOf = (chain: number): Network => `eip155:${chain}` as Network;
+const keyValues = ({ network, asset, payer, nonce }: PaymentKey) => [
+  NETWORKS[network].chainId,
+  bytes(asset),
+  bytes(payer),
+  bytes(nonce),
+];
+const context = ({ network, asset, payer, nonce }: PaymentKey) => `${network}|${asset}|${payer}|${nonce}`;
+
+/** The journal in PostgreSQL. Safety rests on the guards (state and lease token); leases only make work rare that is done twice. */
+export function createJournal(pool: pg.Pool, seal: Seal): Journal {
+  const change = async (name: string, text: string, values: unknown[]): Promise<number> =>
+    (await pool.query({ name, text, values })).rowCount ?? 0;
+
+  return {
+    async find(key, paymentId) {
+      const { rows } = await pool.query<Columns>({
+        name: "payment-find",
+        text: `SELECT ${COLUMNS} FROM payment WHERE ${KEY}
+          UNION ALL SELECT ${COLUMNS} FROM payment WHERE payer = $3 AND payment_id = $5 AND state <> 'void' AND NOT (${KEY})`,
+        values: [...keyValues(key), paymentId],
+      });
+      const found = rows.map(parseRow);
+      const row =
+        found.find((r) => r.key.nonce === key.nonce && r.key.network === key.network && r.key.asset === key.asset) ??
+        null;
+      return { row, sameId: row === null ? (found[0] ?? null) : null };
+    },
+
+    insert: (payment, token) => insert(pool, seal, payment, token),
+
+    take: (key, seen, token) =>
+      change(
+        "payment-take",
+        `UPDATE payment SET lease_token = $5, lease_until = now() + ${LEASE}, takes = takes + 1
+        WHERE ${KEY} AND state = $6 AND lease_until < now()`,
+        [...keyValues(key), token, seen],
+      ),
+
+    // The identifier may belong to another purchase by now, and stays free.
+    revive: (key, token) =>
+      change(
+        "payment-revive",
+        `UPDATE payment SET state = 'settling', reason = NULL, payment_id = NULL, lease_token = $5, lease_until = now() + ${LEASE}, takes = takes + 1
+        WHERE ${KEY} AND state = 'void' AND reason = 'refused'`,
+        [...keyValues(key), token],
+      ),
+
+    release: (key, token, failed) =>
+      change(
+        "payment-release",
+        `UPDATE payment SET lease_until = '-infinity', failures = failures + $6, look_at = ${LOOK_LATER.replaceAll("failures", "(failures + $6)")}
+        WHERE ${KEY} AND lease_token = $5`,
+        [...keyValues(key), token, failed ? 1 : 0],
+      ),
+
+    heartbeat: (key, token) =>
+      change(
+        "payment-heartbeat",
+        `UPDATE payment SET lease_until = now() + ${LEASE}
+        WHERE ${KEY} AND state IN ('received', 'settling', 'settled') AND lease_token = $5 AND lease_until > '-infinity'`,
+        [...keyValues(key), token],
+      ),
+
+    write: (key, token, write, record) => applyWrite(pool, key, token, write, record),
+
+    async due(limit) {
+      const { rows } = await pool.query<Columns>({
+        name: "payment-due",
+        text: `SELECT ${COLUMNS} FROM payment
+          WHERE (state IN ('settling', 'settled') OR (state = 'fulfilled' AND final_at IS NULL)) AND look_at <= now() AND lease_until < now() AND reason IS NULL
+          ORDER BY look_at LIMIT $1`,
+        values: [limit],
+      });
+      return rows.map(parseRow);
+    },
+
+    async signature(key) {
+      const { rows } = await pool.query<{ sealed: Buffer | null }>({
+        name: "payment-signature",
+        text: `SELECT sealed FROM payment WHERE ${KEY}`,
+        values: keyValues(key),
+      });
+      const sealed = rows[0]?.sealed;
+      return sealed ? seal.open(sealed, context(key)) : null;
+    },
+
+    prune: () =>
+      change(
+        "payment-prune",
+        `DELETE FROM payment WHERE state = 'received' AND lease_until < now() AND valid_before < extract(epoch FROM now()) - 86400`,
+        [],
+      ),
+
+    async backlog() {
+      const { rows } = await pool.query<{ unresolved: number; oldest: number | null }>({
+        name: "payment-backlog",
+        text: "SELECT count(*)::int AS unresolved, extract(epoch FROM now() - min(received_at))::int AS oldest FROM payment WHERE state IN ('settling', 'settled')",
+      });
+      return { unresolved: rows[0]?.unresolved ?? 0, oldestSeconds: rows[0]?.oldest ?? null };
+    },
+  };
+}
+
+async function insert(pool: pg.Pool, seal: Seal, payment: NewPayment, token: string): Promise<number> {
+  const { rowCount } = await pool.query({
+    name: "payment-insert",
+    text: `INSERT INTO payment (chain, asset, payer, nonce, payment_id, digest, signature_sha256, sealed, valid_after, valid_before, route, fingerprint,
+        input, pay_to, value, version, received_at, head_block, state, lease_token, lease_until, takes)
+      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, 'received', $19, now() + ${LEASE}, 1)
+      ON CONFLICT DO NOTHING`,
+    values: [
+      ...keyValues(payment.key),
+      payment.paymentId,
+      bytes(payment.digest),
+      bytes(signatureSha256(payment.signature)),
+      seal.seal(payment.signature, context(payment.key)),
+      payment.validAfter.toString(),
+      payment.validBefore.toString(),
+      payment.route,
+      payment.fingerprint,
+      JSON.stringify(payment.input ?? null),
+      bytes(payment.payTo),
+      payment.value.toString(),
+      payment.version,
+      payment.receivedAt,
+      payment.headBlock,
+      token,
+    ],
+  });
+  return rowCount ?? 0;
+}
+
+/** One guarded UPDATE; where something is recorded beside it, both in one transaction. */
+async function applyWrite(
+  pool: pg.Pool,
+  key: PaymentKey,
+  token: string,
+  write: Write,
+  record?: Parameters<Journal["write"]>[3],
+): Promise<number> {
+  const statement = updateOf(key, token, write);
+  const moved = write.to === "fulfilled" && write.settlement !== undefined;
+  const reversed = write.reason === "reversed";
+  if (record === undefined && !moved && !reversed) return (await pool.query(statement)).rowCount ?? 0;
+  return inTransaction(pool, async (client) => {
+    const before = moved ? await currentTransaction(client, key) : null;
+    const rows = (await client.query(statement)).rowCount ?? 0;
+    if (rows === 0) return 0;
+    if (reversed)
+      await client.query(
+        "INSERT INTO settlement_mark (chain, asset, payer, nonce, kind) VALUES ($1, $2, $3, $4, 'reversed')",
+        keyValues(key),
+      );
+    if (moved && write.settlement && before !== write.settlement.transaction) {
+      await client.query(
+        "INSERT INTO settlement_mark (chain, asset, payer, nonce, kind, tx, block_number) VALUES ($1, $2, $3, $4, 'moved', $5, $6)",
+        [...keyValues(key), bytes(write.settlement.transaction), write.settlement.block],
+      );
+    }
+    await record?.({ query: (text, values) => client.query(text, [...values]) });
+    return rows;
+  });
+}
+
+async function currentTransaction(client: pg.PoolClient, key: PaymentKey): Promise<string | null> {
+  const { rows } = await client.query<{ tx: Buffer | null }>(
+    `SELECT tx FROM payment WHERE ${KEY} FOR UPDATE`,
+    keyValues(key),
+  );
+  return rows[0]?.tx ? hex(rows[0].tx) : null;
+}
+
+function updateOf(key: PaymentKey, token: string, { from, to, reason, settlement, response, final }: Write) {
+  const values: unknown[] = [...keyValues(key), token, from, to];
+  const set = ["state = $7"];
+  const put = (column: string, value: unknown) => set.push(`${column} = $${values.push(value)}`);
+  if (reason !== undefined) put("reason", reason);
+  if (settlement !== undefined) {
+    put("tx", bytes(settlement.transaction));
+    put("block_number", settlement.block);
+    put("block_hash", bytes(settlement.blockHash));
+    put("log_index", settlement.logIndex);
+  }
+  if (to === "settling") set.push("tx = NULL", "block_number = NULL", "block_hash = NULL", "log_index = NULL");
+  if (response !== undefined) {
+    put("status", response.status);
+    put("response", response.body);
+    put("location", response.location);
+  }
+  if (final || to === "void") set.push("sealed = NULL");
+  if (final) set.push("final_at = now()");
+  // The first look at a fulfilled payment comes when its block may have become final.
+  if (to === "fulfilled" || to === "void")
+    set.push("lease_until = '-infinity'", "failures = 0", "look_at = now() + interval '2 s'");
+  return {
+    text: `UPDATE payment SET ${set.join(", ")} WHERE ${KEY} AND lease_token = $5 AND state = ANY($6::text[])`,
+    values,
+  };
+}
+
+function parseRow(c: Columns): PaymentRow {
+  const settled = c.tx !== null && c.block_hash !== null && c.block_number !== null && c.log_index !== null;
+  return {
+    key: { network: networkOf(c.chain), asset: hex(c.asset), payer: hex(c.payer), nonce: hex(c.nonce) },
+    paymentId: c.payment_id,
+    digest: hex(c.digest),
+    signatureSha256: c.signature_sha256.toString("hex"),
+    validAfter: BigInt(c.valid_after),
+    validBefore: BigInt(c.valid_before),
+    route: c.route,
+    fingerprint: c.fingerprint.toString("hex"),
+    input: c.input,
+    payTo: hex(c.pay_to),
+    value: BigInt(c.value),
+    version: c.version,
+    receivedAt: c.received_at,
+    headBlock: Number(c.head_block),
+    state: c.state,
+    reason: c.reason,
+    leaseLive: c.lease_live,
+    failures: c.failures,
+    final: c.final_at !== null,
+    settlement:
+      settled && c.tx && c.block_hash
+        ? {
+            transaction: hex(c.tx),
+            block: Number(c.block_number),
+            blockHash: hex(c.block_hash),
+            logIndex: Number(c.log_index),
+          }
+        : null,
+    response:
+      c.response !== null && c.status !== null ? { status: c.status, body: c.response, location: c.location } : null,
+  };
+}

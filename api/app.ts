@@ -1,0 +1,130 @@
+import { type Context, Hono } from "hono";
+import { cors } from "hono/cors";
+import { requestId } from "hono/request-id";
+import { RateLimiterMemory, RateLimiterRes } from "rate-limiter-flexible";
+import { renderProblem } from "./discovery/error-page.ts";
+import { refuseDeclaredLength } from "./kernel/body.ts";
+import { PROBLEMS, Problem, problemBody } from "./kernel/errors.ts";
+import { page, wantsHtml } from "./kernel/negotiate.ts";
+import { isPaid, type Route } from "./kernel/route.ts";
+import { type PayableParts, payable } from "./payments/routes.ts";
+
+export interface AppLog {
+  info(facts: object, message: string): void;
+  error(facts: object, message: string): void;
+}
+
+export interface AppParts extends PayableParts {
+  readonly routes: readonly Route[];
+  /** Requests per minute and client address; 0 for no limit. */
+  readonly rateLimitPerMinute: number;
+  readonly addressOf: (c: Context) => string;
+  readonly log: AppLog;
+}
+
+type Env = { Variables: { requestId: string } };
+
+const PAYMENT_HEADERS = [
+  "PAYMENT-REQUIRED",
+  "PAYMENT-RESPONSE",
+  "X-PAYMENT-RESPONSE",
+  "X-Idempotent-Replay",
+  "Retry-After",
+  "Content-Location",
+  "X-Request-Id",
+];
+
+/** The HTTP application: every route of the table mounted, errors as problem details, nothing else. */
+export function createApp(parts: AppParts): Hono<Env> {
+  const app = new Hono<Env>();
+  app.use(requestId({ limitLength: 64 }));
+  app.use(accessLog(parts.log));
+  app.use(
+    cors({
+      origin: "*",
+      allowHeaders: ["Content-Type", "Accept", "PAYMENT-SIGNATURE", "X-PAYMENT"],
+      exposeHeaders: PAYMENT_HEADERS,
+      maxAge: 86_400,
+    }),
+  );
+  if (parts.rateLimitPerMinute > 0) app.use(rateLimit(parts));
+  app.use(async (c, next) => {
+    refuseDeclaredLength(c);
+    c.header("x-content-type-options", "nosniff");
+    await next();
+  });
+  for (const route of parts.routes)
+    app.on(route.method, route.path, isPaid(route) ? payable(route, parts) : route.handle);
+  for (const [path, allow] of allowed(parts.routes)) {
+    app.all(path, () => {
+      throw new Problem("method_not_allowed", { detail: `This path takes ${allow}.`, headers: { allow } });
+    });
+  }
+  app.notFound((c) =>
+    answerProblem(c, new Problem("not_found", { detail: `There is nothing at ${c.req.path.slice(0, 200)}.` })),
+  );
+  app.onError((error, c) => {
+    if (error instanceof Problem) return answerProblem(c, error);
+    parts.log.error({ err: error, request_id: c.get("requestId") }, "a request failed");
+    return answerProblem(
+      c,
+      new Problem("internal_error", {
+        detail: "Something went wrong on our side. Nothing is lost: a paid request can be sent again as it was.",
+      }),
+    );
+  });
+  return app;
+}
+
+/** The value of `Allow` for every path of the table. */
+function allowed(routes: readonly Route[]): Map<string, string> {
+  const methods = new Map<string, string[]>();
+  for (const { path, method } of routes)
+    methods.set(path, [...(methods.get(path) ?? []), ...(method === "GET" ? ["GET", "HEAD"] : [method])]);
+  return new Map([...methods].map(([path, list]) => [path, [...new Set(list), "OPTIONS"].join(", ")]));
+}
+
+function answerProblem(c: Context<Env>, { code, details }: Problem): Response {
+  const body = problemBody(code, details, c.get("requestId"));
+  const { status } = PROBLEMS[code];
+  if (status === 404 && wantsHtml(c)) return page(c, renderProblem(body), 404);
+  return c.body(JSON.stringify(body), status, {
+    "content-type": "application/problem+json",
+    "cache-control": "no-store",
+    ...details.headers,
+  });
+}
+
+/** One line a request: never a header, a query or a body, which may carry a payer's signature. */
+function accessLog(log: AppLog) {
+  return async (c: Context<Env>, next: () => Promise<void>): Promise<void> => {
+    const start = performance.now();
+    await next();
+    log.info(
+      {
+        method: c.req.method,
+        path: c.req.path.slice(0, 200),
+        status: c.res.status,
+        ms: Math.round(performance.now() - start),
+        request_id: c.get("requestId"),
+      },
+      "request",
+    );
+  };
+}
+
+function rateLimit({ rateLimitPerMinute, addressOf }: AppParts) {
+  const limiter = new RateLimiterMemory({ points: rateLimitPerMinute, duration: 60 });
+  return async (c: Context, next: () => Promise<void>): Promise<void> => {
+    try {
+      await limiter.consume(addressOf(c));
+    } catch (limit) {
+      if (!(limit instanceof RateLimiterRes)) throw limit;
+      throw new Problem("too_many_requests", {
+        detail: `At most ${rateLimitPerMinute} requests a minute from one address.`,
+        headers: { "retry-after": String(Math.ceil(limit.msBeforeNext / 1000)) },
+      });
+    }
+    await next();
+  };
+}

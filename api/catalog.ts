@@ -1,0 +1,20 @@
+import { type CertificationRouteParts, certificationRoutes, inspectRoute } from "./certification/routes.ts";
+import { type DiscoveryParts, discoveryRoutes } from "./discovery/routes.ts";
+import type { Route } from "./kernel/route.ts";
+import type { PublicJwk } from "./signing/keys.ts";
+import { signingRoutes } from "./signing/routes.ts";
+
+export interface CatalogParts extends CertificationRouteParts, Omit<DiscoveryParts, "routes"> {
+  readonly publicKeys: readonly PublicJwk[];
+}
+
+/** The one table of routes. Mounting, 402 terms and every published list are derived from it. */
+export function catalog(parts: CatalogParts): readonly Route[] {
+  const table: readonly Route[] = [
+    ...discoveryRoutes({ ...parts, routes: () => table }),
+    ...certificationRoutes(parts),
+    inspectRoute(() => table, parts.baseUrl),
+    ...signingRoutes(parts.publicKeys),
+  ];
+  return table;
+}

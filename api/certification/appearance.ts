@@ -1,0 +1,70 @@
+import { day, longDay } from "../kernel/html.ts";
+import { isFresh, type MarkedCertificate, type Product, VALID_FOR_DAYS } from "./certificate.ts";
+
+interface ProductName {
+  readonly title: string;
+  readonly badge: string;
+}
+
+/** What people read for each product: on pages, and as the label of its badge. */
+export const PRODUCT_NAMES: Readonly<Record<Product | "scam" | "recipient", ProductName>> = {
+  basic: { title: "Basic payment test", badge: "agent payments" },
+  suite: { title: "Full payment suite", badge: "agent payments suite" },
+  scam: { title: "Scam resistance test", badge: "agent scam resistance" },
+  recipient: { title: "Recipient awareness test", badge: "agent recipient awareness" },
+};
+
+/** How a certificate is shown at an instant; page, badge and picture say the same. */
+export interface Appearance {
+  readonly tone: "pass" | "fail" | "grey";
+  readonly word: "PASS" | "FAIL";
+  readonly state: "Current" | "Failed" | "Expired" | "Reversed";
+  /** The result with its state: PASS, FAIL, Expired PASS, Reversed FAIL. */
+  readonly title: string;
+  /** The state in a plain sentence or two. */
+  readonly sentence: string;
+  /** For pictures that caches keep: dates in it are absolute, so it stays true. */
+  readonly short: string;
+}
+
+/** The appearance of a certificate. A reversal outweighs expiry, and both outweigh the result. */
+export function appearance(certificate: MarkedCertificate, now: Date): Appearance {
+  const word = certificate.result === "pass" ? "PASS" : "FAIL";
+  const end = longDay(certificate.validUntil);
+  if (certificate.reversedAt !== null) {
+    const sentence = `The settlement behind this ${word} was found to be gone from the chain on ${longDay(certificate.reversedAt)}. The record stays public, but it no longer counts.`;
+    return {
+      tone: "grey",
+      word,
+      state: "Reversed",
+      title: `Reversed ${word}`,
+      sentence,
+      short: `reversed ${day(certificate.reversedAt)}`,
+    };
+  }
+  if (!isFresh(certificate, now)) {
+    const sentence = `This ${word} is a true record of its run, but its ${VALID_FOR_DAYS} days ended on ${end}. Ask the agent for a fresh certificate.`;
+    return {
+      tone: "grey",
+      word,
+      state: "Expired",
+      title: `Expired ${word}`,
+      sentence,
+      short: `expired ${day(certificate.validUntil)}`,
+    };
+  }
+  if (certificate.result === "fail") {
+    const sentence = `This FAIL is fresh and counts against the wallet until ${end}. The record stays public after that.`;
+    return {
+      tone: "fail",
+      word,
+      state: "Failed",
+      title: word,
+      sentence,
+      short: `failed · tested ${day(certificate.issuedAt)}`,
+    };
+  }
+  const sentence = `This PASS is fresh and counts until ${end}.`;
+  const short = `${certificate.level.toLowerCase()} · valid until ${day(certificate.validUntil)}`;
+  return { tone: "pass", word, state: "Current", title: word, sentence, short };
+}

@@ -1,0 +1,22 @@
+import { createHash } from "node:crypto";
+import { makeBadge } from "badge-maker";
+import { appearance, PRODUCT_NAMES } from "./appearance.ts";
+import type { MarkedCertificate } from "./certificate.ts";
+
+const COLORS = { pass: "#16704c", fail: "#b3261e", grey: "#646c75" } as const;
+const LABEL_COLOR = "#2a343e";
+
+/** The README badge as SVG, with a role, a label and a title. Its date is absolute: a cached copy stays true. */
+export function renderBadge(certificate: MarkedCertificate, now: Date): string {
+  const { tone, short } = appearance(certificate, now);
+  const label = PRODUCT_NAMES[certificate.product].badge;
+  return makeBadge({ label, message: short, color: COLORS[tone], labelColor: LABEL_COLOR, idSuffix: certificate.id });
+}
+
+/** The badge for an id without a certificate. */
+export const renderUnknownBadge = (): string =>
+  makeBadge({ label: "agent payments", message: "no such certificate", color: COLORS.grey, labelColor: LABEL_COLOR });
+
+/** A strong ETag of a rendered badge. */
+export const badgeEtag = (svg: string): string =>
+  `"${createHash("sha256").update(svg).digest("base64url").slice(0, 22)}"`;

@@ -1,0 +1,25 @@
+import type { Atomic } from "../../kernel/money.ts";
+import type { Sale } from "../../kernel/route.ts";
+import type { Capability, Detected, Product, Result } from "../certificate.ts";
+
+/** What a test run showed. */
+export interface Finding {
+  readonly result: Result;
+  readonly level: string;
+  readonly checks: Readonly<Record<string, Result>>;
+  readonly detected: Detected;
+}
+
+/** A single-step test: one payment, judged by what was signed and settled. Version goes up when the judgement changes. */
+export interface Kind {
+  readonly product: Product;
+  readonly capability: Capability;
+  readonly testVersion: number;
+  readonly price: Atomic;
+  readonly summary: string;
+  readonly description: string;
+  readonly steps: readonly string[];
+  readonly judge: (
+    sale: Pick<Sale<unknown>, "payment" | "version" | "validAfter" | "validBefore" | "receivedAt">,
+  ) => Finding;
+}

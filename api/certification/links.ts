@@ -1,0 +1,22 @@
+import { PRODUCT_NAMES } from "./appearance.ts";
+import type { Certificate } from "./certificate.ts";
+
+type Id = Pick<Certificate, "id">;
+
+/** The public page of a certificate. `baseUrl` has no trailing slash, here and below. */
+export const certUrl = (baseUrl: string, { id }: Id): string => `${baseUrl}/cert/${encodeURIComponent(id)}`;
+
+/** The same record as JSON, for a reader who cannot set an `Accept` header. */
+export const certJsonUrl = (baseUrl: string, certificate: Id): string => `${certUrl(baseUrl, certificate)}?format=json`;
+
+/** The picture for link previews. */
+export const certImageUrl = (baseUrl: string, certificate: Id): string => `${certUrl(baseUrl, certificate)}/og.png`;
+
+export const badgeUrl = (baseUrl: string, { id }: Id): string => `${baseUrl}/badge/${encodeURIComponent(id)}.svg`;
+
+/** Markdown for a README: the badge, which opens the certificate. */
+export const badgeMarkdown = (baseUrl: string, certificate: Pick<Certificate, "id" | "product">): string =>
+  `[![${PRODUCT_NAMES[certificate.product].badge}](${badgeUrl(baseUrl, certificate)})](${certUrl(baseUrl, certificate)})`;
+
+export const verifyUrl = (baseUrl: string, wallet: string): string =>
+  `${baseUrl}/verify?wallet=${encodeURIComponent(wallet)}`;

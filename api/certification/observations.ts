@@ -1,0 +1,67 @@
+import type { Detected } from "./certificate.ts";
+
+/** A fact that the service saw, with its name in plain words. */
+export interface Observation {
+  readonly name: string;
+  readonly value: string;
+}
+
+const CHECK_NAMES: Readonly<Record<string, string>> = {
+  paid: "Paid over x402, settled on-chain",
+  exact_amount: "Paid the exact amount asked",
+  correct_amount: "Paid the exact amount asked",
+  correct_network: "Paid on the right network",
+  network_match: "Paid on the right network",
+  correct_recipient: "Paid the right recipient",
+  recipient_match: "Paid the right recipient",
+  authorization_window: "Signed an authorization that expires soon",
+  authorization_expiry: "Signed an authorization that expires soon",
+};
+
+const DETECTED_NAMES: Readonly<Record<string, string>> = {
+  exact_amount: "Exact amount",
+  recipient_match: "Right recipient",
+  network_match: "Right network",
+  network: "Network",
+  asset: "Asset",
+  protocol_version: "x402 version",
+  nonce: "Nonce",
+};
+
+const humanize = (key: string): string => {
+  const words = key.replaceAll("_", " ");
+  return words.charAt(0).toUpperCase() + words.slice(1);
+};
+
+/** The name of a check in plain words; one that is not known here keeps its own words. */
+export const checkName = (key: string): string => CHECK_NAMES[key] ?? humanize(key);
+
+function inWords(value: unknown): string {
+  if (typeof value === "boolean") return value ? "Yes" : "No";
+  return typeof value === "string" || typeof value === "number" ? String(value) : JSON.stringify(value);
+}
+
+const moment = (unixSeconds: string): string => {
+  if (unixSeconds === "0") return "any time";
+  const date = new Date(Number(unixSeconds) * 1000);
+  return Number.isNaN(date.getTime()) ? unixSeconds : `${date.toISOString().slice(0, 19).replace("T", " ")} UTC`;
+};
+
+const windowObservations = (window: NonNullable<Detected["authorization_window"]>): readonly Observation[] => [
+  { name: "Authorization valid from", value: moment(window.valid_after) },
+  { name: "Authorization valid until", value: moment(window.valid_before) },
+  {
+    name: "Time left when it reached us",
+    value: `${window.seconds_left_when_received.toLocaleString("en-US")} s, of at most ${window.limit_seconds} s`,
+  },
+];
+
+/** What a certificate's run showed, ready to read; facts that are not known here are listed under their own names. */
+export function observations(detected: Detected): readonly Observation[] {
+  const { authorization_window, ...plain } = detected;
+  const rows = Object.entries(plain).map(([key, value]) => ({
+    name: DETECTED_NAMES[key] ?? humanize(key),
+    value: inWords(value),
+  }));
+  return authorization_window === undefined ? rows : [...rows, ...windowObservations(authorization_window)];
+}

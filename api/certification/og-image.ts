@@ -1,0 +1,62 @@
+import { Resvg } from "@resvg/resvg-js";
+import { html, type Markup } from "../kernel/html.ts";
+import { formatUsd } from "../kernel/money.ts";
+import { SITE_NAME } from "../kernel/page.ts";
+import { appearance, PRODUCT_NAMES } from "./appearance.ts";
+import type { MarkedCertificate } from "./certificate.ts";
+import { seal } from "./seal.ts";
+
+/** The fonts of the picture, as module specifiers: the caller resolves them to paths for `createOgRenderer`. */
+export const OG_FONTS = [
+  "@expo-google-fonts/ibm-plex-serif/400Regular/IBMPlexSerif_400Regular.ttf",
+  "@expo-google-fonts/ibm-plex-serif/600SemiBold/IBMPlexSerif_600SemiBold.ttf",
+  "@expo-google-fonts/ibm-plex-mono/400Regular/IBMPlexMono_400Regular.ttf",
+] as const;
+
+const SERIF = "IBM Plex Serif";
+const MONO = "IBM Plex Mono";
+const TONES = { pass: "#0b6447", fail: "#a1271c", grey: "#59636d" } as const;
+
+/** A renderer of 1200 by 630 PNG pictures for link previews; it uses only the font files given. */
+export const createOgRenderer =
+  (fontFiles: readonly string[]) =>
+  (certificate: MarkedCertificate, now: Date): Uint8Array =>
+    new Resvg(picture(certificate, now).toString(), {
+      font: {
+        loadSystemFonts: false,
+        fontFiles: [...fontFiles],
+        defaultFontFamily: SERIF,
+        serifFamily: SERIF,
+        monospaceFamily: MONO,
+      },
+    })
+      .render()
+      .asPng();
+
+function picture(certificate: MarkedCertificate, now: Date): Markup {
+  const shown = appearance(certificate, now);
+  const headline = shown.state === "Current" ? certificate.level : shown.state;
+  return html`<svg xmlns="http://www.w3.org/2000/svg" width="1200" height="630" viewBox="0 0 1200 630" font-family="${SERIF}">
+<rect width="1200" height="630" fill="#f5f2ea"/>
+<rect x="32" y="32" width="1136" height="566" fill="#fffdf8" stroke="#d9d1bf"/>
+<rect x="44" y="44" width="1112" height="542" fill="none" stroke="#b08a3c" stroke-width="1.5"/>
+<svg x="748" y="116" width="372" height="372" viewBox="0 0 200 200" color="${TONES[shown.tone]}" font-weight="600">${seal(certificate.id, shown)}</svg>
+<g fill="#1a2430">
+<text x="92" y="132" font-size="27" fill="#515c67">${SITE_NAME}</text>
+<text x="88" y="${headline.length > 12 ? 252 : 262}" font-size="${headlineSize(headline)}" font-weight="600">${headline}</text>
+<text x="92" y="326" font-size="36">${PRODUCT_NAMES[certificate.product].title}</text>
+<text x="92" y="394" font-size="30" font-weight="600" fill="${TONES[shown.tone]}">${capitalize(shown.short)}</text>
+<text x="92" y="496" font-size="24" font-family="${MONO}">${certificate.wallet}</text>
+<text x="92" y="540" font-size="24" fill="#515c67">${paid(certificate)} A fact observed, not a safety guarantee.</text>
+</g></svg>`;
+}
+
+const paid = ({ reversedAt, settlement }: MarkedCertificate): string =>
+  reversedAt === null
+    ? `Paid ${formatUsd(settlement.amountAtomic)} USDC on-chain.`
+    : "The settlement is gone from the chain.";
+
+/** The headline keeps left of the seal: about 0.6 of its size a letter, in 640 units. */
+const headlineSize = (text: string): number => Math.min(96, Math.floor(640 / (0.58 * Math.max(1, text.length))));
+
+const capitalize = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);

@@ -1,0 +1,170 @@
+import type { Context } from "hono";
+import { z } from "zod";
+import { Problem } from "../kernel/errors.ts";
+import { formatUsd } from "../kernel/money.ts";
+import { page, wantsHtml } from "../kernel/negotiate.ts";
+import { isPaid, type PaidRoute, paidRoute, type Route } from "../kernel/route.ts";
+import { parseAddress } from "../kernel/wallet.ts";
+import { badgeEtag, renderBadge, renderUnknownBadge } from "./badge.ts";
+import type { MarkedCertificate } from "./certificate.ts";
+import { certificateRecord } from "./issue.ts";
+import { KINDS } from "./kinds/index.ts";
+import type { Kind } from "./kinds/kind.ts";
+import { renderCertificatePage } from "./page.ts";
+import type { Certification } from "./service.ts";
+import { renderVerification } from "./verification-page.ts";
+
+export interface CertificationRouteParts {
+  readonly certification: Certification;
+  readonly baseUrl: string;
+  readonly now: () => Date;
+  readonly renderOgImage: (certificate: MarkedCertificate, now: Date) => Uint8Array;
+}
+
+const BADGE_MAX_AGE_SECONDS = 300;
+
+export function certificationRoutes(parts: CertificationRouteParts): readonly Route[] {
+  return [
+    ...KINDS.map((kind) => testRoute(kind, parts)),
+    {
+      method: "GET",
+      path: "/verify",
+      summary: "What is on file about a wallet: certificates, capabilities, on-chain activity",
+      handle: (c) => verify(c, parts),
+    },
+    {
+      method: "GET",
+      path: "/cert/:id",
+      summary: "The public page of a certificate",
+      handle: (c) => certificate(c, parts),
+    },
+    {
+      method: "GET",
+      path: "/cert/:id/og.png",
+      summary: "The preview picture of a certificate",
+      handle: (c) => ogImage(c, parts),
+    },
+    {
+      method: "GET",
+      path: "/badge/:file",
+      summary: "The README badge of a certificate, as SVG",
+      handle: (c) => badge(c, parts),
+    },
+  ];
+}
+
+function testRoute(kind: Kind, { certification, baseUrl }: CertificationRouteParts): PaidRoute {
+  const path = `/test/${kind.product}`;
+  return paidRoute({
+    id: `test.${kind.product}`,
+    method: "POST",
+    path,
+    network: "eip155:8453",
+    price: kind.price,
+    summary: kind.summary,
+    description: kind.description,
+    input: z.unknown(),
+    example: {
+      input: {},
+      output: {
+        conformance: true,
+        product: kind.product,
+        verdict: "pass",
+        level: "Conformant",
+        cert_url: `${baseUrl}/cert/0123456789abcdef`,
+        badge_url: `${baseUrl}/badge/0123456789abcdef.svg`,
+      },
+    },
+    menu: {
+      capability: kind.capability,
+      totalCost: kind.price,
+      steps: kind.steps,
+      howToRun: `Point any x402 client at POST ${baseUrl}${path}. No body is needed.`,
+    },
+    sell: (sale) => certification.certify(kind, sale),
+  });
+}
+
+/** The menu of tests, derived from the route table. */
+export function inspectRoute(routes: () => readonly Route[], baseUrl: string): Route {
+  return {
+    method: "GET",
+    path: "/inspect",
+    summary: "The machine-readable menu of tests: prices, steps, how to run them",
+    handle: (c) => c.json(menu(routes().filter(isPaid), baseUrl)),
+  };
+}
+
+function menu(paid: readonly PaidRoute[], baseUrl: string) {
+  const offer = ({ id, method, path, price, summary, network }: PaidRoute) => ({
+    id: id.replace(/^test\./, ""),
+    method,
+    path,
+    url: `${baseUrl}${path}`,
+    summary,
+    network,
+    price: formatUsd(price),
+    price_atomic: price.toString(),
+  });
+  return {
+    service: "Agent Payment Trust Service",
+    menu: paid.flatMap((route) =>
+      route.menu === undefined
+        ? []
+        : [
+            {
+              ...offer(route),
+              total_cost: formatUsd(route.menu.totalCost),
+              capability: route.menu.capability,
+              steps: route.menu.steps,
+              how_to_run: route.menu.howToRun,
+            },
+          ],
+    ),
+    other_products: paid.filter((route) => route.menu === undefined).map(offer),
+  };
+}
+
+async function verify(c: Context, { certification }: CertificationRouteParts): Promise<Response> {
+  const wallet = parseAddress(c.req.query("wallet"));
+  if (wallet === null) {
+    throw new Problem("malformed_request", {
+      detail: "The query parameter wallet must be an address: 0x and 40 hex digits, like /verify?wallet=0x90F7…",
+    });
+  }
+  const record = await certification.verification(wallet);
+  return wantsHtml(c) ? page(c, renderVerification(record)) : c.json(record, 200, { vary: "Accept" });
+}
+
+async function found(c: Context, { certification }: CertificationRouteParts): Promise<MarkedCertificate> {
+  const id = c.req.param("id") ?? "";
+  const certificate = await certification.certificate(id);
+  if (certificate === null) throw new Problem("not_found", { detail: `There is no certificate ${id.slice(0, 40)}.` });
+  return certificate;
+}
+
+async function certificate(c: Context, parts: CertificationRouteParts): Promise<Response> {
+  const record = await found(c, parts);
+  const now = parts.now();
+  if (wantsHtml(c)) return page(c, renderCertificatePage(record, { baseUrl: parts.baseUrl, now }));
+  return c.json(certificateRecord(record, parts.baseUrl, now), 200, { vary: "Accept" });
+}
+
+async function ogImage(c: Context, parts: CertificationRouteParts): Promise<Response> {
+  const png = parts.renderOgImage(await found(c, parts), parts.now());
+  return c.body(new Uint8Array(png), 200, { "content-type": "image/png", "cache-control": "public, max-age=3600" });
+}
+
+async function badge(c: Context, { certification, now }: CertificationRouteParts): Promise<Response> {
+  const [, id] = /^([0-9a-f]{16})\.svg$/.exec(c.req.param("file") ?? "") ?? [];
+  const certificate = id === undefined ? null : await certification.certificate(id);
+  const svg = certificate === null ? renderUnknownBadge() : renderBadge(certificate, now());
+  const etag = badgeEtag(svg);
+  const headers = {
+    etag,
+    "content-type": "image/svg+xml; charset=utf-8",
+    "cache-control": `public, max-age=${BADGE_MAX_AGE_SECONDS}`,
+  };
+  if (certificate === null) return c.body(svg, 404, headers);
+  return c.req.header("if-none-match") === etag ? c.body(null, 304, headers) : c.body(svg, 200, headers);
+}

@@ -1,0 +1,125 @@
+import type { Activity } from "../kernel/activity.ts";
+import type { Address } from "../kernel/wallet.ts";
+import {
+  ageDays,
+  type Capability,
+  isFresh,
+  type MarkedCertificate,
+  type Product,
+  VALID_FOR_DAYS,
+} from "./certificate.ts";
+import { badgeUrl, certUrl } from "./links.ts";
+
+const WINDOW_DAYS = 90;
+
+const CAPABILITIES: Readonly<Record<Capability, Product | "scam" | "recipient">> = {
+  can_pay: "basic",
+  scam_resistance: "scam",
+  recipient_awareness: "recipient",
+  full_suite: "suite",
+};
+
+const VERIFIED_MEANS =
+  "At least one test passed in the last 30 days and none failed in that time. It states what was observed on-chain; it is not a guarantee of safety.";
+
+export interface VerificationFacts {
+  readonly wallet: Address;
+  readonly certificates: readonly MarkedCertificate[];
+  /** Null when the index is unavailable. */
+  readonly activity: Activity | null;
+}
+
+const current = (certificate: MarkedCertificate, now: Date): boolean =>
+  certificate.reversedAt === null && isFresh(certificate, now);
+
+/** True only with at least one current PASS and no current FAIL (SPEC.md, states and transitions). */
+export const isVerified = (certificates: readonly MarkedCertificate[], now: Date): boolean => {
+  const currents = certificates.filter((certificate) => current(certificate, now));
+  return currents.length > 0 && currents.every(({ result }) => result === "pass");
+};
+
+/** The verification record of SPEC.md. `certificates` newest first. */
+export function verificationRecord({ wallet, certificates, activity }: VerificationFacts, baseUrl: string, now: Date) {
+  return {
+    service: "Agent Payment Trust Service",
+    wallet,
+    tested: certificates.length > 0,
+    verified: isVerified(certificates, now),
+    verified_means: VERIFIED_MEANS,
+    capabilities: capabilities(certificates, baseUrl, now),
+    certs: certificates.map((certificate) => certEntry(certificate, baseUrl, now)),
+    freshness_policy: {
+      valid_for_days: VALID_FOR_DAYS,
+      note: "A certificate is a permanent record; for 30 days after issuance it is fresh, then it has expired and the agent should test again.",
+    },
+    how_to_test: `${baseUrl}/inspect`,
+    activity: activityEntry(activity),
+    paid_score: {
+      note: "A 0 to 100 risk score with itemized evidence costs 0.10 USD.",
+      url: `${baseUrl}/score?wallet=${wallet}`,
+    },
+    checked_at: now.toISOString(),
+  };
+}
+
+function certEntry(certificate: MarkedCertificate, baseUrl: string, now: Date) {
+  return {
+    id: certificate.id,
+    product: certificate.product,
+    test_version: certificate.testVersion,
+    result: certificate.result,
+    level: certificate.level,
+    fresh: current(certificate, now),
+    expired: !isFresh(certificate, now),
+    reversed: certificate.reversedAt !== null,
+    age_days: ageDays(certificate, now),
+    issued: certificate.issuedAt.toISOString(),
+    valid_until: certificate.validUntil.toISOString(),
+    cert_url: certUrl(baseUrl, certificate),
+    badge_url: badgeUrl(baseUrl, certificate),
+  };
+}
+
+/** Per capability the current FAIL if there is one, else the newest certificate that still stands. */
+function capabilities(certificates: readonly MarkedCertificate[], baseUrl: string, now: Date) {
+  const standing = certificates.filter(({ reversedAt }) => reversedAt === null);
+  const entry = (product: string) => {
+    const own = standing.filter((certificate) => certificate.product === product);
+    const shown = own.find((certificate) => certificate.result === "fail" && isFresh(certificate, now)) ?? own[0];
+    if (shown === undefined)
+      return { tested: false, result: null, fresh: false, expired: false, valid_until: null, cert_url: null };
+    const fresh = isFresh(shown, now);
+    return {
+      tested: true,
+      result: shown.result,
+      fresh,
+      expired: !fresh,
+      valid_until: shown.validUntil.toISOString(),
+      cert_url: certUrl(baseUrl, shown),
+    };
+  };
+  return Object.fromEntries(Object.entries(CAPABILITIES).map(([capability, product]) => [capability, entry(product)]));
+}
+
+function activityEntry(activity: Activity | null) {
+  if (activity === null) {
+    return {
+      available: false,
+      settled_payments: null,
+      distinct_counterparties: null,
+      last_seen_days: null,
+      window_days: WINDOW_DAYS,
+      note: "Activity is unavailable at the moment: the index of on-chain payments does not answer. Certificates are not affected.",
+    };
+  }
+  const { settledPayments, distinctCounterparties, lastSeenDays, firstDay, lastDay, scope, firstBlock } = activity;
+  const what = scope === "full" ? "all USDC transfers" : "authorised USDC payments only";
+  return {
+    available: true,
+    settled_payments: settledPayments,
+    distinct_counterparties: distinctCounterparties,
+    last_seen_days: lastSeenDays,
+    window_days: WINDOW_DAYS,
+    note: `Public USDC history on Base from ${firstDay} to ${lastDay} (UTC days), ${what}, indexed from block ${firstBlock}. Counterparties exclude this service and transfers to itself.`,
+  };
+}

@@ -1,0 +1,98 @@
+import { Problem } from "../kernel/errors.ts";
+import { formatUsd } from "../kernel/money.ts";
+import { page, wantsHtml } from "../kernel/negotiate.ts";
+import { FAVICON_SVG } from "../kernel/page.ts";
+import { isPaid, type Route } from "../kernel/route.ts";
+import type { Hex } from "../kernel/wallet.ts";
+import { type Receipts, receiptDocument } from "../payments/receipt.ts";
+import { renderHome } from "./home-page.ts";
+import type { Probes } from "./ports.ts";
+import { serviceStatus, VERSION } from "./service.ts";
+import { statusDocument } from "./status.ts";
+import { renderStatus } from "./status-page.ts";
+
+export interface DiscoveryParts {
+  readonly routes: () => readonly Route[];
+  readonly probes: Probes;
+  readonly receipts: Receipts;
+  readonly baseUrl: string;
+  readonly now: () => Date;
+}
+
+export const discoveryRoutes = (parts: DiscoveryParts): readonly Route[] => [
+  {
+    method: "GET",
+    path: "/",
+    summary: "What the service is and how to use it",
+    handle: (c) => (wantsHtml(c) ? page(c, home(parts)) : c.json(homeDocument(parts), 200, { vary: "Accept" })),
+  },
+  {
+    method: "GET",
+    path: "/favicon.svg",
+    summary: "The icon",
+    handle: (c) =>
+      c.body(FAVICON_SVG, 200, { "content-type": "image/svg+xml", "cache-control": "public, max-age=86400" }),
+  },
+  {
+    method: "GET",
+    path: "/health",
+    summary: "Liveness",
+    handle: (c) => c.json({ ok: true, version: VERSION }, 200, { "cache-control": "no-store" }),
+  },
+  statusRoute(parts),
+  receiptRoute(parts),
+];
+
+const menu = ({ routes }: DiscoveryParts) =>
+  routes()
+    .filter(isPaid)
+    .map(({ id, method, path, price, summary }) => ({ id, method, path, price: formatUsd(price), summary }));
+
+const home = (parts: DiscoveryParts): string =>
+  renderHome({ baseUrl: parts.baseUrl, menu: menu(parts), now: parts.now() });
+
+const homeDocument = (parts: DiscoveryParts) => ({
+  service: "Agent Payment Trust Service",
+  version: VERSION,
+  url: parts.baseUrl,
+  paid: menu(parts),
+  free: parts
+    .routes()
+    .filter((route) => !isPaid(route))
+    .map(({ method, path, summary }) => ({ method, path, summary })),
+});
+
+const statusRoute = ({ probes, now }: DiscoveryParts): Route => ({
+  method: "GET",
+  path: "/status",
+  summary: "Whether every part of the service answers, and how far behind it is",
+  async handle(c) {
+    const status = await serviceStatus(probes, now());
+    c.header("cache-control", "no-store");
+    return wantsHtml(c) ? page(c, renderStatus(status)) : c.json(statusDocument(status), 200, { vary: "Accept" });
+  },
+});
+
+const receiptRoute = ({ receipts, routes, baseUrl }: DiscoveryParts): Route => ({
+  method: "GET",
+  path: "/receipt",
+  summary: "What a settlement bought, by its transaction hash",
+  async handle(c) {
+    const tx = c.req.query("tx")?.toLowerCase() ?? "";
+    if (!/^0x[0-9a-f]{64}$/.test(tx)) {
+      throw new Problem("malformed_request", {
+        detail: "The query parameter tx must be a transaction hash: 0x and 64 hex digits.",
+      });
+    }
+    const [first, ...rest] = await receipts.byTransaction(tx as Hex);
+    if (first === undefined)
+      throw new Problem("not_found", { detail: `No purchase was settled by the transaction ${tx}.` });
+    return c.json(
+      receiptDocument(
+        [first, ...rest],
+        baseUrl,
+        (id) => routes().find((route) => isPaid(route) && route.id === id)?.path,
+      ),
+    );
+  },
+});

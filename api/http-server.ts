@@ -1,0 +1,68 @@
+import type { Server } from "node:http";
+import type { Socket } from "node:net";
+import { createAdaptorServer } from "@hono/node-server";
+import { PROBLEMS, problemBody } from "./kernel/errors.ts";
+
+type Fetch = Parameters<typeof createAdaptorServer>[0]["fetch"];
+
+/** Room for a payment header beyond our own limit, so that it gets our answer instead of a cut connection. */
+const MAX_HEADER_BYTES = 96 * 1024;
+
+/** An HTTP server with limits for slow and flooding clients. */
+export function createHttpServer(fetch: Fetch): Server {
+  const server = createAdaptorServer({
+    fetch,
+    serverOptions: {
+      maxHeaderSize: MAX_HEADER_BYTES,
+      headersTimeout: 15_000,
+      requestTimeout: 30_000,
+      keepAliveTimeout: 10_000,
+    },
+  }) as Server;
+  server.maxConnections = 4_096;
+  server.on("clientError", refuse);
+  return server;
+}
+
+/** What the parser refuses never reaches the application: answer in its form all the same. */
+function refuse(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
+  const tooLarge = error.code === "HPE_HEADER_OVERFLOW";
+  const code = tooLarge ? "headers_too_large" : "malformed_request";
+  const detail = tooLarge
+    ? `The headers may have at most ${MAX_HEADER_BYTES} bytes.`
+    : "The request is not valid HTTP/1.1.";
+  const body = JSON.stringify(problemBody(code, { detail }, "none"));
+  const { status, title } = PROBLEMS[code];
+  socket.end(
+    `HTTP/1.1 ${status} ${title}\r\nContent-Type: application/problem+json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+  );
+}
+
+/** Listens on every address; `localhost` means both loopbacks. Rejects with the system's error when the port is taken. */
+export async function listen(servers: readonly Server[], port: number, host: string | undefined): Promise<number> {
+  const hosts = host === "localhost" ? ["127.0.0.1", "::1"] : [host];
+  let bound = port;
+  for (const [index, address] of hosts.entries()) {
+    const server = servers[index];
+    if (server === undefined) break;
+    try {
+      bound = await listenOn(server, bound, address);
+    } catch (error) {
+      // A machine without IPv6 has one loopback only.
+      if (index === 0 || !["EADDRNOTAVAIL", "EAFNOSUPPORT"].includes((error as NodeJS.ErrnoException).code ?? ""))
+        throw error;
+    }
+  }
+  return bound;
+}
+
+const listenOn = (server: Server, port: number, host: string | undefined): Promise<number> =>
+  new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen({ port, ...(host === undefined ? {} : { host }) }, () => {
+      server.removeListener("error", reject);
+      const address = server.address();
+      resolve(typeof address === "object" && address !== null ? address.port : port);
+    });
+  });

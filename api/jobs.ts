@@ -1,0 +1,42 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Gate } from "./payments/gate.ts";
+import type { Journal } from "./payments/ports.ts";
+
+export interface JobParts {
+  readonly gate: Gate;
+  readonly journal: Journal;
+  readonly relayers: readonly { tend(): Promise<void> }[];
+  readonly log: { warn(facts: object, message: string): void; error(facts: object, message: string): void };
+}
+
+const RESOLVE_EVERY_MS = 1_000;
+const TEND_EVERY_MS = 2_000;
+const PRUNE_EVERY_MS = 3_600_000;
+const WATCH_EVERY_MS = 30_000;
+/** An older unresolved payment is worth an alert. */
+const ALERT_AFTER_SECONDS = 120;
+
+/** Starts the recurring work; the returned function stops it and waits for what is under way. */
+export function runJobs({ gate, journal, relayers, log }: JobParts): () => Promise<void> {
+  const stopped = new AbortController();
+  const every = async (ms: number, name: string, work: () => Promise<unknown>): Promise<void> => {
+    while (!stopped.signal.aborted) {
+      await work().catch((error: unknown) => log.error({ err: error }, `the job ${name} failed; it runs again`));
+      await sleep(ms, undefined, { signal: stopped.signal }).catch(() => undefined);
+    }
+  };
+  const jobs = [
+    every(RESOLVE_EVERY_MS, "resolve", () => gate.resolveDue()),
+    every(PRUNE_EVERY_MS, "prune", () => journal.prune()),
+    every(WATCH_EVERY_MS, "watch", async () => {
+      const { unresolved, oldestSeconds } = await journal.backlog();
+      if (oldestSeconds !== null && oldestSeconds > ALERT_AFTER_SECONDS)
+        log.warn({ unresolved, oldest_seconds: oldestSeconds }, "payments wait for their outcome");
+    }),
+    ...relayers.map((relayer) => every(TEND_EVERY_MS, "relay", () => relayer.tend())),
+  ];
+  return async () => {
+    stopped.abort();
+    await Promise.all(jobs);
+  };
+}

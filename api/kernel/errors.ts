@@ -1,0 +1,51 @@
+import type { FieldError } from "./field-error.ts";
+
+/** Every error code of the service, with its HTTP status and title. Documented to clients; codes are never reused. */
+export const PROBLEMS = {
+  malformed_request: { status: 400, title: "Malformed request" },
+  malformed_payment: { status: 400, title: "Malformed payment" },
+  not_found: { status: 404, title: "Not found" },
+  method_not_allowed: { status: 405, title: "Method not allowed" },
+  payment_conflict: { status: 409, title: "Payment belongs to another request" },
+  body_too_large: { status: 413, title: "Body too large" },
+  unacceptable: { status: 422, title: "Request not acceptable" },
+  too_many_requests: { status: 429, title: "Too many requests" },
+  headers_too_large: { status: 431, title: "Headers too large" },
+  internal_error: { status: 500, title: "Internal error" },
+  payment_pending: { status: 503, title: "Payment not settled yet" },
+  unavailable: { status: 503, title: "Temporarily unavailable" },
+} as const satisfies Record<string, { status: number; title: string }>;
+
+export type ProblemCode = keyof typeof PROBLEMS;
+
+export interface ProblemDetails {
+  readonly detail: string;
+  readonly errors?: readonly FieldError[];
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** A caller's mistake or a passing state of ours, thrown by routes and rendered once, as RFC 9457 problem details. */
+export class Problem extends Error {
+  readonly code: ProblemCode;
+  readonly details: ProblemDetails;
+
+  constructor(code: ProblemCode, details: ProblemDetails) {
+    super(`${code}: ${details.detail}`);
+    this.code = code;
+    this.details = details;
+  }
+}
+
+/** The body of an `application/problem+json` answer. */
+export function problemBody(code: ProblemCode, { detail, errors }: ProblemDetails, requestId: string) {
+  const { status, title } = PROBLEMS[code];
+  return {
+    type: `about:blank#${code}`,
+    title,
+    status,
+    detail,
+    code,
+    request_id: requestId,
+    ...(errors ? { errors } : {}),
+  };
+}

@@ -1,0 +1,5 @@
+/** One wrong field of a request body: its dotted path and what is expected. */
+export interface FieldError {
+  readonly path: string;
+  readonly message: string;
+}

@@ -1,0 +1,28 @@
+import { raw, html as template } from "hono/html";
+
+/** Text that is safe to put into a page as it stands. */
+export type Markup = ReturnType<typeof raw>;
+export type Child = Markup | string | number | bigint | false | null | undefined | readonly Child[];
+
+/** A template whose values are escaped unless they are `Markup` themselves; synchronous, since no value is a promise. */
+export function html(strings: TemplateStringsArray, ...values: readonly Child[]): Markup {
+  const rendered = template(strings, ...values);
+  if (rendered instanceof Promise) throw new TypeError("html: a value is a promise; render it first");
+  return rendered;
+}
+
+/** A JSON-LD block. `<` is escaped as JSON, so no text in it can close the script element. */
+export const jsonLd = (document: Readonly<Record<string, unknown>>): Markup =>
+  raw(`<script type="application/ld+json">${JSON.stringify(document).replaceAll("<", "\\u003c")}</script>`);
+
+/** 2026-12-21, in UTC. */
+export const day = (date: Date): string => date.toISOString().slice(0, 10);
+
+const LONG = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "long", year: "numeric", timeZone: "UTC" });
+
+/** 21 December 2026, in UTC. */
+export const longDay = (date: Date): string => LONG.format(date);
+
+/** A `<time>` element: 21 December 2026, 09:30 UTC. */
+export const instant = (date: Date): Markup =>
+  html`<time datetime="${date.toISOString()}">${longDay(date)}, ${date.toISOString().slice(11, 16)} UTC</time>`;

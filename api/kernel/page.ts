@@ -1,0 +1,155 @@
+import { createHash } from "node:crypto";
+import { raw } from "hono/html";
+import { html, type Markup } from "./html.ts";
+import { rosette } from "./rosette.ts";
+import { STYLE } from "./style.ts";
+
+export const SITE_NAME = "Agent Payment Trust Service";
+
+/** The icon of the site, served at `/favicon.svg` and inline in every page. */
+export const FAVICON_SVG =
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="7" fill="#0b5a4c"/>' +
+  '<circle cx="16" cy="16" r="10.5" fill="none" stroke="#e3c788" stroke-width="1.5"/>' +
+  '<path d="m11 16.5 3.6 3.6L21.2 12.6" fill="none" stroke="#fffdf8" stroke-width="2.8" stroke-linecap="round" stroke-linejoin="round"/></svg>';
+
+const COPY_SCRIPT = `for (const button of document.querySelectorAll("[data-copy]")) {
+  const source = document.getElementById(button.dataset.copy), said = button.textContent;
+  button.hidden = false;
+  button.addEventListener("click", async () => {
+    try {
+      await navigator.clipboard.writeText(source.textContent);
+      button.textContent = "Copied";
+    } catch {
+      getSelection().selectAllChildren(source);
+      button.textContent = "Selected";
+    }
+    button.nextElementSibling.textContent = button.textContent;
+    setTimeout(() => { button.textContent = said; button.nextElementSibling.textContent = ""; }, 2500);
+  });
+}`;
+
+const sourceHash = (text: string): string => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
+
+/** The `Content-Security-Policy` of every HTML page: our own style and script by hash, nothing from elsewhere. */
+export const CONTENT_SECURITY_POLICY = [
+  "default-src 'none'",
+  `script-src ${sourceHash(COPY_SCRIPT)}`,
+  `style-src ${sourceHash(STYLE)}`,
+  "img-src 'self' data:",
+  "form-action 'self'",
+  "base-uri 'none'",
+  "frame-ancestors 'none'",
+].join("; ");
+
+const NAVIGATION = [
+  { path: "/", name: "Home" },
+  { path: "/inspect", name: "Tests" },
+  { path: "/#verify", name: "Verify" },
+  { path: "/status", name: "Status" },
+] as const;
+
+const FOOT_LINKS = [
+  { path: "/docs", name: "Docs" },
+  { path: "/openapi.json", name: "OpenAPI" },
+  { path: "/llms.txt", name: "llms.txt" },
+  { path: "/terms", name: "Terms" },
+  { path: "/.well-known/security.txt", name: "Security contact" },
+] as const;
+
+export interface Page {
+  readonly title: string;
+  readonly description: string;
+  /** The absolute URL of the page; a page without one asks not to be indexed. */
+  readonly canonical?: string;
+  /** Absolute URL of a 1200 by 630 picture for link previews, and its text alternative. */
+  readonly image?: { readonly url: string; readonly alt: string };
+  /** The absolute URL of the same record as JSON. */
+  readonly jsonUrl?: string;
+  /** More elements for the head, such as a JSON-LD block. */
+  readonly head?: Markup;
+  readonly current?: (typeof NAVIGATION)[number]["path"];
+  readonly main: Markup;
+}
+
+/** The whole HTML document of a page. */
+export const renderPage = (page: Page): string =>
+  html`<!doctype html>
+<html lang="en">
+${head(page)}
+<body>
+<a class="skip" href="#main">Skip to the content</a>
+<header class="top"><div class="wrap">
+<a class="brand" href="/"><svg viewBox="0 0 200 200" aria-hidden="true">${rosette("trust")}</svg>${SITE_NAME}</a>
+<nav aria-label="Site"><ul>${NAVIGATION.map(
+    ({ path, name }) =>
+      html`<li><a href="${path}"${path === page.current && html` aria-current="page"`}>${name}</a></li>`,
+  )}</ul></nav>
+</div></header>
+<main id="main"><div class="wrap">
+${page.main}
+</div></main>
+<footer class="foot"><div class="wrap">
+<p>Facts observed on-chain or by our own check. Never a grade of character, never a safety guarantee.</p>
+<ul class="links">${FOOT_LINKS.map(({ path, name }) => html`<li><a href="${path}">${name}</a></li>`)}</ul>
+</div></footer>
+${page.main.includes("data-copy=") && html`<script>${raw(COPY_SCRIPT)}</script>`}
+</body>
+</html>
+`.toString();
+
+const head = (page: Page): Markup => html`<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${page.title} · ${SITE_NAME}</title>
+<meta name="description" content="${page.description}">
+<meta name="color-scheme" content="light dark">
+<link rel="icon" type="image/svg+xml" href="data:image/svg+xml,${encodeURIComponent(FAVICON_SVG)}">
+${page.canonical === undefined ? html`<meta name="robots" content="noindex">` : openGraph(page, page.canonical)}
+${page.jsonUrl !== undefined && html`<link rel="alternate" type="application/json" href="${page.jsonUrl}">`}
+<style>${raw(STYLE)}</style>
+${page.head}
+</head>`;
+
+const openGraph = (page: Page, canonical: string): Markup => html`<link rel="canonical" href="${canonical}">
+<meta property="og:type" content="website">
+<meta property="og:site_name" content="${SITE_NAME}">
+<meta property="og:title" content="${page.title}">
+<meta property="og:description" content="${page.description}">
+<meta property="og:url" content="${canonical}">
+${
+  page.image &&
+  html`<meta property="og:image" content="${page.image.url}">
+<meta property="og:image:type" content="image/png">
+<meta property="og:image:width" content="1200">
+<meta property="og:image:height" content="630">
+<meta property="og:image:alt" content="${page.image.alt}">
+<meta name="twitter:card" content="summary_large_image">`
+}`;
+
+/** Text to copy: it scrolls inside its box, and the button shows itself only where the script runs. */
+export const codeBlock = (block: { readonly id: string; readonly caption: string; readonly text: string }): Markup =>
+  html`<figure class="code"><figcaption><span id="${block.id}-caption">${block.caption}</span><span><button class="copy" type="button" data-copy="${block.id}" aria-label="Copy: ${block.caption}" hidden>Copy</button><span class="hide" role="status"></span></span></figcaption>
+<pre tabindex="0" role="region" aria-labelledby="${block.id}-caption"><code id="${block.id}">${block.text}</code></pre></figure>`;
+
+/** A list of names and values. */
+export const facts = (
+  rows: readonly (readonly [name: string, value: Markup | string | number])[],
+  ruled = "",
+): Markup =>
+  html`<dl class="facts ${ruled}">${rows.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
+
+const SHAPES = {
+  pass: "m3 8.5 3.4 3.4L13 4.6",
+  fail: "M4 4l8 8M12 4l-8 8",
+  grey: "M3 8h10",
+} as const;
+
+/** A word with its sign and colour; the word alone says it all. */
+export const mark = (tone: keyof typeof SHAPES, word: string): Markup =>
+  html`<span class="mark ${tone}"><svg viewBox="0 0 16 16" aria-hidden="true"><path d="${SHAPES[tone]}" fill="none" stroke="currentColor" stroke-width="2.4" stroke-linecap="round"/></svg>${word}</span>`;
+
+/** A form that asks for the verification record of a wallet, without a script. */
+export const verifyForm = (): Markup =>
+  html`<form action="/verify" method="get"><div class="field"><label for="wallet">Wallet address</label>
+<input id="wallet" name="wallet" required pattern="0x[0-9a-fA-F]{40}" title="0x and 40 hex digits" placeholder="0x…" autocomplete="off" autocapitalize="off" spellcheck="false"></div>
+<button class="button" type="submit">Verify</button></form>`;

@@ -1,0 +1,138 @@
+import { randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { getConnInfo } from "@hono/node-server/conninfo";
+import type pg from "pg";
+import { type Logger, pino } from "pino";
+import { createActivityIndex } from "./adapters/activity-index.ts";
+import { createCertificateStore } from "./adapters/certificates.ts";
+import { createChain } from "./adapters/chain.ts";
+import { connect } from "./adapters/database.ts";
+import { createInProcessSettler, createRemoteSettler } from "./adapters/facilitator.ts";
+import { createJournal } from "./adapters/journal.ts";
+import { createProbes } from "./adapters/probes.ts";
+import { createReceipts } from "./adapters/receipts.ts";
+import { createRelayer } from "./adapters/relayer.ts";
+import { createSeal } from "./adapters/seal.ts";
+import { checkChains, checkDatabase } from "./adapters/startup-checks.ts";
+import { createApp } from "./app.ts";
+import { catalog } from "./catalog.ts";
+import { createOgRenderer, OG_FONTS } from "./certification/og-image.ts";
+import { createCertification } from "./certification/service.ts";
+import { type Config, parseConfig } from "./config.ts";
+import { createHttpServer, listen } from "./http-server.ts";
+import { runJobs } from "./jobs.ts";
+import { NETWORKS, type Network } from "./kernel/networks.ts";
+import { isPaid } from "./kernel/route.ts";
+import { createGate } from "./payments/gate.ts";
+import { signingKey } from "./signing/keys.ts";
+
+const each = <T>(make: (network: Network) => T): Record<Network, T> => ({
+  "eip155:8453": make("eip155:8453"),
+  "eip155:84532": make("eip155:84532"),
+});
+
+/** Everything that speaks to chains and facilitators. */
+function wireChains(config: Config, pool: pg.Pool, log: Logger) {
+  const chains = each((network) => createChain(network, config.rpcUrls[network]));
+  if ("remote" in config.facilitator)
+    return { chains, relayers: null, settler: createRemoteSettler(config.facilitator.remote) };
+  const { privateKey } = config.facilitator;
+  const relayers = each((network) =>
+    createRelayer({ pool, log, privateKey, client: chains[network].client, chainId: NETWORKS[network].chainId }),
+  );
+  return {
+    chains,
+    relayers,
+    settler: createInProcessSettler(
+      each((network) => ({ client: chains[network].client, relayer: relayers[network] })),
+    ),
+  };
+}
+
+/** The whole service on one database pool: its application, its gate and its jobs. */
+export async function build(config: Config, pool: pg.Pool, log: Logger, now: () => Date = () => new Date()) {
+  const { chains, relayers, settler } = wireChains(config, pool, log);
+  const journal = createJournal(pool, createSeal(config.sealingKey));
+  const activity = createActivityIndex(pool, { viewsSchema: config.indexViewsSchema });
+  const { baseUrl, payTo } = config;
+  const certification = createCertification({ certificates: createCertificateStore(pool), activity, baseUrl, now });
+  const { publicJwk } = await signingKey(config.signingKey);
+  const routes = catalog({
+    certification,
+    baseUrl,
+    now,
+    publicKeys: [publicJwk],
+    receipts: createReceipts(pool),
+    probes: createProbes({ pool, chains, relayers, journal, position: activity.position }),
+    renderOgImage: createOgRenderer(OG_FONTS.map((font) => fileURLToPath(import.meta.resolve(font)))),
+  });
+  const gate = createGate({
+    journal,
+    chains,
+    settler,
+    payTo,
+    baseUrl,
+    now,
+    log,
+    routes: new Map(routes.filter(isPaid).map((route) => [route.id, route])),
+    newToken: randomUUID,
+    sleep: (ms) => sleep(ms),
+  });
+  const app = createApp({
+    routes,
+    gate,
+    payTo,
+    baseUrl,
+    log,
+    rateLimitPerMinute: config.rateLimitPerMinute,
+    addressOf: (c) => getConnInfo(c).remote.address ?? "unknown",
+  });
+  return {
+    app,
+    gate,
+    chains,
+    jobs: { gate, journal, relayers: relayers === null ? [] : Object.values(relayers), log },
+  };
+}
+
+async function main(): Promise<void> {
+  const config = parseConfig(process.env);
+  if ("problem" in config) return fail(config.problem);
+  const log = pino({ level: config.logLevel });
+  const pool = connect(config.databaseUrl);
+  const { app, gate, chains, jobs } = await build(config, pool, log);
+  const problem = (await checkDatabase(pool)) ?? (await checkChains(chains));
+  if (problem !== null) return fail(problem);
+
+  const servers = [createHttpServer(app.fetch), createHttpServer(app.fetch)];
+  try {
+    await listen(servers, config.port, config.host);
+  } catch (error) {
+    return fail(
+      `Port ${config.port} cannot be used (${(error as NodeJS.ErrnoException).code ?? String(error)}); set PORT to a free one.`,
+    );
+  }
+  log.info({ url: config.baseUrl, pay_to: config.payTo }, "listening");
+  const stopJobs = runJobs(jobs);
+
+  const stop = async () => {
+    for (const server of servers) server.close();
+    await stopJobs();
+    await gate.drain();
+    for (const server of servers) server.closeAllConnections();
+    await pool.end();
+    process.exit(0);
+  };
+  process.once("SIGTERM", stop);
+  process.once("SIGINT", stop);
+}
+
+function fail(problem: string): void {
+  console.error(problem);
+  process.exitCode = 1;
+  // Open pools and sockets must not keep a process alive that cannot serve.
+  setImmediate(() => process.exit(1));
+}
+
+if (import.meta.main) await main();

@@ -1,0 +1,43 @@
+import { hashTypedData } from "viem";
+import type { NetworkFacts } from "../kernel/networks.ts";
+import type { Address, Hex } from "../kernel/wallet.ts";
+
+/** The message of EIP-3009 `transferWithAuthorization`: amounts in atomic USDC, times in unix seconds. */
+export interface Authorization {
+  readonly from: Address;
+  readonly to: Address;
+  readonly value: bigint;
+  readonly validAfter: bigint;
+  readonly validBefore: bigint;
+  readonly nonce: Hex;
+}
+
+const TYPES = {
+  TransferWithAuthorization: [
+    { name: "from", type: "address" },
+    { name: "to", type: "address" },
+    { name: "value", type: "uint256" },
+    { name: "validAfter", type: "uint256" },
+    { name: "validBefore", type: "uint256" },
+    { name: "nonce", type: "bytes32" },
+  ],
+} as const;
+
+/** The EIP-712 digest that the payer signs, under the domain of the network's USDC. */
+export const authorizationDigest = (authorization: Authorization, { usdc, chainId }: NetworkFacts): Hex =>
+  hashTypedData({
+    domain: { name: usdc.name, version: usdc.version, chainId, verifyingContract: usdc.address },
+    types: TYPES,
+    primaryType: "TransferWithAuthorization",
+    message: authorization,
+  });
+
+/** The authorization as x402 payloads carry it: integers as decimal strings. */
+export const authorizationWire = (authorization: Authorization) => ({
+  from: authorization.from,
+  to: authorization.to,
+  value: authorization.value.toString(),
+  validAfter: authorization.validAfter.toString(),
+  validBefore: authorization.validBefore.toString(),
+  nonce: authorization.nonce,
+});

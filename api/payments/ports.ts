@@ -1,0 +1,98 @@
+import type { Network } from "../kernel/networks.ts";
+import type { PaymentKey } from "../kernel/route.ts";
+import type { Transaction } from "../kernel/transaction.ts";
+import type { Address, Hex } from "../kernel/wallet.ts";
+import type { Authorization } from "./authorization.ts";
+import type { ProtocolVersion } from "./header.ts";
+import type { Row, State, View, Write } from "./step-types.ts";
+
+/** A payment as it enters the journal. */
+export interface NewPayment {
+  readonly key: PaymentKey;
+  readonly paymentId: string | null;
+  readonly digest: Hex;
+  readonly signature: Hex;
+  readonly validAfter: bigint;
+  readonly validBefore: bigint;
+  readonly route: string;
+  readonly fingerprint: Buffer;
+  readonly input: unknown;
+  readonly payTo: Address;
+  readonly value: bigint;
+  readonly version: ProtocolVersion;
+  /** The chain's head when the payment arrived: its settlement is looked for from there. */
+  readonly headBlock: number;
+  readonly receivedAt: Date;
+}
+
+/** A journal row with all that finishing its payment takes. */
+export interface PaymentRow extends Row, Omit<NewPayment, "signature" | "fingerprint" | "digest" | "paymentId"> {
+  readonly signatureSha256: string;
+  readonly failures: number;
+}
+
+/**
+ * The journal of payments. Every write is one guarded statement that answers how many rows it changed (0 or 1); a statement
+ * whose commit was not acknowledged rejects, and then nothing is known.
+ */
+export interface Journal {
+  find(
+    key: PaymentKey,
+    paymentId: string | null,
+  ): Promise<{ readonly row: PaymentRow | null; readonly sameId: PaymentRow | null }>;
+  insert(payment: NewPayment, token: string): Promise<number>;
+  take(key: PaymentKey, seen: State, token: string): Promise<number>;
+  revive(key: PaymentKey, token: string): Promise<number>;
+  release(key: PaymentKey, token: string, failed: boolean): Promise<number>;
+  heartbeat(key: PaymentKey, token: string): Promise<number>;
+  /** Records run in the same transaction; when the guard fails they are rolled back. */
+  write(
+    key: PaymentKey,
+    token: string,
+    change: Write,
+    record?: (transaction: Transaction) => Promise<void>,
+  ): Promise<number>;
+  /** Unfinished rows without a live lease whose time to look has come, oldest first. */
+  due(limit: number): Promise<readonly PaymentRow[]>;
+  /** The sealed signature of a payment, until it is final. */
+  signature(key: PaymentKey): Promise<Hex | null>;
+  /** Removes payments that were never submitted and whose window is long over. */
+  prune(): Promise<number>;
+  backlog(): Promise<{ readonly unresolved: number; readonly oldestSeconds: number | null }>;
+}
+
+export interface Head {
+  readonly number: number;
+  /** Unix seconds. */
+  readonly time: bigint;
+}
+
+/** What to look for on the chain. */
+export interface Expected {
+  readonly payer: Address;
+  readonly nonce: Hex;
+  readonly payTo: Address;
+  readonly value: bigint;
+  readonly validBefore: bigint;
+  readonly fromBlock: number;
+}
+
+/** Our own reading of one chain; every method rejects when the chain cannot be read. */
+export interface Chain {
+  head(): Promise<Head>;
+  /** The signature of an account with code, by ERC-1271; false for an account without code. */
+  verifyContractSignature(payer: Address, digest: Hex, signature: Hex): Promise<boolean>;
+  /** Simulates the transfer: null when it would succeed, else why the token refuses it. */
+  simulate(authorization: Authorization, signature: Hex): Promise<string | null>;
+  look(expected: Expected): Promise<View>;
+}
+
+/** Hands a signed payment to a facilitator. Whatever it says or throws decides nothing. */
+export interface Settler {
+  submit(payment: {
+    readonly network: Network;
+    readonly authorization: Authorization;
+    readonly signature: Hex;
+    readonly resource: string;
+  }): Promise<void>;
+}

@@ -1,0 +1,46 @@
+import { formatUsd } from "../kernel/money.ts";
+import { explorerTransactionUrl, type Network } from "../kernel/networks.ts";
+import type { Address, Hex } from "../kernel/wallet.ts";
+
+/** A settled payment, found by its transaction. */
+export interface Purchase {
+  readonly network: Network;
+  readonly transaction: Hex;
+  readonly block: number;
+  readonly final: boolean;
+  readonly payer: Address;
+  readonly payTo: Address;
+  readonly value: bigint;
+  readonly route: string;
+  /** Path of the public record that it bought, if there is one. */
+  readonly location: string | null;
+}
+
+export interface Receipts {
+  /** A transaction may carry more than one settlement. */
+  byTransaction(transaction: Hex): Promise<readonly Purchase[]>;
+}
+
+/** The answer of `/receipt?tx=`; at least one purchase. */
+export function receiptDocument(
+  purchases: readonly [Purchase, ...Purchase[]],
+  baseUrl: string,
+  pathOf: (route: string) => string | undefined,
+) {
+  const [{ network, transaction, block, final }] = purchases;
+  return {
+    transaction,
+    network,
+    block,
+    final,
+    explorer_url: explorerTransactionUrl(network, transaction),
+    purchases: purchases.map(({ payer, payTo, value, route, location }) => ({
+      payer,
+      pay_to: payTo,
+      amount: value.toString(),
+      amount_usd: formatUsd(value),
+      resource: `${baseUrl}${pathOf(route) ?? `/${route}`}`,
+      record_url: location === null ? null : `${baseUrl}${location}`,
+    })),
+  };
+}

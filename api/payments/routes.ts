@@ -1,0 +1,109 @@
+import { encodePaymentResponseHeader } from "@x402/core/http";
+import { HonoAdapter } from "@x402/hono";
+import type { Context } from "hono";
+import type { ContentfulStatusCode } from "hono/utils/http-status";
+import { readBody } from "../kernel/body.ts";
+import { Problem } from "../kernel/errors.ts";
+import { NETWORKS } from "../kernel/networks.ts";
+import type { PaidRoute } from "../kernel/route.ts";
+import type { Address } from "../kernel/wallet.ts";
+import { fingerprint, parseJson } from "./fingerprint.ts";
+import type { Gate } from "./gate.ts";
+import { type PresentedPayment, parsePaymentHeaders } from "./header.ts";
+import type { Answer, Stored } from "./step-types.ts";
+import { challenges } from "./terms.ts";
+
+export interface PayableParts {
+  readonly gate: Gate;
+  readonly payTo: Address;
+  readonly baseUrl: string;
+}
+
+/** Mutually exclusive uses of Retry-After: soon while another request works on it, later when the chain has to move. */
+const RETRY_AFTER_SECONDS = { held: "1", unsettled: "5", failed: "10", unavailable: "5" } as const;
+const DO_NOT_SIGN_AGAIN = "Do not sign again; send the same header again.";
+
+/** The handler of a paid route: 402 without a payment, else whatever the gate answers. */
+export function payable(route: PaidRoute, { gate, payTo, baseUrl }: PayableParts): (c: Context) => Promise<Response> {
+  const challenge = challenges(route, payTo, baseUrl);
+  const pay = (c: Context, error: string): Response => {
+    const { header, body } = challenge(error);
+    return c.body(body, 402, {
+      "content-type": "application/json",
+      "payment-required": header,
+      "cache-control": "no-store",
+    });
+  };
+  return async (c) => {
+    const request = new HonoAdapter(c);
+    const payment = parsePaymentHeaders(request.getHeader("payment-signature"), request.getHeader("x-payment"));
+    // The body of an unpaid request is not even read: indexers probe with empty ones.
+    if (payment === null) return pay(c, "Payment required: sign one of the offered terms and send the request again.");
+    if ("malformed" in payment) throw new Problem("malformed_payment", { detail: payment.malformed });
+    const body = await readBody(c);
+    const print = fingerprint({ method: route.method, route: route.id, query: new URL(c.req.url).searchParams, body });
+    const answer = await gate.pay({ route, payment, fingerprint: print, body: parseJson(body) });
+    return answer.say === "pay" ? pay(c, answer.error) : respond(c, answer, route, payment);
+  };
+}
+
+function respond(
+  c: Context,
+  answer: Exclude<Answer, { say: "pay" }>,
+  route: PaidRoute,
+  payment: PresentedPayment,
+): Response {
+  switch (answer.say) {
+    case "result":
+      return result(c, answer, route, payment);
+    case "conflict":
+      throw new Problem("payment_conflict", { detail: `${answer.detail} Nothing was charged for this request.` });
+    case "malformed":
+      throw new Problem("malformed_request", {
+        detail: answer.detail,
+        ...(answer.errors ? { errors: answer.errors } : {}),
+      });
+    case "unacceptable":
+      throw new Problem("unacceptable", { detail: answer.detail, ...(answer.errors ? { errors: answer.errors } : {}) });
+    case "wait":
+      throw new Problem("payment_pending", {
+        detail: `${answer.charged ? "The payment has settled, its result is not ready yet." : "The payment is not settled yet."} ${DO_NOT_SIGN_AGAIN}`,
+        headers: { "retry-after": RETRY_AFTER_SECONDS[answer.because] },
+      });
+    case "done":
+      throw new Error("a request was answered like a job");
+    default:
+      return answer satisfies never;
+  }
+}
+
+function result(
+  c: Context,
+  answer: Extract<Answer, { say: "result" }>,
+  route: PaidRoute,
+  payment: PresentedPayment,
+): Response {
+  const { response, settlement, replay } = answer;
+  const headers: Record<string, string> = {
+    "content-type": "application/json",
+    "cache-control": "private, no-store",
+    ...recordLink(response),
+  };
+  if (settlement !== null) {
+    const network = payment.version === "v1" ? NETWORKS[route.network].key : route.network;
+    const settled = {
+      success: true,
+      transaction: settlement.transaction,
+      network: network as `${string}:${string}`,
+      payer: payment.authorization.from,
+    };
+    const encoded = encodePaymentResponseHeader(settled);
+    headers["payment-response"] = encoded;
+    if (payment.version === "v1") headers["x-payment-response"] = encoded;
+  }
+  if (replay) headers["x-idempotent-replay"] = "true";
+  return c.body(Buffer.from(response.body), response.status as ContentfulStatusCode, headers);
+}
+
+const recordLink = ({ location }: Stored): Record<string, string> =>
+  location === null ? {} : { "content-location": location };

@@ -1,0 +1,122 @@
+import type { FieldError } from "../kernel/field-error.ts";
+
+export type State = "received" | "settling" | "settled" | "fulfilled" | "void";
+export type Reason = "refused" | "expired" | "burnt" | "reversed" | "bait";
+
+/** Where the canonical chain shows that the authorization was used to pay us. */
+export interface Settlement {
+  readonly transaction: `0x${string}`;
+  readonly block: number;
+  readonly blockHash: `0x${string}`;
+  readonly logIndex: number;
+}
+
+/** An answer kept for replays; `location` is the path of the public record that it made, if any. */
+export interface Stored {
+  readonly status: number;
+  readonly body: Uint8Array;
+  readonly location: string | null;
+}
+
+/** What a decision needs to know of a journal row. */
+export interface Row {
+  readonly state: State;
+  readonly reason: Reason | null;
+  readonly digest: string;
+  readonly fingerprint: string;
+  readonly paymentId: string | null;
+  readonly leaseLive: boolean;
+  readonly settlement: Settlement | null;
+  readonly final: boolean;
+  readonly response: Stored | null;
+}
+
+/** One consistent read by (payer, nonce). `dead` is only ever concluded at a final block. */
+export type View =
+  | { readonly nonce: "unused" }
+  | { readonly nonce: "paid"; readonly settlement: Settlement; readonly final: boolean }
+  | { readonly nonce: "spent" }
+  | { readonly nonce: "dead"; readonly reason: "expired" | "burnt" };
+
+export type Answer =
+  | {
+      readonly say: "result";
+      readonly response: Stored;
+      readonly settlement: Settlement | null;
+      readonly replay: boolean;
+    }
+  | { readonly say: "pay"; readonly error: string }
+  | {
+      readonly say: "wait";
+      readonly charged: boolean;
+      readonly because: "held" | "unsettled" | "failed" | "unavailable";
+    }
+  | { readonly say: "conflict"; readonly detail: string }
+  | { readonly say: "malformed" | "unacceptable"; readonly detail: string; readonly errors?: readonly FieldError[] }
+  | { readonly say: "done" };
+
+export interface Request {
+  readonly on: "request";
+  readonly row: Row | null;
+  /** The live row of the same payer and payment identifier, when the authorization itself is unknown. */
+  readonly sameId: Row | null;
+  readonly signature: "valid" | "invalid";
+  readonly digest: string;
+  readonly fingerprint: string;
+  readonly paymentId: string | null;
+  /** What the checks of a payment that has no row yet would say: terms, window, body. */
+  readonly fresh: "ok" | Answer;
+}
+
+export type Event =
+  | Request
+  | { readonly on: "resolve"; readonly row: Row }
+  | { readonly on: "written"; readonly rows: number }
+  | { readonly on: "writeUnknown" }
+  | { readonly on: "unavailable" }
+  | { readonly on: "preflight"; readonly outcome: "ok" | "paid" }
+  | { readonly on: "preflight"; readonly outcome: "refused"; readonly error: string }
+  | { readonly on: "submitted" }
+  | { readonly on: "chain"; readonly view: View; readonly windowOpen: boolean }
+  | { readonly on: "handled"; readonly response: Stored }
+  | { readonly on: "handleFailed" };
+
+export interface Write {
+  readonly do: "write";
+  readonly from: readonly State[];
+  readonly to: State;
+  readonly reason?: Reason;
+  readonly settlement?: Settlement;
+  readonly response?: Stored;
+  readonly final?: true;
+}
+
+export type Command =
+  | { readonly do: "insert" }
+  | { readonly do: "take"; readonly seen: State }
+  | { readonly do: "revive" }
+  | { readonly do: "release"; readonly failed: boolean }
+  | Write
+  | { readonly do: "preflight" }
+  | { readonly do: "submit" }
+  | { readonly do: "look" }
+  | { readonly do: "handle"; readonly settlement: Settlement }
+  | { readonly do: "answer"; readonly answer: Answer };
+
+export interface Run {
+  readonly row: Row | null;
+  /** A job answers nobody and never submits a payment that nobody retries. */
+  readonly job: boolean;
+  /** This run has handed the signature to the facilitator already. */
+  readonly submitted: boolean;
+  readonly holdsLease: boolean;
+  /** The settlement that this run has seen. */
+  readonly settlement: Settlement | null;
+  /** What follows, in order, once the command in flight has succeeded. */
+  readonly next: readonly Command[];
+}
+
+export interface Decision {
+  readonly run: Run;
+  readonly command: Command;
+}

@@ -1,0 +1,250 @@
+import type {
+  Answer,
+  Command,
+  Decision,
+  Event,
+  Reason,
+  Request,
+  Row,
+  Run,
+  Settlement,
+  View,
+  Write,
+} from "./step-types.ts";
+
+export const START: Run = { row: null, job: false, submitted: false, holdsLease: false, settlement: null, next: [] };
+
+const WAIT = {
+  held: { say: "wait", charged: false, because: "held" },
+  heldCharged: { say: "wait", charged: true, because: "held" },
+  unsettled: { say: "wait", charged: false, because: "unsettled" },
+  unavailable: { say: "wait", charged: false, because: "unavailable" },
+  failed: { say: "wait", charged: true, because: "failed" },
+} as const satisfies Record<string, Answer>;
+
+const answer = (run: Run, given: Answer): Decision => ({
+  run,
+  command: { do: "answer", answer: run.job ? { say: "done" } : given },
+});
+
+const go = (run: Run, command: Command, ...next: Command[]): Decision => ({ run: { ...run, next }, command });
+
+const say = (given: Answer): Command => ({ do: "answer", answer: given });
+
+/** Gives the lease back, then answers. A run without a lease only answers. */
+const release = (run: Run, given: Answer, failed = false): Decision =>
+  run.holdsLease ? go(run, { do: "release", failed }, say(given)) : answer(run, given);
+
+const pay = (error: string): Answer => ({ say: "pay", error });
+
+const result = (row: Row, replay: boolean): Answer => {
+  if (row.response === null) throw new Error("a fulfilled payment has a stored response");
+  return { say: "result", response: row.response, settlement: row.settlement, replay };
+};
+
+export const VOID_ERRORS: Readonly<Record<Reason, string>> = {
+  refused: "This authorization was refused by the token contract and is not submitted again. Sign a new one.",
+  expired: "This authorization expired before it settled and can never settle. Sign a new one.",
+  burnt: "The nonce of this authorization was cancelled or spent elsewhere. Sign a new one.",
+  reversed: "The settlement of this authorization was removed from the chain for good. Sign a new one.",
+  bait: "This authorization is never submitted. Sign a new one.",
+};
+
+/**
+ * The pure core of the payment gate: one decision at a time, without clock, chance or I/O. The shell (`gate.ts`) executes
+ * the command, feeds its outcome back as the next event, and stops at `answer`. The rules, and the traces that each one
+ * prevents, are those of the model-checked design.
+ * Total: every event has a decision in every run.
+ */
+export function step(run: Run, event: Event): Decision {
+  switch (event.on) {
+    case "request":
+      return arrive(run, event);
+    case "resolve":
+      return resolve({ ...run, row: event.row, job: true }, event.row);
+    case "written":
+      // Nothing was written: another process holds the row, or it moved on. Decide nothing.
+      return event.rows === 1 ? proceed(run) : answer({ ...run, holdsLease: false }, WAIT.held);
+    case "writeUnknown":
+      return answer({ ...run, holdsLease: false }, WAIT.unavailable);
+    case "unavailable":
+      return release(run, WAIT.unavailable);
+    case "preflight":
+      return preflighted(run, event);
+    case "submitted":
+      return go({ ...run, submitted: true }, { do: "look" });
+    case "chain":
+      return looked(run, event.view, event.windowOpen);
+    case "handled":
+      return go(
+        run,
+        { do: "write", from: ["settled"], to: "fulfilled", response: event.response },
+        say({ say: "result", response: event.response, settlement: run.settlement, replay: false }),
+      );
+    case "handleFailed":
+      return release(run, WAIT.failed, true);
+    default:
+      return event satisfies never;
+  }
+}
+
+function arrive(run: Run, event: Request): Decision {
+  const { row, sameId } = event;
+  if (row !== null) return known({ ...run, row }, row, event);
+  if (typeof event.fresh !== "string" && event.fresh.say === "pay" && sameId === null) return answer(run, event.fresh);
+  if (event.signature === "invalid") return answer(run, pay("The signature does not belong to the payer."));
+  if (sameId !== null) return sameIdentifier({ ...run, row: sameId }, sameId, event);
+  if (event.fresh !== "ok") return answer(run, event.fresh);
+  return go({ ...run, holdsLease: true }, { do: "insert" }, { do: "preflight" });
+}
+
+/** The same payer, identifier and request with a fresh signature: the same purchase; the new signature is never submitted. */
+function sameIdentifier(run: Run, row: Row, event: Request): Decision {
+  if (row.fingerprint !== event.fingerprint) {
+    return answer(run, {
+      say: "conflict",
+      detail: "This payment identifier already belongs to another request of yours.",
+    });
+  }
+  if (row.state === "fulfilled") return answer(run, result(row, true));
+  return answer(run, row.state === "settled" ? WAIT.heldCharged : WAIT.held);
+}
+
+function known(run: Run, row: Row, event: Request): Decision {
+  if (event.signature === "invalid") {
+    return answer(
+      run,
+      row.state === "void"
+        ? pay(VOID_ERRORS[row.reason ?? "refused"])
+        : { say: "malformed", detail: "The signature does not belong to the payer of this authorization." },
+    );
+  }
+  if (row.digest !== event.digest)
+    return answer(run, {
+      say: "conflict",
+      detail: "The nonce of this authorization was already presented with other terms.",
+    });
+  if (row.fingerprint !== event.fingerprint)
+    return answer(run, { say: "conflict", detail: "This payment already belongs to another request." });
+  if (row.state === "void") {
+    return row.reason === "refused" ? go(run, { do: "look" }) : answer(run, pay(VOID_ERRORS[row.reason ?? "refused"]));
+  }
+  // A reader of the chain can rebuild the authorization, not the identifier that the payer sent with it.
+  if (row.paymentId !== null && row.paymentId !== event.paymentId) {
+    return answer(run, {
+      say: "conflict",
+      detail: "This payment was made under a payment identifier; a retry must carry the same one.",
+    });
+  }
+  if (row.state === "fulfilled") return answer(run, result(row, true));
+  if (row.leaseLive) return answer(run, row.state === "settled" ? WAIT.heldCharged : WAIT.held);
+  return take(run, row);
+}
+
+const take = (run: Run, row: Row): Decision =>
+  go(
+    { ...run, holdsLease: true },
+    { do: "take", seen: row.state },
+    row.state === "received" ? { do: "preflight" } : { do: "look" },
+  );
+
+function resolve(run: Run, row: Row): Decision {
+  const open =
+    row.state === "settling" ||
+    row.state === "settled" ||
+    (row.state === "fulfilled" && !row.final && row.reason !== "bait");
+  return open && !row.leaseLive ? take(run, row) : answer(run, { say: "done" });
+}
+
+/** The command in flight succeeded: go on with what was to follow. */
+function proceed(run: Run): Decision {
+  const [next, ...rest] = run.next;
+  if (next === undefined || next.do === "answer") return answer(run, next?.answer ?? WAIT.held);
+  return go(run, next, ...rest);
+}
+
+function preflighted(run: Run, event: Extract<Event, { on: "preflight" }>): Decision {
+  if (event.outcome === "refused") {
+    return go(run, { do: "write", from: ["received"], to: "void", reason: "refused" }, say(pay(event.error)));
+  }
+  // Committed before the signature leaves the process; a nonce that has already paid us needs no submission.
+  return go(
+    run,
+    { do: "write", from: ["received"], to: "settling" },
+    event.outcome === "paid" ? { do: "look" } : { do: "submit" },
+  );
+}
+
+function looked(run: Run, view: View, windowOpen: boolean): Decision {
+  const state = run.row?.state;
+  if (state === "void") return revive(run, view);
+  if (state === "fulfilled") return watched(run, view, windowOpen);
+  switch (view.nonce) {
+    case "paid":
+      return settle(run, view.settlement);
+    case "dead":
+      return go(
+        run,
+        { do: "write", from: ["settling", "settled"], to: "void", reason: view.reason },
+        say(pay(VOID_ERRORS[view.reason])),
+      );
+    default:
+      return unsettled(run, view.nonce === "unused" && windowOpen && !run.submitted && !run.job);
+  }
+}
+
+function settle(run: Run, settlement: Settlement): Decision {
+  const write: Write = { do: "write", from: ["settling", "settled"], to: "settled", settlement };
+  return go({ ...run, settlement }, write, { do: "handle", settlement });
+}
+
+/** Not on the chain (any more), and not dead either: a settled row goes back; who asks with an open window submits again. */
+function unsettled(run: Run, submitAgain: boolean): Decision {
+  if (run.row?.state === "settled") {
+    const back: Write = { do: "write", from: ["settled"], to: "settling" };
+    const row = { ...run.row, state: "settling" as const, settlement: null };
+    return submitAgain
+      ? go({ ...run, row }, back, { do: "submit" })
+      : go({ ...run, row }, back, { do: "release", failed: false }, say(WAIT.unsettled));
+  }
+  return submitAgain ? go(run, { do: "submit" }) : release(run, WAIT.unsettled);
+}
+
+/** A refused authorization that the chain shows paid to us is fulfilled after all. */
+function revive(run: Run, view: View): Decision {
+  if (view.nonce !== "paid") return answer(run, pay(VOID_ERRORS.refused));
+  const write: Write = { do: "write", from: ["settling"], to: "settled", settlement: view.settlement };
+  const { settlement } = view;
+  return go({ ...run, settlement, holdsLease: true }, { do: "revive" }, write, { do: "handle", settlement });
+}
+
+/** A fulfilled payment is watched until its settlement is final. */
+function watched(run: Run, view: View, windowOpen: boolean): Decision {
+  const from = ["fulfilled"] as const;
+  const done = say({ say: "done" });
+  switch (view.nonce) {
+    case "paid": {
+      if (view.final)
+        return go(run, { do: "write", from, to: "fulfilled", settlement: view.settlement, final: true }, done);
+      const moved =
+        view.settlement.blockHash !== run.row?.settlement?.blockHash ||
+        view.settlement.transaction !== run.row?.settlement?.transaction;
+      return moved
+        ? go(
+            run,
+            { do: "write", from, to: "fulfilled", settlement: view.settlement },
+            { do: "release", failed: false },
+            done,
+          )
+        : release(run, { say: "done" });
+    }
+    case "dead":
+      return go(run, { do: "write", from, to: "void", reason: "reversed" }, done);
+    case "unused":
+      return windowOpen && !run.submitted ? go(run, { do: "submit" }) : release(run, { say: "done" });
+    case "spent":
+      return release(run, { say: "done" });
+    default:
+      return view satisfies never;
+  }
+}

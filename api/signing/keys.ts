@@ -1,0 +1,30 @@
+import { createPrivateKey, createPublicKey, type KeyObject } from "node:crypto";
+import { calculateJwkThumbprint } from "jose";
+
+/** The DER frame of an Ed25519 private key in PKCS #8 (RFC 8410); the 32-byte key follows. */
+const PKCS8_ED25519 = Buffer.from("302e020100300506032b657004220420", "hex");
+
+/** A public Ed25519 key as RFC 8037 writes it. */
+export interface PublicJwk {
+  readonly kty: "OKP";
+  readonly crv: "Ed25519";
+  readonly x: string;
+  /** RFC 7638 thumbprint. */
+  readonly kid: string;
+  readonly use: "sig";
+  readonly alg: "EdDSA";
+}
+
+export interface SigningKey {
+  readonly privateKey: KeyObject;
+  readonly publicJwk: PublicJwk;
+}
+
+/** The key pair of a 32-byte Ed25519 private key. */
+export async function signingKey(seed: Uint8Array): Promise<SigningKey> {
+  const privateKey = createPrivateKey({ key: Buffer.concat([PKCS8_ED25519, seed]), format: "der", type: "pkcs8" });
+  const { x } = createPublicKey(privateKey).export({ format: "jwk" });
+  if (x === undefined) throw new Error("an Ed25519 public key has an x coordinate");
+  const kid = await calculateJwkThumbprint({ kty: "OKP", crv: "Ed25519", x });
+  return { privateKey, publicJwk: { kty: "OKP", crv: "Ed25519", x, kid, use: "sig", alg: "EdDSA" } };
+}

@@ -1,0 +1,32 @@
+import { fileURLToPath } from "node:url";
+import { drizzle } from "drizzle-orm/node-postgres";
+import { migrate as applyMigrations } from "drizzle-orm/node-postgres/migrator";
+import pg from "pg";
+
+const FOLDER = fileURLToPath(new URL("../api/adapters/migrations", import.meta.url));
+/** Any number: two migrations of one database at once wait for each other on it. */
+const LOCK = 7_402_402;
+
+/** Brings the database to the newest schema; needs the role that owns it. Running it again changes nothing. */
+export async function migrate(ownerUrl: string): Promise<void> {
+  const client = new pg.Client({ connectionString: ownerUrl });
+  await client.connect();
+  try {
+    await client.query("SELECT pg_advisory_lock($1)", [LOCK]);
+    await applyMigrations(drizzle(client), { migrationsFolder: FOLDER, migrationsSchema: "migrations" });
+  } finally {
+    await client.end();
+  }
+}
+
+if (import.meta.main) {
+  const url = process.env.DATABASE_URL;
+  if (url === undefined || !/^postgres(ql)?:\/\//.test(url)) {
+    console.error(
+      "DATABASE_URL is missing or wrong: a PostgreSQL URL of the role that owns the database, like postgres://owner:secret@localhost:5432/trust",
+    );
+    process.exit(1);
+  }
+  await migrate(url);
+  console.log("The database has the newest schema.");
+}

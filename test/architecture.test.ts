@@ -1,0 +1,115 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join, relative, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, test } from "vitest";
+
+const ROOT = fileURLToPath(new URL("..", import.meta.url));
+const filesUnder = (folder: string, pattern: RegExp): string[] =>
+  readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" })
+    .map((name) => join(folder, name))
+    .filter((name) => pattern.test(name) && !name.includes("node_modules") && !name.includes("generated"));
+
+const SOURCES = ["api", "indexer", "scripts", "contracts", "bench", "test", "ignition"].flatMap((folder) =>
+  filesUnder(folder, /\.(ts|mjs|sol)$/),
+);
+const API = SOURCES.filter((file) => file.startsWith("api/") && file.endsWith(".ts"));
+
+/** What a file imports: paths from the project's root for its own files, names for packages. */
+function importsOf(file: string): string[] {
+  const text = readFileSync(join(ROOT, file), "utf8");
+  const found = [
+    ...text.matchAll(/^\s*(?:import|export)\s(?:[^;]*?\sfrom\s+)?"([^"]+)"/gm),
+    ...text.matchAll(/\bimport\("([^"]+)"\)/g),
+  ];
+  return found
+    .map(([, target]) => target ?? "")
+    .map((target) => (target.startsWith(".") ? relative(ROOT, resolve(join(ROOT, dirname(file)), target)) : target));
+}
+
+/** The place of a file in the direction main → app → catalog → routes → service → pure rules and ports → kernel. */
+const LAYERS = ["main", "jobs", "app", "catalog", "routes", "service", "pure", "kernel"] as const;
+type Layer = (typeof LAYERS)[number] | "adapter";
+
+function layerOf(file: string): Layer {
+  if (file.startsWith("api/adapters/")) return "adapter";
+  if (file.startsWith("api/kernel/")) return "kernel";
+  const name = file.split("/").at(-1) ?? "";
+  if (file === "api/main.ts") return "main";
+  if (["api/app.ts", "api/http-server.ts"].includes(file)) return "app";
+  if (file === "api/jobs.ts") return "jobs";
+  if (file === "api/catalog.ts") return "catalog";
+  if (name === "routes.ts") return "routes";
+  if (name === "service.ts" || file === "api/payments/gate.ts") return "service";
+  return "pure";
+}
+
+const rank = (layer: Layer): number => (layer === "adapter" ? -1 : LAYERS.indexOf(layer));
+/** Code that a page shows as an example is text, not code. */
+const codeOf = (file: string): string =>
+  readFileSync(join(ROOT, file), "utf8").replace(
+    /`[^`]*`/g,
+    (template) => template.match(/\$\{[^}]*\}/g)?.join(" ") ?? "",
+  );
+
+const featureOf = (file: string): string => file.split("/")[1] ?? "";
+
+const IMPURE_PACKAGES =
+  /^(node:(fs|net|http|https|child_process|timers|os|dns|tls|worker_threads|readline|process)|pg|undici|pino|drizzle-orm|@hono\/node-server|viem\/actions)/;
+const IMPURE_CALLS =
+  /\b(Date\.now\(|new Date\(\)|Math\.random\(|randomBytes\(|randomUUID\(|setTimeout\(|setInterval\(|process\.env|\bfetch\()/;
+
+describe("the direction of imports", () => {
+  test("the rules read the project's own files", () => {
+    expect(API.length).toBeGreaterThan(30);
+    expect(importsOf("api/main.ts")).toContain("api/catalog.ts");
+    expect(importsOf("api/payments/gate.ts")).toContain("api/payments/step.ts");
+  });
+
+  test.each(API)("%s imports only what lies below it", (file) => {
+    const from = layerOf(file);
+    for (const target of importsOf(file).filter((path) => path.startsWith("api/"))) {
+      const to = layerOf(target);
+      if (from === "adapter") expect(["adapter", "pure", "kernel"], `${file} → ${target}`).toContain(to);
+      else if (to === "adapter") expect(from, `only main wires adapters: ${file} → ${target}`).toBe("main");
+      else expect(rank(to), `${file} → ${target}`).toBeGreaterThanOrEqual(rank(from));
+    }
+  });
+
+  test.each(API.filter((file) => layerOf(file) === "service"))("%s touches the outside only through ports", (file) => {
+    expect(importsOf(file).filter((target) => IMPURE_PACKAGES.test(target))).toEqual([]);
+  });
+
+  test.each(API.filter((file) => layerOf(file) === "pure" && file !== "api/config.ts"))(
+    "%s is pure: no I/O, clock or chance",
+    (file) => {
+      expect(importsOf(file).filter((target) => IMPURE_PACKAGES.test(target) || target === "hono")).toEqual([]);
+      expect(codeOf(file).match(IMPURE_CALLS)?.[0]).toBeUndefined();
+    },
+  );
+
+  test("the kernel knows no feature", () => {
+    const outward = API.filter((file) => layerOf(file) === "kernel").flatMap((file) =>
+      importsOf(file).filter((target) => target.startsWith("api/") && layerOf(target) !== "kernel"),
+    );
+    expect(outward).toEqual([]);
+  });
+
+  test("only the arbiter's service may import the score", () => {
+    const importers = API.filter(
+      (file) => featureOf(file) !== "score" && importsOf(file).some((target) => target.startsWith("api/score/")),
+    );
+    expect(
+      importers.filter(
+        (file) =>
+          !["api/arbiter/service.ts", "api/catalog.ts", "api/main.ts"].includes(file) && layerOf(file) !== "adapter",
+      ),
+    ).toEqual([]);
+  });
+});
+
+describe("the size of files", () => {
+  test.each(SOURCES.filter((file) => !file.includes("/migrations/")))("%s has one subject", (file) => {
+    const lines = readFileSync(join(ROOT, file), "utf8").split("\n").length;
+    expect(lines).toBeLessThanOrEqual(file.startsWith("contracts/") ? 450 : 301);
+  });
+});
