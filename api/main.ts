@@ -15,6 +15,7 @@ import { createReceipts } from "./adapters/receipts.ts";
 import { createRelayer } from "./adapters/relayer.ts";
 import { createSeal } from "./adapters/seal.ts";
 import { checkChains, checkDatabase } from "./adapters/startup-checks.ts";
+import { createVerificationReader } from "./adapters/verification-reader.ts";
 import { createApp } from "./app.ts";
 import { catalog } from "./catalog.ts";
 import { createOgRenderer, OG_FONTS } from "./certification/og-image.ts";
@@ -50,13 +51,25 @@ function wireChains(config: Config, pool: pg.Pool, log: Logger) {
   };
 }
 
+export interface Logs {
+  readonly log: Logger;
+  /** Buffered: one line a request. */
+  readonly access: Pick<Logger, "info">;
+}
+
 /** The whole service on one database pool: its application, its gate and its jobs. */
-export async function build(config: Config, pool: pg.Pool, log: Logger, now: () => Date = () => new Date()) {
+export async function build(config: Config, pool: pg.Pool, logs: Logs, now: () => Date = () => new Date()) {
+  const { log } = logs;
   const { chains, relayers, settler } = wireChains(config, pool, log);
   const journal = createJournal(pool, createSeal(config.sealingKey));
   const activity = createActivityIndex(pool, { viewsSchema: config.indexViewsSchema });
   const { baseUrl, payTo } = config;
-  const certification = createCertification({ certificates: createCertificateStore(pool), activity, baseUrl, now });
+  const certification = createCertification({
+    certificates: createCertificateStore(pool),
+    verifications: createVerificationReader(pool, activity),
+    baseUrl,
+    now,
+  });
   const { publicJwk } = await signingKey(config.signingKey);
   const routes = catalog({
     certification,
@@ -85,6 +98,7 @@ export async function build(config: Config, pool: pg.Pool, log: Logger, now: () 
     payTo,
     baseUrl,
     log,
+    accessLog: logs.access,
     rateLimitPerMinute: config.rateLimitPerMinute,
     addressOf: (c) => getConnInfo(c).remote.address ?? "unknown",
   });
@@ -100,8 +114,10 @@ async function main(): Promise<void> {
   const config = parseConfig(process.env);
   if ("problem" in config) return fail(config.problem);
   const log = pino({ level: config.logLevel });
+  const buffered = pino.destination({ dest: 1, sync: false, minLength: 4_096, periodicFlush: 1_000 });
+  const access = pino({ level: config.logLevel }, buffered);
   const pool = connect(config.databaseUrl);
-  const { app, gate, chains, jobs } = await build(config, pool, log);
+  const { app, gate, chains, jobs } = await build(config, pool, { log, access });
   const problem = (await checkDatabase(pool)) ?? (await checkChains(chains));
   if (problem !== null) return fail(problem);
 
@@ -122,6 +138,7 @@ async function main(): Promise<void> {
     await gate.drain();
     for (const server of servers) server.closeAllConnections();
     await pool.end();
+    buffered.flushSync();
     process.exit(0);
   };
   process.once("SIGTERM", stop);

@@ -7,12 +7,27 @@ const DAY_MS = 86_400_000;
 const TIMEOUT_MS = 1_000;
 /** While the index is away, one request in this time finds out; the others are answered at once. */
 const ASK_AGAIN_MS = 1_000;
+/** Base makes a block every two seconds: an index this far behind them is not running, or not there yet. */
+const MAX_LAG_MS = 60_000;
 
 export interface ActivityIndex {
-  /** The wallet's history in the 90 UTC calendar days that end with `now`'s; null while the index is unavailable. */
+  /** The wallet's history in the 90 UTC calendar days that end with `now`'s; null while the index is unavailable or behind. */
   activity(wallet: Address, now: Date): Promise<Activity | null>;
+  /** The same, and the companion's rows (at least one: its columns are null when it has none) in the same round trip. */
+  activityBeside<Row extends pg.QueryResultRow>(
+    wallet: Address,
+    now: Date,
+    companion: Companion,
+  ): Promise<{ readonly activity: Activity | null; readonly rows: readonly Row[] } | null>;
   /** The last block that the index has read; null while it is unavailable. */
   position(): Promise<IndexPosition | null>;
+}
+
+/** A query over the parameters from `$4` on. */
+export interface Companion {
+  readonly name: string;
+  readonly query: string;
+  readonly values: readonly unknown[];
 }
 
 interface ActivityRow {
@@ -21,36 +36,48 @@ interface ActivityRow {
   readonly settled_payments: number;
   readonly distinct_counterparties: number;
   readonly last_at: number | null;
+  readonly checkpoint: string | null;
+}
+
+export interface ActivityIndexOptions {
+  readonly viewsSchema: string;
+  /** An index further behind the time that is asked for counts as unavailable. */
+  readonly maxLagMs?: number;
 }
 
 /** Reads what the indexer keeps in PostgreSQL, through the views that follow it from deployment to deployment. */
-export function createActivityIndex(pool: pg.Pool, { viewsSchema }: { readonly viewsSchema: string }): ActivityIndex {
+export function createActivityIndex(
+  pool: pg.Pool,
+  { viewsSchema, maxLagMs = MAX_LAG_MS }: ActivityIndexOptions,
+): ActivityIndex {
   const views = pg.escapeIdentifier(viewsSchema);
   const read = createReader(pool);
   return {
     async activity(wallet, now) {
-      const today = Math.floor(now.getTime() / DAY_MS);
-      const first = today - WINDOW_DAYS + 1;
-      const row = await read<ActivityRow>({
+      const window = windowAt(now);
+      const rows = await read<ActivityRow>({
         name: `activity in ${viewsSchema}`,
         text: activityQuery(views),
-        values: [wallet, first, today],
+        values: [wallet, window.first, window.today],
       });
-      return row && renderActivity(row, { first, today, now });
+      return rows?.[0] ? renderActivity(rows[0], window, maxLagMs) : null;
+    },
+    async activityBeside<Row extends pg.QueryResultRow>(wallet: Address, now: Date, companion: Companion) {
+      const window = windowAt(now);
+      const rows = await read<ActivityRow & Row>({
+        name: `activity in ${viewsSchema} beside ${companion.name}`,
+        text: `select * from (${activityQuery(views)}) a left join (${companion.query}) c on true`,
+        values: [wallet, window.first, window.today, ...companion.values],
+      });
+      return rows?.[0] ? { activity: renderActivity(rows[0], window, maxLagMs), rows } : null;
     },
     async position() {
-      const row = await read<{ checkpoint: string }>({
+      const [row] = (await read<{ checkpoint: string }>({
         name: `position in ${viewsSchema}`,
         text: `select latest_checkpoint as checkpoint from ${views}._ponder_checkpoint`,
         values: [],
-      });
-      // Ponder's checkpoint: 10 digits of Unix time, 16 of chain id, 16 of block number, then the place in the block.
-      return (
-        row && {
-          timestamp: new Date(Number(row.checkpoint.slice(0, 10)) * 1000),
-          block: Number(row.checkpoint.slice(26, 42)),
-        }
-      );
+      })) ?? [undefined];
+      return row === undefined ? null : positionOf(row.checkpoint);
     },
   };
 }
@@ -60,9 +87,21 @@ const activityQuery = (views: string): string => `
   select scope, first_block,
     coalesce(sum(paid), 0)::int as settled_payments,
     coalesce(sum(touched - (select coalesce(sum(n), 0) from unnest(ages[1:day - $2]) n)), 0)::int as distinct_counterparties,
-    max(last_at)::float8 as last_at
+    max(last_at)::float8 as last_at,
+    (select max(latest_checkpoint) from ${views}._ponder_checkpoint) as checkpoint
   from ${views}.coverage left join ${views}.wallet_day on wallet = $1 and day between $2 and $3
   group by scope, first_block`;
+
+/** Ponder's checkpoint: 10 digits of Unix time, 16 of chain id, 16 of block number, then the place in the block. */
+const positionOf = (checkpoint: string): IndexPosition => ({
+  timestamp: new Date(Number(checkpoint.slice(0, 10)) * 1000),
+  block: Number(checkpoint.slice(26, 42)),
+});
+
+const windowAt = (now: Date): Window => {
+  const today = Math.floor(now.getTime() / DAY_MS);
+  return { first: today - WINDOW_DAYS + 1, today, now };
+};
 
 interface Window {
   readonly first: number;
@@ -70,7 +109,9 @@ interface Window {
   readonly now: Date;
 }
 
-function renderActivity(row: ActivityRow, { first, today, now }: Window): Activity {
+/** Null when the index has fallen so far behind that its answer would be a past one. */
+function renderActivity(row: ActivityRow, { first, today, now }: Window, maxLagMs: number): Activity | null {
+  if (row.checkpoint === null || now.getTime() - positionOf(row.checkpoint).timestamp.getTime() > maxLagMs) return null;
   const isoDay = (day: number) => new Date(day * DAY_MS).toISOString().slice(0, 10);
   return {
     settledPayments: row.settled_payments,
@@ -88,15 +129,15 @@ interface TimedQuery extends pg.QueryConfig {
   readonly query_timeout: number;
 }
 
-/** Runs a query that answers one row. Null: the index cannot be read now, which is no error of the caller's. */
-function createReader(pool: pg.Pool): <Row extends pg.QueryResultRow>(query: pg.QueryConfig) => Promise<Row | null> {
+/** Null: the index cannot be read now, which is no error of the caller's. */
+function createReader(pool: pg.Pool): <Row extends pg.QueryResultRow>(query: pg.QueryConfig) => Promise<Row[] | null> {
   let awayUntil = 0;
   return async <Row extends pg.QueryResultRow>(query: pg.QueryConfig) => {
     if (Date.now() < awayUntil) return null;
     try {
       const timed: TimedQuery = { ...query, query_timeout: TIMEOUT_MS };
       const { rows } = await pool.query<Row>(timed);
-      return rows[0] ?? null;
+      return rows;
     } catch (error) {
       if (!isUnavailable(error)) throw error;
       // The pool drops a connection at every error: a reader that insists would cost everybody theirs.

@@ -72,17 +72,6 @@ export function createCertificateStore(pool: pg.Pool): CertificateStore {
       });
       return rows[0] ? parse(rows[0]) : null;
     },
-    async ofWallet(wallet, now) {
-      const { rows } = await pool.query<Columns>({
-        name: "certificate-wallet",
-        text: `SELECT ${COLUMNS}, marks.* FROM (
-            (SELECT * FROM certificate WHERE wallet = $1 ORDER BY issued_at DESC LIMIT 100)
-            UNION (SELECT * FROM certificate WHERE wallet = $1 AND result = 'fail' AND valid_until > $2)
-          ) c ${MARKS} ORDER BY c.issued_at DESC, c.id`,
-        values: [bytes(wallet), now],
-      });
-      return rows.map(parse);
-    },
   };
 }
 

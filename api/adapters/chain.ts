@@ -38,13 +38,35 @@ export function createChain(network: Network, rpcUrl: string): ChainReader {
   });
   return {
     client,
-    head: cachedHead(client),
-    finalizedBlock: async () => Number((await client.getBlock({ blockTag: "finalized" })).number),
-    verifyContractSignature: (payer, digest, signature) => verifyContractSignature(client, payer, digest, signature),
-    simulate: (authorization, signature) => simulate(client, facts, authorization, signature),
-    look: (expected) => look(client, facts, expected),
+    head: discreet(cachedHead(client)),
+    finalizedBlock: discreet(async () => Number((await client.getBlock({ blockTag: "finalized" })).number)),
+    verifyContractSignature: discreet((payer, digest, signature) =>
+      verifyContractSignature(client, payer, digest, signature),
+    ),
+    simulate: discreet((authorization, signature) => simulate(client, facts, authorization, signature)),
+    look: discreet((expected) => look(client, facts, expected)),
   };
 }
+
+const MAX_REASON_LENGTH = 300;
+
+/** viem's errors print calldata, which holds payers' signatures, and the node's URL, which may hold a key: neither belongs in a log. */
+export const withoutSecrets = (error: unknown): unknown =>
+  error instanceof BaseError
+    ? new Error(
+        `${error.name}: ${error.shortMessage} ${error.details}`
+          .replace(/[0-9a-f]{64,}/gi, "…")
+          .slice(0, MAX_REASON_LENGTH),
+      )
+    : error;
+
+/** The same work, rejecting with errors that may be logged. */
+export const discreet =
+  <Arguments extends readonly unknown[], T>(work: (...given: Arguments) => Promise<T>) =>
+  (...given: Arguments): Promise<T> =>
+    work(...given).catch((error: unknown) => {
+      throw withoutSecrets(error);
+    });
 
 function cachedHead(client: PublicClient): () => Promise<Head> {
   let cached: { at: number; head: Promise<Head> } | null = null;
@@ -124,14 +146,14 @@ const revertReason = (error: unknown): string => {
     : "it reverted";
 };
 
+const UNREADABLE_ANSWERS = new Set(["ContractFunctionZeroDataError", "AbiDecodingDataSizeTooSmallError"]);
+
 /** True when the node did not answer, rather than the contract. */
 const isTransport = (error: unknown): boolean =>
   !(
     error instanceof BaseError &&
     error.walk(
-      (e) =>
-        e instanceof ContractFunctionRevertedError ||
-        (e instanceof BaseError && e.name === "ContractFunctionZeroDataError"),
+      (e) => e instanceof ContractFunctionRevertedError || (e instanceof BaseError && UNREADABLE_ANSWERS.has(e.name)),
     ) !== null
   );
 

@@ -6,6 +6,7 @@ import type { Network } from "../kernel/networks.ts";
 import { authorizationWire } from "../payments/authorization.ts";
 import type { Settler } from "../payments/ports.ts";
 import { requirements } from "../payments/terms.ts";
+import { discreet } from "./chain.ts";
 import type { Relayer } from "./relayer.ts";
 
 const TIMEOUT_MS = 15_000;
@@ -29,11 +30,11 @@ export function createInProcessSettler(
     facilitator.register(network as Network, new ExactEvmScheme(signerOf(client, relayer)));
   }
   return {
-    async submit(payment) {
+    submit: discreet(async (payment) => {
       const payload = payloadOf(payment);
       const settled = await facilitator.settle(payload, payload.accepted);
       if (!settled.success) throw new Error(`settlement failed: ${settled.errorReason ?? "no reason given"}`);
-    },
+    }),
   };
 }
 

@@ -195,7 +195,7 @@ async function applyWrite(
   const reversed = write.reason === "reversed";
   if (record === undefined && !moved && !reversed) return (await pool.query(statement)).rowCount ?? 0;
   return inTransaction(pool, async (client) => {
-    const before = moved ? await currentTransaction(client, key) : null;
+    const before = moved ? await currentPlace(client, key) : null;
     const rows = (await client.query(statement)).rowCount ?? 0;
     if (rows === 0) return 0;
     if (reversed)
@@ -203,7 +203,7 @@ async function applyWrite(
         "INSERT INTO settlement_mark (chain, asset, payer, nonce, kind) VALUES ($1, $2, $3, $4, 'reversed')",
         keyValues(key),
       );
-    if (moved && write.settlement && before !== write.settlement.transaction) {
+    if (moved && write.settlement && before !== placeOf(write.settlement)) {
       await client.query(
         "INSERT INTO settlement_mark (chain, asset, payer, nonce, kind, tx, block_number) VALUES ($1, $2, $3, $4, 'moved', $5, $6)",
         [...keyValues(key), bytes(write.settlement.transaction), write.settlement.block],
@@ -214,12 +214,16 @@ async function applyWrite(
   });
 }
 
-async function currentTransaction(client: pg.PoolClient, key: PaymentKey): Promise<string | null> {
-  const { rows } = await client.query<{ tx: Buffer | null }>(
-    `SELECT tx FROM payment WHERE ${KEY} FOR UPDATE`,
+const placeOf = ({ transaction, block }: { transaction: string; block: number | string }): string =>
+  `${transaction} in ${block}`;
+
+/** Where the certificate says that the settlement is: a reorganisation may move the same transaction to another block. */
+async function currentPlace(client: pg.PoolClient, key: PaymentKey): Promise<string | null> {
+  const { rows } = await client.query<{ tx: Buffer | null; block_number: string }>(
+    `SELECT tx, block_number FROM payment WHERE ${KEY} FOR UPDATE`,
     keyValues(key),
   );
-  return rows[0]?.tx ? hex(rows[0].tx) : null;
+  return rows[0]?.tx ? placeOf({ transaction: hex(rows[0].tx), block: rows[0].block_number }) : null;
 }
 
 function updateOf(key: PaymentKey, token: string, { from, to, reason, settlement, response, final }: Write) {

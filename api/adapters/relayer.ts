@@ -1,8 +1,11 @@
+import { createHash } from "node:crypto";
 import type pg from "pg";
 import { keccak256, type PublicClient, parseTransaction, type TransactionReceipt } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import type { Hex } from "../kernel/wallet.ts";
+import { discreet, withoutSecrets } from "./chain.ts";
 import { bytes, hex, inTransaction } from "./database.ts";
+import { createSeal } from "./seal.ts";
 
 const STUCK_AFTER = "30 seconds";
 const RESEND_AFTER_MS = 4_000;
@@ -40,9 +43,17 @@ interface Stored {
   nonce: string;
   hashes: Buffer[];
   raw: Buffer;
-  request: RelayRequest;
   stuck: boolean;
   age_ms: number;
+}
+
+/** The parts with what is made of the key. */
+interface Sender extends RelayerParts {
+  readonly address: Hex;
+  readonly sign: (request: RelayRequest, nonce: number, gas: bigint, fee: Fees) => Promise<Hex>;
+  /** Calldata holds payers' signatures: a stored transaction is encrypted, with a key that only the holder of the relayer's has. */
+  readonly close: (raw: Hex, nonce: number) => Buffer;
+  readonly open: (stored: Pick<Stored, "raw" | "nonce">) => Hex;
 }
 
 interface Fees {
@@ -52,11 +63,9 @@ interface Fees {
 
 export function createRelayer(parts: RelayerParts): Relayer {
   const { client, pool, chainId } = parts;
-  const account = privateKeyToAccount(parts.privateKey);
-  const address = account.address.toLowerCase() as Hex;
+  const sender = createSender(parts);
+  const { address } = sender;
   const fees = cachedFees(client);
-  const sign = (request: RelayRequest, nonce: number, gas: bigint, fee: Fees): Promise<Hex> =>
-    account.signTransaction({ type: "eip1559", chainId, nonce, gas, ...fee, ...request, value: 0n });
 
   const send = async (request: RelayRequest): Promise<Hex> => {
     const [estimate, count, balance, fee] = await Promise.all([
@@ -69,11 +78,18 @@ export function createRelayer(parts: RelayerParts): Relayer {
     if (balance < gas * fee.maxFeePerGas) throw new Error(`the relayer ${address} has no gas: ${balance} wei`);
     const raw = await inTransaction(pool, async (db) => {
       const nonce = await nextNonce(db, chainId, address, count);
-      const signed = await sign(request, nonce, gas, fee);
+      const signed = await sender.sign(request, nonce, gas, fee);
       await db.query({
         name: "relay-insert",
         text: "INSERT INTO relay (chain, sender, nonce, hashes, raw, request) VALUES ($1, $2, $3, $4, $5, $6)",
-        values: [chainId, bytes(address), nonce, [bytes(keccak256(signed))], bytes(signed), JSON.stringify(request)],
+        values: [
+          chainId,
+          bytes(address),
+          nonce,
+          [bytes(keccak256(signed))],
+          sender.close(signed, nonce),
+          JSON.stringify({ to: request.to }),
+        ],
       });
       return signed;
     });
@@ -83,10 +99,26 @@ export function createRelayer(parts: RelayerParts): Relayer {
 
   return {
     address,
-    send,
+    send: discreet(send),
     waitFor: (hash, timeoutMs) => waitFor(parts, hash, timeoutMs),
-    balanceWei: () => client.getBalance({ address }),
-    tend: () => tend(parts, address, sign),
+    balanceWei: discreet(() => client.getBalance({ address })),
+    tend: discreet(() => tend(sender)),
+  };
+}
+
+function createSender(parts: RelayerParts): Sender {
+  const { chainId, privateKey } = parts;
+  const account = privateKeyToAccount(privateKey);
+  const address = account.address.toLowerCase() as Hex;
+  const seal = createSeal(createHash("sha256").update(`relayed transactions|${privateKey}`).digest());
+  const place = (nonce: number | string) => `${chainId}|${address}|${nonce}`;
+  return {
+    ...parts,
+    address,
+    sign: (request, nonce, gas, fee) =>
+      account.signTransaction({ type: "eip1559", chainId, nonce, gas, ...fee, ...request, value: 0n }),
+    close: (raw, nonce) => seal.seal(raw, place(nonce)),
+    open: ({ raw, nonce }) => seal.open(raw, place(nonce)),
   };
 }
 
@@ -116,7 +148,7 @@ async function broadcast({ client, log }: RelayerParts, raw: Hex): Promise<void>
     await client.sendRawTransaction({ serializedTransaction: raw });
   } catch (error) {
     if (!/already known|already imported|nonce too low/i.test(String(error)))
-      log.warn({ err: error, hash: keccak256(raw) }, "a transaction could not be broadcast yet");
+      log.warn({ err: withoutSecrets(error), hash: keccak256(raw) }, "a transaction could not be broadcast yet");
   }
 }
 
@@ -155,13 +187,11 @@ function cachedFees(client: PublicClient): () => Promise<Fees> {
   };
 }
 
-type Sign = (request: RelayRequest, nonce: number, gas: bigint, fee: Fees) => Promise<Hex>;
-
-async function tend(parts: RelayerParts, address: Hex, sign: Sign): Promise<void> {
-  const { pool, client, chainId } = parts;
+async function tend(sender: Sender): Promise<void> {
+  const { pool, client, chainId, address } = sender;
   const { rows } = await pool.query<Stored>({
     name: "relay-open",
-    text: `SELECT id, nonce, hashes, raw, request, sent_at < now() - interval '${STUCK_AFTER}' AS stuck, extract(epoch FROM now() - sent_at) * 1000 AS age_ms
+    text: `SELECT id, nonce, hashes, raw, sent_at < now() - interval '${STUCK_AFTER}' AS stuck, extract(epoch FROM now() - sent_at) * 1000 AS age_ms
       FROM relay WHERE chain = $1 AND sender = $2 AND state = 'sent' ORDER BY nonce LIMIT 256`,
     values: [chainId, bytes(address)],
   });
@@ -172,14 +202,14 @@ async function tend(parts: RelayerParts, address: Hex, sign: Sign): Promise<void
   ]);
   for (const row of rows) {
     const nonce = Number(row.nonce);
-    if (nonce < final) await close(parts, row);
-    else if (nonce >= mined && row.stuck) await replace(parts, row, sign);
-    else if (nonce >= mined && row.age_ms > RESEND_AFTER_MS) await broadcast(parts, hex(row.raw));
+    if (nonce < final) await finish(sender, row);
+    else if (nonce >= mined && row.stuck) await replace(sender, row);
+    else if (nonce >= mined && row.age_ms > RESEND_AFTER_MS) await broadcast(sender, sender.open(row));
   }
 }
 
 /** A final nonce is over: mined as ours, or lost to a transaction that was sent from elsewhere with the same key. */
-async function close({ pool, client, log }: RelayerParts, row: Stored): Promise<void> {
+async function finish({ pool, client, log }: RelayerParts, row: Stored): Promise<void> {
   const receipts = await Promise.all(
     row.hashes.map((h) => client.getTransactionReceipt({ hash: hex(h) }).catch(() => null)),
   );
@@ -189,9 +219,9 @@ async function close({ pool, client, log }: RelayerParts, row: Stored): Promise<
 }
 
 /** The same call and nonce at a fee a quarter higher (nodes ask for a tenth more), stored before it is sent. */
-async function replace(parts: RelayerParts, row: Stored, sign: Sign): Promise<void> {
-  const old = parseTransaction(hex(row.raw));
-  const market = await parts.client.estimateFeesPerGas();
+async function replace(sender: Sender, row: Stored): Promise<void> {
+  const old = parseTransaction(sender.open(row));
+  const market = await sender.client.estimateFeesPerGas();
   const raise = (was: bigint | undefined, now: bigint) => {
     const raised = ((was ?? 0n) * 5n) / 4n + 1n;
     return raised > now ? raised : now;
@@ -200,10 +230,11 @@ async function replace(parts: RelayerParts, row: Stored, sign: Sign): Promise<vo
     maxFeePerGas: raise(old.maxFeePerGas, market.maxFeePerGas),
     maxPriorityFeePerGas: raise(old.maxPriorityFeePerGas, market.maxPriorityFeePerGas),
   };
-  const raw = await sign(row.request, Number(row.nonce), old.gas ?? 200_000n, fee);
-  const { rowCount } = await parts.pool.query(
+  const nonce = Number(row.nonce);
+  const raw = await sender.sign({ to: old.to ?? "0x", data: old.data ?? "0x" }, nonce, old.gas ?? 200_000n, fee);
+  const { rowCount } = await sender.pool.query(
     "UPDATE relay SET raw = $3, hashes = hashes || $4::bytea, sent_at = now() WHERE id = $1 AND state = 'sent' AND raw = $2",
-    [row.id, row.raw, bytes(raw), bytes(keccak256(raw))],
+    [row.id, row.raw, sender.close(raw, nonce), bytes(keccak256(raw))],
   );
-  if (rowCount === 1) await broadcast(parts, raw);
+  if (rowCount === 1) await broadcast(sender, raw);
 }

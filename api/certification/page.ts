@@ -121,7 +121,6 @@ const moreSection = (
 ): Markup => html`<section aria-labelledby="more"><h2 id="more">Check it yourself</h2>
 <ul class="links"><li><a href="${certJsonUrl(baseUrl, certificate)}">This record as JSON</a></li>
 <li><a href="${verifyUrl(baseUrl, certificate.wallet)}">Everything about this wallet</a></li>
-<li><a href="${baseUrl}/credential/${certificate.wallet}">Signed credential</a></li>
 <li><a href="${baseUrl}/inspect">All tests</a></li></ul></section>`;
 
 const linkedData = (

@@ -1,12 +1,13 @@
 import type { Context } from "hono";
 import { z } from "zod";
 import { Problem } from "../kernel/errors.ts";
+import { remember } from "../kernel/memo.ts";
 import { formatUsd } from "../kernel/money.ts";
 import { page, wantsHtml } from "../kernel/negotiate.ts";
 import { isPaid, type PaidRoute, paidRoute, type Route } from "../kernel/route.ts";
 import { parseAddress } from "../kernel/wallet.ts";
 import { badgeEtag, renderBadge, renderUnknownBadge } from "./badge.ts";
-import type { MarkedCertificate } from "./certificate.ts";
+import { isFresh, type MarkedCertificate } from "./certificate.ts";
 import { certificateRecord } from "./issue.ts";
 import { KINDS } from "./kinds/index.ts";
 import type { Kind } from "./kinds/kind.ts";
@@ -22,6 +23,13 @@ export interface CertificationRouteParts {
 }
 
 const BADGE_MAX_AGE_SECONDS = 300;
+const badges = remember<{ readonly svg: string; readonly etag: string }>(2_000);
+/** A picture takes tens of milliseconds of the only thread. */
+const pictures = remember<Uint8Array>(64);
+
+/** All that a badge or picture shows of a certificate besides what never changes. */
+const stateKey = (certificate: MarkedCertificate, now: Date): string =>
+  `${certificate.id} ${isFresh(certificate, now)} ${certificate.reversedAt?.getTime()}`;
 
 export function certificationRoutes(parts: CertificationRouteParts): readonly Route[] {
   return [
@@ -151,15 +159,19 @@ async function certificate(c: Context, parts: CertificationRouteParts): Promise<
 }
 
 async function ogImage(c: Context, parts: CertificationRouteParts): Promise<Response> {
-  const png = parts.renderOgImage(await found(c, parts), parts.now());
+  const certificate = await found(c, parts);
+  const now = parts.now();
+  const png = pictures(stateKey(certificate, now), () => parts.renderOgImage(certificate, now));
   return c.body(new Uint8Array(png), 200, { "content-type": "image/png", "cache-control": "public, max-age=3600" });
 }
 
 async function badge(c: Context, { certification, now }: CertificationRouteParts): Promise<Response> {
   const [, id] = /^([0-9a-f]{16})\.svg$/.exec(c.req.param("file") ?? "") ?? [];
   const certificate = id === undefined ? null : await certification.certificate(id);
-  const svg = certificate === null ? renderUnknownBadge() : renderBadge(certificate, now());
-  const etag = badgeEtag(svg);
+  const { svg, etag } = badges(certificate === null ? "unknown" : stateKey(certificate, now()), () => {
+    const rendered = certificate === null ? renderUnknownBadge() : renderBadge(certificate, now());
+    return { svg: rendered, etag: badgeEtag(rendered) };
+  });
   const headers = {
     etag,
     "content-type": "image/svg+xml; charset=utf-8",

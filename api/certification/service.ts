@@ -3,12 +3,12 @@ import type { Address } from "../kernel/wallet.ts";
 import type { MarkedCertificate } from "./certificate.ts";
 import { certificateDocument, issue } from "./issue.ts";
 import type { Kind } from "./kinds/kind.ts";
-import type { ActivityIndex, CertificateStore } from "./ports.ts";
+import type { CertificateStore, VerificationReader } from "./ports.ts";
 import { verificationRecord } from "./verification.ts";
 
 export interface CertificationParts {
   readonly certificates: CertificateStore;
-  readonly activity: ActivityIndex;
+  readonly verifications: VerificationReader;
   readonly baseUrl: string;
   readonly now: () => Date;
 }
@@ -20,7 +20,7 @@ export interface Certification {
   verification(wallet: Address): Promise<ReturnType<typeof verificationRecord>>;
 }
 
-export function createCertification({ certificates, activity, baseUrl, now }: CertificationParts): Certification {
+export function createCertification({ certificates, verifications, baseUrl, now }: CertificationParts): Certification {
   return {
     async certify(kind, sale) {
       const certificate = issue(kind, sale, now());
@@ -34,8 +34,7 @@ export function createCertification({ certificates, activity, baseUrl, now }: Ce
     certificate: (id) => (/^[0-9a-f]{16}$/.test(id) ? certificates.get(id) : Promise.resolve(null)),
     async verification(wallet) {
       const at = now();
-      const [own, history] = await Promise.all([certificates.ofWallet(wallet, at), activity.activity(wallet, at)]);
-      return verificationRecord({ wallet, certificates: own, activity: history }, baseUrl, at);
+      return verificationRecord(await verifications.facts(wallet, at), baseUrl, at);
     },
   };
 }

@@ -22,23 +22,30 @@ const CAPABILITIES: Readonly<Record<Capability, Product | "scam" | "recipient">>
 const VERIFIED_MEANS =
   "At least one test passed in the last 30 days and none failed in that time. It states what was observed on-chain; it is not a guarantee of safety.";
 
+/** What a verification says of a certificate. */
+export type Standing = Pick<
+  MarkedCertificate,
+  "id" | "product" | "testVersion" | "result" | "level" | "issuedAt" | "validUntil" | "reversedAt"
+>;
+
 export interface VerificationFacts {
   readonly wallet: Address;
-  readonly certificates: readonly MarkedCertificate[];
+  /** The newest 100 and every failure that is still current, newest first. */
+  readonly certificates: readonly Standing[];
   /** Null when the index is unavailable. */
   readonly activity: Activity | null;
 }
 
-const current = (certificate: MarkedCertificate, now: Date): boolean =>
+const current = (certificate: Standing, now: Date): boolean =>
   certificate.reversedAt === null && isFresh(certificate, now);
 
 /** True only with at least one current PASS and no current FAIL (SPEC.md, states and transitions). */
-export const isVerified = (certificates: readonly MarkedCertificate[], now: Date): boolean => {
+export const isVerified = (certificates: readonly Standing[], now: Date): boolean => {
   const currents = certificates.filter((certificate) => current(certificate, now));
   return currents.length > 0 && currents.every(({ result }) => result === "pass");
 };
 
-/** The verification record of SPEC.md. `certificates` newest first. */
+/** The verification record of SPEC.md. */
 export function verificationRecord({ wallet, certificates, activity }: VerificationFacts, baseUrl: string, now: Date) {
   return {
     service: "Agent Payment Trust Service",
@@ -62,7 +69,7 @@ export function verificationRecord({ wallet, certificates, activity }: Verificat
   };
 }
 
-function certEntry(certificate: MarkedCertificate, baseUrl: string, now: Date) {
+function certEntry(certificate: Standing, baseUrl: string, now: Date) {
   return {
     id: certificate.id,
     product: certificate.product,
@@ -81,7 +88,7 @@ function certEntry(certificate: MarkedCertificate, baseUrl: string, now: Date) {
 }
 
 /** Per capability the current FAIL if there is one, else the newest certificate that still stands. */
-function capabilities(certificates: readonly MarkedCertificate[], baseUrl: string, now: Date) {
+function capabilities(certificates: readonly Standing[], baseUrl: string, now: Date) {
   const standing = certificates.filter(({ reversedAt }) => reversedAt === null);
   const entry = (product: string) => {
     const own = standing.filter((certificate) => certificate.product === product);

@@ -16,11 +16,13 @@ interface Home {
   /** Where the service is published; no trailing slash. */
   readonly baseUrl: string;
   readonly menu: readonly MenuItem[];
+  /** The free routes. */
+  readonly reads: readonly { readonly path: string; readonly summary: string }[];
   readonly now: Date;
 }
 
 const DESCRIPTION =
-  "Agents prove how they pay over x402, in USDC on Base, and anyone can check the proof: certificates, risk scores, escrow and signed delivery verdicts.";
+  "Agents prove how they pay over x402, in USDC on Base, and anyone can check the proof: a public certificate, a badge, a verification record.";
 
 /** The home page: what the service is, how an agent pays, what it costs, how to verify a wallet. */
 export const renderHome = (home: Home): string =>
@@ -30,13 +32,13 @@ export const renderHome = (home: Home): string =>
     canonical: `${home.baseUrl}/`,
     current: "/",
     main: html`<div class="masthead"><div class="hero"><h1>Proof of how an agent pays</h1>
-<p class="lead">Point an agent’s x402 client at a test: it pays a real price in USDC on Base, and the service publishes what it saw as a certificate that anyone can check. The same records feed wallet scores, a non-custodial escrow and signed delivery verdicts; every result is an observed fact, never an opinion.</p>
+<p class="lead">Point an agent’s x402 client at a test: it pays a real price in USDC on Base, and the service publishes what it saw as a certificate that anyone can check. Every result is an observed fact, never an opinion.</p>
 <p class="actions"><a class="button" href="#pay">Pay from an agent</a> <a class="button quiet" href="#verify">Verify a wallet</a></p></div>
 <svg viewBox="0 0 200 200" aria-hidden="true">${rosette("agent payments")}<path d="m78 102 16 16 30-34" fill="none" stroke="currentColor" stroke-width="7" stroke-linecap="round" stroke-linejoin="round"/></svg></div>
 ${verifySection()}
 ${testsSection(home)}
 ${paySection(home)}
-${linksSection()}`,
+${readsSection(home)}`,
   });
 
 const verifySection = (): Markup => html`<section aria-labelledby="verify"><h2 id="verify">Verify a wallet</h2>
@@ -73,8 +75,5 @@ ${codeBlock({ id: "ask", caption: "See the terms", text: ask })}
 ${codeBlock({ id: "pay-code", caption: "Pay with @x402/fetch", text: pay })}</section>`;
 }
 
-const linksSection = (): Markup => html`<section aria-labelledby="read"><h2 id="read">Read on</h2>
-<ul class="links"><li><a href="/docs">Documentation</a></li><li><a href="/integrations">Integration guide</a></li>
-<li><a href="/board">Certified agents</a></li><li><a href="/stats">Statistics</a></li>
-<li><a href="/arbiter/policy">Arbiter policy</a></li><li><a href="/escrow">Escrow</a></li>
-<li><a href="/.well-known/x402">x402 manifest</a></li><li><a href="/openapi.json">OpenAPI</a></li></ul></section>`;
+const readsSection = ({ reads }: Home): Markup => html`<section aria-labelledby="read"><h2 id="read">Free to read</h2>
+<ul class="rows">${reads.map(({ path, summary }) => html`<li><h3>${summary}</h3><code class="note soft">GET ${path}</code></li>`)}</ul></section>`;

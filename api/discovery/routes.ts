@@ -48,18 +48,22 @@ const menu = ({ routes }: DiscoveryParts) =>
     .filter(isPaid)
     .map(({ id, method, path, price, summary }) => ({ id, method, path, price: formatUsd(price), summary }));
 
+const reads = ({ routes }: DiscoveryParts) =>
+  routes()
+    .filter(
+      (route) => !isPaid(route) && route.path !== "/" && !route.path.endsWith(".svg") && !route.path.endsWith(".png"),
+    )
+    .map(({ path, summary }) => ({ path, summary }));
+
 const home = (parts: DiscoveryParts): string =>
-  renderHome({ baseUrl: parts.baseUrl, menu: menu(parts), now: parts.now() });
+  renderHome({ baseUrl: parts.baseUrl, menu: menu(parts), reads: reads(parts), now: parts.now() });
 
 const homeDocument = (parts: DiscoveryParts) => ({
   service: "Agent Payment Trust Service",
   version: VERSION,
   url: parts.baseUrl,
   paid: menu(parts),
-  free: parts
-    .routes()
-    .filter((route) => !isPaid(route))
-    .map(({ method, path, summary }) => ({ method, path, summary })),
+  free: reads(parts).map((read) => ({ method: "GET", ...read })),
 });
 
 const statusRoute = ({ probes, now }: DiscoveryParts): Route => ({

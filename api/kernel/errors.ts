@@ -40,7 +40,7 @@ export class Problem extends Error {
 export function problemBody(code: ProblemCode, { detail, errors }: ProblemDetails, requestId: string) {
   const { status, title } = PROBLEMS[code];
   return {
-    type: `about:blank#${code}`,
+    type: "about:blank",
     title,
     status,
     detail,

@@ -49,11 +49,9 @@ const NAVIGATION = [
 ] as const;
 
 const FOOT_LINKS = [
-  { path: "/docs", name: "Docs" },
-  { path: "/openapi.json", name: "OpenAPI" },
-  { path: "/llms.txt", name: "llms.txt" },
-  { path: "/terms", name: "Terms" },
-  { path: "/.well-known/security.txt", name: "Security contact" },
+  { path: "/inspect", name: "Menu of tests" },
+  { path: "/.well-known/jwks.json", name: "Public keys" },
+  { path: "/status", name: "Status" },
 ] as const;
 
 export interface Page {

@@ -4,6 +4,7 @@ import type { Address, Hex } from "../kernel/wallet.ts";
 import { authorizationDigest } from "./authorization.ts";
 import { termsError } from "./check.ts";
 import type { PresentedPayment } from "./header.ts";
+import { isKeepable } from "./keepable.ts";
 import type { Chain, NewPayment } from "./ports.ts";
 import { beginCommands, laterOf, type PaymentParts, type Subject } from "./service.ts";
 import { isAccountSignature, signatureSha256 } from "./signature.ts";
@@ -135,6 +136,11 @@ async function freshChecks(
   const none = { input: null, headBlock: head.number };
   if (wrong !== null) return { ...none, fresh: { say: "pay", error: wrong } };
   if (body === undefined) return { ...none, fresh: { say: "malformed", detail: "The body is not JSON." } };
+  if (!isKeepable(body.value))
+    return {
+      ...none,
+      fresh: { say: "malformed", detail: "The body nests too deep or holds U+0000 or half a surrogate pair." },
+    };
   const parsed = route.input.safeParse(body.value ?? undefined);
   if (parsed.success) return { fresh: "ok", input: parsed.data ?? null, headBlock: head.number };
   const errors = parsed.error.issues.map((issue) => ({ path: issue.path.join("."), message: issue.message }));

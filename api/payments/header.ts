@@ -1,5 +1,5 @@
 import { decodePaymentSignatureHeader } from "@x402/core/http";
-import { extractPaymentIdentifier, isValidPaymentId } from "@x402/extensions/payment-identifier";
+import { extractPaymentIdentifier, isValidPaymentId, PAYMENT_IDENTIFIER } from "@x402/extensions/payment-identifier";
 import { z } from "zod";
 import { type Address, type Hex, parseAddress } from "../kernel/wallet.ts";
 import type { Authorization } from "./authorization.ts";
@@ -53,6 +53,11 @@ const PAYLOAD = z.object({
     nonce: hex(/^0x[0-9a-f]{64}$/i, "expected 32 bytes in hex"),
   }),
 });
+const NAMES_AN_ID = z.object({
+  extensions: z.object({
+    [PAYMENT_IDENTIFIER]: z.object({ info: z.object({ id: z.unknown().refine((id) => (id ?? null) !== null) }) }),
+  }),
+});
 const text = z.string().max(200).optional().catch(undefined);
 const V2 = z.object({
   x402Version: z.literal(2),
@@ -103,8 +108,10 @@ function identified(
   decoded: unknown,
   payment: Omit<PresentedPayment, "paymentId">,
 ): PresentedPayment | { readonly malformed: string } {
-  const paymentId = extractPaymentIdentifier(decoded as Parameters<typeof extractPaymentIdentifier>[0], false);
-  if (paymentId !== null && !isValidPaymentId(paymentId)) {
+  const payload = decoded as Parameters<typeof extractPaymentIdentifier>[0];
+  const paymentId = extractPaymentIdentifier(payload, false);
+  // An identifier of another type must not be dropped: the client relies on it to be charged once.
+  if (paymentId === null ? NAMES_AN_ID.safeParse(decoded).success : !isValidPaymentId(paymentId)) {
     return { malformed: "The payment identifier must have 16 to 128 letters, digits, hyphens or underscores." };
   }
   return { ...payment, paymentId };

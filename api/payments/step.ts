@@ -19,6 +19,7 @@ const WAIT = {
   heldCharged: { say: "wait", charged: true, because: "held" },
   unsettled: { say: "wait", charged: false, because: "unsettled" },
   unavailable: { say: "wait", charged: false, because: "unavailable" },
+  unavailableCharged: { say: "wait", charged: true, because: "unavailable" },
   failed: { say: "wait", charged: true, because: "failed" },
 } as const satisfies Record<string, Answer>;
 
@@ -34,6 +35,9 @@ const say = (given: Answer): Command => ({ do: "answer", answer: given });
 /** Gives the lease back, then answers. A run without a lease only answers. */
 const release = (run: Run, given: Answer, failed = false): Decision =>
   run.holdsLease ? go(run, { do: "release", failed }, say(given)) : answer(run, given);
+
+const unavailable = ({ row, settlement }: Run): Answer =>
+  settlement !== null || row?.state === "settled" ? WAIT.unavailableCharged : WAIT.unavailable;
 
 const pay = (error: string): Answer => ({ say: "pay", error });
 
@@ -66,9 +70,9 @@ export function step(run: Run, event: Event): Decision {
       // Nothing was written: another process holds the row, or it moved on. Decide nothing.
       return event.rows === 1 ? proceed(run) : answer({ ...run, holdsLease: false }, WAIT.held);
     case "writeUnknown":
-      return answer({ ...run, holdsLease: false }, WAIT.unavailable);
+      return answer({ ...run, holdsLease: false }, unavailable(run));
     case "unavailable":
-      return release(run, WAIT.unavailable);
+      return release(run, unavailable(run));
     case "preflight":
       return preflighted(run, event);
     case "submitted":

@@ -8,9 +8,9 @@ import { build } from "../../api/main.ts";
 import { freePort } from "../../scripts/embedded/ports.ts";
 import type { TestChain } from "./chain.ts";
 import { freshDatabase, type TestDatabase } from "./database.ts";
+import { PAY_TO } from "./payments.ts";
 
-/** The receiving address of the services under test; nobody holds its key. */
-export const PAY_TO = "0x00000000000000000000000000000000c0ffee01";
+export { PAY_TO };
 
 export interface TestServicePlan {
   readonly chain: TestChain;
@@ -39,7 +39,7 @@ export async function startService(plan: TestServicePlan): Promise<TestService> 
   await plan.chain.setBalance(RELAYER.address, 10n ** 20n);
   const { log, logged } = recordingLog();
   const pool = connect(config.databaseUrl);
-  const { app, gate, jobs } = await build(config, pool, log, plan.now);
+  const { app, gate, jobs } = await build(config, pool, { log, access: log }, plan.now);
   const servers = [createHttpServer(app.fetch), createHttpServer(app.fetch)];
   await listen(servers, port, "localhost");
   const stopJobs = plan.jobs === false ? async () => undefined : runJobs(jobs);

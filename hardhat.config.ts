@@ -1,0 +1,35 @@
+import { createRequire } from "node:module";
+import hardhatIgnition from "@nomicfoundation/hardhat-ignition";
+import hardhatIgnitionViem from "@nomicfoundation/hardhat-ignition-viem";
+import hardhatViem from "@nomicfoundation/hardhat-viem";
+import { defineConfig } from "hardhat/config";
+
+const require = createRequire(import.meta.url);
+const { BASE_RPC_URL, BASE_SEPOLIA_RPC_URL, BASE_RPC_PORT = "8545", BASE_SEPOLIA_RPC_PORT = "8546" } = process.env;
+
+const simulated = (chainId: number) => ({ type: "edr-simulated", chainType: "op", chainId }) as const;
+const remote = (chainId: number, url: string) => ({ type: "http", chainType: "op", chainId, url }) as const;
+
+export default defineConfig({
+  plugins: [hardhatViem, hardhatIgnition, hardhatIgnitionViem],
+  solidity: {
+    version: "0.8.37",
+    // The compiler comes from npm: Hardhat would download it.
+    path: require.resolve("solc/soljson.js"),
+    settings: { evmVersion: "cancun", optimizer: { enabled: true, runs: 10_000 } },
+  },
+  // A fork executes on Base's own blocks, and Hardhat has to be told by which rules: Isthmus, since 9 May 2025.
+  chainDescriptors: {
+    8453: { name: "Base", chainType: "op", hardforkHistory: { isthmus: { timestamp: 1_746_806_401 } } },
+  },
+  networks: {
+    simulatedBase: simulated(8453),
+    simulatedBaseSepolia: simulated(84532),
+    localBase: remote(8453, `http://127.0.0.1:${BASE_RPC_PORT}`),
+    localBaseSepolia: remote(84532, `http://127.0.0.1:${BASE_SEPOLIA_RPC_PORT}`),
+    ...(BASE_RPC_URL === undefined
+      ? {}
+      : { base: remote(8453, BASE_RPC_URL), forkedBase: { ...simulated(8453), forking: { url: BASE_RPC_URL } } }),
+    ...(BASE_SEPOLIA_RPC_URL === undefined ? {} : { baseSepolia: remote(84532, BASE_SEPOLIA_RPC_URL) }),
+  },
+});

@@ -1,0 +1,129 @@
+import { createHash } from "node:crypto";
+import { globSync, readFileSync } from "node:fs";
+import { findPackageJSON } from "node:module";
+import { join } from "node:path";
+import pg from "pg";
+import { usdcEventsAbi } from "../contracts/abi.ts";
+import type { IndexerSettings } from "./settings.ts";
+
+const WINDOW_BLOCKS = (90 * 86_400) / 2;
+/** Ponder takes a lock for dead when its owner has not renewed it for this long. */
+const LOCK_EXPIRES_MS = 25_000;
+
+/** The path of Ponder's package.json. */
+export function ponderPackage(): string {
+  const path = findPackageJSON("ponder", import.meta.url);
+  if (path === undefined) throw new Error("the package ponder is not installed: run npm install");
+  return path;
+}
+
+/** One index: a schema of Ponder's, named `<views schema>_<hash of what the rows follow from>_<start block>`. */
+export interface Deployment {
+  readonly schema: string;
+  readonly startBlock: number;
+}
+
+/** Ponder refuses a schema that other code has filled, and does not see that environment values have changed: both are in the name. */
+function fingerprint({ ownAddresses, scope, startBlock }: IndexerSettings): string {
+  const files = ["ponder.config.ts", "ponder.schema.ts", "ledger.ts"];
+  const handlers = globSync("src/**/*.ts", { cwd: import.meta.dirname, exclude: ["src/api/**"] }).sort();
+  const code = [...files, ...handlers].map((file) => readFileSync(join(import.meta.dirname, file), "utf8"));
+  const ponder: unknown = JSON.parse(readFileSync(ponderPackage(), "utf8")).version;
+  const parts = JSON.stringify([ownAddresses, scope, startBlock, ponder, usdcEventsAbi, code]);
+  return createHash("sha256").update(parts).digest("hex").slice(0, 8);
+}
+
+/**
+ * The index that belongs to these settings: the one that exists, else a new, empty one.
+ * The start block is chosen once and read from the name ever after, so a restart does not move it with the head.
+ */
+export async function chooseDeployment(db: pg.Pool, settings: IndexerSettings, head: number): Promise<Deployment> {
+  const prefix = `${settings.viewsSchema}_${fingerprint(settings)}`;
+  const found = await db.query<{ schema: string; start: number }>(
+    `select nspname as schema, substring(nspname from '[0-9]+$')::int as start
+       from pg_namespace where nspname ~ $1 order by start limit 1`,
+    [`^${prefix}_[0-9]+$`],
+  );
+  const [existing] = found.rows;
+  if (existing) return { schema: existing.schema, startBlock: existing.start };
+  // Ponder never becomes ready from a start block above the head.
+  const startBlock = Math.min(settings.startBlock ?? Math.max(0, head - WINDOW_BLOCKS), head);
+  const schema = `${prefix}_${startBlock}`;
+  await db.query(`create schema if not exists ${pg.escapeIdentifier(schema)}`);
+  return { schema, startBlock };
+}
+
+/** Every schema that a Ponder process has filled in this database; all of them share `ponder_sync`. */
+export async function ponderSchemas(db: pg.Pool): Promise<readonly string[]> {
+  const { rows } = await db.query<{ schema: string }>(
+    `select nspname as schema from pg_class join pg_namespace on pg_namespace.oid = relnamespace
+      where relname = '_ponder_meta' and relkind = 'r' order by nspname`,
+  );
+  return rows.map(({ schema }) => schema);
+}
+
+export async function dropSchemas(db: pg.Pool, schemas: readonly string[]): Promise<void> {
+  for (const schema of schemas) await db.query(`drop schema if exists ${pg.escapeIdentifier(schema)} cascade`);
+}
+
+/** Lets the next process in at once. Right only when the lock's owner is known to be gone. */
+export async function clearLock(db: pg.Pool, { schema }: Deployment): Promise<void> {
+  if (!(await ponderSchemas(db)).includes(schema)) return;
+  await db.query(`update ${pg.escapeIdentifier(schema)}._ponder_meta set value = jsonb_set(value, '{is_locked}', '0')`);
+}
+
+/** Whether a process that has held the lock since `since` has filled the index and made the views. */
+export async function isReady(db: pg.Pool, { schema }: Deployment, since: number): Promise<boolean> {
+  if (!(await ponderSchemas(db)).includes(schema)) return false;
+  const { rowCount } = await db.query(
+    `select from ${pg.escapeIdentifier(schema)}._ponder_meta
+      where key = 'app' and value ->> 'is_ready' = '1' and (value ->> 'heartbeat_at')::bigint >= $1`,
+    [since],
+  );
+  return rowCount === 1;
+}
+
+/**
+ * Drops the indexes that these views showed before: nothing reads them, each holds up to 90 days of the chain, and going
+ * back to one is a backfill from Ponder's own copy of the logs. One that a process may still hold is left for the next start.
+ */
+export async function dropReplaced(
+  db: pg.Pool,
+  { viewsSchema, exclusive }: Pick<IndexerSettings, "viewsSchema" | "exclusive">,
+  current: Deployment,
+): Promise<readonly string[]> {
+  const ours = new RegExp(`^${viewsSchema}_[0-9a-f]{8}_[0-9]+$`);
+  const dropped: string[] = [];
+  for (const schema of await ponderSchemas(db)) {
+    if (schema === current.schema || !ours.test(schema)) continue;
+    if (!exclusive && (await isHeld(db, schema))) continue;
+    await dropSchemas(db, [schema]);
+    dropped.push(schema);
+  }
+  return dropped;
+}
+
+async function isHeld(db: pg.Pool, schema: string): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `select from ${pg.escapeIdentifier(schema)}._ponder_meta
+      where key = 'app' and value ->> 'is_locked' = '1' and (value ->> 'heartbeat_at')::bigint > $1`,
+    [Date.now() - LOCK_EXPIRES_MS],
+  );
+  return rowCount !== 0;
+}
+
+const READER = "trust_api";
+
+/**
+ * Lets the API's role read the views, which own their access to the rows behind them. The default privilege makes
+ * that true of views that Ponder makes again, from the instant that they exist.
+ */
+export async function openToReaders(db: pg.Pool, viewsSchema: string): Promise<void> {
+  const views = pg.escapeIdentifier(viewsSchema);
+  await db.query(`create schema if not exists ${views}`);
+  const role = await db.query("select from pg_roles where rolname = $1", [READER]);
+  if (role.rowCount === 0) return;
+  await db.query(`grant usage on schema ${views} to ${READER};
+    grant select on all tables in schema ${views} to ${READER};
+    alter default privileges in schema ${views} grant select on tables to ${READER}`);
+}

@@ -1,0 +1,150 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { dirname, join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
+import { pathToFileURL } from "node:url";
+import pg from "pg";
+import type { Logger } from "pino";
+import { compareWithChain, connectChain, readHead, WrongChainError } from "./chain.ts";
+import {
+  chooseDeployment,
+  clearLock,
+  type Deployment,
+  dropReplaced,
+  dropSchemas,
+  isReady,
+  openToReaders,
+  ponderPackage,
+  ponderSchemas,
+} from "./deployment.ts";
+import type { IndexerSettings } from "./settings.ts";
+
+const FIRST_RESTART_MS = 500;
+const LAST_RESTART_MS = 30_000;
+/** A run this long was no failed start: the next restart is quick again. */
+const STEADY_MS = 60_000;
+const READY_POLL_MS = 250;
+/** Ponder gives itself 5 seconds to close. */
+const CLOSE_MS = 8_000;
+
+interface Launch {
+  readonly settings: IndexerSettings;
+  readonly db: pg.Pool;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Keeps Ponder indexing until `signal` is aborted, and has ended it when the promise settles. Ponder exits 1 and 75 for
+ * reasons that pass; every start is preceded by the check that the index and the chain still belong together.
+ * @throws WrongChainError when the node is not of Base.
+ */
+export async function runIndexer(settings: IndexerSettings, log: Logger, signal: AbortSignal): Promise<void> {
+  const db = new pg.Pool({ connectionString: settings.databaseUrl, max: 2, application_name: "indexer_launcher" });
+  db.on("error", (error) => log.warn({ err: error }, "a database connection was lost"));
+  const launch: Launch = { settings, db, log, signal };
+  try {
+    for (let failures = 0; !signal.aborted; failures += 1) {
+      const started = Date.now();
+      const outcome = await runOnce(launch).catch((error: unknown) => {
+        if (error instanceof WrongChainError) throw error;
+        return { err: error };
+      });
+      if (signal.aborted) break;
+      if (Date.now() - started > STEADY_MS) failures = 0;
+      const retryMs = Math.min(LAST_RESTART_MS, FIRST_RESTART_MS * 2 ** failures);
+      log.warn({ ...outcome, retryMs }, "the indexer stopped and starts again");
+      await wait(retryMs, undefined, { signal }).catch(() => undefined);
+    }
+  } finally {
+    await db.end();
+  }
+}
+
+async function runOnce(launch: Launch): Promise<object> {
+  const deployment = await prepare(launch);
+  if (deployment === null) return { reason: "the node has not reached a block that is final in the index" };
+  if (launch.signal.aborted) return {};
+  const ponder = startPonder(launch.settings, deployment);
+  const closed = once(ponder, "exit");
+  const stop = () => closePonder(ponder);
+  launch.signal.addEventListener("abort", stop);
+  const over = new AbortController();
+  const serving = serve(launch, deployment, over.signal);
+  launch.log.info({ ...deployment, ponderPid: ponder.pid }, "ponder started");
+  try {
+    const [code, signal]: unknown[] = await closed;
+    return { code, signal };
+  } finally {
+    over.abort();
+    launch.signal.removeEventListener("abort", stop);
+    await serving;
+  }
+}
+
+/** Everything that must be true before Ponder starts; null when the node is late and nothing can be said yet. */
+async function prepare({ settings, db, log }: Launch): Promise<Deployment | null> {
+  const chain = connectChain(settings.rpcUrl);
+  const head = await readHead(chain);
+  const fit = await compareWithChain(db, chain, head);
+  if (fit === "behind") return null;
+  if (fit === "other") {
+    const schemas = [...(await ponderSchemas(db)), "ponder_sync"];
+    await dropSchemas(db, schemas);
+    log.warn({ schemas, head: head.number }, "the index was made from another chain than the node's: dropped");
+  }
+  const deployment = await chooseDeployment(db, settings, head.number);
+  await openToReaders(db, settings.viewsSchema);
+  if (settings.exclusive) await clearLock(db, deployment);
+  return deployment;
+}
+
+function startPonder(settings: IndexerSettings, { schema, startBlock }: Deployment): ChildProcess {
+  const ponder = join(dirname(ponderPackage()), "dist/esm/bin/ponder.js");
+  const preload = pathToFileURL(join(import.meta.dirname, "preload.ts")).href;
+  const flags = ["--root", import.meta.dirname, "--schema", schema, "--views-schema", settings.viewsSchema];
+  const output = ["--hostname", "127.0.0.1", "--log-format", "json", "--log-level", settings.ponderLogLevel];
+  const env = {
+    ...process.env,
+    // Ponder prefers PORT, which is the API's, to its own flag.
+    PORT: String(settings.ponderPort),
+    DATABASE_URL: settings.databaseUrl,
+    BASE_RPC_URL: Array.from({ length: settings.rpcCopies }, () => settings.rpcUrl).join(","),
+    BASE_WS_URL: settings.websocketUrl ?? "",
+    OWN_ADDRESSES: settings.ownAddresses.join(","),
+    INDEX_SCOPE: settings.scope,
+    START_BLOCK: String(startBlock),
+    POLL_MS: String(settings.pollMs),
+  };
+  // Ponder's own use of pg makes Node warn of a deprecation at every start.
+  const node = [
+    `--max-old-space-size=${settings.heapMiB}`,
+    "--disable-warning=DeprecationWarning",
+    "--import",
+    preload,
+  ];
+  return spawn(process.execPath, [...node, ponder, "start", ...flags, ...output], {
+    env,
+    stdio: ["ignore", "inherit", "inherit", "ipc"],
+  });
+}
+
+function closePonder(ponder: ChildProcess): void {
+  ponder.kill("SIGTERM");
+  setTimeout(() => ponder.kill("SIGKILL"), CLOSE_MS).unref();
+}
+
+/** Waits until this run of Ponder answers, then lets the readers in and clears away what the views showed before. */
+async function serve({ settings, db, log }: Launch, deployment: Deployment, over: AbortSignal): Promise<void> {
+  const started = Date.now();
+  // A backfill may last hours and outlive a restart of the database.
+  const ready = () => isReady(db, deployment, started).catch(() => false);
+  try {
+    while (!(await ready())) await wait(READY_POLL_MS, undefined, { signal: over });
+    await openToReaders(db, settings.viewsSchema);
+    const dropped = await dropReplaced(db, settings, deployment);
+    log.info({ ...deployment, afterMs: Date.now() - started, dropped }, "index ready");
+  } catch (error) {
+    if (!over.aborted) log.warn({ err: error }, "the index could not be opened to its readers");
+  }
+}

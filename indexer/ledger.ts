@@ -1,0 +1,79 @@
+import { toEventSelector } from "viem";
+
+type Address = `0x${string}`;
+
+/** Width of the window that a wallet's rows answer for, in UTC calendar days. */
+export const WINDOW_DAYS = 90;
+const DAY_SECONDS = 86_400n;
+
+/** The UTC calendar day of a block's timestamp, counted from 1970-01-01. */
+export const dayOf = (timestamp: bigint): number => Number(timestamp / DAY_SECONDS);
+
+/** One key for both directions between two wallets. */
+export const orderedPair = (a: Address, b: Address): { readonly low: Address; readonly high: Address } =>
+  a < b ? { low: a, high: b } : { low: b, high: a };
+
+/**
+ * A day's histogram with one more counterparty, last touched `age` days before (null: never).
+ * An age of the window's width or more says the same as never to every window, so it is not kept.
+ */
+export function withAge(ages: readonly number[] | null, age: number | null): number[] | null {
+  if (age === null || age >= WINDOW_DAYS) return ages === null ? null : [...ages];
+  const next = [...(ages ?? [])];
+  while (next.length < age) next.push(0);
+  next[age - 1] = (next[age - 1] ?? 0) + 1;
+  return next;
+}
+
+/** What one day of one wallet remembers of its counterparties. */
+export interface TouchedDay {
+  readonly day: number;
+  /** Counterparties touched on that day. */
+  readonly touched: number;
+  /** `ages[k - 1]`: how many of them were last touched k days before. */
+  readonly ages: readonly number[] | null;
+}
+
+/**
+ * Distinct counterparties over the days `first` to `last`: each is counted on the first of its days in the window,
+ * which is the one whose touch before lies outside. Exact for any past window of at most 90 days.
+ * The reader states the same sum in SQL.
+ */
+export function distinctCounterparties(rows: readonly TouchedDay[], first: number, last: number): number {
+  const inside = rows.filter(({ day }) => day >= first && day <= last);
+  const seenBefore = ({ day, ages }: TouchedDay) => (ages ?? []).slice(0, day - first).reduce((sum, n) => sum + n, 0);
+  return inside.reduce((sum, row) => sum + row.touched - seenBefore(row), 0);
+}
+
+export interface Movement {
+  readonly from: Address;
+  readonly to: Address;
+  readonly value: bigint;
+}
+
+const NOBODY: Address = "0x0000000000000000000000000000000000000000";
+
+/** Whether money moved between two others: not minted or burnt, not to oneself, not from or to an address of the service. */
+export const isBetweenOthers = ({ from, to, value }: Movement, own: ReadonlySet<string>): boolean =>
+  value > 0n && from !== to && ![from, to].some((address) => address === NOBODY || own.has(address));
+
+export const TRANSFER_TOPIC = toEventSelector("Transfer(address,address,uint256)");
+
+/** transferWithAuthorization and receiveWithAuthorization, with (v, r, s) and with bytes: all begin with the same six words. */
+const AUTHORISED_CALLS = new Set(["0xe3ee160e", "0xcf092995", "0xef55bec6", "0x88b7ab63"]);
+
+interface AuthorisedCall {
+  readonly transaction: { readonly to: string | null; readonly input: string };
+  readonly usdc: string;
+  readonly authorizer: string;
+  readonly nonce: string;
+}
+
+/** To whom and how much an authorisation paid, when the transaction itself is that call to USDC; null otherwise: inner calldata can lie. */
+export function directTerms({ transaction, usdc, authorizer, nonce }: AuthorisedCall): Omit<Movement, "from"> | null {
+  if (transaction.to?.toLowerCase() !== usdc.toLowerCase()) return null;
+  if (!AUTHORISED_CALLS.has(transaction.input.slice(0, 10).toLowerCase())) return null;
+  const word = (index: number) => transaction.input.slice(10 + 64 * index, 74 + 64 * index).toLowerCase();
+  if (word(0).slice(24) !== authorizer.slice(2).toLowerCase() || word(5) !== nonce.slice(2).toLowerCase()) return null;
+  return { to: `0x${word(1).slice(24)}`, value: BigInt(`0x${word(2)}`) };
+}

@@ -1,0 +1,102 @@
+import { z } from "zod";
+import { type Address, parseAddress } from "../api/kernel/wallet.ts";
+
+/** The launcher's settings; the environment variables behind them are listed once, in `ENVIRONMENT`. */
+export interface IndexerSettings {
+  readonly databaseUrl: string;
+  readonly rpcUrl: string;
+  /** Ponder starts each listed URL at 20 requests a second; the same URL listed n times gets n times that. */
+  readonly rpcCopies: number;
+  readonly websocketUrl: string | null;
+  /** Addresses of the service itself, in lower case, sorted: their transfers are nobody's history. */
+  readonly ownAddresses: readonly Address[];
+  readonly scope: "full" | "authorised";
+  /** Null: 90 days before the head, as it is when the index is first made. */
+  readonly startBlock: number | null;
+  readonly viewsSchema: string;
+  readonly pollMs: number;
+  /** 0: any free port of the loopback interface. Nothing of ours reads it; Prometheus may (`/metrics`). */
+  readonly ponderPort: number;
+  /** The operator's word that nobody else runs on this database's index, so that a lock found there is a dead process's. */
+  readonly exclusive: boolean;
+  readonly heapMiB: number;
+  readonly ponderLogLevel: string;
+}
+
+const given = (expected: string, accepts: (text: string) => boolean) =>
+  z.string({ error: `expected ${expected}` }).refine(accepts, `expected ${expected}`);
+
+const url = (expected: string, protocols: readonly string[]) =>
+  given(expected, (text) => URL.canParse(text) && protocols.includes(new URL(text).protocol));
+
+const whole = (low: number, high: number) =>
+  given(
+    `a whole number from ${low} to ${high}`,
+    (text) => /^\d{1,12}$/.test(text) && Number(text) >= low && Number(text) <= high,
+  ).transform(Number);
+
+const addressList = (text: string) => text.split(",").map((item) => item.trim());
+
+const ENVIRONMENT = z.object({
+  DATABASE_URL: url("a PostgreSQL URL, like postgres://indexer:secret@localhost:5432/trust", [
+    "postgres:",
+    "postgresql:",
+  ]),
+  BASE_RPC_URL: url("the JSON-RPC URL of a Base node (chain id 8453), without a comma", ["http:", "https:"]).refine(
+    (text) => !text.includes(","),
+    "expected one URL: RPC_COPIES says how often it is listed",
+  ),
+  BASE_WS_URL: url("the WebSocket URL of the same Base node", ["ws:", "wss:"]).optional(),
+  RPC_COPIES: whole(1, 500).default(1),
+  PAY_TO_ADDRESS: given("the receiving address: 0x and 40 hex digits", (text) => parseAddress(text) !== null),
+  OWN_ADDRESSES: given("addresses of the service, separated by commas: each 0x and 40 hex digits", (text) =>
+    addressList(text).every((item) => parseAddress(item) !== null),
+  ).optional(),
+  INDEX_SCOPE: z.enum(["full", "authorised"], { error: "expected full or authorised" }).default("full"),
+  START_BLOCK: whole(0, 999_999_999).optional(),
+  // With the hash and the start block behind it the name must stay within Ponder's 45 characters.
+  INDEX_VIEWS_SCHEMA: given("a PostgreSQL schema name: up to 24 of a-z, 0-9 and _, a letter first", (text) =>
+    /^[a-z][a-z0-9_]{0,23}$/.test(text),
+  ).default("live"),
+  POLL_MS: whole(50, 60_000).default(1000),
+  PONDER_PORT: whole(0, 65_535).default(0),
+  EXCLUSIVE: z.enum(["0", "1"], { error: "expected 1 (nobody else runs on this index) or 0" }).default("0"),
+  INDEX_HEAP_MIB: whole(128, 65_536).default(1024),
+  PONDER_LOG_LEVEL: z
+    .enum(["silent", "fatal", "error", "warn", "info", "debug", "trace"], {
+      error: "expected silent, fatal, error, warn, info, debug or trace",
+    })
+    .default("warn"),
+});
+
+/** The settings, or one line for every variable that is missing or wrong with what is expected. An empty variable is a missing one. */
+export function parseSettings(
+  environment: Readonly<Record<string, string | undefined>>,
+): IndexerSettings | { readonly problem: string } {
+  const set = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ""));
+  const parsed = ENVIRONMENT.safeParse(set);
+  if (!parsed.success) {
+    const lines = parsed.error.issues.map(({ path: [name], message }) => {
+      const fault = set[String(name)] === undefined ? "is missing" : "is wrong";
+      return `${String(name)} ${fault}: ${message}`;
+    });
+    return { problem: [...new Set(lines)].join("\n") };
+  }
+  const env = parsed.data;
+  const own = [env.PAY_TO_ADDRESS, ...(env.OWN_ADDRESSES === undefined ? [] : addressList(env.OWN_ADDRESSES))];
+  return {
+    databaseUrl: env.DATABASE_URL,
+    rpcUrl: env.BASE_RPC_URL,
+    rpcCopies: env.RPC_COPIES,
+    websocketUrl: env.BASE_WS_URL ?? null,
+    ownAddresses: [...new Set(own.map((address) => address.toLowerCase() as Address))].sort(),
+    scope: env.INDEX_SCOPE,
+    startBlock: env.START_BLOCK ?? null,
+    viewsSchema: env.INDEX_VIEWS_SCHEMA,
+    pollMs: env.POLL_MS,
+    ponderPort: env.PONDER_PORT,
+    exclusive: env.EXCLUSIVE === "1",
+    heapMiB: env.INDEX_HEAP_MIB,
+    ponderLogLevel: env.PONDER_LOG_LEVEL,
+  };
+}

@@ -1,0 +1,72 @@
+import { createRequire } from "node:module";
+import { createTestClient, http, publicActions, walletActions } from "viem";
+import { base, baseSepolia } from "viem/chains";
+import type { NetworkFacts } from "../../api/kernel/networks.ts";
+import { DEV_MNEMONIC } from "./dev-accounts.ts";
+import { type GuardedProcess, startGuarded } from "./guarded-process.ts";
+import { waitUntil } from "./wait-until.ts";
+
+export interface AnvilPlan {
+  readonly network: NetworkFacts;
+  readonly port: number;
+  /** More command-line options: mining mode, state files. */
+  readonly options: readonly string[];
+  readonly logFile?: string;
+}
+
+export interface Anvil {
+  readonly rpcUrl: string;
+  readonly client: AnvilClient;
+  readonly process: GuardedProcess;
+}
+
+export type AnvilClient = ReturnType<typeof anvilClient>;
+
+/** A client that reads, signs for the node's own accounts, and moves the node's time, blocks and balances. */
+export const anvilClient = (rpcUrl: string, network: NetworkFacts) =>
+  createTestClient({
+    mode: "anvil",
+    chain: network.chainId === base.id ? base : baseSepolia,
+    transport: http(rpcUrl, { timeout: 30_000 }),
+    cacheTime: 0,
+    pollingInterval: 25,
+  })
+    .extend(publicActions)
+    .extend(walletActions);
+
+/** Starts a chain on 127.0.0.1 and waits until it answers. */
+export async function startAnvil({ network, port, options, logFile }: AnvilPlan): Promise<Anvil> {
+  const rpcUrl = `http://127.0.0.1:${port}`;
+  const flags = [
+    "--host",
+    "127.0.0.1",
+    "--port",
+    String(port),
+    "--chain-id",
+    String(network.chainId),
+    "--optimism",
+    "--mnemonic",
+    DEV_MNEMONIC,
+    "--quiet",
+  ];
+  const child = await startGuarded({
+    command: anvilBinary(),
+    args: [...flags, ...options],
+    stopSignal: "SIGINT",
+    ...(logFile === undefined ? {} : { logFile }),
+  });
+  const client = anvilClient(rpcUrl, network);
+  const answers = async () => !child.running() || (await client.getChainId()) === network.chainId;
+  if (!(await waitUntil(answers, 30_000, 20)) || !child.running()) {
+    await child.stop();
+    throw new Error(`The local chain ${network.chainId} did not start on port ${port}. ${child.lastOutput().trim()}`);
+  }
+  return { rpcUrl, client, process: child };
+}
+
+/** npm's `anvil` is a Node wrapper: a SIGKILL to it leaves the real program behind, so that one is started itself. */
+function anvilBinary(): string {
+  const require = createRequire(createRequire(import.meta.url).resolve("@foundry-rs/anvil/package.json"));
+  const arch = process.arch === "x64" ? "amd64" : process.arch;
+  return require.resolve(`@foundry-rs/anvil-${process.platform}-${arch}/bin/anvil`);
+}

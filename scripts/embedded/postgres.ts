@@ -1,0 +1,168 @@
+import { randomBytes } from "node:crypto";
+import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import pg from "pg";
+import { type GuardedProcess, type ProcessPlan, startGuarded } from "./guarded-process.ts";
+import { commandLineOf, endProcess, identify } from "./leftovers.ts";
+import { findPostgres, type PostgresProgram } from "./postgres-program.ts";
+import { waitUntil } from "./wait-until.ts";
+
+export interface Postgres {
+  /** The superuser's URL: migrations and the indexer. */
+  readonly ownerUrl: string;
+  /** The API's login role `trust_service`; it may do what `grantApiRole` gives it. */
+  readonly apiUrl: string;
+  readonly process: GuardedProcess;
+  readonly stop: () => Promise<void>;
+}
+
+export interface PostgresPlan {
+  readonly directory: string;
+  readonly port: number;
+  /** Default `postgres.log` in the directory. */
+  readonly logFile?: string;
+  /** More `postgres` command-line settings, like `fsync=off`. */
+  readonly settings?: readonly string[];
+}
+
+interface Passwords {
+  readonly owner: string;
+  readonly service: string;
+}
+
+const OWNER = "postgres";
+const SERVICE = "trust_service";
+const DATABASE = "trust";
+// Small: the whole embedded stack shares 1 GiB. Replication is never used; TCP only, so two users' sockets cannot collide in /tmp.
+const SETTINGS = [
+  "listen_addresses=127.0.0.1",
+  "unix_socket_directories=",
+  "shared_buffers=64MB",
+  "max_connections=80",
+  "wal_level=minimal",
+  "max_wal_senders=0",
+  "log_min_messages=warning",
+];
+
+const INITDB_FLAGS = [
+  "--auth=scram-sha-256",
+  "--encoding=UTF8",
+  "--locale-provider=builtin",
+  "--builtin-locale=C.UTF-8",
+  "--locale=C",
+  "--no-sync",
+  "--no-instructions",
+];
+
+/** Starts PostgreSQL in the directory, which is filled on first use. Ends a server that a killed start left there. */
+export async function startPostgres({ directory, port, ...options }: PostgresPlan): Promise<Postgres> {
+  const home = resolve(directory);
+  mkdirSync(home, { recursive: true, mode: 0o755 });
+  const cluster = join(home, "cluster");
+  const passwords = readPasswords(home);
+  const program = findPostgres(home);
+  if (!existsSync(cluster)) await initialise(program, home, passwords);
+  await endLeftover(cluster);
+  const logFile = options.logFile ?? join(home, "postgres.log");
+  const flags = [...SETTINGS, ...(options.settings ?? [])].flatMap((setting) => ["-c", setting]);
+  const server = await launch(program, ["-D", cluster, "-p", String(port), ...flags], logFile);
+  const url = (user: string, password: string) => `postgres://${user}:${password}@127.0.0.1:${port}/${DATABASE}`;
+  try {
+    await whenAnswering(server, url(OWNER, passwords.owner));
+    await ensureDatabase(url(OWNER, passwords.owner), passwords.service);
+  } catch (cause) {
+    await server.stop();
+    throw cause;
+  }
+  return {
+    ownerUrl: url(OWNER, passwords.owner),
+    apiUrl: url(SERVICE, passwords.service),
+    process: server,
+    stop: () => server.stop(),
+  };
+}
+
+/** Lets the API's login role act as `trust_api`, the role without login that the migrations create and give rights to. */
+export const grantApiRole = (ownerUrl: string): Promise<void> =>
+  withClient(ownerUrl, async (client) => {
+    await client.query(`grant trust_api to ${SERVICE}`);
+  });
+
+/** Runs `use` on one connection and closes it. */
+export async function withClient<T>(url: string, use: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({ connectionString: url });
+  client.on("error", () => {});
+  await client.connect();
+  try {
+    return await use(client);
+  } finally {
+    await client.end();
+  }
+}
+
+function readPasswords(home: string): Passwords {
+  const file = join(home, "passwords.json");
+  if (existsSync(file)) return JSON.parse(readFileSync(file, "utf8"));
+  const fresh = { owner: randomBytes(24).toString("base64url"), service: randomBytes(24).toString("base64url") };
+  writeFileSync(file, JSON.stringify(fresh), { mode: 0o600 });
+  return fresh;
+}
+
+async function initialise(program: PostgresProgram, home: string, passwords: Passwords): Promise<void> {
+  // Filled beside its place and then renamed: a first start that was killed half-way leaves no half database.
+  const fresh = join(home, "cluster.new");
+  const passwordFile = join(home, "initdb-password");
+  rmSync(fresh, { recursive: true, force: true });
+  mkdirSync(fresh, { mode: 0o700 });
+  writeFileSync(passwordFile, passwords.owner, { mode: 0o600 });
+  if (program.user !== undefined) {
+    for (const path of [fresh, passwordFile]) chownSync(path, program.user.uid, program.user.gid);
+  }
+  const args = [`--pgdata=${fresh}`, `--username=${OWNER}`, `--pwfile=${passwordFile}`, ...INITDB_FLAGS];
+  const initdb = await startGuarded(asPostgres(program, program.initdb, args));
+  const outcome = await initdb.ended;
+  rmSync(passwordFile, { force: true });
+  if (outcome !== 0)
+    throw new Error(`PostgreSQL could not be initialised in ${fresh}.
+${initdb.lastOutput().trim()}`);
+  renameSync(fresh, join(home, "cluster"));
+}
+
+async function endLeftover(cluster: string): Promise<void> {
+  const file = join(cluster, "postmaster.pid");
+  if (!existsSync(file)) return;
+  const old = identify(Number(readFileSync(file, "utf8").split("\n")[0]));
+  if (old !== null && commandLineOf(old.pid).includes(cluster)) await endProcess(old, "SIGINT", 10_000);
+  rmSync(file, { force: true });
+}
+
+async function launch(program: PostgresProgram, args: readonly string[], logFile: string): Promise<GuardedProcess> {
+  const server = await startGuarded({ ...asPostgres(program, program.postgres, args), stopSignal: "SIGINT", logFile });
+  chmodSync(logFile, 0o600);
+  return server;
+}
+
+function asPostgres({ wrap, user }: PostgresProgram, command: string, args: readonly string[]): ProcessPlan {
+  const [wrapper, ...wrapping] = wrap;
+  if (wrapper !== undefined) return { command: wrapper, args: [...wrapping, command, ...args] };
+  return { command, args, ...(user === undefined ? {} : { user }) };
+}
+
+async function whenAnswering(server: GuardedProcess, ownerUrl: string): Promise<void> {
+  const url = ownerUrl.replace(/[^/]+$/, "postgres");
+  const answers = () => withClient(url, async (client) => (await client.query("select 1")).rowCount === 1);
+  await waitUntil(async () => !server.running() || (await answers()), 60_000);
+  if (!server.running())
+    throw new Error(`PostgreSQL did not start.
+${server.lastOutput().trim()}`);
+}
+
+async function ensureDatabase(ownerUrl: string, servicePassword: string): Promise<void> {
+  await withClient(ownerUrl.replace(/[^/]+$/, "postgres"), async (client) => {
+    const roles = await client.query("select 1 from pg_roles where rolname = $1", [SERVICE]);
+    if (roles.rowCount === 0)
+      await client.query(`create role ${SERVICE} login password ${client.escapeLiteral(servicePassword)}`);
+    const databases = await client.query("select 1 from pg_database where datname = $1", [DATABASE]);
+    if (databases.rowCount === 0) await client.query(`create database ${DATABASE}`);
+  });
+}

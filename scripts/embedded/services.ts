@@ -1,0 +1,80 @@
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { ProcessPlan } from "./guarded-process.ts";
+import { type Keys, payToAddress } from "./keys.ts";
+import type { StartSettings } from "./settings.ts";
+
+export interface ServiceParts {
+  readonly settings: StartSettings;
+  readonly keys: Keys;
+  readonly ownerUrl: string;
+  readonly apiUrl: string;
+  readonly logs: string;
+}
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+const VIEWS_SCHEMA = "live";
+
+/** The API, as production runs it. */
+export const apiPlan = (parts: ServiceParts): ProcessPlan => ({
+  ...program("api/main.ts", parts.logs, "api.log"),
+  env: {
+    ...process.env,
+    ...chains(parts.settings),
+    HOST: process.env.HOST || "localhost",
+    PORT: String(parts.settings.port),
+    BASE_URL: "",
+    DATABASE_URL: parts.apiUrl,
+    FACILITATOR_URL: "",
+    FACILITATOR_PRIVATE_KEY: parts.keys.facilitatorPrivateKey,
+    PAY_TO_ADDRESS: payToAddress(parts.keys),
+    SIGNING_KEY: parts.keys.signingKey,
+    SEALING_KEY: parts.keys.sealingKey,
+    INDEX_VIEWS_SCHEMA: VIEWS_SCHEMA,
+    RATE_LIMIT_PER_MINUTE: "0",
+  },
+});
+
+/** The indexer: the one process on this database's index, polling a chain that costs nothing to ask. */
+export const indexerPlan = (parts: ServiceParts, ponderPort: number): ProcessPlan => ({
+  ...program("scripts/indexer.ts", parts.logs, "indexer.log"),
+  env: {
+    ...process.env,
+    ...chains(parts.settings),
+    BASE_WS_URL: "",
+    DATABASE_URL: parts.ownerUrl,
+    PAY_TO_ADDRESS: payToAddress(parts.keys),
+    OWN_ADDRESSES: "",
+    START_BLOCK: "",
+    INDEX_SCOPE: "",
+    INDEX_VIEWS_SCHEMA: VIEWS_SCHEMA,
+    INDEX_HEAP_MIB: "384",
+    RPC_COPIES: "25",
+    POLL_MS: "250",
+    PONDER_PORT: String(ponderPort),
+    EXCLUSIVE: "1",
+  },
+});
+
+/** Hardhat and Ignition in a process of their own: they need much memory, for a few seconds. */
+export const deploymentPlan = (parts: Pick<ServiceParts, "settings" | "logs">): ProcessPlan => ({
+  ...program("scripts/embedded/deploy-contracts.ts", parts.logs, "deploy.log"),
+  args: [join(ROOT, "scripts/embedded/deploy-contracts.ts"), join(parts.settings.dataDirectory, "ignition")],
+  env: {
+    ...process.env,
+    BASE_RPC_PORT: String(parts.settings.baseRpcPort),
+    BASE_SEPOLIA_RPC_PORT: String(parts.settings.baseSepoliaRpcPort),
+  },
+});
+
+const program = (path: string, logs: string, logFile: string) => ({
+  command: process.execPath,
+  args: ["--max-old-space-size=256", join(ROOT, path)],
+  cwd: ROOT,
+  logFile: join(logs, logFile),
+});
+
+const chains = (settings: StartSettings) => ({
+  BASE_RPC_URL: `http://127.0.0.1:${settings.baseRpcPort}`,
+  BASE_SEPOLIA_RPC_URL: `http://127.0.0.1:${settings.baseSepoliaRpcPort}`,
+});

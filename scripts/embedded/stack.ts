@@ -1,0 +1,144 @@
+import { join } from "node:path";
+import { NETWORKS, type NetworkFacts } from "../../api/kernel/networks.ts";
+import { migrate } from "../migrate.ts";
+import { anvilClient } from "./anvil.ts";
+import { startChain } from "./chain.ts";
+import type { DataDirectory } from "./data-directory.ts";
+import { deployedWallet, deploymentTargets } from "./deployments.ts";
+import { type GuardedProcess, startGuarded } from "./guarded-process.ts";
+import { facilitatorAddress, type Keys } from "./keys.ts";
+import { freePort } from "./ports.ts";
+import { grantApiRole, type Postgres, startPostgres } from "./postgres.ts";
+import { apiPlan, deploymentPlan, indexerPlan, type ServiceParts } from "./services.ts";
+import type { StartSettings } from "./settings.ts";
+import { type SupervisedService, supervise } from "./supervise.ts";
+
+export interface StackParts {
+  readonly settings: StartSettings;
+  readonly keys: Keys;
+  readonly directory: DataDirectory;
+  /** Says that a part is up, or in trouble. */
+  readonly tell: (line: string) => void;
+  /** A part that the others cannot do without has ended. */
+  readonly onLoss: (reason: string) => void;
+}
+
+export interface Stack {
+  /** Starts everything; settles when every part answers. */
+  readonly start: () => Promise<void>;
+  /** Ends what was started: the API first, PostgreSQL last. */
+  readonly stop: () => Promise<void>;
+}
+
+const FACILITATOR_WEI = 100n * 10n ** 18n;
+const READY_WITHIN_MS = 120_000;
+
+/** What ends together; the first stage ends first. */
+const STAGES = ["deployment", "api", "indexer", "chains", "postgres"] as const;
+type Stops = Map<(typeof STAGES)[number], (() => Promise<void>)[]>;
+
+/** The whole service on this machine: PostgreSQL, both chains with their contracts, the indexer and the API. */
+export function createStack(parts: StackParts): Stack {
+  const stops: Stops = new Map(STAGES.map((stage) => [stage, []]));
+  const start = async () => {
+    const { settings } = parts;
+    const chains = Promise.all([
+      startLocalChain(parts, stops, { network: NETWORKS["eip155:8453"], port: settings.baseRpcPort }),
+      startLocalChain(parts, stops, { network: NETWORKS["eip155:84532"], port: settings.baseSepoliaRpcPort }),
+    ]);
+    // Before the services: Hardhat, for its few seconds, needs as much memory as they do.
+    const deployed = chains.then(() => deployMissing(parts, stops));
+    const [postgres] = await Promise.all([startDatabase(parts, stops), deployed]);
+    await migrate(postgres.ownerUrl);
+    await grantApiRole(postgres.ownerUrl);
+    parts.tell("The database has the newest schema");
+    await startServices({ ...parts, ...postgres, logs: parts.directory.logs }, parts, stops);
+  };
+  const stop = async () => {
+    for (const stage of STAGES) await Promise.all((stops.get(stage) ?? []).map((end) => end()));
+  };
+  return { start, stop };
+}
+
+async function startDatabase({ settings, directory, tell, onLoss }: StackParts, stops: Stops): Promise<Postgres> {
+  const logFile = join(directory.logs, "postgres.log");
+  const home = join(settings.dataDirectory, "postgres");
+  const postgres = await startPostgres({ directory: home, port: settings.postgresPort, logFile });
+  stops.get("postgres")?.push(postgres.stop);
+  directory.remember("postgres", postgres.process.pid);
+  watch("PostgreSQL", postgres.process, onLoss);
+  tell("PostgreSQL is up");
+  return postgres;
+}
+
+async function startLocalChain(
+  parts: StackParts,
+  stops: Stops,
+  { network, port }: { network: NetworkFacts; port: number },
+): Promise<void> {
+  const { settings, directory, keys, tell, onLoss } = parts;
+  const logFile = join(directory.logs, `chain-${network.key}.log`);
+  const home = join(settings.dataDirectory, "chains", network.key);
+  const chain = await startChain({ network, port, directory: home, logFile });
+  stops.get("chains")?.push(chain.stop);
+  directory.remember(network.key, chain.process.pid);
+  watch(`The local chain ${network.key}`, chain.process, onLoss);
+  await chain.client.setBalance({ address: facilitatorAddress(keys), value: FACILITATOR_WEI });
+  tell(`The local chain ${network.key} is up, with USDC`);
+}
+
+function watch(name: string, process: GuardedProcess, onLoss: (reason: string) => void): void {
+  process.ended.then((outcome) => onLoss(`${name} ended (${outcome}). ${process.lastOutput().trim()}`));
+}
+
+async function deployMissing({ settings, directory, tell }: StackParts, stops: Stops): Promise<void> {
+  const targets = deploymentTargets({ base: settings.baseRpcPort, baseSepolia: settings.baseSepoliaRpcPort });
+  const folder = join(settings.dataDirectory, "ignition");
+  const wallets = await Promise.all(targets.map((target) => deployedWallet(folder, target)));
+  if (!wallets.includes(null)) return;
+  const deployment = await startGuarded(deploymentPlan({ settings, logs: directory.logs }));
+  directory.remember("deployment", deployment.pid);
+  stops.get("deployment")?.push(() => deployment.stop(1_000));
+  const outcome = await deployment.ended;
+  if (outcome !== 0)
+    throw new Error(`The contracts could not be deployed (${outcome}).\n${deployment.lastOutput().trim()}`);
+  tell("The contracts are deployed");
+}
+
+async function startServices(services: ServiceParts, parts: StackParts, stops: Stops): Promise<void> {
+  const { settings, directory, tell } = parts;
+  const url = `http://localhost:${settings.port}`;
+  const { rpcUrl, network } = deploymentTargets({
+    base: settings.baseRpcPort,
+    baseSepolia: settings.baseSepoliaRpcPort,
+  })[0];
+  const next = Number(await anvilClient(rpcUrl, network).getBlockNumber()) + 1;
+  const begin = async (name: "indexer" | "api", plan: ReturnType<typeof apiPlan>, isReady: () => Promise<boolean>) => {
+    const onStart = (pid: number) => directory.remember(name, pid);
+    const label = name === "api" ? "API" : name;
+    const service = await supervise({
+      name: label,
+      plan,
+      isReady,
+      onStart,
+      onTrouble: tell,
+      readyWithinMs: READY_WITHIN_MS,
+    });
+    stops.get(name)?.push(service.stop);
+    return service;
+  };
+  const indexer = await begin("indexer", indexerPlan(services, await freePort()), () => hasIndexed(url, next));
+  const api = await begin("api", apiPlan(services), () => isOk(`${url}/health`));
+  const announce = (service: SupervisedService, line: string) => service.ready.then(() => tell(line));
+  await Promise.all([announce(api, "The API answers"), announce(indexer, "The indexer has caught up")]);
+}
+
+const isOk = async (url: string): Promise<boolean> => (await fetch(url, { signal: AbortSignal.timeout(5_000) })).ok;
+
+/** Whether the index holds a block of this run: the rows of the last run are there at once, and prove nothing. */
+async function hasIndexed(baseUrl: string, block: number): Promise<boolean> {
+  const headers = { accept: "application/json" };
+  const response = await fetch(`${baseUrl}/status`, { headers, signal: AbortSignal.timeout(5_000) });
+  const { indexer }: { indexer?: { ready?: boolean; block?: number | null } } = JSON.parse(await response.text());
+  return indexer?.ready === true && (indexer.block ?? 0) >= block;
+}

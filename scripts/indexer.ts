@@ -1,0 +1,30 @@
+import { pino } from "pino";
+import { WrongChainError } from "../indexer/chain.ts";
+import { runIndexer } from "../indexer/launch.ts";
+import { onParentGone } from "../indexer/leash.ts";
+import { parseSettings } from "../indexer/settings.ts";
+
+const STOP_MS = 12_000;
+
+const settings = parseSettings(process.env);
+if ("problem" in settings) {
+  console.error(`The indexer cannot start.\n${settings.problem}`);
+  process.exit(1);
+}
+
+const stopping = new AbortController();
+const stop = () => {
+  stopping.abort();
+  // A database or node that does not answer must not keep this process: Ponder is closed or killed well before.
+  setTimeout(() => process.exit(0), STOP_MS).unref();
+};
+process.on("SIGTERM", stop).on("SIGINT", stop);
+if (process.env.SUPERVISED === "1") onParentGone(stop);
+
+const log = pino({ name: "indexer", level: process.env.LOG_LEVEL || "info" });
+await runIndexer(settings, log, stopping.signal).catch((error: unknown) => {
+  if (!(error instanceof WrongChainError)) throw error;
+  console.error(`The indexer cannot start.\n${error.message}`);
+  process.exit(1);
+});
+process.exit(0);

@@ -1,0 +1,89 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { setInterval } from "node:timers";
+import { renderBanner } from "./embedded/banner.ts";
+import {
+  type DataDirectory,
+  DirectoryInUseError,
+  removeIfUnused,
+  takeDataDirectory,
+} from "./embedded/data-directory.ts";
+import { payAsDemoAgent } from "./embedded/demo-agent.ts";
+import { deployedWallet, deploymentTargets } from "./embedded/deployments.ts";
+import { loadKeys } from "./embedded/keys.ts";
+import { demandFreePorts, readSettings, SettingError, type StartSettings } from "./embedded/settings.ts";
+import { createStack } from "./embedded/stack.ts";
+
+const began = performance.now();
+const tell = (line: string) => console.log(`${((performance.now() - began) / 1000).toFixed(1).padStart(6)} s  ${line}`);
+
+/** Takes the folder and the ports, or ends the process with one line that says which of them is not to be had. */
+async function claim(): Promise<{ settings: StartSettings; directory: DataDirectory }> {
+  let release = () => {};
+  try {
+    const settings = await readSettings(process.env);
+    const isNew = !existsSync(settings.dataDirectory);
+    const directory = await takeDataDirectory(settings.dataDirectory);
+    release = () => {
+      directory.release();
+      if (isNew) removeIfUnused(settings.dataDirectory);
+    };
+    await demandFreePorts(settings);
+    return { settings, directory };
+  } catch (error) {
+    release();
+    if (!(error instanceof SettingError || error instanceof DirectoryInUseError)) throw error;
+    console.error(error.message);
+    process.exit(1);
+  }
+}
+
+async function start(): Promise<void> {
+  const { settings, directory } = await claim();
+  let ending: Promise<never> | null = null;
+  const end = (exitCode: number, reason: string): void => {
+    ending ??= (async () => {
+      console.log(reason);
+      await stack.stop();
+      directory.release();
+      process.exit(exitCode);
+    })();
+  };
+  const fail = (error: unknown) => end(1, error instanceof Error ? error.message : String(error));
+  const stack = createStack({
+    settings,
+    directory,
+    keys: loadKeys(settings.dataDirectory),
+    tell,
+    onLoss: (reason) => fail(reason),
+  });
+  // A terminal's Ctrl-C reaches npm too, which passes it on: a second signal changes nothing.
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => end(0, "Stopping …"));
+  endWithNpm(() => end(0, "npm is gone. Stopping …"));
+  tell(`Starting from ${settings.dataDirectory}`);
+  try {
+    await stack.start();
+    await welcome(settings);
+  } catch (error) {
+    fail(error);
+  }
+}
+
+async function welcome(settings: StartSettings): Promise<void> {
+  const baseUrl = `http://localhost:${settings.port}`;
+  const certificateUrl = await payAsDemoAgent(baseUrl);
+  tell("The demo agent has paid and holds a certificate");
+  const [base] = deploymentTargets({ base: settings.baseRpcPort, baseSepolia: settings.baseSepoliaRpcPort });
+  const smartWallet = await deployedWallet(join(settings.dataDirectory, "ignition"), base);
+  console.log(renderBanner({ settings, baseUrl, certificateUrl, smartWallet }));
+  console.log(`ready ${baseUrl}`);
+}
+
+/** `npm start` that is killed with -9 cannot pass anything on; who it leaves behind is adopted by another process. */
+function endWithNpm(callback: () => void): void {
+  const npm = process.ppid;
+  if (process.env.npm_lifecycle_event !== "start") return;
+  setInterval(() => process.ppid !== npm && callback(), 500).unref();
+}
+
+await start();

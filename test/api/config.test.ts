@@ -1,0 +1,81 @@
+import { describe, expect, test } from "vitest";
+import { parseConfig } from "../../api/config.ts";
+
+const KEY = "A".repeat(43);
+const GOOD = {
+  DATABASE_URL: "postgres://api:secret@localhost:5432/trust",
+  BASE_RPC_URL: "https://base.example",
+  BASE_SEPOLIA_RPC_URL: "https://sepolia.example",
+  PAY_TO_ADDRESS: "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
+  FACILITATOR_PRIVATE_KEY: `0x${"11".repeat(32)}`,
+  SIGNING_KEY: KEY,
+  SEALING_KEY: KEY,
+};
+
+const problemOf = (environment: Record<string, string | undefined>): string => {
+  const config = parseConfig(environment);
+  if (!("problem" in config)) throw new Error("the settings were accepted");
+  return config.problem;
+};
+
+describe("the API's settings", () => {
+  test("have sensible defaults", () => {
+    expect(parseConfig(GOOD)).toMatchObject({
+      port: 4020,
+      host: undefined,
+      baseUrl: "http://localhost:4020",
+      payTo: "0x70997970c51812dc3a010c7d01b50e0d17dc79c8",
+      facilitator: { privateKey: GOOD.FACILITATOR_PRIVATE_KEY },
+      indexViewsSchema: "live",
+      rateLimitPerMinute: 1200,
+      logLevel: "info",
+    });
+  });
+
+  test("name every variable that is missing, each with what is expected", () => {
+    const problem = problemOf({});
+    for (const name of [
+      "DATABASE_URL",
+      "BASE_RPC_URL",
+      "BASE_SEPOLIA_RPC_URL",
+      "PAY_TO_ADDRESS",
+      "SIGNING_KEY",
+      "SEALING_KEY",
+    ]) {
+      expect(problem).toMatch(new RegExp(`^${name} is missing: .{20,}`, "m"));
+    }
+  });
+
+  test("count an empty variable as missing", () => {
+    expect(problemOf({ ...GOOD, SIGNING_KEY: "" })).toMatch(/^SIGNING_KEY is missing: .*32 bytes/);
+  });
+
+  test.each([
+    ["PORT", "70000", /whole number from 0 to 65535/],
+    ["PORT", "4o20", /whole number/],
+    ["BASE_URL", "https://trust.example/", /no path, query or trailing slash/],
+    ["BASE_URL", "trust.example", /absolute http\(s\) URL/],
+    ["DATABASE_URL", "mysql://x", /PostgreSQL URL/],
+    ["BASE_RPC_URL", "ws://base.example", /JSON-RPC URL of a Base node/],
+    ["PAY_TO_ADDRESS", "0x1234", /40 hex digits/],
+    ["FACILITATOR_PRIVATE_KEY", "0x12", /64 hex digits/],
+    ["SIGNING_KEY", "short", /43 base64url characters/],
+    ["RATE_LIMIT_PER_MINUTE", "-1", /whole number/],
+    ["LOG_LEVEL", "loud", /info/],
+    ["INDEX_VIEWS_SCHEMA", "Live; drop", /schema name/],
+  ])("name %s=%s as wrong, with what is expected", (name, value, expected) => {
+    const problem = problemOf({ ...GOOD, [name]: value });
+    expect(problem).toMatch(new RegExp(`^${name} is wrong: `));
+    expect(problem).toMatch(expected);
+    expect(problem).not.toContain(KEY);
+  });
+
+  test("want exactly one facilitator", () => {
+    const { FACILITATOR_PRIVATE_KEY: _, ...none } = GOOD;
+    expect(problemOf(none)).toMatch(/exactly one of FACILITATOR_URL .* and FACILITATOR_PRIVATE_KEY/);
+    expect(problemOf({ ...GOOD, FACILITATOR_URL: "https://facilitator.example" })).toMatch(/exactly one/);
+    expect(parseConfig({ ...none, FACILITATOR_URL: "https://facilitator.example" })).toMatchObject({
+      facilitator: { remote: "https://facilitator.example" },
+    });
+  });
+});

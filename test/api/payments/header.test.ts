@@ -1,0 +1,152 @@
+import { describe, expect, test } from "vitest";
+import { MAX_HEADER_BYTES, parsePaymentHeaders } from "../../../api/payments/header.ts";
+
+const AUTHORIZATION = {
+  from: "0x90F79bf6EB2c4f870365E785982E1f101E93b906",
+  to: "0x00000000000000000000000000000000C0FFEE01",
+  value: "250000",
+  validAfter: "0",
+  validBefore: "1900000000",
+  nonce: `0x${"AB".repeat(32)}`,
+};
+const PAYLOAD = { signature: `0x${"Cd".repeat(65)}`, authorization: AUTHORIZATION };
+const V2 = { x402Version: 2, payload: PAYLOAD };
+const V1 = { x402Version: 1, scheme: "exact", network: "base", payload: PAYLOAD };
+const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64");
+const presented = (v2?: unknown, v1?: unknown) =>
+  parsePaymentHeaders(v2 === undefined ? undefined : encode(v2), v1 === undefined ? undefined : encode(v1));
+const withAuthorization = (change: Record<string, unknown>) => ({
+  ...V2,
+  payload: { ...PAYLOAD, authorization: { ...AUTHORIZATION, ...change } },
+});
+
+const PARSED = {
+  authorization: {
+    from: "0x90f79bf6eb2c4f870365e785982e1f101e93b906",
+    to: "0x00000000000000000000000000000000c0ffee01",
+    value: 250_000n,
+    validAfter: 0n,
+    validBefore: 1_900_000_000n,
+    nonce: `0x${"ab".repeat(32)}`,
+  },
+  signature: `0x${"cd".repeat(65)}`,
+  paymentId: null,
+};
+
+describe("a payment header that is one", () => {
+  test("no header is no payment", () => expect(parsePaymentHeaders(undefined, undefined)).toBeNull());
+
+  test("PAYMENT-SIGNATURE is version 2, with everything in lower case and amounts exact", () =>
+    expect(presented(V2)).toEqual({ ...PARSED, version: "v2", claimed: {} }));
+
+  test("X-PAYMENT is version 1 and claims its scheme and network", () =>
+    expect(presented(undefined, V1)).toEqual({
+      ...PARSED,
+      version: "v1",
+      claimed: { scheme: "exact", network: "base" },
+    }));
+
+  test("what a client accepted is read as its claim, unknown fields and odd types are not held against it", () => {
+    const accepted = { scheme: "exact", network: "eip155:8453", asset: "0xA", payTo: 7, amount: "1", extra: [] };
+    expect(presented({ ...V2, accepted, resource: { url: "x" }, extensions: {} })).toMatchObject({
+      claimed: { scheme: "exact", network: "eip155:8453", asset: "0xA", payTo: undefined, amount: "1" },
+    });
+  });
+
+  test("amounts and times may be JSON integers", () =>
+    expect(presented(withAuthorization({ value: 250_000, validBefore: 1_900_000_000 }))).toMatchObject(PARSED));
+
+  test("the largest uint256 is an amount", () =>
+    expect(presented(withAuthorization({ value: String(2n ** 256n - 1n) }))).toMatchObject({
+      authorization: { value: 2n ** 256n - 1n },
+    }));
+
+  test("the same payment in both headers is read once", () => {
+    const header = encode(V2);
+    expect(parsePaymentHeaders(header, header)).toMatchObject({ version: "v2" });
+  });
+
+  test.each([16, 128])("a payment identifier may have %i characters", (length) => {
+    const id = "a-_9".repeat(32).slice(0, length);
+    expect(presented({ ...V2, extensions: { "payment-identifier": { info: { required: false, id } } } })).toMatchObject(
+      { paymentId: id },
+    );
+  });
+
+  test.each([{ required: false }, { required: false, id: null }])(
+    "an echoed payment-identifier extension without an id is no identifier",
+    (info) =>
+      expect(presented({ ...V2, extensions: { "payment-identifier": { info } } })).toMatchObject({ paymentId: null }),
+  );
+
+  test("a header of exactly the limit is read", () => {
+    const padded = { ...V2, pad: "" };
+    const room = Math.floor((MAX_HEADER_BYTES / 4) * 3) - JSON.stringify(padded).length;
+    const header = encode({ ...padded, pad: "x".repeat(room) });
+    expect(header).toHaveLength(MAX_HEADER_BYTES);
+    expect(parsePaymentHeaders(header, undefined)).toMatchObject({ version: "v2" });
+  });
+});
+
+describe("a payment header that is none", () => {
+  const id = (value: unknown) => ({ ...V2, extensions: { "payment-identifier": { info: { id: value } } } });
+  test.each<[string, unknown]>([
+    ["an array", []],
+    ["null", null],
+    ["a string", "payment"],
+    ["no version", { payload: PAYLOAD }],
+    ["version 1 in the version 2 header", V1],
+    ["version 3", { ...V2, x402Version: 3 }],
+    ["version 2 as text", { ...V2, x402Version: "2" }],
+    ["no payload", { x402Version: 2 }],
+    ["no signature", { ...V2, payload: { authorization: AUTHORIZATION } }],
+    ["an empty signature", { ...V2, payload: { ...PAYLOAD, signature: "0x" } }],
+    ["a signature of half a byte", { ...V2, payload: { ...PAYLOAD, signature: "0xabc" } }],
+    ["a signature that is not hex", { ...V2, payload: { ...PAYLOAD, signature: `0x${"zz".repeat(65)}` } }],
+    ["a signature without 0x", { ...V2, payload: { ...PAYLOAD, signature: "ab".repeat(65) } }],
+    ["a signature over 4 KiB", { ...V2, payload: { ...PAYLOAD, signature: `0x${"ab".repeat(4097)}` } }],
+    ["no authorization", { ...V2, payload: { signature: PAYLOAD.signature } }],
+    ["a missing field", withAuthorization({ validBefore: undefined })],
+    ["a payer that is no address", withAuthorization({ from: "0x1234" })],
+    ["a receiver that is no address", withAuthorization({ to: "vitalik.eth" })],
+    ["a negative amount", withAuthorization({ value: "-1" })],
+    ["an amount with decimals", withAuthorization({ value: "0.25" })],
+    ["an amount in hex", withAuthorization({ value: "0x3d090" })],
+    ["an empty amount", withAuthorization({ value: "" })],
+    ["an amount beyond uint256", withAuthorization({ value: String(2n ** 256n) })],
+    ["an inexact JSON number", withAuthorization({ value: 2 ** 53 })],
+    ["a short nonce", withAuthorization({ nonce: `0x${"ab".repeat(31)}` })],
+    ["a long nonce", withAuthorization({ nonce: `0x${"ab".repeat(33)}` })],
+    ["a short identifier", id("a".repeat(15))],
+    ["a long identifier", id("a".repeat(129))],
+    ["an identifier with a space", id("a".repeat(20).replace("aa", "a "))],
+    ["an identifier that is a number", id(1_234_567_890_123_456)],
+  ])("%s is malformed", (_, payload) => {
+    expect(parsePaymentHeaders(encode(payload), undefined)).toEqual({ malformed: expect.any(String) });
+  });
+
+  test.each([
+    ["not base64", "{}"],
+    ["empty", ""],
+    ["base64 of no JSON", Buffer.from("hello").toString("base64")],
+    ["two headers in one", `${encode(V2)}, ${encode(V2)}`],
+    ["over the limit", "A".repeat(MAX_HEADER_BYTES + 4)],
+  ])("%s is malformed", (_, header) => {
+    expect(parsePaymentHeaders(header, undefined)).toEqual({ malformed: expect.any(String) });
+    expect(parsePaymentHeaders(undefined, header)).toEqual({ malformed: expect.any(String) });
+  });
+
+  test("version 2 in the version 1 header is malformed", () =>
+    expect(presented(undefined, V2)).toEqual({ malformed: expect.stringContaining("X-PAYMENT") }));
+
+  test("two different headers are malformed", () =>
+    expect(presented(V2, V1)).toEqual({ malformed: expect.stringContaining("different payments") }));
+
+  test("what is wrong is said by field, without the signature", () => {
+    const { malformed } = parsePaymentHeaders(encode(withAuthorization({ nonce: "0x12" })), undefined) as {
+      malformed: string;
+    };
+    expect(malformed).toContain("payload.authorization.nonce");
+    expect(malformed.toLowerCase()).not.toContain("cd".repeat(32));
+  });
+});

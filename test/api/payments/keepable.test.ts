@@ -1,0 +1,20 @@
+import { expect, test } from "vitest";
+import { isKeepable } from "../../../api/payments/keepable.ts";
+
+const nested = (levels: number): unknown => JSON.parse("[".repeat(levels) + "]".repeat(levels));
+
+test.each<[string, unknown]>([
+  ["null", null],
+  ["a number", 1.5],
+  ["any Unicode text", "é 😀 \u0001 \ud83d\ude00"],
+  ["objects and lists", { a: [{ b: null }, "c"] }],
+  ["64 levels", nested(64)],
+])("the journal can keep %s", (_, value) => expect(isKeepable(value)).toBe(true));
+
+test.each<[string, unknown]>([
+  ["U+0000", "a\u0000"],
+  ["U+0000 in a name", { a: { "\u0000": 1 } }],
+  ["half a surrogate pair", ["\ud83d"]],
+  ["half a surrogate pair in a name", { "\ude00": 1 }],
+  ["65 levels", nested(65)],
+])("the journal cannot keep %s", (_, value) => expect(isKeepable(value)).toBe(false));

@@ -1,0 +1,108 @@
+import { START, step } from "../../../api/payments/step.ts";
+import type {
+  Command,
+  Event,
+  Request,
+  Row,
+  Settlement,
+  State,
+  Stored,
+  View,
+} from "../../../api/payments/step-types.ts";
+
+/** Material for the tests of the payment machine: rows, requests, views of the chain, and a way to play them. */
+
+export const SETTLEMENT: Settlement = {
+  transaction: `0x${"11".repeat(32)}`,
+  block: 7,
+  blockHash: `0x${"77".repeat(32)}`,
+  logIndex: 3,
+};
+export const ELSEWHERE: Settlement = { ...SETTLEMENT, transaction: `0x${"22".repeat(32)}`, block: 8 };
+export const RESPONSE: Stored = { status: 200, body: Buffer.from("{}"), location: "/cert/0123456789abcdef" };
+
+export const PAID: View = { nonce: "paid", settlement: SETTLEMENT, final: false };
+export const FINAL: View = { ...PAID, final: true };
+export const UNUSED: View = { nonce: "unused" };
+export const SPENT: View = { nonce: "spent" };
+export const EXPIRED: View = { nonce: "dead", reason: "expired" };
+export const BURNT: View = { nonce: "dead", reason: "burnt" };
+
+/** A journal row as that state leaves it, its lease dead unless the test says otherwise. */
+export function row(state: State, change: Partial<Row> = {}): Row {
+  const settled = state === "settled" || state === "fulfilled";
+  return {
+    state,
+    reason: state === "void" ? "refused" : null,
+    digest: "0xd1",
+    fingerprint: "f1",
+    paymentId: null,
+    leaseLive: false,
+    settlement: settled ? SETTLEMENT : null,
+    final: false,
+    response: state === "fulfilled" ? RESPONSE : null,
+    ...change,
+  };
+}
+
+export const request = (change: Partial<Request> = {}): Request => ({
+  on: "request",
+  row: null,
+  sameId: null,
+  signature: "valid",
+  digest: "0xd1",
+  fingerprint: "f1",
+  paymentId: null,
+  fresh: "ok",
+  ...change,
+});
+
+export const resolve = (known: Row): Event => ({ on: "resolve", row: known });
+
+export const DONE: Event = { on: "written", rows: 1 };
+export const LOST: Event = { on: "written", rows: 0 };
+export const UNACKNOWLEDGED: Event = { on: "writeUnknown" };
+export const UNAVAILABLE: Event = { on: "unavailable" };
+export const OK: Event = { on: "preflight", outcome: "ok" };
+export const ALREADY_PAID: Event = { on: "preflight", outcome: "paid" };
+export const REFUSED: Event = { on: "preflight", outcome: "refused", error: "The balance is too low." };
+export const SUBMITTED: Event = { on: "submitted" };
+export const HANDLED: Event = { on: "handled", response: RESPONSE };
+export const HANDLE_FAILED: Event = { on: "handleFailed" };
+export const chain = (view: View, windowOpen = true): Event => ({ on: "chain", view, windowOpen });
+
+/** Every command that the machine gives while these outcomes come back. */
+export function play(first: Event, ...outcomes: readonly Event[]): Command[] {
+  let decision = step(START, first);
+  const commands = [decision.command];
+  for (const outcome of outcomes) {
+    decision = step(decision.run, outcome);
+    commands.push(decision.command);
+  }
+  return commands;
+}
+
+/** The same, in short: `write settling`, `take settled`, `answer wait held`. */
+export const story = (first: Event, ...outcomes: readonly Event[]): string =>
+  play(first, ...outcomes)
+    .map(inShort)
+    .join(" → ");
+
+function inShort(command: Command): string {
+  switch (command.do) {
+    case "write":
+      return ["write", command.to, command.reason, command.final && "final"].filter(Boolean).join(" ");
+    case "take":
+      return `take ${command.seen}`;
+    case "release":
+      return command.failed ? "release failed" : "release";
+    case "answer": {
+      const { answer } = command;
+      if (answer.say === "wait") return `wait ${answer.because}${answer.charged ? " charged" : ""}`;
+      if (answer.say === "result") return answer.replay ? "replay" : "result";
+      return answer.say;
+    }
+    default:
+      return command.do;
+  }
+}

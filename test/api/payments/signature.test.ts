@@ -1,0 +1,85 @@
+import fc from "fast-check";
+import type { Hex } from "viem";
+import { describe, expect, test } from "vitest";
+import { NETWORKS } from "../../../api/kernel/networks.ts";
+import { type Authorization, authorizationDigest } from "../../../api/payments/authorization.ts";
+import { isAccountSignature, signatureSha256 } from "../../../api/payments/signature.ts";
+import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
+import { altered, highS, signPayment } from "../../support/payments.ts";
+
+const account = devAccount(3);
+const payer = account.address.toLowerCase() as Hex;
+const BASE = NETWORKS["eip155:8453"];
+const SEPOLIA = NETWORKS["eip155:84532"];
+const signed = await signPayment(account);
+const authorization: Authorization = { ...signed.authorization, from: payer };
+const digest = authorizationDigest(authorization, BASE);
+const { signature } = signed;
+const withV = (v: string): Hex => `${signature.slice(0, 130)}${v}` as Hex;
+
+describe("a signature that Circle's contract accepts from an account without code", () => {
+  test("is the account's own over this digest", async () =>
+    expect(await isAccountSignature(payer, digest, signature)).toBe(true));
+
+  test("ends in 27 or 28", async () => {
+    const seen = new Set<string>();
+    for (let i = 0; i < 24 && seen.size < 2; i++) {
+      const other = await signPayment(account);
+      const itsDigest = authorizationDigest({ ...other.authorization, from: payer }, BASE);
+      expect(await isAccountSignature(payer, itsDigest, other.signature)).toBe(true);
+      seen.add(other.signature.slice(130));
+    }
+    expect([...seen].sort()).toEqual(["1b", "1c"]);
+  });
+});
+
+describe("a signature that it does not accept", () => {
+  const parity = signature.endsWith("1b") ? 0 : 1;
+  test.each<[string, Hex]>([
+    ["v as 0 or 1", withV(`0${parity}`)],
+    ["the other v", withV(parity === 0 ? "1c" : "1b")],
+    ["v as 29", withV("1d")],
+    ["the copy with s in the upper half of the order", highS(signature)],
+    ["64 bytes, as in EIP-2098", signature.slice(0, 130) as Hex],
+    ["66 bytes", `${signature}00` as Hex],
+    ["no bytes", "0x"],
+    ["zeros", `0x${"00".repeat(64)}1b`],
+    ["r of zero", `0x${"00".repeat(32)}${signature.slice(66)}` as Hex],
+    ["r beyond the field", `0x${"ff".repeat(32)}${signature.slice(66)}` as Hex],
+  ])("%s", async (_, other) => expect(await isAccountSignature(payer, digest, other)).toBe(false));
+
+  test("any altered byte", () =>
+    fc.assert(
+      fc.asyncProperty(fc.integer({ min: 0, max: 64 }), async (byte) => {
+        expect(await isAccountSignature(payer, digest, altered(signature, byte))).toBe(false);
+      }),
+      { numRuns: 30 },
+    ));
+
+  test("another account's", async () => {
+    const other = await signPayment(devAccount(4), signed.authorization);
+    expect(await isAccountSignature(payer, digest, other.signature)).toBe(false);
+  });
+
+  test("the payer's own for another network", async () => {
+    const other = await signPayment(account, signed.authorization, SEPOLIA);
+    expect(await isAccountSignature(payer, digest, other.signature)).toBe(false);
+    expect(await isAccountSignature(payer, authorizationDigest(authorization, SEPOLIA), other.signature)).toBe(true);
+  });
+
+  test.each<[string, Partial<Authorization>]>([
+    ["amount", { value: 1n }],
+    ["receiver", { to: payer }],
+    ["start", { validAfter: 1n }],
+    ["end", { validBefore: 1n }],
+    ["nonce", { nonce: `0x${"00".repeat(32)}` }],
+  ])("the payer's own for another %s", async (_, change) =>
+    expect(await isAccountSignature(payer, authorizationDigest({ ...authorization, ...change }, BASE), signature)).toBe(
+      false,
+    ),
+  );
+});
+
+test("the journal's hash of a signature is that of its bytes", () => {
+  expect(signatureSha256("0x616263")).toBe("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+});

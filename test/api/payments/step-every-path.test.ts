@@ -1,0 +1,130 @@
+import { describe, expect, test } from "vitest";
+import { START, step } from "../../../api/payments/step.ts";
+import type { Command, Event, Run } from "../../../api/payments/step-types.ts";
+import {
+  ALREADY_PAID,
+  BURNT,
+  chain,
+  DONE,
+  EXPIRED,
+  FINAL,
+  HANDLE_FAILED,
+  HANDLED,
+  LOST,
+  OK,
+  PAID,
+  REFUSED,
+  request,
+  resolve,
+  row,
+  SPENT,
+  SUBMITTED,
+  UNACKNOWLEDGED,
+  UNAVAILABLE,
+  UNUSED,
+} from "./machine.ts";
+
+/** Every outcome that the shell can report of a command. */
+function outcomesOf(command: Exclude<Command, { do: "answer" }>): readonly Event[] {
+  switch (command.do) {
+    case "preflight":
+      return [OK, ALREADY_PAID, REFUSED, UNAVAILABLE];
+    case "look":
+      return [UNAVAILABLE, ...[PAID, FINAL, UNUSED, SPENT, EXPIRED, BURNT].flatMap((v) => [chain(v), chain(v, false)])];
+    case "submit":
+      return [SUBMITTED];
+    case "handle":
+      return [HANDLED, HANDLE_FAILED];
+    default:
+      return [DONE, LOST, UNACKNOWLEDGED];
+  }
+}
+
+type Path = readonly { readonly event: Event; readonly command: Command }[];
+
+/** Every way that a run can go until its answer. */
+function paths(first: Event): Path[] {
+  const whole: Path[] = [];
+  const explore = (run: Run, event: Event, before: Path): void => {
+    const { run: next, command } = step(run, event);
+    const path = [...before, { event, command }];
+    if (command.do === "answer") return void whole.push(path);
+    if (path.length > 16) throw new Error("a run does not end");
+    for (const outcome of outcomesOf(command)) explore(next, outcome, path);
+  };
+  explore(START, first, []);
+  return whole;
+}
+
+describe("whatever happens", () => {
+  const known = (["received", "settling", "settled", "fulfilled", "void"] as const).map((state) => row(state));
+  const requests = [paths(request()), ...known.map((one) => paths(request({ row: one })))].flat();
+  const jobs = known.flatMap((one) => paths(resolve(one)));
+  const all = [...requests, ...jobs];
+  const commandsOf = (path: Path) => path.map(({ command }) => command);
+  const acknowledged = (path: Path, index: number) => {
+    const next = path[index + 1]?.event;
+    return next?.on === "written" && next.rows === 1;
+  };
+
+  test("a signature leaves only from a row that is known to be settling or fulfilled", () => {
+    for (const path of all) {
+      const at = commandsOf(path).findIndex((command) => command.do === "submit");
+      const marked = commandsOf(path).some((command, index) => {
+        const known = command.do === "take" && (command.seen === "settling" || command.seen === "fulfilled");
+        return (
+          index < at && (known || (command.do === "write" && command.to === "settling")) && acknowledged(path, index)
+        );
+      });
+      expect(at < 0 || marked, JSON.stringify(commandsOf(path))).toBe(true);
+    }
+  });
+
+  test("402 is never answered after a submission, unless a final block says that the payment is dead", () => {
+    for (const path of requests) {
+      const commands = commandsOf(path);
+      const last = commands.at(-1);
+      const refused = last?.do === "answer" && last.answer.say === "pay";
+      const left = commands.some(({ do: what }) => what === "submit");
+      const dead = path.some(({ event }) => event.on === "chain" && event.view.nonce === "dead");
+      expect(refused && left && !dead, JSON.stringify(commands)).toBe(false);
+    }
+  });
+
+  test("no run submits twice, and the resolver only what was fulfilled", () => {
+    for (const path of all)
+      expect(commandsOf(path).filter(({ do: what }) => what === "submit").length).toBeLessThanOrEqual(1);
+    const submitting = jobs.filter((path) => commandsOf(path).some(({ do: what }) => what === "submit"));
+    expect(submitting.length).toBeGreaterThan(0);
+    for (const path of submitting) expect(path[0]?.event).toMatchObject({ on: "resolve", row: { state: "fulfilled" } });
+  });
+
+  test("work starts only after a look at the chain showed the payment, and a result only after its write", () => {
+    for (const path of all) {
+      const commands = commandsOf(path);
+      const handled = commands.findIndex(({ do: what }) => what === "handle");
+      const seen = path.findIndex(({ event }) => event.on === "chain" && event.view.nonce === "paid");
+      expect(handled >= 0 && (seen < 0 || seen > handled), JSON.stringify(commands)).toBe(false);
+      const last = commands.at(-1);
+      if (last?.do !== "answer" || last.answer.say !== "result" || last.answer.replay) continue;
+      const stored = commands.findIndex((command) => command.do === "write" && command.to === "fulfilled");
+      expect(stored >= 0 && acknowledged(path, stored)).toBe(true);
+    }
+  });
+
+  test("whoever took the lease gives it back, writes an end, or lost it", () => {
+    for (const path of all) {
+      const commands = commandsOf(path);
+      const took = commands.findIndex((c) => ["insert", "take", "revive"].includes(c.do));
+      if (took < 0 || !acknowledged(path, took)) continue;
+      const ended = path.some(
+        ({ command, event }) =>
+          command.do === "release" ||
+          (command.do === "write" && (command.to === "fulfilled" || command.to === "void")) ||
+          event === LOST ||
+          event === UNACKNOWLEDGED,
+      );
+      expect(ended, JSON.stringify(commands)).toBe(true);
+    }
+  });
+});

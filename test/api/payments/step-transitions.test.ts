@@ -1,0 +1,216 @@
+import { describe, expect, test } from "vitest";
+import type { Event, Row } from "../../../api/payments/step-types.ts";
+import {
+  ALREADY_PAID,
+  BURNT,
+  chain,
+  DONE,
+  ELSEWHERE,
+  EXPIRED,
+  FINAL,
+  HANDLE_FAILED,
+  HANDLED,
+  LOST,
+  OK,
+  PAID,
+  play,
+  REFUSED,
+  request,
+  resolve,
+  row,
+  SETTLEMENT,
+  SPENT,
+  SUBMITTED,
+  story,
+  UNACKNOWLEDGED,
+  UNAVAILABLE,
+  UNUSED,
+} from "./machine.ts";
+
+describe("a new payment", () => {
+  test("that the token refuses is void before it ever left", () =>
+    expect(story(request(), DONE, REFUSED, DONE)).toBe("insert → preflight → write void refused → pay"));
+
+  test("that somebody broadcast already is looked for, never submitted", () =>
+    expect(story(request(), DONE, ALREADY_PAID, DONE, chain(PAID), DONE)).toBe(
+      "insert → preflight → write settling → look → write settled → handle",
+    ));
+
+  test("is not submitted while the mark that it may leave us is not acknowledged", () => {
+    expect(story(request(), DONE, OK, UNACKNOWLEDGED)).toMatch(/write settling → wait unavailable$/);
+    expect(story(request(), DONE, OK, LOST)).toMatch(/write settling → wait held$/);
+  });
+
+  test("stays in the journal when the chain cannot be read", () =>
+    expect(story(request(), DONE, UNAVAILABLE, DONE)).toBe("insert → preflight → release → wait unavailable"));
+
+  test("is settled as the chain shows it, not as anyone reports it", () =>
+    expect(play(request(), DONE, OK, DONE, SUBMITTED, chain(PAID)).at(-1)).toEqual({
+      do: "write",
+      from: ["settling", "settled"],
+      to: "settled",
+      settlement: SETTLEMENT,
+    }));
+});
+
+describe("a settled payment", () => {
+  const settled = [DONE, OK, DONE, SUBMITTED, chain(PAID), DONE] as const;
+
+  test("whose handler fails stays settled, is counted, and its payer is told that he was charged", () =>
+    expect(story(request(), ...settled, HANDLE_FAILED, DONE)).toMatch(
+      /handle → release failed → wait failed charged$/,
+    ));
+
+  test("is fulfilled with the handler's response by one guarded write", () =>
+    expect(play(request(), ...settled, HANDLED).at(-1)).toMatchObject({
+      do: "write",
+      from: ["settled"],
+      to: "fulfilled",
+      response: { status: 200 },
+    }));
+
+  test.each([
+    ["another process took over", LOST, "wait held"],
+    ["its commit was not acknowledged", UNACKNOWLEDGED, "wait unavailable charged"],
+  ])("shows no result when %s", (_, outcome, expected) =>
+    expect(
+      story(request(), ...settled, HANDLED, outcome)
+        .split(" → ")
+        .at(-1),
+    ).toBe(expected),
+  );
+
+  test("that cannot be looked at again says that it was charged", () =>
+    expect(story(request({ row: row("settled") }), DONE, UNAVAILABLE, DONE)).toBe(
+      "take settled → look → release → wait unavailable charged",
+    ));
+});
+
+describe("whoever lost its lease decides nothing", () => {
+  test.each<[string, Event, readonly Event[]]>([
+    ["while taking", request({ row: row("settling") }), [LOST]],
+    ["before settling", request(), [DONE, OK, LOST]],
+    ["before a refusal", request(), [DONE, REFUSED, LOST]],
+    ["before settled", request(), [DONE, OK, DONE, SUBMITTED, chain(PAID), LOST]],
+    ["before void", request({ row: row("settling") }), [DONE, chain(EXPIRED), LOST]],
+    ["before going back to settling", request({ row: row("settled") }), [DONE, chain(UNUSED), LOST]],
+    ["before fulfilled", request({ row: row("settled") }), [DONE, chain(PAID), DONE, HANDLED, LOST]],
+    ["before a revival", request({ row: row("void") }), [chain(PAID), LOST]],
+  ])("%s", (_, first, outcomes) => expect(story(first, ...outcomes)).toMatch(/wait held$/));
+});
+
+describe("a refused payment that the chain shows paid to us", () => {
+  test("is fulfilled after all", () =>
+    expect(story(request({ row: row("void") }), chain(PAID), DONE, DONE, HANDLED, DONE)).toBe(
+      "look → revive → write settled → handle → write fulfilled → result",
+    ));
+
+  test.each([UNUSED, SPENT, EXPIRED, BURNT])("but with the nonce $nonce stays refused", (view) =>
+    expect(story(request({ row: row("void") }), chain(view))).toBe("look → pay"),
+  );
+
+  test("waits while the chain cannot be read", () =>
+    expect(story(request({ row: row("void") }), UNAVAILABLE)).toBe("look → wait unavailable"));
+});
+
+describe("the resolver", () => {
+  test.each<[string, Row]>([
+    ["received", row("received")],
+    ["void", row("void")],
+    ["fulfilled and final", row("fulfilled", { final: true })],
+    ["a bait", row("fulfilled", { reason: "bait", settlement: null })],
+    ["settling with a live lease", row("settling", { leaseLive: true })],
+    ["settled with a live lease", row("settled", { leaseLive: true })],
+    ["fulfilled with a live lease", row("fulfilled", { leaseLive: true })],
+  ])("leaves what is %s", (_, known) => expect(story(resolve(known))).toBe("done"));
+
+  test.each<[string, Row, readonly Event[], string]>([
+    [
+      "handles what is paid",
+      row("settling"),
+      [DONE, chain(PAID), DONE, HANDLED, DONE],
+      "take settling → look → write settled → handle → write fulfilled → done",
+    ],
+    [
+      "never submits what nobody retries",
+      row("settling"),
+      [DONE, chain(UNUSED), DONE],
+      "take settling → look → release → done",
+    ],
+    [
+      "waits for a final block before it gives up a spent nonce",
+      row("settling"),
+      [DONE, chain(SPENT), DONE],
+      "take settling → look → release → done",
+    ],
+    [
+      "gives up what is dead at a final block",
+      row("settling"),
+      [DONE, chain(EXPIRED), DONE],
+      "take settling → look → write void expired → done",
+    ],
+    [
+      "looks again at what was settled, then handles it",
+      row("settled"),
+      [DONE, chain(PAID), DONE, HANDLED, DONE],
+      "take settled → look → write settled → handle → write fulfilled → done",
+    ],
+    [
+      "sends what vanished back, without submitting it",
+      row("settled"),
+      [DONE, chain(UNUSED), DONE, DONE],
+      "take settled → look → write settling → release → done",
+    ],
+    [
+      "leaves a failing handler for later",
+      row("settled"),
+      [DONE, chain(PAID), DONE, HANDLE_FAILED, DONE],
+      "take settled → look → write settled → handle → release failed → done",
+    ],
+    [
+      "does nothing while the chain cannot be read",
+      row("settled"),
+      [DONE, UNAVAILABLE, DONE],
+      "take settled → look → release → done",
+    ],
+    ["stops when another process was faster", row("settling"), [LOST], "take settling → done"],
+  ])("%s", (_, known, outcomes, expected) => expect(story(resolve(known), ...outcomes)).toBe(expected));
+});
+
+describe("a fulfilled payment is watched until its settlement is final", () => {
+  const moved = { ...PAID, settlement: ELSEWHERE } as const;
+  test.each<[string, readonly Event[], string]>([
+    ["not final yet", [DONE, chain(PAID), DONE], "take fulfilled → look → release → done"],
+    ["final", [DONE, chain(FINAL), DONE], "take fulfilled → look → write fulfilled final → done"],
+    [
+      "moved to another block",
+      [DONE, chain(moved), DONE, DONE],
+      "take fulfilled → look → write fulfilled → release → done",
+    ],
+    [
+      "vanished, still valid: submitted again",
+      [DONE, chain(UNUSED), SUBMITTED, chain(PAID), DONE],
+      "take fulfilled → look → submit → look → release → done",
+    ],
+    [
+      "vanished, submitted in vain",
+      [DONE, chain(UNUSED), SUBMITTED, chain(UNUSED), DONE],
+      "take fulfilled → look → submit → look → release → done",
+    ],
+    [
+      "vanished, window closed, not final",
+      [DONE, chain(UNUSED, false), DONE],
+      "take fulfilled → look → release → done",
+    ],
+    ["nonce spent elsewhere, not final", [DONE, chain(SPENT), DONE], "take fulfilled → look → release → done"],
+    ["gone at a final block", [DONE, chain(EXPIRED), DONE], "take fulfilled → look → write void reversed → done"],
+    [
+      "spent elsewhere at a final block",
+      [DONE, chain(BURNT), DONE],
+      "take fulfilled → look → write void reversed → done",
+    ],
+  ])("%s", (_, outcomes, expected) => expect(story(resolve(row("fulfilled")), ...outcomes)).toBe(expected));
+
+  test("a move is stored with its new place", () =>
+    expect(play(resolve(row("fulfilled")), DONE, chain(moved)).at(-1)).toMatchObject({ settlement: ELSEWHERE }));
+});

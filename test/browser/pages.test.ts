@@ -1,0 +1,133 @@
+import { readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { fileURLToPath } from "node:url";
+import type axe from "axe-core";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { launchBrowser } from "../support/browser.ts";
+import { type Site, startSite } from "../support/site.ts";
+
+const SCREENSHOTS = fileURLToPath(new URL("./screenshots/", import.meta.url));
+const SIZES = { phone: { width: 390, height: 844 }, desk: { width: 1280, height: 800 } } as const;
+const SCHEMES = ["light", "dark"] as const;
+
+let site: Site;
+let browser: Browser;
+let axeSource: string;
+
+beforeAll(async () => {
+  [site, browser, axeSource] = await Promise.all([
+    startSite(),
+    launchBrowser(),
+    readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8"),
+  ]);
+}, 60_000);
+
+afterAll(async () => {
+  await browser?.close();
+  await site?.close();
+});
+
+interface Visit {
+  readonly page: Page;
+  readonly troubles: readonly string[];
+}
+
+async function open(size: keyof typeof SIZES): Promise<Visit> {
+  const context = await browser.newContext({ viewport: SIZES[size], baseURL: site.baseUrl });
+  await context.grantPermissions(["clipboard-read", "clipboard-write"], { origin: site.baseUrl });
+  const page = await context.newPage();
+  const troubles: string[] = [];
+  page.on("pageerror", (error) => troubles.push(String(error)));
+  page.on("console", (message) => {
+    const expected = message.text().includes("404 (Not Found)") && message.location().url === page.url();
+    if (["error", "warning"].includes(message.type()) && !expected) troubles.push(message.text());
+  });
+  return { page, troubles };
+}
+
+/** Axe runs through the debugger, so the page's content security policy stays in force. In the dark only colours differ. */
+async function seriousViolations(page: Page, scheme: (typeof SCHEMES)[number]): Promise<readonly string[]> {
+  if (!(await page.evaluate("'axe' in window"))) await page.evaluate(axeSource);
+  const { violations } = (await page.evaluate(
+    `axe.run({ resultTypes: ["violations"], ${scheme === "dark" ? 'runOnly: ["color-contrast"]' : ""} })`,
+  )) as axe.AxeResults;
+  return violations
+    .filter(({ impact }) => impact === "serious" || impact === "critical")
+    .map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(" | ")}`);
+}
+
+const widerThanScreen = (page: Page) =>
+  page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
+
+const sizes = ["phone", "desk"] as const;
+
+test.concurrent.for(sizes)(
+  "every page fits a %s, is accessible in light and dark, and logs no error",
+  { timeout: 60_000 },
+  async (size, { expect }) => {
+    const { page, troubles } = await open(size);
+    for (const [name, path] of Object.entries(site.pages)) {
+      await page.goto(path);
+      for (const colorScheme of SCHEMES) {
+        await page.emulateMedia({ colorScheme });
+        expect(await seriousViolations(page, colorScheme), `${name}, ${colorScheme}`).toEqual([]);
+        await page.screenshot({ path: `${SCREENSHOTS}${name}-${size}-${colorScheme}.png`, fullPage: true });
+      }
+      expect(await widerThanScreen(page), `${name} scrolls sideways`).toBe(0);
+    }
+    expect(troubles).toEqual([]);
+    await page.context().close();
+  },
+);
+
+test.for(sizes)("on a %s, one button copies the README snippet", async (size) => {
+  const { page, troubles } = await open(size);
+  await page.goto(site.certificate);
+  const button = page.getByRole("button", { name: /^Copy: Markdown/ });
+  await button.click();
+  await expect.poll(() => button.textContent()).toBe("Copied");
+  const copied = await page.evaluate("navigator.clipboard.readText()");
+  expect(copied).toBe(await page.locator("#badge-markdown").textContent());
+  expect(copied).toContain(`](${site.baseUrl}${site.certificate})`);
+  expect(troubles).toEqual([]);
+  await page.context().close();
+});
+
+test("the badge preview loads", async () => {
+  const { page } = await open("desk");
+  await page.goto(site.certificate);
+  await expect.poll(() => page.evaluate("document.querySelector('.badge img').naturalWidth")).toBeGreaterThan(100);
+  await page.context().close();
+});
+
+test("the home page finds a wallet without a script and by keyboard alone", async () => {
+  const { page } = await open("phone");
+  await page.goto("/");
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Enter");
+  expect(new URL(page.url()).hash).toBe("#main");
+  await page.getByLabel("Wallet address").fill("0x70997970c51812dc3a010c7d01b50e0d17dc79c8");
+  await page.keyboard.press("Enter");
+  await page.waitForURL("**/verify?wallet=0x70997970c51812dc3a010c7d01b50e0d17dc79c8");
+  expect(await page.getByRole("heading", { level: 1 }).textContent()).toContain("erified");
+  await page.context().close();
+});
+
+test("every link of every page leads somewhere", async () => {
+  const { page } = await open("desk");
+  const links = new Set<string>();
+  for (const path of Object.values(site.pages)) {
+    await page.goto(path);
+    for (const link of await page.locator("a[href], link[href]").all()) {
+      const url = new URL((await link.getAttribute("href")) ?? "", page.url());
+      if (url.origin === site.baseUrl) links.add(`${url.pathname}${url.search}`);
+    }
+  }
+  expect(links.size).toBeGreaterThan(8);
+  for (const link of links) {
+    const { status } = await fetch(`${site.baseUrl}${link}`);
+    expect(status, link).toBe(link === site.pages["not-found"] ? 404 : 200);
+  }
+  await page.context().close();
+});

@@ -1,0 +1,141 @@
+import pg from "pg";
+import { afterAll, beforeEach, describe, expect, test } from "vitest";
+import {
+  chooseDeployment,
+  clearLock,
+  dropReplaced,
+  isReady,
+  openToReaders,
+  ponderSchemas,
+} from "../../indexer/deployment.ts";
+import { type IndexerSettings, parseSettings } from "../../indexer/settings.ts";
+import { freshDatabase } from "../support/database.ts";
+
+const HEAD = 41_000_000;
+const pools: pg.Pool[] = [];
+let db: pg.Pool;
+let reader: pg.Pool;
+
+beforeEach(async () => {
+  const { ownerUrl, apiUrl } = await freshDatabase();
+  db = new pg.Pool({ connectionString: ownerUrl, max: 2 });
+  reader = new pg.Pool({ connectionString: apiUrl, max: 1 });
+  pools.push(db, reader);
+});
+afterAll(() => Promise.all(pools.map((pool) => pool.end())));
+
+function settings(changed: Record<string, string> = {}): IndexerSettings {
+  const parsed = parseSettings({
+    DATABASE_URL: "postgres://unused/unused",
+    BASE_RPC_URL: "http://unused",
+    PAY_TO_ADDRESS: "0x00000000000000000000000000000000c0ffee01",
+    ...changed,
+  });
+  if ("problem" in parsed) throw new Error(parsed.problem);
+  return parsed;
+}
+
+/** A schema as a Ponder process leaves it. */
+async function fill(schema: string, app: { locked: 0 | 1; heartbeatAt: number; ready?: 0 | 1 }): Promise<void> {
+  await db.query(`create schema if not exists ${schema}`);
+  await db.query(`create table ${schema}._ponder_meta (key text primary key, value jsonb not null)`);
+  const value = { is_locked: app.locked, heartbeat_at: app.heartbeatAt, is_ready: app.ready ?? 1 };
+  await db.query(`insert into ${schema}._ponder_meta values ('app', $1)`, [value]);
+}
+
+describe("the start block", () => {
+  test("is 90 days before the head when the index is first made, and stays there", async () => {
+    const first = await chooseDeployment(db, settings(), HEAD);
+    expect(first.startBlock).toBe(HEAD - 3_888_000);
+    expect(await chooseDeployment(db, settings(), HEAD + 100_000)).toEqual(first);
+  });
+
+  test("is the first block of a chain younger than that", async () => {
+    expect((await chooseDeployment(db, settings(), 3_888_000)).startBlock).toBe(0);
+  });
+
+  test("is the one given, but never above the head, where Ponder would wait for ever", async () => {
+    expect((await chooseDeployment(db, settings({ START_BLOCK: "40999999" }), HEAD)).startBlock).toBe(HEAD - 1);
+    const above = await chooseDeployment(db, settings({ START_BLOCK: "41000001" }), HEAD);
+    expect(above.startBlock).toBe(HEAD);
+    expect(await chooseDeployment(db, settings({ START_BLOCK: "41000001" }), HEAD + 5)).toEqual(above);
+  });
+});
+
+describe("the schema", () => {
+  test.each([
+    { PAY_TO_ADDRESS: "0x00000000000000000000000000000000c0ffee02" },
+    { OWN_ADDRESSES: "0x00000000000000000000000000000000c0ffee02" },
+    { INDEX_SCOPE: "authorised" },
+    { START_BLOCK: "7" },
+    { INDEX_VIEWS_SCHEMA: "staging" },
+  ])("is another one with %o", async (changed) => {
+    const [one, other] = [
+      await chooseDeployment(db, settings(), HEAD),
+      await chooseDeployment(db, settings(changed), HEAD),
+    ];
+    expect(other.schema).not.toBe(one.schema);
+  });
+
+  test("does not depend on what changes no row", async () => {
+    const changed = { POLL_MS: "250", RPC_COPIES: "25", BASE_RPC_URL: "http://other", EXCLUSIVE: "1" };
+    const one = await chooseDeployment(db, settings(), HEAD);
+    expect(await chooseDeployment(db, settings(changed), HEAD)).toEqual(one);
+  });
+
+  test("has a name that Ponder accepts, however long the views' is", async () => {
+    const longest = settings({ INDEX_VIEWS_SCHEMA: "a".repeat(24), START_BLOCK: "999999999" });
+    expect((await chooseDeployment(db, longest, 2_000_000_000)).schema.length).toBeLessThanOrEqual(45);
+  });
+});
+
+describe("an index that the views no longer show", () => {
+  const now = Date.now();
+
+  test("is dropped, unless a process holds it or it belongs to other views", async () => {
+    const current = { schema: "live_00000001_5", startBlock: 5 };
+    await fill(current.schema, { locked: 1, heartbeatAt: now });
+    await fill("live_00000002_5", { locked: 0, heartbeatAt: now });
+    await fill("live_00000003_5", { locked: 1, heartbeatAt: now - 25_001 });
+    await fill("live_00000004_5", { locked: 1, heartbeatAt: now });
+    await fill("staging_00000002_5", { locked: 0, heartbeatAt: 0 });
+    await fill("someone_else", { locked: 0, heartbeatAt: 0 });
+    expect(await dropReplaced(db, settings(), current)).toEqual(["live_00000002_5", "live_00000003_5"]);
+    expect(await ponderSchemas(db)).toEqual([
+      "live_00000001_5",
+      "live_00000004_5",
+      "someone_else",
+      "staging_00000002_5",
+    ]);
+    expect(await dropReplaced(db, settings({ EXCLUSIVE: "1" }), current)).toEqual(["live_00000004_5"]);
+  });
+});
+
+describe("an index and its lock", () => {
+  const deployment = { schema: "live_00000001_5", startBlock: 5 };
+
+  test("is ready when a process that took the lock since the start says so", async () => {
+    expect(await isReady(db, deployment, 0)).toBe(false);
+    await fill(deployment.schema, { locked: 1, heartbeatAt: 1_000 });
+    expect(await isReady(db, deployment, 1_000)).toBe(true);
+    expect(await isReady(db, deployment, 1_001)).toBe(false);
+    await db.query(`update ${deployment.schema}._ponder_meta set value = value || '{"is_ready": 0}'`);
+    expect(await isReady(db, deployment, 0)).toBe(false);
+  });
+
+  test("a cleared lock lets the next process in, and nothing else changes", async () => {
+    await clearLock(db, deployment);
+    await fill(deployment.schema, { locked: 1, heartbeatAt: 1_000 });
+    await clearLock(db, deployment);
+    const { rows } = await db.query(`select value from ${deployment.schema}._ponder_meta`);
+    expect(rows).toEqual([{ value: { is_locked: 0, heartbeat_at: 1_000, is_ready: 1 } }]);
+  });
+});
+
+test("the API's role reads views that are made again later", async () => {
+  await openToReaders(db, "other");
+  for (let round = 0; round < 2; round += 1) {
+    await db.query("drop view if exists other.answer; create view other.answer as select 42 as value");
+    expect((await reader.query("select value from other.answer")).rows).toEqual([{ value: 42 }]);
+  }
+});

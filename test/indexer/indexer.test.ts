@@ -1,0 +1,221 @@
+import pg from "pg";
+import type { Address } from "viem";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type ActivityIndex, createActivityIndex } from "../../api/adapters/activity-index.ts";
+import { waitUntil } from "../../scripts/embedded/wait-until.ts";
+import { startTestChain, type TestChain } from "../support/chain.ts";
+import { freshDatabase, type TestDatabase } from "../support/database.ts";
+import { type Actor, createActor, playHistory, SERVICE, WALLETS } from "./history.ts";
+import { isAlive, type Launched, launchIndexer } from "./launched.ts";
+import { readFacts, recount } from "./recount.ts";
+
+// One chain and two indexes of it, one a scope; the tests go on from each other.
+
+const DAY_MS = 86_400_000;
+const CATCH_UP = { timeout: 45_000, interval: 50 };
+
+interface Indexed {
+  readonly scope: "full" | "authorised";
+  readonly database: TestDatabase;
+  readonly pool: pg.Pool;
+  readonly index: ActivityIndex;
+  launched: Launched;
+}
+
+let chain: TestChain;
+let actor: Actor;
+let days: { firstDay: number; lastDay: number };
+let full: Indexed;
+let authorised: Indexed;
+
+const launch = (scope: Indexed["scope"], database: TestDatabase, on: TestChain, more: Record<string, string> = {}) =>
+  launchIndexer({
+    DATABASE_URL: database.ownerUrl,
+    BASE_RPC_URL: on.rpcUrl,
+    PAY_TO_ADDRESS: SERVICE,
+    INDEX_SCOPE: scope,
+    EXCLUSIVE: "1",
+    ...more,
+  });
+
+async function begin(scope: Indexed["scope"]): Promise<Indexed> {
+  const database = await freshDatabase();
+  const pool = new pg.Pool({ connectionString: database.apiUrl, max: 4 });
+  const index = createActivityIndex(pool, { viewsSchema: "live", maxLagMs: Number.POSITIVE_INFINITY });
+  return { scope, database, pool, index, launched: launch(scope, database, chain) };
+}
+
+const headOf = async (of: TestChain) => Number(await of.client.getBlockNumber());
+const nowOf = async (of: TestChain) => new Date(Number((await of.client.getBlock()).timestamp) * 1000);
+
+async function caughtUp({ index }: Indexed, of = chain): Promise<void> {
+  const head = await headOf(of);
+  const there = await waitUntil(async () => (await index.position())?.block === head, CATCH_UP.timeout);
+  if (!there) throw new Error(`The index did not reach block ${head}: ${JSON.stringify(await index.position())}`);
+}
+
+/** Every wallet's answer, at every moment, equals a recount from raw logs. */
+async function expectRecount({ index, scope }: Indexed, moments: readonly Date[], of = chain): Promise<void> {
+  const facts = await readFacts(of, [SERVICE]);
+  for (const now of moments) {
+    const answers = await Promise.all(WALLETS.map(async (wallet) => [wallet, await index.activity(wallet, now)]));
+    const expected = WALLETS.map((wallet) => [
+      wallet,
+      expect.objectContaining({ scope, ...recount(facts, wallet, { now, scope }) }),
+    ]);
+    expect(answers, `${scope} at ${now.toISOString()}`).toEqual(expected);
+  }
+}
+
+const stranger = (n: number): Address => `0x${(0xdef000 + n).toString(16).padStart(40, "0")}`;
+
+async function playBlocks(count: number): Promise<void> {
+  for (let block = 0; block < count; block += 1) {
+    for (let n = actor.dice.below(3); n >= 0; n -= 1) await actor.act();
+    await chain.mine();
+  }
+}
+
+beforeAll(async () => {
+  chain = await startTestChain({ mining: "manual" });
+  actor = createActor(chain, 8453);
+  days = await playHistory(chain, actor);
+  [full, authorised] = await Promise.all([begin("full"), begin("authorised")]);
+  await Promise.all([full.launched.saying("index ready"), authorised.launched.saying("index ready")]);
+  await Promise.all([caughtUp(full), caughtUp(authorised)]);
+}, 120_000);
+
+afterAll(async () => {
+  for (const { launched, pool } of [full, authorised].filter(Boolean)) {
+    launched.letGo();
+    await Promise.all([launched.ended, pool.end()]);
+  }
+  await chain?.stop();
+});
+
+describe("history", () => {
+  test("the transfers played touch the edges of days, the service, oneself and batches", async () => {
+    const facts = await readFacts(chain, [SERVICE]);
+    const withService = await readFacts(chain, []);
+    const seconds = new Set(facts.map(({ timestampMs }) => (timestampMs % DAY_MS) / 1000));
+    expect([...seconds]).toEqual(expect.arrayContaining([0, 86_399]));
+    expect(facts.filter((fact) => fact.authorised).length).toBeGreaterThan(100);
+    expect(facts.filter((fact) => !fact.authorised).length).toBeGreaterThan(100);
+    expect(withService.length - facts.length).toBeGreaterThan(20);
+  });
+
+  test("each scope answers as a recount does, at both edges of every 90-day window", async () => {
+    const moments = Array.from({ length: 16 }, (_, i) => days.lastDay - i)
+      .flatMap((day) => [day * DAY_MS, (day + 1) * DAY_MS - 1])
+      .map((ms) => new Date(ms));
+    await expectRecount(full, moments);
+    await expectRecount(authorised, moments);
+  });
+
+  test("the service has no activity of its own", async () => {
+    const answer = await full.index.activity(SERVICE, await nowOf(chain));
+    expect(answer).toMatchObject({ settledPayments: 0, distinctCounterparties: 0, lastSeenDays: null, firstBlock: 0 });
+  });
+});
+
+describe("live", { timeout: 60_000 }, () => {
+  test("a transfer shows within 3 seconds of its block", async () => {
+    for (let n = 0; n < 6; n += 1) {
+      await actor.pay({ from: n, to: stranger(n), value: 1_000n });
+      await chain.mine();
+      const now = await nowOf(chain);
+      for (const { index } of [full, authorised]) {
+        const seen = async () => (await index.activity(stranger(n), now))?.distinctCounterparties;
+        await expect.poll(seen, { timeout: 3_000, interval: 20 }).toBe(1);
+      }
+    }
+  });
+
+  test("a plain transfer is nobody's authorised payment, and not in the authorised scope at all", async () => {
+    const [payer, payee] = [WALLETS[1] as Address, stranger(20)];
+    const moment = new Date((await nowOf(chain)).getTime() + DAY_MS);
+    const before = await full.index.activity(payer, moment);
+    await actor.transfer(payer, payee, 5_000n);
+    await chain.mine();
+    await Promise.all([caughtUp(full), caughtUp(authorised)]);
+    expect(await full.index.activity(payee, moment)).toMatchObject({ settledPayments: 0, distinctCounterparties: 1 });
+    expect(await authorised.index.activity(payee, moment)).toMatchObject({ distinctCounterparties: 0 });
+    const after = await full.index.activity(payer, moment);
+    expect(after?.settledPayments).toBe(before?.settledPayments);
+  });
+
+  test("a reorganisation that removes a payment removes it from the answers", async () => {
+    const payee = stranger(30);
+    await caughtUp(full);
+    await actor.pay({ from: 2, to: payee, value: 1_000n });
+    await chain.mine();
+    const now = new Date((await nowOf(chain)).getTime() + 60_000);
+    for (const { index } of [full, authorised])
+      await expect.poll(async () => (await index.activity(payee, now))?.distinctCounterparties, CATCH_UP).toBe(1);
+    await chain.client.request({ method: "anvil_reorg", params: [3, []] } as never);
+    await chain.mine();
+    for (const { index } of [full, authorised])
+      await expect.poll(async () => (await index.activity(payee, now))?.distinctCounterparties, CATCH_UP).toBe(0);
+    await playBlocks(4);
+    await Promise.all([caughtUp(full), caughtUp(authorised)]);
+    await expectRecount(full, [now]);
+    await expectRecount(authorised, [now]);
+  });
+});
+
+describe("faults", { timeout: 90_000 }, () => {
+  test("Ponder killed comes back on the same index, catches up and counts nothing twice", async () => {
+    const [before] = full.launched.said("ponder started");
+    process.kill(full.launched.ponderPid(), "SIGKILL");
+    await playBlocks(6);
+    await full.launched.saying("ponder started", 2);
+    await caughtUp(full);
+    const [, after] = full.launched.said("ponder started");
+    expect([after?.schema, after?.startBlock]).toEqual([before?.schema, before?.startBlock]);
+    await expectRecount(full, [await nowOf(chain)]);
+  });
+
+  test("a killed launcher leaves no Ponder behind", async () => {
+    const ponder = authorised.launched.ponderPid();
+    authorised.launched.kill("SIGKILL");
+    await authorised.launched.ended;
+    await expect.poll(() => isAlive(ponder), { timeout: 10_000 }).toBe(false);
+  });
+
+  test("with other addresses of its own it indexes anew beside the old index, which answers until the views switch", async () => {
+    const now = await nowOf(chain);
+    const [old] = authorised.launched.said("ponder started");
+    authorised.launched = launch("authorised", authorised.database, chain, { OWN_ADDRESSES: stranger(3) });
+    const { launched, index } = authorised;
+    await launched.saying("ponder started");
+    expect(await index.activity(stranger(3), now)).toMatchObject({ distinctCounterparties: 1 });
+    await launched.saying("index ready");
+    await caughtUp(authorised);
+    expect(await index.activity(stranger(3), now)).toMatchObject({ distinctCounterparties: 0 });
+    expect(launched.said("index ready")).toEqual([expect.objectContaining({ dropped: [old?.schema] })]);
+  });
+
+  test("the end of its parent ends it, and Ponder with it", async () => {
+    const ponder = full.launched.ponderPid();
+    full.launched.letGo();
+    expect(await full.launched.ended).toBe(0);
+    expect(isAlive(ponder)).toBe(false);
+  });
+
+  test("a chain that went back and took another way is indexed anew, with nothing of the old one", async () => {
+    const second = await startTestChain({ mining: "manual" });
+    const otherActor = createActor(second, 84);
+    await otherActor.pay({ from: 0, to: stranger(40), value: 1_000n });
+    await second.mine(3);
+    full.launched = launch("full", full.database, second);
+    await full.launched.saying("the index was made from another chain than the node's: dropped");
+    await full.launched.saying("index ready");
+    await caughtUp(full, second);
+    const now = await nowOf(second);
+    expect(await full.index.activity(stranger(40), now)).toMatchObject({ distinctCounterparties: 1 });
+    await expectRecount(full, [now, new Date(now.getTime() + 30 * DAY_MS), new Date(days.lastDay * DAY_MS)], second);
+    full.launched.kill("SIGTERM");
+    expect(await full.launched.ended).toBe(0);
+    await second.stop();
+  });
+});

@@ -1,0 +1,58 @@
+import { spawn } from "node:child_process";
+import { waitUntil } from "../../scripts/embedded/wait-until.ts";
+
+/** The indexer's program, as `npm run indexer` runs it. */
+export interface Launched {
+  /** What it said with this message, one record a time. */
+  readonly said: (message: string) => readonly Record<string, unknown>[];
+  /** Resolves when it has said this message so many times. */
+  readonly saying: (message: string, times?: number) => Promise<void>;
+  readonly ponderPid: () => number;
+  readonly kill: (signal: NodeJS.Signals) => void;
+  /** Closes its standard input, which is what the end of its parent does. */
+  readonly letGo: () => void;
+  /** Its exit code, or the signal that ended it. */
+  readonly ended: Promise<number | string>;
+}
+
+const START_WITHIN_MS = 60_000;
+
+/** Starts the program; it ends with this process, whatever becomes of the test. */
+export function launchIndexer(env: Readonly<Record<string, string>>): Launched {
+  const child = spawn(process.execPath, ["scripts/indexer.ts"], {
+    env: { PATH: process.env.PATH, POLL_MS: "250", RPC_COPIES: "25", INDEX_HEAP_MIB: "512", SUPERVISED: "1", ...env },
+    stdio: ["pipe", "pipe", "inherit"],
+  });
+  let output = "";
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    output += text;
+  });
+  const said = (message: string) =>
+    output
+      .split("\n")
+      .filter((line) => line.includes(`"msg":"${message}"`))
+      .map((line): Record<string, unknown> => JSON.parse(line));
+  return {
+    said,
+    saying: async (message, times = 1) => {
+      const heard = await waitUntil(() => said(message).length >= times, START_WITHIN_MS);
+      if (!heard) throw new Error(`The indexer did not say "${message}" ${times} times. It said:\n${output}`);
+    },
+    ponderPid: () => Number(said("ponder started").at(-1)?.ponderPid),
+    kill: (signal) => child.kill(signal),
+    letGo: () => child.stdin.end(),
+    ended: new Promise((resolve) => {
+      child.once("exit", (code, signal) => resolve(code ?? signal ?? "gone"));
+    }),
+  };
+}
+
+/** Whether a process of this id exists. */
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,138 @@
+import fc from "fast-check";
+import { encodeFunctionData, parseAbi, zeroAddress } from "viem";
+import { describe, expect, test } from "vitest";
+import {
+  dayOf,
+  directTerms,
+  distinctCounterparties,
+  isBetweenOthers,
+  orderedPair,
+  WINDOW_DAYS,
+  withAge,
+} from "../../indexer/ledger.ts";
+import { countDistinct, rowsOf, touches } from "./days.ts";
+
+const ALICE = "0x00000000000000000000000000000000000a11ce";
+const BOB = "0x0000000000000000000000000000000000000b0b";
+const SERVICE = "0x00000000000000000000000000000000c0ffee01";
+const USDC = "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913";
+const NONCE = `0x${"7e".repeat(32)}` as const;
+
+describe("distinct counterparties", () => {
+  test("are those of a brute-force count, in every window of at most 90 days", () => {
+    fc.assert(
+      fc.property(
+        touches,
+        fc.integer({ min: 0, max: 200 }),
+        fc.integer({ min: 1, max: WINDOW_DAYS }),
+        (history, last, width) => {
+          const first = last - width + 1;
+          expect(distinctCounterparties(rowsOf(history), first, last)).toBe(countDistinct(history, first, last));
+        },
+      ),
+      { numRuns: 3_000 },
+    );
+  });
+
+  test("do not change for a past window when more days are written", () => {
+    fc.assert(
+      fc.property(touches, fc.integer({ min: WINDOW_DAYS, max: 200 }), (history, last) => {
+        const first = last - WINDOW_DAYS + 1;
+        const known = history.filter(({ day }) => day <= last);
+        expect(distinctCounterparties(rowsOf(history), first, last)).toBe(
+          distinctCounterparties(rowsOf(known), first, last),
+        );
+      }),
+    );
+  });
+
+  test.each([
+    [88, 1],
+    [89, 1],
+    [90, 2],
+  ])("a counterparty seen again after %i days is counted once in a window that holds both days", (gap, atBothEnds) => {
+    const rows = rowsOf([
+      { day: 0, other: 1 },
+      { day: gap, other: 1 },
+    ]);
+    const inWindowsOf90 = [0, gap].map((day) => distinctCounterparties(rows, day - 89, day));
+    expect(inWindowsOf90).toEqual([1, 1]);
+    expect(distinctCounterparties(rows, 0, 89) + distinctCounterparties(rows, 90, 179)).toBe(atBothEnds);
+  });
+});
+
+describe("a day's ages", () => {
+  test("an age of the window's width says the same as never", () => {
+    expect(withAge(null, null)).toBeNull();
+    expect(withAge(null, WINDOW_DAYS)).toBeNull();
+    expect(withAge(null, WINDOW_DAYS - 1)).toHaveLength(WINDOW_DAYS - 1);
+    expect(withAge([2], 3)).toEqual([2, 0, 1]);
+  });
+
+  test("a row is never changed in place: Ponder may still hold it", () => {
+    const row = Object.freeze([1, 2]);
+    expect(withAge(row, 1)).toEqual([2, 2]);
+    expect(row).toEqual([1, 2]);
+  });
+});
+
+test("a day is a UTC calendar day", () => {
+  expect(dayOf(86_399n)).toBe(0);
+  expect(dayOf(86_400n)).toBe(1);
+});
+
+test("two wallets have one row, whoever pays", () => {
+  expect(orderedPair(ALICE, BOB)).toEqual(orderedPair(BOB, ALICE));
+});
+
+describe("what counts as a transfer between two others", () => {
+  const own = new Set([SERVICE]);
+  test.each([
+    ["a payment", { from: ALICE, to: BOB, value: 1n }, true],
+    ["a transfer to oneself", { from: ALICE, to: ALICE, value: 1n }, false],
+    ["a payment to the service", { from: ALICE, to: SERVICE, value: 1n }, false],
+    ["a payment by the service", { from: SERVICE, to: ALICE, value: 1n }, false],
+    ["a transfer of nothing", { from: ALICE, to: BOB, value: 0n }, false],
+    ["minting", { from: zeroAddress, to: ALICE, value: 1n }, false],
+    ["burning", { from: ALICE, to: zeroAddress, value: 1n }, false],
+  ] as const)("%s", (_, movement, counts) => {
+    expect(isBetweenOthers(movement, own)).toBe(counts);
+  });
+});
+
+describe("the terms of an authorised payment", () => {
+  const CALLS = parseAbi([
+    "function transferWithAuthorization(address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce, bytes signature)",
+    "function receiveWithAuthorization(address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce, bytes signature)",
+    "function transfer(address to, uint256 value)",
+  ]);
+  const CALLS_VRS = parseAbi([
+    "function transferWithAuthorization(address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce, uint8 v, bytes32 r, bytes32 s)",
+    "function receiveWithAuthorization(address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce, uint8 v, bytes32 r, bytes32 s)",
+  ]);
+  const terms = [ALICE, BOB, 250_000n, 0n, 2n ** 40n, NONCE] as const;
+  const vrs = [27, NONCE, NONCE] as const;
+  const read = (input: string, to: string = USDC, nonce: string = NONCE) =>
+    directTerms({ transaction: { to, input }, usdc: USDC, authorizer: ALICE, nonce });
+  const direct = encodeFunctionData({ abi: CALLS, functionName: "transferWithAuthorization", args: [...terms, "0x"] });
+
+  test.each([
+    direct,
+    encodeFunctionData({ abi: CALLS, functionName: "receiveWithAuthorization", args: [...terms, "0x"] }),
+    encodeFunctionData({ abi: CALLS_VRS, functionName: "transferWithAuthorization", args: [...terms, ...vrs] }),
+    encodeFunctionData({ abi: CALLS_VRS, functionName: "receiveWithAuthorization", args: [...terms, ...vrs] }),
+  ])("are in the input when the transaction is the call itself: %.10s", (input) => {
+    expect(read(input)).toEqual({ to: BOB, value: 250_000n });
+  });
+
+  test("are not taken from a call to another contract, of another nonce or payer, or of another function", () => {
+    expect(read(direct, "0xca11bde05977b3631167028862be2a173976ca11")).toBeNull();
+    expect(read(direct, USDC, `0x${"00".repeat(32)}`)).toBeNull();
+    expect(
+      directTerms({ transaction: { to: USDC, input: direct }, usdc: USDC, authorizer: BOB, nonce: NONCE }),
+    ).toBeNull();
+    expect(
+      read(encodeFunctionData({ abi: CALLS, functionName: "transfer", args: [BOB, 1n] }) + direct.slice(10)),
+    ).toBeNull();
+  });
+});

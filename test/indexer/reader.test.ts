@@ -1,0 +1,175 @@
+import fc from "fast-check";
+import pg from "pg";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createActivityIndex } from "../../api/adapters/activity-index.ts";
+import type { Address } from "../../api/kernel/wallet.ts";
+import { freePort } from "../../scripts/embedded/ports.ts";
+import { freshDatabase } from "../support/database.ts";
+import { countDistinct, rowsOf, touches } from "./days.ts";
+
+const DAY_SECONDS = 86_400;
+/** Day 0 of the histories here: 2026-01-01. */
+const DAY_0 = Date.UTC(2026, 0, 1) / 1000 / DAY_SECONDS;
+const at = (day: number, second = 0) => new Date(((DAY_0 + day) * DAY_SECONDS + second) * 1000);
+/** A checkpoint as Ponder writes it: time, chain, block, and the place in the block. */
+const checkpointAt = (time: Date, block = 1) =>
+  `${Math.floor(time.getTime() / 1000)}${"8453".padStart(16, "0")}${String(block).padStart(16, "0")}${"0".repeat(33)}`;
+const TABLES = `
+  create table live.coverage (id int primary key, scope text not null, first_block int not null);
+  create table live.wallet_day (wallet text, day int, paid int not null, touched int not null, ages int[], last_at int8 not null,
+    primary key (wallet, day));
+  create table live._ponder_checkpoint (chain_name text primary key, latest_checkpoint text not null);
+  insert into live.coverage values (0, 'full', 41000000);
+  insert into live._ponder_checkpoint values ('base', '${checkpointAt(at(10_000))}')`;
+
+let owner: pg.Pool;
+let reader: pg.Pool;
+let wallets = 0;
+const freshWallet = (): Address => `0x${(++wallets).toString(16).padStart(40, "0")}`;
+
+beforeAll(async () => {
+  const { ownerUrl, apiUrl } = await freshDatabase();
+  owner = new pg.Pool({ connectionString: ownerUrl, max: 2 });
+  reader = new pg.Pool({ connectionString: apiUrl, max: 2 });
+});
+afterAll(() => Promise.all([owner.end(), reader.end()]));
+
+const setCheckpoint = (time: Date, block: number) =>
+  owner.query("update live._ponder_checkpoint set latest_checkpoint = $1", [checkpointAt(time, block)]);
+
+interface Row {
+  readonly day: number;
+  readonly second?: number;
+  readonly paid?: number;
+  readonly touched?: number;
+  readonly ages?: readonly number[] | null;
+}
+
+async function write(wallet: Address, rows: readonly Row[]): Promise<void> {
+  for (const { day, second = 0, paid = 0, touched = 1, ages = null } of rows) {
+    const values = [wallet, DAY_0 + day, paid, touched, ages, (DAY_0 + day) * DAY_SECONDS + second];
+    await owner.query("insert into live.wallet_day values ($1, $2, $3, $4, $5, $6)", values);
+  }
+}
+
+describe("without an index", () => {
+  test("there is no answer before the first backfill is over, and one soon after", async () => {
+    const index = createActivityIndex(reader, { viewsSchema: "live" });
+    expect(await index.activity(freshWallet(), at(0))).toBeNull();
+    expect(await index.position()).toBeNull();
+    await owner.query(TABLES);
+    await expect.poll(() => index.activity(freshWallet(), at(0)), { timeout: 3_000 }).not.toBeNull();
+  });
+
+  test("there is no answer from a schema that does not exist", async () => {
+    const index = createActivityIndex(reader, { viewsSchema: "nowhere" });
+    expect(await index.activity(freshWallet(), at(0))).toBeNull();
+  });
+
+  test("there is no answer from a database that is away", async () => {
+    const pool = new pg.Pool({ host: "127.0.0.1", port: await freePort() });
+    expect(await createActivityIndex(pool, { viewsSchema: "live" }).activity(freshWallet(), at(0))).toBeNull();
+    await pool.end();
+  });
+
+  test("a read that waits for more than a second is given up, and the next ones do not wait", async () => {
+    const index = createActivityIndex(reader, { viewsSchema: "live" });
+    const blocker = await owner.connect();
+    await blocker.query("begin; lock table live.wallet_day in access exclusive mode");
+    const started = Date.now();
+    expect(await index.activity(freshWallet(), at(0))).toBeNull();
+    const firstAfter = Date.now() - started;
+    expect(await index.activity(freshWallet(), at(0))).toBeNull();
+    await blocker.query("rollback");
+    blocker.release();
+    expect(firstAfter).toBeGreaterThanOrEqual(950);
+    expect(Date.now() - started - firstAfter).toBeLessThan(300);
+    await expect.poll(() => index.activity(freshWallet(), at(0)), { timeout: 3_000 }).not.toBeNull();
+  });
+
+  test("a fault of ours is no absence", async () => {
+    await owner.query("create schema odd; grant usage on schema odd to trust_api");
+    await owner.query("create table odd.coverage (id int); create table odd.wallet_day (id int)");
+    await owner.query("grant select on all tables in schema odd to trust_api");
+    const index = createActivityIndex(reader, { viewsSchema: "odd" });
+    await expect(index.activity(freshWallet(), at(0))).rejects.toMatchObject({ code: "42703" });
+  });
+});
+
+describe("the activity of a wallet", () => {
+  const index = () => createActivityIndex(reader, { viewsSchema: "live" });
+
+  test("a wallet never seen has nothing, and no last day", async () => {
+    expect(await index().activity(freshWallet(), at(100, 5))).toEqual({
+      settledPayments: 0,
+      distinctCounterparties: 0,
+      lastSeenDays: null,
+      firstDay: "2026-01-12",
+      lastDay: "2026-04-11",
+      scope: "full",
+      firstBlock: 41_000_000,
+    });
+  });
+
+  test("the window is 90 UTC calendar days that end with today", async () => {
+    const wallet = freshWallet();
+    await write(wallet, [
+      { day: 10, second: 86_399, paid: 1 },
+      { day: 11, second: 0, paid: 10 },
+      { day: 100, second: 86_399, paid: 100 },
+      { day: 101, second: 0, paid: 1_000 },
+    ]);
+    const paid = async (now: Date) => (await index().activity(wallet, now))?.settledPayments;
+    expect(await paid(at(100, 0))).toBe(110);
+    expect(await paid(at(100, 86_399))).toBe(110);
+    expect(await paid(at(99, 86_399))).toBe(11);
+    expect(await paid(at(101, 0))).toBe(1_100);
+  });
+
+  test.each([
+    [at(50, 3_600), 0],
+    [at(51, 3_599), 0],
+    [at(51, 3_600), 1],
+    [at(139, 3_600), 89],
+    [at(140, 0), null],
+    [at(50, 0), 0],
+  ])("at %s it was last seen %s whole days before", async (now, days) => {
+    const wallet = freshWallet();
+    await write(wallet, [{ day: 40 }, { day: 50, second: 3_600 }]);
+    expect((await index().activity(wallet, now))?.lastSeenDays).toBe(days);
+  });
+
+  test("distinct counterparties are those of a brute-force count, in windows that begin beside a touch", async () => {
+    const property = fc.asyncProperty(touches, async (history) => {
+      const wallet = freshWallet();
+      await write(wallet, rowsOf(history));
+      for (const { day } of history.slice(0, 12)) {
+        for (const first of [day, day + 1]) {
+          const answer = await index().activity(wallet, at(first + 89, 43_200));
+          expect(answer?.distinctCounterparties).toBe(countDistinct(history, first, first + 89));
+        }
+      }
+    });
+    await fc.assert(property, { numRuns: 60 });
+  });
+});
+
+test("the position is that of Ponder's newest checkpoint", async () => {
+  await setCheckpoint(new Date(1_790_000_000_000), 41_234_567);
+  const position = await createActivityIndex(reader, { viewsSchema: "live" }).position();
+  expect(position).toEqual({ block: 41_234_567, timestamp: new Date(1_790_000_000_000) });
+});
+
+test("an index that has fallen more than a minute behind is unavailable, and back when it has caught up", async () => {
+  const index = createActivityIndex(reader, { viewsSchema: "live" });
+  const wallet = freshWallet();
+  const now = at(400);
+  for (const [secondsBehind, available] of [
+    [60, true],
+    [61, false],
+    [0, true],
+  ] as const) {
+    await setCheckpoint(new Date(now.getTime() - secondsBehind * 1000), 7);
+    expect((await index.activity(wallet, now)) !== null, `${secondsBehind} s behind`).toBe(available);
+  }
+});

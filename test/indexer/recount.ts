@@ -1,0 +1,64 @@
+import type { Address, Hex } from "viem";
+import type { Activity } from "../../api/kernel/activity.ts";
+import type { TestChain } from "../support/chain.ts";
+
+const DAY_MS = 86_400_000;
+const NOBODY = "0".repeat(40);
+const USED = "0x98de503528ee59b575ef0c0a2576a82497bfc029a5685b209e9ec333479b10a5";
+const TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
+
+/** A transfer of USDC as the chain's raw logs tell it; addresses without 0x. */
+export interface Fact {
+  readonly from: string;
+  readonly to: string;
+  readonly authorised: boolean;
+  readonly timestampMs: number;
+}
+
+/** Every transfer of more than nothing between two others, read from the node and decoded by hand. */
+export async function readFacts(chain: TestChain, own: readonly Address[]): Promise<readonly Fact[]> {
+  const logs = await chain.client.getLogs({ address: chain.network.usdc.address, fromBlock: 0n, toBlock: "latest" });
+  const times = new Map<bigint, number>();
+  for (const { blockNumber } of logs) {
+    if (times.has(blockNumber)) continue;
+    times.set(blockNumber, Number((await chain.client.getBlock({ blockNumber })).timestamp) * 1000);
+  }
+  const ours = own.map((address) => address.slice(2).toLowerCase());
+  return logs.flatMap((log, index) => {
+    const [kind, from, to] = log.topics as Hex[];
+    if (kind !== TRANSFER || from === undefined || to === undefined || BigInt(log.data) === 0n) return [];
+    const parties = [from.slice(26), to.slice(26)] as const;
+    if (parties[0] === parties[1] || parties.some((party) => party === NOBODY || ours.includes(party))) return [];
+    const before = logs[index - 1];
+    const authorised =
+      before?.topics[0] === USED &&
+      before.transactionHash === log.transactionHash &&
+      before.logIndex === log.logIndex - 1 &&
+      before.topics[1] === from;
+    return [{ from: parties[0], to: parties[1], authorised, timestampMs: times.get(log.blockNumber) ?? 0 }];
+  });
+}
+
+/** The activity by definition, from all transfers. */
+export function recount(
+  facts: readonly Fact[],
+  wallet: Address,
+  at: { now: Date; scope: Activity["scope"] },
+): Pick<Activity, "settledPayments" | "distinctCounterparties" | "lastSeenDays"> {
+  const me = wallet.slice(2).toLowerCase();
+  const midnight = new Date(at.now).setUTCHours(0, 0, 0, 0);
+  const [from, to] = [midnight - 89 * DAY_MS, midnight + DAY_MS];
+  const mine = facts.filter(
+    (fact) =>
+      (fact.from === me || fact.to === me) &&
+      fact.timestampMs >= from &&
+      fact.timestampMs < to &&
+      (at.scope === "full" || fact.authorised),
+  );
+  const last = Math.max(...mine.map(({ timestampMs }) => timestampMs));
+  return {
+    settledPayments: mine.filter((fact) => fact.from === me && fact.authorised).length,
+    distinctCounterparties: new Set(mine.map((fact) => (fact.from === me ? fact.to : fact.from))).size,
+    lastSeenDays: mine.length === 0 ? null : Math.max(0, Math.floor((at.now.getTime() - last) / DAY_MS)),
+  };
+}

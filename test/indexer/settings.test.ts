@@ -1,0 +1,91 @@
+import { spawn } from "node:child_process";
+import { text } from "node:stream/consumers";
+import { describe, expect, test } from "vitest";
+import { parseSettings } from "../../indexer/settings.ts";
+import { startTestChain } from "../support/chain.ts";
+import { freshDatabase } from "../support/database.ts";
+
+const GOOD = {
+  DATABASE_URL: "postgres://indexer@localhost/trust",
+  BASE_RPC_URL: "http://127.0.0.1:8545",
+  PAY_TO_ADDRESS: "0x00000000000000000000000000000000C0FFEE01",
+};
+
+/** The exit code and what was said of a start that must fail. */
+async function runProgram(env: Record<string, string>): Promise<{ code: number; said: string }> {
+  const child = spawn(process.execPath, ["scripts/indexer.ts"], {
+    env: { PATH: process.env.PATH, ...env },
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  const exit = new Promise<number>((resolve) => child.once("exit", (code) => resolve(code ?? -1)));
+  const said = await text(child.stderr);
+  return { code: await exit, said };
+}
+
+describe("the indexer's settings", () => {
+  test("three variables are enough", () => {
+    expect(parseSettings(GOOD)).toMatchObject({
+      ownAddresses: ["0x00000000000000000000000000000000c0ffee01"],
+      scope: "full",
+      startBlock: null,
+      viewsSchema: "live",
+      rpcCopies: 1,
+      exclusive: false,
+    });
+  });
+
+  test("the receiving address is one of the service's own, and each is named once", () => {
+    const own = `${GOOD.PAY_TO_ADDRESS.toLowerCase()}, 0x000000000000000000000000000000000000dEaD`;
+    expect(parseSettings({ ...GOOD, OWN_ADDRESSES: own })).toMatchObject({
+      ownAddresses: ["0x000000000000000000000000000000000000dead", "0x00000000000000000000000000000000c0ffee01"],
+    });
+  });
+
+  test("an empty variable is a missing one", () => {
+    expect(parseSettings({ ...GOOD, BASE_WS_URL: "", START_BLOCK: "", INDEX_SCOPE: "" })).not.toHaveProperty("problem");
+  });
+
+  test.each([
+    ["DATABASE_URL", "mysql://x", "PostgreSQL URL"],
+    ["BASE_RPC_URL", "ws://127.0.0.1", "JSON-RPC URL"],
+    ["BASE_RPC_URL", "http://a.example,http://b.example", "RPC_COPIES"],
+    ["BASE_WS_URL", "http://127.0.0.1", "WebSocket URL"],
+    ["RPC_COPIES", "0", "1 to 500"],
+    ["PAY_TO_ADDRESS", "0x12", "40 hex digits"],
+    ["OWN_ADDRESSES", `${GOOD.PAY_TO_ADDRESS},0x12`, "40 hex digits"],
+    ["INDEX_SCOPE", "all", "full or authorised"],
+    ["START_BLOCK", "-1", "0 to 999999999"],
+    ["START_BLOCK", "1e3", "0 to 999999999"],
+    ["INDEX_VIEWS_SCHEMA", 'live"; drop', "schema name"],
+    ["INDEX_VIEWS_SCHEMA", "a".repeat(25), "up to 24"],
+    ["POLL_MS", "fast", "50 to 60000"],
+    ["PONDER_PORT", "65536", "0 to 65535"],
+    ["EXCLUSIVE", "yes", "1 (nobody else runs on this index) or 0"],
+    ["INDEX_HEAP_MIB", "64", "128 to 65536"],
+    ["PONDER_LOG_LEVEL", "loud", "silent"],
+  ])("%s=%s is named with what is expected", (name, value, expected) => {
+    const settings = parseSettings({ ...GOOD, [name]: value });
+    const problem = "problem" in settings ? settings.problem : "";
+    expect(problem).toMatch(new RegExp(`^${name} is wrong: expected `));
+    expect(problem).toContain(expected);
+    expect(problem.split("\n")).toHaveLength(1);
+  });
+});
+
+describe("the indexer's program", () => {
+  test("names every missing variable and exits 1", async () => {
+    const { code, said } = await runProgram({ POLL_MS: "0" });
+    expect(code).toBe(1);
+    for (const line of ["DATABASE_URL is missing", "BASE_RPC_URL is missing", "PAY_TO_ADDRESS is missing"])
+      expect(said).toContain(line);
+    expect(said).toContain("POLL_MS is wrong: expected a whole number from 50 to 60000");
+  });
+
+  test("exits 1 when the node is of another chain", async () => {
+    const [chain, database] = await Promise.all([startTestChain({ network: "eip155:84532" }), freshDatabase()]);
+    const { code, said } = await runProgram({ ...GOOD, DATABASE_URL: database.ownerUrl, BASE_RPC_URL: chain.rpcUrl });
+    await chain.stop();
+    expect(code).toBe(1);
+    expect(said).toContain("BASE_RPC_URL is wrong: expected a node of chain 8453, this one is of 84532");
+  });
+});
