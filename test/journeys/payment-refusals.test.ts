@@ -2,6 +2,7 @@ import type { LocalAccount } from "viem";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { NETWORKS } from "../../api/kernel/networks.ts";
 import { devAccount } from "../../scripts/embedded/dev-accounts.ts";
+import type { Authorization } from "../support/authorization.ts";
 import { startTestChain, type TestChain } from "../support/chain.ts";
 import {
   acceptedOf,
@@ -11,7 +12,6 @@ import {
   expectNoSignatureAnywhere,
   expectPaymentRequired,
   expectProblem,
-  type Fields,
   newPayer,
   nothingCharged,
   PAY_TO,
@@ -51,7 +51,7 @@ async function expectRefused(headers: Record<string, string>, why: RegExp): Prom
 }
 
 describe("terms that were signed", () => {
-  test.each<[string, () => Partial<Fields>, RegExp]>([
+  test.each<[string, () => Partial<Authorization>, RegExp]>([
     ["one unit too little", () => ({ value: 249_999n }), /price is exactly 250000/],
     ["one unit too much", () => ({ value: 250_001n }), /price is exactly 250000/],
     ["another receiver", () => ({ to: SOMEBODY }), /it must pay 0x0+c0ffee01/],

@@ -1,12 +1,13 @@
 import { decodePaymentRequiredHeader } from "@x402/core/http";
 import type { PaymentRequired } from "@x402/core/types";
-import { type Address, type Hex, type LocalAccount, parseAbi, parseEventLogs, toHex } from "viem";
+import { type Address, type Hex, type LocalAccount, parseAbi, parseEventLogs } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { expect } from "vitest";
 import { NETWORKS, type NetworkFacts } from "../../api/kernel/networks.ts";
 import { devAccount } from "../../scripts/embedded/dev-accounts.ts";
 import { withClient } from "../../scripts/embedded/postgres.ts";
 import { USDC_ABI } from "../../scripts/embedded/usdc.ts";
+import { type Authorization, randomNonce, signAuthorization, signCancellation } from "./authorization.ts";
 import type { TestChain } from "./chain.ts";
 import type { TestService } from "./service.ts";
 
@@ -20,18 +21,8 @@ const EVENTS = parseAbi([
 ]);
 const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
 
-/** The fields of EIP-3009 `transferWithAuthorization`. */
-export interface Fields {
-  readonly from: Address;
-  readonly to: Address;
-  readonly value: bigint;
-  readonly validAfter: bigint;
-  readonly validBefore: bigint;
-  readonly nonce: Hex;
-}
-
 export interface Signed {
-  readonly authorization: Fields;
+  readonly authorization: Authorization;
   readonly signature: Hex;
 }
 
@@ -48,7 +39,6 @@ const signatures: Hex[] = [];
 const answers: string[] = [];
 
 export const unixNow = (): bigint => BigInt(Math.floor(Date.now() / 1000));
-export const randomNonce = (): Hex => toHex(crypto.getRandomValues(new Uint8Array(32)));
 
 /** A new account with 10 USDC, or with as much as the test says. */
 export async function newPayer(chain: TestChain, atomic = 10_000_000n): Promise<LocalAccount> {
@@ -57,20 +47,13 @@ export async function newPayer(chain: TestChain, atomic = 10_000_000n): Promise<
   return account;
 }
 
-const domainOf = ({ usdc, chainId }: NetworkFacts) => ({
-  name: usdc.name,
-  version: usdc.version,
-  chainId,
-  verifyingContract: usdc.address,
-});
-
 /** Signs a payment of 0.25 USDC to the service that is valid for two minutes; any field can be another. */
 export async function signPayment(
   account: LocalAccount,
-  fields: Partial<Fields> = {},
+  fields: Partial<Authorization> = {},
   network: NetworkFacts = BASE,
 ): Promise<Signed> {
-  const authorization: Fields = {
+  const authorization: Authorization = {
     from: account.address,
     to: PAY_TO,
     value: 250_000n,
@@ -79,21 +62,7 @@ export async function signPayment(
     nonce: randomNonce(),
     ...fields,
   };
-  const signature = await account.signTypedData({
-    domain: domainOf(network),
-    types: {
-      TransferWithAuthorization: [
-        { name: "from", type: "address" },
-        { name: "to", type: "address" },
-        { name: "value", type: "uint256" },
-        { name: "validAfter", type: "uint256" },
-        { name: "validBefore", type: "uint256" },
-        { name: "nonce", type: "bytes32" },
-      ],
-    },
-    primaryType: "TransferWithAuthorization",
-    message: authorization,
-  });
+  const signature = await signAuthorization(account, network, authorization);
   signatures.push(signature);
   return { authorization, signature };
 }
@@ -193,17 +162,7 @@ export async function broadcast(chain: TestChain, { authorization, signature }: 
 /** Cancels an authorization on the chain, as only its payer can. */
 export async function cancel(chain: TestChain, payer: LocalAccount, { authorization }: Signed): Promise<void> {
   const { nonce } = authorization;
-  const signature = await payer.signTypedData({
-    domain: domainOf(chain.network),
-    types: {
-      CancelAuthorization: [
-        { name: "authorizer", type: "address" },
-        { name: "nonce", type: "bytes32" },
-      ],
-    },
-    primaryType: "CancelAuthorization",
-    message: { authorizer: payer.address, nonce },
-  });
+  const signature = await signCancellation(payer, chain.network, { authorizer: payer.address, nonce });
   const hash = await chain.client.writeContract({
     account: devAccount(0),
     address: chain.network.usdc.address,
