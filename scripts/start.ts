@@ -40,14 +40,14 @@ async function claim(): Promise<{ settings: StartSettings; directory: DataDirect
 
 async function start(): Promise<void> {
   const { settings, directory } = await claim();
-  let ending: Promise<never> | null = null;
-  const end = (exitCode: number, reason: string): void => {
-    ending ??= (async () => {
-      console.log(reason);
-      await stack.stop();
-      directory.release();
-      process.exit(exitCode);
-    })();
+  let ending = false;
+  const end = async (exitCode: number, reason: string): Promise<void> => {
+    if (ending) return;
+    ending = true;
+    (exitCode === 0 ? console.log : console.error)(reason);
+    await stack.stop();
+    directory.release();
+    process.exit(exitCode);
   };
   const fail = (error: unknown) => end(1, error instanceof Error ? error.message : String(error));
   const stack = createStack({

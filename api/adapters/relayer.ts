@@ -198,7 +198,8 @@ async function tend(sender: Sender): Promise<void> {
   if (rows.length === 0) return;
   const [mined, final] = await Promise.all([
     client.getTransactionCount({ address }),
-    client.getTransactionCount({ address, blockTag: "finalized" }),
+    // A node that has just loaded its chain may not know a final block yet: then nothing is final.
+    client.getTransactionCount({ address, blockTag: "finalized" }).catch(() => 0),
   ]);
   for (const row of rows) {
     const nonce = Number(row.nonce);

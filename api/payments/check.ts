@@ -14,8 +14,14 @@ const iso = (seconds: bigint): string =>
 export const windowOpen = (validBefore: bigint, nowSeconds: bigint): boolean =>
   validBefore - nowSeconds >= BigInt(WINDOW_MARGIN_SECONDS);
 
+/** Unix seconds: the later of our clock and the chain's head, and the head's own time. */
+export interface ChainClock {
+  readonly now: bigint;
+  readonly head: bigint;
+}
+
 /** What is wrong with the signed terms of a payment, as one sentence for its 402; null when nothing is. */
-export function termsError(payment: PresentedPayment, terms: Terms, nowSeconds: bigint): string | null {
+export function termsError(payment: PresentedPayment, terms: Terms, { now, head }: ChainClock): string | null {
   const { authorization: signed, claimed } = payment;
   const contradiction = claimError(claimed, payment, terms);
   if (contradiction !== null) return contradiction;
@@ -24,11 +30,11 @@ export function termsError(payment: PresentedPayment, terms: Terms, nowSeconds: 
   if (signed.value !== terms.value) {
     return `The authorization is for ${signed.value} atomic units (${formatUsd(signed.value)} USDC); the price is exactly ${terms.value} (${formatUsd(terms.value)} USDC).`;
   }
-  if (signed.validAfter >= nowSeconds)
-    return `The authorization is not valid before ${iso(signed.validAfter)}; it is ${iso(nowSeconds)}.`;
-  if (signed.validBefore <= nowSeconds)
-    return `The authorization expired at ${iso(signed.validBefore)}; it is ${iso(nowSeconds)}.`;
-  if (!windowOpen(signed.validBefore, nowSeconds)) {
+  // The token compares with a block's time, and a transfer that it refuses once is refused for good.
+  if (signed.validAfter >= head)
+    return `The authorization is not valid before ${iso(signed.validAfter)}; the chain is at ${iso(head)}.`;
+  if (signed.validBefore <= now) return `The authorization expired at ${iso(signed.validBefore)}; it is ${iso(now)}.`;
+  if (!windowOpen(signed.validBefore, now)) {
     return `The authorization expires at ${iso(signed.validBefore)}; it must stay valid for at least ${WINDOW_MARGIN_SECONDS} seconds.`;
   }
   return null;

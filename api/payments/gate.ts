@@ -5,7 +5,7 @@ import { authorizationDigest } from "./authorization.ts";
 import { termsError } from "./check.ts";
 import type { PresentedPayment } from "./header.ts";
 import { isKeepable } from "./keepable.ts";
-import type { Chain, NewPayment } from "./ports.ts";
+import type { Chain, NewPayment, PaymentRow } from "./ports.ts";
 import { beginCommands, laterOf, type PaymentParts, type Subject } from "./service.ts";
 import { isAccountSignature, signatureSha256 } from "./signature.ts";
 import { START, step } from "./step.ts";
@@ -13,6 +13,7 @@ import type { Answer, Event } from "./step-types.ts";
 
 /** How long a request waits for another process that works on the same payment. */
 const WAIT_MS = 20_000;
+const RESOLVED_AT_ONCE = 8;
 
 export interface GateParts extends PaymentParts {
   readonly payTo: Address;
@@ -62,45 +63,34 @@ async function payUntilAnswered(parts: GateParts, request: PaidRequest): Promise
   }
 }
 
-/** One look at the payment: find the row, authenticate, check what has no row yet, then let `step` decide. */
+/** One look at the payment; what cannot be read decides nothing. */
 async function present(parts: GateParts, request: PaidRequest): Promise<Answer> {
+  const asked = await ask(parts, request).catch((error: unknown) => {
+    parts.log.warn({ err: error }, "a payment could not be looked up");
+    return null;
+  });
+  return asked === null
+    ? { say: "wait", charged: false, because: "unavailable" }
+    : drive(parts, asked.subject, asked.event);
+}
+
+/** Finds the row, authenticates, and checks what has no row yet; `step` decides. */
+async function ask(parts: GateParts, request: PaidRequest): Promise<{ subject: Subject; event: Event }> {
   const { route, payment } = request;
   const { authorization, signature, paymentId } = payment;
   const facts = NETWORKS[route.network];
-  const key = {
-    network: route.network,
-    asset: facts.usdc.address,
-    payer: authorization.from,
-    nonce: authorization.nonce,
-  };
+  const { from: payer, nonce } = authorization;
+  const key = { network: route.network, asset: facts.usdc.address, payer, nonce };
   const digest = authorizationDigest(authorization, facts);
   const { row, sameId } = await parts.journal.find(key, paymentId);
   const same = row !== null && row.digest === digest && row.signatureSha256 === signatureSha256(signature);
-  try {
-    const valid = same || (await isSigned(parts.chains[route.network], authorization.from, digest, signature));
-    const checked = row === null && sameId === null ? await freshChecks(parts, request) : null;
-    const created: NewPayment = {
-      key,
-      paymentId,
-      digest,
-      signature,
-      route: route.id,
-      fingerprint: request.fingerprint,
-      version: payment.version,
-      validAfter: authorization.validAfter,
-      validBefore: authorization.validBefore,
-      input: checked?.input,
-      payTo: authorization.to,
-      value: authorization.value,
-      headBlock: checked?.headBlock ?? 0,
-      receivedAt: parts.now(),
-    };
-    const subject: Subject = {
-      payment: row ?? created,
-      signature: async () => signature,
-      insert: (token) => parts.journal.insert(created, token),
-    };
-    return await drive(parts, subject, {
+  const valid = same || (await isSigned(parts.chains[route.network], payer, digest, signature));
+  const checked = row === null && sameId === null ? await freshChecks(parts, request) : NOT_CHECKED;
+  const created = newPayment(parts, request, { key, digest, ...checked });
+  const insert = (token: string) => parts.journal.insert(created, token);
+  return {
+    subject: { payment: row ?? created, signature: async () => signature, insert },
+    event: {
       on: "request",
       row,
       sameId,
@@ -108,12 +98,28 @@ async function present(parts: GateParts, request: PaidRequest): Promise<Answer> 
       fingerprint: request.fingerprint.toString("hex"),
       paymentId,
       signature: valid ? "valid" : "invalid",
-      fresh: checked?.fresh ?? "ok",
-    });
-  } catch (error) {
-    parts.log.warn({ err: error }, "the chain could not be read");
-    return { say: "wait", charged: row?.state === "settled", because: "unavailable" };
-  }
+      fresh: checked.fresh,
+    },
+  };
+}
+
+interface Checked {
+  readonly fresh: "ok" | Answer;
+  readonly input: unknown;
+  readonly headBlock: number;
+}
+
+const NOT_CHECKED: Checked = { fresh: "ok", input: null, headBlock: 0 };
+
+function newPayment(
+  parts: GateParts,
+  { route, payment, fingerprint }: PaidRequest,
+  { key, digest, input, headBlock }: Checked & Pick<NewPayment, "key" | "digest">,
+): NewPayment {
+  const { authorization, signature, paymentId, version } = payment;
+  const { to: payTo, value, validAfter, validBefore } = authorization;
+  const request = { route: route.id, fingerprint, input, headBlock, receivedAt: parts.now() };
+  return { key, paymentId, digest, signature, version, payTo, value, validAfter, validBefore, ...request };
 }
 
 async function isSigned(chain: Chain, payer: Address, digest: Hex, signature: Hex): Promise<boolean> {
@@ -123,15 +129,12 @@ async function isSigned(chain: Chain, payer: Address, digest: Hex, signature: He
 }
 
 /** The checks of a payment that has no row: signed terms and window, then the body. Nothing has moved yet. */
-async function freshChecks(
-  parts: GateParts,
-  { route, payment, body }: PaidRequest,
-): Promise<{ fresh: "ok" | Answer; input: unknown; headBlock: number }> {
+async function freshChecks(parts: GateParts, { route, payment, body }: PaidRequest): Promise<Checked> {
   const head = await parts.chains[route.network].head();
   const wrong = termsError(
     payment,
     { network: route.network, payTo: parts.payTo, value: route.price },
-    laterOf(parts.now(), head.time),
+    { now: laterOf(parts.now(), head.time), head: head.time },
   );
   const none = { input: null, headBlock: head.number };
   if (wrong !== null) return { ...none, fresh: { say: "pay", error: wrong } };
@@ -152,11 +155,12 @@ async function freshChecks(
 }
 
 async function resolveDue(parts: GateParts): Promise<number> {
-  const rows = await parts.journal.due(32);
-  for (const row of rows) {
-    const subject: Subject = { payment: row, signature: () => parts.journal.signature(row.key), insert: async () => 0 };
-    await drive(parts, subject, { on: "resolve", row });
-  }
+  const rows = await parts.journal.due(RESOLVED_AT_ONCE);
+  const resolve = (row: PaymentRow) => {
+    const signature = () => parts.journal.signature(row.key);
+    return drive(parts, { payment: row, signature, insert: async () => 0 }, { on: "resolve", row });
+  };
+  await Promise.all(rows.map(resolve));
   return rows.length;
 }
 

@@ -47,6 +47,13 @@ export function payable(route: PaidRoute, { gate, payTo, baseUrl }: PayableParts
   };
 }
 
+function outcome({ charged, because }: Extract<Answer, { say: "wait" }>): string {
+  if (charged) return "The payment has settled, its result is not ready yet.";
+  return because === "unavailable"
+    ? "Whether the payment has settled cannot be read at the moment."
+    : "The payment is not settled yet.";
+}
+
 function respond(
   c: Context,
   answer: Exclude<Answer, { say: "pay" }>,
@@ -67,7 +74,7 @@ function respond(
       throw new Problem("unacceptable", { detail: answer.detail, ...(answer.errors ? { errors: answer.errors } : {}) });
     case "wait":
       throw new Problem("payment_pending", {
-        detail: `${answer.charged ? "The payment has settled, its result is not ready yet." : "The payment is not settled yet."} ${DO_NOT_SIGN_AGAIN}`,
+        detail: `${outcome(answer)} ${DO_NOT_SIGN_AGAIN}`,
         headers: { "retry-after": RETRY_AFTER_SECONDS[answer.because] },
       });
     case "done":

@@ -51,7 +51,8 @@ async function begin({ plan, onStart }: Service): Promise<GuardedProcess> {
 async function whenReady(service: Service, run: GuardedProcess, stopping: AbortSignal): Promise<void> {
   const done = async () => stopping.aborted || !run.running() || (await service.isReady());
   const inTime = await waitUntil(done, service.readyWithinMs, READY_POLL_MS);
-  if (stopping.aborted || (inTime && run.running())) return;
+  if (stopping.aborted) throw new Error(`The ${service.name} was stopped before it was ready.`);
+  if (inTime && run.running()) return;
   const what = run.running() ? `is not ready after ${service.readyWithinMs / 1000} s` : "ended before it was ready";
   throw new Error(`The ${service.name} ${what}. Its last output:\n${run.lastOutput().trim() || "(none)"}`);
 }

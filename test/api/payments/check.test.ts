@@ -23,17 +23,16 @@ const errorOf = (
   claimed: ClaimedTerms = {},
   version: PresentedPayment["version"] = "v2",
 ) =>
-  termsError(
-    { version, authorization: { ...SIGNED, ...change }, signature: "0x00", paymentId: null, claimed },
-    TERMS,
-    NOW,
-  );
+  termsError({ version, authorization: { ...SIGNED, ...change }, signature: "0x00", paymentId: null, claimed }, TERMS, {
+    now: NOW,
+    head: NOW - 3n,
+  });
 
 describe("signed terms that a route takes", () => {
   test.each<[string, Partial<PresentedPayment["authorization"]>]>([
     ["the exact terms", {}],
     ["20 seconds left", { validBefore: NOW + 20n }],
-    ["valid since the second before", { validAfter: NOW - 1n }],
+    ["valid since the second before the chain's head", { validAfter: NOW - 4n }],
     ["valid for ever", { validBefore: 2n ** 256n - 1n }],
     ["valid for an hour", { validBefore: NOW + 3_600n }],
   ])("%s", (_, change) => expect(errorOf(change)).toBeNull());
@@ -47,6 +46,7 @@ describe("signed terms that a route refuses, and why", () => {
     ["one unit too little", { value: 249_999n }, /249999 .*0\.249999 USDC.*exactly 250000 \(0\.25 USDC\)/],
     ["one unit too much", { value: 250_001n }, /250001.*exactly 250000/],
     ["nothing", { value: 0n }, /for 0 atomic units/],
+    ["valid only after the second of the chain's head", { validAfter: NOW - 3n }, /not valid before/],
     ["valid only after this second", { validAfter: NOW }, /not valid before/],
     ["valid in the far future", { validAfter: 2n ** 256n - 1n }, /not valid before unix time/],
     ["expired this second", { validBefore: NOW }, /expired at 2030-/],
