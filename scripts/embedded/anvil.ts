@@ -1,6 +1,5 @@
 import { createRequire } from "node:module";
-import { createTestClient, http, publicActions, walletActions } from "viem";
-import { base, baseSepolia } from "viem/chains";
+import { createTestClient, defineChain, http, publicActions, walletActions } from "viem";
 import type { NetworkFacts } from "../../api/kernel/networks.ts";
 import { DEV_MNEMONIC } from "./dev-accounts.ts";
 import { type GuardedProcess, startGuarded } from "./guarded-process.ts";
@@ -26,13 +25,22 @@ export type AnvilClient = ReturnType<typeof anvilClient>;
 export const anvilClient = (rpcUrl: string, network: NetworkFacts) =>
   createTestClient({
     mode: "anvil",
-    chain: network.chainId === base.id ? base : baseSepolia,
+    chain: chainOf(network, rpcUrl),
     transport: http(rpcUrl, { timeout: 30_000 }),
     cacheTime: 0,
     pollingInterval: 25,
   })
     .extend(publicActions)
     .extend(walletActions);
+
+// Not from `viem/chains`: that loads the files of hundreds of chains.
+const chainOf = ({ chainId, key }: NetworkFacts, rpcUrl: string) =>
+  defineChain({
+    id: chainId,
+    name: key,
+    nativeCurrency: { name: "Ether", symbol: "ETH", decimals: 18 },
+    rpcUrls: { default: { http: [rpcUrl] } },
+  });
 
 /** Starts a chain on 127.0.0.1 and waits until it answers. */
 export async function startAnvil({ network, port, options, logFile }: AnvilPlan): Promise<Anvil> {
