@@ -70,6 +70,11 @@ ${
 
 const known = (count: number | null): string => count?.toLocaleString("en-US") ?? "unknown";
 
+function lastSeen({ last_seen_days, settled_payments }: NonNullable<ShownVerification["activity"]>): string {
+  if (last_seen_days === null) return settled_payments === null ? "unknown" : "not in this time";
+  return last_seen_days === 0 ? "today" : `${days(last_seen_days)} ago`;
+}
+
 const activitySection = (
   activity: ShownVerification["activity"],
 ): Markup => html`<section aria-labelledby="activity"><h2 id="activity">On-chain activity</h2>
@@ -80,14 +85,7 @@ ${
         [
           [`Payments settled in ${activity.window_days} days`, known(activity.settled_payments)],
           ["Distinct counterparties", known(activity.distinct_counterparties)],
-          [
-            "Last seen",
-            activity.last_seen_days === null
-              ? "never"
-              : activity.last_seen_days === 0
-                ? "today"
-                : `${days(activity.last_seen_days)} ago`,
-          ],
+          ["Last seen", lastSeen(activity)],
         ],
         "ruled",
       )}<p class="soft small">${activity.note}</p>`

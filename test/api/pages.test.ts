@@ -219,7 +219,7 @@ describe("verification page", () => {
 
   test("a wallet that was never seen, or whose activity is not known, is shown as such", () => {
     const unseen = { settled_payments: 0, distinct_counterparties: 0, last_seen_days: null, window_days: 90, note: "" };
-    expect(renderVerification({ ...VERIFICATION, activity: unseen })).toContain("<dd>never</dd>");
+    expect(renderVerification({ ...VERIFICATION, activity: unseen })).toContain("<dd>not in this time</dd>");
     expect(renderVerification({ ...VERIFICATION, activity: null })).toContain("Not available at the moment");
   });
 });
