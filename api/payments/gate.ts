@@ -174,7 +174,9 @@ async function drive(parts: GateParts, subject: Subject, first: Event): Promise<
       const decision = step(run, event);
       run = decision.run;
       if (decision.command.do === "answer") return decision.command.answer;
+      const started = performance.now();
       event = await commands.execute(decision.command);
+      parts.log.debug({ command: decision.command.do, ms: performance.now() - started }, "gate");
     }
   } finally {
     commands.end();

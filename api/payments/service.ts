@@ -1,5 +1,5 @@
 import type { Network } from "../kernel/networks.ts";
-import type { Outcome, PaidRoute } from "../kernel/route.ts";
+import type { Outcome, PaidRoute, PaymentKey } from "../kernel/route.ts";
 import type { Hex } from "../kernel/wallet.ts";
 import { windowOpen } from "./check.ts";
 import type { Chain, Journal, NewPayment, Settler } from "./ports.ts";
@@ -20,7 +20,11 @@ export interface PaymentParts {
   readonly now: () => Date;
   readonly newToken: () => string;
   readonly sleep: (ms: number) => Promise<void>;
-  readonly log: { warn(facts: object, message: string): void; error(facts: object, message: string): void };
+  readonly log: {
+    debug(facts: object, message: string): void;
+    warn(facts: object, message: string): void;
+    error(facts: object, message: string): void;
+  };
 }
 
 /** What the commands of one run work on. */
@@ -41,36 +45,22 @@ export function beginCommands(parts: PaymentParts, subject: Subject) {
   const { journal } = parts;
   const { key } = subject.payment;
   const token = parts.newToken();
-  const lost = new AbortController();
+  const lease = keepLease(journal, key, token);
   let submitted = false;
   let record: Outcome["record"] | undefined;
-  const beat = setInterval(() => {
-    journal.heartbeat(key, token).then(
-      (rows) => rows === 0 && lost.abort(),
-      () => undefined,
-    );
-  }, HEARTBEAT_MS);
 
-  const written = async (write: Promise<number>): Promise<Event> => {
-    try {
-      return { on: "written", rows: await write };
-    } catch (error) {
-      parts.log.error({ err: error, payer: key.payer, nonce: key.nonce }, "a journal write was not acknowledged");
-      return { on: "writeUnknown" };
-    }
-  };
   const execute = async (command: Exclude<Command, { do: "answer" }>): Promise<Event> => {
     switch (command.do) {
       case "insert":
-        return written(subject.insert(token));
+        return written(parts, key, subject.insert(token));
       case "take":
-        return written(journal.take(key, command.seen, token));
+        return written(parts, key, journal.take(key, command.seen, token));
       case "revive":
-        return written(journal.revive(key, token));
+        return written(parts, key, journal.revive(key, token));
       case "release":
-        return written(journal.release(key, token, command.failed));
+        return written(parts, key, journal.release(key, token, command.failed));
       case "write":
-        return written(journal.write(key, token, command, command.to === "fulfilled" ? record : undefined));
+        return written(parts, key, journal.write(key, token, command, command.to === "fulfilled" ? record : undefined));
       case "preflight":
         return preflight(parts, subject);
       case "look":
@@ -79,7 +69,7 @@ export function beginCommands(parts: PaymentParts, subject: Subject) {
         submitted = true;
         return submit(parts, subject);
       case "handle": {
-        const sold = await sell(parts, subject, command.settlement, lost.signal);
+        const sold = await sell(parts, subject, command.settlement, lease.lost);
         record = sold?.record;
         return sold === null ? { on: "handleFailed" } : { on: "handled", response: sold.response };
       }
@@ -87,7 +77,27 @@ export function beginCommands(parts: PaymentParts, subject: Subject) {
         return command satisfies never;
     }
   };
-  return { execute, end: () => clearInterval(beat) };
+  return { execute, end: lease.end };
+}
+
+/** Renews the lease; `lost` is aborted when another process has taken the payment over. */
+function keepLease(journal: Journal, key: PaymentKey, token: string): { lost: AbortSignal; end: () => void } {
+  const lost = new AbortController();
+  const beat = async () => {
+    const rows = await journal.heartbeat(key, token).catch(() => 1);
+    if (rows === 0) lost.abort();
+  };
+  const timer = setInterval(beat, HEARTBEAT_MS);
+  return { lost: lost.signal, end: () => clearInterval(timer) };
+}
+
+async function written(parts: PaymentParts, { payer, nonce }: PaymentKey, write: Promise<number>): Promise<Event> {
+  try {
+    return { on: "written", rows: await write };
+  } catch (error) {
+    parts.log.error({ err: error, payer, nonce }, "a journal write was not acknowledged");
+    return { on: "writeUnknown" };
+  }
 }
 
 const authorizationOf = ({ payment: { key, payTo, value, validAfter, validBefore } }: Subject) => ({

@@ -1,12 +1,10 @@
 // `/verify` and `/badge` beside a bare Hono route that reads one row by primary key: same machine, same run, in turns.
-import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
 import autocannon from "autocannon";
-import { freePort } from "../scripts/embedded/ports.ts";
+import { freePort } from "../../scripts/embedded/ports.ts";
+import { median, type Program, startProgram, stopProgram } from "../programs.ts";
 
 const ROUNDS = 5;
 const SECONDS = 4;
@@ -19,38 +17,11 @@ interface Measured {
   readonly p99: number;
 }
 
-/** Starts a program and waits for its line that begins with `ready`; answers everything it printed before. */
-async function started(file: string, env: Record<string, string>): Promise<{ child: ChildProcess; output: string[] }> {
-  const path = fileURLToPath(new URL(file, import.meta.url));
-  const child = spawn(process.execPath, [path], {
-    env: { ...process.env, ...env },
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  const output: string[] = [];
-  for await (const line of createInterface({ input: child.stdout })) {
-    output.push(line);
-    if (line.startsWith("ready")) {
-      child.stdout.resume();
-      return { child, output };
-    }
-  }
-  throw new Error(`${file} ended before it was ready:\n${output.join("\n")}`);
-}
-
-const ended = (child: ChildProcess): Promise<void> =>
-  new Promise((resolve) => {
-    if (child.exitCode !== null || child.signalCode !== null) return resolve();
-    child.once("exit", () => resolve());
-    child.kill("SIGTERM");
-  });
-
 async function measure(url: string, duration = SECONDS): Promise<Measured> {
   const { requests, latency, non2xx, errors } = await autocannon({ url, connections: CONNECTIONS, duration });
   if (non2xx + errors > 0) throw new Error(`${url}: ${non2xx} wrong answers, ${errors} errors`);
   return { perSecond: requests.average, p50: latency.p50, p99: latency.p99 };
 }
-
-const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1] ?? 0;
 
 function report(name: string, runs: readonly Measured[], peer: readonly Measured[]): number {
   const ratios = runs.map((run, round) => run.perSecond / (peer[round]?.perSecond ?? Number.NaN));
@@ -72,16 +43,16 @@ async function run(): Promise<boolean> {
     POSTGRES_PORT: await freePort(),
   };
   const text = Object.fromEntries(Object.entries(ports).map(([name, port]) => [name, String(port)]));
-  const children: ChildProcess[] = [];
+  const programs: Program[] = [];
   try {
-    const service = await started("../scripts/start.ts", { ...text, DATA_DIR: dataDirectory });
-    children.push(service.child);
-    const id = /\/cert\/([0-9a-f]{16})/.exec(service.output.join("\n"))?.[1];
-    const wallet = /wallet=(0x[0-9a-fA-F]{40})/.exec(service.output.join("\n"))?.[1];
+    const service = await startProgram("scripts/start.ts", { ...text, DATA_DIR: dataDirectory });
+    programs.push(service);
+    const id = /\/cert\/([0-9a-f]{16})/.exec(service.lines.join("\n"))?.[1];
+    const wallet = /wallet=(0x[0-9a-fA-F]{40})/.exec(service.lines.join("\n"))?.[1];
     const { service: password } = JSON.parse(readFileSync(join(dataDirectory, "postgres", "passwords.json"), "utf8"));
     const peerPort = await freePort();
     const databaseUrl = `postgres://trust_service:${password}@127.0.0.1:${ports.POSTGRES_PORT}/trust`;
-    children.push((await started("./peer-reads.ts", { DATABASE_URL: databaseUrl, PORT: String(peerPort) })).child);
+    programs.push(await startProgram("bench/reads/peer.ts", { DATABASE_URL: databaseUrl, PORT: String(peerPort) }));
     const base = `http://127.0.0.1:${ports.PORT}`;
     const targets = {
       peer: `http://127.0.0.1:${peerPort}/row/${id}`,
@@ -90,7 +61,7 @@ async function run(): Promise<boolean> {
     };
     return await compare(targets);
   } finally {
-    for (const child of children.toReversed()) await ended(child);
+    for (const program of programs.toReversed()) await stopProgram(program);
     rmSync(dataDirectory, { recursive: true, force: true });
   }
 }
