@@ -21,6 +21,7 @@ export interface IndexerSettings {
   readonly exclusive: boolean;
   readonly heapMiB: number;
   readonly ponderLogLevel: string;
+  readonly logLevel: string;
 }
 
 const given = (expected: string, accepts: (text: string) => boolean) =>
@@ -34,6 +35,10 @@ const whole = (low: number, high: number) =>
     `a whole number from ${low} to ${high}`,
     (text) => /^\d{1,12}$/.test(text) && Number(text) >= low && Number(text) <= high,
   ).transform(Number);
+
+const LEVELS = ["silent", "fatal", "error", "warn", "info", "debug", "trace"] as const;
+const logLevel = (otherwise: (typeof LEVELS)[number]) =>
+  z.enum(LEVELS, { error: "expected silent, fatal, error, warn, info, debug or trace" }).default(otherwise);
 
 const addressList = (text: string) => text.split(",").map((item) => item.trim());
 
@@ -62,11 +67,8 @@ const ENVIRONMENT = z.object({
   PONDER_PORT: whole(0, 65_535).default(0),
   EXCLUSIVE: z.enum(["0", "1"], { error: "expected 1 (nobody else runs on this index) or 0" }).default("0"),
   INDEX_HEAP_MIB: whole(128, 65_536).default(1024),
-  PONDER_LOG_LEVEL: z
-    .enum(["silent", "fatal", "error", "warn", "info", "debug", "trace"], {
-      error: "expected silent, fatal, error, warn, info, debug or trace",
-    })
-    .default("warn"),
+  PONDER_LOG_LEVEL: logLevel("warn"),
+  LOG_LEVEL: logLevel("info"),
 });
 
 /** The settings, or one line for every variable that is missing or wrong with what is expected. An empty variable is a missing one. */
@@ -98,5 +100,6 @@ export function parseSettings(
     exclusive: env.EXCLUSIVE === "1",
     heapMiB: env.INDEX_HEAP_MIB,
     ponderLogLevel: env.PONDER_LOG_LEVEL,
+    logLevel: env.LOG_LEVEL,
   };
 }

@@ -21,7 +21,7 @@ const stop = () => {
 process.on("SIGTERM", stop).on("SIGINT", stop);
 if (process.env.SUPERVISED === "1") onParentGone(stop);
 
-const log = pino({ name: "indexer", level: process.env.LOG_LEVEL || "info" });
+const log = pino({ name: "indexer", level: settings.logLevel });
 await runIndexer(settings, log, stopping.signal).catch((error: unknown) => {
   if (!(error instanceof WrongChainError)) throw error;
   console.error(`The indexer cannot start.\n${error.message}`);
