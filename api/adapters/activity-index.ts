@@ -9,6 +9,7 @@ const TIMEOUT_MS = 1_000;
 const ASK_AGAIN_MS = 1_000;
 /** Base makes a block every two seconds: an index this far behind them is not running, or not there yet. */
 const MAX_LAG_MS = 60_000;
+const REACH_CACHE_MS = 200;
 
 export interface ActivityIndex {
   /** The wallet's history in the 90 UTC calendar days that end with `now`'s; null while the index is unavailable or behind. */
@@ -31,12 +32,16 @@ export interface Companion {
 }
 
 interface ActivityRow {
-  readonly scope: Activity["scope"];
-  readonly first_block: number;
   readonly settled_payments: number;
   readonly distinct_counterparties: number;
   readonly last_at: number | null;
-  readonly checkpoint: string | null;
+}
+
+/** What the index covers, and how far it has come. */
+interface Reach {
+  readonly scope: Activity["scope"];
+  readonly firstBlock: number;
+  readonly position: IndexPosition;
 }
 
 export interface ActivityIndexOptions {
@@ -52,45 +57,61 @@ export function createActivityIndex(
 ): ActivityIndex {
   const views = pg.escapeIdentifier(viewsSchema);
   const read = createReader(pool);
+  const reach = cachedFor(REACH_CACHE_MS, () => readReach(read, viewsSchema));
+  const current = async (now: Date) => {
+    const reached = await reach();
+    return reached !== null && now.getTime() - reached.position.timestamp.getTime() <= maxLagMs ? reached : null;
+  };
   return {
     async activity(wallet, now) {
-      const window = windowAt(now);
-      const rows = await read<ActivityRow>({
-        name: `activity in ${viewsSchema}`,
-        text: activityQuery(views),
-        values: [wallet, window.first, window.today],
-      });
-      return rows?.[0] ? renderActivity(rows[0], window, maxLagMs) : null;
+      const [reached, window] = [await current(now), windowAt(now)];
+      const values = [wallet, window.first, window.today];
+      const rows =
+        reached &&
+        (await read<ActivityRow>({ name: `activity in ${viewsSchema}`, text: activityQuery(views), values }));
+      return reached && rows?.[0] ? renderActivity(rows[0], window, reached) : null;
     },
     async activityBeside<Row extends pg.QueryResultRow>(wallet: Address, now: Date, companion: Companion) {
-      const window = windowAt(now);
+      const [reached, window] = [await current(now), windowAt(now)];
+      if (reached === null) return null;
       const rows = await read<ActivityRow & Row>({
         name: `activity in ${viewsSchema} beside ${companion.name}`,
         text: `select * from (${activityQuery(views)}) a left join (${companion.query}) c on true`,
         values: [wallet, window.first, window.today, ...companion.values],
       });
-      return rows?.[0] ? { activity: renderActivity(rows[0], window, maxLagMs), rows } : null;
+      return rows?.[0] ? { activity: renderActivity(rows[0], window, reached), rows } : null;
     },
-    async position() {
-      const [row] = (await read<{ checkpoint: string }>({
-        name: `position in ${viewsSchema}`,
-        text: `select latest_checkpoint as checkpoint from ${views}._ponder_checkpoint`,
-        values: [],
-      })) ?? [undefined];
-      return row === undefined ? null : positionOf(row.checkpoint);
-    },
+    position: async () => (await reach())?.position ?? null,
+  };
+}
+
+async function readReach(read: Read, viewsSchema: string): Promise<Reach | null> {
+  const views = pg.escapeIdentifier(viewsSchema);
+  const rows = await read<{ scope: Activity["scope"]; first_block: number; checkpoint: string | null }>({
+    name: `reach of ${viewsSchema}`,
+    text: `select scope, first_block, (select max(latest_checkpoint) from ${views}._ponder_checkpoint) as checkpoint from ${views}.coverage`,
+    values: [],
+  });
+  const row = rows?.[0];
+  if (row === undefined || row.checkpoint === null) return null;
+  return { scope: row.scope, firstBlock: row.first_block, position: positionOf(row.checkpoint) };
+}
+
+/** One reading serves everybody who asks in this time. */
+function cachedFor<T>(ms: number, make: () => Promise<T>): () => Promise<T> {
+  let made: { readonly at: number; readonly value: Promise<T> } | null = null;
+  return () => {
+    if (made === null || Date.now() - made.at >= ms) made = { at: Date.now(), value: make() };
+    return made.value;
   };
 }
 
 /** `ages[1 : day - first]` are those of the day's counterparties that were touched on an earlier day of the window. */
 const activityQuery = (views: string): string => `
-  select scope, first_block,
-    coalesce(sum(paid), 0)::int as settled_payments,
+  select coalesce(sum(paid), 0)::int as settled_payments,
     coalesce(sum(touched - (select coalesce(sum(n), 0) from unnest(ages[1:day - $2]) n)), 0)::int as distinct_counterparties,
-    max(last_at)::float8 as last_at,
-    (select max(latest_checkpoint) from ${views}._ponder_checkpoint) as checkpoint
-  from ${views}.coverage left join ${views}.wallet_day on wallet = $1 and day between $2 and $3
-  group by scope, first_block`;
+    max(last_at)::float8 as last_at
+  from ${views}.wallet_day where wallet = $1 and day between $2 and $3`;
 
 /** Ponder's checkpoint: 10 digits of Unix time, 16 of chain id, 16 of block number, then the place in the block. */
 const positionOf = (checkpoint: string): IndexPosition => ({
@@ -109,9 +130,7 @@ interface Window {
   readonly now: Date;
 }
 
-/** Null when the index has fallen so far behind that its answer would be a past one. */
-function renderActivity(row: ActivityRow, { first, today, now }: Window, maxLagMs: number): Activity | null {
-  if (row.checkpoint === null || now.getTime() - positionOf(row.checkpoint).timestamp.getTime() > maxLagMs) return null;
+function renderActivity(row: ActivityRow, { first, today, now }: Window, { scope, firstBlock }: Reach): Activity {
   const isoDay = (day: number) => new Date(day * DAY_MS).toISOString().slice(0, 10);
   return {
     settledPayments: row.settled_payments,
@@ -120,8 +139,8 @@ function renderActivity(row: ActivityRow, { first, today, now }: Window, maxLagM
     lastSeenDays: row.last_at === null ? null : Math.max(0, Math.floor((now.getTime() - row.last_at * 1000) / DAY_MS)),
     firstDay: isoDay(first),
     lastDay: isoDay(today),
-    scope: row.scope,
-    firstBlock: row.first_block,
+    scope,
+    firstBlock,
   };
 }
 
@@ -130,7 +149,9 @@ interface TimedQuery extends pg.QueryConfig {
 }
 
 /** Null: the index cannot be read now, which is no error of the caller's. */
-function createReader(pool: pg.Pool): <Row extends pg.QueryResultRow>(query: pg.QueryConfig) => Promise<Row[] | null> {
+type Read = <Row extends pg.QueryResultRow>(query: pg.QueryConfig) => Promise<Row[] | null>;
+
+function createReader(pool: pg.Pool): Read {
   let awayUntil = 0;
   return async <Row extends pg.QueryResultRow>(query: pg.QueryConfig) => {
     if (Date.now() < awayUntil) return null;

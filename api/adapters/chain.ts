@@ -1,13 +1,4 @@
-import {
-  BaseError,
-  ContractFunctionRevertedError,
-  createPublicClient,
-  decodeEventLog,
-  http,
-  type Log,
-  type PublicClient,
-  parseAbi,
-} from "viem";
+import { BaseError, ContractFunctionRevertedError, createPublicClient, http, type PublicClient, parseAbi } from "viem";
 import { usdcAbi, usdcEventsAbi } from "../../contracts/abi.ts";
 import { NETWORKS, type Network, type NetworkFacts } from "../kernel/networks.ts";
 import type { Address, Hex } from "../kernel/wallet.ts";
@@ -36,15 +27,16 @@ export function createChain(network: Network, rpcUrl: string): ChainReader {
     transport: http(rpcUrl, { batch: { wait: 0 }, timeout: 10_000, retryCount: 1 }),
     cacheTime: 0,
   });
+  const head = cachedHead(client);
   return {
     client,
-    head: discreet(cachedHead(client)),
+    head: discreet(head),
     finalizedBlock: discreet(async () => Number((await client.getBlock({ blockTag: "finalized" })).number)),
     verifyContractSignature: discreet((payer, digest, signature) =>
       verifyContractSignature(client, payer, digest, signature),
     ),
     simulate: discreet((authorization, signature) => simulate(client, facts, authorization, signature)),
-    look: discreet((expected) => look(client, facts, expected)),
+    look: discreet(async (expected) => look(client, facts, expected, await head())),
   };
 }
 
@@ -157,9 +149,11 @@ const isTransport = (error: unknown): boolean =>
     ) !== null
   );
 
-async function look(client: PublicClient, facts: NetworkFacts, expected: Expected): Promise<View> {
+async function look(client: PublicClient, facts: NetworkFacts, expected: Expected, head: Head): Promise<View> {
+  const find = (range: Range) => findUse(client, facts, expected, range);
+  const arrival = since(expected.fromBlock);
   const [recent, finalBlock] = await Promise.all([
-    findUse(client, facts, expected, since(expected.fromBlock), "latest"),
+    findFirst(rangesUpTo(BigInt(head.number), arrival), find),
     client.getBlock({ blockTag: "finalized" }),
   ]);
   if (recent !== null) return shown(recent, finalBlock.number);
@@ -175,7 +169,7 @@ async function look(client: PublicClient, facts: NetworkFacts, expected: Expecte
     const over = finalBlock.timestamp >= expected.validBefore && !(await used(finalBlock.number));
     return over ? { nonce: "dead", reason: "expired" } : { nonce: "unused" };
   }
-  const earlier = await searchBack(client, facts, expected);
+  const earlier = await findFirst(rangesBefore(arrival), find);
   if (earlier !== null) return shown(earlier, finalBlock.number);
   return (await used(finalBlock.number)) ? { nonce: "dead", reason: "burnt" } : { nonce: "spent" };
 }
@@ -192,67 +186,58 @@ function shown(use: Use, finalBlock: bigint): View {
   return use.block <= finalBlock ? { nonce: "dead", reason: "burnt" } : { nonce: "spent" };
 }
 
-/** The nonce was used before the payment arrived: walk back a day, newest range first. */
-async function searchBack(client: PublicClient, facts: NetworkFacts, expected: Expected): Promise<Use | null> {
-  const newest = since(expected.fromBlock);
-  const oldest = newest > BEFORE_ARRIVAL ? newest - BEFORE_ARRIVAL : 0n;
-  for (let to = newest; to >= oldest && to > 0n; to -= LOG_RANGE) {
-    const from = to - LOG_RANGE + 1n;
-    const use = await findUse(client, facts, expected, from > oldest ? from : oldest, to);
+interface Range {
+  readonly from: bigint;
+  readonly to: bigint | "latest";
+}
+
+/** Ranges that providers take, oldest first; the last one is open, because the head that it was counted from may be half a second old. */
+function rangesUpTo(head: bigint, from: bigint): Range[] {
+  const ranges: Range[] = [];
+  let start = from;
+  for (; start + LOG_RANGE <= head; start += LOG_RANGE) ranges.push({ from: start, to: start + LOG_RANGE - 1n });
+  return [...ranges, { from: start, to: "latest" }];
+}
+
+async function findFirst(ranges: readonly Range[], find: (range: Range) => Promise<Use | null>): Promise<Use | null> {
+  for (const range of ranges) {
+    const use = await find(range);
     if (use !== null) return use;
   }
   return null;
+}
+
+/** The nonce may have been used before the payment arrived: a day back, newest range first. */
+function rangesBefore(newest: bigint): Range[] {
+  const oldest = newest > BEFORE_ARRIVAL ? newest - BEFORE_ARRIVAL : 0n;
+  const ranges: Range[] = [];
+  for (let to = newest; to > oldest; to -= LOG_RANGE) {
+    const from = to - LOG_RANGE + 1n;
+    ranges.push({ from: from > oldest ? from : oldest, to });
+  }
+  return ranges;
 }
 
 /** The log AuthorizationUsed(payer, nonce) in a range, and whether the very next log of its transaction is the Transfer that pays us. */
 async function findUse(
   client: PublicClient,
   facts: NetworkFacts,
-  { payer, nonce, payTo, value }: Expected,
-  from: bigint,
-  to: bigint | "latest",
+  expected: Expected,
+  range: Range,
 ): Promise<Use | null> {
-  const head = to === "latest" ? await client.getBlockNumber() : to;
-  for (let start = from; start <= head; start += LOG_RANGE) {
-    const end = start + LOG_RANGE - 1n;
-    const logs = await client.getLogs({
-      address: facts.usdc.address,
-      event: AUTHORIZATION_USED,
-      args: { authorizer: payer, nonce },
-      fromBlock: start,
-      toBlock: end >= head ? (to === "latest" ? "latest" : to) : end,
-    });
-    const log = logs[0];
-    if (log === undefined) continue;
-    const receipt = await client.getTransactionReceipt({ hash: log.transactionHash });
-    const next = receipt.logs.find((l) => l.logIndex === log.logIndex + 1);
-    if (receipt.blockHash !== log.blockHash) throw new Error("the chain moved while it was read");
-    if (!paysUs(next, facts, payer, payTo, value)) return { paid: null, block: log.blockNumber };
-    return {
-      paid: {
-        transaction: log.transactionHash,
-        block: Number(log.blockNumber),
-        blockHash: log.blockHash,
-        logIndex: log.logIndex,
-      },
-    };
-  }
-  return null;
+  const { payer, nonce, payTo, value } = expected;
+  const [address, blocks] = [facts.usdc.address, { fromBlock: range.from, toBlock: range.to }];
+  const [[used], transfers] = await Promise.all([
+    client.getLogs({ address, event: AUTHORIZATION_USED, args: { authorizer: payer, nonce }, ...blocks }),
+    client.getLogs({ address, event: TRANSFER, args: { from: payer, to: payTo }, ...blocks }),
+  ]);
+  if (used === undefined) return null;
+  const { blockHash, blockNumber, logIndex, transactionHash } = used;
+  const paid = transfers.some(
+    (log) => log.blockHash === blockHash && log.logIndex === logIndex + 1 && log.args.value === value,
+  );
+  if (!paid) return { paid: null, block: blockNumber };
+  return { paid: { transaction: transactionHash, block: Number(blockNumber), blockHash, logIndex } };
 }
 
-const [AUTHORIZATION_USED] = usdcEventsAbi;
-
-function paysUs(log: Log | undefined, { usdc }: NetworkFacts, payer: Address, payTo: Address, value: bigint): boolean {
-  if (log === undefined || log.address.toLowerCase() !== usdc.address) return false;
-  try {
-    const { eventName, args } = decodeEventLog({ abi: usdcAbi, data: log.data, topics: log.topics });
-    return (
-      eventName === "Transfer" &&
-      args.from.toLowerCase() === payer &&
-      args.to.toLowerCase() === payTo &&
-      args.value === value
-    );
-  } catch {
-    return false;
-  }
-}
+const [AUTHORIZATION_USED, TRANSFER] = usdcEventsAbi;

@@ -17,16 +17,17 @@ interface Columns {
 }
 
 const NEWEST = 100;
-const COLUMNS = `c.id, c.product, c.test_version, c.result, c.level, c.issued_at, c.valid_until,
-  (SELECT min(at) FROM settlement_mark m
-    WHERE m.payer = c.wallet AND m.nonce = c.nonce AND m.chain = c.chain AND m.asset = c.asset AND m.kind = 'reversed') AS reversed_at`;
+const COLUMNS = "c.id, c.product, c.test_version, c.result, c.level, c.issued_at, c.valid_until, m.at AS reversed_at";
+/** A payment is reversed once at the most. */
+const FROM = `certificate c LEFT JOIN settlement_mark m
+  ON m.payer = c.wallet AND m.nonce = c.nonce AND m.chain = c.chain AND m.asset = c.asset AND m.kind = 'reversed'`;
 const newest = (wallet: string) =>
-  `SELECT ${COLUMNS} FROM certificate c WHERE c.wallet = ${wallet} ORDER BY c.issued_at DESC, c.id LIMIT ${NEWEST}`;
+  `SELECT ${COLUMNS} FROM ${FROM} WHERE c.wallet = ${wallet} ORDER BY c.issued_at DESC LIMIT ${NEWEST}`;
 
 /** Certificates and activity of a wallet: one round trip while the index answers, certificates alone while it does not. */
 export function createVerificationReader(pool: pg.Pool, index: ActivityIndex): VerificationReader {
   const currentFails = async (payer: Buffer, now: Date): Promise<Columns[]> => {
-    const text = `SELECT ${COLUMNS} FROM certificate c WHERE c.wallet = $1 AND c.result = 'fail' AND c.valid_until > $2 ORDER BY c.issued_at DESC`;
+    const text = `SELECT ${COLUMNS} FROM ${FROM} WHERE c.wallet = $1 AND c.result = 'fail' AND c.valid_until > $2 ORDER BY c.issued_at DESC`;
     return (await pool.query<Columns>({ name: "standing-fails", text, values: [payer, now] })).rows;
   };
   return {

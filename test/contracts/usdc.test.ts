@@ -2,15 +2,10 @@ import { domainSeparator, parseEventLogs } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { beforeAll, describe, expect, test } from "vitest";
 import { NETWORKS } from "../../api/kernel/networks.ts";
+import type { Authorization } from "../../api/payments/authorization.ts";
 import { devAccount } from "../../scripts/embedded/dev-accounts.ts";
 import { USDC_ABI } from "../../scripts/embedded/usdc.ts";
-import {
-  type Authorization,
-  authorization,
-  signAuthorization,
-  signCancellation,
-  usdcDomain,
-} from "../support/authorization.ts";
+import { authorization, signAuthorization, signCancellation, usdcDomain } from "../support/authorization.ts";
 import { connectUsdc, USDC_ENVIRONMENTS, type UsdcChain } from "../support/usdc-chain.ts";
 import { deployWallet } from "../support/wallet.ts";
 

@@ -1,8 +1,8 @@
 import type { LocalAccount } from "viem";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { NETWORKS } from "../../api/kernel/networks.ts";
+import type { Authorization } from "../../api/payments/authorization.ts";
 import { devAccount } from "../../scripts/embedded/dev-accounts.ts";
-import type { Authorization } from "../support/authorization.ts";
 import { startTestChain, type TestChain } from "../support/chain.ts";
 import {
   acceptedOf,

@@ -1,15 +1,6 @@
 import { type Address, type Hex, type LocalAccount, maxUint256, toHex } from "viem";
 import type { NetworkFacts } from "../../api/kernel/networks.ts";
-
-/** EIP-3009's fields, as USDC takes them. */
-export interface Authorization {
-  readonly from: Address;
-  readonly to: Address;
-  readonly value: bigint;
-  readonly validAfter: bigint;
-  readonly validBefore: bigint;
-  readonly nonce: Hex;
-}
+import type { Authorization } from "../../api/payments/authorization.ts";
 
 const TYPES = {
   TransferWithAuthorization: [

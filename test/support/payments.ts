@@ -4,10 +4,11 @@ import { type Address, type Hex, type LocalAccount, parseAbi, parseEventLogs } f
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { expect } from "vitest";
 import { NETWORKS, type NetworkFacts } from "../../api/kernel/networks.ts";
+import type { Authorization } from "../../api/payments/authorization.ts";
 import { devAccount } from "../../scripts/embedded/dev-accounts.ts";
 import { withClient } from "../../scripts/embedded/postgres.ts";
 import { USDC_ABI } from "../../scripts/embedded/usdc.ts";
-import { type Authorization, randomNonce, signAuthorization, signCancellation } from "./authorization.ts";
+import { randomNonce, signAuthorization, signCancellation } from "./authorization.ts";
 import type { TestChain } from "./chain.ts";
 import type { TestService } from "./service.ts";
 
