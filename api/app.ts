@@ -1,6 +1,6 @@
+import type { HttpBindings } from "@hono/node-server";
 import { type Context, Hono } from "hono";
 import { cors } from "hono/cors";
-import { requestId } from "hono/request-id";
 import { RateLimiterMemory, RateLimiterRes } from "rate-limiter-flexible";
 import { renderProblem } from "./discovery/error-page.ts";
 import { refuseDeclaredLength } from "./kernel/body.ts";
@@ -10,8 +10,12 @@ import { isPaid, type Route } from "./kernel/route.ts";
 import { type PayableParts, payable } from "./payments/routes.ts";
 
 export interface AppLog {
-  info(facts: object, message: string): void;
   error(facts: object, message: string): void;
+}
+
+export interface AccessLog {
+  debug(facts: object, message: string): void;
+  info(facts: object, message: string): void;
 }
 
 export interface AppParts extends PayableParts {
@@ -21,10 +25,10 @@ export interface AppParts extends PayableParts {
   readonly addressOf: (c: Context) => string;
   readonly log: AppLog;
   /** Takes one line a request; lines may be lost when the process is killed. */
-  readonly accessLog: Pick<AppLog, "info">;
+  readonly accessLog: AccessLog;
 }
 
-type Env = { Variables: { requestId: string } };
+type Env = { Bindings: Partial<HttpBindings>; Variables: { requestId: string } };
 
 const PAYMENT_HEADERS = [
   "PAYMENT-REQUIRED",
@@ -46,15 +50,9 @@ const EVERY_ANSWER = [
 /** The HTTP application: every route of the table mounted, errors as problem details, nothing else. */
 export function createApp(parts: AppParts): Hono<Env> {
   const app = new Hono<Env>();
-  app.use(requestId({ limitLength: 64 }));
-  app.use(logAccess(parts.accessLog));
+  app.use(everyRequest(parts.accessLog));
   // The library's middleware sets its headers on a finished response, which costs every answer a second one: only preflights take it.
   app.options("*", cors({ origin: "*", allowHeaders: REQUEST_HEADERS, maxAge: 86_400 }));
-  app.use(async (c, next) => {
-    for (const [name, value] of EVERY_ANSWER) c.header(name, value);
-    refuseDeclaredLength(c);
-    await next();
-  });
   if (parts.rateLimitPerMinute > 0) app.use(rateLimit(parts));
   for (const route of parts.routes)
     app.on(route.method, route.path, isPaid(route) ? payable(route, parts) : route.handle);
@@ -98,21 +96,27 @@ function answerProblem(c: Context<Env>, { code, details }: Problem): Response {
   });
 }
 
-/** One line a request: never a header, a query or a body, which may carry a payer's signature. */
-function logAccess(log: Pick<AppLog, "info">) {
+/**
+ * What every request gets: an id, the common headers, and one line in the log, without a header, query or body in it.
+ * Reads that succeed are logged for debugging only.
+ */
+function everyRequest(log: AccessLog) {
   return async (c: Context<Env>, next: () => Promise<void>): Promise<void> => {
     const start = performance.now();
+    const request_id = crypto.randomUUID();
+    c.set("requestId", request_id);
+    // Set through Hono they would cost every answer a Headers object; without Node's response there is no other way.
+    const { outgoing } = c.env ?? {};
+    const set = (name: string, value: string) => (outgoing ? outgoing.setHeader(name, value) : c.header(name, value));
+    for (const [name, value] of EVERY_ANSWER) set(name, value);
+    set("x-request-id", request_id);
+    refuseDeclaredLength(c);
     await next();
-    log.info(
-      {
-        method: c.req.method,
-        path: c.req.path.slice(0, 200),
-        status: c.res.status,
-        ms: Math.round(performance.now() - start),
-        request_id: c.get("requestId"),
-      },
-      "request",
-    );
+    const { method, path } = c.req;
+    const { status } = c.res;
+    const facts = { method, path: path.slice(0, 200), status, ms: Math.round(performance.now() - start), request_id };
+    if (method === "GET" && status < 400) log.debug(facts, "request");
+    else log.info(facts, "request");
   };
 }
 

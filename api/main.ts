@@ -54,7 +54,7 @@ function wireChains(config: Config, pool: pg.Pool, log: Logger) {
 export interface Logs {
   readonly log: Logger;
   /** Buffered: one line a request. */
-  readonly access: Pick<Logger, "info">;
+  readonly access: Logger;
 }
 
 /** The whole service on one database pool: its application, its gate and its jobs. */
