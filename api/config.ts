@@ -68,22 +68,16 @@ export function parseConfig(
 ): Config | { readonly problem: string } {
   const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ""));
   const parsed = ENVIRONMENT.safeParse(given);
-  if (!parsed.success) {
-    const lines = parsed.error.issues.map((issue) => {
-      const name = String(issue.path[0]);
-      return given[name] === undefined
-        ? `${name} is missing: ${EXPECTED[name] ?? "a value is needed"}`
-        : `${name} is wrong: ${issue.message}`;
-    });
-    return { problem: lines.join("\n") };
-  }
+  const problems = (parsed.error?.issues ?? []).map((issue) => {
+    const name = String(issue.path[0]);
+    return given[name] === undefined
+      ? `${name} is missing: ${EXPECTED[name] ?? "a value is needed"}`
+      : `${name} is wrong: ${issue.message}`;
+  });
+  if ((given.FACILITATOR_URL === undefined) === (given.FACILITATOR_PRIVATE_KEY === undefined))
+    problems.push(ONE_FACILITATOR);
+  if (!parsed.success || problems.length > 0) return { problem: problems.join("\n") };
   const env = parsed.data;
-  if ((env.FACILITATOR_URL === undefined) === (env.FACILITATOR_PRIVATE_KEY === undefined)) {
-    return {
-      problem:
-        "Set exactly one of FACILITATOR_URL (a remote x402 facilitator) and FACILITATOR_PRIVATE_KEY (the in-process one).",
-    };
-  }
   return {
     port: env.PORT,
     host: env.HOST,
@@ -102,6 +96,9 @@ export function parseConfig(
     logLevel: env.LOG_LEVEL,
   };
 }
+
+const ONE_FACILITATOR =
+  "Set exactly one of FACILITATOR_URL (a remote x402 facilitator) and FACILITATOR_PRIVATE_KEY (the in-process one).";
 
 const EXPECTED: Readonly<Record<string, string>> = {
   DATABASE_URL: "a PostgreSQL URL, like postgres://api:secret@localhost:5432/trust",

@@ -44,6 +44,7 @@ describe("the API's settings", () => {
     ]) {
       expect(problem).toMatch(new RegExp(`^${name} is missing: .{20,}`, "m"));
     }
+    expect(problem).toMatch(/^Set exactly one of FACILITATOR_URL/m);
   });
 
   test("count an empty variable as missing", () => {
