@@ -36,6 +36,7 @@ export function createChain(network: Network, rpcUrl: string): ChainReader {
       verifyContractSignature(client, payer, digest, signature),
     ),
     simulate: discreet((authorization, signature) => simulate(client, facts, authorization, signature)),
+    isPending: discreet((settlement) => isPending(client, settlement)),
     look: discreet(async (expected) => look(client, facts, expected, await head())),
   };
 }
@@ -172,6 +173,14 @@ async function look(client: PublicClient, facts: NetworkFacts, expected: Expecte
   const earlier = await findFirst(rangesBefore(arrival), find);
   if (earlier !== null) return shown(earlier, finalBlock.number);
   return (await used(finalBlock.number)) ? { nonce: "dead", reason: "burnt" } : { nonce: "spent" };
+}
+
+async function isPending(client: PublicClient, { block, blockHash }: Settlement): Promise<boolean> {
+  const [final, found] = await Promise.all([
+    client.getBlock({ blockTag: "finalized" }),
+    client.getBlock({ blockNumber: BigInt(block) }).catch(() => null),
+  ]);
+  return final.number < BigInt(block) && found?.hash === blockHash;
 }
 
 const since = (fromBlock: number): bigint => {

@@ -105,6 +105,16 @@ export function createJournal(pool: pg.Pool, seal: Seal): Journal {
         [...keyValues(key), token, failed ? 1 : 0],
       ),
 
+    async postpone(keys) {
+      const [chains, assets, payers, nonces] = [0, 1, 2, 3].map((column) => keys.map((key) => keyValues(key)[column]));
+      await change(
+        "payment-postpone",
+        `UPDATE payment SET look_at = ${LOOK_LATER}
+        WHERE (chain, asset, payer, nonce) IN (SELECT * FROM unnest($1::int[], $2::bytea[], $3::bytea[], $4::bytea[])) AND state = 'fulfilled'`,
+        [chains, assets, payers, nonces],
+      );
+    },
+
     heartbeat: (key, token) =>
       change(
         "payment-heartbeat",

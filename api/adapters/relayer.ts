@@ -8,6 +8,8 @@ import { bytes, hex, inTransaction } from "./database.ts";
 import { createSeal } from "./seal.ts";
 
 const STUCK_AFTER = "30 seconds";
+/** No wait for the lock is this long: what is over, but was sent later, may be missing from the chain's count that was read before. */
+const COUNTED_WITHIN = "1 minute";
 const RESEND_AFTER_MS = 4_000;
 const FEE_CACHE_MS = 2_000;
 
@@ -62,7 +64,7 @@ interface Fees {
 }
 
 export function createRelayer(parts: RelayerParts): Relayer {
-  const { client, pool, chainId } = parts;
+  const { client, pool, chainId, log } = parts;
   const sender = createSender(parts);
   const { address } = sender;
   const fees = cachedFees(client);
@@ -97,9 +99,16 @@ export function createRelayer(parts: RelayerParts): Relayer {
     return keccak256(raw);
   };
 
+  /** The facilitator's library keeps the cause to itself. */
+  const said = (sending: Promise<Hex>): Promise<Hex> =>
+    sending.catch((error: unknown) => {
+      log.warn({ err: error }, "a transaction could not be sent");
+      throw error;
+    });
+
   return {
     address,
-    send: discreet(send),
+    send: (request) => said(discreet(send)(request)),
     waitFor: (hash, timeoutMs) => waitFor(parts, hash, timeoutMs),
     balanceWei: discreet(() => client.getBalance({ address })),
     tend: discreet(() => tend(sender)),
@@ -122,7 +131,7 @@ function createSender(parts: RelayerParts): Sender {
   };
 }
 
-/** The lowest nonce that neither the chain nor an unfinished transaction of ours has taken; serialised per key and chain until commit. */
+/** The lowest nonce that neither the chain nor a transaction of ours has taken; serialised per key and chain until commit. */
 async function nextNonce(db: pg.PoolClient, chainId: number, address: Hex, count: number): Promise<number> {
   await db.query({
     name: "relay-lock",
@@ -131,7 +140,8 @@ async function nextNonce(db: pg.PoolClient, chainId: number, address: Hex, count
   });
   const { rows } = await db.query<{ nonce: string }>({
     name: "relay-taken",
-    text: "SELECT nonce FROM relay WHERE chain = $1 AND sender = $2 AND state = 'sent' AND nonce >= $3 ORDER BY nonce",
+    text: `SELECT DISTINCT nonce FROM relay WHERE chain = $1 AND sender = $2 AND nonce >= $3 AND (state = 'sent' OR sent_at > now() - interval '${COUNTED_WITHIN}')
+      ORDER BY nonce`,
     values: [chainId, bytes(address), count],
   });
   let next = count;

@@ -13,7 +13,8 @@ import type { Answer, Event } from "./step-types.ts";
 
 /** How long a request waits for another process that works on the same payment. */
 const WAIT_MS = 20_000;
-const RESOLVED_AT_ONCE = 8;
+const RESOLVED_A_PASS = 128;
+const RESOLVED_TOGETHER = 6;
 
 export interface GateParts extends PaymentParts {
   readonly payTo: Address;
@@ -155,13 +156,31 @@ async function freshChecks(parts: GateParts, { route, payment, body }: PaidReque
 }
 
 async function resolveDue(parts: GateParts): Promise<number> {
-  const rows = await parts.journal.due(RESOLVED_AT_ONCE);
+  const rows = await parts.journal.due(RESOLVED_A_PASS);
+  const pending = await findPending(parts, rows);
+  if (pending.length > 0) await parts.journal.postpone(pending.map(({ key }) => key));
   const resolve = (row: PaymentRow) => {
     const signature = () => parts.journal.signature(row.key);
     return drive(parts, { payment: row, signature, insert: async () => 0 }, { on: "resolve", row });
   };
-  await Promise.all(rows.map(resolve));
+  const open = rows.filter((row) => !pending.includes(row));
+  // A few at a time: requests share the connections.
+  while (open.length > 0) await Promise.all(open.splice(0, RESOLVED_TOGETHER).map(resolve));
   return rows.length;
+}
+
+/** Fulfilled payments whose block stands and is not final: watching them costs one reading a block, and no lease. */
+async function findPending({ chains }: GateParts, rows: readonly PaymentRow[]): Promise<readonly PaymentRow[]> {
+  const blocks = new Map<string, Promise<boolean>>();
+  const isPending = async ({ key, state, settlement }: PaymentRow): Promise<boolean> => {
+    if (state !== "fulfilled" || settlement === null) return false;
+    const known = blocks.get(settlement.blockHash);
+    const asked = known ?? chains[key.network].isPending(settlement).catch(() => false);
+    blocks.set(settlement.blockHash, asked);
+    return asked;
+  };
+  const pending = await Promise.all(rows.map(isPending));
+  return rows.filter((_, index) => pending[index]);
 }
 
 /** Runs the machine: executes a command, feeds its outcome back, stops at the answer. */

@@ -4,7 +4,7 @@ import type { Transaction } from "../kernel/transaction.ts";
 import type { Address, Hex } from "../kernel/wallet.ts";
 import type { Authorization } from "./authorization.ts";
 import type { ProtocolVersion } from "./header.ts";
-import type { Row, State, View, Write } from "./step-types.ts";
+import type { Row, Settlement, State, View, Write } from "./step-types.ts";
 
 /** A payment as it enters the journal. */
 export interface NewPayment {
@@ -54,6 +54,8 @@ export interface Journal {
   ): Promise<number>;
   /** Unfinished rows without a live lease whose time to look has come, oldest first. */
   due(limit: number): Promise<readonly PaymentRow[]>;
+  /** Looks at fulfilled payments again later, all in one statement: they stand as they were found. */
+  postpone(keys: readonly PaymentKey[]): Promise<void>;
   /** The sealed signature of a payment, until it is final. */
   signature(key: PaymentKey): Promise<Hex | null>;
   /** Removes payments that were never submitted and whose window is long over. */
@@ -85,6 +87,8 @@ export interface Chain {
   /** Simulates the transfer: null when it would succeed, else why the token refuses it. */
   simulate(authorization: Authorization, signature: Hex): Promise<string | null>;
   look(expected: Expected): Promise<View>;
+  /** Whether a settlement's block is still the canonical one and not final yet: then there is nothing to do about it. */
+  isPending(settlement: Settlement): Promise<boolean>;
 }
 
 /** Hands a signed payment to a facilitator. Whatever it says or throws decides nothing. */
