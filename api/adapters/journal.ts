@@ -1,10 +1,11 @@
 import type pg from "pg";
-import { NETWORKS, type Network } from "../kernel/networks.ts";
+import { NETWORKS } from "../kernel/networks.ts";
 import type { PaymentKey } from "../kernel/route.ts";
-import type { Journal, NewPayment, PaymentRow } from "../payments/ports.ts";
+import type { Journal, NewPayment } from "../payments/ports.ts";
 import { signatureSha256 } from "../payments/signature.ts";
-import type { Reason, State, Write } from "../payments/step-types.ts";
+import type { Write } from "../payments/step-types.ts";
 import { bytes, hex, inTransaction } from "./database.ts";
+import { PAYMENT_COLUMNS as COLUMNS, type PaymentColumns, parsePayment } from "./payment-row.ts";
 import type { Seal } from "./seal.ts";
 
 const LEASE = "interval '30 s'";
@@ -13,43 +14,6 @@ const KEY = "chain = $1 AND asset = $2 AND payer = $3 AND nonce = $4";
 const LOOK_LATER = `now() + CASE WHEN failures > 0 AND state = 'settled' THEN least(interval '1 s' * power(2, least(failures, 12)), interval '1 h')
   WHEN state = 'fulfilled' THEN least(greatest((now() - received_at) / 4, interval '2 s'), interval '1 min')
   ELSE least(greatest((now() - received_at) / 4, interval '2 s'), interval '1 h') END`;
-const COLUMNS = `chain, asset, payer, nonce, payment_id, digest, signature_sha256, valid_after, valid_before, route, fingerprint, input,
-  pay_to, value, version, received_at, head_block, state, reason, lease_until > now() AS lease_live, failures, tx, block_number, block_hash, log_index,
-  final_at, status, response, location`;
-
-interface Columns {
-  chain: number;
-  asset: Buffer;
-  payer: Buffer;
-  nonce: Buffer;
-  payment_id: string | null;
-  digest: Buffer;
-  signature_sha256: Buffer;
-  valid_after: string;
-  valid_before: string;
-  route: string;
-  fingerprint: Buffer;
-  input: unknown;
-  pay_to: Buffer;
-  value: string;
-  version: "v1" | "v2";
-  received_at: Date;
-  head_block: string;
-  state: State;
-  reason: Reason | null;
-  lease_live: boolean;
-  failures: number;
-  tx: Buffer | null;
-  block_number: string | null;
-  block_hash: Buffer | null;
-  log_index: number | null;
-  final_at: Date | null;
-  status: number | null;
-  response: Buffer | null;
-  location: string | null;
-}
-
-const networkOf = (chain: number): Network => `eip155:${chain}` as Network;
 const keyValues = ({ network, asset, payer, nonce }: PaymentKey) => [
   NETWORKS[network].chainId,
   bytes(asset),
@@ -65,13 +29,13 @@ export function createJournal(pool: pg.Pool, seal: Seal): Journal {
 
   return {
     async find(key, paymentId) {
-      const { rows } = await pool.query<Columns>({
+      const { rows } = await pool.query<PaymentColumns>({
         name: "payment-find",
         text: `SELECT ${COLUMNS} FROM payment WHERE ${KEY}
           UNION ALL SELECT ${COLUMNS} FROM payment WHERE payer = $3 AND payment_id = $5 AND state <> 'void' AND NOT (${KEY})`,
         values: [...keyValues(key), paymentId],
       });
-      const found = rows.map(parseRow);
+      const found = rows.map(parsePayment);
       const row =
         found.find((r) => r.key.nonce === key.nonce && r.key.network === key.network && r.key.asset === key.asset) ??
         null;
@@ -126,14 +90,14 @@ export function createJournal(pool: pg.Pool, seal: Seal): Journal {
     write: (key, token, write, record) => applyWrite(pool, key, token, write, record),
 
     async due(limit) {
-      const { rows } = await pool.query<Columns>({
+      const { rows } = await pool.query<PaymentColumns>({
         name: "payment-due",
         text: `SELECT ${COLUMNS} FROM payment
           WHERE (state IN ('settling', 'settled') OR (state = 'fulfilled' AND final_at IS NULL)) AND look_at <= now() AND lease_until < now() AND reason IS NULL
           ORDER BY look_at LIMIT $1`,
         values: [limit],
       });
-      return rows.map(parseRow);
+      return rows.map(parsePayment);
     },
 
     async signature(key) {
@@ -261,41 +225,5 @@ function updateOf(key: PaymentKey, token: string, { from, to, reason, settlement
   return {
     text: `UPDATE payment SET ${set.join(", ")} WHERE ${KEY} AND lease_token = $5 AND state = ANY($6::text[])`,
     values,
-  };
-}
-
-function parseRow(c: Columns): PaymentRow {
-  const settled = c.tx !== null && c.block_hash !== null && c.block_number !== null && c.log_index !== null;
-  return {
-    key: { network: networkOf(c.chain), asset: hex(c.asset), payer: hex(c.payer), nonce: hex(c.nonce) },
-    paymentId: c.payment_id,
-    digest: hex(c.digest),
-    signatureSha256: c.signature_sha256.toString("hex"),
-    validAfter: BigInt(c.valid_after),
-    validBefore: BigInt(c.valid_before),
-    route: c.route,
-    fingerprint: c.fingerprint.toString("hex"),
-    input: c.input,
-    payTo: hex(c.pay_to),
-    value: BigInt(c.value),
-    version: c.version,
-    receivedAt: c.received_at,
-    headBlock: Number(c.head_block),
-    state: c.state,
-    reason: c.reason,
-    leaseLive: c.lease_live,
-    failures: c.failures,
-    final: c.final_at !== null,
-    settlement:
-      settled && c.tx && c.block_hash
-        ? {
-            transaction: hex(c.tx),
-            block: Number(c.block_number),
-            blockHash: hex(c.block_hash),
-            logIndex: Number(c.log_index),
-          }
-        : null,
-    response:
-      c.response !== null && c.status !== null ? { status: c.status, body: c.response, location: c.location } : null,
   };
 }

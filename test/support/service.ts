@@ -60,7 +60,7 @@ export async function startService(plan: TestServicePlan): Promise<TestService> 
 }
 
 /** The key of the in-process facilitator: an account without other use. */
-const RELAYER = { key: `0x${"5e".repeat(32)}`, address: "0xd8291e50e2e68fb2c70d77ccdc707d291a89f209" } as const;
+export const RELAYER = { key: `0x${"5e".repeat(32)}`, address: "0xd8291e50e2e68fb2c70d77ccdc707d291a89f209" } as const;
 
 function environment(port: number, database: TestDatabase, chain: TestChain): Config {
   const config = parseConfig({
