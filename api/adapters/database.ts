@@ -11,6 +11,8 @@ export function connect(connectionString: string, max = 16): pg.Pool {
   });
   // An idle connection that breaks is replaced on next use; without a listener it would end the process.
   pool.on("error", () => undefined);
+  // So would one that breaks while it is lent out: the statement under way rejects, which says it all.
+  pool.on("connect", (client) => client.on("error", () => undefined));
   return pool;
 }
 
