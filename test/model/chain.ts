@@ -1,0 +1,98 @@
+import type { View } from "../../api/payments/step-types.ts";
+import {
+  type Authorization,
+  authorizationOf,
+  type Clock,
+  type Off,
+  type Surroundings,
+  settlementAt,
+  type World,
+  withAuthorization,
+  withRow,
+} from "./world.ts";
+
+/** Something that happens beside the gate. */
+export interface Happening {
+  readonly label: string;
+  readonly after: Surroundings;
+}
+
+/** Everything that the chain and the clock may do next. */
+export function chainMoves(now: Surroundings, world: World): Happening[] {
+  const moves = now.authorizations.flatMap((one, index) => transfers(now, world, one, index));
+  const unsettled = now.authorizations.some(({ onChain }) => onChain === "paid" || onChain === "spent");
+  // A block that is not final yet is older than a final one that has passed the window.
+  if (world.clock === undefined && (now.clock < 2 || (now.clock === 2 && !unsettled))) {
+    const label = ["the window's margin is reached", "the head passes validBefore", "a final block passes validBefore"];
+    moves.push({ label: label[now.clock] ?? "", after: { ...now, clock: (now.clock + 1) as Clock } });
+  }
+  if (world.bodyStopsFitting && now.bodyFits)
+    moves.push({ label: "the same body stops being acceptable", after: { ...now, bodyFits: false } });
+  return moves;
+}
+
+/** A lease may run out at any time, its holder crashed or only slow. What was never submitted is removed a day after its window. */
+export function leaseMoves(now: Surroundings, world: World): Happening[] {
+  if (world.calm) return [];
+  return now.rows.flatMap((row, slot) => {
+    if (row === null) return [];
+    const payment = `payment ${row.authorization}`;
+    if (row.leaseLive)
+      return [{ label: `the lease of ${payment} runs out`, after: withRow(now, slot, { ...row, leaseLive: false }) }];
+    return row.state === "received" && now.clock === 3
+      ? [{ label: `${payment} is pruned`, after: withRow(now, slot, null) }]
+      : [];
+  });
+}
+
+function transfers(now: Surroundings, world: World, one: Authorization, index: number): Happening[] {
+  const moves: Happening[] = [];
+  const become = (label: string, change: Partial<Authorization>, reorganised = now.reorganised) =>
+    moves.push({
+      label: `authorization ${index} ${label}`,
+      after: withAuthorization({ ...now, reorganised }, index, change),
+    });
+  const movable = world.reorganisation === true && !now.reorganised;
+  const { onChain, left } = one;
+  if (onChain === "unused" && now.clock < 2 && (left || world.payerBroadcasts))
+    for (const place of placesOf(now, world))
+      become(`is mined in transaction ${place}`, { onChain: "paid", place, withoutUs: !left });
+  if (onChain === "unused" && now.clock < 3 && world.burns)
+    become("is cancelled or spent elsewhere", { onChain: "spent", place: 0 });
+  if (onChain === "unused" && now.clock === 2 && movable && left)
+    become("is mined in an earlier-stamped block by a reorganisation", { onChain: "paid", place: 2 }, true);
+  if (onChain === "paid") become("is final", { onChain: "paid, final" });
+  if (onChain === "spent") become("is finally spent elsewhere", { onChain: "spent, final" });
+  if ((onChain === "paid" || onChain === "spent") && movable)
+    become("is removed by a reorganisation", { onChain: "unused", place: 0, withoutUs: false }, true);
+  return moves;
+}
+
+const placesOf = ({ reorganised }: Surroundings, { otherTransaction }: World): readonly number[] =>
+  otherTransaction ? [1, 2] : [reorganised ? 2 : 1];
+
+/**
+ * What one look may show. A node may lag, and a look is several calls: a use that falls between them is a spent nonce without
+ * its transfer. What is said of a final block is true.
+ */
+export function views(now: Surroundings, index: number, world: World, off: Off | null): View[] {
+  const { onChain, place } = authorizationOf(now, index);
+  const expired: View = { nonce: "dead", reason: "expired" };
+  const unused = now.clock >= (off === "final-block-expires" ? 2 : 3) ? expired : ({ nonce: "unused" } as const);
+  switch (onChain) {
+    case "unused":
+      return [unused];
+    case "paid":
+    case "paid, final": {
+      const final = onChain === "paid, final";
+      const reported = off !== "found-by-nonce" || place === 1;
+      const shown: View = reported ? { nonce: "paid", settlement: settlementAt(place), final } : { nonce: "unused" };
+      return world.lag && !final ? [shown, unused, { nonce: "spent" }] : [shown];
+    }
+    default: {
+      if (off === "paired-transfer") return [{ nonce: "paid", settlement: settlementAt(1), final: false }];
+      const burnt = onChain === "spent, final" || off === "final-block-burns";
+      return [burnt ? { nonce: "dead", reason: "burnt" } : { nonce: "spent" }];
+    }
+  }
+}

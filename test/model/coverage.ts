@@ -1,0 +1,29 @@
+import type { Answer } from "../../api/payments/step-types.ts";
+import type { Answered } from "./promises.ts";
+import type { JournalRow } from "./world.ts";
+
+type About = Pick<Answered, "answer" | "sent" | "known">;
+
+/** An answer in short: to whom, what, and whether it is about a payment that the header does not carry. */
+export function inShort({ answer, sent, known }: About): string {
+  const other = known !== null && known.authorization !== sent.authorization ? ", under the same identifier" : "";
+  return `${sent.by}: ${answerInShort(answer)}${other}`;
+}
+
+function answerInShort(answer: Answer): string {
+  switch (answer.say) {
+    case "wait":
+      return `wait, ${answer.because}${answer.charged ? ", charged" : ""}`;
+    case "result":
+      return answer.replay ? "replay" : "result";
+    default:
+      return answer.say;
+  }
+}
+
+export const rowInShort = ({ state, reason, final }: JournalRow): string =>
+  ["row", state, reason, final && "final"].filter(Boolean).join(" ");
+
+/** The payment whose result its payer gets, as a bit. */
+export const deliveredBy = ({ answer, sent, known }: About): number =>
+  answer.say === "result" && sent.by === "payer" ? 1 << (known?.authorization ?? sent.authorization) : 0;

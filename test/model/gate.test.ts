@@ -1,0 +1,129 @@
+import { afterAll, describe, expect, test } from "vitest";
+import { step } from "../../api/payments/step.ts";
+import { type Exploration, explore } from "./explore.ts";
+import { RULES } from "./rules.ts";
+import type { World } from "./world.ts";
+import { BEYOND, WORLDS, type WorldName } from "./worlds.ts";
+
+/**
+ * The real machine in every interleaving of small worlds: API processes and a resolver that crash or fall asleep anywhere, a
+ * client that sends anything again, a facilitator that lies, a chain that reorganises. Not in them: relayer nonces, real time,
+ * a second reorganisation, a journal that loses what it has committed, baits. `worlds.ts` says how to explore larger bounds.
+ */
+
+const TIMEOUT_MS = 600_000;
+const names = Object.keys(WORLDS) as WorldName[];
+const explorations = new Map<WorldName, Exploration & { readonly ms: number }>();
+const asBuilt = (world: World): Exploration => explore({ world, step, off: null });
+
+function visit(name: WorldName) {
+  const known = explorations.get(name);
+  if (known !== undefined) return known;
+  const started = performance.now();
+  const explored = { ...asBuilt(WORLDS[name]), ms: performance.now() - started };
+  explorations.set(name, explored);
+  return explored;
+}
+
+const table: string[] = [];
+/** In no world are records merged by their id, and none is doubled. */
+const SECOND_LINE = "record ids derive from the authorization";
+const line = (what: string, where: string, outcome: string) => `${what.padEnd(64)} ${where.padEnd(17)} ${outcome}`;
+
+afterAll(() => {
+  const worlds = [...explorations].map(([name, { states, ms }]) =>
+    line(name, `${states} states`, `${Math.round(ms)} ms`),
+  );
+  console.log(
+    [
+      "the worlds",
+      ...worlds,
+      "",
+      "what breaks without a rule",
+      ...table,
+      line(SECOND_LINE, "every world", "holds: a second line of defence"),
+    ].join("\n"),
+  );
+});
+
+describe("in every interleaving", () => {
+  test.each(names)(
+    "of the world %s the promises hold and the good ends stay within reach",
+    { timeout: TIMEOUT_MS },
+    (name) => {
+      expect(visit(name).broken).toBeNull();
+    },
+  );
+
+  test("every answer is given and every state of a row is met", { timeout: TIMEOUT_MS }, () => {
+    const covered = new Set(names.flatMap((name) => [...visit(name).covered]));
+    expect([...covered].sort()).toEqual(EVERYTHING);
+    const states = names.reduce((sum, name) => sum + visit(name).states, 0);
+    expect(states).toBeGreaterThan(1_500_000);
+  });
+});
+
+/** All that the gate's design names, except what attempts do. */
+const EVERYTHING = [
+  "forger: malformed",
+  "forger: pay",
+  "payer: conflict",
+  "payer: conflict, under the same identifier",
+  "payer: pay",
+  "payer: replay",
+  "payer: replay, under the same identifier",
+  "payer: result",
+  "payer: unacceptable",
+  "payer: wait, failed, charged",
+  "payer: wait, held",
+  "payer: wait, held, charged",
+  "payer: wait, held, charged, under the same identifier",
+  "payer: wait, held, under the same identifier",
+  "payer: wait, unavailable",
+  "payer: wait, unavailable, charged",
+  "payer: wait, unsettled",
+  "reader: conflict",
+  "resolver: done",
+  "row fulfilled",
+  "row fulfilled final",
+  "row received",
+  "row settled",
+  "row settling",
+  "row void burnt",
+  "row void expired",
+  "row void refused",
+  "row void reversed",
+];
+
+describe("no rule can be left out", () => {
+  test.each(RULES.map((one) => [one.rule, one.breaks, one] as const))(
+    "%s: otherwise promise %i breaks",
+    { timeout: TIMEOUT_MS },
+    (rule, breaks, { world, without }) => {
+      const { broken } = explore({ world: WORLDS[world], step, off: null, ...without });
+      expect(broken?.promise).toMatch(new RegExp(`^${breaks}: `));
+      table.push(line(rule, world, `${broken?.trace.length} steps to ${broken?.promise}`));
+    },
+  );
+});
+
+describe("what the gate does not hold", () => {
+  test("a reader of the chain who rebuilds a header that had no identifier gets its replay", () => {
+    expect(asBuilt(BEYOND.calldata).broken?.promise).toMatch(/^6: /);
+  });
+
+  test("of two copies of a header at the end of its window one is submitted, and the other, looked up before that, is 402", () => {
+    expect(asBuilt(BEYOND.endOfWindow).broken).toEqual({
+      promise: "1: told to pay again although the signature left us and can still settle",
+      trace: [
+        "P1 payer sends r1 with authorization 0",
+        "P2 payer sends r1 with authorization 0",
+        "P1 checks, inserts, simulates: ok",
+        "P1 writes settling",
+        "P1 hands the signature to the facilitator",
+        "the window's margin is reached",
+        "P2 checks, answers pay",
+      ],
+    });
+  });
+});

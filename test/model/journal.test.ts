@@ -1,0 +1,202 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import pg from "pg";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { connect } from "../../api/adapters/database.ts";
+import { createJournal } from "../../api/adapters/journal.ts";
+import { createSeal } from "../../api/adapters/seal.ts";
+import { NETWORKS } from "../../api/kernel/networks.ts";
+import type { Journal, NewPayment } from "../../api/payments/ports.ts";
+import { START, step } from "../../api/payments/step.ts";
+import type { Row, Settlement, State, Write } from "../../api/payments/step-types.ts";
+import { freshDatabase } from "../support/database.ts";
+import { execute, find } from "./journal.ts";
+import { heartbeat, resolve } from "./shell.ts";
+import { beginning, type Process, resultOf, type Sent, type Surroundings, settlementAt, withRow } from "./world.ts";
+
+/** The statements of the model and those of PostgreSQL: the same rows change, to the same values. */
+
+const FIRST: Sent = { authorization: 0, asks: "r1", id: "X", by: "payer" };
+const SECOND: Sent = { ...FIRST, authorization: 1 };
+const WORLD = { sent: [FIRST, SECOND] };
+
+const real = (place: number): Settlement => ({
+  transaction: `0x${`${place}`.repeat(64)}`,
+  block: place,
+  blockHash: `0x${`${place}`.repeat(64)}`,
+  logIndex: 0,
+});
+const response = resultOf("r1");
+
+const WRITES = {
+  refuse: { do: "write", from: ["received"], to: "void", reason: "refused" },
+  leave: { do: "write", from: ["received"], to: "settling" },
+  settle: { do: "write", from: ["settling", "settled"], to: "settled", settlement: settlementAt(1) },
+  goBack: { do: "write", from: ["settled"], to: "settling" },
+  expire: { do: "write", from: ["settling", "settled"], to: "void", reason: "expired" },
+  fulfil: { do: "write", from: ["settled"], to: "fulfilled", response },
+  move: { do: "write", from: ["fulfilled"], to: "fulfilled", settlement: settlementAt(2) },
+  finish: { do: "write", from: ["fulfilled"], to: "fulfilled", settlement: settlementAt(1), final: true },
+  reverse: { do: "write", from: ["fulfilled"], to: "void", reason: "reversed" },
+} as const satisfies Record<string, Write>;
+
+const SOLD = [WRITES.leave, WRITES.settle, WRITES.fulfil];
+const ROWS: Readonly<Record<string, readonly Write[]>> = {
+  received: [],
+  settling: [WRITES.leave],
+  settled: [WRITES.leave, WRITES.settle],
+  fulfilled: SOLD,
+  "fulfilled, moved": [...SOLD, WRITES.move],
+  "fulfilled, final": [...SOLD, WRITES.finish],
+  "void, refused": [WRITES.refuse],
+  "void, expired": [WRITES.leave, WRITES.expire],
+  "void, reversed": [...SOLD, WRITES.reverse],
+};
+
+type Statement = Exclude<Process["command"], { do: "check" | "preflight" | "look" | "submit" | "handle" }>;
+const STATES: readonly State[] = ["received", "settling", "settled", "fulfilled", "void"];
+const STATEMENTS: readonly Statement[] = [
+  { do: "insert" },
+  { do: "revive" },
+  { do: "release", failed: true },
+  ...STATES.map((seen) => ({ do: "take", seen }) as const),
+  ...Object.values(WRITES),
+];
+
+let pool: pg.Pool;
+let owner: pg.Client;
+let journal: Journal;
+
+beforeAll(async () => {
+  const database = await freshDatabase();
+  pool = connect(database.apiUrl, 4);
+  journal = createJournal(pool, createSeal(Buffer.alloc(32, 3)));
+  owner = new pg.Client({ connectionString: database.ownerUrl });
+  await owner.connect();
+});
+afterAll(async () => {
+  await owner.end();
+  await pool.end();
+});
+
+const random = (bytes: number) => `0x${randomBytes(bytes).toString("hex")}` as const;
+
+const newPayment = (payer: `0x${string}`): NewPayment => ({
+  key: { network: "eip155:8453", asset: NETWORKS["eip155:8453"].usdc.address, payer, nonce: random(32) },
+  paymentId: "X",
+  digest: random(32),
+  signature: random(65),
+  validAfter: 0n,
+  validBefore: 4_000_000_000n,
+  route: "test.basic",
+  fingerprint: randomBytes(32),
+  input: null,
+  payTo: random(20),
+  value: 250_000n,
+  version: "v2",
+  headBlock: 1,
+  receivedAt: new Date(),
+});
+
+/** A statement in PostgreSQL; answers how many rows it changed. */
+function run(command: Statement, payment: NewPayment, token: string): Promise<number> {
+  const { key } = payment;
+  switch (command.do) {
+    case "insert":
+      return journal.insert(payment, token);
+    case "take":
+      return journal.take(key, command.seen, token);
+    case "revive":
+      return journal.revive(key, token);
+    case "release":
+      return journal.release(key, token, command.failed);
+    case "write": {
+      const settlement = command.settlement && real(command.settlement.block);
+      return journal.write(key, token, settlement ? { ...command, settlement } : command);
+    }
+    default:
+      return command satisfies never;
+  }
+}
+
+const processOf = (command: Statement, sent: Sent, holds: boolean): Process => ({
+  sent,
+  slot: sent.authorization,
+  run: START,
+  command,
+  holds,
+  tookDead: false,
+});
+
+/** The same statement in the model. */
+const model = (now: Surroundings, command: Statement, sent: Sent, holds: boolean) =>
+  execute(now, processOf(command, sent, holds), null);
+
+const inShort = (row: Row | null) =>
+  row && {
+    state: row.state,
+    reason: row.reason,
+    paymentId: row.paymentId,
+    leaseLive: row.leaseLive,
+    place: row.settlement?.block ?? 0,
+    final: row.final,
+    location: row.response?.location ?? null,
+  };
+
+/** One row in both journals, brought there by the same statements under one token. */
+async function prepare(writes: readonly Write[], leaseLive: boolean) {
+  const [payment, token] = [newPayment(random(20)), randomUUID()];
+  let now = beginning(WORLD);
+  for (const command of [{ do: "insert" } as const, ...writes]) {
+    expect(await run(command, payment, token)).toBe(1);
+    now = model(now, command, FIRST, true).after;
+  }
+  const until = leaseLive ? "infinity" : "2020-01-01";
+  await owner.query("UPDATE payment SET lease_until = $2, look_at = '-infinity' WHERE nonce = $1", [
+    Buffer.from(payment.key.nonce.slice(2), "hex"),
+    until,
+  ]);
+  const [row] = now.rows;
+  return { payment, token, now: withRow(now, 0, row ? { ...row, leaseLive } : null) };
+}
+
+describe.each(Object.entries(ROWS))("a row that is %s", (_, writes) => {
+  describe.each([true, false])("its lease live: %s", (leaseLive) => {
+    test.each([true, false])("changes by each statement as in the model, its token held: %s", async (holds) => {
+      for (const command of STATEMENTS) {
+        const { payment, token, now } = await prepare(writes, leaseLive);
+        const rows = await run(command, payment, holds ? token : randomUUID());
+        const expected = model(now, command, FIRST, holds);
+        const { row } = await journal.find(payment.key, null);
+        const modelled = find(expected.after, FIRST, null).row;
+        expect({ command, rows, row: inShort(row) }).toEqual({ command, rows: expected.rows, row: inShort(modelled) });
+      }
+    });
+
+    test.each([true, false])("is kept by a heartbeat as in the model, its token held: %s", async (holds) => {
+      const { payment, token, now } = await prepare(writes, leaseLive);
+      const rows = await journal.heartbeat(payment.key, holds ? token : randomUUID());
+      const [row] = now.rows;
+      const asleep = withRow(now, 0, row ? { ...row, leaseLive: false } : null);
+      expect(rows).toBe(heartbeat(asleep, processOf({ do: "revive" }, FIRST, holds)).length);
+    });
+
+    test("is due as in the model", async () => {
+      const { payment, now } = await prepare(writes, leaseLive);
+      const due = (await journal.due(10_000)).some(({ key }) => key.nonce === payment.key.nonce);
+      expect(due).toBe(resolve({ world: WORLD, step, off: null }, now).length > 0);
+    });
+
+    test("is found by its authorization, and under its identifier as in the model", async () => {
+      const { payment, now } = await prepare(writes, leaseLive);
+      const other = newPayment(payment.key.payer);
+      for (const [sent, asked] of [[FIRST, payment] as const, [SECOND, other] as const]) {
+        const found = await journal.find(asked.key, "X");
+        const modelled = find(now, sent, null);
+        expect(inShort(found.row)).toEqual(inShort(modelled.row));
+        expect(inShort(found.sameId)).toEqual(inShort(modelled.sameId));
+      }
+      const { rows } = model(now, { do: "insert" }, SECOND, false);
+      expect(await run({ do: "insert" }, other, randomUUID())).toBe(rows);
+    });
+  });
+});

@@ -1,0 +1,125 @@
+import type { Answer } from "../../api/payments/step-types.ts";
+import {
+  authorizationOf,
+  canSettle,
+  isDead,
+  isPaid,
+  type JournalRow,
+  type Process,
+  type Sent,
+  type Surroundings,
+  type World,
+} from "./world.ts";
+
+/*
+ * 1 A client is never told to pay again (402) after its signature may have left us and can still settle.
+ * 2 A result is shown only if the payment settled on the chain.
+ * 3 One payment buys one result of one request.
+ * 4 After settlement a retry always gets that one result.
+ * 5 Work is recorded once, even with a process that woke up too late.
+ * 6 A wrong signature never gets a result.
+ * 7 Two payments are two purchases.
+ * 8 A settlement that a reorganisation removed is marked.
+ */
+
+/** An answer as it leaves, with the row that it is about. */
+export interface Answered {
+  readonly sent: Sent;
+  readonly known: JournalRow | null;
+  readonly answer: Answer;
+  /** This run has just stored the result that it gives. */
+  readonly stored: boolean;
+}
+
+/** Which promise of the gate an answer breaks, if any. */
+export function brokenBy(now: Surroundings, world: World, answered: Answered): string | null {
+  const { sent, known, answer } = answered;
+  const paidFor = authorizationOf(now, sent.authorization);
+  if (sent.by === "resolver") return answer.say === "done" ? null : "4: a job gives an answer away";
+  if (sent.by !== "payer") return answer.say === "result" ? "6: somebody else than the payer got a result" : null;
+  switch (answer.say) {
+    case "pay":
+      return paidFor.left && !paidFor.withoutUs && canSettle(now, paidFor, world) && !sent.otherTerms
+        ? "1: told to pay again although the signature left us and can still settle"
+        : null;
+    case "result":
+      return brokenByResult(now, answered, answer);
+    case "done":
+      return "4: a request is answered as if it were a job";
+    default:
+      if (known?.state === "void" && known.authorization !== sent.authorization)
+        return "4: told to pay again, and the new payment is held up by the one that is over";
+      return answer.say !== "wait" && isSame(sent, known) && isPaid(paidFor) && !paidFor.told
+        ? `4: a retry of a settled payment is refused (${answer.say})`
+        : null;
+  }
+}
+
+const isSame = (sent: Sent, known: JournalRow | null): boolean =>
+  known !== null &&
+  known.authorization === sent.authorization &&
+  known.asks === sent.asks &&
+  !sent.otherTerms &&
+  (known.paymentId === null || known.paymentId === sent.id);
+
+function brokenByResult(
+  now: Surroundings,
+  { sent, known, stored }: Answered,
+  answer: Extract<Answer, { say: "result" }>,
+): string | null {
+  if (known === null || known.response === null || !(answer.replay || stored))
+    return "5: a result was given that is not the recorded one";
+  if (known.authorization !== sent.authorization && (sent.id === null || known.paymentId !== sent.id))
+    return "7: two payments were merged into one purchase";
+  if (answer.response.location !== sent.asks) return "3: one payment bought the results of two requests";
+  return isPaid(authorizationOf(now, known.authorization)) || now.reorganised
+    ? null
+    : "2: a result was shown although the payment has not settled";
+}
+
+/** Which promise is broken when a signature leaves us. */
+export function brokenBySubmitting(now: Surroundings, world: World, { sent, slot }: Process): string | null {
+  const own = now.rows[slot] ?? null;
+  const one = authorizationOf(now, sent.authorization);
+  // A used nonce cannot be used again: that submission does nothing.
+  if (one.onChain !== "unused" || !canSettle(now, one, world)) return null;
+  if (one.told) return "1: submitted after its payer was told to pay again";
+  const twice = now.rows.some(
+    (row) => row !== null && row !== own && row.state !== "void" && row.paymentId !== null && row.paymentId === sent.id,
+  );
+  return twice ? "3: one identifier is paid for twice" : null;
+}
+
+export const brokenByHandling = ({ tookDead }: Process): string | null =>
+  tookDead ? "2: work is started although the settlement is gone for good" : null;
+
+/** A good end that must stay within reach of every state; `delivered`: an answer here gives the result of that payment. */
+export interface Goal {
+  readonly name: string;
+  readonly needsResolver?: true;
+  readonly reached: (now: Surroundings, delivered: (authorization: number) => boolean) => boolean;
+}
+
+export const GOALS: readonly Goal[] = [
+  {
+    name: "4: it settled, yet no retry ever gets the result",
+    reached: (now, delivered) =>
+      now.authorizations.every(
+        (one, index) =>
+          delivered(index) ||
+          isDead(now, one) ||
+          !(one.left || isPaid(one)) ||
+          !now.rows.some((row) => row?.authorization === index),
+      ),
+  },
+  {
+    name: "8: a sold result is never marked as final at its place, nor as reversed",
+    needsResolver: true,
+    reached: (now) =>
+      now.rows.every((row) => {
+        if (row === null || row.state !== "fulfilled") return true;
+        const { onChain, place } = authorizationOf(now, row.authorization);
+        return row.final && onChain === "paid, final" && row.place === place;
+      }),
+  },
+];

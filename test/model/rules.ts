@@ -1,0 +1,181 @@
+import { step } from "../../api/payments/step.ts";
+import type { Command, Decision, Event, Run } from "../../api/payments/step-types.ts";
+import type { Explored } from "./shell.ts";
+import type { WorldName } from "./worlds.ts";
+
+/** A rule of the gate, how it is switched off, and the promise that then breaks in a small world. */
+export interface Rule {
+  readonly rule: string;
+  readonly world: WorldName;
+  readonly breaks: number;
+  readonly without: Partial<Pick<Explored, "step" | "off">>;
+}
+
+type Machine = typeof step;
+
+/** The machine with another decision where `instead` gives one. */
+const unless =
+  (instead: (run: Run, event: Event) => Decision | null): Machine =>
+  (run, event) =>
+    instead(run, event) ?? step(run, event);
+
+/** The machine with its decisions changed afterwards. */
+const changing =
+  (change: (decision: Decision) => Decision): Machine =>
+  (run, event) =>
+    change(step(run, event));
+
+const go = (run: Run, command: Command, ...next: Command[]): Decision => ({ run: { ...run, next }, command });
+const pay: Command = { do: "answer", answer: { say: "pay", error: "pay again" } };
+const wait: Command = { do: "answer", answer: { say: "wait", charged: false, because: "held" } };
+const done: Command = { do: "answer", answer: { say: "done" } };
+const refuse: Command = { do: "write", from: ["settling", "settled"], to: "void", reason: "refused" };
+const stop = (run: Run): Decision => go(run, run.job ? done : wait);
+
+const facilitatorRefuses = unless((run, event) => (event.on === "submitted" ? go(run, refuse, pay) : null));
+
+const facilitatorSettles = unless((run, event) => {
+  if (event.on !== "submitted") return null;
+  const settlement = { transaction: "0x1", block: 1, blockHash: "0x1", logIndex: 0 } as const;
+  const write: Command = { do: "write", from: ["settling"], to: "settled", settlement };
+  return go({ ...run, submitted: true, settlement }, write, { do: "handle", settlement });
+});
+
+const closedWindowRefuses = unless((run, event) =>
+  event.on === "chain" &&
+  event.view.nonce === "unused" &&
+  !event.windowOpen &&
+  run.row?.state === "settling" &&
+  !run.job
+    ? go(run, refuse, pay)
+    : null,
+);
+
+const backToReceived = unless((run, event) =>
+  event.on === "chain" && event.view.nonce === "unused" && run.row?.state === "settling" && !run.job
+    ? go(run, { do: "write", from: ["settling"], to: "received" }, { do: "preflight" })
+    : null,
+);
+
+const failureRefuses = unless((run, event) => (event.on === "handleFailed" ? go(run, refuse, pay) : null));
+
+const leavesFirst = unless((run, event) => {
+  if (event.on === "preflight" && event.outcome === "ok") return go(run, { do: "submit" });
+  if (event.on !== "submitted" || run.row?.state === "settling") return null;
+  return go({ ...run, submitted: true }, { do: "write", from: ["received"], to: "settling" }, { do: "look" });
+});
+
+const noTakeover = changing((decision) =>
+  decision.command.do === "take" && decision.command.seen !== "fulfilled" ? stop(decision.run) : decision,
+);
+
+const noSecondLook = changing((decision) => {
+  const settlement = decision.run.row?.settlement ?? null;
+  return decision.command.do === "take" && decision.command.seen === "settled" && settlement !== null
+    ? go({ ...decision.run, settlement }, decision.command, { do: "handle", settlement })
+    : decision;
+});
+
+const neverWatched = changing((decision) =>
+  decision.command.do === "take" && decision.command.seen === "fulfilled" ? stop(decision.run) : decision,
+);
+
+const neverRevived = changing((decision) =>
+  decision.command.do === "look" && decision.run.row?.state === "void" ? go(decision.run, pay) : decision,
+);
+
+const anySignature: Machine = (run, event) =>
+  step(run, event.on === "request" && event.row !== null ? { ...event, signature: "valid" } : event);
+
+const anyIdentifier: Machine = (run, event) =>
+  step(run, event.on === "request" && event.row ? { ...event, paymentId: event.row.paymentId } : event);
+
+const countless: Machine = (run, event) => step(run, event.on === "written" ? { ...event, rows: 1 } : event);
+
+const trusting: Machine = (run, event) => step(run, event.on === "writeUnknown" ? { on: "written", rows: 1 } : event);
+
+export const RULES: readonly Rule[] = [
+  {
+    rule: "a known payment is looked up before anything is checked",
+    world: "core",
+    breaks: 1,
+    without: { off: "checks-after-lookup" },
+  },
+  { rule: "the fingerprint covers the query", world: "routes", breaks: 3, without: { off: "whole-fingerprint" } },
+  {
+    rule: "a wrong signature is refused before the row is used",
+    world: "forged",
+    breaks: 6,
+    without: { step: anySignature },
+  },
+  { rule: "a replay must bring its payment identifier", world: "reader", breaks: 6, without: { step: anyIdentifier } },
+  { rule: "the key holds the nonce", world: "twoPayments", breaks: 7, without: { off: "nonce-in-key" } },
+  {
+    rule: "a row is one authorization, an identifier only a second key",
+    world: "identifier",
+    breaks: 1,
+    without: { off: "key-per-authorization" },
+  },
+  { rule: "an identifier is live once", world: "sameId", breaks: 3, without: { off: "one-live-identifier" } },
+  { rule: "a void row frees its identifier", world: "sameId", breaks: 4, without: { off: "void-frees-identifier" } },
+  { rule: "the transfer is simulated by ourselves", world: "preflight", breaks: 1, without: { off: "own-simulation" } },
+  { rule: "a refusal is kept", world: "preflight", breaks: 1, without: { off: "refusal-is-kept" } },
+  {
+    rule: "a refused payment that was paid is revived",
+    world: "preflight",
+    breaks: 4,
+    without: { step: neverRevived },
+  },
+  {
+    rule: "settling is committed before the signature leaves",
+    world: "preflight",
+    breaks: 1,
+    without: { step: leavesFirst },
+  },
+  { rule: "settling never goes back to received", world: "preflight", breaks: 1, without: { step: backToReceived } },
+  { rule: "a facilitator's failure decides nothing", world: "core", breaks: 1, without: { step: facilitatorRefuses } },
+  { rule: "a facilitator's success decides nothing", world: "core", breaks: 2, without: { step: facilitatorSettles } },
+  {
+    rule: "unused in a closed window is not the end",
+    world: "core",
+    breaks: 1,
+    without: { step: closedWindowRefuses },
+  },
+  { rule: "only a final block expires a payment", world: "core", breaks: 1, without: { off: "final-block-expires" } },
+  { rule: "only a final block burns a nonce", world: "reorgBurn", breaks: 1, without: { off: "final-block-burns" } },
+  {
+    rule: "the settlement is found by payer and nonce",
+    world: "otherTransaction",
+    breaks: 4,
+    without: { off: "found-by-nonce" },
+  },
+  { rule: "a used nonce counts only with our transfer", world: "burn", breaks: 2, without: { off: "paired-transfer" } },
+  { rule: "an abandoned payment is taken over", world: "core", breaks: 4, without: { step: noTakeover } },
+  { rule: "every update is guarded by state and token", world: "core", breaks: 5, without: { off: "guard" } },
+  {
+    rule: "work is recorded in the guarded transaction",
+    world: "core",
+    breaks: 5,
+    without: { off: "one-transaction" },
+  },
+  { rule: "an update of no row stops the run", world: "core", breaks: 5, without: { step: countless } },
+  {
+    rule: "an update that is not acknowledged stops the run",
+    world: "preflight",
+    breaks: 1,
+    without: { step: trusting },
+  },
+  { rule: "a failing handler leaves the row settled", world: "core", breaks: 1, without: { step: failureRefuses } },
+  {
+    rule: "a settled row that is taken over is looked at again",
+    world: "reorg",
+    breaks: 2,
+    without: { step: noSecondLook },
+  },
+  {
+    rule: "a settlement is watched until it is final",
+    world: "reorgAlone",
+    breaks: 8,
+    without: { step: neverWatched },
+  },
+];

@@ -1,0 +1,237 @@
+import { START, type step } from "../../api/payments/step.ts";
+import type { Answer, Event, Request } from "../../api/payments/step-types.ts";
+import { views } from "./chain.ts";
+import { digestOf, execute, find, fingerprintOf, recordsTwice, slotOf } from "./journal.ts";
+import { type Answered, brokenBy, brokenByHandling, brokenBySubmitting } from "./promises.ts";
+import {
+  asRead,
+  authorizationOf,
+  isDead,
+  isPaid,
+  type Off,
+  type Process,
+  resultOf,
+  type Sent,
+  type Surroundings,
+  type World,
+  withAuthorization,
+  withRow,
+} from "./world.ts";
+
+/** What is explored: a world, the machine, and at most one rule that is off outside it. */
+export interface Explored {
+  readonly world: World;
+  readonly step: typeof step;
+  readonly off: Off | null;
+}
+
+/** One thing that a run may do next, and what comes of it. */
+export interface Outcome {
+  readonly label: string;
+  readonly after: Surroundings;
+  /** The run after it; null when it has answered. */
+  readonly process: Process | null;
+  /** The slot whose lease token changed hands. */
+  readonly taken: number | null;
+  readonly answered: Pick<Answered, "answer" | "sent" | "known"> | null;
+  readonly broken: string | null;
+}
+
+interface Happened {
+  readonly label: string;
+  readonly after: Surroundings;
+  readonly event: Event;
+  readonly holds?: boolean;
+  readonly tookDead?: boolean;
+  readonly stored?: boolean;
+  readonly broken?: string | null;
+}
+
+type Waiting = Omit<Process, "command">;
+
+const begin = (sent: Sent, slot: number): Waiting => ({ sent, slot, run: START, holds: false, tookDead: false });
+
+/** A request comes in: find the row, authenticate, check what has no row yet; the machine decides. */
+export function arrive(explored: Explored, now: Surroundings, sent: Sent): Outcome[] {
+  const { world, off } = explored;
+  if (sent.by === "reader" && !isPaid(authorizationOf(now, sent.authorization))) return [];
+  const hidden = off === "checks-after-lookup" && freshChecks(now, sent) !== "ok";
+  const found = hidden ? NOTHING : find(now, sent, off);
+  const before = begin(sent, slotOf(now, sent, off));
+  const label = `${sent.by} sends ${sent.asks} with authorization ${sent.authorization}${sent.id ? ` under ${sent.id}` : ""}`;
+  if (world.checks === "late" && found.row === null && found.sameId === null) {
+    const process: Process = { ...before, command: { do: "check" } };
+    return [{ label, after: now, process, taken: null, answered: null, broken: null }];
+  }
+  return follow(explored, before, { label, after: now, event: requested(explored, now, sent, found) });
+}
+
+const NOTHING = { row: null, sameId: null };
+
+const requested = (
+  { off }: Explored,
+  now: Surroundings,
+  sent: Sent,
+  { row, sameId }: Pick<Request, "row" | "sameId">,
+): Request => ({
+  on: "request",
+  row,
+  sameId,
+  digest: digestOf(sent, off),
+  fingerprint: fingerprintOf(sent, off),
+  paymentId: sent.id,
+  signature: sent.by === "forger" ? "invalid" : "valid",
+  fresh: row === null && sameId === null ? freshChecks(now, sent) : "ok",
+});
+
+function freshChecks({ clock, bodyFits }: Surroundings, { otherTerms }: Sent): "ok" | Answer {
+  if (otherTerms) return { say: "pay", error: "the terms do not fit" };
+  if (clock > 0) return { say: "pay", error: "the window is too short" };
+  return bodyFits ? "ok" : { say: "unacceptable", detail: "the body does not fit" };
+}
+
+/**
+ * A run for each row that the journal lists as due. A fulfilled one whose block stands is looked at only when that block cannot
+ * be read, which changes nothing.
+ */
+export function resolve(explored: Explored, now: Surroundings): Outcome[] {
+  return now.rows.flatMap((row, slot) => {
+    if (row === null || row.leaseLive || row.reason !== null) return [];
+    const open = row.state === "settling" || row.state === "settled" || (row.state === "fulfilled" && !row.final);
+    if (!open) return [];
+    const sent: Sent = { authorization: row.authorization, asks: row.asks, id: row.paymentId, by: "resolver" };
+    const event: Event = { on: "resolve", row: asRead(row) };
+    const label = `finds payment ${row.authorization} due`;
+    return follow(explored, begin(sent, slot), { label, after: now, event });
+  });
+}
+
+/** Everything that may come of the command that a run has in hand. */
+export const act = (explored: Explored, now: Surroundings, process: Process): Outcome[] =>
+  happen(explored, now, process).flatMap((happened) => follow(explored, process, happened));
+
+/** A holder that wakes up late may find its lease still its own. */
+export function heartbeat(now: Surroundings, process: Process): Outcome[] {
+  const row = now.rows[process.slot];
+  if (!process.holds || !row || row.leaseLive || row.state === "fulfilled" || row.state === "void") return [];
+  const after = withRow(now, process.slot, { ...row, leaseLive: true });
+  return [{ label: "prolongs its lease", after, process, taken: null, answered: null, broken: null }];
+}
+
+function follow(explored: Explored, before: Waiting, happened: Happened): Outcome[] {
+  const first = decide(explored, before, happened);
+  if (first.process === null || !isAtOnce(first.process.command, explored.world)) return [first];
+  return act(explored, first.after, first.process).map((then) => ({
+    ...then,
+    label: `${first.label}, ${then.label}`,
+    taken: first.taken ?? then.taken,
+    broken: first.broken ?? then.broken,
+  }));
+}
+
+function isAtOnce({ do: what }: Process["command"], world: World): boolean {
+  if (world.pauses === "everywhere") return false;
+  return what === "insert" || what === "take" || what === "handle" || (what === "preflight" && !world.refusals);
+}
+
+function decide(explored: Explored, before: Waiting, happened: Happened): Outcome {
+  const { sent, slot } = before;
+  const { label, after, broken = null, holds = before.holds, tookDead = before.tookDead, stored = false } = happened;
+  const { run, command } = explored.step(before.run, happened.event);
+  const taken = holds && !before.holds ? slot : null;
+  if (command.do !== "answer") {
+    return { label, after, process: { sent, slot, run, command, holds, tookDead }, taken, answered: null, broken };
+  }
+  const { answer } = command;
+  const { known } = find(after, sent, explored.off);
+  const kept = explored.world.checks === "late" || happened.event.on !== "request" || happened.event.row !== null;
+  const told = answer.say === "pay" && kept && sent.by === "payer" && !sent.otherTerms;
+  return {
+    label: `${label}, answers ${answer.say}`,
+    after: told ? withAuthorization(after, sent.authorization, { told }) : after,
+    process: null,
+    taken,
+    answered: { answer, sent, known },
+    broken: broken ?? brokenBy(after, explored.world, { sent, known, answer, stored }),
+  };
+}
+
+function happen(explored: Explored, now: Surroundings, process: Process): Happened[] {
+  const { command, sent } = process;
+  const unread: Happened = { label: "cannot read the chain", after: now, event: { on: "unavailable" } };
+  const readable = (happened: Happened[]) => (explored.world.calm ? happened : [...happened, unread]);
+  switch (command.do) {
+    case "check":
+      return [{ label: "checks", after: now, event: requested(explored, now, sent, NOTHING) }];
+    case "preflight":
+      return readable(preflight(explored, now, process));
+    case "look":
+      return readable(
+        views(now, sent.authorization, explored.world, explored.off).map((view) => ({
+          label: `looks: ${view.nonce}`,
+          after: now,
+          event: { on: "chain", view, windowOpen: now.clock === 0 },
+        })),
+      );
+    case "submit": {
+      const broken = brokenBySubmitting(now, explored.world, process);
+      const after = withAuthorization(now, sent.authorization, { left: true });
+      return [{ label: "hands the signature to the facilitator", after, event: { on: "submitted" }, broken }];
+    }
+    case "handle": {
+      const broken = brokenByHandling(process);
+      const response = resultOf(sent.asks);
+      const done: Happened = { label: "handles", after: now, event: { on: "handled", response }, broken };
+      const failed: Happened = { label: "fails to handle", after: now, event: { on: "handleFailed" } };
+      return explored.world.handlerFails ? [done, failed] : [done];
+    }
+    default:
+      return written(explored, now, process);
+  }
+}
+
+/** A simulation that reverts is followed by a look: a nonce that has paid us is no refusal. */
+function preflight({ world, off }: Explored, now: Surroundings, { sent }: Process): Happened[] {
+  const { authorization } = sent;
+  const after = off === "own-simulation" ? withAuthorization(now, authorization, { left: true }) : now;
+  const ok: Happened = { label: "simulates: ok", after, event: { on: "preflight", outcome: "ok" } };
+  const reverted = views(now, authorization, world, off).flatMap((view): Happened[] => {
+    if (view.nonce === "paid")
+      return [{ label: "simulates: paid already", after, event: { on: "preflight", outcome: "paid" } }];
+    const event: Event = { on: "preflight", outcome: "refused", error: "refused" };
+    return world.refusals ? [{ label: "simulates: refused", after, event }] : [];
+  });
+  return [ok, ...reverted];
+}
+
+/** A statement that is acknowledged, one whose acknowledgement is lost, and one that never arrived. */
+function written({ world, off }: Explored, now: Surroundings, process: Process): Happened[] {
+  const { command, sent } = process;
+  const changed = execute(now, process, off);
+  const { after, rows, holds } = changed;
+  const label = describe(command);
+  const tookDead = command.do === "take" && isDead(now, authorizationOf(now, sent.authorization));
+  const broken = recordsTwice(now, process, changed) ? "5: the work of one payment is recorded twice" : null;
+  const stored = rows === 1 && command.do === "write" && command.response !== undefined;
+  const done: Happened = { label, after, event: { on: "written", rows }, holds, tookDead, broken, stored };
+  if (world.calm) return [done];
+  const unknown = { event: { on: "writeUnknown" }, tookDead, broken } as const;
+  return [
+    done,
+    { ...unknown, label: `${label}, no acknowledgement`, after, holds },
+    { ...unknown, label: `${label}, lost on its way`, after: now, broken: null },
+  ];
+}
+
+function describe(command: Process["command"]): string {
+  switch (command.do) {
+    case "take":
+      return `takes what is ${command.seen}`;
+    case "write":
+      return ["writes", command.to, command.reason, command.final && "final"].filter(Boolean).join(" ");
+    case "release":
+      return "releases";
+    default:
+      return `${command.do}s`;
+  }
+}

@@ -1,0 +1,182 @@
+import type { Command, Reason, Row, Run, Settlement, State, Stored } from "../../api/payments/step-types.ts";
+
+/** A header with its request. Who has it may send it at any time, as often as it likes. */
+export interface Sent {
+  readonly authorization: number;
+  /** Method, route, query and body. */
+  readonly asks: string;
+  readonly id: string | null;
+  /** A forger cannot sign; a reader of the chain has the signature, not the identifier. */
+  readonly by: "payer" | "forger" | "reader" | "resolver";
+  /** The same nonce, signed for an amount that is not the price. */
+  readonly otherTerms?: true;
+}
+
+/** What may happen in one small world. Unless it says otherwise there are two API processes, a resolver, and any delay. */
+export interface World {
+  readonly sent: readonly Sent[];
+  /** Nobody crashes, no lease runs out, no write goes unacknowledged, and the chain can always be read. */
+  readonly calm?: true;
+  readonly clock?: "stands still";
+  readonly lag?: true;
+  readonly handlerFails?: true;
+  /** Our own simulation may refuse the transfer. */
+  readonly refusals?: true;
+  readonly payerBroadcasts?: true;
+  /** A facilitator reports one transaction, and another one settles. */
+  readonly otherTransaction?: true;
+  /** The payer cancels the nonce, or spends it elsewhere. */
+  readonly burns?: true;
+  readonly reorganisation?: true;
+  readonly bodyStopsFitting?: true;
+  readonly apiProcesses?: number;
+  readonly resolver?: "sleeps";
+  /** What has no row is checked some time after the lookup, and a 402 without a row is a promise not to submit, too. */
+  readonly checks?: "late";
+  /**
+   * A run may be held up before every command. Otherwise a lookup and its first statement are one step, and what concerns the
+   * run alone (a handler, a simulation that cannot refuse) follows at once.
+   */
+  readonly pauses?: "everywhere";
+}
+
+/** A rule outside the machine (in the shell, the journal, or the reading of the chain) that is switched off. */
+export type Off =
+  | "checks-after-lookup"
+  | "whole-fingerprint"
+  | "own-simulation"
+  | "key-per-authorization"
+  | "nonce-in-key"
+  | "one-live-identifier"
+  | "void-frees-identifier"
+  | "refusal-is-kept"
+  | "guard"
+  | "one-transaction"
+  | "found-by-nonce"
+  | "paired-transfer"
+  | "final-block-expires"
+  | "final-block-burns";
+
+/**
+ * What the chain shows of an authorization. There is no mempool: a signature that left may be broadcast, dropped and
+ * broadcast again as long as its window lasts.
+ */
+export type OnChain = "unused" | "paid" | "paid, final" | "spent" | "spent, final";
+
+export interface Authorization {
+  readonly onChain: OnChain;
+  /** Which of the possible settlements it is; 0 for none. */
+  readonly place: number;
+  /** It settled before its signature left us: its payer broadcast it, or whoever else was given it. */
+  readonly withoutUs: boolean;
+  /** Its signature has left us. */
+  readonly left: boolean;
+  /** Its payer was told to pay again. */
+  readonly told: boolean;
+  /** Its work is recorded. */
+  readonly recorded: boolean;
+}
+
+export interface JournalRow {
+  readonly authorization: number;
+  readonly asks: string;
+  readonly digest: string;
+  readonly fingerprint: string;
+  readonly paymentId: string | null;
+  readonly state: State;
+  readonly reason: Reason | null;
+  readonly leaseLive: boolean;
+  readonly place: number;
+  readonly final: boolean;
+  readonly response: Stored | null;
+}
+
+/** 0: the window is open · 1: less than its margin is left · 2: the head has passed it · 3: a final block has. */
+export type Clock = 0 | 1 | 2 | 3;
+
+/** Everything but the processes. */
+export interface Surroundings {
+  readonly clock: Clock;
+  readonly reorganised: boolean;
+  readonly bodyFits: boolean;
+  readonly authorizations: readonly Authorization[];
+  readonly rows: readonly (JournalRow | null)[];
+}
+
+/** A run between two commands. */
+export interface Process {
+  readonly sent: Sent;
+  readonly slot: number;
+  readonly run: Run;
+  readonly command: Exclude<Command, { do: "answer" }> | { readonly do: "check" };
+  /** The row's lease token is this run's. */
+  readonly holds: boolean;
+  /** The payment was dead already when this run took its row. */
+  readonly tookDead: boolean;
+}
+
+const UNTOUCHED: Authorization = {
+  onChain: "unused",
+  place: 0,
+  withoutUs: false,
+  left: false,
+  told: false,
+  recorded: false,
+};
+
+export function beginning({ sent }: World): Surroundings {
+  const count = 1 + Math.max(...sent.map(({ authorization }) => authorization));
+  const authorizations = Array.from({ length: count }, () => UNTOUCHED);
+  // One slot more than authorizations: with a key that is not the authorization, one may have two rows.
+  const rows = Array.from({ length: count + 1 }, () => null);
+  return { clock: 0, reorganised: false, bodyFits: true, authorizations, rows };
+}
+
+export const authorizationOf = ({ authorizations }: Surroundings, index: number): Authorization =>
+  authorizations[index] ?? UNTOUCHED;
+
+export const withAuthorization = (now: Surroundings, index: number, change: Partial<Authorization>): Surroundings => ({
+  ...now,
+  authorizations: now.authorizations.with(index, { ...authorizationOf(now, index), ...change }),
+});
+
+export const withRow = (now: Surroundings, slot: number, row: JournalRow | null): Surroundings => ({
+  ...now,
+  rows: now.rows.with(slot, row),
+});
+
+export const settlementAt = (place: number): Settlement => ({
+  transaction: `0x${place}`,
+  block: place,
+  blockHash: `0x${place}`,
+  logIndex: 0,
+});
+
+/** What the handler makes of a request, told apart by `location`. */
+export const resultOf = (asks: string): Stored => ({ status: 200, body: new Uint8Array(), location: asks });
+
+/** The row as the gate reads it. */
+export const asRead = ({ state, reason, digest, fingerprint, paymentId, leaseLive, ...row }: JournalRow): Row => ({
+  state,
+  reason,
+  digest,
+  fingerprint,
+  paymentId,
+  leaseLive,
+  settlement: row.place === 0 ? null : settlementAt(row.place),
+  final: row.final,
+  response: row.response,
+});
+
+export const isPaid = ({ onChain }: Authorization): boolean => onChain === "paid" || onChain === "paid, final";
+
+/** It can never settle any more. */
+export const isDead = ({ clock }: Surroundings, { onChain }: Authorization): boolean =>
+  onChain === "spent, final" || (onChain === "unused" && clock === 3);
+
+export function canSettle({ clock, reorganised }: Surroundings, one: Authorization, world: World): boolean {
+  const movable = world.reorganisation === true && !reorganised;
+  if (isPaid(one)) return true;
+  if (one.onChain === "unused") return clock < 2 || (clock === 2 && movable && one.left);
+  return one.onChain === "spent" && clock < 2 && movable;
+}

@@ -1,0 +1,53 @@
+import type { Sent, World } from "./world.ts";
+
+const buy = (change: Partial<Sent> = {}): Sent => ({ authorization: 0, asks: "r1", id: null, by: "payer", ...change });
+
+/** `MODEL=full NODE_OPTIONS=--max-old-space-size=8192 npx vitest run test/model`: every world with everyone in it. Takes minutes. */
+const full = process.env.MODEL === "full";
+
+type Bounds = Pick<World, "apiProcesses" | "resolver" | "pauses">;
+const bounded = (world: World, quick: Bounds, whole: Bounds = { pauses: "everywhere" }): World => ({
+  ...world,
+  ...(full ? whole : quick),
+});
+
+const EVERYONE: Bounds = {};
+const NO_RESOLVER: Bounds = { resolver: "sleeps", pauses: "everywhere" };
+const ONE_PROCESS: Bounds = { apiProcesses: 1, pauses: "everywhere" };
+
+/** Small worlds. In each the client may send every request again without limit, and the facilitator says and does anything. */
+export const WORLDS = {
+  core: bounded({ sent: [buy()], lag: true, handlerFails: true }, EVERYONE),
+  preflight: bounded(
+    { sent: [buy()], refusals: true, payerBroadcasts: true, lag: true, handlerFails: true },
+    NO_RESOLVER,
+  ),
+  otherTransaction: bounded({ sent: [buy()], otherTransaction: true }, NO_RESOLVER),
+  burn: bounded({ sent: [buy()], burns: true, refusals: true }, NO_RESOLVER),
+  routes: bounded({ sent: [buy(), buy({ asks: "r1?q" }), buy({ asks: "r2" })] }, NO_RESOLVER),
+  identifier: bounded({ sent: [buy(), buy({ asks: "r2", id: "Y" })] }, NO_RESOLVER),
+  sameId: bounded(
+    { sent: [buy({ id: "X" }), buy({ authorization: 1, id: "X" })], refusals: true },
+    { resolver: "sleeps" },
+    EVERYONE,
+  ),
+  twoPayments: bounded({ sent: [buy(), buy({ authorization: 1 })], clock: "stands still", calm: true }, EVERYONE),
+  twoRequests: bounded(
+    { sent: [buy({ id: "X" }), buy({ authorization: 1, asks: "r2", id: "X" })], clock: "stands still", calm: true },
+    EVERYONE,
+  ),
+  time: bounded({ sent: [buy()], bodyStopsFitting: true }, NO_RESOLVER),
+  forged: bounded({ sent: [buy(), buy({ by: "forger" }), buy({ otherTerms: true })] }, NO_RESOLVER),
+  reader: bounded({ sent: [buy({ id: "X" }), buy({ by: "reader" })] }, NO_RESOLVER),
+  reorg: bounded({ sent: [buy()], reorganisation: true }, EVERYONE),
+  reorgAlone: bounded({ sent: [buy()], reorganisation: true, lag: true, otherTransaction: true }, ONE_PROCESS),
+  reorgBurn: bounded({ sent: [buy()], reorganisation: true, burns: true }, ONE_PROCESS),
+} satisfies Record<string, World>;
+
+/** What no gate of this shape can hold. */
+export const BEYOND = {
+  calldata: { sent: [buy(), buy({ by: "reader" })], resolver: "sleeps" },
+  endOfWindow: { sent: [buy()], checks: "late", resolver: "sleeps" },
+} satisfies Record<string, World>;
+
+export type WorldName = keyof typeof WORLDS;
