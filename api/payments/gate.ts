@@ -5,7 +5,7 @@ import { authorizationDigest } from "./authorization.ts";
 import { termsError } from "./check.ts";
 import type { PresentedPayment } from "./header.ts";
 import { isKeepable } from "./keepable.ts";
-import type { Chain, NewPayment, PaymentRow } from "./ports.ts";
+import type { Chain, Journal, NewPayment, PaymentRow } from "./ports.ts";
 import { beginCommands, laterOf, type PaymentParts, type Subject } from "./service.ts";
 import { isAccountSignature, signatureSha256 } from "./signature.ts";
 import { START, step } from "./step.ts";
@@ -87,6 +87,8 @@ async function ask(parts: GateParts, request: PaidRequest): Promise<{ subject: S
   const same = row !== null && row.digest === digest && row.signatureSha256 === signatureSha256(signature);
   const valid = same || (await isSigned(parts.chains[route.network], payer, digest, signature));
   const checked = row === null && sameId === null ? await freshChecks(parts, request) : NOT_CHECKED;
+  // A copy of this payment may have been taken in and submitted while this one was checked: then its row decides.
+  if (checked.fresh !== "ok" && !isEmpty(await parts.journal.find(key, paymentId))) return ask(parts, request);
   const created = newPayment(parts, request, { key, digest, ...checked });
   const insert = (token: string) => parts.journal.insert(created, token);
   return {
@@ -103,6 +105,8 @@ async function ask(parts: GateParts, request: PaidRequest): Promise<{ subject: S
     },
   };
 }
+
+const isEmpty = ({ row, sameId }: Awaited<ReturnType<Journal["find"]>>): boolean => row === null && sameId === null;
 
 interface Checked {
   readonly fresh: "ok" | Answer;

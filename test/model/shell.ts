@@ -161,8 +161,11 @@ function happen(explored: Explored, now: Surroundings, process: Process): Happen
   const unread: Happened = { label: "cannot read the chain", after: now, event: { on: "unavailable" } };
   const readable = (happened: Happened[]) => (explored.world.calm ? happened : [...happened, unread]);
   switch (command.do) {
-    case "check":
-      return [{ label: "checks", after: now, event: requested(explored, now, sent, NOTHING) }];
+    case "check": {
+      // Before a check refuses, the row is looked for again: a copy may have been taken in meanwhile.
+      const found = freshChecks(now, sent) === "ok" ? NOTHING : find(now, sent, explored.off);
+      return [{ label: "checks", after: now, event: requested(explored, now, sent, found) }];
+    }
     case "preflight":
       return readable(preflight(explored, now, process));
     case "look":
