@@ -13,7 +13,6 @@ export const PROBLEMS = {
   headers_too_large: { status: 431, title: "Headers too large" },
   internal_error: { status: 500, title: "Internal error" },
   payment_pending: { status: 503, title: "Payment not settled yet" },
-  unavailable: { status: 503, title: "Temporarily unavailable" },
 } as const satisfies Record<string, { status: number; title: string }>;
 
 export type ProblemCode = keyof typeof PROBLEMS;

@@ -19,7 +19,7 @@ export interface PayableParts {
   readonly baseUrl: string;
 }
 
-/** Mutually exclusive uses of Retry-After: soon while another request works on it, later when the chain has to move. */
+/** Soon while another request works on it, later when the chain has to move. */
 const RETRY_AFTER_SECONDS = { held: "1", unsettled: "5", failed: "10", unavailable: "5" } as const;
 const DO_NOT_SIGN_AGAIN = "Do not sign again; send the same header again.";
 
