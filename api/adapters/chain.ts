@@ -2,7 +2,7 @@ import { BaseError, ContractFunctionRevertedError, createPublicClient, http, typ
 import { usdcAbi, usdcEventsAbi } from "../../contracts/abi.ts";
 import { NETWORKS, type Network, type NetworkFacts } from "../kernel/networks.ts";
 import type { Address, Hex } from "../kernel/wallet.ts";
-import type { Chain, Expected, Head } from "../payments/ports.ts";
+import type { Chain, Expected, Head, Standing } from "../payments/ports.ts";
 import type { Settlement, View } from "../payments/step-types.ts";
 
 const ERC1271 = parseAbi(["function isValidSignature(bytes32 hash, bytes signature) view returns (bytes4)"]);
@@ -35,8 +35,14 @@ export function createChain(network: Network, rpcUrl: string): ChainReader {
     verifyContractSignature: discreet((payer, digest, signature) =>
       verifyContractSignature(client, payer, digest, signature),
     ),
-    simulate: discreet((authorization, signature) => simulate(client, facts, authorization, signature)),
-    isPending: discreet((settlement) => isPending(client, settlement)),
+    simulate: discreet(async (authorization, signature) => {
+      const [refused, head] = await Promise.all([
+        refusal(client, facts, authorization, signature),
+        client.getBlock().then(asHead),
+      ]);
+      return { refused, head };
+    }),
+    standing: discreet((settlement) => standing(client, settlement)),
     look: discreet(async (expected) => look(client, facts, expected, await head())),
   };
 }
@@ -61,11 +67,16 @@ export const discreet =
       throw withoutSecrets(error);
     });
 
+const asHead = ({ number, timestamp }: { number: bigint; timestamp: bigint }): Head => ({
+  number: Number(number),
+  time: timestamp,
+});
+
 function cachedHead(client: PublicClient): () => Promise<Head> {
   let cached: { at: number; head: Promise<Head> } | null = null;
   return () => {
     if (cached !== null && Date.now() - cached.at < HEAD_CACHE_MS) return cached.head;
-    const head = client.getBlock().then(({ number, timestamp }) => ({ number: Number(number), time: timestamp }));
+    const head = client.getBlock().then(asHead);
     const entry = { at: Date.now(), head };
     cached = entry;
     // A failed read is not kept: the next caller asks again.
@@ -108,7 +119,7 @@ const REFUSALS: readonly (readonly [RegExp, string])[] = [
   [/expired/i, "The authorization has expired."],
 ];
 
-async function simulate(
+async function refusal(
   client: PublicClient,
   facts: NetworkFacts,
   authorization: Parameters<Chain["simulate"]>[0],
@@ -175,12 +186,12 @@ async function look(client: PublicClient, facts: NetworkFacts, expected: Expecte
   return (await used(finalBlock.number)) ? { nonce: "dead", reason: "burnt" } : { nonce: "spent" };
 }
 
-async function isPending(client: PublicClient, { block, blockHash }: Settlement): Promise<boolean> {
-  const [final, found] = await Promise.all([
-    client.getBlock({ blockTag: "finalized" }),
-    client.getBlock({ blockNumber: BigInt(block) }).catch(() => null),
-  ]);
-  return final.number < BigInt(block) && found?.hash === blockHash;
+/** A final block never changes: once the hash at its height is the settlement's, that holds for good. */
+async function standing(client: PublicClient, { block, blockHash }: Settlement): Promise<Standing> {
+  const final = await client.getBlock({ blockTag: "finalized" });
+  const found = await client.getBlock({ blockNumber: BigInt(block) }).catch(() => null);
+  if (found?.hash !== blockHash) return "unknown";
+  return final.number >= BigInt(block) ? "final" : "pending";
 }
 
 const since = (fromBlock: number): bigint => {

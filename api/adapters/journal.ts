@@ -20,6 +20,8 @@ const keyValues = ({ network, asset, payer, nonce }: PaymentKey) => [
   bytes(payer),
   bytes(nonce),
 ];
+const columns = (rows: readonly (readonly unknown[])[]): unknown[][] =>
+  (rows[0] ?? []).map((_, column) => rows.map((row) => row[column]));
 const context = ({ network, asset, payer, nonce }: PaymentKey) => `${network}|${asset}|${payer}|${nonce}`;
 
 /** The journal in PostgreSQL. Safety rests on the guards (state and lease token); leases only make work rare that is done twice. */
@@ -65,19 +67,28 @@ export function createJournal(pool: pg.Pool, seal: Seal): Journal {
       change(
         "payment-release",
         `UPDATE payment SET lease_until = '-infinity', failures = failures + $6, look_at = ${LOOK_LATER.replaceAll("failures", "(failures + $6)")}
-        WHERE ${KEY} AND lease_token = $5`,
+        WHERE ${KEY} AND lease_token = $5 AND state <> 'void'`,
         [...keyValues(key), token, failed ? 1 : 0],
       ),
 
     async postpone(keys) {
-      const [chains, assets, payers, nonces] = [0, 1, 2, 3].map((column) => keys.map((key) => keyValues(key)[column]));
       await change(
         "payment-postpone",
         `UPDATE payment SET look_at = ${LOOK_LATER}
         WHERE (chain, asset, payer, nonce) IN (SELECT * FROM unnest($1::int[], $2::bytea[], $3::bytea[], $4::bytea[])) AND state = 'fulfilled'`,
-        [chains, assets, payers, nonces],
+        columns(keys.map(keyValues)),
       );
     },
+
+    finalise: (settled) =>
+      change(
+        "payment-finalise",
+        `UPDATE payment SET final_at = now(), sealed = NULL, lease_token = NULL
+        WHERE (chain, asset, payer, nonce, block_hash)
+            IN (SELECT * FROM unnest($1::int[], $2::bytea[], $3::bytea[], $4::bytea[], $5::bytea[]))
+          AND state = 'fulfilled' AND final_at IS NULL AND lease_until < now()`,
+        columns(settled.map(({ key, settlement }) => [...keyValues(key), bytes(settlement.blockHash)])),
+      ),
 
     heartbeat: (key, token) =>
       change(

@@ -5,11 +5,11 @@ import { authorizationDigest } from "./authorization.ts";
 import { termsError } from "./check.ts";
 import type { PresentedPayment } from "./header.ts";
 import { isKeepable } from "./keepable.ts";
-import type { Chain, Journal, NewPayment, PaymentRow } from "./ports.ts";
+import type { Chain, Journal, NewPayment, PaymentRow, Standing } from "./ports.ts";
 import { beginCommands, laterOf, type PaymentParts, type Subject } from "./service.ts";
 import { isAccountSignature, signatureSha256 } from "./signature.ts";
 import { START, step } from "./step.ts";
-import type { Answer, Event } from "./step-types.ts";
+import type { Answer, Event, Settlement } from "./step-types.ts";
 
 /** How long a request waits for another process that works on the same payment. */
 const WAIT_MS = 20_000;
@@ -161,30 +161,36 @@ async function freshChecks(parts: GateParts, { route, payment, body }: PaidReque
 
 async function resolveDue(parts: GateParts): Promise<number> {
   const rows = await parts.journal.due(RESOLVED_A_PASS);
-  const pending = await findPending(parts, rows);
+  const { pending, final } = await findStanding(parts, rows);
   if (pending.length > 0) await parts.journal.postpone(pending.map(({ key }) => key));
+  if (final.length > 0) await parts.journal.finalise(final);
   const resolve = (row: PaymentRow) => {
     const signature = () => parts.journal.signature(row.key);
     return drive(parts, { payment: row, signature, insert: async () => 0 }, { on: "resolve", row });
   };
-  const open = rows.filter((row) => !pending.includes(row));
+  const standing = new Set<PaymentRow>([...pending, ...final]);
+  const open = rows.filter((row) => !standing.has(row));
   // A few at a time: requests share the connections.
   while (open.length > 0) await Promise.all(open.splice(0, RESOLVED_TOGETHER).map(resolve));
   return rows.length;
 }
 
-/** Fulfilled payments whose block stands and is not final: watching them costs one reading a block, and no lease. */
-async function findPending({ chains }: GateParts, rows: readonly PaymentRow[]): Promise<readonly PaymentRow[]> {
-  const blocks = new Map<string, Promise<boolean>>();
-  const isPending = async ({ key, state, settlement }: PaymentRow): Promise<boolean> => {
-    if (state !== "fulfilled" || settlement === null) return false;
-    const known = blocks.get(settlement.blockHash);
-    const asked = known ?? chains[key.network].isPending(settlement).catch(() => false);
-    blocks.set(settlement.blockHash, asked);
-    return asked;
-  };
-  const pending = await Promise.all(rows.map(isPending));
-  return rows.filter((_, index) => pending[index]);
+type Settled = PaymentRow & { readonly settlement: Settlement };
+
+/** Fulfilled payments whose block stands: watching them costs one reading a block, and no lease. The others get a run each. */
+async function findStanding({ chains }: GateParts, rows: readonly PaymentRow[]) {
+  const fulfilled = rows.filter((row): row is Settled => row.state === "fulfilled" && row.settlement !== null);
+  const blocks = new Map<string, Promise<Standing>>();
+  for (const { key, settlement } of fulfilled) {
+    if (!blocks.has(settlement.blockHash))
+      blocks.set(
+        settlement.blockHash,
+        chains[key.network].standing(settlement).catch(() => "unknown"),
+      );
+  }
+  const standings = await Promise.all(fulfilled.map(({ settlement }) => blocks.get(settlement.blockHash)));
+  const found = (wanted: Standing) => fulfilled.filter((_, index) => standings[index] === wanted);
+  return { pending: found("pending"), final: found("final") };
 }
 
 /** Runs the machine: executes a command, feeds its outcome back, stops at the answer. */

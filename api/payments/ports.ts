@@ -56,6 +56,11 @@ export interface Journal {
   due(limit: number): Promise<readonly PaymentRow[]>;
   /** Looks at fulfilled payments again later, all in one statement: they stand as they were found. */
   postpone(keys: readonly PaymentKey[]): Promise<void>;
+  /**
+   * Marks fulfilled payments as final, all in one statement: those without a live lease whose settlement still is in the block that
+   * was found final. Their lease token changes hands.
+   */
+  finalise(settled: readonly { readonly key: PaymentKey; readonly settlement: Settlement }[]): Promise<number>;
   /** The sealed signature of a payment, until it is final. */
   signature(key: PaymentKey): Promise<Hex | null>;
   /** Removes payments that were never submitted and whose window is long over. */
@@ -79,16 +84,22 @@ export interface Expected {
   readonly fromBlock: number;
 }
 
+/** A settlement's block is canonical and not final yet, canonical and final, or neither that this node knows. */
+export type Standing = "pending" | "final" | "unknown";
+
 /** Our own reading of one chain; every method rejects when the chain cannot be read. */
 export interface Chain {
   head(): Promise<Head>;
   /** The signature of an account with code, by ERC-1271; false for an account without code. */
   verifyContractSignature(payer: Address, digest: Hex, signature: Hex): Promise<boolean>;
-  /** Simulates the transfer: null when it would succeed, else why the token refuses it. */
-  simulate(authorization: Authorization, signature: Hex): Promise<string | null>;
+  /** Simulates the transfer: `refused` is null when it would succeed, else why the token refuses it. The head is read anew. */
+  simulate(
+    authorization: Authorization,
+    signature: Hex,
+  ): Promise<{ readonly refused: string | null; readonly head: Head }>;
   look(expected: Expected): Promise<View>;
-  /** Whether a settlement's block is still the canonical one and not final yet: then there is nothing to do about it. */
-  isPending(settlement: Settlement): Promise<boolean>;
+  /** What has become of the block of a settlement. */
+  standing(settlement: Settlement): Promise<Standing>;
 }
 
 /** Hands a signed payment to a facilitator. Whatever it says or throws decides nothing. */

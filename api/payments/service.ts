@@ -114,8 +114,11 @@ async function preflight(parts: PaymentParts, subject: Subject): Promise<Event> 
   try {
     const signature = await subject.signature();
     if (signature === null) return { on: "unavailable" };
-    const refused = await parts.chains[subject.payment.key.network].simulate(authorizationOf(subject), signature);
-    if (refused === null) return { on: "preflight", outcome: "ok" };
+    const { key, validBefore } = subject.payment;
+    const { refused, head } = await parts.chains[key.network].simulate(authorizationOf(subject), signature);
+    if (refused === null) {
+      return { on: "preflight", outcome: "ok", windowOpen: windowOpen(validBefore, laterOf(parts.now(), head.time)) };
+    }
     const view = await read(parts, subject);
     return view.nonce === "paid"
       ? { on: "preflight", outcome: "paid" }

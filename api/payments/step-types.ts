@@ -74,7 +74,8 @@ export type Event =
   | { readonly on: "written"; readonly rows: number }
   | { readonly on: "writeUnknown" }
   | { readonly on: "unavailable" }
-  | { readonly on: "preflight"; readonly outcome: "ok" | "paid" }
+  | { readonly on: "preflight"; readonly outcome: "ok"; readonly windowOpen: boolean }
+  | { readonly on: "preflight"; readonly outcome: "paid" }
   | { readonly on: "preflight"; readonly outcome: "refused"; readonly error: string }
   | { readonly on: "submitted" }
   | { readonly on: "chain"; readonly view: View; readonly windowOpen: boolean }

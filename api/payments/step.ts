@@ -1,3 +1,4 @@
+import { WINDOW_MARGIN_SECONDS } from "./check.ts";
 import type {
   Answer,
   Command,
@@ -53,6 +54,8 @@ export const VOID_ERRORS: Readonly<Record<Reason, string>> = {
   reversed: "The settlement of this authorization was removed from the chain for good. Sign a new one.",
   bait: "This authorization is never submitted. Sign a new one.",
 };
+
+const WINDOW_ERROR = `Less than ${WINDOW_MARGIN_SECONDS} seconds are left until validBefore; this authorization is not submitted. Sign a new one.`;
 
 /**
  * The pure core of the payment gate: one decision at a time, without clock, chance or I/O. The shell (`gate.ts`) executes
@@ -167,10 +170,13 @@ function proceed(run: Run): Decision {
   return go(run, next, ...rest);
 }
 
+const refuse = (run: Run, error: string): Decision =>
+  go(run, { do: "write", from: ["received"], to: "void", reason: "refused" }, say(pay(error)));
+
 function preflighted(run: Run, event: Extract<Event, { on: "preflight" }>): Decision {
-  if (event.outcome === "refused") {
-    return go(run, { do: "write", from: ["received"], to: "void", reason: "refused" }, say(pay(event.error)));
-  }
+  if (event.outcome === "refused") return refuse(run, event.error);
+  // A copy that was checked a moment later may have been told to pay again: from its row on, only the open window counts.
+  if (event.outcome === "ok" && !event.windowOpen) return refuse(run, WINDOW_ERROR);
   // Committed before the signature leaves the process; a nonce that has already paid us needs no submission.
   return go(
     run,

@@ -1,6 +1,6 @@
 import { chainMoves, leaseMoves } from "./chain.ts";
 import { deliveredBy, inShort, rowInShort } from "./coverage.ts";
-import { act, arrive, type Explored, heartbeat, type Outcome, resolve } from "./shell.ts";
+import { act, arrive, type Explored, finalise, heartbeat, type Outcome, resolve } from "./shell.ts";
 import { beginning, type Process, type Surroundings } from "./world.ts";
 
 /** A state in numbers: the surroundings, then the API processes, then the resolver. An idle process is 0. */
@@ -44,7 +44,7 @@ export function createAutomaton(explored: Explored): Automaton {
     const { taken } = outcome;
     if (taken !== null) for (let i = 1; i < to.length; i++) to[i] = outcomes.lose(to[i] ?? IDLE, taken);
     to[0] = outcome.after;
-    to[by] = outcome.process;
+    if (by > 0) to[by] = outcome.process;
     return { label: outcome.label, by, to, outcome };
   }
 
@@ -57,6 +57,7 @@ export function createAutomaton(explored: Explored): Automaton {
     const idle = state.indexOf(IDLE, 1);
     if (idle > 0 && idle < resolver) add(idle, outcomes.arrivals(now));
     if (state[resolver] === IDLE && world.resolver === undefined) add(resolver, outcomes.dues(now));
+    add(0, outcomes.finals(now));
     for (let by = 1; by <= resolver; by++) {
       const process = state[by] ?? IDLE;
       // Two processes in the same run would do the same.
@@ -101,6 +102,7 @@ function createOutcomes(explored: Explored) {
   );
   const arrivals = remember((now) => world.sent.flatMap((sent) => arrive(explored, at(now), sent).map(numbered)));
   const dues = remember((now) => resolve(explored, at(now)).map(numbered));
+  const finals = remember((now) => finalise(explored, at(now)).map(numbered));
   const acts = remember((pair) => {
     const process = processes.values[pair % MOST_PROCESSES];
     const now = at(Math.floor(pair / MOST_PROCESSES));
@@ -113,7 +115,17 @@ function createOutcomes(explored: Explored) {
   /** The run after its row's token went to another one. */
   const lose = (number: number, slot: number) => (processes.values[number]?.slot === slot ? bereft(number) : number);
   const first = surroundings.numberOf(beginning(world));
-  return { beginning: first, happenings, arrivals, dues, acts, lose, surroundings: surroundings.values, covered };
+  return {
+    beginning: first,
+    happenings,
+    arrivals,
+    dues,
+    finals,
+    acts,
+    lose,
+    surroundings: surroundings.values,
+    covered,
+  };
 }
 
 function remember<T>(workOut: (number: number) => T): (number: number) => T {

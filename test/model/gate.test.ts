@@ -3,7 +3,7 @@ import { step } from "../../api/payments/step.ts";
 import { type Exploration, explore } from "./explore.ts";
 import { RULES } from "./rules.ts";
 import type { World } from "./world.ts";
-import { BEYOND, END_OF_WINDOW, WORLDS, type WorldName } from "./worlds.ts";
+import { BEYOND, WORLDS, type WorldName } from "./worlds.ts";
 
 /**
  * The real machine in every interleaving of small worlds: API processes and a resolver that crash or fall asleep anywhere, a
@@ -54,10 +54,6 @@ describe("in every interleaving", () => {
       expect(visit(name).broken).toBeNull();
     },
   );
-
-  test("of two copies of a header at the end of its window none is 402 once the other is submitted", () => {
-    expect(asBuilt(END_OF_WINDOW).broken).toBeNull();
-  });
 
   test("every answer is given and every state of a row is met", { timeout: TIMEOUT_MS }, () => {
     const covered = new Set(names.flatMap((name) => [...visit(name).covered]));

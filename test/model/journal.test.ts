@@ -10,14 +10,24 @@ import { START, step } from "../../api/payments/step.ts";
 import type { Row, Settlement, State, Write } from "../../api/payments/step-types.ts";
 import { freshDatabase } from "../support/database.ts";
 import { execute, find } from "./journal.ts";
-import { heartbeat, resolve } from "./shell.ts";
-import { beginning, type Process, resultOf, type Sent, type Surroundings, settlementAt, withRow } from "./world.ts";
+import { finalise, heartbeat, resolve } from "./shell.ts";
+import {
+  beginning,
+  type Process,
+  resultOf,
+  type Sent,
+  type Surroundings,
+  settlementAt,
+  withAuthorization,
+  withRow,
+} from "./world.ts";
 
 /** The statements of the model and those of PostgreSQL: the same rows change, to the same values. */
 
 const FIRST: Sent = { authorization: 0, asks: "r1", id: "X", by: "payer" };
 const SECOND: Sent = { ...FIRST, authorization: 1 };
 const WORLD = { sent: [FIRST, SECOND] };
+const AS_BUILT = { world: WORLD, step, off: null };
 
 const real = (place: number): Settlement => ({
   transaction: `0x${`${place}`.repeat(64)}`,
@@ -183,8 +193,23 @@ describe.each(Object.entries(ROWS))("a row that is %s", (_, writes) => {
     test("is due as in the model", async () => {
       const { payment, now } = await prepare(writes, leaseLive);
       const due = (await journal.due(10_000)).some(({ key }) => key.nonce === payment.key.nonce);
-      expect(due).toBe(resolve({ world: WORLD, step, off: null }, now).length > 0);
+      expect(due).toBe(resolve(AS_BUILT, now).length > 0);
     });
+
+    test.each(["the block that it is in", "another block"])(
+      "is marked final as in the model, when final is %s",
+      async (block) => {
+        const { payment, token, now } = await prepare(writes, leaseLive);
+        const { row } = await journal.find(payment.key, null);
+        const place = (row?.settlement?.block ?? 0) + (block === "another block" ? 1 : 0);
+        const [marked] = finalise(AS_BUILT, withAuthorization(now, 0, { onChain: "paid, final", place }));
+        const { key } = payment;
+        expect(await journal.finalise([{ key, settlement: real(place) }])).toBe(marked ? 1 : 0);
+        const found = await journal.find(key, null);
+        expect(inShort(found.row)).toEqual(inShort(find(marked?.after ?? now, FIRST, null).row));
+        if (marked) expect([await journal.signature(key), await journal.release(key, token, false)]).toEqual([null, 0]);
+      },
+    );
 
     test("is found by its authorization, and under its identifier as in the model", async () => {
       const { payment, now } = await prepare(writes, leaseLive);

@@ -68,7 +68,9 @@ export function execute(now: Surroundings, process: Process, off: Off | null): C
         ? changed({ ...row, state: "settling", reason: null, paymentId: null, leaseLive: true }, true)
         : none;
     case "release":
-      return row !== null && (holds || off === "guard") ? changed({ ...row, leaseLive: false }) : none;
+      return row !== null && ((holds && row.state !== "void") || off === "guard")
+        ? changed({ ...row, leaseLive: false })
+        : none;
     case "write":
       return write(now, process, off);
     default:

@@ -59,7 +59,7 @@ export function arrive(explored: Explored, now: Surroundings, sent: Sent): Outco
   const found = hidden ? NOTHING : find(now, sent, off);
   const before = begin(sent, slotOf(now, sent, off));
   const label = `${sent.by} sends ${sent.asks} with authorization ${sent.authorization}${sent.id ? ` under ${sent.id}` : ""}`;
-  if (world.checks === "late" && found.row === null && found.sameId === null) {
+  if (world.pauses === "everywhere" && found.row === null && found.sameId === null) {
     const process: Process = { ...before, command: { do: "check" } };
     return [{ label, after: now, process, taken: null, answered: null, broken: null }];
   }
@@ -90,10 +90,7 @@ function freshChecks({ clock, bodyFits }: Surroundings, { otherTerms }: Sent): "
   return bodyFits ? "ok" : { say: "unacceptable", detail: "the body does not fit" };
 }
 
-/**
- * A run for each row that the journal lists as due. A fulfilled one whose block stands is looked at only when that block cannot
- * be read, which changes nothing.
- */
+/** A run for each row that the journal lists as due. One whose block stands needs none, and gets one when it cannot be read. */
 export function resolve(explored: Explored, now: Surroundings): Outcome[] {
   return now.rows.flatMap((row, slot) => {
     if (row === null || row.leaseLive || row.reason !== null) return [];
@@ -103,6 +100,19 @@ export function resolve(explored: Explored, now: Surroundings): Outcome[] {
     const event: Event = { on: "resolve", row: asRead(row) };
     const label = `finds payment ${row.authorization} due`;
     return follow(explored, begin(sent, slot), { label, after: now, event });
+  });
+}
+
+/** Fulfilled payments in a final block are marked in passing. Final blocks never change: the reading and the statement are one step. */
+export function finalise({ world }: Explored, now: Surroundings): Outcome[] {
+  if (world.resolver === "sleeps") return [];
+  return now.rows.flatMap((row, slot) => {
+    if (row === null || row.leaseLive || row.final || row.state !== "fulfilled") return [];
+    const { onChain, place } = authorizationOf(now, row.authorization);
+    if (row.place !== place || onChain !== "paid, final") return [];
+    const after = withRow(now, slot, { ...row, final: true });
+    const label = `payment ${row.authorization} is marked final`;
+    return [{ label, after, process: null, taken: slot, answered: null, broken: null }];
   });
 }
 
@@ -144,8 +154,7 @@ function decide(explored: Explored, before: Waiting, happened: Happened): Outcom
   }
   const { answer } = command;
   const { known } = find(after, sent, explored.off);
-  const kept = explored.world.checks === "late" || happened.event.on !== "request" || happened.event.row !== null;
-  const told = answer.say === "pay" && kept && sent.by === "payer" && !sent.otherTerms;
+  const told = answer.say === "pay" && sent.by === "payer" && !sent.otherTerms;
   return {
     label: `${label}, answers ${answer.say}`,
     after: told ? withAuthorization(after, sent.authorization, { told }) : after,
@@ -197,7 +206,8 @@ function happen(explored: Explored, now: Surroundings, process: Process): Happen
 function preflight({ world, off }: Explored, now: Surroundings, { sent }: Process): Happened[] {
   const { authorization } = sent;
   const after = off === "own-simulation" ? withAuthorization(now, authorization, { left: true }) : now;
-  const ok: Happened = { label: "simulates: ok", after, event: { on: "preflight", outcome: "ok" } };
+  const windowOpen = now.clock === 0 || off === "window-checked-again";
+  const ok: Happened = { label: "simulates: ok", after, event: { on: "preflight", outcome: "ok", windowOpen } };
   const reverted = views(now, authorization, world, off).flatMap((view): Happened[] => {
     if (view.nonce === "paid")
       return [{ label: "simulates: paid already", after, event: { on: "preflight", outcome: "paid" } }];

@@ -31,8 +31,6 @@ export interface World {
   readonly bodyStopsFitting?: true;
   readonly apiProcesses?: number;
   readonly resolver?: "sleeps";
-  /** What has no row is checked some time after the lookup, and a 402 without a row is a promise not to submit, too. */
-  readonly checks?: "late";
   /**
    * A run may be held up before every command. Otherwise a lookup and its first statement are one step, and what concerns the
    * run alone (a handler, a simulation that cannot refuse) follows at once.
@@ -45,6 +43,7 @@ export type Off =
   | "checks-after-lookup"
   | "whole-fingerprint"
   | "own-simulation"
+  | "window-checked-again"
   | "key-per-authorization"
   | "nonce-in-key"
   | "one-live-identifier"

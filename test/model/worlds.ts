@@ -44,9 +44,6 @@ export const WORLDS = {
   reorgBurn: bounded({ sent: [buy()], reorganisation: true, burns: true }, ONE_PROCESS),
 } satisfies Record<string, World>;
 
-/** Two copies of a payment, and its window closes between the look-up and the checks of one. */
-export const END_OF_WINDOW: World = { sent: [buy()], checks: "late", resolver: "sleeps" };
-
 /** What the gate does not hold. */
 export const BEYOND = {
   calldata: { sent: [buy(), buy({ by: "reader" })], resolver: "sleeps" },
