@@ -128,9 +128,7 @@ function newPayment(
 }
 
 async function isSigned(chain: Chain, payer: Address, digest: Hex, signature: Hex): Promise<boolean> {
-  return (
-    (await isAccountSignature(payer, digest, signature)) || chain.verifyContractSignature(payer, digest, signature)
-  );
+  return isAccountSignature(payer, digest, signature) || chain.verifyContractSignature(payer, digest, signature);
 }
 
 /** The checks of a payment that has no row: signed terms and window, then the body. Nothing has moved yet. */
