@@ -1,4 +1,16 @@
-import { BaseError, ContractFunctionRevertedError, createPublicClient, http, type PublicClient, parseAbi } from "viem";
+import {
+  BaseError,
+  ContractFunctionRevertedError,
+  createPublicClient,
+  formatLog,
+  http,
+  type Log,
+  numberToHex,
+  type PublicClient,
+  padHex,
+  parseAbi,
+  toEventSelector,
+} from "viem";
 import { usdcAbi, usdcEventsAbi } from "../../contracts/abi.ts";
 import { NETWORKS, type Network, type NetworkFacts } from "../kernel/networks.ts";
 import type { Address, Hex } from "../kernel/wallet.ts";
@@ -183,7 +195,9 @@ async function look(client: PublicClient, facts: NetworkFacts, expected: Expecte
   }
   const earlier = await findFirst(rangesBefore(arrival), find);
   if (earlier !== null) return shown(earlier, finalBlock.number);
-  return (await used(finalBlock.number)) ? { nonce: "dead", reason: "burnt" } : { nonce: "spent" };
+  // No log explains it: the node's logs may lag behind its state, and what is missing proves nothing.
+  if (await used(finalBlock.number)) return { nonce: "spent" };
+  throw new Error("the node shows a nonce as used and not yet by what");
 }
 
 /** A final block never changes: once the hash at its height is the settlement's, that holds for good. */
@@ -238,21 +252,27 @@ function rangesBefore(newest: bigint): Range[] {
   return ranges;
 }
 
-/** The log AuthorizationUsed(payer, nonce) in a range, and whether the very next log of its transaction is the Transfer that pays us. */
+/** What a range shows of (payer, nonce): its use, and whether the very next log is the Transfer that pays us, or its cancellation. */
 async function findUse(
   client: PublicClient,
   facts: NetworkFacts,
   expected: Expected,
   range: Range,
 ): Promise<Use | null> {
-  const { payer, nonce, payTo, value } = expected;
-  const [address, blocks] = [facts.usdc.address, { fromBlock: range.from, toBlock: range.to }];
-  const [[used], transfers] = await Promise.all([
-    client.getLogs({ address, event: AUTHORIZATION_USED, args: { authorizer: payer, nonce }, ...blocks }),
-    client.getLogs({ address, event: TRANSFER, args: { from: payer, to: payTo }, ...blocks }),
+  const { payer, payTo, value } = expected;
+  const address = facts.usdc.address;
+  const [ended, transfers] = await Promise.all([
+    endOf(client, address, expected, range),
+    client.getLogs({
+      address,
+      event: TRANSFER,
+      args: { from: payer, to: payTo },
+      fromBlock: range.from,
+      toBlock: range.to,
+    }),
   ]);
-  if (used === undefined) return null;
-  const { blockHash, blockNumber, logIndex, transactionHash } = used;
+  if (ended === undefined) return null;
+  const { blockHash, blockNumber, logIndex, transactionHash } = ended;
   const paid = transfers.some(
     (log) => log.blockHash === blockHash && log.logIndex === logIndex + 1 && log.args.value === value,
   );
@@ -260,4 +280,17 @@ async function findUse(
   return { paid: { transaction: transactionHash, block: Number(blockNumber), blockHash, logIndex } };
 }
 
+/** The log AuthorizationUsed or AuthorizationCanceled of (payer, nonce): a nonce ends once. */
+async function endOf(client: PublicClient, address: Address, { payer, nonce }: Expected, { from, to }: Range) {
+  const topics = [ENDS, padHex(payer, { size: 32 }), nonce];
+  const toBlock = typeof to === "bigint" ? numberToHex(to) : to;
+  const params = [{ address, topics, fromBlock: numberToHex(from), toBlock }] as const;
+  const [log] = await client.request({ method: "eth_getLogs", params: params as never });
+  return log && (formatLog(log) as Log<bigint, number, false>);
+}
+
 const [AUTHORIZATION_USED, TRANSFER] = usdcEventsAbi;
+const [AUTHORIZATION_CANCELED] = parseAbi([
+  "event AuthorizationCanceled(address indexed authorizer, bytes32 indexed nonce)",
+]);
+const ENDS = [AUTHORIZATION_USED, AUTHORIZATION_CANCELED].map(toEventSelector);

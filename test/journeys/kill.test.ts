@@ -1,12 +1,11 @@
 import { connect as openSocket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { LocalAccount } from "viem";
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFailed, test, vi } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { withClient } from "../../scripts/embedded/postgres.ts";
 import {
   type ApiProcess,
   type ApiStage,
-  chance,
   type HoldingNode,
   startApiStage,
   startHoldingNode,
@@ -18,6 +17,7 @@ import {
   newPayer,
   post,
   type Signed,
+  send,
   settlements,
   signPayment,
   v2,
@@ -214,85 +214,38 @@ test("a process that slept through its lease changes nothing when it wakes up, a
   }
 });
 
-describe("twenty kills at random moments", () => {
-  const KILLS = 20;
-  const seed = Number(process.env.KILL_SEED ?? Math.floor(Math.random() * 2 ** 31));
-  interface Purchase {
-    readonly signed: Signed;
-    readonly statuses: number[];
-    readonly text: string;
+describe("what nobody retries is finished by the process that comes next", () => {
+  const published = async () =>
+    (await send(`${api.url}/verify?wallet=${payer.address}`)).body as { verified: boolean; certs: { id: string }[] };
+
+  async function expectFinishedAlone(): Promise<void> {
+    await chargedOnce(chain, signed);
+    expect(await published()).toMatchObject({ verified: false, certs: [] });
+    await killAndRestart();
+    await expect.poll(published, PATIENT).toMatchObject({ verified: true, certs: [{ id: expect.any(String) }] });
+    const [certificate] = (await published()).certs;
+    const answer = await pay(api);
+    expect([answer.body.id, isReplay(answer)]).toEqual([certificate?.id, true]);
+    await expectBoughtOnce(answer);
   }
 
-  test("under four payers who send each payment until it is answered: one charge, one result, never 402", async () => {
-    onTestFailed(() => console.error(`KILL_SEED=${seed}`));
-    const nodes = await Promise.all([startHoldingNode(chain), startHoldingNode(chain)]);
-    const running = await Promise.all(nodes.map((through) => stage.start(through)));
-    const payers = await Promise.all([1, 2, 3, 4].map(() => newPayer(chain, 1_000_000_000n)));
-    let over = false;
-    const killing = Promise.all(nodes.map((_, slot) => killAgainAndAgain(nodes, running, slot, KILLS / nodes.length)));
-    const paying = Promise.all(payers.map((account, index) => buyUntil(() => over, running, account, index)));
-    try {
-      await killing;
-      over = true;
-      const bought = await paying;
-      expect(bought.flat().length).toBeGreaterThan(KILLS);
-      for (const [index, account] of payers.entries()) await expectEachBoughtOnce(account, bought[index] ?? []);
-    } finally {
-      over = true;
-      await Promise.all(running.map((process) => process.kill()));
-      for (const through of nodes) through.stop();
-    }
+  test("its client went away after the settlement, before anyone had looked", async () => {
+    await standing(node.hold("eth_getLogs", payer.address).reached);
+    await expect.poll(() => settlements(chain, payer.address), PATIENT).toHaveLength(1);
+    expect(await state()).toBe("settling");
+    await expectFinishedAlone();
   });
 
-  /** Moments are counted in calls to the chain, so that a slow machine is killed at the same places as a fast one. */
-  async function killAgainAndAgain(nodes: HoldingNode[], running: ApiProcess[], slot: number, kills: number) {
-    const [random, through] = [chance(seed + slot), nodes[slot] as HoldingNode];
-    for (let kill = 0; kill < kills; kill++) {
-      const last = through.calls() + 1 + Math.floor(random() * 40);
-      for (const deadline = Date.now() + 700; through.calls() < last && Date.now() < deadline; ) await sleep(2);
-      await sleep(random() * 20);
-      await running[slot]?.kill();
-      await stage.endLeases();
-      running[slot] = await stage.start(through);
-    }
-  }
-
-  async function buyUntil(over: () => boolean, running: ApiProcess[], account: LocalAccount, index: number) {
-    const random = chance(seed + 100 + index);
-    const bought: Purchase[] = [];
-    while (!over()) {
-      const payment = await signPayment(account);
-      const statuses: number[] = [];
-      let text = "";
-      for (const deadline = Date.now() + 60_000; Date.now() < deadline; await sleep(100)) {
-        const at = running[Math.floor(random() * running.length)] as ApiProcess;
-        const answer = await pay(at, payment).catch(() => null);
-        if (answer === null) continue;
-        statuses.push(answer.status);
-        text = answer.text;
-        if (answer.status !== 503) break;
-      }
-      bought.push({ signed: payment, statuses, text });
-      // Leaves a slow machine the strength to start processes.
-      await sleep(50);
-    }
-    return bought;
-  }
-
-  async function expectEachBoughtOnce({ address }: LocalAccount, bought: readonly Purchase[]): Promise<void> {
-    const wrong = bought.filter(({ statuses }) => statuses.at(-1) !== 200);
-    expect(wrong.map(({ statuses, text }) => ({ statuses, text }))).toEqual([]);
-    const nonces = bought.map(({ signed: { authorization } }) => authorization.nonce).sort();
-    expect((await settlements(chain, address)).map(({ nonce }) => nonce).sort()).toEqual(nonces);
-    const stored = async (query: string) =>
-      (await stage.owner.query<{ nonce: Buffer; text: string }>(query, [binary(address)])).rows.map(
-        ({ nonce, text }) => [`0x${nonce.toString("hex")}`, text] as const,
-      );
-    const certified = await stored("SELECT nonce, result AS text FROM certificate WHERE wallet = $1");
-    expect(certified.map(([nonce]) => nonce).sort()).toEqual(nonces);
-    const kept = await stored(
-      "SELECT nonce, convert_from(response, 'UTF8') AS text FROM payment WHERE payer = $1 AND state = 'fulfilled'",
-    );
-    expect(new Map(kept)).toEqual(new Map(bought.map((one) => [one.signed.authorization.nonce, one.text])));
-  }
+  test("its client went away after the settlement was noted, before its result was stored", async () => {
+    await withClient(stage.database.ownerUrl, async (client) => {
+      await client.query("BEGIN");
+      await client.query("LOCK TABLE certificate IN EXCLUSIVE MODE");
+      await standing(stage.untilBlocked("INSERT INTO certificate"));
+      await api.kill();
+      await client.query("ROLLBACK");
+    });
+    expect(await state()).toBe("settled");
+    api = await stage.start(node);
+    await expectFinishedAlone();
+  });
 });

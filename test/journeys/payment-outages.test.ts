@@ -128,11 +128,16 @@ test("a settlement that is stuck is replaced at a higher fee, and the client tha
     const pending = async () => (await chain.client.getTxpoolStatus()).pending;
     await expect.poll(pending, { timeout: 5_000 }).toBe(1);
     const [first] = await open();
+    const stuck = await offerOf(first);
     await database.query("UPDATE relay SET sent_at = now() - interval '31 seconds' WHERE $1 = ANY(hashes)", [first]);
     await expect.poll(open, { timeout: 5_000 }).toHaveLength(2);
-    await expect.poll(() => feeOf(first), { timeout: 5_000 }).toBeNull();
+    await expect.poll(() => offerOf(first), { timeout: 5_000 }).toBeNull();
     const [, second] = await open();
-    expect(await feeOf(second)).toBeGreaterThan(0n);
+    const replacement = await offerOf(second);
+    expect(replacement).toMatchObject({ nonce: stuck?.nonce, to: stuck?.to, input: stuck?.input });
+    // Nodes ask for a tenth more of both before they replace a transaction.
+    expect(replacement?.maxFee).toBeGreaterThan(((stuck?.maxFee ?? 0n) * 11n) / 10n);
+    expect(replacement?.tip).toBeGreaterThan(((stuck?.tip ?? 0n) * 11n) / 10n);
   });
   await chain.client.setAutomine(true);
   await chain.mine();
@@ -140,10 +145,14 @@ test("a settlement that is stuck is replaced at a higher fee, and the client tha
   await chargedOnce(chain, signed);
 });
 
-/** What a transaction offers for gas; null when the node does not have it. */
-const feeOf = (hash: Buffer | undefined): Promise<bigint | null> =>
+/** A transaction as the node has it; null when it does not. */
+const offerOf = (hash: Buffer | undefined) =>
   chain.client.getTransaction({ hash: `0x${hash?.toString("hex")}` }).then(
-    ({ maxFeePerGas }) => maxFeePerGas ?? null,
+    ({ nonce, to, input, maxFeePerGas, maxPriorityFeePerGas }) => ({
+      ...{ nonce, to, input },
+      maxFee: maxFeePerGas ?? 0n,
+      tip: maxPriorityFeePerGas ?? 0n,
+    }),
     () => null,
   );
 

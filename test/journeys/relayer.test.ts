@@ -1,6 +1,7 @@
 import { bytesToHex, type Hex, type LocalAccount } from "viem";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { withClient } from "../../scripts/embedded/postgres.ts";
+import { fundRelayer, SHARED_RELAYER, startApiProcess } from "../support/api-process.ts";
 import { startTestChain, type TestChain } from "../support/chain.ts";
 import { freshDatabase, type TestDatabase } from "../support/database.ts";
 import {
@@ -35,7 +36,7 @@ afterEach(async () => {
   await chain?.stop();
 });
 
-/** One more process of the same installation: the same database, chain and keys. */
+/** One more part of the same installation: the same database, chain and keys. */
 async function another(plan: Partial<TestServicePlan> = {}): Promise<TestService> {
   const [first] = services;
   const { signingKey, sealingKey } = first?.config ?? {};
@@ -45,7 +46,7 @@ async function another(plan: Partial<TestServicePlan> = {}): Promise<TestService
   return service;
 }
 
-const buy = (service: TestService, signed: Signed) => post(`${service.url}/test/basic`, v2(signed));
+const buy = ({ url }: { readonly url: string }, signed: Signed) => post(`${url}/test/basic`, v2(signed));
 
 interface Relayed {
   readonly nonce: number;
@@ -67,21 +68,40 @@ const relayed = (): Promise<Relayed[]> =>
   });
 
 /** The nonces of the relayer's transactions on the chain, in the order of its blocks. */
-async function minedNonces(): Promise<number[]> {
+async function minedNonces(relayer: string = RELAYER.address): Promise<number[]> {
   const head = Number(await chain.client.getBlockNumber());
   const numbers = Array.from({ length: head + 1 }, (_, number) => BigInt(number));
   const blocks = await Promise.all(
     numbers.map((blockNumber) => chain.client.getBlock({ blockNumber, includeTransactions: true })),
   );
   return blocks.flatMap(({ transactions }) =>
-    transactions.filter(({ from }) => from.toLowerCase() === RELAYER.address).map(({ nonce }) => nonce),
+    transactions.filter(({ from }) => from.toLowerCase() === relayer.toLowerCase()).map(({ nonce }) => nonce),
   );
 }
 
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
 
 test("two processes with one key settle 200 payments: no nonce is left out or used twice, and all end final", async () => {
-  const [first, second] = [await another(), await another()];
+  const sepolia = await startTestChain({ network: "eip155:84532" });
+  await fundRelayer(chain);
+  const plan = { database, baseRpcUrl: chain.rpcUrl, baseSepoliaRpcUrl: sepolia.rpcUrl };
+  const processes = await Promise.all([startApiProcess(plan), startApiProcess(plan)]);
+  try {
+    await settleMany(processes);
+    expect(await minedNonces(SHARED_RELAYER)).toEqual(upTo(SETTLEMENTS));
+    await chain.mine(3);
+    const open = async () => (await relayed()).filter(({ state }) => state === "sent").length;
+    await expect.poll(open, soon).toBe(0);
+    const rows = await relayed();
+    expect(rows.map(({ nonce }) => nonce)).toEqual(upTo(SETTLEMENTS));
+    expect([...new Set(rows.map(({ state }) => state))]).toEqual(["final"]);
+  } finally {
+    await Promise.all([...processes, sepolia].map((one) => one.stop()));
+  }
+}, 120_000);
+
+/** Every payment is answered and charged once, whichever process it went to. */
+async function settleMany(processes: readonly { readonly url: string }[]): Promise<void> {
   const payers: LocalAccount[] = [];
   while (payers.length < PAYERS) payers.push(await newPayer(chain));
   const signed = await Promise.all(
@@ -90,23 +110,16 @@ test("two processes with one key settle 200 payments: no nonce is left out or us
   const waiting = [...signed.entries()];
   const statuses: number[] = [];
   const buyer = async () => {
-    for (let next = waiting.pop(); next !== undefined; next = waiting.pop())
-      statuses.push((await buy(next[0] % 2 === 0 ? first : second, next[1])).status);
+    for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+      const at = processes[next[0] % processes.length] as { readonly url: string };
+      statuses.push((await buy(at, next[1])).status);
+    }
   };
   await Promise.all(upTo(AT_ONCE).map(buyer));
   expect(statuses).toEqual(upTo(SETTLEMENTS).map(() => 200));
-
   const paid = (await Promise.all(payers.map(({ address }) => settlements(chain, address)))).flat();
   expect(paid.map(({ nonce }) => nonce).sort()).toEqual(signed.map(({ authorization }) => authorization.nonce).sort());
-  expect(await minedNonces()).toEqual(upTo(SETTLEMENTS));
-
-  await chain.mine(3);
-  const open = async () => (await relayed()).filter(({ state }) => state === "sent").length;
-  await expect.poll(open, soon).toBe(0);
-  const rows = await relayed();
-  expect(rows.map(({ nonce }) => nonce)).toEqual(upTo(SETTLEMENTS));
-  expect([...new Set(rows.map(({ state }) => state))]).toEqual(["final"]);
-}, 120_000);
+}
 
 /** Who waits for an advisory lock of this database. */
 const WAITING = `SELECT 1 FROM pg_locks JOIN pg_database ON pg_database.oid = database

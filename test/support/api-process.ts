@@ -80,8 +80,14 @@ const environment = ({ database, baseRpcUrl, baseSepoliaRpcUrl }: ApiProcessPlan
   PAY_TO_ADDRESS: PAY_TO,
   SIGNING_KEY: Buffer.alloc(32, 1).toString("base64url"),
   SEALING_KEY: Buffer.alloc(32, 2).toString("base64url"),
+  DECOY_SEED: Buffer.alloc(32, 3).toString("base64url"),
   RATE_LIMIT_PER_MINUTE: "0",
 });
+
+/** The in-process facilitator of every process. */
+export const SHARED_RELAYER = privateKeyToAccount(RELAYER_KEY).address;
+
+export const fundRelayer = (chain: TestChain): Promise<void> => chain.setBalance(SHARED_RELAYER, 10n ** 20n);
 
 /** Real chains and a real database under any number of API processes. */
 export interface ApiStage {
@@ -108,8 +114,7 @@ export async function startApiStage(): Promise<ApiStage> {
     startTestChain({ network: "eip155:84532" }),
     freshDatabase(),
   ]);
-  // Gas for the in-process facilitator, whose key all processes share.
-  await chain.setBalance(privateKeyToAccount(RELAYER_KEY).address, 10n ** 20n);
+  await fundRelayer(chain);
   const owner = new pg.Client({ connectionString: database.ownerUrl });
   owner.on("error", () => undefined);
   await owner.connect();
