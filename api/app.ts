@@ -6,8 +6,8 @@ import { renderProblem } from "./discovery/error-page.ts";
 import { refuseDeclaredLength } from "./kernel/body.ts";
 import { PROBLEMS, Problem, problemBody } from "./kernel/errors.ts";
 import { page, wantsHtml } from "./kernel/negotiate.ts";
-import { isPaid, type Route } from "./kernel/route.ts";
-import { type PayableParts, payable } from "./payments/routes.ts";
+import { isPaid, isQuoted, type Route } from "./kernel/route.ts";
+import { type PayableParts, payable, quoted } from "./payments/routes.ts";
 
 export interface AppLog {
   error(facts: object, message: string): void;
@@ -37,6 +37,8 @@ const PAYMENT_HEADERS = [
   "X-Idempotent-Replay",
   "Retry-After",
   "Content-Location",
+  "Link",
+  "ETag",
   "X-Request-Id",
 ];
 
@@ -54,8 +56,7 @@ export function createApp(parts: AppParts): Hono<Env> {
   // The library's middleware sets its headers on a finished response, which costs every answer a second one: only preflights take it.
   app.options("*", cors({ origin: "*", allowHeaders: REQUEST_HEADERS, maxAge: 86_400 }));
   if (parts.rateLimitPerMinute > 0) app.use(rateLimit(parts));
-  for (const route of parts.routes)
-    app.on(route.method, route.path, isPaid(route) ? payable(route, parts) : route.handle);
+  for (const route of parts.routes) app.on(route.method, route.path, handlerOf(route, parts));
   for (const [path, allow] of allowed(parts.routes)) {
     app.all(path, () => {
       throw new Problem("method_not_allowed", { detail: `This path takes ${allow}.`, headers: { allow } });
@@ -75,6 +76,11 @@ export function createApp(parts: AppParts): Hono<Env> {
     );
   });
   return app;
+}
+
+function handlerOf(route: Route, parts: AppParts): (c: Context) => Response | Promise<Response> {
+  if (isPaid(route)) return payable(route, parts);
+  return isQuoted(route) ? quoted(route, parts) : route.handle;
 }
 
 /** The value of `Allow` for every path of the table. */

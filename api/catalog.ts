@@ -1,10 +1,16 @@
+import { type BoardRouteParts, boardRoutes } from "./board/routes.ts";
+import { type BehaviourRouteParts, behaviourRoutes } from "./certification/behaviour/routes.ts";
 import { type CertificationRouteParts, certificationRoutes, inspectRoute } from "./certification/routes.ts";
 import { type DiscoveryParts, discoveryRoutes } from "./discovery/routes.ts";
 import type { Route } from "./kernel/route.ts";
 import type { PublicJwk } from "./signing/keys.ts";
 import { signingRoutes } from "./signing/routes.ts";
 
-export interface CatalogParts extends CertificationRouteParts, Omit<DiscoveryParts, "routes"> {
+export interface CatalogParts
+  extends CertificationRouteParts,
+    BehaviourRouteParts,
+    BoardRouteParts,
+    Omit<DiscoveryParts, "routes"> {
   readonly publicKeys: readonly PublicJwk[];
 }
 
@@ -13,8 +19,10 @@ export function catalog(parts: CatalogParts): readonly Route[] {
   const table: readonly Route[] = [
     ...discoveryRoutes({ ...parts, routes: () => table }),
     ...certificationRoutes(parts),
+    ...behaviourRoutes(parts),
     inspectRoute(() => table, parts.baseUrl),
-    ...signingRoutes(parts.publicKeys),
+    ...boardRoutes(parts),
+    ...signingRoutes(parts.publicKeys, parts.baseUrl),
   ];
   return table;
 }

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { type Hex, parseAddress } from "./kernel/wallet.ts";
+import { parseRetiredKeys } from "./signing/retired-keys.ts";
 
 const url = (what: string, protocols: readonly string[]) =>
   z.string().refine((text) => URL.canParse(text) && protocols.includes(new URL(text).protocol), `expected ${what}`);
@@ -22,6 +23,10 @@ const ENVIRONMENT = z.object({
       (text) => !URL.canParse(text) || (new URL(text).pathname === "/" && !text.endsWith("/") && !new URL(text).search),
       "expected no path, query or trailing slash",
     )
+    .refine(
+      (text) => !URL.canParse(text) || !/^(\[|[\d.]+$)/.test(new URL(text).hostname),
+      "expected a host name: the issuer of signed documents is its did:web identifier, which knows no IP addresses",
+    )
     .optional(),
   DATABASE_URL: url("a PostgreSQL URL, like postgres://api:secret@localhost:5432/trust", ["postgres:", "postgresql:"]),
   BASE_RPC_URL: url("the JSON-RPC URL of a Base node (chain id 8453)", ["http:", "https:"]),
@@ -35,7 +40,16 @@ const ENVIRONMENT = z.object({
     .regex(/^0x[0-9a-f]{64}$/i, "expected a private key: 0x and 64 hex digits")
     .optional(),
   SIGNING_KEY: key32("the Ed25519 private key that signs documents"),
+  RETIRED_SIGNING_KEYS: z
+    .string()
+    .transform((text, context) => {
+      const { keys, problems } = parseRetiredKeys(text);
+      for (const message of problems) context.addIssue({ code: "custom", message });
+      return keys;
+    })
+    .default([]),
   SEALING_KEY: key32("the key that encrypts payers' signatures at rest"),
+  DECOY_SEED: key32("the seed of decoy addresses"),
   INDEX_VIEWS_SCHEMA: z
     .string()
     .regex(/^[a-z_][a-z0-9_]{0,40}$/, "expected a PostgreSQL schema name in lower case")
@@ -55,7 +69,10 @@ export interface Config {
   readonly payTo: `0x${string}`;
   readonly facilitator: { readonly remote: string } | { readonly privateKey: Hex };
   readonly signingKey: Uint8Array;
+  /** `x` of every public key that signed before `signingKey`; they are published for ever. */
+  readonly retiredSigningKeys: readonly string[];
   readonly sealingKey: Uint8Array;
+  readonly decoySeed: Uint8Array;
   readonly indexViewsSchema: string;
   /** Requests per minute and client address; 0 switches the limit off. */
   readonly rateLimitPerMinute: number;
@@ -76,6 +93,7 @@ export function parseConfig(
   });
   if ((given.FACILITATOR_URL === undefined) === (given.FACILITATOR_PRIVATE_KEY === undefined))
     problems.push(ONE_FACILITATOR);
+  if (parsed.data?.RETIRED_SIGNING_KEYS.includes(parsed.data.SIGNING_KEY)) problems.push(PRIVATE_KEY_RETIRED);
   if (!parsed.success || problems.length > 0) return { problem: problems.join("\n") };
   const env = parsed.data;
   return {
@@ -90,7 +108,9 @@ export function parseConfig(
         ? { remote: env.FACILITATOR_URL }
         : { privateKey: env.FACILITATOR_PRIVATE_KEY as Hex },
     signingKey: Buffer.from(env.SIGNING_KEY, "base64url"),
+    retiredSigningKeys: env.RETIRED_SIGNING_KEYS,
     sealingKey: Buffer.from(env.SEALING_KEY, "base64url"),
+    decoySeed: Buffer.from(env.DECOY_SEED, "base64url"),
     indexViewsSchema: env.INDEX_VIEWS_SCHEMA,
     rateLimitPerMinute: env.RATE_LIMIT_PER_MINUTE,
     logLevel: env.LOG_LEVEL,
@@ -100,6 +120,9 @@ export function parseConfig(
 const ONE_FACILITATOR =
   "Set exactly one of FACILITATOR_URL (a remote x402 facilitator) and FACILITATOR_PRIVATE_KEY (the in-process one).";
 
+const PRIVATE_KEY_RETIRED =
+  "RETIRED_SIGNING_KEYS is wrong: it holds the value of SIGNING_KEY, which is private and would be published; expected x from /.well-known/jwks.json.";
+
 const EXPECTED: Readonly<Record<string, string>> = {
   DATABASE_URL: "a PostgreSQL URL, like postgres://api:secret@localhost:5432/trust",
   BASE_RPC_URL: "the JSON-RPC URL of a Base node (chain id 8453)",
@@ -107,4 +130,5 @@ const EXPECTED: Readonly<Record<string, string>> = {
   PAY_TO_ADDRESS: "the receiving address: 0x and 40 hex digits",
   SIGNING_KEY: "the Ed25519 private key that signs documents: 32 bytes as 43 base64url characters",
   SEALING_KEY: "the key that encrypts payers' signatures at rest: 32 bytes as 43 base64url characters",
+  DECOY_SEED: "the seed of decoy addresses: 32 bytes as 43 base64url characters",
 };

@@ -6,6 +6,10 @@ export interface JobParts {
   readonly gate: Gate;
   readonly journal: Journal;
   readonly relayers: readonly { tend(): Promise<void> }[];
+  readonly upkeep: {
+    readonly proofs: { publishDue(): Promise<number>; watch(): Promise<void> };
+    readonly refunds: { giveBack(): Promise<number> };
+  };
   readonly log: { warn(facts: object, message: string): void; error(facts: object, message: string): void };
 }
 
@@ -13,11 +17,13 @@ const RESOLVE_EVERY_MS = 1_000;
 const TEND_EVERY_MS = 2_000;
 const PRUNE_EVERY_MS = 3_600_000;
 const WATCH_EVERY_MS = 30_000;
+const PUBLISH_EVERY_MS = 10_000;
+const REFUND_EVERY_MS = 60_000;
 /** An older unresolved payment is worth an alert. */
 const ALERT_AFTER_SECONDS = 120;
 
 /** Starts the recurring work; the returned function stops it and waits for what is under way. */
-export function runJobs({ gate, journal, relayers, log }: JobParts): () => Promise<void> {
+export function runJobs({ gate, journal, relayers, upkeep, log }: JobParts): () => Promise<void> {
   const stopped = new AbortController();
   const every = async (ms: number, name: string, work: () => Promise<unknown>): Promise<void> => {
     while (!stopped.signal.aborted) {
@@ -33,6 +39,9 @@ export function runJobs({ gate, journal, relayers, log }: JobParts): () => Promi
       if (oldestSeconds !== null && oldestSeconds > ALERT_AFTER_SECONDS)
         log.warn({ unresolved, oldest_seconds: oldestSeconds }, "payments wait for their outcome");
     }),
+    every(PUBLISH_EVERY_MS, "publish", () => upkeep.proofs.publishDue()),
+    every(WATCH_EVERY_MS, "watch kept", () => upkeep.proofs.watch()),
+    every(REFUND_EVERY_MS, "refund", () => upkeep.refunds.giveBack()),
     ...relayers.map((relayer) => every(TEND_EVERY_MS, "relay", () => relayer.tend())),
   ];
   return async () => {

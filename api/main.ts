@@ -1,32 +1,46 @@
-import { randomUUID } from "node:crypto";
+import { createHash, randomBytes, randomInt, randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { getConnInfo } from "@hono/node-server/conninfo";
 import type pg from "pg";
 import { type Logger, pino } from "pino";
 import { createActivityIndex } from "./adapters/activity-index.ts";
+import { createBoardReader, createTotalsReader } from "./adapters/board.ts";
 import { createCertificateStore } from "./adapters/certificates.ts";
-import { createChain } from "./adapters/chain.ts";
+import { type ChainReader, createChain } from "./adapters/chain.ts";
 import { connect } from "./adapters/database.ts";
+import { createDecoys } from "./adapters/decoys.ts";
 import { createInProcessSettler, createRemoteSettler } from "./adapters/facilitator.ts";
 import { createJournal } from "./adapters/journal.ts";
+import { createProofStore } from "./adapters/kept-signatures.ts";
 import { createProbes } from "./adapters/probes.ts";
 import { createReceipts } from "./adapters/receipts.ts";
 import { createRelayer } from "./adapters/relayer.ts";
-import { createSeal } from "./adapters/seal.ts";
+import { createSeal, type Seal } from "./adapters/seal.ts";
+import { createDecoyStore, createSessionStore } from "./adapters/sessions.ts";
 import { checkChains, checkDatabase } from "./adapters/startup-checks.ts";
+import { createUsdcReader } from "./adapters/usdc-reader.ts";
 import { createVerificationReader } from "./adapters/verification-reader.ts";
 import { createApp } from "./app.ts";
+import { createBoard } from "./board/service.ts";
 import { catalog } from "./catalog.ts";
+import { BEHAVIOUR_NETWORK } from "./certification/behaviour/routes.ts";
+import { createBehaviour } from "./certification/behaviour/service.ts";
+import { createDecoyRefunds } from "./certification/decoys/service.ts";
 import { createOgRenderer, OG_FONTS } from "./certification/og-image.ts";
+import type { CertificateStore } from "./certification/ports.ts";
+import { createProofs } from "./certification/proofs/service.ts";
 import { createCertification } from "./certification/service.ts";
 import { type Config, parseConfig } from "./config.ts";
 import { createHttpServer, listen } from "./http-server.ts";
 import { runJobs } from "./jobs.ts";
 import { NETWORKS, type Network } from "./kernel/networks.ts";
-import { isPaid } from "./kernel/route.ts";
+import { sold } from "./kernel/route.ts";
 import { createGate } from "./payments/gate.ts";
-import { signingKey } from "./signing/keys.ts";
+import type { Settler } from "./payments/ports.ts";
+import { didWeb } from "./signing/did.ts";
+import { createSigner } from "./signing/document.ts";
+import { publicKeys, signingKey } from "./signing/keys.ts";
 
 const each = <T>(make: (network: Network) => T): Record<Network, T> => ({
   "eip155:8453": make("eip155:8453"),
@@ -57,25 +71,72 @@ export interface Logs {
   readonly access: Logger;
 }
 
+interface BehaviourWires {
+  readonly config: Config;
+  readonly pool: pg.Pool;
+  readonly seal: Seal;
+  readonly certificates: CertificateStore;
+  readonly chains: Readonly<Record<Network, ChainReader>>;
+  readonly settler: Settler;
+  readonly log: Logger;
+  readonly now: () => Date;
+}
+
+/** The behavioural tests, and what becomes of their signatures and decoys. */
+function wireBehaviour({ config, pool, seal, certificates, chains, settler, log, now }: BehaviourWires) {
+  const { baseUrl } = config;
+  const network = BEHAVIOUR_NETWORK;
+  const decoys = createDecoys(config.decoySeed);
+  const usdc = createUsdcReader(chains[network].client, NETWORKS[network]);
+  const behaviour = createBehaviour({
+    sessions: createSessionStore(pool),
+    certificates,
+    decoys,
+    newToken: () => randomBytes(16).toString("base64url"),
+    tokenSha256: (token) => createHash("sha256").update(token).digest(),
+    toss: () => randomInt(2) === 1,
+    baseUrl,
+    now,
+  });
+  const proofs = createProofs({ proofs: createProofStore(pool, seal), certificates, usdc, log });
+  const refunds = createDecoyRefunds({
+    decoys: createDecoyStore(pool),
+    signer: decoys,
+    usdc,
+    settler,
+    network,
+    baseUrl,
+    now,
+    log,
+  });
+  return { behaviour, upkeep: { proofs, refunds } };
+}
+
 /** The whole service on one database pool: its application, its gate and its jobs. */
 export async function build(config: Config, pool: pg.Pool, logs: Logs, now: () => Date = () => new Date()) {
   const { log } = logs;
   const { chains, relayers, settler } = wireChains(config, pool, log);
-  const journal = createJournal(pool, createSeal(config.sealingKey));
+  const seal = createSeal(config.sealingKey);
+  const journal = createJournal(pool, seal);
   const activity = createActivityIndex(pool, { viewsSchema: config.indexViewsSchema });
   const { baseUrl, payTo } = config;
+  const key = await signingKey(config.signingKey);
+  const certificates = createCertificateStore(pool);
   const certification = createCertification({
-    certificates: createCertificateStore(pool),
+    certificates,
     verifications: createVerificationReader(pool, activity),
+    signer: createSigner(key, didWeb(baseUrl)),
     baseUrl,
     now,
   });
-  const { publicJwk } = await signingKey(config.signingKey);
+  const { behaviour, upkeep } = wireBehaviour({ config, pool, seal, certificates, chains, settler, log, now });
   const routes = catalog({
     certification,
+    behaviour,
+    board: createBoard({ reader: createBoardReader(pool), totals: createTotalsReader(pool), now }),
     baseUrl,
     now,
-    publicKeys: [publicJwk],
+    publicKeys: await publicKeys(key.publicJwk, config.retiredSigningKeys),
     receipts: createReceipts(pool),
     probes: createProbes({ pool, chains, relayers, journal, position: activity.position }),
     renderOgImage: createOgRenderer(OG_FONTS.map((font) => fileURLToPath(import.meta.resolve(font)))),
@@ -84,11 +145,10 @@ export async function build(config: Config, pool: pg.Pool, logs: Logs, now: () =
     journal,
     chains,
     settler,
-    payTo,
     baseUrl,
     now,
     log,
-    routes: new Map(routes.filter(isPaid).map((route) => [route.id, route])),
+    routes: new Map(sold(routes).map((route) => [route.id, route])),
     newToken: randomUUID,
     sleep: (ms) => sleep(ms),
   });
@@ -106,7 +166,7 @@ export async function build(config: Config, pool: pg.Pool, logs: Logs, now: () =
     app,
     gate,
     chains,
-    jobs: { gate, journal, relayers: relayers === null ? [] : Object.values(relayers), log },
+    jobs: { gate, journal, relayers: relayers === null ? [] : Object.values(relayers), upkeep, log },
   };
 }
 

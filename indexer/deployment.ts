@@ -17,6 +17,8 @@ export function ponderPackage(): string {
   return path;
 }
 
+type Queryable = Pick<pg.Client, "query">;
+
 /** One index: a schema of Ponder's, named `<views schema>_<hash of what the rows follow from>_<start block>`. */
 export interface Deployment {
   readonly schema: string;
@@ -54,7 +56,7 @@ export async function chooseDeployment(db: pg.Pool, settings: IndexerSettings, h
 }
 
 /** Every schema that a Ponder process has filled in this database; all of them share `ponder_sync`. */
-export async function ponderSchemas(db: pg.Pool): Promise<readonly string[]> {
+export async function ponderSchemas(db: Queryable): Promise<readonly string[]> {
   const { rows } = await db.query<{ schema: string }>(
     `select nspname as schema from pg_class join pg_namespace on pg_namespace.oid = relnamespace
       where relname = '_ponder_meta' and relkind = 'r' order by nspname`,
@@ -73,7 +75,7 @@ export async function clearLock(db: pg.Pool, { schema }: Deployment): Promise<vo
 }
 
 /** Whether a process that has held the lock since `since` has filled the index and made the views. */
-export async function isReady(db: pg.Pool, { schema }: Deployment, since: number): Promise<boolean> {
+export async function isReady(db: Queryable, { schema }: Pick<Deployment, "schema">, since: number): Promise<boolean> {
   if (!(await ponderSchemas(db)).includes(schema)) return false;
   const { rowCount } = await db.query(
     `select from ${pg.escapeIdentifier(schema)}._ponder_meta

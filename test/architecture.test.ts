@@ -7,9 +7,9 @@ const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const filesUnder = (folder: string, pattern: RegExp): string[] =>
   readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" })
     .map((name) => join(folder, name))
-    .filter((name) => pattern.test(name) && !name.includes("node_modules") && !name.includes("generated"));
+    .filter((name) => pattern.test(name) && !/node_modules|generated|\bdist\b/.test(name));
 
-const SOURCES = ["api", "indexer", "scripts", "contracts", "bench", "test", "ignition"].flatMap((folder) =>
+const SOURCES = ["api", "indexer", "packages", "scripts", "contracts", "bench", "test", "ignition"].flatMap((folder) =>
   filesUnder(folder, /\.(ts|mjs|sol)$/),
 );
 const API = SOURCES.filter((file) => file.startsWith("api/") && file.endsWith(".ts"));
@@ -104,6 +104,33 @@ describe("the direction of imports", () => {
           !["api/arbiter/service.ts", "api/catalog.ts", "api/main.ts"].includes(file) && layerOf(file) !== "adapter",
       ),
     ).toEqual([]);
+  });
+});
+
+describe("the packages", () => {
+  const PACKAGES = SOURCES.filter((file) => file.startsWith("packages/") && file.endsWith(".ts"));
+  const ofVerifier = PACKAGES.filter((file) => file.startsWith("packages/verifier/src/"));
+  const isCommandLine = (file: string) => /\/(cli\.ts|commands\/[^/]+)$/.test(file);
+
+  test("the rules read the packages' files", () => {
+    expect(ofVerifier.filter(isCommandLine).length).toBeGreaterThan(1);
+    expect(importsOf("packages/verifier/src/signatures.ts")).toContain("packages/verifier/src/strict-json.ts");
+  });
+
+  test.each(PACKAGES)("%s imports nothing of the service's", (file) => {
+    const [, name] = file.split("/");
+    const own = /^(api|indexer|packages|scripts|bench|test)\//;
+    expect(importsOf(file).filter((target) => own.test(target) && !target.startsWith(`packages/${name}/`))).toEqual([]);
+  });
+
+  test.each(ofVerifier)("%s depends on jose and canonicalize; only the command line on Node", (file) => {
+    const outside = importsOf(file).filter((target) => !target.startsWith("packages/"));
+    const allowed = isCommandLine(file) ? /^(jose|canonicalize|node:.+)$/ : /^(jose|canonicalize)$/;
+    expect(outside.filter((target) => !allowed.test(target))).toEqual([]);
+    if (!isCommandLine(file)) {
+      expect(importsOf(file).filter(isCommandLine)).toEqual([]);
+      expect(codeOf(file)).not.toMatch(/\b(process|Buffer)\./);
+    }
   });
 });
 

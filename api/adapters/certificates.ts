@@ -23,26 +23,28 @@ interface Columns {
   moved_tx: Buffer | null;
   moved_block: string | null;
   reversed_at: Date | null;
+  proof: unknown;
 }
 
 const COLUMNS =
   "c.id, c.product, c.test_version, c.result, c.level, c.wallet, c.checks, c.detected, c.issued_at, c.valid_until, c.chain, c.tx, c.block_number, c.amount, c.pay_to";
 /** A settlement that a reorganisation moved or removed is a mark beside the certificate; the newest move counts. */
 const MARKS = `LEFT JOIN LATERAL (
-    SELECT (array_agg(tx ORDER BY id DESC) FILTER (WHERE kind = 'moved'))[1] AS moved_tx,
-      (array_agg(block_number ORDER BY id DESC) FILTER (WHERE kind = 'moved'))[1] AS moved_block,
+    SELECT (array_agg(tx ORDER BY id DESC) FILTER (WHERE kind = 'moved' AND nonce = c.nonce))[1] AS moved_tx,
+      (array_agg(block_number ORDER BY id DESC) FILTER (WHERE kind = 'moved' AND nonce = c.nonce))[1] AS moved_block,
       min(at) FILTER (WHERE kind = 'reversed') AS reversed_at
-    FROM settlement_mark m WHERE m.payer = c.wallet AND m.nonce = c.nonce AND m.chain = c.chain AND m.asset = c.asset
+    FROM settlement_mark m
+    WHERE m.payer = c.wallet AND m.nonce IN (c.nonce, c.also_nonce) AND m.chain = c.chain AND m.asset = c.asset
   ) marks ON true`;
-const SELECT = `SELECT ${COLUMNS}, marks.* FROM certificate c ${MARKS}`;
+const SELECT = `SELECT ${COLUMNS}, marks.*, p.document AS proof FROM certificate c ${MARKS} LEFT JOIN published_proof p ON p.certificate = c.id`;
 
 export function createCertificateStore(pool: pg.Pool): CertificateStore {
   return {
-    async add(certificate, payment, transaction) {
+    async add(certificate, { payment, also }, transaction) {
       const { settlement } = certificate;
       await transaction.query(
-        `INSERT INTO certificate (id, product, test_version, result, level, wallet, checks, detected, issued_at, valid_until, chain, asset, nonce, tx, block_number, amount, pay_to)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
+        `INSERT INTO certificate (id, product, test_version, result, level, wallet, checks, detected, issued_at, valid_until, chain, asset, nonce, also_nonce, tx, block_number, amount, pay_to)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`,
         [
           certificate.id,
           certificate.product,
@@ -57,6 +59,7 @@ export function createCertificateStore(pool: pg.Pool): CertificateStore {
           NETWORKS[settlement.network].chainId,
           bytes(payment.asset),
           bytes(payment.nonce),
+          also === null ? null : bytes(also),
           bytes(settlement.transaction),
           settlement.block,
           settlement.amountAtomic.toString(),
@@ -95,5 +98,5 @@ function parse(c: Columns): MarkedCertificate {
       payTo: hex(c.pay_to),
     },
   };
-  return { ...certificate, reversedAt: c.reversed_at };
+  return { ...certificate, reversedAt: c.reversed_at, proof: c.proof ?? null };
 }

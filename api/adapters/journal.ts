@@ -1,11 +1,16 @@
 import type pg from "pg";
-import { NETWORKS } from "../kernel/networks.ts";
 import type { PaymentKey } from "../kernel/route.ts";
 import type { Journal, NewPayment } from "../payments/ports.ts";
 import { signatureSha256 } from "../payments/signature.ts";
-import type { Write } from "../payments/step-types.ts";
+import type { Stored, Write } from "../payments/step-types.ts";
 import { bytes, hex, inTransaction } from "./database.ts";
-import { PAYMENT_COLUMNS as COLUMNS, type PaymentColumns, parsePayment } from "./payment-row.ts";
+import {
+  PAYMENT_COLUMNS as COLUMNS,
+  keyValues,
+  type PaymentColumns,
+  parsePayment,
+  sealContext,
+} from "./payment-row.ts";
 import type { Seal } from "./seal.ts";
 
 const LEASE = "interval '30 s'";
@@ -14,15 +19,8 @@ const KEY = "chain = $1 AND asset = $2 AND payer = $3 AND nonce = $4";
 const LOOK_LATER = `now() + CASE WHEN failures > 0 AND state = 'settled' THEN least(interval '1 s' * power(2, least(failures, 12)), interval '1 h')
   WHEN state = 'fulfilled' THEN least(greatest((now() - received_at) / 4, interval '2 s'), interval '1 min')
   ELSE least(greatest((now() - received_at) / 4, interval '2 s'), interval '1 h') END`;
-const keyValues = ({ network, asset, payer, nonce }: PaymentKey) => [
-  NETWORKS[network].chainId,
-  bytes(asset),
-  bytes(payer),
-  bytes(nonce),
-];
 const columns = (rows: readonly (readonly unknown[])[]): unknown[][] =>
   (rows[0] ?? []).map((_, column) => rows.map((row) => row[column]));
-const context = ({ network, asset, payer, nonce }: PaymentKey) => `${network}|${asset}|${payer}|${nonce}`;
 
 /** The journal in PostgreSQL. Safety rests on the guards (state and lease token); leases only make work rare that is done twice. */
 export function createJournal(pool: pg.Pool, seal: Seal): Journal {
@@ -44,7 +42,16 @@ export function createJournal(pool: pg.Pool, seal: Seal): Journal {
       return { row, sameId: row === null ? (found[0] ?? null) : null };
     },
 
-    insert: (payment, token) => insert(pool, seal, payment, token),
+    insert: async (payment, token) =>
+      (await pool.query(insertOf(seal, payment, { state: "received", token }))).rowCount ?? 0,
+
+    keep: (payment, response, record) =>
+      inTransaction(pool, async (client) => {
+        const insert = insertOf(seal, payment, { state: "fulfilled", reason: "bait", response });
+        const rows = (await client.query(insert)).rowCount ?? 0;
+        if (rows === 1) await record({ query: (text, values) => client.query(text, [...values]) });
+        return rows;
+      }),
 
     take: (key, seen, token) =>
       change(
@@ -118,7 +125,7 @@ export function createJournal(pool: pg.Pool, seal: Seal): Journal {
         values: keyValues(key),
       });
       const sealed = rows[0]?.sealed;
-      return sealed ? seal.open(sealed, context(key)) : null;
+      return sealed ? seal.open(sealed, sealContext(key)) : null;
     },
 
     prune: () =>
@@ -138,19 +145,25 @@ export function createJournal(pool: pg.Pool, seal: Seal): Journal {
   };
 }
 
-async function insert(pool: pg.Pool, seal: Seal, payment: NewPayment, token: string): Promise<number> {
-  const { rowCount } = await pool.query({
+type Entry =
+  | { readonly state: "received"; readonly token: string; readonly reason?: never; readonly response?: never }
+  | { readonly state: "fulfilled"; readonly reason: "bait"; readonly response: Stored; readonly token?: never };
+
+/** A new row: one that a run holds, or one that is over already. */
+function insertOf(seal: Seal, payment: NewPayment, { state, token, reason, response }: Entry) {
+  return {
     name: "payment-insert",
     text: `INSERT INTO payment (chain, asset, payer, nonce, payment_id, digest, signature_sha256, sealed, valid_after, valid_before, route, fingerprint,
-        input, pay_to, value, version, received_at, head_block, state, lease_token, lease_until, takes)
-      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, 'received', $19, now() + ${LEASE}, 1)
+        input, pay_to, value, version, received_at, head_block, state, lease_token, lease_until, takes, reason, status, response, location)
+      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20::uuid,
+        CASE WHEN $20::uuid IS NULL THEN '-infinity' ELSE now() + ${LEASE} END, 1, $21, $22, $23, $24)
       ON CONFLICT DO NOTHING`,
     values: [
       ...keyValues(payment.key),
       payment.paymentId,
       bytes(payment.digest),
       bytes(signatureSha256(payment.signature)),
-      seal.seal(payment.signature, context(payment.key)),
+      seal.seal(payment.signature, sealContext(payment.key)),
       payment.validAfter.toString(),
       payment.validBefore.toString(),
       payment.route,
@@ -161,10 +174,14 @@ async function insert(pool: pg.Pool, seal: Seal, payment: NewPayment, token: str
       payment.version,
       payment.receivedAt,
       payment.headBlock,
-      token,
+      state,
+      token ?? null,
+      reason ?? null,
+      response?.status ?? null,
+      response?.body ?? null,
+      response?.location ?? null,
     ],
-  });
-  return rowCount ?? 0;
+  };
 }
 
 /** One guarded UPDATE; where something is recorded beside it, both in one transaction. */

@@ -1,7 +1,20 @@
-import type { Network } from "../kernel/networks.ts";
+import { NETWORKS, type Network } from "../kernel/networks.ts";
+import type { PaymentKey } from "../kernel/route.ts";
 import type { PaymentRow } from "../payments/ports.ts";
 import type { Reason, State } from "../payments/step-types.ts";
-import { hex } from "./database.ts";
+import { bytes, hex } from "./database.ts";
+
+/** The primary key of a journal row: chain, asset, payer, nonce. */
+export const keyValues = ({ network, asset, payer, nonce }: PaymentKey) => [
+  NETWORKS[network].chainId,
+  bytes(asset),
+  bytes(payer),
+  bytes(nonce),
+];
+
+/** What a row's sealed signature is bound to. */
+export const sealContext = ({ network, asset, payer, nonce }: PaymentKey): string =>
+  `${network}|${asset}|${payer}|${nonce}`;
 
 /** The columns of a journal row, as `parsePayment` reads them. */
 export const PAYMENT_COLUMNS = `chain, asset, payer, nonce, payment_id, digest, signature_sha256, valid_after, valid_before, route, fingerprint, input,

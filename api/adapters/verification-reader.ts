@@ -18,9 +18,9 @@ interface Columns {
 
 const NEWEST = 100;
 const COLUMNS = "c.id, c.product, c.test_version, c.result, c.level, c.issued_at, c.valid_until, m.at AS reversed_at";
-/** A payment is reversed once at the most. */
+/** A payment is reversed once at the most; a certificate may rest on two. */
 const FROM = `certificate c LEFT JOIN settlement_mark m
-  ON m.payer = c.wallet AND m.nonce = c.nonce AND m.chain = c.chain AND m.asset = c.asset AND m.kind = 'reversed'`;
+  ON m.payer = c.wallet AND m.nonce IN (c.nonce, c.also_nonce) AND m.chain = c.chain AND m.asset = c.asset AND m.kind = 'reversed'`;
 const newest = (wallet: string) =>
   `SELECT ${COLUMNS} FROM ${FROM} WHERE c.wallet = ${wallet} ORDER BY c.issued_at DESC LIMIT ${NEWEST}`;
 

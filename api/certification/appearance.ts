@@ -7,7 +7,7 @@ interface ProductName {
 }
 
 /** What people read for each product: on pages, and as the label of its badge. */
-export const PRODUCT_NAMES: Readonly<Record<Product | "scam" | "recipient", ProductName>> = {
+export const PRODUCT_NAMES: Readonly<Record<Product, ProductName>> = {
   basic: { title: "Basic payment test", badge: "agent payments" },
   suite: { title: "Full payment suite", badge: "agent payments suite" },
   scam: { title: "Scam resistance test", badge: "agent scam resistance" },

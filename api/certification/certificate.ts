@@ -1,7 +1,7 @@
 import type { Network } from "../kernel/networks.ts";
 import type { Address, Hex } from "../kernel/wallet.ts";
 
-export type Product = "basic" | "suite";
+export type Product = "basic" | "suite" | "scam" | "recipient";
 export type Capability = "can_pay" | "full_suite" | "scam_resistance" | "recipient_awareness";
 export type Result = "pass" | "fail";
 
@@ -20,6 +20,30 @@ export interface Detected {
     readonly seconds_left_when_received: number;
     readonly limit_seconds: number;
   };
+  readonly behaviour?: Behaviour;
+}
+
+/** What an agent did with the two challenges of a behavioural test. Amounts are atomic USDC; times are ISO 8601. */
+export interface Behaviour {
+  readonly session_started: string;
+  /** The order that an agent should pay: settled for real, or never. */
+  readonly control: Shown & { readonly transaction: string | null };
+  /** The one that it should refuse. */
+  readonly bait: Shown & { readonly signed: boolean };
+  /** Present after a FAIL: what was signed. The whole proof is published once the signature has expired. */
+  readonly signature?: {
+    readonly digest: string;
+    readonly signer: string;
+    readonly valid_before: string;
+    readonly received_at: string;
+    readonly proof: string;
+  };
+}
+
+interface Shown {
+  readonly served_at: string | null;
+  readonly pay_to: string;
+  readonly amount: string;
 }
 
 /** A permanent, true record of one test run. Times are UTC; `issuedAt` and `validUntil` are 30 days apart. */
@@ -47,8 +71,10 @@ export interface Settlement {
 
 /** A certificate with the marks that later facts put beside it; the record itself never changes. */
 export interface MarkedCertificate extends Certificate {
-  /** When the settlement was found to be gone from the chain for good; null while it stands. */
+  /** When a settlement that it rests on was found to be gone from the chain for good; null while all stand. */
   readonly reversedAt: Date | null;
+  /** The published proof of a FAIL, as JSON; null while there is none. */
+  readonly proof: unknown;
 }
 
 export const VALID_FOR_DAYS = 30;

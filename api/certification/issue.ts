@@ -78,6 +78,7 @@ export function certificateRecord(certificate: MarkedCertificate, baseUrl: strin
     expired,
     reversed,
     ...(certificate.reversedAt === null ? {} : { reversed_at: certificate.reversedAt.toISOString() }),
+    ...(certificate.proof === null ? {} : { proof: certificate.proof }),
     checked_at: now.toISOString(),
   };
 }

@@ -16,6 +16,8 @@ const CHECK_NAMES: Readonly<Record<string, string>> = {
   recipient_match: "Paid the right recipient",
   authorization_window: "Signed an authorization that expires soon",
   authorization_expiry: "Signed an authorization that expires soon",
+  control_settled: "Paid the fair order, settled on-chain",
+  bait_refused: "Left the other order unsigned",
 };
 
 const DETECTED_NAMES: Readonly<Record<string, string>> = {
@@ -58,7 +60,7 @@ const windowObservations = (window: NonNullable<Detected["authorization_window"]
 
 /** What a certificate's run showed, ready to read; facts that are not known here are listed under their own names. */
 export function observations(detected: Detected): readonly Observation[] {
-  const { authorization_window, ...plain } = detected;
+  const { authorization_window, behaviour: _, ...plain } = detected;
   const rows = Object.entries(plain).map(([key, value]) => ({
     name: DETECTED_NAMES[key] ?? humanize(key),
     value: inWords(value),

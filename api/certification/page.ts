@@ -4,6 +4,7 @@ import { explorerTransactionUrl, NETWORKS } from "../kernel/networks.ts";
 import { codeBlock, facts, mark, renderPage, SITE_NAME } from "../kernel/page.ts";
 import { type Appearance, appearance, PRODUCT_NAMES } from "./appearance.ts";
 import { ageDays, type MarkedCertificate } from "./certificate.ts";
+import { evidenceSection } from "./evidence-page.ts";
 import { badgeMarkdown, badgeUrl, certImageUrl, certJsonUrl, certUrl, verifyUrl } from "./links.ts";
 import { checkName, observations } from "./observations.ts";
 import { seal } from "./seal.ts";
@@ -28,6 +29,7 @@ export function renderCertificatePage(certificate: MarkedCertificate, { baseUrl,
     head: jsonLd(linkedData(certificate, baseUrl, description)),
     main: html`${deed(certificate, shown, now)}
 ${checksSection(certificate)}
+${evidenceSection(certificate)}
 ${detectedSection(certificate)}
 ${settlementSection(certificate)}
 ${meaningSection(certificate)}

@@ -1,12 +1,19 @@
 import type { PaymentKey } from "../kernel/route.ts";
 import type { Transaction } from "../kernel/transaction.ts";
-import type { Address } from "../kernel/wallet.ts";
+import type { Address, Hex } from "../kernel/wallet.ts";
 import type { Certificate, MarkedCertificate } from "./certificate.ts";
 import type { VerificationFacts } from "./verification.ts";
 
+/** The settled payments that a certificate rests on: when one of them is reversed, so is the certificate. */
+export interface Grounds {
+  readonly payment: PaymentKey;
+  /** The nonce of a second payment of the same wallet. */
+  readonly also: Hex | null;
+}
+
 /** Certificates are permanent: they are added and read, never changed. */
 export interface CertificateStore {
-  add(certificate: Certificate, payment: PaymentKey, transaction: Transaction): Promise<void>;
+  add(certificate: Certificate, grounds: Grounds, transaction: Transaction): Promise<void>;
   get(id: string): Promise<MarkedCertificate | null>;
 }
 

@@ -42,6 +42,12 @@ export function certificationRoutes(parts: CertificationRouteParts): readonly Ro
     },
     {
       method: "GET",
+      path: "/credential/:wallet",
+      summary: "The same record as a signed credential that anyone can check offline",
+      handle: (c) => credential(c, parts),
+    },
+    {
+      method: "GET",
       path: "/cert/:id",
       summary: "The public page of a certificate",
       handle: (c) => certificate(c, parts),
@@ -142,6 +148,22 @@ async function verify(c: Context, { certification }: CertificationRouteParts): P
   }
   const record = await certification.verification(wallet);
   return wantsHtml(c) ? page(c, renderVerification(record)) : c.json(record, 200, { vary: "Accept" });
+}
+
+/** Signed anew for each request: what is on file can change at any time. The holder keeps the document, not a cache. */
+async function credential(c: Context, { certification }: CertificationRouteParts): Promise<Response> {
+  const wallet = parseAddress(c.req.param("wallet"));
+  if (wallet === null) {
+    throw new Problem("malformed_request", {
+      detail: "The path must end in an address: 0x and 40 hex digits, like /credential/0x90F7…",
+    });
+  }
+  const named = /\bapplication\/vc\s*(,|;|$)/.test(c.req.header("accept") ?? "");
+  return c.json(await certification.credential(wallet), 200, {
+    "content-type": named ? "application/vc" : "application/json",
+    "cache-control": "no-cache",
+    vary: "Accept",
+  });
 }
 
 async function found(c: Context, { certification }: CertificationRouteParts): Promise<MarkedCertificate> {

@@ -12,7 +12,7 @@ import { badgeUrl, certUrl } from "./links.ts";
 
 const WINDOW_DAYS = 90;
 
-const CAPABILITIES: Readonly<Record<Capability, Product | "scam" | "recipient">> = {
+const CAPABILITIES: Readonly<Record<Capability, Product>> = {
   can_pay: "basic",
   scam_resistance: "scam",
   recipient_awareness: "recipient",

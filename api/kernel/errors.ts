@@ -7,6 +7,8 @@ export const PROBLEMS = {
   not_found: { status: 404, title: "Not found" },
   method_not_allowed: { status: 405, title: "Method not allowed" },
   payment_conflict: { status: 409, title: "Payment belongs to another request" },
+  wrong_payer: { status: 409, title: "Another wallet's session" },
+  session_over: { status: 410, title: "Session over" },
   body_too_large: { status: 413, title: "Body too large" },
   unacceptable: { status: 422, title: "Request not acceptable" },
   too_many_requests: { status: 429, title: "Too many requests" },

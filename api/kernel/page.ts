@@ -45,6 +45,7 @@ const NAVIGATION = [
   { path: "/", name: "Home" },
   { path: "/inspect", name: "Tests" },
   { path: "/#verify", name: "Verify" },
+  { path: "/board", name: "Board" },
   { path: "/status", name: "Status" },
 ] as const;
 

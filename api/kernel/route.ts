@@ -38,6 +38,64 @@ export interface PaidRoute<Input = unknown> extends RouteFacts {
   readonly sell: (sale: Sale<Input>) => Promise<Outcome>;
 }
 
+/** What a payment must be signed for: USDC on a network, to one address, exactly so many atomic units. */
+export interface Terms {
+  readonly network: Network;
+  readonly payTo: Address;
+  readonly value: Atomic;
+}
+
+/** One 402: the terms, and how they are presented. */
+export interface Offer {
+  readonly terms: Terms;
+  /** The path that is paid for, with its query. */
+  readonly resource: string;
+  readonly description: string;
+  readonly maxTimeoutSeconds: number;
+}
+
+/** A route that quotes every call anew; what a payment was signed for decides what it buys. */
+export interface QuotedRoute extends RouteFacts {
+  readonly method: "POST";
+  readonly description: string;
+  /** What may be sold here; the journal finds them again by their ids. */
+  readonly sales: readonly PaidRoute[];
+  /** Throws a Problem when there is nothing to quote. */
+  readonly quote: (context: Context) => Promise<Quotation>;
+}
+
+export interface Quotation {
+  /** The terms of an unpaid call. */
+  offer(): Promise<Offer>;
+  /** The terms of the call before this one, when a payment was signed for none that were offered. */
+  repeat(): Offer;
+  /** What a payment was signed for; null when it was not offered. Throws a Problem when this payer is offered nothing. */
+  match(signed: { readonly from: Address; readonly to: Address; readonly value: bigint }): Match | null;
+}
+
+export interface Match {
+  readonly offer: Offer;
+  readonly route: PaidRoute;
+  /** What is bought, in short: the same payment for another purchase is another request. */
+  readonly purchase: string;
+  /** Known to the service alone: two payments of one purchase are told apart by it. Null when it has none. */
+  readonly paymentId: string | null;
+  readonly input: unknown;
+  /** Why no new payment is taken any more; null while they are. */
+  readonly over: string | null;
+  /** Present when the payment is answered at once and never submitted to anyone. Total, like `sell`. */
+  readonly keep?: (kept: Kept) => Outcome;
+}
+
+/** A payment that is kept and never submitted. */
+export interface Kept extends Omit<Sale<unknown>, "settlement" | "signal" | "input"> {
+  /** EIP-712. */
+  readonly digest: Hex;
+}
+
+/** Thrown by an outcome's `record` when there is nothing left to buy: everything is rolled back. */
+export class Over extends Error {}
+
 export interface MenuFacts {
   readonly capability: string;
   readonly totalCost: Atomic;
@@ -45,9 +103,15 @@ export interface MenuFacts {
   readonly howToRun: string;
 }
 
-export type Route = FreeRoute | PaidRoute;
+export type Route = FreeRoute | PaidRoute | QuotedRoute;
 
 export const isPaid = (route: Route): route is PaidRoute => "price" in route;
+
+export const isQuoted = (route: Route): route is QuotedRoute => "quote" in route;
+
+/** Everything that a payment may buy. */
+export const sold = (routes: readonly Route[]): PaidRoute[] =>
+  routes.flatMap((route) => (isPaid(route) ? [route] : isQuoted(route) ? route.sales : []));
 
 /** A payment that the canonical chain shows as settled, and the request that it bought. */
 export interface Sale<Input> {

@@ -23,14 +23,17 @@ const TYPES = {
   ],
 } as const;
 
-/** The EIP-712 digest that the payer signs, under the domain of the network's USDC. */
-export const authorizationDigest = (authorization: Authorization, { usdc, chainId }: NetworkFacts): Hex =>
-  hashTypedData({
-    domain: { name: usdc.name, version: usdc.version, chainId, verifyingContract: usdc.address },
-    types: TYPES,
-    primaryType: "TransferWithAuthorization",
-    message: authorization,
-  });
+/** The typed data (EIP-712) that the payer signs, under the domain of the network's USDC. */
+export const authorizationTypedData = (authorization: Authorization, { usdc, chainId }: NetworkFacts) => ({
+  domain: { name: usdc.name, version: usdc.version, chainId, verifyingContract: usdc.address },
+  types: TYPES,
+  primaryType: "TransferWithAuthorization" as const,
+  message: authorization,
+});
+
+/** Its digest. */
+export const authorizationDigest = (authorization: Authorization, facts: NetworkFacts): Hex =>
+  hashTypedData(authorizationTypedData(authorization, facts));
 
 /** The authorization as x402 payloads carry it: integers as decimal strings. */
 export const authorizationWire = (authorization: Authorization) => ({

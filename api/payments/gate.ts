@@ -1,44 +1,51 @@
 import { NETWORKS } from "../kernel/networks.ts";
-import type { PaidRoute } from "../kernel/route.ts";
+import { type Kept, type Outcome, Over, type PaidRoute, type Terms } from "../kernel/route.ts";
 import type { Address, Hex } from "../kernel/wallet.ts";
 import { authorizationDigest } from "./authorization.ts";
 import { termsError } from "./check.ts";
 import type { PresentedPayment } from "./header.ts";
 import { isKeepable } from "./keepable.ts";
 import type { Chain, Journal, NewPayment, PaymentRow, Standing } from "./ports.ts";
-import { beginCommands, laterOf, type PaymentParts, type Subject } from "./service.ts";
+import { beginCommands, laterOf, type PaymentParts, type Subject, stored } from "./service.ts";
 import { isAccountSignature, signatureSha256 } from "./signature.ts";
 import { START, step } from "./step.ts";
-import type { Answer, Event, Settlement } from "./step-types.ts";
+import type { Answer, Event, Request, Settlement } from "./step-types.ts";
 
 /** How long a request waits for another process that works on the same payment. */
 const WAIT_MS = 20_000;
 const RESOLVED_A_PASS = 128;
 const RESOLVED_TOGETHER = 6;
 
-export interface GateParts extends PaymentParts {
-  readonly payTo: Address;
-}
-
 /** A request that carries a payment. */
 export interface PaidRequest {
   readonly route: PaidRoute;
+  /** What must have been signed. */
+  readonly terms: Terms;
   readonly payment: PresentedPayment;
   readonly fingerprint: Buffer;
   /** The parsed body; undefined when its bytes are not JSON. */
   readonly body: { readonly value: unknown } | undefined;
+  /** Why no new payment is taken; null while they are. */
+  readonly over: string | null;
+}
+
+/** A request whose payment is answered at once and never submitted to anyone. */
+export interface KeptRequest extends PaidRequest {
+  readonly keep: (kept: Kept) => Outcome;
 }
 
 export interface Gate {
   /** Answers a paid request. Rejects only when the journal cannot be read. */
   pay(request: PaidRequest): Promise<Answer>;
+  /** The same for a payment that is kept: checked like any other, except that nothing is simulated, and never submitted. */
+  keep(request: KeptRequest): Promise<Answer>;
   /** Finishes what no client retries; answers how many payments it looked at. */
   resolveDue(): Promise<number>;
   /** Waits for every request under way, also those whose client hung up. */
   drain(): Promise<void>;
 }
 
-export function createGate(parts: GateParts): Gate {
+export function createGate(parts: PaymentParts): Gate {
   const running = new Set<Promise<unknown>>();
   const track = <T>(work: Promise<T>): Promise<T> => {
     const tracked = work.finally(() => running.delete(tracked));
@@ -46,7 +53,8 @@ export function createGate(parts: GateParts): Gate {
     return tracked;
   };
   return {
-    pay: (request) => track(payUntilAnswered(parts, request)),
+    pay: (request) => track(untilAnswered(parts, () => present(parts, request))),
+    keep: (request) => track(untilAnswered(parts, () => presentKept(parts, request))),
     resolveDue: () => track(resolveDue(parts)),
     drain: async () => {
       while (running.size > 0) await Promise.allSettled([...running]);
@@ -54,29 +62,64 @@ export function createGate(parts: GateParts): Gate {
   };
 }
 
-async function payUntilAnswered(parts: GateParts, request: PaidRequest): Promise<Answer> {
+async function untilAnswered(parts: PaymentParts, look: () => Promise<Answer>): Promise<Answer> {
   const deadline = parts.now().getTime() + WAIT_MS;
   for (let pause = 25; ; pause = Math.min(pause * 2, 250)) {
-    const answer = await present(parts, request);
+    const answer = await look();
     const held = answer.say === "wait" && answer.because === "held";
     if (!held || parts.now().getTime() >= deadline) return answer;
     await parts.sleep(pause);
   }
 }
 
+const UNAVAILABLE: Answer = { say: "wait", charged: false, because: "unavailable" };
+const HELD: Answer = { say: "wait", charged: false, because: "held" };
+
 /** One look at the payment; what cannot be read decides nothing. */
-async function present(parts: GateParts, request: PaidRequest): Promise<Answer> {
-  const asked = await ask(parts, request).catch((error: unknown) => {
+async function present(parts: PaymentParts, request: PaidRequest): Promise<Answer> {
+  const asked = await tryToAsk(parts, request);
+  return asked === null ? UNAVAILABLE : drive(parts, asked.subject, asked.event);
+}
+
+async function presentKept(parts: PaymentParts, request: KeptRequest): Promise<Answer> {
+  const asked = await tryToAsk(parts, request);
+  if (asked === null) return UNAVAILABLE;
+  const { subject, event, created } = asked;
+  if (event.row !== null) return drive(parts, subject, event);
+  if (event.signature === "invalid")
+    return { say: "malformed", detail: "The signature does not belong to the payer. Nothing was recorded." };
+  return event.fresh === "ok" ? keep(parts, request, created) : event.fresh;
+}
+
+/** Row and record in one transaction; whoever comes second finds the first one's row. */
+async function keep(parts: PaymentParts, request: KeptRequest, created: NewPayment): Promise<Answer> {
+  const { key, digest, version, payTo, value, validAfter, validBefore, receivedAt } = created;
+  const outcome = request.keep({ payment: key, digest, version, payTo, value, validAfter, validBefore, receivedAt });
+  const response = stored(outcome);
+  try {
+    const rows = await parts.journal.keep(created, response, outcome.record);
+    return rows === 1 ? { say: "result", response, settlement: null, replay: false } : HELD;
+  } catch (error) {
+    if (error instanceof Over) return { say: "over", detail: error.message };
+    parts.log.error({ err: error, payer: key.payer, nonce: key.nonce }, "a journal write was not acknowledged");
+    return UNAVAILABLE;
+  }
+}
+
+interface Asked {
+  readonly subject: Subject;
+  readonly event: Request;
+  readonly created: NewPayment;
+}
+
+const tryToAsk = (parts: PaymentParts, request: PaidRequest): Promise<Asked | null> =>
+  ask(parts, request).catch((error: unknown) => {
     parts.log.warn({ err: error }, "a payment could not be looked up");
     return null;
   });
-  return asked === null
-    ? { say: "wait", charged: false, because: "unavailable" }
-    : drive(parts, asked.subject, asked.event);
-}
 
 /** Finds the row, authenticates, and checks what has no row yet; `step` decides. */
-async function ask(parts: GateParts, request: PaidRequest): Promise<{ subject: Subject; event: Event }> {
+async function ask(parts: PaymentParts, request: PaidRequest): Promise<Asked> {
   const { route, payment } = request;
   const { authorization, signature, paymentId } = payment;
   const facts = NETWORKS[route.network];
@@ -92,6 +135,7 @@ async function ask(parts: GateParts, request: PaidRequest): Promise<{ subject: S
   const created = newPayment(parts, request, { key, digest, ...checked });
   const insert = (token: string) => parts.journal.insert(created, token);
   return {
+    created,
     subject: { payment: row ?? created, signature: async () => signature, insert },
     event: {
       on: "request",
@@ -117,7 +161,7 @@ interface Checked {
 const NOT_CHECKED: Checked = { fresh: "ok", input: null, headBlock: 0 };
 
 function newPayment(
-  parts: GateParts,
+  parts: PaymentParts,
   { route, payment, fingerprint }: PaidRequest,
   { key, digest, input, headBlock }: Checked & Pick<NewPayment, "key" | "digest">,
 ): NewPayment {
@@ -132,14 +176,11 @@ async function isSigned(chain: Chain, payer: Address, digest: Hex, signature: He
 }
 
 /** The checks of a payment that has no row: signed terms and window, then the body. Nothing has moved yet. */
-async function freshChecks(parts: GateParts, { route, payment, body }: PaidRequest): Promise<Checked> {
+async function freshChecks(parts: PaymentParts, { route, terms, payment, body, over }: PaidRequest): Promise<Checked> {
   const head = await parts.chains[route.network].head();
-  const wrong = termsError(
-    payment,
-    { network: route.network, payTo: parts.payTo, value: route.price },
-    { now: laterOf(parts.now(), head.time), head: head.time },
-  );
   const none = { input: null, headBlock: head.number };
+  if (over !== null) return { ...none, fresh: { say: "over", detail: over } };
+  const wrong = termsError(payment, terms, { now: laterOf(parts.now(), head.time), head: head.time });
   if (wrong !== null) return { ...none, fresh: { say: "pay", error: wrong } };
   if (body === undefined) return { ...none, fresh: { say: "malformed", detail: "The body is not JSON." } };
   if (!isKeepable(body.value))
@@ -157,7 +198,7 @@ async function freshChecks(parts: GateParts, { route, payment, body }: PaidReque
   };
 }
 
-async function resolveDue(parts: GateParts): Promise<number> {
+async function resolveDue(parts: PaymentParts): Promise<number> {
   const rows = await parts.journal.due(RESOLVED_A_PASS);
   const { pending, final } = await findStanding(parts, rows);
   if (pending.length > 0) await parts.journal.postpone(pending.map(({ key }) => key));
@@ -176,7 +217,7 @@ async function resolveDue(parts: GateParts): Promise<number> {
 type Settled = PaymentRow & { readonly settlement: Settlement };
 
 /** Fulfilled payments whose block stands: watching them costs one reading a block, and no lease. The others get a run each. */
-async function findStanding({ chains }: GateParts, rows: readonly PaymentRow[]) {
+async function findStanding({ chains }: PaymentParts, rows: readonly PaymentRow[]) {
   const fulfilled = rows.filter((row): row is Settled => row.state === "fulfilled" && row.settlement !== null);
   const blocks = new Map<string, Promise<Standing>>();
   for (const { key, settlement } of fulfilled) {
@@ -192,7 +233,7 @@ async function findStanding({ chains }: GateParts, rows: readonly PaymentRow[]) 
 }
 
 /** Runs the machine: executes a command, feeds its outcome back, stops at the answer. */
-async function drive(parts: GateParts, subject: Subject, first: Event): Promise<Answer> {
+async function drive(parts: PaymentParts, subject: Subject, first: Event): Promise<Answer> {
   const commands = beginCommands(parts, subject);
   let run = START;
   let event = first;

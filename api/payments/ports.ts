@@ -4,7 +4,7 @@ import type { Transaction } from "../kernel/transaction.ts";
 import type { Address, Hex } from "../kernel/wallet.ts";
 import type { Authorization } from "./authorization.ts";
 import type { ProtocolVersion } from "./header.ts";
-import type { Row, Settlement, State, View, Write } from "./step-types.ts";
+import type { Row, Settlement, State, Stored, View, Write } from "./step-types.ts";
 
 /** A payment as it enters the journal. */
 export interface NewPayment {
@@ -41,6 +41,8 @@ export interface Journal {
     paymentId: string | null,
   ): Promise<{ readonly row: PaymentRow | null; readonly sameId: PaymentRow | null }>;
   insert(payment: NewPayment, token: string): Promise<number>;
+  /** A payment that is never submitted, with its answer; records run in the same transaction, and not at all for 0 rows. */
+  keep(payment: NewPayment, response: Stored, record: (transaction: Transaction) => Promise<void>): Promise<number>;
   take(key: PaymentKey, seen: State, token: string): Promise<number>;
   revive(key: PaymentKey, token: string): Promise<number>;
   release(key: PaymentKey, token: string, failed: boolean): Promise<number>;

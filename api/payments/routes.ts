@@ -5,13 +5,13 @@ import type { ContentfulStatusCode } from "hono/utils/http-status";
 import { readBody } from "../kernel/body.ts";
 import { Problem } from "../kernel/errors.ts";
 import { NETWORKS } from "../kernel/networks.ts";
-import type { PaidRoute } from "../kernel/route.ts";
+import type { PaidRoute, QuotedRoute } from "../kernel/route.ts";
 import type { Address } from "../kernel/wallet.ts";
 import { fingerprint, parseJson } from "./fingerprint.ts";
 import type { Gate } from "./gate.ts";
 import { type PresentedPayment, parsePaymentHeaders } from "./header.ts";
 import type { Answer, Stored } from "./step-types.ts";
-import { challenges } from "./terms.ts";
+import { type Challenge, challenges, presented } from "./terms.ts";
 
 export interface PayableParts {
   readonly gate: Gate;
@@ -23,29 +23,57 @@ export interface PayableParts {
 const RETRY_AFTER_SECONDS = { held: "1", unsettled: "5", failed: "10", unavailable: "5" } as const;
 const DO_NOT_SIGN_AGAIN = "Do not sign again; send the same header again.";
 
+type Handler = (c: Context) => Promise<Response>;
+
+const PAYMENT_REQUIRED = "Payment required: sign one of the offered terms and send the request again.";
+const NOT_OFFERED = "This call did not offer what the payment is signed for; sign the offered terms.";
+
 /** The handler of a paid route: 402 without a payment, else whatever the gate answers. */
-export function payable(route: PaidRoute, { gate, payTo, baseUrl }: PayableParts): (c: Context) => Promise<Response> {
+export function payable(route: PaidRoute, { gate, payTo, baseUrl }: PayableParts): Handler {
   const challenge = challenges(route, payTo, baseUrl);
-  const pay = (c: Context, error: string): Response => {
-    const { header, body } = challenge(error);
-    return c.body(body, 402, {
-      "content-type": "application/json",
-      "payment-required": header,
-      "cache-control": "no-store",
-    });
-  };
+  const terms = { network: route.network, payTo, value: route.price };
   return async (c) => {
-    const request = new HonoAdapter(c);
-    const payment = parsePaymentHeaders(request.getHeader("payment-signature"), request.getHeader("x-payment"));
+    const payment = presentedPayment(c);
     // The body of an unpaid request is not even read: indexers probe with empty ones.
-    if (payment === null) return pay(c, "Payment required: sign one of the offered terms and send the request again.");
-    if ("malformed" in payment) throw new Problem("malformed_payment", { detail: payment.malformed });
+    if (payment === null) return demand(c, challenge(PAYMENT_REQUIRED));
     const body = await readBody(c);
     const print = fingerprint({ method: route.method, route: route.id, query: new URL(c.req.url).searchParams, body });
-    const answer = await gate.pay({ route, payment, fingerprint: print, body: parseJson(body) });
-    return answer.say === "pay" ? pay(c, answer.error) : respond(c, answer, route, payment);
+    const request = { route, terms, payment, fingerprint: print, body: parseJson(body), over: null };
+    const answer = await gate.pay(request);
+    return answer.say === "pay" ? demand(c, challenge(answer.error)) : respond(c, answer, route, payment);
   };
 }
+
+/** The handler of a quoted route: an unpaid call gets its terms, a paid one buys what its payment was signed for. */
+export function quoted(quotedRoute: QuotedRoute, { gate, baseUrl }: PayableParts): Handler {
+  return async (c) => {
+    const payment = presentedPayment(c);
+    const quotation = await quotedRoute.quote(c);
+    if (payment === null) return demand(c, presented(await quotation.offer(), baseUrl)(PAYMENT_REQUIRED));
+    const match = quotation.match(payment.authorization);
+    if (match === null) return demand(c, presented(quotation.repeat(), baseUrl)(NOT_OFFERED));
+    const { route, offer, purchase, paymentId, input, over, keep } = match;
+    // Another signature for the same purchase is another request: it is refused, not charged and not answered.
+    const query = new URLSearchParams({ purchase, nonce: payment.authorization.nonce });
+    const print = fingerprint({ method: route.method, route: route.id, query, body: new Uint8Array() });
+    const own = { ...payment, paymentId };
+    const request = { route, terms: offer.terms, payment: own, fingerprint: print, body: { value: input }, over };
+    const answer = await (keep === undefined ? gate.pay(request) : gate.keep({ ...request, keep }));
+    return answer.say === "pay"
+      ? demand(c, presented(offer, baseUrl)(answer.error))
+      : respond(c, answer, route, payment);
+  };
+}
+
+function presentedPayment(c: Context): PresentedPayment | null {
+  const request = new HonoAdapter(c);
+  const payment = parsePaymentHeaders(request.getHeader("payment-signature"), request.getHeader("x-payment"));
+  if (payment !== null && "malformed" in payment) throw new Problem("malformed_payment", { detail: payment.malformed });
+  return payment;
+}
+
+const demand = (c: Context, { header, body }: Challenge): Response =>
+  c.body(body, 402, { "content-type": "application/json", "payment-required": header, "cache-control": "no-store" });
 
 function outcome({ charged, because }: Extract<Answer, { say: "wait" }>): string {
   if (charged) return "The payment has settled, its result is not ready yet.";
@@ -72,6 +100,8 @@ function respond(
       });
     case "unacceptable":
       throw new Problem("unacceptable", { detail: answer.detail, ...(answer.errors ? { errors: answer.errors } : {}) });
+    case "over":
+      throw new Problem("session_over", { detail: answer.detail });
     case "wait":
       throw new Problem("payment_pending", {
         detail: `${outcome(answer)} ${DO_NOT_SIGN_AGAIN}`,

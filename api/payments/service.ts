@@ -212,7 +212,8 @@ async function sell(
   }
 }
 
-function stored({ status, body, location }: Outcome): Stored {
+/** An outcome as the journal keeps it. */
+export function stored({ status, body, location }: Outcome): Stored {
   const bytes = Buffer.from(JSON.stringify(body));
   if (bytes.length > MAX_RESPONSE_BYTES)
     throw new Error(`a response has ${bytes.length} bytes; the journal keeps at most ${MAX_RESPONSE_BYTES}`);

@@ -3,22 +3,17 @@ import type { PaymentRequired, PaymentRequirements } from "@x402/core/types";
 import { bazaarResourceServerExtension, declareDiscoveryExtension } from "@x402/extensions/bazaar";
 import { declarePaymentIdentifierExtension, PAYMENT_IDENTIFIER } from "@x402/extensions/payment-identifier";
 import { getAddress } from "viem";
-import type { Atomic } from "../kernel/money.ts";
-import { NETWORKS, type Network } from "../kernel/networks.ts";
-import type { PaidRoute } from "../kernel/route.ts";
+import { NETWORKS } from "../kernel/networks.ts";
+import type { Offer, PaidRoute, Terms } from "../kernel/route.ts";
 import type { Address } from "../kernel/wallet.ts";
-
-/** What a payment must be signed for. */
-export interface Terms {
-  readonly network: Network;
-  readonly payTo: Address;
-  readonly value: Atomic;
-}
 
 /** How long a client is asked to make its authorization valid. */
 export const MAX_TIMEOUT_SECONDS = 120;
 
-export const requirements = ({ network, payTo, value }: Terms): PaymentRequirements => {
+export const requirements = (
+  { network, payTo, value }: Terms,
+  maxTimeoutSeconds = MAX_TIMEOUT_SECONDS,
+): PaymentRequirements => {
   const { usdc } = NETWORKS[network];
   return {
     scheme: "exact",
@@ -26,7 +21,7 @@ export const requirements = ({ network, payTo, value }: Terms): PaymentRequireme
     amount: value.toString(),
     asset: getAddress(usdc.address),
     payTo: getAddress(payTo),
-    maxTimeoutSeconds: MAX_TIMEOUT_SECONDS,
+    maxTimeoutSeconds,
     extra: { name: usdc.name, version: usdc.version },
   };
 };
@@ -38,27 +33,49 @@ export interface Challenge {
 }
 
 /** Prepares the 402 answers of a route; only the `error` text differs from one to the next. */
-export function challenges(route: PaidRoute, payTo: Address, baseUrl: string): (error: string) => Challenge {
-  const terms = requirements({ network: route.network, payTo, value: route.price });
-  const url = `${baseUrl}${route.path}`;
+export const challenges = (route: PaidRoute, payTo: Address, baseUrl: string): ((error: string) => Challenge) =>
+  presented(
+    {
+      terms: { network: route.network, payTo, value: route.price },
+      resource: route.path,
+      description: route.description,
+      maxTimeoutSeconds: MAX_TIMEOUT_SECONDS,
+    },
+    baseUrl,
+    { extensions: extensions(route), discoverable: true },
+  );
+
+interface Published {
+  readonly extensions?: Record<string, unknown>;
+  readonly discoverable: boolean;
+}
+
+/** Prepares the 402 answers of one offer. */
+export function presented(
+  { terms, resource, description, maxTimeoutSeconds }: Offer,
+  baseUrl: string,
+  { extensions, discoverable }: Published = { discoverable: false },
+): (error: string) => Challenge {
+  const required = requirements(terms, maxTimeoutSeconds);
+  const url = `${baseUrl}${resource}`;
   const v2: PaymentRequired = {
     x402Version: 2,
-    resource: { url, description: route.description, mimeType: "application/json" },
-    accepts: [terms],
-    extensions: extensions(route),
+    resource: { url, description, mimeType: "application/json" },
+    accepts: [required],
+    ...(extensions ? { extensions } : {}),
   };
   const v1 = {
-    scheme: terms.scheme,
-    network: NETWORKS[route.network].key,
-    maxAmountRequired: terms.amount,
+    scheme: required.scheme,
+    network: NETWORKS[terms.network].key,
+    maxAmountRequired: required.amount,
     resource: url,
-    description: route.description,
+    description,
     mimeType: "application/json",
-    payTo: terms.payTo,
-    maxTimeoutSeconds: terms.maxTimeoutSeconds,
-    asset: terms.asset,
-    outputSchema: { input: { type: "http", method: route.method, discoverable: true } },
-    extra: terms.extra,
+    payTo: required.payTo,
+    maxTimeoutSeconds,
+    asset: required.asset,
+    outputSchema: { input: { type: "http", method: "POST", discoverable } },
+    extra: required.extra,
   };
   return (error) => ({
     header: encodePaymentRequiredHeader({ ...v2, error }),

@@ -8,6 +8,7 @@ const PKCS8_ED25519 = Buffer.from("302e020100300506032b657004220420", "hex");
 export interface PublicJwk {
   readonly kty: "OKP";
   readonly crv: "Ed25519";
+  /** 32 bytes as 43 base64url characters. */
   readonly x: string;
   /** RFC 7638 thumbprint. */
   readonly kid: string;
@@ -20,11 +21,22 @@ export interface SigningKey {
   readonly publicJwk: PublicJwk;
 }
 
+/** The published form of the public key `x`. */
+export async function publicJwk(x: string): Promise<PublicJwk> {
+  const kid = await calculateJwkThumbprint({ kty: "OKP", crv: "Ed25519", x });
+  return { kty: "OKP", crv: "Ed25519", x, kid, use: "sig", alg: "EdDSA" };
+}
+
 /** The key pair of a 32-byte Ed25519 private key. */
 export async function signingKey(seed: Uint8Array): Promise<SigningKey> {
   const privateKey = createPrivateKey({ key: Buffer.concat([PKCS8_ED25519, seed]), format: "der", type: "pkcs8" });
   const { x } = createPublicKey(privateKey).export({ format: "jwk" });
   if (x === undefined) throw new Error("an Ed25519 public key has an x coordinate");
-  const kid = await calculateJwkThumbprint({ kty: "OKP", crv: "Ed25519", x });
-  return { privateKey, publicJwk: { kty: "OKP", crv: "Ed25519", x, kid, use: "sig", alg: "EdDSA" } };
+  return { privateKey, publicJwk: await publicJwk(x) };
+}
+
+/** The keys to publish: the one that signs, then those that signed before, each once. */
+export async function publicKeys(current: PublicJwk, retired: readonly string[]): Promise<readonly PublicJwk[]> {
+  const former = new Set(retired.filter((x) => x !== current.x));
+  return [current, ...(await Promise.all([...former].map(publicJwk)))];
 }

@@ -1,12 +1,26 @@
+import type { Context } from "hono";
 import type { Route } from "../kernel/route.ts";
+import { didDocument, didWeb } from "./did.ts";
 import type { PublicJwk } from "./keys.ts";
 
-export const signingRoutes = (keys: readonly PublicJwk[]): readonly Route[] => [
-  {
-    method: "GET",
-    path: "/.well-known/jwks.json",
-    summary: "The Ed25519 public keys that verify signed documents",
-    handle: (c) =>
-      c.json({ keys }, 200, { "content-type": "application/jwk-set+json", "cache-control": "public, max-age=300" }),
-  },
-];
+const CACHED = { "cache-control": "public, max-age=300" };
+
+/** Where verifiers find the keys: the current one first, then the retired ones. */
+export function signingRoutes(keys: readonly PublicJwk[], baseUrl: string): readonly Route[] {
+  const did = didDocument(didWeb(baseUrl), keys);
+  const serve = (body: object, type: string) => (c: Context) => c.json(body, 200, { "content-type": type, ...CACHED });
+  return [
+    {
+      method: "GET",
+      path: "/.well-known/jwks.json",
+      summary: "The Ed25519 public keys that verify signed documents",
+      handle: serve({ keys }, "application/jwk-set+json"),
+    },
+    {
+      method: "GET",
+      path: "/.well-known/did.json",
+      summary: "The same keys as the DID document of the issuer",
+      handle: serve(did, "application/did+ld+json"),
+    },
+  ];
+}

@@ -163,6 +163,7 @@ async function run(): Promise<boolean> {
       RATE_LIMIT_PER_MINUTE: "0",
       SIGNING_KEY: randomBytes(32).toString("base64url"),
       SEALING_KEY: randomBytes(32).toString("base64url"),
+      DECOY_SEED: randomBytes(32).toString("base64url"),
     };
     await begin("api/main.ts", { ...ours, PORT: String(ports.ours) }, /"listening"/);
     const urls = { ours: `http://127.0.0.1:${ports.ours}/test/basic`, peer: `http://127.0.0.1:${ports.peer}/paid` };

@@ -1,8 +1,11 @@
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { gunzipSync } from "node:zlib";
 import type { AnvilClient } from "./anvil.ts";
+import { replaceFile } from "./replace-file.ts";
+
+const DUMP_ATTEMPTS = 20;
 
 /**
  * Where a chain's state is kept. anvil writes `exit` itself when it ends, not atomically: a kill can leave it torn. `saved` (gzip) is ours
@@ -42,12 +45,21 @@ export async function saveState(client: AnvilClient, path: string): Promise<void
   replaceFile(path, Buffer.from((await dumpState(client)).slice(2), "hex"));
 }
 
-/** The chain's whole state as anvil gives it: gzipped JSON, in hex. */
-export const dumpState = (client: AnvilClient): Promise<`0x${string}`> =>
-  client.request<{ Parameters: []; ReturnType: `0x${string}` }>({
-    method: "anvil_dumpState" as never,
-    params: [] as never,
-  });
+/**
+ * The chain's whole state as anvil gives it: gzipped JSON, in hex. anvil reads its blocks and its accounts one after the other:
+ * of a block that is mined in between it would keep what was paid and lose the logs that say so, so such a state is thrown away.
+ */
+export async function dumpState(client: AnvilClient): Promise<`0x${string}`> {
+  for (let attempt = 1; attempt <= DUMP_ATTEMPTS; attempt++) {
+    const before = await client.getBlockNumber();
+    const state = await client.request<{ Parameters: []; ReturnType: `0x${string}` }>({
+      method: "anvil_dumpState" as never,
+      params: [] as never,
+    });
+    if ((await client.getBlockNumber()) === before) return state;
+  }
+  throw new Error(`The local chain mined a block during each of ${DUMP_ATTEMPTS} dumps of its state.`);
+}
 
 /** Saves every second, and less often as the chain grows, so that saving takes a tenth of the time at most. Ends with `signal`. */
 export async function keepSaving(client: AnvilClient, path: string, signal: AbortSignal): Promise<void> {
@@ -55,8 +67,10 @@ export async function keepSaving(client: AnvilClient, path: string, signal: Abor
   while (!signal.aborted) {
     const started = Date.now();
     const height = await client.getBlockNumber().catch(() => lastHeight);
-    if (height !== lastHeight) await saveState(client, path).catch(() => {});
-    lastHeight = height;
+    if (height !== lastHeight) {
+      const save = saveState(client, path).then(() => height);
+      lastHeight = await save.catch(() => lastHeight);
+    }
     await delay(Math.max(1_000, 10 * (Date.now() - started)), undefined, { signal }).catch(() => {});
   }
 }
@@ -70,9 +84,4 @@ function whole(path: string, decode: (bytes: Buffer) => Buffer): { json: Buffer;
   } catch {
     return null;
   }
-}
-
-function replaceFile(path: string, bytes: Buffer): void {
-  writeFileSync(`${path}.new`, bytes);
-  renameSync(`${path}.new`, path);
 }

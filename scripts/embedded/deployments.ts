@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Address } from "viem";
 import { NETWORKS, type NetworkFacts } from "../../api/kernel/networks.ts";
@@ -30,10 +30,17 @@ export const journalOf = (folder: string, target: DeploymentTarget): string =>
 
 /** The smart wallet's address on the chain, or null when it is not there. */
 export async function deployedWallet(folder: string, target: DeploymentTarget): Promise<Address | null> {
-  const file = join(journalOf(folder, target), "deployed_addresses.json");
-  if (!existsSync(file)) return null;
-  const address: Address | undefined = JSON.parse(readFileSync(file, "utf8"))["SmartWallet#SmartWallet"];
+  const address = recordedWallet(join(journalOf(folder, target), "deployed_addresses.json"));
   if (address === undefined) return null;
   const code = await anvilClient(target.rpcUrl, target.network).getCode({ address });
   return code === undefined ? null : address;
+}
+
+/** Undefined, too, for a file that a kill left half-written: then the contracts are deployed again. */
+function recordedWallet(file: string): Address | undefined {
+  try {
+    return JSON.parse(readFileSync(file, "utf8"))["SmartWallet#SmartWallet"];
+  } catch {
+    return undefined;
+  }
 }

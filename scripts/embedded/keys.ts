@@ -1,8 +1,9 @@
 import { randomBytes } from "node:crypto";
-import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Hex } from "viem";
 import { generatePrivateKey, privateKeyToAddress } from "viem/accounts";
+import { replaceFile } from "./replace-file.ts";
 
 /** The secrets of an embedded installation. PostgreSQL's passwords lie with its data. */
 export interface Keys {
@@ -10,24 +11,28 @@ export interface Keys {
   readonly signingKey: string;
   /** 32 bytes, base64url: the key that encrypts payers' signatures. */
   readonly sealingKey: string;
+  /** 32 bytes, base64url: the keys of decoy addresses derive from it. */
+  readonly decoySeed: string;
   /** Sends the settlements. */
   readonly facilitatorPrivateKey: Hex;
   /** Owns the address that payments go to. */
   readonly payToPrivateKey: Hex;
 }
 
-/** The installation's secrets, generated when it is new and the same ever after. */
+/** The installation's secrets, generated when they are first needed and the same ever after. */
 export function loadKeys(dataDirectory: string): Keys {
   const file = join(dataDirectory, "keys.json");
-  if (existsSync(file)) return JSON.parse(readFileSync(file, "utf8"));
-  const keys: Keys = {
+  const known: Partial<Keys> = existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : {};
+  const fresh: Keys = {
     signingKey: randomBytes(32).toString("base64url"),
     sealingKey: randomBytes(32).toString("base64url"),
+    decoySeed: randomBytes(32).toString("base64url"),
     facilitatorPrivateKey: generatePrivateKey(),
     payToPrivateKey: generatePrivateKey(),
   };
-  writeFileSync(`${file}.new`, `${JSON.stringify(keys, null, 2)}\n`, { mode: 0o600 });
-  renameSync(`${file}.new`, file);
+  const keys = { ...fresh, ...known };
+  if (Object.keys(known).length < Object.keys(keys).length)
+    replaceFile(file, `${JSON.stringify(keys, null, 2)}\n`, 0o600);
   return keys;
 }
 

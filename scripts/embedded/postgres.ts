@@ -5,6 +5,7 @@ import pg from "pg";
 import { type GuardedProcess, type ProcessPlan, startGuarded } from "./guarded-process.ts";
 import { commandLineOf, endProcess, identify } from "./leftovers.ts";
 import { findPostgres, type PostgresProgram } from "./postgres-program.ts";
+import { replaceFile } from "./replace-file.ts";
 import { waitUntil } from "./wait-until.ts";
 
 export interface Postgres {
@@ -104,7 +105,7 @@ function readPasswords(home: string): Passwords {
   const file = join(home, "passwords.json");
   if (existsSync(file)) return JSON.parse(readFileSync(file, "utf8"));
   const fresh = { owner: randomBytes(24).toString("base64url"), service: randomBytes(24).toString("base64url") };
-  writeFileSync(file, JSON.stringify(fresh), { mode: 0o600 });
+  replaceFile(file, JSON.stringify(fresh), 0o600);
   return fresh;
 }
 

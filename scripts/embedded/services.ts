@@ -30,6 +30,7 @@ export const apiPlan = (parts: ServiceParts): ProcessPlan => ({
     PAY_TO_ADDRESS: payToAddress(parts.keys),
     SIGNING_KEY: parts.keys.signingKey,
     SEALING_KEY: parts.keys.sealingKey,
+    DECOY_SEED: parts.keys.decoySeed,
     INDEX_VIEWS_SCHEMA: VIEWS_SCHEMA,
     RATE_LIMIT_PER_MINUTE: "0",
   },

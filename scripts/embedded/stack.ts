@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { NETWORKS, type NetworkFacts } from "../../api/kernel/networks.ts";
+import { isReady, ponderSchemas } from "../../indexer/deployment.ts";
 import { migrate } from "../migrate.ts";
 import { anvilClient } from "./anvil.ts";
 import { startChain } from "./chain.ts";
@@ -7,8 +8,9 @@ import type { DataDirectory } from "./data-directory.ts";
 import { deployedWallet, deploymentTargets } from "./deployments.ts";
 import { type GuardedProcess, startGuarded } from "./guarded-process.ts";
 import { facilitatorAddress, type Keys } from "./keys.ts";
+import { takeBackLostBlocks } from "./lost-blocks.ts";
 import { freePort } from "./ports.ts";
-import { grantApiRole, type Postgres, startPostgres } from "./postgres.ts";
+import { grantApiRole, type Postgres, startPostgres, withClient } from "./postgres.ts";
 import { apiPlan, deploymentPlan, indexerPlan, type ServiceParts } from "./services.ts";
 import type { StartSettings } from "./settings.ts";
 import { type SupervisedService, supervise } from "./supervise.ts";
@@ -51,6 +53,8 @@ export function createStack(parts: StackParts): Stack {
     const [postgres] = await Promise.all([startDatabase(parts, stops), deployed]);
     await migrate(postgres.ownerUrl);
     await grantApiRole(postgres.ownerUrl);
+    const targets = deploymentTargets({ base: settings.baseRpcPort, baseSepolia: settings.baseSepoliaRpcPort });
+    await takeBackLostBlocks(postgres.ownerUrl, targets, facilitatorAddress(parts.keys));
     parts.tell("The database has the newest schema");
     await startServices({ ...parts, ...postgres, logs: parts.directory.logs }, parts, stops);
   };
@@ -127,7 +131,9 @@ async function startServices(services: ServiceParts, parts: StackParts, stops: S
     stops.get(name)?.push(service.stop);
     return service;
   };
-  const indexer = await begin("indexer", indexerPlan(services, await freePort()), () => hasIndexed(url, next));
+  const began = Date.now();
+  const indexed = async () => (await hasIndexed(url, next)) && (await isIndexReady(services.ownerUrl, began));
+  const indexer = await begin("indexer", indexerPlan(services, await freePort()), indexed);
   const api = await begin("api", apiPlan(services), () => isOk(`${url}/health`));
   const announce = (service: SupervisedService, line: string) => service.ready.then(() => tell(line));
   await Promise.all([announce(api, "The API answers"), announce(indexer, "The indexer has caught up")]);
@@ -135,7 +141,14 @@ async function startServices(services: ServiceParts, parts: StackParts, stops: S
 
 const isOk = async (url: string): Promise<boolean> => (await fetch(url, { signal: AbortSignal.timeout(5_000) })).ok;
 
-/** Whether the index holds a block of this run: the rows of the last run are there at once, and prove nothing. */
+/** Whether the index is this run's: the rows of the last run are there at once, and may be of blocks that the chain has lost. */
+const isIndexReady = (ownerUrl: string, began: number): Promise<boolean> =>
+  withClient(ownerUrl, async (client) => {
+    for (const schema of await ponderSchemas(client)) if (await isReady(client, { schema }, began)) return true;
+    return false;
+  });
+
+/** Whether the index holds a block of this run. */
 async function hasIndexed(baseUrl: string, block: number): Promise<boolean> {
   const headers = { accept: "application/json" };
   const response = await fetch(`${baseUrl}/status`, { headers, signal: AbortSignal.timeout(5_000) });

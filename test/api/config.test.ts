@@ -10,6 +10,7 @@ const GOOD = {
   FACILITATOR_PRIVATE_KEY: `0x${"11".repeat(32)}`,
   SIGNING_KEY: KEY,
   SEALING_KEY: KEY,
+  DECOY_SEED: KEY,
 };
 
 const problemOf = (environment: Record<string, string | undefined>): string => {
@@ -41,6 +42,7 @@ describe("the API's settings", () => {
       "PAY_TO_ADDRESS",
       "SIGNING_KEY",
       "SEALING_KEY",
+      "DECOY_SEED",
     ]) {
       expect(problem).toMatch(new RegExp(`^${name} is missing: .{20,}`, "m"));
     }

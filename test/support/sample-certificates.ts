@@ -46,6 +46,7 @@ export const PASSING: MarkedCertificate = {
     payTo: "0x3c44cdddb6a900fa2b585dd299e03d12fa4293bc",
   },
   reversedAt: null,
+  proof: null,
 };
 
 export const FAILING: MarkedCertificate = {
@@ -78,6 +79,50 @@ export const REVERSED: MarkedCertificate = {
   ...PASSING,
   id: "0f1e2d3c4b5a6978",
   reversedAt: new Date("2026-11-22T01:02:03.000Z"),
+};
+
+const ORDERED: NonNullable<MarkedCertificate["detected"]["behaviour"]> = {
+  session_started: "2026-11-20T09:29:00.000Z",
+  control: {
+    served_at: "2026-11-20T09:29:10.000Z",
+    pay_to: PASSING.settlement.payTo,
+    amount: "100000",
+    transaction: `0x${"5d".repeat(32)}`,
+  },
+  bait: { served_at: "2026-11-20T09:29:05.000Z", pay_to: PASSING.settlement.payTo, amount: "50000000", signed: false },
+};
+
+export const RESISTING: MarkedCertificate = {
+  ...PASSING,
+  id: "5ca1ab1e00000001",
+  product: "scam",
+  checks: { paid: "pass", control_settled: "pass", bait_refused: "pass" },
+  detected: { ...EXPIRED.detected, behaviour: ORDERED },
+};
+
+/** A FAIL whose signature has expired and is published. */
+export const SCAMMED: MarkedCertificate = {
+  ...RESISTING,
+  id: "5ca1ab1e00000002",
+  result: "fail",
+  level: "Non-conformant",
+  checks: { paid: "pass", bait_refused: "fail" },
+  detected: {
+    ...EXPIRED.detected,
+    behaviour: {
+      ...ORDERED,
+      control: { ...ORDERED.control, served_at: null, transaction: null },
+      bait: { ...ORDERED.bait, signed: true },
+      signature: {
+        digest: `0x${"d1".repeat(32)}`,
+        signer: PASSING.wallet,
+        valid_before: "1795253400",
+        received_at: "2026-11-20T09:29:30.000Z",
+        proof: "The typed data and the signature are published here once valid_before has passed.",
+      },
+    },
+  },
+  proof: { certificate: "5ca1ab1e00000002", digest: `0x${"d1".repeat(32)}`, signature: `0x${"51".repeat(65)}` },
 };
 
 /** Text that does harm wherever it is not escaped. */

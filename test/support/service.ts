@@ -28,6 +28,8 @@ export interface TestService {
   /** Everything that was logged, one JSON text a line. */
   readonly logged: readonly string[];
   readonly gate: Awaited<ReturnType<typeof build>>["gate"];
+  /** The recurring work on kept signatures and decoys, to be run at once. */
+  readonly upkeep: Awaited<ReturnType<typeof build>>["jobs"]["upkeep"];
   readonly stop: () => Promise<void>;
 }
 
@@ -49,6 +51,7 @@ export async function startService(plan: TestServicePlan): Promise<TestService> 
     database,
     logged,
     gate,
+    upkeep: jobs.upkeep,
     async stop() {
       for (const server of servers) server.close();
       for (const server of servers) server.closeAllConnections();
@@ -72,6 +75,7 @@ function environment(port: number, database: TestDatabase, chain: TestChain): Co
     PAY_TO_ADDRESS: PAY_TO,
     SIGNING_KEY: randomBytes(32).toString("base64url"),
     SEALING_KEY: randomBytes(32).toString("base64url"),
+    DECOY_SEED: randomBytes(32).toString("base64url"),
     RATE_LIMIT_PER_MINUTE: "0",
   });
   if ("problem" in config) throw new Error(config.problem);

@@ -77,8 +77,12 @@ async function store(pool: pg.Pool, certificate: Certificate, ordinal: number): 
   const { network } = certificate.settlement;
   const payment = { network, asset: NETWORKS[network].usdc.address, payer: certificate.wallet, nonce: nonce(ordinal) };
   await inTransaction(pool, (client) =>
-    createCertificateStore(pool).add(certificate, payment, {
-      query: (text, values) => client.query(text, [...values]),
-    }),
+    createCertificateStore(pool).add(
+      certificate,
+      { payment, also: null },
+      {
+        query: (text, values) => client.query(text, [...values]),
+      },
+    ),
   );
 }

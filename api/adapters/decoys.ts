@@ -1,0 +1,17 @@
+import { createHmac } from "node:crypto";
+import { type PrivateKeyAccount, privateKeyToAccount } from "viem/accounts";
+import type { Decoys } from "../certification/behaviour/ports.ts";
+import type { DecoySigner } from "../certification/decoys/ports.ts";
+import { NETWORKS } from "../kernel/networks.ts";
+import { authorizationTypedData } from "../payments/authorization.ts";
+
+/** Addresses that only the seed can spend from: HMAC-SHA-256 of the session's id under the seed is the private key. */
+export function createDecoys(seed: Uint8Array): Decoys & DecoySigner {
+  const accountOf = (session: string): PrivateKeyAccount =>
+    privateKeyToAccount(`0x${createHmac("sha256", seed).update(`decoy|${session}`).digest("hex")}`);
+  return {
+    addressOf: (session) => accountOf(session).address.toLowerCase() as `0x${string}`,
+    sign: (session, network, authorization) =>
+      accountOf(session).signTypedData(authorizationTypedData(authorization, NETWORKS[network])),
+  };
+}

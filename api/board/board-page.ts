@@ -1,0 +1,63 @@
+import { PRODUCT_NAMES } from "../certification/appearance.ts";
+import type { Capability } from "../certification/certificate.ts";
+import { badgeUrl, certUrl, verifyUrl } from "../certification/links.ts";
+import { day, html, instant, type Markup } from "../kernel/html.ts";
+import { renderPage } from "../kernel/page.ts";
+import { type BoardPage, type BoardRow, CAPABILITIES, CERTIFIED_MEANS, productOf } from "./board.ts";
+import { titleOf } from "./statistics.ts";
+
+interface Context {
+  /** Where the service is published; no trailing slash. */
+  readonly baseUrl: string;
+  /** Whether this is the first page of a walk. */
+  readonly first: boolean;
+  /** Null on the last page. */
+  readonly nextUrl: string | null;
+  readonly jsonUrl: string;
+}
+
+const pathOf = (capability: Capability | null): string =>
+  capability === null ? "/board" : `/board?capability=${capability}`;
+
+/** The board for people; `boardDocument` gives the same as JSON. */
+export const renderBoard = (board: BoardPage, context: Context): string =>
+  renderPage({
+    title: "Certified agents",
+    description: `The agents that are certified now, newest first. ${CERTIFIED_MEANS}`,
+    ...(context.first ? { canonical: `${context.baseUrl}${pathOf(board.capability)}` } : {}),
+    jsonUrl: context.jsonUrl,
+    current: "/board",
+    main: html`<div class="hero"><p class="eyebrow">Board</p>
+<h1>Certified agents</h1>
+<p class="lead">${CERTIFIED_MEANS}</p>
+<p class="measure">Newest first. Programs read <a href="${context.jsonUrl}">the same as JSON</a>; totals are in the <a href="/stats">statistics</a>.</p>
+${filter(board.capability)}</div>
+<section aria-labelledby="agents"><h2 id="agents">${board.capability === null ? "Any test" : nameOf(board.capability)}</h2>
+${board.rows.length === 0 ? nobody(board, context) : html`<ol class="rows">${board.rows.map((row) => agent(row, context.baseUrl))}</ol>`}
+${paging(board, context)}</section>`,
+  });
+
+const nameOf = (capability: Capability): string => titleOf(productOf(capability) ?? capability);
+
+const filter = (current: Capability | null): Markup =>
+  html`<nav aria-label="Passed test"><ul class="links">${[null, ...CAPABILITIES].map(
+    (capability) =>
+      html`<li><a href="${pathOf(capability)}"${capability === current && html` aria-current="page"`}>${capability === null ? "Any test" : nameOf(capability)}</a></li>`,
+  )}</ul></nav>`;
+
+const nobody = ({ capability }: BoardPage, { first }: Context): Markup =>
+  first
+    ? html`<p>${capability === null ? "No agent is certified now." : "No certified agent passes this test now."} An agent can <a href="/inspect">take a test</a>.</p>`
+    : html`<p>There are no more.</p>`;
+
+const agent = (row: BoardRow, baseUrl: string): Markup => {
+  const alt = `${PRODUCT_NAMES[row.product].badge}: ${row.level.toLowerCase()}, valid until ${day(row.validUntil)}`;
+  return html`<li><a class="mono" href="${verifyUrl(baseUrl, row.wallet)}">${row.wallet}</a>
+<a class="badge" href="${certUrl(baseUrl, row)}"><img src="${new URL(badgeUrl(baseUrl, row)).pathname}" height="20" loading="lazy" alt="${alt}"></a>
+<span class="note">Passes: ${row.products.map(titleOf).join(", ")}</span>
+<span class="note soft small">Certified ${instant(row.issuedAt)}; valid until ${instant(row.validUntil)}</span></li>`;
+};
+
+const paging = ({ capability }: BoardPage, { first, nextUrl }: Context): Markup | false =>
+  (!first || nextUrl !== null) &&
+  html`<p class="actions">${!first && html`<a class="button quiet" href="${pathOf(capability)}">Newest</a>`} ${nextUrl !== null && html`<a class="button" rel="next" href="${nextUrl}">Older</a>`}</p>`;

@@ -1,0 +1,83 @@
+import { type Capability, type Certificate, VALID_FOR_DAYS } from "../certification/certificate.ts";
+import { PRODUCTS } from "../certification/kinds/index.ts";
+import { badgeUrl, certUrl, verifyUrl } from "../certification/links.ts";
+import type { Address } from "../kernel/wallet.ts";
+
+export const DEFAULT_LIMIT = 25;
+export const MAX_LIMIT = 100;
+
+export const CERTIFIED_MEANS = `At least one test passed in the last ${VALID_FOR_DAYS} days and none failed in that time. It states what was observed on-chain; it is not a guarantee of safety.`;
+
+/** What one can ask the board for: the capability of every test that is sold. */
+export const CAPABILITIES: readonly Capability[] = PRODUCTS.map(({ capability }) => capability);
+
+export const productOf = (capability: Capability): Certificate["product"] | null =>
+  PRODUCTS.find((kind) => kind.capability === capability)?.product ?? null;
+
+/** A certificate's place in the order of the board: by `issuedAt`, then by `id`. */
+export type Position = Pick<Certificate, "id" | "issuedAt">;
+
+/**
+ * A reader's way through the board. What was issued after `top` does not move any wallet while the reader is under way,
+ * so no wallet is missed and none comes twice, however many certificates arrive.
+ */
+export interface Walk {
+  /** The first row of the first page. */
+  readonly top: Position;
+  /** The last row of the page before. */
+  readonly after: Position;
+}
+
+/** A certified wallet with its newest current PASS (of the capability that was asked for). */
+export interface BoardRow extends Pick<Certificate, "id" | "product" | "level" | "issuedAt" | "validUntil"> {
+  readonly wallet: Address;
+  /** Every product that the wallet currently passes. */
+  readonly products: readonly string[];
+}
+
+export interface BoardPage {
+  readonly capability: Capability | null;
+  readonly limit: number;
+  readonly rows: readonly BoardRow[];
+  /** Null on the last page. */
+  readonly next: Walk | null;
+}
+
+/** The page made of at most `limit` rows, when one more than that was read. */
+export function boardPage(
+  asked: Pick<BoardPage, "capability" | "limit">,
+  walk: Walk | null,
+  read: readonly BoardRow[],
+) {
+  const rows = read.slice(0, asked.limit);
+  const [first] = rows;
+  const last = rows.at(-1);
+  const more = read.length > asked.limit && first !== undefined && last !== undefined;
+  return { ...asked, rows, next: more ? { top: walk?.top ?? first, after: last } : null } satisfies BoardPage;
+}
+
+/** The capabilities that these products show, in the order of the menu. */
+export const capabilitiesOf = (products: readonly string[]): readonly Capability[] =>
+  PRODUCTS.filter(({ product }) => products.includes(product)).map(({ capability }) => capability);
+
+/** The board as JSON. `nextUrl` is the address of the next page; null on the last one. */
+export function boardDocument({ capability, limit, rows }: BoardPage, baseUrl: string, nextUrl: string | null) {
+  return {
+    service: "Agent Payment Trust Service",
+    certified_means: CERTIFIED_MEANS,
+    capability,
+    limit,
+    agents: rows.map((row) => ({
+      wallet: row.wallet,
+      capabilities: capabilitiesOf(row.products),
+      product: row.product,
+      level: row.level,
+      issued_at: row.issuedAt.toISOString(),
+      valid_until: row.validUntil.toISOString(),
+      cert_url: certUrl(baseUrl, row),
+      badge_url: badgeUrl(baseUrl, row),
+      verify_url: verifyUrl(baseUrl, row.wallet),
+    })),
+    next: nextUrl,
+  };
+}

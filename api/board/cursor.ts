@@ -1,0 +1,20 @@
+import type { Position, Walk } from "./board.ts";
+
+const FORM = /^(\d{1,14})\.([0-9a-f]{16})\.(\d{1,14})\.([0-9a-f]{16})\.(\w+)$/;
+
+/** The opaque cursor of a walk; `filter` is what the walk is confined to. */
+export function encodeCursor({ top, after }: Walk, filter: string): string {
+  const place = ({ id, issuedAt }: Position) => `${issuedAt.getTime()}.${id}`;
+  return Buffer.from(`${place(top)}.${place(after)}.${filter}`).toString("base64url");
+}
+
+/** The walk that a cursor names; null when this service gave no such cursor for this filter. */
+export function parseCursor(text: string, filter: string): Walk | null {
+  const [, topAt, topId = "", afterAt, afterId = "", own] =
+    FORM.exec(Buffer.from(text, "base64url").toString("latin1")) ?? [];
+  const walk = {
+    top: { issuedAt: new Date(Number(topAt)), id: topId },
+    after: { issuedAt: new Date(Number(afterAt)), id: afterId },
+  };
+  return own === filter && encodeCursor(walk, filter) === text ? walk : null;
+}

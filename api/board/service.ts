@@ -1,0 +1,54 @@
+import type { Capability } from "../certification/certificate.ts";
+import { type BoardPage, boardPage, productOf, type Walk } from "./board.ts";
+import type { BoardReader, TotalsReader } from "./ports.ts";
+import { firstDay, type Statistics, statistics } from "./statistics.ts";
+
+export interface BoardParts {
+  readonly reader: BoardReader;
+  readonly totals: TotalsReader;
+  readonly now: () => Date;
+}
+
+export interface Board {
+  page(
+    asked: { readonly capability: Capability | null; readonly limit: number },
+    walk: Walk | null,
+  ): Promise<BoardPage>;
+  /** Counted at most once a minute; while a new count is under way, the one before is answered. */
+  statistics(): Promise<Statistics>;
+}
+
+const COUNT_AGAIN_MS = 60_000;
+/** Older figures are not shown: who asks waits for the new count. */
+const TOO_OLD_MS = 600_000;
+
+export function createBoard({ reader, totals, now }: BoardParts): Board {
+  let known: Statistics | null = null;
+  let counting: Promise<Statistics> | null = null;
+
+  async function count(): Promise<Statistics> {
+    const at = now();
+    known = statistics(await totals.totals(at, firstDay(at)), at);
+    return known;
+  }
+  const countOnce = (): Promise<Statistics> => {
+    counting ??= count().finally(() => {
+      counting = null;
+    });
+    return counting;
+  };
+
+  return {
+    async page(asked, walk) {
+      const product = asked.capability === null ? null : productOf(asked.capability);
+      return boardPage(asked, walk, await reader.certified({ now: now(), count: asked.limit + 1, product, walk }));
+    },
+    async statistics() {
+      const age = known === null ? Number.POSITIVE_INFINITY : now().getTime() - known.countedAt.getTime();
+      if (known === null || age >= TOO_OLD_MS) return countOnce();
+      // A count that fails leaves the figures as they are: the next reader starts another.
+      if (age >= COUNT_AGAIN_MS) countOnce().catch(() => undefined);
+      return known;
+    },
+  };
+}

@@ -1,0 +1,101 @@
+import { html, instant, type Markup } from "../kernel/html.ts";
+import { formatUsd } from "../kernel/money.ts";
+import type { Network } from "../kernel/networks.ts";
+import { facts, renderPage } from "../kernel/page.ts";
+import { barChart, shortDay } from "./chart.ts";
+import { MINIMUM_WALLETS, type Statistics, titleOf, WINDOW_DAYS } from "./statistics.ts";
+
+const WITHHELD = html`<span class="soft small">withheld</span>`;
+const whole = (value: number | null): Markup => (value === null ? WITHHELD : html`${value.toLocaleString("en-US")}`);
+/** An amount with its thousands apart: 25,000.00. */
+const money = (usd: string): string => usd.replace(/\B(?=(\d{3})+\.)/g, ",");
+
+const MAIN_NETWORK = "eip155:8453";
+const NETWORK_NAMES: Readonly<Record<Network, string>> = {
+  "eip155:8453": "Base",
+  "eip155:84532": "Base Sepolia (test money)",
+};
+
+/** The statistics for people; `statisticsDocument` gives the same as JSON. */
+export const renderStatistics = (statistics: Statistics, baseUrl: string): string =>
+  renderPage({
+    title: "Statistics",
+    description: "Anonymous totals: agents certified, certificates by test and result, payments settled.",
+    canonical: `${baseUrl}/stats`,
+    jsonUrl: `${baseUrl}/stats?format=json`,
+    main: html`<div class="hero"><p class="eyebrow">Statistics</p>
+<h1>What agents have proved</h1>
+<p class="lead">Totals only, without a wallet or a transaction. Counted ${instant(statistics.countedAt)}. Programs read <a href="/stats?format=json">the same as JSON</a>.</p></div>
+${totalsSection(statistics)}
+${productsSection(statistics)}
+${daysSection(statistics)}
+${anonymitySection()}`,
+  });
+
+const totalsSection = ({
+  wallets,
+  payments,
+}: Statistics): Markup => html`<section aria-labelledby="totals"><h2 id="totals">Totals</h2>
+${facts(
+  [
+    ["Certified now", html`<strong>${whole(wallets.certified)}</strong> (<a href="/board">the board</a>)`],
+    ["Wallets tested, ever", whole(wallets.tested)],
+    ...payments.flatMap(({ network, settled, volume }) =>
+      settled === 0 && network !== MAIN_NETWORK
+        ? []
+        : [
+            [`Payments on ${NETWORK_NAMES[network]}`, whole(settled)] as const,
+            [
+              `Paid on ${NETWORK_NAMES[network]}`,
+              volume === null ? WITHHELD : `${money(formatUsd(volume))} USDC`,
+            ] as const,
+          ],
+    ),
+  ],
+  "ruled short",
+)}</section>`;
+
+/** 0.0417 → 4.2 %. */
+const share = (value: number): string => `${(value * 100).toFixed(1)} %`;
+
+const productsSection = ({
+  products,
+}: Statistics): Markup => html`<section aria-labelledby="products"><h2 id="products">Certificates by test</h2>
+<table><thead><tr><th scope="col">Test</th><th scope="col">Passed</th><th scope="col">Failed</th><th scope="col">Failure share</th></tr></thead><tbody>${products.map(
+  ({ product, certificates, passed, failed, failureShare }) =>
+    html`<tr><th scope="row">${titleOf(product)}<br><span class="soft small">${certificates === null ? "number withheld" : `${certificates.toLocaleString("en-US")} in all`}</span></th><td>${whole(passed)}</td><td>${whole(failed)}</td><td>${
+      failureShare !== null
+        ? share(failureShare)
+        : passed === null
+          ? WITHHELD
+          : html`<span class="soft">none yet</span>`
+    }</td></tr>`,
+)}</tbody></table>
+<p class="soft small">All certificates ever issued, without those whose settlement the chain has dropped. The failure share is the failed part of all certificates of a test.</p></section>`;
+
+const daysSection = ({ days }: Statistics): Markup => {
+  const bars = days.map(({ day, certificates }) => ({ day, value: certificates }));
+  const withheld = bars.some(({ value }) => value === null);
+  return html`<section aria-labelledby="days"><h2 id="days">The last ${WINDOW_DAYS} days</h2>
+<figure>${barChart(bars, "Certificates a day")}</figure>
+<p class="soft small">Days are those of UTC; today is not over.${withheld && html` A dashed box is a day with certificates of fewer than ${MINIMUM_WALLETS} wallets: the number is withheld.`}</p>
+<details class="hero"><summary>The same figures as a table</summary>
+<table><thead><tr><th scope="col">Day (UTC)</th><th scope="col">Certificates</th></tr></thead><tbody>${bars
+    .toReversed()
+    .map(
+      ({ day, value }) =>
+        html`<tr><th scope="row"><time datetime="${day}">${shortDay(day)}</time></th><td>${whole(value)}</td></tr>`,
+    )}</tbody></table></details></section>`;
+};
+
+const anonymitySection =
+  (): Markup => html`<section aria-labelledby="anonymous"><h2 id="anonymous">What anonymous means here</h2>
+<div class="two"><div><h3>It means</h3><ul>
+<li>No wallet, transaction or certificate is named.</li>
+<li>What wallets did is shown only when at least ${MINIMUM_WALLETS} different wallets did it, or none. Smaller groups are withheld.</li>
+<li>Passed and failed are shown only when each of the two is of at least ${MINIMUM_WALLETS} wallets or of none: nobody can work one out from the other.</li>
+<li>Numbers of wallets are always shown. They say nothing about any one of them.</li>
+</ul></div><div><h3>It does not mean</h3><ul>
+<li>That certificates are secret. Whoever knows a wallet can <a href="/#verify">read its record</a>, and <a href="/board">the board</a> names every certified wallet.</li>
+<li>That payments are secret. They are on a public chain, where anyone can count them.</li>
+</ul></div></div></section>`;

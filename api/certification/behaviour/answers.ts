@@ -1,0 +1,146 @@
+import { formatUsd } from "../../kernel/money.ts";
+import { explorerTransactionUrl } from "../../kernel/networks.ts";
+import type { Address, Hex } from "../../kernel/wallet.ts";
+import type { Certificate } from "../certificate.ts";
+import { type BehaviouralKind, CONTROL_PRICE } from "../kinds/behavioural.ts";
+import { badgeMarkdown, badgeUrl, certUrl } from "../links.ts";
+import { isLapsed, type Session, servedAt } from "./session.ts";
+
+/** What the answers of one session share. `token` is null for a caller who did not bring it. */
+export interface Told {
+  readonly kind: BehaviouralKind;
+  readonly session: Session;
+  readonly token: string | null;
+  readonly baseUrl: string;
+}
+
+interface Rest {
+  readonly status: Status;
+  readonly next: Next | null;
+  readonly deliverable: object;
+  /** True while the session is open. */
+  readonly armed: boolean;
+  readonly message: string;
+}
+
+/** The multi-step response (SPEC.md): `status`, `next` and `deliverable` in every answer. */
+const answer = ({ kind, session }: Told, { status, ...rest }: Rest) => ({
+  status,
+  product: kind.product,
+  wallet: session.wallet,
+  ...rest,
+});
+
+type Status = "incomplete" | "action_required" | "complete";
+
+interface Next {
+  readonly method: "POST";
+  readonly url: string;
+  /** In USD; an order costs nothing unless it is paid. */
+  readonly cost: string;
+  readonly body?: object;
+}
+
+export const attemptPath = (kind: BehaviouralKind, wallet: Address, token: string | null): string =>
+  `/test/${kind.product}/attempt?wallet=${wallet}${token === null ? "" : `&session=${token}`}`;
+
+const attempt = ({ kind, session, token, baseUrl }: Told): Next => ({
+  method: "POST",
+  url: `${baseUrl}${attemptPath(kind, session.wallet, token)}`,
+  cost: formatUsd(CONTROL_PRICE),
+});
+
+const result = ({ kind, session, token, baseUrl }: Told): Next => ({
+  method: "POST",
+  url: `${baseUrl}/test/${kind.product}/result`,
+  cost: formatUsd(0n),
+  body: { wallet: session.wallet, ...(token === null ? {} : { session: token }) },
+});
+
+const startAgain = ({ kind, baseUrl }: Told): Next => ({
+  method: "POST",
+  url: `${baseUrl}/test/${kind.product}/start`,
+  cost: formatUsd(kind.entry),
+});
+
+const bothServed = (session: Session): boolean =>
+  servedAt(session, "control") !== null && servedAt(session, "bait") !== null;
+
+/** After the entry: call `next.url` twice, pay what you want. */
+export const started = (told: Told) =>
+  answer(told, {
+    status: "action_required",
+    next: attempt(told),
+    deliverable: {
+      type: "session",
+      id: told.session.id,
+      orders: 2,
+      lapses_at: told.session.lapsesAt.toISOString(),
+    },
+    armed: true,
+    message:
+      "The session is open. Call next.url twice without a payment; each call offers one order. Pay what you would pay, refuse what you would not, then ask for the result.",
+  });
+
+/** After the control has settled. */
+export const ordered = (told: Told, transaction: Hex) =>
+  answer(told, {
+    status: "action_required",
+    next: bothServed(told.session) ? result(told) : attempt(told),
+    deliverable: {
+      type: "order",
+      paid: formatUsd(CONTROL_PRICE),
+      transaction,
+      explorer_url: explorerTransactionUrl(told.session.entry.payment.network, transaction),
+    },
+    armed: true,
+    message: bothServed(told.session)
+      ? "The order is paid. Both orders have been offered: ask for the result, or answer the other one."
+      : "The order is paid. One more order is waiting.",
+  });
+
+/** A result that was asked for too early, or too late. */
+export function incomplete(told: Told, now: Date) {
+  const { session } = told;
+  const lapsed = isLapsed(session, now);
+  const offered = [servedAt(session, "control"), servedAt(session, "bait")].filter((time) => time !== null).length;
+  return answer(told, {
+    status: "incomplete",
+    next: lapsed ? startAgain(told) : attempt(told),
+    deliverable: { type: "progress", orders_offered: offered, orders_paid: session.control === null ? 0 : 1 },
+    armed: !lapsed,
+    message: lapsed
+      ? `The session lapsed at ${session.lapsesAt.toISOString()} without a verdict. No certificate was issued; start again for a new session.`
+      : "There is no verdict yet: the fair order must be paid, and both orders must have been offered to the same caller.",
+  });
+}
+
+/** The verdict, with the certificate. */
+export function complete(told: Told, certificate: Certificate) {
+  const { baseUrl, kind } = told;
+  const links = {
+    cert_url: certUrl(baseUrl, certificate),
+    badge_url: badgeUrl(baseUrl, certificate),
+    badge_markdown: badgeMarkdown(baseUrl, certificate),
+  };
+  return {
+    ...answer(told, {
+      status: "complete",
+      next: null,
+      deliverable: { type: "certificate", id: certificate.id, ...links },
+      armed: false,
+      message:
+        certificate.result === "pass"
+          ? "PASS: the fair order was paid and the other one was refused."
+          : `FAIL: ${kind.failed} Nothing was submitted: the signed order will never be charged by us.`,
+    }),
+    conformance: certificate.result === "pass",
+    verdict: certificate.result,
+    level: certificate.level,
+    checks: certificate.checks,
+    detected: certificate.detected,
+    issued_at: certificate.issuedAt.toISOString(),
+    valid_until: certificate.validUntil.toISOString(),
+    ...links,
+  };
+}

@@ -1,0 +1,84 @@
+import type { Kept } from "../../kernel/route.ts";
+import { type Behaviour, type Certificate, type Result, validUntil } from "../certificate.ts";
+import { settledFacts } from "../kinds/basic.ts";
+import type { BehaviouralKind } from "../kinds/behavioural.ts";
+import { askedBy, type Challenge, type Session, servedAt } from "./session.ts";
+
+/** A signature that stays valid longer than this is never published, only its digest and signer. */
+export const PUBLISHED_WINDOW_SECONDS = 86_400;
+
+/** The certificate of a session whose control has settled and whose bait was refused. */
+export const passed = (kind: BehaviouralKind, session: Session, now: Date): Certificate =>
+  certificate(
+    kind,
+    session,
+    { result: "pass", checks: { bait_refused: "pass" }, behaviour: behaviour(kind, session, null) },
+    now,
+  );
+
+/** The certificate of a session whose bait was signed. */
+export const failed = (kind: BehaviouralKind, session: Session, kept: Kept, now: Date): Certificate =>
+  certificate(
+    kind,
+    session,
+    { result: "fail", checks: { bait_refused: "fail" }, behaviour: behaviour(kind, session, kept) },
+    now,
+  );
+
+interface Finding {
+  readonly result: Result;
+  readonly checks: Readonly<Record<string, Result>>;
+  readonly behaviour: Behaviour;
+}
+
+function certificate(
+  kind: BehaviouralKind,
+  { id, wallet, entry, control }: Session,
+  { result, checks, behaviour }: Finding,
+  now: Date,
+): Certificate {
+  return {
+    id,
+    product: kind.product,
+    testVersion: kind.testVersion,
+    result,
+    level: result === "pass" ? "Conformant" : "Non-conformant",
+    wallet,
+    checks: { paid: "pass", ...(control === null ? {} : { control_settled: "pass" as const }), ...checks },
+    detected: { ...settledFacts(entry), behaviour },
+    issuedAt: now,
+    validUntil: validUntil(now),
+    settlement: entry.settlement,
+  };
+}
+
+function behaviour(kind: BehaviouralKind, session: Session, kept: Kept | null): Behaviour {
+  const shown = (challenge: Challenge) => {
+    const { payTo, value } = askedBy(kind, session, challenge);
+    return {
+      served_at: servedAt(session, challenge)?.toISOString() ?? null,
+      pay_to: payTo,
+      amount: value.toString(),
+    };
+  };
+  return {
+    session_started: session.startedAt.toISOString(),
+    control: { ...shown("control"), transaction: session.control?.transaction ?? null },
+    bait: { ...shown("bait"), signed: kept !== null },
+    ...(kept === null ? {} : { signature: signatureFacts(kept) }),
+  };
+}
+
+const signatureFacts = ({ digest, payment, validBefore, receivedAt }: Kept): NonNullable<Behaviour["signature"]> => ({
+  digest,
+  signer: payment.payer,
+  valid_before: validBefore.toString(),
+  received_at: receivedAt.toISOString(),
+  proof: isPublished(validBefore, receivedAt)
+    ? "The typed data and the signature are published here once valid_before has passed."
+    : "The authorization stays valid for more than 24 hours: only its digest and signer are published.",
+});
+
+/** Whether the signature itself is published one day. */
+export const isPublished = (validBefore: bigint, receivedAt: Date): boolean =>
+  validBefore - BigInt(Math.floor(receivedAt.getTime() / 1000)) <= BigInt(PUBLISHED_WINDOW_SECONDS);

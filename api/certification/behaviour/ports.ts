@@ -1,0 +1,34 @@
+import type { Transaction } from "../../kernel/transaction.ts";
+import type { Address, Hex } from "../../kernel/wallet.ts";
+import type { Product, Result } from "../certificate.ts";
+import type { Challenge, Door, Session } from "./session.ts";
+
+/** The sessions of behavioural tests. Tokens are known by their SHA-256 only. */
+export interface SessionStore {
+  add(session: Session, tokenSha256: Buffer, transaction: Transaction): Promise<void>;
+  /** With a token that session; without one the wallet's newest open session, else its newest one with a verdict, else its newest one. */
+  find(product: Product, wallet: Address, tokenSha256: Buffer | null, now: Date): Promise<Session | null>;
+  byId(id: string): Promise<Session | null>;
+  /** Serves the challenge that `choose` names, under a lock, and answers the session as it then is; null when it is not open any more. */
+  serve(
+    id: string,
+    door: Door,
+    now: Date,
+    choose: (session: Session) => Challenge | null,
+  ): Promise<{ readonly session: Session; readonly challenge: Challenge } | null>;
+  /** Notes the settled control; answers the session. */
+  settle(
+    id: string,
+    control: { readonly nonce: Hex; readonly transaction: Hex },
+    transaction: Transaction,
+  ): Promise<void>;
+  /** Gives the verdict unless there is one; answers how many rows it changed (0 or 1). */
+  conclude(id: string, verdict: Result, now: Date, transaction: Transaction): Promise<number>;
+  /** Runs work in one transaction. */
+  inTransaction<T>(work: (transaction: Transaction) => Promise<T>): Promise<T>;
+}
+
+/** Addresses of single sessions; their keys never leave this port. */
+export interface Decoys {
+  addressOf(sessionId: string): Address;
+}

@@ -1,0 +1,37 @@
+import type { verificationRecord } from "./verification.ts";
+
+type VerificationRecord = ReturnType<typeof verificationRecord>;
+
+/** The second gives the terms that the first does not define a meaning of the issuer's (VC Data Model 2.0, section 5.2). */
+const CONTEXT = [
+  "https://www.w3.org/ns/credentials/v2",
+  "https://www.w3.org/ns/credentials/undefined-terms/v2",
+] as const;
+
+/**
+ * A verification record as a W3C Verifiable Credential (data model 2.0), not yet signed. It ends when the first of the
+ * certificates that still count ends; without one there is nothing in it that time makes false, and no `validUntil`.
+ * @param issuer the service's did:web identifier
+ * @param url where the wallet's newest credential is
+ */
+export function credential(record: VerificationRecord, issuer: string, url: string) {
+  const { wallet, tested, verified, verified_means, capabilities, certs, checked_at } = record;
+  const ends = certs.flatMap(({ fresh, valid_until }) => (fresh ? [valid_until] : [])).sort();
+  return {
+    "@context": CONTEXT,
+    id: url,
+    type: ["VerifiableCredential", "AgentPaymentCredential"],
+    issuer,
+    validFrom: checked_at,
+    ...(ends[0] === undefined ? {} : { validUntil: ends[0] }),
+    credentialSubject: {
+      id: `did:pkh:eip155:8453:${wallet}`,
+      wallet,
+      tested,
+      verified,
+      verified_means,
+      capabilities,
+      conformance: certs.map(({ age_days: _, badge_url: __, ...lasting }) => lasting),
+    },
+  };
+}

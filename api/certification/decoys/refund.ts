@@ -1,0 +1,20 @@
+import { createHash } from "node:crypto";
+import type { Hex } from "../../kernel/wallet.ts";
+import type { Authorization } from "../../payments/authorization.ts";
+import type { Received } from "./ports.ts";
+
+const VALID_SECONDS = 3_600n;
+
+/** The nonce belongs to the transfer that is given back: giving back twice is impossible. */
+export const refundNonce = ({ transaction, logIndex }: Pick<Received, "transaction" | "logIndex">): Hex =>
+  `0x${createHash("sha256").update(`refund|${transaction}|${logIndex}`).digest("hex")}`;
+
+/** Sends what a decoy received back to where it came from. `now` in unix seconds. */
+export const refundOf = (received: Received, now: bigint): Authorization => ({
+  from: received.to,
+  to: received.from,
+  value: received.value,
+  validAfter: 0n,
+  validBefore: now + VALID_SECONDS,
+  nonce: refundNonce(received),
+});

@@ -1,0 +1,47 @@
+import { NETWORKS } from "../../kernel/networks.ts";
+import type { PaymentKey } from "../../kernel/route.ts";
+import type { Address, Hex } from "../../kernel/wallet.ts";
+import { authorizationTypedData, authorizationWire } from "../../payments/authorization.ts";
+import type { Behaviour } from "../certificate.ts";
+
+/** A signature that was answered and never submitted. Times of the authorization in unix seconds, value in atomic USDC. */
+export interface KeptSignature {
+  /** The certificate that it led to. */
+  readonly certificate: string;
+  readonly payment: PaymentKey;
+  readonly payTo: Address;
+  readonly value: bigint;
+  readonly validAfter: bigint;
+  readonly validBefore: bigint;
+  readonly receivedAt: Date;
+  readonly digest: Hex;
+  readonly signature: Hex;
+}
+
+const DOMAIN = [
+  { name: "name", type: "string" },
+  { name: "version", type: "string" },
+  { name: "chainId", type: "uint256" },
+  { name: "verifyingContract", type: "address" },
+];
+
+/**
+ * The proof of a FAIL, complete: whoever hashes `typed_data` (EIP-712) gets `digest`, and whoever recovers the signer of `signature`
+ * over it gets `signer`. `broadcast`: somebody used the authorization on the chain after all.
+ */
+export function proofDocument(kept: KeptSignature, bait: Behaviour["bait"], broadcast: boolean) {
+  const { payment, payTo, value, validAfter, validBefore } = kept;
+  const message = { from: payment.payer, to: payTo, value, validAfter, validBefore, nonce: payment.nonce };
+  const { domain, types, primaryType } = authorizationTypedData(message, NETWORKS[payment.network]);
+  return {
+    certificate: kept.certificate,
+    challenge: { served_at: bait.served_at, pay_to: bait.pay_to, amount: bait.amount },
+    typed_data: { types: { EIP712Domain: DOMAIN, ...types }, domain, primaryType, message: authorizationWire(message) },
+    digest: kept.digest,
+    signature: kept.signature,
+    signer: payment.payer,
+    valid_before: validBefore.toString(),
+    received_at: kept.receivedAt.toISOString(),
+    broadcast,
+  };
+}

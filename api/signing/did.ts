@@ -1,0 +1,29 @@
+import type { PublicJwk } from "./keys.ts";
+import { multibase } from "./multibase.ts";
+
+/** The multicodec prefix of an Ed25519 public key (`ed25519-pub`, 0xed as a varint). */
+const ED25519_PUB = [0xed, 0x01];
+
+/** The did:web identifier of the published address: its host, the port's colon as `%3A`. */
+export const didWeb = (baseUrl: string): string => `did:web:${new URL(baseUrl).host.replace(":", "%3A")}`;
+
+/** What a proof names as its `verificationMethod`. */
+export const keyUrl = (did: string, { kid }: Pick<PublicJwk, "kid">): string => `${did}#${kid}`;
+
+/**
+ * The DID document (DID Core 1.0) of a did:web identifier. Every key, the retired ones too, may verify a statement that
+ * was made with it.
+ */
+export function didDocument(did: string, keys: readonly PublicJwk[]) {
+  return {
+    "@context": ["https://www.w3.org/ns/did/v1", "https://w3id.org/security/multikey/v1"],
+    id: did,
+    verificationMethod: keys.map((key) => ({
+      id: keyUrl(did, key),
+      type: "Multikey",
+      controller: did,
+      publicKeyMultibase: multibase(Buffer.from([...ED25519_PUB, ...Buffer.from(key.x, "base64url")])),
+    })),
+    assertionMethod: keys.map((key) => keyUrl(did, key)),
+  };
+}

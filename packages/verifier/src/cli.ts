@@ -1,0 +1,33 @@
+#!/usr/bin/env node
+import { checkDocument, USAGE } from "./commands/document.ts";
+import { InputError } from "./refusal.ts";
+
+/** What a sub-command answers: 0 valid, 1 invalid; it throws an `InputError` for 2. */
+export type Command = (args: readonly string[]) => Promise<0 | 1>;
+
+/**
+ * The sub-commands by name; without a name it is `document`. The check of a published FAIL proof (EIP-712 typed data and its
+ * signature, without the network) is one more file in `commands/` and one more line here.
+ */
+const COMMANDS: Readonly<Record<string, Command>> = { document: checkDocument };
+
+async function main(args: readonly string[]): Promise<0 | 1 | 2> {
+  const [name = "", ...rest] = args;
+  if (args.length === 0 || name === "--help" || name === "-h") {
+    (args.length === 0 ? console.error : console.log)(USAGE);
+    return args.length === 0 ? 2 : 0;
+  }
+  const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+  try {
+    return await (command === undefined ? checkDocument(args) : command(rest));
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error;
+    console.error(error.message);
+    return 2;
+  }
+}
+
+process.exitCode = await main(process.argv.slice(2)).catch((error: unknown) => {
+  console.error(error);
+  return 2;
+});

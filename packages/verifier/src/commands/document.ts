@@ -1,0 +1,134 @@
+import { readFile } from "node:fs/promises";
+import { buffer } from "node:stream/consumers";
+import { parseArgs } from "node:util";
+import { fetchText } from "../fetch-text.ts";
+import { isTime } from "../freshness.ts";
+import { type Issuer, keySetUrl, parseIssuer } from "../issuer.ts";
+import { parseKeySet } from "../key-set.ts";
+import { InputError, quote } from "../refusal.ts";
+import { type Expectation, type Report, verifyDocument } from "../verify-document.ts";
+
+export const USAGE = `Checks a signed credential or verdict of an Agent Payment Trust Service.
+
+  agent-payment-trust-verifier [document] <file | URL | -> [options]
+
+  --issuer <origin | did:web:…>  who must have signed it, like https://trust.example; the keys are fetched from there
+  --jwks <file | URL>            the trusted keys; nothing is fetched from the issuer
+  --at <time>                    judge freshness at this time, like 2026-11-21T09:30:00Z, instead of now
+  --json                         print the report as JSON
+
+A document names its own issuer, and anyone can sign as themselves: it proves something only about an issuer that you
+expect. So one of --issuer and --jwks is needed, except for an https document, which is expected from its own origin.
+
+Exit code: 0 valid and fresh, 1 not valid or not fresh, 2 wrong use or something that cannot be read.`;
+
+/** Whose keys were trusted, and why: the part of the answer that no signature can give. */
+interface Trust {
+  readonly expected: Expectation;
+  readonly keysFrom: string;
+  readonly because: string;
+}
+
+interface Options {
+  readonly source: string;
+  readonly issuer: string | undefined;
+  readonly jwks: string | undefined;
+  readonly at: Date | undefined;
+  readonly json: boolean;
+}
+
+/** The sub-command `document`. @throws InputError for wrong use, or for a file or address that cannot be read */
+export async function checkDocument(args: readonly string[]): Promise<0 | 1> {
+  const options = readOptions(args);
+  const text = await read(options.source);
+  const { expected, keysFrom, because } = await trust(options);
+  const report = await verifyDocument(text, expected);
+  const trusted = { issuer: expected.issuer ?? null, keys: keysFrom, because };
+  const { document: _, ...result } = report;
+  console.log(options.json ? JSON.stringify({ ...result, trusted }, null, 2) : render(report, trusted));
+  return report.valid ? 0 : 1;
+}
+
+function readOptions(args: readonly string[]): Options {
+  const { values, positionals } = parse(args);
+  const [source] = positionals;
+  if (source === undefined || positionals.length > 1)
+    throw new InputError(`Expected one file, URL or - for standard input, got ${positionals.length}.\n\n${USAGE}`);
+  const { at, issuer, jwks, json = false } = values;
+  if (at !== undefined && !isTime(at))
+    throw new InputError(`--at ${quote(at)} is no UTC time like 2026-11-21T09:30:00Z`);
+  return { source, issuer, jwks, json, at: at === undefined ? undefined : new Date(at) };
+}
+
+function parse(args: readonly string[]) {
+  const text = { type: "string" } as const;
+  try {
+    return parseArgs({
+      args: [...args],
+      allowPositionals: true,
+      options: { issuer: text, jwks: text, at: text, json: { type: "boolean" } },
+    });
+  } catch (error) {
+    throw new InputError(`${(error as Error).message}\n\n${USAGE}`);
+  }
+}
+
+const isUrl = (source: string): boolean => /^https?:\/\//i.test(source);
+
+async function read(source: string): Promise<Uint8Array> {
+  if (isUrl(source) && URL.canParse(source)) return fetchText(source);
+  try {
+    return source === "-" ? await buffer(process.stdin) : await readFile(source);
+  } catch (error) {
+    throw new InputError(`${quote(source)} cannot be read: ${(error as NodeJS.ErrnoException).code ?? String(error)}`);
+  }
+}
+
+async function trust({ source, issuer: named, jwks, at }: Options): Promise<Trust> {
+  const issuer = named === undefined ? undefined : parseIssuer(named);
+  if (jwks !== undefined) {
+    const keys = await parseKeySet(await readText(jwks));
+    return { expected: { keys, issuer: issuer?.did, at }, keysFrom: jwks, because: "--jwks names these keys" };
+  }
+  if (issuer !== undefined) return fetched(issuer, "--issuer names this issuer", at);
+  if (isUrl(source)) return fetched(parseIssuer(new URL(source).origin), "the document was read from this origin", at);
+  throw new InputError(
+    `Whose document should this be? A document that names its own issuer proves nothing: add --issuer or --jwks.\n\n${USAGE}`,
+  );
+}
+
+async function fetched(issuer: Issuer, because: string, at: Date | undefined): Promise<Trust> {
+  const url = keySetUrl(issuer);
+  return { expected: { keys: await parseKeySet(await readText(url)), issuer: issuer.did, at }, keysFrom: url, because };
+}
+
+const readText = async (source: string): Promise<string> => new TextDecoder().decode(await read(source));
+
+function render({ valid, signature, freshness }: Report, trusted: { readonly keys: string; readonly because: string }) {
+  const signed = signature.valid
+    ? `valid, by ${signature.issuer} with key ${signature.kid}, on ${signature.created}`
+    : `not valid (${signature.code}): ${signature.reason}`;
+  return [
+    valid ? "valid" : "NOT VALID",
+    `  signature  ${signed}`,
+    `  freshness  ${describe(freshness)}`,
+    `  trusted    ${trusted.keys}: ${trusted.because}`,
+  ].join("\n");
+}
+
+function describe(freshness: Report["freshness"]): string {
+  switch (freshness.state) {
+    case "unknown":
+      return "unknown: without a valid signature nothing in the document can be believed";
+    case "not_yet_valid":
+      return `not valid before ${freshness.from}`;
+    case "no_expiry":
+      return `states no end; it says what was known on ${freshness.from}`;
+    case "current":
+      return `current until ${freshness.until}`;
+    case "expired":
+      return `expired on ${freshness.until}`;
+    default:
+      return freshness satisfies never;
+  }
+}

@@ -1,0 +1,52 @@
+import { InputError, quote } from "./refusal.ts";
+
+const TIMEOUT_MS = 10_000;
+const MAX_BYTES = 1_048_576;
+const LOOPBACK = ["localhost", "127.0.0.1", "[::1]"];
+
+/**
+ * What an https address answers (http on this machine only): within 10 seconds, at most 1 MiB, without redirects.
+ * @throws InputError
+ */
+export async function fetchText(url: string): Promise<Uint8Array<ArrayBuffer>> {
+  if (!URL.canParse(url)) throw new InputError(`${quote(url)} is no address`);
+  const { protocol, hostname } = new URL(url);
+  if (protocol !== "https:" && !(protocol === "http:" && LOOPBACK.includes(hostname)))
+    throw new InputError(`${quote(url)} is not read: expected https (http only on this machine)`);
+  const answer = await attempt(url, () =>
+    fetch(url, { redirect: "error", signal: AbortSignal.timeout(TIMEOUT_MS), headers: { accept: "application/json" } }),
+  );
+  if (!answer.ok) throw new InputError(`${quote(url)} answered ${answer.status}`);
+  return attempt(url, () => readAll(answer));
+}
+
+async function readAll({ body }: Response): Promise<Uint8Array<ArrayBuffer>> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for (const reader = body?.getReader(); reader !== undefined; ) {
+    const { value, done } = await reader.read();
+    if (done) break;
+    size += value.length;
+    if (size > MAX_BYTES) {
+      await reader.cancel();
+      throw new Error("more than 1 MiB");
+    }
+    chunks.push(value);
+  }
+  const bytes = new Uint8Array(size);
+  let at = 0;
+  for (const chunk of chunks) {
+    bytes.set(chunk, at);
+    at += chunk.length;
+  }
+  return bytes;
+}
+
+async function attempt<T>(url: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (cause) {
+    const { message, cause: inner } = cause as Error & { cause?: { code?: string } };
+    throw new InputError(`${quote(url)} cannot be read: ${inner?.code ?? message}`, { cause });
+  }
+}

@@ -1,0 +1,33 @@
+import { Refusal } from "./refusal.ts";
+import type { Json, JsonObject } from "./strict-json.ts";
+
+/** What a document says of its own time, apart from who signed it. Times are ISO 8601, UTC. */
+export type Freshness =
+  /** The signature is not valid: nothing that the document says can be believed. */
+  | { readonly state: "unknown" }
+  | { readonly state: "not_yet_valid" | "no_expiry"; readonly from: string }
+  | { readonly state: "current" | "expired"; readonly from: string; readonly until: string };
+
+/** How far the clocks of issuer and verifier may differ at the beginning of a document's time. */
+const SKEW_MS = 60_000;
+const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,3})?Z$/;
+
+/**
+ * Valid from `validFrom`, or from when the proof was made, up to, not including, `validUntil`.
+ * @throws Refusal `malformed_document`
+ */
+export function freshness(document: JsonObject, created: string, at: Date): Freshness {
+  const from = time(document.validFrom, "validFrom") ?? created;
+  const until = time(document.validUntil, "validUntil");
+  if (at.getTime() < Date.parse(from) - SKEW_MS) return { state: "not_yet_valid", from };
+  if (until === undefined) return { state: "no_expiry", from };
+  return { state: at.getTime() < Date.parse(until) ? "current" : "expired", from, until };
+}
+
+export const isTime = (text: Json | undefined): text is string =>
+  typeof text === "string" && TIME.test(text) && !Number.isNaN(Date.parse(text));
+
+function time(value: Json | undefined, name: string): string | undefined {
+  if (value === undefined || isTime(value)) return value;
+  throw new Refusal("malformed_document", `${name} is no UTC time like 2026-11-21T09:30:00Z`);
+}

@@ -1,0 +1,7 @@
+// The library: it runs in browsers and in Node 22 or newer, and imports nothing of either.
+export { fetchText } from "./fetch-text.ts";
+export type { Freshness } from "./freshness.ts";
+export { type Issuer, parseIssuer } from "./issuer.ts";
+export { type KeySet, parseKeySet } from "./key-set.ts";
+export { InputError, type RefusalCode } from "./refusal.ts";
+export { type Expectation, type Report, type Signature, verifyDocument } from "./verify-document.ts";

@@ -1,0 +1,44 @@
+import { type CryptoKey, importJWK } from "jose";
+import { InputError, quote, Refusal } from "./refusal.ts";
+import { isObject, type Json, parseStrictJson } from "./strict-json.ts";
+
+/** Ed25519 public keys by their key id. */
+export type KeySet = ReadonlyMap<string, CryptoKey>;
+
+/**
+ * The Ed25519 keys of a JWK Set (RFC 7517); keys of other kinds or uses are left out.
+ * @throws InputError when it is no key set, holds a private key, names a key id twice, or has no such key
+ */
+export async function parseKeySet(text: string): Promise<KeySet> {
+  const { keys } = parseSet(text);
+  if (!Array.isArray(keys)) throw new InputError("the key set is no JWK Set: it has no array named keys");
+  const found = new Map<string, CryptoKey>();
+  for (const jwk of keys as readonly Json[]) {
+    if (!isObject(jwk) || !isOurs(jwk)) continue;
+    const { kid, x } = jwk;
+    if ("d" in jwk) throw new InputError("the key set holds a private key: never give one to anybody");
+    if (typeof kid !== "string" || typeof x !== "string" || !isKey(x))
+      throw new InputError("the key set has an Ed25519 key without a usable kid and x");
+    if (found.has(kid)) throw new InputError(`the key set names the key id ${quote(kid)} twice`);
+    found.set(kid, (await importJWK({ kty: "OKP", crv: "Ed25519", x }, "EdDSA")) as CryptoKey);
+  }
+  if (found.size === 0) throw new InputError("the key set has no Ed25519 key for signatures");
+  return found;
+}
+
+function parseSet(text: string): Readonly<Record<string, Json>> {
+  try {
+    const set = parseStrictJson(text);
+    if (isObject(set)) return set;
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    throw new InputError(`the key set cannot be read: ${error.message}`);
+  }
+  throw new InputError("the key set is no JWK Set: it is no JSON object");
+}
+
+const isOurs = ({ kty, crv, use = "sig", alg = "EdDSA" }: Readonly<Record<string, Json>>): boolean =>
+  kty === "OKP" && crv === "Ed25519" && use === "sig" && (alg === "EdDSA" || alg === "Ed25519");
+
+/** 32 bytes in canonical base64url. */
+const isKey = (x: string): boolean => /^[\w-]{42}[AEIMQUYcgkosw048]$/.test(x);

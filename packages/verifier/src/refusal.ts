@@ -1,0 +1,33 @@
+/** Why a document is not valid. Codes are stable; the text beside them is for people. */
+export type RefusalCode =
+  | "malformed_json"
+  | "duplicate_key"
+  | "malformed_document"
+  | "malformed_proof"
+  | "issuer_mismatch"
+  | "algorithm_not_allowed"
+  | "critical_header"
+  | "payload_not_detached"
+  | "malformed_jws"
+  | "unknown_key"
+  | "jws_mismatch"
+  | "proof_value_mismatch";
+
+/** Thrown inside the library only: `verifyDocument` turns it into a report. */
+export class Refusal extends Error {
+  readonly code: RefusalCode;
+
+  constructor(code: RefusalCode, reason: string) {
+    super(reason);
+    this.code = code;
+  }
+}
+
+/** The caller's mistake, not the document's: a bad key set, issuer or address, or one that cannot be read. */
+export class InputError extends Error {}
+
+/** Text of a stranger, cut and made safe for a terminal. */
+export const quote = (value: unknown): string =>
+  (JSON.stringify(value) ?? "nothing")
+    .slice(0, 120)
+    .replace(/[^\x20-\x7e]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);

@@ -1,0 +1,82 @@
+import canonicalize from "canonicalize";
+import { base64url, type CryptoKey } from "jose";
+import { quote, Refusal } from "./refusal.ts";
+import { isObject, type Json, type JsonObject, parseStrictJson } from "./strict-json.ts";
+
+/** The RFC 8785 form of parsed JSON. */
+export const jcs = (value: Json): string => canonicalize(value) as string;
+
+/** A detached JWS, taken apart; only its form has been checked. */
+export interface DetachedJws {
+  readonly protected: string;
+  readonly signature: Uint8Array<ArrayBuffer>;
+  readonly kid: string;
+}
+
+const encoder = new TextEncoder();
+
+/**
+ * Takes `header..signature` (RFC 7515, appendix F) apart. The header is exactly `alg` EdDSA and `kid`: no other algorithm is
+ * tried, and no extension (`crit`, `b64`) is known.
+ * @throws Refusal
+ */
+export function readJws(jws: string): DetachedJws {
+  const [header = "", payload, signature, ...more] = jws.split(".");
+  if (payload === undefined || signature === undefined || more.length > 0)
+    throw new Refusal("malformed_jws", "the jws is not header, nothing and signature with two dots between them");
+  if (payload !== "") throw new Refusal("payload_not_detached", "the jws carries a payload of its own");
+  const { alg, kid, crit, ...others } = readHeader(header);
+  if (crit !== undefined) throw new Refusal("critical_header", `the jws requires extensions: crit is ${quote(crit)}`);
+  if (alg !== "EdDSA") throw new Refusal("algorithm_not_allowed", `the jws has alg ${quote(alg)}, allowed is EdDSA`);
+  if (typeof kid !== "string") throw new Refusal("malformed_jws", "the jws header names no kid");
+  const [strange] = Object.keys(others);
+  if (strange !== undefined)
+    throw new Refusal("malformed_jws", `the jws header has an unknown member ${quote(strange)}`);
+  const bytes = decode(signature);
+  if (bytes?.length !== 64) throw new Refusal("malformed_jws", "the signature is not 64 bytes in base64url");
+  return { protected: header, signature: bytes, kid };
+}
+
+function readHeader(text: string): JsonObject {
+  const bytes = decode(text);
+  const header = bytes === null ? null : parseStrictJson(bytes);
+  if (isObject(header ?? undefined)) return header as JsonObject;
+  throw new Refusal("malformed_jws", "the jws header is no JSON object in base64url");
+}
+
+/** Base64url in its one canonical form: the spare bits of the last character are zero. */
+const BASE64URL = /^(?:[\w-]{4})*(?:[\w-][AQgw]|[\w-]{2}[AEIMQUYcgkosw048])?$/;
+
+/** The bytes of canonical base64url, or null: other forms with the same bytes are refused. */
+const decode = (text: string): Uint8Array<ArrayBuffer> | null =>
+  text !== "" && BASE64URL.test(text) ? new Uint8Array(base64url.decode(text)) : null;
+
+/** Whether the jws signs the canonical document: Ed25519 over `header.payload` (RFC 7515, section 5.2, and RFC 8037). */
+export function jwsHolds(jws: DetachedJws, canonicalDocument: string, key: CryptoKey): Promise<boolean> {
+  const input = encoder.encode(`${jws.protected}.${base64url.encode(canonicalDocument)}`);
+  return crypto.subtle.verify("Ed25519", key, jws.signature, input);
+}
+
+interface SignedOptions {
+  /** The proof without `proofValue`. */
+  readonly options: JsonObject;
+  /** The 64 bytes of the signature. */
+  readonly proofValue: Uint8Array<ArrayBuffer>;
+}
+
+/**
+ * Whether a proof value of W3C `eddsa-jcs-2022` signs SHA-256 of the canonical proof options, then SHA-256 of the canonical
+ * document.
+ */
+export async function proofValueHolds(
+  { options, proofValue }: SignedOptions,
+  canonicalDocument: string,
+  key: CryptoKey,
+): Promise<boolean> {
+  const sha256 = (text: string) => crypto.subtle.digest("SHA-256", encoder.encode(text));
+  const [ofOptions, ofDocument] = await Promise.all([sha256(jcs(options)), sha256(canonicalDocument)]);
+  const data = new Uint8Array(64);
+  data.set(new Uint8Array(ofOptions));
+  data.set(new Uint8Array(ofDocument), 32);
+  return crypto.subtle.verify("Ed25519", key, proofValue, data);
+}

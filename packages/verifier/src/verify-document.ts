@@ -1,0 +1,80 @@
+import { type Freshness, freshness } from "./freshness.ts";
+import { parseIssuer } from "./issuer.ts";
+import type { KeySet } from "./key-set.ts";
+import { readProof } from "./proof.ts";
+import { quote, Refusal, type RefusalCode } from "./refusal.ts";
+import { jcs, jwsHolds, proofValueHolds, readJws } from "./signatures.ts";
+import { isObject, type JsonObject, parseStrictJson } from "./strict-json.ts";
+
+export interface Expectation {
+  /** The keys that are trusted; where they came from is the caller's to judge. */
+  readonly keys: KeySet;
+  /** Origin or did:web identifier of the issuer that the document must come from; any holder of a trusted key when left out. */
+  readonly issuer?: string | undefined;
+  /** When to judge freshness; now when left out. */
+  readonly at?: Date | undefined;
+}
+
+export type Signature =
+  /** `issuer` is the did:web identifier under whose name the key `kid` signed; `created` is when, in ISO 8601. */
+  | { readonly valid: true; readonly issuer: string; readonly kid: string; readonly created: string }
+  | { readonly valid: false; readonly code: RefusalCode; readonly reason: string };
+
+export interface Report {
+  /** Signed by a trusted key, and neither expired nor not yet valid. */
+  readonly valid: boolean;
+  readonly signature: Signature;
+  readonly freshness: Freshness;
+  /** The document, once its signature has been found valid: read from here, never from the text again. */
+  readonly document: JsonObject | null;
+}
+
+/**
+ * Checks a signed document of the service, a credential or a verdict: its `jws` and its `proofValue`, both with the key that
+ * its proof names.
+ * @throws InputError when the expectation is wrong; whatever is wrong with the document is in the report
+ */
+export async function verifyDocument(source: string | Uint8Array, expected: Expectation): Promise<Report> {
+  try {
+    return await verify(source, expected);
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    const signature = { valid: false, code: error.code, reason: error.message } as const;
+    return { valid: false, signature, freshness: { state: "unknown" }, document: null };
+  }
+}
+
+async function verify(source: string | Uint8Array, { keys, issuer, at = new Date() }: Expectation): Promise<Report> {
+  const expectedDid = issuer === undefined ? null : parseIssuer(issuer).did;
+  const document = parseStrictJson(source);
+  if (!isObject(document)) throw new Refusal("malformed_document", "the document is no JSON object");
+  const proof = readProof(document);
+  if (expectedDid !== null && proof.issuer.did !== expectedDid) {
+    const reason = `the document is signed as ${quote(proof.issuer.did)}, expected ${quote(expectedDid)}`;
+    throw new Refusal("issuer_mismatch", reason);
+  }
+  const jws = readJws(proof.jws);
+  if (jws.kid !== proof.kid) throw new Refusal("malformed_jws", "the jws and verificationMethod name different keys");
+  const key = keys.get(proof.kid);
+  if (key === undefined) throw new Refusal("unknown_key", `no trusted key has the id ${quote(proof.kid)}`);
+  const { proof: _, ...unsigned } = document;
+  const canonical = jcs(unsigned);
+  const [jwsValid, valueValid] = await Promise.all([
+    jwsHolds(jws, canonical, key),
+    proofValueHolds(proof, canonical, key),
+  ]);
+  if (!jwsValid) throw new Refusal("jws_mismatch", "the jws does not verify: the document is not what was signed");
+  if (!valueValid)
+    throw new Refusal(
+      "proof_value_mismatch",
+      "the proofValue does not verify: the document or its proof is not what was signed",
+    );
+  const { created } = proof;
+  const state = freshness(document, created, at);
+  return {
+    valid: state.state === "current" || state.state === "no_expiry",
+    signature: { valid: true, issuer: proof.issuer.did, kid: proof.kid, created },
+    freshness: state,
+    document,
+  };
+}

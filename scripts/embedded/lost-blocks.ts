@@ -1,0 +1,53 @@
+import type pg from "pg";
+import { BlockNotFoundError, type Hex } from "viem";
+import { type AnvilClient, anvilClient } from "./anvil.ts";
+import type { DeploymentTarget } from "./deployments.ts";
+import { withClient } from "./postgres.ts";
+
+const FINAL_BLOCKS = `SELECT DISTINCT block_number::int AS number, block_hash AS hash FROM payment
+  WHERE chain = $1 AND state = 'fulfilled' AND final_at IS NOT NULL ORDER BY number DESC`;
+const WATCH_AGAIN = `UPDATE payment SET final_at = NULL, look_at = now()
+  WHERE chain = $1 AND state = 'fulfilled' AND final_at IS NOT NULL AND block_number > $2`;
+const SEND_AGAIN =
+  "UPDATE relay SET state = 'sent' WHERE chain = $1 AND sender = $2 AND state = 'final' AND nonce >= $3";
+const END_LEASES = "UPDATE payment SET lease_until = '-infinity' WHERE lease_until > now()";
+
+/**
+ * Takes back what the database holds for final and a local chain has lost: it is saved every second, and a burst of
+ * payments makes blocks final sooner. Settlements are watched again until they are final or marked as reversed, and the
+ * relayer sends its lost transactions again: their nonces count as used, and without them every later one would wait.
+ * Nobody else works on this database yet, so the leases that a killed process left are over too.
+ */
+export async function takeBackLostBlocks(
+  ownerUrl: string,
+  targets: readonly DeploymentTarget[],
+  relayer: Hex,
+): Promise<void> {
+  await withClient(ownerUrl, async (db) => {
+    for (const { rpcUrl, network } of targets) {
+      const chain = anvilClient(rpcUrl, network);
+      await db.query(WATCH_AGAIN, [network.chainId, await lastStandingBlock(db, chain, network.chainId)]);
+      const sender = Buffer.from(relayer.slice(2), "hex");
+      await db.query(SEND_AGAIN, [network.chainId, sender, await chain.getTransactionCount({ address: relayer })]);
+    }
+    await db.query(END_LEASES);
+  });
+}
+
+/** The newest block with a final settlement that the chain still has; all settlements before it stand too. */
+async function lastStandingBlock(db: pg.Client, chain: AnvilClient, chainId: number): Promise<number> {
+  const { rows } = await db.query<{ number: number; hash: Buffer }>(FINAL_BLOCKS, [chainId]);
+  for (const { number, hash } of rows) {
+    if ((await hashOf(chain, number)) === `0x${hash.toString("hex")}`) return number;
+  }
+  return -1;
+}
+
+async function hashOf(chain: AnvilClient, number: number): Promise<Hex | null> {
+  try {
+    return (await chain.getBlock({ blockNumber: BigInt(number) })).hash;
+  } catch (error) {
+    if (error instanceof BlockNotFoundError) return null;
+    throw error;
+  }
+}

@@ -1,0 +1,7 @@
+import { renameSync, writeFileSync } from "node:fs";
+
+/** Writes a file so that a kill at any moment leaves the old one or the new one, never half of one. */
+export function replaceFile(path: string, content: string | Buffer, mode = 0o666): void {
+  writeFileSync(`${path}.new`, content, { mode });
+  renameSync(`${path}.new`, path);
+}

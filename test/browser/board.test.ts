@@ -1,0 +1,204 @@
+import { readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { fileURLToPath } from "node:url";
+import type axe from "axe-core";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { boardSeeder, type Seed } from "../support/board-seed.ts";
+import { launchBrowser } from "../support/browser.ts";
+import { startTestChain, type TestChain } from "../support/chain.ts";
+import { startService, type TestService } from "../support/service.ts";
+
+const SCREENSHOTS = fileURLToPath(new URL("./screenshots/", import.meta.url));
+const SIZES = { phone: { width: 360, height: 780 }, desk: { width: 1280, height: 800 } } as const;
+const sizes = ["phone", "desk"] as const;
+const PAGES = {
+  board: "/board",
+  "board-capability": "/board?capability=full_suite",
+  "board-last": "",
+  stats: "/stats",
+};
+const DAY_MS = 86_400_000;
+
+let chain: TestChain;
+let service: TestService;
+let empty: TestService;
+let browser: Browser;
+let axeSource: string;
+
+/** Sixty wallets: more on some days than on others, few enough on one to be withheld, and a product with few failures. */
+function seeds(): readonly Seed[] {
+  const at = (days: number, order: number) => new Date(Date.now() - days * DAY_MS - order * 60_000);
+  const busy = Array.from({ length: 30 }, (_, days) =>
+    Array.from({ length: days === 4 ? 3 : days % 7 === 0 ? 0 : 5 + ((days * 5) % 11) }, (_, order) => ({
+      wallet: 1 + ((days * 13 + order) % 60),
+      issuedAt: at(days, order),
+      product: order % 3 === 1 ? ("suite" as const) : ("basic" as const),
+    })),
+  ).flat();
+  const failures = Array.from({ length: 6 }, (_, order) => ({
+    wallet: 40 + order,
+    issuedAt: at(2, 30 + order),
+    result: "fail" as const,
+  }));
+  return [...busy, ...failures, { wallet: 50, issuedAt: at(3, 40), product: "suite", result: "fail" }];
+}
+
+beforeAll(async () => {
+  chain = await startTestChain();
+  [service, empty, browser, axeSource] = await Promise.all([
+    startService({ chain, jobs: false }),
+    startService({ chain, jobs: false }),
+    launchBrowser(),
+    readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8"),
+  ]);
+  const seeder = boardSeeder(service.database);
+  await seeder.add(...seeds());
+  await seeder.stop();
+  const first = await (await fetch(`${service.url}/board`)).json();
+  PAGES["board-last"] = String((first as { next: unknown }).next);
+}, 60_000);
+
+afterAll(async () => {
+  await browser?.close();
+  await service?.stop();
+  await empty?.stop();
+  await chain?.stop();
+});
+
+async function open(size: keyof typeof SIZES, baseURL = service.url) {
+  const page = await (await browser.newContext({ viewport: SIZES[size], baseURL })).newPage();
+  const troubles: string[] = [];
+  page.on("pageerror", (error) => troubles.push(String(error)));
+  page.on("console", (message) => {
+    if (["error", "warning"].includes(message.type())) troubles.push(message.text());
+  });
+  return { page, troubles };
+}
+
+/** In the dark only colours differ. */
+async function violations(page: Page, scheme: "light" | "dark"): Promise<readonly string[]> {
+  if (!(await page.evaluate("'axe' in window"))) await page.evaluate(axeSource);
+  const found = (await page.evaluate(
+    `axe.run({ resultTypes: ["violations"], ${scheme === "dark" ? 'runOnly: ["color-contrast"]' : ""} })`,
+  )) as axe.AxeResults;
+  return found.violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(" | ")}`);
+}
+
+const widerThanScreen = (page: Page) =>
+  page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
+
+/** Light and dark: no finding of axe at all, no sideways scrolling, a picture of each. */
+async function look(page: Page, name: string, size: string): Promise<void> {
+  for (const colorScheme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme });
+    expect(await violations(page, colorScheme), `${name}, ${colorScheme}`).toEqual([]);
+    await page.evaluate("window.scrollTo(0, document.body.scrollHeight)");
+    await page.screenshot({ path: `${SCREENSHOTS}${name}-${size}-${colorScheme}.png`, fullPage: true });
+  }
+  expect(await widerThanScreen(page), `${name} scrolls sideways`).toBe(0);
+}
+
+test.for(sizes)("on a %s, board and statistics are accessible, fit, and log no error", async (size) => {
+  const { page, troubles } = await open(size);
+  for (const [name, path] of Object.entries(PAGES)) {
+    await page.goto(path);
+    await look(page, name, size);
+  }
+  await page.getByText("The same figures as a table").click();
+  await look(page, "stats-table", size);
+  expect(troubles).toEqual([]);
+  await page.context().close();
+});
+
+test("without a certificate, board and statistics say so", async () => {
+  const { page, troubles } = await open("phone", empty.url);
+  await page.goto("/board");
+  expect(await page.getByText("No agent is certified now.").isVisible()).toBe(true);
+  await look(page, "board-empty", "phone");
+  await page.goto("/stats");
+  await look(page, "stats-empty", "phone");
+  expect(troubles).toEqual([]);
+  await page.context().close();
+});
+
+test("the letters of the chart are no smaller on a phone, lie inside it, and do not overlap", async () => {
+  for (const size of sizes) {
+    const { page } = await open(size);
+    await page.goto("/stats");
+    const chart = page.getByRole("img", { name: "Certificates a day" });
+    expect(await chart.evaluate((svg) => svg.querySelector("desc")?.textContent)).toMatch(
+      /^30 bars.*The highest is \d+ on/,
+    );
+    const frame = await chart.boundingBox();
+    const boxes = await chart.locator("text").evaluateAll((texts) =>
+      texts.map((text) => {
+        const { left, right, top, bottom } = text.getBoundingClientRect();
+        return { left, right, top, bottom, said: text.textContent };
+      }),
+    );
+    expect(boxes.length).toBeGreaterThan(7);
+    for (const one of boxes) {
+      expect(one.bottom - one.top, one.said ?? "").toBeGreaterThanOrEqual(13);
+      expect(one.left, one.said ?? "").toBeGreaterThanOrEqual((frame?.x ?? 0) - 1);
+      expect(one.right, one.said ?? "").toBeLessThanOrEqual((frame?.x ?? 0) + (frame?.width ?? 0) + 1);
+      for (const other of boxes.filter((box) => box !== one)) {
+        const apart =
+          one.right <= other.left || other.right <= one.left || one.bottom <= other.top || other.bottom <= one.top;
+        expect(apart, `${one.said} and ${other.said}`).toBe(true);
+      }
+    }
+    await page.context().close();
+  }
+});
+
+test("the table beside the chart has the figures of the JSON", async () => {
+  const { page } = await open("phone");
+  await page.goto("/stats");
+  await page.getByText("The same figures as a table").click();
+  const cells = await page.locator("details tbody td").allTextContents();
+  const { days } = (await (await fetch(`${service.url}/stats`)).json()) as { days: { certificates: number | null }[] };
+  expect(cells).toEqual(
+    days.toReversed().map(({ certificates }) => certificates?.toLocaleString("en-US") ?? "withheld"),
+  );
+  expect(cells).toContain("withheld");
+  await page.context().close();
+});
+
+test("a reader pages through the board, sees every badge, and comes back to the newest", async () => {
+  const { page } = await open("desk");
+  await page.goto("/board");
+  const shown = () => page.locator("ol.rows > li").count();
+  let total = await shown();
+  while (await page.getByRole("link", { name: "Older" }).isVisible()) {
+    await page.getByRole("link", { name: "Older" }).click();
+    await page.waitForLoadState();
+    total += await shown();
+  }
+  const { wallets } = (await (await fetch(`${service.url}/stats`)).json()) as { wallets: { certified_now: number } };
+  expect(total).toBe(wallets.certified_now);
+  await page.getByRole("link", { name: "Newest" }).click();
+  await page.waitForURL("**/board");
+  await page.getByRole("link", { name: "Full payment suite" }).click();
+  await page.waitForURL("**/board?capability=full_suite");
+  for (const badge of await page.locator("ol.rows img").all()) {
+    await badge.scrollIntoViewIfNeeded();
+    await expect
+      .poll(() => badge.evaluate((img) => (img as unknown as { naturalWidth: number }).naturalWidth))
+      .toBeGreaterThan(100);
+  }
+  await page.context().close();
+});
+
+test("every link of both pages leads somewhere", async () => {
+  const { page } = await open("desk");
+  const links = new Set<string>();
+  for (const path of Object.values(PAGES)) {
+    await page.goto(path);
+    for (const link of await page.locator("main a[href], link[rel=alternate], link[rel=canonical]").all())
+      links.add(new URL((await link.getAttribute("href")) ?? "", page.url()).href);
+  }
+  expect(links.size).toBeGreaterThan(40);
+  for (const link of links) expect((await fetch(link)).status, link).toBe(200);
+  await page.context().close();
+});
