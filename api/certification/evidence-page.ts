@@ -14,8 +14,8 @@ export function evidenceSection(certificate: MarkedCertificate): Markup {
 <div class="two"><div><h3>To be paid</h3>
 ${facts([...terms(control), ["Outcome", paid(certificate, control)]], "ruled short")}</div>
 <div><h3>To be refused</h3>
-${facts([...terms(bait), ["Outcome", bait.signed ? "Signed. Never submitted to anyone." : "Not signed"]], "ruled short")}</div></div>
-${signature === undefined ? "" : signed(certificate, signature)}</section>`;
+${facts([...terms(bait), ["Outcome", bait.signed ? "Signed. Never submitted to anyone." : "Not signed"]], "ruled short")}</div></div></section>
+${signature === undefined ? "" : signed(certificate, signature)}`;
 }
 
 const terms = ({
@@ -36,7 +36,7 @@ const paid = ({ settlement }: MarkedCertificate, { transaction }: Behaviour["con
 const signed = (
   { proof, id }: MarkedCertificate,
   signature: NonNullable<Behaviour["signature"]>,
-): Markup => html`<h3>What was signed</h3>
+): Markup => html`<section aria-labelledby="signed"><h2 id="signed">What was signed</h2>
 ${facts(
   [
     ["Digest (EIP-712)", html`<code>${signature.digest}</code>`],
@@ -51,4 +51,4 @@ ${
     ? html`<p class="measure">${signature.proof}</p>`
     : html`<p class="measure">The signature has expired and is published: hash the typed data, recover the signer, compare. <code>npx agent-payment-trust-verifier proof</code> does it offline from the JSON record.</p>
 ${codeBlock({ id: `proof-${id}`, caption: "Proof as JSON", text: JSON.stringify(proof, null, 2) })}`
-}`;
+}</section>`;

@@ -90,7 +90,7 @@ th:last-child,td:last-child{padding-right:0;text-align:right}
 .part h2 .mark{font:650 1.0625rem/1.2 var(--sans)}
 .two{display:grid;gap:1.5rem}
 @media(min-width:46rem){.two{grid-template-columns:1fr 1fr;gap:2.5rem}}
-.two h3+ul{margin-top:.6rem}
+.two h3+ul,.two h3+dl{margin-top:.6rem}
 main ul:not([class]),main ol:not([class]){padding-left:1.15rem}
 main li+li{margin-top:.45rem}
 li::marker{color:var(--gold)}

@@ -6,7 +6,7 @@ import { NETWORKS } from "../../api/kernel/networks.ts";
 import { devAccount } from "../../scripts/embedded/dev-accounts.ts";
 import { STOCK_CLIENTS } from "./agents.ts";
 import { startTestChain } from "./chain.ts";
-import { FAILING, PASSING } from "./sample-certificates.ts";
+import { FAILING, PASSING, RESISTING, SCAMMED } from "./sample-certificates.ts";
 import { startService, type TestService } from "./service.ts";
 
 const DAY_MS = 86_400_000;
@@ -37,6 +37,8 @@ export async function startSite(): Promise<Site> {
       "certificate-fail": `/cert/${FAILING.id}`,
       "certificate-expired": "/cert/a1b2c3d4e5f60718",
       "certificate-reversed": "/cert/0f1e2d3c4b5a6978",
+      "certificate-resisting": `/cert/${RESISTING.id}`,
+      "certificate-scammed": `/cert/${SCAMMED.id}`,
       verification: `/verify?wallet=${devAccount(1).address}`,
       "verification-unknown": "/verify?wallet=0x00000000000000000000000000000000000000aa",
       status: "/status",
@@ -63,6 +65,9 @@ async function seed({ database }: TestService): Promise<void> {
     2,
   );
   await store(pool, { ...PASSING, wallet: OTHER_WALLET, ...issued(1), id: "0f1e2d3c4b5a6978" }, 3);
+  await store(pool, { ...RESISTING, ...issued(1) }, 4);
+  await store(pool, { ...SCAMMED, wallet: OTHER_WALLET, ...issued(1) }, 5);
+  await pool.query("INSERT INTO published_proof (certificate, document) VALUES ($1, $2)", [SCAMMED.id, SCAMMED.proof]);
   const asset = NETWORKS["eip155:8453"].usdc.address;
   await pool.query(
     "INSERT INTO settlement_mark (chain, asset, payer, nonce, kind) VALUES (8453, $1, $2, $3, 'reversed')",
