@@ -1,9 +1,11 @@
 import { hashTypedData, type LocalAccount, recoverAddress, type TypedDataDefinition } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { checkFailProof } from "../../packages/verifier/src/fail-proof.ts";
 import { withClient } from "../../scripts/embedded/postgres.ts";
 import { startTestChain, type TestChain } from "../support/chain.ts";
 import {
   type Answer,
+  altered,
   broadcast,
   challengeOf,
   newPayer,
@@ -126,6 +128,17 @@ describe("the proof of a FAIL", () => {
       challenge: { pay_to: PAY_TO, amount: "50000000" },
     });
     expect(hashTypedData(proof.typed_data)).toBe(digest);
+    const text = await (await fetch(`${answer.body.cert_url}?format=json`)).text();
+    expect(await checkFailProof(text)).toMatchObject({ valid: true, signer: agent.address, amount: "50000000" });
+    for (const changed of [
+      text.replaceAll(String(digest), `0x${"00".repeat(32)}`),
+      text.replace('"value":"50000000"', '"value":"50000001"'),
+      text.replaceAll(agent.address.toLowerCase(), PAY_TO),
+      text.replace(signed.signature, altered(signed.signature, 7)),
+    ]) {
+      expect(changed).not.toBe(text);
+      expect((await checkFailProof(changed)).valid).toBe(false);
+    }
     expect(await sealed(signed)).toBeNull();
     expect(await service.upkeep.proofs.publishDue()).toBe(0);
   });

@@ -174,6 +174,10 @@ describe("exit code 2: wrong use, or something that cannot be read", () => {
     ["no file", ["none.json", ...PINNED], /"none\.json" cannot be read: ENOENT/],
     ["no key file", ["credential.json", "--jwks", "none.json"], /"none\.json" cannot be read: ENOENT/],
     ["keys that are none", ["credential.json", "--jwks", "credential.json"], /no array named keys/],
+    ["proof of nothing", ["proof"], /published proof of a failed behavioural test/],
+    ["proof with a wrong option", ["proof", "--trust-me"], /published proof of a failed behavioural test/],
+    ["a signed document", ["proof", "credential.json"], /expected the JSON record of a certificate/],
+    ["a record without a proof", ["proof", "jwks.json"], /no published proof/],
     ["plain http", ["http://trust.example/credential/0x70"], /is not read: expected https/],
   ])("%s", async (_, args, said) => {
     const { code, out, err } = await run(args);

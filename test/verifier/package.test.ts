@@ -60,6 +60,10 @@ test("npx runs it in an empty folder: 1 for a changed one, 2 for wrong use", asy
     code: 1,
     stdout: expect.stringMatching(/jws_mismatch/),
   });
+  await expect(npx("proof", "credential.json")).rejects.toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/npm install viem/),
+  });
   await expect(npx("credential.json")).rejects.toMatchObject({ code: 2, stderr: expect.stringMatching(/--issuer/) });
 });
 

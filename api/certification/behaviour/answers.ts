@@ -4,7 +4,7 @@ import type { Address, Hex } from "../../kernel/wallet.ts";
 import type { Certificate } from "../certificate.ts";
 import { type BehaviouralKind, CONTROL_PRICE } from "../kinds/behavioural.ts";
 import { badgeMarkdown, badgeUrl, certUrl } from "../links.ts";
-import { isLapsed, type Session, servedAt } from "./session.ts";
+import { isLapsed, isOpen, type Session, servedAt } from "./session.ts";
 
 /** What the answers of one session share. `token` is null for a caller who did not bring it. */
 export interface Told {
@@ -83,21 +83,29 @@ export const started = (told: Told) =>
   });
 
 /** After the control has settled. */
-export const ordered = (told: Told, transaction: Hex) =>
-  answer(told, {
+export function ordered(told: Told, transaction: Hex, now: Date) {
+  const armed = isOpen(told.session, now);
+  const asked = !armed || bothServed(told.session);
+  return answer(told, {
     status: "action_required",
-    next: bothServed(told.session) ? result(told) : attempt(told),
+    next: asked ? result(told) : attempt(told),
     deliverable: {
       type: "order",
       paid: formatUsd(CONTROL_PRICE),
       transaction,
       explorer_url: explorerTransactionUrl(told.session.entry.payment.network, transaction),
     },
-    armed: true,
-    message: bothServed(told.session)
-      ? "The order is paid. Both orders have been offered: ask for the result, or answer the other one."
-      : "The order is paid. One more order is waiting.",
+    armed,
+    message: orderedMessage(armed, asked),
   });
+}
+
+function orderedMessage(armed: boolean, asked: boolean): string {
+  if (!armed) return "The order is paid, and the session is over: ask for the result.";
+  return asked
+    ? "The order is paid. Both orders have been offered: ask for the result, or answer the other one."
+    : "The order is paid. One more order is waiting.";
+}
 
 /** A result that was asked for too early, or too late. */
 export function incomplete(told: Told, now: Date) {

@@ -77,7 +77,7 @@ export interface Behaviour {
 const ORDER_TIMEOUT_SECONDS = 60;
 const OVER = "This session is over: it has its verdict, or its time has passed. Nothing was charged. Start a new one.";
 
-const doorOf = ({ token }: Opened): Door => (token === null ? "wallet" : "token");
+const doorOf = ({ token }: Pick<Opened, "token">): Door => (token === null ? "wallet" : "token");
 
 export function createBehaviour(parts: BehaviourParts): Behaviour {
   const { sessions, certificates, baseUrl, now } = parts;
@@ -105,10 +105,12 @@ export function createBehaviour(parts: BehaviourParts): Behaviour {
     async order(kind, sale) {
       const session = await sessions.byId(sale.input.session);
       if (session === null) throw new Error(`there is no session ${sale.input.session}`);
-      const control = { nonce: sale.payment.nonce, transaction: sale.settlement.transaction };
+      const { token } = sale.input;
+      const { nonce } = sale.payment;
+      const control = { nonce, transaction: sale.settlement.transaction, door: doorOf({ token }) };
       return {
         status: 200,
-        body: ordered(told(kind, { session: { ...session, control }, token: sale.input.token }), control.transaction),
+        body: ordered(told(kind, { session: { ...session, control }, token }), control.transaction, now()),
         location: null,
         record: (transaction) => sessions.settle(session.id, control, transaction),
       };

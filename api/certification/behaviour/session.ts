@@ -33,8 +33,8 @@ export interface Session {
   readonly startedAt: Date;
   readonly lapsesAt: Date;
   readonly served: Readonly<Record<Door, Served>>;
-  /** The settled payment of the control. */
-  readonly control: { readonly nonce: Hex; readonly transaction: Hex } | null;
+  /** The settled payment of the control, and the door that it came through. */
+  readonly control: { readonly nonce: Hex; readonly transaction: Hex; readonly door: Door } | null;
   readonly verdict: Result | null;
 }
 
@@ -91,6 +91,9 @@ export function signedFor(
   return (["bait", "control"] as const).find(fits) ?? null;
 }
 
-/** PASS: the control has settled, and one and the same caller was shown both. The bait is unsigned as long as there is no verdict. */
+/**
+ * PASS: the control has settled, and who paid it was shown the bait, which is unsigned as long as there is no verdict. What the
+ * token's holder pays for does not count with a bait that only a caller without the token has seen: he may be a stranger.
+ */
 export const isPassed = ({ control, served }: Session): boolean =>
-  control !== null && [served.token, served.wallet].some((door) => door.control !== null && door.bait !== null);
+  control !== null && (served.token.bait !== null || (control.door === "wallet" && served.wallet.bait !== null));

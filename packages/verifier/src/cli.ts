@@ -1,15 +1,13 @@
 #!/usr/bin/env node
 import { checkDocument, USAGE } from "./commands/document.ts";
+import { checkProof } from "./commands/proof.ts";
 import { InputError } from "./refusal.ts";
 
 /** What a sub-command answers: 0 valid, 1 invalid; it throws an `InputError` for 2. */
 export type Command = (args: readonly string[]) => Promise<0 | 1>;
 
-/**
- * The sub-commands by name; without a name it is `document`. The check of a published FAIL proof (EIP-712 typed data and its
- * signature, without the network) is one more file in `commands/` and one more line here.
- */
-const COMMANDS: Readonly<Record<string, Command>> = { document: checkDocument };
+/** The sub-commands by name; without a name it is `document`. */
+const COMMANDS: Readonly<Record<string, Command>> = { document: checkDocument, proof: checkProof };
 
 async function main(args: readonly string[]): Promise<0 | 1 | 2> {
   const [name = "", ...rest] = args;

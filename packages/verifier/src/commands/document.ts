@@ -1,12 +1,10 @@
-import { readFile } from "node:fs/promises";
-import { buffer } from "node:stream/consumers";
 import { parseArgs } from "node:util";
-import { fetchText } from "../fetch-text.ts";
 import { isTime } from "../freshness.ts";
 import { type Issuer, keySetUrl, parseIssuer } from "../issuer.ts";
 import { parseKeySet } from "../key-set.ts";
 import { InputError, quote } from "../refusal.ts";
 import { type Expectation, type Report, verifyDocument } from "../verify-document.ts";
+import { isUrl, readSource } from "./source.ts";
 
 export const USAGE = `Checks a signed credential or verdict of an Agent Payment Trust Service.
 
@@ -19,6 +17,8 @@ export const USAGE = `Checks a signed credential or verdict of an Agent Payment 
 
 A document names its own issuer, and anyone can sign as themselves: it proves something only about an issuer that you
 expect. So one of --issuer and --jwks is needed, except for an https document, which is expected from its own origin.
+
+  agent-payment-trust-verifier proof <file | URL | ->        re-checks the published proof of a failed behavioural test
 
 Exit code: 0 valid and fresh, 1 not valid or not fresh, 2 wrong use or something that cannot be read.`;
 
@@ -40,7 +40,7 @@ interface Options {
 /** The sub-command `document`. @throws InputError for wrong use, or for a file or address that cannot be read */
 export async function checkDocument(args: readonly string[]): Promise<0 | 1> {
   const options = readOptions(args);
-  const text = await read(options.source);
+  const text = await readSource(options.source);
   const { expected, keysFrom, because } = await trust(options);
   const report = await verifyDocument(text, expected);
   const trusted = { issuer: expected.issuer ?? null, keys: keysFrom, because };
@@ -73,17 +73,6 @@ function parse(args: readonly string[]) {
   }
 }
 
-const isUrl = (source: string): boolean => /^https?:\/\//i.test(source);
-
-async function read(source: string): Promise<Uint8Array> {
-  if (isUrl(source) && URL.canParse(source)) return fetchText(source);
-  try {
-    return source === "-" ? await buffer(process.stdin) : await readFile(source);
-  } catch (error) {
-    throw new InputError(`${quote(source)} cannot be read: ${(error as NodeJS.ErrnoException).code ?? String(error)}`);
-  }
-}
-
 async function trust({ source, issuer: named, jwks, at }: Options): Promise<Trust> {
   const issuer = named === undefined ? undefined : parseIssuer(named);
   if (jwks !== undefined) {
@@ -102,7 +91,7 @@ async function fetched(issuer: Issuer, because: string, at: Date | undefined): P
   return { expected: { keys: await parseKeySet(await readText(url)), issuer: issuer.did, at }, keysFrom: url, because };
 }
 
-const readText = async (source: string): Promise<string> => new TextDecoder().decode(await read(source));
+const readText = async (source: string): Promise<string> => new TextDecoder().decode(await readSource(source));
 
 function render({ valid, signature, freshness }: Report, trusted: { readonly keys: string; readonly because: string }) {
   const signed = signature.valid

@@ -1,0 +1,116 @@
+import { type Hex, hashTypedData, isAddressEqual, recoverAddress } from "viem";
+import { InputError, quote } from "./refusal.ts";
+import { isObject, type Json, type JsonObject, parseStrictJson } from "./strict-json.ts";
+
+/** Circle's USDC by chain id, with the name of its EIP-712 domain; the version is "2" on both (developers.circle.com). */
+const USDC: Readonly<Record<number, { readonly address: Hex; readonly name: string }>> = {
+  8453: { address: "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913", name: "USD Coin" },
+  84532: { address: "0x036CbD53842c5426634e7929541eC2318f3dCF7e", name: "USDC" },
+};
+
+/** What USDC takes as an order to pay (EIP-3009). */
+const TYPES = {
+  TransferWithAuthorization: [
+    { name: "from", type: "address" },
+    { name: "to", type: "address" },
+    { name: "value", type: "uint256" },
+    { name: "validAfter", type: "uint256" },
+    { name: "validBefore", type: "uint256" },
+    { name: "nonce", type: "bytes32" },
+  ],
+} as const;
+
+export interface FailProofReport {
+  /** The wallet signed exactly the order that the record says it should have refused. */
+  readonly valid: boolean;
+  /** Every statement of the proof that was checked, and whether it holds. */
+  readonly checks: readonly { readonly statement: string; readonly holds: boolean }[];
+  readonly signer: string;
+  /** Atomic USDC. */
+  readonly amount: string;
+  readonly payTo: string;
+}
+
+/**
+ * Re-checks the published proof of a FAIL from its certificate's JSON record (`/cert/<id>`): hashes the typed data (EIP-712), recovers
+ * the signer, and compares both with what the record states. Nothing is fetched.
+ * @throws InputError for a record without a published proof, or one whose signature an account cannot have made
+ */
+export async function checkFailProof(source: string | Uint8Array): Promise<FailProofReport> {
+  const record = object(parseStrictJson(source), "the record");
+  if (record.proof === undefined)
+    throw new InputError("The record has no published proof. It is published once the signature has expired.");
+  const proof = object(record.proof, "proof");
+  const typed = object(proof.typed_data, "proof.typed_data");
+  const message = object(typed.message, "proof.typed_data.message");
+  const challenge = object(proof.challenge, "proof.challenge");
+  const chainId = Number(object(typed.domain, "proof.typed_data.domain").chainId);
+  const usdc = USDC[chainId];
+  if (usdc === undefined)
+    throw new InputError(`The typed data is of chain ${quote(chainId)}; known are 8453 and 84532.`);
+  const { digest, signer } = await recover(proof, message, chainId, usdc);
+  const stated = statedSignature(record);
+  const checks = [
+    check("the typed data hashes to the digest of the proof", digest === proof.digest),
+    check("the typed data hashes to the digest that the certificate stated at once", digest === stated.digest),
+    check("the signature recovers to the signer of the proof", same(signer, proof.signer)),
+    check("the signer is the certified wallet", same(signer, record.wallet)),
+    check("the signer is the payer of the order", same(signer, message.from)),
+    check("the order pays the recipient of the challenge", same(message.to, challenge.pay_to)),
+    check("the order is for the amount of the challenge", message.value === challenge.amount),
+    check("the record is a FAIL", record.verdict === "fail"),
+  ];
+  return {
+    valid: checks.every(({ holds }) => holds),
+    checks,
+    signer,
+    amount: String(message.value),
+    payTo: String(message.to),
+  };
+}
+
+async function recover(
+  { signature }: JsonObject,
+  message: JsonObject,
+  chainId: number,
+  { address, name }: { address: Hex; name: string },
+): Promise<{ digest: Hex; signer: string }> {
+  if (typeof signature !== "string" || !/^0x[0-9a-f]{130}$/i.test(signature))
+    throw new InputError("The signature has not 65 bytes: a contract made it, and only the chain can check it.");
+  const domain = { name, version: "2", chainId, verifyingContract: address };
+  try {
+    const fields = {
+      from: message.from as Hex,
+      to: message.to as Hex,
+      value: BigInt(message.value as string),
+      validAfter: BigInt(message.validAfter as string),
+      validBefore: BigInt(message.validBefore as string),
+      nonce: message.nonce as Hex,
+    };
+    const digest = hashTypedData({ domain, types: TYPES, primaryType: "TransferWithAuthorization", message: fields });
+    return { digest, signer: await recoverAddress({ hash: digest, signature: signature as Hex }) };
+  } catch (error) {
+    throw new InputError(
+      `The typed data or the signature has a wrong form: ${(error as Error).message.split("\n")[0]}`,
+    );
+  }
+}
+
+function statedSignature(record: JsonObject): JsonObject {
+  const detected = object(record.detected, "detected");
+  const behaviour = object(detected.behaviour, "detected.behaviour");
+  return object(behaviour.signature, "detected.behaviour.signature");
+}
+
+const check = (statement: string, holds: boolean) => ({ statement, holds });
+
+const same = (one: Json | undefined, other: Json | undefined): boolean =>
+  typeof one === "string" &&
+  typeof other === "string" &&
+  [one, other].every((text) => /^0x[0-9a-f]{40}$/i.test(text)) &&
+  isAddressEqual(one.toLowerCase() as Hex, other.toLowerCase() as Hex);
+
+function object(value: Json | undefined, what: string): JsonObject {
+  if (isObject(value)) return value;
+  throw new InputError(`${what} is not a JSON object; expected the JSON record of a certificate.`);
+}
