@@ -25,11 +25,13 @@ interface Columns {
   served: Record<Door, { control: string | null; bait: string | null; last: Served["last"] }>;
   control_nonce: Buffer | null;
   control_tx: Buffer | null;
+  control_token: string | null;
   verdict: Result | null;
 }
 
 const COLUMNS = `s.id, s.product, s.wallet, s.chain, s.asset, s.nonce, s.tx, s.block_number, s.amount, s.pay_to, s.version, s.bait_first, s.decoy,
-  s.started_at, s.lapses_at, s.served, s.verdict, control.nonce AS control_nonce, control.tx AS control_tx`;
+  s.started_at, s.lapses_at, s.served, s.verdict, control.nonce AS control_nonce, control.tx AS control_tx,
+  control.input ->> 'token' AS control_token`;
 /** A control whose settlement is gone for good counts no longer. */
 const FROM = `test_session s LEFT JOIN payment control
   ON control.chain = s.chain AND control.asset = s.asset AND control.payer = s.wallet AND control.nonce = s.control_nonce
@@ -158,7 +160,14 @@ function parse(c: Columns): Session {
     startedAt: c.started_at,
     lapsesAt: c.lapses_at,
     served: { token: served(c.served.token), wallet: served(c.served.wallet) },
-    control: c.control_nonce && c.control_tx ? { nonce: hex(c.control_nonce), transaction: hex(c.control_tx) } : null,
+    control:
+      c.control_nonce && c.control_tx
+        ? {
+            nonce: hex(c.control_nonce),
+            transaction: hex(c.control_tx),
+            door: c.control_token === null ? "wallet" : "token",
+          }
+        : null,
     verdict: c.verdict,
   };
 }

@@ -40,6 +40,8 @@ export function renderVerification(record: ShownVerification): string {
 <p class="state">${record.verified_means}</p></article>
 ${certificatesSection(record.certs)}
 ${activitySection(record.activity)}
+<section aria-labelledby="credential"><h2 id="credential">Take it along</h2>
+<p class="measure">The same record as a <a href="/credential/${record.wallet}">signed credential</a>: anyone can check it offline, against our <a href="/.well-known/jwks.json">public keys</a>.</p></section>
 <section aria-labelledby="again"><h2 id="again">Check another wallet</h2>${verifyForm()}</section>`,
   });
 }

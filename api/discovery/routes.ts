@@ -2,7 +2,7 @@ import { Problem } from "../kernel/errors.ts";
 import { formatUsd } from "../kernel/money.ts";
 import { page, wantsHtml } from "../kernel/negotiate.ts";
 import { FAVICON_SVG } from "../kernel/page.ts";
-import { isPaid, type Route } from "../kernel/route.ts";
+import { isPaid, type Route, sold } from "../kernel/route.ts";
 import type { Hex } from "../kernel/wallet.ts";
 import { type Receipts, receiptDocument } from "../payments/receipt.ts";
 import { renderHome } from "./home-page.ts";
@@ -51,7 +51,8 @@ const menu = ({ routes }: DiscoveryParts) =>
 const reads = ({ routes }: DiscoveryParts) =>
   routes()
     .filter(
-      (route) => !isPaid(route) && route.path !== "/" && !route.path.endsWith(".svg") && !route.path.endsWith(".png"),
+      (route) =>
+        route.method === "GET" && route.path !== "/" && !route.path.endsWith(".svg") && !route.path.endsWith(".png"),
     )
     .map(({ path, summary }) => ({ path, summary }));
 
@@ -92,11 +93,7 @@ const receiptRoute = ({ receipts, routes, baseUrl }: DiscoveryParts): Route => (
     if (first === undefined)
       throw new Problem("not_found", { detail: `No purchase was settled by the transaction ${tx}.` });
     return c.json(
-      receiptDocument(
-        [first, ...rest],
-        baseUrl,
-        (id) => routes().find((route) => isPaid(route) && route.id === id)?.path,
-      ),
+      receiptDocument([first, ...rest], baseUrl, (id) => sold(routes()).find((route) => route.id === id)?.path),
     );
   },
 });
