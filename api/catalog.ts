@@ -2,6 +2,7 @@ import { type BoardRouteParts, boardRoutes } from "./board/routes.ts";
 import { type BehaviourRouteParts, behaviourRoutes } from "./certification/behaviour/routes.ts";
 import { type CertificationRouteParts, certificationRoutes, inspectRoute } from "./certification/routes.ts";
 import { type DiscoveryParts, discoveryRoutes } from "./discovery/routes.ts";
+import { type EscrowRouteParts, escrowRoutes } from "./escrow/routes.ts";
 import type { Route } from "./kernel/route.ts";
 import type { PublicJwk } from "./signing/keys.ts";
 import { signingRoutes } from "./signing/routes.ts";
@@ -10,6 +11,7 @@ export interface CatalogParts
   extends CertificationRouteParts,
     BehaviourRouteParts,
     BoardRouteParts,
+    EscrowRouteParts,
     Omit<DiscoveryParts, "routes"> {
   readonly publicKeys: readonly PublicJwk[];
 }
@@ -20,6 +22,7 @@ export function catalog(parts: CatalogParts): readonly Route[] {
     ...discoveryRoutes({ ...parts, routes: () => table }),
     ...certificationRoutes(parts),
     ...behaviourRoutes(parts),
+    ...escrowRoutes(parts),
     inspectRoute(() => table, parts.baseUrl),
     ...boardRoutes(parts),
     ...signingRoutes(parts.publicKeys, parts.baseUrl),

@@ -50,6 +50,18 @@ const ENVIRONMENT = z.object({
     .default([]),
   SEALING_KEY: key32("the key that encrypts payers' signatures at rest"),
   DECOY_SEED: key32("the seed of decoy addresses"),
+  ESCROW_ADDRESSES: z
+    .string()
+    .refine(
+      (text) => text.split(",").every((part) => parseAddress(part.trim()) !== null),
+      "expected escrow contracts on Base, comma-separated, the current one first: 0x and 40 hex digits each",
+    )
+    .transform((text) => text.split(",").map((part) => part.trim().toLowerCase() as Hex))
+    .optional(),
+  ARBITER_PRIVATE_KEY: z
+    .string()
+    .regex(/^0x[0-9a-f]{64}$/i, "expected the arbiter's private key: 0x and 64 hex digits")
+    .optional(),
   INDEX_VIEWS_SCHEMA: z
     .string()
     .regex(/^[a-z_][a-z0-9_]{0,40}$/, "expected a PostgreSQL schema name in lower case")
@@ -73,6 +85,8 @@ export interface Config {
   readonly retiredSigningKeys: readonly string[];
   readonly sealingKey: Uint8Array;
   readonly decoySeed: Uint8Array;
+  /** Null where there is no escrow contract. */
+  readonly escrow: { readonly addresses: readonly Hex[]; readonly arbiterKey: Hex } | null;
   readonly indexViewsSchema: string;
   /** Requests per minute and client address; 0 switches the limit off. */
   readonly rateLimitPerMinute: number;
@@ -93,6 +107,7 @@ export function parseConfig(
   });
   if ((given.FACILITATOR_URL === undefined) === (given.FACILITATOR_PRIVATE_KEY === undefined))
     problems.push(ONE_FACILITATOR);
+  if (given.ESCROW_ADDRESSES !== undefined && given.ARBITER_PRIVATE_KEY === undefined) problems.push(ARBITER_MISSING);
   if (parsed.data?.RETIRED_SIGNING_KEYS.includes(parsed.data.SIGNING_KEY)) problems.push(PRIVATE_KEY_RETIRED);
   if (!parsed.success || problems.length > 0) return { problem: problems.join("\n") };
   const env = parsed.data;
@@ -111,6 +126,10 @@ export function parseConfig(
     retiredSigningKeys: env.RETIRED_SIGNING_KEYS,
     sealingKey: Buffer.from(env.SEALING_KEY, "base64url"),
     decoySeed: Buffer.from(env.DECOY_SEED, "base64url"),
+    escrow:
+      env.ESCROW_ADDRESSES === undefined || env.ARBITER_PRIVATE_KEY === undefined
+        ? null
+        : { addresses: env.ESCROW_ADDRESSES, arbiterKey: env.ARBITER_PRIVATE_KEY as Hex },
     indexViewsSchema: env.INDEX_VIEWS_SCHEMA,
     rateLimitPerMinute: env.RATE_LIMIT_PER_MINUTE,
     logLevel: env.LOG_LEVEL,
@@ -119,6 +138,9 @@ export function parseConfig(
 
 const ONE_FACILITATOR =
   "Set exactly one of FACILITATOR_URL (a remote x402 facilitator) and FACILITATOR_PRIVATE_KEY (the in-process one).";
+
+const ARBITER_MISSING =
+  "ARBITER_PRIVATE_KEY is missing: with ESCROW_ADDRESSES it is needed, the private key of the contracts' arbiter: 0x and 64 hex digits";
 
 const PRIVATE_KEY_RETIRED =
   "RETIRED_SIGNING_KEYS is wrong: it holds the value of SIGNING_KEY, which is private and would be published; expected x from /.well-known/jwks.json.";

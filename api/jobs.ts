@@ -6,6 +6,7 @@ export interface JobParts {
   readonly gate: Gate;
   readonly journal: Journal;
   readonly relayers: readonly { tend(): Promise<void> }[];
+  readonly escrow: { settleDue(): Promise<number>; keep(): Promise<number> };
   readonly upkeep: {
     readonly proofs: { publishDue(): Promise<number>; watch(): Promise<void> };
     readonly refunds: { giveBack(): Promise<number> };
@@ -19,11 +20,13 @@ const PRUNE_EVERY_MS = 3_600_000;
 const WATCH_EVERY_MS = 30_000;
 const PUBLISH_EVERY_MS = 10_000;
 const REFUND_EVERY_MS = 60_000;
+const ESCROW_EVERY_MS = 500;
+const KEEP_EVERY_MS = 10_000;
 /** An older unresolved payment is worth an alert. */
 const ALERT_AFTER_SECONDS = 120;
 
 /** Starts the recurring work; the returned function stops it and waits for what is under way. */
-export function runJobs({ gate, journal, relayers, upkeep, log }: JobParts): () => Promise<void> {
+export function runJobs({ gate, journal, relayers, upkeep, escrow, log }: JobParts): () => Promise<void> {
   const stopped = new AbortController();
   const every = async (ms: number, name: string, work: () => Promise<unknown>): Promise<void> => {
     while (!stopped.signal.aborted) {
@@ -39,6 +42,8 @@ export function runJobs({ gate, journal, relayers, upkeep, log }: JobParts): () 
       if (oldestSeconds !== null && oldestSeconds > ALERT_AFTER_SECONDS)
         log.warn({ unresolved, oldest_seconds: oldestSeconds }, "payments wait for their outcome");
     }),
+    every(ESCROW_EVERY_MS, "escrow", () => escrow.settleDue()),
+    every(KEEP_EVERY_MS, "keep", () => escrow.keep()),
     every(PUBLISH_EVERY_MS, "publish", () => upkeep.proofs.publishDue()),
     every(WATCH_EVERY_MS, "watch kept", () => upkeep.proofs.watch()),
     every(REFUND_EVERY_MS, "refund", () => upkeep.refunds.giveBack()),

@@ -10,6 +10,10 @@ import { createCertificateStore } from "./adapters/certificates.ts";
 import { type ChainReader, createChain } from "./adapters/chain.ts";
 import { connect } from "./adapters/database.ts";
 import { createDecoys } from "./adapters/decoys.ts";
+import { createEscrowChain, readContracts } from "./adapters/escrow-chain.ts";
+import { createEscrowIndex } from "./adapters/escrow-index.ts";
+import { createEscrowSender, createOverdueHolds } from "./adapters/escrow-sender.ts";
+import { createEscrowStore } from "./adapters/escrow-store.ts";
 import { createInProcessSettler, createRemoteSettler } from "./adapters/facilitator.ts";
 import { createJournal } from "./adapters/journal.ts";
 import { createProofStore } from "./adapters/kept-signatures.ts";
@@ -32,6 +36,8 @@ import type { CertificateStore } from "./certification/ports.ts";
 import { createProofs } from "./certification/proofs/service.ts";
 import { createCertification } from "./certification/service.ts";
 import { type Config, parseConfig } from "./config.ts";
+import { ESCROW_NETWORK } from "./escrow/payment.ts";
+import { createEscrow } from "./escrow/service.ts";
 import { createHttpServer, listen } from "./http-server.ts";
 import { runJobs } from "./jobs.ts";
 import { NETWORKS, type Network } from "./kernel/networks.ts";
@@ -39,7 +45,7 @@ import { sold } from "./kernel/route.ts";
 import { createGate } from "./payments/gate.ts";
 import type { Settler } from "./payments/ports.ts";
 import { didWeb } from "./signing/did.ts";
-import { createSigner } from "./signing/document.ts";
+import { createSigner, type Signer } from "./signing/document.ts";
 import { publicKeys, signingKey } from "./signing/keys.ts";
 
 const each = <T>(make: (network: Network) => T): Record<Network, T> => ({
@@ -112,6 +118,38 @@ function wireBehaviour({ config, pool, seal, certificates, chains, settler, log,
   return { behaviour, upkeep: { proofs, refunds } };
 }
 
+interface EscrowWires extends Pick<BehaviourWires, "config" | "pool" | "chains" | "log" | "now"> {
+  readonly signer: Signer;
+}
+
+/** The escrow, whose arbiter this service is; without a contract it knows no payment and has nothing to do. */
+async function wireEscrow({ config, pool, chains, log, now, signer }: EscrowWires) {
+  const network = ESCROW_NETWORK;
+  const { client } = chains[network];
+  const { addresses, arbiterKey } = config.escrow ?? { addresses: [], arbiterKey: null };
+  const contracts = await readContracts(client, network, addresses);
+  const relayer =
+    arbiterKey && createRelayer({ pool, log, privateKey: arbiterKey, client, chainId: NETWORKS[network].chainId });
+  const [current] = contracts;
+  if (current && relayer && current.arbiter !== relayer.address.toLowerCase())
+    throw new Error(
+      `the arbiter of ${current.address} is ${current.arbiter}; ARBITER_PRIVATE_KEY is of ${relayer.address}`,
+    );
+  const index = createEscrowIndex(pool, { viewsSchema: config.indexViewsSchema });
+  const escrow = createEscrow({
+    contracts,
+    store: createEscrowStore(pool),
+    chain: createEscrowChain({ client, chain: chains[network], contracts }),
+    sender: createEscrowSender(relayer),
+    overdue: createOverdueHolds(index, network),
+    signer,
+    baseUrl: config.baseUrl,
+    now,
+    log,
+  });
+  return { escrow, contracts, relayers: relayer ? [relayer] : [] };
+}
+
 /** The whole service on one database pool: its application, its gate and its jobs. */
 export async function build(config: Config, pool: pg.Pool, logs: Logs, now: () => Date = () => new Date()) {
   const { log } = logs;
@@ -121,17 +159,21 @@ export async function build(config: Config, pool: pg.Pool, logs: Logs, now: () =
   const activity = createActivityIndex(pool, { viewsSchema: config.indexViewsSchema });
   const { baseUrl, payTo } = config;
   const key = await signingKey(config.signingKey);
+  const signer = createSigner(key, didWeb(baseUrl));
   const certificates = createCertificateStore(pool);
   const certification = createCertification({
     certificates,
     verifications: createVerificationReader(pool, activity),
-    signer: createSigner(key, didWeb(baseUrl)),
+    signer,
     baseUrl,
     now,
   });
   const { behaviour, upkeep } = wireBehaviour({ config, pool, seal, certificates, chains, settler, log, now });
+  const { escrow, contracts, relayers: arbiters } = await wireEscrow({ config, pool, chains, log, now, signer });
   const routes = catalog({
     certification,
+    escrow,
+    contracts,
     behaviour,
     board: createBoard({ reader: createBoardReader(pool), totals: createTotalsReader(pool), now }),
     baseUrl,
@@ -166,7 +208,7 @@ export async function build(config: Config, pool: pg.Pool, logs: Logs, now: () =
     app,
     gate,
     chains,
-    jobs: { gate, journal, relayers: relayers === null ? [] : Object.values(relayers), upkeep, log },
+    jobs: { gate, journal, relayers: [...Object.values(relayers ?? {}), ...arbiters], upkeep, escrow, log },
   };
 }
 
@@ -177,7 +219,11 @@ async function main(): Promise<void> {
   const buffered = pino.destination({ dest: 1, sync: false, minLength: 4_096, periodicFlush: 1_000 });
   const access = pino({ level: config.logLevel }, buffered);
   const pool = connect(config.databaseUrl);
-  const { app, gate, chains, jobs } = await build(config, pool, { log, access });
+  const built = await build(config, pool, { log, access }).catch((error: unknown) => ({
+    problem: startProblem(error),
+  }));
+  if ("problem" in built) return fail(built.problem);
+  const { app, gate, chains, jobs } = built;
   const problem = (await checkDatabase(pool)) ?? (await checkChains(chains));
   if (problem !== null) return fail(problem);
 
@@ -204,6 +250,9 @@ async function main(): Promise<void> {
   process.once("SIGTERM", stop);
   process.once("SIGINT", stop);
 }
+
+const startProblem = (error: unknown): string =>
+  `The service cannot start: ${error instanceof Error ? error.message.split("\n")[0] : String(error)}`;
 
 function fail(problem: string): void {
   console.error(problem);

@@ -21,3 +21,53 @@ export const usdcAbi = [
     "function cancelAuthorization(address authorizer, bytes32 nonce, uint8 v, bytes32 r, bytes32 s)",
   ]),
 ] as const;
+
+/** The events of `contracts/Escrow.sol`, from which every balance that it holds can be rebuilt. */
+export const escrowEventsAbi = parseAbi([
+  "event Opened(address indexed usdc, address indexed arbiter, address indexed feeRecipient)",
+  "event Held(bytes32 indexed id, address indexed payer, address indexed receiver, uint256 amount, uint48 preApprovalExpiry, uint48 authorizationExpiry, uint48 refundExpiry, uint256 salt, uint48 refundableFrom)",
+  "event Released(bytes32 indexed id, address indexed payer, address indexed receiver, uint256 amount, uint256 fee, bytes32 record)",
+  "event Refunded(bytes32 indexed id, address indexed payer, address indexed receiver, uint256 amount, bytes32 record)",
+  "event Credited(bytes32 indexed id, address indexed account, uint256 amount)",
+  "event Withdrawn(address indexed account, uint256 amount)",
+]);
+
+/** The whole ABI of `contracts/Escrow.sol`; `contracts/interfaces/IEscrow.sol` says what everything means. */
+export const escrowAbi = [
+  ...escrowEventsAbi,
+  ...parseAbi([
+    "struct PaymentInfo { address operator; address payer; address receiver; address token; uint120 maxAmount; uint48 preApprovalExpiry; uint48 authorizationExpiry; uint48 refundExpiry; uint16 minFeeBps; uint16 maxFeeBps; address feeReceiver; uint256 salt; }",
+    "constructor(address usdc, address arbiter, address feeRecipient)",
+    "function authorize(PaymentInfo info, uint256 amount, address collector, bytes signature)",
+    "function release(PaymentInfo info, bytes32 record, bytes verdict)",
+    "function refund(PaymentInfo info, bytes32 record, bytes verdict)",
+    "function withdraw(address account) returns (uint256 amount)",
+    "function getHash(PaymentInfo info) view returns (bytes32 id)",
+    "function getPayerAgnosticHash(PaymentInfo info) view returns (bytes32 nonce)",
+    "function payments(bytes32 id) view returns (uint8 status, uint48 refundableFrom)",
+    "function owed(address account) view returns (uint256 amount)",
+    "function USDC() view returns (address usdc)",
+    "function ARBITER() view returns (address arbiter)",
+    "function FEE_RECIPIENT() view returns (address feeRecipient)",
+    "function PAYMENT_INFO_TYPEHASH() view returns (bytes32 typehash)",
+    "function VERDICT_TYPEHASH() view returns (bytes32 typehash)",
+    "function DOMAIN_SEPARATOR() view returns (bytes32 separator)",
+    "error ZeroAddress()",
+    "error WrongOperator(address got, address wanted)",
+    "error WrongCollector(address got, address wanted)",
+    "error WrongToken(address got, address wanted)",
+    "error WrongReceiver(address got)",
+    "error WrongFee(uint16 gotMin, uint16 gotMax, uint16 wanted)",
+    "error WrongFeeReceiver(address got, address wanted)",
+    "error WrongAmount(uint256 got, uint256 wanted)",
+    "error WrongExpiries(uint48 preApproval, uint48 authorization, uint48 refund)",
+    "error WrongStatus(bytes32 id, uint8 got, uint8 wanted)",
+    "error PreApprovalExpired(uint256 timestamp, uint48 expiry)",
+    "error AuthorizationExpired(uint256 timestamp, uint48 expiry)",
+    "error NotArbiter(address got, address wanted)",
+    "error NotYetRefundable(address got, address wanted, uint256 timestamp, uint48 refundableFrom)",
+    "error PayoutStarved(uint256 got, uint256 wanted)",
+    "error NothingOwed(address account)",
+    "error WithdrawalRefused(address account, uint256 amount)",
+  ]),
+] as const;

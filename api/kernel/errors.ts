@@ -4,9 +4,11 @@ import type { FieldError } from "./field-error.ts";
 export const PROBLEMS = {
   malformed_request: { status: 400, title: "Malformed request" },
   malformed_payment: { status: 400, title: "Malformed payment" },
+  not_the_merchant: { status: 403, title: "Not signed by the merchant" },
   not_found: { status: 404, title: "Not found" },
   method_not_allowed: { status: 405, title: "Method not allowed" },
   payment_conflict: { status: 409, title: "Payment belongs to another request" },
+  escrow_over: { status: 409, title: "Escrowed payment already refunded" },
   wrong_payer: { status: 409, title: "Another wallet's session" },
   session_over: { status: 410, title: "Session over" },
   body_too_large: { status: 413, title: "Body too large" },
@@ -14,6 +16,7 @@ export const PROBLEMS = {
   too_many_requests: { status: 429, title: "Too many requests" },
   headers_too_large: { status: 431, title: "Headers too large" },
   internal_error: { status: 500, title: "Internal error" },
+  not_available: { status: 503, title: "Not available at the moment" },
   payment_pending: { status: 503, title: "Payment not settled yet" },
 } as const satisfies Record<string, { status: number; title: string }>;
 

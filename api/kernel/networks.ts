@@ -30,5 +30,8 @@ export const NETWORKS: Readonly<Record<Network, NetworkFacts>> = {
   },
 };
 
+export const explorerAddressUrl = (network: Network, address: string): string =>
+  `${NETWORKS[network].explorer}/address/${address}`;
+
 export const explorerTransactionUrl = (network: Network, transaction: string): string =>
   `${NETWORKS[network].explorer}/tx/${transaction}`;

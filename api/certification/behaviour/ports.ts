@@ -3,7 +3,7 @@ import type { Address, Hex } from "../../kernel/wallet.ts";
 import type { Product, Result } from "../certificate.ts";
 import type { Challenge, Door, Session } from "./session.ts";
 
-/** The sessions of behavioural tests. Tokens are known by their SHA-256 only. */
+/** The sessions of behavioural tests; their rows know a token by its SHA-256. */
 export interface SessionStore {
   add(session: Session, tokenSha256: Buffer, transaction: Transaction): Promise<void>;
   /** With a token that session; without one the wallet's newest open session, else its newest one with a verdict, else its newest one. */

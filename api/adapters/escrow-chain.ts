@@ -1,0 +1,140 @@
+import { getAbiItem, type Log, type PublicClient, parseEventLogs } from "viem";
+import { escrowAbi } from "../../contracts/abi.ts";
+import { FEE_BPS, type Hold, paymentId, STATUSES } from "../escrow/payment.ts";
+import type { EscrowChain, EscrowContract } from "../escrow/ports.ts";
+import { NETWORKS } from "../kernel/networks.ts";
+import type { Address, Hex } from "../kernel/wallet.ts";
+import type { Chain } from "../payments/ports.ts";
+import { isAccountSignature } from "../payments/signature.ts";
+import { discreet } from "./chain.ts";
+
+/** Providers refuse wider `eth_getLogs` ranges. */
+const LOG_RANGE = 9_000n;
+/** A release is possible for a day after the hold; a little more is looked through. */
+const LOOKED_BACK = 54_000n;
+
+const HELD = getAbiItem({ abi: escrowAbi, name: "Held" });
+const RELEASED = getAbiItem({ abi: escrowAbi, name: "Released" });
+const REFUNDED = getAbiItem({ abi: escrowAbi, name: "Refunded" });
+
+type HeldLog = Log<bigint, number, false, typeof HELD, true>;
+
+export interface EscrowChainParts {
+  readonly client: PublicClient;
+  readonly chain: Chain;
+  readonly contracts: readonly EscrowContract[];
+}
+
+/** Reads the escrow contracts of one network over JSON-RPC. */
+export function createEscrowChain({ client, chain, contracts }: EscrowChainParts): EscrowChain {
+  const addresses = contracts.map(({ address }) => address);
+  const asHold = (log: HeldLog): Hold | null => {
+    const contract = contracts.find(({ address }) => address === log.address.toLowerCase());
+    return contract === undefined ? null : holdOf(contract, log);
+  };
+  return {
+    holdById: discreet(async (payment) => {
+      if (addresses.length === 0) return null;
+      const found = await newestFirst(client, (range) =>
+        client.getLogs({ address: addresses, event: HELD, args: { id: payment }, strict: true, ...range }),
+      );
+      return found === null ? null : asHold(found);
+    }),
+    holdByTransaction: discreet(async (transaction) => {
+      const receipt = await client.getTransactionReceipt({ hash: transaction }).catch(() => null);
+      const logs = receipt === null ? [] : parseEventLogs({ abi: [HELD], logs: receipt.logs });
+      const [log] = logs.filter(({ address }) => addresses.includes(address.toLowerCase() as Address));
+      return log === undefined ? null : asHold(log as HeldLog);
+    }),
+    status: discreet(async ({ contract, payment }, at) => {
+      const [status] = await client.readContract({
+        address: contract,
+        abi: escrowAbi,
+        functionName: "payments",
+        args: [payment],
+        blockTag: at,
+      });
+      return STATUSES[status] ?? "none";
+    }),
+    isSigned: discreet(
+      async (signer, digest, signature) =>
+        isAccountSignature(signer, digest, signature) || chain.verifyContractSignature(signer, digest, signature),
+    ),
+    outcome: discreet(async ({ contract, payment }) => {
+      const found = await newestFirst(client, async (range) => {
+        const common = { address: contract, args: { id: payment }, strict: true, ...range } as const;
+        const [released, refunded] = await Promise.all([
+          client.getLogs({ ...common, event: RELEASED }),
+          client.getLogs({ ...common, event: REFUNDED }),
+        ]);
+        return [...released, ...refunded];
+      });
+      return found?.transactionHash ?? null;
+    }),
+    time: discreet(async () => Number((await chain.head()).time)),
+  };
+}
+
+async function newestFirst<T>(
+  client: PublicClient,
+  read: (range: { fromBlock: bigint; toBlock: bigint }) => Promise<readonly T[]>,
+): Promise<T | null> {
+  const head = await client.getBlockNumber({ cacheTime: 0 });
+  const oldest = head > LOOKED_BACK ? head - LOOKED_BACK : 0n;
+  for (let toBlock = head; toBlock >= oldest; toBlock -= LOG_RANGE) {
+    const fromBlock = toBlock - LOG_RANGE + 1n > oldest ? toBlock - LOG_RANGE + 1n : oldest;
+    const found = (await read({ fromBlock, toBlock })).at(-1);
+    if (found !== undefined) return found;
+  }
+  return null;
+}
+
+/** The event and the contract's roles are the whole terms. */
+function holdOf(
+  { network, address, usdc, feeRecipient }: EscrowContract,
+  { args, transactionHash, blockNumber }: HeldLog,
+): Hold {
+  const lower = (account: Address) => account.toLowerCase() as Address;
+  const info = {
+    operator: address,
+    payer: lower(args.payer),
+    receiver: lower(args.receiver),
+    token: usdc,
+    maxAmount: args.amount,
+    preApprovalExpiry: args.preApprovalExpiry,
+    authorizationExpiry: args.authorizationExpiry,
+    refundExpiry: args.refundExpiry,
+    minFeeBps: FEE_BPS,
+    maxFeeBps: FEE_BPS,
+    feeReceiver: feeRecipient,
+    salt: args.salt,
+  };
+  const id: Hex = args.id;
+  if (paymentId(info, NETWORKS[network].chainId, address) !== id)
+    throw new Error(`the terms of the hold ${id} do not hash to its id`);
+  return {
+    network,
+    contract: address,
+    id,
+    info,
+    transaction: transactionHash,
+    block: Number(blockNumber),
+    refundableFrom: args.refundableFrom,
+  };
+}
+
+/** The contracts at the addresses, with their roles; throws for an address that is no escrow of ours. */
+export async function readContracts(
+  client: PublicClient,
+  network: EscrowContract["network"],
+  addresses: readonly Address[],
+): Promise<readonly EscrowContract[]> {
+  const read = async (address: Address): Promise<EscrowContract> => {
+    const call = (functionName: "USDC" | "ARBITER" | "FEE_RECIPIENT") =>
+      client.readContract({ address, abi: escrowAbi, functionName });
+    const [usdc, arbiter, feeRecipient] = await Promise.all([call("USDC"), call("ARBITER"), call("FEE_RECIPIENT")]);
+    const lower = (account: Address) => account.toLowerCase() as Address;
+    return { network, address, usdc: lower(usdc), arbiter: lower(arbiter), feeRecipient: lower(feeRecipient) };
+  };
+  return Promise.all(addresses.map(read));
+}

@@ -1,0 +1,55 @@
+import { explorerAddressUrl, NETWORKS } from "../kernel/networks.ts";
+import { DELIVERY_TYPES, deliveryDomain } from "./delivery.ts";
+import { EVALUATION_VERSION, RULES } from "./evaluation.ts";
+import { FEE_BPS, TIMEOUT_SECONDS } from "./payment.ts";
+import type { EscrowContract } from "./ports.ts";
+import { merchantSnippet } from "./snippet.ts";
+
+export const DEMO_PATH = "/escrow/demo";
+export const VERIFY_PATH = "/escrow/verify";
+
+/** The escrow's policy document: contracts, fee, verdicts, how to forward a delivery, and how to integrate. */
+export function escrowOverview(contracts: readonly EscrowContract[], baseUrl: string) {
+  const [current] = contracts;
+  return {
+    service: "Agent Payment Trust Service",
+    what: "A merchant's x402 sales through a contract that can only pay the merchant, less 1%, or the buyer.",
+    contracts: contracts.map((contract) => ({
+      network: contract.network,
+      network_key: NETWORKS[contract.network].key,
+      address: contract.address,
+      usdc: contract.usdc,
+      arbiter: contract.arbiter,
+      fee_recipient: contract.feeRecipient,
+      validity: contract === current ? "current" : "earlier: finishes what it holds, takes nothing new",
+      explorer_url: explorerAddressUrl(contract.network, contract.address),
+    })),
+    fee_policy: {
+      fee_bps: FEE_BPS,
+      text: "1% of what is released, rounded down, bound in each payment's signed terms. A refund is in full.",
+    },
+    verdict_policy: {
+      version: EVALUATION_VERSION,
+      rules: RULES.map(({ id, decision, when }) => ({ id, decision, when })),
+      first_is_final: "The first evaluation of a payment is final; repeats get the same answer.",
+      timeout_seconds: TIMEOUT_SECONDS,
+      timeout:
+        "30 minutes after the hold anybody may refund it, always to the buyer and in full; we do so by ourselves.",
+      scope: "Version 1 evaluates what the merchant forwards and signs. It does not judge quality.",
+      arbiter_can: "release to the merchant or refund the buyer, and nothing else: the contract enforces it.",
+    },
+    forward:
+      current === undefined
+        ? null
+        : {
+            url: `${baseUrl}${VERIFY_PATH}`,
+            method: "POST",
+            body: "payment_id | paymentInfo | transaction; response {status, headers, body | body_base64} | responseBody; signature",
+            domain: deliveryDomain(NETWORKS[current.network], current.address),
+            ...DELIVERY_TYPES,
+          },
+    neutrality: "The demo's merchant is a wallet of ours, and not the one that fees and payments go to.",
+    integration: { package: "agent-payment-trust-escrow", language: "typescript", snippet: merchantSnippet(baseUrl) },
+    demo: { method: "POST", url: `${baseUrl}${DEMO_PATH}`, price: "0.10", scheme: "commerce" },
+  };
+}

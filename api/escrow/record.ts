@@ -1,0 +1,46 @@
+import { createHash } from "node:crypto";
+import { formatUsd } from "../kernel/money.ts";
+import type { Hex } from "../kernel/wallet.ts";
+import { jcs } from "../signing/proof-value.ts";
+import { sha256 } from "./delivery.ts";
+import { type Delivery, EVALUATION_VERSION, type Rule } from "./evaluation.ts";
+import { feeOf, type Hold } from "./payment.ts";
+
+export const evaluationPath = (payment: Hex): string => `/escrow/evaluation/${payment}`;
+
+/** The public record of one evaluation, before it is signed. It holds no content of the delivery, only length and hash. */
+export function evaluationRecord(
+  { hold, delivery, rule }: { readonly hold: Hold; readonly delivery: Delivery; readonly rule: Rule },
+  { issuer, url, now }: { readonly issuer: string; readonly url: string; readonly now: Date },
+) {
+  const { maxAmount, payer, receiver } = hold.info;
+  return {
+    "@context": ["https://www.w3.org/ns/credentials/undefined-terms/v2"],
+    type: "EscrowEvaluation",
+    id: url,
+    issuer,
+    payment_id: hold.id,
+    network: hold.network,
+    contract: hold.contract,
+    payer,
+    merchant: receiver,
+    amount: maxAmount.toString(),
+    amount_usd: formatUsd(maxAmount),
+    fee: rule.decision === "release" ? feeOf(maxAmount).toString() : "0",
+    hold_transaction: hold.transaction,
+    delivery: {
+      status: delivery.status,
+      content_type: delivery.contentType?.slice(0, 120).replace(/[^\x20-\x7e]/g, "?") ?? null,
+      body_bytes: delivery.body.length,
+      body_sha256: sha256(delivery.body),
+    },
+    decision: rule.decision,
+    rule: rule.id,
+    rule_text: rule.when,
+    evaluation_version: EVALUATION_VERSION,
+    evaluated_at: now.toISOString(),
+  };
+}
+
+/** What the chain keeps of a record: SHA-256 of the canonical form (RFC 8785) of the whole signed document. */
+export const recordHash = (signed: object): Hex => `0x${createHash("sha256").update(jcs(signed)).digest("hex")}`;

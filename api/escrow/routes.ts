@@ -1,0 +1,107 @@
+import type { Context } from "hono";
+import { readBody } from "../kernel/body.ts";
+import { Problem } from "../kernel/errors.ts";
+import { page, wantsHtml } from "../kernel/negotiate.ts";
+import type { Route } from "../kernel/route.ts";
+import type { Hex } from "../kernel/wallet.ts";
+import { FORWARD } from "./delivery.ts";
+import { renderEscrow, renderEvaluation } from "./escrow-page.ts";
+import { escrowOverview, VERIFY_PATH } from "./overview.ts";
+import type { Answered, EscrowContract } from "./ports.ts";
+import { evaluationPath } from "./record.ts";
+import type { Escrow, Refusal } from "./service.ts";
+
+export interface EscrowRouteParts {
+  readonly escrow: Escrow;
+  readonly contracts: readonly EscrowContract[];
+  readonly baseUrl: string;
+}
+
+export function escrowRoutes(parts: EscrowRouteParts): readonly Route[] {
+  const { contracts, baseUrl } = parts;
+  const verify = (path: string, summary: string): Route => ({
+    method: "POST",
+    path,
+    summary,
+    handle: (c) => forward(c, parts),
+  });
+  return [
+    {
+      method: "GET",
+      path: "/escrow",
+      summary: "The escrow: contracts, fee, verdict policy, how to integrate",
+      handle(c) {
+        const overview = escrowOverview(contracts, baseUrl);
+        return wantsHtml(c) ? page(c, renderEscrow(overview, baseUrl)) : c.json(overview, 200, { vary: "Accept" });
+      },
+    },
+    verify(VERIFY_PATH, "Where a merchant's server forwards what it delivered, signed"),
+    verify("/verify", "The same, where stock forwarders post"),
+    {
+      method: "GET",
+      path: "/escrow/evaluation/:payment",
+      summary: "The public record of one evaluation",
+      handle: (c) => evaluation(c, parts),
+    },
+  ];
+}
+
+const REFUSALS: Readonly<Record<Refusal, () => Problem>> = {
+  unknown_payment: () =>
+    new Problem("not_found", {
+      detail:
+        "No escrow contract of ours shows a hold for this payment. Wait until the hold is mined, then forward again.",
+    }),
+  not_signed: () =>
+    new Problem("not_the_merchant", {
+      detail:
+        "signature is missing: the merchant signs Delivery(paymentId, status, bodySha256); GET /escrow has the domain.",
+    }),
+  wrong_signer: () =>
+    new Problem("not_the_merchant", {
+      detail:
+        "The signature over this delivery is not the merchant's: check paymentId, status, and the SHA-256 of the body as sent. Nothing moved.",
+    }),
+  already_refunded: () =>
+    new Problem("escrow_over", {
+      detail: "This payment was refunded, or is being refunded; a delivery comes too late.",
+    }),
+};
+
+async function forward(c: Context, { escrow, baseUrl }: EscrowRouteParts): Promise<Response> {
+  const body = FORWARD.safeParse(tryParse(await readBody(c)));
+  if (!body.success) {
+    const errors = body.error.issues.map((issue) => ({ path: issue.path.join("."), message: issue.message }));
+    throw new Problem("malformed_request", { detail: "The body is not a forwarded delivery.", errors });
+  }
+  const outcome = await escrow.verify(body.data);
+  if ("refused" in outcome) throw REFUSALS[outcome.refused]();
+  return c.json(answer(outcome, baseUrl), 200, { "cache-control": "no-store" });
+}
+
+function tryParse(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+  } catch {
+    return undefined;
+  }
+}
+
+const answer = ({ evaluation, status, transaction }: Answered, baseUrl: string) => ({
+  payment_id: evaluation.payment,
+  decision: evaluation.decision,
+  rule: evaluation.rule,
+  record: evaluation.record,
+  record_url: `${baseUrl}${evaluationPath(evaluation.payment)}`,
+  status,
+  transaction,
+});
+
+async function evaluation(c: Context, { escrow, baseUrl }: EscrowRouteParts): Promise<Response> {
+  const payment = c.req.param("payment")?.toLowerCase() ?? "";
+  const found = /^0x[0-9a-f]{64}$/.test(payment) ? await escrow.evaluation(payment as Hex) : null;
+  if (found === null) throw new Problem("not_found", { detail: "There is no evaluation of such a payment." });
+  if (wantsHtml(c)) return page(c, renderEvaluation(found, baseUrl));
+  // The same bytes for ever: what happened on the chain afterwards is not in them.
+  return c.body(found.evaluation.document, 200, { "content-type": "application/json", vary: "Accept" });
+}

