@@ -1,13 +1,17 @@
 /** Put together, because this file itself reads no environment. */
 const ENV = ["process", "env"].join(".");
 
+const IMPORTS = [
+  'import { serve } from "@hono/node-server";',
+  'import { escrowed } from "agent-payment-trust-escrow";',
+  'import { Hono } from "hono";',
+  'import { privateKeyToAccount } from "viem/accounts";',
+];
+
 /** A whole merchant's server; a test runs it as it is published. */
 export const merchantSnippet = (arbiterUrl: string): string =>
   [
-    'import { serve } from "@hono/node-server";',
-    'import { escrowed } from "agent-payment-trust-escrow";',
-    'import { Hono } from "hono";',
-    'import { privateKeyToAccount } from "viem/accounts";',
+    ...IMPORTS,
     "",
     `const account = privateKeyToAccount(${ENV}.MERCHANT_PRIVATE_KEY);`,
     `const rpcUrl = ${ENV}.BASE_RPC_URL;`,
