@@ -2,6 +2,7 @@ import { type BoardRouteParts, boardRoutes } from "./board/routes.ts";
 import { type BehaviourRouteParts, behaviourRoutes } from "./certification/behaviour/routes.ts";
 import { type CertificationRouteParts, certificationRoutes, inspectRoute } from "./certification/routes.ts";
 import { type DiscoveryParts, discoveryRoutes } from "./discovery/routes.ts";
+import { type DemoRouteParts, demoRoutes } from "./escrow/demo/routes.ts";
 import { type EscrowRouteParts, escrowRoutes } from "./escrow/routes.ts";
 import type { Route } from "./kernel/route.ts";
 import type { PublicJwk } from "./signing/keys.ts";
@@ -12,6 +13,7 @@ export interface CatalogParts
     BehaviourRouteParts,
     BoardRouteParts,
     EscrowRouteParts,
+    DemoRouteParts,
     Omit<DiscoveryParts, "routes"> {
   readonly publicKeys: readonly PublicJwk[];
 }
@@ -23,6 +25,7 @@ export function catalog(parts: CatalogParts): readonly Route[] {
     ...certificationRoutes(parts),
     ...behaviourRoutes(parts),
     ...escrowRoutes(parts),
+    ...demoRoutes(parts),
     inspectRoute(() => table, parts.baseUrl),
     ...boardRoutes(parts),
     ...signingRoutes(parts.publicKeys, parts.baseUrl),

@@ -9,7 +9,7 @@ import { createBoardReader, createTotalsReader } from "./adapters/board.ts";
 import { createCertificateStore } from "./adapters/certificates.ts";
 import { type ChainReader, createChain } from "./adapters/chain.ts";
 import { connect } from "./adapters/database.ts";
-import { createDecoys } from "./adapters/decoys.ts";
+import { createDecoys, createDemoMerchant } from "./adapters/decoys.ts";
 import { createEscrowChain, readContracts } from "./adapters/escrow-chain.ts";
 import { createEscrowIndex } from "./adapters/escrow-index.ts";
 import { createEscrowSender, createOverdueHolds } from "./adapters/escrow-sender.ts";
@@ -36,6 +36,7 @@ import type { CertificateStore } from "./certification/ports.ts";
 import { createProofs } from "./certification/proofs/service.ts";
 import { createCertification } from "./certification/service.ts";
 import { type Config, parseConfig } from "./config.ts";
+import { createDemo } from "./escrow/demo/service.ts";
 import { ESCROW_NETWORK } from "./escrow/payment.ts";
 import { createEscrow } from "./escrow/service.ts";
 import { createHttpServer, listen } from "./http-server.ts";
@@ -136,18 +137,31 @@ async function wireEscrow({ config, pool, chains, log, now, signer }: EscrowWire
       `the arbiter of ${current.address} is ${current.arbiter}; ARBITER_PRIVATE_KEY is of ${relayer.address}`,
     );
   const index = createEscrowIndex(pool, { viewsSchema: config.indexViewsSchema });
+  const chain = createEscrowChain({ client, chain: chains[network], contracts });
+  const sender = createEscrowSender(relayer);
   const escrow = createEscrow({
     contracts,
     store: createEscrowStore(pool),
-    chain: createEscrowChain({ client, chain: chains[network], contracts }),
-    sender: createEscrowSender(relayer),
+    chain,
+    sender,
     overdue: createOverdueHolds(index, network),
     signer,
     baseUrl: config.baseUrl,
     now,
     log,
   });
-  return { escrow, contracts, relayers: relayer ? [relayer] : [] };
+  const demo = createDemo({
+    contract: current ?? null,
+    chain,
+    sender,
+    escrow,
+    merchant: createDemoMerchant(config.decoySeed),
+    log,
+    baseUrl: config.baseUrl,
+    now,
+    sleep: (ms) => sleep(ms),
+  });
+  return { escrow, demo, contracts, relayers: relayer ? [relayer] : [] };
 }
 
 /** The whole service on one database pool: its application, its gate and its jobs. */
@@ -169,10 +183,11 @@ export async function build(config: Config, pool: pg.Pool, logs: Logs, now: () =
     now,
   });
   const { behaviour, upkeep } = wireBehaviour({ config, pool, seal, certificates, chains, settler, log, now });
-  const { escrow, contracts, relayers: arbiters } = await wireEscrow({ config, pool, chains, log, now, signer });
+  const { escrow, demo, contracts, relayers: arbiters } = await wireEscrow({ config, pool, chains, log, now, signer });
   const routes = catalog({
     certification,
     escrow,
+    demo,
     contracts,
     behaviour,
     board: createBoard({ reader: createBoardReader(pool), totals: createTotalsReader(pool), now }),

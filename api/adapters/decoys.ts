@@ -3,7 +3,14 @@ import { type PrivateKeyAccount, privateKeyToAccount } from "viem/accounts";
 import type { Decoys } from "../certification/behaviour/ports.ts";
 import type { DecoySigner } from "../certification/decoys/ports.ts";
 import { NETWORKS } from "../kernel/networks.ts";
+import type { Address, Hex } from "../kernel/wallet.ts";
 import { authorizationTypedData } from "../payments/authorization.ts";
+
+/** The wallet of the escrow demo's merchant, from the same seed. */
+export function createDemoMerchant(seed: Uint8Array) {
+  const account = privateKeyToAccount(`0x${createHmac("sha256", seed).update("demo-merchant").digest("hex")}`);
+  return { address: account.address.toLowerCase() as Address, sign: (digest: Hex) => account.sign({ hash: digest }) };
+}
 
 /** Addresses that only the seed can spend from: HMAC-SHA-256 of the session's id under the seed is the private key. */
 export function createDecoys(seed: Uint8Array): Decoys & DecoySigner {

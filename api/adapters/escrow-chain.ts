@@ -1,6 +1,13 @@
-import { getAbiItem, type Log, type PublicClient, parseEventLogs } from "viem";
+import {
+  BaseError,
+  ContractFunctionRevertedError,
+  getAbiItem,
+  type Log,
+  type PublicClient,
+  parseEventLogs,
+} from "viem";
 import { escrowAbi } from "../../contracts/abi.ts";
-import { FEE_BPS, type Hold, paymentId, STATUSES } from "../escrow/payment.ts";
+import { FEE_BPS, type Hold, type PaymentInfo, paymentId, STATUSES } from "../escrow/payment.ts";
 import type { EscrowChain, EscrowContract } from "../escrow/ports.ts";
 import { NETWORKS } from "../kernel/networks.ts";
 import type { Address, Hex } from "../kernel/wallet.ts";
@@ -72,7 +79,21 @@ export function createEscrowChain({ client, chain, contracts }: EscrowChainParts
       return found?.transactionHash ?? null;
     }),
     time: discreet(async () => Number((await chain.head()).time)),
+    holdRefusal: discreet((contract, info, signature) => holdRefusal(client, contract, info, signature)),
   };
+}
+
+async function holdRefusal(client: PublicClient, address: Address, info: PaymentInfo, signature: Hex) {
+  try {
+    const args = [info, info.maxAmount, address, signature] as const;
+    await client.simulateContract({ address, abi: escrowAbi, functionName: "authorize", args });
+    return null;
+  } catch (error) {
+    const reverted = error instanceof BaseError && error.walk((e) => e instanceof ContractFunctionRevertedError);
+    if (!(reverted instanceof ContractFunctionRevertedError)) throw error;
+    const reason = reverted.reason ?? reverted.data?.errorName ?? "it reverted";
+    return `The hold would fail on the chain: ${reason}. Nothing was charged.`;
+  }
 }
 
 async function newestFirst<T>(
@@ -123,6 +144,18 @@ function holdOf(
   };
 }
 
+const ANSWERS = new Set([
+  "ContractFunctionRevertedError",
+  "ContractFunctionZeroDataError",
+  "AbiDecodingDataSizeTooSmallError",
+]);
+
+/** Why no roles could be read: what is there is something else, or the node did not answer. */
+const unreadable = (address: Address, cause: unknown): string =>
+  cause instanceof BaseError && cause.walk((error) => error instanceof Error && ANSWERS.has(error.name)) !== null
+    ? `ESCROW_ADDRESSES is wrong: there is no escrow contract at ${address} on Base`
+    : `BASE_RPC_URL does not answer: the escrow contract ${address} cannot be read`;
+
 /** The contracts at the addresses, with their roles; throws for an address that is no escrow of ours. */
 export async function readContracts(
   client: PublicClient,
@@ -132,8 +165,13 @@ export async function readContracts(
   const read = async (address: Address): Promise<EscrowContract> => {
     const call = (functionName: "USDC" | "ARBITER" | "FEE_RECIPIENT") =>
       client.readContract({ address, abi: escrowAbi, functionName });
-    const [usdc, arbiter, feeRecipient] = await Promise.all([call("USDC"), call("ARBITER"), call("FEE_RECIPIENT")]);
+    const roles = Promise.all([call("USDC"), call("ARBITER"), call("FEE_RECIPIENT")]);
+    const [usdc, arbiter, feeRecipient] = await roles.catch((cause: unknown) => {
+      throw new Error(unreadable(address, cause), { cause });
+    });
     const lower = (account: Address) => account.toLowerCase() as Address;
+    if (lower(usdc) !== NETWORKS[network].usdc.address.toLowerCase())
+      throw new Error(`ESCROW_ADDRESSES is wrong: ${address} is an escrow of ${usdc}, which is not USDC on Base`);
     return { network, address, usdc: lower(usdc), arbiter: lower(arbiter), feeRecipient: lower(feeRecipient) };
   };
   return Promise.all(addresses.map(read));

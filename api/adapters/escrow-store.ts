@@ -75,7 +75,8 @@ export function createEscrowStore(pool: pg.Pool): EscrowStore {
     async take(limit) {
       const { rows } = await pool.query<Columns>(
         `UPDATE escrow_task SET look_at = now() + ${TAKEN} WHERE payment IN (
-           SELECT payment FROM escrow_task WHERE state <> 'final' AND look_at <= now() ORDER BY look_at LIMIT $1 FOR UPDATE SKIP LOCKED
+           SELECT payment FROM escrow_task WHERE state <> 'final' AND look_at <= now()
+           ORDER BY state = 'mined', look_at LIMIT $1 FOR UPDATE SKIP LOCKED
          ) RETURNING *`,
         [limit],
       );
@@ -87,6 +88,20 @@ export function createEscrowStore(pool: pg.Pool): EscrowStore {
         `UPDATE escrow_task SET state = $2, tx = $3, look_at = now() + make_interval(secs => $4) WHERE payment = $1 AND state <> 'final'`,
         [bytes(payment), state, transaction === null ? null : bytes(transaction), seconds],
       );
+    },
+
+    async end(payment, decision, transaction) {
+      await pool.query(
+        "UPDATE escrow_task SET state = 'final', decision = $2, tx = $3 WHERE payment = $1 AND state <> 'final'",
+        [bytes(payment), decision, transaction === null ? null : bytes(transaction)],
+      );
+    },
+
+    async isCarried(transaction) {
+      const { rowCount } = await pool.query("SELECT 1 FROM relay WHERE $1 = ANY(hashes) AND state <> 'lost'", [
+        bytes(transaction),
+      ]);
+      return rowCount !== 0;
     },
   };
 }

@@ -18,8 +18,9 @@ export interface Rule {
 
 export const EVALUATION_VERSION = 1;
 
+/** JSON as the WHATWG's MIME Sniffing Standard has it; one that is not stated, or blank, is taken for JSON. */
 const isJson = ({ contentType }: Delivery): boolean =>
-  contentType === null || /^[^;]*\b(application|text)\/([\w.-]+\+)?json\b/i.test(contentType);
+  /^(?:\s*|(?:application|text)\/json|[^\s/;,]+\/[^\s/;,]+\+json)$/i.test(contentType?.split(/[;,]/)[0]?.trim() ?? "");
 
 function parsed({ body }: Delivery): { readonly value: unknown } | null {
   try {

@@ -1,11 +1,11 @@
 import { explorerAddressUrl, NETWORKS } from "../kernel/networks.ts";
 import { DELIVERY_TYPES, deliveryDomain } from "./delivery.ts";
+import { DEMO_PATH } from "./demo/offer.ts";
 import { EVALUATION_VERSION, RULES } from "./evaluation.ts";
 import { FEE_BPS, TIMEOUT_SECONDS } from "./payment.ts";
 import type { EscrowContract } from "./ports.ts";
 import { merchantSnippet } from "./snippet.ts";
 
-export const DEMO_PATH = "/escrow/demo";
 export const VERIFY_PATH = "/escrow/verify";
 
 /** The escrow's policy document: contracts, fee, verdicts, how to forward a delivery, and how to integrate. */

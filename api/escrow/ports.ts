@@ -36,6 +36,7 @@ export interface Task {
   readonly contract: Address;
   readonly payment: Hex;
   readonly info: PaymentInfo;
+  /** What is to happen; of a final task, what happened. */
   readonly decision: Decision;
   /** SHA-256 of the evaluation; null when only the clock decided. */
   readonly record: Hex | null;
@@ -52,10 +53,14 @@ export interface EscrowStore {
   decide(hold: Hold, evaluation: Evaluation): Promise<number>;
   /** A refund that the clock decided; 0 when the payment has a task already. */
   timeOut(hold: Hold): Promise<number>;
-  /** Takes open tasks for half a minute each, those that waited longest first. */
+  /** Takes tasks that are due for half a minute each: open ones before those that are mined, then those that waited longest. */
   take(limit: number): Promise<readonly Task[]>;
-  /** Notes where a task stands; it is looked at again after so many seconds, and never when it is final. */
-  note(payment: Hex, state: Task["state"], transaction: Hex | null, seconds: number): Promise<void>;
+  /** Notes where a task stands; it is looked at again after so many seconds. */
+  note(payment: Hex, state: "open" | "mined", transaction: Hex | null, seconds: number): Promise<void>;
+  /** Notes what has happened for good, which may be other than what was decided; the task is never looked at again. */
+  end(payment: Hex, decision: Decision, transaction: Hex | null): Promise<void>;
+  /** Whether the relayer carries this transaction, so that it, or the one that replaces it, is still going to be mined. */
+  isCarried(transaction: Hex): Promise<boolean>;
 }
 
 /** Our own reading of the escrow contracts; every method rejects when the chain cannot be read. */
@@ -73,12 +78,16 @@ export interface EscrowChain {
   outcome(hold: { readonly contract: Address; readonly payment: Hex }): Promise<Hex | null>;
   /** Unix seconds of the head. */
   time(): Promise<number>;
+  /** Simulates a hold: null when it would succeed, else why not. */
+  holdRefusal(contract: Address, info: PaymentInfo, signature: Hex): Promise<string | null>;
 }
 
-/** Sends the arbiter's word to the chain. */
+/** Sends to the escrow contracts; answers with the hash of the broadcast transaction. */
 export interface EscrowSender {
-  /** The hash of the broadcast transaction. */
+  /** The arbiter's word. */
   send(task: Task): Promise<Hex>;
+  /** A hold that a buyer has signed. */
+  authorize(contract: Address, info: PaymentInfo, signature: Hex): Promise<Hex>;
   /** What became of a transaction, or of the one that replaced it, within the time. */
   waitFor(transaction: Hex, timeoutMs: number): Promise<"mined" | "reverted" | "pending">;
 }

@@ -66,6 +66,10 @@ const REFUSALS: Readonly<Record<Refusal, () => Problem>> = {
     new Problem("escrow_over", {
       detail: "This payment was refunded, or is being refunded; a delivery comes too late.",
     }),
+  expired: () =>
+    new Problem("escrow_over", {
+      detail: "The authorizationExpiry of this payment is over, or too near for a release; a delivery comes too late.",
+    }),
 };
 
 async function forward(c: Context, { escrow, baseUrl }: EscrowRouteParts): Promise<Response> {

@@ -19,7 +19,13 @@ import { evaluationPath, evaluationRecord, recordHash } from "./record.ts";
 const AT_ONCE = 16;
 const MINED_WITHIN_MS = 20_000;
 const LOOK_AGAIN_SECONDS = 4;
+/** Finality takes minutes: what is mined is looked at so rarely that new payments never wait for it. */
+const FINAL_LOOK_SECONDS = 30;
 const HOLD_GONE_SECONDS = 60;
+/** More than are taken up at a time: those that have their task already stay overdue until the chain is done with them. */
+const OVERDUE_AT_ONCE = 256;
+/** What a release needs to be mined; a later one would revert, and its payment would never end. */
+const RELEASE_WITHIN_SECONDS = 60;
 
 export interface EscrowParts {
   readonly contracts: readonly EscrowContract[];
@@ -38,7 +44,7 @@ export interface EscrowParts {
 }
 
 /** Why a forwarded delivery is not evaluated; nothing moves. */
-export type Refusal = "unknown_payment" | "not_signed" | "wrong_signer" | "already_refunded";
+export type Refusal = "unknown_payment" | "not_signed" | "wrong_signer" | "already_refunded" | "expired";
 
 export interface Escrow {
   /** Evaluates a merchant's delivery, once: the first evaluation of a payment is final, and repeats get it again. */
@@ -55,7 +61,8 @@ export function createEscrow(parts: EscrowParts): Escrow {
   const answered = async (evaluation: Evaluation): Promise<Answered> => {
     const task = await store.task(evaluation.payment);
     if (task === null || task.state === "open") return { evaluation, status: "pending", transaction: null };
-    return { evaluation, status: OUTCOMES[evaluation.decision], transaction: task.transaction };
+    // The task's, not the evaluation's: anybody may have refunded before the release was mined.
+    return { evaluation, status: OUTCOMES[task.decision], transaction: task.transaction };
   };
   return {
     async verify(forward) {
@@ -67,7 +74,8 @@ export function createEscrow(parts: EscrowParts): Escrow {
       if (!(await chain.isSigned(hold.info.receiver, digest, forward.signature))) return { refused: "wrong_signer" };
       const known = await store.evaluation(hold.id);
       if (known !== null) return answered(known);
-      if (await isOver(parts, hold)) return { refused: "already_refunded" };
+      const refused = await tooLate(parts, hold);
+      if (refused !== null) return { refused };
       const rule = evaluate(delivery);
       const evaluation = signed(parts, { hold, delivery, rule });
       if ((await store.decide(hold, evaluation)) === 1) return answered(evaluation);
@@ -87,7 +95,7 @@ export function createEscrow(parts: EscrowParts): Escrow {
     },
 
     async keep() {
-      const holds = (await overdue.overdue(Math.floor(now().getTime() / 1000), AT_ONCE)) ?? [];
+      const holds = (await overdue.overdue(Math.floor(now().getTime() / 1000), OVERDUE_AT_ONCE)) ?? [];
       let taken = 0;
       for (const hold of holds) taken += await store.timeOut(hold);
       return taken;
@@ -95,7 +103,15 @@ export function createEscrow(parts: EscrowParts): Escrow {
   };
 }
 
-async function findHold({ chain, contracts }: EscrowParts, forward: Forward): Promise<Hold | null> {
+async function findHold(parts: EscrowParts, forward: Forward): Promise<Hold | null> {
+  const hold = await readHold(parts, forward);
+  const [current, ...earlier] = parts.contracts;
+  const contract = [current, ...earlier].find((candidate) => candidate?.address === hold?.contract);
+  // An earlier contract with another arbiter takes no word of ours: the clock alone ends what it holds.
+  return contract?.arbiter === current?.arbiter ? hold : null;
+}
+
+async function readHold({ chain, contracts }: EscrowParts, forward: Forward): Promise<Hold | null> {
   const { payment_id, paymentInfo, transaction } = forward;
   if (transaction !== undefined) return chain.holdByTransaction(transaction);
   if (payment_id !== undefined) return chain.holdById(payment_id);
@@ -104,10 +120,14 @@ async function findHold({ chain, contracts }: EscrowParts, forward: Forward): Pr
   return chain.holdById(paymentId(paymentInfo, NETWORKS[contract.network].chainId, contract.address));
 }
 
-/** Refunded by the clock, or being refunded: whatever is delivered now comes too late. */
-async function isOver({ chain, store }: EscrowParts, { contract, id }: Hold): Promise<boolean> {
-  if ((await store.task(id)) !== null) return (await store.evaluation(id)) === null;
-  return (await chain.status({ contract, payment: id }, "latest")) !== "held";
+/** Why a delivery that was not evaluated yet comes too late, or too early for this node; null when it does not. */
+async function tooLate({ chain, store }: EscrowParts, { contract, id, info }: Hold): Promise<Refusal | null> {
+  // Written since we looked, an evaluation with it: the first one is read again where this one cannot be kept.
+  if ((await store.task(id)) !== null) return (await store.evaluation(id)) === null ? "already_refunded" : null;
+  const [status, time] = await Promise.all([chain.status({ contract, payment: id }, "latest"), chain.time()]);
+  if (status === "none") return "unknown_payment";
+  if (status !== "held") return "already_refunded";
+  return time + RELEASE_WITHIN_SECONDS >= info.authorizationExpiry ? "expired" : null;
 }
 
 function signed({ signer, baseUrl, now }: EscrowParts, found: Parameters<typeof evaluationRecord>[0]): Evaluation {
@@ -129,26 +149,29 @@ async function settle(parts: EscrowParts, task: Task): Promise<void> {
   try {
     await step(parts, task);
   } catch (error) {
+    const state = task.state === "mined" ? "mined" : "open";
     log.warn({ err: error, payment: task.payment, decision: task.decision }, "an escrow payment waits for the chain");
-    await store.note(task.payment, task.state, task.transaction, LOOK_AGAIN_SECONDS).catch(() => undefined);
+    await store.note(task.payment, state, task.transaction, LOOK_AGAIN_SECONDS).catch(() => undefined);
   }
 }
 
 async function step(parts: EscrowParts, task: Task): Promise<void> {
   const { store, chain } = parts;
-  switch (await chain.status(task, "latest")) {
+  const status = await chain.status(task, "latest");
+  switch (status) {
     case "none":
       // The hold was taken back by a reorganisation; it may come again.
       return store.note(task.payment, "open", null, HOLD_GONE_SECONDS);
     case "held":
       return send(parts, task);
     default:
-      return ended(parts, task);
+      return ended(parts, task, status);
   }
 }
 
 async function send({ store, sender }: EscrowParts, task: Task): Promise<void> {
-  const transaction = task.transaction ?? (await sender.send(task));
+  const sent = task.transaction !== null && (await store.isCarried(task.transaction)) ? task.transaction : null;
+  const transaction = sent ?? (await sender.send(task));
   // Noted at once: after a crash this transaction is waited for, not sent a second time.
   await store.note(task.payment, "open", transaction, MINED_WITHIN_MS / 1000);
   const became = await sender.waitFor(transaction, MINED_WITHIN_MS);
@@ -157,17 +180,21 @@ async function send({ store, sender }: EscrowParts, task: Task): Promise<void> {
 }
 
 /** Released or refunded at the head: the end once a final block says so. */
-async function ended({ store, chain, log }: EscrowParts, task: Task): Promise<void> {
+async function ended({ store, chain, log }: EscrowParts, task: Task, found: "released" | "refunded"): Promise<void> {
   const transaction = (await chain.outcome(task)) ?? task.transaction;
   const final = await chain.status(task, "finalized");
-  if (final !== "released" && final !== "refunded")
-    return store.note(task.payment, "mined", transaction, LOOK_AGAIN_SECONDS);
-  if (final !== OUTCOMES[task.decision])
-    log.error(
-      { payment: task.payment, decision: task.decision, final },
-      "an escrow payment ended otherwise than decided",
-    );
-  return store.note(task.payment, "final", transaction, 0);
+  if (final === "released" || final === "refunded") {
+    const decision = final === "released" ? "release" : "refund";
+    if (decision !== task.decision)
+      log.error(
+        { payment: task.payment, decision: task.decision, final },
+        "an escrow payment ended otherwise than decided",
+      );
+    return store.end(task.payment, decision, transaction);
+  }
+  // Another outcome than ours may still be taken back: until it is final, ours is open.
+  if (found !== OUTCOMES[task.decision]) return store.note(task.payment, "open", null, FINAL_LOOK_SECONDS);
+  return store.note(task.payment, "mined", transaction, FINAL_LOOK_SECONDS);
 }
 
 const OUTCOMES = { release: "released", refund: "refunded" } as const;
