@@ -1,0 +1,127 @@
+import { type Address, getAddress, isAddress, isAddressEqual, zeroAddress } from "viem";
+import type { Token } from "./authorization.ts";
+import type { PaymentInfo } from "./payment-info.ts";
+import { FEE_BPS, SCHEME } from "./terms.ts";
+
+/** Payment requirements of x402 version 2, as they come from a stranger. */
+export interface OfferedTerms {
+  readonly scheme: string;
+  readonly network: string;
+  readonly amount: string;
+  readonly asset: string;
+  readonly payTo: string;
+  readonly extra: Record<string, unknown>;
+}
+
+export interface BuyerLimits {
+  /** The most that one payment may cost, in atomic units. */
+  readonly maxAmount?: bigint | undefined;
+  /** The only escrow contracts that are trusted with money. */
+  readonly escrows?: readonly Address[] | undefined;
+}
+
+/** Terms that are safe to sign; the payer and the salt are still to come. */
+export interface AcceptableTerms {
+  readonly chainId: number;
+  readonly escrow: Address;
+  readonly token: Token;
+  readonly info: Omit<PaymentInfo, "payer" | "salt">;
+}
+
+/** The longest that a signed authorization may stay valid, in seconds. */
+const LONGEST_PRE_APPROVAL_SECONDS = 3600;
+/** The longest that a merchant may be released the money, in seconds. */
+const LONGEST_AUTHORIZATION_SECONDS = 48 * 3600;
+
+/** The terms are dangerous or not understood: nothing was signed. */
+export class RefusedTerms extends Error {}
+
+/**
+ * Reads the terms of an escrowed sale and refuses those that a buyer must not sign.
+ * @throws RefusedTerms saying the field, what it is and what is accepted
+ */
+export function accept(offered: OfferedTerms, limits: BuyerLimits, nowMs: number): AcceptableTerms {
+  const { extra } = offered;
+  if (offered.scheme !== SCHEME) refuse("scheme", offered.scheme, SCHEME);
+  const chainId = Number(/^eip155:([1-9]\d{0,15})$/.exec(offered.network)?.[1] ?? Number.NaN);
+  if (!Number.isSafeInteger(chainId)) refuse("network", offered.network, "eip155 and a chain id");
+  const escrow = contractOf(extra, limits);
+  if (extra.settlementMethod !== "authorize") refuse("extra.settlementMethod", extra.settlementMethod, "authorize");
+  for (const field of ["minFeeBps", "maxFeeBps"] as const) {
+    if (extra[field] !== FEE_BPS) refuse(`extra.${field}`, extra[field], FEE_BPS);
+  }
+  const token = {
+    address: address("asset", offered.asset),
+    name: text("name", extra),
+    version: text("version", extra),
+  };
+  const info = {
+    operator: escrow,
+    receiver: address("payTo", offered.payTo),
+    token: token.address,
+    maxAmount: amountOf(offered.amount, limits),
+    ...expiries(extra, Math.floor(nowMs / 1000)),
+    minFeeBps: FEE_BPS,
+    maxFeeBps: FEE_BPS,
+    feeReceiver: address("extra.feeReceiver", extra.feeReceiver),
+  };
+  return { chainId, escrow, token, info };
+}
+
+/** One contract has to play all three roles: another operator or collector could send the money elsewhere. */
+function contractOf(extra: Record<string, unknown>, { escrows }: BuyerLimits): Address {
+  const escrow = address("extra.escrowAddress", extra.escrowAddress);
+  for (const field of ["operatorAddress", "tokenCollector"] as const) {
+    const role = address(`extra.${field}`, extra[field]);
+    if (!isAddressEqual(role, escrow)) refuse(`extra.${field}`, role, `the escrow itself, ${escrow}`);
+  }
+  if (escrows !== undefined && !escrows.some((known) => isAddressEqual(known, escrow))) {
+    refuse("extra.escrowAddress", escrow, `one of ${escrows.join(", ")}`);
+  }
+  return escrow;
+}
+
+function amountOf(amount: string, { maxAmount }: BuyerLimits): bigint {
+  const atomic = /^\d{1,37}$/.test(amount) ? BigInt(amount) : 0n;
+  if (atomic === 0n || atomic >= 2n ** 120n) refuse("amount", amount, "a positive number of atomic units");
+  if (maxAmount !== undefined && atomic > maxAmount) refuse("amount", amount, `at most ${maxAmount}`);
+  return atomic;
+}
+
+function expiries(extra: Record<string, unknown>, now: number) {
+  const preApprovalExpiry = time("preApprovalExpirySeconds", extra, {
+    least: now + 1,
+    most: now + LONGEST_PRE_APPROVAL_SECONDS,
+  });
+  const authorizationExpiry = time("authorizationExpirySeconds", extra, {
+    least: preApprovalExpiry,
+    most: now + LONGEST_AUTHORIZATION_SECONDS,
+  });
+  const refundExpiry = time("refundExpirySeconds", extra, { least: authorizationExpiry, most: 2 ** 48 - 1 });
+  return { preApprovalExpiry, authorizationExpiry, refundExpiry };
+}
+
+function time(name: string, extra: Record<string, unknown>, { least, most }: { least: number; most: number }): number {
+  const value = extra[name];
+  if (typeof value !== "number" || !Number.isInteger(value) || value < least || value > most) {
+    return refuse(`extra.${name}`, value, `unix seconds from ${least} to ${most}`);
+  }
+  return value;
+}
+
+function text(name: string, extra: Record<string, unknown>): string {
+  const value = extra[name];
+  return typeof value === "string" && value !== "" ? value : refuse(`extra.${name}`, value, "a text");
+}
+
+function address(name: string, value: unknown): Address {
+  if (typeof value !== "string" || !isAddress(value, { strict: false }) || isAddressEqual(value, zeroAddress)) {
+    return refuse(name, value, "an address that is not zero");
+  }
+  return getAddress(value);
+}
+
+function refuse(field: string, got: unknown, wanted: unknown): never {
+  const shown = (JSON.stringify(got) ?? "missing").slice(0, 100);
+  throw new RefusedTerms(`These escrow terms are refused: ${field} is ${shown}, accepted is ${String(wanted)}.`);
+}

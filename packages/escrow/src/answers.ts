@@ -1,0 +1,55 @@
+import type { Address } from "viem";
+import { encodeText } from "./base64.ts";
+import type { Outcome } from "./sale.ts";
+import { networkOf, type Offer, requirements } from "./terms.ts";
+
+export interface Challenge {
+  readonly offer: Offer;
+  readonly url: string;
+  readonly description: string;
+  readonly error: string;
+}
+
+const json = (status: number, body: unknown, headers: Record<string, string> = {}): Response =>
+  new Response(JSON.stringify(body), {
+    status,
+    headers: { "content-type": "application/json", "cache-control": "no-store", ...headers },
+  });
+
+/** The 402: terms of x402 version 2 in its header; its body has nothing that a version 1 client could sign. */
+export function paymentRequired({ offer, url, description, error }: Challenge): Response {
+  const terms = {
+    x402Version: 2,
+    error,
+    resource: { url, description, mimeType: "application/json" },
+    accepts: [requirements(offer, Date.now())],
+  };
+  const explained = `${error} This is sold through an escrow: x402 version 2, scheme "commerce"; see the PAYMENT-REQUIRED header.`;
+  const body = { x402Version: 1, error: explained, accepts: [] };
+  return json(402, body, { "payment-required": encodeText(JSON.stringify(terms)) });
+}
+
+export const malformed = (error: string): Response => json(400, { error });
+export const conflict = (error: string): Response => json(409, { error });
+
+/** Nothing is known to have failed: the same header finishes what was begun. */
+export const unavailable = (error: string): Response => json(503, { error }, { "retry-after": "5" });
+
+/** The merchant's response with what became of its payment. */
+export function delivered(
+  { id, delivery, isReplay }: Extract<Outcome, { kind: "delivered" }>,
+  { offer: { escrow }, payer }: { readonly offer: Offer; readonly payer: Address },
+): Response {
+  const headers = new Headers();
+  for (const [name, value] of delivery.headers) {
+    if (!/^(content-length|transfer-encoding|connection)$/i.test(name)) headers.append(name, value);
+  }
+  if (!headers.has("cache-control")) headers.set("cache-control", "no-store");
+  const settled = { success: true, transaction: delivery.transaction, network: networkOf(escrow), payer };
+  headers.set("payment-response", encodeText(JSON.stringify(settled)));
+  headers.set("x-escrow-payment", id);
+  headers.set("x-escrow-decision", delivery.decision);
+  if (isReplay) headers.set("x-idempotent-replay", "true");
+  const body = delivery.body.length === 0 ? null : new Uint8Array(delivery.body);
+  return new Response(body, { status: delivery.status, headers });
+}

@@ -1,0 +1,12 @@
+/** Text as base64 of its UTF-8 bytes. */
+export const encodeText = (text: string): string => encodeBytes(new TextEncoder().encode(text));
+
+export function encodeBytes(bytes: Uint8Array): string {
+  let latin1 = "";
+  for (const byte of bytes) latin1 += String.fromCharCode(byte);
+  return btoa(latin1);
+}
+
+/** The text again. @throws when it is not base64, or its bytes are not UTF-8 */
+export const decodeText = (base64: string): string =>
+  new TextDecoder("utf-8", { fatal: true }).decode(Uint8Array.from(atob(base64), (char) => char.charCodeAt(0)));

@@ -1,0 +1,75 @@
+import { isAddressEqual } from "viem";
+import { authorizationOf } from "./authorization.ts";
+import type { PresentedPayment } from "./payment-header.ts";
+import { AUTHORIZATION_SECONDS, FEE_BPS, MAX_TIMEOUT_SECONDS, networkOf, type Offer, SCHEME } from "./terms.ts";
+
+/** How far the clocks of a merchant's machines may be apart, in seconds. */
+const CLOCK_SKEW_SECONDS = 30;
+/** The least time that an arbiter has to release, in seconds: an hour less than is offered. */
+const LEAST_AUTHORIZATION_SECONDS = AUTHORIZATION_SECONDS - 3600;
+
+/**
+ * Why a payment is not what was offered, and what would be right; null when it is.
+ * Only an upper bound depends on the time, so that what was once accepted stays so.
+ */
+export const mismatch = (payment: PresentedPayment, offer: Offer, nowMs: number): string | null =>
+  wrongScheme(payment, offer) ??
+  wrongTerms(payment, offer) ??
+  wrongExpiry(payment, nowMs) ??
+  wrongAuthorization(payment, offer);
+
+function wrongScheme({ scheme, network }: PresentedPayment, { escrow }: Offer): string | null {
+  if (scheme !== undefined && scheme !== SCHEME) return says("accepted.scheme", scheme, SCHEME);
+  if (network !== undefined && network !== networkOf(escrow))
+    return says("accepted.network", network, networkOf(escrow));
+  return null;
+}
+
+function wrongTerms({ info }: PresentedPayment, { escrow, merchant, price }: Offer): string | null {
+  const addresses = [
+    ["operator", escrow.address],
+    ["receiver", merchant],
+    ["token", escrow.usdc.address],
+    ["feeReceiver", escrow.feeReceiver],
+  ] as const;
+  for (const [field, wanted] of addresses) {
+    if (!isAddressEqual(info[field], wanted)) return says(`paymentInfo.${field}`, info[field], wanted);
+  }
+  const numbers = [
+    ["maxAmount", price],
+    ["minFeeBps", FEE_BPS],
+    ["maxFeeBps", FEE_BPS],
+  ] as const;
+  for (const [field, wanted] of numbers) {
+    if (info[field] !== wanted) return says(`paymentInfo.${field}`, info[field], wanted);
+  }
+  return null;
+}
+
+function wrongExpiry({ info }: PresentedPayment, nowMs: number): string | null {
+  const { preApprovalExpiry, authorizationExpiry, refundExpiry } = info;
+  const latest = Math.ceil(nowMs / 1000) + MAX_TIMEOUT_SECONDS + CLOCK_SKEW_SECONDS;
+  if (preApprovalExpiry > latest) return says("paymentInfo.preApprovalExpiry", preApprovalExpiry, `at most ${latest}`);
+  const [least, most] = [preApprovalExpiry + LEAST_AUTHORIZATION_SECONDS, preApprovalExpiry + AUTHORIZATION_SECONDS];
+  if (authorizationExpiry < least || authorizationExpiry > most) {
+    return says("paymentInfo.authorizationExpiry", authorizationExpiry, `${least} to ${most}`);
+  }
+  const end = authorizationExpiry + AUTHORIZATION_SECONDS;
+  if (refundExpiry < authorizationExpiry || refundExpiry > end) {
+    return says("paymentInfo.refundExpiry", refundExpiry, `${authorizationExpiry} to ${end}`);
+  }
+  return null;
+}
+
+/** The contract makes the authorization from the terms: one that differs was signed over something else. */
+function wrongAuthorization({ info, authorization }: PresentedPayment, { escrow }: Offer): string | null {
+  const { message } = authorizationOf({ chainId: escrow.chainId, escrow: escrow.address }, escrow.usdc, info);
+  for (const [field, wanted] of Object.entries(message)) {
+    const got = authorization[field as keyof typeof message];
+    if (String(got).toLowerCase() !== String(wanted).toLowerCase()) return says(`authorization.${field}`, got, wanted);
+  }
+  return null;
+}
+
+const says = (field: string, got: unknown, wanted: unknown): string =>
+  `The payment is not what is offered: ${field} is ${String(got).slice(0, 100)}, expected ${String(wanted)}.`;

@@ -1,0 +1,75 @@
+import type { Hex } from "viem";
+import type { DeliveryStore, KeptDelivery } from "./delivery-store.ts";
+import { type Decision, type Forward, ForwardRefused } from "./forward.ts";
+import type { EscrowFacts } from "./terms.ts";
+
+/** How long a buyer waits for the arbiter. */
+export const DECISION_WITHIN_MS = 5000;
+const FIRST_RETRY_MS = 1000;
+const LONGEST_RETRY_MS = 60_000;
+
+export interface DecisionParts {
+  readonly escrow: EscrowFacts;
+  readonly forward: Forward;
+  readonly store: DeliveryStore;
+  readonly log: (message: string, cause: unknown) => void;
+}
+
+export interface Undecided {
+  readonly id: Hex;
+  readonly delivery: KeptDelivery;
+  /** Unix seconds after which no release is possible. */
+  readonly authorizationExpiry: number;
+}
+
+type Attempt = Decision | "pending" | "refused";
+
+/** Deliveries whose forward this process goes on trying. */
+const retrying = new Set<Hex>();
+
+/**
+ * Forwards a delivery and waits 5 s at most. What is pending then is tried again in the background, after 1 s, 2 s and so on up
+ * to every minute, until the arbiter decides or no release is possible any more. Never throws: the buyer's response is there.
+ */
+export async function decide(parts: DecisionParts, undecided: Undecided): Promise<KeptDelivery["decision"]> {
+  const first = attempt(parts, undecided);
+  const timer = Promise.withResolvers<"pending">();
+  const timeout = setTimeout(() => timer.resolve("pending"), DECISION_WITHIN_MS);
+  const answer = await Promise.race([first, timer.promise]);
+  clearTimeout(timeout);
+  if (answer === "pending" && !retrying.has(undecided.id)) {
+    retrying.add(undecided.id);
+    void retry(parts, undecided, first).finally(() => retrying.delete(undecided.id));
+  }
+  return answer === "refused" ? "pending" : answer;
+}
+
+async function retry(parts: DecisionParts, undecided: Undecided, first: Promise<Attempt>): Promise<void> {
+  let last = await first;
+  for (let waitMs = FIRST_RETRY_MS; last === "pending"; waitMs = Math.min(waitMs * 2, LONGEST_RETRY_MS)) {
+    await sleep(waitMs);
+    if (Date.now() >= undecided.authorizationExpiry * 1000) return;
+    const kept = await parts.store.get(undecided.id).catch(() => null);
+    if (kept !== null && kept.decision !== "pending") return;
+    last = await attempt(parts, undecided);
+  }
+}
+
+async function attempt({ escrow, forward, store, log }: DecisionParts, { id, delivery }: Undecided): Promise<Attempt> {
+  try {
+    const decision = await forward({ id, delivery, escrow });
+    await store.decide(id, decision);
+    return decision;
+  } catch (error) {
+    const isFinal = error instanceof ForwardRefused;
+    log(isFinal ? `The arbiter refuses the delivery of ${id}.` : `The delivery of ${id} is not decided yet.`, error);
+    return isFinal ? "refused" : "pending";
+  }
+}
+
+/** Waits without keeping the process alive. */
+const sleep = (ms: number): Promise<void> =>
+  new Promise((resolve) => {
+    const timer: { unref?: () => void } = setTimeout(resolve, ms);
+    timer.unref?.();
+  });

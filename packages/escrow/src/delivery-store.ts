@@ -1,0 +1,65 @@
+import type { Hex } from "viem";
+import type { Delivery } from "./delivery.ts";
+import type { Decision } from "./forward.ts";
+
+/** A delivery that was made, and for what. */
+export interface KeptDelivery extends Delivery {
+  /** Method and path with its query: what was bought. */
+  readonly resource: string;
+  /** The transaction of the hold. */
+  readonly transaction: Hex;
+  readonly decision: Decision | "pending";
+}
+
+/**
+ * Keeps deliveries by payment id, so that a payment buys one and gets it again. With several processes, or goods that must not
+ * be made twice after a restart, bring one that they share.
+ */
+export interface DeliveryStore {
+  get(id: Hex): Promise<KeptDelivery | null>;
+  /** Keeps it unless there is one already; answers the one that is kept. */
+  keep(id: Hex, delivery: KeptDelivery): Promise<KeptDelivery>;
+  /** The arbiter has decided. */
+  decide(id: Hex, decision: Decision): Promise<void>;
+}
+
+export interface MemoryLimits {
+  readonly deliveries: number;
+  readonly bytes: number;
+}
+
+/** Keeps them in this process; past the limits the oldest decided one goes first, then the oldest. */
+export function memoryStore(limits: MemoryLimits = { deliveries: 10_000, bytes: 64 * 1024 * 1024 }): DeliveryStore {
+  const kept = new Map<Hex, KeptDelivery>();
+  let bytes = 0;
+  const drop = (id: Hex) => {
+    bytes -= kept.get(id)?.body.length ?? 0;
+    kept.delete(id);
+  };
+  const makeRoom = () => {
+    while (kept.size > limits.deliveries || bytes > limits.bytes) {
+      const decided = [...kept].find(([, { decision }]) => decision !== "pending");
+      const oldest = decided ?? [...kept][0];
+      if (oldest === undefined) return;
+      drop(oldest[0]);
+    }
+  };
+  return {
+    get: async (id) => kept.get(id) ?? null,
+    async keep(id, delivery) {
+      const earlier = kept.get(id);
+      if (earlier !== undefined) return earlier;
+      kept.set(id, delivery);
+      bytes += delivery.body.length;
+      makeRoom();
+      return delivery;
+    },
+    async decide(id, decision) {
+      const delivery = kept.get(id);
+      if (delivery !== undefined) kept.set(id, { ...delivery, decision });
+    },
+  };
+}
+
+/** What all routes of this process share, so that one payment cannot buy at two of them. */
+export const sharedMemory: DeliveryStore = memoryStore();

@@ -1,0 +1,59 @@
+import { type Hex, type LocalAccount, sha256 } from "viem";
+import type { EscrowFacts } from "./terms.ts";
+
+/** The largest body that is delivered, in bytes. */
+export const MAX_BODY_BYTES = 256 * 1024;
+
+/** What a merchant's handler answered, as the buyer gets it. */
+export interface Delivery {
+  readonly status: number;
+  /** In their order; `set-cookie` may stand more than once. */
+  readonly headers: readonly (readonly [name: string, value: string])[];
+  readonly body: Uint8Array;
+}
+
+/** Reads a response to its end. One that is larger than 256 KiB becomes a 500 that says so, which the arbiter refunds. */
+export async function readDelivery(response: Response): Promise<Delivery> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of response.body ?? []) {
+    length += chunk.length;
+    if (length > MAX_BODY_BYTES) return tooLarge();
+    chunks.push(chunk);
+  }
+  const body = new Uint8Array(length);
+  let at = 0;
+  for (const chunk of chunks) {
+    body.set(chunk, at);
+    at += chunk.length;
+  }
+  return { status: response.status, headers: [...response.headers], body };
+}
+
+export const failure = (error: string): Delivery => ({
+  status: 500,
+  headers: [["content-type", "application/json"]],
+  body: new TextEncoder().encode(JSON.stringify({ error })),
+});
+
+const tooLarge = (): Delivery =>
+  failure(`The merchant's response is larger than ${MAX_BODY_BYTES} bytes, the most that can be evaluated.`);
+
+const TYPES = {
+  Delivery: [
+    { name: "paymentId", type: "bytes32" },
+    { name: "status", type: "uint16" },
+    { name: "bodySha256", type: "bytes32" },
+  ],
+} as const;
+
+/** The EIP-712 typed data that a merchant signs of a delivery: it binds the payment, the status and the body's bytes. */
+export const deliveryTypedData = ({ chainId, address, deliveryDomain }: EscrowFacts, id: Hex, delivery: Delivery) => ({
+  domain: { ...deliveryDomain, chainId, verifyingContract: address },
+  types: TYPES,
+  primaryType: "Delivery" as const,
+  message: { paymentId: id, status: delivery.status, bodySha256: sha256(delivery.body) },
+});
+
+export const signDelivery = (account: LocalAccount, escrow: EscrowFacts, id: Hex, delivery: Delivery): Promise<Hex> =>
+  account.signTypedData(deliveryTypedData(escrow, id, delivery));

@@ -1,0 +1,73 @@
+import type { Address, Hex, LocalAccount } from "viem";
+import { accept, type BuyerLimits, type OfferedTerms } from "./acceptable.ts";
+import { authorizationOf } from "./authorization.ts";
+import { parseAmount } from "./money.ts";
+import { SCHEME } from "./terms.ts";
+
+/** Who pays: any viem account, or whatever else signs typed data. */
+export type Payer = Pick<LocalAccount, "address" | "signTypedData">;
+
+export interface EscrowSchemeOptions {
+  /** The most that one payment may cost: US dollars like "0.10", or atomic units. */
+  readonly maxAmount?: string | bigint;
+  /** The escrow contracts that you trust. Without it any contract that a merchant names is: name yours. */
+  readonly escrows?: readonly Address[];
+}
+
+/** Circle's USDC: the spending limits of the stock client apply to it, in dollars. */
+const USDC: Readonly<Record<string, string>> = {
+  "eip155:8453": "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913",
+  "eip155:84532": "0x036cbd53842c5426634e7929541ec2318f3dcf7e",
+};
+
+/**
+ * The buyer's side of the x402 scheme "commerce", for `new x402Client().register("eip155:*", new EscrowScheme(account))`. The
+ * client's own spending limits hold (1 USD a payment by default).
+ */
+export class EscrowScheme {
+  readonly scheme = SCHEME;
+  readonly #payer: Payer;
+  readonly #limits: BuyerLimits;
+
+  /** @throws TypeError for a `maxAmount` that is no amount */
+  constructor(payer: Payer, { maxAmount, escrows }: EscrowSchemeOptions = {}) {
+    this.#payer = payer;
+    this.#limits = { maxAmount: maxAmount === undefined ? undefined : parseAmount(maxAmount), escrows };
+  }
+
+  /** The client asks which assets count in dollars; it refuses all others unless its `spendControls` allow them. */
+  findDefaultAsset(asset: string, network: string): { asset: string; decimals: number; symbol: string } | undefined {
+    return USDC[network] === asset.toLowerCase() ? { asset, decimals: 6, symbol: "USDC" } : undefined;
+  }
+
+  /**
+   * Signs a payment: USDC's `ReceiveWithAuthorization` to the escrow, whose nonce binds every term.
+   * @throws RefusedTerms for terms that a buyer must not sign
+   */
+  async createPaymentPayload(
+    x402Version: number,
+    offered: OfferedTerms,
+  ): Promise<{ x402Version: number; payload: Record<string, unknown> }> {
+    if (x402Version !== 2) throw new Error(`Escrowed sales are x402 version 2; this one is ${x402Version}.`);
+    const { chainId, escrow, token, info } = accept(offered, this.#limits, Date.now());
+    const salt =
+      `0x${[...crypto.getRandomValues(new Uint8Array(32))].map((byte) => byte.toString(16).padStart(2, "0")).join("")}` as Hex;
+    const complete = { ...info, payer: this.#payer.address, salt: BigInt(salt) };
+    const typedData = authorizationOf({ chainId, escrow }, token, complete);
+    const signature = await this.#payer.signTypedData(typedData);
+    const { value, validAfter, validBefore, ...authorization } = typedData.message;
+    return {
+      x402Version,
+      payload: {
+        authorization: {
+          ...authorization,
+          value: String(value),
+          validAfter: String(validAfter),
+          validBefore: String(validBefore),
+        },
+        signature,
+        paymentInfo: { ...complete, maxAmount: String(info.maxAmount), salt },
+      },
+    };
+  }
+}

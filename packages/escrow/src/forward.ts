@@ -1,0 +1,67 @@
+import type { Hex, LocalAccount } from "viem";
+import { encodeBytes } from "./base64.ts";
+import { type Delivery, signDelivery } from "./delivery.ts";
+import type { EscrowFacts } from "./terms.ts";
+
+export type Decision = "release" | "refund";
+
+export interface ForwardRequest {
+  readonly id: Hex;
+  readonly delivery: Delivery;
+  readonly escrow: EscrowFacts;
+}
+
+/**
+ * Gives a delivery to the arbiter.
+ * @throws ForwardRefused when trying again cannot help; any other error when it can
+ */
+export type Forward = (request: ForwardRequest) => Promise<Decision>;
+
+/** The arbiter refuses this delivery for good. */
+export class ForwardRefused extends Error {}
+
+const TIMEOUT_MS = 30_000;
+/** Not yet, or too often: the same request may be taken later. */
+const PASSING = new Set([404, 408, 425, 429]);
+
+/** Forwards to `POST {arbiterUrl}/escrow/verify`, signed by the merchant. */
+export const forwardTo =
+  (arbiterUrl: string, account: LocalAccount): Forward =>
+  async ({ id, delivery, escrow }) => {
+    const signature = await signDelivery(account, escrow, id, delivery);
+    const response = await fetch(`${arbiterUrl}/escrow/verify`, {
+      method: "POST",
+      headers: { "content-type": "application/json", accept: "application/json" },
+      body: JSON.stringify({ payment_id: id, response: wire(delivery), signature }),
+      redirect: "error",
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    });
+    const answer = (await response.json().catch(() => ({}))) as {
+      decision?: unknown;
+      code?: unknown;
+      detail?: unknown;
+    };
+    if (response.ok && (answer.decision === "release" || answer.decision === "refund")) return answer.decision;
+    if (answer.code === "escrow_over") return "refund";
+    const why = `The arbiter answered ${response.status} for ${id}: ${String(answer.detail ?? "no decision")}`;
+    const isFinal = response.status >= 400 && response.status < 500 && !PASSING.has(response.status);
+    throw isFinal ? new ForwardRefused(why) : new Error(why);
+  };
+
+/** A response as the arbiter takes it. Of the headers it gets those that say what the body is, and no cookies. */
+function wire({ status, headers, body }: Delivery) {
+  const described = Object.fromEntries(headers.filter(([name]) => /^content-(type|encoding|language)$/i.test(name)));
+  const text = asText(body);
+  return { status, headers: described, ...(text === null ? { body_base64: encodeBytes(body) } : { body: text }) };
+}
+
+/** The body as text; null when its bytes are not UTF-8, or grow more in JSON than in base64. */
+function asText(body: Uint8Array): string | null {
+  try {
+    // A byte order mark is part of the bytes that are signed.
+    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(body);
+    return new TextEncoder().encode(JSON.stringify(text)).length <= body.length * 1.4 + 64 ? text : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,121 @@
+import { BaseError, type Client, type Hex, InsufficientFundsError, type LocalAccount, parseEventLogs } from "viem";
+import { getTransactionReceipt, simulateContract, waitForTransactionReceipt, writeContract } from "viem/actions";
+import { escrowAbi } from "./abi.ts";
+import { findHold } from "./find-hold.ts";
+import { type PaymentInfo, paymentId } from "./payment-info.ts";
+import { type PaymentState, readPayment } from "./payment-status.ts";
+import { revertReason } from "./revert-reason.ts";
+import type { EscrowFacts } from "./terms.ts";
+
+/** What `authorize` is called with. */
+export interface HoldRequest {
+  readonly info: PaymentInfo;
+  readonly signature: Hex;
+  readonly escrow: EscrowFacts;
+}
+
+/** Sends `authorize` and answers its transaction, which need not be mined yet. */
+export type SendHold = (request: HoldRequest) => Promise<Hex>;
+
+/** Where a payment stands once everything that could be done for its hold is done. */
+export type HoldOutcome =
+  | { readonly kind: "held"; readonly transaction: Hex; readonly refundableFrom: number }
+  /** USDC or the escrow refuses; nothing was sent. */
+  | { readonly kind: "refused"; readonly reason: string }
+  | { readonly kind: "released" }
+  | { readonly kind: "refunded" };
+
+const ATTEMPTS = 6;
+const MINED_WITHIN_MS = 60_000;
+
+/**
+ * Puts a payment on the chain, once, whoever else tries at the same time: a hold is asked for only while the chain shows none,
+ * and one that somebody else made is as good.
+ * @throws the last error of the node or the sender, when it stays unknown whether the payment is held
+ */
+export async function hold(client: Client, send: SendHold, request: HoldRequest): Promise<HoldOutcome> {
+  const { info, escrow } = request;
+  const id = paymentId({ chainId: escrow.chainId, escrow: escrow.address }, info);
+  let last: unknown = new Error(`${id} was not held after ${ATTEMPTS} attempts.`);
+  for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
+    const state = await readPayment(client, escrow.address, id);
+    if (state.status !== "none") return existing(client, request, id, state);
+    const refused = await simulate(client, request);
+    if (refused !== null && refused.name !== "WrongStatus") return { kind: "refused", reason: refused.text };
+    if (refused === null) {
+      try {
+        const held = await mined(client, await send(request), id);
+        if (held !== null) return held;
+      } catch (error) {
+        if (isOutOfGasMoney(error)) throw error;
+        last = error;
+      }
+    }
+    // Another process was faster, or took the nonce of this account: what it did shows on the chain soon.
+    await new Promise((resolve) => setTimeout(resolve, 100 * 2 ** attempt * (1 + Math.random())));
+  }
+  throw last;
+}
+
+async function existing(
+  client: Client,
+  { escrow }: HoldRequest,
+  id: Hex,
+  { status, refundableFrom }: PaymentState,
+): Promise<HoldOutcome> {
+  if (status === "released" || status === "refunded") return { kind: status };
+  const found = await findHold(client, { id, escrow: escrow.address });
+  if (found === null) throw new Error(`${id} is held, but the node does not show its event.`);
+  return { kind: "held", transaction: found.transaction, refundableFrom };
+}
+
+async function simulate(client: Client, request: HoldRequest) {
+  try {
+    await simulateContract(client, authorizeCall(request));
+    return null;
+  } catch (error) {
+    const reason = revertReason(error);
+    if (reason === null) throw error;
+    return reason;
+  }
+}
+
+/** The hold as its own receipt shows it, since another node may lag; null when the transaction reverted or was replaced. */
+async function mined(client: Client, hash: Hex, id: Hex): Promise<HoldOutcome | null> {
+  const options = { hash, timeout: MINED_WITHIN_MS, pollingInterval: 250 };
+  const receipt = await waitForTransactionReceipt(client, options).catch(async (error: unknown) => {
+    const late = await getTransactionReceipt(client, { hash }).catch(() => null);
+    if (late === null) throw error;
+    return late;
+  });
+  const held = parseEventLogs({ abi: escrowAbi, eventName: "Held", logs: receipt.logs }).find(
+    ({ args }) => args.id === id,
+  );
+  if (held === undefined) return null;
+  return { kind: "held", transaction: receipt.transactionHash, refundableFrom: held.args.refundableFrom };
+}
+
+const isOutOfGasMoney = (error: unknown): boolean =>
+  error instanceof BaseError && error.walk((cause) => cause instanceof InsufficientFundsError) !== null;
+
+const authorizeCall = ({ info, signature, escrow }: HoldRequest) =>
+  ({
+    address: escrow.address,
+    abi: escrowAbi,
+    functionName: "authorize",
+    args: [info, info.maxAmount, escrow.address, signature],
+  }) as const;
+
+/** One sender at a time and account, so that two holds never take the same nonce within this process. */
+const queues = new Map<string, Promise<unknown>>();
+
+/** Sends holds from the merchant's own account, which pays their gas. */
+export const sendFrom =
+  (client: Client, account: LocalAccount): SendHold =>
+  (request) => {
+    const key = `${request.escrow.chainId} ${account.address}`;
+    const send = () => writeContract(client, { ...authorizeCall(request), account, chain: null });
+    const sent = (queues.get(key) ?? Promise.resolve()).then(send, send);
+    queues.set(key, sent);
+    return sent;
+  };

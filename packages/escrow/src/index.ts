@@ -1,0 +1,19 @@
+export { RefusedTerms } from "./acceptable.ts";
+export type { Delivery } from "./delivery.ts";
+export { deliveryTypedData, MAX_BODY_BYTES, signDelivery } from "./delivery.ts";
+export { type DeliveryStore, type KeptDelivery, memoryStore } from "./delivery-store.ts";
+export { EscrowScheme, type EscrowSchemeOptions } from "./escrow-scheme.ts";
+export { type EscrowedOptions, escrowed } from "./escrowed.ts";
+export { type FoundHold, findHold, holdsOf } from "./find-hold.ts";
+export { type Decision, type Forward, ForwardRefused, type ForwardRequest, forwardTo } from "./forward.ts";
+export { type HoldRequest, type SendHold, sendFrom } from "./hold.ts";
+export {
+  type EscrowPlace,
+  PAYMENT_INFO_TYPEHASH,
+  type PaymentInfo,
+  payerAgnosticNonce,
+  paymentId,
+} from "./payment-info.ts";
+export { type PaymentState, type PaymentStatus, readPayment } from "./payment-status.ts";
+export { RefundRefused, type RefundRequest, type SelfRefund, selfRefund } from "./self-refund.ts";
+export { type EscrowFacts, requirements } from "./terms.ts";

@@ -1,0 +1,107 @@
+import { type Address, getAddress, type Hex, isAddress } from "viem";
+import { decodeText } from "./base64.ts";
+import type { PaymentInfo } from "./payment-info.ts";
+
+/** The authorization as the payment names it; the contract derives its own from the terms. */
+export interface PresentedAuthorization {
+  readonly from: Address;
+  readonly to: Address;
+  readonly value: bigint;
+  readonly validAfter: bigint;
+  readonly validBefore: bigint;
+  readonly nonce: Hex;
+}
+
+/** A payment as its header carries it; nothing in it has been verified yet. */
+export interface PresentedPayment {
+  readonly info: PaymentInfo;
+  readonly authorization: PresentedAuthorization;
+  readonly signature: Hex;
+  /** The scheme and network that the client says it accepted; undefined where it left them out. */
+  readonly scheme: unknown;
+  readonly network: unknown;
+}
+
+/** The largest payment header, in bytes: an ERC-1271 signature of 2 KiB fits. */
+export const MAX_HEADER_BYTES = 16_384;
+
+class Malformed extends Error {}
+
+/** Decodes a `PAYMENT-SIGNATURE` header (x402 version 2, scheme "commerce"); `malformed` says what is wrong with it. */
+export function parsePaymentHeader(header: string): PresentedPayment | { readonly malformed: string } {
+  if (header.length > MAX_HEADER_BYTES) {
+    return { malformed: `PAYMENT-SIGNATURE has ${header.length} bytes; at most ${MAX_HEADER_BYTES} are accepted.` };
+  }
+  try {
+    return payment(record(JSON.parse(decodeText(header)), "the payment"));
+  } catch (error) {
+    const why = error instanceof Malformed ? error.message : "it is not base64 of JSON";
+    return { malformed: `PAYMENT-SIGNATURE is not an x402 version 2 "commerce" payment: ${why}.` };
+  }
+}
+
+function payment(decoded: Record<string, unknown>): PresentedPayment {
+  if (decoded.x402Version !== 2) throw new Malformed("x402Version is not 2");
+  const payload = record(decoded.payload, "payload");
+  const { from, to, value, validAfter, validBefore, nonce } = record(payload.authorization, "payload.authorization");
+  const accepted = decoded.accepted === undefined ? {} : record(decoded.accepted, "accepted");
+  return {
+    info: paymentInfo(record(payload.paymentInfo, "payload.paymentInfo")),
+    authorization: {
+      from: address(from, "authorization.from"),
+      to: address(to, "authorization.to"),
+      value: whole(value, 256, "authorization.value"),
+      validAfter: whole(validAfter, 256, "authorization.validAfter"),
+      validBefore: whole(validBefore, 256, "authorization.validBefore"),
+      nonce: hex(nonce, /^0x[0-9a-f]{64}$/i, "authorization.nonce"),
+    },
+    signature: hex(payload.signature ?? payload.collectorData, /^0x([0-9a-f]{2}){1,4096}$/i, "signature"),
+    scheme: accepted.scheme,
+    network: accepted.network,
+  };
+}
+
+const paymentInfo = (info: Record<string, unknown>): PaymentInfo => ({
+  operator: address(info.operator, "paymentInfo.operator"),
+  payer: address(info.payer, "paymentInfo.payer"),
+  receiver: address(info.receiver, "paymentInfo.receiver"),
+  token: address(info.token, "paymentInfo.token"),
+  maxAmount: whole(info.maxAmount, 120, "paymentInfo.maxAmount"),
+  preApprovalExpiry: Number(whole(info.preApprovalExpiry, 48, "paymentInfo.preApprovalExpiry")),
+  authorizationExpiry: Number(whole(info.authorizationExpiry, 48, "paymentInfo.authorizationExpiry")),
+  refundExpiry: Number(whole(info.refundExpiry, 48, "paymentInfo.refundExpiry")),
+  minFeeBps: Number(whole(info.minFeeBps, 16, "paymentInfo.minFeeBps")),
+  maxFeeBps: Number(whole(info.maxFeeBps, 16, "paymentInfo.maxFeeBps")),
+  feeReceiver: address(info.feeReceiver, "paymentInfo.feeReceiver"),
+  salt: whole(info.salt, 256, "paymentInfo.salt"),
+});
+
+function record(value: unknown, name: string): Record<string, unknown> {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw new Malformed(`${name} is not a JSON object`);
+  }
+  return value as Record<string, unknown>;
+}
+
+function address(value: unknown, name: string): Address {
+  if (typeof value !== "string" || !isAddress(value, { strict: false })) {
+    throw new Malformed(`${name} is not an address: 0x and 40 hex digits`);
+  }
+  return getAddress(value);
+}
+
+function hex(value: unknown, pattern: RegExp, name: string): Hex {
+  if (typeof value !== "string" || !pattern.test(value)) throw new Malformed(`${name} is not hex of the right length`);
+  return value.toLowerCase() as Hex;
+}
+
+/** A whole number as a decimal text, a hex text or a JSON number. */
+function whole(value: unknown, bits: number, name: string): bigint {
+  const isText = typeof value === "string" && /^(\d{1,78}|0x[0-9a-f]{1,64})$/i.test(value);
+  const isNumber = typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
+  const number = isText || isNumber ? BigInt(value as string | number) : null;
+  if (number === null || number >= 2n ** BigInt(bits)) {
+    throw new Malformed(`${name} is not a whole number of at most ${bits} bits`);
+  }
+  return number;
+}

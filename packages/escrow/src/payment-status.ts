@@ -1,0 +1,22 @@
+import type { Address, Client, Hex } from "viem";
+import { readContract } from "viem/actions";
+import { escrowAbi } from "./abi.ts";
+
+/** What has become of a payment; it only ever goes from none to held, and from held to released or refunded. */
+export type PaymentStatus = "none" | "held" | "released" | "refunded";
+
+const STATUSES: readonly PaymentStatus[] = ["none", "held", "released", "refunded"];
+
+export interface PaymentState {
+  readonly status: PaymentStatus;
+  /** Unix seconds from which anybody may refund it; 0 when it was never held. */
+  readonly refundableFrom: number;
+}
+
+export async function readPayment(client: Client, escrow: Address, id: Hex): Promise<PaymentState> {
+  const call = { address: escrow, abi: escrowAbi, functionName: "payments", args: [id] } as const;
+  const [code, refundableFrom] = await readContract(client, call);
+  const status = STATUSES[code];
+  if (status === undefined) throw new Error(`${escrow} answered status ${code} for ${id}: it is not the escrow.`);
+  return { status, refundableFrom };
+}

@@ -1,0 +1,91 @@
+import { parseArgs } from "node:util";
+import { createClient, type Hex, http, isAddress, isHex } from "viem";
+import { type PrivateKeyAccount, privateKeyToAccount } from "viem/accounts";
+import { getTransactionReceipt } from "viem/actions";
+import { formatUsd } from "./money.ts";
+import { RefundRefused, type RefundTarget, selfRefund } from "./self-refund.ts";
+
+export const USAGE = `Refunds a payment that an escrow holds to its payer, from 30 minutes after the hold on.
+
+  agent-payment-trust-escrow refund <payment id | transaction of the hold> --rpc <URL> [options]
+
+  --rpc <URL>        JSON-RPC of the chain
+  --key-env <NAME>   environment variable with the private key that sends it and pays the gas (default PRIVATE_KEY);
+                     any account may: the money goes to the payer
+  --escrow <0x…>     the escrow contract; makes finding a payment id surer
+
+Exit code: 0 refunded, 1 not refundable (too early, over, no such payment), 2 wrong use or no answer from the chain.`;
+
+/** Wrong use of the command line. */
+export class UsageError extends Error {}
+
+interface Options {
+  readonly key: Hex;
+  readonly rpcUrl: string;
+  readonly account: PrivateKeyAccount;
+  readonly escrow: Hex | undefined;
+}
+
+/** The sub-command `refund`: prints what it did. @throws UsageError, or whatever the chain's node fails with */
+export async function refundCommand(args: readonly string[]): Promise<0 | 1> {
+  const options = parse(args);
+  try {
+    const { account, rpcUrl } = options;
+    const { id, payer, amount, transaction, isPaid } = await selfRefund({
+      account,
+      rpcUrl,
+      ...(await target(options)),
+    });
+    console.log(`Payment ${id}: ${formatUsd(amount)} USDC refunded to ${payer} by transaction ${transaction}.`);
+    if (!isPaid)
+      console.log("USDC refused the transfer: the escrow owes it to the payer; withdraw(payer) pays it later.");
+    return 0;
+  } catch (error) {
+    if (!(error instanceof RefundRefused)) throw error;
+    console.error(error.message);
+    return 1;
+  }
+}
+
+/** Both are 32 bytes: it is a transaction when the chain knows one. */
+async function target({ key, rpcUrl, escrow }: Options): Promise<RefundTarget> {
+  const client = createClient({ transport: http(rpcUrl) });
+  const isTransaction = await getTransactionReceipt(client, { hash: key }).then(
+    () => true,
+    (error: unknown) => {
+      if (error instanceof Error && error.name === "TransactionReceiptNotFoundError") return false;
+      throw error;
+    },
+  );
+  if (isTransaction) return { transaction: key };
+  return escrow === undefined ? { paymentId: key } : { paymentId: key, escrow };
+}
+
+function parse(args: readonly string[]): Options {
+  const { values, positionals } = parsed(args);
+  const [key] = positionals;
+  const { rpc, "key-env": keyEnv = "PRIVATE_KEY", escrow } = values;
+  if (positionals.length !== 1 || !isHash(key))
+    throw new UsageError("Name one payment id or transaction: 0x and 64 hex digits.");
+  if (rpc === undefined || !URL.canParse(rpc)) throw new UsageError("--rpc <URL> is missing: JSON-RPC of the chain.");
+  if (escrow !== undefined && !isAddress(escrow, { strict: false }))
+    throw new UsageError("--escrow is not an address.");
+  const secret = process.env[keyEnv];
+  if (!isHash(secret)) {
+    throw new UsageError(
+      `${keyEnv} is not set to a private key (0x and 64 hex digits); --key-env names another variable.`,
+    );
+  }
+  return { key, rpcUrl: rpc, account: privateKeyToAccount(secret), escrow };
+}
+
+function parsed(args: readonly string[]) {
+  const options = { rpc: { type: "string" }, "key-env": { type: "string" }, escrow: { type: "string" } } as const;
+  try {
+    return parseArgs({ args: [...args], options, allowPositionals: true });
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message : String(error));
+  }
+}
+
+const isHash = (text: string | undefined): text is Hex => isHex(text) && text.length === 66;

@@ -1,0 +1,66 @@
+import { type Address, getAddress } from "viem";
+import type { Token } from "./authorization.ts";
+
+/** The payment scheme of x402 that these terms belong to. */
+export const SCHEME = "commerce";
+/** The fee that the contract demands: 1% of what is released. */
+export const FEE_BPS = 100;
+/** How long a signed authorization stays valid. */
+export const MAX_TIMEOUT_SECONDS = 120;
+export const AUTHORIZATION_SECONDS = 86_400;
+export const REFUND_SECONDS = 2 * 86_400;
+/** From this long after the hold anybody may refund it. */
+export const REFUNDABLE_AFTER_SECONDS = 1800;
+
+/** An escrow contract and what it is made for. */
+export interface EscrowFacts {
+  readonly chainId: number;
+  readonly address: Address;
+  readonly usdc: Token;
+  readonly feeReceiver: Address;
+  /** Name and version of the EIP-712 domain under which deliveries are signed. */
+  readonly deliveryDomain: { readonly name: string; readonly version: string };
+}
+
+/** What a merchant sells a request for. */
+export interface Offer {
+  readonly escrow: EscrowFacts;
+  readonly merchant: Address;
+  /** Atomic units of USDC. */
+  readonly price: bigint;
+}
+
+export const networkOf = ({ chainId }: { readonly chainId: number }): `eip155:${number}` => `eip155:${chainId}`;
+
+/**
+ * The x402 version 2 payment requirements of an offer.
+ * @param nowMs the time from which the expiries count, in milliseconds; they are absolute unix seconds, rounded up
+ */
+export function requirements({ escrow, merchant, price }: Offer, nowMs: number) {
+  const now = Math.ceil(nowMs / 1000);
+  const contract = getAddress(escrow.address);
+  return {
+    scheme: SCHEME,
+    network: networkOf(escrow),
+    amount: price.toString(),
+    asset: getAddress(escrow.usdc.address),
+    payTo: getAddress(merchant),
+    maxTimeoutSeconds: MAX_TIMEOUT_SECONDS,
+    extra: {
+      name: escrow.usdc.name,
+      version: escrow.usdc.version,
+      escrowAddress: contract,
+      operatorAddress: contract,
+      tokenCollector: contract,
+      settlementMethod: "authorize",
+      minFeeBps: FEE_BPS,
+      maxFeeBps: FEE_BPS,
+      feeReceiver: getAddress(escrow.feeReceiver),
+      preApprovalExpirySeconds: now + MAX_TIMEOUT_SECONDS,
+      authorizationExpirySeconds: now + AUTHORIZATION_SECONDS,
+      refundExpirySeconds: now + REFUND_SECONDS,
+    },
+  };
+}
+
+export type Requirements = ReturnType<typeof requirements>;
