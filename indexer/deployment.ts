@@ -3,7 +3,7 @@ import { globSync, readFileSync } from "node:fs";
 import { findPackageJSON } from "node:module";
 import { join } from "node:path";
 import pg from "pg";
-import { usdcEventsAbi } from "../contracts/abi.ts";
+import { escrowEventsAbi, usdcEventsAbi } from "../contracts/abi.ts";
 import type { IndexerSettings } from "./settings.ts";
 
 const WINDOW_BLOCKS = (90 * 86_400) / 2;
@@ -26,12 +26,14 @@ export interface Deployment {
 }
 
 /** Ponder refuses a schema that other code has filled, and does not see that environment values have changed: both are in the name. */
-function fingerprint({ ownAddresses, scope, startBlock }: IndexerSettings): string {
-  const files = ["ponder.config.ts", "ponder.schema.ts", "ledger.ts"];
+function fingerprint(settings: IndexerSettings): string {
+  const { ownAddresses, escrows, escrowStartBlock, scope, startBlock } = settings;
+  const files = ["ponder.config.ts", "ponder.schema.ts", "ledger.ts", "escrow-ledger.ts"];
   const handlers = globSync("src/**/*.ts", { cwd: import.meta.dirname, exclude: ["src/api/**"] }).sort();
   const code = [...files, ...handlers].map((file) => readFileSync(join(import.meta.dirname, file), "utf8"));
   const ponder: unknown = JSON.parse(readFileSync(ponderPackage(), "utf8")).version;
-  const parts = JSON.stringify([ownAddresses, scope, startBlock, ponder, usdcEventsAbi, code]);
+  const values = [ownAddresses, escrows, escrowStartBlock, scope, startBlock];
+  const parts = JSON.stringify([...values, ponder, usdcEventsAbi, escrowEventsAbi, code]);
   return createHash("sha256").update(parts).digest("hex").slice(0, 8);
 }
 

@@ -112,6 +112,9 @@ function startPonder(settings: IndexerSettings, { schema, startBlock }: Deployme
     BASE_RPC_URL: Array.from({ length: settings.rpcCopies }, () => settings.rpcUrl).join(","),
     BASE_WS_URL: settings.websocketUrl ?? "",
     OWN_ADDRESSES: settings.ownAddresses.join(","),
+    ESCROW_ADDRESSES: settings.escrows.join(","),
+    // From the index's own start at the latest: that one is pinned in the schema's name.
+    ESCROW_START_BLOCK: String(Math.min(settings.escrowStartBlock, startBlock)),
     INDEX_SCOPE: settings.scope,
     START_BLOCK: String(startBlock),
     POLL_MS: String(settings.pollMs),

@@ -1,10 +1,22 @@
 import { createConfig } from "ponder";
 import { NETWORKS } from "../api/kernel/networks.ts";
-import { usdcEventsAbi } from "../contracts/abi.ts";
+import { escrowEventsAbi, usdcEventsAbi } from "../contracts/abi.ts";
 
 // The launcher has checked these values; `indexer/settings.ts` says what they mean.
 const env = process.env;
 const { chainId, usdc } = NETWORKS["eip155:8453"];
+
+const escrows = (env.ESCROW_ADDRESSES ?? "").split(",").filter(Boolean) as `0x${string}`[];
+const escrow = {
+  Escrow: {
+    chain: "base",
+    abi: escrowEventsAbi,
+    address: escrows,
+    startBlock: Number(env.ESCROW_START_BLOCK),
+  },
+} as const;
+/** Ponder refuses a contract without an address, and types its events by the configuration. */
+const withoutEscrow = {} as typeof escrow;
 
 export default createConfig({
   database: {
@@ -22,5 +34,6 @@ export default createConfig({
   },
   contracts: {
     Usdc: { chain: "base", abi: usdcEventsAbi, address: usdc.address, startBlock: Number(env.START_BLOCK) },
+    ...(escrows.length > 0 ? escrow : withoutEscrow),
   },
 });

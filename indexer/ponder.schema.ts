@@ -33,3 +33,94 @@ export const coverage = onchainTable("coverage", (t) => ({
   scope: t.text().$type<"full" | "authorised">().notNull(),
   firstBlock: t.integer().notNull(),
 }));
+
+// The escrow: amounts are atomic units of USDC, times are Unix seconds, addresses are in lower case.
+
+/** One row an escrow contract: its roles, from `Opened`, and its sums (`EscrowSums` in escrow-ledger.ts). */
+export const escrowContract = onchainTable("escrow_contract", (t) => ({
+  contract: t.hex().primaryKey(),
+  usdc: t.hex().notNull(),
+  arbiter: t.hex().notNull(),
+  feeRecipient: t.hex().notNull(),
+  held: t.bigint().notNull(),
+  owed: t.bigint().notNull(),
+  fees: t.bigint().notNull(),
+  withdrawn: t.bigint().notNull(),
+}));
+
+/** One row a payment: the terms as `Held` has them, and what became of it. The id is a hash over chain and contract too. */
+export const escrowPayment = onchainTable("escrow_payment", (t) => ({
+  id: t.hex().primaryKey(),
+  contract: t.hex().notNull(),
+  payer: t.hex().notNull(),
+  receiver: t.hex().notNull(),
+  amount: t.bigint().notNull(),
+  preApprovalExpiry: t.int8({ mode: "number" }).notNull(),
+  authorizationExpiry: t.int8({ mode: "number" }).notNull(),
+  refundExpiry: t.int8({ mode: "number" }).notNull(),
+  salt: t.bigint().notNull(),
+  refundableFrom: t.int8({ mode: "number" }).notNull(),
+  status: t.text().$type<"held" | "released" | "refunded">().notNull(),
+  heldTransaction: t.hex().notNull(),
+  heldBlock: t.int8({ mode: "number" }).notNull(),
+  heldAt: t.int8({ mode: "number" }).notNull(),
+  outcomeTransaction: t.hex(),
+  outcomeBlock: t.int8({ mode: "number" }),
+  outcomeAt: t.int8({ mode: "number" }),
+  /** SHA-256 of the public verdict document; zero for a refund by the clock alone. */
+  record: t.hex(),
+  /** Of a release. */
+  fee: t.bigint(),
+  /** Whether USDC refused the payout, so that its recipient is owed it. */
+  credited: t.boolean().notNull(),
+}));
+
+/** Two rows a payment, so that either party's are found newest first by the key alone. */
+export const escrowParty = onchainTable(
+  "escrow_party",
+  (t) => ({
+    account: t.hex().notNull(),
+    role: t.text().$type<"payer" | "receiver">().notNull(),
+    block: t.int8({ mode: "number" }).notNull(),
+    logIndex: t.integer().notNull(),
+    id: t.hex().notNull(),
+  }),
+  (t) => ({ key: primaryKey({ columns: [t.account, t.role, t.block, t.logIndex] }) }),
+);
+
+/**
+ * One row a payment that is held now, deleted by its outcome: those past `refundableFrom` are the first of the key, however
+ * long the history is.
+ */
+export const escrowOpen = onchainTable(
+  "escrow_open",
+  (t) => ({ refundableFrom: t.int8({ mode: "number" }).notNull(), id: t.hex().notNull() }),
+  (t) => ({ key: primaryKey({ columns: [t.refundableFrom, t.id] }) }),
+);
+
+/** One row an account and escrow: `AccountSums` in escrow-ledger.ts. */
+export const escrowAccount = onchainTable(
+  "escrow_account",
+  (t) => ({
+    account: t.hex().notNull(),
+    contract: t.hex().notNull(),
+    held: t.bigint().notNull(),
+    owed: t.bigint().notNull(),
+    paid: t.bigint().notNull(),
+    refunds: t.integer().notNull(),
+    refunded: t.bigint().notNull(),
+    releases: t.integer().notNull(),
+    released: t.bigint().notNull(),
+    releasePayers: t.integer().notNull(),
+    refundsAgainst: t.integer().notNull(),
+    withdrawn: t.bigint().notNull(),
+  }),
+  (t) => ({ key: primaryKey({ columns: [t.account, t.contract] }) }),
+);
+
+/** One row a merchant and payer between whom money was released, in whichever escrow. */
+export const escrowPair = onchainTable(
+  "escrow_pair",
+  (t) => ({ merchant: t.hex().notNull(), payer: t.hex().notNull(), releases: t.integer().notNull() }),
+  (t) => ({ key: primaryKey({ columns: [t.merchant, t.payer] }) }),
+);

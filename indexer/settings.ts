@@ -10,6 +10,10 @@ export interface IndexerSettings {
   readonly websocketUrl: string | null;
   /** Addresses of the service itself, in lower case, sorted: their transfers are nobody's history. */
   readonly ownAddresses: readonly Address[];
+  /** Escrow contracts to follow, in lower case, sorted; they are among `ownAddresses`. */
+  readonly escrows: readonly Address[];
+  /** Not after the first escrow's deployment: balances are rebuilt from all events, however old. */
+  readonly escrowStartBlock: number;
   readonly scope: "full" | "authorised";
   /** Null: 90 days before the head, as it is when the index is first made. */
   readonly startBlock: number | null;
@@ -42,6 +46,12 @@ const logLevel = (otherwise: (typeof LEVELS)[number]) =>
 
 const addressList = (text: string) => text.split(",").map((item) => item.trim());
 
+/** The addresses of these lists, in lower case, each once. */
+const sortedAddresses = (...lists: readonly (string | undefined)[]): readonly Address[] => {
+  const addresses = lists.flatMap((text) => (text === undefined ? [] : addressList(text)));
+  return [...new Set(addresses.map((address) => address.toLowerCase() as Address))].sort();
+};
+
 const ENVIRONMENT = z.object({
   DATABASE_URL: url("a PostgreSQL URL, like postgres://indexer:secret@localhost:5432/trust", [
     "postgres:",
@@ -57,6 +67,10 @@ const ENVIRONMENT = z.object({
   OWN_ADDRESSES: given("addresses of the service, separated by commas: each 0x and 40 hex digits", (text) =>
     addressList(text).every((item) => parseAddress(item) !== null),
   ).optional(),
+  ESCROW_ADDRESSES: given("addresses of escrow contracts, separated by commas: each 0x and 40 hex digits", (text) =>
+    addressList(text).every((item) => parseAddress(item) !== null),
+  ).optional(),
+  ESCROW_START_BLOCK: whole(0, 999_999_999).default(0),
   INDEX_SCOPE: z.enum(["full", "authorised"], { error: "expected full or authorised" }).default("full"),
   START_BLOCK: whole(0, 999_999_999).optional(),
   // With the hash and the start block behind it the name must stay within Ponder's 45 characters.
@@ -85,13 +99,15 @@ export function parseSettings(
     return { problem: [...new Set(lines)].join("\n") };
   }
   const env = parsed.data;
-  const own = [env.PAY_TO_ADDRESS, ...(env.OWN_ADDRESSES === undefined ? [] : addressList(env.OWN_ADDRESSES))];
+  const escrows = sortedAddresses(env.ESCROW_ADDRESSES);
   return {
     databaseUrl: env.DATABASE_URL,
     rpcUrl: env.BASE_RPC_URL,
     rpcCopies: env.RPC_COPIES,
     websocketUrl: env.BASE_WS_URL ?? null,
-    ownAddresses: [...new Set(own.map((address) => address.toLowerCase() as Address))].sort(),
+    ownAddresses: sortedAddresses(env.PAY_TO_ADDRESS, env.OWN_ADDRESSES, ...escrows),
+    escrows,
+    escrowStartBlock: env.ESCROW_START_BLOCK,
     scope: env.INDEX_SCOPE,
     startBlock: env.START_BLOCK ?? null,
     viewsSchema: env.INDEX_VIEWS_SCHEMA,

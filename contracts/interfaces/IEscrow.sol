@@ -2,12 +2,13 @@
 pragma solidity 0.8.37;
 
 /// @title IEscrow
-/// @notice Holds a buyer's USDC for a merchant until the arbiter releases it to the merchant, less 1%, or refunds it to the
-/// buyer. From 30 minutes after the hold anybody may refund it. Nothing else can happen to it: there is no owner, no upgrade,
-/// no pause and no other recipient.
-/// @dev Plays the operator, the escrow and the token collector of the x402 `commerce` scheme at once. The payment's terms, its
-/// id and its nonce are those of base/commerce-payments (https://github.com/base/commerce-payments). Amounts are atomic
-/// units of USDC (1 USDC is 1,000,000); times are unix seconds. USDC that is sent here without a hold stays here.
+/// @notice Holds a buyer's USDC for a merchant until the arbiter releases it to the merchant, less 1%, or refunds it to
+/// the buyer. From 30 minutes after the hold anybody may refund it. Nothing else can happen to it: there is no owner,
+/// no upgrade, no pause and no other recipient.
+/// @dev Plays the operator, the escrow and the token collector of the x402 `commerce` scheme at once. The payment's
+/// terms, its id and its nonce are those of base/commerce-payments (https://github.com/base/commerce-payments). Amounts
+/// are atomic units of USDC (1 USDC is 1,000,000); times are unix seconds. USDC that is sent here without a hold stays
+/// here.
 interface IEscrow {
     /// @notice The terms of one payment, which the payer signs by their hash.
     struct PaymentInfo {
@@ -37,7 +38,8 @@ interface IEscrow {
         uint256 salt;
     }
 
-    /// @notice What has become of a payment. It only ever goes from None to Held, and from Held to Released or to Refunded.
+    /// @notice What has become of a payment. It only ever goes from None to Held, and from Held to Released or to
+    /// Refunded.
     enum Status {
         None,
         Held,
@@ -119,27 +121,27 @@ interface IEscrow {
         uint256 amount,
         bytes32 record
     );
-    /// @notice USDC refused the transfer of a release or of a refund (it is paused, or the account is blacklisted): the account
-    /// is owed `amount` instead.
+    /// @notice USDC refused the transfer of a release or of a refund (it is paused, or the account is blacklisted): the
+    /// account is owed `amount` instead.
     event Credited(bytes32 indexed id, address indexed account, uint256 amount);
     /// @notice The account was paid all that it was owed.
     event Withdrawn(address indexed account, uint256 amount);
 
     /// @notice Holds the payer's USDC. Anybody may submit it; the payer's signature binds every field of the terms.
-    /// @dev Reverts, in this order, with WrongOperator, WrongCollector, WrongToken, WrongReceiver, WrongFee, WrongFeeReceiver,
-    /// WrongAmount, WrongExpiries, PreApprovalExpired, WrongStatus, or as USDC does.
-    /// @param info The terms: operator and token are pinned to this contract and USDC, both fees to 100, `feeReceiver` to
-    /// `FEE_RECIPIENT`.
+    /// @dev Reverts, in this order, with WrongOperator, WrongCollector, WrongToken, WrongReceiver, WrongFee,
+    /// WrongFeeReceiver, WrongAmount, WrongExpiries, PreApprovalExpired, WrongStatus, or as USDC does.
+    /// @param info The terms: operator and token are pinned to this contract and USDC, both fees to 100, `feeReceiver`
+    /// to `FEE_RECIPIENT`.
     /// @param amount Exactly `info.maxAmount`, more than zero.
     /// @param collector This contract.
-    /// @param signature The payer's signature of USDC's `ReceiveWithAuthorization`: from the payer to this contract, value
-    /// `amount`, valid after 0 and before `preApprovalExpiry`, nonce `getPayerAgnosticHash(info)`.
+    /// @param signature The payer's signature of USDC's `ReceiveWithAuthorization`: from the payer to this contract,
+    /// value `amount`, valid after 0 and before `preApprovalExpiry`, nonce `getPayerAgnosticHash(info)`.
     function authorize(PaymentInfo calldata info, uint256 amount, address collector, bytes calldata signature) external;
 
-    /// @notice Releases a held payment: 1% of it, rounded down, is owed to the fee recipient from now on, and the merchant is
-    /// paid the rest. Only by the word of the arbiter, and before `authorizationExpiry`.
-    /// @dev Reverts, in this order, with WrongStatus, NotArbiter, AuthorizationExpired, PayoutStarved. A transfer that USDC
-    /// refuses does not revert: the merchant is then owed the amount.
+    /// @notice Releases a held payment: 1% of it, rounded down, is owed to the fee recipient from now on, and the
+    /// merchant is paid the rest. Only by the word of the arbiter, and before `authorizationExpiry`.
+    /// @dev Reverts, in this order, with WrongStatus, NotArbiter, AuthorizationExpired, PayoutStarved. A transfer that
+    /// USDC refuses does not revert: the merchant is then owed the amount.
     /// @param info The terms of the payment.
     /// @param record SHA-256 of the public verdict document.
     /// @param verdict Not read when the arbiter calls; else its 65 bytes r, s, v over the EIP-712 struct
@@ -148,8 +150,8 @@ interface IEscrow {
 
     /// @notice Refunds a held payment to its payer in full. By the word of the arbiter at any time, and by anybody from
     /// `refundableFrom` on: 30 minutes after the hold.
-    /// @dev Reverts, in this order, with WrongStatus, NotYetRefundable, PayoutStarved. A transfer that USDC refuses does not
-    /// revert: the payer is then owed the amount.
+    /// @dev Reverts, in this order, with WrongStatus, NotYetRefundable, PayoutStarved. A transfer that USDC refuses
+    /// does not revert: the payer is then owed the amount.
     /// @param info The terms of the payment.
     /// @param record SHA-256 of the public verdict document; without the arbiter's word it is left out of the event.
     /// @param verdict As for `release`, with `release` false.
@@ -190,6 +192,7 @@ interface IEscrow {
     /// @notice The hash of the type of the arbiter's verdict, as EIP-712 forms it.
     function VERDICT_TYPEHASH() external view returns (bytes32 typehash);
 
-    /// @notice The EIP-712 domain of verdicts: name "Agent Payment Trust Escrow", version "1", this chain and this contract.
+    /// @notice The EIP-712 domain of verdicts: name "Agent Payment Trust Escrow", version "1", this chain and this
+    /// contract.
     function DOMAIN_SEPARATOR() external view returns (bytes32 separator);
 }

@@ -11,9 +11,10 @@ interface IUsdc {
     function transfer(address to, uint256 value) external returns (bool paid);
 
     /// @notice Moves a payer's USDC to the caller, which the payer signed for (EIP-3009,
-    /// https://eips.ethereum.org/EIPS/eip-3009). Unlike `transferWithAuthorization`, nobody but the payee can submit it.
-    /// @dev Reverts before and at `validAfter`, from `validBefore` on, for a used or cancelled nonce, for a bad signature,
-    /// while USDC is paused, and when an account is blacklisted.
+    /// https://eips.ethereum.org/EIPS/eip-3009). Unlike `transferWithAuthorization`, nobody but the payee can submit
+    /// it.
+    /// @dev Reverts before and at `validAfter`, from `validBefore` on, for a used or cancelled nonce, for a bad
+    /// signature, while USDC is paused, and when an account is blacklisted.
     /// @param from The payer, an externally owned account or an ERC-1271 wallet.
     /// @param to The payee, which must be the caller.
     /// @param value The amount.

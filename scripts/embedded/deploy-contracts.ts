@@ -1,45 +1,79 @@
-import { rmSync } from "node:fs";
+import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { createHardhatRuntimeEnvironment } from "hardhat/hre";
 import type { HardhatRuntimeEnvironment } from "hardhat/types/hre";
+import { getAddress } from "viem";
 import hardhatConfig from "../../hardhat.config.ts";
+import Escrow from "../../ignition/modules/Escrow.ts";
 import SmartWallet from "../../ignition/modules/SmartWallet.ts";
 import { anvilClient } from "./anvil.ts";
 import { DEV_FUNDS } from "./chain.ts";
-import { type DeploymentTarget, deployedWallet, deploymentTargets, journalOf } from "./deployments.ts";
+import {
+  type DeploymentTarget,
+  deployedEscrow,
+  deployedWallet,
+  deploymentTargets,
+  type EscrowRoles,
+  isJournalTrue,
+  journalOf,
+} from "./deployments.ts";
 import { devAccount } from "./dev-accounts.ts";
 import { fundAccounts } from "./usdc.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
-/** Deploys the development contracts that a chain lacks, with Ignition, whose journal is kept in `folder`. */
-async function deployContracts(folder: string, targets: readonly DeploymentTarget[]): Promise<void> {
+/** Deploys the contracts that a chain lacks, with Ignition, whose journal is kept in `folder`. */
+async function deployContracts(
+  folder: string,
+  targets: readonly DeploymentTarget[],
+  roles: EscrowRoles,
+): Promise<void> {
   const hre = await createHardhatRuntimeEnvironment({ ...hardhatConfig, paths: { ignition: folder } }, {}, ROOT);
-  await hre.tasks.getTask("build").run({ quiet: true });
+  await hre.tasks.getTask("build").run({ quiet: true, noTests: true });
   for (const target of targets) {
-    if ((await deployedWallet(folder, target)) !== null) continue;
-    // A journal of contracts that the chain does not have belongs to a chain that is gone.
-    rmSync(journalOf(folder, target), { recursive: true, force: true });
-    await deployTo(hre, folder, target);
+    if ((await deployedWallet(folder, target)) && (await deployedEscrow(folder, target, roles))) continue;
+    if (!(await isJournalTrue(folder, target, roles)))
+      rmSync(journalOf(folder, target), { recursive: true, force: true });
+    await deployTo(hre, { folder, target, roles });
   }
 }
 
-async function deployTo(hre: HardhatRuntimeEnvironment, folder: string, target: DeploymentTarget): Promise<void> {
+interface Deployment {
+  readonly folder: string;
+  readonly target: DeploymentTarget;
+  readonly roles: EscrowRoles;
+}
+
+async function deployTo(hre: HardhatRuntimeEnvironment, { folder, target, roles }: Deployment): Promise<void> {
+  const hadWallet = (await deployedWallet(folder, target)) !== null;
   const connection = await hre.network.create({ network: target.hardhatName, override: { url: target.rpcUrl } });
-  await connection.ignition.deploy(SmartWallet, {
-    parameters: join(ROOT, "ignition", "parameters", `${target.hardhatName}.json`),
+  const options = {
     deploymentId: `chain-${target.network.chainId}`,
     defaultSender: devAccount(8).address,
     config: { requiredConfirmations: 1, blockPollingInterval: 50 },
-  });
+  };
+  const file = join(ROOT, "ignition", "parameters", `${target.hardhatName}.json`);
+  const { Escrow: escrow, ...others } = JSON.parse(readFileSync(file, "utf8"));
+  const parameters = { ...others, Escrow: { ...escrow, ...roles } };
+  if (!hadWallet) await connection.ignition.deploy(SmartWallet, { ...options, parameters });
+  if ((await deployedEscrow(folder, target, roles)) === null)
+    await connection.ignition.deploy(Escrow, { ...options, parameters });
   await connection.close();
   const wallet = await deployedWallet(folder, target);
-  if (wallet === null) throw new Error(`Ignition left no smart wallet on chain ${target.network.chainId}.`);
+  if (wallet === null || (await deployedEscrow(folder, target, roles)) === null)
+    throw new Error(`Ignition left a contract out on chain ${target.network.chainId}.`);
+  if (hadWallet) return;
   const client = anvilClient(target.rpcUrl, target.network);
   await fundAccounts(client, target.network, { ...DEV_FUNDS, accounts: [wallet], wei: 0n });
 }
 
-const { BASE_RPC_PORT = "8545", BASE_SEPOLIA_RPC_PORT = "8546" } = process.env;
+const { BASE_RPC_PORT = "8545", BASE_SEPOLIA_RPC_PORT = "8546", ARBITER_ADDRESS, FEE_RECIPIENT_ADDRESS } = process.env;
+if (!ARBITER_ADDRESS || !FEE_RECIPIENT_ADDRESS)
+  throw new Error("ARBITER_ADDRESS and FEE_RECIPIENT_ADDRESS are needed: the roles of the escrow.");
 const [folder = "ignition"] = process.argv.slice(2);
-await deployContracts(folder, deploymentTargets({ base: BASE_RPC_PORT, baseSepolia: BASE_SEPOLIA_RPC_PORT }));
+const targets = deploymentTargets({ base: BASE_RPC_PORT, baseSepolia: BASE_SEPOLIA_RPC_PORT });
+await deployContracts(folder, targets, {
+  arbiter: getAddress(ARBITER_ADDRESS),
+  feeRecipient: getAddress(FEE_RECIPIENT_ADDRESS),
+});

@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Address } from "viem";
+import { type Address, isAddressEqual } from "viem";
 import { NETWORKS, type NetworkFacts } from "../../api/kernel/networks.ts";
+import { escrowAbi } from "../../contracts/abi.ts";
 import { anvilClient } from "./anvil.ts";
 
 /** One local chain as Hardhat's configuration names it. */
@@ -28,19 +29,51 @@ export const deploymentTargets = (ports: {
 export const journalOf = (folder: string, target: DeploymentTarget): string =>
   join(folder, "deployments", `chain-${target.network.chainId}`);
 
+/** Whose word the local escrows take, and who is owed their fees. */
+export interface EscrowRoles {
+  readonly arbiter: Address;
+  readonly feeRecipient: Address;
+}
+
 /** The smart wallet's address on the chain, or null when it is not there. */
-export async function deployedWallet(folder: string, target: DeploymentTarget): Promise<Address | null> {
-  const address = recordedWallet(join(journalOf(folder, target), "deployed_addresses.json"));
+export const deployedWallet = (folder: string, target: DeploymentTarget): Promise<Address | null> =>
+  deployed(folder, target, "SmartWallet#SmartWallet");
+
+/** The escrow's address on the chain, or null when it is not there with these roles. */
+export async function deployedEscrow(
+  folder: string,
+  target: DeploymentTarget,
+  roles: EscrowRoles,
+): Promise<Address | null> {
+  const address = await deployed(folder, target, "Escrow#Escrow");
+  if (address === null) return null;
+  const read = (functionName: "ARBITER" | "FEE_RECIPIENT") =>
+    anvilClient(target.rpcUrl, target.network).readContract({ address, abi: escrowAbi, functionName });
+  const [arbiter, feeRecipient] = await Promise.all([read("ARBITER"), read("FEE_RECIPIENT")]);
+  const isSame = isAddressEqual(arbiter, roles.arbiter) && isAddressEqual(feeRecipient, roles.feeRecipient);
+  return isSame ? address : null;
+}
+
+/** Whether every contract that the journal names is there: those of a chain that is gone are not. */
+export async function isJournalTrue(folder: string, target: DeploymentTarget, roles: EscrowRoles): Promise<boolean> {
+  const names = Object.keys(recorded(folder, target));
+  const escrow = names.includes("Escrow#Escrow") ? await deployedEscrow(folder, target, roles) : undefined;
+  const wallet = names.includes("SmartWallet#SmartWallet") ? await deployedWallet(folder, target) : undefined;
+  return names.length > 0 && escrow !== null && wallet !== null;
+}
+
+async function deployed(folder: string, target: DeploymentTarget, name: string): Promise<Address | null> {
+  const address = recorded(folder, target)[name];
   if (address === undefined) return null;
   const code = await anvilClient(target.rpcUrl, target.network).getCode({ address });
   return code === undefined ? null : address;
 }
 
-/** Undefined, too, for a file that a kill left half-written: then the contracts are deployed again. */
-function recordedWallet(file: string): Address | undefined {
+/** Empty, too, for a file that a kill left half-written: then the contracts are deployed again. */
+function recorded(folder: string, target: DeploymentTarget): Readonly<Record<string, Address>> {
   try {
-    return JSON.parse(readFileSync(file, "utf8"))["SmartWallet#SmartWallet"];
+    return JSON.parse(readFileSync(join(journalOf(folder, target), "deployed_addresses.json"), "utf8"));
   } catch {
-    return undefined;
+    return {};
   }
 }

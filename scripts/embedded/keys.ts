@@ -17,6 +17,8 @@ export interface Keys {
   readonly facilitatorPrivateKey: Hex;
   /** Owns the address that payments go to. */
   readonly payToPrivateKey: Hex;
+  /** Decides the escrow's payments. */
+  readonly arbiterPrivateKey: Hex;
 }
 
 /** The installation's secrets, generated when they are first needed and the same ever after. */
@@ -29,6 +31,7 @@ export function loadKeys(dataDirectory: string): Keys {
     decoySeed: randomBytes(32).toString("base64url"),
     facilitatorPrivateKey: generatePrivateKey(),
     payToPrivateKey: generatePrivateKey(),
+    arbiterPrivateKey: generatePrivateKey(),
   };
   const keys = { ...fresh, ...known };
   if (Object.keys(known).length < Object.keys(keys).length)
@@ -38,3 +41,4 @@ export function loadKeys(dataDirectory: string): Keys {
 
 export const payToAddress = (keys: Keys): Hex => privateKeyToAddress(keys.payToPrivateKey);
 export const facilitatorAddress = (keys: Keys): Hex => privateKeyToAddress(keys.facilitatorPrivateKey);
+export const arbiterAddress = (keys: Keys): Hex => privateKeyToAddress(keys.arbiterPrivateKey);

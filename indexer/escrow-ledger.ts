@@ -1,0 +1,131 @@
+type Address = `0x${string}`;
+
+/** What one account has done in one escrow, and what it can claim there. Amounts are atomic units of USDC. */
+export interface AccountSums {
+  /** As payer: held now. */
+  readonly held: bigint;
+  /** What a withdrawal would pay it. */
+  readonly owed: bigint;
+  /** As payer: the sum of all its holds, whatever became of them. */
+  readonly paid: bigint;
+  /** As payer: how many of its holds were refunded, and their sum. */
+  readonly refunds: number;
+  readonly refunded: bigint;
+  /** As merchant: how many holds were released to it, and their sum, the fee included. */
+  readonly releases: number;
+  readonly released: bigint;
+  /** As merchant: others whose first release to it, in any escrow, was in this one. The sum over all escrows counts each once. */
+  readonly releasePayers: number;
+  /** As merchant: how many holds for it were refunded. */
+  readonly refundsAgainst: number;
+  readonly withdrawn: bigint;
+}
+
+/** What one escrow holds and has earned. USDC that came without a hold is in no event of its own, and not counted. */
+export interface EscrowSums {
+  /** Of all payments that are held now. With `owed`, the whole of what the escrow must have. */
+  readonly held: bigint;
+  readonly owed: bigint;
+  readonly fees: bigint;
+  readonly withdrawn: bigint;
+}
+
+/** What one event adds to the sums; the same account may stand in several entries. */
+export interface Posting {
+  readonly accounts: readonly { readonly account: Address; readonly add: Partial<AccountSums> }[];
+  readonly escrow: Partial<EscrowSums>;
+}
+
+export const NO_ACCOUNT_SUMS: AccountSums = {
+  held: 0n,
+  owed: 0n,
+  paid: 0n,
+  refunds: 0,
+  refunded: 0n,
+  releases: 0,
+  released: 0n,
+  releasePayers: 0,
+  refundsAgainst: 0,
+  withdrawn: 0n,
+};
+
+export const NO_ESCROW_SUMS: EscrowSums = { held: 0n, owed: 0n, fees: 0n, withdrawn: 0n };
+
+export function addToAccount(sums: AccountSums, change: Partial<AccountSums>): AccountSums {
+  const add = { ...NO_ACCOUNT_SUMS, ...change };
+  return {
+    held: sums.held + add.held,
+    owed: sums.owed + add.owed,
+    paid: sums.paid + add.paid,
+    refunds: sums.refunds + add.refunds,
+    refunded: sums.refunded + add.refunded,
+    releases: sums.releases + add.releases,
+    released: sums.released + add.released,
+    releasePayers: sums.releasePayers + add.releasePayers,
+    refundsAgainst: sums.refundsAgainst + add.refundsAgainst,
+    withdrawn: sums.withdrawn + add.withdrawn,
+  };
+}
+
+export function addToEscrow(sums: EscrowSums, change: Partial<EscrowSums>): EscrowSums {
+  const add = { ...NO_ESCROW_SUMS, ...change };
+  return {
+    held: sums.held + add.held,
+    owed: sums.owed + add.owed,
+    fees: sums.fees + add.fees,
+    withdrawn: sums.withdrawn + add.withdrawn,
+  };
+}
+
+interface Payment {
+  readonly payer: Address;
+  readonly receiver: Address;
+  readonly amount: bigint;
+}
+
+// One function an event of contracts/interfaces/IEscrow.sol. A payout that USDC refuses has an event of its own, `Credited`.
+
+export const postHeld = ({ payer, amount }: Payment): Posting => ({
+  accounts: [{ account: payer, add: { held: amount, paid: amount } }],
+  escrow: { held: amount },
+});
+
+/** The fee is owed to the fee recipient of `Opened`; the rest leaves at once. */
+export const postReleased = (
+  { payer, receiver, amount, fee }: Payment & { readonly fee: bigint },
+  { feeRecipient, isFirstOfPair }: { readonly feeRecipient: Address; readonly isFirstOfPair: boolean },
+): Posting => ({
+  accounts: [
+    { account: payer, add: { held: -amount } },
+    // Nobody vouches for himself.
+    {
+      account: receiver,
+      add: { releases: 1, released: amount, releasePayers: isFirstOfPair && payer !== receiver ? 1 : 0 },
+    },
+    { account: feeRecipient, add: { owed: fee } },
+  ],
+  escrow: { held: -amount, owed: fee, fees: fee },
+});
+
+export const postRefunded = ({ payer, receiver, amount }: Payment): Posting => ({
+  accounts: [
+    { account: payer, add: { held: -amount, refunds: 1, refunded: amount } },
+    { account: receiver, add: { refundsAgainst: 1 } },
+  ],
+  escrow: { held: -amount },
+});
+
+interface Claim {
+  readonly account: Address;
+  readonly amount: bigint;
+}
+
+export const postCredited = ({ account, amount }: Claim): Posting => ({
+  accounts: [{ account, add: { owed: amount } }],
+  escrow: { owed: amount },
+});
+
+export const postWithdrawn = ({ account, amount }: Claim): Posting => ({
+  accounts: [{ account, add: { owed: -amount, withdrawn: amount } }],
+  escrow: { owed: -amount, withdrawn: amount },
+});

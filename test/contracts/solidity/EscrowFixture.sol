@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: UNLICENSED
+pragma solidity 0.8.37;
+
+import {IEscrow} from "../../../contracts/interfaces/IEscrow.sol";
+import {UsdcFixture} from "./UsdcFixture.sol";
+
+/// @notice An escrow of the very bytecode that is deployed, with signers for both sides. The hashes are formed here
+/// from the published formulas, never by asking the contract.
+abstract contract EscrowFixture is UsdcFixture {
+    uint256 internal constant ARBITER_KEY = 0xa4b17e4;
+    uint256 internal constant PAYER_KEY = 0x9a7e4;
+    address internal constant FEES = 0x000000000000000000000000000000000000Fee5;
+    address internal constant MERCHANT = 0x00000000000000000000000000000000C0ffee02;
+    address internal constant STRANGER = 0x0000000000000000000000000000000000057a46;
+    bytes32 internal constant RECORD = keccak256("the public verdict document");
+    uint256 internal constant TIMEOUT = 1800;
+    uint120 internal constant USD = 1_000_000;
+
+    bytes32 internal constant INFO_TYPEHASH = keccak256(
+        "PaymentInfo(address operator,address payer,address receiver,address token,uint120 maxAmount,uint48 preApprovalExpiry,uint48 authorizationExpiry,uint48 refundExpiry,uint16 minFeeBps,uint16 maxFeeBps,address feeReceiver,uint256 salt)"
+    );
+    bytes32 private constant DOMAIN_TYPEHASH =
+        keccak256("EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)");
+
+    IEscrow internal escrow;
+    address internal arbiter;
+    address internal payer;
+    uint256 private salt;
+
+    function setUp() public virtual {
+        installUsdc();
+        arbiter = vm.addr(ARBITER_KEY);
+        payer = vm.addr(PAYER_KEY);
+        escrow = newEscrow();
+    }
+
+    function newEscrow() internal returns (IEscrow) {
+        return deploy(address(USDC), arbiter, FEES);
+    }
+
+    /// @dev Reverts as the constructor does.
+    function deploy(address usdc, address arbiter_, address fees) internal returns (IEscrow instance) {
+        bytes memory creation = vm.parseBytes(fieldOf("artifacts/contracts/Escrow.sol/Escrow.json", ".bytecode"));
+        bytes memory code = bytes.concat(creation, abi.encode(usdc, arbiter_, fees));
+        assembly ("memory-safe") {
+            instance := create(0, add(code, 0x20), mload(code))
+            if iszero(instance) {
+                returndatacopy(code, 0, returndatasize())
+                revert(code, returndatasize())
+            }
+        }
+    }
+
+    function terms(address from, uint120 amount) internal returns (IEscrow.PaymentInfo memory info) {
+        uint48 time = uint48(block.timestamp);
+        info = IEscrow.PaymentInfo({
+            operator: address(escrow),
+            payer: from,
+            receiver: MERCHANT,
+            token: address(USDC),
+            maxAmount: amount,
+            preApprovalExpiry: time + 600,
+            authorizationExpiry: time + 1 days,
+            refundExpiry: time + 2 days,
+            minFeeBps: 100,
+            maxFeeBps: 100,
+            feeReceiver: FEES,
+            salt: ++salt
+        });
+    }
+
+    function idOf(IEscrow.PaymentInfo memory info) internal view returns (bytes32) {
+        return idOf(info, block.chainid, address(escrow));
+    }
+
+    function idOf(IEscrow.PaymentInfo memory info, uint256 chain, address instance) internal pure returns (bytes32) {
+        bytes memory first = abi.encode(
+            INFO_TYPEHASH, info.operator, info.payer, info.receiver, info.token, info.maxAmount, info.preApprovalExpiry
+        );
+        bytes memory second = abi.encode(
+            info.authorizationExpiry, info.refundExpiry, info.minFeeBps, info.maxFeeBps, info.feeReceiver, info.salt
+        );
+        return keccak256(abi.encode(chain, instance, keccak256(bytes.concat(first, second))));
+    }
+
+    function nonceOf(IEscrow.PaymentInfo memory info) internal view returns (bytes32) {
+        return nonceOf(info, block.chainid, address(escrow));
+    }
+
+    function nonceOf(IEscrow.PaymentInfo memory info, uint256 chain, address instance)
+        internal
+        pure
+        returns (bytes32 nonce)
+    {
+        address from = info.payer;
+        info.payer = address(0);
+        nonce = idOf(info, chain, instance);
+        info.payer = from;
+    }
+
+    function authorizationHash(bytes32 typehash, IEscrow.PaymentInfo memory info) internal view returns (bytes32) {
+        return authorizationHash(typehash, info, nonceOf(info), address(escrow));
+    }
+
+    function authorizationHash(bytes32 typehash, IEscrow.PaymentInfo memory info, bytes32 nonce, address to)
+        internal
+        pure
+        returns (bytes32)
+    {
+        return keccak256(abi.encode(typehash, info.payer, to, info.maxAmount, 0, info.preApprovalExpiry, nonce));
+    }
+
+    /// @dev The payer's signature for a hold of these terms.
+    function paid(uint256 key, IEscrow.PaymentInfo memory info) internal view returns (bytes memory) {
+        return signed(key, usdcDigest(authorizationHash(RECEIVE_TYPEHASH, info)));
+    }
+
+    function verdictDigest(bytes32 id, bool release, bytes32 record, uint256 chain, address instance)
+        internal
+        pure
+        returns (bytes32)
+    {
+        bytes32 domain = keccak256(
+            abi.encode(DOMAIN_TYPEHASH, keccak256("Agent Payment Trust Escrow"), keccak256("1"), chain, instance)
+        );
+        bytes32 typehash = keccak256("Verdict(bytes32 paymentId,bool release,bytes32 record)");
+        bytes32 structHash = keccak256(abi.encode(typehash, id, release, record));
+        return keccak256(abi.encodePacked("\x19\x01", domain, structHash));
+    }
+
+    /// @dev The arbiter's signed verdict on these terms, for this chain and this escrow.
+    function verdict(IEscrow.PaymentInfo memory info, bool release, bytes32 record)
+        internal
+        view
+        returns (bytes memory)
+    {
+        return signed(ARBITER_KEY, verdictDigest(idOf(info), release, record, block.chainid, address(escrow)));
+    }
+
+    /// @dev A payment of the usual payer that is held.
+    function held(uint120 amount) internal returns (IEscrow.PaymentInfo memory info) {
+        info = terms(payer, amount);
+        fund(payer, amount);
+        authorize(info, paid(PAYER_KEY, info));
+    }
+
+    function authorize(IEscrow.PaymentInfo memory info, bytes memory signature) internal {
+        escrow.authorize(info, info.maxAmount, address(escrow), signature);
+    }
+
+    function statusOf(IEscrow.PaymentInfo memory info) internal view returns (IEscrow.Status status) {
+        (status,) = escrow.payments(idOf(info));
+    }
+
+    function assertStatus(IEscrow.PaymentInfo memory info, IEscrow.Status wanted) internal view {
+        vm.assertEq(uint256(statusOf(info)), uint256(wanted), "status");
+    }
+
+    function assertBalance(address account, uint256 wanted) internal view {
+        vm.assertEq(USDC.balanceOf(account), wanted, "USDC balance");
+    }
+
+    function assertOwed(address account, uint256 wanted) internal view {
+        vm.assertEq(escrow.owed(account), wanted, "owed");
+    }
+
+    function expectEvent() internal {
+        vm.expectEmit(true, true, true, true, address(escrow));
+    }
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: UNLICENSED
+pragma solidity 0.8.37;
+
+import {IEscrow} from "../../../contracts/interfaces/IEscrow.sol";
+import {EscrowFixture} from "./EscrowFixture.sol";
+
+contract EscrowRefundTest is EscrowFixture {
+    function testFuzz_aRefundPaysThePayerInFull(uint120 amount) public {
+        amount = uint120(between(amount, 1, type(uint120).max));
+        IEscrow.PaymentInfo memory info = held(amount);
+        expectEvent();
+        emit IEscrow.Refunded(idOf(info), payer, MERCHANT, amount, RECORD);
+        vm.prank(arbiter);
+        escrow.refund(info, RECORD, "");
+        assertStatus(info, IEscrow.Status.Refunded);
+        assertBalance(payer, amount);
+        assertBalance(address(escrow), 0);
+        assertOwed(FEES, 0);
+        assertOwed(payer, 0);
+    }
+
+    function testFuzz_anybodyCarriesTheArbitersVerdict(address sender, bytes32 record) public {
+        IEscrow.PaymentInfo memory info = held(USD);
+        bytes memory signature = verdict(info, false, record);
+        expectEvent();
+        emit IEscrow.Refunded(idOf(info), payer, MERCHANT, USD, record);
+        vm.prank(sender);
+        escrow.refund(info, record, signature);
+        assertBalance(payer, USD);
+    }
+
+    function testFuzz_theArbiterNeedsNoVerdict(bytes calldata anything) public {
+        IEscrow.PaymentInfo memory info = held(USD);
+        vm.prank(arbiter);
+        escrow.refund(info, RECORD, anything);
+        assertStatus(info, IEscrow.Status.Refunded);
+    }
+
+    function testFuzz_after1799SecondsOnlyTheArbiterRefunds(address sender, uint256 elapsed) public {
+        vm.assume(sender != arbiter);
+        IEscrow.PaymentInfo memory info = held(USD);
+        uint256 from = block.timestamp + 1800;
+        vm.warp(block.timestamp + between(elapsed, 0, 1799));
+        expectTooEarly(sender, from);
+        vm.prank(sender);
+        escrow.refund(info, RECORD, "");
+        vm.warp(from - 1);
+        expectTooEarly(sender, from);
+        vm.prank(sender);
+        escrow.refund(info, RECORD, "");
+        assertStatus(info, IEscrow.Status.Held);
+    }
+
+    function expectTooEarly(address got, uint256 from) private {
+        vm.expectRevert(
+            abi.encodeWithSelector(IEscrow.NotYetRefundable.selector, got, arbiter, block.timestamp, from)
+        );
+    }
+
+    /// @dev Whoever it is, and whatever else is sent along: the payer is refunded, and no record is made up.
+    function testFuzz_after1800SecondsAnybodyRefunds(
+        address sender,
+        uint256 elapsed,
+        bytes32 record,
+        bytes calldata noVerdict
+    ) public {
+        vm.assume(sender != arbiter);
+        IEscrow.PaymentInfo memory info = held(USD);
+        vm.warp(block.timestamp + 1800 + between(elapsed, 0, 400 days));
+        expectEvent();
+        emit IEscrow.Refunded(idOf(info), payer, MERCHANT, USD, 0);
+        vm.prank(sender);
+        escrow.refund(info, record, noVerdict);
+        assertBalance(payer, USD);
+        assertStatus(info, IEscrow.Status.Refunded);
+    }
+
+    function test_exactlyAfter1800SecondsAnybodyRefunds() public {
+        IEscrow.PaymentInfo memory info = held(USD);
+        vm.warp(block.timestamp + 1800);
+        vm.prank(STRANGER);
+        escrow.refund(info, 0, "");
+        assertBalance(payer, USD);
+    }
+
+    function test_theArbitersRecordCountsAfterTheTimeoutToo() public {
+        IEscrow.PaymentInfo memory carried = held(USD);
+        IEscrow.PaymentInfo memory own = held(USD);
+        vm.warp(block.timestamp + 1 days);
+        bytes memory signature = verdict(carried, false, RECORD);
+        expectEvent();
+        emit IEscrow.Refunded(idOf(carried), payer, MERCHANT, USD, RECORD);
+        escrow.refund(carried, RECORD, signature);
+        expectEvent();
+        emit IEscrow.Refunded(idOf(own), payer, MERCHANT, USD, RECORD);
+        vm.prank(arbiter);
+        escrow.refund(own, RECORD, "");
+    }
+
+    function test_onlyAHeldPaymentIsRefunded() public {
+        IEscrow.PaymentInfo memory info = terms(payer, USD);
+        vm.warp(block.timestamp + 1 days);
+        refused(info, IEscrow.Status.None);
+        info = held(USD);
+        vm.warp(block.timestamp + 1800);
+        escrow.refund(info, 0, "");
+        refused(info, IEscrow.Status.Refunded);
+        info = held(USD);
+        vm.prank(arbiter);
+        escrow.release(info, RECORD, "");
+        vm.warp(block.timestamp + 1800);
+        refused(info, IEscrow.Status.Released);
+    }
+
+    function refused(IEscrow.PaymentInfo memory info, IEscrow.Status got) private {
+        vm.expectRevert(
+            abi.encodeWithSelector(IEscrow.WrongStatus.selector, idOf(info), got, IEscrow.Status.Held)
+        );
+        escrow.refund(info, 0, "");
+        vm.expectRevert(
+            abi.encodeWithSelector(IEscrow.WrongStatus.selector, idOf(info), got, IEscrow.Status.Held)
+        );
+        vm.prank(arbiter);
+        escrow.refund(info, RECORD, "");
+    }
+
+    function testFuzz_noFieldCanBeChangedAfterwards(uint256 field, uint256 change) public {
+        IEscrow.PaymentInfo memory info = held(USD);
+        fund(address(escrow), 1000 * uint256(USD));
+        field = between(field, 0, 11);
+        uint256 width = [160, 160, 160, 160, 120, 48, 48, 48, 16, 16, 160, 256][field];
+        change = between(change, 1, width == 256 ? type(uint256).max - 1 : (1 << width) - 1);
+        assembly ("memory-safe") {
+            let word := add(info, mul(field, 0x20))
+            mstore(word, xor(mload(word), change))
+        }
+        vm.warp(block.timestamp + 1800);
+        refused(info, IEscrow.Status.None);
+        assertBalance(address(escrow), 1001 * uint256(USD));
+    }
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: UNLICENSED
+pragma solidity 0.8.37;
+
+import {IEscrow} from "../../../contracts/interfaces/IEscrow.sol";
+import {EscrowFixture} from "./EscrowFixture.sol";
+
+contract EscrowReleaseTest is EscrowFixture {
+    function testFuzz_aReleasePaysTheMerchantLessOnePercentRoundedDown(uint120 amount) public {
+        amount = uint120(between(amount, 1, type(uint120).max));
+        IEscrow.PaymentInfo memory info = held(amount);
+        uint256 fee = uint256(amount) / 100;
+        expectEvent();
+        emit IEscrow.Released(idOf(info), payer, MERCHANT, amount, fee, RECORD);
+        vm.prank(arbiter);
+        escrow.release(info, RECORD, "");
+        assertStatus(info, IEscrow.Status.Released);
+        assertBalance(MERCHANT, amount - fee);
+        assertBalance(address(escrow), fee);
+        assertBalance(payer, 0);
+        assertOwed(FEES, fee);
+        assertOwed(MERCHANT, 0);
+    }
+
+    function test_theFeeIsRoundedDown() public {
+        uint120[5] memory amounts = [uint120(1), 99, 100, 199, 200];
+        uint256[5] memory fees = [uint256(0), 0, 1, 2, 4];
+        for (uint256 i = 0; i < amounts.length; i++) {
+            IEscrow.PaymentInfo memory info = held(amounts[i]);
+            vm.prank(arbiter);
+            escrow.release(info, RECORD, "");
+            assertOwed(FEES, fees[i]);
+        }
+    }
+
+    function testFuzz_anybodyCarriesTheArbitersVerdict(address sender, bytes32 record) public {
+        IEscrow.PaymentInfo memory info = held(USD);
+        bytes memory signature = verdict(info, true, record);
+        expectEvent();
+        emit IEscrow.Released(idOf(info), payer, MERCHANT, USD, USD / 100, record);
+        vm.prank(sender);
+        escrow.release(info, record, signature);
+        assertBalance(MERCHANT, USD - USD / 100);
+    }
+
+    function testFuzz_theArbiterNeedsNoVerdict(bytes calldata anything) public {
+        IEscrow.PaymentInfo memory info = held(USD);
+        vm.prank(arbiter);
+        escrow.release(info, RECORD, anything);
+        assertStatus(info, IEscrow.Status.Released);
+    }
+
+    function testFuzz_nobodyElseReleases(address sender) public {
+        vm.assume(sender != arbiter);
+        IEscrow.PaymentInfo memory info = held(USD);
+        vm.expectRevert(abi.encodeWithSelector(IEscrow.NotArbiter.selector, sender, arbiter));
+        vm.prank(sender);
+        escrow.release(info, RECORD, "");
+        assertStatus(info, IEscrow.Status.Held);
+    }
+
+    function test_neitherPayerNorMerchantNorFeeRecipientReleases() public {
+        IEscrow.PaymentInfo memory info = held(USD);
+        address[3] memory senders = [payer, MERCHANT, FEES];
+        for (uint256 i = 0; i < senders.length; i++) {
+            vm.expectRevert(abi.encodeWithSelector(IEscrow.NotArbiter.selector, senders[i], arbiter));
+            vm.prank(senders[i]);
+            escrow.release(info, RECORD, "");
+        }
+    }
+
+    function test_aReleaseIsPossibleUntilTheSecondBeforeAuthorizationExpiry() public {
+        IEscrow.PaymentInfo memory info = held(USD);
+        vm.warp(info.authorizationExpiry - 1);
+        vm.prank(arbiter);
+        escrow.release(info, RECORD, "");
+        assertStatus(info, IEscrow.Status.Released);
+    }
+
+    function test_exactlyAtAuthorizationExpiryAReleaseIsTooLate() public {
+        IEscrow.PaymentInfo memory info = held(USD);
+        bytes memory signature = verdict(info, true, RECORD);
+        vm.warp(info.authorizationExpiry);
+        bytes memory reason = abi.encodeWithSelector(
+            IEscrow.AuthorizationExpired.selector, info.authorizationExpiry, info.authorizationExpiry
+        );
+        vm.expectRevert(reason);
+        vm.prank(arbiter);
+        escrow.release(info, RECORD, "");
+        vm.expectRevert(reason);
+        escrow.release(info, RECORD, signature);
+        escrow.refund(info, 0, "");
+        assertBalance(payer, USD);
+    }
+
+    function test_afterTheTimeoutAReleaseIsPossibleUntilSomebodyRefunds() public {
+        IEscrow.PaymentInfo memory first = held(USD);
+        IEscrow.PaymentInfo memory second = held(USD);
+        vm.warp(block.timestamp + TIMEOUT + 1);
+        escrow.release(first, RECORD, verdict(first, true, RECORD));
+        assertStatus(first, IEscrow.Status.Released);
+        escrow.refund(second, 0, "");
+        bytes memory late = verdict(second, true, RECORD);
+        refused(second, IEscrow.Status.Refunded, late);
+    }
+
+    function test_onlyAHeldPaymentIsReleased() public {
+        IEscrow.PaymentInfo memory info = terms(payer, USD);
+        bytes memory signature = verdict(info, true, RECORD);
+        refused(info, IEscrow.Status.None, signature);
+        fund(payer, USD);
+        authorize(info, paid(PAYER_KEY, info));
+        escrow.release(info, RECORD, signature);
+        refused(info, IEscrow.Status.Released, signature);
+        assertBalance(MERCHANT, USD - USD / 100);
+    }
+
+    function refused(IEscrow.PaymentInfo memory info, IEscrow.Status got, bytes memory signature) private {
+        vm.expectRevert(
+            abi.encodeWithSelector(IEscrow.WrongStatus.selector, idOf(info), got, IEscrow.Status.Held)
+        );
+        escrow.release(info, RECORD, signature);
+    }
+
+    /// @dev The id is the hash of all terms: other terms are another payment, which is not held.
+    function testFuzz_noFieldCanBeChangedAfterwards(uint256 field, uint256 change) public {
+        IEscrow.PaymentInfo memory info = held(USD);
+        IEscrow.PaymentInfo memory other = abi.decode(abi.encode(info), (IEscrow.PaymentInfo));
+        field = between(field, 0, 11);
+        uint256 width = [160, 160, 160, 160, 120, 48, 48, 48, 16, 16, 160, 256][field];
+        change = between(change, 1, width == 256 ? type(uint256).max - 1 : (1 << width) - 1);
+        assembly ("memory-safe") {
+            let word := add(other, mul(field, 0x20))
+            mstore(word, xor(mload(word), change))
+        }
+        refused(other, IEscrow.Status.None, verdict(other, true, RECORD));
+        assertStatus(info, IEscrow.Status.Held);
+    }
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: UNLICENSED
+pragma solidity 0.8.37;
+
+import {IEscrow} from "../../../contracts/interfaces/IEscrow.sol";
+import {EscrowFixture} from "./EscrowFixture.sol";
+
+/// @notice Terms that are refused, in the order of the checks: each test takes back one fault more than the one before.
+contract EscrowTermsTest is EscrowFixture {
+    IEscrow.PaymentInfo private info;
+    uint256 private amount = 7;
+    address private collector = STRANGER;
+
+    function setUp() public override {
+        super.setUp();
+        info = terms(payer, USD);
+        info.operator = STRANGER;
+        info.receiver = address(0);
+        info.token = STRANGER;
+        info.minFeeBps = 99;
+        info.maxFeeBps = 101;
+        info.feeReceiver = STRANGER;
+        info.authorizationExpiry = info.refundExpiry + 1;
+        info.preApprovalExpiry = uint48(block.timestamp);
+    }
+
+    /// @dev Even the payer's own signature of such terms does not help.
+    function refused(bytes memory reason) private {
+        fund(payer, USD);
+        bytes memory signature = paid(PAYER_KEY, info);
+        vm.expectRevert(reason);
+        escrow.authorize(info, amount, collector, signature);
+        assertStatus(info, IEscrow.Status.None);
+        assertBalance(address(escrow), 0);
+    }
+
+    function test_1_anotherOperator() public {
+        refused(abi.encodeWithSelector(IEscrow.WrongOperator.selector, STRANGER, address(escrow)));
+    }
+
+    function test_2_anotherCollector() public {
+        info.operator = address(escrow);
+        refused(abi.encodeWithSelector(IEscrow.WrongCollector.selector, STRANGER, address(escrow)));
+    }
+
+    function test_3_anotherToken() public {
+        info.operator = collector = address(escrow);
+        refused(abi.encodeWithSelector(IEscrow.WrongToken.selector, STRANGER, address(USDC)));
+    }
+
+    function test_4_aReceiverThatCannotBePaid() public {
+        info.operator = collector = address(escrow);
+        info.token = address(USDC);
+        address[3] memory receivers = [address(0), address(escrow), address(USDC)];
+        for (uint256 i = 0; i < receivers.length; i++) {
+            info.receiver = receivers[i];
+            refused(abi.encodeWithSelector(IEscrow.WrongReceiver.selector, receivers[i]));
+        }
+    }
+
+    function pinParties() private {
+        info.operator = collector = address(escrow);
+        info.token = address(USDC);
+        info.receiver = MERCHANT;
+    }
+
+    function testFuzz_5_anotherFee(uint16 least, uint16 greatest) public {
+        vm.assume(least != 100 && greatest != 100);
+        pinParties();
+        uint16[2][3] memory fees = [[least, greatest], [uint16(100), greatest], [least, uint16(100)]];
+        for (uint256 i = 0; i < fees.length; i++) {
+            (info.minFeeBps, info.maxFeeBps) = (fees[i][0], fees[i][1]);
+            refused(abi.encodeWithSelector(IEscrow.WrongFee.selector, fees[i][0], fees[i][1], 100));
+        }
+    }
+
+    function pinFees() private {
+        pinParties();
+        info.minFeeBps = info.maxFeeBps = 100;
+    }
+
+    function test_6_anotherReceiverOfTheFee() public {
+        pinFees();
+        refused(abi.encodeWithSelector(IEscrow.WrongFeeReceiver.selector, STRANGER, FEES));
+    }
+
+    function testFuzz_7_anotherAmount(uint256 other) public {
+        vm.assume(other != USD);
+        pinFees();
+        info.feeReceiver = FEES;
+        uint256[3] memory others = [other, USD - 1, USD + 1];
+        for (uint256 i = 0; i < others.length; i++) {
+            amount = others[i];
+            refused(abi.encodeWithSelector(IEscrow.WrongAmount.selector, amount, USD));
+        }
+    }
+
+    function test_7_anAmountOfZero() public {
+        pinFees();
+        info.feeReceiver = FEES;
+        info.maxAmount = 0;
+        amount = 0;
+        refused(abi.encodeWithSelector(IEscrow.WrongAmount.selector, 0, 0));
+    }
+
+    function test_8_timesOutOfOrder() public {
+        pinFees();
+        info.feeReceiver = FEES;
+        amount = USD;
+        uint48 time = uint48(block.timestamp);
+        uint48[3][3] memory times =
+            [[time, time + 9, time + 8], [time + 9, time + 8, time + 9], [time + 9, time + 8, time + 7]];
+        for (uint256 i = 0; i < times.length; i++) {
+            (info.preApprovalExpiry, info.authorizationExpiry, info.refundExpiry) =
+                (times[i][0], times[i][1], times[i][2]);
+            refused(abi.encodeWithSelector(IEscrow.WrongExpiries.selector, times[i][0], times[i][1], times[i][2]));
+        }
+    }
+
+    function test_9_anApprovalThatHasExpired() public {
+        pinFees();
+        info.feeReceiver = FEES;
+        amount = USD;
+        info.authorizationExpiry = info.refundExpiry;
+        refused(
+            abi.encodeWithSelector(IEscrow.PreApprovalExpired.selector, block.timestamp, info.preApprovalExpiry)
+        );
+    }
+
+    /// @dev Words with bits beyond their field's width would hash to another id for the same terms.
+    function testFuzz_wordsWithExcessBitsAreRefused(uint256 field, uint256 bit) public {
+        info = terms(payer, USD);
+        fund(payer, USD);
+        uint8[11] memory widths = [160, 160, 160, 160, 120, 48, 48, 48, 16, 16, 160];
+        field = between(field, 0, 10);
+        bit = between(bit, widths[field], 255);
+        bytes memory data =
+            abi.encodeCall(IEscrow.authorize, (info, USD, address(escrow), paid(PAYER_KEY, info)));
+        assembly ("memory-safe") {
+            let word := add(add(data, 0x24), mul(field, 0x20))
+            mstore(word, or(mload(word), shl(bit, 1)))
+        }
+        (bool ok,) = address(escrow).call(data);
+        vm.assertTrue(!ok, "such a word is refused");
+        assertBalance(address(escrow), 0);
+    }
+}

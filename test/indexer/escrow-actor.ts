@@ -1,0 +1,175 @@
+import fc from "fast-check";
+import type { Address, ContractFunctionArgs, Hex } from "viem";
+import { escrowAbi } from "../../contracts/abi.ts";
+import { DEV_ACCOUNTS, devAccount } from "../../scripts/embedded/dev-accounts.ts";
+import { usdcDomain } from "../support/authorization.ts";
+import type { TestChain } from "../support/chain.ts";
+import { FEE_RECIPIENT, type TestEscrow } from "../support/escrow.ts";
+
+export const PAYERS = DEV_ACCOUNTS.slice(0, 4);
+/** Two accounts, one of which also pays, and three that only ever receive. */
+export const MERCHANTS: readonly Address[] = [
+  devAccount(0).address,
+  devAccount(5).address,
+  ...[1, 2, 3].map((n): Address => `0x${(0xbee000 + n).toString(16).padStart(40, "0")}`),
+];
+const RELAYER = devAccount(9).address;
+export const STRANGER = devAccount(8).address;
+const GAS = 400_000n;
+const TYPES = {
+  ReceiveWithAuthorization: [
+    { name: "from", type: "address" },
+    { name: "to", type: "address" },
+    { name: "value", type: "uint256" },
+    { name: "validAfter", type: "uint256" },
+    { name: "validBefore", type: "uint256" },
+    { name: "nonce", type: "bytes32" },
+  ],
+} as const;
+
+type Terms = ContractFunctionArgs<typeof escrowAbi, "view", "getHash">[0];
+
+/** A payment that was asked for; the chain may have refused the hold. */
+export interface Known {
+  readonly id: Hex;
+  readonly terms: Terms;
+}
+
+const action = fc.record({
+  kind: fc.constantFrom("hold", "hold", "hold", "release", "release", "refund", "time out", "withdraw"),
+  payer: fc.nat(PAYERS.length - 1),
+  merchant: fc.nat(MERCHANTS.length - 1),
+  amount: fc.constantFrom(1n, 99n, 100n, 1_000_000n, 23_456_789n),
+  /** Which of the newest payments, or which account. */
+  pick: fc.nat(11),
+});
+const block = fc.record({
+  weather: fc.constantFrom("fair", "fair", "fair", "fair", "paused", "merchant blacklisted", "payer blacklisted"),
+  waitSeconds: fc.constantFrom(0, 0, 0, 1_800),
+  actions: fc.array(action, { minLength: 1, maxLength: 4 }),
+});
+type Action = typeof action extends fc.Arbitrary<infer T> ? T : never;
+type Block = typeof block extends fc.Arbitrary<infer T> ? T : never;
+
+/** Random blocks, the same in every run with this seed. Some of their transactions are refused. */
+export const planBlocks = (count: number, seed: number): readonly Block[] => fc.sample(block, { numRuns: count, seed });
+
+export type EscrowActor = Awaited<ReturnType<typeof createEscrowActor>>;
+
+/** Sends what payers, the arbiter and others do to an escrow. */
+export async function createEscrowActor(chain: TestChain, { address, arbiter }: TestEscrow) {
+  const { client } = chain;
+  const known: Known[] = [];
+  await client.impersonateAccount({ address: arbiter });
+  const at = { address, abi: escrowAbi } as const;
+  const recordOf = (id: Hex): Hex => `0x${id.slice(2).split("").reverse().join("")}`;
+
+  const hold = async (payer: number, receiver: Address, maxAmount: bigint): Promise<Hex> => {
+    const signed = await signedTerms(chain, address, {
+      payer,
+      receiver,
+      maxAmount,
+      salt: BigInt(known.length) << 240n,
+    });
+    const args = [signed.terms, maxAmount, address, signed.signature] as const;
+    known.push({ id: signed.id, terms: signed.terms });
+    return client.writeContract({ ...at, functionName: "authorize", args, account: RELAYER, gas: GAS });
+  };
+  const release = ({ id, terms }: Known) => {
+    const args = [terms, recordOf(id), "0x"] as const;
+    return client.writeContract({ ...at, functionName: "release", args, account: arbiter, gas: GAS });
+  };
+  const refund = ({ id, terms }: Known, account: Address = arbiter) => {
+    const args = [terms, recordOf(id), "0x"] as const;
+    return client.writeContract({ ...at, functionName: "refund", args, account, gas: GAS });
+  };
+  const withdraw = (account: Address) =>
+    client.writeContract({ ...at, functionName: "withdraw", args: [account], account: STRANGER, gas: GAS });
+
+  const act = async ({ kind, payer, merchant, amount, pick }: Action): Promise<void> => {
+    if (kind === "hold") return void (await hold(payer, MERCHANTS[merchant] as Address, amount));
+    if (kind === "withdraw") return void (await withdraw(ACCOUNTS[pick % ACCOUNTS.length] as Address));
+    const payment = known.at(-1 - pick);
+    if (payment === undefined) return;
+    if (kind === "release") await release(payment);
+    else await refund(payment, kind === "time out" ? STRANGER : arbiter);
+  };
+  const play = async (blocks: readonly Block[]): Promise<void> => {
+    for (const { weather, waitSeconds, actions } of blocks) {
+      if (waitSeconds > 0) await chain.increaseTime(waitSeconds);
+      const clear = await change(chain, weather, actions);
+      await client.setAutomine(false);
+      for (const one of actions) await act(one);
+      await chain.mine();
+      await client.setAutomine(true);
+      await clear();
+    }
+  };
+  /** Mines what these send, in one block. */
+  const mine = async (...sends: readonly (() => Promise<Hex>)[]): Promise<readonly Hex[]> => {
+    const hashes: Hex[] = [];
+    await client.setAutomine(false);
+    for (const send of sends) hashes.push(await send());
+    await chain.mine();
+    await client.setAutomine(true);
+    return hashes;
+  };
+  /** Mines one hold in a block of its own. */
+  const mineHold = async (...terms: Parameters<typeof hold>): Promise<Known> => {
+    await mine(() => hold(...terms));
+    return known.at(-1) as Known;
+  };
+  return { known, recordOf, mine, mineHold, hold, release, refund, withdraw, play };
+}
+
+/** Everybody whom the escrow may owe something. */
+export const ACCOUNTS: readonly Address[] = [...PAYERS.map(({ address }) => address), ...MERCHANTS, FEE_RECIPIENT];
+
+/** Makes USDC refuse transfers; the answer ends that. */
+async function change(
+  chain: TestChain,
+  weather: Block["weather"],
+  [first]: Block["actions"],
+): Promise<() => Promise<void>> {
+  if (weather === "fair" || first === undefined) return async () => undefined;
+  if (weather === "paused") {
+    await chain.pause();
+    return chain.unpause;
+  }
+  const account = weather === "payer blacklisted" ? PAYERS[first.payer]?.address : MERCHANTS[first.merchant];
+  if (account === undefined) return async () => undefined;
+  await chain.blacklist(account);
+  return () => chain.unblacklist(account);
+}
+
+interface Wish {
+  readonly payer: number;
+  readonly receiver: Address;
+  readonly maxAmount: bigint;
+  readonly salt: bigint;
+}
+
+async function signedTerms(
+  { client, network }: TestChain,
+  escrow: Address,
+  wish: Wish,
+): Promise<Known & { signature: Hex }> {
+  const payer = devAccount(wish.payer);
+  const now = Number((await client.getBlock()).timestamp);
+  const terms: Terms = {
+    ...{ ...wish, payer: payer.address },
+    ...{ operator: escrow, token: network.usdc.address, feeReceiver: FEE_RECIPIENT, minFeeBps: 100, maxFeeBps: 100 },
+    ...{ preApprovalExpiry: now + 600, authorizationExpiry: now + 86_400, refundExpiry: now + 86_401 },
+  };
+  const read = (functionName: "getHash" | "getPayerAgnosticHash") =>
+    client.readContract({ address: escrow, abi: escrowAbi, functionName, args: [terms] });
+  const [id, nonce] = await Promise.all([read("getHash"), read("getPayerAgnosticHash")]);
+  const times = { validAfter: 0n, validBefore: BigInt(terms.preApprovalExpiry) };
+  const signature = await payer.signTypedData({
+    domain: usdcDomain(network),
+    types: TYPES,
+    primaryType: "ReceiveWithAuthorization",
+    message: { from: payer.address, to: escrow, value: wish.maxAmount, ...times, nonce },
+  });
+  return { id, terms, signature };
+}
