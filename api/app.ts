@@ -52,7 +52,7 @@ const EVERY_ANSWER = [
 /** The HTTP application: every route of the table mounted, errors as problem details, nothing else. */
 export function createApp(parts: AppParts): Hono<Env> {
   const app = new Hono<Env>();
-  app.use(everyRequest(parts.accessLog));
+  app.use(everyRequest(parts.accessLog, bodyLimits(parts.routes)));
   // The library's middleware sets its headers on a finished response, which costs every answer a second one: only preflights take it.
   app.options("*", cors({ origin: "*", allowHeaders: REQUEST_HEADERS, maxAge: 86_400 }));
   if (parts.rateLimitPerMinute > 0) app.use(rateLimit(parts));
@@ -91,6 +91,14 @@ function allowed(routes: readonly Route[]): Map<string, string> {
   return new Map([...methods].map(([path, list]) => [path, [...new Set(list), "OPTIONS"].join(", ")]));
 }
 
+/** The largest body of every path that takes another one than usual. */
+const bodyLimits = (routes: readonly Route[]): ReadonlyMap<string, number> =>
+  new Map(
+    routes.flatMap((route) =>
+      "maxBodyBytes" in route && route.maxBodyBytes ? [[route.path, route.maxBodyBytes] as const] : [],
+    ),
+  );
+
 function answerProblem(c: Context<Env>, { code, details }: Problem): Response {
   const body = problemBody(code, details, c.get("requestId"));
   const { status } = PROBLEMS[code];
@@ -106,7 +114,7 @@ function answerProblem(c: Context<Env>, { code, details }: Problem): Response {
  * What every request gets: an id, the common headers, and one line in the log, without a header, query or body in it.
  * Reads that succeed are logged for debugging only.
  */
-function everyRequest(log: AccessLog) {
+function everyRequest(log: AccessLog, limits: ReadonlyMap<string, number>) {
   return async (c: Context<Env>, next: () => Promise<void>): Promise<void> => {
     const start = performance.now();
     const request_id = crypto.randomUUID();
@@ -116,7 +124,7 @@ function everyRequest(log: AccessLog) {
     const set = (name: string, value: string) => (outgoing ? outgoing.setHeader(name, value) : c.header(name, value));
     for (const [name, value] of EVERY_ANSWER) set(name, value);
     set("x-request-id", request_id);
-    refuseDeclaredLength(c);
+    refuseDeclaredLength(c, limits.get(c.req.path));
     await next();
     const { method, path } = c.req;
     const { status } = c.res;

@@ -110,10 +110,12 @@ describe("the direction of imports", () => {
 describe("the packages", () => {
   const PACKAGES = SOURCES.filter((file) => file.startsWith("packages/") && file.endsWith(".ts"));
   const ofVerifier = PACKAGES.filter((file) => file.startsWith("packages/verifier/src/"));
-  const isCommandLine = (file: string) => /\/(cli\.ts|commands\/[^/]+)$/.test(file);
+  const ofEscrow = PACKAGES.filter((file) => file.startsWith("packages/escrow/src/"));
+  const isCommandLine = (file: string) => /\/(cli\.ts|refund-command\.ts|commands\/[^/]+)$/.test(file);
 
   test("the rules read the packages' files", () => {
     expect(ofVerifier.filter(isCommandLine).length).toBeGreaterThan(1);
+    expect(ofEscrow.filter(isCommandLine)).toHaveLength(2);
     expect(importsOf("packages/verifier/src/signatures.ts")).toContain("packages/verifier/src/strict-json.ts");
   });
 
@@ -136,6 +138,17 @@ describe("the packages", () => {
       }
     },
   );
+
+  test.each(ofEscrow)("%s depends on viem, and on hono's types; only the command line on Node", (file) => {
+    const outside = importsOf(file).filter((target) => !target.startsWith("packages/"));
+    const allowed = isCommandLine(file) ? /^(viem(\/(accounts|actions))?|node:.+)$/ : /^(viem(\/actions)?|hono)$/;
+    expect(outside.filter((target) => !allowed.test(target))).toEqual([]);
+    expect(readFileSync(join(ROOT, file), "utf8")).not.toMatch(/^import (?!type )[^;]*"hono/m);
+    if (!isCommandLine(file)) {
+      expect(importsOf(file).filter(isCommandLine)).toEqual([]);
+      expect(codeOf(file)).not.toMatch(/\b(process|Buffer)\./);
+    }
+  });
 });
 
 describe("the size of files", () => {

@@ -17,35 +17,49 @@ export const renderEscrow = (overview: Overview, baseUrl: string): string =>
     jsonUrl: `${baseUrl}/escrow?format=json`,
     main: html`<div class="hero"><p class="eyebrow">Escrow</p>
 <h1>Paid when delivered</h1>
-<p class="lead">${overview.what} Nobody else can be paid, by nobody’s word: there is no owner, no upgrade and no pause.</p></div>
+<p class="lead">${overview.what} Nobody’s word can pay anybody else: there is no owner, no upgrade and no pause.</p></div>
 ${contractsSection(overview)}
 ${rulesSection(overview)}
 <section aria-labelledby="time"><h2 id="time">Fee and time</h2>
 <p class="measure">${overview.fee_policy.text}</p><p class="measure">${overview.verdict_policy.timeout}</p></section>
+<section aria-labelledby="try"><h2 id="try">Try it</h2>
+<p class="measure">An agent buys <a href="${new URL(overview.demo.url).pathname}">an espresso for ${overview.demo.price} USDC</a>: held, served, evaluated and released. ${overview.neutrality}</p></section>
 <section aria-labelledby="merchant"><h2 id="merchant">A merchant in a few lines</h2>
 ${codeBlock({ id: "snippet", caption: "merchant.ts", text: overview.integration.snippet })}
 <p class="measure">Programs read <a href="/escrow?format=json">all of this as JSON</a>, with the typed data that a merchant signs.</p></section>`,
   });
 
-const contractsSection = ({
-  contracts,
-}: Overview): Markup => html`<section aria-labelledby="contracts"><h2 id="contracts">Contracts</h2>
+function contractsSection({ contracts }: Overview): Markup {
+  const [current, ...earlier] = contracts;
+  return html`<section aria-labelledby="contract"><h2 id="contract">Contract</h2>
 ${
-  contracts.length === 0
+  current === undefined
     ? html`<p>No contract is configured here.</p>`
-    : contracts.map((contract) =>
-        facts(
-          [
-            ["Address", html`<a class="mono" href="${contract.explorer_url}" rel="noopener">${contract.address}</a>`],
-            ["Network", html`<code>${contract.network_key}</code> (${contract.network})`],
-            ["Validity", contract.validity],
-            ["Arbiter", html`<code>${contract.arbiter}</code>`],
-            ["Fee recipient", html`<code>${contract.fee_recipient}</code>`],
-          ],
-          "ruled",
-        ),
+    : facts(
+        [
+          ["Address", contractLink(current)],
+          ["Network", html`<code>${current.network_key}</code> (${current.network})`],
+          ["Arbiter", html`<code>${current.arbiter}</code>, which ${arbiterMay}`],
+          ["Fee recipient", html`<code>${current.fee_recipient}</code>`],
+        ],
+        "ruled",
       )
-}</section>`;
+}</section>
+${
+  earlier.length > 0 &&
+  html`<section aria-labelledby="earlier"><h2 id="earlier">Earlier contracts</h2>
+<ul class="rows">${earlier.map((contract) => html`<li>${contractLink(contract)}<span class="note soft">Finishes what it holds, takes nothing new.</span></li>`)}</ul></section>`
+}`;
+}
+
+const arbiterMay = "can release or refund, and nothing else";
+
+const contractLink = ({ address, explorer_url }: Overview["contracts"][number]): Markup =>
+  html`<a class="mono" href="${explorer_url}" rel="noopener">${address}</a>`;
+
+/** Words between backticks are code. */
+const withCode = (text: string): readonly (Markup | string)[] =>
+  text.split("`").map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : part));
 
 const rulesSection = ({
   verdict_policy,
@@ -53,49 +67,81 @@ const rulesSection = ({
 <p class="measure">The first rule that applies, in this order. ${verdict_policy.first_is_final} ${verdict_policy.scope}</p>
 <table><thead><tr><th scope="col">When</th><th scope="col">Then</th></tr></thead><tbody>${verdict_policy.rules.map(
   ({ decision, when }) =>
-    html`<tr><th scope="row">${when}</th><td>${mark(decision === "release" ? "pass" : "fail", decision === "release" ? "Release" : "Refund")}</td></tr>`,
+    html`<tr><th scope="row">${withCode(when)}</th><td>${mark(decision === "release" ? "pass" : "fail", decision === "release" ? "Release" : "Refund")}</td></tr>`,
 )}</tbody></table></section>`;
 
 type Record = ReturnType<typeof evaluationRecord>;
 
 /** One evaluation for people. */
-export function renderEvaluation({ evaluation, status, transaction }: Answered, baseUrl: string): string {
+export function renderEvaluation(answered: Answered, baseUrl: string): string {
+  const { evaluation, status } = answered;
   const record = JSON.parse(evaluation.document) as Record;
   const path = evaluationPath(evaluation.payment);
-  const released = record.decision === "release";
-  const link = (hash: string) =>
-    html`<a class="mono" href="${explorerTransactionUrl(record.network as Network, hash as `0x${string}`)}" rel="noopener">${hash}</a>`;
+  const [tone, heading] = [TONES[status], HEADINGS[record.decision][status]];
   return renderPage({
-    title: released ? "Released" : "Refunded",
+    title: heading,
     description: record.rule_text,
     canonical: `${baseUrl}${path}`,
     jsonUrl: `${baseUrl}${path}?format=json`,
-    main: html`<article class="deed ${released ? "pass" : "fail"}"><p class="eyebrow">Escrow evaluation</p>
-<h1>${released ? "Release to the merchant" : "Refund to the buyer"}</h1>
-<p class="state">${record.rule_text}</p>
-${facts(
-  [
-    ["Payment", html`<code>${record.payment_id}</code>`],
-    ["Amount", html`<strong>${record.amount_usd} USDC</strong>, of which ${formatUsd(BigInt(record.fee))} fee`],
-    ["Buyer", html`<code>${record.payer}</code>`],
-    ["Merchant", html`<code>${record.merchant}</code>`],
-    ["Held in", link(record.hold_transaction)],
-    ["On the chain", transaction === null ? `${status}` : html`${status}: ${link(transaction)}`],
-  ],
-  "ruled",
-)}</article>
+    main: html`<article class="deed ${tone}"><p class="eyebrow">Escrow evaluation</p>
+<h1>${heading}</h1>
+<p class="state">${withCode(record.rule_text)}${overtaken(record, status) && " The evaluation says release, but a refund for the buyer, which anybody may ask for after 30 minutes, came first."}</p>
+${facts(moneyFacts(record, answered), "ruled")}</article>
 <section aria-labelledby="seen"><h2 id="seen">What was delivered</h2>
+<p class="measure">As the merchant forwarded and signed it. Its content is not kept here: only its length and its hash.</p>
 ${facts(
   [
     ["Status", `${record.delivery.status}`],
     ["Content type", record.delivery.content_type ?? "not stated"],
-    ["Length", `${record.delivery.body_bytes} bytes`],
+    ["Length", `${record.delivery.body_bytes} ${record.delivery.body_bytes === 1 ? "byte" : "bytes"}`],
     ["SHA-256", html`<code>${record.delivery.body_sha256}</code>`],
-    ["Rule", html`<code>${record.rule}</code>, version ${record.evaluation_version}`],
+    ["Rule", html`<code>${record.rule}</code> of <a href="/escrow#rules">version ${record.evaluation_version}</a>`],
     ["Evaluated", instant(new Date(record.evaluated_at))],
   ],
   "ruled",
-)}
-<p class="measure">The contract’s event carries the SHA-256 of this record: <code>${evaluation.record}</code>. <a href="${path}?format=json">The signed record</a> is what it is taken from.</p></section>`,
+)}</section>
+<section aria-labelledby="check"><h2 id="check">Check it</h2>
+<p class="measure"><a href="${path}?format=json">The signed record</a> never changes. The transaction that we send for it puts the SHA-256 of its canonical form (RFC 8785) into the contract’s event:</p>
+${codeBlock({ id: "record", caption: "Hash of the record", text: evaluation.record })}</section>`,
   });
+}
+
+type Status = Answered["status"];
+const TONES = { pending: "grey", released: "pass", refunded: "fail" } as const;
+
+/** Refunded by somebody else, before the release was mined. */
+const overtaken = ({ decision }: Record, status: Status): boolean => decision === "release" && status === "refunded";
+
+const HEADINGS: { readonly [D in Record["decision"]]: { readonly [S in Status]: string } } = {
+  release: {
+    pending: "To be released to the merchant",
+    released: "Released to the merchant",
+    refunded: "Refunded to the buyer",
+  },
+  refund: {
+    pending: "To be refunded to the buyer",
+    released: "Released to the merchant",
+    refunded: "Refunded to the buyer",
+  },
+};
+
+function moneyFacts(record: Record, { status, transaction }: Answered): Parameters<typeof facts>[0] {
+  const link = (hash: string) =>
+    html`<a class="mono" href="${explorerTransactionUrl(record.network as Network, hash as `0x${string}`)}" rel="noopener">${hash}</a>`;
+  const amount = html`<strong>${record.amount_usd} USDC</strong>`;
+  const fee = BigInt(record.fee);
+  const paid = formatUsd(BigInt(record.amount) - fee);
+  return [
+    [
+      "Amount",
+      fee === 0n || overtaken(record, status)
+        ? html`${amount}, with no fee`
+        : html`${amount}: ${paid} for the merchant, ${formatUsd(fee)} fee`,
+    ],
+    ["Outcome", transaction === null ? "decided, not mined yet" : link(transaction)],
+    ["Held in", link(record.hold_transaction)],
+    ["Buyer", html`<code>${record.payer}</code>`],
+    ["Merchant", html`<code>${record.merchant}</code>`],
+    ["Payment", html`<code>${record.payment_id}</code>`],
+  ];
 }

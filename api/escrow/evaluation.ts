@@ -70,7 +70,7 @@ export const RULES: readonly Rule[] = [
   {
     id: "delivered",
     decision: "release",
-    when: "None of the rules above applies.",
+    when: "The merchant delivered: no rule for a refund applies.",
     applies: () => true,
   },
 ];

@@ -13,7 +13,7 @@ export function escrowOverview(contracts: readonly EscrowContract[], baseUrl: st
   const [current] = contracts;
   return {
     service: "Agent Payment Trust Service",
-    what: "A merchant's x402 sales through a contract that can only pay the merchant, less 1%, or the buyer.",
+    what: "A contract holds what a buyer pays a merchant over x402. It can only pay the merchant, less 1%, or the buyer.",
     contracts: contracts.map((contract) => ({
       network: contract.network,
       network_key: NETWORKS[contract.network].key,

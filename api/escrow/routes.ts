@@ -17,12 +17,16 @@ export interface EscrowRouteParts {
   readonly baseUrl: string;
 }
 
+/** A delivery of 256 KiB as JSON, in base64 or with every character escaped. */
+const MAX_FORWARD_BYTES = 2 * 1024 * 1024;
+
 export function escrowRoutes(parts: EscrowRouteParts): readonly Route[] {
   const { contracts, baseUrl } = parts;
   const verify = (path: string, summary: string): Route => ({
     method: "POST",
     path,
     summary,
+    maxBodyBytes: MAX_FORWARD_BYTES,
     handle: (c) => forward(c, parts),
   });
   return [
@@ -73,7 +77,7 @@ const REFUSALS: Readonly<Record<Refusal, () => Problem>> = {
 };
 
 async function forward(c: Context, { escrow, baseUrl }: EscrowRouteParts): Promise<Response> {
-  const body = FORWARD.safeParse(tryParse(await readBody(c)));
+  const body = FORWARD.safeParse(tryParse(await readBody(c, MAX_FORWARD_BYTES)));
   if (!body.success) {
     const errors = body.error.issues.map((issue) => ({ path: issue.path.join("."), message: issue.message }));
     throw new Problem("malformed_request", { detail: "The body is not a forwarded delivery.", errors });

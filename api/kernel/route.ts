@@ -14,6 +14,8 @@ interface RouteFacts {
 /** A route that anyone may call without payment. */
 export interface FreeRoute extends RouteFacts {
   readonly method: "GET" | "POST";
+  /** The largest body that it takes, where it is not the usual one. */
+  readonly maxBodyBytes?: number;
   readonly handle: (context: Context) => Response | Promise<Response>;
 }
 

@@ -21,6 +21,8 @@ export interface ApiProcessPlan {
   readonly database: TestDatabase;
   readonly baseRpcUrl: string;
   readonly baseSepoliaRpcUrl: string;
+  /** More variables of its environment, or others in place of these. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** The API as it runs in production: a process of its own. It never outlives the test that started it. */
@@ -69,7 +71,7 @@ export async function startApiProcess(plan: ApiProcessPlan): Promise<ApiProcess>
   }
 }
 
-const environment = ({ database, baseRpcUrl, baseSepoliaRpcUrl }: ApiProcessPlan, port: number) => ({
+const environment = ({ database, baseRpcUrl, baseSepoliaRpcUrl, env }: ApiProcessPlan, port: number) => ({
   PATH: process.env.PATH,
   PORT: String(port),
   HOST: "localhost",
@@ -82,6 +84,7 @@ const environment = ({ database, baseRpcUrl, baseSepoliaRpcUrl }: ApiProcessPlan
   SEALING_KEY: Buffer.alloc(32, 2).toString("base64url"),
   DECOY_SEED: Buffer.alloc(32, 3).toString("base64url"),
   RATE_LIMIT_PER_MINUTE: "0",
+  ...env,
 });
 
 /** The in-process facilitator of every process. */
@@ -96,7 +99,7 @@ export interface ApiStage {
   /** The owner's connection, for looking; it never holds a lock. */
   readonly owner: pg.Client;
   /** Starts an API process that reads the chain through the node. */
-  readonly start: (node: HoldingNode) => Promise<ApiProcess>;
+  readonly start: (node: Pick<HoldingNode, "url">, env?: ApiProcessPlan["env"]) => Promise<ApiProcess>;
   /** What a lease of 30 seconds does by itself. Live leases end too: nothing but speed rests on them. */
   readonly endLeases: () => Promise<void>;
   /** Until a statement that begins like this waits for a lock. */
@@ -122,7 +125,8 @@ export async function startApiStage(): Promise<ApiStage> {
     chain,
     database,
     owner,
-    start: (node) => startApiProcess({ database, baseRpcUrl: node.url, baseSepoliaRpcUrl: sepolia.rpcUrl }),
+    start: (node, env = {}) =>
+      startApiProcess({ database, baseRpcUrl: node.url, baseSepoliaRpcUrl: sepolia.rpcUrl, env }),
     endLeases: async () => void (await owner.query(END_LEASES)),
     async untilBlocked(statement) {
       const blocked = async () => (await owner.query(BLOCKED, [`${statement}%`])).rowCount === 1;

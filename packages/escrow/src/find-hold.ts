@@ -1,4 +1,4 @@
-import { type Address, type Client, getAbiItem, type Hex, type Log, parseEventLogs } from "viem";
+import { type Address, type Client, getAbiItem, getAddress, type Hex, type Log, parseEventLogs } from "viem";
 import { getBlockNumber, getChainId, getLogs, getTransactionReceipt, readContract } from "viem/actions";
 import { escrowAbi } from "./abi.ts";
 import { type PaymentInfo, paymentId } from "./payment-info.ts";
@@ -64,10 +64,9 @@ async function describe(
     readContract(client, { address, abi: escrowAbi, functionName: "USDC" }),
     readContract(client, { address, abi: escrowAbi, functionName: "FEE_RECIPIENT" }),
   ]);
-  const roles = { operator: address, payer, receiver, token, feeReceiver };
+  const escrow = getAddress(address);
+  const roles = { operator: escrow, payer, receiver, token, feeReceiver };
   const expiries = { preApprovalExpiry, authorizationExpiry, refundExpiry };
   const info = { ...roles, ...expiries, maxAmount: amount, minFeeBps: FEE_BPS, maxFeeBps: FEE_BPS, salt };
-  return paymentId({ chainId, escrow: address }, info) === id
-    ? { id, escrow: address, transaction: transactionHash, info }
-    : null;
+  return paymentId({ chainId, escrow }, info) === id ? { id, escrow, transaction: transactionHash, info } : null;
 }

@@ -106,7 +106,7 @@ const authorizeCall = ({ info, signature, escrow }: HoldRequest) =>
     args: [info, info.maxAmount, escrow.address, signature],
   }) as const;
 
-/** One sender at a time and account, so that two holds never take the same nonce within this process. */
+/** One sender at a time and account, so that two holds here never take the same nonce. */
 const queues = new Map<string, Promise<unknown>>();
 
 /** Sends holds from the merchant's own account, which pays their gas. */

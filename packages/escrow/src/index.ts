@@ -15,5 +15,5 @@ export {
   paymentId,
 } from "./payment-info.ts";
 export { type PaymentState, type PaymentStatus, readPayment } from "./payment-status.ts";
-export { RefundRefused, type RefundRequest, type SelfRefund, selfRefund } from "./self-refund.ts";
+export { RefundRefused, type RefundRequest, type RefundTarget, type SelfRefund, selfRefund } from "./self-refund.ts";
 export { type EscrowFacts, requirements } from "./terms.ts";

@@ -1,0 +1,97 @@
+import { execFile } from "node:child_process";
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+const NAME = "agent-payment-trust-escrow";
+const call = promisify(execFile);
+
+/** A folder outside the project with the packed package and viem, which it needs from its user. */
+let home: string;
+let installed: string;
+beforeAll(async () => {
+  home = await mkdtemp(join(tmpdir(), "escrow-package-"));
+  installed = join(home, "node_modules", NAME);
+  await call("npm", ["pack", "--pack-destination", home, join(ROOT, "packages/escrow")], { cwd: home });
+  const [tarball = ""] = (await readdir(home)).filter((name) => name.endsWith(".tgz"));
+  await mkdir(installed, { recursive: true });
+  // What npm does with a tarball that has no dependencies; viem is this project's own, so that no registry is needed.
+  await call("tar", ["-xzf", join(home, tarball), "-C", installed, "--strip-components=1"]);
+  await symlink(join(ROOT, "node_modules/viem"), join(home, "node_modules/viem"));
+  await writeFile(join(home, "package.json"), '{"type":"module"}');
+}, 60_000);
+afterAll(() => rm(home, { recursive: true, force: true }));
+
+const node = (script: string) => call(process.execPath, ["--input-type=module", "-e", script], { cwd: home });
+
+test("the tarball is JavaScript with declarations; it depends on nothing but its user's viem, and hono for its types", async () => {
+  const files = (await readdir(installed, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile());
+  const names = files.map(({ name }) => name);
+  expect(names).toEqual(expect.arrayContaining(["index.js", "index.d.ts", "cli.js"]));
+  expect(names.filter((name) => !/\.(js|d\.ts)$/.test(name)).sort()).toEqual(["README.md", "package.json"]);
+  const manifest = JSON.parse(await readFile(join(installed, "package.json"), "utf8"));
+  expect(manifest.dependencies).toBeUndefined();
+  expect(Object.keys(manifest.peerDependencies).sort()).toEqual(["hono", "viem"]);
+  expect(manifest.peerDependenciesMeta).toEqual({ hono: { optional: true } });
+});
+
+test("it works in an empty folder, without hono: a buyer signs, a merchant's middleware is made", async () => {
+  const { stdout } = await node(`
+    import { EscrowScheme, escrowed, requirements } from "${NAME}";
+    import { privateKeyToAccount } from "viem/accounts";
+    const account = privateKeyToAccount("0x" + "42".repeat(32));
+    const address = "0x00000000000000000000000000000000c0ffee01";
+    const usdc = { address, name: "USD Coin", version: "2" };
+    const escrow = { chainId: 8453, address, usdc, feeReceiver: address, deliveryDomain: { name: "", version: "" } };
+    const offered = requirements({ escrow, merchant: address, price: 100000n }, Date.now());
+    const { payload } = await new EscrowScheme(account).createPaymentPayload(2, offered);
+    const middleware = escrowed({ account, rpcUrl: "http://127.0.0.1:9", price: "0.10", arbiterUrl: "http://127.0.0.1:9" });
+    console.log(payload.signature.length, payload.paymentInfo.maxAmount, typeof middleware);
+  `);
+  expect(stdout).toBe("132 100000 function\n");
+});
+
+test("its command runs there", async () => {
+  const { bin } = JSON.parse(await readFile(join(installed, "package.json"), "utf8"));
+  const cli = join(installed, bin);
+  expect(await readFile(cli, "utf8")).toMatch(/^#!\/usr\/bin\/env node\n/);
+  expect((await call(process.execPath, [cli, "--help"], { cwd: home })).stdout).toMatch(/refund <payment id/);
+  await expect(call(process.execPath, [cli, "refund"], { cwd: home })).rejects.toMatchObject({ code: 2 });
+});
+
+test("a TypeScript program finds its types, and the stock client takes the scheme", async () => {
+  await symlink(join(ROOT, "node_modules/hono"), join(home, "node_modules/hono"));
+  await symlink(join(ROOT, "node_modules/@x402"), join(home, "node_modules/@x402"));
+  await symlink(join(ROOT, "node_modules/@types"), join(home, "node_modules/@types"));
+  const program = (price: string) => `import { x402Client } from "@x402/fetch";
+import { EscrowScheme, escrowed } from "${NAME}";
+import { Hono } from "hono";
+import { privateKeyToAccount } from "viem/accounts";
+const account = privateKeyToAccount("0x42");
+export const client = new x402Client().register("eip155:*", new EscrowScheme(account, { maxAmount: "0.10" }));
+const sold = escrowed({ account, rpcUrl: "", arbiterUrl: "", price: ${price} }, (c) => c.json({ path: c.req.path }));
+export const app = new Hono().post("/haiku", sold);\n`;
+  const options = [
+    "--noEmit",
+    "--strict",
+    "--skipLibCheck",
+    "--module",
+    "nodenext",
+    "--target",
+    "es2024",
+    "--types",
+    "node",
+  ];
+  const check = async (name: string, price: string) => {
+    await writeFile(join(home, name), program(price));
+    return call(join(ROOT, "node_modules/.bin/tsc"), [...options, name], { cwd: home });
+  };
+  await check("good.ts", '"0.10"');
+  await expect(check("bad.ts", "0.1")).rejects.toMatchObject({
+    stdout: expect.stringMatching(/'number' is not assignable to type 'string \| bigint'/),
+  });
+}, 60_000);
