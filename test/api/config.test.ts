@@ -65,6 +65,9 @@ describe("the API's settings", () => {
     ["SIGNING_KEY", "short", /43 base64url characters/],
     ["RATE_LIMIT_PER_MINUTE", "-1", /whole number/],
     ["LOG_LEVEL", "loud", /info/],
+    ["ESCROW_ADDRESSES", "0x1234", /escrow contracts on Base, comma-separated/],
+    ["ESCROW_ADDRESSES", `${GOOD.PAY_TO_ADDRESS},`, /escrow contracts on Base, comma-separated/],
+    ["ARBITER_PRIVATE_KEY", "0x12", /arbiter's private key: 0x and 64 hex digits/],
     ["INDEX_VIEWS_SCHEMA", "Live; drop", /schema name/],
   ])("name %s=%s as wrong, with what is expected", (name, value, expected) => {
     const problem = problemOf({ ...GOOD, [name]: value });
@@ -80,5 +83,17 @@ describe("the API's settings", () => {
     expect(parseConfig({ ...none, FACILITATOR_URL: "https://facilitator.example" })).toMatchObject({
       facilitator: { remote: "https://facilitator.example" },
     });
+  });
+
+  test("have no escrow by default; contracts need their arbiter's key, and the current one comes first", () => {
+    const addresses = [GOOD.PAY_TO_ADDRESS, `0x${"AB".repeat(20)}`];
+    const arbiterKey = `0x${"22".repeat(32)}`;
+    const contracts = { ...GOOD, ESCROW_ADDRESSES: addresses.join(", ") };
+    expect(parseConfig(GOOD)).toMatchObject({ escrow: null });
+    expect(problemOf(contracts)).toMatch(/^ARBITER_PRIVATE_KEY is missing: .*the contracts' arbiter/);
+    expect(parseConfig({ ...contracts, ARBITER_PRIVATE_KEY: arbiterKey })).toMatchObject({
+      escrow: { addresses: addresses.map((address) => address.toLowerCase()), arbiterKey },
+    });
+    expect(parseConfig({ ...GOOD, ARBITER_PRIVATE_KEY: arbiterKey })).toMatchObject({ escrow: null });
   });
 });

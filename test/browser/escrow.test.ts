@@ -1,0 +1,135 @@
+import { readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { fileURLToPath } from "node:url";
+import type axe from "axe-core";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { launchBrowser } from "../support/browser.ts";
+import { startTestChain, type TestChain } from "../support/chain.ts";
+import { ARBITER_KEY, deliver, deployEscrow, EMPTY, GOOD, hold, newMerchant, statusOf } from "../support/escrow.ts";
+import { eventually } from "../support/eventually.ts";
+import { startService, type TestService } from "../support/service.ts";
+
+const SCREENSHOTS = fileURLToPath(new URL("./screenshots/", import.meta.url));
+const SIZES = { phone: { width: 360, height: 780 }, desk: { width: 1280, height: 800 } } as const;
+const sizes = ["phone", "desk"] as const;
+const PAGES = { escrow: "/escrow", "escrow-released": "", "escrow-refunded": "", "escrow-pending": "" };
+
+let chain: TestChain;
+let service: TestService;
+let browser: Browser;
+let axeSource: string;
+
+beforeAll(async () => {
+  [chain, browser, axeSource] = await Promise.all([
+    startTestChain(),
+    launchBrowser(),
+    readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8"),
+  ]);
+  const [escrow, earlier] = [await deployEscrow(chain), await deployEscrow(chain)];
+  const addresses = [escrow.address, earlier.address];
+  service = await startService({ chain, config: { escrow: { addresses, arbiterKey: ARBITER_KEY } } });
+  const merchant = newMerchant();
+  const evaluated = async (delivered: typeof GOOD | typeof EMPTY) => {
+    const held = await hold({ chain, escrow }, merchant.address);
+    const { body } = await deliver(service, merchant, { ...held, ...delivered });
+    return { held, path: new URL(String(body.record_url)).pathname };
+  };
+  const ended = [await evaluated(GOOD), await evaluated(EMPTY)] as const;
+  await eventually(() => statusOf({ chain, escrow }, ended[0].held), "released");
+  await eventually(() => statusOf({ chain, escrow }, ended[1].held), "refunded");
+  for (const { path } of ended) await eventually(async () => (await shown(path)).includes(PENDING), false);
+  // Nothing is mined any more.
+  const open = await hold({ chain, escrow }, merchant.address);
+  await chain.client.setAutomine(false);
+  const { body } = await deliver(service, merchant, { ...open, ...GOOD });
+  PAGES["escrow-released"] = ended[0].path;
+  PAGES["escrow-refunded"] = ended[1].path;
+  PAGES["escrow-pending"] = new URL(String(body.record_url)).pathname;
+}, 120_000);
+
+afterAll(async () => {
+  await chain?.client.setAutomine(true);
+  await chain?.mine();
+  await browser?.close();
+  await service?.stop();
+  await chain?.stop();
+});
+
+const PENDING = "decided, not mined yet";
+const shown = async (path: string) =>
+  (await fetch(`${service.url}${path}`, { headers: { accept: "text/html" } })).text();
+
+async function open(size: keyof typeof SIZES) {
+  const context = await browser.newContext({ viewport: SIZES[size], baseURL: service.url });
+  const page = await context.newPage();
+  const troubles: string[] = [];
+  page.on("pageerror", (error) => troubles.push(String(error)));
+  page.on("console", (message) => {
+    if (["error", "warning"].includes(message.type())) troubles.push(message.text());
+  });
+  return { page, troubles };
+}
+
+/** Axe runs through the debugger, so the page's content security policy stays in force. In the dark only colours differ. */
+async function violations(page: Page, scheme: "light" | "dark"): Promise<readonly string[]> {
+  if (!(await page.evaluate("'axe' in window"))) await page.evaluate(axeSource);
+  const found = (await page.evaluate(
+    `axe.run({ resultTypes: ["violations"], ${scheme === "dark" ? 'runOnly: ["color-contrast"]' : ""} })`,
+  )) as axe.AxeResults;
+  return found.violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(" | ")}`);
+}
+
+const widerThanScreen = (page: Page) =>
+  page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
+
+test.for(sizes)("the escrow's pages fit a %s, are accessible in light and dark, and log no error", async (size) => {
+  const { page, troubles } = await open(size);
+  for (const [name, path] of Object.entries(PAGES)) {
+    await page.goto(path);
+    expect(await widerThanScreen(page), `${name} scrolls sideways`).toBe(0);
+    for (const colorScheme of ["light", "dark"] as const) {
+      await page.emulateMedia({ colorScheme });
+      expect(await violations(page, colorScheme), `${name}, ${colorScheme}`).toEqual([]);
+      await page.screenshot({ path: `${SCREENSHOTS}${name}-${size}-${colorScheme}.png`, fullPage: true });
+    }
+  }
+  expect(troubles).toEqual([]);
+  await page.context().close();
+});
+
+test("an evaluation's page says what was decided, why, and what has become of it", async () => {
+  const { page } = await open("desk");
+  const visit = async (path: string) => {
+    await page.goto(path);
+    return [await page.locator("h1").textContent(), await page.locator("main").textContent()] as const;
+  };
+  const [released, whole] = await visit(PAGES["escrow-released"]);
+  expect(released).toMatch(/Released to the merchant/);
+  expect(whole).toMatch(/1\.00 USDC.*0\.99.*0\.01/s);
+  const [refunded, why] = await visit(PAGES["escrow-refunded"]);
+  expect(refunded).toMatch(/Refunded to the buyer/);
+  expect(why).toContain("The body is empty");
+  const [pending] = await visit(PAGES["escrow-pending"]);
+  expect(pending).toMatch(/To be released to the merchant/);
+  await page.context().close();
+});
+
+test("every link of the escrow's pages leads somewhere", async () => {
+  const { page } = await open("desk");
+  const links = new Set<string>();
+  for (const path of Object.values(PAGES)) {
+    await page.goto(path);
+    for (const link of await page.locator("main a[href], link[href]").all()) {
+      const url = new URL((await link.getAttribute("href")) ?? "", page.url());
+      if (url.origin === service.url) links.add(`${url.pathname}${url.search}`);
+      else
+        expect(url.href).toMatch(
+          /^(data:image|https:\/\/basescan\.org\/(tx\/0x[0-9a-f]{64}|address\/0x[0-9a-f]{40})$)/,
+        );
+    }
+  }
+  expect(links.size).toBeGreaterThan(4);
+  for (const link of links) expect((await fetch(`${service.url}${link}`)).status, link).toBe(200);
+  await page.context().close();
+});
