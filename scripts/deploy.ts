@@ -6,11 +6,12 @@ import hre from "hardhat";
 import { type Address, concat, encodeAbiParameters, type Hex, keccak256, pad } from "viem";
 import Escrow from "../ignition/modules/Escrow.ts";
 import { type DeploySettings, readDeploySettings } from "./deploy-settings.ts";
+import { buildContracts } from "./embedded/build-contracts.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 
 async function deploy({ network, facts, privateKey, roles }: DeploySettings): Promise<void> {
-  await hre.tasks.getTask("build").run({ quiet: true, noTests: true });
+  await buildContracts(hre);
   const connection = await hre.network.create({ network, override: { accounts: [privateKey] } });
   try {
     const client = await connection.viem.getPublicClient();

@@ -8,6 +8,7 @@ import hardhatConfig from "../../hardhat.config.ts";
 import Escrow from "../../ignition/modules/Escrow.ts";
 import SmartWallet from "../../ignition/modules/SmartWallet.ts";
 import { anvilClient } from "./anvil.ts";
+import { buildContracts } from "./build-contracts.ts";
 import { DEV_FUNDS } from "./chain.ts";
 import {
   type DeploymentTarget,
@@ -30,7 +31,7 @@ async function deployContracts(
   roles: EscrowRoles,
 ): Promise<void> {
   const hre = await createHardhatRuntimeEnvironment({ ...hardhatConfig, paths: { ignition: folder } }, {}, ROOT);
-  await hre.tasks.getTask("build").run({ quiet: true, noTests: true });
+  await buildContracts(hre);
   for (const target of targets) {
     if ((await deployedWallet(folder, target)) && (await deployedEscrow(folder, target, roles))) continue;
     if (!(await isJournalTrue(folder, target, roles)))

@@ -1,12 +1,7 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { createHardhatRuntimeEnvironment } from "hardhat/hre";
+import hre from "hardhat";
 import type { Abi, Address, Hex, LocalAccount } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import hardhatConfig from "../../hardhat.config.ts";
 import { devAccount } from "../../scripts/embedded/dev-accounts.ts";
 import { MULTICALL3 } from "../../scripts/embedded/usdc.ts";
 import { startTestChain, type TestChain } from "../support/chain.ts";
@@ -45,7 +40,8 @@ const basic = () => `${service.url}/test/basic`;
 beforeAll(async () => {
   chain = await startTestChain();
   service = await startService({ chain });
-  const { abi, bytecode } = await compiled("SmartWallet");
+  const artifact = await hre.artifacts.readArtifact("SmartWallet");
+  const [abi, bytecode] = [artifact.abi as unknown as Abi, artifact.bytecode as Hex];
   deploy = async (owner) => {
     const hash = await chain.client.deployContract({ account: devAccount(0), abi, bytecode, args: [owner] });
     const { contractAddress } = await chain.client.waitForTransactionReceipt({ hash });
@@ -58,18 +54,6 @@ afterAll(async () => {
   await service?.stop();
   await chain?.stop();
 });
-
-/** Compiled in a folder of its own: other tests may be building the project's. */
-async function compiled(name: string): Promise<{ abi: Abi; bytecode: Hex }> {
-  const folder = mkdtempSync(join(tmpdir(), "trust-build-"));
-  const paths = { artifacts: join(folder, "artifacts"), cache: join(folder, "cache") };
-  const root = fileURLToPath(new URL("../..", import.meta.url));
-  const hre = await createHardhatRuntimeEnvironment({ ...hardhatConfig, paths }, {}, root);
-  await hre.tasks.getTask("build").run({ quiet: true });
-  const { abi, bytecode } = await hre.artifacts.readArtifact(name);
-  rmSync(folder, { recursive: true });
-  return { abi: abi as unknown as Abi, bytecode: bytecode as Hex };
-}
 
 const newOwner = (): LocalAccount => privateKeyToAccount(generatePrivateKey());
 

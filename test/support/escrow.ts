@@ -22,7 +22,6 @@ export interface TestEscrow {
 
 /** Deploys the escrow contract on a test chain, with an arbiter who has gas. */
 export async function deployEscrow(chain: TestChain, arbiterKey = ARBITER_KEY): Promise<TestEscrow> {
-  await build();
   const { abi, bytecode } = await hre.artifacts.readArtifact("Escrow");
   const arbiter = privateKeyToAccount(arbiterKey).address;
   await chain.setBalance(arbiter, 10n ** 20n);
@@ -201,15 +200,4 @@ export async function askedOnChain(scene: EscrowScene, { info }: Pick<Held, "inf
       };
     }),
   );
-}
-
-/** Hardhat writes its cache without a lock: of several test files that build at once, those that lose try again. */
-async function build(attempts = 5): Promise<void> {
-  try {
-    await hre.tasks.getTask("build").run({ quiet: true, noTests: true });
-  } catch (error) {
-    if (attempts === 1) throw error;
-    await new Promise((resolve) => setTimeout(resolve, 200));
-    await build(attempts - 1);
-  }
 }

@@ -2,9 +2,11 @@ import { chmodSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
+import hre from "hardhat";
 import type { TestProject } from "vitest/node";
 import { NETWORKS, type NetworkFacts } from "../../api/kernel/networks.ts";
 import { startAnvil } from "../../scripts/embedded/anvil.ts";
+import { buildContracts } from "../../scripts/embedded/build-contracts.ts";
 import { DEV_FUNDS } from "../../scripts/embedded/chain.ts";
 import { dumpState } from "../../scripts/embedded/chain-state.ts";
 import { identify } from "../../scripts/embedded/leftovers.ts";
@@ -35,6 +37,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const [postgres, chainStates] = await Promise.all([
     startPostgres({ directory: join(folder, "postgres"), port: await freePort(), settings: UNSAFE_AND_FAST }),
     prepareChains(folder),
+    buildContracts(hre),
   ]);
   const teardown = async () => {
     await postgres.stop();
