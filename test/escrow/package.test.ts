@@ -1,10 +1,17 @@
-import { execFile } from "node:child_process";
-import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { execFile, spawn } from "node:child_process";
+import { mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { wrapFetchWithPayment, x402Client } from "@x402/fetch";
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { EscrowScheme } from "../../packages/escrow/src/index.ts";
+import { freePort } from "../../scripts/embedded/ports.ts";
+import { installEscrowPackage, linkOwn } from "../support/escrow-package.ts";
+import { newBuyer, startSaleScene } from "../support/escrow-sale.ts";
+import { send } from "../support/payments.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const NAME = "agent-payment-trust-escrow";
@@ -15,14 +22,7 @@ let home: string;
 let installed: string;
 beforeAll(async () => {
   home = await mkdtemp(join(tmpdir(), "escrow-package-"));
-  installed = join(home, "node_modules", NAME);
-  await call("npm", ["pack", "--pack-destination", home, join(ROOT, "packages/escrow")], { cwd: home });
-  const [tarball = ""] = (await readdir(home)).filter((name) => name.endsWith(".tgz"));
-  await mkdir(installed, { recursive: true });
-  // What npm does with a tarball that has no dependencies; viem is this project's own, so that no registry is needed.
-  await call("tar", ["-xzf", join(home, tarball), "-C", installed, "--strip-components=1"]);
-  await symlink(join(ROOT, "node_modules/viem"), join(home, "node_modules/viem"));
-  await writeFile(join(home, "package.json"), '{"type":"module"}');
+  installed = await installEscrowPackage(home);
 }, 60_000);
 afterAll(() => rm(home, { recursive: true, force: true }));
 
@@ -64,7 +64,7 @@ test("its command runs there", async () => {
 });
 
 test("a TypeScript program finds its types, and the stock client takes the scheme", async () => {
-  await symlink(join(ROOT, "node_modules/hono"), join(home, "node_modules/hono"));
+  await linkOwn(home, "hono");
   await symlink(join(ROOT, "node_modules/@x402"), join(home, "node_modules/@x402"));
   await symlink(join(ROOT, "node_modules/@types"), join(home, "node_modules/@types"));
   const program = (price: string) => `import { x402Client } from "@x402/fetch";
@@ -95,3 +95,36 @@ export const app = new Hono().post("/haiku", sold);\n`;
     stdout: expect.stringMatching(/'number' is not assignable to type 'string \| bigint'/),
   });
 }, 60_000);
+
+test("the snippet that GET /escrow publishes is a shop as it stands", { timeout: 90_000 }, async () => {
+  const scene = await startSaleScene();
+  onTestFinished(scene.stop);
+  await linkOwn(home, "@hono/node-server");
+  const { integration } = (await send(`${scene.service.url}/escrow`)).body as { integration: { snippet: string } };
+  await writeFile(join(home, "merchant.js"), integration.snippet);
+  const [key, port] = [generatePrivateKey(), await freePort()];
+  const merchant = privateKeyToAccount(key).address;
+  await scene.chain.setBalance(merchant, 10n ** 18n);
+  const shop = spawn(process.execPath, ["merchant.js"], {
+    cwd: home,
+    env: { PATH: process.env.PATH, MERCHANT_PRIVATE_KEY: key, BASE_RPC_URL: scene.chain.rpcUrl, PORT: String(port) },
+    stdio: ["ignore", "inherit", "inherit"],
+  });
+  onTestFinished(() => void shop.kill());
+  const url = `http://localhost:${port}/haiku`;
+  await expect
+    .poll(
+      () =>
+        fetch(url, { method: "POST" }).then(
+          ({ status }) => status,
+          () => 0,
+        ),
+      { timeout: 20_000 },
+    )
+    .toBe(402);
+  const client = new x402Client().register("eip155:*", new EscrowScheme(await newBuyer(scene.chain)));
+  const bought = await wrapFetchWithPayment(fetch, client)(url, { method: "POST" });
+  expect([bought.status, await bought.json()]).toEqual([200, { haiku: "An old silent pond" }]);
+  expect(bought.headers.get("x-escrow-decision")).toBe("release");
+  await expect.poll(() => scene.chain.usdcBalance(merchant), { timeout: 20_000 }).toBe(99_000n);
+});
