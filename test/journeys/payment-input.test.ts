@@ -274,7 +274,7 @@ describe("a method that a path does not take", () => {
     },
   );
 
-  test.each(["/verify", "/health", "/inspect", "/cert/0123456789abcdef", "/badge/0123456789abcdef.svg"])(
+  test.each(["/board", "/health", "/inspect", "/cert/0123456789abcdef", "/badge/0123456789abcdef.svg"])(
     "POST on %s is 405 with Allow",
     async (path) => {
       const answer = await raw({ method: "POST", path });
@@ -282,6 +282,12 @@ describe("a method that a path does not take", () => {
       expect(answer.headers.get("allow")).toBe("GET, HEAD, OPTIONS");
     },
   );
+
+  test("PUT on a path that reads and takes deliveries names both methods", async () => {
+    const answer = await raw({ method: "PUT", path: "/verify" });
+    expectProblem(answer, 405, "method_not_allowed");
+    expect(answer.headers.get("allow")).toBe("POST, GET, HEAD, OPTIONS");
+  });
 
   test("HEAD on a route that takes GET answers like GET, without the body", async () => {
     for (const path of ["/health", "/inspect", "/.well-known/jwks.json", "/"]) {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { termsError, windowOpen } from "../../../api/payments/check.ts";
 import type { Terms } from "../../../api/kernel/route.ts";
+import { termsError, windowOpen } from "../../../api/payments/check.ts";
 import type { ClaimedTerms, PresentedPayment } from "../../../api/payments/header.ts";
 
 const NOW = 1_900_000_000n;

@@ -1,0 +1,47 @@
+import type { z } from "zod";
+import type { GuardSettings } from "../guard/target.ts";
+import type { CheckRunsReading, Fetched, FetchRequest } from "../ports.ts";
+import type { Finding } from "../verdict.ts";
+
+export const CATEGORY_NAMES = ["http-delivery", "payload-hash", "ci-status"] as const;
+
+export type CategoryName = (typeof CATEGORY_NAMES)[number];
+
+/** What is to be looked at next. */
+export type Question =
+  | { readonly source: "fetch"; readonly request: FetchRequest }
+  | { readonly source: "check-runs"; readonly commit: { readonly repo: string; readonly commitSha: string } };
+
+/** What a question brought. */
+export type Observation =
+  | { readonly source: "fetch"; readonly fetched: Fetched }
+  | { readonly source: "check-runs"; readonly reading: CheckRunsReading };
+
+/** An item of a verdict's `facts`, as it is published: JSON whose numbers are safe integers. No time is in it. */
+export type Fact = Readonly<Record<string, unknown>>;
+
+/**
+ * A kind of claim. Everything is pure: the rules for its conditions, what to look at, and the judgement of what was seen. The
+ * parsed conditions are JSON, so that a claim can be stored, and hold no payload.
+ */
+export interface Category<Conditions = unknown> {
+  readonly name: CategoryName;
+  /** A custom issue is a refusal (422), and its `params.rule` the policy's rule; any other is a malformed claim (400). */
+  readonly conditions: (settings: GuardSettings) => z.ZodType<Conditions>;
+  /** What to look at after what has been seen so far; null when that is enough. */
+  readonly next: (conditions: Conditions, seen: readonly Observation[]) => Question | null;
+  readonly judge: (conditions: Conditions, seen: readonly Observation[]) => readonly Finding[];
+  readonly facts: (conditions: Conditions, seen: readonly Observation[]) => readonly Fact[];
+}
+
+/** Keeps the type while a category is written and forgets it in the list: conditions go only to the category that parsed them. */
+export const category = <Conditions>(one: Category<Conditions>): Category => one as unknown as Category;
+
+export const fetchesOf = (seen: readonly Observation[]): readonly Fetched[] =>
+  seen.flatMap((one) => (one.source === "fetch" ? [one.fetched] : []));
+
+export const readingsOf = (seen: readonly Observation[]): readonly CheckRunsReading[] =>
+  seen.flatMap((one) => (one.source === "check-runs" ? [one.reading] : []));
+
+/** Text of strangers as it is published: printable ASCII, cut at a length. */
+export const printable = (text: string, limit: number): string => text.slice(0, limit).replace(/[^\x20-\x7e]/g, "?");

@@ -1,0 +1,83 @@
+import { z } from "zod";
+import { GOOD_CONCLUSIONS_V1 } from "../policy/v1-categories.ts";
+import type { CheckRun, CheckRunsReading } from "../ports.ts";
+import type { Finding } from "../verdict.ts";
+import { type Category, category, type Fact, printable, readingsOf } from "./category.ts";
+import { conditionsOf } from "./fields.ts";
+
+interface Conditions {
+  readonly repo: string;
+  readonly commitSha: string;
+}
+
+/** GitHub's rules for account and repository names. */
+const REPO = /^[a-z\d](?:[a-z\d]|-(?=[a-z\d])){0,38}\/(?!\.{1,2}$)[\w.-]{1,100}$/i;
+const COMMIT = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/i;
+
+const conditions = conditionsOf({
+  repo: z.string().regex(REPO, "expected owner/name"),
+  commit_sha: z.string().regex(COMMIT, "expected the whole commit hash: 40 or 64 hex digits"),
+}).transform(({ repo, commit_sha }): Conditions => ({ repo, commitSha: commit_sha.toLowerCase() }));
+
+const isBad = ({ status, conclusion }: CheckRun): boolean =>
+  status === "completed" && conclusion !== null && !GOOD_CONCLUSIONS_V1.includes(conclusion);
+
+const isOpen = ({ status, conclusion }: CheckRun): boolean => status !== "completed" || conclusion === null;
+
+/** The rows of the policy's table for `check_runs`, in the order in which they apply. */
+function resultOf(reading: CheckRunsReading | undefined, commitSha: string): Pick<Finding, "result" | "reason"> {
+  if (reading === undefined) return { result: "unknown", reason: "unavailable" };
+  if (reading.outcome !== "read") return { result: "unknown", reason: reading.outcome };
+  const { runs, partial } = reading;
+  if (runs.some(({ headSha }) => headSha !== commitSha)) return { result: "unknown", reason: "other_commit" };
+  if (runs.some(isBad)) return { result: "false", reason: "bad_conclusion" };
+  if (runs.some(isOpen)) return { result: "unknown", reason: "pending" };
+  if (partial) return { result: "unknown", reason: "partial" };
+  if (runs.length === 0) return { result: "unknown", reason: "no_runs" };
+  return { result: "true", reason: "all_good" };
+}
+
+/** What is compared in short: the worst conclusion that was seen. */
+function observed(reading: CheckRunsReading | undefined): string | null {
+  if (reading?.outcome !== "read") return null;
+  const conclusions = new Set(reading.runs.map(({ status, conclusion }) => conclusion ?? status));
+  return conclusions.size === 0
+    ? null
+    : [...conclusions]
+        .sort()
+        .map((one) => printable(one, 40))
+        .join(", ");
+}
+
+const byId = (one: CheckRun, other: CheckRun): number => one.id - other.id;
+
+function factsOf({ repo, commitSha }: Conditions, reading: CheckRunsReading): readonly Fact[] {
+  const about = { repo, commit_sha: commitSha };
+  if (reading.outcome !== "read") return [{ fact: "check_runs", ...about, outcome: reading.outcome }];
+  const { runs, partial } = reading;
+  return [
+    { fact: "check_runs", ...about, outcome: "read", complete: !partial, count: runs.length },
+    ...[...runs].sort(byId).map(({ id, name, status, conclusion, headSha }) => ({
+      fact: "check_run",
+      id,
+      name: printable(name, 120),
+      status: printable(status, 40),
+      conclusion: conclusion === null ? null : printable(conclusion, 40),
+      head_sha: headSha,
+    })),
+  ];
+}
+
+const CI_STATUS: Category<Conditions> = {
+  name: "ci-status",
+  conditions: () => conditions,
+  next: (commit, seen) => (seen.length === 0 ? { source: "check-runs", commit } : null),
+  judge({ commitSha }, seen) {
+    const reading = readingsOf(seen).at(-1);
+    const expected = GOOD_CONCLUSIONS_V1.join(", ");
+    return [{ condition: "check_runs", expected, observed: observed(reading), ...resultOf(reading, commitSha) }];
+  },
+  facts: (commit, seen) => readingsOf(seen).flatMap((reading) => factsOf(commit, reading)),
+};
+
+export const ciStatus = category(CI_STATUS);

@@ -1,0 +1,56 @@
+import { z } from "zod";
+
+/** The part of zod's refinement context that the two kinds of issue need. */
+type Issues = Pick<z.RefinementCtx, "addIssue">;
+
+/** A claim that nobody could read: answered with 400. */
+export const malformed = (issues: Issues, path: readonly string[], message: string): void =>
+  issues.addIssue({ code: "invalid_format", format: "claim", path: [...path], message });
+
+/** A claim that can be read and that the policy does not take: answered with 422. */
+export const refuse = (issues: Issues, path: readonly string[], message: string, rule: number): void =>
+  issues.addIssue({ code: "custom", path: [...path], message, params: { rule } });
+
+/** SHA-256 in hex of either case, with or without `0x`; in lower case without it. */
+export const sha256Hex = z
+  .string()
+  .regex(/^(0x)?[0-9a-f]{64}$/i, "expected a SHA-256: 64 hex digits")
+  .transform((text) => text.toLowerCase().replace(/^0x/, ""));
+
+/** A whole number, as a number or as its decimal digits: the specification leaves the type open. */
+export const wholeNumber = (least: number, most: number) =>
+  z
+    .union([
+      z.number(),
+      z
+        .string()
+        .regex(/^(0|[1-9]\d{0,14})$/)
+        .transform(Number),
+    ])
+    .pipe(z.number().int().min(least).max(most));
+
+/** Text that has a UTF-8 form: no lone surrogates. */
+export const unicodeText = z.string().superRefine((text, issues) => {
+  if (!text.isWellFormed()) malformed(issues, [], "expected text without lone surrogates");
+});
+
+/** What callers send to be let in, or as proof of their own. */
+const ACCESS =
+  /^(headers?|cookies?|auth(orization)?|bearer|tokens?|user(name)?|password|api_?key|credentials?|body|method)$/i;
+const OWN_PROOF = /^(screenshots?|images?|logs?|evidence|proofs?|assertions?|statements?|attachments?)$/i;
+
+function ruleAgainst(name: string): { readonly rule: number; readonly why: string } {
+  if (ACCESS.test(name)) return { rule: 2, why: "a deliverable that needs access of its own is not verified" };
+  if (OWN_PROOF.test(name)) return { rule: 3, why: "the arbiter gathers its own evidence" };
+  return { rule: 1, why: "the category knows no such condition" };
+}
+
+/** An object of exactly these conditions; any further one is a refusal. */
+export function conditionsOf<Shape extends z.ZodRawShape>(shape: Shape) {
+  return z.looseObject(shape).superRefine((given, issues) => {
+    for (const name of Object.keys(given).filter((key) => !Object.hasOwn(shape, key))) {
+      const { rule, why } = ruleAgainst(name);
+      refuse(issues, [name.slice(0, 60)], why, rule);
+    }
+  });
+}

@@ -1,0 +1,182 @@
+import { z } from "zod";
+import { type GuardSettings, type TargetFault, targetFault } from "../guard/target.ts";
+import { FETCH_LIMITS_V1, UNDECIDED_STATUSES_V1 } from "../policy/v1-categories.ts";
+import type { Fetched, FetchFailure } from "../ports.ts";
+import { decide, type Finding } from "../verdict.ts";
+import { type Category, category, type Fact, fetchesOf, printable } from "./category.ts";
+import { conditionsOf, malformed, refuse, sha256Hex, unicodeText, wholeNumber } from "./fields.ts";
+
+interface Conditions {
+  readonly url: string;
+  /** Null where the claim does not have the condition. */
+  readonly expectStatus: number | null;
+  readonly expectSha256: string | null;
+  readonly minBytes: number | null;
+  readonly expectContains: string | null;
+}
+
+const MAX_URL_LENGTH = 2_048;
+const MAX_CONTAINS_BYTES = 4_096;
+const { attempts: MAX_ATTEMPTS, maxBodyBytes: MAX_BODY_BYTES } = FETCH_LIMITS_V1;
+
+const REFUSALS: Readonly<Record<TargetFault, { readonly rule: number; readonly message: string }>> = {
+  scheme: { rule: 2, message: "expected an http or https URL" },
+  credentials: { rule: 2, message: "a deliverable that needs credentials is not verified: the URL contains some" },
+  port: { rule: 2, message: "expected port 80 or 443" },
+  name: { rule: 2, message: "expected a public host name" },
+  address: { rule: 2, message: "expected a public address" },
+  own_host: { rule: 7, message: "the service does not arbitrate about itself" },
+};
+
+/** A user name before the host, an empty one too, which `URL` drops. */
+const HAS_USERINFO = /^[a-z][a-z\d+.-]*:\/\/[^/?#]*@/i;
+
+const urlField = (settings: GuardSettings) =>
+  z
+    .string()
+    .min(1)
+    .max(MAX_URL_LENGTH)
+    // `URL` silently drops or turns these, so that the text would not say where it leads.
+    .regex(/^[^\p{Cc}\s\\]+$/u, "expected a URL without white space, control characters and backslashes")
+    .superRefine((text, issues) => {
+      if (!URL.canParse(text)) return malformed(issues, [], "expected an absolute URL");
+      const fault = HAS_USERINFO.test(text) ? "credentials" : targetFault(new URL(text), settings);
+      if (fault !== null) refuse(issues, [], REFUSALS[fault].message, REFUSALS[fault].rule);
+    });
+
+const minBytes = wholeNumber(0, Number.MAX_SAFE_INTEGER).superRefine((bytes, issues) => {
+  if (bytes > MAX_BODY_BYTES) refuse(issues, [], `bodies are read up to ${MAX_BODY_BYTES} bytes`, 1);
+});
+
+const contains = unicodeText.min(1).superRefine((text, issues) => {
+  if (Buffer.byteLength(text) > MAX_CONTAINS_BYTES)
+    malformed(issues, [], `expected at most ${MAX_CONTAINS_BYTES} bytes of UTF-8`);
+});
+
+const conditions = (settings: GuardSettings) =>
+  conditionsOf({
+    url: urlField(settings),
+    expect_status: wholeNumber(200, 599).optional(),
+    expect_sha256: sha256Hex.optional(),
+    min_bytes: minBytes.optional(),
+    expect_contains: contains.optional(),
+  }).transform(
+    (given): Conditions => ({
+      url: given.url,
+      expectStatus: given.expect_status ?? null,
+      expectSha256: given.expect_sha256 ?? null,
+      minBytes: given.min_bytes ?? null,
+      expectContains: given.expect_contains ?? null,
+    }),
+  );
+
+/** Whether a status is the wanted one: only then is the body read. */
+export const isWanted = (status: number, expectStatus: number | null): boolean =>
+  expectStatus === null ? status >= 200 && status <= 299 : status === expectStatus;
+
+type Judged = Pick<Finding, "observed" | "result" | "reason">;
+
+const unknown = (reason: string, observed: Finding["observed"] = null): Judged => ({
+  observed,
+  result: "unknown",
+  reason,
+});
+
+/** The policy's rows for `status`. */
+function judgeStatus({ head, body, failure }: Fetched, { expectStatus }: Conditions): Judged {
+  if (head === null) return unknown(failure ?? "unreachable");
+  const { status } = head;
+  if (isWanted(status, expectStatus))
+    return body === null
+      ? unknown(failure ?? "truncated", status)
+      : { observed: status, result: "true", reason: "match" };
+  if (status < 200 || status > 599) return unknown("odd_status", status);
+  if (status >= 300 && status <= 399) return unknown(failure ?? "redirect", status);
+  if (UNDECIDED_STATUSES_V1.includes(status)) return unknown("undecided_status", status);
+  if (status >= 500) return unknown("server_error", status);
+  return { observed: status, result: "false", reason: "mismatch" };
+}
+
+const compared = (isTrue: boolean, observed: Finding["observed"]): Judged => ({
+  observed,
+  result: isTrue ? "true" : "false",
+  reason: isTrue ? "match" : "mismatch",
+});
+
+/** Either form's hash may match. While the decoded form is not known, a mismatch of the received one decides nothing. */
+function judgeHash({ body }: Fetched, expected: string): Judged {
+  if (body === null) return unknown("no_body");
+  const { received, decoded } = body;
+  if (received.sha256 === expected) return compared(true, received.sha256);
+  return decoded === null
+    ? unknown("not_decoded", received.sha256)
+    : compared(decoded.sha256 === expected, decoded.sha256);
+}
+
+function judgeLength({ body }: Fetched, least: number): Judged {
+  if (body === null) return unknown("no_body");
+  return body.decoded === null ? unknown("not_decoded") : compared(body.decoded.bytes >= least, body.decoded.bytes);
+}
+
+function judgeContent({ body }: Fetched): Judged {
+  if (body === null) return unknown("no_body");
+  const found = body.decoded?.contains ?? null;
+  return found === null ? unknown("not_decoded") : compared(found, found);
+}
+
+/** Every condition of a claim after one attempt, always in the same order. */
+function judgeAttempt(given: Conditions, fetched: Fetched): readonly Finding[] {
+  const { expectStatus, expectSha256, minBytes: least, expectContains } = given;
+  return [
+    { condition: "status", expected: expectStatus ?? "2xx", ...judgeStatus(fetched, given) },
+    ...(expectSha256 === null
+      ? []
+      : [{ condition: "expect_sha256", expected: expectSha256, ...judgeHash(fetched, expectSha256) }]),
+    ...(least === null ? [] : [{ condition: "min_bytes", expected: least, ...judgeLength(fetched, least) }]),
+    ...(expectContains === null
+      ? []
+      : [{ condition: "expect_contains", expected: expectContains, ...judgeContent(fetched) }]),
+  ];
+}
+
+const UNSEEN: Fetched = { redirects: [], head: null, body: null, failure: "unreachable" };
+
+const verdictOf = (given: Conditions, fetched: Fetched) =>
+  decide(judgeAttempt(given, fetched).map(({ result }) => result));
+
+/** The first attempt that leads to release or refund decides; without any, the last one speaks. */
+function deciding(given: Conditions, attempts: readonly Fetched[]): Fetched {
+  return attempts.find((fetched) => verdictOf(given, fetched) !== "escalate") ?? attempts.at(-1) ?? UNSEEN;
+}
+
+const nullable = (text: string | null): string | null => (text === null ? null : printable(text, 120));
+
+const attemptFact = ({ url }: Conditions, { redirects, head, body, failure }: Fetched, index: number): Fact => ({
+  fact: "fetch_attempt",
+  attempt: index + 1,
+  url,
+  redirects: redirects.map(({ status, location }) => ({ status, location: printable(location, 500) })),
+  status: head?.status ?? null,
+  content_type: nullable(head?.contentType ?? null),
+  content_encoding: nullable(head?.contentEncoding ?? null),
+  received: body?.received ?? null,
+  decoded: body?.decoded ? { bytes: body.decoded.bytes, sha256: body.decoded.sha256 } : null,
+  contains: body?.decoded?.contains ?? null,
+  failure: failure satisfies FetchFailure | null,
+});
+
+const HTTP_DELIVERY: Category<Conditions> = {
+  name: "http-delivery",
+  conditions,
+  next(given, seen) {
+    const attempts = fetchesOf(seen);
+    const isSettled = attempts.some((fetched) => verdictOf(given, fetched) !== "escalate");
+    if (isSettled || attempts.length >= MAX_ATTEMPTS) return null;
+    const { url, expectStatus, expectContains } = given;
+    return { source: "fetch", request: { url, expectStatus, contains: expectContains } };
+  },
+  judge: (given, seen) => judgeAttempt(given, deciding(given, fetchesOf(seen))),
+  facts: (given, seen) => fetchesOf(seen).map((fetched, index) => attemptFact(given, fetched, index)),
+};
+
+export const httpDelivery = category(HTTP_DELIVERY);

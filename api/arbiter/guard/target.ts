@@ -1,0 +1,74 @@
+import { addressClass, isAddress, sameAddress } from "./addresses.ts";
+
+/** What of the installation decides whether a URL may be fetched. */
+export interface GuardSettings {
+  /** Exact origins that may be loopback and on any port, for tests and local trials: `http://localhost:8080`. */
+  readonly allowedOrigins: readonly string[];
+  /** The service's own host name or address, as URLs write it; it is nobody's deliverable. */
+  readonly ownHost: string;
+}
+
+export type TargetFault = "scheme" | "credentials" | "port" | "name" | "address" | "own_host";
+
+const PORTS = new Set(["", "80", "443"]);
+
+/**
+ * Top-level names that never lead to a public site: the IANA Special-Use Domain Names registry (RFC 6761, 6762, 7686, 8375, 9476),
+ * ICANN's `.internal`, and what private networks commonly use.
+ */
+const PRIVATE_SUFFIXES =
+  /\.(localhost|local|internal|home\.arpa|localdomain|lan|intranet|private|corp|home|onion|alt|test|invalid)$/;
+
+/** The host as addresses are written: no brackets, no trailing dot. */
+export const bareHost = ({ hostname }: URL): string => hostname.replace(/^\[(.*)\]$/, "$1").replace(/\.$/, "");
+
+export const isAllowedOrigin = (url: URL, { allowedOrigins }: GuardSettings): boolean =>
+  allowedOrigins.includes(url.origin);
+
+/** Query parameters that are somebody's key by their names alone, signed links of the large stores among them. */
+const SECRET_PARAMETERS =
+  /^(access_token|auth_token|api_?key|client_secret|passw(or)?d|secret|authorization|x-(amz|goog)-(signature|credential|security-token))$/i;
+
+/** Whether the URL carries a user name, a password or a key. */
+const hasCredentials = (url: URL): boolean =>
+  url.username !== "" ||
+  url.password !== "" ||
+  [...url.searchParams.keys()].some((name) => SECRET_PARAMETERS.test(name));
+
+function nameFault(url: URL, { ownHost }: GuardSettings): TargetFault | null {
+  const host = bareHost(url);
+  if (isAddress(host)) {
+    if (addressClass(host) !== "public") return "address";
+    return sameAddress(host, ownHost) ? "own_host" : null;
+  }
+  if (host === ownHost.replace(/\.$/, "")) return "own_host";
+  // A name that ends in a dot is the same name to DNS and another one to certificates.
+  return host.includes(".") && !url.hostname.endsWith(".") && !PRIVATE_SUFFIXES.test(host) ? null : "name";
+}
+
+/** What is wrong with a URL before its name is resolved; null when nothing is. */
+export function targetFault(url: URL, settings: GuardSettings): TargetFault | null {
+  if (url.protocol !== "http:" && url.protocol !== "https:") return "scheme";
+  if (hasCredentials(url)) return "credentials";
+  if (isAllowedOrigin(url, settings)) return null;
+  if (!PORTS.has(url.port)) return "port";
+  return nameFault(url, settings);
+}
+
+export interface Resolved {
+  readonly url: URL;
+  readonly addresses: readonly string[];
+  /** Where the service itself can be reached: its host's addresses and those of the machine's interfaces. */
+  readonly ownAddresses: readonly string[];
+}
+
+/** The addresses that may be connected to: all of them, or none when any one is not public or is the service's own. */
+export function vetted({ url, addresses, ownAddresses }: Resolved, settings: GuardSettings): readonly string[] | null {
+  const isAllowed = isAllowedOrigin(url, settings);
+  const isFit = (address: string): boolean => {
+    const kind = addressClass(address);
+    if (isAllowed) return kind !== "special";
+    return kind === "public" && !ownAddresses.some((own) => sameAddress(own, address));
+  };
+  return addresses.length > 0 && addresses.every(isFit) ? addresses : null;
+}

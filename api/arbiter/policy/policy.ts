@@ -1,0 +1,35 @@
+/** A condition of a claim is true, false or unknown; how its category decides which is a table of these rows. */
+export type Result = "true" | "false" | "unknown";
+
+export type Verdict = "release" | "refund" | "escalate";
+
+export interface PolicyRule {
+  readonly number: number;
+  readonly title: string;
+  readonly text: string;
+}
+
+export interface DecisionRow {
+  readonly condition: string;
+  readonly observed: string;
+  readonly result: Result;
+}
+
+export interface PolicyCategory {
+  readonly name: string;
+  readonly summary: string;
+  readonly conditions: readonly { readonly name: string; readonly required: boolean; readonly means: string }[];
+  readonly table: readonly DecisionRow[];
+}
+
+/** A published policy. A version is never edited: what changes is a new one. */
+export interface Policy {
+  readonly version: number;
+  /** The first day of the deals that it applies to (UTC, ISO 8601). */
+  readonly effective_date: string;
+  readonly status: string;
+  readonly role: string;
+  readonly categories: readonly PolicyCategory[];
+  readonly decision: readonly { readonly when: string; readonly verdict: Verdict }[];
+  readonly rules: readonly PolicyRule[];
+}
