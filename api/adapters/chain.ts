@@ -175,7 +175,7 @@ const isTransport = (error: unknown): boolean =>
 
 async function look(client: PublicClient, facts: NetworkFacts, expected: Expected, head: Head): Promise<View> {
   const find = (range: Range) => findUse(client, facts, expected, range);
-  const arrival = since(expected.fromBlock);
+  const arrival = since(expected.fromBlock, head);
   const [recent, finalBlock] = await Promise.all([
     findFirst(rangesUpTo(BigInt(head.number), arrival), find),
     client.getBlock({ blockTag: "finalized" }),
@@ -208,8 +208,9 @@ async function standing(client: PublicClient, { block, blockHash }: Settlement):
   return final.number >= BigInt(block) ? "final" : "pending";
 }
 
-const since = (fromBlock: number): bigint => {
-  const start = BigInt(fromBlock) - OVERLAP;
+/** A chain that went back, or a node that lags, has no block of the payment's arrival yet: nodes refuse such a range. */
+const since = (fromBlock: number, head: Head): bigint => {
+  const start = BigInt(Math.min(fromBlock, head.number)) - OVERLAP;
   return start > 0n ? start : 0n;
 };
 
