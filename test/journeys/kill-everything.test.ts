@@ -19,7 +19,7 @@ import {
   v2,
 } from "../support/payments.ts";
 
-const KILLS = Number(process.env.KILLS ?? 4);
+const KILLS = Number(process.env.KILLS ?? 2);
 const SEED = Number(process.env.KILL_SEED ?? Math.floor(Math.random() * 2 ** 31));
 
 vi.setConfig({ testTimeout: 120_000 + KILLS * 60_000, hookTimeout: 60_000 });

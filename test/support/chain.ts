@@ -47,6 +47,8 @@ export async function startTestChain(plan: TestChainPlan = {}): Promise<TestChai
     ...miningOptions(plan.mining ?? "auto"),
   ];
   const anvil = await startAnvil({ network, port: await freePort(), options });
+  // The prepared state may be many minutes old, and so would be the head.
+  if (plan.mining !== "manual") await anvil.client.mine({ blocks: 1 });
   return {
     ...anvil,
     network,

@@ -78,22 +78,30 @@ async function recover(
   if (typeof signature !== "string" || !/^0x[0-9a-f]{130}$/i.test(signature))
     throw new InputError("The signature has not 65 bytes: a contract made it, and only the chain can check it.");
   const domain = { name, version: "2", chainId, verifyingContract: address };
-  try {
-    const fields = {
-      from: message.from as Hex,
-      to: message.to as Hex,
-      value: BigInt(message.value as string),
-      validAfter: BigInt(message.validAfter as string),
-      validBefore: BigInt(message.validBefore as string),
-      nonce: message.nonce as Hex,
-    };
-    const digest = hashTypedData({ domain, types: TYPES, primaryType: "TransferWithAuthorization", message: fields });
-    return { digest, signer: await recoverAddress({ hash: digest, signature: signature as Hex }) };
-  } catch (error) {
-    throw new InputError(
-      `The typed data or the signature has a wrong form: ${(error as Error).message.split("\n")[0]}`,
-    );
-  }
+  const primaryType = "TransferWithAuthorization";
+  const digest = hashTypedData({ domain, types: TYPES, primaryType, message: authorization(message) });
+  // Bytes that are no signature at all have no signer.
+  const signer = await recoverAddress({ hash: digest, signature: signature as Hex }).catch(() => "nobody");
+  return { digest, signer };
+}
+
+/** The fields of the order. @throws InputError when one of them is missing or of another form */
+function authorization({ from, to, value, validAfter, validBefore, nonce }: JsonObject) {
+  const take = (field: Json | undefined, pattern: RegExp, name: string): string => {
+    if (typeof field === "string" && pattern.test(field)) return field;
+    throw new InputError(`proof.typed_data.message.${name} is ${quote(field)}, which it cannot be.`);
+  };
+  const account = (field: Json | undefined, name: string) =>
+    take(field, /^0x[0-9a-f]{40}$/i, name).toLowerCase() as Hex;
+  const whole = (field: Json | undefined, name: string) => BigInt(take(field, /^\d{1,77}$/, name));
+  return {
+    from: account(from, "from"),
+    to: account(to, "to"),
+    value: whole(value, "value"),
+    validAfter: whole(validAfter, "validAfter"),
+    validBefore: whole(validBefore, "validBefore"),
+    nonce: take(nonce, /^0x[0-9a-f]{64}$/i, "nonce") as Hex,
+  };
 }
 
 function statedSignature(record: JsonObject): JsonObject {
