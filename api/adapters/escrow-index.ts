@@ -1,11 +1,7 @@
 import pg from "pg";
+import { FEE_BPS, type PaymentInfo } from "../escrow/payment.ts";
 import type { Address, Hex } from "../kernel/wallet.ts";
-
-const TIMEOUT_MS = 1_000;
-/** While the index is away, one request in this time finds out; the others are answered at once. */
-const ASK_AGAIN_MS = 1_000;
-/** The escrow contract takes no other fee, in basis points. */
-const FEE_BPS = 100;
+import { createReader } from "./index-reader.ts";
 
 /**
  * What the index knows of the escrow contracts. Every answer is null while the index is unavailable. It may be some blocks
@@ -26,22 +22,6 @@ export interface EscrowIndex {
   balances(contract: Address): Promise<EscrowBalances | "absent" | null>;
 }
 
-/** The terms of a payment, field for field as the contract's functions take them: `PaymentInfo` in contracts/interfaces/IEscrow.sol. */
-export interface PaymentTerms {
-  readonly operator: Address;
-  readonly payer: Address;
-  readonly receiver: Address;
-  readonly token: Address;
-  readonly maxAmount: bigint;
-  readonly preApprovalExpiry: number;
-  readonly authorizationExpiry: number;
-  readonly refundExpiry: number;
-  readonly minFeeBps: number;
-  readonly maxFeeBps: number;
-  readonly feeReceiver: Address;
-  readonly salt: bigint;
-}
-
 /** Where an event was mined; `at` in Unix seconds. */
 interface Place {
   readonly transaction: Hex;
@@ -52,7 +32,7 @@ interface Place {
 export interface EscrowPayment {
   readonly id: Hex;
   readonly contract: Address;
-  readonly terms: PaymentTerms;
+  readonly terms: PaymentInfo;
   /** Unix seconds. */
   readonly refundableFrom: number;
   readonly held: Place;
@@ -204,37 +184,4 @@ function renderOutcome(row: PaymentRow): Outcome | null {
     default:
       return row.status satisfies never;
   }
-}
-
-interface TimedQuery extends pg.QueryConfig {
-  readonly query_timeout: number;
-}
-
-/** Null: the index cannot be read now, which is no error of the caller's. */
-type Read = <Row extends pg.QueryResultRow>(query: pg.QueryConfig) => Promise<Row[] | null>;
-
-function createReader(pool: pg.Pool): Read {
-  let awayUntil = 0;
-  return async <Row extends pg.QueryResultRow>(query: pg.QueryConfig) => {
-    if (Date.now() < awayUntil) return null;
-    try {
-      const timed: TimedQuery = { ...query, query_timeout: TIMEOUT_MS };
-      const { rows } = await pool.query<Row>(timed);
-      return rows;
-    } catch (error) {
-      if (!isUnavailable(error)) throw error;
-      // The pool drops a connection at every error: a reader that insists would cost everybody theirs.
-      awayUntil = Date.now() + ASK_AGAIN_MS;
-      return null;
-    }
-  };
-}
-
-/** No table, no schema (the first backfill is not over), cancelled by a timeout, shut down. */
-const AWAY = new Set(["42P01", "3F000", "57014", "57P01", "57P02", "57P03"]);
-
-/** An error without a SQLSTATE of PostgreSQL's is the connection's: refused, lost, or too slow. */
-function isUnavailable(error: unknown): boolean {
-  if (!(error instanceof pg.DatabaseError) || error.code === undefined) return true;
-  return AWAY.has(error.code) || ["08", "53"].includes(error.code.slice(0, 2));
 }

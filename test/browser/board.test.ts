@@ -1,9 +1,7 @@
-import { readFile } from "node:fs/promises";
-import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
-import type axe from "axe-core";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { findings, inLine, widerThanScreen } from "../support/accessibility.ts";
 import { boardSeeder, type Seed } from "../support/board-seed.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { startTestChain, type TestChain } from "../support/chain.ts";
@@ -24,7 +22,6 @@ let chain: TestChain;
 let service: TestService;
 let empty: TestService;
 let browser: Browser;
-let axeSource: string;
 
 /** Sixty wallets: more on some days than on others, few enough on one to be withheld, and a product with few failures. */
 function seeds(): readonly Seed[] {
@@ -46,11 +43,10 @@ function seeds(): readonly Seed[] {
 
 beforeAll(async () => {
   chain = await startTestChain();
-  [service, empty, browser, axeSource] = await Promise.all([
+  [service, empty, browser] = await Promise.all([
     startService({ chain, jobs: false }),
     startService({ chain, jobs: false }),
     launchBrowser(),
-    readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8"),
   ]);
   const seeder = boardSeeder(service.database);
   await seeder.add(...seeds());
@@ -76,23 +72,11 @@ async function open(size: keyof typeof SIZES, baseURL = service.url) {
   return { page, troubles };
 }
 
-/** In the dark only colours differ. */
-async function violations(page: Page, scheme: "light" | "dark"): Promise<readonly string[]> {
-  if (!(await page.evaluate("'axe' in window"))) await page.evaluate(axeSource);
-  const found = (await page.evaluate(
-    `axe.run({ resultTypes: ["violations"], ${scheme === "dark" ? 'runOnly: ["color-contrast"]' : ""} })`,
-  )) as axe.AxeResults;
-  return found.violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(" | ")}`);
-}
-
-const widerThanScreen = (page: Page) =>
-  page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
-
 /** Light and dark: no finding of axe at all, no sideways scrolling, a picture of each. */
 async function look(page: Page, name: string, size: string): Promise<void> {
   for (const colorScheme of ["light", "dark"] as const) {
     await page.emulateMedia({ colorScheme });
-    expect(await violations(page, colorScheme), `${name}, ${colorScheme}`).toEqual([]);
+    expect((await findings(page, colorScheme)).map(inLine), `${name}, ${colorScheme}`).toEqual([]);
     await page.evaluate("window.scrollTo(0, document.body.scrollHeight)");
     await page.screenshot({ path: `${SCREENSHOTS}${name}-${size}-${colorScheme}.png`, fullPage: true });
   }

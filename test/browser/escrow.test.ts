@@ -1,9 +1,7 @@
-import { readFile } from "node:fs/promises";
-import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
-import type axe from "axe-core";
-import type { Browser, Page } from "playwright-core";
+import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { findings, inLine, widerThanScreen } from "../support/accessibility.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { startTestChain, type TestChain } from "../support/chain.ts";
 import { ARBITER_KEY, deliver, deployEscrow, EMPTY, GOOD, hold, newMerchant, statusOf } from "../support/escrow.ts";
@@ -18,14 +16,9 @@ const PAGES = { escrow: "/escrow", "escrow-released": "", "escrow-refunded": "",
 let chain: TestChain;
 let service: TestService;
 let browser: Browser;
-let axeSource: string;
 
 beforeAll(async () => {
-  [chain, browser, axeSource] = await Promise.all([
-    startTestChain(),
-    launchBrowser(),
-    readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8"),
-  ]);
+  [chain, browser] = await Promise.all([startTestChain(), launchBrowser()]);
   const [escrow, earlier] = [await deployEscrow(chain), await deployEscrow(chain)];
   const addresses = [escrow.address, earlier.address];
   service = await startService({ chain, config: { escrow: { addresses, arbiterKey: ARBITER_KEY } } });
@@ -71,18 +64,6 @@ async function open(size: keyof typeof SIZES) {
   return { page, troubles };
 }
 
-/** Axe runs through the debugger, so the page's content security policy stays in force. In the dark only colours differ. */
-async function violations(page: Page, scheme: "light" | "dark"): Promise<readonly string[]> {
-  if (!(await page.evaluate("'axe' in window"))) await page.evaluate(axeSource);
-  const found = (await page.evaluate(
-    `axe.run({ resultTypes: ["violations"], ${scheme === "dark" ? 'runOnly: ["color-contrast"]' : ""} })`,
-  )) as axe.AxeResults;
-  return found.violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(" | ")}`);
-}
-
-const widerThanScreen = (page: Page) =>
-  page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
-
 test.for(sizes)("the escrow's pages fit a %s, are accessible in light and dark, and log no error", async (size) => {
   const { page, troubles } = await open(size);
   for (const [name, path] of Object.entries(PAGES)) {
@@ -90,7 +71,7 @@ test.for(sizes)("the escrow's pages fit a %s, are accessible in light and dark, 
     expect(await widerThanScreen(page), `${name} scrolls sideways`).toBe(0);
     for (const colorScheme of ["light", "dark"] as const) {
       await page.emulateMedia({ colorScheme });
-      expect(await violations(page, colorScheme), `${name}, ${colorScheme}`).toEqual([]);
+      expect((await findings(page, colorScheme)).map(inLine), `${name}, ${colorScheme}`).toEqual([]);
       await page.screenshot({ path: `${SCREENSHOTS}${name}-${size}-${colorScheme}.png`, fullPage: true });
     }
   }

@@ -1,9 +1,7 @@
-import { readFile } from "node:fs/promises";
-import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
-import type axe from "axe-core";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { findings, inLine, widerThanScreen } from "../support/accessibility.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { type Site, startSite } from "../support/site.ts";
 
@@ -13,14 +11,9 @@ const SCHEMES = ["light", "dark"] as const;
 
 let site: Site;
 let browser: Browser;
-let axeSource: string;
 
 beforeAll(async () => {
-  [site, browser, axeSource] = await Promise.all([
-    startSite(),
-    launchBrowser(),
-    readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8"),
-  ]);
+  [site, browser] = await Promise.all([startSite(), launchBrowser()]);
 }, 60_000);
 
 afterAll(async () => {
@@ -46,19 +39,11 @@ async function open(size: keyof typeof SIZES): Promise<Visit> {
   return { page, troubles };
 }
 
-/** Axe runs through the debugger, so the page's content security policy stays in force. In the dark only colours differ. */
+/** Of what axe finds, what keeps somebody out. */
 async function seriousViolations(page: Page, scheme: (typeof SCHEMES)[number]): Promise<readonly string[]> {
-  if (!(await page.evaluate("'axe' in window"))) await page.evaluate(axeSource);
-  const { violations } = (await page.evaluate(
-    `axe.run({ resultTypes: ["violations"], ${scheme === "dark" ? 'runOnly: ["color-contrast"]' : ""} })`,
-  )) as axe.AxeResults;
-  return violations
-    .filter(({ impact }) => impact === "serious" || impact === "critical")
-    .map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(" | ")}`);
+  const found = await findings(page, scheme);
+  return found.filter(({ impact }) => impact === "serious" || impact === "critical").map(inLine);
 }
-
-const widerThanScreen = (page: Page) =>
-  page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
 
 const sizes = ["phone", "desk"] as const;
 
