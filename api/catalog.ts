@@ -1,10 +1,13 @@
+import { type ArbiterRouteParts, arbiterRoutes } from "./arbiter/routes.ts";
 import { type BoardRouteParts, boardRoutes } from "./board/routes.ts";
+import { type CafeRouteParts, cafeRoutes } from "./cafe/routes.ts";
 import { type BehaviourRouteParts, behaviourRoutes } from "./certification/behaviour/routes.ts";
 import { type CertificationRouteParts, certificationRoutes, inspectRoute } from "./certification/routes.ts";
 import { type DiscoveryParts, discoveryRoutes } from "./discovery/routes.ts";
 import { type DemoRouteParts, demoRoutes } from "./escrow/demo/routes.ts";
 import { type EscrowRouteParts, escrowRoutes } from "./escrow/routes.ts";
 import type { Route } from "./kernel/route.ts";
+import { type ScoreRouteParts, scoreRoutes } from "./score/routes.ts";
 import type { PublicJwk } from "./signing/keys.ts";
 import { signingRoutes } from "./signing/routes.ts";
 
@@ -12,8 +15,11 @@ export interface CatalogParts
   extends CertificationRouteParts,
     BehaviourRouteParts,
     BoardRouteParts,
+    ScoreRouteParts,
+    ArbiterRouteParts,
     EscrowRouteParts,
     DemoRouteParts,
+    CafeRouteParts,
     Omit<DiscoveryParts, "routes"> {
   readonly publicKeys: readonly PublicJwk[];
 }
@@ -24,8 +30,11 @@ export function catalog(parts: CatalogParts): readonly Route[] {
     ...discoveryRoutes({ ...parts, routes: () => table }),
     ...certificationRoutes(parts),
     ...behaviourRoutes(parts),
+    ...scoreRoutes(parts),
+    ...arbiterRoutes(parts),
     ...escrowRoutes(parts),
     ...demoRoutes(parts),
+    ...cafeRoutes(parts),
     inspectRoute(() => table, parts.baseUrl),
     ...boardRoutes(parts),
     ...signingRoutes(parts.publicKeys, parts.baseUrl),

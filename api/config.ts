@@ -57,11 +57,22 @@ const ENVIRONMENT = z.object({
       "expected escrow contracts on Base, comma-separated, the current one first: 0x and 40 hex digits each",
     )
     .transform((text) => text.split(",").map((part) => part.trim().toLowerCase() as Hex))
-    .optional(),
+    .default([]),
   ARBITER_PRIVATE_KEY: z
     .string()
-    .regex(/^0x[0-9a-f]{64}$/i, "expected the arbiter's private key: 0x and 64 hex digits")
-    .optional(),
+    .regex(/^0x[0-9a-f]{64}$/i, "expected the arbiter's private key: 0x and 64 hex digits"),
+  ARBITER_ALLOWED_ORIGINS: z
+    .string()
+    .transform((text) => text.split(",").map((part) => part.trim()))
+    .refine(
+      (origins) => origins.every((text) => URL.canParse(text) && new URL(text).origin === text),
+      "expected exact origins, comma-separated, like http://localhost:8080",
+    )
+    .default([]),
+  GITHUB_API_URL: url("the URL of GitHub's REST API", ["http:", "https:"])
+    .transform((text) => text.replace(/\/$/, ""))
+    .default("https://api.github.com"),
+  GITHUB_TOKEN: z.string().optional(),
   INDEX_VIEWS_SCHEMA: z
     .string()
     .regex(/^[a-z_][a-z0-9_]{0,40}$/, "expected a PostgreSQL schema name in lower case")
@@ -85,8 +96,14 @@ export interface Config {
   readonly retiredSigningKeys: readonly string[];
   readonly sealingKey: Uint8Array;
   readonly decoySeed: Uint8Array;
-  /** Null where there is no escrow contract. */
-  readonly escrow: { readonly addresses: readonly Hex[]; readonly arbiterKey: Hex } | null;
+  /** Contracts on Base, the current one first; empty where there is none. */
+  readonly escrowAddresses: readonly Hex[];
+  /** Signs what contracts check: the escrow's outcomes, and the attestations of verdicts. */
+  readonly arbiterKey: Hex;
+  /** Origins that deliveries may be fetched from though they are not public. */
+  readonly arbiterAllowedOrigins: readonly string[];
+  /** GitHub's API without trailing slash. */
+  readonly github: { readonly apiUrl: string; readonly token: string | null };
   readonly indexViewsSchema: string;
   /** Requests per minute and client address; 0 switches the limit off. */
   readonly rateLimitPerMinute: number;
@@ -107,7 +124,6 @@ export function parseConfig(
   });
   if ((given.FACILITATOR_URL === undefined) === (given.FACILITATOR_PRIVATE_KEY === undefined))
     problems.push(ONE_FACILITATOR);
-  if (given.ESCROW_ADDRESSES !== undefined && given.ARBITER_PRIVATE_KEY === undefined) problems.push(ARBITER_MISSING);
   if (parsed.data?.RETIRED_SIGNING_KEYS.includes(parsed.data.SIGNING_KEY)) problems.push(PRIVATE_KEY_RETIRED);
   if (!parsed.success || problems.length > 0) return { problem: problems.join("\n") };
   const env = parsed.data;
@@ -126,10 +142,10 @@ export function parseConfig(
     retiredSigningKeys: env.RETIRED_SIGNING_KEYS,
     sealingKey: Buffer.from(env.SEALING_KEY, "base64url"),
     decoySeed: Buffer.from(env.DECOY_SEED, "base64url"),
-    escrow:
-      env.ESCROW_ADDRESSES === undefined || env.ARBITER_PRIVATE_KEY === undefined
-        ? null
-        : { addresses: env.ESCROW_ADDRESSES, arbiterKey: env.ARBITER_PRIVATE_KEY as Hex },
+    escrowAddresses: env.ESCROW_ADDRESSES,
+    arbiterKey: env.ARBITER_PRIVATE_KEY as Hex,
+    arbiterAllowedOrigins: env.ARBITER_ALLOWED_ORIGINS,
+    github: { apiUrl: env.GITHUB_API_URL, token: env.GITHUB_TOKEN ?? null },
     indexViewsSchema: env.INDEX_VIEWS_SCHEMA,
     rateLimitPerMinute: env.RATE_LIMIT_PER_MINUTE,
     logLevel: env.LOG_LEVEL,
@@ -138,9 +154,6 @@ export function parseConfig(
 
 const ONE_FACILITATOR =
   "Set exactly one of FACILITATOR_URL (a remote x402 facilitator) and FACILITATOR_PRIVATE_KEY (the in-process one).";
-
-const ARBITER_MISSING =
-  "ARBITER_PRIVATE_KEY is missing: with ESCROW_ADDRESSES it is needed, the private key of the contracts' arbiter: 0x and 64 hex digits";
 
 const PRIVATE_KEY_RETIRED =
   "RETIRED_SIGNING_KEYS is wrong: it holds the value of SIGNING_KEY, which is private and would be published; expected x from /.well-known/jwks.json.";
@@ -153,4 +166,6 @@ const EXPECTED: Readonly<Record<string, string>> = {
   SIGNING_KEY: "the Ed25519 private key that signs documents: 32 bytes as 43 base64url characters",
   SEALING_KEY: "the key that encrypts payers' signatures at rest: 32 bytes as 43 base64url characters",
   DECOY_SEED: "the seed of decoy addresses: 32 bytes as 43 base64url characters",
+  ARBITER_PRIVATE_KEY:
+    "the private key that signs verdicts for contracts, and is the arbiter of the escrow: 0x and 64 hex digits",
 };

@@ -1,4 +1,4 @@
-import { createHash, randomBytes, randomInt, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { getConnInfo } from "@hono/node-server/conninfo";
@@ -6,162 +6,39 @@ import type pg from "pg";
 import { type Logger, pino } from "pino";
 import { createActivityIndex } from "./adapters/activity-index.ts";
 import { createBoardReader, createTotalsReader } from "./adapters/board.ts";
+import { createCafeStore } from "./adapters/cafe.ts";
 import { createCertificateStore } from "./adapters/certificates.ts";
-import { type ChainReader, createChain } from "./adapters/chain.ts";
 import { connect } from "./adapters/database.ts";
-import { createDecoys, createDemoMerchant } from "./adapters/decoys.ts";
-import { createEscrowChain, readContracts } from "./adapters/escrow-chain.ts";
-import { createEscrowIndex } from "./adapters/escrow-index.ts";
-import { createEscrowSender, createOverdueHolds } from "./adapters/escrow-sender.ts";
-import { createEscrowStore } from "./adapters/escrow-store.ts";
-import { createInProcessSettler, createRemoteSettler } from "./adapters/facilitator.ts";
 import { createJournal } from "./adapters/journal.ts";
-import { createProofStore } from "./adapters/kept-signatures.ts";
 import { createProbes } from "./adapters/probes.ts";
 import { createReceipts } from "./adapters/receipts.ts";
-import { createRelayer } from "./adapters/relayer.ts";
-import { createSeal, type Seal } from "./adapters/seal.ts";
-import { createDecoyStore, createSessionStore } from "./adapters/sessions.ts";
+import { createSeal } from "./adapters/seal.ts";
 import { checkChains, checkDatabase } from "./adapters/startup-checks.ts";
-import { createUsdcReader } from "./adapters/usdc-reader.ts";
 import { createVerificationReader } from "./adapters/verification-reader.ts";
 import { createApp } from "./app.ts";
 import { createBoard } from "./board/service.ts";
+import { createCafe } from "./cafe/service.ts";
 import { catalog } from "./catalog.ts";
-import { BEHAVIOUR_NETWORK } from "./certification/behaviour/routes.ts";
-import { createBehaviour } from "./certification/behaviour/service.ts";
-import { createDecoyRefunds } from "./certification/decoys/service.ts";
 import { createOgRenderer, OG_FONTS } from "./certification/og-image.ts";
-import type { CertificateStore } from "./certification/ports.ts";
-import { createProofs } from "./certification/proofs/service.ts";
 import { createCertification } from "./certification/service.ts";
 import { type Config, parseConfig } from "./config.ts";
-import { createDemo } from "./escrow/demo/service.ts";
-import { ESCROW_NETWORK } from "./escrow/payment.ts";
-import { createEscrow } from "./escrow/service.ts";
 import { createHttpServer, listen } from "./http-server.ts";
 import { runJobs } from "./jobs.ts";
-import { NETWORKS, type Network } from "./kernel/networks.ts";
 import { sold } from "./kernel/route.ts";
 import { createGate } from "./payments/gate.ts";
-import type { Settler } from "./payments/ports.ts";
 import { didWeb } from "./signing/did.ts";
-import { createSigner, type Signer } from "./signing/document.ts";
+import { createSigner } from "./signing/document.ts";
 import { publicKeys, signingKey } from "./signing/keys.ts";
-
-const each = <T>(make: (network: Network) => T): Record<Network, T> => ({
-  "eip155:8453": make("eip155:8453"),
-  "eip155:84532": make("eip155:84532"),
-});
-
-/** Everything that speaks to chains and facilitators. */
-function wireChains(config: Config, pool: pg.Pool, log: Logger) {
-  const chains = each((network) => createChain(network, config.rpcUrls[network]));
-  if ("remote" in config.facilitator)
-    return { chains, relayers: null, settler: createRemoteSettler(config.facilitator.remote) };
-  const { privateKey } = config.facilitator;
-  const relayers = each((network) =>
-    createRelayer({ pool, log, privateKey, client: chains[network].client, chainId: NETWORKS[network].chainId }),
-  );
-  return {
-    chains,
-    relayers,
-    settler: createInProcessSettler(
-      each((network) => ({ client: chains[network].client, relayer: relayers[network] })),
-    ),
-  };
-}
+import { wireArbiter } from "./wiring/arbiter.ts";
+import { wireBehaviour } from "./wiring/behaviour.ts";
+import { wireChains } from "./wiring/chains.ts";
+import { wireEscrow } from "./wiring/escrow.ts";
+import { wireScore } from "./wiring/score.ts";
 
 export interface Logs {
   readonly log: Logger;
   /** Buffered: one line a request. */
   readonly access: Logger;
-}
-
-interface BehaviourWires {
-  readonly config: Config;
-  readonly pool: pg.Pool;
-  readonly seal: Seal;
-  readonly certificates: CertificateStore;
-  readonly chains: Readonly<Record<Network, ChainReader>>;
-  readonly settler: Settler;
-  readonly log: Logger;
-  readonly now: () => Date;
-}
-
-/** The behavioural tests, and what becomes of their signatures and decoys. */
-function wireBehaviour({ config, pool, seal, certificates, chains, settler, log, now }: BehaviourWires) {
-  const { baseUrl } = config;
-  const network = BEHAVIOUR_NETWORK;
-  const decoys = createDecoys(config.decoySeed);
-  const usdc = createUsdcReader(chains[network].client, NETWORKS[network]);
-  const behaviour = createBehaviour({
-    sessions: createSessionStore(pool),
-    certificates,
-    decoys,
-    newToken: () => randomBytes(16).toString("base64url"),
-    tokenSha256: (token) => createHash("sha256").update(token).digest(),
-    toss: () => randomInt(2) === 1,
-    baseUrl,
-    now,
-  });
-  const proofs = createProofs({ proofs: createProofStore(pool, seal), certificates, usdc, log });
-  const refunds = createDecoyRefunds({
-    decoys: createDecoyStore(pool),
-    signer: decoys,
-    usdc,
-    settler,
-    network,
-    baseUrl,
-    now,
-    log,
-  });
-  return { behaviour, upkeep: { proofs, refunds } };
-}
-
-interface EscrowWires extends Pick<BehaviourWires, "config" | "pool" | "chains" | "log" | "now"> {
-  readonly signer: Signer;
-}
-
-/** The escrow, whose arbiter this service is; without a contract it knows no payment and has nothing to do. */
-async function wireEscrow({ config, pool, chains, log, now, signer }: EscrowWires) {
-  const network = ESCROW_NETWORK;
-  const { client } = chains[network];
-  const { addresses, arbiterKey } = config.escrow ?? { addresses: [], arbiterKey: null };
-  const contracts = await readContracts(client, network, addresses);
-  const relayer =
-    arbiterKey && createRelayer({ pool, log, privateKey: arbiterKey, client, chainId: NETWORKS[network].chainId });
-  const [current] = contracts;
-  if (current && relayer && current.arbiter !== relayer.address.toLowerCase())
-    throw new Error(
-      `the arbiter of ${current.address} is ${current.arbiter}; ARBITER_PRIVATE_KEY is of ${relayer.address}`,
-    );
-  const index = createEscrowIndex(pool, { viewsSchema: config.indexViewsSchema });
-  const chain = createEscrowChain({ client, chain: chains[network], contracts });
-  const sender = createEscrowSender(relayer);
-  const escrow = createEscrow({
-    contracts,
-    store: createEscrowStore(pool),
-    chain,
-    sender,
-    overdue: createOverdueHolds(index, network),
-    signer,
-    baseUrl: config.baseUrl,
-    now,
-    log,
-  });
-  const demo = createDemo({
-    contract: current ?? null,
-    chain,
-    sender,
-    escrow,
-    merchant: createDemoMerchant(config.decoySeed),
-    log,
-    baseUrl: config.baseUrl,
-    now,
-    sleep: (ms) => sleep(ms),
-  });
-  return { escrow, demo, contracts, relayers: relayer ? [relayer] : [] };
 }
 
 /** The whole service on one database pool: its application, its gate and its jobs. */
@@ -183,12 +60,18 @@ export async function build(config: Config, pool: pg.Pool, logs: Logs, now: () =
     now,
   });
   const { behaviour, upkeep } = wireBehaviour({ config, pool, seal, certificates, chains, settler, log, now });
-  const { escrow, demo, contracts, relayers: arbiters } = await wireEscrow({ config, pool, chains, log, now, signer });
+  const { escrow, demo, contracts, ...wired } = await wireEscrow({ config, pool, chains, log, now, signer });
+  const ownWallets = [...wired.ownWallets, ...(relayers?.["eip155:8453"] ? [relayers["eip155:8453"].address] : [])];
+  const { scores, tiers } = wireScore({ config, pool, now });
+  const court = wireArbiter({ config, pool, signer, now, ownWallets, escrowChain: wired.chain, tiers });
   const routes = catalog({
     certification,
     escrow,
     demo,
     contracts,
+    ...court,
+    scores,
+    cafe: createCafe({ store: createCafeStore(pool), now }),
     behaviour,
     board: createBoard({ reader: createBoardReader(pool), totals: createTotalsReader(pool), now }),
     baseUrl,
@@ -223,7 +106,7 @@ export async function build(config: Config, pool: pg.Pool, logs: Logs, now: () =
     app,
     gate,
     chains,
-    jobs: { gate, journal, relayers: [...Object.values(relayers ?? {}), ...arbiters], upkeep, escrow, log },
+    jobs: { gate, journal, relayers: [...Object.values(relayers ?? {}), ...wired.relayers], upkeep, escrow, log },
   };
 }
 

@@ -5,6 +5,13 @@ type Address = `0x${string}`;
 /** Width of the window that a wallet's rows answer for, in UTC calendar days. */
 export const WINDOW_DAYS = 90;
 const DAY_SECONDS = 86_400n;
+// As score_version 1 has them (packages/verifier/src/score/bands.ts): other values need another index.
+/** The least authorised payment that qualifies: 0.001 USD. */
+export const QUALIFYING_ATOMIC = 1_000n;
+/** What a payer's authorised payments to a payee reach in all before the score looks at that payee: 0.05 USD. */
+export const FLOOR_ATOMIC = 50_000n;
+/** How many payees the index knows by name for each payer: those whose sums reached the floor last. */
+export const PAYEE_SLOTS = 64;
 
 /** The UTC calendar day of a block's timestamp, counted from 1970-01-01. */
 export const dayOf = (timestamp: bigint): number => Number(timestamp / DAY_SECONDS);
@@ -56,6 +63,10 @@ const NOBODY: Address = "0x0000000000000000000000000000000000000000";
 /** Whether money moved between two others: not minted or burnt, not to oneself, not from or to an address of the service. */
 export const isBetweenOthers = ({ from, to, value }: Movement, own: ReadonlySet<string>): boolean =>
   value > 0n && from !== to && ![from, to].some((address) => address === NOBODY || own.has(address));
+
+/** Whether this payment is the one with which the sum reaches the floor. */
+export const reachesFloor = (sumBefore: bigint, value: bigint): boolean =>
+  sumBefore < FLOOR_ATOMIC && sumBefore + value >= FLOOR_ATOMIC;
 
 export const TRANSFER_TOPIC = toEventSelector("Transfer(address,address,uint256)");
 

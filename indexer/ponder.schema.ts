@@ -1,6 +1,7 @@
 import { onchainTable, primaryKey } from "ponder";
 
 // No secondary index: Ponder drops and rebuilds them at every restart, and every read here is by primary key.
+// Values are atomic units of USDC, of any size: sums over flash loans pass 64 bits. Times are Unix seconds, addresses in lower case.
 
 /** One row a wallet and UTC day with a transfer, written on that day only: past rows stay true for any past window. */
 export const walletDay = onchainTable(
@@ -10,21 +11,84 @@ export const walletDay = onchainTable(
     day: t.integer().notNull(),
     /** Outgoing payments that the wallet authorised by signature (EIP-3009). */
     paid: t.integer().notNull(),
+    /** Those of them that the score counts, and their sum (`QUALIFYING_ATOMIC` in ledger.ts). */
+    qualifying: t.integer().notNull(),
+    qualifyingAtomic: t.bigint().notNull(),
     /** Counterparties that it paid or was paid by on that day. */
     touched: t.integer().notNull(),
     /** How many of them were last touched 1, 2, … days before. */
     ages: t.integer().array(),
-    /** Unix time in seconds of the day's last transfer. */
+    /** Time of the day's last transfer. */
     lastAt: t.int8({ mode: "number" }).notNull(),
   }),
   (t) => ({ key: primaryKey({ columns: [t.wallet, t.day] }) }),
 );
 
-/** One row two wallets (low < high): the last day on which money moved between them, either way. */
+/** One row two wallets (low < high): the last day on which money moved between them, either way, and how much each way. */
 export const pair = onchainTable(
   "pair",
-  (t) => ({ low: t.hex().notNull(), high: t.hex().notNull(), lastDay: t.integer().notNull() }),
+  (t) => ({
+    low: t.hex().notNull(),
+    high: t.hex().notNull(),
+    lastDay: t.integer().notNull(),
+    /** From low to high, and back. */
+    upAtomic: t.bigint().notNull(),
+    downAtomic: t.bigint().notNull(),
+  }),
   (t) => ({ key: primaryKey({ columns: [t.low, t.high] }) }),
+);
+
+/** One row a wallet that received something (in full scope), made a qualifying payment, or is on either side of a sum that reached the floor. */
+export const wallet = onchainTable("wallet", (t) => ({
+  wallet: t.hex().primaryKey(),
+  /** Who has sent it the most in all, of equals the first to reach it, and how much; null in the authorised scope. */
+  funder: t.hex(),
+  funderAtomic: t.bigint().notNull(),
+  /** Its last qualifying payment. */
+  lastPaidAt: t.int8({ mode: "number" }),
+  lastPaidTransaction: t.hex(),
+  /** Those to whom the sum of its authorised payments has reached the floor (`FLOOR_ATOMIC` in ledger.ts), and those whose sum to it has. */
+  payees: t.integer().notNull(),
+  payers: t.integer().notNull(),
+  /** Of these payers, as of when each reached the floor: how many distinct largest funders they had, and how many had none. */
+  payerFunders: t.integer().notNull(),
+  unfundedPayers: t.integer().notNull(),
+}));
+
+/** One row a payer and payee with an authorised payment between them. */
+export const paid = onchainTable(
+  "paid",
+  (t) => ({
+    payer: t.hex().notNull(),
+    payee: t.hex().notNull(),
+    count: t.integer().notNull(),
+    atomic: t.bigint().notNull(),
+    firstAt: t.int8({ mode: "number" }).notNull(),
+    lastAt: t.int8({ mode: "number" }).notNull(),
+    lastTransaction: t.hex().notNull(),
+    /** The payer's largest funder when the sum reached the floor; null before that, or when it had none. */
+    funder: t.hex(),
+  }),
+  (t) => ({ key: primaryKey({ columns: [t.payer, t.payee] }) }),
+);
+
+/** The payees of a payer whose sums reached the floor last: the one of ordinal n (from 0) is in slot n mod `PAYEE_SLOTS`. */
+export const payeeSlot = onchainTable(
+  "payee_slot",
+  (t) => ({
+    payer: t.hex().notNull(),
+    slot: t.integer().notNull(),
+    payee: t.hex().notNull(),
+    ordinal: t.integer().notNull(),
+  }),
+  (t) => ({ key: primaryKey({ columns: [t.payer, t.slot] }) }),
+);
+
+/** One row a payee and funder that `payerFunders` of the payee's row counts. */
+export const payerFunder = onchainTable(
+  "payer_funder",
+  (t) => ({ payee: t.hex().notNull(), funder: t.hex().notNull() }),
+  (t) => ({ key: primaryKey({ columns: [t.payee, t.funder] }) }),
 );
 
 /** One row: what this index covers. It stands beside the rows so that a switch of the views switches it too. */
@@ -34,7 +98,7 @@ export const coverage = onchainTable("coverage", (t) => ({
   firstBlock: t.integer().notNull(),
 }));
 
-// The escrow: amounts are atomic units of USDC, times are Unix seconds, addresses are in lower case.
+// The escrow.
 
 /** One row an escrow contract: its roles, from `Opened`, and its sums (`EscrowSums` in escrow-ledger.ts). */
 export const escrowContract = onchainTable("escrow_contract", (t) => ({
@@ -124,3 +188,12 @@ export const escrowPair = onchainTable(
   (t) => ({ merchant: t.hex().notNull(), payer: t.hex().notNull(), releases: t.integer().notNull() }),
   (t) => ({ key: primaryKey({ columns: [t.merchant, t.payer] }) }),
 );
+
+/** One row a merchant with an outcome: the newest transactions of each kind, in whichever escrow. */
+export const escrowMerchant = onchainTable("escrow_merchant", (t) => ({
+  merchant: t.hex().primaryKey(),
+  /** That released something to it from another. */
+  lastReleaseTransaction: t.hex(),
+  /** That refunded a payment to it. */
+  lastRefundTransaction: t.hex(),
+}));

@@ -34,7 +34,7 @@ function layerOf(file: string): Layer {
   if (file.startsWith("api/adapters/")) return "adapter";
   if (file.startsWith("api/kernel/")) return "kernel";
   const name = file.split("/").at(-1) ?? "";
-  if (file === "api/main.ts") return "main";
+  if (file === "api/main.ts" || file.startsWith("api/wiring/")) return "main";
   if (["api/app.ts", "api/http-server.ts"].includes(file)) return "app";
   if (file === "api/jobs.ts") return "jobs";
   if (file === "api/catalog.ts") return "catalog";
@@ -101,9 +101,18 @@ describe("the direction of imports", () => {
     expect(
       importers.filter(
         (file) =>
-          !["api/arbiter/service.ts", "api/catalog.ts", "api/main.ts"].includes(file) && layerOf(file) !== "adapter",
+          !["api/arbiter/service.ts", "api/catalog.ts"].includes(file) && !["adapter", "main"].includes(layerOf(file)),
       ),
     ).toEqual([]);
+  });
+
+  test("what decides a verdict knows neither scores nor certificates, however far its imports are followed", () => {
+    const decides = /^api\/arbiter\/(categories|policy|evidence)\/|^api\/arbiter\/(claim|verdict|attestation)\.ts$/;
+    const reached = new Set(API.filter((file) => decides.test(file)));
+    expect(reached.size).toBeGreaterThan(8);
+    for (const file of reached)
+      for (const target of importsOf(file)) if (target.startsWith("api/")) reached.add(target);
+    expect([...reached].filter((file) => ["score", "certification"].includes(featureOf(file)))).toEqual([]);
   });
 });
 
@@ -126,11 +135,11 @@ describe("the packages", () => {
   });
 
   test.each(ofVerifier)(
-    "%s depends on jose and canonicalize; only the command line on Node, only FAIL proofs on viem",
+    "%s depends on jose, canonicalize and @noble/hashes; only the command line on Node, only FAIL proofs on viem",
     (file) => {
       const outside = importsOf(file).filter((target) => !target.startsWith("packages/"));
       const more = isCommandLine(file) ? "|node:.+" : file.endsWith("/fail-proof.ts") ? "|viem" : "";
-      const allowed = new RegExp(`^(jose|canonicalize${more})$`);
+      const allowed = new RegExp(`^(jose|canonicalize|@noble/hashes/sha2\\.js${more})$`);
       expect(outside.filter((target) => !allowed.test(target))).toEqual([]);
       if (!isCommandLine(file)) {
         expect(importsOf(file).filter(isCommandLine)).toEqual([]);

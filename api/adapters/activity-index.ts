@@ -1,12 +1,10 @@
 import pg from "pg";
 import type { Activity, IndexPosition } from "../kernel/activity.ts";
 import type { Address } from "../kernel/wallet.ts";
-import { createReader, type Read } from "./index-reader.ts";
+import { createReader, MAX_LAG_MS, positionOf, type Read } from "./index-reader.ts";
 
 const WINDOW_DAYS = 90;
 const DAY_MS = 86_400_000;
-/** Base makes a block every two seconds: an index this far behind them is not running, or not there yet. */
-const MAX_LAG_MS = 60_000;
 const REACH_CACHE_MS = 200;
 
 export interface ActivityIndex {
@@ -110,12 +108,6 @@ const activityQuery = (views: string): string => `
     coalesce(sum(touched - (select coalesce(sum(n), 0) from unnest(ages[1:day - $2]) n)), 0)::int as distinct_counterparties,
     max(last_at)::float8 as last_at
   from ${views}.wallet_day where wallet = $1 and day between $2 and $3`;
-
-/** Ponder's checkpoint: 10 digits of Unix time, 16 of chain id, 16 of block number, then the place in the block. */
-const positionOf = (checkpoint: string): IndexPosition => ({
-  timestamp: new Date(Number(checkpoint.slice(0, 10)) * 1000),
-  block: Number(checkpoint.slice(26, 42)),
-});
 
 const windowAt = (now: Date): Window => {
   const today = Math.floor(now.getTime() / DAY_MS);

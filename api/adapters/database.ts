@@ -19,13 +19,21 @@ export function connect(connectionString: string, max = 16): pg.Pool {
 export const bytes = (hex: string): Buffer => Buffer.from(hex.startsWith("0x") ? hex.slice(2) : hex, "hex");
 export const hex = (buffer: Buffer): Hex => `0x${buffer.toString("hex")}`;
 
-/** Runs `work` in one transaction. A failed COMMIT rejects: whether it took effect is then unknown. */
-export async function inTransaction<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+/**
+ * Runs `work` in one transaction. A failed COMMIT rejects: whether it took effect is then unknown.
+ * @param first statements without parameters that go out together with BEGIN; `work` gets what each of them answered
+ */
+export async function inTransaction<T>(
+  pool: pg.Pool,
+  work: (client: pg.PoolClient, answered: readonly pg.QueryResult[]) => Promise<T>,
+  first: readonly string[] = [],
+): Promise<T> {
   const client = await pool.connect();
   let broken: Error | undefined;
   try {
-    await client.query("BEGIN");
-    const result = await work(client);
+    // Of several statements pg makes a list of results, which its types do not say.
+    const [, ...answered] = [await client.query(["BEGIN", ...first].join("; "))].flat() as pg.QueryResult[];
+    const result = await work(client, answered);
     await client.query("COMMIT");
     return result;
   } catch (error) {

@@ -1,4 +1,8 @@
 import pg from "pg";
+import type { IndexPosition } from "../kernel/activity.ts";
+
+/** Base makes a block every two seconds: an index this far behind them is not running, or not there yet. */
+export const MAX_LAG_MS = 60_000;
 
 const TIMEOUT_MS = 1_000;
 /** While the index is away, one request in this time finds out; the others are answered at once. */
@@ -37,3 +41,9 @@ function isUnavailable(error: unknown): boolean {
   if (!(error instanceof pg.DatabaseError) || error.code === undefined) return true;
   return AWAY.has(error.code) || ["08", "53"].includes(error.code.slice(0, 2));
 }
+
+/** Ponder's checkpoint: 10 digits of Unix time, 16 of chain id, 16 of block number, then the place in the block. */
+export const positionOf = (checkpoint: string): IndexPosition => ({
+  timestamp: new Date(Number(checkpoint.slice(0, 10)) * 1000),
+  block: Number(checkpoint.slice(26, 42)),
+});

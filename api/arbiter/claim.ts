@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { z } from "zod";
 import { jcs } from "../signing/proof-value.ts";
 import type { Category } from "./categories/category.ts";
-import { malformed, refuse } from "./categories/fields.ts";
+import { malformed, refuse, submitted } from "./categories/fields.ts";
 import { CATEGORIES } from "./categories/index.ts";
 import type { GuardSettings } from "./guard/target.ts";
 
@@ -21,7 +21,10 @@ export const conditionsSha256 = (category: string, conditions: unknown): string 
 
 export const categoryNamed = (name: string): Category | null => CATEGORIES.find((one) => one.name === name) ?? null;
 
-const SUBMITTED = z.object({ category: z.string(), conditions: z.record(z.string(), z.unknown()) });
+const SUBMITTED = z.object({
+  category: z.string(),
+  conditions: submitted(1).pipe(z.record(z.string(), z.unknown())),
+});
 
 /**
  * The schema of a claim's category and conditions. A custom issue is a refusal (422) whose `params.rule` is the policy's rule;

@@ -1,3 +1,7 @@
+import type { Address, Hex } from "../kernel/wallet.ts";
+import type { Verdict } from "./policy/policy.ts";
+import type { Parties, VerdictRequest } from "./request.ts";
+
 /** One attempt to fetch a deliverable. */
 export interface FetchRequest {
   /** Absolute; checked again, like every redirect's target. */
@@ -96,4 +100,92 @@ export interface CheckRuns {
    * @param commitSha the whole hash, lower-case hex
    */
   read(commit: { readonly repo: string; readonly commitSha: string }, signal: AbortSignal): Promise<CheckRunsReading>;
+}
+
+/** Where a verdict stands in the log, in which each names the one before it. */
+export interface Place {
+  /** From 1, without gaps. */
+  readonly index: number;
+  /** Of the whole document before this one; null for the first. */
+  readonly previousSha256: string | null;
+}
+
+/** The verdict that a correction takes the place of. */
+export interface Superseded {
+  readonly id: string;
+  readonly sha256: string;
+  /** What the arbiter had got wrong. */
+  readonly reason: string;
+}
+
+/** A verdict that is to be written into the log. */
+export interface NewVerdict {
+  readonly id: string;
+  readonly supersedes: string | null;
+  readonly request: VerdictRequest;
+  readonly outcome: Verdict;
+  readonly issuedAt: Date;
+  /** Signs the document for its place. */
+  readonly seal: (place: Place) => { readonly document: string; readonly sha256: string };
+}
+
+/** A verdict as it is kept for ever. */
+export interface StoredVerdict {
+  readonly id: string;
+  readonly index: number;
+  readonly request: VerdictRequest;
+  readonly outcome: Verdict;
+  readonly issuedAt: Date;
+  /** The signed document, byte for byte. */
+  readonly document: string;
+  readonly sha256: string;
+  readonly supersedes: string | null;
+  readonly supersededBy: string | null;
+}
+
+export interface LogEntry extends Pick<StoredVerdict, "id" | "index" | "outcome" | "sha256" | "issuedAt"> {
+  readonly category: string;
+  readonly supersedes: string | null;
+}
+
+export interface VerdictTotals {
+  readonly release: number;
+  readonly refund: number;
+  readonly escalate: number;
+}
+
+export interface VerdictStore {
+  get(id: string): Promise<StoredVerdict | null>;
+  /** Writes a verdict at the end of the log; when its id is there already, nothing is written and that one is the answer. */
+  append(verdict: NewVerdict): Promise<StoredVerdict>;
+  /** Newest first, those before an index. */
+  log(page: { readonly before: number | null; readonly limit: number }): Promise<readonly LogEntry[]>;
+  /** The newest corrections. */
+  corrections(limit: number): Promise<readonly LogEntry[]>;
+  totals(): Promise<VerdictTotals>;
+}
+
+/** The parties of payments in the service's own escrow contracts; rejects when the chain cannot be read. */
+export interface EscrowDeals {
+  parties(payment: Hex): Promise<Parties | null>;
+}
+
+/** A party's risk as the scored variant reports it. */
+export interface PartyTier {
+  readonly wallet: Address;
+  readonly score: number;
+  readonly tier: string;
+}
+
+export interface PartyTiers {
+  readonly payer: PartyTier;
+  readonly payee: PartyTier;
+}
+
+/** Both parties' risk, as of one block. */
+export interface Tiers {
+  /** Whether it can be read at the moment. */
+  ready(parties: Parties): Promise<boolean>;
+  /** Rejects while it cannot. */
+  of(parties: Parties): Promise<PartyTiers>;
 }

@@ -2,4 +2,6 @@
 export interface FieldError {
   readonly path: string;
   readonly message: string;
+  /** The number of the arbiter policy's rule that refuses it. */
+  readonly rule?: number;
 }

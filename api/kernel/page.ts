@@ -45,6 +45,8 @@ const NAVIGATION = [
   { path: "/", name: "Home" },
   { path: "/inspect", name: "Tests" },
   { path: "/#verify", name: "Verify" },
+  { path: "/escrow", name: "Escrow" },
+  { path: "/arbiter", name: "Arbiter" },
   { path: "/board", name: "Board" },
   { path: "/status", name: "Status" },
 ] as const;

@@ -1,5 +1,6 @@
 import type { Context } from "hono";
 import type { z } from "zod";
+import type { FieldError } from "./field-error.ts";
 import type { Atomic } from "./money.ts";
 import type { Network } from "./networks.ts";
 import type { Transaction } from "./transaction.ts";
@@ -27,18 +28,28 @@ export interface PaidRoute<Input = unknown> extends RouteFacts {
   readonly network: Network;
   readonly price: Atomic;
   readonly description: string;
+  /** Members of the body that may stand in the query instead. */
+  readonly query?: readonly string[];
   /** A custom issue is a refusal (422); any other is a malformed body (400). */
   readonly input: z.ZodType<Input>;
+  /** What else can only be asked of a chain or an index before anything is charged; it runs once the signature is found good. */
+  readonly intake?: (input: Input) => Promise<Intake<Input>>;
   /** What to send and what comes back, for discovery. */
   readonly example: {
     readonly input: Readonly<Record<string, unknown>>;
-    readonly output: Readonly<Record<string, unknown>>;
+    readonly output: Readonly<Record<string, unknown>> | readonly unknown[];
   };
   /** Shown in the menu of tests when the route is one. */
   readonly menu?: MenuFacts;
   /** Total: an unfavourable result is an answer too. It may run more than once; only the first one recorded counts. */
   readonly sell: (sale: Sale<Input>) => Promise<Outcome>;
 }
+
+/** A request as it is taken in, why it is refused (422), or what cannot be asked at the moment (503). */
+export type Intake<Input> =
+  | { readonly input: Input }
+  | { readonly refused: readonly FieldError[] }
+  | { readonly unavailable: string };
 
 /** What a payment must be signed for: USDC on a network, to one address, exactly so many atomic units. */
 export interface Terms {

@@ -86,6 +86,10 @@ th,td{text-align:left;padding:.7rem .75rem .7rem 0;border-bottom:1px solid var(-
 thead th{color:var(--soft);font-size:.8125rem;letter-spacing:.06em;text-transform:uppercase;padding-top:0}
 tbody th{font-weight:400}
 th:last-child,td:last-child{padding-right:0;text-align:right}
+.prose th:last-child,.prose td:last-child{text-align:left}
+table+table,.rows+.code,section+p{margin-top:1.5rem}
+@media(min-width:40rem){.terms th:first-child{min-width:9.5rem}}
+@media(max-width:39.99rem){.terms tr{display:grid;grid-template-columns:1fr auto;border-bottom:1px solid var(--line)}.terms tr>*{border:0}.terms tr>:nth-child(2){grid-area:2/1/3/-1;padding-top:0}}
 .part h2{display:flex;flex-wrap:wrap;justify-content:space-between;align-items:baseline;gap:.2rem 1rem}
 .part h2 .mark{font:650 1.0625rem/1.2 var(--sans)}
 .two{display:grid;gap:1.5rem}
@@ -112,7 +116,12 @@ section>h2+.rows{border-top:0;margin-top:0}
 .rows>li{display:grid;gap:.2rem;padding:.95rem 0;border-bottom:1px solid var(--line);margin:0}
 .rows>li>*{min-width:0}
 .rows .price{font-weight:650;font-variant-numeric:tabular-nums}
-@media(min-width:40rem){.rows>li{grid-template-columns:1fr auto;gap:.2rem 2rem;align-items:baseline}.rows>li>.note{grid-column:1}}
+@media(min-width:40rem){.rows>li{grid-template-columns:1fr auto;gap:.2rem 2rem;align-items:baseline}.rows>li>.note{grid-column:1}.rows>li>.facts{grid-column:1/-1}}
+.rows .facts{gap:.3rem;margin-top:.3rem}
+.rules{padding-left:2rem}
+.rules>li+li{margin-top:1.4rem}
+.rules>li::marker{font:600 1.125rem var(--serif)}
+.rules p{margin-top:.3rem}
 form{display:flex;flex-wrap:wrap;gap:.75rem;align-items:end}
 .field{flex:1 1 20rem;min-width:0;display:grid;gap:.3rem}
 label{font-weight:600}

@@ -1,3 +1,5 @@
+import type { z } from "zod";
+import type { FieldError } from "../kernel/field-error.ts";
 import { NETWORKS } from "../kernel/networks.ts";
 import { type Kept, type Outcome, Over, type PaidRoute, type Terms } from "../kernel/route.ts";
 import type { Address, Hex } from "../kernel/wallet.ts";
@@ -129,7 +131,7 @@ async function ask(parts: PaymentParts, request: PaidRequest): Promise<Asked> {
   const { row, sameId } = await parts.journal.find(key, paymentId);
   const same = row !== null && row.digest === digest && row.signatureSha256 === signatureSha256(signature);
   const valid = same || (await isSigned(parts.chains[route.network], payer, digest, signature));
-  const checked = row === null && sameId === null ? await freshChecks(parts, request) : NOT_CHECKED;
+  const checked = row === null && sameId === null ? await freshChecks(parts, request, valid) : NOT_CHECKED;
   // A copy of this payment may have been taken in and submitted while this one was checked: then its row decides.
   if (checked.fresh !== "ok" && !isEmpty(await parts.journal.find(key, paymentId))) return ask(parts, request);
   const created = newPayment(parts, request, { key, digest, ...checked });
@@ -176,7 +178,11 @@ async function isSigned(chain: Chain, payer: Address, digest: Hex, signature: He
 }
 
 /** The checks of a payment that has no row: signed terms and window, then the body. Nothing has moved yet. */
-async function freshChecks(parts: PaymentParts, { route, terms, payment, body, over }: PaidRequest): Promise<Checked> {
+async function freshChecks(
+  parts: PaymentParts,
+  { route, terms, payment, body, over }: PaidRequest,
+  isSigned: boolean,
+): Promise<Checked> {
   const head = await parts.chains[route.network].head();
   const none = { input: null, headBlock: head.number };
   if (over !== null) return { ...none, fresh: { say: "over", detail: over } };
@@ -189,13 +195,23 @@ async function freshChecks(parts: PaymentParts, { route, terms, payment, body, o
       fresh: { say: "malformed", detail: "The body nests too deep or holds U+0000 or half a surrogate pair." },
     };
   const parsed = route.input.safeParse(body.value ?? undefined);
-  if (parsed.success) return { fresh: "ok", input: parsed.data ?? null, headBlock: head.number };
-  const errors = parsed.error.issues.map((issue) => ({ path: issue.path.join("."), message: issue.message }));
-  const refused = parsed.error.issues.every((issue) => issue.code === "custom");
-  return {
-    ...none,
-    fresh: { say: refused ? "unacceptable" : "malformed", detail: "The body does not fit this route.", errors },
-  };
+  if (!parsed.success) {
+    const say = parsed.error.issues.every((issue) => issue.code === "custom") ? "unacceptable" : "malformed";
+    return { ...none, fresh: { say, detail: UNFIT, errors: parsed.error.issues.map(fieldError) } };
+  }
+  // Whoever cannot sign gets no chain or index asked.
+  const taken = isSigned && route.intake ? await route.intake(parsed.data) : { input: parsed.data };
+  if ("refused" in taken) return { ...none, fresh: { say: "unacceptable", detail: UNFIT, errors: taken.refused } };
+  if ("unavailable" in taken) return { ...none, fresh: { say: "unavailable", detail: taken.unavailable } };
+  return { fresh: "ok", input: taken.input ?? null, headBlock: head.number };
+}
+
+const UNFIT = "The body does not fit this route. Nothing was charged.";
+
+function fieldError(issue: z.core.$ZodIssue): FieldError {
+  const rule = issue.code === "custom" ? issue.params?.rule : undefined;
+  const error = { path: issue.path.join("."), message: issue.message };
+  return typeof rule === "number" ? { ...error, rule } : error;
 }
 
 async function resolveDue(parts: PaymentParts): Promise<number> {

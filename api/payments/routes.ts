@@ -37,11 +37,29 @@ export function payable(route: PaidRoute, { gate, payTo, baseUrl }: PayableParts
     // The body of an unpaid request is not even read: indexers probe with empty ones.
     if (payment === null) return demand(c, challenge(PAYMENT_REQUIRED));
     const body = await readBody(c);
-    const print = fingerprint({ method: route.method, route: route.id, query: new URL(c.req.url).searchParams, body });
-    const request = { route, terms, payment, fingerprint: print, body: parseJson(body), over: null };
+    const query = new URL(c.req.url).searchParams;
+    const print = fingerprint({ method: route.method, route: route.id, query, body });
+    const value = withQuery(parseJson(body), query, route.query ?? []);
+    const request = { route, terms, payment, fingerprint: print, body: value, over: null };
     const answer = await gate.pay(request);
     return answer.say === "pay" ? demand(c, challenge(answer.error)) : respond(c, answer, route, payment);
   };
+}
+
+/** The body with the members that stand in the query; a member in both must be the same. */
+function withQuery(body: ReturnType<typeof parseJson>, query: URLSearchParams, names: readonly string[]) {
+  const given = names.flatMap((name) => query.getAll(name).map((value) => [name, value] as const));
+  if (body === undefined || given.length === 0) return body;
+  if (body.value !== null && (typeof body.value !== "object" || Array.isArray(body.value))) return body;
+  const value: Record<string, unknown> = { ...body.value };
+  for (const [name, text] of given) {
+    if (value[name] !== undefined && value[name] !== text)
+      throw new Problem("malformed_request", {
+        detail: `${name} is given twice, with different values. Nothing was charged.`,
+      });
+    value[name] = text;
+  }
+  return { value };
 }
 
 /** The handler of a quoted route: an unpaid call gets its terms, a paid one buys what its payment was signed for. */
@@ -100,6 +118,11 @@ function respond(
       });
     case "unacceptable":
       throw new Problem("unacceptable", { detail: answer.detail, ...(answer.errors ? { errors: answer.errors } : {}) });
+    case "unavailable":
+      throw new Problem("not_available", {
+        detail: `${answer.detail} Nothing was charged.`,
+        headers: { "retry-after": RETRY_AFTER_SECONDS.unavailable },
+      });
     case "over":
       throw new Problem("session_over", { detail: answer.detail });
     case "wait":

@@ -8,7 +8,7 @@ import type { Command, Event, Stored, View } from "./step-types.ts";
 const HEARTBEAT_MS = 10_000;
 /** How long a submitted settlement may take to show on our own view of the chain before the client is told to come back. */
 const PATIENCE_MS = 8_000;
-const MAX_RESPONSE_BYTES = 256 * 1024;
+const MAX_RESPONSE_BYTES = 2 * 1024 * 1024;
 
 /** What the gate works with. */
 export interface PaymentParts {

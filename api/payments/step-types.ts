@@ -54,6 +54,7 @@ export type Answer =
   | { readonly say: "conflict"; readonly detail: string }
   | { readonly say: "malformed" | "unacceptable"; readonly detail: string; readonly errors?: readonly FieldError[] }
   | { readonly say: "over"; readonly detail: string }
+  | { readonly say: "unavailable"; readonly detail: string }
   | { readonly say: "done" };
 
 export interface Request {

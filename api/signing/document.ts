@@ -30,6 +30,7 @@ export type Signed<Document> = Document & { readonly proof: Proof };
 export interface Signer {
   /** The did:web identifier that documents name as their issuer. */
   readonly issuer: string;
+  /** The document as JSON reads it back, with its proof. Members stand in canonical order: a verifier need not sort them. */
   sign<Document extends Unsigned>(document: Document, at: Date): Signed<Document>;
 }
 
@@ -52,10 +53,15 @@ export function createSigner({ privateKey, publicJwk }: SigningKey, issuer: stri
         proofPurpose: "assertionMethod",
         jws: detachedJws(canonical),
       } as const;
-      return { ...document, proof: { ...options, proofValue: proofValue(options, canonical, privateKey) } };
+      const proof = sorted({ ...options, proofValue: proofValue(options, canonical, privateKey) });
+      return sorted({ ...(JSON.parse(canonical) as typeof document), proof });
     },
   };
 }
+
+/** The same members in the order of RFC 8785; those inside of them stay as they are. */
+const sorted = <Members extends object>(members: Members): Members =>
+  Object.fromEntries(Object.entries(members).sort(([one], [other]) => (one < other ? -1 : 1))) as Members;
 
 const base64url = (text: string): string => Buffer.from(text).toString("base64url");
 

@@ -164,6 +164,7 @@ async function run(): Promise<boolean> {
       SIGNING_KEY: randomBytes(32).toString("base64url"),
       SEALING_KEY: randomBytes(32).toString("base64url"),
       DECOY_SEED: randomBytes(32).toString("base64url"),
+      ARBITER_PRIVATE_KEY: `0x${randomBytes(32).toString("hex")}`,
     };
     await begin("api/main.ts", { ...ours, PORT: String(ports.ours) }, /"listening"/);
     const urls = { ours: `http://127.0.0.1:${ports.ours}/test/basic`, peer: `http://127.0.0.1:${ports.peer}/paid` };

@@ -1,5 +1,13 @@
 import { type Context, ponder } from "ponder:registry";
-import { escrowAccount, escrowContract, escrowOpen, escrowPair, escrowParty, escrowPayment } from "ponder:schema";
+import {
+  escrowAccount,
+  escrowContract,
+  escrowMerchant,
+  escrowOpen,
+  escrowPair,
+  escrowParty,
+  escrowPayment,
+} from "ponder:schema";
 import {
   addToAccount,
   addToEscrow,
@@ -48,6 +56,15 @@ async function countRelease(db: Database, merchant: Address, payer: Address): Pr
   if (before) await db.update(escrowPair, { merchant, payer }).set({ releases: before.releases + 1 });
   else await db.insert(escrowPair).values({ merchant, payer, releases: 1 });
   return before === null;
+}
+
+type Newest = { readonly lastReleaseTransaction: Hex } | { readonly lastRefundTransaction: Hex };
+
+async function noteOutcome(db: Database, merchant: Address, newest: Newest): Promise<void> {
+  await db
+    .insert(escrowMerchant)
+    .values({ merchant, ...newest })
+    .onConflictDoUpdate(newest);
 }
 
 interface Outcome {
@@ -110,11 +127,15 @@ if (process.env.ESCROW_ADDRESSES) {
     const isFirstOfPair = await countRelease(db, parties.receiver, parties.payer);
     const posting = postReleased({ ...parties, fee: args.fee }, { feeRecipient, isFirstOfPair });
     await post(db, lower(log.address), posting);
+    if (parties.payer !== parties.receiver)
+      await noteOutcome(db, parties.receiver, { lastReleaseTransaction: transaction.hash });
     await settle(db, args.id, { status: "released", record: args.record, fee: args.fee, block, transaction });
   });
 
   ponder.on("Escrow:Refunded", async ({ event: { args, block, log, transaction }, context: { db } }) => {
-    await post(db, lower(log.address), postRefunded(partiesOf(args)));
+    const parties = partiesOf(args);
+    await post(db, lower(log.address), postRefunded(parties));
+    await noteOutcome(db, parties.receiver, { lastRefundTransaction: transaction.hash });
     await settle(db, args.id, { status: "refunded", record: args.record, fee: null, block, transaction });
   });
 

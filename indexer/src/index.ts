@@ -1,37 +1,65 @@
 import { type Context, ponder } from "ponder:registry";
 import { coverage, pair, walletDay } from "ponder:schema";
-import { dayOf, directTerms, isBetweenOthers, type Movement, orderedPair, TRANSFER_TOPIC, withAge } from "../ledger.ts";
+import {
+  dayOf,
+  directTerms,
+  isBetweenOthers,
+  type Movement,
+  orderedPair,
+  QUALIFYING_ATOMIC,
+  TRANSFER_TOPIC,
+  withAge,
+} from "../ledger.ts";
+import { noteFunder, recordPayment } from "./payments.ts";
 
 // Find, insert and update only: raw SQL in a handler empties Ponder's row cache and makes a backfill three times slower.
 
 type Address = `0x${string}`;
 type Database = Context["db"];
-type Seen = Movement & { readonly authorised: boolean; readonly timestamp: bigint };
+type Seen = Movement & {
+  readonly authorised: boolean;
+  readonly timestamp: bigint;
+  readonly transaction: `0x${string}`;
+};
 /** `age` is the number of days since the pair's touch before, null for the first; `fresh` is false after the first touch of a day. */
-type Touch = { readonly fresh: boolean; readonly age: number | null };
+interface Touch {
+  readonly fresh: boolean;
+  readonly age: number | null;
+  /** All that this sender has sent this receiver so far. */
+  readonly sentAtomic: bigint;
+}
 
 const scope = process.env.INDEX_SCOPE === "authorised" ? "authorised" : "full";
 const own = new Set((process.env.OWN_ADDRESSES ?? "").split(",").filter(Boolean));
 const lower = (address: Address) => address.toLowerCase() as Address;
 
-async function touchPair(db: Database, { from, to }: Movement, day: number): Promise<Touch> {
+async function touchPair(db: Database, { from, to, value }: Movement, day: number): Promise<Touch> {
   const key = orderedPair(from, to);
   const before = await db.find(pair, key);
-  if (before?.lastDay === day) return { fresh: false, age: null };
-  if (before) await db.update(pair, key).set({ lastDay: day });
-  else await db.insert(pair).values({ ...key, lastDay: day });
-  return { fresh: true, age: before ? day - before.lastDay : null };
+  const way = from === key.low ? "upAtomic" : "downAtomic";
+  const sentAtomic = (before?.[way] ?? 0n) + value;
+  const fresh = before?.lastDay !== day;
+  const age = fresh && before ? day - before.lastDay : null;
+  const after = { lastDay: day, [way]: sentAtomic };
+  if (before) await db.update(pair, key).set(after);
+  else await db.insert(pair).values({ ...key, upAtomic: 0n, downAtomic: 0n, ...after });
+  return { fresh, age, sentAtomic };
 }
 
 async function addToDay(db: Database, wallet: Address, seen: Seen, touch: Touch): Promise<void> {
   const lastAt = Number(seen.timestamp);
   const paid = seen.authorised && wallet === seen.from ? 1 : 0;
+  const qualifying = paid === 1 && seen.value >= QUALIFYING_ATOMIC ? 1 : 0;
+  const qualifyingAtomic = qualifying === 1 ? seen.value : 0n;
   const touched = touch.fresh ? 1 : 0;
+  const first = { paid, qualifying, qualifyingAtomic, touched, ages: withAge(null, touch.age), lastAt };
   await db
     .insert(walletDay)
-    .values({ wallet, day: dayOf(seen.timestamp), paid, touched, ages: withAge(null, touch.age), lastAt })
+    .values({ wallet, day: dayOf(seen.timestamp), ...first })
     .onConflictDoUpdate((row) => ({
       paid: row.paid + paid,
+      qualifying: row.qualifying + qualifying,
+      qualifyingAtomic: row.qualifyingAtomic + qualifyingAtomic,
       touched: row.touched + touched,
       ages: withAge(row.ages, touch.age),
       lastAt,
@@ -43,6 +71,9 @@ async function record(db: Database, seen: Seen): Promise<void> {
   const touch = await touchPair(db, seen, dayOf(seen.timestamp));
   await addToDay(db, seen.from, seen, touch);
   await addToDay(db, seen.to, seen, touch);
+  // Authorised payments alone do not tell who funds a wallet.
+  if (scope === "full") await noteFunder(db, { funded: seen.to, funder: seen.from, sentAtomic: touch.sentAtomic });
+  if (seen.authorised) await recordPayment(db, seen);
 }
 
 ponder.on("Usdc:setup", async ({ context }) => {
@@ -61,7 +92,13 @@ if (scope === "authorised") {
       if (next?.topics[0] !== TRANSFER_TOPIC || lower(next.address) !== lower(log.address) || !payee) return;
       terms = { to: `0x${payee.slice(26)}`, value: BigInt(next.data) };
     }
-    await record(db, { ...terms, from, authorised: true, timestamp: block.timestamp });
+    await record(db, {
+      ...terms,
+      from,
+      authorised: true,
+      timestamp: block.timestamp,
+      transaction: transaction.hash,
+    });
   });
 } else {
   // FiatTokenV2_2 emits AuthorizationUsed and its Transfer as the very next log. Ponder commits whole blocks only, so memory is enough.
@@ -69,7 +106,7 @@ if (scope === "authorised") {
   ponder.on("Usdc:AuthorizationUsed", async ({ event: { block, log } }) => {
     used = { block: block.hash, nextLog: log.logIndex + 1 };
   });
-  ponder.on("Usdc:Transfer", async ({ event: { args, block, log }, context: { db } }) => {
+  ponder.on("Usdc:Transfer", async ({ event: { args, block, log, transaction }, context: { db } }) => {
     const authorised = used.block === block.hash && used.nextLog === log.logIndex;
     await record(db, {
       from: lower(args.from),
@@ -77,6 +114,7 @@ if (scope === "authorised") {
       value: args.value,
       authorised,
       timestamp: block.timestamp,
+      transaction: transaction.hash,
     });
   });
 }

@@ -67,20 +67,29 @@ export async function startPostgres({ directory, port, ...options }: PostgresPla
   const logFile = options.logFile ?? join(home, "postgres.log");
   const flags = [...SETTINGS, ...(options.settings ?? [])].flatMap((setting) => ["-c", setting]);
   const server = await launch(program, ["-D", cluster, "-p", String(port), ...flags], logFile);
-  const url = (user: string, password: string) => `postgres://${user}:${password}@127.0.0.1:${port}/${DATABASE}`;
+  const urls = urlsOf(passwords, port);
   try {
-    await whenAnswering(server, url(OWNER, passwords.owner));
-    await ensureDatabase(url(OWNER, passwords.owner), passwords.service);
+    await whenAnswering(server, urls.ownerUrl);
+    await ensureDatabase(urls.ownerUrl, passwords.service);
   } catch (cause) {
     await server.stop();
     throw cause;
   }
-  return {
-    ownerUrl: url(OWNER, passwords.owner),
-    apiUrl: url(SERVICE, passwords.service),
-    process: server,
-    stop: () => server.stop(),
-  };
+  return { ...urls, process: server, stop: () => server.stop() };
+}
+
+function urlsOf({ owner, service }: Passwords, port: number): Pick<Postgres, "ownerUrl" | "apiUrl"> {
+  const url = (user: string, password: string) => `postgres://${user}:${password}@127.0.0.1:${port}/${DATABASE}`;
+  return { ownerUrl: url(OWNER, owner), apiUrl: url(SERVICE, service) };
+}
+
+/** The URLs of the server that runs in the directory; null when none does. Its port is the fourth line of its pid file. */
+export function runningPostgres(directory: string): Pick<Postgres, "ownerUrl" | "apiUrl"> | null {
+  const home = resolve(directory);
+  const file = join(home, "cluster", "postmaster.pid");
+  if (!existsSync(file)) return null;
+  const [pid, , , port] = readFileSync(file, "utf8").split("\n").map(Number);
+  return pid && port && identify(pid) !== null ? urlsOf(readPasswords(home), port) : null;
 }
 
 /** Lets the API's login role act as `trust_api`, the role without login that the migrations create and give rights to. */

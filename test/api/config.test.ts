@@ -11,6 +11,7 @@ const GOOD = {
   SIGNING_KEY: KEY,
   SEALING_KEY: KEY,
   DECOY_SEED: KEY,
+  ARBITER_PRIVATE_KEY: `0x${"22".repeat(32)}`,
 };
 
 const problemOf = (environment: Record<string, string | undefined>): string => {
@@ -43,6 +44,7 @@ describe("the API's settings", () => {
       "SIGNING_KEY",
       "SEALING_KEY",
       "DECOY_SEED",
+      "ARBITER_PRIVATE_KEY",
     ]) {
       expect(problem).toMatch(new RegExp(`^${name} is missing: .{20,}`, "m"));
     }
@@ -68,6 +70,8 @@ describe("the API's settings", () => {
     ["ESCROW_ADDRESSES", "0x1234", /escrow contracts on Base, comma-separated/],
     ["ESCROW_ADDRESSES", `${GOOD.PAY_TO_ADDRESS},`, /escrow contracts on Base, comma-separated/],
     ["ARBITER_PRIVATE_KEY", "0x12", /arbiter's private key: 0x and 64 hex digits/],
+    ["ARBITER_ALLOWED_ORIGINS", "http://localhost:8080/", /exact origins/],
+    ["GITHUB_API_URL", "api.github.com", /URL of GitHub's REST API/],
     ["INDEX_VIEWS_SCHEMA", "Live; drop", /schema name/],
   ])("name %s=%s as wrong, with what is expected", (name, value, expected) => {
     const problem = problemOf({ ...GOOD, [name]: value });
@@ -85,15 +89,28 @@ describe("the API's settings", () => {
     });
   });
 
-  test("have no escrow by default; contracts need their arbiter's key, and the current one comes first", () => {
+  test("have no escrow contract by default, and the current one comes first", () => {
     const addresses = [GOOD.PAY_TO_ADDRESS, `0x${"AB".repeat(20)}`];
-    const arbiterKey = `0x${"22".repeat(32)}`;
-    const contracts = { ...GOOD, ESCROW_ADDRESSES: addresses.join(", ") };
-    expect(parseConfig(GOOD)).toMatchObject({ escrow: null });
-    expect(problemOf(contracts)).toMatch(/^ARBITER_PRIVATE_KEY is missing: .*the contracts' arbiter/);
-    expect(parseConfig({ ...contracts, ARBITER_PRIVATE_KEY: arbiterKey })).toMatchObject({
-      escrow: { addresses: addresses.map((address) => address.toLowerCase()), arbiterKey },
+    expect(parseConfig(GOOD)).toMatchObject({ escrowAddresses: [] });
+    expect(parseConfig({ ...GOOD, ESCROW_ADDRESSES: addresses.join(", ") })).toMatchObject({
+      escrowAddresses: addresses.map((address) => address.toLowerCase()),
     });
-    expect(parseConfig({ ...GOOD, ARBITER_PRIVATE_KEY: arbiterKey })).toMatchObject({ escrow: null });
+  });
+
+  test("let the arbiter fetch from public addresses only, and ask GitHub itself", () => {
+    expect(parseConfig(GOOD)).toMatchObject({
+      arbiterAllowedOrigins: [],
+      github: { apiUrl: "https://api.github.com", token: null },
+    });
+    const moved = {
+      ...GOOD,
+      ARBITER_ALLOWED_ORIGINS: "http://localhost:8080, https://shop.example",
+      GITHUB_API_URL: "http://localhost:3000/api/v3/",
+      GITHUB_TOKEN: "t",
+    };
+    expect(parseConfig(moved)).toMatchObject({
+      arbiterAllowedOrigins: ["http://localhost:8080", "https://shop.example"],
+      github: { apiUrl: "http://localhost:3000/api/v3", token: "t" },
+    });
   });
 });

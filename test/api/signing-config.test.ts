@@ -12,6 +12,7 @@ const GOOD = {
   SIGNING_KEY: SEED,
   SEALING_KEY: SEED,
   DECOY_SEED: SEED,
+  ARBITER_PRIVATE_KEY: `0x${"22".repeat(32)}`,
 };
 
 /** One line a problem. */

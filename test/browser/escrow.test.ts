@@ -4,8 +4,9 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { findings, inLine, widerThanScreen } from "../support/accessibility.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { startTestChain, type TestChain } from "../support/chain.ts";
-import { ARBITER_KEY, deliver, deployEscrow, EMPTY, GOOD, hold, newMerchant, statusOf } from "../support/escrow.ts";
+import { deliver, deployEscrow, EMPTY, GOOD, hold, newMerchant, statusOf } from "../support/escrow.ts";
 import { eventually } from "../support/eventually.ts";
+import { ARBITER_KEY } from "../support/keys.ts";
 import { startService, type TestService } from "../support/service.ts";
 
 const SCREENSHOTS = fileURLToPath(new URL("./screenshots/", import.meta.url));
@@ -21,7 +22,7 @@ beforeAll(async () => {
   [chain, browser] = await Promise.all([startTestChain(), launchBrowser()]);
   const [escrow, earlier] = [await deployEscrow(chain), await deployEscrow(chain)];
   const addresses = [escrow.address, earlier.address];
-  service = await startService({ chain, config: { escrow: { addresses, arbiterKey: ARBITER_KEY } } });
+  service = await startService({ chain, config: { escrowAddresses: addresses, arbiterKey: ARBITER_KEY } });
   const merchant = newMerchant();
   const evaluated = async (delivered: typeof GOOD | typeof EMPTY) => {
     const held = await hold({ chain, escrow }, merchant.address);

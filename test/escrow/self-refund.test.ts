@@ -11,8 +11,9 @@ import { refundCommand } from "../../packages/escrow/src/refund-command.ts";
 import type { RefundTarget } from "../../packages/escrow/src/self-refund.ts";
 import { devAccount, privateKeyOf } from "../../scripts/embedded/dev-accounts.ts";
 import { startTestChain, type TestChain } from "../support/chain.ts";
-import { ARBITER_KEY, deployEscrow, type TestEscrow } from "../support/escrow.ts";
+import { deployEscrow, type TestEscrow } from "../support/escrow.ts";
 import { buyFrom, haiku, newBuyer, openShop, statusOf } from "../support/escrow-sale.ts";
+import { ARBITER_KEY } from "../support/keys.ts";
 
 const CLI = fileURLToPath(new URL("../../packages/escrow/src/cli.ts", import.meta.url));
 /** Somebody with gas who is neither the buyer nor the merchant. */

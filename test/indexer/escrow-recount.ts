@@ -2,6 +2,7 @@ import type pg from "pg";
 import type { Address, Hex } from "viem";
 import { escrowAbi, escrowEventsAbi } from "../../contracts/abi.ts";
 import type { AccountSums } from "../../indexer/escrow-ledger.ts";
+import type { EscrowFacts } from "../../packages/verifier/src/score/facts.ts";
 import type { TestChain } from "../support/chain.ts";
 import { ACCOUNTS, type EscrowActor } from "./escrow-actor.ts";
 
@@ -65,6 +66,20 @@ export function recountAccount(events: Events, account: Address): Omit<AccountSu
     releasePayers: new Set(toIt.map(({ payer }) => lower(payer)).filter((payer) => payer !== account)).size,
     refundsAgainst: refunded.filter(({ receiver }) => is(receiver)).length,
     withdrawn: sum(withdrawn),
+  };
+}
+
+/** The score's facts of a merchant by definition, from the events of all escrows in the chain's order. */
+export function recountOutcomes(events: Events, merchant: Address): EscrowFacts {
+  const of = (name: "Released" | "Refunded") =>
+    events.flatMap((event) => (event.eventName === name && lower(event.args.receiver) === merchant ? [event] : []));
+  const released = of("Released").filter(({ args }) => lower(args.payer) !== merchant);
+  const refunded = of("Refunded");
+  return {
+    release_payers: new Set(released.map(({ args }) => args.payer)).size,
+    last_release_tx: released.at(-1)?.transactionHash ?? null,
+    refunds_against: refunded.length,
+    last_refund_tx: refunded.at(-1)?.transactionHash ?? null,
   };
 }
 

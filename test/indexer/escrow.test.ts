@@ -3,6 +3,7 @@ import type { Address } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ActivityIndex, createActivityIndex } from "../../api/adapters/activity-index.ts";
 import { createEscrowIndex, type EscrowIndex } from "../../api/adapters/escrow-index.ts";
+import { createScoreIndex } from "../../api/adapters/score-index.ts";
 import { devAccount } from "../../scripts/embedded/dev-accounts.ts";
 import { waitUntil } from "../../scripts/embedded/wait-until.ts";
 import { startTestChain, type TestChain } from "../support/chain.ts";
@@ -18,7 +19,7 @@ import {
   planBlocks,
   STRANGER,
 } from "./escrow-actor.ts";
-import { readEvents, readIndexed, readOwed, readStates, recountAccount } from "./escrow-recount.ts";
+import { readEvents, readIndexed, readOwed, readStates, recountAccount, recountOutcomes } from "./escrow-recount.ts";
 import { type Launched, launchIndexer } from "./launched.ts";
 
 // One chain, two escrows (nearly everything happens in the first) and one index of them; the tests go on from each other.
@@ -79,6 +80,12 @@ async function expectRebuilt(): Promise<void> {
   for (const { account, sums } of accounts) expect(sums, account).toEqual(recounted.get(account));
   expect(accounts.length).toBeGreaterThan(5);
   expect(balances.withdrawn).toBe([...recounted.values()].reduce((sum, { withdrawn }) => sum + withdrawn, 0n));
+
+  const everywhere = await readEvents(chain, escrow.address, second.address);
+  const scored = createScoreIndex(reader, { viewsSchema: "live", maxLagMs: Number.POSITIVE_INFINITY });
+  const readings = await scored.read(MERCHANTS.map(lower), new Date());
+  const outcomes = MERCHANTS.map((merchant) => recountOutcomes(everywhere, lower(merchant)));
+  expect(readings?.map((reading) => reading.chain.escrow)).toEqual(outcomes);
 
   const last = await chain.client.getBlock();
   const overdue = await index.overdue(Number(last.timestamp), 1_000);

@@ -17,13 +17,15 @@ export const SIGNERS = DEV_ACCOUNTS.slice(0, 8);
 export const SERVICE = account(7).address.toLowerCase() as Address;
 /** Wallets that only ever receive. */
 const RECEIVERS = Array.from({ length: 8 }, (_, i): Address => `0x${(0xabc000 + i).toString(16).padStart(40, "0")}`);
+/** More than the index remembers by name for one payer. */
+const CROWD = Array.from({ length: 70 }, (_, i): Address => `0x${(0xcede00 + i).toString(16).padStart(40, "0")}`);
 export const WALLETS: readonly Address[] = [
   ...SIGNERS.map(({ address }) => address.toLowerCase() as Address),
   ...RECEIVERS,
   MULTICALL3,
 ];
 
-const MULTICALL_ABI = parseAbi([
+export const MULTICALL_ABI = parseAbi([
   "function aggregate3((address target, bool allowFailure, bytes callData)[] calls) payable returns ((bool success, bytes returnData)[])",
 ]);
 /** EIP-3009's two functions, each also the name of what is signed. */
@@ -78,7 +80,11 @@ export function createActor(chain: TestChain, seed: number) {
   const wallets = createWallets(chain, dice);
   const { authorise, batch, collect, pay, plainCall, transfer } = wallets;
   const act = async () => {
-    const [from, to, value] = [dice.below(8), dice.pick(WALLETS), dice.pick([1n, 999n, 1_000n, 250_000n])];
+    const [from, to, value] = [
+      dice.below(8),
+      dice.pick(WALLETS),
+      dice.pick([1n, 999n, 1_000n, 49_999n, 50_000n, 250_000n, 250_000n]),
+    ];
     const kind = dice.below(10);
     if (kind < 4) return transfer(account(from).address, to, value);
     if (kind < 6) return pay({ from, to, value });
@@ -91,11 +97,18 @@ export function createActor(chain: TestChain, seed: number) {
     // The forged call fails for its signature; whoever read the first authorisation in the input would believe it.
     return batch([real.forged, plainCall(dice.pick(WALLETS), 1n), ...others.map(({ call }) => call), real.call]);
   };
+  /** One payment to each, ten in a transaction. */
+  const payAll = async (payees: readonly Address[], terms: Pick<Terms, "from" | "value">) => {
+    for (let n = 0; n < payees.length; n += 10) {
+      const calls = payees.slice(n, n + 10).map(async (to) => (await authorise({ ...terms, to })).call);
+      await batch(await Promise.all(calls));
+    }
+  };
   const mineAt = async (timestamp: number) => {
     await chain.client.setNextBlockTimestamp({ timestamp: BigInt(timestamp) });
     await chain.mine();
   };
-  return { dice, act, pay, transfer, mineAt };
+  return { dice, act, pay, payAll, transfer, mineAt };
 }
 
 export type Actor = ReturnType<typeof createActor>;
@@ -141,6 +154,7 @@ export async function playHistory(chain: TestChain, actor: Actor): Promise<{ fir
   const { timestamp } = await chain.client.getBlock();
   const firstDay = Math.floor(Number(timestamp) / DAY_SECONDS) + 1;
   const lastDay = firstDay + 104;
+  await actor.payAll(CROWD, { from: 3, value: 50_000n });
   for (let day = firstDay; day <= lastDay; day += 1 + actor.dice.below(3)) {
     const seconds = actor.dice.pick([[0], [86_399], [0, 86_399], [1, 43_200]]);
     for (const second of seconds) {

@@ -2,12 +2,14 @@ import pg from "pg";
 import type { Address } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ActivityIndex, createActivityIndex } from "../../api/adapters/activity-index.ts";
+import { createScoreIndex } from "../../api/adapters/score-index.ts";
 import { waitUntil } from "../../scripts/embedded/wait-until.ts";
 import { startTestChain, type TestChain } from "../support/chain.ts";
 import { freshDatabase, type TestDatabase } from "../support/database.ts";
 import { type Actor, createActor, playHistory, SERVICE, WALLETS } from "./history.ts";
 import { isAlive, type Launched, launchIndexer } from "./launched.ts";
-import { readFacts, recount } from "./recount.ts";
+import { type Fact, readFacts, recount } from "./recount.ts";
+import { readTables, recountReading, recountTables } from "./score-recount.ts";
 
 // One chain and two indexes of it, one a scope; the tests go on from each other.
 
@@ -54,9 +56,11 @@ async function caughtUp({ index }: Indexed, of = chain): Promise<void> {
   if (!there) throw new Error(`The index did not reach block ${head}: ${JSON.stringify(await index.position())}`);
 }
 
-/** Every wallet's answer, at every moment, equals a recount from raw logs. */
-async function expectRecount({ index, scope }: Indexed, moments: readonly Date[], of = chain): Promise<void> {
+/** Every row, and every wallet's answer at every moment, equals a recount from raw logs. */
+async function expectRecount({ index, pool, scope }: Indexed, moments: readonly Date[], of = chain): Promise<void> {
   const facts = await readFacts(of, [SERVICE]);
+  expect(await readTables(pool), scope).toEqual(recountTables(facts, scope));
+  await expectReadings({ pool, scope }, facts, of);
   for (const now of moments) {
     const answers = await Promise.all(WALLETS.map(async (wallet) => [wallet, await index.activity(wallet, now)]));
     const expected = WALLETS.map((wallet) => [
@@ -64,6 +68,30 @@ async function expectRecount({ index, scope }: Indexed, moments: readonly Date[]
       expect.objectContaining({ scope, ...recount(facts, wallet, { now, scope }) }),
     ]);
     expect(answers, `${scope} at ${now.toISOString()}`).toEqual(expected);
+  }
+}
+
+/** Every wallet's facts for the score equal a recount from raw logs, also when the last days leave the window. */
+async function expectReadings(
+  { pool, scope }: Pick<Indexed, "pool" | "scope">,
+  facts: readonly Fact[],
+  of: TestChain,
+): Promise<void> {
+  const index = createScoreIndex(pool, { viewsSchema: "live", maxLagMs: Number.POSITIVE_INFINITY });
+  const [block, head] = [await headOf(of), await nowOf(of)];
+  for (const days of [0, 40, 89, 90]) {
+    const asOf = new Date(head.getTime() + days * DAY_MS);
+    const readings = await index.read(WALLETS, asOf);
+    const found = readings?.map(({ chain: { payees, ...rest }, ...reading }) => ({
+      ...reading,
+      chain: { ...rest, payees: payees.toSorted((a, b) => (a.payee < b.payee ? -1 : 1)) },
+    }));
+    const expected = WALLETS.map((wallet) => ({
+      as_of: asOf.toISOString(),
+      as_of_block: block,
+      chain: expect.objectContaining({ scope, ...recountReading(facts, wallet, { asOf, scope }) }),
+    }));
+    expect(found, `${scope}, ${days} days on`).toEqual(expected);
   }
 }
 
@@ -102,6 +130,11 @@ describe("history", () => {
     expect(facts.filter((fact) => fact.authorised).length).toBeGreaterThan(100);
     expect(facts.filter((fact) => !fact.authorised).length).toBeGreaterThan(100);
     expect(withService.length - facts.length).toBeGreaterThan(20);
+    const { payee_slot, wallet, paid } = recountTables(facts, "full");
+    expect(payee_slot).toContainEqual(expect.objectContaining({ slot: 0, ordinal: 64 }));
+    expect(wallet).toContainEqual(expect.objectContaining({ payer_funders: 3 }));
+    expect(wallet).toContainEqual(expect.objectContaining({ unfunded_payers: 1 }));
+    expect(paid).toContainEqual(expect.objectContaining({ atomic: "49999", funder: null }));
   });
 
   test("each scope answers as a recount does, at both edges of every 90-day window", async () => {
@@ -146,8 +179,8 @@ describe("live", { timeout: 60_000 }, () => {
 
   test("a reorganisation that removes a payment removes it from the answers", async () => {
     const payee = stranger(30);
-    await caughtUp(full);
-    await actor.pay({ from: 2, to: payee, value: 1_000n });
+    await playBlocks(2);
+    await actor.pay({ from: 2, to: payee, value: 50_000n });
     await chain.mine();
     const now = new Date((await nowOf(chain)).getTime() + 60_000);
     for (const { index } of [full, authorised])

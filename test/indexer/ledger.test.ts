@@ -5,11 +5,17 @@ import {
   dayOf,
   directTerms,
   distinctCounterparties,
+  FLOOR_ATOMIC,
   isBetweenOthers,
   orderedPair,
+  PAYEE_SLOTS,
+  QUALIFYING_ATOMIC,
+  reachesFloor,
   WINDOW_DAYS,
   withAge,
 } from "../../indexer/ledger.ts";
+import { INDEPENDENCE, MAX_PAYEES, QUALIFYING_PAYMENT } from "../../packages/verifier/src/score/bands.ts";
+import { WINDOW_DAYS as SCORE_WINDOW_DAYS } from "../../packages/verifier/src/score/facts.ts";
 import { countDistinct, rowsOf, touches } from "./days.ts";
 
 const ALICE = "0x00000000000000000000000000000000000a11ce";
@@ -98,6 +104,23 @@ describe("what counts as a transfer between two others", () => {
   ] as const)("%s", (_, movement, counts) => {
     expect(isBetweenOthers(movement, own)).toBe(counts);
   });
+});
+
+test("the index and the score have the same limits", () => {
+  expect(Number(QUALIFYING_ATOMIC)).toBe(QUALIFYING_PAYMENT);
+  expect(Number(FLOOR_ATOMIC)).toBe(INDEPENDENCE.floor);
+  expect(PAYEE_SLOTS).toBe(MAX_PAYEES);
+  expect(WINDOW_DAYS).toBe(SCORE_WINDOW_DAYS);
+});
+
+test.each([
+  [0n, 49_999n, false],
+  [0n, 50_000n, true],
+  [49_999n, 1n, true],
+  [49_998n, 1n, false],
+  [50_000n, 50_000n, false],
+])("after payments of %s one of %s makes its payee a counterparty: %s", (sumBefore, value, reached) => {
+  expect(reachesFloor(sumBefore, value)).toBe(reached);
 });
 
 describe("the terms of an authorised payment", () => {

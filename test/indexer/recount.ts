@@ -11,8 +11,10 @@ const TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523
 export interface Fact {
   readonly from: string;
   readonly to: string;
+  readonly value: bigint;
   readonly authorised: boolean;
   readonly timestampMs: number;
+  readonly transaction: Hex;
 }
 
 /** Every transfer of more than nothing between two others, read from the node and decoded by hand. */
@@ -35,7 +37,9 @@ export async function readFacts(chain: TestChain, own: readonly Address[]): Prom
       before.transactionHash === log.transactionHash &&
       before.logIndex === log.logIndex - 1 &&
       before.topics[1] === from;
-    return [{ from: parties[0], to: parties[1], authorised, timestampMs: times.get(log.blockNumber) ?? 0 }];
+    const timestampMs = times.get(log.blockNumber) ?? 0;
+    const [value, transaction] = [BigInt(log.data), log.transactionHash];
+    return [{ from: parties[0], to: parties[1], value, authorised, timestampMs, transaction }];
   });
 }
 

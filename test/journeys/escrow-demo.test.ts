@@ -2,7 +2,8 @@ import { wrapFetchWithPayment, x402Client } from "@x402/fetch";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { EscrowScheme } from "../../packages/escrow/src/index.ts";
 import { startTestChain, type TestChain } from "../support/chain.ts";
-import { ARBITER_KEY, deployEscrow, type TestEscrow } from "../support/escrow.ts";
+import { deployEscrow, type TestEscrow } from "../support/escrow.ts";
+import { ARBITER_KEY } from "../support/keys.ts";
 import { challengeOf, expectProblem, newPayer, post, send } from "../support/payments.ts";
 import { startService, type TestService } from "../support/service.ts";
 
@@ -12,7 +13,7 @@ let service: TestService;
 beforeAll(async () => {
   chain = await startTestChain();
   escrow = await deployEscrow(chain);
-  service = await startService({ chain, config: { escrow: { addresses: [escrow.address], arbiterKey: ARBITER_KEY } } });
+  service = await startService({ chain, config: { escrowAddresses: [escrow.address], arbiterKey: ARBITER_KEY } });
 });
 afterAll(async () => {
   await service?.stop();

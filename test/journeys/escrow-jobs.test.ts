@@ -10,7 +10,6 @@ import {
 } from "../support/api-process.ts";
 import { startTestChain } from "../support/chain.ts";
 import {
-  ARBITER_KEY,
   askedOnChain,
   deliver,
   deployEscrow,
@@ -23,6 +22,7 @@ import {
   statusOf,
 } from "../support/escrow.ts";
 import { type FaultyNode, leaveAt, startFaultyNode } from "../support/faulty-node.ts";
+import { ARBITER_KEY } from "../support/keys.ts";
 import { startService, type TestService } from "../support/service.ts";
 
 vi.setConfig({ testTimeout: 90_000, hookTimeout: 120_000 });
@@ -216,8 +216,8 @@ describe("whatever becomes of the chain, the outcome gets there once", () => {
     at = { chain, escrow: await deployEscrow(chain) };
     faulty = await startFaultyNode(chain);
     const rpcUrls = { "eip155:8453": faulty.url, "eip155:84532": faulty.url };
-    const escrow = { addresses: [at.escrow.address], arbiterKey: ARBITER_KEY };
-    service = await startService({ chain, config: { rpcUrls, escrow } });
+    const config = { rpcUrls, escrowAddresses: [at.escrow.address], arbiterKey: ARBITER_KEY };
+    service = await startService({ chain, config });
     // anvil knows the state of loaded blocks only at its head: let the finalized one be one that it has mined.
     await chain.mine(10);
   });

@@ -8,7 +8,6 @@ import { parseKeySet, verifyDocument } from "../../packages/verifier/src/index.t
 import { withClient } from "../../scripts/embedded/postgres.ts";
 import { startTestChain, type TestChain } from "../support/chain.ts";
 import {
-  ARBITER_KEY,
   askedOnChain,
   type Delivered,
   deliver,
@@ -26,6 +25,7 @@ import {
   type TestEscrow,
   verify,
 } from "../support/escrow.ts";
+import { ARBITER_KEY } from "../support/keys.ts";
 import { type Answer, expectProblem, send } from "../support/payments.ts";
 import { startService, type TestService } from "../support/service.ts";
 import { deployWallet } from "../support/wallet.ts";
@@ -44,7 +44,7 @@ beforeAll(async () => {
   escrow = await deployEscrow(chain);
   retired = await deployEscrow(chain, OTHER_ARBITER);
   const addresses = [escrow.address, retired.address];
-  service = await startService({ chain, config: { escrow: { addresses, arbiterKey: ARBITER_KEY } } });
+  service = await startService({ chain, config: { escrowAddresses: addresses, arbiterKey: ARBITER_KEY } });
   merchant = newMerchant();
 });
 afterAll(async () => {

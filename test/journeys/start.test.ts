@@ -5,7 +5,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { devAccount } from "../../scripts/embedded/dev-accounts.ts";
 import { freePort } from "../../scripts/embedded/ports.ts";
+import { correct } from "../support/arbiter-correction.ts";
+import { buyVerdict } from "../support/arbiter-scene.ts";
 
 const START = fileURLToPath(new URL("../../scripts/start.ts", import.meta.url));
 
@@ -64,6 +67,18 @@ const processes = (): string[] =>
 const get = async (url: string) =>
   JSON.parse(await (await fetch(url, { headers: { accept: "application/json" } })).text());
 
+/** Buys a verdict and corrects it with the command beside the running service, which finds it by the same variables. */
+async function correctOne(): Promise<void> {
+  const url = `http://localhost:${environment.PORT}`;
+  const conditions = { payload_text: "x", expected_sha256: "0".repeat(64) };
+  const { answer } = await buyVerdict({ url }, devAccount(3), { category: "payload-hash", conditions });
+  const { output, errors } = await correct(environment, String(answer.body.id), "--reason", "a trial");
+  expect([output, errors]).toEqual([expect.stringMatching(/^refund [0-9a-f]{32}\nhttp/), ""]);
+  expect(await get(output.split("\n")[1] ?? "")).toMatchObject({
+    supersedes: { id: answer.body.id, reason: "a trial" },
+  });
+}
+
 describe("npm start", () => {
   let certificateUrl: string;
   let settlement: string;
@@ -81,6 +96,7 @@ describe("npm start", () => {
       ok: true,
       indexer: { ready: true },
     });
+    await correctOne();
     running.child.kill("SIGTERM");
     expect(await running.ended).toBe(0);
     expect(processes()).toEqual([]);

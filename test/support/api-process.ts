@@ -9,6 +9,7 @@ import { freePort } from "../../scripts/embedded/ports.ts";
 import { waitUntil } from "../../scripts/embedded/wait-until.ts";
 import { startTestChain, type TestChain } from "./chain.ts";
 import { freshDatabase, type TestDatabase } from "./database.ts";
+import { ARBITER_KEY } from "./keys.ts";
 import { PAY_TO } from "./payments.ts";
 
 const MAIN = fileURLToPath(new URL("../../api/main.ts", import.meta.url));
@@ -83,6 +84,7 @@ const environment = ({ database, baseRpcUrl, baseSepoliaRpcUrl, env }: ApiProces
   SIGNING_KEY: Buffer.alloc(32, 1).toString("base64url"),
   SEALING_KEY: Buffer.alloc(32, 2).toString("base64url"),
   DECOY_SEED: Buffer.alloc(32, 3).toString("base64url"),
+  ARBITER_PRIVATE_KEY: ARBITER_KEY,
   RATE_LIMIT_PER_MINUTE: "0",
   ...env,
 });

@@ -4,7 +4,8 @@ import { type AddressInfo, connect, type Server, Socket } from "node:net";
 import { createGuardedFetch, type GuardedFetchOptions } from "../../api/adapters/guarded-fetch.ts";
 import type { Dial } from "../../api/adapters/guarded-fetch-dial.ts";
 import { claimSchema } from "../../api/arbiter/claim.ts";
-import { type Evidence, gatherEvidence } from "../../api/arbiter/evidence/service.ts";
+import type { Evidence } from "../../api/arbiter/evidence/evidence.ts";
+import { gatherEvidence } from "../../api/arbiter/evidence/service.ts";
 import type { CheckRuns, Fetcher } from "../../api/arbiter/ports.ts";
 import { GOOD, TEST_CA } from "./arbiter-certificates.ts";
 

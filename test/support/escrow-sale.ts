@@ -16,7 +16,8 @@ import {
   readPayment,
 } from "../../packages/escrow/src/index.ts";
 import { startTestChain, type TestChain } from "./chain.ts";
-import { ARBITER_KEY, deployEscrow, type TestEscrow } from "./escrow.ts";
+import { deployEscrow, type TestEscrow } from "./escrow.ts";
+import { ARBITER_KEY } from "./keys.ts";
 import { newPayer } from "./payments.ts";
 import { startService, type TestService } from "./service.ts";
 
@@ -32,7 +33,7 @@ export interface SaleScene {
 export async function startSaleScene(): Promise<SaleScene> {
   const chain = await startTestChain();
   const escrow = await deployEscrow(chain);
-  const config = { escrow: { addresses: [escrow.address], arbiterKey: ARBITER_KEY } };
+  const config = { escrowAddresses: [escrow.address], arbiterKey: ARBITER_KEY };
   const service = await startService({ chain, config });
   const arbiter = await startArbiterFront(service.url);
   return {

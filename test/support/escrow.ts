@@ -7,10 +7,9 @@ import { escrowAbi } from "../../contracts/abi.ts";
 import { devAccount } from "../../scripts/embedded/dev-accounts.ts";
 import { usdcDomain } from "./authorization.ts";
 import type { TestChain } from "./chain.ts";
+import { ARBITER_KEY } from "./keys.ts";
 import { type Answer, newPayer, post, send } from "./payments.ts";
 
-/** The arbiter of escrows under test. */
-export const ARBITER_KEY: Hex = `0x${"a7".repeat(32)}`;
 export const FEE_RECIPIENT: Address = "0x00000000000000000000000000000000c0ffee01";
 
 export interface TestEscrow {
@@ -21,7 +20,11 @@ export interface TestEscrow {
 }
 
 /** Deploys the escrow contract on a test chain, with an arbiter who has gas. */
-export async function deployEscrow(chain: TestChain, arbiterKey = ARBITER_KEY): Promise<TestEscrow> {
+export async function deployEscrow(
+  chain: TestChain,
+  arbiterKey = ARBITER_KEY,
+  feeRecipient = FEE_RECIPIENT,
+): Promise<TestEscrow> {
   const { abi, bytecode } = await hre.artifacts.readArtifact("Escrow");
   const arbiter = privateKeyToAccount(arbiterKey).address;
   await chain.setBalance(arbiter, 10n ** 20n);
@@ -29,7 +32,7 @@ export async function deployEscrow(chain: TestChain, arbiterKey = ARBITER_KEY): 
     account: devAccount(0),
     abi: abi as Abi,
     bytecode: bytecode as Hex,
-    args: [chain.network.usdc.address, arbiter, FEE_RECIPIENT],
+    args: [chain.network.usdc.address, arbiter, feeRecipient],
   });
   const { contractAddress, blockNumber } = await chain.client.waitForTransactionReceipt({ hash });
   if (!contractAddress) throw new Error("the escrow was not deployed");

@@ -8,6 +8,7 @@ import { build } from "../../api/main.ts";
 import { freePort } from "../../scripts/embedded/ports.ts";
 import type { TestChain } from "./chain.ts";
 import { freshDatabase, type TestDatabase } from "./database.ts";
+import { ARBITER_KEY } from "./keys.ts";
 import { PAY_TO } from "./payments.ts";
 
 export { PAY_TO };
@@ -76,6 +77,7 @@ function environment(port: number, database: TestDatabase, chain: TestChain): Co
     SIGNING_KEY: randomBytes(32).toString("base64url"),
     SEALING_KEY: randomBytes(32).toString("base64url"),
     DECOY_SEED: randomBytes(32).toString("base64url"),
+    ARBITER_PRIVATE_KEY: ARBITER_KEY,
     RATE_LIMIT_PER_MINUTE: "0",
   });
   if ("problem" in config) throw new Error(config.problem);

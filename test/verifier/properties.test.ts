@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { jcs } from "../../api/signing/proof-value.ts";
 import { parseIssuer } from "../../packages/verifier/src/issuer.ts";
 import { parseKeySet } from "../../packages/verifier/src/key-set.ts";
 import { InputError } from "../../packages/verifier/src/refusal.ts";
@@ -99,7 +100,7 @@ test("whatever JSON of safe numbers is signed verifies, and is handed back as it
       const signed = SIGNER.sign({ "@context": ["https://www.w3.org/ns/credentials/v2"], content }, SAMPLE_NOW);
       const text = JSON.stringify(signed);
       expect(await verify(text)).toMatchObject({ valid: true });
-      expect(JSON.stringify((await verify(text)).document?.content)).toBe(JSON.stringify(content));
+      expect(jcs((await verify(text)).document?.content)).toBe(jcs(content));
     }),
     { numRuns: 300 },
   );

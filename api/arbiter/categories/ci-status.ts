@@ -63,7 +63,7 @@ function factsOf({ repo, commitSha }: Conditions, reading: CheckRunsReading): re
       name: printable(name, 120),
       status: printable(status, 40),
       conclusion: conclusion === null ? null : printable(conclusion, 40),
-      head_sha: headSha,
+      head_sha: printable(headSha, 64),
     })),
   ];
 }

@@ -11,6 +11,13 @@ export const malformed = (issues: Issues, path: readonly string[], message: stri
 export const refuse = (issues: Issues, path: readonly string[], message: string, rule: number): void =>
   issues.addIssue({ code: "custom", path: [...path], message, params: { rule } });
 
+/** JSON as it came. zod leaves a member `__proto__` out of what it parses: neither refusal nor hash would see it. */
+export const submitted = (rule: number) =>
+  z.unknown().superRefine((given, issues) => {
+    if (typeof given === "object" && given !== null && Object.hasOwn(given, "__proto__"))
+      refuse(issues, ["__proto__"], "expected no member of this name", rule);
+  });
+
 /** SHA-256 in hex of either case, with or without `0x`; in lower case without it. */
 export const sha256Hex = z
   .string()
@@ -27,7 +34,9 @@ export const wholeNumber = (least: number, most: number) =>
         .regex(/^(0|[1-9]\d{0,14})$/)
         .transform(Number),
     ])
-    .pipe(z.number().int().min(least).max(most));
+    .pipe(z.number().int().min(least).max(most))
+    // Minus zero is a number to JSON, and none that can be signed.
+    .transform((number) => number + 0);
 
 /** Text that has a UTF-8 form: no lone surrogates. */
 export const unicodeText = z.string().superRefine((text, issues) => {

@@ -1,21 +1,13 @@
 import type { Category, Fact, Observation, Question } from "../categories/category.ts";
 import { type Claim, categoryNamed } from "../claim.ts";
-import type { Verdict } from "../policy/policy.ts";
 import type { CheckRuns, Fetcher } from "../ports.ts";
 import { decide } from "../verdict.ts";
+import type { Evidence } from "./evidence.ts";
 
 export interface EvidenceParts {
   readonly fetcher: Fetcher;
   readonly checkRuns: CheckRuns;
   readonly now: () => Date;
-}
-
-export interface Evidence {
-  readonly verdict: Verdict;
-  /** What was observed and how every condition was judged: the same for the same claim and state. */
-  readonly facts: readonly Fact[];
-  /** When each look was taken (ISO 8601), apart from the facts, which would differ by it. */
-  readonly timeline: readonly { readonly source: string; readonly started_at: string; readonly finished_at: string }[];
 }
 
 /** Looks at whatever the claim's category asks for, and judges it. Rejects with `Busy`, and when the signal aborts. */

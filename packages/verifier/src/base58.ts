@@ -1,28 +1,31 @@
 const ALPHABET = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
 
-/** As many digits as fit a safe integer: large numbers are multiplied seldom. */
-const CHUNK = 9;
+/** Digits taken at once: a byte times 58³ is a small number. */
+const CHUNK = 3;
 
 /** The bytes of base58btc text, or null when it is none or would not be `length` bytes. */
 export function base58(text: string, length: number): Uint8Array<ArrayBuffer> | null {
   // A byte takes at most 1.37 digits: longer text is not worth the arithmetic.
   if (text.length > length * 1.4 + 1) return null;
-  let number = 0n;
-  for (let at = 0; at < text.length; at += CHUNK) {
-    const digits = text.slice(at, at + CHUNK);
-    let chunk = 0;
-    for (const char of digits) {
+  const bytes = new Uint8Array(length);
+  for (let start = 0; start < text.length; start += CHUNK) {
+    let carry = 0;
+    let base = 1;
+    for (const char of text.slice(start, start + CHUNK)) {
       const digit = ALPHABET.indexOf(char);
       if (digit === -1) return null;
-      chunk = chunk * 58 + digit;
+      carry = carry * 58 + digit;
+      base *= 58;
     }
-    number = number * BigInt(58 ** digits.length) + BigInt(chunk);
+    for (let at = length - 1; at >= 0; at--) {
+      carry += (bytes[at] ?? 0) * base;
+      bytes[at] = carry & 0xff;
+      carry >>= 8;
+    }
+    if (carry > 0) return null;
   }
-  const zeros = /^1*/.exec(text)?.[0].length ?? 0;
-  const hex = number === 0n ? "" : number.toString(16);
-  if (zeros + Math.ceil(hex.length / 2) !== length) return null;
-  const padded = hex.padStart(length * 2, "0");
-  const bytes = new Uint8Array(length);
-  for (let at = 0; at < length; at++) bytes[at] = Number.parseInt(padded.slice(at * 2, at * 2 + 2), 16);
-  return bytes;
+  // A zero byte at the beginning is written as a 1, one each.
+  const ones = /^1*/.exec(text)?.[0].length ?? 0;
+  const zeros = bytes.findIndex((byte) => byte !== 0);
+  return ones === (zeros === -1 ? length : zeros) ? bytes : null;
 }

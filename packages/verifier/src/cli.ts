@@ -1,13 +1,20 @@
 #!/usr/bin/env node
+import { checkConditions } from "./commands/conditions.ts";
 import { checkDocument, USAGE } from "./commands/document.ts";
 import { checkProof } from "./commands/proof.ts";
+import { checkScore } from "./commands/score.ts";
 import { InputError } from "./refusal.ts";
 
 /** What a sub-command answers: 0 valid, 1 invalid; it throws an `InputError` for 2. */
 export type Command = (args: readonly string[]) => Promise<0 | 1>;
 
 /** The sub-commands by name; without a name it is `document`. */
-const COMMANDS: Readonly<Record<string, Command>> = { document: checkDocument, proof: checkProof };
+const COMMANDS: Readonly<Record<string, Command>> = {
+  document: checkDocument,
+  proof: checkProof,
+  score: checkScore,
+  conditions: checkConditions,
+};
 
 async function main(args: readonly string[]): Promise<0 | 1 | 2> {
   const [name = "", ...rest] = args;

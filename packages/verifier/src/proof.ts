@@ -1,7 +1,7 @@
-import canonicalize from "canonicalize";
 import { base58 } from "./base58.ts";
 import { isTime } from "./freshness.ts";
 import { type Issuer, issuerOfDid } from "./issuer.ts";
+import { jcs } from "./jcs.ts";
 import { quote, Refusal } from "./refusal.ts";
 import { isObject, type Json, type JsonObject } from "./strict-json.ts";
 
@@ -43,7 +43,8 @@ export function readProof(document: JsonObject): Proof {
     if (proof[name] !== expected)
       throw new Refusal("malformed_proof", `${name} is ${quote(proof[name])}, expected ${quote(expected)}`);
   }
-  if (context === undefined || canonicalize(proof["@context"]) !== canonicalize(context))
+  const { "@context": repeated } = proof;
+  if (context === undefined || repeated === undefined || jcs(repeated) !== jcs(context))
     throw new Refusal("malformed_proof", "the proof's @context is not the document's");
   if (!isTime(proof.created)) throw new Refusal("malformed_proof", "created is no UTC time like 2026-11-21T09:30:00Z");
   if (typeof proof.jws !== "string") throw new Refusal("malformed_proof", "there is no jws");

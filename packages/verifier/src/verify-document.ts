@@ -1,10 +1,11 @@
 import { type Freshness, freshness } from "./freshness.ts";
 import { parseIssuer } from "./issuer.ts";
+import { jcs } from "./jcs.ts";
 import type { KeySet } from "./key-set.ts";
 import { readProof } from "./proof.ts";
 import { quote, Refusal, type RefusalCode } from "./refusal.ts";
-import { jcs, jwsHolds, proofValueHolds, readJws } from "./signatures.ts";
-import { isObject, type JsonObject, parseStrictJson } from "./strict-json.ts";
+import { jwsHolds, proofValueHolds, readJws } from "./signatures.ts";
+import { isObject, type JsonObject, readStrictJson } from "./strict-json.ts";
 
 export interface Expectation {
   /** The keys that are trusted; where they came from is the caller's to judge. */
@@ -46,22 +47,23 @@ export async function verifyDocument(source: string | Uint8Array, expected: Expe
 
 async function verify(source: string | Uint8Array, { keys, issuer, at = new Date() }: Expectation): Promise<Report> {
   const expectedDid = issuer === undefined ? null : parseIssuer(issuer).did;
-  const document = parseStrictJson(source);
+  const { value: document, inOrder } = readStrictJson(source);
   if (!isObject(document)) throw new Refusal("malformed_document", "the document is no JSON object");
   const proof = readProof(document);
   if (expectedDid !== null && proof.issuer.did !== expectedDid) {
     const reason = `the document is signed as ${quote(proof.issuer.did)}, expected ${quote(expectedDid)}`;
     throw new Refusal("issuer_mismatch", reason);
   }
-  const jws = readJws(proof.jws);
-  if (jws.kid !== proof.kid) throw new Refusal("malformed_jws", "the jws and verificationMethod name different keys");
+  const jws = readJws(proof.jws, proof.kid);
   const key = keys.get(proof.kid);
   if (key === undefined) throw new Refusal("unknown_key", `no trusted key has the id ${quote(proof.kid)}`);
   const { proof: _, ...unsigned } = document;
-  const canonical = jcs(unsigned);
+  const write = inOrder ? JSON.stringify : jcs;
+  const canonical = write(unsigned);
+  const signed = { canonicalOptions: write(proof.options), proofValue: proof.proofValue };
   const [jwsValid, valueValid] = await Promise.all([
     jwsHolds(jws, canonical, key),
-    proofValueHolds(proof, canonical, key),
+    proofValueHolds(signed, canonical, key),
   ]);
   if (!jwsValid) throw new Refusal("jws_mismatch", "the jws does not verify: the document is not what was signed");
   if (!valueValid)

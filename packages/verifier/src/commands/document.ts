@@ -19,6 +19,8 @@ A document names its own issuer, and anyone can sign as themselves: it proves so
 expect. So one of --issuer and --jwks is needed, except for an https document, which is expected from its own origin.
 
   agent-payment-trust-verifier proof <file | URL | ->        re-checks the published proof of a failed behavioural test
+  agent-payment-trust-verifier score <file | URL | ->        computes a risk score again from its facts
+  agent-payment-trust-verifier conditions <file | URL | ->   computes the conditions_sha256 of a delivery claim
 
 Exit code: 0 valid and fresh, 1 not valid or not fresh, 2 wrong use or something that cannot be read.`;
 

@@ -1,0 +1,54 @@
+import { createHash } from "node:crypto";
+import { jcs } from "../signing/proof-value.ts";
+import type { Attestation } from "./attestation.ts";
+import type { Evidence } from "./evidence/evidence.ts";
+import { POLICY_V1 } from "./policy/v1.ts";
+import type { PartyTiers, Place, Superseded } from "./ports.ts";
+import type { VerdictRequest } from "./request.ts";
+
+export const verdictPath = (id: string): string => `/arbiter/verdict/${id}`;
+
+/** All of a verdict but its place in the log and its proof. */
+export interface Decided {
+  readonly id: string;
+  readonly request: VerdictRequest;
+  readonly evidence: Evidence;
+  readonly issuedAt: Date;
+  /** Of the scored variant, read after the verdict was decided. */
+  readonly tiers: PartyTiers | null;
+  readonly supersedes: Superseded | null;
+  readonly attestation: Attestation;
+}
+
+/** The public record of one verdict, before it is signed. It holds no content of a deliverable (policy, rule 6). */
+export function verdictDocument(
+  { id, request, evidence, issuedAt, tiers, supersedes, attestation }: Decided,
+  { index, previousSha256 }: Place,
+  { issuer, baseUrl }: { readonly issuer: string; readonly baseUrl: string },
+) {
+  const { parties } = request;
+  return {
+    "@context": ["https://www.w3.org/ns/credentials/undefined-terms/v2"],
+    type: "ArbiterVerdict",
+    id,
+    issuer,
+    verdict: evidence.verdict,
+    category: request.category,
+    conditions_sha256: request.conditionsSha256,
+    deal_ref: request.dealRef,
+    ...(parties && {
+      parties: tiers ?? { payer: { wallet: parties.payer }, payee: { wallet: parties.payee } },
+    }),
+    facts: evidence.facts,
+    timeline: evidence.timeline,
+    policy_version: POLICY_V1.version,
+    issued_at: issuedAt.toISOString(),
+    verdict_url: `${baseUrl}${verdictPath(id)}`,
+    log: { index, previous_sha256: previousSha256 },
+    ...(supersedes && { supersedes }),
+    attestation,
+  };
+}
+
+/** What the log and corrections link by: SHA-256 of the canonical form (RFC 8785) of the whole signed document, lower-case hex. */
+export const documentSha256 = (signed: object): string => createHash("sha256").update(jcs(signed)).digest("hex");

@@ -1,0 +1,74 @@
+import { formatUsd } from "../kernel/money.ts";
+import { NETWORKS } from "../kernel/networks.ts";
+import type { Address } from "../kernel/wallet.ts";
+import { attestationDomain, VERDICT_TYPES } from "./attestation.ts";
+import { verdictPath } from "./document.ts";
+import { POLICY_V1 } from "./policy/v1.ts";
+import type { LogEntry, VerdictTotals } from "./ports.ts";
+import { ARBITER_NETWORK, CORRECTION_DAYS, PRICES } from "./products.ts";
+
+export const POLICY_PATH = "/arbiter/policy";
+export const LOG_PATH = "/arbiter/log";
+
+export interface OverviewParts {
+  readonly attestor: Address;
+  readonly totals: VerdictTotals;
+  readonly head: LogEntry | null;
+  readonly corrections: readonly LogEntry[];
+  readonly baseUrl: string;
+}
+
+/** The arbiter in short: what it sells, by which policy, who signs, and how far its log has come. */
+export function arbiterOverview({ attestor, totals, head, corrections, baseUrl }: OverviewParts) {
+  const { chainId, key } = NETWORKS[ARBITER_NETWORK];
+  const product = (path: string, price: bigint, what: string) => ({
+    method: "POST",
+    url: `${baseUrl}${path}`,
+    price: formatUsd(price),
+    price_atomic: price.toString(),
+    network: ARBITER_NETWORK,
+    network_key: key,
+    what,
+  });
+  return {
+    service: "Agent Payment Trust Service",
+    what: "An escrow system hands in a claim that a machine can verify. The arbiter looks for itself, decides by published rules, and signs release, refund or escalate. It never holds funds.",
+    products: [
+      product("/arbiter/verify", PRICES.plain, "A signed verdict"),
+      product("/arbiter/verify/scored", PRICES.scored, "The same, with both parties' risk tiers beside it"),
+    ],
+    policy: { version: POLICY_V1.version, effective_date: POLICY_V1.effective_date, url: `${baseUrl}${POLICY_PATH}` },
+    categories: POLICY_V1.categories.map(({ name, summary }) => ({ name, summary })),
+    claim: {
+      body: "{category, conditions, deal_ref?, parties? {payer, payee}}",
+      conditions_sha256:
+        "SHA-256, in lower-case hex, of the canonical JSON (RFC 8785) of {category, conditions}, exactly as submitted: every member of conditions, and nothing else of the body.",
+    },
+    attestation: {
+      signer: attestor.toLowerCase(),
+      domain: attestationDomain(chainId),
+      types: VERDICT_TYPES,
+      primaryType: "Verdict",
+      contract: "contracts/VerdictLib.sol",
+    },
+    verdicts: { ...totals, record: `${baseUrl}${verdictPath("<id>")}` },
+    log: {
+      url: `${baseUrl}${LOG_PATH}`,
+      rule: "Every verdict names its index and the SHA-256 of the canonical JSON (RFC 8785) of the whole signed document before it. Indices have no gaps.",
+      head: head && logItem(head, baseUrl),
+    },
+    corrections: { window_days: CORRECTION_DAYS, latest: corrections.map((entry) => logItem(entry, baseUrl)) },
+  };
+}
+
+/** One line of the log. */
+export const logItem = ({ index, id, outcome, category, sha256, issuedAt, supersedes }: LogEntry, baseUrl: string) => ({
+  index,
+  id,
+  verdict: outcome,
+  category,
+  sha256,
+  issued_at: issuedAt.toISOString(),
+  verdict_url: `${baseUrl}${verdictPath(id)}`,
+  ...(supersedes !== null && { supersedes, supersedes_url: `${baseUrl}${verdictPath(supersedes)}` }),
+});

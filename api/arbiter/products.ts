@@ -1,0 +1,12 @@
+import type { Network } from "../kernel/networks.ts";
+
+export type Variant = "plain" | "scored";
+
+/** SPEC.md, paid routes. */
+export const PRICES = { plain: 250_000n, scored: 600_000n } as const;
+
+/** The chain that verdicts are paid on, and that attestations are for. */
+export const ARBITER_NETWORK: Network = "eip155:8453";
+
+/** Within this time either party may ask for a review (policy, rule 9). */
+export const CORRECTION_DAYS = 7;

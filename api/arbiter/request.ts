@@ -1,0 +1,78 @@
+import { createHash } from "node:crypto";
+import { z } from "zod";
+import type { PaymentKey } from "../kernel/route.ts";
+import { type Address, type Hex, parseAddress } from "../kernel/wallet.ts";
+import { malformed, refuse, submitted, unicodeText } from "./categories/fields.ts";
+import { type Claim, claimSchema } from "./claim.ts";
+import type { GuardSettings } from "./guard/target.ts";
+
+/** Buyer and seller of a deal. */
+export interface Parties {
+  readonly payer: Address;
+  readonly payee: Address;
+}
+
+/** What a verdict is asked for: JSON, so that the journal and the record can hold it. */
+export interface VerdictRequest extends Claim {
+  /** The caller's name for its deal. */
+  readonly dealRef: string | null;
+  readonly parties: Parties | null;
+}
+
+export interface RequestSettings extends GuardSettings {
+  /** Wallets of the service: its payee, its operator's and its arbiter's. Lower case. */
+  readonly ownWallets: readonly Address[];
+}
+
+const MAX_DEAL_REF = 120;
+const MEMBERS = ["category", "conditions", "deal_ref", "parties"];
+export const NOT_NEUTRAL = "the service arbitrates no deal in which it or its payee buys or sells";
+
+const wallet = z.string().transform((text, issues) => {
+  const address = parseAddress(text);
+  if (address !== null) return address;
+  malformed(issues, [], "expected a wallet: 0x and 40 hex digits");
+  return z.NEVER;
+});
+
+const DEAL = z.object({
+  deal_ref: unicodeText
+    .min(1)
+    .max(MAX_DEAL_REF)
+    .regex(/^\P{Cc}+$/u, "expected text without control characters")
+    .optional(),
+  parties: z.strictObject({ payer: wallet, payee: wallet }).optional(),
+});
+
+const deal = ({ ownWallets }: RequestSettings) =>
+  submitted(3)
+    .pipe(z.looseObject(DEAL.shape))
+    .superRefine((body, issues) => {
+      for (const name of Object.keys(body).filter((key) => !MEMBERS.includes(key)))
+        refuse(issues, [name.slice(0, 60)], "expected only category, conditions, deal_ref and parties", 3);
+      const { payer, payee } = body.parties ?? {};
+      if (payer !== undefined && payer === payee) refuse(issues, ["parties"], "expected two different wallets", 7);
+      for (const [name, party] of Object.entries({ payer, payee }))
+        if (party !== undefined && ownWallets.includes(party)) refuse(issues, ["parties", name], NOT_NEUTRAL, 7);
+    })
+    .transform(({ deal_ref, parties }) => ({ dealRef: deal_ref ?? null, parties: parties ?? null }));
+
+/**
+ * The body of `POST /arbiter/verify`. A custom issue is a refusal (422) whose `params.rule` is the policy's rule; any other is a
+ * malformed body (400).
+ */
+export const requestSchema = (settings: RequestSettings): z.ZodType<VerdictRequest> =>
+  z.intersection(claimSchema(settings), deal(settings));
+
+/** A payment id of an escrow contract, when the caller's name for the deal may be one. */
+export const escrowPayment = ({ dealRef }: VerdictRequest): Hex | null =>
+  dealRef !== null && /^0x[0-9a-f]{64}$/i.test(dealRef) ? (dealRef.toLowerCase() as Hex) : null;
+
+const idOf = (text: string): string => createHash("sha256").update(text).digest("hex").slice(0, 32);
+
+/** 32 hex digits derived from the authorization that bought it: however often a sale runs, it makes one verdict. */
+export const verdictId = ({ network, asset, payer, nonce }: PaymentKey): string =>
+  idOf(`verdict|${network}|${asset}|${payer}|${nonce}`);
+
+/** The id of the one verdict that can supersede another. */
+export const correctionId = (id: string): string => idOf(`correction|${id}`);

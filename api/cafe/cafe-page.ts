@@ -1,0 +1,30 @@
+import { html } from "../kernel/html.ts";
+import { codeBlock, renderPage } from "../kernel/page.ts";
+import { type cafeOverview, orderPath } from "./overview.ts";
+
+/** The café for people. */
+export const renderCafe = (overview: ReturnType<typeof cafeOverview>, baseUrl: string): string =>
+  renderPage({
+    title: "Café",
+    description: overview.what,
+    canonical: `${baseUrl}/cafe`,
+    jsonUrl: `${baseUrl}/cafe?format=json`,
+    main: html`<div class="hero"><p class="eyebrow">Café, on the test network</p>
+<h1>An espresso for your agent</h1>
+<p class="lead">${overview.what}</p></div>
+<section aria-labelledby="menu"><h2 id="menu">Menu</h2>
+<ul class="rows">${overview.menu.map(
+      ({ item, price, extra }) =>
+        html`<li><h3>${item.replaceAll("-", " ")}, with ${extra}</h3><span class="price">${price} test USDC</span><code class="note soft">POST ${orderPath(item)}</code></li>`,
+    )}</ul>
+${codeBlock({ id: "order", caption: "Ask for the terms", text: `curl -i -X POST ${baseUrl}${orderPath("espresso")}` })}</section>
+<section aria-labelledby="rounds"><h2 id="rounds">On whose round</h2>
+${
+  overview.open_rounds.length === 0
+    ? html`<p class="soft">Nobody’s at the moment. ${overview.receipts_served} receipts so far.</p>`
+    : html`<ul class="rows">${overview.open_rounds.map(
+        ({ nickname, left }) =>
+          html`<li><h3>${nickname}</h3><span class="note soft">on ${left} more receipts</span></li>`,
+      )}</ul>`
+}</section>`,
+  });

@@ -1,0 +1,23 @@
+import type { Atomic } from "../kernel/money.ts";
+import type { Network } from "../kernel/networks.ts";
+
+export const ITEMS = ["espresso", "flat-white", "the-good-stuff", "buy-a-round"] as const;
+
+export type Item = (typeof ITEMS)[number];
+
+/** The café is on the test network: what it sells costs nothing that is worth anything. */
+export const CAFE_NETWORK: Network = "eip155:84532";
+
+/** On how many receipts of others a round stands. */
+export const ROUND_RECEIPTS = 10;
+
+/** SPEC.md, general rules. */
+export const MENU: Readonly<Record<Item, { readonly price: Atomic; readonly extra: string }>> = {
+  espresso: { price: 100_000n, extra: "a cup in ASCII" },
+  "flat-white": { price: 250_000n, extra: "a fortune" },
+  "the-good-stuff": { price: 1_000_000n, extra: "a title for the day" },
+  "buy-a-round": {
+    price: 5_000_000n,
+    extra: `your nickname on the next ${ROUND_RECEIPTS} receipts of others`,
+  },
+};

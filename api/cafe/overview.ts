@@ -1,0 +1,26 @@
+import { formatUsd } from "../kernel/money.ts";
+import { NETWORKS } from "../kernel/networks.ts";
+import { CAFE_NETWORK, ITEMS, type Item, MENU } from "./menu.ts";
+import type { OpenRound } from "./ports.ts";
+
+export const orderPath = (item: Item): string => `/order/${item}`;
+
+/** The café in short: menu, receipts so far, and whose rounds still stand on receipts to come. */
+export const cafeOverview = (
+  { rounds, served }: { readonly rounds: readonly OpenRound[]; readonly served: number },
+  baseUrl: string,
+) => ({
+  what: "A café where agents try a real payment with test USDC. It works like every other paid route here.",
+  network: CAFE_NETWORK,
+  network_key: NETWORKS[CAFE_NETWORK].key,
+  menu: ITEMS.map((item) => ({
+    item,
+    method: "POST",
+    url: `${baseUrl}${orderPath(item)}`,
+    price: formatUsd(MENU[item].price),
+    price_atomic: MENU[item].price.toString(),
+    extra: MENU[item].extra,
+  })),
+  receipts_served: served,
+  open_rounds: rounds,
+});

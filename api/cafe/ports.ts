@@ -1,0 +1,31 @@
+import type { Address } from "../kernel/wallet.ts";
+import type { Item } from "./menu.ts";
+import type { Toast } from "./receipt.ts";
+
+/** An order that is paid. */
+export interface Served {
+  /** Of the receipt. */
+  readonly id: string;
+  readonly item: Item;
+  readonly payer: Address;
+  /** Of the buyer of a round; null for anything else. */
+  readonly round: { readonly nickname: string } | null;
+  /** Writes the receipt, once it is known whose round it is on. */
+  readonly write: (toast: Toast | null) => string;
+}
+
+export interface OpenRound {
+  readonly nickname: string;
+  readonly left: number;
+}
+
+export interface CafeStore {
+  /**
+   * Keeps a receipt, counts it against the oldest open round of somebody else, and opens the buyer's own: all or nothing, one order
+   * after the other. A receipt that is there already is the answer as it was written.
+   */
+  serve(order: Served): Promise<string>;
+  /** Rounds that still stand on receipts to come, oldest first. */
+  openRounds(limit: number): Promise<readonly OpenRound[]>;
+  served(): Promise<number>;
+}

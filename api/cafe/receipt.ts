@@ -1,0 +1,83 @@
+import { createHash } from "node:crypto";
+import { z } from "zod";
+import { formatUsd } from "../kernel/money.ts";
+import { explorerTransactionUrl, NETWORKS } from "../kernel/networks.ts";
+import type { PaymentKey, Sale } from "../kernel/route.ts";
+import type { Address } from "../kernel/wallet.ts";
+import { cup, fortune, title } from "./extras.ts";
+import { type Item, ROUND_RECEIPTS } from "./menu.ts";
+
+const MAX_NICKNAME = 32;
+
+/** Letters, marks, numbers, punctuation, symbols and single spaces: nothing that hides, turns or breaks a line. */
+const NICKNAME = /^[\p{L}\p{M}\p{N}\p{P}\p{S}]+(?: [\p{L}\p{M}\p{N}\p{P}\p{S}]+)*$/u;
+
+const nickname = z
+  .string()
+  .refine((text) => [...text].length <= MAX_NICKNAME, `expected at most ${MAX_NICKNAME} characters`)
+  .refine((text) => NICKNAME.test(text), "expected visible characters, with single spaces between them");
+
+/** The body of an order: only a round has something to say, and it need not. */
+export const ORDER = z
+  .object({ nickname: nickname.optional() })
+  .optional()
+  .transform((order) => order ?? null);
+
+export type Order = z.infer<typeof ORDER>;
+
+/** 0x7099…79c8 */
+export const shortAddress = (address: Address): string => `${address.slice(0, 6)}…${address.slice(-4)}`;
+
+/** 16 hex digits derived from the authorization: however often a sale runs, it makes one receipt. */
+export const receiptId = ({ network, asset, payer, nonce }: PaymentKey): string =>
+  createHash("sha256").update(`receipt|${network}|${asset}|${payer}|${nonce}`).digest("hex").slice(0, 16);
+
+/** Who bought the round that a receipt is one of. */
+export interface Toast {
+  readonly nickname: string;
+  /** Which of the round's receipts this is, from 1. */
+  readonly number: number;
+}
+
+/** A receipt as its buyer gets it. */
+export function receipt(
+  item: Item,
+  { payment, value, settlement, input }: Pick<Sale<Order>, "payment" | "value" | "settlement" | "input">,
+  { toast, now }: { readonly toast: Toast | null; readonly now: Date },
+) {
+  const id = receiptId(payment);
+  return {
+    receipt: id,
+    item,
+    price: formatUsd(value),
+    payer: payment.payer,
+    network: payment.network,
+    transaction: settlement.transaction,
+    explorer_url: explorerTransactionUrl(payment.network, settlement.transaction),
+    served_at: now.toISOString(),
+    ...extraOf(item, id, { wallet: payment.payer, order: input, now }),
+    ...(toast && { round: { by: toast.nickname, number: toast.number, of: ROUND_RECEIPTS } }),
+    note: `Paid with test USDC on ${NETWORKS[payment.network].key}.`,
+  };
+}
+
+function extraOf(
+  item: Item,
+  id: string,
+  { wallet, order, now }: { readonly wallet: Address; readonly order: Order; readonly now: Date },
+): Readonly<Record<string, unknown>> {
+  switch (item) {
+    case "espresso":
+      return { ascii_art: cup(id) };
+    case "flat-white":
+      return { fortune: fortune(id) };
+    case "the-good-stuff":
+      return { title: title(wallet, now) };
+    case "buy-a-round":
+      return { your_round: { nickname: nicknameOf(order, wallet), receipts: ROUND_RECEIPTS } };
+    default:
+      return item satisfies never;
+  }
+}
+
+export const nicknameOf = (order: Order, wallet: Address): string => order?.nickname ?? shortAddress(wallet);

@@ -1,0 +1,28 @@
+import { z } from "zod";
+import { type Address, parseAddress } from "../kernel/wallet.ts";
+
+/** SPEC.md, paid routes. */
+export const MAX_WALLETS = 25;
+
+const wallet = z.string().transform((text, issues): Address => {
+  const address = parseAddress(text);
+  if (address !== null) return address;
+  issues.addIssue({ code: "invalid_format", format: "wallet", message: "expected a wallet: 0x and 40 hex digits" });
+  return z.NEVER;
+});
+
+/** The body of `POST /score`. */
+export const SCORE_REQUEST = z.object({ wallet });
+
+/** The body of `POST /score/batch`. Malformed wallets are named by their place (400); too many, none and repeated ones are refused (422). */
+export const BATCH_REQUEST = z.object({
+  wallets: z.array(wallet).superRefine((wallets, issues) => {
+    const refuse = (path: number[], message: string) => issues.addIssue({ code: "custom", path, message });
+    if (wallets.length === 0) refuse([], `expected 1 to ${MAX_WALLETS} wallets`);
+    if (wallets.length > MAX_WALLETS) refuse([], `expected at most ${MAX_WALLETS} wallets, got ${wallets.length}`);
+    for (const [place, one] of wallets.entries()) {
+      const first = wallets.indexOf(one);
+      if (first < place) refuse([place], `the same wallet as at ${first}`);
+    }
+  }),
+});

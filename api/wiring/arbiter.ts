@@ -1,0 +1,58 @@
+import { privateKeyToAddress } from "viem/accounts";
+import { createGithubChecks } from "../adapters/github-checks.ts";
+import { createGuardedFetch } from "../adapters/guarded-fetch.ts";
+import { createVerdictStore } from "../adapters/verdicts.ts";
+import { digestSigner } from "../arbiter/attestation.ts";
+import type { Tiers } from "../arbiter/ports.ts";
+import type { RecordParts } from "../arbiter/record/service.ts";
+import { createArbiter } from "../arbiter/service.ts";
+import type { EscrowChain } from "../escrow/ports.ts";
+import type { Address } from "../kernel/wallet.ts";
+import type { EscrowWires } from "./escrow.ts";
+
+export interface RecordWires extends Pick<EscrowWires, "config" | "pool" | "signer" | "now"> {
+  readonly tiers: Tiers;
+}
+
+/** All that reaching and recording a verdict takes. */
+export function wireRecord({ config, pool, signer, now, tiers }: RecordWires): RecordParts {
+  const { baseUrl, github, arbiterKey } = config;
+  const userAgent = `agent-payment-trust-arbiter/1 (+${baseUrl}/arbiter)`;
+  return {
+    fetcher: createGuardedFetch({ ...guard(config), userAgent }),
+    checkRuns: createGithubChecks({ ...github, userAgent }),
+    store: createVerdictStore(pool),
+    signer,
+    attestor: { address: privateKeyToAddress(arbiterKey).toLowerCase() as Address, sign: digestSigner(arbiterKey) },
+    tiers,
+    baseUrl,
+    now,
+  };
+}
+
+const guard = ({ baseUrl, arbiterAllowedOrigins }: RecordWires["config"]) => ({
+  allowedOrigins: arbiterAllowedOrigins,
+  ownHost: new URL(baseUrl).hostname,
+});
+
+export interface ArbiterWires extends RecordWires {
+  readonly ownWallets: readonly string[];
+  readonly escrowChain: EscrowChain;
+}
+
+/** The external arbiter, and what it takes as a claim. */
+export function wireArbiter({ ownWallets: others, escrowChain, ...wires }: ArbiterWires) {
+  const record = wireRecord(wires);
+  const own = [wires.config.payTo, record.attestor.address, ...others].map((one) => one.toLowerCase() as Address);
+  const ownWallets = [...new Set(own)];
+  const deals = {
+    async parties(payment: `0x${string}`) {
+      const hold = await escrowChain.holdById(payment);
+      return hold && { payer: hold.info.payer, payee: hold.info.receiver };
+    },
+  };
+  return {
+    arbiter: createArbiter({ ...record, deals, ownWallets }),
+    claims: { ...guard(wires.config), ownWallets },
+  };
+}

@@ -1,0 +1,58 @@
+import { createHash, randomBytes, randomInt } from "node:crypto";
+import type pg from "pg";
+import type { Logger } from "pino";
+import type { ChainReader } from "../adapters/chain.ts";
+import { createDecoys } from "../adapters/decoys.ts";
+import { createProofStore } from "../adapters/kept-signatures.ts";
+import type { Seal } from "../adapters/seal.ts";
+import { createDecoyStore, createSessionStore } from "../adapters/sessions.ts";
+import { createUsdcReader } from "../adapters/usdc-reader.ts";
+import { BEHAVIOUR_NETWORK } from "../certification/behaviour/routes.ts";
+import { createBehaviour } from "../certification/behaviour/service.ts";
+import { createDecoyRefunds } from "../certification/decoys/service.ts";
+import type { CertificateStore } from "../certification/ports.ts";
+import { createProofs } from "../certification/proofs/service.ts";
+import type { Config } from "../config.ts";
+import { NETWORKS, type Network } from "../kernel/networks.ts";
+import type { Settler } from "../payments/ports.ts";
+
+export interface BehaviourWires {
+  readonly config: Config;
+  readonly pool: pg.Pool;
+  readonly seal: Seal;
+  readonly certificates: CertificateStore;
+  readonly chains: Readonly<Record<Network, ChainReader>>;
+  readonly settler: Settler;
+  readonly log: Logger;
+  readonly now: () => Date;
+}
+
+/** The behavioural tests, and what becomes of their signatures and decoys. */
+export function wireBehaviour({ config, pool, seal, certificates, chains, settler, log, now }: BehaviourWires) {
+  const { baseUrl } = config;
+  const network = BEHAVIOUR_NETWORK;
+  const decoys = createDecoys(config.decoySeed);
+  const usdc = createUsdcReader(chains[network].client, NETWORKS[network]);
+  const behaviour = createBehaviour({
+    sessions: createSessionStore(pool),
+    certificates,
+    decoys,
+    newToken: () => randomBytes(16).toString("base64url"),
+    tokenSha256: (token) => createHash("sha256").update(token).digest(),
+    toss: () => randomInt(2) === 1,
+    baseUrl,
+    now,
+  });
+  const proofs = createProofs({ proofs: createProofStore(pool, seal), certificates, usdc, log });
+  const refunds = createDecoyRefunds({
+    decoys: createDecoyStore(pool),
+    signer: decoys,
+    usdc,
+    settler,
+    network,
+    baseUrl,
+    now,
+    log,
+  });
+  return { behaviour, upkeep: { proofs, refunds } };
+}

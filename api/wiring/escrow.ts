@@ -1,0 +1,61 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { createDemoMerchant } from "../adapters/decoys.ts";
+import { createEscrowChain, readContracts } from "../adapters/escrow-chain.ts";
+import { createEscrowIndex } from "../adapters/escrow-index.ts";
+import { createEscrowSender, createOverdueHolds } from "../adapters/escrow-sender.ts";
+import { createEscrowStore } from "../adapters/escrow-store.ts";
+import { createRelayer } from "../adapters/relayer.ts";
+import { createDemo } from "../escrow/demo/service.ts";
+import { ESCROW_NETWORK } from "../escrow/payment.ts";
+import { createEscrow } from "../escrow/service.ts";
+import { NETWORKS } from "../kernel/networks.ts";
+import type { Signer } from "../signing/document.ts";
+import type { BehaviourWires } from "./behaviour.ts";
+
+export interface EscrowWires extends Pick<BehaviourWires, "config" | "pool" | "chains" | "log" | "now"> {
+  readonly signer: Signer;
+}
+
+/** The escrow, whose arbiter this service is; without a contract it knows no payment and has nothing to do. */
+export async function wireEscrow({ config, pool, chains, log, now, signer }: EscrowWires) {
+  const network = ESCROW_NETWORK;
+  const { client } = chains[network];
+  const contracts = await readContracts(client, network, config.escrowAddresses);
+  const [current] = contracts;
+  const relayer =
+    current === undefined
+      ? null
+      : createRelayer({ pool, log, privateKey: config.arbiterKey, client, chainId: NETWORKS[network].chainId });
+  if (current && relayer && current.arbiter !== relayer.address.toLowerCase())
+    throw new Error(
+      `the arbiter of ${current.address} is ${current.arbiter}; ARBITER_PRIVATE_KEY is of ${relayer.address}`,
+    );
+  const index = createEscrowIndex(pool, { viewsSchema: config.indexViewsSchema });
+  const chain = createEscrowChain({ client, chain: chains[network], contracts });
+  const sender = createEscrowSender(relayer);
+  const escrow = createEscrow({
+    contracts,
+    store: createEscrowStore(pool),
+    chain,
+    sender,
+    overdue: createOverdueHolds(index, network),
+    signer,
+    baseUrl: config.baseUrl,
+    now,
+    log,
+  });
+  const merchant = createDemoMerchant(config.decoySeed);
+  const demo = createDemo({
+    contract: current ?? null,
+    chain,
+    sender,
+    escrow,
+    merchant,
+    log,
+    baseUrl: config.baseUrl,
+    now,
+    sleep: (ms) => sleep(ms),
+  });
+  const ownWallets = [merchant.address, ...contracts.flatMap((one) => [one.arbiter, one.feeRecipient])];
+  return { escrow, demo, contracts, chain, ownWallets, relayers: relayer ? [relayer] : [] };
+}

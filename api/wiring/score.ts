@@ -1,0 +1,29 @@
+import type pg from "pg";
+import { createScoreCertificates } from "../adapters/score-certificates.ts";
+import { createScoreIndex } from "../adapters/score-index.ts";
+import type { Tiers } from "../arbiter/ports.ts";
+import type { Config } from "../config.ts";
+import { createScores } from "../score/service.ts";
+
+export interface ScoreWires {
+  readonly config: Pick<Config, "indexViewsSchema" | "baseUrl">;
+  readonly pool: pg.Pool;
+  readonly now: () => Date;
+}
+
+/** The risk scores, and the tiers that the arbiter reports. */
+export function wireScore({ config, pool, now }: ScoreWires) {
+  const index = createScoreIndex(pool, { viewsSchema: config.indexViewsSchema });
+  const scores = createScores({ index, certificates: createScoreCertificates(pool), baseUrl: config.baseUrl, now });
+  const tiers: Tiers = {
+    ready: ({ payer, payee }) => scores.ready([payer, payee]),
+    async of({ payer, payee }) {
+      const records = await scores.of([payer, payee]);
+      if (records === null) throw new Error("the scores of the parties cannot be read at the moment");
+      const [one, other] = records.map(({ wallet, score, tier }) => ({ wallet, score, tier }));
+      if (!one || !other) throw new Error("a party has no score record");
+      return { payer: one, payee: other };
+    },
+  };
+  return { scores, tiers };
+}

@@ -1,0 +1,82 @@
+import type { Context } from "ponder:registry";
+import { paid, payeeSlot, payerFunder, wallet } from "ponder:schema";
+import { type Movement, PAYEE_SLOTS, QUALIFYING_ATOMIC, reachesFloor } from "../ledger.ts";
+
+// What the score needs to know of a wallet's payees: who they are, and whether others than its own circle pay them.
+
+type Address = `0x${string}`;
+type Database = Context["db"];
+
+const NOTHING = {
+  ...{ funder: null, funderAtomic: 0n, lastPaidAt: null, lastPaidTransaction: null },
+  ...{ payees: 0, payers: 0, payerFunders: 0, unfundedPayers: 0 },
+};
+
+interface Funding {
+  readonly funded: Address;
+  readonly funder: Address;
+  /** All that this funder has sent it so far. */
+  readonly sentAtomic: bigint;
+}
+
+/** Keeps a wallet's largest funder so far. */
+export async function noteFunder(db: Database, { funded, funder, sentAtomic }: Funding): Promise<void> {
+  const before = await db.find(wallet, { wallet: funded });
+  const largest = { funder, funderAtomic: sentAtomic };
+  if (!before) await db.insert(wallet).values({ ...NOTHING, wallet: funded, ...largest });
+  else if (sentAtomic > before.funderAtomic) await db.update(wallet, { wallet: funded }).set(largest);
+}
+
+interface Payment extends Movement {
+  readonly timestamp: bigint;
+  readonly transaction: `0x${string}`;
+}
+
+/** Records an authorised payment. */
+export async function recordPayment(db: Database, payment: Payment): Promise<void> {
+  const { from: payer, to: payee, value, timestamp, transaction } = payment;
+  const at = Number(timestamp);
+  const last = { lastAt: at, lastTransaction: transaction };
+  const before = await db.find(paid, { payer, payee });
+  const reached = reachesFloor(before?.atomic ?? 0n, value);
+  if (before) {
+    const sums = { count: before.count + 1, atomic: before.atomic + value };
+    await db.update(paid, { payer, payee }).set({ ...sums, ...last });
+  } else {
+    await db.insert(paid).values({ payer, payee, count: 1, atomic: value, firstAt: at, ...last });
+  }
+  if (value >= QUALIFYING_ATOMIC) {
+    const lastPaid = { lastPaidAt: at, lastPaidTransaction: transaction };
+    await db
+      .insert(wallet)
+      .values({ ...NOTHING, wallet: payer, ...lastPaid })
+      .onConflictDoUpdate(lastPaid);
+  }
+  if (reached) await joinCounterparties(db, payer, payee);
+}
+
+/** The payee becomes the newest of the payer's, and the payer one of the payee's with the largest funder that it has now. */
+async function joinCounterparties(db: Database, payer: Address, payee: Address): Promise<void> {
+  const { payees, funder } = await db
+    .insert(wallet)
+    .values({ ...NOTHING, wallet: payer, payees: 1 })
+    .onConflictDoUpdate((row) => ({ payees: row.payees + 1 }));
+  await db.update(paid, { payer, payee }).set({ funder });
+
+  const ordinal = payees - 1;
+  await db
+    .insert(payeeSlot)
+    .values({ payer, slot: ordinal % PAYEE_SLOTS, payee, ordinal })
+    .onConflictDoUpdate({ payee, ordinal });
+
+  const added = funder && (await db.insert(payerFunder).values({ payee, funder }).onConflictDoNothing());
+  const [funders, unfunded] = [added ? 1 : 0, funder ? 0 : 1];
+  await db
+    .insert(wallet)
+    .values({ ...NOTHING, wallet: payee, payers: 1, payerFunders: funders, unfundedPayers: unfunded })
+    .onConflictDoUpdate((row) => ({
+      payers: row.payers + 1,
+      payerFunders: row.payerFunders + funders,
+      unfundedPayers: row.unfundedPayers + unfunded,
+    }));
+}

@@ -1,0 +1,77 @@
+import { createHash } from "node:crypto";
+import { parseArgs } from "node:util";
+import { jcs } from "../jcs.ts";
+import { InputError, quote, Refusal } from "../refusal.ts";
+import { isObject, type Json, parseStrictJson, parseUnsignedJson } from "../strict-json.ts";
+import { readSource } from "./source.ts";
+
+const USAGE = `Computes conditions_sha256 of a delivery claim, which every verdict on it contains, offline.
+
+  agent-payment-trust-verifier conditions <file | URL | -> [--verdict <file | URL | ->]
+
+The source is the claim as it was submitted: JSON with category and conditions; other members do not count. With --verdict the
+hash is compared with the one that the verdict names. The verdict's own signature is checked by the command document.
+
+Exit code: 0 computed, or the same as the verdict's; 1 the verdict names another; 2 wrong use or something that cannot be read.`;
+
+/** The sub-command `conditions`. @throws InputError for wrong use, or for a source that cannot be read, is no claim or no verdict */
+export async function checkConditions(args: readonly string[]): Promise<0 | 1> {
+  const { source, verdict } = readOptions(args);
+  const computed = claimSha256(await readSource(source));
+  const stated = verdict === undefined ? undefined : statedSha256(await readSource(verdict));
+  console.log(computed);
+  if (stated === undefined) return 0;
+  const same = stated === computed;
+  console.log(
+    same
+      ? "same: the verdict is about these conditions"
+      : `DIFFERS: the verdict names ${quote(stated)}, so it is about other conditions`,
+  );
+  console.log("  The verdict's own signature is not checked here: agent-payment-trust-verifier document does that.");
+  return same ? 0 : 1;
+}
+
+/**
+ * SHA-256 of the RFC 8785 form of a claim's `{category, conditions}`, lower-case hex. A claim is not signed: its numbers may be any
+ * that JSON can write, and count as the double that every parser reads.
+ * @throws InputError when it is no claim
+ */
+export function claimSha256(source: string | Uint8Array): string {
+  const claim = readJson("The claim", () => parseUnsignedJson(source));
+  if (!isObject(claim) || typeof claim.category !== "string" || !isObject(claim.conditions))
+    throw new InputError("The claim is not understood: expected category, a text, and conditions, an object.");
+  const { category, conditions } = claim;
+  return createHash("sha256").update(jcs({ category, conditions })).digest("hex");
+}
+
+function statedSha256(source: Uint8Array): string {
+  const document = readJson("The verdict", () => parseStrictJson(source));
+  const stated = isObject(document) ? document.conditions_sha256 : undefined;
+  if (typeof stated !== "string") throw new InputError("The verdict is not understood: it has no conditions_sha256.");
+  return stated;
+}
+
+function readJson(what: string, parse: () => Json): Json {
+  try {
+    return parse();
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    throw new InputError(`${what} is not understood: ${error.message}`);
+  }
+}
+
+function readOptions(args: readonly string[]): { readonly source: string; readonly verdict: string | undefined } {
+  const { values, positionals } = parse(args);
+  const [source, ...more] = positionals;
+  if (source === undefined || more.length > 0 || (source === "-" && values.verdict === "-"))
+    throw new InputError(USAGE);
+  return { source, verdict: values.verdict };
+}
+
+function parse(args: readonly string[]) {
+  try {
+    return parseArgs({ args: [...args], allowPositionals: true, options: { verdict: { type: "string" } } });
+  } catch (error) {
+    throw new InputError(`${(error as Error).message}\n\n${USAGE}`);
+  }
+}

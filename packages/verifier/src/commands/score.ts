@@ -1,0 +1,65 @@
+import { parseArgs } from "node:util";
+import { InputError, quote } from "../refusal.ts";
+import { type Replay, replayScores } from "../score/replay.ts";
+import { readSource } from "./source.ts";
+
+const USAGE = `Computes a risk score again from the facts that its record carries, offline.
+
+  agent-payment-trust-verifier score <file | URL | -> [--json]
+
+The source is the JSON of a score record, or of a batch. Whether its facts are true is not asked: each names the certificate or the
+transaction to look at.
+
+Exit code: 0 the facts give this record, 1 they give another, 2 wrong use or something that is no score record.`;
+
+const MAX_SHOWN = 20;
+
+/** The sub-command `score`. @throws InputError for wrong use, or for a source that cannot be read or is no score record */
+export async function checkScore(args: readonly string[]): Promise<0 | 1> {
+  const { source, json } = readOptions(args);
+  const replays = await replayScores(await readSource(source));
+  console.log(json ? JSON.stringify(replays.map(summary), null, 2) : replays.map(render).join("\n"));
+  return replays.every(({ same }) => same) ? 0 : 1;
+}
+
+function readOptions(args: readonly string[]): { readonly source: string; readonly json: boolean } {
+  const { values, positionals } = parse(args);
+  const [source, ...more] = positionals;
+  if (source === undefined || more.length > 0) throw new InputError(USAGE);
+  return { source, json: values.json ?? false };
+}
+
+function parse(args: readonly string[]) {
+  try {
+    return parseArgs({ args: [...args], allowPositionals: true, options: { json: { type: "boolean" } } });
+  } catch (error) {
+    throw new InputError(`${(error as Error).message}\n\n${USAGE}`);
+  }
+}
+
+const summary = ({ same, differences, computed: { wallet, score, tier, inputs_sha256 } }: Replay) => ({
+  same,
+  wallet,
+  score,
+  tier,
+  inputs_sha256,
+  differences,
+});
+
+function render({ same, differences, computed }: Replay): string {
+  const { wallet, score, tier, as_of, as_of_block, components, inputs_sha256 } = computed;
+  const shown = differences.slice(0, MAX_SHOWN).map(renderDifference);
+  const hidden = differences.length - shown.length;
+  return [
+    `${same ? "same" : "DIFFERS"}: the facts give ${wallet} ${score}, tier ${tier}, on ${as_of} at block ${as_of_block}`,
+    ...Object.entries(components).map(
+      ([name, { points, max }]) => `  ${String(points).padStart(3)} of ${max}  ${name}`,
+    ),
+    `  inputs_sha256  ${inputs_sha256}`,
+    ...shown,
+    ...(hidden > 0 ? [`  and ${hidden} more differences`] : []),
+  ].join("\n");
+}
+
+const renderDifference = ({ path, stated, computed }: Replay["differences"][number]): string =>
+  `  ${quote(path)}: the record says ${quote(stated)}, its facts give ${quote(computed)}`;

@@ -1,0 +1,129 @@
+// score_version 1 as data: what the function computes with, and what documentation and pictures are drawn from.
+
+export const SCORE_VERSION = 1;
+
+/** The components in the order in which they are shown, with the most points that each can give: 100 in all. */
+export const MAX_POINTS = {
+  payment_capability: 30,
+  scam_resistance: 20,
+  recipient_awareness: 20,
+  independent_counterparties: 12,
+  payments: 6,
+  active_weeks: 6,
+  recency: 3,
+  escrow_outcomes: 3,
+} as const;
+
+export type ComponentName = keyof typeof MAX_POINTS;
+
+/** The points for an amount of at least `from`, in ascending order; less than the first gives none. */
+export interface Band {
+  readonly from: number;
+  readonly points: number;
+}
+
+/** A payment that the wallet authorised counts from this size, in atomic USDC. */
+export const QUALIFYING_PAYMENT = 1_000;
+
+/** The best of these that holds. */
+export const PAYMENT_CAPABILITY = {
+  freshSuitePass: 30,
+  anyFreshPass: 26,
+  qualifyingPayments: { from: 3, points: 22 },
+} as const;
+
+/** A fresh PASS of the behavioural test, and no fresh FAIL. */
+export const BEHAVIOURAL_PASS = 20;
+
+/** By the number of independent counterparties. */
+export const COUNTERPARTY_BANDS: readonly Band[] = [
+  { from: 1, points: 1 },
+  { from: 2, points: 2 },
+  { from: 3, points: 4 },
+  { from: 5, points: 6 },
+  { from: 8, points: 8 },
+  { from: 12, points: 10 },
+  { from: 20, points: 12 },
+];
+
+/** The payees that are examined, and what makes one of them an independent counterparty. */
+export const MAX_PAYEES = 64;
+export const INDEPENDENCE = {
+  /** The sum of the wallet's payments to the payee, in atomic USDC. */
+  floor: 50_000,
+  /** It has sent back less than this part of them. */
+  sentBackBelowPercent: 50,
+  /** Distinct largest funders of its payers, other than the wallet, the payee and the wallet's own largest funder. */
+  otherFunders: 3,
+} as const;
+
+/** The fewer points of these two: by the number of qualifying payments in the window, and by their sum in atomic USDC. */
+export const PAYMENT_COUNT_BANDS: readonly Band[] = [
+  { from: 3, points: 1 },
+  { from: 10, points: 2 },
+  { from: 25, points: 4 },
+  { from: 50, points: 6 },
+];
+export const PAYMENT_VALUE_BANDS: readonly Band[] = [
+  { from: 250_000, points: 1 },
+  { from: 1_000_000, points: 2 },
+  { from: 5_000_000, points: 4 },
+  { from: 25_000_000, points: 6 },
+];
+/** Of the qualifying payments, at most this many for each independent counterparty are counted. */
+export const PAYMENTS_PER_COUNTERPARTY = 5;
+
+/** For each ISO week with a qualifying payment. */
+export const POINTS_PER_WEEK = 1;
+
+/** By whole days since the last qualifying payment: the first band that it lies within. */
+export const RECENCY_BANDS: readonly { readonly withinDays: number; readonly points: number }[] = [
+  { withinDays: 7, points: 3 },
+  { withinDays: 30, points: 2 },
+  { withinDays: 60, points: 1 },
+];
+
+/** By the number of payers who released to the wallet. */
+export const RELEASE_BANDS: readonly Band[] = [
+  { from: 1, points: 1 },
+  { from: 3, points: 2 },
+  { from: 5, points: 3 },
+];
+/** Points taken for each refund against the wallet as merchant, and the most that are taken. */
+export const REFUND_PENALTY = { each: 1, most: 6 } as const;
+
+/** The tier of a score, from the highest; `unrated` is given apart from the score. E is not used in this version. */
+export const TIERS = [
+  { tier: "A", from: 90 },
+  { tier: "B", from: 78 },
+  { tier: "C", from: 55 },
+  { tier: "D", from: 26 },
+  { tier: "F", from: 0 },
+] as const;
+
+export type Tier = (typeof TIERS)[number]["tier"] | "unrated";
+
+/** The highest score that a wallet can have while a cap applies to it. */
+export const CAP_LIMITS = {
+  /** No certificate ever, and fewer qualifying payments than `PAYMENT_CAPABILITY` asks for. */
+  unrated: 0,
+  /** A fresh FAIL of a behavioural test. */
+  fresh_fail: 25,
+  /** The index has authorised payments only: independence cannot be shown. */
+  scope_authorised: 77,
+  /** `REQUIREMENTS` of the tier are not met. */
+  tier_b_requirements: 77,
+  tier_a_requirements: 89,
+} as const;
+
+export type CapName = keyof typeof CAP_LIMITS;
+
+/** What a tier needs besides its points. */
+export const REQUIREMENTS = {
+  tier_a_requirements: { behavioural_passes: 2, independent_counterparties: 5, active_weeks: 4 },
+  tier_b_requirements: { behavioural_passes: 0, independent_counterparties: 3, active_weeks: 2 },
+} as const;
+
+/** The points of an amount. */
+export const pointsIn = (bands: readonly Band[], amount: number | bigint): number =>
+  bands.findLast(({ from }) => amount >= from)?.points ?? 0;

@@ -1,0 +1,30 @@
+import { COUNTERPARTY_BANDS, INDEPENDENCE, pointsIn } from "./bands.ts";
+import { dayOf, type PayeeFact, type ScoreFacts } from "./facts.ts";
+import type { Judged, NotCounted } from "./record.ts";
+
+/** Why a payee is no independent counterparty, or null when it is one. */
+function reasonAgainst(payee: PayeeFact, { window, largest_funder }: ScoreFacts["chain"]): NotCounted | null {
+  const [value, returned] = [BigInt(payee.value), BigInt(payee.returned)];
+  if (value < INDEPENDENCE.floor) return "below_floor";
+  if (dayOf(payee.last_at) < window.from) return "outside_window";
+  if (returned * 100n >= value * BigInt(INDEPENDENCE.sentBackBelowPercent)) return "reciprocal_flow";
+  if (payee.payee === largest_funder || payee.payee === payee.funder_at_floor) return "own_funder";
+  return reasonOfFunders(payee);
+}
+
+/** Payers of unknown funders count for nothing; when they could have made the difference, that is the reason. */
+function reasonOfFunders({ other_funders, unfunded_payers }: PayeeFact): NotCounted | null {
+  if (other_funders === null || unfunded_payers === null) return "funder_unknown";
+  if (other_funders >= INDEPENDENCE.otherFunders) return null;
+  return other_funders + unfunded_payers >= INDEPENDENCE.otherFunders ? "funder_unknown" : "too_few_funders";
+}
+
+/** Every examined payee, with the reason when it does not count. */
+export function judgeCounterparties({ chain }: ScoreFacts): Judged {
+  const facts = chain.payees.map((one) => {
+    const reason = reasonAgainst(one, chain);
+    const { payee, last_tx } = one;
+    return { kind: "counterparty", counts: reason === null, payee, reason, tx: last_tx } as const;
+  });
+  return { points: pointsIn(COUNTERPARTY_BANDS, facts.filter(({ counts }) => counts).length), facts };
+}

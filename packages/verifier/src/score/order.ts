@@ -1,0 +1,23 @@
+import type { ScoreFacts } from "./facts.ts";
+
+type Key = readonly string[];
+
+/** Ascending by the keys' first difference, in code units: the same in every language and place. */
+const compare = (a: Key, b: Key): number => {
+  const at = a.findIndex((part, index) => part !== b[index]);
+  return at < 0 ? 0 : (a[at] ?? "") < (b[at] ?? "") ? -1 : 1;
+};
+
+const sortedBy = <T>(items: readonly T[], key: (item: T) => Key): readonly T[] =>
+  items.toSorted((a, b) => compare(key(a), key(b)));
+
+/** The same facts in the one order that is scored, hashed and served: oldest first, then by name. */
+export const inOrder = (facts: ScoreFacts): ScoreFacts => ({
+  ...facts,
+  certificates: sortedBy(facts.certificates, ({ issued_at, id }) => [issued_at, id]),
+  chain: {
+    ...facts.chain,
+    payments: { ...facts.chain.payments, days: sortedBy(facts.chain.payments.days, ({ day }) => [day]) },
+    payees: sortedBy(facts.chain.payees, ({ last_at, payee }) => [last_at, payee]),
+  },
+});

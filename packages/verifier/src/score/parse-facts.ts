@@ -1,0 +1,232 @@
+import { InputError, quote } from "../refusal.ts";
+import { isObject, type Json } from "../strict-json.ts";
+import { MAX_PAYEES, QUALIFYING_PAYMENT } from "./bands.ts";
+import {
+  type Account,
+  type CertificateFact,
+  type ChainFacts,
+  dayOf,
+  type EscrowFacts,
+  type PayeeFact,
+  type PaymentFacts,
+  type ScoreFacts,
+  type TransactionHash,
+  windowAt,
+} from "./facts.ts";
+
+/** Reads one value; `path` is its place, for the error. @throws InputError */
+type Parse<T> = (value: Json | undefined, path: string) => T;
+
+const refuse = (path: string, value: Json | undefined, expected: string): never => {
+  throw new InputError(`${path} is ${quote(value)}; expected ${expected}`);
+};
+
+/** An object with exactly these members. */
+const object =
+  <T>(members: { readonly [Name in keyof T]: Parse<T[Name]> }): Parse<T> =>
+  (value, path) => {
+    if (!isObject(value)) return refuse(path, value, "an object");
+    const strange = Object.keys(value).find((name) => !Object.hasOwn(members, name));
+    if (strange !== undefined) throw new InputError(`${path} has an unknown member ${quote(strange)}`);
+    const read = ([name, parse]: [string, Parse<unknown>]) => [name, parse(value[name], `${path}.${name}`)];
+    return Object.fromEntries(Object.entries<Parse<unknown>>(members).map(read));
+  };
+
+interface ListRules<T> {
+  /** No two items may have the same. */
+  readonly identity: (item: T) => string;
+  readonly max?: number;
+}
+
+const list =
+  <T>(item: Parse<T>, { identity, max = Number.POSITIVE_INFINITY }: ListRules<T>): Parse<readonly T[]> =>
+  (value, path) => {
+    if (!Array.isArray(value)) return refuse(path, value, "a list");
+    if (value.length > max) throw new InputError(`${path} has ${value.length} items; expected at most ${max}`);
+    const items = value.map((one, index) => item(one, `${path}[${index}]`));
+    const seen = new Set<string>();
+    for (const [index, one] of items.entries()) {
+      if (seen.has(identity(one))) throw new InputError(`${path}[${index}] repeats ${quote(identity(one))}`);
+      seen.add(identity(one));
+    }
+    return items;
+  };
+
+const nullable =
+  <T>(parse: Parse<T>): Parse<T | null> =>
+  (value, path) =>
+    value === null ? null : parse(value, path);
+
+const oneOf =
+  <T extends string>(...known: readonly T[]): Parse<T> =>
+  (value, path) =>
+    known.find((name) => name === value) ?? refuse(path, value, `one of ${known.join(", ")}`);
+
+const text =
+  <T extends string>(holds: (text: string) => boolean, expected: string): Parse<T> =>
+  (value, path) =>
+    typeof value === "string" && holds(value) ? (value as T) : refuse(path, value, expected);
+
+const matching = <T extends string>(pattern: RegExp, expected: string) =>
+  text<T>((value) => pattern.test(value), expected);
+
+const whole =
+  (least: number): Parse<number> =>
+  (value, path) =>
+    typeof value === "number" && Number.isSafeInteger(value) && value >= least
+      ? value
+      : refuse(path, value, `a whole number of at least ${least}`);
+
+/** The one way to write a time of four-digit years; null when the text is no time. */
+const isoTime = (value: string): string | null =>
+  /^\d{4}-/.test(value) && !Number.isNaN(Date.parse(value)) ? new Date(value).toISOString() : null;
+
+const account = matching<Account>(/^0x[0-9a-f]{40}$/, "an address in lower case");
+const transaction = matching<TransactionHash>(/^0x[0-9a-f]{64}$/, "a transaction's hash in lower case");
+const amount = matching(/^(0|[1-9]\d{0,77})$/, "atomic units of USDC as a decimal text");
+const time = text((value) => isoTime(value) === value, "a UTC time like 2026-11-25T09:30:00.000Z");
+const day = text((value) => isoTime(value) === `${value}T00:00:00.000Z`, "a UTC day like 2026-11-25");
+const pageUrl = text(
+  (value) => URL.canParse(value) && new URL(value).href === value && /^https?:/.test(value),
+  "an http or https address in its normal form",
+);
+
+const certificate = object<CertificateFact>({
+  id: matching(/^[\w-]{1,64}$/, "letters, digits, hyphens and underscores"),
+  url: pageUrl,
+  product: oneOf("basic", "suite", "scam", "recipient"),
+  result: oneOf("pass", "fail"),
+  issued_at: time,
+  valid_until: time,
+  reversed_at: nullable(time),
+});
+
+const payments = object<PaymentFacts>({
+  days: list(object<PaymentFacts["days"][number]>({ day, count: whole(1), value: amount }), {
+    identity: (entry) => entry.day,
+  }),
+  last: nullable(object<NonNullable<PaymentFacts["last"]>>({ at: time, tx: transaction })),
+});
+
+const payee = object<PayeeFact>({
+  payee: account,
+  value: amount,
+  first_at: time,
+  last_at: time,
+  last_tx: transaction,
+  returned: amount,
+  funder_at_floor: nullable(account),
+  other_funders: nullable(whole(0)),
+  unfunded_payers: nullable(whole(0)),
+});
+
+const escrow = object<EscrowFacts>({
+  release_payers: whole(0),
+  last_release_tx: nullable(transaction),
+  refunds_against: whole(0),
+  last_refund_tx: nullable(transaction),
+});
+
+const chain = object<ChainFacts>({
+  network: matching(/^[-a-z0-9]{3,8}:[-_a-zA-Z0-9]{1,32}$/, "a CAIP-2 chain like eip155:8453"),
+  scope: oneOf("full", "authorised"),
+  first_block: whole(0),
+  window: object<ChainFacts["window"]>({ from: day, to: day }),
+  payments,
+  largest_funder: nullable(account),
+  payees: list(payee, { identity: (entry) => entry.payee, max: MAX_PAYEES }),
+  escrow,
+});
+
+const scoreFacts = object<ScoreFacts>({
+  wallet: account,
+  as_of: time,
+  as_of_block: whole(0),
+  certificates: list(certificate, { identity: (entry) => entry.id }),
+  chain,
+});
+
+/**
+ * The facts of a score from the JSON of a stranger: exactly the members of `ScoreFacts`, none missing, none added, and no two
+ * that contradict each other.
+ * @throws InputError that names the place, like `inputs.chain.payees[3].value`
+ */
+export function parseScoreFacts(value: Json | undefined, path = "inputs"): ScoreFacts {
+  const facts = scoreFacts(value, path);
+  for (const [holds, where, expected] of statements(facts))
+    if (!holds) throw new InputError(`${path}.${where}: expected ${expected}`);
+  return facts;
+}
+
+type Statement = readonly [holds: boolean, where: string, expected: string];
+
+/** What the members must say of each other. */
+function statements({ wallet, as_of, as_of_block, certificates, chain }: ScoreFacts): readonly Statement[] {
+  const { from, to } = windowAt(as_of);
+  const { window } = chain;
+  return [
+    [window.from === from && window.to === to, "chain.window", `the 90 days from ${from} to ${to}, when as_of is`],
+    [chain.first_block <= as_of_block, "chain.first_block", "no block after as_of_block"],
+    [chain.scope === "full" || chain.largest_funder === null, "chain.largest_funder", "null in scope authorised"],
+    ...certificates.map(
+      ({ issued_at, valid_until }, index): Statement => [
+        issued_at < valid_until,
+        `certificates[${index}].valid_until`,
+        "a time after issued_at",
+      ],
+    ),
+    ...ofPayments(chain, as_of),
+    ...chain.payees.flatMap((entry, index) => ofPayee(entry, `chain.payees[${index}]`, { wallet, as_of, chain })),
+    ...ofEscrow(chain.escrow),
+  ];
+}
+
+function ofPayments({ payments: { days, last }, window }: ChainFacts, asOf: string): readonly Statement[] {
+  const lastDay = days
+    .map(({ day }) => day)
+    .toSorted()
+    .at(-1);
+  return [
+    ...days.flatMap(({ day, count, value }, index): readonly Statement[] => {
+      const where = `chain.payments.days[${index}]`;
+      const least = BigInt(count) * BigInt(QUALIFYING_PAYMENT);
+      return [
+        [day >= window.from && day <= window.to, `${where}.day`, "a day of the window"],
+        [BigInt(value) >= least, `${where}.value`, `at least ${least}, for payments of at least ${QUALIFYING_PAYMENT}`],
+      ];
+    }),
+    [
+      last === null ? lastDay === undefined : dayOf(last.at) === lastDay && last.at <= asOf,
+      "chain.payments.last",
+      "a time on the last of the days and not after as_of, or null when there are no days",
+    ],
+  ];
+}
+
+function ofPayee(
+  { payee, first_at, last_at, funder_at_floor, other_funders, unfunded_payers }: PayeeFact,
+  where: string,
+  { wallet, as_of, chain }: Pick<ScoreFacts, "wallet" | "as_of" | "chain">,
+): readonly Statement[] {
+  const known = chain.scope === "full";
+  return [
+    [payee !== wallet, `${where}.payee`, "another than the wallet"],
+    [first_at <= last_at && last_at <= as_of, `${where}.last_at`, "a time from first_at to as_of"],
+    [known || funder_at_floor === null, `${where}.funder_at_floor`, "null in scope authorised"],
+    [(other_funders !== null) === known, `${where}.other_funders`, "null in scope authorised and only there"],
+    [(unfunded_payers !== null) === known, `${where}.unfunded_payers`, "null in scope authorised and only there"],
+  ];
+}
+
+function ofEscrow({
+  release_payers,
+  last_release_tx,
+  refunds_against,
+  last_refund_tx,
+}: EscrowFacts): readonly Statement[] {
+  const [releases, refunds] = ["chain.escrow.last_release_tx", "chain.escrow.last_refund_tx"];
+  return [
+    [(last_release_tx === null) === (release_payers === 0), releases, "null when nobody released, and only then"],
+    [(last_refund_tx === null) === (refunds_against === 0), refunds, "null when nothing was refunded, and only then"],
+  ];
+}

@@ -1,0 +1,75 @@
+import { InputError, quote, Refusal } from "../refusal.ts";
+import { isObject, type Json, type JsonObject, parseStrictJson } from "../strict-json.ts";
+import { SCORE_VERSION } from "./bands.ts";
+import { scoreDocument } from "./document.ts";
+import { parseScoreFacts } from "./parse-facts.ts";
+import type { ScoreDocument } from "./record.ts";
+
+export interface Replay {
+  /** The document says exactly what its facts give, the hash of the facts included. */
+  readonly same: boolean;
+  readonly differences: readonly Difference[];
+  /** What the facts give. */
+  readonly computed: ScoreDocument;
+}
+
+/** A place where the document says something else, like `components.payments.points`; undefined where one of them has nothing. */
+export interface Difference {
+  readonly path: string;
+  readonly stated: Json | undefined;
+  readonly computed: Json | undefined;
+}
+
+/**
+ * Computes score documents again from the facts that they carry: one document, or the list of a batch. Nothing is fetched; whether
+ * the facts are true is for their certificates and transactions to show.
+ * @throws InputError when the text is no score document of version 1
+ */
+export async function replayScores(source: string | Uint8Array): Promise<readonly Replay[]> {
+  const json = readJson(source);
+  if (!Array.isArray(json)) return [await replay(json, "")];
+  if (json.length === 0) throw new InputError("The list has no score documents.");
+  return Promise.all(json.map((document: Json, index) => replay(document, `[${index}].`)));
+}
+
+/** `place` stands before the paths in errors. */
+async function replay(document: Json, place: string): Promise<Replay> {
+  if (!isObject(document) || !Object.hasOwn(document, "inputs"))
+    throw new InputError(`${place}inputs is missing; expected a score document, which carries its facts.`);
+  if (document.score_version !== SCORE_VERSION)
+    throw new InputError(`${place}score_version is ${quote(document.score_version)}; known is ${SCORE_VERSION}.`);
+  const computed = await scoreDocument(parseScoreFacts(document.inputs, `${place}inputs`));
+  const differences = differencesBetween(document, asJson(computed), "");
+  return { same: differences.length === 0, differences, computed };
+}
+
+function readJson(source: string | Uint8Array): Json {
+  try {
+    return parseStrictJson(source);
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    throw new InputError(error.message);
+  }
+}
+
+/** Interfaces have no index signature, though all their members are JSON. */
+const asJson = (document: ScoreDocument): JsonObject => document as unknown as JsonObject;
+
+/** Objects are compared member by member; an item of a list is the same or another. */
+function differencesBetween(stated: Json | undefined, computed: Json | undefined, path: string): readonly Difference[] {
+  if (isObject(stated) && isObject(computed)) {
+    const names = new Set([...Object.keys(computed), ...Object.keys(stated)]);
+    const inside = (name: string) => (path === "" ? name : `${path}.${name}`);
+    return [...names].flatMap((name) => differencesBetween(own(stated, name), own(computed, name), inside(name)));
+  }
+  if (Array.isArray(stated) && Array.isArray(computed)) {
+    const places = Array.from({ length: Math.max(stated.length, computed.length) }, (_, index) => index);
+    return places
+      .map((index) => ({ path: `${path}[${index}]`, stated: stated[index], computed: computed[index] }))
+      .filter((item) => differencesBetween(item.stated, item.computed, "").length > 0);
+  }
+  return stated === computed ? [] : [{ path, stated, computed }];
+}
+
+const own = (object: JsonObject, name: string): Json | undefined =>
+  Object.hasOwn(object, name) ? object[name] : undefined;

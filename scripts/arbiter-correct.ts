@@ -1,0 +1,99 @@
+import { parseArgs } from "node:util";
+import { connect } from "../api/adapters/database.ts";
+import { type Correction, correctVerdict } from "../api/arbiter/correction/service.ts";
+import { verdictPath } from "../api/arbiter/document.ts";
+import { CORRECTION_DAYS } from "../api/arbiter/products.ts";
+import { type Config, parseConfig } from "../api/config.ts";
+import { didWeb } from "../api/signing/did.ts";
+import { createSigner } from "../api/signing/document.ts";
+import { signingKey } from "../api/signing/keys.ts";
+import { wireRecord } from "../api/wiring/arbiter.ts";
+import { wireScore } from "../api/wiring/score.ts";
+import { embeddedEnvironment } from "./embedded/environment.ts";
+import { SettingError } from "./embedded/settings.ts";
+
+const USAGE = `Usage: npm run arbiter:correct -- <id of the verdict> --reason "what the arbiter had got wrong"
+
+Runs the verdict's claim again and records a new verdict that supersedes it. The reason is public. Configured like the API:
+by DATABASE_URL and its other variables, or by DATA_DIR and PORT of a running "npm start".`;
+const MAX_REASON = 500;
+
+interface Order {
+  readonly id: string;
+  readonly reason: string;
+}
+
+/** @throws SettingError */
+function readOrder(args: readonly string[]): Order {
+  let parsed: { values: { reason?: string }; positionals: string[] };
+  try {
+    parsed = parseArgs({ args: [...args], options: { reason: { type: "string" } }, allowPositionals: true });
+  } catch (error) {
+    throw new SettingError(`${(error as Error).message}\n\n${USAGE}`);
+  }
+  const { values, positionals } = parsed;
+  const [id = ""] = positionals;
+  const reason = values.reason?.trim() ?? "";
+  if (positionals.length !== 1 || !/^[0-9a-f]{32}$/.test(id) || reason === "" || reason.length > MAX_REASON)
+    throw new SettingError(
+      `Expected an id of 32 hex digits, and a reason of 1 to ${MAX_REASON} characters.\n\n${USAGE}`,
+    );
+  return { id, reason };
+}
+
+async function readConfig(): Promise<Config> {
+  const env = process.env.DATABASE_URL ? process.env : await embeddedEnvironment(process.env);
+  const config = parseConfig(env);
+  if ("problem" in config) throw new SettingError(config.problem);
+  return config;
+}
+
+async function correct(config: Config, { id, reason }: Order): Promise<Correction> {
+  const pool = connect(config.databaseUrl, 2);
+  const now = () => new Date();
+  try {
+    const signer = createSigner(await signingKey(config.signingKey), didWeb(config.baseUrl));
+    return await correctVerdict(
+      wireRecord({ config, pool, signer, now, tiers: wireScore({ config, pool, now }).tiers }),
+      id,
+      reason,
+    );
+  } finally {
+    await pool.end();
+  }
+}
+
+function tell(correction: Correction, { id }: Order, { baseUrl }: Config): void {
+  if ("verdict" in correction) {
+    const { verdict } = correction;
+    console.log(`${verdict.outcome} ${verdict.id}\n${baseUrl}${verdictPath(verdict.id)}`);
+    return;
+  }
+  throw new SettingError(whyNot(correction, id));
+}
+
+function whyNot(correction: Extract<Correction, { refused: string }>, id: string): string {
+  switch (correction.refused) {
+    case "unknown":
+      return `There is no verdict ${id}.`;
+    case "corrected":
+      return `Verdict ${id} was corrected already, by ${correction.by}.`;
+    case "too_late":
+      return `Verdict ${id} is of ${correction.issuedAt.toISOString()}: corrections are made within ${CORRECTION_DAYS} days.`;
+    default:
+      return correction satisfies never;
+  }
+}
+
+/** In one line; a connection that is refused on every address has no message of its own. */
+const causeOf = (error: unknown): string =>
+  String((error as Error).message || (error as NodeJS.ErrnoException).code).split("\n")[0] ?? "";
+
+try {
+  const order = readOrder(process.argv.slice(2));
+  const config = await readConfig();
+  tell(await correct(config, order), order, config);
+} catch (error) {
+  console.error(error instanceof SettingError ? error.message : `The correction failed: ${causeOf(error)}`);
+  process.exitCode = 1;
+}

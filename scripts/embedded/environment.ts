@@ -1,0 +1,23 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { loadKeys } from "./keys.ts";
+import { runningPostgres } from "./postgres.ts";
+import { apiPlan } from "./services.ts";
+import { readSettings, SettingError } from "./settings.ts";
+
+/**
+ * The environment of the API of a running `npm start`, for commands beside it.
+ * @throws SettingError when nothing runs in `DATA_DIR`
+ */
+export async function embeddedEnvironment(
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<Readonly<Record<string, string | undefined>>> {
+  const settings = await readSettings(env);
+  const { dataDirectory } = settings;
+  const postgres = existsSync(dataDirectory) ? runningPostgres(join(dataDirectory, "postgres")) : null;
+  if (postgres === null)
+    throw new SettingError(
+      `Nothing runs in ${dataDirectory}. Run npm start first, name its DATA_DIR and PORT, or set DATABASE_URL and the API's other variables.`,
+    );
+  return { ...apiPlan({ settings, keys: loadKeys(dataDirectory), ...postgres, logs: dataDirectory }).env };
+}

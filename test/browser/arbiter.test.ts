@@ -1,0 +1,146 @@
+import { fileURLToPath } from "node:url";
+import type { Pool } from "pg";
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { connect } from "../../api/adapters/database.ts";
+import { correctVerdict } from "../../api/arbiter/correction/service.ts";
+import { findings, inLine, widerThanScreen } from "../support/accessibility.ts";
+import {
+  type ArbiterScene,
+  buyVerdict,
+  COMMIT,
+  checkRun,
+  recordParts,
+  startArbiterScene,
+} from "../support/arbiter-scene.ts";
+import { launchBrowser } from "../support/browser.ts";
+import { newPayer } from "../support/payments.ts";
+
+const SCREENSHOTS = fileURLToPath(new URL("./screenshots/", import.meta.url));
+const SIZES = { phone: { width: 360, height: 780 }, desk: { width: 1280, height: 800 } } as const;
+const sizes = ["phone", "desk"] as const;
+const PARTIES = {
+  payer: "0x70997970c51812dc3a010c7d01b50e0d17dc79c8",
+  payee: "0x3c44cdddb6a900fa2b585dd299e03d12fa4293bc",
+};
+
+let scene: ArbiterScene;
+let browser: Browser;
+let pool: Pool;
+const pages: Record<string, string> = { arbiter: "/arbiter", "arbiter-policy": "/arbiter/policy" };
+
+beforeAll(async () => {
+  [scene, browser] = await Promise.all([startArbiterScene(), launchBrowser()]);
+  pool = connect(scene.service.database.apiUrl);
+  const payer = await newPayer(scene.chain);
+  const buy = async (name: string, category: string, conditions: Readonly<Record<string, unknown>>, more = {}) => {
+    const { answer } = await buyVerdict(scene.service, payer, { category, conditions, ...more });
+    pages[name] = new URL(String(answer.body.verdict_url)).pathname;
+    return String(answer.body.id);
+  };
+  const conditionsOf = (verdict: string) =>
+    scene.claims.find((one) => one.category === "http-delivery" && one.verdict === verdict)?.conditions ?? {};
+  // Names without a place to break a line.
+  await buy("verdict-release", "http-delivery", conditionsOf("release"), {
+    deal_ref: "x".repeat(120),
+    parties: PARTIES,
+  });
+  await buy("verdict-escalate", "http-delivery", conditionsOf("escalate"), { deal_ref: "deal 17" });
+  scene.runs.set("octo/long", [checkRun(1, { name: "n".repeat(120), conclusion: "c".repeat(40) }), checkRun(2)]);
+  await buy("verdict-checks", "ci-status", { repo: "octo/long", commit_sha: COMMIT });
+  const wrong = await buy("verdict-superseded", "http-delivery", {
+    ...conditionsOf("refund"),
+    expect_contains: "y".repeat(300),
+  });
+  await buy("verdict-refund", "payload-hash", { payload_text: "x", expected_sha256: "0".repeat(64) });
+  const corrected = await correctVerdict(await recordParts(scene.service, pool), wrong, `It was ${"w".repeat(200)}.`);
+  if (!("verdict" in corrected)) throw new Error(`not corrected: ${corrected.refused}`);
+  pages["verdict-correction"] = `/arbiter/verdict/${corrected.verdict.id}`;
+}, 60_000);
+
+afterAll(async () => {
+  await browser?.close();
+  await pool?.end();
+  await scene?.stop();
+});
+
+async function open(size: keyof typeof SIZES) {
+  const context = await browser.newContext({ viewport: SIZES[size], baseURL: scene.service.url });
+  const page = await context.newPage();
+  const troubles: string[] = [];
+  page.on("pageerror", (error) => troubles.push(String(error)));
+  page.on("console", (message) => {
+    if (["error", "warning"].includes(message.type())) troubles.push(message.text());
+  });
+  return { page, troubles };
+}
+
+test.for(sizes)("the arbiter's pages fit a %s, are accessible in light and dark, and log no error", async (size) => {
+  const { page, troubles } = await open(size);
+  for (const [name, path] of Object.entries(pages)) {
+    await page.goto(path);
+    expect(await widerThanScreen(page), `${name} scrolls sideways`).toBe(0);
+    for (const colorScheme of ["light", "dark"] as const) {
+      await page.emulateMedia({ colorScheme });
+      expect((await findings(page, colorScheme)).map(inLine), `${name}, ${colorScheme}`).toEqual([]);
+      await page.screenshot({ path: `${SCREENSHOTS}${name}-${size}-${colorScheme}.png`, fullPage: true });
+    }
+  }
+  expect(troubles).toEqual([]);
+  await page.context().close();
+});
+
+test("a verdict's page says what was decided, on what, and what became of it", async () => {
+  const { page } = await open("desk");
+  const visit = async (name: string) => {
+    await page.goto(pages[name] ?? "");
+    return [await page.locator("h1").textContent(), (await page.locator("main").textContent()) ?? ""] as const;
+  };
+  const [released, whole] = await visit("verdict-release");
+  expect(released).toBe("Release");
+  expect(whole).toMatch(/expect_sha256.*true.*match/s);
+  expect(whole).toContain(PARTIES.payee);
+  const [refunded, why] = await visit("verdict-refund");
+  expect([refunded, why]).toEqual(["Refund", expect.stringMatching(/expected_sha256.*false.*mismatch/s)]);
+  expect((await visit("verdict-escalate"))[1]).toMatch(/unknown.*undecided|unknown.*server error/s);
+  expect((await visit("verdict-superseded"))[1]).toMatch(/Superseded by [0-9a-f]{32}/);
+  await page
+    .getByRole("link", { name: /^[0-9a-f]{32}$/ })
+    .first()
+    .click();
+  await page.waitForURL(`**${pages["verdict-correction"]}`);
+  expect(await page.locator("main").textContent()).toMatch(/Supersedes [0-9a-f]{32}.*It was w+/s);
+  await page.context().close();
+});
+
+test("the arbiter is found from the home page", async () => {
+  const { page } = await open("phone");
+  await page.goto("/");
+  await page.getByRole("link", { name: "Arbiter" }).first().click();
+  expect(await page.getByRole("heading", { level: 1 }).textContent()).toBe("Was it delivered?");
+  expect(await page.locator("nav [aria-current]").textContent()).toBe("Arbiter");
+  await page.context().close();
+});
+
+test("every link of the arbiter's pages leads somewhere", async () => {
+  const { page } = await open("desk");
+  const links = new Set<string>();
+  for (const path of Object.values(pages)) {
+    await page.goto(path);
+    for (const link of await page.locator("a[href], link[href]").all()) {
+      const url = new URL((await link.getAttribute("href")) ?? "", page.url());
+      if (url.protocol === "data:") continue;
+      expect(url.origin).toBe(scene.service.url);
+      links.add(`${url.pathname}${url.search}${url.hash}`);
+    }
+  }
+  expect(links.size).toBeGreaterThan(15);
+  for (const link of links) {
+    const answer = await fetch(`${scene.service.url}${link}`, { headers: { accept: "text/html" } });
+    const text = await answer.text();
+    expect(answer.status, link).toBe(200);
+    const [, anchor] = link.split("#");
+    if (anchor !== undefined) expect(text, link).toContain(`id="${anchor}"`);
+  }
+  await page.context().close();
+});

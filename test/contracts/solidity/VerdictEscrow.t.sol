@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: UNLICENSED
+pragma solidity 0.8.37;
+
+import {VerdictLib} from "../../../contracts/VerdictLib.sol";
+import {IERC20} from "../../../contracts/examples/IERC20.sol";
+import {VerdictEscrow} from "../../../contracts/examples/VerdictEscrow.sol";
+import {VerdictEscrowFixture} from "./VerdictEscrowFixture.sol";
+
+/// @notice The example escrow: what a verdict does with a deal, and what nobody can do.
+contract VerdictEscrowTest is VerdictEscrowFixture {
+    bytes32 private deal;
+    uint64 private deadline;
+
+    function setUp() public override {
+        super.setUp();
+        deal = opened(USD, 1);
+        deadline = uint64(block.timestamp) + TERM;
+    }
+
+    function testFuzz_aReleasePaysThePayeeWhoeverCarriesIt(address carrier, uint64 wait) public {
+        vm.warp(block.timestamp + between(wait, 0, 60 days));
+        expectEvent();
+        emit VerdictEscrow.Released(deal, PAYEE, USD, "0123456789abcdef");
+        vm.prank(carrier);
+        execute(RELEASE, deal);
+        assertStatus(deal, VerdictEscrow.Status.Released);
+        assertBalances(0, USD, 0);
+    }
+
+    function testFuzz_fromTheDeadlineOnARefundPaysThePayer(address carrier, uint64 wait) public {
+        vm.warp(deadline + between(wait, 0, 60 days));
+        expectEvent();
+        emit VerdictEscrow.Refunded(deal, PAYER, USD, "0123456789abcdef");
+        vm.prank(carrier);
+        execute(REFUND, deal);
+        assertStatus(deal, VerdictEscrow.Status.Refunded);
+        assertBalances(USD, 0, 0);
+    }
+
+    /// @dev Before the deadline the payee is not late: such a verdict never counts, also when it is carried later.
+    function test_oneSecondBeforeTheDeadlineOnlyAReleaseCounts() public {
+        vm.warp(deadline - 1);
+        VerdictLib.Verdict[2] memory early = [verdictOf(REFUND, deal), verdictOf(ESCALATE, deal)];
+        for (uint256 i = 0; i < 4; i++) {
+            bytes memory signature = attested(early[i % 2]);
+            vm.expectRevert(
+                abi.encodeWithSelector(VerdictEscrow.IssuedBeforeDeadline.selector, deadline - 1, deadline)
+            );
+            escrow.execute(early[i % 2], signature);
+            if (i == 1) vm.warp(deadline);
+        }
+        assertStatus(deal, VerdictEscrow.Status.Open);
+        execute(RELEASE, deal);
+    }
+
+    function test_aSettledDealStaysSettled() public {
+        bytes32[2] memory deals = [deal, opened(USD, 2)];
+        vm.warp(deadline);
+        VerdictLib.Outcome[2] memory first = [RELEASE, REFUND];
+        VerdictEscrow.Status[2] memory status = [VerdictEscrow.Status.Released, VerdictEscrow.Status.Refunded];
+        for (uint256 i = 0; i < 2; i++) {
+            execute(first[i], deals[i]);
+            for (uint256 outcome = 0; outcome < 3; outcome++) {
+                VerdictLib.Verdict memory verdict = verdictOf(VerdictLib.Outcome(outcome), deals[i]);
+                bytes memory signature = attested(verdict);
+                expectNotOpen(deals[i], status[i]);
+                escrow.execute(verdict, signature);
+            }
+            expectNotOpen(deals[i], status[i]);
+            vm.prank(PAYER);
+            escrow.takeBack(deals[i]);
+        }
+        assertBalances(USD, USD, 0);
+    }
+
+    function testFuzz_aVerdictOnNoDealOfThisEscrowIsRefused(bytes32 other) public {
+        vm.assume(other != deal);
+        VerdictLib.Verdict memory verdict = verdictOf(RELEASE, other);
+        bytes memory signature = attested(verdict);
+        expectNotOpen(other, VerdictEscrow.Status.None);
+        escrow.execute(verdict, signature);
+    }
+
+    function test_aVerdictOfAnotherDealMovesOnlyThatDeal() public {
+        bytes32 other = opened(5 * USD, 2);
+        execute(RELEASE, other);
+        assertStatus(deal, VerdictEscrow.Status.Open);
+        assertBalances(0, 5 * USD, USD);
+        VerdictLib.Verdict memory verdict = verdictOf(RELEASE, other);
+        bytes memory signature = attested(verdict);
+        verdict.dealRefHash = deal;
+        (bool ok, bytes memory reason) =
+            address(escrow).call(abi.encodeCall(VerdictEscrow.execute, (verdict, signature)));
+        vm.assertTrue(!ok && bytes4(reason) == VerdictLib.NotArbiter.selector, "NotArbiter");
+    }
+
+    /// @dev The same payer, payee and salt: a verdict for one instance says nothing of the other's deal.
+    function test_aVerdictOfAnotherInstanceIsRefused() public {
+        VerdictEscrow first = escrow;
+        escrow = new VerdictEscrow(IERC20(address(USDC)), arbiter);
+        bytes32 other = opened(USD, 1);
+        vm.assertTrue(other != deal, "another reference");
+        VerdictLib.Verdict memory verdict = verdictOf(RELEASE, deal);
+        bytes memory signature = attested(verdict);
+        expectNotOpen(deal, VerdictEscrow.Status.None);
+        escrow.execute(verdict, signature);
+        first.execute(verdict, signature);
+    }
+
+    function testFuzz_aVerdictOnOtherConditionsIsRefused(bytes32 conditions) public {
+        vm.assume(conditions != CONDITIONS);
+        VerdictLib.Verdict memory verdict = verdictOf(RELEASE, deal);
+        verdict.conditionsSha256 = conditions;
+        bytes memory signature = attested(verdict);
+        vm.expectRevert(abi.encodeWithSelector(VerdictEscrow.WrongConditions.selector, conditions, CONDITIONS));
+        escrow.execute(verdict, signature);
+    }
+
+    function testFuzz_onlyTheArbitersSignatureCounts(uint256 key) public {
+        key = between(key, 1, type(uint128).max);
+        vm.assume(key != ARBITER_KEY);
+        VerdictLib.Verdict memory verdict = verdictOf(RELEASE, deal);
+        bytes memory signature = signed(key, digestFor(verdict, CHAIN));
+        vm.expectRevert(abi.encodeWithSelector(VerdictLib.NotArbiter.selector, vm.addr(key), arbiter));
+        escrow.execute(verdict, signature);
+        vm.assertEq(escrow.digestOf(verdict), digestFor(verdict, CHAIN), "what the arbiter signs");
+    }
+
+    function test_aVerdictCountsForADay() public {
+        VerdictLib.Verdict memory verdict = verdictOf(RELEASE, deal);
+        bytes memory signature = attested(verdict);
+        uint256 expiry = block.timestamp + 1 days;
+        vm.warp(expiry + 1);
+        vm.expectRevert(abi.encodeWithSelector(VerdictLib.VerdictExpired.selector, expiry + 1, expiry));
+        escrow.execute(verdict, signature);
+        vm.warp(expiry);
+        escrow.execute(verdict, signature);
+    }
+
+    function test_anEscalationOpensTheWayBackThreeDaysLater() public {
+        vm.warp(deadline);
+        expectEvent();
+        emit VerdictEscrow.Escalated(deal, deadline + 3 days, "0123456789abcdef");
+        execute(ESCALATE, deal);
+        assertStatus(deal, VerdictEscrow.Status.Escalated);
+        assertBalances(0, 0, USD);
+        vm.warp(deadline + 1 days);
+        VerdictLib.Verdict memory again = verdictOf(ESCALATE, deal);
+        bytes memory signature = attested(again);
+        expectNotOpen(deal, VerdictEscrow.Status.Escalated);
+        escrow.execute(again, signature);
+        takenBackFrom(deadline + 3 days);
+    }
+
+    function test_aLateEscalationDelaysNothing() public {
+        vm.warp(deadline + 28 days);
+        execute(ESCALATE, deal);
+        takenBackFrom(deadline + 30 days);
+    }
+
+    function test_withoutAnyVerdictThePayerTakesBack30DaysAfterTheDeadline() public {
+        takenBackFrom(deadline + 30 days);
+    }
+
+    /// @dev By the payer alone, and not one second earlier.
+    function takenBackFrom(uint64 time) private {
+        vm.assertEq(refundableFromOf(deal), time, "refundableFrom");
+        vm.warp(time - 1);
+        vm.prank(PAYER);
+        vm.expectRevert(abi.encodeWithSelector(VerdictEscrow.NotYetRefundable.selector, time - 1, time));
+        escrow.takeBack(deal);
+        vm.warp(time);
+        vm.prank(PAYEE);
+        vm.expectRevert(abi.encodeWithSelector(VerdictEscrow.NotPayer.selector, PAYEE, PAYER));
+        escrow.takeBack(deal);
+        expectEvent();
+        emit VerdictEscrow.Refunded(deal, PAYER, USD, "");
+        vm.prank(PAYER);
+        escrow.takeBack(deal);
+        assertStatus(deal, VerdictEscrow.Status.Refunded);
+        assertBalances(USD, 0, 0);
+    }
+
+    function test_anEscalatedDealIsSettledByTheNextVerdict() public {
+        bytes32 other = opened(USD, 2);
+        vm.warp(deadline);
+        execute(ESCALATE, deal);
+        execute(ESCALATE, other);
+        vm.warp(deadline + 10 days);
+        execute(RELEASE, deal);
+        execute(REFUND, other);
+        assertBalances(USD, USD, 0);
+    }
+
+    function test_aPayoutThatUsdcRefusesIsTriedAgainAndHoldsUpNobody() public {
+        bytes32 other = opened(2 * USD, 2);
+        VerdictLib.Verdict memory verdict = verdictOf(RELEASE, deal);
+        bytes memory signature = attested(verdict);
+        setBlacklisted(PAYEE, true);
+        vm.expectRevert("Blacklistable: account is blacklisted");
+        escrow.execute(verdict, signature);
+        vm.warp(deadline);
+        execute(REFUND, other);
+        assertBalances(2 * USD, 0, USD);
+        setBlacklisted(PAYEE, false);
+        execute(RELEASE, deal);
+        assertBalances(2 * USD, USD, 0);
+    }
+
+    function test_aPayoutThatUsdcAnswersWithFalseReverts() public {
+        VerdictLib.Verdict memory verdict = verdictOf(RELEASE, deal);
+        bytes memory signature = attested(verdict);
+        vm.mockCall(address(USDC), abi.encodePacked(IERC20.transfer.selector), abi.encode(false));
+        vm.expectRevert(abi.encodeWithSelector(VerdictEscrow.TransferRefused.selector, PAYEE, USD));
+        escrow.execute(verdict, signature);
+        vm.clearMockedCalls();
+        assertStatus(deal, VerdictEscrow.Status.Open);
+        escrow.execute(verdict, signature);
+        assertBalances(0, USD, 0);
+    }
+}

@@ -1,0 +1,81 @@
+import type { TestChain } from "../support/chain.ts";
+import { createScene, names, type Scene } from "./score-scene.ts";
+
+const USD = 1_000_000n;
+const CENT = 10_000n;
+export const WEEKS = 5;
+
+const MERCHANTS = names("merchant", 8);
+const PONGS = names("pong", 5);
+const CUSTOMERS = names("customer", 4);
+const RING = names("ring", 9);
+const PUPPETS = names("puppet", 5);
+const PUPPET_PAYERS = names("puppet payer", 4);
+const SINK_PAYEES = names("sink payee", 5);
+const SINK_PAYERS = names("sink payer", 4);
+const MIDDLES = names("middle", 3);
+const SHILLS = names("shill", 3);
+const FAKES = names("fake", 8);
+
+/** Who is scored, by what is known of it. */
+export const AGENTS = [
+  ...["honest", "dusted", "ring leader", "puppeteer", "ping", "sprayer"],
+  ...["burst", "sinker", "bought", "forger", "nobody"],
+] as const;
+
+/** Everybody gets the money that the first day needs; the forger's funders stand behind one another. */
+async function fund({ fund, mine, pay }: Scene, day: number): Promise<void> {
+  for (const [index, customer] of CUSTOMERS.entries()) await fund(`exchange ${index + 1}`, [customer], 5n * USD);
+  const honest = ["honest", "dusted", "puppeteer", "ping", "sprayer", "burst", "bought"];
+  await fund("exchange 5", honest, 50n * USD);
+  await fund("exchange 6", ["ring leader", ...RING], 8n * USD);
+  await fund("exchange 6", PUPPET_PAYERS, 2n * USD);
+  await fund("exchange 7", ["sink", "forger", ...MIDDLES], 40n * USD);
+  await mine(day);
+  pay("sink", ["sinker"], 10n * USD);
+  pay("sink", SINK_PAYERS, USD);
+  for (const [index, middle] of MIDDLES.entries()) pay(middle, SHILLS.slice(index, index + 1), USD);
+  await mine(day + 1);
+}
+
+/** What makes a payee look like a merchant: others who pay it. */
+async function shop({ mine, pay }: Scene, day: number): Promise<void> {
+  for (const customer of CUSTOMERS) pay(customer, [...MERCHANTS, ...PONGS], 5n * CENT);
+  for (const [index, member] of RING.entries()) {
+    const next = [1, 2, 3].map((step) => RING[(index + step) % RING.length] as string);
+    pay(member, next, 5n * CENT);
+  }
+  for (const payer of PUPPET_PAYERS) pay(payer, PUPPETS, 5n * CENT);
+  for (const payer of SINK_PAYERS) pay(payer, SINK_PAYEES, 5n * CENT);
+  for (const shill of SHILLS) pay(shill, FAKES, 5n * CENT);
+  await mine(day);
+}
+
+async function oneWeek({ mine, pay, payService }: Scene, day: number, isLast: boolean): Promise<void> {
+  pay("honest", MERCHANTS, USD);
+  pay("dusted", MERCHANTS, USD);
+  for (const member of RING) pay(member, ["dusted"], CENT);
+  pay("ring leader", RING, 10n * CENT);
+  pay("puppeteer", PUPPETS, USD);
+  pay("ping", PONGS, USD);
+  for (const pong of PONGS) pay(pong, ["ping"], 50n * CENT);
+  pay("sprayer", [...MERCHANTS, ...PONGS], CENT - 1n);
+  if (isLast) for (let round = 0; round < WEEKS; round += 1) pay("burst", MERCHANTS, USD);
+  pay("sinker", SINK_PAYEES, 30n * CENT);
+  for (const payee of SINK_PAYEES) pay(payee, ["sink"], 30n * CENT);
+  payService("bought", 50n * CENT);
+  pay("forger", FAKES, USD);
+  await mine(day);
+}
+
+/** Five weeks of honest and of made-up business, the first day after the chain's head. Returns the last day, counted from 1970. */
+export async function playEconomy(chain: TestChain): Promise<number> {
+  const scene = createScene(chain);
+  const { timestamp } = await chain.client.getBlock();
+  const first = Math.floor(Number(timestamp) / 86_400) + 1;
+  await fund(scene, first);
+  await shop(scene, first + 2);
+  const days = Array.from({ length: WEEKS }, (_, week) => first + 3 + 7 * week);
+  for (const day of days) await oneWeek(scene, day, day === days.at(-1));
+  return days.at(-1) ?? first;
+}

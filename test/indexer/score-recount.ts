@@ -1,0 +1,217 @@
+import type pg from "pg";
+import type { Address } from "viem";
+import type { PayeeFact } from "../../packages/verifier/src/score/facts.ts";
+import type { Fact } from "./recount.ts";
+
+const DAY_MS = 86_400_000;
+const FLOOR = 50_000n;
+type Scope = "full" | "authorised";
+type Rows = Readonly<Record<string, readonly object[]>>;
+
+/** The tables that scores are made of, as Ponder keeps them, in the order of their keys. */
+export async function readTables(reader: pg.Pool): Promise<Rows> {
+  const tables = Object.entries({
+    wallet_day: "wallet, day",
+    pair: "low, high",
+    wallet: "wallet",
+    paid: "payer, payee",
+    payee_slot: "payer, slot",
+    payer_funder: "payee, funder",
+  });
+  const read = tables.map(async ([table, key]) => {
+    const { rows } = await reader.query(`select * from live.${table} order by ${key}`);
+    return [table, rows] as const;
+  });
+  return Object.fromEntries(await Promise.all(read));
+}
+
+const sum = (facts: readonly Fact[]) => facts.reduce((total, { value }) => total + value, 0n);
+const seconds = ({ timestampMs }: Fact) => String(timestampMs / 1000);
+const dayOf = ({ timestampMs }: Fact) => Math.floor(timestampMs / DAY_MS);
+const sorted = <T>(map: ReadonlyMap<string, T>) => [...map].toSorted(([a], [b]) => (a < b ? -1 : 1));
+
+/** Every row of every table by definition, from all transfers in the chain's order. */
+export function recountTables(all: readonly Fact[], scope: Scope): Rows {
+  const facts = all.filter((fact) => scope === "full" || fact.authorised);
+  const payments = facts.filter(({ authorised }) => authorised);
+  const reached = reachedFloors(facts, scope);
+  return {
+    wallet_day: recountDays(facts),
+    pair: sorted(Map.groupBy(facts, ({ from, to }) => [from, to].toSorted().join())).map(([key, both]) => {
+      const [low, high] = key.split(",") as [string, string];
+      const [up, down] = [both.filter(({ from }) => from === low), both.filter(({ from }) => from === high)];
+      const last_day = Math.max(...both.map(dayOf));
+      return { low: `0x${low}`, high: `0x${high}`, last_day, up_atomic: `${sum(up)}`, down_atomic: `${sum(down)}` };
+    }),
+    wallet: recountWallets(facts, reached, scope),
+    paid: sorted(Map.groupBy(payments, ({ from, to }) => `${from},${to}`)).map(([, mine]) =>
+      recountPaid(mine, reached),
+    ),
+    payee_slot: sorted(Map.groupBy(reached, ({ from }) => from)).flatMap(([payer, mine]) =>
+      mine
+        .map(({ to }, ordinal) => ({ payer: `0x${payer}`, slot: ordinal % 64, payee: `0x${to}`, ordinal }))
+        .slice(-64)
+        .toSorted((a, b) => a.slot - b.slot),
+    ),
+    payer_funder: [...new Set(reached.flatMap(({ to, funder }) => (funder ? [`0x${to},${funder}`] : [])))]
+      .toSorted()
+      .map((key) => ({ payee: key.split(",")[0], funder: key.split(",")[1] })),
+  };
+}
+
+/** With `funder`, the payer's largest funder at that moment. */
+type Reached = Fact & { readonly funder: Address | null };
+
+/** The payment of each payer and payee with which the sum of theirs reached the floor. */
+const reachedFloors = (facts: readonly Fact[], scope: Scope): readonly Reached[] =>
+  facts.flatMap((fact, index) => {
+    const before = facts.slice(0, index);
+    const earlier = before.filter((one) => one.authorised && one.from === fact.from && one.to === fact.to);
+    if (!fact.authorised || sum(earlier) >= FLOOR || sum(earlier) + fact.value < FLOOR) return [];
+    return [{ ...fact, funder: largestFunder(fact.from, before, scope) }];
+  });
+
+/** Of those who sent the most, the one whose last transfer is the earliest was the first to reach that sum. */
+function largestFunder(wallet: string, facts: readonly Fact[], scope: Scope): Address | null {
+  if (scope === "authorised") return null;
+  const inflows = [
+    ...Map.groupBy(
+      facts.filter(({ to }) => to === wallet),
+      ({ from }) => from,
+    ),
+  ];
+  const bySum = Map.groupBy(inflows, ([, mine]) => sum(mine));
+  const [, largest = []] = [...bySum].toSorted(([a], [b]) => (a > b ? -1 : 1))[0] ?? [];
+  const [first] = largest.toSorted(
+    ([, a], [, b]) => facts.lastIndexOf(a.at(-1) as Fact) - facts.lastIndexOf(b.at(-1) as Fact),
+  );
+  return first === undefined ? null : `0x${first[0]}`;
+}
+
+const qualifies = ({ authorised, value }: Fact) => authorised && value >= 1_000n;
+
+function recountWallets(facts: readonly Fact[], reached: readonly Reached[], scope: Scope): readonly object[] {
+  const funded = scope === "full" ? facts.map(({ to }) => to) : [];
+  const payers = facts.filter(qualifies).map(({ from }) => from);
+  const wallets = new Set([...funded, ...payers, ...reached.flatMap(({ from, to }) => [from, to])]);
+  return [...wallets].toSorted().map((wallet) => {
+    const funder = largestFunder(wallet, facts, scope);
+    const fromFunder = facts.filter(({ from, to }) => `0x${from}` === funder && to === wallet);
+    const last = facts.findLast((fact) => fact.from === wallet && qualifies(fact));
+    const toIt = reached.filter(({ to }) => to === wallet);
+    const funders = toIt.map((payment) => payment.funder);
+    return {
+      wallet: `0x${wallet}`,
+      funder,
+      funder_atomic: `${sum(fromFunder)}`,
+      last_paid_at: last ? seconds(last) : null,
+      last_paid_transaction: last?.transaction ?? null,
+      payees: reached.filter(({ from }) => from === wallet).length,
+      payers: toIt.length,
+      payer_funders: new Set(funders.filter((one) => one !== null)).size,
+      unfunded_payers: funders.filter((one) => one === null).length,
+    };
+  });
+}
+
+function recountPaid(mine: readonly Fact[], reached: readonly Reached[]): object {
+  const [first, last] = [mine[0] as Fact, mine.at(-1) as Fact];
+  return {
+    payer: `0x${first.from}`,
+    payee: `0x${first.to}`,
+    count: mine.length,
+    atomic: `${sum(mine)}`,
+    first_at: seconds(first),
+    last_at: seconds(last),
+    last_transaction: last.transaction,
+    funder: reached.find(({ from, to }) => from === first.from && to === first.to)?.funder ?? null,
+  };
+}
+
+/**
+ * What the score is told of a wallet, by definition, from all transfers in the chain's order. Payees in the order of their
+ * addresses.
+ */
+export function recountReading(all: readonly Fact[], wallet: Address, at: { asOf: Date; scope: Scope }) {
+  const facts = all.filter((fact) => at.scope === "full" || fact.authorised);
+  const [me, today] = [wallet.slice(2), Math.floor(at.asOf.getTime() / DAY_MS)];
+  const inWindow = (fact: Fact) => dayOf(fact) > today - 90 && dayOf(fact) <= today;
+  const mine = facts.filter((fact) => fact.from === me && qualifies(fact) && inWindow(fact));
+  const last = mine.at(-1);
+  const reached = reachedFloors(facts, at.scope);
+  const newest = reached.filter(({ from }) => from === me).slice(-64);
+  return {
+    window: { from: isoDay(today - 89), to: isoDay(today) },
+    payments: {
+      days: [...Map.groupBy(mine, dayOf)].map(([day, some]) => ({
+        ...{ day: isoDay(day), count: some.length, value: `${sum(some)}` },
+      })),
+      last: last ? { at: isoTime(last), tx: last.transaction } : null,
+    },
+    largest_funder: largestFunder(me, facts, at.scope),
+    payees: newest
+      .toSorted((a, b) => (a.to < b.to ? -1 : 1))
+      .map((payment) => recountPayee(facts, reached, { payment, scope: at.scope })),
+  };
+}
+
+const isoDay = (day: number) => new Date(day * DAY_MS).toISOString().slice(0, 10);
+const isoTime = ({ timestampMs }: Fact) => new Date(timestampMs).toISOString();
+
+function recountPayee(
+  facts: readonly Fact[],
+  reached: readonly Reached[],
+  { payment, scope }: { payment: Reached; scope: Scope },
+): PayeeFact {
+  const { from: me, to: payee, funder } = payment;
+  const paid = facts.filter((fact) => fact.authorised && fact.from === me && fact.to === payee);
+  const circle = [`0x${me}`, `0x${payee}`, largestFunder(me, facts, scope), funder];
+  const payers = reached.filter(({ to }) => to === payee);
+  const others = payers.map((one) => one.funder).filter((one) => one !== null && !circle.includes(one));
+  const unfunded = payers.filter((one) => one.funder === null && one.from !== me);
+  return {
+    payee: `0x${payee}`,
+    value: `${sum(paid)}`,
+    first_at: isoTime(paid[0] as Fact),
+    last_at: isoTime(paid.at(-1) as Fact),
+    last_tx: paid.at(-1)?.transaction ?? "0x",
+    returned: `${sum(facts.filter(({ from, to }) => from === payee && to === me))}`,
+    funder_at_floor: funder,
+    other_funders: scope === "full" ? new Set(others).size : null,
+    unfunded_payers: scope === "full" ? unfunded.length : null,
+  };
+}
+
+function recountDays(facts: readonly Fact[]): readonly object[] {
+  const touches = facts.flatMap((fact) => [
+    { wallet: fact.from, other: fact.to, fact },
+    { wallet: fact.to, other: fact.from, fact },
+  ]);
+  const byWallet = Map.groupBy(touches, ({ wallet }) => wallet);
+  const days = Map.groupBy(touches, ({ wallet, fact }) => `0x${wallet},${String(dayOf(fact)).padStart(6, "0")}`);
+  return sorted(days).map(([key, today]) => {
+    const [wallet, day] = [key.slice(0, 42), Number(key.slice(43))];
+    const earlier = (byWallet.get(key.slice(2, 42)) ?? []).filter(({ fact }) => dayOf(fact) < day);
+    const others = [...new Set(today.map(({ other }) => other))];
+    const ages = others.map(
+      (one) => day - Math.max(...earlier.filter(({ other }) => other === one).map((touch) => dayOf(touch.fact))),
+    );
+    const known = ages.filter((age) => age < 90);
+    const paid = today
+      .filter((touch) => `0x${touch.fact.from}` === wallet && touch.fact.authorised)
+      .map(({ fact }) => fact);
+    return {
+      wallet,
+      day,
+      paid: paid.length,
+      qualifying: paid.filter(qualifies).length,
+      qualifying_atomic: `${sum(paid.filter(qualifies))}`,
+      touched: others.length,
+      ages:
+        known.length === 0
+          ? null
+          : Array.from({ length: Math.max(...known) }, (_, k) => known.filter((age) => age === k + 1).length),
+      last_at: seconds(today.at(-1)?.fact as Fact),
+    };
+  });
+}
