@@ -1,4 +1,5 @@
 type Address = `0x${string}`;
+type Hex = `0x${string}`;
 
 /** What one account has done in one escrow, and what it can claim there. Amounts are atomic units of USDC. */
 export interface AccountSums {
@@ -16,7 +17,7 @@ export interface AccountSums {
   readonly released: bigint;
   /** As merchant: others whose first release to it, in any escrow, was in this one. The sum over all escrows counts each once. */
   readonly releasePayers: number;
-  /** As merchant: how many holds for it were refunded. */
+  /** As merchant: how many holds for it a verdict refunded. What the clock refunds says nothing of it: anybody may hold for anybody. */
   readonly refundsAgainst: number;
   readonly withdrawn: bigint;
 }
@@ -107,10 +108,13 @@ export const postReleased = (
   escrow: { held: -amount, owed: fee, fees: fee },
 });
 
-export const postRefunded = ({ payer, receiver, amount }: Payment): Posting => ({
+/** A refund by the clock alone has no record. */
+export const isVerdict = (record: Hex): boolean => BigInt(record) !== 0n;
+
+export const postRefunded = ({ payer, receiver, amount }: Payment, record: Hex): Posting => ({
   accounts: [
     { account: payer, add: { held: -amount, refunds: 1, refunded: amount } },
-    { account: receiver, add: { refundsAgainst: 1 } },
+    { account: receiver, add: { refundsAgainst: isVerdict(record) ? 1 : 0 } },
   ],
   escrow: { held: -amount },
 });

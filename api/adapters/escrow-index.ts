@@ -53,7 +53,7 @@ export interface MerchantRecord {
   readonly released: bigint;
   /** Others from whom something was released to it. */
   readonly releasePayers: number;
-  /** Payments to it that went back to their payers. */
+  /** Payments to it that a verdict sent back to their payers. */
   readonly refundsAgainst: number;
 }
 

@@ -34,7 +34,10 @@ function established<S extends Socket>(
   { signal, failure }: { readonly signal: AbortSignal; readonly failure: (cause: unknown) => FetchFailure },
 ): Promise<S> {
   return new Promise((resolve, reject) => {
+    let isSettled = false;
     const settle = (act: () => void) => {
+      if (isSettled) return;
+      isSettled = true;
       signal.removeEventListener("abort", onAbort);
       act();
     };

@@ -103,7 +103,7 @@ async function addressesOf({ settings, resolve, resolveAllowed, interfaces }: Pa
   }
   const [addresses = [], own = []] = found;
   if (addresses.length === 0) throw new Failed("dns");
-  const fit = vetted({ url, addresses, ownAddresses: [...own, ...interfaces()] }, settings);
+  const fit = vetted({ url, addresses, ownAddresses: isAllowed ? [] : [...own, ...interfaces()] }, settings);
   if (fit === null) throw new Failed("blocked");
   return fit;
 }

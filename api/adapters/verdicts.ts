@@ -11,6 +11,15 @@ const TAKE_END = [
 ];
 const INSERT = `INSERT INTO verdict (idx, id, supersedes, category, outcome, request, document, sha256, issued_at)
   SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[], $6::jsonb[], $7::text[], $8::text[], $9::timestamptz[])`;
+/**
+ * One verdict in one round trip, where the end of the log is the one that this process wrote last. Whoever holds the lock is waited
+ * for first; nothing is inserted when the end has moved since, or the id is there already.
+ */
+const INSERT_NEXT = `INSERT INTO verdict (idx, id, supersedes, category, outcome, request, document, sha256, issued_at)
+  SELECT $1::bigint, $2::text, $3::text, $4::text, $5::text, $6::jsonb, $7::text, $8::text, $9::timestamptz
+  FROM (SELECT pg_advisory_xact_lock(hashtext('verdict log'))) taken
+  WHERE EXISTS (SELECT 1 FROM verdict WHERE idx = $1::bigint - 1 AND sha256 = $10)
+  ON CONFLICT DO NOTHING`;
 /** Verdicts of one transaction. */
 const MAX_BATCH = 32;
 
@@ -68,10 +77,11 @@ interface Waiting {
 /** Those that come while a transaction runs share the next one: the log takes one connection, however many verdicts wait. */
 function createAppender(pool: pg.Pool): VerdictStore["append"] {
   const waiting: Waiting[] = [];
+  const log: Log = { pool, end: null };
   let isRunning = false;
   const run = async () => {
     isRunning = true;
-    while (waiting.length > 0) await settle(pool, waiting.splice(0, MAX_BATCH));
+    while (waiting.length > 0) await settle(log, waiting.splice(0, MAX_BATCH));
     isRunning = false;
   };
   return (verdict) =>
@@ -81,16 +91,36 @@ function createAppender(pool: pg.Pool): VerdictStore["append"] {
     });
 }
 
-async function settle(pool: pg.Pool, batch: readonly Waiting[]): Promise<void> {
+interface Log {
+  readonly pool: pg.Pool;
+  /** The verdict that this process wrote last. */
+  end: StoredVerdict | null;
+}
+
+async function settle(log: Log, batch: readonly Waiting[]): Promise<void> {
   try {
-    const stored = await inTransaction(pool, (client, [, head]) => writeAll(client, batch, after(head)), TAKE_END);
+    const stored = (await writeNext(log, batch)) ?? (await writeLocked(log, batch));
+    log.end = stored.at(-1) ?? null;
     for (const [index, { resolve }] of batch.entries()) resolve(stored[index] as StoredVerdict);
   } catch (error) {
     // What one of them is to blame for is not the others' loss.
-    if (batch.length > 1) for (const one of batch) await settle(pool, [one]);
-    else for (const one of batch) await settleRefused(pool, one, error);
+    if (batch.length > 1) for (const one of batch) await settle(log, [one]);
+    else for (const one of batch) await settleRefused(log.pool, one, error);
   }
 }
+
+/** A single verdict right after the last one; null when another process may have written since. */
+async function writeNext({ pool, end }: Log, batch: readonly Waiting[]): Promise<readonly StoredVerdict[] | null> {
+  const [one, ...more] = batch;
+  if (one === undefined || more.length > 0 || end === null) return null;
+  const written = sealed(one.verdict, { index: end.index + 1, previousSha256: end.sha256 });
+  const values = [...columnsOf(written), end.sha256];
+  const { rowCount } = await pool.query({ name: "verdict-next", text: INSERT_NEXT, values });
+  return rowCount === 1 ? [written] : null;
+}
+
+const writeLocked = ({ pool }: Log, batch: readonly Waiting[]): Promise<readonly StoredVerdict[]> =>
+  inTransaction(pool, (client, [, head]) => writeAll(client, batch, after(head)), TAKE_END);
 
 /** What the database refuses may be there already, written by another process or by a commit that nobody heard of. */
 async function settleRefused(pool: pg.Pool, { verdict, resolve, reject }: Waiting, error: unknown): Promise<void> {
@@ -112,29 +142,34 @@ async function writeAll(
   first: Place,
 ): Promise<readonly StoredVerdict[]> {
   let place = first;
-  const written: StoredVerdict[] = [];
-  for (const { verdict } of batch) {
-    const { id, request, outcome, issuedAt, supersedes, seal } = verdict;
-    const { document, sha256 } = seal(place);
-    const { index } = place;
-    written.push({ id, index, request, outcome, issuedAt, document, sha256, supersedes, supersededBy: null });
-    place = { index: index + 1, previousSha256: sha256 };
-  }
-  const column = (value: (verdict: StoredVerdict) => unknown) => written.map(value);
-  const columns = [
-    column(({ index }) => index),
-    column(({ id }) => id),
-    column(({ supersedes }) => supersedes),
-    column(({ request }) => request.category),
-    column(({ outcome }) => outcome),
-    column(({ request }) => JSON.stringify(request)),
-    column(({ document }) => document),
-    column(({ sha256 }) => sha256),
-    column(({ issuedAt }) => issuedAt),
-  ];
+  const written = batch.map(({ verdict }) => {
+    const stored = sealed(verdict, place);
+    place = { index: stored.index + 1, previousSha256: stored.sha256 };
+    return stored;
+  });
+  const rows = written.map(columnsOf);
+  const columns = columnsOf(written[0] as StoredVerdict).map((_, column) => rows.map((row) => row[column]));
   await client.query({ name: "verdict-insert", text: INSERT, values: columns });
   return written;
 }
+
+/** The verdict as it stands in its place. */
+function sealed({ seal, ...verdict }: NewVerdict, place: Place): StoredVerdict {
+  return { ...verdict, ...seal(place), index: place.index, supersededBy: null };
+}
+
+/** In the order of both inserts. */
+const columnsOf = (verdict: StoredVerdict): readonly unknown[] => [
+  verdict.index,
+  verdict.id,
+  verdict.supersedes,
+  verdict.request.category,
+  verdict.outcome,
+  JSON.stringify(verdict.request),
+  verdict.document,
+  verdict.sha256,
+  verdict.issuedAt,
+];
 
 async function find(pool: pg.Pool, id: string): Promise<StoredVerdict | null> {
   const { rows } = await pool.query<Columns>({ name: "verdict-find", text: FIND, values: [id] });

@@ -30,20 +30,22 @@ const SUBMITTED = z.object({
  * The schema of a claim's category and conditions. A custom issue is a refusal (422) whose `params.rule` is the policy's rule;
  * any other is a malformed claim (400). Further members of the body are left to the caller.
  */
-export const claimSchema = (settings: GuardSettings) =>
-  SUBMITTED.transform(({ category: name, conditions }, issues): Claim => {
-    const category = categoryNamed(name);
-    if (category === null) {
+export function claimSchema(settings: GuardSettings) {
+  const schemas = new Map<string, z.ZodType>(CATEGORIES.map((one) => [one.name, one.conditions(settings)]));
+  return SUBMITTED.transform(({ category: name, conditions }, issues): Claim => {
+    const [category, schema] = [categoryNamed(name), schemas.get(name)];
+    if (category === null || schema === undefined) {
       refuse(issues, ["category"], `expected one of ${CATEGORIES.map((one) => one.name).join(", ")}`, 1);
       return z.NEVER;
     }
-    const parsed = category.conditions(settings).safeParse(conditions);
+    const parsed = schema.safeParse(conditions);
     if (!parsed.success) {
       for (const issue of parsed.error.issues) addBelow(issues, "conditions", issue);
       return z.NEVER;
     }
     return { category: category.name, conditions: parsed.data, conditionsSha256: conditionsSha256(name, conditions) };
   });
+}
 
 /** The same issue, a step deeper. */
 function addBelow(issues: Parameters<typeof malformed>[0], step: string, issue: z.core.$ZodIssue): void {

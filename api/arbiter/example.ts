@@ -1,3 +1,4 @@
+import { conditionsSha256 } from "./claim.ts";
 import type { Variant } from "./products.ts";
 
 const CLAIM = {
@@ -20,7 +21,7 @@ export const exampleOutput = (variant: Variant, baseUrl: string): Readonly<Recor
   id: "0123456789abcdef0123456789abcdef",
   verdict: "release",
   category: CLAIM.category,
-  conditions_sha256: "8f434346648f6b96df89dda901c5176b10a6d83961dd3c1ac88b59b2dc327aa4",
+  conditions_sha256: conditionsSha256(CLAIM.category, CLAIM.conditions),
   deal_ref: CLAIM.deal_ref,
   policy_version: 1,
   verdict_url: `${baseUrl}/arbiter/verdict/0123456789abcdef0123456789abcdef`,

@@ -16,7 +16,8 @@ import type { Answer, Event, Request, Settlement } from "./step-types.ts";
 /** How long a request waits for another process that works on the same payment. */
 const WAIT_MS = 20_000;
 const RESOLVED_A_PASS = 128;
-const RESOLVED_TOGETHER = 6;
+/** A few at a time: requests share the connections. One that waits for a slow server holds only its own place. */
+const RESOLVED_TOGETHER = 16;
 
 /** A request that carries a payment. */
 export interface PaidRequest {
@@ -225,8 +226,10 @@ async function resolveDue(parts: PaymentParts): Promise<number> {
   };
   const standing = new Set<PaymentRow>([...pending, ...final]);
   const open = rows.filter((row) => !standing.has(row));
-  // A few at a time: requests share the connections.
-  while (open.length > 0) await Promise.all(open.splice(0, RESOLVED_TOGETHER).map(resolve));
+  const work = async () => {
+    for (let row = open.shift(); row !== undefined; row = open.shift()) await resolve(row);
+  };
+  await Promise.all(Array.from({ length: RESOLVED_TOGETHER }, work));
   return rows.length;
 }
 

@@ -1,8 +1,7 @@
-import { privateKeyToAddress } from "viem/accounts";
 import { createGithubChecks } from "../adapters/github-checks.ts";
 import { createGuardedFetch } from "../adapters/guarded-fetch.ts";
 import { createVerdictStore } from "../adapters/verdicts.ts";
-import { digestSigner } from "../arbiter/attestation.ts";
+import { createAttestor } from "../arbiter/attestation.ts";
 import type { Tiers } from "../arbiter/ports.ts";
 import type { RecordParts } from "../arbiter/record/service.ts";
 import { createArbiter } from "../arbiter/service.ts";
@@ -23,7 +22,7 @@ export function wireRecord({ config, pool, signer, now, tiers }: RecordWires): R
     checkRuns: createGithubChecks({ ...github, userAgent }),
     store: createVerdictStore(pool),
     signer,
-    attestor: { address: privateKeyToAddress(arbiterKey).toLowerCase() as Address, sign: digestSigner(arbiterKey) },
+    attestor: createAttestor(arbiterKey),
     tiers,
     baseUrl,
     now,

@@ -1,10 +1,9 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { toHex } from "viem";
-import { privateKeyToAddress } from "viem/accounts";
 import { connect } from "../../api/adapters/database.ts";
 import { createGuardedFetch } from "../../api/adapters/guarded-fetch.ts";
 import { createVerdictStore } from "../../api/adapters/verdicts.ts";
-import { digestSigner } from "../../api/arbiter/attestation.ts";
+import { createAttestor } from "../../api/arbiter/attestation.ts";
 import type { Fetcher } from "../../api/arbiter/ports.ts";
 import { requestSchema } from "../../api/arbiter/request.ts";
 import { createArbiter } from "../../api/arbiter/service.ts";
@@ -36,7 +35,7 @@ export async function ours(plan: SidePlan): Promise<Side & { readonly end: () =>
     ownWallets: [],
     store: createVerdictStore(pool),
     signer: createSigner(await signingKey(signingSeed), didWeb(baseUrl)),
-    attestor: { address: privateKeyToAddress(arbiterKey), sign: digestSigner(arbiterKey) },
+    attestor: createAttestor(arbiterKey),
     baseUrl,
     now: () => new Date(),
   });

@@ -11,6 +11,7 @@ import {
 import {
   addToAccount,
   addToEscrow,
+  isVerdict,
   NO_ACCOUNT_SUMS,
   NO_ESCROW_SUMS,
   type Posting,
@@ -134,8 +135,8 @@ if (process.env.ESCROW_ADDRESSES) {
 
   ponder.on("Escrow:Refunded", async ({ event: { args, block, log, transaction }, context: { db } }) => {
     const parties = partiesOf(args);
-    await post(db, lower(log.address), postRefunded(parties));
-    await noteOutcome(db, parties.receiver, { lastRefundTransaction: transaction.hash });
+    await post(db, lower(log.address), postRefunded(parties, args.record));
+    if (isVerdict(args.record)) await noteOutcome(db, parties.receiver, { lastRefundTransaction: transaction.hash });
     await settle(db, args.id, { status: "refunded", record: args.record, fee: null, block, transaction });
   });
 

@@ -3,7 +3,7 @@ import hre from "hardhat";
 import { type Address, encodeAbiParameters, type Hex, hashTypedData, keccak256, parseAbi, toHex } from "viem";
 import { generatePrivateKey, privateKeyToAddress } from "viem/accounts";
 import { beforeAll, describe, expect, test } from "vitest";
-import { type Attestation, attest, digestSigner, type VerdictFacts } from "../../api/arbiter/attestation.ts";
+import { type Attestation, attest, createAttestor, type VerdictFacts } from "../../api/arbiter/attestation.ts";
 import { NETWORKS } from "../../api/kernel/networks.ts";
 import { devAccount } from "../../scripts/embedded/dev-accounts.ts";
 import { connectUsdc, type UsdcChain } from "../support/usdc-chain.ts";
@@ -25,7 +25,7 @@ const APPROVE = parseAbi(["function approve(address spender, uint256 value) retu
 
 const NETWORK = NETWORKS["eip155:8453"];
 const ARBITER_KEY = generatePrivateKey();
-const SIGN = digestSigner(ARBITER_KEY);
+const SIGN = createAttestor(ARBITER_KEY);
 const PAYER = devAccount(2).address;
 const CARRIER = devAccount(3).address;
 const CONDITIONS = "c0".repeat(32);
@@ -165,7 +165,7 @@ describe("a verdict on the chain", () => {
 
   test("another key's verdict is refused", async () => {
     const { dealRef } = await open();
-    const forged = await decide("release", dealRef, digestSigner(generatePrivateKey()));
+    const forged = await decide("release", dealRef, createAttestor(generatePrivateKey()));
     await expect(execute(forged)).rejects.toThrow("NotArbiter");
   });
 });

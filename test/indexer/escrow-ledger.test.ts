@@ -17,6 +17,8 @@ import {
 type Address = `0x${string}`;
 const ACCOUNTS: readonly Address[] = ["0xa", "0xb", "0xc", "0xd"];
 const FEE_RECIPIENT: Address = "0xd";
+const RECORD = `0x${"07".repeat(32)}` as const;
+const NO_RECORD = `0x${"00".repeat(32)}` as const;
 const [ALICE, BOB] = ["0xa", "0xb"] as const;
 
 /** Sums as the handlers keep them. */
@@ -76,7 +78,7 @@ function createContract(post: (posting: Posting) => void) {
     const [payment] = open.splice(pick % Math.max(1, open.length), 1);
     if (payment === undefined) return;
     if (kind === "refund") {
-      post(postRefunded(payment));
+      post(postRefunded(payment, pick % 2 === 0 ? RECORD : NO_RECORD));
       return pay(payment.payer, payment.amount, refused);
     }
     const fee = payment.amount / 100n;
@@ -117,13 +119,14 @@ describe("the escrow's sums", () => {
     fc.assert(property, { numRuns: 400 });
   });
 
-  test("a release is the merchant's, a refund is counted on both sides", () => {
+  test("a release is the merchant's; a refund is counted on both sides, one by the clock on the payer's alone", () => {
     const books = createBooks();
     const payment = { payer: ALICE, receiver: BOB, amount: 1_000n };
-    for (const posting of [postHeld(payment), postHeld(payment)]) books.post(posting);
+    for (const posting of [postHeld(payment), postHeld(payment), postHeld(payment)]) books.post(posting);
     books.post(postReleased({ ...payment, fee: 10n }, { feeRecipient: FEE_RECIPIENT, isFirstOfPair: true }));
-    books.post(postRefunded(payment));
-    expect(books.sumsOf(ALICE)).toEqual({ ...NO_ACCOUNT_SUMS, paid: 2_000n, refunds: 1, refunded: 1_000n });
+    books.post(postRefunded(payment, RECORD));
+    books.post(postRefunded(payment, NO_RECORD));
+    expect(books.sumsOf(ALICE)).toEqual({ ...NO_ACCOUNT_SUMS, paid: 3_000n, refunds: 2, refunded: 2_000n });
     const merchant = { releases: 1, released: 1_000n, releasePayers: 1, refundsAgainst: 1 };
     expect(books.sumsOf(BOB)).toEqual({ ...NO_ACCOUNT_SUMS, ...merchant });
     expect(books.sumsOf(FEE_RECIPIENT)).toEqual({ ...NO_ACCOUNT_SUMS, owed: 10n });

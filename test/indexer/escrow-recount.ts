@@ -9,6 +9,8 @@ import { ACCOUNTS, type EscrowActor } from "./escrow-actor.ts";
 const lower = (address: Address) => address.toLowerCase() as Address;
 const sum = (amounts: readonly bigint[]) => amounts.reduce((total, amount) => total + amount, 0n);
 
+const byVerdict = (record: Hex) => /[1-9a-f]/.test(record.slice(2));
+
 export type Events = Awaited<ReturnType<typeof readEvents>>;
 
 /** The escrows' events as the node tells them, in the chain's order. */
@@ -64,7 +66,7 @@ export function recountAccount(events: Events, account: Address): Omit<AccountSu
     releases: toIt.length,
     released: sum(toIt.map(({ amount }) => amount)),
     releasePayers: new Set(toIt.map(({ payer }) => lower(payer)).filter((payer) => payer !== account)).size,
-    refundsAgainst: refunded.filter(({ receiver }) => is(receiver)).length,
+    refundsAgainst: refunded.filter(({ receiver, record }) => is(receiver) && byVerdict(record)).length,
     withdrawn: sum(withdrawn),
   };
 }
@@ -74,7 +76,7 @@ export function recountOutcomes(events: Events, merchant: Address): EscrowFacts 
   const of = (name: "Released" | "Refunded") =>
     events.flatMap((event) => (event.eventName === name && lower(event.args.receiver) === merchant ? [event] : []));
   const released = of("Released").filter(({ args }) => lower(args.payer) !== merchant);
-  const refunded = of("Refunded");
+  const refunded = of("Refunded").filter(({ args }) => byVerdict(args.record));
   return {
     release_payers: new Set(released.map(({ args }) => args.payer)).size,
     last_release_tx: released.at(-1)?.transactionHash ?? null,

@@ -8,11 +8,10 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import fc from "fast-check";
-import { privateKeyToAddress } from "viem/accounts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { connect } from "../../api/adapters/database.ts";
 import { createVerdictStore } from "../../api/adapters/verdicts.ts";
-import { digestSigner } from "../../api/arbiter/attestation.ts";
+import { createAttestor } from "../../api/arbiter/attestation.ts";
 import { conditionsSha256 } from "../../api/arbiter/claim.ts";
 import { recordVerdict } from "../../api/arbiter/record/service.ts";
 import { requestSchema } from "../../api/arbiter/request.ts";
@@ -48,7 +47,7 @@ async function verdictOn(body: unknown): Promise<string> {
     tiers: { ready: notAsked, of: notAsked },
     store: createVerdictStore(pool),
     signer: SIGNER,
-    attestor: { address: privateKeyToAddress(ARBITER_KEY), sign: digestSigner(ARBITER_KEY) },
+    attestor: createAttestor(ARBITER_KEY),
     baseUrl: BASE_URL,
     now: () => new Date(),
   };

@@ -1,7 +1,6 @@
 import { NETWORKS } from "../../kernel/networks.ts";
-import type { Address } from "../../kernel/wallet.ts";
 import type { Signer } from "../../signing/document.ts";
-import { attest, type SignDigest } from "../attestation.ts";
+import { type Attestor, attest } from "../attestation.ts";
 import { type Decided, documentSha256, verdictDocument } from "../document.ts";
 import { type EvidenceParts, gatherEvidence } from "../evidence/service.ts";
 import type { StoredVerdict, Superseded, Tiers, VerdictStore } from "../ports.ts";
@@ -12,7 +11,7 @@ export interface RecordParts extends EvidenceParts {
   readonly store: VerdictStore;
   readonly signer: Signer;
   /** The key that signs for contracts. */
-  readonly attestor: { readonly address: Address; readonly sign: SignDigest };
+  readonly attestor: Attestor;
   readonly tiers: Tiers;
   /** No trailing slash. */
   readonly baseUrl: string;
@@ -41,7 +40,7 @@ export async function recordVerdict(parts: RecordParts, order: Order, signal: Ab
   const { conditionsSha256, dealRef } = request;
   const outcome = evidence.verdict;
   const facts = { id, outcome, conditionsSha256, dealRef, issuedAt };
-  const attestation = attest(facts, NETWORKS[ARBITER_NETWORK].chainId, attestor.sign);
+  const attestation = attest(facts, NETWORKS[ARBITER_NETWORK].chainId, attestor);
   const decided: Decided = { id, request, evidence, issuedAt, tiers, supersedes, attestation };
   return store.append({
     id,

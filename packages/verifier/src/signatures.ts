@@ -55,17 +55,24 @@ const decode = (text: string): Uint8Array<ArrayBuffer> | null =>
   text !== "" && BASE64URL.test(text) ? (base64url.decode(text) as Uint8Array<ArrayBuffer>) : null;
 
 /** Base64url of UTF-8. Text of one byte a character, which nearly every document is, goes the browser's short way. */
-function encode(text: string): string {
-  const bytes = encoder.encode(text);
+function encode(text: string, bytes = encoder.encode(text)): string {
   if (bytes.length !== text.length) return base64url.encode(bytes);
   return btoa(text).replace(/=/g, "").replace(/\+/g, "-").replace(/\//g, "_");
 }
 
 /** Whether the jws signs the canonical document: Ed25519 over `header.payload` (RFC 7515, section 5.2, and RFC 8037). */
-export function jwsHolds(jws: DetachedJws, canonicalDocument: string, key: CryptoKey): Promise<boolean> {
-  const input = encoder.encode(`${jws.protected}.${encode(canonicalDocument)}`);
+export function jwsHolds(jws: DetachedJws, { text, bytes }: Canonical, key: CryptoKey): Promise<boolean> {
+  const input = encoder.encode(`${jws.protected}.${encode(text, bytes)}`);
   return crypto.subtle.verify("Ed25519", key, jws.signature, input);
 }
+
+/** The RFC 8785 form of a document, as text and in UTF-8. */
+export interface Canonical {
+  readonly text: string;
+  readonly bytes: Uint8Array;
+}
+
+export const canonicalOf = (text: string): Canonical => ({ text, bytes: encoder.encode(text) });
 
 interface SignedOptions {
   /** The RFC 8785 form of the proof without `proofValue`. */
@@ -80,11 +87,11 @@ interface SignedOptions {
  */
 export function proofValueHolds(
   { canonicalOptions, proofValue }: SignedOptions,
-  canonicalDocument: string,
+  { bytes }: Canonical,
   key: CryptoKey,
 ): Promise<boolean> {
   const data = new Uint8Array(64);
   data.set(sha256(encoder.encode(canonicalOptions)));
-  data.set(sha256(encoder.encode(canonicalDocument)), 32);
+  data.set(sha256(bytes), 32);
   return crypto.subtle.verify("Ed25519", key, proofValue, data);
 }

@@ -4,7 +4,7 @@ import { jcs } from "./jcs.ts";
 import type { KeySet } from "./key-set.ts";
 import { readProof } from "./proof.ts";
 import { quote, Refusal, type RefusalCode } from "./refusal.ts";
-import { jwsHolds, proofValueHolds, readJws } from "./signatures.ts";
+import { canonicalOf, jwsHolds, proofValueHolds, readJws } from "./signatures.ts";
 import { isObject, type JsonObject, readStrictJson } from "./strict-json.ts";
 
 export interface Expectation {
@@ -59,7 +59,7 @@ async function verify(source: string | Uint8Array, { keys, issuer, at = new Date
   if (key === undefined) throw new Refusal("unknown_key", `no trusted key has the id ${quote(proof.kid)}`);
   const { proof: _, ...unsigned } = document;
   const write = inOrder ? JSON.stringify : jcs;
-  const canonical = write(unsigned);
+  const canonical = canonicalOf(write(unsigned));
   const signed = { canonicalOptions: write(proof.options), proofValue: proof.proofValue };
   const [jwsValid, valueValid] = await Promise.all([
     jwsHolds(jws, canonical, key),

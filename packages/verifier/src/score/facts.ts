@@ -113,7 +113,7 @@ export interface EscrowFacts {
   readonly release_payers: number;
   /** The last release to it from another; null when `release_payers` is 0. */
   readonly last_release_tx: TransactionHash | null;
-  /** Payments to it that were refunded, by a verdict or by the clock. */
+  /** Payments to it that a verdict refunded. The clock's refunds do not count: anybody may hold for anybody, and let it pass. */
   readonly refunds_against: number;
   /** The last of them; null when there is none. */
   readonly last_refund_tx: TransactionHash | null;
