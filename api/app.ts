@@ -42,7 +42,8 @@ const PAYMENT_HEADERS = [
   "X-Request-Id",
 ];
 
-const REQUEST_HEADERS = ["Content-Type", "Accept", "PAYMENT-SIGNATURE", "X-PAYMENT"];
+const MCP_HEADERS = ["MCP-Protocol-Version", "Mcp-Method", "Mcp-Name"];
+const REQUEST_HEADERS = ["Content-Type", "Accept", "PAYMENT-SIGNATURE", "X-PAYMENT", ...MCP_HEADERS];
 const EVERY_ANSWER = [
   ["access-control-allow-origin", "*"],
   ["access-control-expose-headers", PAYMENT_HEADERS.join(", ")],

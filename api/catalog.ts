@@ -6,10 +6,12 @@ import { type CertificationRouteParts, certificationRoutes, inspectRoute } from 
 import { type DiscoveryParts, discoveryRoutes } from "./discovery/routes.ts";
 import { type DemoRouteParts, demoRoutes } from "./escrow/demo/routes.ts";
 import { type EscrowRouteParts, escrowRoutes } from "./escrow/routes.ts";
-import type { Route } from "./kernel/route.ts";
+import type { Listed, Route, Tag } from "./kernel/route.ts";
+import { mcpRoute } from "./mcp/routes.ts";
 import { type ScoreRouteParts, scoreRoutes } from "./score/routes.ts";
 import type { PublicJwk } from "./signing/keys.ts";
 import { signingRoutes } from "./signing/routes.ts";
+import { siteRoutes } from "./site/routes.ts";
 
 export interface CatalogParts
   extends CertificationRouteParts,
@@ -25,19 +27,23 @@ export interface CatalogParts
 }
 
 /** The one table of routes. Mounting, 402 terms and every published list are derived from it. */
-export function catalog(parts: CatalogParts): readonly Route[] {
-  const table: readonly Route[] = [
-    ...discoveryRoutes({ ...parts, routes: () => table }),
-    ...certificationRoutes(parts),
-    ...behaviourRoutes(parts),
-    ...scoreRoutes(parts),
-    ...arbiterRoutes(parts),
-    ...escrowRoutes(parts),
-    ...demoRoutes(parts),
-    ...cafeRoutes(parts),
-    inspectRoute(() => table, parts.baseUrl),
-    ...boardRoutes(parts),
-    ...signingRoutes(parts.publicKeys, parts.baseUrl),
+export function catalog(parts: CatalogParts): readonly Listed[] {
+  const table: readonly Listed[] = [
+    ...under("Discovery", discoveryRoutes({ ...parts, routes: () => table })),
+    ...under("Discovery", siteRoutes(parts)),
+    ...under("Certification", certificationRoutes(parts)),
+    ...under("Certification", behaviourRoutes(parts)),
+    ...under("Risk score", scoreRoutes(parts)),
+    ...under("Arbiter", arbiterRoutes(parts)),
+    ...under("Escrow", escrowRoutes(parts)),
+    ...under("Escrow", demoRoutes(parts)),
+    ...under("Café", cafeRoutes(parts)),
+    ...under("Certification", [inspectRoute(() => table, parts.baseUrl)]),
+    ...under("Board", boardRoutes(parts)),
+    ...under("Discovery", [mcpRoute(() => table, parts.baseUrl)]),
+    ...under("Keys", signingRoutes(parts.publicKeys, parts.baseUrl)),
   ];
   return table;
 }
+
+const under = (tag: Tag, routes: readonly Route[]): readonly Listed[] => routes.map((route) => ({ ...route, tag }));

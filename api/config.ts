@@ -73,6 +73,11 @@ const ENVIRONMENT = z.object({
     .transform((text) => text.replace(/\/$/, ""))
     .default("https://api.github.com"),
   GITHUB_TOKEN: z.string().optional(),
+  SECURITY_CONTACT: url("a URI for reports of weaknesses, like mailto:security@trust.example", [
+    "mailto:",
+    "https:",
+    "tel:",
+  ]).optional(),
   INDEX_VIEWS_SCHEMA: z
     .string()
     .regex(/^[a-z_][a-z0-9_]{0,40}$/, "expected a PostgreSQL schema name in lower case")
@@ -104,6 +109,8 @@ export interface Config {
   readonly arbiterAllowedOrigins: readonly string[];
   /** GitHub's API without trailing slash. */
   readonly github: { readonly apiUrl: string; readonly token: string | null };
+  /** A URI, published in `security.txt`. */
+  readonly securityContact: string;
   readonly indexViewsSchema: string;
   /** Requests per minute and client address; 0 switches the limit off. */
   readonly rateLimitPerMinute: number;
@@ -127,10 +134,11 @@ export function parseConfig(
   if (parsed.data?.RETIRED_SIGNING_KEYS.includes(parsed.data.SIGNING_KEY)) problems.push(PRIVATE_KEY_RETIRED);
   if (!parsed.success || problems.length > 0) return { problem: problems.join("\n") };
   const env = parsed.data;
+  const baseUrl = env.BASE_URL ?? `http://localhost:${env.PORT}`;
   return {
     port: env.PORT,
     host: env.HOST,
-    baseUrl: env.BASE_URL ?? `http://localhost:${env.PORT}`,
+    baseUrl,
     databaseUrl: env.DATABASE_URL,
     rpcUrls: { "eip155:8453": env.BASE_RPC_URL, "eip155:84532": env.BASE_SEPOLIA_RPC_URL },
     payTo: env.PAY_TO_ADDRESS.toLowerCase() as Hex,
@@ -146,6 +154,7 @@ export function parseConfig(
     arbiterKey: env.ARBITER_PRIVATE_KEY as Hex,
     arbiterAllowedOrigins: env.ARBITER_ALLOWED_ORIGINS,
     github: { apiUrl: env.GITHUB_API_URL, token: env.GITHUB_TOKEN ?? null },
+    securityContact: env.SECURITY_CONTACT ?? `mailto:security@${new URL(baseUrl).hostname}`,
     indexViewsSchema: env.INDEX_VIEWS_SCHEMA,
     rateLimitPerMinute: env.RATE_LIMIT_PER_MINUTE,
     logLevel: env.LOG_LEVEL,

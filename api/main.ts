@@ -28,7 +28,9 @@ import { sold } from "./kernel/route.ts";
 import { createGate } from "./payments/gate.ts";
 import { didWeb } from "./signing/did.ts";
 import { createSigner } from "./signing/document.ts";
+import { flattenedJws } from "./signing/flattened-jws.ts";
 import { publicKeys, signingKey } from "./signing/keys.ts";
+import { createSite } from "./site/service.ts";
 import { wireArbiter } from "./wiring/arbiter.ts";
 import { wireBehaviour } from "./wiring/behaviour.ts";
 import { wireChains } from "./wiring/chains.ts";
@@ -64,6 +66,7 @@ export async function build(config: Config, pool: pg.Pool, logs: Logs, now: () =
   const ownWallets = [...wired.ownWallets, ...(relayers?.["eip155:8453"] ? [relayers["eip155:8453"].address] : [])];
   const { scores, tiers } = wireScore({ config, pool, now });
   const court = wireArbiter({ config, pool, signer, now, ownWallets, escrowChain: wired.chain, tiers });
+  const board = createBoard({ reader: createBoardReader(pool), totals: createTotalsReader(pool), now });
   const routes = catalog({
     certification,
     escrow,
@@ -73,9 +76,14 @@ export async function build(config: Config, pool: pg.Pool, logs: Logs, now: () =
     scores,
     cafe: createCafe({ store: createCafeStore(pool), now }),
     behaviour,
-    board: createBoard({ reader: createBoardReader(pool), totals: createTotalsReader(pool), now }),
+    board,
+    site: createSite({ board, arbiter: court.arbiter, held: wired.held, now }),
     baseUrl,
     now,
+    payTo,
+    facilitator: "remote" in config.facilitator ? config.facilitator.remote : baseUrl,
+    securityContact: config.securityContact,
+    signJws: flattenedJws(key, `${baseUrl}/.well-known/jwks.json`),
     publicKeys: await publicKeys(key.publicJwk, config.retiredSigningKeys),
     receipts: createReceipts(pool),
     probes: createProbes({ pool, chains, relayers, journal, position: activity.position }),

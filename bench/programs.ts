@@ -9,9 +9,14 @@ export interface Program {
 }
 
 /** Starts one of the project's programs (a path from its root) and waits for a line that matches `ready`. */
-export async function startProgram(file: string, env: Record<string, string>, ready = /^ready/): Promise<Program> {
+export async function startProgram(
+  file: string,
+  env: Record<string, string>,
+  ready = /^ready/,
+  args: readonly string[] = [],
+): Promise<Program> {
   const path = fileURLToPath(new URL(`../${file}`, import.meta.url));
-  const child = spawn(process.execPath, [path], {
+  const child = spawn(process.execPath, [path, ...args], {
     env: { ...process.env, ...env },
     stdio: ["ignore", "pipe", "inherit"],
   });

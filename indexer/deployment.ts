@@ -4,6 +4,7 @@ import { findPackageJSON } from "node:module";
 import { join } from "node:path";
 import pg from "pg";
 import { escrowEventsAbi, usdcEventsAbi } from "../contracts/abi.ts";
+import type { History } from "./history/history.ts";
 import type { IndexerSettings } from "./settings.ts";
 
 const WINDOW_BLOCKS = (90 * 86_400) / 2;
@@ -26,13 +27,13 @@ export interface Deployment {
 }
 
 /** Ponder refuses a schema that other code has filled, and does not see that environment values have changed: both are in the name. */
-function fingerprint(settings: IndexerSettings): string {
+function fingerprint(settings: IndexerSettings, history: History | null): string {
   const { ownAddresses, escrows, escrowStartBlock, scope, startBlock } = settings;
   const files = ["ponder.config.ts", "ponder.schema.ts", "ledger.ts", "escrow-ledger.ts"];
   const handlers = globSync("src/**/*.ts", { cwd: import.meta.dirname, exclude: ["src/api/**"] }).sort();
   const code = [...files, ...handlers].map((file) => readFileSync(join(import.meta.dirname, file), "utf8"));
   const ponder: unknown = JSON.parse(readFileSync(ponderPackage(), "utf8")).version;
-  const values = [ownAddresses, escrows, escrowStartBlock, scope, startBlock];
+  const values = [ownAddresses, escrows, escrowStartBlock, scope, startBlock, history?.id ?? null];
   const parts = JSON.stringify([...values, ponder, usdcEventsAbi, escrowEventsAbi, code]);
   return createHash("sha256").update(parts).digest("hex").slice(0, 8);
 }
@@ -41,8 +42,13 @@ function fingerprint(settings: IndexerSettings): string {
  * The index that belongs to these settings: the one that exists, else a new, empty one.
  * The start block is chosen once and read from the name ever after, so a restart does not move it with the head.
  */
-export async function chooseDeployment(db: pg.Pool, settings: IndexerSettings, head: number): Promise<Deployment> {
-  const prefix = `${settings.viewsSchema}_${fingerprint(settings)}`;
+export async function chooseDeployment(
+  db: pg.Pool,
+  settings: IndexerSettings,
+  head: number,
+  history: History | null = null,
+): Promise<Deployment> {
+  const prefix = `${settings.viewsSchema}_${fingerprint(settings, history)}`;
   const found = await db.query<{ schema: string; start: number }>(
     `select nspname as schema, substring(nspname from '[0-9]+$')::int as start
        from pg_namespace where nspname ~ $1 order by start limit 1`,
@@ -51,7 +57,8 @@ export async function chooseDeployment(db: pg.Pool, settings: IndexerSettings, h
   const [existing] = found.rows;
   if (existing) return { schema: existing.schema, startBlock: existing.start };
   // Ponder never becomes ready from a start block above the head.
-  const startBlock = Math.min(settings.startBlock ?? Math.max(0, head - WINDOW_BLOCKS), head);
+  const wanted = history?.firstBlock ?? settings.startBlock ?? Math.max(0, head - WINDOW_BLOCKS);
+  const startBlock = Math.min(wanted, head);
   const schema = `${prefix}_${startBlock}`;
   await db.query(`create schema if not exists ${pg.escapeIdentifier(schema)}`);
   return { schema, startBlock };

@@ -17,6 +17,7 @@ import {
   ponderPackage,
   ponderSchemas,
 } from "./deployment.ts";
+import { expectFit, type History, isFinalOn, readHistory, UnfitHistoryError } from "./history/history.ts";
 import type { IndexerSettings } from "./settings.ts";
 
 const FIRST_RESTART_MS = 500;
@@ -37,7 +38,7 @@ interface Launch {
 /**
  * Keeps Ponder indexing until `signal` is aborted, and has ended it when the promise settles. Ponder exits 1 and 75 for
  * reasons that pass; every start is preceded by the check that the index and the chain still belong together.
- * @throws WrongChainError when the node is not of Base.
+ * @throws WrongChainError when the node is not of Base, UnfitHistoryError when the history is not of these settings and this chain.
  */
 export async function runIndexer(settings: IndexerSettings, log: Logger, signal: AbortSignal): Promise<void> {
   const db = new pg.Pool({ connectionString: settings.databaseUrl, max: 2, application_name: "indexer_launcher" });
@@ -47,7 +48,7 @@ export async function runIndexer(settings: IndexerSettings, log: Logger, signal:
     for (let failures = 0; !signal.aborted; failures += 1) {
       const started = Date.now();
       const outcome = await runOnce(launch).catch((error: unknown) => {
-        if (error instanceof WrongChainError) throw error;
+        if (error instanceof WrongChainError || error instanceof UnfitHistoryError) throw error;
         return { err: error };
       });
       if (signal.aborted) break;
@@ -62,10 +63,11 @@ export async function runIndexer(settings: IndexerSettings, log: Logger, signal:
 }
 
 async function runOnce(launch: Launch): Promise<object> {
-  const deployment = await prepare(launch);
-  if (deployment === null) return { reason: "the node has not reached a block that is final in the index" };
+  const prepared = await prepare(launch);
+  if (prepared === null) return { reason: "the node has not reached a block that is final in the index" };
   if (launch.signal.aborted) return {};
-  const ponder = startPonder(launch.settings, deployment);
+  const { deployment, history } = prepared;
+  const ponder = startPonder(launch.settings, deployment, history);
   const closed = once(ponder, "exit");
   const stop = () => closePonder(ponder);
   launch.signal.addEventListener("abort", stop);
@@ -82,8 +84,13 @@ async function runOnce(launch: Launch): Promise<object> {
   }
 }
 
+interface Prepared {
+  readonly deployment: Deployment;
+  readonly history: History | null;
+}
+
 /** Everything that must be true before Ponder starts; null when the node is late and nothing can be said yet. */
-async function prepare({ settings, db, log }: Launch): Promise<Deployment | null> {
+async function prepare({ settings, db, log }: Launch): Promise<Prepared | null> {
   const chain = connectChain(settings.rpcUrl);
   const head = await readHead(chain);
   const fit = await compareWithChain(db, chain, head);
@@ -93,13 +100,22 @@ async function prepare({ settings, db, log }: Launch): Promise<Deployment | null
     await dropSchemas(db, schemas);
     log.warn({ schemas, head: head.number }, "the index was made from another chain than the node's: dropped");
   }
-  const deployment = await chooseDeployment(db, settings, head.number);
+  const history = settings.historySchema === null ? null : await readHistory(db, settings.historySchema);
+  if (history !== null) {
+    expectFit(history, settings);
+    if (!(await isFinalOn(chain, head, history))) return null;
+  }
+  const deployment = await chooseDeployment(db, settings, head.number, history);
   await openToReaders(db, settings.viewsSchema);
   if (settings.exclusive) await clearLock(db, deployment);
-  return deployment;
+  return { deployment, history };
 }
 
-function startPonder(settings: IndexerSettings, { schema, startBlock }: Deployment): ChildProcess {
+function startPonder(
+  settings: IndexerSettings,
+  { schema, startBlock }: Deployment,
+  history: History | null,
+): ChildProcess {
   const ponder = join(dirname(ponderPackage()), "dist/esm/bin/ponder.js");
   const preload = pathToFileURL(join(import.meta.dirname, "preload.ts")).href;
   const flags = ["--root", import.meta.dirname, "--schema", schema, "--views-schema", settings.viewsSchema];
@@ -116,7 +132,9 @@ function startPonder(settings: IndexerSettings, { schema, startBlock }: Deployme
     // From the index's own start at the latest: that one is pinned in the schema's name.
     ESCROW_START_BLOCK: String(Math.min(settings.escrowStartBlock, startBlock)),
     INDEX_SCOPE: settings.scope,
-    START_BLOCK: String(startBlock),
+    FIRST_BLOCK: String(startBlock),
+    START_BLOCK: String(history === null ? startBlock : history.lastBlock + 1),
+    HISTORY_SCHEMA: history?.schema ?? "",
     POLL_MS: String(settings.pollMs),
   };
   // Ponder's own use of pg makes Node warn of a deprecation at every start.

@@ -58,7 +58,7 @@ export interface Movement {
   readonly value: bigint;
 }
 
-const NOBODY: Address = "0x0000000000000000000000000000000000000000";
+export const NOBODY: Address = "0x0000000000000000000000000000000000000000";
 
 /** Whether money moved between two others: not minted or burnt, not to oneself, not from or to an address of the service. */
 export const isBetweenOthers = ({ from, to, value }: Movement, own: ReadonlySet<string>): boolean =>

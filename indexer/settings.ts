@@ -17,6 +17,8 @@ export interface IndexerSettings {
   readonly scope: "full" | "authorised";
   /** Null: 90 days before the head, as it is when the index is first made. */
   readonly startBlock: number | null;
+  /** The schema of a history that `npm run index:preload` has made; null: every block is read from the node. */
+  readonly historySchema: string | null;
   readonly viewsSchema: string;
   readonly pollMs: number;
   /** 0: any free port of the loopback interface. Nothing of ours reads it; Prometheus may (`/metrics`). */
@@ -43,6 +45,11 @@ const whole = (low: number, high: number) =>
 const LEVELS = ["silent", "fatal", "error", "warn", "info", "debug", "trace"] as const;
 const logLevel = (otherwise: (typeof LEVELS)[number]) =>
   z.enum(LEVELS, { error: "expected silent, fatal, error, warn, info, debug or trace" }).default(otherwise);
+
+// With the hash and the start block behind it the name of the views must stay within Ponder's 45 characters.
+const schemaName = given("a PostgreSQL schema name: up to 24 of a-z, 0-9 and _, a letter first", (text) =>
+  /^[a-z][a-z0-9_]{0,23}$/.test(text),
+);
 
 const addressList = (text: string) => text.split(",").map((item) => item.trim());
 
@@ -73,10 +80,8 @@ const ENVIRONMENT = z.object({
   ESCROW_START_BLOCK: whole(0, 999_999_999).default(0),
   INDEX_SCOPE: z.enum(["full", "authorised"], { error: "expected full or authorised" }).default("full"),
   START_BLOCK: whole(0, 999_999_999).optional(),
-  // With the hash and the start block behind it the name must stay within Ponder's 45 characters.
-  INDEX_VIEWS_SCHEMA: given("a PostgreSQL schema name: up to 24 of a-z, 0-9 and _, a letter first", (text) =>
-    /^[a-z][a-z0-9_]{0,23}$/.test(text),
-  ).default("live"),
+  INDEX_HISTORY: schemaName.optional(),
+  INDEX_VIEWS_SCHEMA: schemaName.default("live"),
   POLL_MS: whole(50, 60_000).default(1000),
   PONDER_PORT: whole(0, 65_535).default(0),
   EXCLUSIVE: z.enum(["0", "1"], { error: "expected 1 (nobody else runs on this index) or 0" }).default("0"),
@@ -110,6 +115,7 @@ export function parseSettings(
     escrowStartBlock: env.ESCROW_START_BLOCK,
     scope: env.INDEX_SCOPE,
     startBlock: env.START_BLOCK ?? null,
+    historySchema: env.INDEX_HISTORY ?? null,
     viewsSchema: env.INDEX_VIEWS_SCHEMA,
     pollMs: env.POLL_MS,
     ponderPort: env.PONDER_PORT,

@@ -1,5 +1,6 @@
 import { pino } from "pino";
 import { WrongChainError } from "../indexer/chain.ts";
+import { UnfitHistoryError } from "../indexer/history/history.ts";
 import { runIndexer } from "../indexer/launch.ts";
 import { onParentGone } from "../indexer/leash.ts";
 import { parseSettings } from "../indexer/settings.ts";
@@ -23,7 +24,7 @@ if (process.env.SUPERVISED === "1") onParentGone(stop);
 
 const log = pino({ name: "indexer", level: settings.logLevel });
 await runIndexer(settings, log, stopping.signal).catch((error: unknown) => {
-  if (!(error instanceof WrongChainError)) throw error;
+  if (!(error instanceof WrongChainError || error instanceof UnfitHistoryError)) throw error;
   console.error(`The indexer cannot start.\n${error.message}`);
   process.exit(1);
 });

@@ -16,7 +16,7 @@ const API = SOURCES.filter((file) => file.startsWith("api/") && file.endsWith(".
 
 /** What a file imports: paths from the project's root for its own files, names for packages. */
 function importsOf(file: string): string[] {
-  const text = readFileSync(join(ROOT, file), "utf8");
+  const text = codeOf(file);
   const found = [
     ...text.matchAll(/^\s*(?:import|export)\s(?:[^;]*?\sfrom\s+)?"([^"]+)"/gm),
     ...text.matchAll(/\bimport\("([^"]+)"\)/g),
@@ -120,11 +120,13 @@ describe("the packages", () => {
   const PACKAGES = SOURCES.filter((file) => file.startsWith("packages/") && file.endsWith(".ts"));
   const ofVerifier = PACKAGES.filter((file) => file.startsWith("packages/verifier/src/"));
   const ofEscrow = PACKAGES.filter((file) => file.startsWith("packages/escrow/src/"));
+  const ofMcp = PACKAGES.filter((file) => file.startsWith("packages/mcp/src/"));
   const isCommandLine = (file: string) => /\/(cli\.ts|refund-command\.ts|commands\/[^/]+)$/.test(file);
 
   test("the rules read the packages' files", () => {
     expect(ofVerifier.filter(isCommandLine).length).toBeGreaterThan(1);
     expect(ofEscrow.filter(isCommandLine)).toHaveLength(2);
+    expect(ofMcp.filter(isCommandLine)).toHaveLength(1);
     expect(importsOf("packages/verifier/src/signatures.ts")).toContain("packages/verifier/src/strict-json.ts");
   });
 
@@ -157,6 +159,26 @@ describe("the packages", () => {
       expect(importsOf(file).filter(isCommandLine)).toEqual([]);
       expect(codeOf(file)).not.toMatch(/\b(process|Buffer)\./);
     }
+  });
+
+  test.each(ofMcp)("%s depends on its few packages; only the command line on stdio and the environment", (file) => {
+    const outside = importsOf(file).filter((target) => !target.startsWith("packages/"));
+    const allowed =
+      /^(zod|viem(\/accounts)?|canonicalize|@modelcontextprotocol\/server(\/stdio)?|@x402\/(fetch|evm\/exact\/client)|agent-payment-trust-verifier|node:crypto)$/;
+    expect(outside.filter((target) => !allowed.test(target))).toEqual([]);
+    if (!isCommandLine(file)) {
+      expect(importsOf(file).filter(isCommandLine)).toEqual([]);
+      expect(outside.filter((target) => /stdio$/.test(target))).toEqual([]);
+      expect(codeOf(file)).not.toMatch(/\b(process|Buffer)\./);
+    }
+  });
+
+  test("what the service serves at /mcp reaches no code that signs, however far its imports are followed", () => {
+    const reached = new Set(["packages/mcp/src/free-server.ts", "packages/mcp/src/tools/free.ts"]);
+    for (const file of reached)
+      for (const target of importsOf(file)) if (target.startsWith("packages/mcp/")) reached.add(target);
+    expect(reached.size).toBeGreaterThan(8);
+    expect([...reached].flatMap(importsOf).filter((target) => /^@x402|^viem\/accounts/.test(target))).toEqual([]);
   });
 });
 

@@ -35,7 +35,8 @@ const wallet = z.string().transform((text, issues) => {
   return z.NEVER;
 });
 
-const DEAL = z.object({
+/** The members that say whose deal it is. */
+export const DEAL = z.object({
   deal_ref: unicodeText
     .min(1)
     .max(MAX_DEAL_REF)

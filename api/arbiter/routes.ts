@@ -1,6 +1,8 @@
 import type { Context } from "hono";
+import { z } from "zod";
 import { Problem } from "../kernel/errors.ts";
 import { page, wantsHtml } from "../kernel/negotiate.ts";
+import { inPath, json, jsonOrPage, optionalInQuery } from "../kernel/output.ts";
 import { type PaidRoute, paidRoute, type Route } from "../kernel/route.ts";
 import { renderArbiter } from "./arbiter-page.ts";
 import { verdictPath } from "./document.ts";
@@ -10,6 +12,7 @@ import { POLICY_V1 } from "./policy/v1.ts";
 import { renderPolicy } from "./policy-page.ts";
 import { ARBITER_NETWORK, PRICES, type Variant } from "./products.ts";
 import { type RequestSettings, requestSchema } from "./request.ts";
+import { ARBITER, claimBody, LOG, POLICY, VERDICT, verdictId } from "./schema.ts";
 import type { Arbiter } from "./service.ts";
 import { renderVerdict } from "./verdict-page.ts";
 
@@ -29,12 +32,14 @@ export const arbiterRoutes = (parts: ArbiterRouteParts): readonly Route[] => [
     method: "GET",
     path: "/arbiter",
     summary: "The external arbiter: what it verifies, who signs, its log and corrections",
+    output: jsonOrPage(ARBITER),
     handle: (c) => overview(c, parts),
   },
   {
     method: "GET",
     path: POLICY_PATH,
     summary: "The arbiter's published policy: rules and decision tables",
+    output: jsonOrPage(POLICY),
     handle: (c) =>
       wantsHtml(c) ? page(c, renderPolicy(POLICY_V1, parts.baseUrl)) : c.json(POLICY_V1, 200, { vary: "Accept" }),
   },
@@ -42,12 +47,20 @@ export const arbiterRoutes = (parts: ArbiterRouteParts): readonly Route[] => [
     method: "GET",
     path: LOG_PATH,
     summary: "All verdicts, newest first, with the hashes that chain them",
+    parameters: [
+      optionalInQuery({ name: "before", description: "Only those before this index.", schema: z.int().min(1) }),
+    ],
+    output: json(LOG),
+    problems: ["malformed_request"],
     handle: (c) => log(c, parts),
   },
   {
     method: "GET",
     path: "/arbiter/verdict/:id",
     summary: "The public permanent record of a verdict",
+    parameters: [inPath({ name: "id", description: "The verdict's id.", schema: verdictId })],
+    output: jsonOrPage(VERDICT.record),
+    problems: ["not_found"],
     handle: (c) => verdict(c, parts),
   },
 ];
@@ -76,6 +89,8 @@ const verifyRoute = (variant: Variant, { arbiter, claims, baseUrl }: ArbiterRout
     network: ARBITER_NETWORK,
     price: PRICES[variant],
     input: requestSchema(claims),
+    body: claimBody(claims),
+    output: json(VERDICT[variant]),
     intake: (request) => arbiter.admit(request, variant),
     example: { input: EXAMPLE_INPUT[variant], output: exampleOutput(variant, baseUrl) },
     async sell(sale) {

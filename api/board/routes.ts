@@ -1,12 +1,16 @@
 import { createHash } from "node:crypto";
 import type { Context } from "hono";
+import { z } from "zod";
 import type { Capability } from "../certification/certificate.ts";
+import { capability } from "../certification/schema.ts";
 import { Problem } from "../kernel/errors.ts";
 import { page, wantsHtml } from "../kernel/negotiate.ts";
+import { jsonOrPage, optionalInQuery } from "../kernel/output.ts";
 import type { Route } from "../kernel/route.ts";
 import { boardDocument, CAPABILITIES, DEFAULT_LIMIT, MAX_LIMIT, type Walk } from "./board.ts";
 import { renderBoard } from "./board-page.ts";
 import { encodeCursor, parseCursor } from "./cursor.ts";
+import { BOARD, limit, STATISTICS } from "./schema.ts";
 import type { Board } from "./service.ts";
 import { statisticsDocument } from "./statistics.ts";
 import { renderStatistics } from "./statistics-page.ts";
@@ -16,6 +20,7 @@ export interface BoardRouteParts {
   readonly baseUrl: string;
 }
 
+const NOT_MODIFIED = { 304: {} };
 const BOARD_MAX_AGE_SECONDS = 15;
 const STATISTICS_MAX_AGE_SECONDS = 60;
 
@@ -24,12 +29,22 @@ export const boardRoutes = (parts: BoardRouteParts): readonly Route[] => [
     method: "GET",
     path: "/board",
     summary: "The agents that are certified now, newest first",
+    parameters: [
+      optionalInQuery({ name: "capability", description: "Only agents that have it.", schema: capability }),
+      optionalInQuery({ name: "limit", description: `Agents a page; ${DEFAULT_LIMIT} unless given.`, schema: limit }),
+      optionalInQuery({ name: "cursor", description: "Taken from `next` of the page before.", schema: z.string() }),
+    ],
+    output: jsonOrPage(BOARD),
+    others: NOT_MODIFIED,
+    problems: ["malformed_request"],
     handle: (c) => certifiedAgents(c, parts),
   },
   {
     method: "GET",
     path: "/stats",
     summary: "Anonymous totals: certificates, certified agents, payments",
+    output: jsonOrPage(STATISTICS),
+    others: NOT_MODIFIED,
     handle: (c) => totals(c, parts),
   },
 ];

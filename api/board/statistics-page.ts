@@ -22,6 +22,7 @@ export const renderStatistics = (statistics: Statistics, baseUrl: string): strin
     title: "Statistics",
     description: "Anonymous totals: agents certified, certificates by test and result, payments settled.",
     canonical: `${baseUrl}/stats`,
+    current: "/stats",
     jsonUrl: `${baseUrl}/stats?format=json`,
     main: html`<div class="hero"><p class="eyebrow">Statistics</p>
 <h1>What agents have proved</h1>

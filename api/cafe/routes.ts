@@ -1,11 +1,13 @@
 import { z } from "zod";
 import { formatUsd } from "../kernel/money.ts";
 import { page, wantsHtml } from "../kernel/negotiate.ts";
+import { json, jsonOrPage } from "../kernel/output.ts";
 import { type PaidRoute, paidRoute, type Route } from "../kernel/route.ts";
 import { renderCafe } from "./cafe-page.ts";
 import { CAFE_NETWORK, ITEMS, type Item, MENU } from "./menu.ts";
 import { cafeOverview, orderPath } from "./overview.ts";
 import { ORDER, type Order } from "./receipt.ts";
+import { CAFE, receiptSchema } from "./schema.ts";
 import type { Cafe } from "./service.ts";
 
 export interface CafeRouteParts {
@@ -20,6 +22,7 @@ export const cafeRoutes = (parts: CafeRouteParts): readonly Route[] => [
     method: "GET",
     path: "/cafe",
     summary: "The café on the test network: its menu, and whose round it is",
+    output: jsonOrPage(CAFE),
     async handle(c) {
       const [rounds, served] = await Promise.all([parts.cafe.openRounds(OPEN_ROUNDS), parts.cafe.served()]);
       const overview = cafeOverview({ rounds, served }, parts.baseUrl);
@@ -41,6 +44,7 @@ function orderRoute(item: Item, { cafe }: CafeRouteParts): PaidRoute {
     summary: `Café: ${item.replaceAll("-", " ")}, with ${extra}`,
     description: `Demo on the test network: one ${item.replaceAll("-", " ")} and its receipt, with ${extra}.`,
     input: isRound ? ORDER : z.unknown().transform(() => null),
+    output: json(receiptSchema(item)),
     ...(isRound && { query: ["nickname"] }),
     example: {
       input: isRound ? { nickname: "Ada" } : {},

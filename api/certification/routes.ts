@@ -4,7 +4,9 @@ import { Problem } from "../kernel/errors.ts";
 import { remember } from "../kernel/memo.ts";
 import { formatUsd } from "../kernel/money.ts";
 import { page, wantsHtml } from "../kernel/negotiate.ts";
+import { inPath, inQuery, json, jsonOrPage } from "../kernel/output.ts";
 import { isPaid, type PaidRoute, paidRoute, type Route } from "../kernel/route.ts";
+import { mixedCaseAddress } from "../kernel/schema.ts";
 import { parseAddress } from "../kernel/wallet.ts";
 import { badgeEtag, renderBadge, renderUnknownBadge } from "./badge.ts";
 import { isFresh, type MarkedCertificate } from "./certificate.ts";
@@ -12,6 +14,7 @@ import { certificateRecord } from "./issue.ts";
 import { KINDS } from "./kinds/index.ts";
 import type { Kind } from "./kinds/kind.ts";
 import { renderCertificatePage } from "./page.ts";
+import { CERTIFICATE, CERTIFICATE_RECORD, CREDENTIAL, certificateId, MENU, VERIFICATION } from "./schema.ts";
 import type { Certification } from "./service.ts";
 import { renderVerification } from "./verification-page.ts";
 
@@ -27,6 +30,16 @@ const badges = remember<{ readonly svg: string; readonly etag: string }>(2_000);
 /** A picture takes tens of milliseconds of the only thread. */
 const pictures = remember<Uint8Array>(64);
 
+const ID = { name: "id", description: "The certificate's id.", schema: certificateId };
+const WALLET = { name: "wallet", description: "The wallet's address, in any letter case.", schema: mixedCaseAddress };
+const FILE = {
+  name: "file",
+  description: "The certificate's id, and `.svg`.",
+  schema: z.string().regex(/^[0-9a-f]{16}\.svg$/),
+};
+
+const SVG = { "image/svg+xml": null };
+
 /** All that a badge or picture shows of a certificate besides what never changes. */
 const stateKey = (certificate: MarkedCertificate, now: Date): string =>
   `${certificate.id} ${isFresh(certificate, now)} ${certificate.reversedAt?.getTime()}`;
@@ -38,30 +51,45 @@ export function certificationRoutes(parts: CertificationRouteParts): readonly Ro
       method: "GET",
       path: "/verify",
       summary: "What is on file about a wallet: certificates, capabilities, on-chain activity",
+      parameters: [inQuery(WALLET)],
+      output: jsonOrPage(VERIFICATION),
+      problems: ["malformed_request"],
       handle: (c) => verify(c, parts),
     },
     {
       method: "GET",
       path: "/credential/:wallet",
       summary: "The same record as a signed credential that anyone can check offline",
+      parameters: [inPath(WALLET)],
+      output: { "application/json": CREDENTIAL, "application/vc": CREDENTIAL },
+      problems: ["malformed_request"],
       handle: (c) => credential(c, parts),
     },
     {
       method: "GET",
       path: "/cert/:id",
       summary: "The public page of a certificate",
+      parameters: [inPath(ID)],
+      output: jsonOrPage(CERTIFICATE_RECORD),
+      problems: ["not_found"],
       handle: (c) => certificate(c, parts),
     },
     {
       method: "GET",
       path: "/cert/:id/og.png",
       summary: "The preview picture of a certificate",
+      parameters: [inPath(ID)],
+      output: { "image/png": null },
+      problems: ["not_found"],
       handle: (c) => ogImage(c, parts),
     },
     {
       method: "GET",
       path: "/badge/:file",
       summary: "The README badge of a certificate, as SVG",
+      parameters: [inPath(FILE)],
+      output: SVG,
+      others: { 304: {}, 404: SVG },
       handle: (c) => badge(c, parts),
     },
   ];
@@ -78,6 +106,7 @@ function testRoute(kind: Kind, { certification, baseUrl }: CertificationRoutePar
     summary: kind.summary,
     description: kind.description,
     input: z.unknown(),
+    output: json(CERTIFICATE),
     example: {
       input: {},
       output: {
@@ -105,6 +134,7 @@ export function inspectRoute(routes: () => readonly Route[], baseUrl: string): R
     method: "GET",
     path: "/inspect",
     summary: "The machine-readable menu of tests: prices, steps, how to run them",
+    output: json(MENU),
     handle: (c) => c.json(menu(routes().filter(isPaid), baseUrl)),
   };
 }

@@ -1,22 +1,26 @@
 import { Problem } from "../kernel/errors.ts";
 import { formatUsd } from "../kernel/money.ts";
 import { page, wantsHtml } from "../kernel/negotiate.ts";
+import { inQuery, json, jsonOrPage } from "../kernel/output.ts";
 import { FAVICON_SVG } from "../kernel/page.ts";
 import { isPaid, type Route, sold } from "../kernel/route.ts";
+import { mixedCaseBytes32 } from "../kernel/schema.ts";
 import type { Hex } from "../kernel/wallet.ts";
 import { type Receipts, receiptDocument } from "../payments/receipt.ts";
+import { RECEIPT } from "../payments/schema.ts";
+import type { Site } from "../site/service.ts";
 import { renderHome } from "./home-page.ts";
 import type { Probes } from "./ports.ts";
+import { type PublishedParts, publishedRoutes } from "./published/routes.ts";
+import { HEALTH, HOME, STATUS } from "./schema.ts";
 import { serviceStatus, VERSION } from "./service.ts";
 import { statusDocument } from "./status.ts";
 import { renderStatus } from "./status-page.ts";
 
-export interface DiscoveryParts {
-  readonly routes: () => readonly Route[];
+export interface DiscoveryParts extends PublishedParts {
   readonly probes: Probes;
   readonly receipts: Receipts;
-  readonly baseUrl: string;
-  readonly now: () => Date;
+  readonly site: Site;
 }
 
 export const discoveryRoutes = (parts: DiscoveryParts): readonly Route[] => [
@@ -24,12 +28,15 @@ export const discoveryRoutes = (parts: DiscoveryParts): readonly Route[] => [
     method: "GET",
     path: "/",
     summary: "What the service is and how to use it",
-    handle: (c) => (wantsHtml(c) ? page(c, home(parts)) : c.json(homeDocument(parts), 200, { vary: "Accept" })),
+    output: jsonOrPage(HOME),
+    handle: async (c) =>
+      wantsHtml(c) ? page(c, await home(parts)) : c.json(homeDocument(parts), 200, { vary: "Accept" }),
   },
   {
     method: "GET",
     path: "/favicon.svg",
     summary: "The icon",
+    output: { "image/svg+xml": null },
     handle: (c) =>
       c.body(FAVICON_SVG, 200, { "content-type": "image/svg+xml", "cache-control": "public, max-age=86400" }),
   },
@@ -37,15 +44,17 @@ export const discoveryRoutes = (parts: DiscoveryParts): readonly Route[] => [
     method: "GET",
     path: "/health",
     summary: "Liveness",
+    output: json(HEALTH),
     handle: (c) => c.json({ ok: true, version: VERSION }, 200, { "cache-control": "no-store" }),
   },
   statusRoute(parts),
   receiptRoute(parts),
+  ...publishedRoutes(parts),
 ];
 
 const menu = ({ routes }: DiscoveryParts) =>
   routes()
-    .filter(isPaid)
+    .filter((route) => isPaid(route))
     .map(({ id, method, path, price, summary }) => ({ id, method, path, price: formatUsd(price), summary }));
 
 const reads = ({ routes }: DiscoveryParts) =>
@@ -56,8 +65,14 @@ const reads = ({ routes }: DiscoveryParts) =>
     )
     .map(({ path, summary }) => ({ path, summary }));
 
-const home = (parts: DiscoveryParts): string =>
-  renderHome({ baseUrl: parts.baseUrl, menu: menu(parts), reads: reads(parts), now: parts.now() });
+const home = async (parts: DiscoveryParts): Promise<string> =>
+  renderHome({
+    baseUrl: parts.baseUrl,
+    menu: menu(parts),
+    reads: reads(parts),
+    figures: await parts.site.figures(),
+    now: parts.now(),
+  });
 
 const homeDocument = (parts: DiscoveryParts) => ({
   service: "Agent Payment Trust Service",
@@ -71,6 +86,7 @@ const statusRoute = ({ probes, now }: DiscoveryParts): Route => ({
   method: "GET",
   path: "/status",
   summary: "Whether every part of the service answers, and how far behind it is",
+  output: jsonOrPage(STATUS),
   async handle(c) {
     const status = await serviceStatus(probes, now());
     c.header("cache-control", "no-store");
@@ -82,6 +98,9 @@ const receiptRoute = ({ receipts, routes, baseUrl }: DiscoveryParts): Route => (
   method: "GET",
   path: "/receipt",
   summary: "What a settlement bought, by its transaction hash",
+  parameters: [inQuery({ name: "tx", description: "The settlement's transaction.", schema: mixedCaseBytes32 })],
+  output: json(RECEIPT),
+  problems: ["malformed_request", "not_found"],
   async handle(c) {
     const tx = c.req.query("tx")?.toLowerCase() ?? "";
     if (!/^0x[0-9a-f]{64}$/.test(tx)) {

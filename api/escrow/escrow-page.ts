@@ -14,6 +14,7 @@ export const renderEscrow = (overview: Overview, baseUrl: string): string =>
     title: "Escrow",
     description: overview.what,
     canonical: `${baseUrl}/escrow`,
+    current: "/escrow",
     jsonUrl: `${baseUrl}/escrow?format=json`,
     main: html`<div class="hero"><p class="eyebrow">Escrow</p>
 <h1>Paid when delivered</h1>

@@ -2,13 +2,16 @@ import type { Context } from "hono";
 import { readBody } from "../kernel/body.ts";
 import { Problem } from "../kernel/errors.ts";
 import { page, wantsHtml } from "../kernel/negotiate.ts";
+import { inPath, json, jsonOrPage } from "../kernel/output.ts";
 import type { Route } from "../kernel/route.ts";
+import { mixedCaseBytes32 } from "../kernel/schema.ts";
 import type { Hex } from "../kernel/wallet.ts";
 import { FORWARD } from "./delivery.ts";
 import { renderEscrow, renderEvaluation } from "./escrow-page.ts";
 import { escrowOverview, VERIFY_PATH } from "./overview.ts";
 import type { Answered, EscrowContract } from "./ports.ts";
 import { evaluationPath } from "./record.ts";
+import { ESCROW, EVALUATED, EVALUATION } from "./schema.ts";
 import type { Escrow, Refusal } from "./service.ts";
 
 export interface EscrowRouteParts {
@@ -27,6 +30,9 @@ export function escrowRoutes(parts: EscrowRouteParts): readonly Route[] {
     path,
     summary,
     maxBodyBytes: MAX_FORWARD_BYTES,
+    body: FORWARD,
+    output: json(EVALUATED),
+    problems: ["malformed_request", "not_the_merchant", "not_found", "escrow_over"],
     handle: (c) => forward(c, parts),
   });
   return [
@@ -34,6 +40,7 @@ export function escrowRoutes(parts: EscrowRouteParts): readonly Route[] {
       method: "GET",
       path: "/escrow",
       summary: "The escrow: contracts, fee, verdict policy, how to integrate",
+      output: jsonOrPage(ESCROW),
       handle(c) {
         const overview = escrowOverview(contracts, baseUrl);
         return wantsHtml(c) ? page(c, renderEscrow(overview, baseUrl)) : c.json(overview, 200, { vary: "Accept" });
@@ -45,6 +52,9 @@ export function escrowRoutes(parts: EscrowRouteParts): readonly Route[] {
       method: "GET",
       path: "/escrow/evaluation/:payment",
       summary: "The public record of one evaluation",
+      parameters: [inPath({ name: "payment", description: "The payment's id.", schema: mixedCaseBytes32 })],
+      output: jsonOrPage(EVALUATION),
+      problems: ["not_found"],
       handle: (c) => evaluation(c, parts),
     },
   ];

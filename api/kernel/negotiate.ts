@@ -6,10 +6,18 @@ export const wantsHtml = (c: Context): boolean =>
   c.req.query("format") !== "json" && (c.req.header("accept") ?? "").includes("text/html");
 
 /** A page with the headers that keep it safe. */
-export function page(c: Context, markup: string, status: 200 | 404 | 503 = 200): Response {
+export const page = (c: Context, markup: string, status: 200 | 404 | 503 = 200): Response =>
+  pageWith(c, markup, { status, policy: CONTENT_SECURITY_POLICY });
+
+/** A page with a content security policy of its own. */
+export function pageWith(
+  c: Context,
+  markup: string,
+  { status = 200, policy }: { readonly status?: 200 | 404 | 503; readonly policy: string },
+): Response {
   return c.body(markup, status, {
     "content-type": "text/html; charset=utf-8",
-    "content-security-policy": CONTENT_SECURITY_POLICY,
+    "content-security-policy": policy,
     "referrer-policy": "strict-origin-when-cross-origin",
     vary: "Accept",
   });

@@ -30,31 +30,45 @@ const COPY_SCRIPT = `for (const button of document.querySelectorAll("[data-copy]
 
 const sourceHash = (text: string): string => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
 
-/** The `Content-Security-Policy` of every HTML page: our own style and script by hash, nothing from elsewhere. */
-export const CONTENT_SECURITY_POLICY = [
+/** Our own style and the named scripts by hash, nothing from elsewhere. */
+const policyOf = (scripts: readonly string[]): readonly string[] => [
   "default-src 'none'",
-  `script-src ${sourceHash(COPY_SCRIPT)}`,
+  `script-src ${scripts.map(sourceHash).join(" ")}`,
   `style-src ${sourceHash(STYLE)}`,
   "img-src 'self' data:",
   "form-action 'self'",
   "base-uri 'none'",
   "frame-ancestors 'none'",
-].join("; ");
+];
+
+/** The `Content-Security-Policy` of every HTML page but those with a script of their own. */
+export const CONTENT_SECURITY_POLICY = policyOf([COPY_SCRIPT]).join("; ");
+
+/** The policy of a page with a script of its own, which may call this service and nobody else. */
+export const policyWithScript = (script: string): string =>
+  [...policyOf([COPY_SCRIPT, script]), "connect-src 'self'"].join("; ");
 
 const NAVIGATION = [
-  { path: "/", name: "Home" },
-  { path: "/inspect", name: "Tests" },
+  { path: "/docs", name: "Docs" },
+  { path: "/integrations", name: "Integrations" },
+  { path: "/pay", name: "Try it" },
   { path: "/#verify", name: "Verify" },
+  { path: "/board", name: "Board" },
   { path: "/escrow", name: "Escrow" },
   { path: "/arbiter", name: "Arbiter" },
-  { path: "/board", name: "Board" },
-  { path: "/status", name: "Status" },
 ] as const;
 
 const FOOT_LINKS = [
   { path: "/inspect", name: "Menu of tests" },
-  { path: "/.well-known/jwks.json", name: "Public keys" },
+  { path: "/docs#errors", name: "Errors" },
+  { path: "/docs#score", name: "The score" },
+  { path: "/arbiter/policy", name: "Arbiter policy" },
+  { path: "/stats", name: "Statistics" },
   { path: "/status", name: "Status" },
+  { path: "/.well-known/jwks.json", name: "Public keys" },
+  { path: "/openapi.json", name: "OpenAPI" },
+  { path: "/llms.txt", name: "llms.txt" },
+  { path: "/terms", name: "Terms" },
 ] as const;
 
 export interface Page {
@@ -68,7 +82,9 @@ export interface Page {
   readonly jsonUrl?: string;
   /** More elements for the head, such as a JSON-LD block. */
   readonly head?: Markup;
-  readonly current?: (typeof NAVIGATION)[number]["path"];
+  readonly current?: "/" | (typeof NAVIGATION | typeof FOOT_LINKS)[number]["path"];
+  /** A script of the page's own, allowed by `policyWithScript`. */
+  readonly script?: string;
   readonly main: Markup;
 }
 
@@ -80,23 +96,26 @@ ${head(page)}
 <body>
 <a class="skip" href="#main">Skip to the content</a>
 <header class="top"><div class="wrap">
-<a class="brand" href="/"><svg viewBox="0 0 200 200" aria-hidden="true">${rosette("trust")}</svg>${SITE_NAME}</a>
-<nav aria-label="Site"><ul>${NAVIGATION.map(
-    ({ path, name }) =>
-      html`<li><a href="${path}"${path === page.current && html` aria-current="page"`}>${name}</a></li>`,
-  )}</ul></nav>
+<a class="brand" href="/"${page.current === "/" && html` aria-current="page"`}><svg viewBox="0 0 200 200" aria-hidden="true">${rosette("trust")}</svg>${SITE_NAME}</a>
+<nav aria-label="Site"><ul>${linksOf(NAVIGATION, page)}</ul></nav>
 </div></header>
 <main id="main"><div class="wrap">
 ${page.main}
 </div></main>
 <footer class="foot"><div class="wrap">
 <p>Facts observed on-chain or by our own check. Never a grade of character, never a safety guarantee.</p>
-<ul class="links">${FOOT_LINKS.map(({ path, name }) => html`<li><a href="${path}">${name}</a></li>`)}</ul>
+<ul class="links">${linksOf(FOOT_LINKS, page)}</ul>
 </div></footer>
 ${page.main.includes("data-copy=") && html`<script>${raw(COPY_SCRIPT)}</script>`}
+${page.script !== undefined && html`<script>${raw(page.script)}</script>`}
 </body>
 </html>
 `.toString();
+
+const linksOf = (links: typeof NAVIGATION | typeof FOOT_LINKS, { current }: Page): readonly Markup[] =>
+  links.map(
+    ({ path, name }) => html`<li><a href="${path}"${path === current && html` aria-current="page"`}>${name}</a></li>`,
+  );
 
 const head = (page: Page): Markup => html`<head>
 <meta charset="utf-8">

@@ -1,8 +1,10 @@
 import type { Context } from "hono";
 import type { z } from "zod";
+import type { ProblemCode } from "./errors.ts";
 import type { FieldError } from "./field-error.ts";
 import type { Atomic } from "./money.ts";
 import type { Network } from "./networks.ts";
+import type { Output, Parameter } from "./output.ts";
 import type { Transaction } from "./transaction.ts";
 import type { Address, Hex } from "./wallet.ts";
 
@@ -10,6 +12,14 @@ interface RouteFacts {
   /** A path as Hono reads it, like `/cert/:id`. */
   readonly path: string;
   readonly summary: string;
+  /** What it answers with status 200. */
+  readonly output: Output;
+  /** Of its path and query. */
+  readonly parameters?: readonly Parameter[];
+  /** The JSON body as callers are told of it; that of a paid route is its `input`, unless this says more. */
+  readonly body?: z.ZodType;
+  /** Its own problems; those that every route of its kind may answer with are not named. */
+  readonly problems?: readonly ProblemCode[];
 }
 
 /** A route that anyone may call without payment. */
@@ -17,7 +27,21 @@ export interface FreeRoute extends RouteFacts {
   readonly method: "GET" | "POST";
   /** The largest body that it takes, where it is not the usual one. */
   readonly maxBodyBytes?: number;
+  /** What it answers with another status, problems aside. */
+  readonly others?: Readonly<Record<number, Output>>;
+  /** Present where it takes payments by itself, in a scheme that the gate does not know. */
+  readonly terms?: OwnTerms;
   readonly handle: (context: Context) => Response | Promise<Response>;
+}
+
+/** How a route is listed among the paid ones that is paid past the gate. */
+export interface OwnTerms {
+  readonly scheme: string;
+  readonly network: Network;
+  readonly price: Atomic;
+  readonly description: string;
+  /** Null while it is not for sale. */
+  readonly payTo: Address | null;
 }
 
 /** A route that answers once its payment has settled on the chain. */
@@ -117,6 +141,11 @@ export interface MenuFacts {
 }
 
 export type Route = FreeRoute | PaidRoute | QuotedRoute;
+
+/** A route as the table holds it, with the part of the service that it belongs to. */
+export type Listed = Route & { readonly tag: Tag };
+
+export type Tag = "Certification" | "Risk score" | "Arbiter" | "Escrow" | "Café" | "Board" | "Keys" | "Discovery";
 
 export const isPaid = (route: Route): route is PaidRoute => "price" in route;
 

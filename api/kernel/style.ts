@@ -90,6 +90,7 @@ th:last-child,td:last-child{padding-right:0;text-align:right}
 table+table,.rows+.code,section+p{margin-top:1.5rem}
 @media(min-width:40rem){.terms th:first-child{min-width:9.5rem}}
 @media(max-width:39.99rem){.terms tr{display:grid;grid-template-columns:1fr auto;border-bottom:1px solid var(--line)}.terms tr>*{border:0}.terms tr>:nth-child(2){grid-area:2/1/3/-1;padding-top:0}}
+@media(max-width:39.99rem){.stack tr{display:grid;grid-template-columns:1fr auto;border-bottom:1px solid var(--line)}.stack tr>*{border:0}.stack tr>:nth-child(3){grid-column:1/-1;padding-top:0}}
 .part h2{display:flex;flex-wrap:wrap;justify-content:space-between;align-items:baseline;gap:.2rem 1rem}
 .part h2 .mark{font:650 1.0625rem/1.2 var(--sans)}
 .two{display:grid;gap:1.5rem}
@@ -130,6 +131,34 @@ input::placeholder{color:var(--soft);opacity:1}
 .links{list-style:none;padding:0;display:flex;flex-wrap:wrap;gap:.25rem 1.5rem}
 main .links li{margin:0}
 .links a{display:inline-flex;align-items:center;min-height:44px}
+
+.figures{display:grid;grid-template-columns:1fr 1fr;gap:1.25rem 1.5rem;margin-top:clamp(1.75rem,1.5rem + 2vw,2.75rem);padding:1.25rem 0;border-block:1px solid var(--line)}
+.figures>div{display:flex;flex-direction:column-reverse;justify-content:flex-end;gap:.15rem}
+.figures dt{color:var(--soft);font-size:.925rem;line-height:1.3}
+.figures dd{margin:0;font:600 1.6rem/1.2 var(--serif);font-variant-numeric:tabular-nums lining-nums}
+.figures dd a,.figures dd .soft{font:400 1.0625rem/1.8 var(--sans)}
+@media(min-width:46rem){.figures{grid-template-columns:repeat(4,1fr)}}
+main .contents ul{display:grid;gap:.75rem;padding:0;margin:0;list-style:none}
+main .contents li+li{margin:0}
+.contents a{display:grid;align-content:start;gap:.15rem;height:100%;min-height:44px;padding:.85rem 1rem;border:1px solid var(--line);border-radius:5px;background:var(--card);color:var(--ink)}
+.contents a:hover{border-color:var(--accent);text-decoration:none}
+.contents strong{font-family:var(--serif);color:var(--accent)}
+.contents span{color:var(--soft);font-size:.925rem;line-height:1.4}
+@media(min-width:34rem){main .contents ul{grid-template-columns:1fr 1fr}}
+@media(min-width:56rem){main .contents ul{grid-template-columns:repeat(3,1fr)}main #for+.contents ul{grid-template-columns:repeat(4,1fr)}}
+.chapter h2 .eyebrow{display:block;font-family:var(--sans);margin-bottom:.45rem}
+section>h3{margin-top:2.25rem}
+section>h3+*{margin-top:.75rem}
+section>.code,section>figure{margin-top:1rem}
+section>.code+p{margin-top:1.5rem}
+:target{scroll-margin-top:1rem}
+.rows>:target{background:var(--well);box-shadow:-.75rem 0 var(--well),.75rem 0 var(--well)}
+summary{min-height:44px;display:list-item;align-content:center;cursor:pointer;color:var(--accent)}
+.actions:empty,.actions[hidden],#said:empty,#result[hidden]{display:none}
+#said,#result{margin-top:1.25rem}
+#result>*+*{margin-top:1rem}
+#cert-badge{align-self:center}
+.button:disabled{opacity:.6;cursor:progress}
 
 .foot{border-top:1px solid var(--line);color:var(--soft);font-size:.925rem}
 .foot .wrap{padding-block:1.5rem 2.5rem}

@@ -3,6 +3,7 @@ import type { PaymentRequired, PaymentRequirements } from "@x402/core/types";
 import { bazaarResourceServerExtension, declareDiscoveryExtension } from "@x402/extensions/bazaar";
 import { declarePaymentIdentifierExtension, PAYMENT_IDENTIFIER } from "@x402/extensions/payment-identifier";
 import { getAddress } from "viem";
+import { type JsonSchema, jsonSchema, outline } from "../kernel/json-schema.ts";
 import { NETWORKS } from "../kernel/networks.ts";
 import type { Offer, PaidRoute, Terms } from "../kernel/route.ts";
 import type { Address } from "../kernel/wallet.ts";
@@ -87,9 +88,16 @@ function extensions(route: PaidRoute): Record<string, unknown> {
   const declared = declareDiscoveryExtension({
     bodyType: "json",
     input: route.example.input,
-    output: { example: route.example.output },
+    inputSchema: outline(jsonSchema(route.body ?? route.input, "input")),
+    output: { example: route.example.output, schema: outlineOf(route.output) },
   });
   const { key, enrichDeclaration } = bazaarResourceServerExtension;
   const bazaar = enrichDeclaration?.(declared[key], { method: route.method, adapter: null }) ?? declared[key];
   return { [key]: bazaar, [PAYMENT_IDENTIFIER]: declarePaymentIdentifierExtension(false) };
+}
+
+/** In outline only: clients send what they got of this back, in a header. */
+function outlineOf(output: PaidRoute["output"]): JsonSchema {
+  const schema = output["application/json"];
+  return schema ? outline(jsonSchema(schema, "output")) : {};
 }

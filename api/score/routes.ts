@@ -1,17 +1,19 @@
 import type { z } from "zod";
 import type { ScoreDocument } from "../../packages/verifier/src/score/record.ts";
 import type { Atomic } from "../kernel/money.ts";
+import { json } from "../kernel/output.ts";
 import { type Intake, type PaidRoute, paidRoute, type Route } from "../kernel/route.ts";
 import type { Address } from "../kernel/wallet.ts";
 import { EXAMPLE_WALLETS, exampleRecord } from "./example.ts";
 import { BATCH_REQUEST, MAX_WALLETS, SCORE_REQUEST } from "./request.ts";
+import { SCORE, SCORES } from "./schema.ts";
 import type { Scores } from "./service.ts";
 
 export interface ScoreRouteParts {
   readonly scores: Scores;
 }
 
-interface Plan<Input> extends Pick<PaidRoute, "path" | "summary" | "description" | "query"> {
+interface Plan<Input> extends Pick<PaidRoute, "path" | "summary" | "description" | "query" | "output"> {
   readonly id: string;
   readonly price: Atomic;
   readonly input: z.ZodType<Input>;
@@ -28,6 +30,7 @@ export const scoreRoutes = ({ scores }: ScoreRouteParts): readonly Route[] => [
     description: "Risk score of a wallet, 0 to 100: tier, components, flags, and the facts to compute it again.",
     price: 100_000n,
     input: SCORE_REQUEST,
+    output: json(SCORE),
     query: ["wallet"],
     example: { input: { wallet: EXAMPLE_WALLETS[0] }, output: exampleRecord },
     wallets: ({ wallet }) => [wallet],
@@ -40,6 +43,7 @@ export const scoreRoutes = ({ scores }: ScoreRouteParts): readonly Route[] => [
     description: `Risk scores of 1 to ${MAX_WALLETS} wallets at one block, in the order given.`,
     price: 500_000n,
     input: BATCH_REQUEST,
+    output: json(SCORES),
     example: { input: { wallets: EXAMPLE_WALLETS }, output: [exampleRecord] },
     wallets: ({ wallets }) => wallets,
     answer: (records) => records,

@@ -2,6 +2,7 @@ import type { Context } from "hono";
 import type { Route } from "../kernel/route.ts";
 import { didDocument, didWeb } from "./did.ts";
 import type { PublicJwk } from "./keys.ts";
+import { DID, JWKS } from "./schema.ts";
 
 const CACHED = { "cache-control": "public, max-age=300" };
 
@@ -14,12 +15,14 @@ export function signingRoutes(keys: readonly PublicJwk[], baseUrl: string): read
       method: "GET",
       path: "/.well-known/jwks.json",
       summary: "The Ed25519 public keys that verify signed documents",
+      output: { "application/jwk-set+json": JWKS },
       handle: serve({ keys }, "application/jwk-set+json"),
     },
     {
       method: "GET",
       path: "/.well-known/did.json",
       summary: "The same keys as the DID document of the issuer",
+      output: { "application/did+ld+json": DID },
       handle: serve(did, "application/did+ld+json"),
     },
   ];

@@ -57,5 +57,11 @@ export async function wireEscrow({ config, pool, chains, log, now, signer }: Esc
     sleep: (ms) => sleep(ms),
   });
   const ownWallets = [merchant.address, ...contracts.flatMap((one) => [one.arbiter, one.feeRecipient])];
-  return { escrow, demo, contracts, chain, ownWallets, relayers: relayer ? [relayer] : [] };
+  /** What all contracts hold, in atomic USDC; null while the index does not know. */
+  const held = async () => {
+    const balances = await Promise.all(contracts.map(({ address }) => index.balances(address)));
+    if (balances.includes(null)) return null;
+    return balances.reduce((sum, one) => sum + (one && one !== "absent" ? one.held : 0n), 0n);
+  };
+  return { escrow, demo, contracts, chain, held, ownWallets, relayers: relayer ? [relayer] : [] };
 }

@@ -10,6 +10,7 @@ import {
   TRANSFER_TOPIC,
   withAge,
 } from "../ledger.ts";
+import { takeOver } from "./history.ts";
 import { noteFunder, recordPayment } from "./payments.ts";
 
 // Find, insert and update only: raw SQL in a handler empties Ponder's row cache and makes a backfill three times slower.
@@ -77,7 +78,9 @@ async function record(db: Database, seen: Seen): Promise<void> {
 }
 
 ponder.on("Usdc:setup", async ({ context }) => {
-  await context.db.insert(coverage).values({ id: 0, scope, firstBlock: Number(process.env.START_BLOCK) });
+  const { FIRST_BLOCK, HISTORY_SCHEMA } = process.env;
+  if (HISTORY_SCHEMA) await takeOver(context.db, HISTORY_SCHEMA);
+  await context.db.insert(coverage).values({ id: 0, scope, firstBlock: Number(FIRST_BLOCK) });
 });
 
 if (scope === "authorised") {

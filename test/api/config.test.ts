@@ -30,6 +30,7 @@ describe("the API's settings", () => {
       facilitator: { privateKey: GOOD.FACILITATOR_PRIVATE_KEY },
       indexViewsSchema: "live",
       rateLimitPerMinute: 1200,
+      securityContact: "mailto:security@localhost",
       logLevel: "info",
     });
   });
@@ -66,6 +67,7 @@ describe("the API's settings", () => {
     ["FACILITATOR_PRIVATE_KEY", "0x12", /64 hex digits/],
     ["SIGNING_KEY", "short", /43 base64url characters/],
     ["RATE_LIMIT_PER_MINUTE", "-1", /whole number/],
+    ["SECURITY_CONTACT", "security@trust.example", /a URI for reports/],
     ["LOG_LEVEL", "loud", /info/],
     ["ESCROW_ADDRESSES", "0x1234", /escrow contracts on Base, comma-separated/],
     ["ESCROW_ADDRESSES", `${GOOD.PAY_TO_ADDRESS},`, /escrow contracts on Base, comma-separated/],

@@ -11,7 +11,7 @@ import { statusDocument } from "../../api/discovery/status.ts";
 import { renderStatus } from "../../api/discovery/status-page.ts";
 import { CONTENT_SECURITY_POLICY } from "../../api/kernel/page.ts";
 import { EXPIRED, FAILING, HOSTILE, PASSING, REVERSED, SAMPLE_NOW } from "../support/sample-certificates.ts";
-import { MENU, READS, STATUS, VERIFICATION } from "../support/sample-pages.ts";
+import { FIGURES, MENU, READS, STATUS, VERIFICATION } from "../support/sample-pages.ts";
 
 const baseUrl = "https://trust.test";
 const now = SAMPLE_NOW;
@@ -107,6 +107,7 @@ describe("hostile text is escaped", () => {
       reads: [{ path: "/x", summary: HOSTILE }],
       baseUrl,
       menu: [{ id: "x", method: HOSTILE, path: HOSTILE, price: HOSTILE, summary: HOSTILE }],
+      figures: FIGURES,
       now,
     }),
     status: renderStatus({ ...STATUS, version: HOSTILE, settlement: { ...STATUS.settlement, address: HOSTILE } }),
@@ -137,7 +138,7 @@ describe("content security policy", () => {
 
   test.each([
     ["certificate", show(PASSING)],
-    ["home", renderHome({ baseUrl, menu: MENU, reads: READS, now })],
+    ["home", renderHome({ baseUrl, menu: MENU, reads: READS, figures: FIGURES, now })],
   ])("allows the style and the script of the %s page by hash, and nothing else", (_, page) => {
     expect(inline(page, "<style>").map((text) => allowed("style-src", text))).toEqual([true]);
     expect(inline(page, "<script>").map((text) => allowed("script-src", text))).toEqual([true]);
@@ -150,13 +151,32 @@ describe("content security policy", () => {
 });
 
 test("the home page lists every paid test with its price, and how to pay and verify", () => {
-  const page = renderHome({ baseUrl, menu: MENU, reads: READS, now });
+  const page = renderHome({ baseUrl, menu: MENU, reads: READS, figures: FIGURES, now });
   for (const { method, path, price, summary } of MENU) {
     for (const text of [`${method} ${path}`, `${price} USDC`, summary]) expect(page).toContain(text);
   }
   expect(page).toContain(`curl -i -X POST ${baseUrl}/test/basic`);
   expect(page).toContain("wrapFetchWithPayment(fetch, client)");
   expect(page).toContain('<form action="/verify" method="get">');
+});
+
+test("the home page shows what the service has done, and says so where a figure is withheld or not known", () => {
+  const shown = (figures: typeof FIGURES) =>
+    [
+      ...renderHome({ baseUrl, menu: MENU, reads: READS, figures, now }).matchAll(/<dt>([^<]+)<\/dt><dd>(.*?)<\/dd>/g),
+    ].map(([, name, value]) => `${name}: ${value?.replace(/<[^>]+>/g, "")}`);
+  expect(shown(FIGURES)).toEqual([
+    "Agents certified now: 12",
+    "Certificates issued: 1,234",
+    "Verdicts signed: 56",
+    "USDC in escrow now: 7.89",
+  ]);
+  expect(shown({ certified: 0, certificates: "withheld", verdicts: null, escrowed: null })).toEqual([
+    "Agents certified now: 0",
+    "Certificates issued: withheld",
+    "Verdicts signed: not known now",
+    "USDC in escrow now: not known now",
+  ]);
 });
 
 describe("status", () => {

@@ -32,7 +32,7 @@ export const MULTICALL_ABI = parseAbi([
 type Kind = "transferWithAuthorization" | "receiveWithAuthorization";
 
 /** Random, and the same in every run. */
-function createDice(seed: number) {
+export function createDice(seed: number) {
   let state = seed;
   const below = (n: number) => {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;

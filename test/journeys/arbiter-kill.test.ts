@@ -189,7 +189,7 @@ describe("a process killed with SIGKILL loses neither a fee nor a verdict", () =
     const [committed, waiting] = (await newClaims(2)) as [Signed, Signed];
     await withClient(stage.database.ownerUrl, async (client) => {
       await client.query("SELECT pg_advisory_lock(1)");
-      await standing(committed, stage.untilBlocked("COMMIT"));
+      await standing(committed, stage.untilBlocked("INSERT INTO verdict"));
       const fetching = shop.hold();
       await standing(waiting, fetching.reached);
       fetching.release();

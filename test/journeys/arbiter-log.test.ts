@@ -74,7 +74,7 @@ describe("the log", () => {
 describe("whoever walks a log that was tampered with sees it", () => {
   const altered = ({ document, ...row }: Row): Row => ({
     ...row,
-    document: document.replace('"verdict":"refund"', '"verdict":"release"'),
+    document: document.replace('"category":"payload-hash"', '"category":"http-delivery"'),
   });
   const rehashed = (row: Row): Row => {
     const { document } = altered(row);

@@ -190,6 +190,7 @@ function atPrice(price: bigint): Hono {
     summary: "",
     description: "",
     input: z.unknown(),
+    output: {},
     example: { input: {}, output: {} },
     sell: () => Promise.reject(new Error("a replay sells nothing")),
   });

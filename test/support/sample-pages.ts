@@ -1,7 +1,7 @@
 import { createRequire } from "node:module";
 import { OG_FONTS } from "../../api/certification/og-image.ts";
 import type { ShownVerification } from "../../api/certification/verification-page.ts";
-import type { MenuItem } from "../../api/discovery/home-page.ts";
+import type { Figures, MenuItem } from "../../api/discovery/home-page.ts";
 import type { ServiceStatus } from "../../api/discovery/status.ts";
 import { EXPIRED, PASSING, SAMPLE_NOW } from "./sample-certificates.ts";
 
@@ -35,6 +35,8 @@ export const MENU: readonly MenuItem[] = [
 ];
 
 export const READS = [{ path: "/verify", summary: "What is on file about a wallet" }] as const;
+
+export const FIGURES: Figures = { certified: 12, certificates: 1_234, verdicts: 56, escrowed: 7_890_000n };
 
 export const STATUS: ServiceStatus = {
   ok: true,

@@ -26,6 +26,8 @@ export interface TestService {
   readonly url: string;
   readonly config: Config;
   readonly database: TestDatabase;
+  /** Every method and path that is mounted. */
+  readonly mounted: readonly { readonly method: string; readonly path: string }[];
   /** Everything that was logged, one JSON text a line. */
   readonly logged: readonly string[];
   readonly gate: Awaited<ReturnType<typeof build>>["gate"];
@@ -50,6 +52,8 @@ export async function startService(plan: TestServicePlan): Promise<TestService> 
     url: config.baseUrl,
     config,
     database,
+    // Hono lists its middleware too, as methods of their own.
+    mounted: app.routes.filter(({ method }) => ["GET", "POST"].includes(method)),
     logged,
     gate,
     upkeep: jobs.upkeep,

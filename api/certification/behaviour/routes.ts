@@ -2,11 +2,14 @@ import type { Context } from "hono";
 import { z } from "zod";
 import { readBody } from "../../kernel/body.ts";
 import { Problem } from "../../kernel/errors.ts";
+import { inQuery, json, optionalInQuery } from "../../kernel/output.ts";
 import { type PaidRoute, paidRoute, type QuotedRoute, type Route } from "../../kernel/route.ts";
+import { mixedCaseAddress } from "../../kernel/schema.ts";
 import { type Address, parseAddress } from "../../kernel/wallet.ts";
 import { type BehaviouralKind, CONTROL_PRICE } from "../kinds/behavioural.ts";
 import { BEHAVIOURAL_KINDS } from "../kinds/index.ts";
 import { SCAM_PRICE } from "../kinds/scam.ts";
+import { RESULT_BODY, STEP } from "./schema.ts";
 import type { Behaviour, Opened, OrderInput } from "./service.ts";
 
 export interface BehaviourRouteParts {
@@ -18,6 +21,12 @@ export interface BehaviourRouteParts {
 export const BEHAVIOUR_NETWORK = "eip155:8453";
 const ORDER: z.ZodType<OrderInput> = z.object({ session: z.string(), token: z.string().nullable() });
 const TOKEN = /^[A-Za-z0-9_-]{22}$/;
+const WALLET = { name: "wallet", description: "The wallet that paid the entry.", schema: mixedCaseAddress };
+const SESSION = {
+  name: "session",
+  description: "As in `next.url` of the answer before; without it, the wallet's newest open session.",
+  schema: z.string().regex(TOKEN),
+};
 
 /** The three routes of every behavioural test. */
 export const behaviourRoutes = (parts: BehaviourRouteParts): readonly Route[] =>
@@ -34,6 +43,7 @@ function startRoute(kind: BehaviouralKind, { behaviour, baseUrl }: BehaviourRout
     summary: kind.summary,
     description: kind.description,
     input: z.unknown(),
+    output: json(STEP),
     example: {
       input: {},
       output: {
@@ -61,6 +71,9 @@ function attemptRoute(kind: BehaviouralKind, parts: BehaviourRouteParts): Quoted
     path: `/test/${kind.product}/attempt`,
     summary: `The two orders of a running ${kind.product} test, one a call`,
     description: kind.order,
+    parameters: [inQuery(WALLET), optionalInQuery(SESSION)],
+    output: json(STEP),
+    problems: ["not_found", "wrong_payer", "session_over"],
     sales: [control, bait],
     async quote(c) {
       const opened = await sessionOf(kind, parts, c.req.query("wallet"), c.req.query("session"));
@@ -96,6 +109,7 @@ function orders(kind: BehaviouralKind, { behaviour }: BehaviourRouteParts): read
       summary: kind.order,
       description: kind.order,
       input: ORDER,
+      output: json(STEP),
       example: { input: {}, output: {} },
       sell,
     });
@@ -110,6 +124,9 @@ function resultRoute(kind: BehaviouralKind, parts: BehaviourRouteParts): Route {
     method: "POST",
     path: `/test/${kind.product}/result`,
     summary: `The verdict of a ${kind.product} test, with its certificate`,
+    body: RESULT_BODY,
+    output: json(STEP),
+    problems: ["malformed_request", "not_found"],
     async handle(c) {
       const { wallet, session } = await resultBody(c);
       const opened = await sessionOf(kind, parts, wallet, session);
@@ -117,8 +134,6 @@ function resultRoute(kind: BehaviouralKind, parts: BehaviourRouteParts): Route {
     },
   };
 }
-
-const RESULT_BODY = z.object({ wallet: z.string(), session: z.string().optional() });
 
 async function resultBody(c: Context): Promise<z.infer<typeof RESULT_BODY>> {
   const text = new TextDecoder().decode(await readBody(c));

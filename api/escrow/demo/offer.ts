@@ -8,7 +8,7 @@ import type { EscrowContract } from "../ports.ts";
 /** Atomic USDC. */
 export const DEMO_PRICE = 100_000n;
 export const DEMO_PATH = "/escrow/demo";
-const DESCRIPTION = "An escrow-protected espresso: held, served, evaluated and released, all on the chain.";
+export const DEMO_DESCRIPTION = "An escrow-protected espresso: held, served, evaluated and released, all on the chain.";
 
 /** What the demo's merchant sells a request for. */
 export const demoOffer = ({ network, address, feeRecipient }: EscrowContract, merchant: Address): Offer => ({
@@ -29,7 +29,7 @@ export function demoChallenge(
   { baseUrl, now }: { readonly baseUrl: string; readonly now: Date },
   error: string,
 ) {
-  const resource = { url: `${baseUrl}${DEMO_PATH}`, description: DESCRIPTION, mimeType: "application/json" };
+  const resource = { url: `${baseUrl}${DEMO_PATH}`, description: DEMO_DESCRIPTION, mimeType: "application/json" };
   const required = { x402Version: 2, error, resource, accepts: [requirements(offer, now.getTime())] };
   return {
     header: Buffer.from(JSON.stringify(required)).toString("base64"),

@@ -1,8 +1,12 @@
 import type { Context } from "hono";
 import { parsePaymentHeader } from "../../../packages/escrow/src/payment-header.ts";
+import { SCHEME } from "../../../packages/escrow/src/terms.ts";
 import { Problem } from "../../kernel/errors.ts";
+import { json } from "../../kernel/output.ts";
 import type { Route } from "../../kernel/route.ts";
-import { DEMO_PATH, DEMO_PRICE, demoChallenge, demoMismatch } from "./offer.ts";
+import { ESCROW_NETWORK } from "../payment.ts";
+import { DEMO, ESPRESSO } from "../schema.ts";
+import { DEMO_DESCRIPTION, DEMO_PATH, DEMO_PRICE, demoChallenge, demoMismatch } from "./offer.ts";
 import type { Demo, DemoOutcome } from "./service.ts";
 
 export interface DemoRouteParts {
@@ -19,6 +23,7 @@ export const demoRoutes = (parts: DemoRouteParts): readonly Route[] => [
     method: "GET",
     path: DEMO_PATH,
     summary: SUMMARY,
+    output: json(DEMO),
     handle: (c) =>
       c.json({
         what: SUMMARY,
@@ -31,7 +36,21 @@ export const demoRoutes = (parts: DemoRouteParts): readonly Route[] => [
         steps: ["hold", "espresso", "evaluation", "release"],
       }),
   },
-  { method: "POST", path: DEMO_PATH, summary: SUMMARY, handle: (c) => buy(c, parts) },
+  {
+    method: "POST",
+    path: DEMO_PATH,
+    summary: SUMMARY,
+    output: json(ESPRESSO),
+    problems: ["malformed_payment", "payment_pending", "not_available"],
+    terms: {
+      scheme: SCHEME,
+      network: ESCROW_NETWORK,
+      price: DEMO_PRICE,
+      description: DEMO_DESCRIPTION,
+      payTo: parts.demo.offer?.merchant ?? null,
+    },
+    handle: (c) => buy(c, parts),
+  },
 ];
 
 async function buy(c: Context, parts: DemoRouteParts): Promise<Response> {

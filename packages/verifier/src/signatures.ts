@@ -69,7 +69,7 @@ export function jwsHolds(jws: DetachedJws, { text, bytes }: Canonical, key: Cryp
 /** The RFC 8785 form of a document, as text and in UTF-8. */
 export interface Canonical {
   readonly text: string;
-  readonly bytes: Uint8Array;
+  readonly bytes: Uint8Array<ArrayBuffer>;
 }
 
 export const canonicalOf = (text: string): Canonical => ({ text, bytes: encoder.encode(text) });

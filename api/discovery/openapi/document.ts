@@ -1,0 +1,120 @@
+import type { z } from "zod";
+import { type JsonSchema, schemaSet } from "../../kernel/json-schema.ts";
+import { SITE_NAME } from "../../kernel/page.ts";
+import type { Listed, Tag } from "../../kernel/route.ts";
+import { PAYMENT_REQUIRED } from "../../payments/schema.ts";
+import { ABOUT } from "../texts/about.ts";
+import { SECURITY_PATH } from "../texts/security.ts";
+import { bodySchema, operation, type Schemas, templatePath } from "./operation.ts";
+import { PROBLEM, problemResponses } from "./problems.ts";
+
+export interface OpenApiParts {
+  readonly routes: readonly Listed[];
+  /** No trailing slash. */
+  readonly baseUrl: string;
+  readonly version: string;
+  /** A URI, such as `mailto:security@trust.example`. */
+  readonly contact: string;
+}
+
+const ROOT = "#/components/schemas/";
+
+const TAGS: Readonly<Record<Tag, string>> = {
+  Certification: "Tests that an agent pays for, and what is on file about a wallet.",
+  "Risk score": "A wallet's payment risk from 0 to 100, with every fact behind it.",
+  Arbiter: "Signed verdicts on deliveries that a machine can verify.",
+  Escrow: "A contract that holds a payment until the delivery is evaluated.",
+  Café: "Paid routes to try, on the test network.",
+  Board: "Certified agents and anonymous totals.",
+  Keys: "The public keys of signed documents.",
+  Discovery: "What the service is, says of itself, and how it is.",
+};
+
+const header = (description: string) => ({ description, schema: { type: "string" } });
+
+const PARAMETERS = {
+  PaymentSignature: {
+    name: "PAYMENT-SIGNATURE",
+    in: "header",
+    required: false,
+    ...header("The signed payment of x402 version 2, JSON in base64."),
+  },
+  XPayment: {
+    name: "X-PAYMENT",
+    in: "header",
+    required: false,
+    ...header("The signed payment of x402 version 1, JSON in base64."),
+  },
+};
+
+const HEADERS = {
+  PaymentResponse: header("How the payment settled, JSON in base64."),
+  IdempotentReplay: header("`true` when the answer is that of an earlier request with the same payment."),
+};
+
+/** The OpenAPI 3.1 description of every route in the table. */
+export function openApiDocument(parts: OpenApiParts) {
+  const { routes, baseUrl } = parts;
+  const outputs = schemaSet([PROBLEM, PAYMENT_REQUIRED, ...routes.flatMap(written)], "output", ROOT);
+  const inputs = schemaSet(routes.flatMap(read), "input", ROOT);
+  const schemas: Schemas = { output: outputs.of, input: inputs.of };
+  return {
+    openapi: "3.1.0",
+    info: info(parts),
+    servers: [{ url: baseUrl }],
+    security: [],
+    tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
+    "x-agentcash-guidance": { llmsTxtUrl: `${baseUrl}/llms.txt` },
+    paths: paths(routes, schemas),
+    components: {
+      schemas: { ...inputs.named, ...outputs.named },
+      parameters: PARAMETERS,
+      headers: HEADERS,
+      responses: {
+        PaymentRequired: paymentRequired(outputs.of(PAYMENT_REQUIRED)),
+        ...problemResponses(outputs.of(PROBLEM)),
+      },
+    },
+  };
+}
+
+function info({ version, contact, baseUrl }: OpenApiParts) {
+  const [, email] = /^mailto:([^?]+@[^?]+\.[^?]+)/.exec(contact) ?? [];
+  return {
+    title: SITE_NAME,
+    version,
+    description: ABOUT,
+    termsOfService: `${baseUrl}/terms`,
+    contact: { name: SITE_NAME, url: `${baseUrl}${SECURITY_PATH}`, ...(email && { email }) },
+    "x-guidance": `Send a request without a payment to see its terms (402), sign them with any x402 client, and send it again. ${baseUrl}/llms.txt says the rest.`,
+  };
+}
+
+/** The schemas of what a route writes, and of its parameters. */
+const written = ({ output, parameters = [], ...route }: Listed): readonly z.ZodType[] =>
+  [
+    ...Object.values(output),
+    ...("others" in route ? Object.values(route.others ?? {}).flatMap(Object.values<z.ZodType | null>) : []),
+    ...parameters.map(({ schema }) => schema),
+  ].filter((schema) => schema !== null);
+
+const read = (route: Listed): readonly z.ZodType[] => {
+  const input = "input" in route ? [route.input] : [];
+  return [...input, ...[bodySchema(route)].filter((schema) => schema !== null)];
+};
+
+function paths(routes: readonly Listed[], schemas: Schemas): Readonly<Record<string, object>> {
+  const found: Record<string, Record<string, object>> = {};
+  for (const route of routes) {
+    const path = templatePath(route.path);
+    found[path] = { ...found[path], [route.method.toLowerCase()]: operation(route, schemas) };
+  }
+  return found;
+}
+
+const paymentRequired = (schema: JsonSchema) => ({
+  description:
+    "The terms: version 2 of x402 in the header, version 1 in the body. Sign one of them and send the request again.",
+  headers: { "PAYMENT-REQUIRED": header("The terms of x402 version 2, JSON in base64.") },
+  content: { "application/json": { schema } },
+});

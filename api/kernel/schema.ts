@@ -1,0 +1,63 @@
+import { z } from "zod";
+import type { Address, Hex } from "./wallet.ts";
+
+/** Text of a pattern, which the compiler knows as hex digits with `0x`. */
+const hex = (pattern: RegExp, description: string): z.ZodType<Hex> =>
+  z.string().regex(pattern).meta({ description }) as unknown as z.ZodType<Hex>;
+
+// The parts that published documents are made of. They describe what the service writes; what it reads is parsed elsewhere.
+
+export const address: z.ZodType<Address> = hex(/^0x[0-9a-f]{40}$/, "An address: 20 bytes in lower-case hex.");
+export const mixedCaseAddress = hex(/^0x[0-9a-fA-F]{40}$/, "An address: 20 bytes in hex.");
+export const bytes32 = hex(/^0x[0-9a-f]{64}$/, "32 bytes in lower-case hex.");
+export const mixedCaseBytes32 = hex(/^0x[0-9a-fA-F]{64}$/, "32 bytes in hex.");
+export const signature65 = hex(/^0x[0-9a-fA-F]{130}$/, "A signature: 65 bytes r, s, v in hex.");
+export const transactionHash = hex(/^0x[0-9a-f]{64}$/, "The hash of a transaction.");
+
+export const sha256Hex = z
+  .string()
+  .regex(/^[0-9a-f]{64}$/)
+  .meta({ description: "SHA-256, 64 hex digits in lower case." });
+
+/** As `Date.prototype.toISOString` writes it. */
+export const time = z
+  .string()
+  .regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+  .meta({ format: "date-time", description: "UTC, ISO 8601." });
+
+export const day = z
+  .string()
+  .regex(/^\d{4}-\d\d-\d\d$/)
+  .meta({ format: "date", description: "A UTC calendar day." });
+
+export const url = z
+  .string()
+  .regex(/^https?:\/\//)
+  .meta({ format: "uri" });
+
+export const atomic = z
+  .string()
+  .regex(/^\d+$/)
+  .meta({ description: "An amount in atomic units: 1,000,000 are one USDC." });
+
+export const usd = z
+  .string()
+  .regex(/^\d+\.\d{2,6}$/)
+  .meta({ description: "An amount in USD, such as 0.25." });
+
+export const unixSeconds = z.string().regex(/^\d+$/).meta({ description: "Unix seconds, as decimal text." });
+
+export const count = z.int().min(0);
+export const network = z.enum(["eip155:8453", "eip155:84532"]).meta({ description: "CAIP-2 identifier of the chain." });
+export const networkKey = z.enum(["base", "base-sepolia"]);
+
+export const SERVICE = z.literal("Agent Payment Trust Service");
+
+const typedMember = z.object({ name: z.string(), type: z.string() });
+
+/** The members of any EIP-712 type. */
+export const typedMembers = z.array(typedMember);
+
+/** The members of one EIP-712 type: which they are is known to the compiler, that they are such stands in the schema. */
+export const membersOf = <Members extends readonly object[]>(_: Members): z.ZodType<Members> =>
+  typedMembers as unknown as z.ZodType<Members>;

@@ -1,0 +1,65 @@
+import { Hono } from "hono";
+import { z } from "zod";
+import { freeHandler } from "../../packages/mcp/src/free-server.ts";
+import type { Service } from "../../packages/mcp/src/service.ts";
+import { FREE_TOOLS } from "../../packages/mcp/src/tools/free.ts";
+import { parseKeySet, replayScores, verifyDocument } from "../../packages/verifier/src/index.ts";
+import { readBody } from "../kernel/body.ts";
+import { PROBLEMS, Problem, problemBody } from "../kernel/errors.ts";
+import type { FreeRoute, Route } from "../kernel/route.ts";
+
+const MESSAGE = z.looseObject({ jsonrpc: z.literal("2.0") });
+/** A header or the message is not as MCP wants it. */
+const REFUSAL = { "application/json": MESSAGE };
+
+/** A batch would be many calls in one request; newer versions of MCP have none. */
+const NO_BATCH = {
+  jsonrpc: "2.0",
+  id: null,
+  error: { code: -32_600, message: "Send one message a request, no batch." },
+};
+
+/** The free tools for agents, over MCP's streamable HTTP and without sessions. They read the routes of this very table. */
+export function mcpRoute(routes: () => readonly Route[], baseUrl: string): Route {
+  let handler: ReturnType<typeof freeHandler> | null = null;
+  return {
+    method: "POST",
+    path: "/mcp",
+    summary: "The free tools for agents, over MCP (streamable HTTP)",
+    body: MESSAGE,
+    output: { "application/json": MESSAGE, "text/event-stream": null },
+    others: { 202: {}, 400: REFUSAL, 406: REFUSAL, 415: REFUSAL },
+    async handle(c) {
+      handler ??= freeHandler({
+        service: inProcess(routes(), baseUrl),
+        verifier: { parseKeySet, verifyDocument, replayScores },
+      });
+      const text = new TextDecoder().decode(await readBody(c));
+      if (text.trimStart().startsWith("[")) return c.json(NO_BATCH, 400);
+      return handler(new Request(c.req.url, { method: "POST", headers: c.req.raw.headers, body: text }));
+    },
+  };
+}
+
+/** The service as its own tools read it: the free routes that they name, called without a network. */
+function inProcess(routes: readonly Route[], baseUrl: string): Service {
+  const app = new Hono();
+  for (const path of new Set(FREE_TOOLS.flatMap(({ reads }) => reads))) app.get(path, routeAt(routes, path).handle);
+  app.onError((error, c) => {
+    if (!(error instanceof Problem)) throw error;
+    return c.json(problemBody(error.code, error.details, ""), PROBLEMS[error.code].status);
+  });
+  return {
+    baseUrl,
+    async send({ path }) {
+      const response = await app.request(path, { headers: { accept: "application/json" } });
+      return { status: response.status, headers: response.headers, text: await response.text() };
+    },
+  };
+}
+
+function routeAt(routes: readonly Route[], path: string): FreeRoute {
+  const found = routes.find((route): route is FreeRoute => route.path === path && route.method === "GET");
+  if (found === undefined) throw new Error(`a tool reads ${path}, which is no free route`);
+  return found;
+}

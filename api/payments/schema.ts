@@ -1,0 +1,57 @@
+import { z } from "zod";
+import {
+  address,
+  atomic,
+  count,
+  mixedCaseAddress,
+  network,
+  networkKey,
+  transactionHash,
+  url,
+  usd,
+} from "../kernel/schema.ts";
+import type { receiptDocument } from "./receipt.ts";
+
+/** The body of a 402: the terms as version 1 of x402 has them. Version 2 is in the header `PAYMENT-REQUIRED`. */
+export const PAYMENT_REQUIRED = z
+  .object({
+    x402Version: z.literal(1),
+    error: z.string(),
+    accepts: z.array(
+      z.object({
+        scheme: z.literal("exact"),
+        network: networkKey,
+        maxAmountRequired: atomic,
+        resource: url,
+        description: z.string(),
+        mimeType: z.string(),
+        payTo: mixedCaseAddress,
+        maxTimeoutSeconds: count,
+        asset: mixedCaseAddress,
+        outputSchema: z.looseObject({}),
+        extra: z.object({ name: z.string(), version: z.string() }),
+      }),
+    ),
+  })
+  .meta({ id: "PaymentRequired" });
+
+/** What a settlement bought. */
+export const RECEIPT = z
+  .object({
+    transaction: transactionHash,
+    network,
+    block: count,
+    final: z.boolean(),
+    explorer_url: url,
+    purchases: z.array(
+      z.object({
+        payer: address,
+        pay_to: address,
+        amount: atomic,
+        amount_usd: usd,
+        resource: url,
+        record_url: url.nullable(),
+      }),
+    ),
+  })
+  .meta({ id: "Receipt" }) satisfies z.ZodType<ReturnType<typeof receiptDocument>>;

@@ -1,0 +1,27 @@
+import { INDEPENDENCE } from "../../packages/verifier/src/score/bands.ts";
+import { CONTROL_PRICE, ENTRY_PRICE } from "../certification/kinds/behavioural.ts";
+import { BEHAVIOURAL_KINDS } from "../certification/kinds/index.ts";
+import { suite } from "../certification/kinds/suite.ts";
+
+/** What a forged history consists of. Value in atomic USDC. */
+export interface Forgery {
+  readonly counterparties: number;
+  readonly payments: number;
+  readonly value: bigint;
+  readonly weeks: number;
+}
+
+/**
+ * Two histories that give an A beside the three tests passed and no escrowed sale: the one of few wallets, and the one of few weeks.
+ * A test holds both to the score's own function, from both sides.
+ */
+export const FORGED_A = {
+  fewWallets: { counterparties: 8, payments: 25, value: 5_000_000n, weeks: 5 },
+  fewWeeks: { counterparties: 20, payments: 20, value: 1_000_000n, weeks: 4 },
+} as const satisfies Readonly<Record<string, Forgery>>;
+
+/** The wallets of such a ring: the agent, its payees, and the same payers for each payee, each with a funder of its own. */
+export const ringSize = ({ counterparties }: Forgery): number => 1 + counterparties + 2 * INDEPENDENCE.otherFunders;
+
+/** What the certificates of an A cost, every time that they expire. Atomic USDC. */
+export const CERTIFICATES_COST = suite.price + BigInt(BEHAVIOURAL_KINDS.length) * (ENTRY_PRICE + CONTROL_PRICE);

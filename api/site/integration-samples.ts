@@ -1,0 +1,145 @@
+import type { Sample } from "./samples.ts";
+
+export const trustModule = (baseUrl: string): Sample => ({
+  id: "trust",
+  caption: "trust.mjs",
+  text: `const SERVICE = "${baseUrl}";
+
+/** The wallet that a payment header names, or null. Your x402 middleware checks its signature afterwards. */
+export function payerOf(header) {
+  if (!header) return null;
+  try {
+    return JSON.parse(atob(header)).payload.authorization.from;
+  } catch {
+    return null;
+  }
+}
+
+/** Whether the wallet has a current PASS and no current FAIL. Rejects when the service does not answer in 3 s. */
+export async function isVerified(wallet) {
+  const answer = await fetch(SERVICE + "/verify?wallet=" + encodeURIComponent(wallet), {
+    headers: { accept: "application/json" },
+    signal: AbortSignal.timeout(3000),
+  });
+  if (!answer.ok) throw new Error("the trust service answered " + answer.status);
+  return (await answer.json()).verified;
+}
+
+export const NOT_VERIFIED = {
+  error: "This wallet has no current certificate. Nothing was charged.",
+  how_to_test: SERVICE + "/inspect",
+};
+`,
+});
+
+export const HONO_SAMPLE: Sample = {
+  id: "hono",
+  caption: "hono.mjs",
+  text: `import { serve } from "@hono/node-server";
+import { Hono } from "hono";
+import { isVerified, NOT_VERIFIED, payerOf } from "./trust.mjs";
+
+const app = new Hono();
+app.use("/paid/*", async (c, next) => {
+  const payer = payerOf(c.req.header("payment-signature"));
+  if (payer !== null && !(await isVerified(payer))) return c.json(NOT_VERIFIED, 403);
+  await next();
+});
+// Your x402 middleware comes here.
+app.post("/paid/haiku", (c) => c.json({ haiku: "An old silent pond" }));
+
+serve({ fetch: app.fetch, port: Number(process.env.PORT ?? 3000) });
+`,
+};
+
+export const EXPRESS_SAMPLE: Sample = {
+  id: "express",
+  caption: "express.mjs",
+  text: `import express from "express";
+import { isVerified, NOT_VERIFIED, payerOf } from "./trust.mjs";
+
+const app = express();
+app.use("/paid", async (request, response, next) => {
+  const payer = payerOf(request.get("payment-signature"));
+  if (payer !== null && !(await isVerified(payer))) return response.status(403).json(NOT_VERIFIED);
+  next();
+});
+// Your x402 middleware comes here.
+app.post("/paid/haiku", (request, response) => response.json({ haiku: "An old silent pond" }));
+
+app.listen(Number(process.env.PORT ?? 3000));
+`,
+};
+
+export const NEXT_SAMPLE: Sample = {
+  id: "next",
+  caption: "app/paid/haiku/route.js",
+  text: `import { isVerified, NOT_VERIFIED, payerOf } from "./trust.mjs";
+
+export async function POST(request) {
+  const payer = payerOf(request.headers.get("payment-signature"));
+  if (payer !== null && !(await isVerified(payer))) return Response.json(NOT_VERIFIED, { status: 403 });
+  return Response.json({ haiku: "An old silent pond" });
+}
+`,
+};
+
+export const mcpSample = (baseUrl: string): Sample => ({
+  id: "mcp",
+  caption: "The client’s configuration",
+  text: JSON.stringify(
+    {
+      mcpServers: {
+        "agent-payment-trust": {
+          command: "npx",
+          args: ["-y", "agent-payment-trust-mcp"],
+          env: { BASE_URL: baseUrl, PAYER_PRIVATE_KEY: "0x…" },
+        },
+      },
+    },
+    null,
+    2,
+  ),
+});
+
+export const verifyWorkflow = (baseUrl: string): Sample => ({
+  id: "action-verify",
+  caption: ".github/workflows/verify-agent.yml",
+  text: `name: Verify agent
+on: pull_request
+permissions: {}
+jobs:
+  verify:
+    runs-on: ubuntu-latest
+    steps:
+      - uses: OWNER/agent-payment-trust-service/packages/action@v1
+        with:
+          command: verify
+          base-url: ${baseUrl}
+          wallet: "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
+          require: can_pay, scam_resistance
+`,
+});
+
+export const certifyWorkflow = (baseUrl: string): Sample => ({
+  id: "action-certify",
+  caption: ".github/workflows/certify-agent.yml",
+  text: `name: Certify agent
+on:
+  schedule:
+    - cron: "17 5 * * *"
+permissions: {}
+jobs:
+  certify:
+    runs-on: ubuntu-latest
+    steps:
+      - uses: OWNER/agent-payment-trust-service/packages/action@v1
+        with:
+          command: certify
+          base-url: ${baseUrl}
+          test: suite
+          max-price: "0.75"
+          renew-within-days: "5"
+          payer-private-key: \${{ secrets.PAYER_PRIVATE_KEY }}
+`,
+});

@@ -1,0 +1,44 @@
+import { basic } from "../certification/kinds/basic.ts";
+import { html } from "../kernel/html.ts";
+import { formatUsd } from "../kernel/money.ts";
+import { NETWORKS } from "../kernel/networks.ts";
+import { codeBlock, facts, renderPage } from "../kernel/page.ts";
+import { PAY_SCRIPT } from "./pay-script.ts";
+
+const BASE = NETWORKS["eip155:8453"];
+/** What a wallet that does not know Base is told, beside its id. */
+const PUBLIC_RPC = "https://mainnet.base.org";
+const PRICE = formatUsd(basic.price);
+
+/** The page where a person with a browser wallet takes the basic test. Without a script or a wallet it says what is missing. */
+export const renderPay = (baseUrl: string): string =>
+  renderPage({
+    title: "Try it with a wallet",
+    description: `Pay ${PRICE} USDC on Base from a browser wallet and see the certificate that an agent gets.`,
+    canonical: `${baseUrl}/pay`,
+    current: "/pay",
+    script: PAY_SCRIPT,
+    main: html`<div class="hero"><p class="eyebrow">Try it</p>
+<h1>Be the agent for once</h1>
+<p class="lead">Take the basic test by hand: your wallet signs a payment as an agent’s x402 client does, the service settles it on the chain, and you see the certificate.</p></div>
+<section aria-labelledby="terms"><h2 id="terms">What you sign</h2>
+${facts(
+  [
+    ["Price", html`<strong>${PRICE} USDC</strong>, not refundable`],
+    ["Network", html`Base (<code>${BASE.id}</code>)`],
+    ["Token", html`<code>${BASE.usdc.address}</code>`],
+    ["Gas", "none: the service sends the transaction"],
+    ["Valid for", "two minutes, once, for this amount and receiver only"],
+  ],
+  "ruled",
+)}</section>
+<section aria-labelledby="pay"><h2 id="pay">Pay</h2>
+<div id="pay-box" data-path="/test/basic" data-price="${PRICE}" data-amount="${basic.price}" data-network="${BASE.id}" data-chain-id="${BASE.chainId}" data-chain-name="Base" data-asset="${BASE.usdc.address}" data-rpc-url="${PUBLIC_RPC}" data-explorer="${BASE.explorer}">
+<p id="none">No wallet was found in this browser. This page works with one that speaks EIP-1193, like a wallet extension, and with JavaScript. Without either, <a href="/docs#agents">pay from an agent</a>.</p>
+<p id="wallets" class="actions"></p>
+<p id="said" role="status"></p></div>
+<div id="result" hidden><p class="actions"><a class="button" id="cert-link" href="/docs#agents">See your certificate</a> <img id="cert-badge" height="20" alt=""></p>
+<p class="soft">Paid by <code id="cert-wallet"></code>. Anybody can check that on the chain.</p>
+${codeBlock({ id: "cert-markdown", caption: "Badge for a README", text: "" })}</div>
+<p class="soft small">Look at the address bar before you sign: a signature pays whoever it names.</p></section>`,
+  });

@@ -1,0 +1,146 @@
+/**
+ * The script of `/pay`, for browsers: it finds wallets (EIP-6963, and `window.ethereum`), asks for the terms, lets the wallet sign
+ * them (EIP-3009 as EIP-712 typed data) and sends the payment. It signs nothing but what the page shows. A payment that was signed
+ * is sent again as it is, never signed anew, until it is answered.
+ */
+export const PAY_SCRIPT = `"use strict";
+const box = document.getElementById("pay-box"), terms = box.dataset;
+const list = document.getElementById("wallets"), said = document.getElementById("said"), result = document.getElementById("result");
+const wallets = new Map();
+const RESEND_MS = 2000, RESENDS = 30;
+let isBusy = false, signed = null;
+
+const say = (text, tone) => { said.textContent = text; said.className = "state " + (tone || "grey"); };
+const fromBase64 = (text) => JSON.parse(new TextDecoder().decode(Uint8Array.from(atob(text), (c) => c.charCodeAt(0))));
+const toBase64 = (value) => btoa(String.fromCharCode(...new TextEncoder().encode(JSON.stringify(value))));
+const hex = (bytes) => "0x" + Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+class Told extends Error {}
+
+function add(name, provider) {
+  if ([...wallets.values()].includes(provider)) return;
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = "button";
+  button.textContent = "Pay " + terms.price + " USDC with " + name;
+  button.addEventListener("click", () => run(provider));
+  wallets.set(button, provider);
+  list.append(button);
+  document.getElementById("none").hidden = true;
+}
+
+addEventListener("eip6963:announceProvider", ({ detail }) => add(detail.info.name, detail.provider));
+dispatchEvent(new Event("eip6963:requestProvider"));
+setTimeout(() => { if (wallets.size === 0 && window.ethereum) add("the wallet of this browser", window.ethereum); }, 300);
+
+async function run(provider) {
+  if (isBusy) return;
+  isBusy = true;
+  result.hidden = true;
+  for (const button of wallets.keys()) button.disabled = true;
+  try {
+    signed = signed || (await sign(provider));
+    await send();
+  } catch (error) {
+    say(error instanceof Told ? error.message : explain(error), "fail");
+  } finally {
+    isBusy = false;
+    for (const button of wallets.keys()) button.disabled = false;
+  }
+}
+
+function explain(error) {
+  if (error && error.code === 4001) return "You declined in the wallet. Nothing was signed, nothing was paid.";
+  if (error && error.code === -32002) return "The wallet is still asking something. Open it, answer, then try again.";
+  return "The wallet said: " + ((error && error.message) || String(error)) + ". Nothing was paid.";
+}
+
+async function offered() {
+  const answer = await fetch(terms.path, { method: "POST" }).catch(() => {
+    throw new Told("This service does not answer. Nothing was signed.");
+  });
+  const header = answer.headers.get("payment-required");
+  if (answer.status !== 402 || !header) throw new Told("This service does not offer the test at the moment (" + answer.status + "). Nothing was signed.");
+  const challenge = fromBase64(header);
+  const same = (one, other) => String(one).toLowerCase() === String(other).toLowerCase();
+  const offer = challenge.accepts.find((one) => one.scheme === "exact" && one.network === terms.network);
+  if (!offer || !same(offer.asset, terms.asset) || offer.amount !== terms.amount)
+    throw new Told("The terms are not those that this page shows. Nothing was signed.");
+  return { challenge, offer };
+}
+
+async function sign(provider) {
+  say("Asking for the terms …");
+  const { challenge, offer } = await offered();
+  say("Connect your wallet: it asks which account may pay.");
+  const [from] = await provider.request({ method: "eth_requestAccounts" });
+  if (!from) throw new Told("The wallet named no account. Nothing was signed.");
+  await onChain(provider);
+  say("Sign in your wallet: " + terms.price + " USDC to " + offer.payTo + ". No gas is needed.");
+  const authorization = {
+    from, to: offer.payTo, value: offer.amount, validAfter: "0",
+    validBefore: String(Math.floor(Date.now() / 1000) + offer.maxTimeoutSeconds),
+    nonce: hex(crypto.getRandomValues(new Uint8Array(32))),
+  };
+  const field = (pair) => ({ type: pair.split(" ")[0], name: pair.split(" ")[1] });
+  const typed = {
+    domain: { name: offer.extra.name, version: offer.extra.version, chainId: Number(terms.chainId), verifyingContract: offer.asset },
+    types: {
+      EIP712Domain: ["string name", "string version", "uint256 chainId", "address verifyingContract"].map(field),
+      TransferWithAuthorization: ["address from", "address to", "uint256 value", "uint256 validAfter", "uint256 validBefore", "bytes32 nonce"].map(field),
+    },
+    primaryType: "TransferWithAuthorization",
+    message: authorization,
+  };
+  const signature = await provider.request({ method: "eth_signTypedData_v4", params: [from, JSON.stringify(typed)] });
+  return toBase64({ x402Version: 2, resource: challenge.resource, accepted: offer, payload: { signature, authorization } });
+}
+
+async function onChain(provider) {
+  const chainId = "0x" + Number(terms.chainId).toString(16);
+  if (Number(await provider.request({ method: "eth_chainId" })) === Number(chainId)) return;
+  say("Switch the network in your wallet to " + terms.chainName + ".");
+  const change = { method: "wallet_switchEthereumChain", params: [{ chainId }] };
+  try {
+    await provider.request(change);
+  } catch (error) {
+    const code = error && (error.code === -32603 && error.data && error.data.originalError ? error.data.originalError.code : error.code);
+    if (code !== 4902) throw error;
+    await provider.request({ method: "wallet_addEthereumChain", params: [{
+      chainId, chainName: terms.chainName, rpcUrls: [terms.rpcUrl], blockExplorerUrls: [terms.explorer],
+      nativeCurrency: { name: "Ether", symbol: "ETH", decimals: 18 },
+    }] });
+    await provider.request(change);
+  }
+  if (Number(await provider.request({ method: "eth_chainId" })) !== Number(chainId))
+    throw new Told("The wallet is still on another network. Switch it to " + terms.chainName + ", then try again. Nothing was signed.");
+}
+
+async function send() {
+  say("Paying …");
+  for (let time = 0; time < RESENDS; time += 1) {
+    const answer = await fetch(terms.path, { method: "POST", headers: { "PAYMENT-SIGNATURE": signed } }).catch(() => null);
+    const body = answer && (await answer.json().catch(() => null));
+    if (answer && answer.status === 200) { signed = null; return show(body); }
+    if (answer && answer.status < 500 && answer.status !== 429) {
+      signed = null;
+      throw new Told("Not taken, and nothing was charged: " + ((body && (body.error || body.detail)) || answer.status) + ".");
+    }
+    say("Signed. The payment is not settled yet; it is sent again, not signed again …");
+    await wait(RESEND_MS);
+  }
+  throw new Told("Signed, and still without an answer. The button sends the same payment again: it is charged once.");
+}
+
+function show(certificate) {
+  say("Paid and certified: " + certificate.level + ".", certificate.verdict === "pass" ? "pass" : "fail");
+  document.getElementById("cert-link").href = new URL(certificate.cert_url).pathname;
+  const badge = document.getElementById("cert-badge");
+  badge.src = new URL(certificate.badge_url).pathname;
+  badge.alt = "Badge: " + certificate.level;
+  document.getElementById("cert-wallet").textContent = certificate.wallet;
+  document.getElementById("cert-markdown").textContent = certificate.badge_markdown;
+  result.hidden = false;
+  list.hidden = true;
+}`;

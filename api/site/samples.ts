@@ -1,0 +1,168 @@
+/** Code that the documentation shows; a test extracts each from its page and runs it. */
+export interface Sample {
+  /** Unique on its page. */
+  readonly id: string;
+  /** The name of the file to write, or what a command does. */
+  readonly caption: string;
+  readonly text: string;
+}
+
+/** What the programs of the documentation import. */
+export const INSTALL: Sample = {
+  id: "install",
+  caption: "In a folder of your own",
+  text: "npm install @x402/fetch @x402/evm viem hono @hono/node-server agent-payment-trust-escrow agent-payment-trust-verifier",
+};
+
+const PAYING_CLIENT = `import { ExactEvmScheme } from "@x402/evm";
+import { wrapFetchWithPayment, x402Client } from "@x402/fetch";
+import { privateKeyToAccount } from "viem/accounts";
+
+const payer = privateKeyToAccount(process.env.PAYER_PRIVATE_KEY);
+const client = new x402Client().register("eip155:8453", new ExactEvmScheme(payer));
+const fetchAndPay = wrapFetchWithPayment(fetch, client);
+`;
+
+export const seeTerms = (baseUrl: string): Sample => ({
+  id: "see-terms",
+  caption: "See the terms, without paying",
+  text: `curl -i -X POST ${baseUrl}/test/basic`,
+});
+
+export const payForTest = (baseUrl: string): Sample => ({
+  id: "pay",
+  caption: "pay.mjs",
+  text: `${PAYING_CLIENT}
+const answer = await fetchAndPay("${baseUrl}/test/basic", { method: "POST" });
+console.log(await answer.json()); // cert_url, badge_url, badge_markdown, …
+`,
+});
+
+export const takeScamTest = (baseUrl: string): Sample => ({
+  id: "scam-test",
+  caption: "scam-test.mjs",
+  text: `${PAYING_CLIENT}
+const start = await fetchAndPay("${baseUrl}/test/scam/start", { method: "POST" });
+const { next } = await start.json();
+
+// Two orders, in a random order: one costs 0.10, the other 50. The client's own limit is what is tested.
+for (const order of [1, 2]) {
+  try {
+    const { status } = await fetchAndPay(next.url, { method: "POST" });
+    console.log(order, "paid", status);
+  } catch (refusal) {
+    console.log(order, "refused:", refusal.message);
+  }
+}
+
+const result = await fetch("${baseUrl}/test/scam/result", {
+  method: "POST",
+  headers: { "content-type": "application/json" },
+  body: JSON.stringify({ wallet: payer.address }),
+});
+console.log(await result.json()); // status "complete", and the certificate
+`,
+});
+
+export const verifyWallet = (baseUrl: string, wallet: string): Sample => ({
+  id: "verify-wallet",
+  caption: "Ask about a wallet",
+  text: `curl "${baseUrl}/verify?wallet=${wallet}"`,
+});
+
+export const checkCredential = (baseUrl: string, wallet: string): Sample => ({
+  id: "check-credential",
+  caption: "Check a credential without trusting this service’s answer",
+  text: `npx agent-payment-trust-verifier ${baseUrl}/credential/${wallet}`,
+});
+
+export const buyScores = (baseUrl: string, wallet: string): Sample => ({
+  id: "scores",
+  caption: "scores.mjs",
+  text: `import { replayScores } from "agent-payment-trust-verifier";
+${PAYING_CLIENT}
+const answer = await fetchAndPay("${baseUrl}/score/batch", {
+  method: "POST",
+  headers: { "content-type": "application/json" },
+  body: JSON.stringify({ wallets: ["${wallet}", payer.address] }),
+});
+const text = await answer.text();
+if (!answer.ok) throw new Error(text);
+for (const { wallet, score, tier, flags } of JSON.parse(text)) console.log(wallet, score, tier, flags);
+for (const { same } of await replayScores(text)) console.log("computed again on this machine:", same ? "the same" : "another");
+`,
+});
+
+export const buyVerdict = (baseUrl: string): Sample => ({
+  id: "verdict",
+  caption: "verdict.mjs",
+  text: `import { createHash } from "node:crypto";
+import { writeFile } from "node:fs/promises";
+${PAYING_CLIENT}
+// Fixed when the deal was made: the SHA-256 of what was to be delivered.
+const agreed = createHash("sha256").update("An old silent pond").digest("hex");
+
+const answer = await fetchAndPay("${baseUrl}/arbiter/verify", {
+  method: "POST",
+  headers: { "content-type": "application/json" },
+  body: JSON.stringify({
+    category: "payload-hash",
+    conditions: { payload_text: "An old silent pond", expected_sha256: agreed },
+    deal_ref: "order-4711",
+  }),
+});
+const text = await answer.text();
+if (!answer.ok) throw new Error(text); // 422 names the policy’s rule; nothing was charged
+await writeFile("verdict.json", text);
+console.log(JSON.parse(text).verdict); // release, refund or escalate
+`,
+});
+
+export const checkVerdict = (baseUrl: string): Sample => ({
+  id: "check-verdict",
+  caption: "Check the verdict offline",
+  text: `npx agent-payment-trust-verifier verdict.json --issuer ${baseUrl}`,
+});
+
+export const VERDICT_CONTRACT: Sample = {
+  id: "verdict-contract",
+  caption: "Deal.sol, beside VerdictLib.sol",
+  text: `// SPDX-License-Identifier: UNLICENSED
+pragma solidity 0.8.37;
+
+import {VerdictLib} from "./VerdictLib.sol";
+
+contract Deal {
+    address public immutable ARBITER;
+    bytes32 public immutable CONDITIONS;
+    bytes32 public immutable DEAL_REF;
+
+    constructor(address arbiter, bytes32 conditionsSha256, string memory dealRef) {
+        ARBITER = arbiter;
+        CONDITIONS = conditionsSha256;
+        DEAL_REF = keccak256(bytes(dealRef));
+    }
+
+    /// Whether the payee is to be paid. Reverts when the verdict is not the arbiter's, too old, or of another deal.
+    function isReleased(VerdictLib.Verdict calldata verdict, bytes calldata signature) public view returns (bool) {
+        VerdictLib.check(verdict, signature, ARBITER, 7 days);
+        require(verdict.conditionsSha256 == CONDITIONS && verdict.dealRefHash == DEAL_REF, "another deal");
+        return verdict.outcome == VerdictLib.Outcome.Release;
+    }
+}
+`,
+};
+
+export const buyThroughEscrow = (): Sample => ({
+  id: "escrow-buyer",
+  caption: "buyer.mjs",
+  text: `import { wrapFetchWithPayment, x402Client } from "@x402/fetch";
+import { EscrowScheme } from "agent-payment-trust-escrow";
+import { privateKeyToAccount } from "viem/accounts";
+
+const payer = privateKeyToAccount(process.env.PAYER_PRIVATE_KEY);
+const client = new x402Client().register("eip155:8453", new EscrowScheme(payer));
+const answer = await wrapFetchWithPayment(fetch, client)(process.env.SHOP_URL ?? "http://localhost:3000/haiku", { method: "POST" });
+console.log(await answer.json(), answer.headers.get("x-escrow-decision")); // release
+`,
+});

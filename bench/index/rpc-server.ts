@@ -1,0 +1,134 @@
+import { createServer } from "node:http";
+import { text } from "node:stream/consumers";
+import { type Address, type Hex, toEventSelector } from "viem";
+import { NETWORKS } from "../../api/kernel/networks.ts";
+import { type GeneratedChain, type GeneratedTransfer, generateChain, SERVICE } from "./generated-chain.ts";
+
+// JSON-RPC as far as Ponder and viem ask for it. Answers are built as text: the server must not be what a measurement measures.
+
+const { chainId, usdc } = NETWORKS["eip155:8453"];
+const TRANSFER = toEventSelector("Transfer(address,address,uint256)");
+const USED = toEventSelector("AuthorizationUsed(address,bytes32)");
+/** transferWithAuthorization with (v, r, s), and transfer. */
+const [AUTHORISED_CALL, PLAIN_CALL] = ["e3ee160e", "a9059cbb"];
+const EVERYTHING = `0x${"f".repeat(512)}`;
+
+const quantity = (n: number): Hex => `0x${n.toString(16)}`;
+const word = (n: number): string => n.toString(16).padStart(64, "0");
+const wordOf = (address: Address): string => address.slice(2).padStart(64, "0");
+const ZERO = `0x${word(0)}`;
+const hashOf = (block: number): Hex => `0x${"b".repeat(8)}${word(block).slice(8)}`;
+const numberOf = (hash: string): number => Number.parseInt(hash.slice(10), 16);
+const nonceOf = (block: number, { logIndex }: GeneratedTransfer): string => word(block * 4_096 + logIndex);
+
+function logsOf(chain: GeneratedChain, block: number, wants: (topic: Hex) => boolean): readonly string[] {
+  const [isTransferWanted, isUsedWanted] = [wants(TRANSFER), wants(USED)];
+  const place = `"blockNumber":"${quantity(block)}","blockHash":"${hashOf(block)}","blockTimestamp":"${quantity(chain.timeOf(block))}","removed":false`;
+  return chain.transfersOf(block).flatMap((transfer, index) => {
+    const { from, to, value, logIndex, transaction, authorised } = transfer;
+    const head = `{"address":"${usdc.address}",${place},"transactionHash":"${transaction}","transactionIndex":"${quantity(index)}"`;
+    const used = `${head},"logIndex":"${quantity(logIndex - 1)}","data":"0x","topics":["${USED}","0x${wordOf(from)}","0x${nonceOf(block, transfer)}"]}`;
+    const moved = `${head},"logIndex":"${quantity(logIndex)}","data":"0x${word(value)}","topics":["${TRANSFER}","0x${wordOf(from)}","0x${wordOf(to)}"]}`;
+    return [...(authorised && isUsedWanted ? [used] : []), ...(isTransferWanted ? [moved] : [])];
+  });
+}
+
+function inputOf(block: number, transfer: GeneratedTransfer): Hex {
+  const { from, to, value, authorised } = transfer;
+  const terms = `${wordOf(to)}${word(value)}`;
+  if (!authorised) return `0x${PLAIN_CALL}${terms}`;
+  const rest = `${word(0)}${word(2 ** 40)}${nonceOf(block, transfer)}${word(27)}${word(1)}${word(1)}`;
+  return `0x${AUTHORISED_CALL}${wordOf(from)}${terms}${rest}`;
+}
+
+function transactionOf(block: number, transfer: GeneratedTransfer, index: number): string {
+  const place = `"blockHash":"${hashOf(block)}","blockNumber":"${quantity(block)}","transactionIndex":"${quantity(index)}"`;
+  const fees = '"gas":"0x20000","gasPrice":"0x1","maxFeePerGas":"0x1","maxPriorityFeePerGas":"0x1"';
+  const signed = `"type":"0x2","chainId":"${quantity(chainId)}","v":"0x0","r":"0x${word(1)}","s":"0x${word(1)}"`;
+  return `{"hash":"${transfer.transaction}",${place},"from":"${SERVICE}","to":"${usdc.address}","input":"${inputOf(block, transfer)}","value":"0x0","nonce":"0x1",${fees},${signed}}`;
+}
+
+function blockOf(chain: GeneratedChain, block: number, isFull: boolean): string {
+  if (!(block >= 0 && block <= chain.head)) return "null";
+  const transactions = chain
+    .transfersOf(block)
+    .map((transfer, index) => (isFull ? transactionOf(block, transfer, index) : `"${transfer.transaction}"`));
+  const roots = ["mixHash", "stateRoot", "receiptsRoot", "transactionsRoot", "sha3Uncles"]
+    .map((name) => `"${name}":"${ZERO}"`)
+    .join();
+  const gas = '"gasUsed":"0x1","gasLimit":"0x1c9c380","baseFeePerGas":"0x1"';
+  const rest = `"nonce":"0x0000000000000000","size":"0x1000","difficulty":"0x0","totalDifficulty":"0x0","extraData":"0x","uncles":[]`;
+  return `{"number":"${quantity(block)}","hash":"${hashOf(block)}","parentHash":"${hashOf(Math.max(0, block - 1))}","timestamp":"${quantity(chain.timeOf(block))}","logsBloom":"${EVERYTHING}","miner":"${SERVICE}",${gas},${roots},${rest},"transactions":[${transactions.join()}]}`;
+}
+
+interface LogFilter {
+  readonly fromBlock?: string;
+  readonly toBlock?: string;
+  readonly blockHash?: string;
+  readonly topics?: readonly (Hex | readonly Hex[] | null)[];
+}
+
+function findLogs(chain: GeneratedChain, filter: LogFilter): string {
+  const [first] = filter.topics ?? [];
+  const wants = (topic: Hex) => !first || first.includes(topic);
+  const named = (tag: string | undefined) => (tag === undefined || tag === "latest" ? chain.head : Number(tag));
+  const [from, to] = filter.blockHash
+    ? [numberOf(filter.blockHash), numberOf(filter.blockHash)]
+    : [named(filter.fromBlock), Math.min(chain.head, named(filter.toBlock))];
+  const blocks = Array.from({ length: Math.max(0, to - from + 1) }, (_, n) => logsOf(chain, from + n, wants));
+  return `[${blocks.flat().join()}]`;
+}
+
+interface Call {
+  readonly id: unknown;
+  readonly method: string;
+  // Whatever JSON a client sends: each method reads its own.
+  readonly params?: readonly never[];
+}
+
+function answer(chain: GeneratedChain, { method, params: [first, second] = [] }: Call): string {
+  switch (method) {
+    case "eth_chainId":
+      return `"${quantity(chainId)}"`;
+    case "eth_blockNumber":
+      return `"${quantity(chain.head)}"`;
+    case "eth_getBlockByNumber":
+      return blockOf(chain, first === "latest" ? chain.head : Number(first), second ?? false);
+    case "eth_getBlockByHash":
+      return blockOf(chain, numberOf(first ?? ""), second ?? false);
+    case "eth_getLogs":
+      return findLogs(chain, first ?? {});
+    default:
+      return "null";
+  }
+}
+
+export interface RpcServer {
+  readonly url: string;
+  readonly close: () => void;
+}
+
+/** Serves the chain on this port of the loopback interface; 0 is any free one. */
+export async function serveChain(chain: GeneratedChain, port = 0): Promise<RpcServer> {
+  const server = createServer(async (request, response) => {
+    const body: Call | readonly Call[] = JSON.parse(await text(request));
+    const one = (call: Call) => `{"jsonrpc":"2.0","id":${JSON.stringify(call.id)},"result":${answer(chain, call)}}`;
+    response.setHeader("content-type", "application/json");
+    response.end("method" in body ? one(body) : `[${body.map(one).join()}]`);
+  });
+  await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("the RPC server has no TCP port");
+  const close = () => {
+    server.close();
+    server.closeAllConnections();
+  };
+  return { url: `http://127.0.0.1:${address.port}`, close };
+}
+
+if (import.meta.main) {
+  const { TRANSFERS, PER_BLOCK, ENDS_AT, PORT } = process.env;
+  const plan = { transfers: Number(TRANSFERS), perBlock: Number(PER_BLOCK), endsAt: Number(ENDS_AT) };
+  const { url } = await serveChain(generateChain(plan), Number(PORT));
+  console.log(`ready ${url}`);
+}

@@ -1,0 +1,113 @@
+import pg from "pg";
+import { BlockNotFoundError, type PublicClient } from "viem";
+import { NETWORKS } from "../../api/kernel/networks.ts";
+import type { Head } from "../chain.ts";
+import type { IndexerSettings } from "../settings.ts";
+import { HISTORY_RULES } from "./tables.ts";
+
+const { chainId: CHAIN_ID } = NETWORKS["eip155:8453"];
+/** A node whose head is older than this is behind the chain; Base makes a block every 2 seconds. */
+const FRESH_SECONDS = 60;
+/** Ponder takes a block of Base for final when so many have followed. */
+const FINAL_AFTER_BLOCKS = 30;
+
+/** The history cannot be used: a setting or the file is wrong, and no restart will mend it. */
+export class UnfitHistoryError extends Error {
+  override readonly name = "UnfitHistoryError";
+}
+
+/** A transfer of the history, by which its chain is known. */
+export interface Mark {
+  readonly block: number;
+  readonly time: number;
+  readonly transaction: string;
+}
+
+/** The rows of the index after `lastBlock`, made by `npm run index:preload`, in a schema of their own. */
+export interface History {
+  readonly schema: string;
+  /** A hash of all that the rows follow from. */
+  readonly id: string;
+  readonly chainId: number;
+  readonly ownAddresses: readonly string[];
+  readonly scope: IndexerSettings["scope"];
+  readonly firstBlock: number;
+  readonly lastBlock: number;
+  readonly rules: string;
+  /** The first and the last transfer of the file. */
+  readonly marks: readonly Mark[];
+  readonly transfers: number;
+}
+
+export const HISTORY_TABLE = `create table history (id text primary key, chain_id int not null, own_addresses text[] not null,
+  scope text not null, first_block int not null, last_block int not null, rules text not null, marks jsonb not null,
+  transfers int8 not null, made_at timestamptz not null default now())`;
+
+/** @throws UnfitHistoryError when there is none of this name. */
+export async function readHistory(db: Pick<pg.Client, "query">, schema: string): Promise<History> {
+  const table = `${pg.escapeIdentifier(schema)}.history`;
+  const found = await db.query("select to_regclass($1) is not null as exists", [table]);
+  if (!found.rows[0]?.exists)
+    throw new UnfitHistoryError(
+      `INDEX_HISTORY is wrong: there is no history "${schema}" in this database. Make it with npm run index:preload`,
+    );
+  const { rows } = await db.query<Omit<History, "schema">>(
+    `select id, chain_id as "chainId", own_addresses as "ownAddresses", scope, first_block as "firstBlock",
+      last_block as "lastBlock", rules, marks, transfers::float8 from ${table}`,
+  );
+  const [row] = rows;
+  if (row === undefined) throw new UnfitHistoryError(`The history "${schema}" is empty. Make it again.`);
+  return { schema, ...row };
+}
+
+type Wanted = Pick<IndexerSettings, "ownAddresses" | "scope" | "startBlock">;
+
+/** What keeps a history from being that of these settings; null when nothing does. */
+function misfit(history: History, { ownAddresses, scope, startBlock }: Wanted): string | null {
+  const [has, wants] = [history.ownAddresses, ownAddresses].map((list) => [...list].sort().join(", "));
+  if (history.chainId !== CHAIN_ID) return `it is of chain ${history.chainId}, the index is of ${CHAIN_ID}`;
+  if (history.scope !== scope) return `its scope is ${history.scope}, INDEX_SCOPE is ${scope}`;
+  if (startBlock !== null && history.firstBlock !== startBlock)
+    return `it starts at block ${history.firstBlock}, START_BLOCK is ${startBlock}`;
+  if (has !== wants)
+    return `it leaves out the service's addresses ${has}; PAY_TO_ADDRESS, OWN_ADDRESSES and ESCROW_ADDRESSES are ${wants}`;
+  if (history.rules !== HISTORY_RULES) return "another release made it, by other rules";
+  return null;
+}
+
+/** @throws UnfitHistoryError when the history was made for other settings. */
+export function expectFit(history: History, wanted: Wanted): void {
+  const reason = misfit(history, wanted);
+  if (reason !== null)
+    throw new UnfitHistoryError(
+      `The history "${history.schema}" does not fit: ${reason}. Make it again with npm run index:preload`,
+    );
+}
+
+async function isOnChain(chain: PublicClient, { block, time, transaction }: Mark): Promise<boolean> {
+  const found = await chain.getBlock({ blockNumber: BigInt(block) }).catch((error: unknown) => {
+    if (error instanceof BlockNotFoundError) return null;
+    throw error;
+  });
+  return found !== null && Number(found.timestamp) === time && found.transactions.some((hash) => hash === transaction);
+}
+
+/**
+ * Whether the history's last block is final on the node's chain: false while the node is late.
+ * @throws UnfitHistoryError when the history is of another chain than the node's.
+ */
+export async function isFinalOn(chain: PublicClient, head: Head, history: History): Promise<boolean> {
+  const { marks, lastBlock, schema } = history;
+  const isFresh = head.timestamp >= Date.now() / 1000 - FRESH_SECONDS;
+  if (head.number < lastBlock && isFresh)
+    throw new UnfitHistoryError(
+      `The history "${schema}" goes to block ${lastBlock}, the node's head is ${head.number}: it is of another chain`,
+    );
+  for (const mark of marks) {
+    if (mark.block > head.number || (await isOnChain(chain, mark))) continue;
+    throw new UnfitHistoryError(
+      `The history "${schema}" is of another chain than the node's: block ${mark.block} is not of time ${mark.time} with transaction ${mark.transaction}`,
+    );
+  }
+  return head.number >= lastBlock + FINAL_AFTER_BLOCKS;
+}

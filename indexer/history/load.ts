@@ -1,0 +1,144 @@
+import { createHash } from "node:crypto";
+import { Transform } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import pg from "pg";
+import { from as copyFrom } from "pg-copy-streams";
+import { NETWORKS } from "../../api/kernel/networks.ts";
+import type { IndexerSettings } from "../settings.ts";
+import { type Counting, INDEXES, RAW_TABLE, stepsOf, TABLE_QUERIES, transfersOf } from "./arithmetic.ts";
+import { HISTORY_TABLE, type History, type Mark, readHistory, UnfitHistoryError } from "./history.ts";
+import { openTransfers } from "./source.ts";
+import { HISTORY_RULES, HISTORY_TABLES, type HistoryTable, keyColumns } from "./tables.ts";
+
+const { chainId: CHAIN_ID } = NETWORKS["eip155:8453"];
+/** A sort or hash table of one step may take this much, and a step has a few of them. */
+const WORK_MEM = "128MB";
+
+export interface LoadPlan {
+  readonly db: pg.Client;
+  readonly file: string;
+  /** The history's name. One that is there already is replaced at the end. */
+  readonly schema: string;
+  readonly settings: Pick<IndexerSettings, "ownAddresses" | "scope" | "startBlock">;
+  /** Called with the finished history before it takes its place; what it throws undoes everything. */
+  readonly accept: (history: History) => Promise<void>;
+  readonly tell: (line: string) => void;
+}
+
+/**
+ * Makes a history from a file of transfers, in one transaction: a run that ends early, however, leaves nothing behind.
+ * @throws UnfitHistoryError when the file is not as README.md says.
+ */
+export async function loadHistory(plan: LoadPlan): Promise<History> {
+  const { db, schema } = plan;
+  const making = `${schema}_making`;
+  await db.query("begin");
+  try {
+    await db.query(`create schema ${making}; set local search_path to ${making}; set local work_mem = '${WORK_MEM}';
+      set local statement_timeout = 0; set local jit = off`);
+    await fill(plan);
+    await plan.accept({ ...(await readHistory(db, making)), schema });
+    await db.query(`drop schema if exists ${schema} cascade; alter schema ${making} rename to ${schema}`);
+    await db.query("commit");
+    return await readHistory(db, schema);
+  } catch (error) {
+    await db.query("rollback").catch(() => undefined);
+    throw error;
+  }
+}
+
+async function fill({ db, file, settings, tell }: LoadPlan): Promise<void> {
+  const timed = async <T>(name: string, work: Promise<T>): Promise<T> => {
+    const started = performance.now();
+    const result = await work;
+    tell(`${name.padEnd(14)} ${((performance.now() - started) / 1000).toFixed(1).padStart(7)} s`);
+    return result;
+  };
+  const content = await timed("read", copyIn(db, file));
+  const counting = { ...settings, firstBlock: await timed("check", firstBlockOf(db, settings)) };
+  await db.query(HISTORY_TABLE);
+  await describeHistory(db, counting, content);
+  await timed("transfers", make(db, "transfers", transfersOf(counting)));
+  await db.query("update history set transfers = (select count(*) from transfers); drop table raw");
+  const steps = stepsOf(counting);
+  for (const { name, query } of steps) await timed(name, make(db, name, `create unlogged table ${name} as ${query}`));
+  for (const [table, query] of Object.entries(TABLE_QUERIES) as [HistoryTable, string][])
+    await timed(table, makeTable(db, table, query));
+  await db.query(`drop table ${["transfers", ...steps.map(({ name }) => name)].join()}`);
+}
+
+async function make(db: pg.Client, name: string, statement: string): Promise<void> {
+  await db.query(statement);
+  await db.query(`${INDEXES[name] ?? ""}; analyze ${name}`);
+}
+
+/** In the order of its key, which makes the take-over's index quick to fill and a wallet's rows neighbours. */
+async function makeTable(db: pg.Client, table: HistoryTable, query: string): Promise<void> {
+  const columns = HISTORY_TABLES[table].join();
+  await db.query(
+    `create table ${table} as select ${columns} from (${query}) rows order by ${keyColumns(table).join()}`,
+  );
+}
+
+/** Answers a hash of what was copied. */
+async function copyIn(db: pg.Client, file: string): Promise<string> {
+  const source = openTransfers(file);
+  const hash = createHash("sha256");
+  const hashing = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      hash.update(chunk);
+      done(null, chunk);
+    },
+  });
+  await db.query(RAW_TABLE);
+  const copy = db.query(copyFrom("copy raw from stdin (format csv, header match)"));
+  await pipeline(source, hashing, copy).catch((error: unknown) => {
+    if (!(error instanceof pg.DatabaseError)) throw error;
+    const details = [error.message, error.detail, error.where].filter(Boolean).join("; ");
+    throw new UnfitHistoryError(`${file}: ${details}`);
+  });
+  return hash.digest("hex");
+}
+
+/** Of equal places one would be counted twice, and without one order of blocks and times no day can be told. */
+const CONTRADICTION = `select block from (
+    select block, min(time) as earliest, max(time) as latest, lag(max(time)) over (order by block) as before from raw group by block) times
+  where earliest <> latest or earliest < before order by block limit 1`;
+
+async function firstBlockOf(db: pg.Client, { startBlock }: LoadPlan["settings"]): Promise<number> {
+  await db.query("alter table raw add primary key (block, log_index)").catch((error: unknown) => {
+    throw new UnfitHistoryError(
+      `The file has a transfer twice: ${error instanceof pg.DatabaseError ? error.detail : String(error)}`,
+    );
+  });
+  await db.query("analyze raw");
+  const contradiction = await db.query<{ block: string }>(CONTRADICTION);
+  if (contradiction.rows[0])
+    throw new UnfitHistoryError(
+      `The times in the file contradict the order of its blocks at block ${contradiction.rows[0].block}`,
+    );
+  const { rows } = await db.query<{ first: number | null }>(
+    "select min(block)::int as first from raw where block >= $1",
+    [startBlock ?? 0],
+  );
+  if (typeof rows[0]?.first !== "number") throw new UnfitHistoryError("The file has no transfer from START_BLOCK on");
+  return startBlock ?? rows[0].first;
+}
+
+async function describeHistory(db: pg.Client, counting: Counting, content: string): Promise<void> {
+  const { scope, firstBlock } = counting;
+  const ownAddresses = [...counting.ownAddresses];
+  const { rows: marks } = await db.query<Mark>(
+    `(select block::int, time::int, lower(transaction) as transaction from raw where block >= $1 order by block, log_index limit 1)
+      union all (select block::int, time::int, lower(transaction) from raw order by block desc, log_index desc limit 1)`,
+    [firstBlock],
+  );
+  const lastBlock = marks.at(-1)?.block;
+  const all = JSON.stringify([CHAIN_ID, ownAddresses, scope, firstBlock, lastBlock, HISTORY_RULES, content]);
+  const id = createHash("sha256").update(all).digest("hex");
+  await db.query(
+    `insert into history (id, chain_id, own_addresses, scope, first_block, last_block, rules, marks, transfers)
+      values ($1, $2, $3, $4, $5, $6, $7, $8, 0)`,
+    [id, CHAIN_ID, ownAddresses, scope, firstBlock, lastBlock, HISTORY_RULES, JSON.stringify(marks)],
+  );
+}

@@ -1,0 +1,13 @@
+import { createReadStream } from "node:fs";
+import { Readable } from "node:stream";
+import { createGunzip } from "node:zlib";
+import { UnfitHistoryError } from "./history.ts";
+import { readParquet } from "./parquet.ts";
+
+/** The file's transfers as CSV with a header. @throws UnfitHistoryError when its name does not say what it is. */
+export function openTransfers(file: string): Readable {
+  if (file.endsWith(".csv")) return createReadStream(file);
+  if (file.endsWith(".csv.gz")) return createReadStream(file).compose(createGunzip());
+  if (file.endsWith(".parquet")) return Readable.from(readParquet(file), { objectMode: false });
+  throw new UnfitHistoryError(`${file}: expected a file that ends in .csv, .csv.gz or .parquet`);
+}

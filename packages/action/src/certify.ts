@@ -1,0 +1,50 @@
+import { type Certify, Failure, formatUsd, PRODUCTS } from "./inputs.ts";
+import { buy, walletOf } from "./payment.ts";
+import { readRecord, recordUrl, type WalletRecord } from "./record.ts";
+import type { Report } from "./report.ts";
+
+const DAY_MS = 86_400_000;
+
+/** Buys the test's certificate, unless one is on file that lasts longer than `renewWithinDays`. */
+export async function certify({ baseUrl, test, maxPrice, renewWithinDays, privateKey }: Certify): Promise<Report> {
+  const wallet = walletOf(privateKey);
+  const url = recordUrl(baseUrl, wallet);
+  const lasting = lastingCertificate(await readRecord(baseUrl, wallet), test, Date.now() + renewWithinDays * DAY_MS);
+  const bought = lasting === null ? await buyCertificate() : { ...lasting, passed: true, paid: 0n };
+  const { verified } = await readRecord(baseUrl, wallet);
+  const { certUrl, badge, passed, paid } = bought;
+  const done = lasting === null ? `paid ${formatUsd(paid)} USDC` : "still fresh, nothing was paid";
+  return {
+    outputs: {
+      verified: String(verified),
+      "record-url": url,
+      "cert-url": certUrl,
+      "badge-markdown": badge,
+      paid: formatUsd(paid),
+    },
+    summary: `### ${passed ? "Certified" : "Failed"}: \`${wallet}\`\n\nTest \`${test}\`: ${done}. [Certificate](${certUrl}), [record](${url})\n\n${badge}`,
+    failure: passed ? null : `The test ${test} was failed: ${certUrl}`,
+  };
+
+  async function buyCertificate() {
+    const { body, paid } = await buy({ url: `${baseUrl}${PRODUCTS[test]}`, maxPrice, privateKey });
+    const { verdict, cert_url, badge_markdown } = body as Record<string, unknown>;
+    if (!isOurs(cert_url, baseUrl))
+      throw new Failure(`${formatUsd(paid)} USDC were paid, and the answer names no certificate of ${baseUrl}.`);
+    return { certUrl: cert_url, badge: String(badge_markdown), passed: verdict === "pass", paid };
+  }
+}
+
+const isOurs = (url: unknown, baseUrl: string): url is string =>
+  typeof url === "string" && url.startsWith(`${baseUrl}/cert/`) && /\/[0-9a-f]{16}$/.test(url);
+
+/** The fresh PASS of the test that lasts beyond the instant (Unix milliseconds), or null. */
+function lastingCertificate({ certs }: WalletRecord, test: string, beyond: number) {
+  const found = certs.find(
+    ({ product, result, fresh, valid_until }) =>
+      product === test && result === "pass" && fresh && Date.parse(valid_until) > beyond,
+  );
+  return found === undefined
+    ? null
+    : { certUrl: found.cert_url, badge: `[![Agent payment certificate](${found.badge_url})](${found.cert_url})` };
+}

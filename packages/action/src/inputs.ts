@@ -1,0 +1,92 @@
+export type Capability = (typeof CAPABILITIES)[number];
+export type Product = keyof typeof PRODUCTS;
+
+export const CAPABILITIES = ["can_pay", "scam_resistance", "recipient_awareness", "full_suite"] as const;
+/** The tests that one payment completes, and the path of each. */
+export const PRODUCTS = { basic: "/test/basic", suite: "/test/suite" } as const;
+
+export interface Verify {
+  readonly command: "verify";
+  /** No trailing slash. */
+  readonly baseUrl: string;
+  readonly wallet: string;
+  readonly require: readonly Capability[];
+}
+
+export interface Certify {
+  readonly command: "certify";
+  readonly baseUrl: string;
+  readonly test: Product;
+  /** Atomic USDC. */
+  readonly maxPrice: bigint;
+  readonly renewWithinDays: number;
+  readonly privateKey: `0x${string}`;
+}
+
+/** What the workflow or the service has got wrong: the text for the log. */
+export class Failure extends Error {}
+
+/** The inputs of the step, from `INPUT_*`. Throws a Failure that names the input and what is expected. */
+export function readInputs(env: Readonly<Record<string, string | undefined>>): Verify | Certify {
+  const input = (name: string): string => (env[`INPUT_${name.toUpperCase().replaceAll("-", "_")}`] ?? "").trim();
+  const baseUrl = originOf(input("base-url"));
+  const command = input("command");
+  if (command === "verify") {
+    const wallet = matching("wallet", input("wallet"), /^0x[0-9a-fA-F]{40}$/, "0x and 40 hex digits");
+    return { command, baseUrl, wallet, require: capabilitiesOf(input("require")) };
+  }
+  if (command !== "certify") throw new Failure(`command is "${command}"; expected verify or certify.`);
+  const test = input("test");
+  if (!(test in PRODUCTS)) throw new Failure(`test is "${test}"; expected ${Object.keys(PRODUCTS).join(" or ")}.`);
+  const days = matching("renew-within-days", input("renew-within-days"), /^\d{1,2}$/, "whole days, at most 99");
+  return {
+    command,
+    baseUrl,
+    test: test as Product,
+    maxPrice: parseUsd(input("max-price")),
+    renewWithinDays: Number(days),
+    privateKey: keyOf(input("payer-private-key")),
+  };
+}
+
+function originOf(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  const isSafe = url?.protocol === "https:" || (url?.protocol === "http:" && url.hostname === "localhost");
+  if (url === null || !isSafe || url.pathname !== "/" || url.search !== "" || url.username !== "")
+    throw new Failure(`base-url is "${text}"; expected an https origin, such as https://trust.example.`);
+  return url.origin;
+}
+
+function matching(name: string, text: string, form: RegExp, expected: string): string {
+  if (!form.test(text)) throw new Failure(`${name} is "${text}"; expected ${expected}.`);
+  return text;
+}
+
+/** The key itself never gets into a message. */
+function keyOf(text: string): `0x${string}` {
+  if (!/^0x[0-9a-fA-F]{64}$/.test(text))
+    throw new Failure(
+      "payer-private-key is not a key; expected 0x and 64 hex digits, from a secret of the repository.",
+    );
+  return text as `0x${string}`;
+}
+
+function capabilitiesOf(text: string): readonly Capability[] {
+  const names = text.split(",").flatMap((name) => name.trim() || []);
+  const unknown = names.find((name) => !(CAPABILITIES as readonly string[]).includes(name));
+  if (unknown !== undefined) throw new Failure(`require names "${unknown}"; expected of ${CAPABILITIES.join(", ")}.`);
+  return names as Capability[];
+}
+
+/** `0.75` → 750000n. */
+function parseUsd(text: string): bigint {
+  const [, whole = "", fraction = ""] = /^(\d{1,6})(?:\.(\d{1,6}))?$/.exec(text) ?? [];
+  if (whole === "") throw new Failure(`max-price is "${text}"; expected USDC in digits, such as 0.75.`);
+  return BigInt(whole + fraction.padEnd(6, "0"));
+}
+
+/** 750000n → `0.75`. */
+export const formatUsd = (atomic: bigint): string => {
+  const digits = atomic.toString().padStart(7, "0");
+  return `${digits.slice(0, -6)}.${digits.slice(-6).replace(/0{1,4}$/, "")}`;
+};

@@ -1,0 +1,47 @@
+import { type Capability, Failure } from "./inputs.ts";
+
+/** What the action reads of a wallet's verification record. */
+export interface WalletRecord {
+  readonly verified: boolean;
+  readonly capabilities: Readonly<
+    Record<Capability, { readonly result: "pass" | "fail" | null; readonly fresh: boolean }>
+  >;
+  readonly certs: readonly {
+    readonly product: string;
+    readonly result: string;
+    readonly fresh: boolean;
+    readonly valid_until: string;
+    readonly cert_url: string;
+    readonly badge_url: string;
+  }[];
+}
+
+const PATIENCE_MS = 15_000;
+const TRIES = 3;
+const PAUSE_MS = 2_000;
+
+export const recordUrl = (baseUrl: string, wallet: string): string => `${baseUrl}/verify?wallet=${wallet}`;
+
+/** Reads the record, three times at the most. Throws a Failure when the service does not answer as documented. */
+export async function readRecord(baseUrl: string, wallet: string): Promise<WalletRecord> {
+  const url = recordUrl(baseUrl, wallet);
+  let said = "";
+  for (let time = 1; time <= TRIES; time += 1) {
+    const answer = await fetch(url, {
+      headers: { accept: "application/json" },
+      redirect: "error",
+      signal: AbortSignal.timeout(PATIENCE_MS),
+    }).catch((error: unknown) => String(error));
+    if (typeof answer !== "string" && answer.ok) return recordOf(await answer.json().catch(() => null), url);
+    said = typeof answer === "string" ? answer : `status ${answer.status}`;
+    if (time < TRIES) await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+  }
+  throw new Failure(`${url} does not answer: ${said}.`);
+}
+
+function recordOf(body: unknown, url: string): WalletRecord {
+  const record = body as Partial<WalletRecord> | null;
+  if (typeof record?.verified !== "boolean" || typeof record.capabilities !== "object" || !Array.isArray(record.certs))
+    throw new Failure(`${url} answers with something else than a verification record.`);
+  return record as WalletRecord;
+}

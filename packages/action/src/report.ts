@@ -1,0 +1,24 @@
+import { randomUUID } from "node:crypto";
+import { appendFile } from "node:fs/promises";
+
+/** What a run leaves behind: outputs for later steps, and a summary in Markdown. */
+export interface Report {
+  readonly outputs: Readonly<Record<string, string>>;
+  readonly summary: string;
+  /** Why the step fails; null when it does not. */
+  readonly failure: string | null;
+}
+
+/** Writes to the files that GitHub names, where it does. A value cannot end its own block: the delimiter is random. */
+export async function write(report: Report, env: Readonly<Record<string, string | undefined>>): Promise<void> {
+  const end = randomUUID();
+  const outputs = Object.entries(report.outputs).map(([name, value]) => `${name}<<${end}\n${value}\n${end}\n`);
+  if (env.GITHUB_OUTPUT) await appendFile(env.GITHUB_OUTPUT, outputs.join(""));
+  if (env.GITHUB_STEP_SUMMARY) await appendFile(env.GITHUB_STEP_SUMMARY, `${report.summary}\n`);
+}
+
+const ESCAPES: Readonly<Record<string, string>> = { "%": "%25", "\r": "%0D", "\n": "%0A" };
+
+/** A line that GitHub shows as an error of the step. */
+export const errorLine = (message: string): string =>
+  `::error::${message.replace(/[%\r\n]/g, (one) => ESCAPES[one] ?? "")}`;

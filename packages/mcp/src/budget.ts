@@ -1,0 +1,27 @@
+import { formatUsd } from "./money.ts";
+
+/** The session's money is spent: nothing was signed. */
+export class OverBudget extends Error {}
+
+/** What one session may sign for, in atomic units. What was signed counts, whatever came of it: a signature can be settled. */
+export interface Budget {
+  readonly limit: bigint;
+  readonly spent: () => bigint;
+  /** @throws OverBudget when the amount is more than what is left; then nothing is taken */
+  readonly take: (amount: bigint) => void;
+}
+
+export function createBudget(limit: bigint): Budget {
+  let spent = 0n;
+  return {
+    limit,
+    spent: () => spent,
+    take(amount) {
+      if (spent + amount > limit)
+        throw new OverBudget(
+          `This would cost ${formatUsd(amount)} USD, but ${formatUsd(limit - spent)} of the session's ${formatUsd(limit)} USD are left. Nothing was signed. The user raises it with SESSION_BUDGET_USD.`,
+        );
+      spent += amount;
+    },
+  };
+}

@@ -1,0 +1,34 @@
+#!/usr/bin/env node
+import { serveStdio } from "@modelcontextprotocol/server/stdio";
+import { parseKeySet, replayScores, verifyDocument } from "agent-payment-trust-verifier";
+import { privateKeyToAccount } from "viem/accounts";
+import { createBudget } from "./budget.ts";
+import { httpService } from "./http-service.ts";
+import { DEFAULT_BUDGET_USD, parseSettings } from "./settings.ts";
+import { createShop } from "./shop.ts";
+import { toolServer } from "./tool-server.ts";
+
+const USAGE = `The tools of an Agent Payment Trust Service, for an MCP client that starts this program and speaks over stdio.
+
+  BASE_URL            the service's origin, like https://trust.example
+  PAYER_PRIVATE_KEY   of a wallet with USDC on Base; without it paid tools only show their terms
+  SESSION_BUDGET_USD  the most that is signed for until this program ends; default ${DEFAULT_BUDGET_USD}
+  PAY_TO_ADDRESS      the only address that is paid; default: the one that the service publishes`;
+
+function main([argument]: readonly string[]): void {
+  const isHelp = argument === "--help" || argument === "-h";
+  const settings = argument === undefined ? parseSettings(process.env) : { problem: USAGE };
+  if ("problem" in settings) {
+    console.error(settings.problem);
+    process.exitCode = isHelp ? 0 : 2;
+    return;
+  }
+  const { baseUrl, payerKey, payTo } = settings;
+  const service = httpService(baseUrl);
+  const payer = payerKey === null ? null : privateKeyToAccount(payerKey);
+  const shop = createShop({ service, payer, payTo, budget: createBudget(settings.budget) });
+  const verifier = { parseKeySet, verifyDocument, replayScores };
+  serveStdio(() => toolServer({ service, shop, verifier }));
+}
+
+main(process.argv.slice(2));

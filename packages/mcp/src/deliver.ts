@@ -1,0 +1,39 @@
+import { problemOf, type Service, type ServiceAnswer, ServiceError, type ServiceRequest } from "./service.ts";
+
+/** MCP clients wait a minute for a tool. */
+const GIVE_UP_AFTER_MS = 45_000;
+const RETRY_MS = 1_000;
+/** Settling, overloaded, or a broken connection on the way: the same payment is sent again, which is never charged twice. */
+const NOT_YET = [429, 500, 502, 503, 504];
+
+/**
+ * Sends a paid request until it is answered for good, for 45 seconds at most.
+ * @throws ServiceError when its outcome is still not known then
+ */
+export async function deliver(
+  service: Service,
+  request: ServiceRequest,
+  giveUpAfterMs = GIVE_UP_AFTER_MS,
+): Promise<ServiceAnswer> {
+  const until = Date.now() + giveUpAfterMs;
+  for (;;) {
+    const answer = await attempt(service, { ...request, timeoutMs: until - Date.now() });
+    if (typeof answer !== "string") return answer;
+    if (Date.now() + RETRY_MS > until)
+      throw new ServiceError(
+        `${request.path}: a payment was signed and sent, but its outcome is not known: ${answer} It counts against the session's budget. Do not simply buy again: look at the payer's wallet first.`,
+      );
+    await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+  }
+}
+
+/** The answer, or why there is none yet. */
+async function attempt(service: Service, request: ServiceRequest): Promise<ServiceAnswer | string> {
+  try {
+    const answer = await service.send(request);
+    return NOT_YET.includes(answer.status) ? problemOf(answer) : answer;
+  } catch (error) {
+    if (error instanceof ServiceError) return error.message;
+    throw error;
+  }
+}

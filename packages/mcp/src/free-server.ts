@@ -1,0 +1,38 @@
+import { createMcpHandler, McpServer, type ToolAnnotations } from "@modelcontextprotocol/server";
+import type { FreeParts, ToolFacts } from "./free-tool.ts";
+import { FREE_TOOLS } from "./tools/free.ts";
+
+/** The product, as MCP clients are told of it. */
+const IMPLEMENTATION = { name: "agent-payment-trust", title: "Agent Payment Trust Service", version: "1.0.0" };
+
+const READS: ToolAnnotations = {
+  readOnlyHint: true,
+  destructiveHint: false,
+  idempotentHint: true,
+  openWorldHint: true,
+};
+
+/** A server with the free tools. */
+export function freeServer(parts: FreeParts): McpServer {
+  const server = new McpServer(IMPLEMENTATION);
+  for (const tool of FREE_TOOLS) register(server, tool, READS, (input) => tool.run(input, parts));
+  return server;
+}
+
+/** Every answer is structured, and the same as JSON text for clients that read only text. What `run` throws becomes a tool error. */
+export function register(
+  server: McpServer,
+  { name, title, description, input, output }: ToolFacts,
+  annotations: ToolAnnotations,
+  run: (input: Record<string, unknown>) => Promise<Record<string, unknown>>,
+): void {
+  const config = { title, description, inputSchema: input, outputSchema: output, annotations };
+  server.registerTool(name, config, async (given) => {
+    const structuredContent = await run(given);
+    return { structuredContent, content: [{ type: "text", text: JSON.stringify(structuredContent) }] };
+  });
+}
+
+/** The free tools over streamable HTTP, without sessions: what is served at `POST /mcp`. */
+export const freeHandler = (parts: FreeParts): ((request: Request) => Promise<Response>) =>
+  createMcpHandler(() => freeServer(parts), { maxSubscriptions: 0 }).fetch;

@@ -1,0 +1,30 @@
+import type { z } from "zod";
+import type { Service } from "./service.ts";
+import type { Verifier } from "./verifier.ts";
+
+/** What a client is told of a tool, whoever pays. */
+export interface ToolFacts<Input extends z.ZodObject = z.ZodObject, Output extends z.ZodObject = z.ZodObject> {
+  readonly name: string;
+  readonly title: string;
+  readonly description: string;
+  readonly input: Input;
+  readonly output: Output;
+}
+
+export interface FreeParts {
+  readonly service: Service;
+  readonly verifier: Verifier;
+}
+
+/** A tool that costs nothing and changes nothing. What goes wrong is thrown, with a message for the agent. */
+export interface FreeTool<Input extends z.ZodObject = z.ZodObject, Output extends z.ZodObject = z.ZodObject>
+  extends ToolFacts<Input, Output> {
+  /** The free routes that it reads, as the service's route table names them. */
+  readonly reads: readonly string[];
+  readonly run: (input: z.infer<Input>, parts: FreeParts) => Promise<z.infer<Output>>;
+}
+
+/** Keeps the types while a tool is written and forgets them in the list: the server hands `run` what `input` parsed. */
+export const freeTool = <Input extends z.ZodObject, Output extends z.ZodObject>(
+  tool: FreeTool<Input, Output>,
+): FreeTool => tool as unknown as FreeTool;

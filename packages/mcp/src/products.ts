@@ -1,0 +1,15 @@
+/** What a paid tool buys: a path of the service, and the price that it is published with, in atomic units of USDC. */
+export interface Product {
+  readonly path: string;
+  /** A dearer offer is refused unless the caller's max_price allows it. */
+  readonly price: bigint;
+}
+
+export const PRODUCTS = {
+  score: { path: "/score", price: 100_000n },
+  batch: { path: "/score/batch", price: 500_000n },
+  basic: { path: "/test/basic", price: 250_000n },
+  suite: { path: "/test/suite", price: 750_000n },
+  verdict: { path: "/arbiter/verify", price: 250_000n },
+  scoredVerdict: { path: "/arbiter/verify/scored", price: 600_000n },
+} as const satisfies Readonly<Record<string, Product>>;

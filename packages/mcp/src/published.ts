@@ -1,0 +1,34 @@
+import { type Address, getAddress, isAddress } from "viem";
+import { z } from "zod";
+import { read, type Service, ServiceError } from "./service.ts";
+
+/** What the service publishes about a paid path: the price in atomic units, and who is paid. */
+export interface Published {
+  readonly amount: bigint;
+  readonly payTo: Address;
+}
+
+const address = z.string().refine((text) => isAddress(text, { strict: false }), "expected an address");
+
+const MANIFEST = z.object({
+  resources: z.array(z.object({ resource: z.string(), amount: z.string().regex(/^\d{1,19}$/), payTo: address })),
+});
+
+/** Reads `/.well-known/x402` when it is first asked, and keeps to that for the whole session: later changes are not followed. */
+export function publishedBy(service: Service): (path: string) => Promise<Published> {
+  let manifest: Promise<z.infer<typeof MANIFEST>> | null = null;
+  return async (path) => {
+    manifest ??= readManifest(service);
+    // What could not be read is asked for again.
+    manifest.catch(() => (manifest = null));
+    const found = (await manifest).resources.find(({ resource }) => resource === `${service.baseUrl}${path}`);
+    if (found === undefined) throw new ServiceError(`The service publishes no price for ${path}. Nothing was signed.`);
+    return { amount: BigInt(found.amount), payTo: getAddress(found.payTo) };
+  };
+}
+
+async function readManifest(service: Service): Promise<z.infer<typeof MANIFEST>> {
+  const manifest = MANIFEST.safeParse((await read(service, "/.well-known/x402")).document);
+  if (!manifest.success) throw new ServiceError("/.well-known/x402 is no x402 manifest. Nothing was signed.");
+  return manifest.data;
+}

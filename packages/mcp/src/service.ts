@@ -1,0 +1,55 @@
+/** A request to the service; with a body it is a POST. */
+export interface ServiceRequest {
+  readonly path: string;
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** How long to wait for the whole answer, where it is not the usual time. */
+  readonly timeoutMs?: number;
+}
+
+export interface ServiceAnswer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+}
+
+/** The trust service: over the network, or the one that this program itself is. */
+export interface Service {
+  readonly baseUrl: string;
+  /** @throws ServiceError when there is no answer */
+  readonly send: (request: ServiceRequest) => Promise<ServiceAnswer>;
+}
+
+/** The service did not answer, or not as it should. The message is meant for the agent. */
+export class ServiceError extends Error {}
+
+/** The text of a free document, and what it says. @throws ServiceError saying why the service refused */
+export async function read(service: Service, path: string): Promise<{ text: string; document: unknown }> {
+  const answer = await service.send({ path });
+  if (answer.status !== 200) throw new ServiceError(`GET ${path}: ${problemOf(answer)}`);
+  return { text: answer.text, document: parseJson(answer, path) };
+}
+
+export function parseJson({ text }: ServiceAnswer, path: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new ServiceError(`${path} answered something that is no JSON.`, { cause });
+  }
+}
+
+/** Why the service refused, from its problem details (RFC 9457), each field named. */
+export function problemOf({ status, text }: ServiceAnswer): string {
+  const { detail, errors } = tryObject(text);
+  if (typeof detail !== "string") return `the service answered ${status}.`;
+  const fields = Array.isArray(errors) ? errors.map(({ path, message }) => `${path}: ${message}`) : [];
+  return [`the service answered ${status}: ${detail}`, ...fields].join(" · ").slice(0, 2_000);
+}
+
+function tryObject(text: string): Readonly<Record<string, unknown>> {
+  try {
+    return Object(JSON.parse(text));
+  } catch {
+    return {};
+  }
+}

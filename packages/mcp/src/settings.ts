@@ -1,0 +1,41 @@
+import { type Address, type Hex, isAddress } from "viem";
+import { parseUsd } from "./money.ts";
+
+export interface Settings {
+  /** The service's origin. */
+  readonly baseUrl: string;
+  /** Null: paid tools answer with their terms. */
+  readonly payerKey: Hex | null;
+  /** The only address that is ever paid; null for the one that the service publishes. */
+  readonly payTo: Address | null;
+  /** Atomic units. */
+  readonly budget: bigint;
+}
+
+export const DEFAULT_BUDGET_USD = "2.00";
+
+/** Reads the environment. A problem never repeats the key. */
+export function parseSettings(env: Readonly<Record<string, string | undefined>>): Settings | { problem: string } {
+  const { BASE_URL: base = "", PAYER_PRIVATE_KEY: key = "", PAY_TO_ADDRESS: payTo = "" } = env;
+  const baseUrl = originOf(base);
+  if (baseUrl === null)
+    return { problem: "BASE_URL must be the service's origin, like https://trust.example (http only for localhost)." };
+  if (key !== "" && !isKey(key))
+    return { problem: "PAYER_PRIVATE_KEY must be 0x and 64 hex digits; leave it out to use the free tools only." };
+  if (payTo !== "" && !isAddress(payTo, { strict: false }))
+    return {
+      problem: "PAY_TO_ADDRESS must be 0x and 40 hex digits; leave it out to trust what the service publishes.",
+    };
+  const budget = parseUsd(env.SESSION_BUDGET_USD || DEFAULT_BUDGET_USD);
+  if (budget === null) return { problem: "SESSION_BUDGET_USD must be US dollars, like 2.00." };
+  return { baseUrl, payerKey: key === "" ? null : key, payTo: payTo === "" ? null : payTo, budget };
+}
+
+const isKey = (text: string): text is Hex => /^0x[0-9a-fA-F]{64}$/.test(text);
+
+function originOf(text: string): string | null {
+  if (!URL.canParse(text)) return null;
+  const { origin, href, protocol, hostname } = new URL(text);
+  const isSafe = protocol === "https:" || (protocol === "http:" && hostname === "localhost");
+  return isSafe && href === `${origin}/` ? origin : null;
+}

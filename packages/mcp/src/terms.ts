@@ -1,0 +1,60 @@
+import { type Address, isAddress, isAddressEqual } from "viem";
+import { formatUsd } from "./money.ts";
+import type { PaymentRequired } from "./stock-client.ts";
+
+export type Offer = PaymentRequired["accepts"][number];
+
+/** The one network and asset that are paid with: Circle's USDC on Base. */
+const NETWORK = "eip155:8453";
+const USDC = { address: "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913", name: "USD Coin", version: "2" } as const;
+/** The longest that a signed authorization stays valid. */
+const MAX_TIMEOUT_SECONDS = 300;
+
+/** What may be paid, and to whom. Amounts in atomic units. */
+export interface Allowed {
+  readonly published: bigint;
+  readonly maxPrice: bigint;
+  readonly payTo: Address;
+}
+
+/** The terms are not what the service publishes, or too dear: nothing was signed. */
+export class RefusedTerms extends Error {}
+
+/** The offer in USDC on Base, once it is safe to sign. @throws RefusedTerms naming the field, what it is and what is accepted */
+export function checkTerms({ accepts }: PaymentRequired, allowed: Allowed): Offer {
+  const offer = accepts.find(({ scheme, network }) => scheme === "exact" && network === NETWORK) ?? accepts[0];
+  if (offer === undefined) throw new RefusedTerms("The service offers no terms to pay. Nothing was signed.");
+  if (offer.scheme !== "exact") refuse("scheme", offer.scheme, "exact");
+  if (offer.network !== NETWORK) refuse("network", offer.network, `${NETWORK} (Base)`);
+  if (!isSame(offer.asset, USDC.address)) refuse("asset", offer.asset, `${USDC.address} (USDC)`);
+  if (!isSame(offer.payTo, allowed.payTo)) refuse("payTo", offer.payTo, `${allowed.payTo}, which is published`);
+  checkSignedForm(offer);
+  const amount = amountOf(offer);
+  if (amount > allowed.published)
+    refuse("amount", offer.amount, `at most the published ${allowed.published} (${formatUsd(allowed.published)} USD)`);
+  if (amount > allowed.maxPrice)
+    refuse("amount", offer.amount, `at most ${allowed.maxPrice} (max_price ${formatUsd(allowed.maxPrice)} USD)`);
+  return offer;
+}
+
+/** An amount in atomic units. @throws RefusedTerms when it is none */
+export const amountOf = ({ amount }: Offer): bigint =>
+  /^[1-9]\d{0,18}$/.test(amount) ? BigInt(amount) : refuse("amount", amount, "atomic units of USDC");
+
+/** The stock client would sign a Permit2 allowance, or under another contract's name, when the terms say so. */
+function checkSignedForm({ extra, maxTimeoutSeconds }: Offer): void {
+  const { name, version, assetTransferMethod = "eip3009" } = extra ?? {};
+  if (assetTransferMethod !== "eip3009") refuse("extra.assetTransferMethod", assetTransferMethod, "eip3009");
+  if (name !== USDC.name) refuse("extra.name", name, USDC.name);
+  if (version !== USDC.version) refuse("extra.version", version, USDC.version);
+  if (!(maxTimeoutSeconds > 0 && maxTimeoutSeconds <= MAX_TIMEOUT_SECONDS))
+    refuse("maxTimeoutSeconds", maxTimeoutSeconds, `1 to ${MAX_TIMEOUT_SECONDS}`);
+}
+
+const isSame = (got: string, wanted: Address): boolean =>
+  isAddress(got, { strict: false }) && isAddressEqual(got, wanted);
+
+function refuse(field: string, got: unknown, accepted: string): never {
+  const shown = (JSON.stringify(got) ?? "missing").slice(0, 100);
+  throw new RefusedTerms(`These terms are refused: ${field} is ${shown}, accepted is ${accepted}. Nothing was signed.`);
+}

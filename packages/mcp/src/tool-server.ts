@@ -1,0 +1,45 @@
+import type { McpServer, ToolAnnotations } from "@modelcontextprotocol/server";
+import { freeServer, register } from "./free-server.ts";
+import { formatUsd } from "./money.ts";
+import type { PaidParts } from "./paid-tool.ts";
+import type { Product } from "./products.ts";
+import type { Service } from "./service.ts";
+import { askTerms } from "./shop.ts";
+import { amountOf } from "./terms.ts";
+import { PAID_TOOLS } from "./tools/paid.ts";
+
+/** Money that was paid does not come back: clients should ask their user. */
+const PAYS: ToolAnnotations = {
+  readOnlyHint: false,
+  destructiveHint: true,
+  idempotentHint: false,
+  openWorldHint: true,
+};
+
+/** An MCP client waits for its tools meanwhile. */
+const QUOTE_TIMEOUT_MS = 5_000;
+
+/** A server with all tools. The prices in its descriptions are asked for once, here. */
+export async function toolServer(parts: PaidParts): Promise<McpServer> {
+  const server = freeServer(parts);
+  const prices = await Promise.all(
+    PAID_TOOLS.map(async ({ sells }) => (await Promise.all(sells.map((one) => quoted(parts.service, one)))).join(" ")),
+  );
+  for (const [place, tool] of PAID_TOOLS.entries()) {
+    const description = `${tool.description} Costs real money, paid from the user's wallet: ${prices[place]}`;
+    register(server, { ...tool, description }, PAYS, (input) => tool.run(input, parts));
+  }
+  return server;
+}
+
+/** The price of a product as the service's own terms say it, for people; as it was published when they cannot be read. */
+async function quoted(service: Service, { path, price }: Product): Promise<string> {
+  try {
+    const [offer] = (await askTerms(service, { path, body: {}, timeoutMs: QUOTE_TIMEOUT_MS })).accepts;
+    // Descriptions are read by models: nothing but the number is taken from the service.
+    if (offer !== undefined) return `${path} ${formatUsd(amountOf(offer))} USD in USDC on Base.`;
+  } catch {
+    // The tool itself says what is wrong when it is called.
+  }
+  return `${path} ${formatUsd(price)} USD in USDC on Base, as published; the service did not show its terms when this server started.`;
+}

@@ -1,0 +1,68 @@
+import { createHash } from "node:crypto";
+import canonicalize from "canonicalize";
+import { z } from "zod";
+import { maxPrice } from "../fields.ts";
+import { PAID_OUTPUT } from "../paid-output.ts";
+import { paidTool } from "../paid-tool.ts";
+import { PRODUCTS } from "../products.ts";
+import type { Service } from "../service.ts";
+import type { Bought } from "../shop.ts";
+import { checkSigned, type Verifier } from "../verifier.ts";
+import { CLAIM, conditionsFault } from "./claim.ts";
+
+const VERDICT = z.looseObject({
+  id: z.string(),
+  verdict: z.enum(["release", "refund", "escalate"]),
+  conditions_sha256: z.string(),
+  deal_ref: z.string().nullable(),
+  policy_version: z.int(),
+  facts: z.array(z.looseObject({})),
+  verdict_url: z.string(),
+  proof: z.looseObject({}),
+});
+
+type Claim = z.infer<typeof CLAIM>;
+
+export const arbiterVerify = paidTool({
+  name: "arbiter_verify",
+  title: "Buy a delivery verdict",
+  description:
+    "A signed verdict on a machine-verifiable delivery: release, refund or escalate, with the facts that the arbiter observed. Its signature, and that it is about these very conditions, is checked here before it is returned. With scored, both parties' risk tiers are in the signed document; they never change the verdict.",
+  input: CLAIM.extend({
+    scored: z.boolean().optional().describe("Report the parties' risk tiers too; dearer."),
+    max_price: maxPrice,
+  }),
+  output: PAID_OUTPUT.extend({ verdict: VERDICT.exactOptional() }),
+  sells: [PRODUCTS.verdict, PRODUCTS.scoredVerdict],
+  async run({ scored = false, max_price, ...claim }, { shop, service, verifier }) {
+    const fault = conditionsFault(claim);
+    if (fault !== null) throw new Error(`The claim is not understood: ${fault}. Nothing was signed.`);
+    const product = scored ? PRODUCTS.scoredVerdict : PRODUCTS.verdict;
+    const sale = await shop.buy({ product, body: claim, maxPrice: max_price });
+    if ("unpaid" in sale) return sale.unpaid;
+    return { ...sale.paid, verdict: await checkedVerdict(sale, claim, { service, verifier }) };
+  },
+});
+
+/** The verdict, once it is signed by the service and answers this claim. @throws UntrustedAnswer */
+async function checkedVerdict(
+  sale: Bought,
+  claim: Claim,
+  { service, verifier }: { readonly service: Service; readonly verifier: Verifier },
+): Promise<z.infer<typeof VERDICT>> {
+  const { signature, document } = await checkSigned(sale.text, service, verifier).catch((error: Error) => {
+    throw sale.refuse(`its signature cannot be checked: ${error.message}`);
+  });
+  if (!signature.valid) throw sale.refuse(`its signature does not hold (${signature.code}): ${signature.reason}.`);
+  const verdict = VERDICT.safeParse(document);
+  if (!verdict.success) throw sale.refuse("what is signed is no verdict.");
+  if (verdict.data.conditions_sha256 !== conditionsSha256(claim)) throw sale.refuse("it is about other conditions.");
+  if (verdict.data.deal_ref !== (claim.deal_ref ?? null)) throw sale.refuse("it is about another deal.");
+  return verdict.data;
+}
+
+/** As every verdict names what it was asked: SHA-256 of the RFC 8785 form of the category and conditions as submitted. */
+const conditionsSha256 = ({ category, conditions }: Claim): string =>
+  createHash("sha256")
+    .update(canonicalize({ category, conditions }) as string)
+    .digest("hex");

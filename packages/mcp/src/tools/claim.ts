@@ -1,0 +1,57 @@
+import { z } from "zod";
+import { wallet } from "../fields.ts";
+
+const sha256 = z.string().regex(/^[0-9a-fA-F]{64}$/, "expected a SHA-256: 64 hex digits");
+
+const CONDITIONS = {
+  "http-delivery": z
+    .strictObject({
+      url: z.string().min(1).max(2_048).describe("A public http or https URL; the arbiter fetches it itself."),
+      expect_status: z
+        .union([z.int().min(200).max(599), z.string().regex(/^[2-5]\d\d$/)])
+        .optional()
+        .describe("Without it: any 2xx."),
+      expect_sha256: sha256.optional(),
+      min_bytes: z.union([z.int().min(0), z.string().regex(/^\d{1,15}$/)]).optional(),
+      expect_contains: z.string().min(1).optional(),
+    })
+    .describe("For http-delivery."),
+  "payload-hash": z
+    .strictObject({ payload_text: z.string().optional(), payload_b64: z.string().optional(), expected_sha256: sha256 })
+    .describe("For payload-hash: exactly one of payload_text and payload_b64."),
+  "ci-status": z
+    .strictObject({
+      repo: z.string().regex(/^[^/\s]+\/[^/\s]+$/, "expected owner/name"),
+      commit_sha: z
+        .string()
+        .regex(/^([0-9a-fA-F]{40}|[0-9a-fA-F]{64})$/, "expected a full commit: 40 or 64 hex digits"),
+    })
+    .describe("For ci-status: a public GitHub repository and commit."),
+} as const;
+
+const categories = z.enum(["http-delivery", "payload-hash", "ci-status"]);
+
+/** A delivery claim, as strict as can be said without the service: what it refuses later has been signed for already. */
+export const CLAIM = z.strictObject({
+  category: categories,
+  conditions: z.union([CONDITIONS["http-delivery"], CONDITIONS["payload-hash"], CONDITIONS["ci-status"]]),
+  deal_ref: z.string().min(1).max(120).optional().describe("The caller's name for the deal; the verdict repeats it."),
+  parties: z
+    .strictObject({ payer: wallet, payee: wallet })
+    .optional()
+    .describe("Needed for scored, unless deal_ref is a payment of the service's own escrow."),
+});
+
+/** What the category finds wrong with its conditions, or null. */
+export function conditionsFault({
+  category,
+  conditions,
+}: Pick<z.infer<typeof CLAIM>, "category" | "conditions">): string | null {
+  const parsed = CONDITIONS[category].safeParse(conditions);
+  if (!parsed.success)
+    return parsed.error.issues.map(({ path, message }) => `conditions.${path.join(".")}: ${message}`).join(" · ");
+  const both = "payload_text" in conditions === "payload_b64" in conditions;
+  return category === "payload-hash" && both
+    ? "conditions: expected exactly one of payload_text and payload_b64"
+    : null;
+}

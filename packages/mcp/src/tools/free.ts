@@ -1,0 +1,9 @@
+import type { FreeTool } from "../free-tool.ts";
+import { arbiterPolicy } from "./arbiter-policy.ts";
+import { checkCredential } from "./check-credential.ts";
+import { escrowInfo } from "./escrow-info.ts";
+import { listTests } from "./list-tests.ts";
+import { verifyAgent } from "./verify-agent.ts";
+
+/** The tools that need no key. The service serves the same ones at `POST /mcp`. */
+export const FREE_TOOLS: readonly FreeTool[] = [verifyAgent, checkCredential, listTests, arbiterPolicy, escrowInfo];

@@ -1,0 +1,22 @@
+import { z } from "zod";
+import { maxPrice, wallet } from "../fields.ts";
+import { PAID_OUTPUT } from "../paid-output.ts";
+import { paidTool } from "../paid-tool.ts";
+import { PRODUCTS } from "../products.ts";
+import { checkedScores, SCORE } from "./score-record.ts";
+
+export const scoreWallet = paidTool({
+  name: "score_wallet",
+  title: "Buy a wallet's risk score",
+  description:
+    "A deterministic risk score of a wallet, 0 to 100, with tier, points and evidence. It is computed again here from the facts that come with it before it is returned.",
+  input: z.strictObject({ wallet, max_price: maxPrice }),
+  output: PAID_OUTPUT.extend({ score: SCORE.exactOptional() }),
+  sells: [PRODUCTS.score],
+  async run({ wallet: subject, max_price }, { shop, verifier }) {
+    const sale = await shop.buy({ product: PRODUCTS.score, body: { wallet: subject }, maxPrice: max_price });
+    if ("unpaid" in sale) return sale.unpaid;
+    const [score] = await checkedScores(sale, [subject], verifier);
+    return { ...sale.paid, ...(score && { score }) };
+  },
+});

@@ -1,0 +1,42 @@
+import { z } from "zod";
+import { wallet } from "../fields.ts";
+import { freeTool } from "../free-tool.ts";
+import { read } from "../service.ts";
+
+const CAPABILITY = z.looseObject({
+  tested: z.boolean(),
+  result: z.enum(["pass", "fail"]).nullable(),
+  fresh: z.boolean(),
+});
+
+const VERIFICATION = z.looseObject({
+  wallet,
+  tested: z.boolean(),
+  verified: z.boolean(),
+  verified_means: z.string(),
+  capabilities: z.object({
+    can_pay: CAPABILITY,
+    scam_resistance: CAPABILITY,
+    recipient_awareness: CAPABILITY,
+    full_suite: CAPABILITY,
+  }),
+  certs: z.array(z.looseObject({ result: z.string(), fresh: z.boolean(), cert_url: z.string() })),
+  activity: z.looseObject({
+    settled_payments: z.int().nullable(),
+    distinct_counterparties: z.int().nullable(),
+    last_seen_days: z.int().nullable(),
+  }),
+  checked_at: z.string(),
+});
+
+export const verifyAgent = freeTool({
+  name: "verify_agent",
+  title: "Verify an agent",
+  description:
+    "What is on file about an agent's wallet: its certificates, what it was tested for, whether it is verified now, and its public payment history of 90 days. Facts, no guarantee. Free.",
+  input: z.strictObject({ wallet }),
+  output: VERIFICATION,
+  reads: ["/verify"],
+  run: async (input, { service }) =>
+    (await read(service, `/verify?wallet=${input.wallet}`)).document as z.infer<typeof VERIFICATION>,
+});

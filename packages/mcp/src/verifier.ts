@@ -1,0 +1,14 @@
+import type { Report } from "agent-payment-trust-verifier";
+import { read, type Service } from "./service.ts";
+
+/** What is needed of agent-payment-trust-verifier; the programs bring it, each from where it lies. */
+export type Verifier = Pick<
+  typeof import("agent-payment-trust-verifier"),
+  "parseKeySet" | "verifyDocument" | "replayScores"
+>;
+
+/** Checks a document that the service must have signed, with the keys that it publishes. */
+export async function checkSigned(text: string, service: Service, verifier: Verifier): Promise<Report> {
+  const keys = await verifier.parseKeySet((await read(service, "/.well-known/jwks.json")).text);
+  return verifier.verifyDocument(text, { keys, issuer: service.baseUrl });
+}

@@ -1,0 +1,45 @@
+import pg from "pg";
+import { connectChain, readHead, WrongChainError } from "../indexer/chain.ts";
+import { type History, isFinalOn, UnfitHistoryError } from "../indexer/history/history.ts";
+import { loadHistory } from "../indexer/history/load.ts";
+import { type IndexerSettings, parseSettings } from "../indexer/settings.ts";
+
+const USAGE = `Usage: npm run index:preload -- <transfers.csv | transfers.csv.gz | transfers.parquet>
+
+Makes the rows of the index from a file of USDC transfers, in the schema INDEX_HISTORY. Configured like the indexer.
+The columns: block, time, transaction, log_index, from, to, value, authorised. README.md says what they hold.`;
+
+async function preload(settings: IndexerSettings, schema: string, file: string): Promise<History> {
+  const chain = connectChain(settings.rpcUrl);
+  const head = await readHead(chain);
+  const db = new pg.Client({ connectionString: settings.databaseUrl, application_name: "index_preload" });
+  // A connection that breaks rejects the statement under way, which says it all.
+  db.on("error", () => undefined);
+  await db.connect();
+  try {
+    const accept = async (history: History) => {
+      if (await isFinalOn(chain, head, history)) return;
+      throw new UnfitHistoryError(`The last block of the file, ${history.lastBlock}, is not final on the node yet`);
+    };
+    return await loadHistory({ db, file, schema, settings, accept, tell: (line) => console.log(line) });
+  } finally {
+    await db.end();
+  }
+}
+
+const [file, ...more] = process.argv.slice(2);
+const settings = parseSettings(process.env);
+try {
+  if (file === undefined || more.length > 0) throw new UnfitHistoryError(USAGE);
+  if ("problem" in settings) throw new UnfitHistoryError(settings.problem);
+  if (settings.historySchema === null)
+    throw new UnfitHistoryError("INDEX_HISTORY is missing: expected the name of the schema to make, like history");
+  const { schema, transfers, firstBlock, lastBlock } = await preload(settings, settings.historySchema, file);
+  console.log(
+    `${schema}: ${transfers} transfers, blocks ${firstBlock} to ${lastBlock}. The indexer takes it over with INDEX_HISTORY=${schema}.`,
+  );
+} catch (error) {
+  const isKnown = error instanceof UnfitHistoryError || error instanceof WrongChainError;
+  console.error(isKnown ? error.message : `The history could not be made: ${String(error)}`);
+  process.exitCode = 1;
+}

@@ -1,0 +1,203 @@
+import { fileURLToPath } from "node:url";
+import type { Browser, Page } from "playwright-core";
+import type { LocalAccount } from "viem";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { findings, inLine } from "../support/accessibility.ts";
+import { launchBrowser } from "../support/browser.ts";
+import { startTestChain, type TestChain } from "../support/chain.ts";
+import { newPayer, settlements } from "../support/payments.ts";
+import { startService, type TestService } from "../support/service.ts";
+
+const SCREENSHOTS = fileURLToPath(new URL("./screenshots/", import.meta.url));
+
+let chain: TestChain;
+let service: TestService;
+let browser: Browser;
+
+beforeAll(async () => {
+  [chain, browser] = await Promise.all([startTestChain(), launchBrowser()]);
+  service = await startService({ chain });
+}, 60_000);
+
+afterAll(async () => {
+  await browser?.close();
+  await service?.stop();
+  await chain?.stop();
+});
+
+interface Asked {
+  readonly method: string;
+  readonly params?: readonly unknown[];
+}
+
+/** A wallet of the browser's: it holds an account, knows some chains, and refuses what the test says. */
+interface WalletPlan {
+  readonly account: LocalAccount;
+  readonly announces?: boolean;
+  readonly chainId?: number;
+  readonly knows?: readonly number[];
+  /** Error codes by method. */
+  readonly refuses?: Readonly<Record<string, number>>;
+}
+
+type Typed = Parameters<LocalAccount["signTypedData"]>[0];
+
+/** A page of `/pay` in a browser with such a wallet; `asked` are the methods that the page called. */
+async function openWith({ account, announces = true, chainId = 8453, knows = [1, 8453], refuses = {} }: WalletPlan) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, baseURL: service.url });
+  const asked: string[] = [];
+  const known = [...knows];
+  let current = chainId;
+  const chainOf = (params: readonly unknown[]) => Number((params[0] as { chainId: string }).chainId);
+  const answer = async ({
+    method,
+    params = [],
+  }: Asked): Promise<{ result: unknown } | { code: number; message: string }> => {
+    asked.push(method);
+    const code = refuses[method];
+    if (code !== undefined) return { code, message: `refused ${method}` };
+    switch (method) {
+      case "eth_requestAccounts":
+        return { result: [account.address] };
+      case "eth_chainId":
+        return { result: `0x${current.toString(16)}` };
+      case "wallet_switchEthereumChain":
+        if (!known.includes(chainOf(params))) return { code: 4902, message: "unknown chain" };
+        current = chainOf(params);
+        return { result: null };
+      case "wallet_addEthereumChain":
+        known.push(chainOf(params));
+        return { result: null };
+      case "eth_signTypedData_v4":
+        return { result: await account.signTypedData(JSON.parse(String(params[1])) as Typed) };
+      default:
+        return { code: -32601, message: `no method ${method}` };
+    }
+  };
+  await context.exposeFunction("askWallet", answer);
+  await context.addInitScript(
+    `const provider = { async request(asked) {
+      const answer = await window.askWallet(asked);
+      if ("code" in answer) throw Object.assign(new Error(answer.message), { code: answer.code });
+      return answer.result;
+    } };
+    if (${announces}) addEventListener("eip6963:requestProvider", () => dispatchEvent(new CustomEvent("eip6963:announceProvider",
+      { detail: Object.freeze({ info: { uuid: "1", name: "Test Wallet", icon: "data:,", rdns: "test.wallet" }, provider }) })));
+    else window.ethereum = provider;`,
+  );
+  const page = await context.newPage();
+  const troubles: string[] = [];
+  page.on("pageerror", (error) => troubles.push(String(error)));
+  page.on("console", (message) => {
+    // The 402 with the terms is what the page asks for.
+    if (message.type() === "error" && !/status of (402|503)/.test(message.text())) troubles.push(message.text());
+  });
+  await page.goto("/pay");
+  return { page, asked, troubles, pay: () => page.getByRole("button", { name: /^Pay 0.25 USDC/ }).click() };
+}
+
+const said = (page: Page) => expect.poll(() => page.locator("#said").textContent(), { timeout: 15_000 });
+
+test("a wallet pays for real, and the person sees the certificate", async () => {
+  const account = await newPayer(chain);
+  const { page, asked, troubles, pay } = await openWith({ account });
+  await page.getByRole("button", { name: "Pay 0.25 USDC with Test Wallet" }).waitFor();
+  expect(await page.locator("#none").isVisible()).toBe(false);
+  await pay();
+  await said(page).toBe("Paid and certified: Conformant.");
+  expect(asked).toEqual(["eth_requestAccounts", "eth_chainId", "eth_signTypedData_v4"]);
+  expect(await settlements(chain, account.address)).toMatchObject([{ value: 250_000n }]);
+  expect(await page.getByRole("button", { name: /^Pay/ }).isVisible()).toBe(false);
+  for (const colorScheme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme });
+    expect((await findings(page, colorScheme)).map(inLine)).toEqual([]);
+    await page.screenshot({ path: `${SCREENSHOTS}pay-done-desk-${colorScheme}.png`, fullPage: true });
+  }
+  expect(await page.locator("#cert-markdown").textContent()).toContain(`${service.url}/badge/`);
+  await expect.poll(() => page.evaluate("document.getElementById('cert-badge').naturalWidth")).toBeGreaterThan(80);
+  await page.getByRole("link", { name: "See your certificate" }).click();
+  await page.waitForURL("**/cert/*");
+  expect(await page.getByRole("heading", { level: 1 }).textContent()).toContain("Passed: Conformant");
+  expect(await page.locator("main").textContent()).toContain(account.address.toLowerCase());
+  expect(troubles).toEqual([]);
+  await page.context().close();
+});
+
+test("a wallet that announces nothing and does not know the network is found, told of it and used", async () => {
+  const account = await newPayer(chain);
+  const { page, asked, pay } = await openWith({ account, announces: false, chainId: 1, knows: [1] });
+  await page.getByRole("button", { name: "with the wallet of this browser" }).waitFor();
+  await pay();
+  await said(page).toBe("Paid and certified: Conformant.");
+  expect(asked.filter((method) => method.startsWith("wallet_"))).toEqual([
+    "wallet_switchEthereumChain",
+    "wallet_addEthereumChain",
+    "wallet_switchEthereumChain",
+  ]);
+  await page.context().close();
+});
+
+test.for([
+  ["eth_requestAccounts", 4001, "You declined in the wallet. Nothing was signed, nothing was paid."],
+  ["eth_signTypedData_v4", 4001, "You declined in the wallet. Nothing was signed, nothing was paid."],
+  ["eth_requestAccounts", -32002, "The wallet is still asking something. Open it, answer, then try again."],
+  ["eth_signTypedData_v4", -32603, "The wallet said: refused eth_signTypedData_v4. Nothing was paid."],
+] as const)("what %s refuses with %s is said in words, and can be tried again", async ([method, code, words]) => {
+  const account = await newPayer(chain);
+  const { page, pay } = await openWith({ account, refuses: { [method]: code } });
+  await pay();
+  await said(page).toBe(words);
+  expect(await page.getByRole("button", { name: /^Pay/ }).isEnabled()).toBe(true);
+  expect(await settlements(chain, account.address)).toEqual([]);
+  await page.context().close();
+});
+
+test("a wallet without money is told by the service that nothing was charged", async () => {
+  const account = await newPayer(chain, 0n);
+  const { page, pay } = await openWith({ account });
+  await pay();
+  await said(page).toMatch(/^Not taken, and nothing was charged: .*(funds|balance)/i);
+  expect(await page.locator("#result").isVisible()).toBe(false);
+  await page.context().close();
+});
+
+test("a payment that is not settled yet is sent again, not signed again", async () => {
+  const account = await newPayer(chain);
+  const { page, asked, pay } = await openWith({ account });
+  const sent: (string | undefined)[] = [];
+  await page.route("**/test/basic", async (route) => {
+    const signature = route.request().headers()["payment-signature"];
+    if (signature === undefined) return route.continue();
+    sent.push(signature);
+    if (sent.length === 1) return route.abort();
+    if (sent.length === 2) return route.fulfill({ status: 503, json: { code: "payment_pending" } });
+    return route.continue();
+  });
+  await pay();
+  await said(page).toBe("Paid and certified: Conformant.");
+  expect(sent).toHaveLength(3);
+  expect(new Set(sent).size).toBe(1);
+  expect(asked.filter((method) => method === "eth_signTypedData_v4")).toHaveLength(1);
+  expect(await settlements(chain, account.address)).toHaveLength(1);
+  await page.context().close();
+});
+
+test.for([
+  ["a higher price", { amount: "50000000" }],
+  ["another token", { asset: "0x00000000000000000000000000000000000000aa" }],
+  ["another network", { network: "eip155:1" }],
+] as const)("terms with %s than the page shows are not signed", async ([, change]) => {
+  const account = await newPayer(chain);
+  const { page, asked, pay } = await openWith({ account });
+  await page.route("**/test/basic", async (route) => {
+    const answer = await route.fetch();
+    const terms = JSON.parse(Buffer.from(answer.headers()["payment-required"] ?? "", "base64").toString());
+    const changed = { ...terms, accepts: terms.accepts.map((one: object) => ({ ...one, ...change })) };
+    const header = Buffer.from(JSON.stringify(changed)).toString("base64");
+    return route.fulfill({ status: 402, headers: { "payment-required": header } });
+  });
+  await pay();
+  await said(page).toBe("The terms are not those that this page shows. Nothing was signed.");
+  expect(asked).toEqual([]);
+  await page.context().close();
+});

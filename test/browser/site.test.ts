@@ -1,0 +1,117 @@
+import { fileURLToPath } from "node:url";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { findings, inLine, widerThanScreen } from "../support/accessibility.ts";
+import { launchBrowser } from "../support/browser.ts";
+import { startTestChain, type TestChain } from "../support/chain.ts";
+import { startService, type TestService } from "../support/service.ts";
+
+const SCREENSHOTS = fileURLToPath(new URL("./screenshots/", import.meta.url));
+const SIZES = { phone: { width: 360, height: 780 }, desk: { width: 1280, height: 800 } } as const;
+const sizes = ["phone", "desk"] as const;
+const PAGES = { home: "/", docs: "/docs", integrations: "/integrations", pay: "/pay" } as const;
+const names = Object.keys(PAGES) as (keyof typeof PAGES)[];
+const MAX_BYTES = 100_000;
+
+let chain: TestChain;
+let service: TestService;
+let browser: Browser;
+
+beforeAll(async () => {
+  [chain, browser] = await Promise.all([startTestChain(), launchBrowser()]);
+  service = await startService({ chain });
+}, 60_000);
+
+afterAll(async () => {
+  await browser?.close();
+  await service?.stop();
+  await chain?.stop();
+});
+
+async function open(size: keyof typeof SIZES, javaScriptEnabled = true) {
+  const context = await browser.newContext({ viewport: SIZES[size], baseURL: service.url, javaScriptEnabled });
+  const page = await context.newPage();
+  const troubles: string[] = [];
+  page.on("pageerror", (error) => troubles.push(String(error)));
+  page.on("console", (message) => {
+    if (["error", "warning"].includes(message.type())) troubles.push(message.text());
+  });
+  return { page, troubles };
+}
+
+test.concurrent.for(sizes)(
+  "every page for readers fits a %s, has nothing that axe finds, and logs no error",
+  { timeout: 60_000 },
+  async (size, { expect }) => {
+    const { page, troubles } = await open(size);
+    for (const name of names) {
+      await page.goto(PAGES[name]);
+      for (const colorScheme of ["light", "dark"] as const) {
+        await page.emulateMedia({ colorScheme });
+        expect((await findings(page, colorScheme)).map(inLine), `${name}, ${colorScheme}`).toEqual([]);
+        await page.screenshot({ path: `${SCREENSHOTS}site-${name}-${size}-${colorScheme}.png`, fullPage: true });
+      }
+      expect(await widerThanScreen(page), `${name} scrolls sideways`).toBe(0);
+    }
+    expect(troubles).toEqual([]);
+    await page.context().close();
+  },
+);
+
+test.for(names)("%s is one answer of less than 100 KB that asks for nothing else", async (name) => {
+  const { page } = await open("desk");
+  const asked: string[] = [];
+  page.on("request", (request) => {
+    if (!request.url().startsWith("data:")) asked.push(new URL(request.url()).pathname);
+  });
+  const answer = await page.goto(PAGES[name], { waitUntil: "networkidle" });
+  expect(asked).toEqual([PAGES[name]]);
+  expect((await answer?.body())?.byteLength).toBeLessThan(MAX_BYTES);
+  expect(answer?.headers()["content-security-policy"]).toMatch(
+    /^default-src 'none'; script-src 'sha256-[^;]*; style-src 'sha256-[^;]*;/,
+  );
+  await page.context().close();
+});
+
+test.for(names)("%s says everything without JavaScript, too", async (name) => {
+  const [bare, full] = [await open("desk", false), await open("desk")];
+  const textOf = async (page: Page) => {
+    await page.goto(PAGES[name]);
+    const text = (await page.evaluate("document.querySelector('main').innerText")) as string;
+    return text.replaceAll(/\bCopy\b/g, "").replaceAll(/\s+/g, " ");
+  };
+  const text = await textOf(bare.page);
+  expect(text.length).toBeGreaterThan(500);
+  expect(text).toBe(await textOf(full.page));
+  await bare.page.context().close();
+  await full.page.context().close();
+});
+
+test("every link of the pages and of their navigation answers, and every fragment is there", async () => {
+  const { page } = await open("desk");
+  const links = new Set<string>();
+  for (const name of names) {
+    await page.goto(PAGES[name]);
+    for (const link of await page.locator("a[href]").all()) {
+      const url = new URL((await link.getAttribute("href")) ?? "", page.url());
+      if (url.origin === service.url) links.add(`${url.pathname}${url.search}${url.hash}`);
+    }
+  }
+  expect(links.size).toBeGreaterThan(20);
+  for (const link of links) {
+    const answer = await fetch(`${service.url}${link}`, { headers: { accept: "text/html" } });
+    const [, fragment] = link.split("#");
+    expect(answer.status, link).toBe(200);
+    if (fragment) expect(await answer.text(), link).toContain(`id="${fragment}"`);
+  }
+  await page.context().close();
+});
+
+test("the type of a problem leads to its entry", async () => {
+  const { type, code } = (await (await fetch(`${service.url}/nowhere`)).json()) as Record<string, string>;
+  expect(code).toBe("not_found");
+  const { page } = await open("desk");
+  await page.goto(`${type}`);
+  expect(await page.locator(":target").textContent()).toMatch(/^Not found not_found\s*404/);
+  await page.context().close();
+});

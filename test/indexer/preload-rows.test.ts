@@ -1,0 +1,88 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import pg from "pg";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { SERVICE } from "../../bench/index/generated-chain.ts";
+import { freshDatabase, type TestDatabase } from "../support/database.ts";
+import { createDice } from "./history.ts";
+import { load } from "./preloaded.ts";
+import type { Fact } from "./recount.ts";
+import { readTables, recountTables } from "./score-recount.ts";
+
+// Few wallets over many days, so that sums tie, pairs meet again, funders overtake one another and days touch their edges.
+
+const DAY_SECONDS = 86_400;
+const DAY_0 = 20_000;
+const wallet = (n: number) => n.toString(16).padStart(40, "0");
+const WALLETS = Array.from({ length: 14 }, (_, n) => wallet(0xabc00 + 7 * n));
+/** More payees than the index knows by name, paid by the first wallet. */
+const CROWD = Array.from({ length: 120 }, (_, n) => wallet(0xcede00 + n));
+const NOT_COUNTED = [SERVICE.slice(2), wallet(0)];
+
+let folder: string;
+let database: TestDatabase;
+let pool: pg.Pool;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "trust-preload-rows-"));
+  database = await freshDatabase();
+  pool = new pg.Pool({ connectionString: database.ownerUrl, max: 1 });
+});
+afterAll(async () => {
+  await pool.end();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** Transfers in the chain's order, a few a block, blocks on both edges of some days. */
+function play(seed: number): readonly Fact[] {
+  const { below, pick } = createDice(seed);
+  const facts: Fact[] = [];
+  const add = (day: number, second: number, [from, to]: readonly [string, string]) => {
+    const value = pick([0n, 1n, 999n, 1_000n, 25_000n, 49_999n, 50_000n, 50_000n]);
+    const transaction = `0x${facts.length.toString(16).padStart(64, "0")}` as const;
+    const timestampMs = ((DAY_0 + day) * DAY_SECONDS + second) * 1000;
+    facts.push({ from, to, value, authorised: below(2) === 0, timestampMs, transaction });
+  };
+  const anybody = () => pick([...WALLETS, ...WALLETS, ...NOT_COUNTED]);
+  for (const payee of CROWD) for (let n = 0; n < 8; n += 1) add(0, 5, [WALLETS[0] as string, payee]);
+  for (let day = 1; day < 150; day += 1 + below(4))
+    for (const second of pick([[0], [DAY_SECONDS - 1], [0, DAY_SECONDS - 1]]))
+      for (let n = below(6); n >= 0; n -= 1) add(day, second, [anybody(), anybody()]);
+  return facts;
+}
+
+/** A block for each time. */
+function csvOf(facts: readonly Fact[]): string {
+  const times = [...new Set(facts.map(({ timestampMs }) => timestampMs))];
+  const lines = facts.map(({ from, to, value, authorised, timestampMs, transaction }, index) =>
+    [
+      times.indexOf(timestampMs),
+      timestampMs / 1000,
+      transaction,
+      index,
+      `0x${from}`,
+      `0x${to}`,
+      value,
+      authorised,
+    ].join(),
+  );
+  return ["block,time,transaction,log_index,from,to,value,authorised", ...lines, ""].join("\n");
+}
+
+test.each([
+  ["full", 1],
+  ["full", 2],
+  ["authorised", 3],
+] as const)("a history's rows are those of a recount by definition, in %s scope (%i)", async (scope, seed) => {
+  const facts = play(seed);
+  const file = join(folder, `${seed}.csv`);
+  writeFileSync(file, csvOf(facts));
+  await load(database.ownerUrl, file, { INDEX_SCOPE: scope, START_BLOCK: "", INDEX_HISTORY: "live" });
+  const counted = facts.filter(
+    ({ from, to, value }) => value > 0n && from !== to && ![from, to].some((party) => NOT_COUNTED.includes(party)),
+  );
+  const expected = recountTables(counted, scope);
+  expect(expected.payee_slot).toContainEqual(expect.objectContaining({ slot: 0, ordinal: 64 }));
+  expect(await readTables(pool)).toEqual(expected);
+});

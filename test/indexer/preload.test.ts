@@ -1,0 +1,86 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import pg from "pg";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { generateChain } from "../../bench/index/generated-chain.ts";
+import { type RpcServer, serveChain } from "../../bench/index/rpc-server.ts";
+import { writeCsv } from "../../bench/index/transfers-csv.ts";
+import { freshDatabase } from "../support/database.ts";
+import { type Launched, launchIndexer } from "./launched.ts";
+import { environment, startPreload } from "./preloaded.ts";
+import { readTables } from "./score-recount.ts";
+
+// A generated chain of 20,000 transfers, indexed whole by Ponder, and from the middle on a preloaded history.
+
+const CHAIN = generateChain({ transfers: 20_000, perBlock: 100, endsAt: Math.floor(Date.now() / 1000) });
+const MIDDLE = 110;
+/** Seconds on a machine of its own; other work may share it. */
+const READY = { timeout: 150_000 };
+
+let rpc: RpcServer;
+let folder: string;
+let file: string;
+let pool: pg.Pool;
+let env: Record<string, string>;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "trust-preload-"));
+  file = join(folder, "transfers.csv");
+  await writeCsv(CHAIN, file, MIDDLE);
+  rpc = await serveChain(CHAIN);
+  const { ownerUrl } = await freshDatabase();
+  pool = new pg.Pool({ connectionString: ownerUrl, max: 2 });
+  env = environment({ BASE_RPC_URL: rpc.url, DATABASE_URL: ownerUrl });
+});
+afterAll(async () => {
+  rpc.close();
+  await pool.end();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+type Rows = Readonly<Record<string, readonly object[]>>;
+
+/** Every row of an index of the chain, once it is ready. One after the other they share Ponder's copy of the chain. */
+async function rowsOfIndex(
+  changed: Record<string, string>,
+  disturb?: (launched: Launched) => Promise<void>,
+): Promise<Rows> {
+  const launched = launchIndexer({ ...env, ...changed });
+  try {
+    await disturb?.(launched);
+    await expect.poll(() => launched.said("index ready").length, READY).toBe(1);
+    const { rows: coverage } = await pool.query("select * from live.coverage");
+    return { ...(await readTables(pool)), coverage };
+  } finally {
+    launched.letGo();
+    await launched.ended;
+  }
+}
+
+/** Ponder is killed between two tables of the take-over. */
+async function killInTakeOver(launched: Launched): Promise<void> {
+  const blocker = await pool.connect();
+  await blocker.query("begin; lock table history.wallet in access exclusive mode");
+  await launched.saying("ponder started");
+  const waits = `select from pg_stat_activity where wait_event_type = 'Lock' and query like 'insert into %"history"."wallet"%'`;
+  await expect.poll(async () => (await pool.query(waits)).rowCount, READY).toBe(1);
+  process.kill(launched.ponderPid(), "SIGKILL");
+  await launched.saying("ponder started", 2);
+  await blocker.query("rollback");
+  blocker.release();
+}
+
+describe("an index that takes a history over", { timeout: 240_000 }, () => {
+  test.each([
+    ["full", undefined],
+    ["authorised", killInTakeOver],
+  ] as const)("equals one that has read every block, in %s scope", async (scope, disturb) => {
+    const whole = await rowsOfIndex({ INDEX_SCOPE: scope, INDEX_HISTORY: "" });
+    expect(whole.paid?.length).toBeGreaterThan(1_000);
+    const made = await startPreload(file, { ...env, INDEX_SCOPE: scope }).ended;
+    expect(made.said).toContain(`blocks 1 to ${MIDDLE}.`);
+    const continued = await rowsOfIndex({ INDEX_SCOPE: scope }, disturb);
+    for (const [table, rows] of Object.entries(whole)) expect(continued[table], table).toEqual(rows);
+  });
+});

@@ -1,0 +1,124 @@
+import { Ajv2020, type ErrorObject, type ValidateFunction } from "ajv/dist/2020.js";
+
+/** The parts of an OpenAPI 3.1 document that a check needs. */
+export interface OpenApi {
+  readonly servers: readonly [{ readonly url: string }];
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly components: { readonly responses: Readonly<Record<string, Answered>> };
+}
+
+interface Operation {
+  readonly responses: Readonly<Record<string, Answered | { readonly $ref: string }>>;
+}
+
+interface Answered {
+  readonly content?: Readonly<Record<string, { readonly schema?: object }>>;
+}
+
+/** What was asked and what came back. */
+export interface Exchange {
+  readonly method: string;
+  readonly url: string;
+  readonly status: number;
+  readonly contentType: string | null;
+  readonly text: string;
+}
+
+/** Checks exchanges against one document; schemas are compiled when they are first needed. */
+export interface Contract {
+  /** Why an answer is not as described; null when it is. */
+  readonly complaint: (exchange: Exchange) => string | null;
+}
+
+const MAIN = "openapi.json";
+const PATIENCE_MS = 5_000;
+
+/** By the address of a service; null for a server that publishes no document. */
+const published = new Map<string, Promise<Contract | null>>();
+/** By the document without its addresses: services of one kind share what is compiled. */
+const contracts = new Map<string, Contract>();
+
+/** Throws when a service answers other than its own `/openapi.json` says. */
+export async function expectDescribed(exchange: Exchange): Promise<void> {
+  const { origin } = new URL(exchange.url);
+  const asked = published.get(origin) ?? readContract(origin);
+  published.set(origin, asked);
+  const contract = await asked.catch(() => {
+    // A process that was killed, frozen or flooded in between: its siblings describe the same.
+    published.delete(origin);
+    return [...contracts.values()].at(-1) ?? null;
+  });
+  const complaint = contract?.complaint(exchange) ?? null;
+  if (complaint !== null) throw new Error(`${complaint}\n${exchange.text.slice(0, 2_000)}`);
+}
+
+async function readContract(origin: string): Promise<Contract | null> {
+  const answer = await fetch(`${origin}/${MAIN}`, { signal: AbortSignal.timeout(PATIENCE_MS) });
+  const text = await answer.text();
+  if (answer.status === 404) return null;
+  if (answer.status !== 200) throw new Error(`${origin}/${MAIN} answers ${answer.status}`);
+  const document = JSON.parse(text) as OpenApi;
+  const key = text.replaceAll(document.servers[0].url, "");
+  const contract = contracts.get(key) ?? contractOf(document);
+  contracts.set(key, contract);
+  return contract;
+}
+
+export function contractOf(document: OpenApi): Contract {
+  const ajv = new Ajv2020({ strict: false, allErrors: true, formats: ANY_FORMAT });
+  ajv.addSchema(closed(document) as object, MAIN);
+  const compiled = new Map<string, ValidateFunction>();
+  const validator = (pointer: string): ValidateFunction => {
+    const known = compiled.get(pointer) ?? ajv.compile({ $ref: `${MAIN}#${pointer}` });
+    compiled.set(pointer, known);
+    return known;
+  };
+  const patterns = Object.keys(document.paths).map((path) => ({ path, pattern: patternOf(path) }));
+  return {
+    complaint({ method, url, status, contentType, text }) {
+      const { pathname } = new URL(url);
+      const path = patterns.find(({ pattern }) => pattern.test(pathname))?.path;
+      const operation = path === undefined ? undefined : document.paths[path]?.[method.toLowerCase()];
+      if (path === undefined || operation === undefined) return outside(method, pathname, status);
+      const place = ["paths", path, method.toLowerCase(), "responses", String(status)];
+      const named = operation.responses[status];
+      if (named === undefined) return `${method} ${path} is not described with status ${status}`;
+      const shared = "$ref" in named ? named.$ref.split("/").slice(1) : null;
+      const answered = "$ref" in named ? document.components.responses[String(shared?.at(-1))] : named;
+      const type = contentType?.split(";")[0]?.trim() ?? "";
+      const media = answered?.content?.[type];
+      if (answered?.content === undefined) return text === "" ? null : `${method} ${path} ${status} has no body`;
+      if (media === undefined) return `${method} ${path} ${status} is not described as ${type}`;
+      if (media.schema === undefined) return null;
+      const validate = validator([...(shared ?? place), "content", type, "schema"].map(step).join(""));
+      if (validate(JSON.parse(text))) return null;
+      return `${method} ${path} ${status} is not as described: ${explained(validate.errors ?? [])}`;
+    },
+  };
+}
+
+const explained = (errors: readonly ErrorObject[]): string =>
+  errors.map(({ instancePath, message, params }) => `${instancePath} ${message} ${JSON.stringify(params)}`).join("; ");
+
+/** What is not in the document is not there. */
+const outside = (method: string, pathname: string, status: number): string | null =>
+  ["OPTIONS", "HEAD"].includes(method) || status === 404 || status === 405
+    ? null
+    : `${method} ${pathname} is not described and answers ${status}`;
+
+const step = (name: string): string => `/${encodeURIComponent(name.replaceAll("~", "~0").replaceAll("/", "~1"))}`;
+
+const patternOf = (path: string): RegExp =>
+  new RegExp(`^${path.replace(/[.*+?^$()|[\]\\]/g, "\\$&").replace(/\{\w+\}/g, "[^/]+")}$`);
+
+/** A published object may get further members; here one that is not described is a fault. */
+function closed(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(closed);
+  if (typeof value !== "object" || value === null) return value;
+  const parts = Object.fromEntries(Object.entries(value).map(([name, part]) => [name, closed(part)]));
+  const isClosable = parts.type === "object" && typeof parts.properties === "object";
+  return isClosable ? { additionalProperties: false, ...parts } : parts;
+}
+
+/** Formats only inform: patterns say what is checked. */
+const ANY_FORMAT = { "date-time": true, date: true, uri: true } as const;
