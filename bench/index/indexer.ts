@@ -11,8 +11,9 @@ export const INDEXER_SETTINGS = {
 
 export interface IndexerRun {
   readonly seconds: number;
-  /** The most memory that Ponder's process has held, where the system tells; else not a number. */
+  /** The most memory that Ponder's process has held, and the processor's time that it took: where the system tells, else not numbers. */
   readonly peakMiB: number;
+  readonly cpuSeconds: number;
 }
 
 /** Runs the indexer's program, Ponder in a process of its own, until its views are there. */
@@ -20,17 +21,22 @@ export async function runIndexer(env: Readonly<Record<string, string>>): Promise
   const started = performance.now();
   const program = await startProgram("scripts/indexer.ts", { ...INDEXER_SETTINGS, ...env }, /"index ready"/);
   const seconds = (performance.now() - started) / 1000;
-  const peakMiB = peakOf(program);
+  const used = usedBy(program);
   await stopProgram(program);
-  return { seconds, peakMiB };
+  return { seconds, ...used };
 }
 
-function peakOf({ lines }: Program): number {
+const TICKS_A_SECOND = 100;
+
+function usedBy({ lines }: Program): Pick<IndexerRun, "peakMiB" | "cpuSeconds"> {
   const pid = /"ponderPid":(\d+)/.exec(lines.findLast((line) => line.includes("ponderPid")) ?? "")?.[1];
   try {
     const status = readFileSync(`/proc/${pid}/status`, "utf8");
-    return Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1]) / 1024;
+    const peakMiB = Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1]) / 1024;
+    // The 14th and 15th field; the second is a name in brackets.
+    const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
+    return { peakMiB, cpuSeconds: (Number(fields[11]) + Number(fields[12])) / TICKS_A_SECOND };
   } catch {
-    return Number.NaN;
+    return { peakMiB: Number.NaN, cpuSeconds: Number.NaN };
   }
 }

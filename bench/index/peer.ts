@@ -23,7 +23,7 @@ const fetchFrom = (block: number) => {
   return chain.getLogs({ address, event, fromBlock: BigInt(block), toBlock });
 };
 
-const started = performance.now();
+const [started, before] = [performance.now(), process.cpuUsage()];
 let loaded = 0;
 let next = fetchFrom(1);
 for (let block = 1; block <= last; block += BLOCKS_A_REQUEST) {
@@ -35,5 +35,7 @@ for (let block = 1; block <= last; block += BLOCKS_A_REQUEST) {
   await pipeline([`${lines.join("\n")}\n`], db.query(copyFrom("copy bare from stdin")));
   loaded += logs.length;
 }
-console.log(`done ${loaded} ${Math.round(performance.now() - started)}`);
+const ms = Math.round(performance.now() - started);
+const { user, system } = process.cpuUsage(before);
+console.log(`done ${loaded} ${ms} ${Math.round((user + system) / 1_000)}`);
 await db.end();

@@ -21,13 +21,18 @@ interface Bench {
   readonly lastBlock: number;
 }
 
-/** Transfers a second. */
-async function runBare({ env, transfers, lastBlock }: Bench): Promise<number> {
+interface Speed {
+  readonly perSecond: number;
+  /** Of the process's own. Other programs' load changes it little. */
+  readonly perCpuSecond: number;
+}
+
+async function runBare({ env, transfers, lastBlock }: Bench): Promise<Speed> {
   const program = await startProgram("bench/index/peer.ts", { ...env, LAST_BLOCK: String(lastBlock) }, /^done/);
-  const [, loaded, ms] = program.lines.at(-1)?.split(" ").map(Number) ?? [];
+  const [, loaded, ms = Number.NaN, cpuMs = Number.NaN] = program.lines.at(-1)?.split(" ").map(Number) ?? [];
   if (loaded !== transfers) throw new Error(`the bare loader read ${loaded} of ${transfers} transfers`);
   await stopProgram(program);
-  return (transfers * 1_000) / (ms ?? Number.NaN);
+  return { perSecond: (transfers * 1_000) / ms, perCpuSecond: (transfers * 1_000) / cpuMs };
 }
 
 /** Bytes on disk of all tables in the schemas of this pattern, with their indexes. */
@@ -49,7 +54,7 @@ async function dropSchemas(db: pg.Client, pattern: string): Promise<void> {
 }
 
 interface Measured {
-  readonly bare: readonly number[];
+  readonly bare: readonly Speed[];
   readonly syncing: IndexerRun;
   readonly cached: IndexerRun;
   readonly authorised: IndexerRun;
@@ -94,15 +99,19 @@ function judge(goals: readonly Goal[]): boolean {
   return goals.every(isReached);
 }
 
+const mean = (values: readonly number[]): number => values.reduce((sum, one) => sum + one, 0) / values.length;
+
 function report(transfers: number, { bare, syncing, cached, authorised, rowBytes, syncBytes }: Measured): boolean {
-  const peer = bare.reduce((sum, one) => sum + one, 0) / bare.length;
+  const peer = mean(bare.map(({ perSecond }) => perSecond));
+  const peerCpu = mean(bare.map(({ perCpuSecond }) => perCpuSecond));
+  const [before, after] = bare.map(({ perSecond }) => Math.round(perSecond));
   const speeds = { syncing, cached, authorised };
   console.log(
-    `bare loader            ${bare.map((one) => Math.round(one)).join(" and ")} transfers/s, before and after`,
+    `bare loader          ${before} transfers/s before, ${after} after; ${Math.round(peerCpu)} a processor's second`,
   );
-  for (const [name, { seconds, peakMiB }] of Object.entries(speeds))
+  for (const [name, { seconds, cpuSeconds, peakMiB }] of Object.entries(speeds))
     console.log(
-      `Ponder, ${name.padEnd(12)} ${Math.round(transfers / seconds)} transfers/s in ${seconds.toFixed(1)} s with its start, at most ${Math.round(peakMiB)} MiB`,
+      `Ponder, ${name.padEnd(12)} ${Math.round(transfers / seconds)} transfers/s (${seconds.toFixed(1)} s with its start); ${Math.round(transfers / cpuSeconds)} a processor's second, ${(transfers / cpuSeconds / peerCpu).toFixed(2)} of the bare loader's; ${Math.round(peakMiB)} MiB`,
     );
   const ratio = ({ seconds }: IndexerRun) => transfers / seconds / peer;
   const peakMiB = Math.max(...Object.values(speeds).map((run) => run.peakMiB));

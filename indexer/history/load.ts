@@ -27,13 +27,14 @@ export interface LoadPlan {
 
 /**
  * Makes a history from a file of transfers, in one transaction: a run that ends early, however, leaves nothing behind.
- * @throws UnfitHistoryError when the file is not as README.md says.
+ * @throws UnfitHistoryError when the file is not as README.md says, or something else has the history's name.
  */
 export async function loadHistory(plan: LoadPlan): Promise<History> {
   const { db, schema } = plan;
   const making = `${schema}_making`;
   await db.query("begin");
   try {
+    await expectOwnName(db, schema);
     await db.query(`create schema ${making}; set local search_path to ${making}; set local work_mem = '${WORK_MEM}';
       set local statement_timeout = 0; set local jit = off`);
     await fill(plan);
@@ -45,6 +46,16 @@ export async function loadHistory(plan: LoadPlan): Promise<History> {
     await db.query("rollback").catch(() => undefined);
     throw error;
   }
+}
+
+/** What is replaced is dropped with all that is in it. */
+async function expectOwnName(db: pg.Client, schema: string): Promise<void> {
+  const { rows } = await db.query<{ taken: boolean }>(
+    "select to_regnamespace($1) is not null and to_regclass($1 || '.history') is null as taken",
+    [schema],
+  );
+  if (rows[0]?.taken)
+    throw new UnfitHistoryError(`INDEX_HISTORY is wrong: the schema "${schema}" is there and is no history`);
 }
 
 async function fill({ db, file, settings, tell }: LoadPlan): Promise<void> {
@@ -82,7 +93,6 @@ async function makeTable(db: pg.Client, table: HistoryTable, query: string): Pro
 
 /** Answers a hash of what was copied. */
 async function copyIn(db: pg.Client, file: string): Promise<string> {
-  const source = openTransfers(file);
   const hash = createHash("sha256");
   const hashing = new Transform({
     transform(chunk: Buffer, _encoding, done) {
@@ -91,6 +101,8 @@ async function copyIn(db: pg.Client, file: string): Promise<string> {
     },
   });
   await db.query(RAW_TABLE);
+  // Before COPY, which would wait for data, and beside the pipeline, which hears its errors.
+  const source = openTransfers(file);
   const copy = db.query(copyFrom("copy raw from stdin (format csv, header match)"));
   await pipeline(source, hashing, copy).catch((error: unknown) => {
     if (!(error instanceof pg.DatabaseError)) throw error;

@@ -1,10 +1,8 @@
-import { fileURLToPath } from "node:url";
 import type { Pool } from "pg";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { connect } from "../../api/adapters/database.ts";
 import { correctVerdict } from "../../api/arbiter/correction/service.ts";
-import { findings, inLine, widerThanScreen } from "../support/accessibility.ts";
 import {
   type ArbiterScene,
   buyVerdict,
@@ -15,10 +13,8 @@ import {
 } from "../support/arbiter-scene.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { newPayer } from "../support/payments.ts";
+import { expectFit, openPage, type Size, sizes } from "../support/visits.ts";
 
-const SCREENSHOTS = fileURLToPath(new URL("./screenshots/", import.meta.url));
-const SIZES = { phone: { width: 360, height: 780 }, desk: { width: 1280, height: 800 } } as const;
-const sizes = ["phone", "desk"] as const;
 const PARTIES = {
   payer: "0x70997970c51812dc3a010c7d01b50e0d17dc79c8",
   payee: "0x3c44cdddb6a900fa2b585dd299e03d12fa4293bc",
@@ -64,31 +60,11 @@ afterAll(async () => {
   await scene?.stop();
 });
 
-async function open(size: keyof typeof SIZES) {
-  const context = await browser.newContext({ viewport: SIZES[size], baseURL: scene.service.url });
-  const page = await context.newPage();
-  const troubles: string[] = [];
-  page.on("pageerror", (error) => troubles.push(String(error)));
-  page.on("console", (message) => {
-    if (["error", "warning"].includes(message.type())) troubles.push(message.text());
-  });
-  return { page, troubles };
-}
+const open = (size: Size) => openPage(browser, { size, baseURL: scene.service.url });
 
-test.for(sizes)("the arbiter's pages fit a %s, are accessible in light and dark, and log no error", async (size) => {
-  const { page, troubles } = await open(size);
-  for (const [name, path] of Object.entries(pages)) {
-    await page.goto(path);
-    expect(await widerThanScreen(page), `${name} scrolls sideways`).toBe(0);
-    for (const colorScheme of ["light", "dark"] as const) {
-      await page.emulateMedia({ colorScheme });
-      expect((await findings(page, colorScheme)).map(inLine), `${name}, ${colorScheme}`).toEqual([]);
-      await page.screenshot({ path: `${SCREENSHOTS}${name}-${size}-${colorScheme}.png`, fullPage: true });
-    }
-  }
-  expect(troubles).toEqual([]);
-  await page.context().close();
-});
+test.for(sizes)("the arbiter's pages fit a %s, are accessible in light and dark, and log no error", (size) =>
+  expectFit(browser, pages, { size, baseURL: scene.service.url }),
+);
 
 test("a verdict's page says what was decided, on what, and what became of it", async () => {
   const { page } = await open("desk");

@@ -1,17 +1,13 @@
-import { fileURLToPath } from "node:url";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findings, inLine, widerThanScreen } from "../support/accessibility.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { startTestChain, type TestChain } from "../support/chain.ts";
 import { deliver, deployEscrow, EMPTY, GOOD, hold, newMerchant, statusOf } from "../support/escrow.ts";
 import { eventually } from "../support/eventually.ts";
 import { ARBITER_KEY } from "../support/keys.ts";
 import { startService, type TestService } from "../support/service.ts";
+import { expectFit, openPage, type Size, sizes } from "../support/visits.ts";
 
-const SCREENSHOTS = fileURLToPath(new URL("./screenshots/", import.meta.url));
-const SIZES = { phone: { width: 360, height: 780 }, desk: { width: 1280, height: 800 } } as const;
-const sizes = ["phone", "desk"] as const;
 const PAGES = { escrow: "/escrow", "escrow-released": "", "escrow-refunded": "", "escrow-pending": "" };
 
 let chain: TestChain;
@@ -54,31 +50,11 @@ const PENDING = "decided, not mined yet";
 const shown = async (path: string) =>
   (await fetch(`${service.url}${path}`, { headers: { accept: "text/html" } })).text();
 
-async function open(size: keyof typeof SIZES) {
-  const context = await browser.newContext({ viewport: SIZES[size], baseURL: service.url });
-  const page = await context.newPage();
-  const troubles: string[] = [];
-  page.on("pageerror", (error) => troubles.push(String(error)));
-  page.on("console", (message) => {
-    if (["error", "warning"].includes(message.type())) troubles.push(message.text());
-  });
-  return { page, troubles };
-}
+const open = (size: Size) => openPage(browser, { size, baseURL: service.url });
 
-test.for(sizes)("the escrow's pages fit a %s, are accessible in light and dark, and log no error", async (size) => {
-  const { page, troubles } = await open(size);
-  for (const [name, path] of Object.entries(PAGES)) {
-    await page.goto(path);
-    expect(await widerThanScreen(page), `${name} scrolls sideways`).toBe(0);
-    for (const colorScheme of ["light", "dark"] as const) {
-      await page.emulateMedia({ colorScheme });
-      expect((await findings(page, colorScheme)).map(inLine), `${name}, ${colorScheme}`).toEqual([]);
-      await page.screenshot({ path: `${SCREENSHOTS}${name}-${size}-${colorScheme}.png`, fullPage: true });
-    }
-  }
-  expect(troubles).toEqual([]);
-  await page.context().close();
-});
+test.for(sizes)("the escrow's pages fit a %s, are accessible in light and dark, and log no error", (size) =>
+  expectFit(browser, PAGES, { size, baseURL: service.url }),
+);
 
 test("an evaluation's page says what was decided, why, and what has become of it", async () => {
   const { page } = await open("desk");

@@ -1,16 +1,13 @@
-import { fileURLToPath } from "node:url";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findings, inLine, widerThanScreen } from "../support/accessibility.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { startTestChain, type TestChain } from "../support/chain.ts";
 import { startService, type TestService } from "../support/service.ts";
+import { expectFit, openPage, type Size, sizes } from "../support/visits.ts";
 
-const SCREENSHOTS = fileURLToPath(new URL("./screenshots/", import.meta.url));
-const SIZES = { phone: { width: 360, height: 780 }, desk: { width: 1280, height: 800 } } as const;
-const sizes = ["phone", "desk"] as const;
 const PAGES = { home: "/", docs: "/docs", integrations: "/integrations", pay: "/pay" } as const;
 const names = Object.keys(PAGES) as (keyof typeof PAGES)[];
+const PICTURES = Object.fromEntries(names.map((name) => [`site-${name}`, PAGES[name]]));
 const MAX_BYTES = 100_000;
 
 let chain: TestChain;
@@ -28,34 +25,13 @@ afterAll(async () => {
   await chain?.stop();
 });
 
-async function open(size: keyof typeof SIZES, javaScriptEnabled = true) {
-  const context = await browser.newContext({ viewport: SIZES[size], baseURL: service.url, javaScriptEnabled });
-  const page = await context.newPage();
-  const troubles: string[] = [];
-  page.on("pageerror", (error) => troubles.push(String(error)));
-  page.on("console", (message) => {
-    if (["error", "warning"].includes(message.type())) troubles.push(message.text());
-  });
-  return { page, troubles };
-}
+const open = (size: Size, javaScriptEnabled = true) =>
+  openPage(browser, { size, baseURL: service.url, javaScriptEnabled });
 
 test.concurrent.for(sizes)(
   "every page for readers fits a %s, has nothing that axe finds, and logs no error",
   { timeout: 60_000 },
-  async (size, { expect }) => {
-    const { page, troubles } = await open(size);
-    for (const name of names) {
-      await page.goto(PAGES[name]);
-      for (const colorScheme of ["light", "dark"] as const) {
-        await page.emulateMedia({ colorScheme });
-        expect((await findings(page, colorScheme)).map(inLine), `${name}, ${colorScheme}`).toEqual([]);
-        await page.screenshot({ path: `${SCREENSHOTS}site-${name}-${size}-${colorScheme}.png`, fullPage: true });
-      }
-      expect(await widerThanScreen(page), `${name} scrolls sideways`).toBe(0);
-    }
-    expect(troubles).toEqual([]);
-    await page.context().close();
-  },
+  (size) => expectFit(browser, PICTURES, { size, baseURL: service.url }),
 );
 
 test.for(names)("%s is one answer of less than 100 KB that asks for nothing else", async (name) => {

@@ -7,6 +7,7 @@ import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { generateChain } from "../../bench/index/generated-chain.ts";
 import { serveChain } from "../../bench/index/rpc-server.ts";
+import { chooseDeployment } from "../../indexer/deployment.ts";
 import { expectFit, readHistory } from "../../indexer/history/history.ts";
 import { HISTORY_TABLES } from "../../indexer/history/tables.ts";
 import { freshDatabase } from "../support/database.ts";
@@ -103,8 +104,24 @@ describe("a file of transfers", () => {
     expect([await schemas(), await rowsOf()]).toEqual([before, rows]);
   });
 
-  test("of another kind is refused by its name", async () => {
-    await expect(load(databaseUrl, "transfers.xlsx")).rejects.toThrow("ends in .csv, .csv.gz or .parquet");
+  test.each([
+    ["transfers.xlsx", "ends in .csv, .csv.gz or .parquet"],
+    ["absent.csv", "no such file"],
+    ["absent.parquet", "no such file"],
+    ["broken.csv.gz", "incorrect header check"],
+    ["broken.parquet", "parquet"],
+  ])("that cannot be read is refused: %s", async (name, expected) => {
+    if (name.startsWith("broken")) written(name, text);
+    await expect(load(databaseUrl, join(folder, name))).rejects.toThrow(expected);
+  });
+
+  test("never takes the place of a schema that is no history", async () => {
+    await pool.query("create schema busy; create table busy.work (n int)");
+    await expect(load(databaseUrl, FILE, { INDEX_HISTORY: "busy" })).rejects.toThrow(
+      '"busy" is there and is no history',
+    );
+    expect((await pool.query("select from busy.work")).rowCount).toBe(0);
+    expect(() => settingsOf({ INDEX_HISTORY: "Busy" })).toThrow("INDEX_HISTORY is wrong");
   });
 
   test("that is killed half-way leaves nothing, and the next run makes all of it", async () => {
@@ -130,7 +147,7 @@ describe("a file of transfers", () => {
     expect(await schemas()).toEqual(before);
     const again = await startPreload(FILE, env).ended;
     expect(again).toMatchObject({ code: 0, said: expect.stringContaining("history: 36 transfers, blocks 1 to 5") });
-    expect((await readHistory(pool as never, "history")).id).toBe(id);
+    expect((await readHistory(pool, "history")).id).toBe(id);
     rpc.close();
   });
 });
@@ -169,8 +186,19 @@ describe("a history", () => {
     other.close();
   });
 
+  test("is in the name of its index, which begins where the history does", async () => {
+    const history = await load(databaseUrl, FILE, { START_BLOCK: "2" });
+    const settings = settingsOf({ START_BLOCK: "" });
+    const other = { ...history, id: "another" };
+    const chosen = [null, history, other, history].map((one) => chooseDeployment(pool, settings, 9_000_000, one));
+    const [none, first, second, again] = await Promise.all(chosen);
+    expect([none?.startBlock, first?.startBlock]).toEqual([9_000_000 - 3_888_000, 2]);
+    expect(new Set([none, first, second].map((one) => one?.schema)).size).toBe(3);
+    expect(again).toEqual(first);
+  });
+
   test("that does not exist ends the indexer", async () => {
-    await expect(readHistory(pool as never, "nowhere")).rejects.toThrow('there is no history "nowhere"');
+    await expect(readHistory(pool, "nowhere")).rejects.toThrow('there is no history "nowhere"');
   });
 
   test("whose last block is not final yet is waited for", async () => {
