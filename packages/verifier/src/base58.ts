@@ -8,6 +8,8 @@ export function base58(text: string, length: number): Uint8Array<ArrayBuffer> | 
   // A byte takes at most 1.37 digits: longer text is not worth the arithmetic.
   if (text.length > length * 1.4 + 1) return null;
   const bytes = new Uint8Array(length);
+  // All bytes before it are zero so far.
+  let first = length;
   for (let start = 0; start < text.length; start += CHUNK) {
     let carry = 0;
     let base = 1;
@@ -17,12 +19,14 @@ export function base58(text: string, length: number): Uint8Array<ArrayBuffer> | 
       carry = carry * 58 + digit;
       base *= 58;
     }
-    for (let at = length - 1; at >= 0; at--) {
+    let at = length - 1;
+    for (; at >= first || carry > 0; at--) {
+      if (at < 0) return null;
       carry += (bytes[at] ?? 0) * base;
       bytes[at] = carry & 0xff;
       carry >>= 8;
     }
-    if (carry > 0) return null;
+    first = at + 1;
   }
   // A zero byte at the beginning is written as a 1, one each.
   const ones = /^1*/.exec(text)?.[0].length ?? 0;
