@@ -59,17 +59,18 @@ export const walletCount = (transfers: number): number => Math.max(2 * HOT, Math
 
 const zipf = (n: number): number => Math.min(HOT - 1, Math.floor(HOT ** ((n % 10_000) / 10_000)) - 1);
 
-/** Every tenth hot, a quarter to the largest wallet, a quarter to hot ones, else to one of four neighbours. */
+/** Every tenth by a hot wallet; a quarter to the largest, a quarter to hot ones, else to one of four neighbours, or by a hot one to anybody. */
 function parties(block: number, index: number, wallets: number): { from: Address; to: Address; dice: number } {
   const dice = mix(mix(block * 8191 + index) + 1);
   const other = mix(dice + 1);
   const small = HOT + (other % (wallets - HOT));
-  const payer = dice % 10 === 0 ? zipf(mix(other)) : small;
+  const isHot = dice % 10 === 0;
+  const payer = isHot ? zipf(mix(other)) : small;
   const kind = (dice >>> 8) % 200;
   if (kind === 199) return { from: NOBODY, to: walletAt(payer), dice };
   if (kind === 198) return { from: walletAt(payer), to: SERVICE, dice };
   if (kind === 197) return { from: walletAt(payer), to: walletAt(payer), dice };
-  const neighbour = HOT + ((payer * 31 + (mix(other + 2) % 4)) % (wallets - HOT));
+  const neighbour = isHot ? small : HOT + ((payer * 31 + (mix(other + 2) % 4)) % (wallets - HOT));
   const payee = kind < 50 ? 0 : kind < 100 ? zipf(mix(other + 1)) : neighbour;
   return { from: walletAt(payer), to: walletAt(payee), dice };
 }

@@ -7,8 +7,9 @@ import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { generateChain } from "../../bench/index/generated-chain.ts";
 import { serveChain } from "../../bench/index/rpc-server.ts";
+import { connectChain } from "../../indexer/chain.ts";
 import { chooseDeployment } from "../../indexer/deployment.ts";
-import { expectFit, readHistory } from "../../indexer/history/history.ts";
+import { expectFit, isFinalOn, readHistory } from "../../indexer/history/history.ts";
 import { HISTORY_TABLES } from "../../indexer/history/tables.ts";
 import { freshDatabase } from "../support/database.ts";
 import { launchIndexer } from "./launched.ts";
@@ -202,8 +203,16 @@ describe("a history", () => {
   });
 
   test("whose last block is not final yet is waited for", async () => {
-    const young = generateChain({ transfers: 40, perBlock: 8, endsAt: 1_795_000_000 });
-    const rpc = await serveChain({ ...young, head: young.last + 29, timeOf: young.timeOf });
+    const head = CHAIN.last + 29;
+    const rpc = await serveChain({ ...CHAIN, head });
+    const history = await load(databaseUrl, FILE);
+    const chain = connectChain(rpc.url);
+    const now = Math.floor(Date.now() / 1000);
+    expect(await isFinalOn(chain, { number: head, timestamp: now }, history)).toBe(false);
+    expect(await isFinalOn(chain, { number: head + 1, timestamp: now }, history)).toBe(true);
+    expect(await isFinalOn(chain, { number: CHAIN.last - 1, timestamp: now - 600 }, history)).toBe(false);
+    const shorter = isFinalOn(chain, { number: CHAIN.last - 1, timestamp: now }, history);
+    await expect(shorter).rejects.toThrow("goes to block 5, the node's head is 4");
     const env = environment({ DATABASE_URL: databaseUrl, BASE_RPC_URL: rpc.url });
     const preload = await startPreload(FILE, env).ended;
     expect(preload).toMatchObject({ code: 1, said: expect.stringContaining("is not final on the node yet") });
