@@ -10,7 +10,7 @@ export default defineConfig({
           include: ["test/contracts/**/*.test.ts"],
           globalSetup: ["test/support/contracts.ts"],
           testTimeout: 60_000,
-          hookTimeout: 60_000,
+          hookTimeout: 120_000,
         },
       },
       {
@@ -20,13 +20,14 @@ export default defineConfig({
           exclude: ["test/architecture.test.ts", "test/contracts/**"],
           globalSetup: ["test/support/stack.ts"],
           testTimeout: 60_000,
-          hookTimeout: 60_000,
+          hookTimeout: 120_000,
         },
       },
     ],
     teardownTimeout: 15_000,
     pool: "forks",
-    maxWorkers: 2,
+    // More than cores: a good part of the slow files waits for blocks, leases and deadlines.
+    maxWorkers: 3,
     reporters: ["default", "./test/support/counting-reporter.ts"],
   },
 });

@@ -11,7 +11,7 @@ import {
 } from "../support/api-process.ts";
 import { newPayer, post, type Signed, settlements, signPayment, unixNow, v2 } from "../support/payments.ts";
 
-const KILLS = Number(process.env.KILLS ?? 24);
+const KILLS = Number(process.env.KILLS ?? 16);
 const PAYERS = 8;
 const seed = Number(process.env.KILL_SEED ?? Math.floor(Math.random() * 2 ** 31));
 vi.setConfig({ testTimeout: 60_000 + KILLS * 6_000, hookTimeout: 120_000 });
