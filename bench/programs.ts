@@ -8,6 +8,13 @@ export interface Program {
   readonly lines: readonly string[];
 }
 
+const running = new Set<ChildProcess>();
+for (const signal of ["SIGINT", "SIGTERM"] as const)
+  process.once(signal, () => {
+    for (const child of running) child.kill("SIGTERM");
+    process.exit(1);
+  });
+
 /** Starts one of the project's programs (a path from its root) and waits for a line that matches `ready`. */
 export async function startProgram(
   file: string,
@@ -20,6 +27,8 @@ export async function startProgram(
     env: { ...process.env, ...env },
     stdio: ["ignore", "pipe", "inherit"],
   });
+  running.add(child);
+  child.once("exit", () => running.delete(child));
   const lines: string[] = [];
   await new Promise<void>((resolve, reject) => {
     createInterface({ input: child.stdout }).on("line", (line) => {

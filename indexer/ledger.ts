@@ -20,16 +20,18 @@ export const dayOf = (timestamp: bigint): number => Number(timestamp / DAY_SECON
 export const orderedPair = (a: Address, b: Address): { readonly low: Address; readonly high: Address } =>
   a < b ? { low: a, high: b } : { low: b, high: a };
 
+const countsOf = (ages: string | null): number[] => (ages === null ? [] : ages.split(",").map(Number));
+
 /**
- * A day's histogram with one more counterparty, last touched `age` days before (null: never).
+ * A day's histogram (`TouchedDay.ages`) with one more counterparty, last touched `age` days before (null: never).
  * An age of the window's width or more says the same as never to every window, so it is not kept.
  */
-export function withAge(ages: readonly number[] | null, age: number | null): number[] | null {
-  if (age === null || age >= WINDOW_DAYS) return ages === null ? null : [...ages];
-  const next = [...(ages ?? [])];
-  while (next.length < age) next.push(0);
-  next[age - 1] = (next[age - 1] ?? 0) + 1;
-  return next;
+export function withAge(ages: string | null, age: number | null): string | null {
+  if (age === null || age >= WINDOW_DAYS) return ages;
+  const counts = countsOf(ages);
+  while (counts.length < age) counts.push(0);
+  counts[age - 1] = (counts[age - 1] ?? 0) + 1;
+  return counts.join();
 }
 
 /** What one day of one wallet remembers of its counterparties. */
@@ -37,8 +39,8 @@ export interface TouchedDay {
   readonly day: number;
   /** Counterparties touched on that day. */
   readonly touched: number;
-  /** `ages[k - 1]`: how many of them were last touched k days before. */
-  readonly ages: readonly number[] | null;
+  /** `0,2,1`: how many of them were last touched 1, 2, 3 days before. Text, because Ponder clones rows with arrays in depth. */
+  readonly ages: string | null;
 }
 
 /**
@@ -48,7 +50,10 @@ export interface TouchedDay {
  */
 export function distinctCounterparties(rows: readonly TouchedDay[], first: number, last: number): number {
   const inside = rows.filter(({ day }) => day >= first && day <= last);
-  const seenBefore = ({ day, ages }: TouchedDay) => (ages ?? []).slice(0, day - first).reduce((sum, n) => sum + n, 0);
+  const seenBefore = ({ day, ages }: TouchedDay) =>
+    countsOf(ages)
+      .slice(0, day - first)
+      .reduce((sum, n) => sum + n, 0);
   return inside.reduce((sum, row) => sum + row.touched - seenBefore(row), 0);
 }
 

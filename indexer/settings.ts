@@ -85,7 +85,7 @@ const ENVIRONMENT = z.object({
   POLL_MS: whole(50, 60_000).default(1000),
   PONDER_PORT: whole(0, 65_535).default(0),
   EXCLUSIVE: z.enum(["0", "1"], { error: "expected 1 (nobody else runs on this index) or 0" }).default("0"),
-  INDEX_HEAP_MIB: whole(128, 65_536).default(1024),
+  INDEX_HEAP_MIB: whole(128, 65_536).default(4096),
   PONDER_LOG_LEVEL: logLevel("warn"),
   LOG_LEVEL: logLevel("info"),
 });

@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { setInterval } from "node:timers";
 import { renderBanner } from "./embedded/banner.ts";
+import { COMPILE_CACHE } from "./embedded/compile-cache.ts";
 import {
   type DataDirectory,
   DirectoryInUseError,
@@ -14,6 +15,8 @@ import { loadKeys } from "./embedded/keys.ts";
 import { demandFreePorts, readSettings, SettingError, type StartSettings } from "./embedded/settings.ts";
 import { createStack } from "./embedded/stack.ts";
 
+// For the services, which inherit it.
+process.env.NODE_COMPILE_CACHE ??= COMPILE_CACHE;
 const began = performance.now();
 const tell = (line: string) => console.log(`${((performance.now() - began) / 1000).toFixed(1).padStart(6)} s  ${line}`);
 

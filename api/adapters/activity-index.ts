@@ -102,10 +102,10 @@ function cachedFor<T>(ms: number, make: () => Promise<T>): () => Promise<T> {
   };
 }
 
-/** `ages[1 : day - first]` are those of the day's counterparties that were touched on an earlier day of the window. */
+/** The first `day - first` numbers of `ages` are those of the day's counterparties that were touched on an earlier day of the window. */
 const activityQuery = (views: string): string => `
   select coalesce(sum(paid), 0)::int as settled_payments,
-    coalesce(sum(touched - (select coalesce(sum(n), 0) from unnest(ages[1:day - $2]) n)), 0)::int as distinct_counterparties,
+    coalesce(sum(touched - (select coalesce(sum(n::int), 0) from unnest((string_to_array(ages, ','))[1:day - $2]) n)), 0)::int as distinct_counterparties,
     max(last_at)::float8 as last_at
   from ${views}.wallet_day where wallet = $1 and day between $2 and $3`;
 

@@ -75,12 +75,13 @@ export function createEscrow(parts: EscrowParts): Escrow {
       const known = await store.evaluation(hold.id);
       if (known !== null) return answered(known);
       const refused = await tooLate(parts, hold);
-      if (refused !== null) return { refused };
-      const rule = evaluate(delivery);
-      const evaluation = signed(parts, { hold, delivery, rule });
-      if ((await store.decide(hold, evaluation)) === 1) return answered(evaluation);
+      if (refused === null) {
+        const evaluation = signed(parts, { hold, delivery, rule: evaluate(delivery) });
+        if ((await store.decide(hold, evaluation)) === 1) return answered(evaluation);
+      }
+      // Another request may have decided since we looked, and even ended the hold: its evaluation is this one's too.
       const first = await store.evaluation(hold.id);
-      return first === null ? { refused: "already_refunded" } : answered(first);
+      return first === null ? { refused: refused ?? "already_refunded" } : answered(first);
     },
 
     async evaluation(payment) {
@@ -122,8 +123,7 @@ async function readHold({ chain, contracts }: EscrowParts, forward: Forward): Pr
 
 /** Why a delivery that was not evaluated yet comes too late, or too early for this node; null when it does not. */
 async function tooLate({ chain, store }: EscrowParts, { contract, id, info }: Hold): Promise<Refusal | null> {
-  // Written since we looked, an evaluation with it: the first one is read again where this one cannot be kept.
-  if ((await store.task(id)) !== null) return (await store.evaluation(id)) === null ? "already_refunded" : null;
+  if ((await store.task(id)) !== null) return "already_refunded";
   const [status, time] = await Promise.all([chain.status({ contract, payment: id }, "latest"), chain.time()]);
   if (status === "none") return "unknown_payment";
   if (status !== "held") return "already_refunded";

@@ -21,6 +21,6 @@ export const keyColumns = (table: HistoryTable): readonly string[] =>
 
 /** What the rows follow from beside the transfers: a history that another release made by other rules is not taken over. */
 export const HISTORY_RULES = JSON.stringify({
-  ...{ version: 1, window: WINDOW_DAYS, slots: PAYEE_SLOTS, tables: HISTORY_TABLES },
+  ...{ version: 2, window: WINDOW_DAYS, slots: PAYEE_SLOTS, tables: HISTORY_TABLES },
   ...{ floor: String(FLOOR_ATOMIC), qualifying: String(QUALIFYING_ATOMIC) },
 });

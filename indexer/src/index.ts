@@ -36,15 +36,17 @@ const lower = (address: Address) => address.toLowerCase() as Address;
 
 async function touchPair(db: Database, { from, to, value }: Movement, day: number): Promise<Touch> {
   const key = orderedPair(from, to);
-  const before = await db.find(pair, key);
   const way = from === key.low ? "upAtomic" : "downAtomic";
-  const sentAtomic = (before?.[way] ?? 0n) + value;
-  const fresh = before?.lastDay !== day;
-  const age = fresh && before ? day - before.lastDay : null;
-  const after = { lastDay: day, [way]: sentAtomic };
-  if (before) await db.update(pair, key).set(after);
-  else await db.insert(pair).values({ ...key, upAtomic: 0n, downAtomic: 0n, ...after });
-  return { fresh, age, sentAtomic };
+  const before: { lastDay: number | null } = { lastDay: null };
+  const { [way]: sentAtomic } = await db
+    .insert(pair)
+    .values({ ...key, upAtomic: 0n, downAtomic: 0n, lastDay: day, [way]: value })
+    .onConflictDoUpdate((row) => {
+      before.lastDay = row.lastDay;
+      return { lastDay: day, [way]: row[way] + value };
+    });
+  const fresh = before.lastDay !== day;
+  return { fresh, age: fresh && before.lastDay !== null ? day - before.lastDay : null, sentAtomic };
 }
 
 async function addToDay(db: Database, wallet: Address, seen: Seen, touch: Touch): Promise<void> {

@@ -37,14 +37,10 @@ export async function recordPayment(db: Database, payment: Payment): Promise<voi
   const { from: payer, to: payee, value, timestamp, transaction } = payment;
   const at = Number(timestamp);
   const last = { lastAt: at, lastTransaction: transaction };
-  const before = await db.find(paid, { payer, payee });
-  const reached = reachesFloor(before?.atomic ?? 0n, value);
-  if (before) {
-    const sums = { count: before.count + 1, atomic: before.atomic + value };
-    await db.update(paid, { payer, payee }).set({ ...sums, ...last });
-  } else {
-    await db.insert(paid).values({ payer, payee, count: 1, atomic: value, firstAt: at, ...last });
-  }
+  const { atomic } = await db
+    .insert(paid)
+    .values({ payer, payee, count: 1, atomic: value, firstAt: at, ...last })
+    .onConflictDoUpdate((row) => ({ count: row.count + 1, atomic: row.atomic + value, ...last }));
   if (value >= QUALIFYING_ATOMIC) {
     const lastPaid = { lastPaidAt: at, lastPaidTransaction: transaction };
     await db
@@ -52,7 +48,7 @@ export async function recordPayment(db: Database, payment: Payment): Promise<voi
       .values({ ...NOTHING, wallet: payer, ...lastPaid })
       .onConflictDoUpdate(lastPaid);
   }
-  if (reached) await joinCounterparties(db, payer, payee);
+  if (reachesFloor(atomic - value, value)) await joinCounterparties(db, payer, payee);
 }
 
 /** The payee becomes the newest of the payer's, and the payer one of the payee's with the largest funder that it has now. */

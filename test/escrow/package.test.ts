@@ -9,6 +9,7 @@ import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { EscrowScheme } from "../../packages/escrow/src/index.ts";
 import { freePort } from "../../scripts/embedded/ports.ts";
+import { bareEnvironment } from "../support/environment.ts";
 import { installEscrowPackage, linkOwn } from "../support/escrow-package.ts";
 import { newBuyer, startSaleScene } from "../support/escrow-sale.ts";
 import { send } from "../support/payments.ts";
@@ -107,7 +108,7 @@ test("the snippet that GET /escrow publishes is a shop as it stands", { timeout:
   await scene.chain.setBalance(merchant, 10n ** 18n);
   const shop = spawn(process.execPath, ["merchant.js"], {
     cwd: home,
-    env: { PATH: process.env.PATH, MERCHANT_PRIVATE_KEY: key, BASE_RPC_URL: scene.chain.rpcUrl, PORT: String(port) },
+    env: { ...bareEnvironment(), MERCHANT_PRIVATE_KEY: key, BASE_RPC_URL: scene.chain.rpcUrl, PORT: String(port) },
     stdio: ["ignore", "inherit", "inherit"],
   });
   onTestFinished(() => void shop.kill());

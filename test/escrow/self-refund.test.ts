@@ -11,6 +11,7 @@ import { refundCommand } from "../../packages/escrow/src/refund-command.ts";
 import type { RefundTarget } from "../../packages/escrow/src/self-refund.ts";
 import { devAccount, privateKeyOf } from "../../scripts/embedded/dev-accounts.ts";
 import { startTestChain, type TestChain } from "../support/chain.ts";
+import { bareEnvironment } from "../support/environment.ts";
 import { deployEscrow, type TestEscrow } from "../support/escrow.ts";
 import { buyFrom, haiku, newBuyer, openShop, statusOf } from "../support/escrow-sale.ts";
 import { ARBITER_KEY } from "../support/keys.ts";
@@ -97,7 +98,7 @@ test("what is not held, was released, or holds nothing is refused by name", asyn
 });
 
 const command = (args: readonly string[], env: Record<string, string> = {}) =>
-  call(process.execPath, [CLI, ...args], { env: { PATH: process.env.PATH ?? "", ...env } }).then(
+  call(process.execPath, [CLI, ...args], { env: { ...bareEnvironment(), ...env } }).then(
     ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),
     ({ code, stdout, stderr }: { code: number; stdout: string; stderr: string }) => ({ code, stdout, stderr }),
   );

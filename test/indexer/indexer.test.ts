@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import type { Address } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -152,6 +153,16 @@ describe("history", () => {
 });
 
 describe("live", { timeout: 60_000 }, () => {
+  /** Of the same index; Ponder gives up after the twenty seconds that a lock of its own takes to lapse. */
+  let other: Launched;
+  beforeAll(() => {
+    other = launch("full", full.database, chain, { EXCLUSIVE: "0" });
+  });
+  afterAll(async () => {
+    other.letGo();
+    await other.ended;
+  });
+
   test("a transfer shows within 3 seconds of its block", async () => {
     for (let n = 0; n < 6; n += 1) {
       await actor.pay({ from: n, to: stranger(n), value: 1_000n });
@@ -194,15 +205,47 @@ describe("live", { timeout: 60_000 }, () => {
     await expectRecount(full, [now]);
     await expectRecount(authorised, [now]);
   });
+
+  test("a second instance on the same index waits, gives up, and does no harm", async () => {
+    await other.saying("the indexer stopped and starts again");
+    expect(other.said("ponder started")[0]?.schema).toBe(full.launched.said("ponder started")[0]?.schema);
+    expect(full.launched.said("the indexer stopped and starts again")).toEqual([]);
+    await playBlocks(2);
+    await caughtUp(full);
+    await expectRecount(full, [await nowOf(chain)]);
+  });
 });
+
+/** One a block, by block. */
+async function payStrangers(): Promise<ReadonlyMap<number, Address>> {
+  const paid = new Map<number, Address>();
+  for (let n = 50; n < 62; n += 1) {
+    await actor.pay({ from: 0, to: stranger(n), value: 1_000n });
+    await chain.mine();
+    paid.set(await headOf(chain), stranger(n));
+  }
+  return paid;
+}
+
+/** While the last blocks come back: the index is never said to be further than what it answers. */
+async function expectTruePositions(paid: ReadonlyMap<number, Address>): Promise<void> {
+  const [head, now] = [await headOf(chain), await nowOf(chain)];
+  for (let reached = 0; reached < head; await sleep(5)) {
+    reached = (await full.index.position())?.block ?? 0;
+    const within = [...paid].filter(([block]) => block <= reached);
+    const answers = await Promise.all(within.map(([, payee]) => full.index.activity(payee, now)));
+    expect(answers.map((answer) => answer?.distinctCounterparties)).toEqual(within.map(() => 1));
+  }
+}
 
 describe("faults", { timeout: 90_000 }, () => {
   test("Ponder killed comes back on the same index, catches up and counts nothing twice", async () => {
     const [before] = full.launched.said("ponder started");
     process.kill(full.launched.ponderPid(), "SIGKILL");
     await playBlocks(6);
+    const paid = await payStrangers();
     await full.launched.saying("ponder started", 2);
-    await caughtUp(full);
+    await expectTruePositions(paid);
     const [, after] = full.launched.said("ponder started");
     expect([after?.schema, after?.startBlock]).toEqual([before?.schema, before?.startBlock]);
     await expectRecount(full, [await nowOf(chain)]);

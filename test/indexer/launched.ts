@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { waitUntil } from "../../scripts/embedded/wait-until.ts";
+import { bareEnvironment } from "../support/environment.ts";
 
 /** The indexer's program, as `npm run indexer` runs it. */
 export interface Launched {
@@ -15,12 +16,13 @@ export interface Launched {
   readonly ended: Promise<number | string>;
 }
 
+const FAST = { POLL_MS: "250", RPC_COPIES: "25", INDEX_HEAP_MIB: "512" };
 const START_WITHIN_MS = 60_000;
 
 /** Starts the program; it ends with this process, whatever becomes of the test. */
 export function launchIndexer(env: Readonly<Record<string, string>>): Launched {
   const child = spawn(process.execPath, ["scripts/indexer.ts"], {
-    env: { PATH: process.env.PATH, POLL_MS: "250", RPC_COPIES: "25", INDEX_HEAP_MIB: "512", SUPERVISED: "1", ...env },
+    env: { ...bareEnvironment(), ...FAST, SUPERVISED: "1", ...env },
     stdio: ["pipe", "pipe", "inherit"],
   });
   let output = "";

@@ -4,6 +4,7 @@ import pg from "pg";
 import { SERVICE } from "../../bench/index/generated-chain.ts";
 import { loadHistory } from "../../indexer/history/load.ts";
 import { type IndexerSettings, parseSettings } from "../../indexer/settings.ts";
+import { bareEnvironment } from "../support/environment.ts";
 
 /** What the indexer and the loader of a generated chain are configured with. */
 export const environment = (changed: Readonly<Record<string, string>> = {}): Record<string, string> => ({
@@ -31,7 +32,7 @@ export interface Preload {
 /** Starts `npm run index:preload` on this file. */
 export function startPreload(file: string, env: Readonly<Record<string, string>>): Preload {
   const child = spawn(process.execPath, ["scripts/index-preload.ts", file], {
-    env: { PATH: process.env.PATH, ...env },
+    env: { ...bareEnvironment(), ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
   const code = new Promise<number | null>((resolve) => child.once("exit", resolve));

@@ -16,7 +16,7 @@ const checkpointAt = (time: Date, block = 1) =>
   `${Math.floor(time.getTime() / 1000)}${"8453".padStart(16, "0")}${String(block).padStart(16, "0")}${"0".repeat(33)}`;
 const TABLES = `
   create table live.coverage (id int primary key, scope text not null, first_block int not null);
-  create table live.wallet_day (wallet text, day int, paid int not null, touched int not null, ages int[], last_at int8 not null,
+  create table live.wallet_day (wallet text, day int, paid int not null, touched int not null, ages text, last_at int8 not null,
     primary key (wallet, day));
   create table live._ponder_checkpoint (chain_name text primary key, latest_checkpoint text not null);
   insert into live.coverage values (0, 'full', 41000000);
@@ -42,7 +42,7 @@ interface Row {
   readonly second?: number;
   readonly paid?: number;
   readonly touched?: number;
-  readonly ages?: readonly number[] | null;
+  readonly ages?: string | null;
 }
 
 async function write(wallet: Address, rows: readonly Row[]): Promise<void> {

@@ -210,7 +210,7 @@ function recountDays(facts: readonly Fact[]): readonly object[] {
       ages:
         known.length === 0
           ? null
-          : Array.from({ length: Math.max(...known) }, (_, k) => known.filter((age) => age === k + 1).length),
+          : Array.from({ length: Math.max(...known) }, (_, k) => known.filter((age) => age === k + 1).length).join(),
       last_at: seconds(today.at(-1)?.fact as Fact),
     };
   });

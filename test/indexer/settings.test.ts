@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 import { parseSettings } from "../../indexer/settings.ts";
 import { startTestChain } from "../support/chain.ts";
 import { freshDatabase } from "../support/database.ts";
+import { bareEnvironment } from "../support/environment.ts";
 
 const GOOD = {
   DATABASE_URL: "postgres://indexer@localhost/trust",
@@ -14,7 +15,7 @@ const GOOD = {
 /** The exit code and what was said of a start that must fail. */
 async function runProgram(env: Record<string, string>): Promise<{ code: number; said: string }> {
   const child = spawn(process.execPath, ["scripts/indexer.ts"], {
-    env: { PATH: process.env.PATH, ...env },
+    env: { ...bareEnvironment(), ...env },
     stdio: ["ignore", "ignore", "pipe"],
   });
   const exit = new Promise<number>((resolve) => child.once("exit", (code) => resolve(code ?? -1)));

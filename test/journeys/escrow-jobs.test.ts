@@ -205,6 +205,22 @@ test("two processes on one database, whose turns end at once: each payment gets 
   }
 });
 
+test("two processes on one database, one of which finds the hold ended already: it answers what the other decided", async () => {
+  const other = await start({ url: stage.chain.rpcUrl });
+  try {
+    const looking = node.hold("eth_call", held.id);
+    const late = deliver(api, merchant, { ...held, ...EMPTY });
+    await looking.reached;
+    const first = await deliver(other, merchant, { ...held, ...GOOD });
+    await ended(held, "released");
+    looking.release();
+    expect((await late).status).toBe(200);
+    expect([(await late).body.decision, (await late).body.record]).toEqual(["release", first.body.record]);
+  } finally {
+    await other.kill();
+  }
+});
+
 describe("whatever becomes of the chain, the outcome gets there once", () => {
   let service: TestService;
   let faulty: FaultyNode;

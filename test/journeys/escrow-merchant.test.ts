@@ -10,6 +10,7 @@ import { escrowAbi } from "../../contracts/abi.ts";
 import { findHold, selfRefund } from "../../packages/escrow/src/index.ts";
 import { devAccount } from "../../scripts/embedded/dev-accounts.ts";
 import { freePort } from "../../scripts/embedded/ports.ts";
+import { bareEnvironment } from "../support/environment.ts";
 import {
   buyFrom,
   haiku,
@@ -49,7 +50,7 @@ async function open(key: Hex, env: Record<string, string> = {}): Promise<Opened>
   const port = await freePort();
   const { rpcUrl } = scene.chain;
   const own = { MERCHANT_PRIVATE_KEY: key, RPC_URL: rpcUrl, ARBITER_URL: scene.arbiter.url, PORT: String(port) };
-  const child = spawn(process.execPath, [MERCHANT], { env: { PATH: process.env.PATH ?? "", ...own, ...env } });
+  const child = spawn(process.execPath, [MERCHANT], { env: { ...bareEnvironment(), ...own, ...env } });
   running.add(child);
   let said = "";
   child.stdout.on("data", (chunk) => {

@@ -1,5 +1,6 @@
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
+import { bareEnvironment } from "./environment.ts";
 import type { TestService } from "./service.ts";
 
 const COMMAND = fileURLToPath(new URL("../../scripts/arbiter-correct.ts", import.meta.url));
@@ -14,7 +15,7 @@ export interface Ended {
 /** `npm run arbiter:correct` with these arguments and exactly this environment. */
 export const correct = (env: Readonly<Record<string, string>>, ...args: readonly string[]): Promise<Ended> =>
   new Promise((resolve) => {
-    const options = { env: { PATH: process.env.PATH, ...env } };
+    const options = { env: { ...bareEnvironment(), ...env } };
     execFile(process.execPath, [COMMAND, ...args], options, (error, output, errors) =>
       resolve({ code: error === null ? 0 : Number(error.code), output, errors }),
     );
