@@ -1,4 +1,9 @@
 import { defineConfig } from "vitest/config";
+import { COMPILE_CACHE } from "./scripts/embedded/compile-cache.ts";
+import LongestFirst from "./test/support/longest-first.ts";
+
+// Inherited by the workers, and by every program that a test starts.
+process.env.NODE_COMPILE_CACHE ??= COMPILE_CACHE;
 
 export default defineConfig({
   test: {
@@ -19,6 +24,7 @@ export default defineConfig({
           include: ["test/**/*.test.ts"],
           exclude: ["test/architecture.test.ts", "test/contracts/**"],
           globalSetup: ["test/support/stack.ts"],
+          setupFiles: ["test/support/held-answers.ts"],
           testTimeout: 60_000,
           hookTimeout: 120_000,
         },
@@ -28,6 +34,7 @@ export default defineConfig({
     pool: "forks",
     // More than cores: a good part of the slow files waits for blocks, leases and deadlines.
     maxWorkers: 3,
+    sequence: { sequencer: LongestFirst },
     reporters: ["default", "./test/support/counting-reporter.ts"],
   },
 });

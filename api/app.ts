@@ -1,12 +1,15 @@
+import type { IncomingMessage } from "node:http";
 import type { HttpBindings } from "@hono/node-server";
 import { type Context, Hono } from "hono";
 import { cors } from "hono/cors";
+import { routePath } from "hono/route";
 import { RateLimiterMemory, RateLimiterRes } from "rate-limiter-flexible";
 import { renderProblem } from "./discovery/error-page.ts";
 import { refuseDeclaredLength } from "./kernel/body.ts";
 import { PROBLEMS, Problem, problemBody } from "./kernel/errors.ts";
 import { page, wantsHtml } from "./kernel/negotiate.ts";
 import { isPaid, isQuoted, type Route } from "./kernel/route.ts";
+import type { Meter } from "./operations/ports.ts";
 import { type PayableParts, payable, quoted } from "./payments/routes.ts";
 
 export interface AppLog {
@@ -22,20 +25,31 @@ export interface AppParts extends PayableParts {
   readonly routes: readonly Route[];
   /** Requests per minute and client address; 0 for no limit. */
   readonly rateLimitPerMinute: number;
-  readonly addressOf: (c: Context) => string;
+  readonly peers: {
+    /** Whom the limit counts the request against. */
+    clientOf(incoming: IncomingMessage): string;
+    /** An id to take over; null where there is none to trust. */
+    requestIdOf(incoming: IncomingMessage): string | null;
+  };
+  /** Handles a request so that whatever is logged meanwhile can name it. */
+  readonly inRequest: (id: string, handle: () => Promise<void>) => Promise<void>;
   readonly log: AppLog;
   /** Takes one line a request; lines may be lost when the process is killed. */
   readonly accessLog: AccessLog;
+  /** Null where nobody counts. */
+  readonly meter: Pick<Meter, "request"> | null;
 }
 
 type Env = { Bindings: Partial<HttpBindings>; Variables: { requestId: string } };
 
-const PAYMENT_HEADERS = [
+const EXPOSED_HEADERS = [
   "PAYMENT-REQUIRED",
   "PAYMENT-RESPONSE",
   "X-PAYMENT-RESPONSE",
   "X-Idempotent-Replay",
   "Retry-After",
+  "RateLimit",
+  "RateLimit-Policy",
   "Content-Location",
   "Link",
   "ETag",
@@ -46,17 +60,18 @@ const MCP_HEADERS = ["MCP-Protocol-Version", "Mcp-Method", "Mcp-Name"];
 const REQUEST_HEADERS = ["Content-Type", "Accept", "PAYMENT-SIGNATURE", "X-PAYMENT", ...MCP_HEADERS];
 const EVERY_ANSWER = [
   ["access-control-allow-origin", "*"],
-  ["access-control-expose-headers", PAYMENT_HEADERS.join(", ")],
+  ["access-control-expose-headers", EXPOSED_HEADERS.join(", ")],
   ["x-content-type-options", "nosniff"],
 ] as const;
 
 /** The HTTP application: every route of the table mounted, errors as problem details, nothing else. */
 export function createApp(parts: AppParts): Hono<Env> {
   const app = new Hono<Env>();
-  app.use(everyRequest(parts.accessLog, bodyLimits(parts.routes)));
+  app.use(everyRequest(parts));
   // The library's middleware sets its headers on a finished response, which costs every answer a second one: only preflights take it.
   app.options("*", cors({ origin: "*", allowHeaders: REQUEST_HEADERS, maxAge: 86_400 }));
   if (parts.rateLimitPerMinute > 0) app.use(rateLimit(parts));
+  app.use(lengthLimit(bodyLimits(parts.routes)));
   for (const route of parts.routes) app.on(route.method, route.path, handlerOf(route, parts));
   for (const [path, allow] of allowed(parts.routes)) {
     app.all(path, () => {
@@ -111,42 +126,72 @@ function answerProblem(c: Context<Env>, { code, details }: Problem): Response {
   });
 }
 
+/** Set through Hono, headers would cost every answer a Headers object; without Node's response there is no other way. */
+function setHeader(c: Context<Env>, name: string, value: string): void {
+  const { outgoing } = c.env ?? {};
+  if (outgoing) outgoing.setHeader(name, value);
+  else c.header(name, value);
+}
+
 /**
  * What every request gets: an id, the common headers, and one line in the log, without a header, query or body in it.
  * Reads that succeed are logged for debugging only.
  */
-function everyRequest(log: AccessLog, limits: ReadonlyMap<string, number>) {
+function everyRequest({ accessLog: log, meter, peers, inRequest }: AppParts) {
   return async (c: Context<Env>, next: () => Promise<void>): Promise<void> => {
     const start = performance.now();
-    const request_id = crypto.randomUUID();
+    const { incoming } = c.env ?? {};
+    const request_id = (incoming && peers.requestIdOf(incoming)) ?? crypto.randomUUID();
     c.set("requestId", request_id);
-    // Set through Hono they would cost every answer a Headers object; without Node's response there is no other way.
-    const { outgoing } = c.env ?? {};
-    const set = (name: string, value: string) => (outgoing ? outgoing.setHeader(name, value) : c.header(name, value));
-    for (const [name, value] of EVERY_ANSWER) set(name, value);
-    set("x-request-id", request_id);
-    refuseDeclaredLength(c, limits.get(c.req.path));
-    await next();
+    for (const [name, value] of EVERY_ANSWER) setHeader(c, name, value);
+    setHeader(c, "x-request-id", request_id);
+    await inRequest(request_id, next);
     const { method, path } = c.req;
     const { status } = c.res;
-    const facts = { method, path: path.slice(0, 200), status, ms: Math.round(performance.now() - start), request_id };
+    const ms = performance.now() - start;
+    meter?.request({ method, route: routeOf(c), status, seconds: ms / 1000 });
+    const facts = { method, path: path.slice(0, 200), status, ms: Math.round(ms), request_id };
     if (method === "GET" && status < 400) log.debug(facts, "request");
     else log.info(facts, "request");
   };
 }
 
-function rateLimit({ rateLimitPerMinute, addressOf }: AppParts) {
-  const limiter = new RateLimiterMemory({ points: rateLimitPerMinute, duration: 60 });
-  return async (c: Context, next: () => Promise<void>): Promise<void> => {
-    try {
-      await limiter.consume(addressOf(c));
-    } catch (limit) {
-      if (!(limit instanceof RateLimiterRes)) throw limit;
+const EVERY_PATH = "/*";
+
+/** The pattern of the route that has answered, `none` where there is no route, `refused` when the request did not get to it. */
+function routeOf(c: Context): string {
+  const answered = routePath(c);
+  if (answered !== EVERY_PATH) return answered;
+  return c.req.method === "OPTIONS" || routePath(c, -1) === EVERY_PATH ? "none" : "refused";
+}
+
+function lengthLimit(limits: ReadonlyMap<string, number>) {
+  return (c: Context, next: () => Promise<void>): Promise<void> => {
+    refuseDeclaredLength(c, limits.get(c.req.path));
+    return next();
+  };
+}
+
+const LIMIT_SECONDS = 60;
+
+/** The headers are those of draft-ietf-httpapi-ratelimit-headers: the policy, and what is left of it. */
+function rateLimit({ rateLimitPerMinute, peers }: AppParts) {
+  const limiter = new RateLimiterMemory({ points: rateLimitPerMinute, duration: LIMIT_SECONDS });
+  const policy = `"address";q=${rateLimitPerMinute};w=${LIMIT_SECONDS}`;
+  return async (c: Context<Env>, next: () => Promise<void>): Promise<void> => {
+    const { incoming } = c.env ?? {};
+    const left = await limiter.consume(incoming ? peers.clientOf(incoming) : "unknown").catch((limit: unknown) => {
+      if (limit instanceof RateLimiterRes) return limit;
+      throw limit;
+    });
+    const seconds = Math.ceil(left.msBeforeNext / 1000);
+    setHeader(c, "ratelimit-policy", policy);
+    setHeader(c, "ratelimit", `"address";r=${left.remainingPoints};t=${seconds}`);
+    if (left.consumedPoints > rateLimitPerMinute)
       throw new Problem("too_many_requests", {
         detail: `At most ${rateLimitPerMinute} requests a minute from one address.`,
-        headers: { "retry-after": String(Math.ceil(limit.msBeforeNext / 1000)) },
+        headers: { "retry-after": String(seconds) },
       });
-    }
     await next();
   };
 }

@@ -7,7 +7,7 @@ import { type DiscoveryParts, discoveryRoutes } from "./discovery/routes.ts";
 import { type DemoRouteParts, demoRoutes } from "./escrow/demo/routes.ts";
 import { type EscrowRouteParts, escrowRoutes } from "./escrow/routes.ts";
 import type { Listed, Route, Tag } from "./kernel/route.ts";
-import { mcpRoute } from "./mcp/routes.ts";
+import { type McpRouteParts, mcpRoute } from "./mcp/routes.ts";
 import { type ScoreRouteParts, scoreRoutes } from "./score/routes.ts";
 import type { PublicJwk } from "./signing/keys.ts";
 import { signingRoutes } from "./signing/routes.ts";
@@ -22,6 +22,7 @@ export interface CatalogParts
     EscrowRouteParts,
     DemoRouteParts,
     CafeRouteParts,
+    McpRouteParts,
     Omit<DiscoveryParts, "routes"> {
   readonly publicKeys: readonly PublicJwk[];
 }
@@ -40,7 +41,7 @@ export function catalog(parts: CatalogParts): readonly Listed[] {
     ...under("Café", cafeRoutes(parts)),
     ...under("Certification", [inspectRoute(() => table, parts.baseUrl)]),
     ...under("Board", boardRoutes(parts)),
-    ...under("Discovery", [mcpRoute(() => table, parts.baseUrl)]),
+    ...under("Discovery", [mcpRoute(() => table, parts)]),
     ...under("Keys", signingRoutes(parts.publicKeys, parts.baseUrl)),
   ];
   return table;

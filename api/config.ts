@@ -1,3 +1,4 @@
+import { isIP } from "node:net";
 import { z } from "zod";
 import { type Hex, parseAddress } from "./kernel/wallet.ts";
 import { parseRetiredKeys } from "./signing/retired-keys.ts";
@@ -14,6 +15,13 @@ const whole = (low: number, high: number) =>
     .regex(/^\d+$/, `expected a whole number from ${low} to ${high}`)
     .transform(Number)
     .refine((n) => n >= low && n <= high, `expected a whole number from ${low} to ${high}`);
+
+const isRange = (text: string): boolean => {
+  const [address = "", prefix, ...more] = text.split("/");
+  const bits = isIP(address) === 6 ? 128 : 32;
+  const isWhole = prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= bits);
+  return isIP(address) !== 0 && isWhole && more.length === 0;
+};
 
 const ENVIRONMENT = z.object({
   PORT: whole(0, 65535).default(4020),
@@ -83,6 +91,17 @@ const ENVIRONMENT = z.object({
     .regex(/^[a-z_][a-z0-9_]{0,40}$/, "expected a PostgreSQL schema name in lower case")
     .default("live"),
   RATE_LIMIT_PER_MINUTE: whole(0, 1_000_000).default(1200),
+  TRUSTED_PROXIES: z
+    .string()
+    .transform((text) => text.split(",").map((part) => part.trim()))
+    .refine(
+      (ranges) => ranges.every(isRange),
+      "expected addresses or ranges of your own reverse proxies, comma-separated, like 10.0.0.0/8, ::1",
+    )
+    .default([]),
+  METRICS_PORT: whole(0, 65535).optional(),
+  METRICS_HOST: z.string().min(1).default("127.0.0.1"),
+  STOP_WITHIN_SECONDS: whole(1, 3_600).default(25),
   LOG_LEVEL: z.enum(["fatal", "error", "warn", "info", "debug", "trace", "silent"]).default("info"),
 });
 
@@ -114,6 +133,12 @@ export interface Config {
   readonly indexViewsSchema: string;
   /** Requests per minute and client address; 0 switches the limit off. */
   readonly rateLimitPerMinute: number;
+  /** Addresses and ranges (CIDR) of the reverse proxies whose `X-Forwarded-For` and `X-Request-Id` are believed. */
+  readonly trustedProxies: readonly string[];
+  /** Where the metrics are served, and nothing else; null for nowhere. */
+  readonly metrics: { readonly port: number; readonly host: string } | null;
+  /** The longest that a stop may take until the requests under way are cut off. */
+  readonly stopWithinSeconds: number;
   readonly logLevel: string;
 }
 
@@ -157,6 +182,9 @@ export function parseConfig(
     securityContact: env.SECURITY_CONTACT ?? `mailto:security@${new URL(baseUrl).hostname}`,
     indexViewsSchema: env.INDEX_VIEWS_SCHEMA,
     rateLimitPerMinute: env.RATE_LIMIT_PER_MINUTE,
+    trustedProxies: env.TRUSTED_PROXIES,
+    metrics: env.METRICS_PORT === undefined ? null : { port: env.METRICS_PORT, host: env.METRICS_HOST },
+    stopWithinSeconds: env.STOP_WITHIN_SECONDS,
     logLevel: env.LOG_LEVEL,
   };
 }

@@ -1,5 +1,6 @@
-import type { Server } from "node:http";
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import { createAdaptorServer } from "@hono/node-server";
 import { PROBLEMS, problemBody } from "./kernel/errors.ts";
 
@@ -8,10 +9,18 @@ type Fetch = Parameters<typeof createAdaptorServer>[0]["fetch"];
 /** Room for a payment header beyond our own limit, so that it gets our answer instead of a cut connection. */
 const MAX_HEADER_BYTES = 96 * 1024;
 
+/** The answers that each server still owes. */
+const owed = new WeakMap<Server, Set<ServerResponse>>();
+
 /** An HTTP server with limits for slow and flooding clients. */
 export function createHttpServer(fetch: Fetch): Server {
   const server = createAdaptorServer({
-    fetch,
+    async fetch(request, env) {
+      const response = await fetch(request, env);
+      // Once it takes no more connections, an open one ends with its answer, and says so.
+      if (!server.listening) env.outgoing.setHeader("connection", "close");
+      return response;
+    },
     serverOptions: {
       maxHeaderSize: MAX_HEADER_BYTES,
       headersTimeout: 15_000,
@@ -21,7 +30,22 @@ export function createHttpServer(fetch: Fetch): Server {
   }) as Server;
   server.maxConnections = 4_096;
   server.on("clientError", refuse);
+  const answers = new Set<ServerResponse>();
+  owed.set(server, answers);
+  server.on("request", (_: IncomingMessage, answer: ServerResponse) => {
+    answers.add(answer);
+    answer.once("close", () => answers.delete(answer));
+  });
   return server;
+}
+
+const LOOK_EVERY_MS = 25;
+
+/** Refuses new connections, waits until every request that has arrived is answered, then closes what is still open. */
+export async function drain(servers: readonly Server[]): Promise<void> {
+  for (const server of servers) server.close();
+  while (servers.some((server) => (owed.get(server)?.size ?? 0) > 0)) await sleep(LOOK_EVERY_MS);
+  for (const server of servers) server.closeAllConnections();
 }
 
 /** What the parser refuses never reaches the application: answer in its form all the same. */

@@ -1,16 +1,18 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import type { JobWatch } from "./operations/job-watch.ts";
 import type { Gate } from "./payments/gate.ts";
 import type { Journal } from "./payments/ports.ts";
 
 export interface JobParts {
   readonly gate: Gate;
   readonly journal: Journal;
-  readonly relayers: readonly { tend(): Promise<void> }[];
+  readonly relayers: readonly { readonly name: string; tend(): Promise<void> }[];
   readonly escrow: { settleDue(): Promise<number>; keep(): Promise<number> };
   readonly upkeep: {
     readonly proofs: { publishDue(): Promise<number>; watch(): Promise<void> };
     readonly refunds: { giveBack(): Promise<number> };
   };
+  readonly watch: JobWatch;
   readonly log: { warn(facts: object, message: string): void; error(facts: object, message: string): void };
 }
 
@@ -26,11 +28,18 @@ const KEEP_EVERY_MS = 10_000;
 const ALERT_AFTER_SECONDS = 120;
 
 /** Starts the recurring work; the returned function stops it and waits for what is under way. */
-export function runJobs({ gate, journal, relayers, upkeep, escrow, log }: JobParts): () => Promise<void> {
+export function runJobs({ gate, journal, relayers, upkeep, escrow, watch, log }: JobParts): () => Promise<void> {
   const stopped = new AbortController();
   const every = async (ms: number, name: string, work: () => Promise<unknown>): Promise<void> => {
     while (!stopped.signal.aborted) {
-      await work().catch((error: unknown) => log.error({ err: error }, `the job ${name} failed; it runs again`));
+      const end = watch.begin(name);
+      await work().then(
+        () => end("done"),
+        (error: unknown) => {
+          end("failed");
+          log.error({ err: error }, `the job ${name} failed; it runs again`);
+        },
+      );
       await sleep(ms, undefined, { signal: stopped.signal }).catch(() => undefined);
     }
   };
@@ -47,7 +56,7 @@ export function runJobs({ gate, journal, relayers, upkeep, escrow, log }: JobPar
     every(PUBLISH_EVERY_MS, "publish", () => upkeep.proofs.publishDue()),
     every(WATCH_EVERY_MS, "watch kept", () => upkeep.proofs.watch()),
     every(REFUND_EVERY_MS, "refund", () => upkeep.refunds.giveBack()),
-    ...relayers.map((relayer) => every(TEND_EVERY_MS, "relay", () => relayer.tend())),
+    ...relayers.map(({ name, tend }) => every(TEND_EVERY_MS, name, tend)),
   ];
   return async () => {
     stopped.abort();

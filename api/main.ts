@@ -1,17 +1,19 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { getConnInfo } from "@hono/node-server/conninfo";
 import type pg from "pg";
 import { type Logger, pino } from "pino";
 import { createActivityIndex } from "./adapters/activity-index.ts";
+import { createBacklogReader } from "./adapters/backlog.ts";
 import { createBoardReader, createTotalsReader } from "./adapters/board.ts";
 import { createCafeStore } from "./adapters/cafe.ts";
 import { createCertificateStore } from "./adapters/certificates.ts";
 import { connect } from "./adapters/database.ts";
 import { createJournal } from "./adapters/journal.ts";
-import { createProbes } from "./adapters/probes.ts";
+import { createMeter } from "./adapters/meter.ts";
+import { createPeers } from "./adapters/peers.ts";
 import { createReceipts } from "./adapters/receipts.ts";
+import { inRequest, requestFacts } from "./adapters/request-id.ts";
 import { createSeal } from "./adapters/seal.ts";
 import { checkChains, checkDatabase } from "./adapters/startup-checks.ts";
 import { createVerificationReader } from "./adapters/verification-reader.ts";
@@ -22,9 +24,11 @@ import { catalog } from "./catalog.ts";
 import { createOgRenderer, OG_FONTS } from "./certification/og-image.ts";
 import { createCertification } from "./certification/service.ts";
 import { type Config, parseConfig } from "./config.ts";
-import { createHttpServer, listen } from "./http-server.ts";
+import { createHttpServer, drain, listen } from "./http-server.ts";
 import { runJobs } from "./jobs.ts";
 import { sold } from "./kernel/route.ts";
+import type { Meter } from "./operations/ports.ts";
+import { createMetricsApp } from "./operations/routes.ts";
 import { createGate } from "./payments/gate.ts";
 import { didWeb } from "./signing/did.ts";
 import { createSigner } from "./signing/document.ts";
@@ -35,25 +39,29 @@ import { wireArbiter } from "./wiring/arbiter.ts";
 import { wireBehaviour } from "./wiring/behaviour.ts";
 import { wireChains } from "./wiring/chains.ts";
 import { wireEscrow } from "./wiring/escrow.ts";
+import { wireMeter, wireOperations } from "./wiring/operations.ts";
 import { wireScore } from "./wiring/score.ts";
 
+/** Where the service says what it does. */
 export interface Logs {
   readonly log: Logger;
   /** Buffered: one line a request. */
   readonly access: Logger;
+  readonly meter?: Meter | null;
 }
 
 /** The whole service on one database pool: its application, its gate and its jobs. */
 export async function build(config: Config, pool: pg.Pool, logs: Logs, now: () => Date = () => new Date()) {
-  const { log } = logs;
+  const { log, meter = null } = logs;
+  const counted = wireMeter(meter);
   const { chains, relayers, settler } = wireChains(config, pool, log);
   const seal = createSeal(config.sealingKey);
-  const journal = createJournal(pool, seal);
+  const journal = counted.journal(createJournal(pool, seal));
   const activity = createActivityIndex(pool, { viewsSchema: config.indexViewsSchema });
   const { baseUrl, payTo } = config;
   const key = await signingKey(config.signingKey);
   const signer = createSigner(key, didWeb(baseUrl));
-  const certificates = createCertificateStore(pool);
+  const certificates = counted.certificates(createCertificateStore(pool));
   const certification = createCertification({
     certificates,
     verifications: createVerificationReader(pool, activity),
@@ -66,6 +74,15 @@ export async function build(config: Config, pool: pg.Pool, logs: Logs, now: () =
   const ownWallets = [...wired.ownWallets, ...(relayers?.["eip155:8453"] ? [relayers["eip155:8453"].address] : [])];
   const { scores, tiers } = wireScore({ config, pool, now });
   const court = wireArbiter({ config, pool, signer, now, ownWallets, escrowChain: wired.chain, tiers });
+  const operations = wireOperations({
+    config,
+    pool,
+    chains,
+    facilitators: relayers,
+    arbiters: wired.relayers,
+    journal,
+    position: activity.position,
+  });
   const board = createBoard({ reader: createBoardReader(pool), totals: createTotalsReader(pool), now });
   const routes = catalog({
     certification,
@@ -73,6 +90,7 @@ export async function build(config: Config, pool: pg.Pool, logs: Logs, now: () =
     demo,
     contracts,
     ...court,
+    arbiter: counted.arbiter(court.arbiter),
     scores,
     cafe: createCafe({ store: createCafeStore(pool), now }),
     behaviour,
@@ -86,7 +104,8 @@ export async function build(config: Config, pool: pg.Pool, logs: Logs, now: () =
     signJws: flattenedJws(key, `${baseUrl}/.well-known/jwks.json`),
     publicKeys: await publicKeys(key.publicJwk, config.retiredSigningKeys),
     receipts: createReceipts(pool),
-    probes: createProbes({ pool, chains, relayers, journal, position: activity.position }),
+    probes: operations.probes,
+    toolFailed: (error) => log.error({ err: error }, "a tool failed"),
     renderOgImage: createOgRenderer(OG_FONTS.map((font) => fileURLToPath(import.meta.resolve(font)))),
   });
   const gate = createGate({
@@ -108,53 +127,76 @@ export async function build(config: Config, pool: pg.Pool, logs: Logs, now: () =
     log,
     accessLog: logs.access,
     rateLimitPerMinute: config.rateLimitPerMinute,
-    addressOf: (c) => getConnInfo(c).remote.address ?? "unknown",
+    peers: createPeers(config.trustedProxies),
+    inRequest,
+    meter,
   });
-  return {
-    app,
-    gate,
-    chains,
-    jobs: { gate, journal, relayers: [...Object.values(relayers ?? {}), ...wired.relayers], upkeep, escrow, log },
-  };
+  const { probes, relayers: tended, watch } = operations;
+  return { app, gate, chains, probes, jobs: { gate, journal, relayers: tended, upkeep, escrow, watch, log } };
 }
 
 async function main(): Promise<void> {
   const config = parseConfig(process.env);
   if ("problem" in config) return fail(config.problem);
-  const log = pino({ level: config.logLevel });
+  const log = pino({ level: config.logLevel, mixin: requestFacts });
   const buffered = pino.destination({ dest: 1, sync: false, minLength: 4_096, periodicFlush: 1_000 });
   const access = pino({ level: config.logLevel }, buffered);
   const pool = connect(config.databaseUrl);
-  const built = await build(config, pool, { log, access }).catch((error: unknown) => ({
+  const meter = config.metrics === null ? null : createMeter();
+  const built = await build(config, pool, { log, access, meter }).catch((error: unknown) => ({
     problem: startProblem(error),
   }));
   if ("problem" in built) return fail(built.problem);
-  const { app, gate, chains, jobs } = built;
+  const { app, gate, chains, probes, jobs } = built;
   const problem = (await checkDatabase(pool)) ?? (await checkChains(chains));
   if (problem !== null) return fail(problem);
 
   const servers = [createHttpServer(app.fetch), createHttpServer(app.fetch)];
-  try {
-    await listen(servers, config.port, config.host);
-  } catch (error) {
-    return fail(
-      `Port ${config.port} cannot be used (${(error as NodeJS.ErrnoException).code ?? String(error)}); set PORT to a free one.`,
-    );
+  const taken = await listenOr("PORT", servers, { port: config.port, host: config.host });
+  if (taken !== null) return fail(taken);
+  if (meter !== null && config.metrics !== null) {
+    const backlog = createBacklogReader(pool);
+    const metrics = createMetricsApp({ probes, backlog, exposition: meter, now: () => new Date() });
+    const own = [createHttpServer(metrics.fetch), createHttpServer(metrics.fetch)];
+    const busy = await listenOr("METRICS_PORT", own, config.metrics);
+    if (busy !== null) return fail(busy);
+    servers.push(...own);
   }
   log.info({ url: config.baseUrl, pay_to: config.payTo }, "listening");
   const stopJobs = runJobs(jobs);
 
-  const stop = async () => {
-    for (const server of servers) server.close();
-    await stopJobs();
-    await gate.drain();
-    for (const server of servers) server.closeAllConnections();
-    await pool.end();
+  const end = () => {
     buffered.flushSync();
     process.exit(0);
   };
-  process.once("SIGTERM", stop);
-  process.once("SIGINT", stop);
+  const stop = async () => {
+    log.info({}, "stopping");
+    // Whoever signals again does not want to wait: the next signal has its usual effect.
+    process.off("SIGTERM", stop).off("SIGINT", stop);
+    // What is cut off goes on with the next start: it is in the journal.
+    setTimeout(end, config.stopWithinSeconds * 1000);
+    // The jobs run on meanwhile: a request may wait for one of them.
+    await drain(servers);
+    await stopJobs();
+    await gate.drain();
+    await pool.end();
+    end();
+  };
+  process.on("SIGTERM", stop).on("SIGINT", stop);
+}
+
+/** Null once the servers listen; else what to do about it. */
+async function listenOr(
+  variable: string,
+  servers: Parameters<typeof listen>[0],
+  { port, host }: { readonly port: number; readonly host: string | undefined },
+): Promise<string | null> {
+  try {
+    await listen(servers, port, host);
+    return null;
+  } catch (error) {
+    return `Port ${port} cannot be used (${(error as NodeJS.ErrnoException).code ?? String(error)}); set ${variable} to a free one.`;
+  }
 }
 
 const startProblem = (error: unknown): string =>

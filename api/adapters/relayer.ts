@@ -36,7 +36,6 @@ export interface Relayer {
   send(request: RelayRequest): Promise<Hex>;
   /** The receipt of the transaction, or of the one that replaced it. Rejects after `timeoutMs`. */
   waitFor(hash: Hex, timeoutMs: number): Promise<TransactionReceipt>;
-  balanceWei(): Promise<bigint>;
   tend(): Promise<void>;
 }
 
@@ -110,7 +109,6 @@ export function createRelayer(parts: RelayerParts): Relayer {
     address,
     send: (request) => said(discreet(send)(request)),
     waitFor: (hash, timeoutMs) => waitFor(parts, hash, timeoutMs),
-    balanceWei: discreet(() => client.getBalance({ address })),
     tend: discreet(() => tend(sender)),
   };
 }

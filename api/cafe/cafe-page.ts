@@ -1,5 +1,7 @@
 import { html } from "../kernel/html.ts";
+import { NETWORKS } from "../kernel/networks.ts";
 import { codeBlock, renderPage } from "../kernel/page.ts";
+import { CAFE_NETWORK } from "./menu.ts";
 import { type cafeOverview, orderPath } from "./overview.ts";
 
 /** The café for people. */
@@ -15,7 +17,7 @@ export const renderCafe = (overview: ReturnType<typeof cafeOverview>, baseUrl: s
 <section aria-labelledby="menu"><h2 id="menu">Menu</h2>
 <ul class="rows">${overview.menu.map(
       ({ item, price, extra }) =>
-        html`<li><h3>${item.replaceAll("-", " ")}, with ${extra}</h3><span class="price">${price} test USDC</span><code class="note soft">POST ${orderPath(item)}</code></li>`,
+        html`<li><h3>${item.replaceAll("-", " ")}, with ${extra}</h3><span class="price">${price} ${NETWORKS[CAFE_NETWORK].money}</span><code class="note soft">POST ${orderPath(item)}</code></li>`,
     )}</ul>
 ${codeBlock({ id: "order", caption: "Ask for the terms", text: `curl -i -X POST ${baseUrl}${orderPath("espresso")}` })}</section>
 <section aria-labelledby="rounds"><h2 id="rounds">On whose round</h2>

@@ -57,7 +57,7 @@ export function receipt(
     served_at: now.toISOString(),
     ...extraOf(item, id, { wallet: payment.payer, order: input, now }),
     ...(toast && { round: { by: toast.nickname, number: toast.number, of: ROUND_RECEIPTS } }),
-    note: `Paid with test USDC on ${NETWORKS[payment.network].key}.`,
+    note: `Paid with ${NETWORKS[payment.network].money}.`,
   };
 }
 

@@ -42,7 +42,7 @@ function orderRoute(item: Item, { cafe }: CafeRouteParts): PaidRoute {
     network: CAFE_NETWORK,
     price,
     summary: `Café: ${item.replaceAll("-", " ")}, with ${extra}`,
-    description: `Demo on the test network: one ${item.replaceAll("-", " ")} and its receipt, with ${extra}.`,
+    description: `Demo on Base Sepolia, the test network: one ${item.replaceAll("-", " ")} and its receipt, with ${extra}.`,
     input: isRound ? ORDER : z.unknown().transform(() => null),
     output: json(receiptSchema(item)),
     ...(isRound && { query: ["nickname"] }),

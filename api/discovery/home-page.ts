@@ -1,15 +1,17 @@
 import { html, longDay, type Markup } from "../kernel/html.ts";
 import { type Atomic, formatUsd } from "../kernel/money.ts";
+import { NETWORKS, type Network } from "../kernel/networks.ts";
 import { codeBlock, renderPage, verifyForm } from "../kernel/page.ts";
 import { rosette } from "../kernel/rosette.ts";
 
-/** A paid test as the home page lists it. */
+/** A paid route as the home page lists it. */
 export interface MenuItem {
   readonly id: string;
   readonly method: string;
   readonly path: string;
   /** USD in digits, such as 0.25. */
   readonly price: string;
+  readonly network: Network;
   readonly summary: string;
 }
 
@@ -99,7 +101,7 @@ const pricesSection = ({
   now,
 }: Home): Markup => html`<section aria-labelledby="tests"><h2 id="tests">What is sold</h2>
 <ul class="rows">${menu.map(
-  (item) => html`<li><h3>${item.summary}</h3><span class="price">${item.price} USDC</span>
+  (item) => html`<li><h3>${item.summary}</h3><span class="price">${item.price} ${NETWORKS[item.network].money}</span>
 <code class="note soft">${item.method} ${item.path}</code></li>`,
 )}</ul>
 <p class="soft small">Prices on ${longDay(now)}. The terms in each 402 answer are what counts. A certificate is fresh for 30 days. <a href="/inspect">Every step, for programs</a>.</p></section>`;

@@ -3,13 +3,14 @@ import { formatUsd } from "../kernel/money.ts";
 import { page, wantsHtml } from "../kernel/negotiate.ts";
 import { inQuery, json, jsonOrPage } from "../kernel/output.ts";
 import { FAVICON_SVG } from "../kernel/page.ts";
-import { isPaid, type Route, sold } from "../kernel/route.ts";
+import { type Route, sold } from "../kernel/route.ts";
 import { mixedCaseBytes32 } from "../kernel/schema.ts";
 import type { Hex } from "../kernel/wallet.ts";
 import { type Receipts, receiptDocument } from "../payments/receipt.ts";
 import { RECEIPT } from "../payments/schema.ts";
 import type { Site } from "../site/service.ts";
 import { renderHome } from "./home-page.ts";
+import { paidListing } from "./manifest/paid.ts";
 import type { Probes } from "./ports.ts";
 import { type PublishedParts, publishedRoutes } from "./published/routes.ts";
 import { HEALTH, HOME, STATUS } from "./schema.ts";
@@ -53,9 +54,12 @@ export const discoveryRoutes = (parts: DiscoveryParts): readonly Route[] => [
 ];
 
 const menu = ({ routes }: DiscoveryParts) =>
-  routes()
-    .filter((route) => isPaid(route))
-    .map(({ id, method, path, price, summary }) => ({ id, method, path, price: formatUsd(price), summary }));
+  routes().flatMap((route) => {
+    const paid = paidListing(route);
+    if (paid === null) return [];
+    const { method, path, summary } = route;
+    return [{ id: paid.id, method, path, price: formatUsd(paid.price), network: paid.network, summary }];
+  });
 
 const reads = ({ routes }: DiscoveryParts) =>
   routes()

@@ -12,7 +12,7 @@ export const HOME = z
     service: SERVICE,
     version: z.string(),
     url,
-    paid: z.array(z.object({ id: z.string(), method: z.literal("POST"), ...named, price: usd })),
+    paid: z.array(z.object({ id: z.string(), method: z.literal("POST"), ...named, price: usd, network })),
     free: z.array(z.object({ method: z.literal("GET"), ...named })),
   })
   .meta({ id: "Home" });
@@ -44,6 +44,20 @@ export const STATUS = z
       address: address.exactOptional(),
       balance_wei: atomic.exactOptional(),
     }),
+    senders: z.array(
+      z.object({
+        role: z.enum(["facilitator", "arbiter"]),
+        network,
+        address,
+        ...part,
+        balance_wei: atomic.nullable(),
+        unmined: count.nullable(),
+        oldest_unmined_seconds: count.nullable(),
+      }),
+    ),
+    jobs: z.array(
+      z.object({ name: z.string(), ...part, runs: count, failures: count, last_success_at: time.nullable() }),
+    ),
     payments: z.object({ unresolved: count, oldest_unresolved_seconds: z.number().min(0).nullable() }),
   })
   .meta({ id: "Status" }) satisfies z.ZodType<ReturnType<typeof statusDocument>>;

@@ -1,7 +1,8 @@
 import { formatEther } from "viem";
 import { html, instant, type Markup } from "../kernel/html.ts";
 import { facts, mark, renderPage } from "../kernel/page.ts";
-import type { ChainStatus, ServiceStatus } from "./status.ts";
+import type { JobHealth } from "../operations/job-watch.ts";
+import type { ChainStatus, SenderStatus, ServiceStatus } from "./status.ts";
 
 /** The status page for people; `statusDocument` gives the same as JSON. */
 export const renderStatus = (status: ServiceStatus): string =>
@@ -16,6 +17,8 @@ ${part("Database", answers(status.database.ok), html`<p class="soft">Certificate
 ${status.chains.map((chain) => part(CHAIN_NAMES[chain.network], answers(chain.ok), chainFacts(chain)))}
 ${part("Indexer", indexerMark(status), indexerFacts(status))}
 ${part("Settlement", answers(status.settlement.ok), settlementFacts(status))}
+${status.senders.map((sender) => part(senderName(sender), sender.ok ? mark("pass", "Sends") : mark("fail", "Needs attention"), senderFacts(sender)))}
+${status.jobs.length > 0 && part("Jobs", jobsMark(status.jobs), jobFacts(status.jobs))}
 ${part("Payments", status.payments.unresolved === 0 ? mark("pass", "All resolved") : mark("grey", "Some open"), paymentFacts(status))}`,
   });
 
@@ -53,14 +56,31 @@ const indexerFacts = ({ indexer }: ServiceStatus): Markup =>
   );
 
 const settlementFacts = ({ settlement }: ServiceStatus): Markup =>
+  facts([["Facilitator", settlement.mode === "in-process" ? "In process" : "Remote"]], "short");
+
+const senderName = ({ role, network }: SenderStatus): string =>
+  `${role === "facilitator" ? "Facilitator" : "Arbiter"} on ${CHAIN_NAMES[network]}`;
+
+const senderFacts = ({ address, balanceWei, unmined, oldestUnminedSeconds }: SenderStatus): Markup =>
   facts(
     [
-      ["Facilitator", settlement.mode === "in-process" ? "In process" : "Remote"],
-      ...(settlement.address === undefined ? [] : [["Address", html`<code>${settlement.address}</code>`] as const]),
-      ...(settlement.balanceWei === undefined
-        ? []
-        : [["Gas balance", `${formatEther(settlement.balanceWei)} ETH`] as const]),
+      ["Address", html`<code>${address}</code>`],
+      ["Gas balance", balanceWei === null ? "unknown" : `${formatEther(balanceWei)} ETH`],
+      ["Not mined yet", whole(unmined)],
+      ...(oldestUnminedSeconds === null ? [] : [["Oldest of them", seconds(oldestUnminedSeconds)] as const]),
     ],
+    "short",
+  );
+
+const jobsMark = (jobs: readonly JobHealth[]): Markup =>
+  jobs.every(({ ok }) => ok) ? mark("pass", "Run") : mark("fail", "Some fail");
+
+const jobFacts = (jobs: readonly JobHealth[]): Markup =>
+  facts(
+    jobs.map(({ name, ok, lastSuccessAt }) => [
+      name,
+      html`${ok ? "" : "Fails. "}${lastSuccessAt === null ? "Not done yet" : html`Last done ${instant(lastSuccessAt)}`}`,
+    ]),
     "short",
   );
 

@@ -1,4 +1,5 @@
 import type { Network } from "../kernel/networks.ts";
+import type { JobHealth } from "../operations/job-watch.ts";
 
 export interface ChainStatus {
   readonly network: Network;
@@ -8,6 +9,23 @@ export interface ChainStatus {
   readonly finalizedBlock: number | null;
   /** Age of the newest block. */
   readonly lagSeconds: number | null;
+}
+
+/** An account whose transactions the service sends, and pays the gas for. */
+export interface Sender {
+  readonly role: "facilitator" | "arbiter";
+  readonly network: Network;
+  readonly address: string;
+}
+
+export interface SenderStatus extends Sender {
+  readonly ok: boolean;
+  /** Null, like the other two, while the chain or the database does not answer. */
+  readonly balanceWei: bigint | null;
+  /** Transactions that no block has yet. */
+  readonly unmined: number | null;
+  /** Null also when there is none. */
+  readonly oldestUnminedSeconds: number | null;
 }
 
 /** What the service found when it last looked at its own parts. */
@@ -30,6 +48,9 @@ export interface ServiceStatus {
     readonly address?: string;
     readonly balanceWei?: bigint;
   };
+  readonly senders: readonly SenderStatus[];
+  /** The recurring work of the process that answers. */
+  readonly jobs: readonly JobHealth[];
   readonly payments: {
     /** Payments whose outcome is not yet known. */
     readonly unresolved: number;
@@ -62,6 +83,22 @@ export const statusDocument = (status: ServiceStatus) => ({
     ...(status.settlement.address !== undefined && { address: status.settlement.address }),
     ...(status.settlement.balanceWei !== undefined && { balance_wei: status.settlement.balanceWei.toString() }),
   },
+  senders: status.senders.map(({ role, network, address, ok, balanceWei, unmined, oldestUnminedSeconds }) => ({
+    role,
+    network,
+    address,
+    ok,
+    balance_wei: balanceWei?.toString() ?? null,
+    unmined,
+    oldest_unmined_seconds: oldestUnminedSeconds,
+  })),
+  jobs: status.jobs.map(({ name, ok, runs, failures, lastSuccessAt }) => ({
+    name,
+    ok,
+    runs,
+    failures,
+    last_success_at: lastSuccessAt?.toISOString() ?? null,
+  })),
   payments: {
     unresolved: status.payments.unresolved,
     oldest_unresolved_seconds: status.payments.oldestUnresolvedSeconds,

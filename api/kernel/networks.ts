@@ -11,6 +11,8 @@ export interface NetworkFacts {
   /** Circle's USDC; name and version are those of its EIP-712 domain, which differ between the two chains. */
   readonly usdc: { readonly address: Address; readonly name: string; readonly version: "2"; readonly decimals: 6 };
   readonly explorer: string;
+  /** What an amount is in, for people. */
+  readonly money: string;
 }
 
 export const NETWORKS: Readonly<Record<Network, NetworkFacts>> = {
@@ -20,6 +22,7 @@ export const NETWORKS: Readonly<Record<Network, NetworkFacts>> = {
     chainId: 8453,
     usdc: { address: "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913", name: "USD Coin", version: "2", decimals: 6 },
     explorer: "https://basescan.org",
+    money: "USDC",
   },
   "eip155:84532": {
     id: "eip155:84532",
@@ -27,6 +30,7 @@ export const NETWORKS: Readonly<Record<Network, NetworkFacts>> = {
     chainId: 84532,
     usdc: { address: "0x036cbd53842c5426634e7929541ec2318f3dcf7e", name: "USDC", version: "2", decimals: 6 },
     explorer: "https://sepolia.basescan.org",
+    money: "test USDC on Base Sepolia",
   },
 };
 

@@ -36,6 +36,8 @@ export interface FreeRoute extends RouteFacts {
 
 /** How a route is listed among the paid ones that is paid past the gate. */
 export interface OwnTerms {
+  /** Stable name, like that of a paid route. */
+  readonly id: string;
   readonly scheme: string;
   readonly network: Network;
   readonly price: Atomic;

@@ -12,6 +12,8 @@ const MESSAGE = z.looseObject({ jsonrpc: z.literal("2.0") });
 /** A header or the message is not as MCP wants it. */
 const REFUSAL = { "application/json": MESSAGE };
 
+const FAILED = "Something went wrong on our side.";
+
 /** A batch would be many calls in one request; newer versions of MCP have none. */
 const NO_BATCH = {
   jsonrpc: "2.0",
@@ -19,8 +21,14 @@ const NO_BATCH = {
   error: { code: -32_600, message: "Send one message a request, no batch." },
 };
 
+export interface McpRouteParts {
+  readonly baseUrl: string;
+  /** Told of what failed inside a tool: its caller hears only that something did. */
+  readonly toolFailed: (error: unknown) => void;
+}
+
 /** The free tools for agents, over MCP's streamable HTTP and without sessions. They read the routes of this very table. */
-export function mcpRoute(routes: () => readonly Route[], baseUrl: string): Route {
+export function mcpRoute(routes: () => readonly Route[], parts: McpRouteParts): Route {
   let handler: ReturnType<typeof freeHandler> | null = null;
   return {
     method: "POST",
@@ -31,7 +39,7 @@ export function mcpRoute(routes: () => readonly Route[], baseUrl: string): Route
     others: { 202: {}, 400: REFUSAL, 406: REFUSAL, 415: REFUSAL },
     async handle(c) {
       handler ??= freeHandler({
-        service: inProcess(routes(), baseUrl),
+        service: inProcess(routes(), parts),
         verifier: { parseKeySet, verifyDocument, replayScores },
       });
       const text = new TextDecoder().decode(await readBody(c));
@@ -42,12 +50,13 @@ export function mcpRoute(routes: () => readonly Route[], baseUrl: string): Route
 }
 
 /** The service as its own tools read it: the free routes that they name, called without a network. */
-function inProcess(routes: readonly Route[], baseUrl: string): Service {
+function inProcess(routes: readonly Route[], { baseUrl, toolFailed }: McpRouteParts): Service {
   const app = new Hono();
   for (const path of new Set(FREE_TOOLS.flatMap(({ reads }) => reads))) app.get(path, routeAt(routes, path).handle);
   app.onError((error, c) => {
-    if (!(error instanceof Problem)) throw error;
-    return c.json(problemBody(error.code, error.details, ""), PROBLEMS[error.code].status);
+    const { code, details } = error instanceof Problem ? error : new Problem("internal_error", { detail: FAILED });
+    if (code === "internal_error") toolFailed(error);
+    return c.json(problemBody(code, details, ""), PROBLEMS[code].status);
   });
   return {
     baseUrl,

@@ -28,7 +28,8 @@ export function termsError(payment: PresentedPayment, terms: Terms, { now, head 
   if (signed.to !== terms.payTo) return `The authorization pays ${signed.to}; it must pay ${terms.payTo}.`;
   if (signed.from === terms.payTo) return "The payer is the receiving address itself; pay from another wallet.";
   if (signed.value !== terms.value) {
-    return `The authorization is for ${signed.value} atomic units (${formatUsd(signed.value)} USDC); the price is exactly ${terms.value} (${formatUsd(terms.value)} USDC).`;
+    const { money } = NETWORKS[terms.network];
+    return `The authorization is for ${signed.value} atomic units (${formatUsd(signed.value)} ${money}); the price is exactly ${terms.value} (${formatUsd(terms.value)} ${money}).`;
   }
   // The token compares with a block's time, and a transfer that it refuses once is refused for good.
   if (signed.validAfter >= head)

@@ -102,6 +102,13 @@ export const mcpSample = (baseUrl: string): Sample => ({
   ),
 });
 
+/** Beside each workflow: whose repository this is, and how to do without it. */
+const USES = `      # OWNER: the GitHub account that hosts the repository agent-payment-trust-service; v1: a tag or commit of it.
+      # Without it: copy its packages/action to .github/actions/agent-payment-trust of this repository, set
+      # "permissions: { contents: read }", put "- uses: actions/checkout@v4" before this step, and say
+      # "- uses: ./.github/actions/agent-payment-trust" here.
+      - uses: OWNER/agent-payment-trust-service/packages/action@v1`;
+
 export const verifyWorkflow = (baseUrl: string): Sample => ({
   id: "action-verify",
   caption: ".github/workflows/verify-agent.yml",
@@ -112,7 +119,7 @@ jobs:
   verify:
     runs-on: ubuntu-latest
     steps:
-      - uses: OWNER/agent-payment-trust-service/packages/action@v1
+${USES}
         with:
           command: verify
           base-url: ${baseUrl}
@@ -133,7 +140,7 @@ jobs:
   certify:
     runs-on: ubuntu-latest
     steps:
-      - uses: OWNER/agent-payment-trust-service/packages/action@v1
+${USES}
         with:
           command: certify
           base-url: ${baseUrl}

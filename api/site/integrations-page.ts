@@ -47,6 +47,7 @@ const escrowSection =
 const githubSection = (
   baseUrl: string,
 ): Markup => html`<section aria-labelledby="github"><h2 id="github">GitHub Action</h2>
+<p class="measure">The action is <code>packages/action</code> of the repository <code>agent-payment-trust-service</code>. Put the GitHub account that hosts it for you in place of <code>OWNER</code>, or vendor the action by path, as the comment in each workflow says.</p>
 <p class="measure">On a pull request, fail unless the agent’s wallet is verified. It is free and needs no secret:</p>
 ${codeBlock(verifyWorkflow(baseUrl))}
 <p class="measure">On a schedule, keep the certificate fresh. Nothing is paid while the one on file lasts longer than <code>renew-within-days</code>, nor above <code>max-price</code>, and terms of another network or token are not signed:</p>

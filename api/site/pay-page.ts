@@ -3,6 +3,8 @@ import { html } from "../kernel/html.ts";
 import { formatUsd } from "../kernel/money.ts";
 import { NETWORKS } from "../kernel/networks.ts";
 import { codeBlock, facts, renderPage } from "../kernel/page.ts";
+import type { Address } from "../kernel/wallet.ts";
+import { requirements } from "../payments/terms.ts";
 import { PAY_SCRIPT } from "./pay-script.ts";
 
 const BASE = NETWORKS["eip155:8453"];
@@ -10,9 +12,20 @@ const BASE = NETWORKS["eip155:8453"];
 const PUBLIC_RPC = "https://mainnet.base.org";
 const PRICE = formatUsd(basic.price);
 
-/** The page where a person with a browser wallet takes the basic test. Without a script or a wallet it says what is missing. */
-export const renderPay = (baseUrl: string): string =>
-  renderPage({
+export interface PayPage {
+  /** Where the service is published; no trailing slash. */
+  readonly baseUrl: string;
+  /** Its receiving address. */
+  readonly payTo: Address;
+}
+
+/**
+ * The page where a person with a browser wallet takes the basic test. It carries the terms itself, so that its script can hold the
+ * 402 to them. Without a script or a wallet it says what is missing.
+ */
+export function renderPay({ baseUrl, payTo }: PayPage): string {
+  const offer = requirements({ network: BASE.id, payTo, value: basic.price });
+  return renderPage({
     title: "Try it with a wallet",
     description: `Pay ${PRICE} USDC on Base from a browser wallet and see the certificate that an agent gets.`,
     canonical: `${baseUrl}/pay`,
@@ -26,14 +39,15 @@ ${facts(
   [
     ["Price", html`<strong>${PRICE} USDC</strong>, not refundable`],
     ["Network", html`Base (<code>${BASE.id}</code>)`],
-    ["Token", html`<code>${BASE.usdc.address}</code>`],
+    ["Token", html`<code>${offer.asset}</code>`],
+    ["Receiver", html`<code>${offer.payTo}</code>`],
     ["Gas", "none: the service sends the transaction"],
     ["Valid for", "two minutes, once, for this amount and receiver only"],
   ],
   "ruled",
 )}</section>
 <section aria-labelledby="pay"><h2 id="pay">Pay</h2>
-<div id="pay-box" data-path="/test/basic" data-price="${PRICE}" data-amount="${basic.price}" data-network="${BASE.id}" data-chain-id="${BASE.chainId}" data-chain-name="Base" data-asset="${BASE.usdc.address}" data-rpc-url="${PUBLIC_RPC}" data-explorer="${BASE.explorer}">
+<div id="pay-box" data-path="/test/basic" data-price="${PRICE}" data-offer="${JSON.stringify(offer)}" data-chain-id="${BASE.chainId}" data-chain-name="Base" data-rpc-url="${PUBLIC_RPC}" data-explorer="${BASE.explorer}">
 <p id="none">No wallet was found in this browser. This page works with one that speaks EIP-1193, like a wallet extension, and with JavaScript. Without either, <a href="/docs#agents">pay from an agent</a>.</p>
 <p id="wallets" class="actions"></p>
 <p id="said" role="status"></p></div>
@@ -42,3 +56,4 @@ ${facts(
 ${codeBlock({ id: "cert-markdown", caption: "Badge for a README", text: "" })}</div>
 <p class="soft small">Look at the address bar before you sign: a signature pays whoever it names.</p></section>`,
   });
+}

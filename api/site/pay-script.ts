@@ -1,13 +1,14 @@
 /**
  * The script of `/pay`, for browsers: it finds wallets (EIP-6963, and `window.ethereum`), asks for the terms, lets the wallet sign
- * them (EIP-3009 as EIP-712 typed data) and sends the payment. It signs nothing but what the page shows. A payment that was signed
- * is sent again as it is, never signed anew, until it is answered.
+ * the page's own (EIP-3009 as EIP-712 typed data) and sends the payment. Terms that differ from the page's in anything are refused
+ * before the wallet is asked. A payment that was signed is sent again as it is, never signed anew, until it is answered.
  */
 export const PAY_SCRIPT = `"use strict";
-const box = document.getElementById("pay-box"), terms = box.dataset;
+const terms = document.getElementById("pay-box").dataset, own = JSON.parse(terms.offer);
 const list = document.getElementById("wallets"), said = document.getElementById("said"), result = document.getElementById("result");
 const wallets = new Map();
 const RESEND_MS = 2000, RESENDS = 30;
+const COMPARED = { network: "network", asset: "token", payTo: "receiver", amount: "amount", maxTimeoutSeconds: "time" };
 let isBusy = false, signed = null;
 
 const say = (text, tone) => { said.textContent = text; said.className = "state " + (tone || "grey"); };
@@ -62,12 +63,26 @@ async function offered() {
   });
   const header = answer.headers.get("payment-required");
   if (answer.status !== 402 || !header) throw new Told("This service does not offer the test at the moment (" + answer.status + "). Nothing was signed.");
-  const challenge = fromBase64(header);
-  const same = (one, other) => String(one).toLowerCase() === String(other).toLowerCase();
-  const offer = challenge.accepts.find((one) => one.scheme === "exact" && one.network === terms.network);
-  if (!offer || !same(offer.asset, terms.asset) || offer.amount !== terms.amount)
-    throw new Told("The terms are not those that this page shows. Nothing was signed.");
-  return { challenge, offer };
+  const challenge = readable(header);
+  const exact = challenge.accepts.filter((one) => one && one.scheme === own.scheme);
+  const offer = exact.find((one) => !difference(one));
+  if (offer) return { challenge, offer };
+  const detail = exact.length > 0 ? difference(exact[0]) : "no scheme " + own.scheme;
+  throw new Told("The terms are not those that this page shows: " + detail + ". Nothing was signed. Load the page again; if it says this again, do not pay here.");
+}
+
+function readable(header) {
+  try {
+    const challenge = fromBase64(header);
+    if (Array.isArray(challenge.accepts)) return challenge;
+  } catch {}
+  throw new Told("The terms of this service cannot be read. Nothing was signed.");
+}
+
+function difference(offer) {
+  const same = (name) => String(offer[name]).toLowerCase() === String(own[name]).toLowerCase();
+  const name = Object.keys(COMPARED).find((one) => !same(one));
+  return name && COMPARED[name] + " " + String(offer[name]).slice(0, 80) + " instead of " + own[name];
 }
 
 async function sign(provider) {
@@ -77,15 +92,15 @@ async function sign(provider) {
   const [from] = await provider.request({ method: "eth_requestAccounts" });
   if (!from) throw new Told("The wallet named no account. Nothing was signed.");
   await onChain(provider);
-  say("Sign in your wallet: " + terms.price + " USDC to " + offer.payTo + ". No gas is needed.");
+  say("Sign in your wallet: " + terms.price + " USDC to " + own.payTo + ". No gas is needed.");
   const authorization = {
-    from, to: offer.payTo, value: offer.amount, validAfter: "0",
-    validBefore: String(Math.floor(Date.now() / 1000) + offer.maxTimeoutSeconds),
+    from, to: own.payTo, value: own.amount, validAfter: "0",
+    validBefore: String(Math.floor(Date.now() / 1000) + own.maxTimeoutSeconds),
     nonce: hex(crypto.getRandomValues(new Uint8Array(32))),
   };
   const field = (pair) => ({ type: pair.split(" ")[0], name: pair.split(" ")[1] });
   const typed = {
-    domain: { name: offer.extra.name, version: offer.extra.version, chainId: Number(terms.chainId), verifyingContract: offer.asset },
+    domain: { name: own.extra.name, version: own.extra.version, chainId: Number(terms.chainId), verifyingContract: own.asset },
     types: {
       EIP712Domain: ["string name", "string version", "uint256 chainId", "address verifyingContract"].map(field),
       TransferWithAuthorization: ["address from", "address to", "uint256 value", "uint256 validAfter", "uint256 validBefore", "bytes32 nonce"].map(field),

@@ -3,7 +3,7 @@ import { policyWithScript } from "../kernel/page.ts";
 import type { Route } from "../kernel/route.ts";
 import { renderDocs } from "./docs-page.ts";
 import { renderIntegrations } from "./integrations-page.ts";
-import { renderPay } from "./pay-page.ts";
+import { type PayPage, renderPay } from "./pay-page.ts";
 import { PAY_SCRIPT } from "./pay-script.ts";
 
 /** An address of the examples; nobody pays with it on the real Base. */
@@ -12,11 +12,11 @@ const PAGE = { "text/html": null };
 const PAY_POLICY = policyWithScript(PAY_SCRIPT);
 
 /** The pages that explain the service to people; the same for every reader. */
-export function siteRoutes({ baseUrl }: { readonly baseUrl: string }): readonly Route[] {
+export function siteRoutes({ baseUrl, payTo }: PayPage): readonly Route[] {
   const [docs, integrations, pay] = [
     renderDocs({ baseUrl, wallet: EXAMPLE_WALLET }),
     renderIntegrations(baseUrl),
-    renderPay(baseUrl),
+    renderPay({ baseUrl, payTo }),
   ];
   return [
     {

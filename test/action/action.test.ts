@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { cp, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -51,7 +51,7 @@ interface Ran {
 }
 
 /** Runs the action's last step as GitHub's runner does; what it needs installed is this project's. */
-async function runAction(given: Readonly<Record<string, string>>): Promise<Ran> {
+async function runAction(given: Readonly<Record<string, string>>, action = ACTION): Promise<Ran> {
   const work = await mkdtemp(join(tmpdir(), "action-"));
   onTestFinished(() => rm(work, { recursive: true, force: true }));
   const step = metadata.runs.steps.at(-1);
@@ -63,7 +63,7 @@ async function runAction(given: Readonly<Record<string, string>>): Promise<Ran> 
   ]);
   const filled = (text: string) =>
     text.replaceAll(/\$\{\{ (inputs|github)\.([\w-]+) \}\}/g, (_, context, name) =>
-      context === "github" ? ACTION : (given[name] ?? metadata.inputs[name]?.default ?? ""),
+      context === "github" ? action : (given[name] ?? metadata.inputs[name]?.default ?? ""),
     );
   const own = Object.fromEntries(Object.entries(step?.env ?? {}).map(([name, value]) => [name, filled(value)]));
   const env = { PATH: `${dirname(process.execPath)}:${process.env.PATH}`, ...files, ...own };
@@ -87,8 +87,8 @@ const parseOutputs = (text: string): Record<string, string> =>
 
 const base = () => ({ "base-url": service.url });
 const verify = (wallet: string, more = {}) => runAction({ ...base(), command: "verify", wallet, ...more });
-const certify = (key: Hex, more = {}) =>
-  runAction({ ...base(), command: "certify", "payer-private-key": key, ...more });
+const certify = (key: Hex, more = {}, action = ACTION) =>
+  runAction({ ...base(), command: "certify", "payer-private-key": key, ...more }, action);
 
 async function newKey(atomic = 2_000_000n): Promise<{ readonly key: Hex; readonly wallet: Hex }> {
   const key = generatePrivateKey();
@@ -183,6 +183,16 @@ describe("on a schedule", () => {
       expect(signed).toEqual([]);
     }
   });
+});
+
+test("a copy of its folder alone, in a repository of somebody else's, is the whole action", async () => {
+  const repository = await mkdtemp(join(tmpdir(), "vendored-"));
+  onTestFinished(() => rm(repository, { recursive: true, force: true }));
+  const copy = join(repository, ".github/actions/agent-payment-trust");
+  await cp(ACTION, copy, { recursive: true, filter: (path) => !path.endsWith("node_modules") });
+  await symlink(join(ACTION, "../../node_modules"), join(copy, "node_modules"));
+  const { key } = await newKey();
+  expect(await certify(key, {}, copy)).toMatchObject({ code: 0, outputs: { verified: "true", paid: "0.25" } });
 });
 
 describe("on a pull request", () => {

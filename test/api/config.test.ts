@@ -30,6 +30,9 @@ describe("the API's settings", () => {
       facilitator: { privateKey: GOOD.FACILITATOR_PRIVATE_KEY },
       indexViewsSchema: "live",
       rateLimitPerMinute: 1200,
+      trustedProxies: [],
+      metrics: null,
+      stopWithinSeconds: 25,
       securityContact: "mailto:security@localhost",
       logLevel: "info",
     });
@@ -69,6 +72,12 @@ describe("the API's settings", () => {
     ["RATE_LIMIT_PER_MINUTE", "-1", /whole number/],
     ["SECURITY_CONTACT", "security@trust.example", /a URI for reports/],
     ["LOG_LEVEL", "loud", /info/],
+    ["TRUSTED_PROXIES", "10.0.0.0/33", /reverse proxies, comma-separated/],
+    ["TRUSTED_PROXIES", "::1/129", /reverse proxies/],
+    ["TRUSTED_PROXIES", "proxy.internal", /reverse proxies/],
+    ["TRUSTED_PROXIES", "10.0.0.1,", /reverse proxies/],
+    ["METRICS_PORT", "x", /whole number from 0 to 65535/],
+    ["STOP_WITHIN_SECONDS", "0", /whole number from 1/],
     ["ESCROW_ADDRESSES", "0x1234", /escrow contracts on Base, comma-separated/],
     ["ESCROW_ADDRESSES", `${GOOD.PAY_TO_ADDRESS},`, /escrow contracts on Base, comma-separated/],
     ["ARBITER_PRIVATE_KEY", "0x12", /arbiter's private key: 0x and 64 hex digits/],
@@ -80,6 +89,17 @@ describe("the API's settings", () => {
     expect(problem).toMatch(new RegExp(`^${name} is wrong: `));
     expect(problem).toMatch(expected);
     expect(problem).not.toContain(KEY);
+  });
+
+  test("take proxies as addresses and ranges, and metrics on the loopback unless another address is named", () => {
+    const config = parseConfig({ ...GOOD, TRUSTED_PROXIES: "10.0.0.0/8, ::1", METRICS_PORT: "9464" });
+    expect(config).toMatchObject({
+      trustedProxies: ["10.0.0.0/8", "::1"],
+      metrics: { port: 9464, host: "127.0.0.1" },
+    });
+    expect(parseConfig({ ...GOOD, METRICS_PORT: "9464", METRICS_HOST: "10.0.0.5" })).toMatchObject({
+      metrics: { port: 9464, host: "10.0.0.5" },
+    });
   });
 
   test("want exactly one facilitator", () => {

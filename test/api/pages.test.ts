@@ -106,11 +106,11 @@ describe("hostile text is escaped", () => {
     home: renderHome({
       reads: [{ path: "/x", summary: HOSTILE }],
       baseUrl,
-      menu: [{ id: "x", method: HOSTILE, path: HOSTILE, price: HOSTILE, summary: HOSTILE }],
+      menu: [{ id: "x", method: HOSTILE, path: HOSTILE, price: HOSTILE, network: "eip155:8453", summary: HOSTILE }],
       figures: FIGURES,
       now,
     }),
-    status: renderStatus({ ...STATUS, version: HOSTILE, settlement: { ...STATUS.settlement, address: HOSTILE } }),
+    status: renderStatus({ ...STATUS, senders: STATUS.senders.map((one) => ({ ...one, address: HOSTILE })) }),
     verification: renderVerification({ ...VERIFICATION, wallet: HOSTILE, verified_means: HOSTILE, certs }),
     problem: renderProblem({ status: 404, title: HOSTILE, detail: HOSTILE, request_id: HOSTILE }),
   };
@@ -150,10 +150,12 @@ describe("content security policy", () => {
   });
 });
 
-test("the home page lists every paid test with its price, and how to pay and verify", () => {
+test("the home page lists all that is sold with its price, test money as such, and how to pay and verify", () => {
   const page = renderHome({ baseUrl, menu: MENU, reads: READS, figures: FIGURES, now });
-  for (const { method, path, price, summary } of MENU) {
-    for (const text of [`${method} ${path}`, `${price} USDC`, summary]) expect(page).toContain(text);
+  for (const { method, path, price, network, summary } of MENU) {
+    const money = network === "eip155:8453" ? "USDC" : "test USDC on Base Sepolia";
+    for (const text of [`${method} ${path}`, `<span class="price">${price} ${money}</span>`, summary])
+      expect(page).toContain(text);
   }
   expect(page).toContain(`curl -i -X POST ${baseUrl}/test/basic`);
   expect(page).toContain("wrapFetchWithPayment(fetch, client)");
@@ -197,6 +199,18 @@ describe("status", () => {
         address: STATUS.settlement.address,
         balance_wei: "1234567890123456789",
       },
+      senders: [
+        {
+          role: "facilitator",
+          network: "eip155:8453",
+          address: STATUS.settlement.address,
+          ok: true,
+          balance_wei: "1234567890123456789",
+          unmined: 1,
+          oldest_unmined_seconds: 2,
+        },
+      ],
+      jobs: [{ name: "resolve", ok: true, runs: 90, failures: 1, last_success_at: "2026-11-24T12:00:00.000Z" }],
       payments: { unresolved: 0, oldest_unresolved_seconds: null },
     });
   });

@@ -62,7 +62,7 @@ afterAll(async () => {
 
 const open = (size: Size) => openPage(browser, { size, baseURL: scene.service.url });
 
-test.for(sizes)("the arbiter's pages fit a %s, are accessible in light and dark, and log no error", (size) =>
+test.concurrent.for(sizes)("the arbiter's pages fit a %s, are accessible in light and dark, and log no error", (size) =>
   expectFit(browser, pages, { size, baseURL: scene.service.url }),
 );
 

@@ -1,4 +1,3 @@
-import { fileURLToPath } from "node:url";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { findings, inLine, widerThanScreen } from "../support/accessibility.ts";
@@ -6,10 +5,8 @@ import { boardSeeder, type Seed } from "../support/board-seed.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { startTestChain, type TestChain } from "../support/chain.ts";
 import { startService, type TestService } from "../support/service.ts";
+import { openPage, picture, type Size, sizes } from "../support/visits.ts";
 
-const SCREENSHOTS = fileURLToPath(new URL("./screenshots/", import.meta.url));
-const SIZES = { phone: { width: 360, height: 780 }, desk: { width: 1280, height: 800 } } as const;
-const sizes = ["phone", "desk"] as const;
 const PAGES = {
   board: "/board",
   "board-capability": "/board?capability=full_suite",
@@ -62,28 +59,20 @@ afterAll(async () => {
   await chain?.stop();
 });
 
-async function open(size: keyof typeof SIZES, baseURL = service.url) {
-  const page = await (await browser.newContext({ viewport: SIZES[size], baseURL })).newPage();
-  const troubles: string[] = [];
-  page.on("pageerror", (error) => troubles.push(String(error)));
-  page.on("console", (message) => {
-    if (["error", "warning"].includes(message.type())) troubles.push(message.text());
-  });
-  return { page, troubles };
-}
+const open = (size: Size, baseURL = service.url) => openPage(browser, { size, baseURL });
 
-/** Light and dark: no finding of axe at all, no sideways scrolling, a picture of each. */
-async function look(page: Page, name: string, size: string): Promise<void> {
+/** Light and dark: no finding of axe at all, no sideways scrolling. */
+async function look(page: Page, name: string, size: Size): Promise<void> {
   for (const colorScheme of ["light", "dark"] as const) {
     await page.emulateMedia({ colorScheme });
     expect((await findings(page, colorScheme)).map(inLine), `${name}, ${colorScheme}`).toEqual([]);
     await page.evaluate("window.scrollTo(0, document.body.scrollHeight)");
-    await page.screenshot({ path: `${SCREENSHOTS}${name}-${size}-${colorScheme}.png`, fullPage: true });
+    await picture(page, `${name}-${size}-${colorScheme}`);
   }
   expect(await widerThanScreen(page), `${name} scrolls sideways`).toBe(0);
 }
 
-test.for(sizes)("on a %s, board and statistics are accessible, fit, and log no error", async (size) => {
+test.concurrent.for(sizes)("on a %s, board and statistics are accessible, fit, and log no error", async (size) => {
   const { page, troubles } = await open(size);
   for (const [name, path] of Object.entries(PAGES)) {
     await page.goto(path);

@@ -52,7 +52,7 @@ const shown = async (path: string) =>
 
 const open = (size: Size) => openPage(browser, { size, baseURL: service.url });
 
-test.for(sizes)("the escrow's pages fit a %s, are accessible in light and dark, and log no error", (size) =>
+test.concurrent.for(sizes)("the escrow's pages fit a %s, are accessible in light and dark, and log no error", (size) =>
   expectFit(browser, PAGES, { size, baseURL: service.url }),
 );
 

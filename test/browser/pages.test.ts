@@ -1,11 +1,10 @@
-import { fileURLToPath } from "node:url";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { findings, inLine, widerThanScreen } from "../support/accessibility.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { type Site, startSite } from "../support/site.ts";
+import { picture } from "../support/visits.ts";
 
-const SCREENSHOTS = fileURLToPath(new URL("./screenshots/", import.meta.url));
 const SIZES = { phone: { width: 390, height: 844 }, desk: { width: 1280, height: 800 } } as const;
 const SCHEMES = ["light", "dark"] as const;
 
@@ -49,7 +48,7 @@ const sizes = ["phone", "desk"] as const;
 
 test.concurrent.for(sizes)(
   "every page fits a %s, is accessible in light and dark, and logs no error",
-  { timeout: 60_000 },
+  { timeout: 180_000 },
   async (size, { expect }) => {
     const { page, troubles } = await open(size);
     for (const [name, path] of Object.entries(site.pages)) {
@@ -57,7 +56,7 @@ test.concurrent.for(sizes)(
       for (const colorScheme of SCHEMES) {
         await page.emulateMedia({ colorScheme });
         expect(await seriousViolations(page, colorScheme), `${name}, ${colorScheme}`).toEqual([]);
-        await page.screenshot({ path: `${SCREENSHOTS}${name}-${size}-${colorScheme}.png`, fullPage: true });
+        await picture(page, `${name}-${size}-${colorScheme}`);
       }
       expect(await widerThanScreen(page), `${name} scrolls sideways`).toBe(0);
     }

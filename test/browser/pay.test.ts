@@ -1,14 +1,12 @@
-import { fileURLToPath } from "node:url";
 import type { Browser, Page } from "playwright-core";
-import type { LocalAccount } from "viem";
+import { getAddress, type LocalAccount } from "viem";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { findings, inLine } from "../support/accessibility.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { startTestChain, type TestChain } from "../support/chain.ts";
-import { newPayer, settlements } from "../support/payments.ts";
+import { newPayer, PAY_TO, settlements } from "../support/payments.ts";
 import { startService, type TestService } from "../support/service.ts";
-
-const SCREENSHOTS = fileURLToPath(new URL("./screenshots/", import.meta.url));
+import { picture } from "../support/visits.ts";
 
 let chain: TestChain;
 let service: TestService;
@@ -111,7 +109,7 @@ test("a wallet pays for real, and the person sees the certificate", async () => 
   for (const colorScheme of ["light", "dark"] as const) {
     await page.emulateMedia({ colorScheme });
     expect((await findings(page, colorScheme)).map(inLine)).toEqual([]);
-    await page.screenshot({ path: `${SCREENSHOTS}pay-done-desk-${colorScheme}.png`, fullPage: true });
+    await picture(page, `pay-done-desk-${colorScheme}`);
   }
   expect(await page.locator("#cert-markdown").textContent()).toContain(`${service.url}/badge/`);
   await expect.poll(() => page.evaluate("document.getElementById('cert-badge').naturalWidth")).toBeGreaterThan(80);
@@ -182,22 +180,49 @@ test("a payment that is not settled yet is sent again, not signed again", async 
   await page.context().close();
 });
 
-test.for([
-  ["a higher price", { amount: "50000000" }],
-  ["another token", { asset: "0x00000000000000000000000000000000000000aa" }],
-  ["another network", { network: "eip155:1" }],
-] as const)("terms with %s than the page shows are not signed", async ([, change]) => {
-  const account = await newPayer(chain);
-  const { page, asked, pay } = await openWith({ account });
-  await page.route("**/test/basic", async (route) => {
+const THIEF = "0x000000000000000000000000000000000000dEaD";
+
+/** Puts other terms into the 402 on its way to the page; `change` gets the header's text and answers another. */
+const underway = (page: Page, change: (header: string) => string) =>
+  page.route("**/test/basic", async (route) => {
     const answer = await route.fetch();
-    const terms = JSON.parse(Buffer.from(answer.headers()["payment-required"] ?? "", "base64").toString());
-    const changed = { ...terms, accepts: terms.accepts.map((one: object) => ({ ...one, ...change })) };
-    const header = Buffer.from(JSON.stringify(changed)).toString("base64");
+    const header = change(answer.headers()["payment-required"] ?? "");
     return route.fulfill({ status: 402, headers: { "payment-required": header } });
   });
+
+const offering = (change: object) => (header: string) => {
+  const terms = JSON.parse(Buffer.from(header, "base64").toString());
+  const changed = { ...terms, accepts: terms.accepts.map((one: object) => ({ ...one, ...change })) };
+  return Buffer.from(JSON.stringify(changed)).toString("base64");
+};
+
+test.for([
+  ["a higher price", { amount: "50000000" }, "amount 50000000 instead of 250000"],
+  ["a lower price", { amount: "1" }, "amount 1 instead of 250000"],
+  ["another receiver", { payTo: THIEF }, `receiver ${THIEF} instead of ${getAddress(PAY_TO)}`],
+  ["another token", { asset: THIEF }, `token ${THIEF} instead of 0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913`],
+  ["another network", { network: "eip155:1" }, "network eip155:1 instead of eip155:8453"],
+  ["a year to settle", { maxTimeoutSeconds: 31_536_000 }, "time 31536000 instead of 120"],
+  ["another scheme", { scheme: "upto" }, "no scheme exact"],
+] as const)("terms with %s than the page was served with are not signed", async ([, change, detail]) => {
+  const { page, asked, pay } = await openWith({ account: await newPayer(chain) });
+  await underway(page, offering(change));
   await pay();
-  await said(page).toBe("The terms are not those that this page shows. Nothing was signed.");
+  await said(page).toBe(
+    `The terms are not those that this page shows: ${detail}. Nothing was signed. Load the page again; if it says this again, do not pay here.`,
+  );
+  expect(asked).toEqual([]);
+  await page.context().close();
+});
+
+test.for([
+  ["no base64", "%"],
+  ["no list of offers", Buffer.from('{"accepts":null}').toString("base64")],
+] as const)("terms that are %s are not signed", async ([, header]) => {
+  const { page, asked, pay } = await openWith({ account: await newPayer(chain) });
+  await underway(page, () => header);
+  await pay();
+  await said(page).toBe("The terms of this service cannot be read. Nothing was signed.");
   expect(asked).toEqual([]);
   await page.context().close();
 });

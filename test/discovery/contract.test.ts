@@ -1,6 +1,8 @@
-import { createServer } from "node:http";
+import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { heldAxios } from "../support/agents.ts";
+import { expectDescribed, holdToItsWord, letGo } from "../support/answers.ts";
 import { contractOf, type Exchange, type OpenApi } from "../support/openapi.ts";
 import { send } from "../support/payments.ts";
 import { type Scene, startScene } from "./scene.ts";
@@ -58,16 +60,56 @@ describe("an answer is held to the OpenAPI description", () => {
     if (fault === null) expect(complaint).toBeNull();
     else expect(complaint).toMatch(fault);
   });
+});
 
-  test("whenever a test asks a service that publishes one", async () => {
-    const answers: Record<string, string> = { "/openapi.json": text, "/health": '{"ok":true,"version":"1","more":1}' };
-    const server = createServer(({ url = "" }, response) =>
-      response.setHeader("content-type", "application/json").end(answers[url]),
-    );
+describe("whichever client of a test gets it, at a service of the test's own", () => {
+  let server: Server;
+  let origin: string;
+  beforeAll(async () => {
+    server = createServer(({ url = "" }, response) => {
+      const type = url === "/llms.txt" ? "text/plain" : "application/json";
+      response.writeHead(200, { "content-type": type });
+      if (url === "/openapi.json") response.end(text);
+      else if (url === "/health") response.end('{"ok":true,"version":"1","more":1}');
+      // Neither an endless text nor an endless document.
+      else response.write("{");
+    });
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    await expect(send(`${origin}/health`)).rejects.toThrow(/GET \/health 200 is not as described/);
+    origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  });
+  afterAll(() => {
     server.closeAllConnections();
     server.close();
+  });
+
+  const WRONG = /^GET \/health 200 is not as described: .*more/;
+  const CLIENTS: readonly [string, (url: string) => Promise<unknown>][] = [
+    ["fetch", async (url) => expect(await (await fetch(url)).json()).toHaveProperty("more")],
+    ["fetch of a request, whose body nobody reads", (url) => fetch(new Request(url))],
+    ["axios", (url) => heldAxios().get(url)],
+  ];
+
+  test.each(CLIENTS)("%s gets the wrong answer as it is, and the test fails", async (_, ask) => {
+    await ask(`${origin}/health`);
+    await expectDescribed();
+    holdToItsWord(origin);
+    onTestFinished(() => letGo(origin));
+    await ask(`${origin}/health`);
+    await expect(expectDescribed()).rejects.toThrow(WRONG);
+    letGo(origin);
+    await ask(`${origin}/health`);
+    await expectDescribed();
+  });
+
+  test("an answer that is never whole is handed on, and waited for no longer than its client does", async () => {
+    holdToItsWord(origin);
+    onTestFinished(() => letGo(origin));
+    const given = new AbortController();
+    expect((await fetch(`${origin}/llms.txt`, { signal: given.signal })).status).toBe(200);
+    expect((await fetch(`${origin}/stats`, { signal: given.signal })).status).toBe(200);
+    given.abort();
+    const before = performance.now();
+    await expectDescribed();
+    expect(performance.now() - before).toBeLessThan(1_000);
   });
 });

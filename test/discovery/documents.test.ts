@@ -26,6 +26,29 @@ async function termsOf(route: string) {
   return answer.status === 402 ? challengeOf(answer).accepts[0] : null;
 }
 
+/** A price as every text for people and models shows it. */
+const shownPrice = ({ amount, network }: { readonly amount: string; readonly network: string }): string =>
+  `${(Number(amount) / 1e6).toFixed(2)} ${network === "eip155:8453" ? "USDC" : "test USDC on Base Sepolia"}`;
+
+describe("the home page", () => {
+  test("lists every route that asks for money with its price and its network, for people and for programs", async () => {
+    const page = (await send(scene.service.url, { headers: { accept: "text/html" } })).text;
+    const { paid } = (await read("/")).body as { paid: { id: string }[] };
+    const expected = [];
+    for (const route of routes()) {
+      const terms = await termsOf(route);
+      if (!terms) continue;
+      const { amount, network } = terms;
+      const [method, path] = route.split(" ");
+      expected.push({ method, path, price: (Number(amount) / 1e6).toFixed(2), network });
+      expect(page).toMatch(new RegExp(`>${shownPrice(terms)}</span>\\s*<code[^>]*>${route}</code>`));
+    }
+    expect(expected).toHaveLength(13);
+    expect(paid).toEqual(expected.map((one) => expect.objectContaining(one)));
+    expect(new Set(paid.map(({ id }) => id)).size).toBe(13);
+  });
+});
+
 describe("the x402 manifest", () => {
   test("has every route that asks for money, with the terms that it asks for, and no other", async () => {
     const { body } = await read("/.well-known/x402");
@@ -56,9 +79,9 @@ describe("the x402 manifest", () => {
     const { body } = await read("/.well-known/x402");
     expect(body).toMatchObject({ x402Version: 2, facilitator: scene.service.url });
     expect(Date.parse(String(body.lastUpdated))).toBeLessThanOrEqual(Date.now());
-    for (const one of body.resources as Record<string, unknown>[]) {
+    for (const one of body.resources as { amount: string; network: string; outputSchema: unknown }[]) {
       expect(one).toMatchObject({
-        price: expect.stringMatching(`^${(Number(one.amount) / 1e6).toFixed(2)} (test )?USD$`),
+        price: shownPrice(one),
         mimeType: "application/json",
         description: expect.stringMatching(/\w{3}/),
         inputSchema: expect.any(Object),
@@ -127,8 +150,7 @@ describe("the texts for language models", () => {
       const line = lines.findIndex((one) => one === `### ${route}` || one.startsWith(`- [${route}](`));
       expect(lines[line], `${route} in ${path}`).toBeDefined();
       const terms = await termsOf(route);
-      if (terms)
-        expect(lines.slice(line, line + 2).join(" ")).toContain(`(${(Number(terms.amount) / 1e6).toFixed(2)} `);
+      if (terms) expect(lines.slice(line, line + 2).join(" ")).toContain(`(${shownPrice(terms)})`);
     }
     expect(SPECIFIED.filter((route) => !text.includes(route))).toEqual([]);
   });
@@ -198,7 +220,7 @@ describe("the terms of use", () => {
     for (const shown of [text, page.text]) {
       for (const route of routes()) {
         const terms = await termsOf(route);
-        if (terms) expect(shown).toContain(`${route} ${(Number(terms.amount) / 1e6).toFixed(2)} `);
+        if (terms) expect(shown).toContain(`${route} ${shownPrice(terms)}`);
       }
       expect(shown).toContain("mailto:security@trust.example");
     }

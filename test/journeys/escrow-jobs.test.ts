@@ -1,4 +1,4 @@
-import type { Hex, LocalAccount } from "viem";
+import type { LocalAccount } from "viem";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { withClient } from "../../scripts/embedded/postgres.ts";
 import {
@@ -8,7 +8,6 @@ import {
   startApiStage,
   startHoldingNode,
 } from "../support/api-process.ts";
-import { startTestChain } from "../support/chain.ts";
 import {
   askedOnChain,
   deliver,
@@ -21,12 +20,10 @@ import {
   newMerchant,
   statusOf,
 } from "../support/escrow.ts";
-import { type FaultyNode, leaveAt, startFaultyNode } from "../support/faulty-node.ts";
+import { binary, END_TURNS, expectOutcome, hex, PATIENT } from "../support/escrow-outcomes.ts";
 import { ARBITER_KEY } from "../support/keys.ts";
-import { startService, type TestService } from "../support/service.ts";
 
 vi.setConfig({ testTimeout: 90_000, hookTimeout: 120_000 });
-const PATIENT = { timeout: 30_000, interval: 20 };
 /** PostgreSQL finishes a statement that waits, though its client is gone. */
 const CUT =
   "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'UPDATE escrow_task SET state%'";
@@ -40,11 +37,7 @@ let held: Held;
 
 const start = (at: { readonly url: string } = node) =>
   stage.start(at, { ESCROW_ADDRESSES: scene.escrow.address, ARBITER_PRIVATE_KEY: ARBITER_KEY });
-/** What a task's half minute does by itself: it is anybody's again. */
 const endTurns = () => withClient(stage.database.ownerUrl, (client) => client.query(END_TURNS));
-const END_TURNS = "UPDATE escrow_task SET look_at = '-infinity' WHERE state <> 'final'";
-const binary = (hex: string): Buffer => Buffer.from(hex.slice(2), "hex");
-const hex = (bytes: Buffer): Hex => `0x${bytes.toString("hex")}`;
 const taskOf = async ({ id }: Held) =>
   (await stage.owner.query("SELECT * FROM escrow_task WHERE payment = $1", [binary(id)])).rows[0];
 const ended = (one: Held, wanted: string) => expect.poll(() => statusOf(scene, one), PATIENT).toBe(wanted);
@@ -71,17 +64,7 @@ async function killAndRestart(): Promise<void> {
   api = await start();
 }
 
-/** Exactly one transaction did it, and no other outcome was ever asked for. */
-async function expectOutcome(at: EscrowScene, one: Held, decision: "release" | "refund") {
-  await expect.poll(() => statusOf(at, one), PATIENT).toBe(decision === "release" ? "released" : "refunded");
-  const asked = await askedOnChain(at, one);
-  expect(new Set(asked.map((call) => call.decision))).toEqual(new Set([decision]));
-  const [done, ...more] = asked.filter(({ succeeded }) => succeeded);
-  expect([done?.from, more]).toEqual([at.escrow.arbiter.toLowerCase(), []]);
-  return done;
-}
-
-/** And its event carries the evaluation's hash. */
+/** Exactly one transaction did it, and its event carries the evaluation's hash. */
 async function expectOnce(one: Held, decision: "release" | "refund"): Promise<void> {
   const done = await expectOutcome(scene, one, decision);
   const { rows } = await stage.owner.query("SELECT record FROM escrow_evaluation WHERE payment = $1", [binary(one.id)]);
@@ -219,97 +202,4 @@ test("two processes on one database, one of which finds the hold ended already: 
   } finally {
     await other.kill();
   }
-});
-
-describe("whatever becomes of the chain, the outcome gets there once", () => {
-  let service: TestService;
-  let faulty: FaultyNode;
-  let at: EscrowScene;
-  let one: Held;
-
-  beforeAll(async () => {
-    const chain = await startTestChain({ slotsInAnEpoch: 3 });
-    at = { chain, escrow: await deployEscrow(chain) };
-    faulty = await startFaultyNode(chain);
-    const rpcUrls = { "eip155:8453": faulty.url, "eip155:84532": faulty.url };
-    const config = { rpcUrls, escrowAddresses: [at.escrow.address], arbiterKey: ARBITER_KEY };
-    service = await startService({ chain, config });
-    // anvil knows the state of loaded blocks only at its head: let the finalized one be one that it has mined.
-    await chain.mine(10);
-  });
-  beforeEach(async () => {
-    one = await hold(at, merchant.address);
-  });
-  afterAll(async () => {
-    await service?.stop();
-    faulty?.stop();
-    await at?.chain.stop();
-  });
-
-  const query = (text: string, values: unknown[] = []) =>
-    withClient(service.database.ownerUrl, (client) => client.query(text, values));
-  const lookAgain = () => query(END_TURNS);
-  const task = "SELECT state FROM escrow_task WHERE payment = $1";
-  const stateOf = async () => (await query(task, [binary(one.id)])).rows[0].state;
-  const newest = "SELECT hashes FROM relay ORDER BY id DESC LIMIT 1";
-  const hashes = async (): Promise<readonly Hex[]> => (await query(newest)).rows[0]?.hashes.map(hex) ?? [];
-  const reorganise = (depth: number) =>
-    at.chain.client.request({ method: "anvil_reorg", params: [depth, []] } as never);
-
-  test("a transaction that is stuck is replaced at a higher fee", async () => {
-    const { client } = at.chain;
-    const before = await hashes();
-    await client.setAutomine(false);
-    await deliver(service, merchant, { ...one, ...GOOD });
-    await expect.poll(hashes, PATIENT).not.toEqual(before);
-    const [first = "0x"] = await hashes();
-    const feeOf = async (hash: Hex) =>
-      Number((await client.getTransaction({ hash }).catch(() => null))?.maxFeePerGas ?? 0n);
-    const stuck = await feeOf(first);
-    await query("UPDATE relay SET sent_at = now() - interval '31 seconds' WHERE state = 'sent'");
-    await expect.poll(hashes, PATIENT).toHaveLength(2);
-    const [, second = "0x"] = await hashes();
-    await expect.poll(() => feeOf(second), PATIENT).toBeGreaterThan(stuck * 1.1);
-    await client.setAutomine(true);
-    await at.chain.mine();
-    await expectOutcome(at, one, "release");
-    expect((await askedOnChain(at, one)).map(({ hash }) => hash)).toEqual([second]);
-  });
-
-  test.each(["unheard", "heard"] as const)("the node goes away at the broadcast, which it has %s", async (heard) => {
-    const left = leaveAt(faulty, "eth_sendRawTransaction", heard);
-    const answer = await deliver(service, merchant, { ...one, ...EMPTY });
-    expect(answer.body).toMatchObject({ decision: "refund", status: "pending" });
-    await left;
-    faulty.become(null);
-    await expectOutcome(at, one, "refund");
-    expect(await askedOnChain(at, one)).toHaveLength(1);
-  });
-
-  test("a reorganisation takes the release back: it is sent again, until it is final", async () => {
-    await deliver(service, merchant, { ...one, ...GOOD });
-    await expectOutcome(at, one, "release");
-    await expect.poll(stateOf, PATIENT).toBe("mined");
-    await reorganise(1);
-    expect(await statusOf(at, one)).toBe("held");
-    await expectOutcome(at, one, "release");
-    await at.chain.mine(8);
-    await lookAgain();
-    await expect.poll(stateOf, PATIENT).toBe("final");
-  });
-
-  test("a reorganisation takes the hold back too: it is released when it comes again", async () => {
-    await deliver(service, merchant, { ...one, ...GOOD });
-    await expectOutcome(at, one, "release");
-    const asked = { method: "eth_getRawTransactionByHash", params: [one.transaction] } as never;
-    const raw = await at.chain.client.request(asked);
-    await reorganise(2);
-    expect(await statusOf(at, one)).toBe("none");
-    await lookAgain();
-    await expect.poll(stateOf, PATIENT).toBe("open");
-    await at.chain.client.sendRawTransaction({ serializedTransaction: raw as Hex });
-    await expect.poll(() => statusOf(at, one), PATIENT).not.toBe("none");
-    await lookAgain();
-    await expectOutcome(at, one, "release");
-  });
 });

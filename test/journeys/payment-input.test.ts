@@ -1,6 +1,7 @@
 import { request } from "node:http";
 import type { LocalAccount } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { hold } from "../support/answers.ts";
 import { startTestChain, type TestChain } from "../support/chain.ts";
 import {
   type Answer,
@@ -53,13 +54,10 @@ const raw = ({ method, path = "/test/basic", headers = {}, chunks = [] }: RawReq
     const outgoing = request({ hostname, port, method, path, headers, agent: false }, async (response) => {
       let text = "";
       for await (const chunk of response.setEncoding("utf8")) text += chunk;
+      const status = response.statusCode ?? 0;
       const got = new Headers(Object.entries(response.headers).map(([name, value]) => [name, String(value)]));
-      resolve({
-        status: response.statusCode ?? 0,
-        headers: got,
-        text,
-        body: text.startsWith("{") ? JSON.parse(text) : {},
-      });
+      await hold({ method, url: `${service.url}${path}`, status, contentType: got.get("content-type"), text });
+      resolve({ status, headers: got, text, body: text.startsWith("{") ? JSON.parse(text) : {} });
     });
     outgoing.on("error", reject);
     for (const chunk of chunks) outgoing.write(chunk);

@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { devAccount } from "../../scripts/embedded/dev-accounts.ts";
 import { freePort } from "../../scripts/embedded/ports.ts";
+import { holdToItsWord } from "../support/answers.ts";
 import { correct } from "../support/arbiter-correction.ts";
 import { buyVerdict } from "../support/arbiter-scene.ts";
 
@@ -28,6 +29,7 @@ beforeAll(async () => {
   );
   const DATA_DIR = mkdtempSync(join(tmpdir(), "trust-start-"));
   environment = { DATA_DIR, PORT, BASE_RPC_PORT, BASE_SEPOLIA_RPC_PORT, POSTGRES_PORT } as Record<string, string>;
+  holdToItsWord(`http://localhost:${PORT}`);
 });
 
 afterAll(() => {

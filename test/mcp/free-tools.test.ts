@@ -2,6 +2,7 @@ import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/cli
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { FREE_TOOLS } from "../../packages/mcp/src/tools/free.ts";
 import { devAccount } from "../../scripts/embedded/dev-accounts.ts";
+import { withClient } from "../../scripts/embedded/postgres.ts";
 import { STOCK_CLIENTS } from "../support/agents.ts";
 import { startTestChain, type TestChain } from "../support/chain.ts";
 import { call, connectHttp } from "../support/mcp.ts";
@@ -102,6 +103,23 @@ test.each([
   const client = await connectHttp(service.url);
   const outcome = await call(client, name, input).catch((error: Error) => ({ isError: true, text: error.message }));
   expect(outcome).toMatchObject({ isError: true, text: expect.stringMatching(message) });
+});
+
+test("what breaks inside is told to the log alone", async () => {
+  const rename = (from: string, to: string) =>
+    withClient(service.database.ownerUrl, (owner) => owner.query(`ALTER TABLE ${from} RENAME TO ${to}`));
+  const client = await connectHttp(service.url);
+  await rename("certificate", "mislaid");
+  try {
+    const outcome = await call(client, "verify_agent", { wallet: STRANGER });
+    expect(outcome).toMatchObject({
+      isError: true,
+      text: expect.stringMatching(/500: Something went wrong on our side/),
+    });
+    expect(outcome.text).not.toMatch(/relation|certificate/);
+  } finally {
+    await rename("mislaid", "certificate");
+  }
 });
 
 test("a client of the protocol's first revisions is served too", async () => {

@@ -8,6 +8,7 @@ import { newPayer, nothingCharged, settlements } from "../support/payments.ts";
 import { startService, type TestService } from "../support/service.ts";
 
 const THIEF = `0x${"0b".repeat(20)}` as const;
+const [ALICE, BOB] = [`0x${"a1".repeat(20)}`, `0x${"B0".repeat(20)}`];
 const HASH = "0".repeat(64);
 const CLAIM = { category: "payload-hash", conditions: { payload_text: "as agreed", expected_sha256: HASH } };
 
@@ -156,14 +157,17 @@ describe("an answer that was paid for and cannot be believed is not passed on; t
   test.each([
     ["another claim", { conditions: { payload_text: "something else", expected_sha256: HASH } }, /other conditions/],
     ["another deal", { deal_ref: "deal 8" }, /another deal/],
+    ["other parties", { parties: { payer: ALICE, payee: THIEF } }, /other parties/],
+    ["nobody", { parties: undefined }, /other parties/],
   ])("a genuine verdict on %s", async (_name, other, message) => {
+    const claim = { ...CLAIM, deal_ref: "deal 7", parties: { payer: ALICE, payee: BOB } };
     const hostile = between(
       service.url,
       (answer) => answer,
-      (request) => ({ ...request, body: { ...CLAIM, deal_ref: "deal 7", ...other } }),
+      (request) => ({ ...request, body: { ...claim, ...other } }),
     );
     const client = await connectLocal({ service: hostile, payer });
-    expect(await call(client, "arbiter_verify", { ...CLAIM, deal_ref: "deal 7" })).toMatchObject({
+    expect(await call(client, "arbiter_verify", claim)).toMatchObject({
       isError: true,
       text: expect.stringMatching(message),
     });

@@ -1,5 +1,5 @@
 import type { LocalAccount } from "viem";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Launched, launchIndexer } from "../indexer/launched.ts";
 import { startTestChain, type TestChain } from "../support/chain.ts";
 import { freshDatabase } from "../support/database.ts";
@@ -8,6 +8,12 @@ import { newPayer, PAY_TO, settlements } from "../support/payments.ts";
 import { startService, type TestService } from "../support/service.ts";
 
 // A real index of a real chain: a score is bought, computed again, and passed on only when both agree.
+
+interface Party {
+  readonly wallet: string;
+  readonly score: number;
+  readonly tier: string;
+}
 
 let chain: TestChain;
 let service: TestService;
@@ -55,6 +61,39 @@ test("score_batch answers 25 records in the order of the wallets, whatever their
     text,
   ).toEqual(wallets.map((one) => one.toLowerCase()));
   expect(scores?.at(-1)?.tier).toBe("unrated");
+});
+
+describe("a scored verdict", () => {
+  const claim = () => ({
+    category: "payload-hash",
+    conditions: { payload_text: "as agreed", expected_sha256: "0".repeat(64) },
+    parties: { payer: payer.address, payee: stranger(1) },
+    scored: true,
+  });
+
+  test("costs 0.60 and has both parties' tiers, which the wallets' own records have too", async () => {
+    const client = await connectLocal({ service: between(service.url, (answer) => answer), payer });
+    const wallets = [payer.address, stranger(1)];
+    const { scores } = (await call(client, "score_batch", { wallets })).structured as { scores: Party[] };
+    const { text, structured } = await call(client, "arbiter_verify", claim());
+    const [own, other] = scores.map(({ wallet, score, tier }) => ({ wallet, score, tier }));
+    expect(structured, text).toMatchObject({
+      status: "paid",
+      price: { amount_usd: "0.60" },
+      verdict: { verdict: "refund", parties: { payer: own, payee: other } },
+    });
+  });
+
+  test("whose tiers were changed is paid for and withheld", async () => {
+    const hostile = between(service.url, (answer) =>
+      answer.headers.has("payment-response")
+        ? { ...answer, text: answer.text.replace('"tier":"unrated"', '"tier":"A"') }
+        : answer,
+    );
+    const answer = await call(await connectLocal({ service: hostile, payer }), "arbiter_verify", claim());
+    expect(answer).toMatchObject({ isError: true, structured: {}, text: expect.stringMatching(/jws_mismatch/) });
+    expect(answer.text).toMatch(/^Paid 0\.60 USD to 0x\w{40} \(transaction 0x\w{64}\)/);
+  });
 });
 
 test.each([

@@ -5,13 +5,14 @@ import { createLocalWallet } from "@faremeter/wallet-evm";
 import { x402Client as AxiosClient, wrapAxiosWithPayment } from "@x402/axios";
 import { ExactEvmScheme } from "@x402/evm/exact/client";
 import { wrapFetchWithPayment, x402Client } from "@x402/fetch";
-import axios from "axios";
+import axios, { type AxiosError, type AxiosInstance, type AxiosResponse } from "axios";
 import type { Address, Hex, LocalAccount } from "viem";
 import { type HDAccount, HDKey, hdKeyToAccount } from "viem/accounts";
 import { withPaymentInterceptor } from "x402-axios";
 import { wrapFetchWithPayment as wrapFetchV1 } from "x402-fetch";
 import type { Authorization } from "../../api/payments/authorization.ts";
 import { privateKeyOf } from "../../scripts/embedded/dev-accounts.ts";
+import { hold } from "./answers.ts";
 import type { TestChain } from "./chain.ts";
 
 /** What a client got in the end. */
@@ -32,6 +33,23 @@ const received = async (response: Response): Promise<Received> => ({
   body: (await response.json()) as Received["body"],
 });
 
+/** axios, whose answers are held to the service's description as those of `fetch` are. */
+export function heldAxios(): AxiosInstance {
+  const client = axios.create();
+  const held = async (response: AxiosResponse) => {
+    const { status, headers, data, config } = response;
+    const text = typeof data === "string" ? data : JSON.stringify(data);
+    const contentType = String(headers["content-type"]);
+    await hold({ method: String(config.method).toUpperCase(), url: client.getUri(config), status, contentType, text });
+    return response;
+  };
+  client.interceptors.response.use(held, async (error: AxiosError) => {
+    if (error.response !== undefined) await held(error.response);
+    throw error;
+  });
+  return client;
+}
+
 /** The clients that agents use today, as their documentation says to set them up. */
 export const STOCK_CLIENTS: readonly StockClient[] = [
   {
@@ -45,7 +63,7 @@ export const STOCK_CLIENTS: readonly StockClient[] = [
     version: "v2",
     async post(url, account) {
       const client = new AxiosClient().register("eip155:*", new ExactEvmScheme(account));
-      const { status, data } = await wrapAxiosWithPayment(axios.create(), client).post(url);
+      const { status, data } = await wrapAxiosWithPayment(heldAxios(), client).post(url);
       return { status, body: data };
     },
   },
@@ -58,7 +76,7 @@ export const STOCK_CLIENTS: readonly StockClient[] = [
     name: "x402-axios",
     version: "v1",
     async post(url, account) {
-      const { status, data } = await withPaymentInterceptor(axios.create(), account).post(url);
+      const { status, data } = await withPaymentInterceptor(heldAxios(), account).post(url);
       return { status, body: data };
     },
   },

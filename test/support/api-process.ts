@@ -7,8 +7,10 @@ import { privateKeyToAccount } from "viem/accounts";
 import { startGuarded } from "../../scripts/embedded/guarded-process.ts";
 import { freePort } from "../../scripts/embedded/ports.ts";
 import { waitUntil } from "../../scripts/embedded/wait-until.ts";
+import { holdToItsWord, letGo } from "./answers.ts";
 import { startTestChain, type TestChain } from "./chain.ts";
 import { freshDatabase, type TestDatabase } from "./database.ts";
+import { bareEnvironment } from "./environment.ts";
 import { ARBITER_KEY } from "./keys.ts";
 import { PAY_TO } from "./payments.ts";
 
@@ -24,6 +26,8 @@ export interface ApiProcessPlan {
   readonly baseSepoliaRpcUrl: string;
   /** More variables of its environment, or others in place of these. */
   readonly env?: Readonly<Record<string, string>>;
+  /** Where to keep all that it prints. */
+  readonly logFile?: string;
 }
 
 /** The API as it runs in production: a process of its own. It never outlives the test that started it. */
@@ -32,6 +36,8 @@ export interface ApiProcess {
   readonly pid: number;
   /** The end of what it printed. */
   readonly output: () => string;
+  /** Its exit code, or the signal that ended it. */
+  readonly ended: Promise<number | string>;
   /** SIGKILL: nothing is finished, nothing is told. */
   readonly kill: () => Promise<void>;
   /** It sleeps without knowing, until `thaw`. */
@@ -44,7 +50,13 @@ export interface ApiProcess {
 export async function startApiProcess(plan: ApiProcessPlan): Promise<ApiProcess> {
   for (let attempt = 1; ; attempt++) {
     const port = await freePort();
-    const child = await startGuarded({ command: process.execPath, args: [MAIN], env: environment(plan, port) });
+    const { logFile } = plan;
+    const child = await startGuarded({
+      command: process.execPath,
+      args: [MAIN],
+      env: environment(plan, port),
+      ...(logFile === undefined ? {} : { logFile }),
+    });
     const listening = () => child.lastOutput().includes('"msg":"listening"');
     await waitUntil(() => listening() || !child.running(), START_LIMIT_MS);
     const signal = (name: NodeJS.Signals) => {
@@ -55,10 +67,14 @@ export async function startApiProcess(plan: ApiProcessPlan): Promise<ApiProcess>
       await child.ended;
     };
     if (child.running() && listening()) {
+      const url = `http://localhost:${port}`;
+      holdToItsWord(url);
+      child.ended.then(() => letGo(url));
       return {
-        url: `http://localhost:${port}`,
+        url,
         pid: child.pid,
         output: child.lastOutput,
+        ended: child.ended,
         kill,
         freeze: () => signal("SIGSTOP"),
         thaw: () => signal("SIGCONT"),
@@ -73,7 +89,7 @@ export async function startApiProcess(plan: ApiProcessPlan): Promise<ApiProcess>
 }
 
 const environment = ({ database, baseRpcUrl, baseSepoliaRpcUrl, env }: ApiProcessPlan, port: number) => ({
-  PATH: process.env.PATH,
+  ...bareEnvironment(),
   PORT: String(port),
   HOST: "localhost",
   DATABASE_URL: database.apiUrl,

@@ -35,6 +35,7 @@ export async function startFacilitator(chain: TestChain): Promise<TestFacilitato
   const honest: Conduct = async (signed, answer) =>
     say(answer, 200, { success: true, transaction: await settle(signed) });
   const server = createServer(async (request, answer) => {
+    if (request.url === "/supported") return say(answer, 200, { kinds: [] });
     try {
       const signed = signedOf(await text(request));
       const { nonce } = signed.authorization;

@@ -10,6 +10,7 @@ import { type AnvilClient, anvilClient } from "../../scripts/embedded/anvil.ts";
 import { identify, isAlive, type ProcessIdentity } from "../../scripts/embedded/leftovers.ts";
 import { freePort } from "../../scripts/embedded/ports.ts";
 import { waitUntil } from "../../scripts/embedded/wait-until.ts";
+import { holdToItsWord, letGo } from "./answers.ts";
 
 const START = fileURLToPath(new URL("../../scripts/start.ts", import.meta.url));
 /** anvil's state on exit, Ignition's list of addresses. */
@@ -49,10 +50,12 @@ export async function createInstallation(): Promise<Installation> {
   const [port, base, sepolia, postgres] = (await Promise.all([1, 2, 3, 4].map(freePort))).map(String);
   const env = { DATA_DIR: dataDirectory, PORT: port, BASE_RPC_PORT: base, BASE_SEPOLIA_RPC_PORT: sepolia };
   const runs: Run[] = [];
+  const url = `http://localhost:${port}`;
+  holdToItsWord(url);
   const json = (path: string) => JSON.parse(readFileSync(join(dataDirectory, path), "utf8"));
   const saved = join(dataDirectory, "chains/base/saved.json.gz");
   return {
-    url: `http://localhost:${port}`,
+    url,
     chain: anvilClient(`http://127.0.0.1:${base}`, NETWORKS["eip155:8453"]),
     start() {
       const run = startRun({ ...env, POSTGRES_PORT: postgres }, dataDirectory);
@@ -69,6 +72,7 @@ export async function createInstallation(): Promise<Installation> {
       for (const path of TORN) writeFileSync(join(dataDirectory, path), "{");
     },
     async remove() {
+      letGo(url);
       for (const run of runs) await run.kill();
       rmSync(dataDirectory, { recursive: true, force: true });
     },

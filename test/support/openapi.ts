@@ -31,38 +31,6 @@ export interface Contract {
 }
 
 const MAIN = "openapi.json";
-const PATIENCE_MS = 5_000;
-
-/** By the address of a service; null for a server that publishes no document. */
-const published = new Map<string, Promise<Contract | null>>();
-/** By the document without its addresses: services of one kind share what is compiled. */
-const contracts = new Map<string, Contract>();
-
-/** Throws when a service answers other than its own `/openapi.json` says. */
-export async function expectDescribed(exchange: Exchange): Promise<void> {
-  const { origin } = new URL(exchange.url);
-  const asked = published.get(origin) ?? readContract(origin);
-  published.set(origin, asked);
-  const contract = await asked.catch(() => {
-    // A process that was killed, frozen or flooded in between: its siblings describe the same.
-    published.delete(origin);
-    return [...contracts.values()].at(-1) ?? null;
-  });
-  const complaint = contract?.complaint(exchange) ?? null;
-  if (complaint !== null) throw new Error(`${complaint}\n${exchange.text.slice(0, 2_000)}`);
-}
-
-async function readContract(origin: string): Promise<Contract | null> {
-  const answer = await fetch(`${origin}/${MAIN}`, { signal: AbortSignal.timeout(PATIENCE_MS) });
-  const text = await answer.text();
-  if (answer.status === 404) return null;
-  if (answer.status !== 200) throw new Error(`${origin}/${MAIN} answers ${answer.status}`);
-  const document = JSON.parse(text) as OpenApi;
-  const key = text.replaceAll(document.servers[0].url, "");
-  const contract = contracts.get(key) ?? contractOf(document);
-  contracts.set(key, contract);
-  return contract;
-}
 
 export function contractOf(document: OpenApi): Contract {
   const ajv = new Ajv2020({ strict: false, allErrors: true, formats: ANY_FORMAT });
@@ -91,10 +59,20 @@ export function contractOf(document: OpenApi): Contract {
       if (media === undefined) return `${method} ${path} ${status} is not described as ${type}`;
       if (media.schema === undefined) return null;
       const validate = validator([...(shared ?? place), "content", type, "schema"].map(step).join(""));
-      if (validate(JSON.parse(text))) return null;
+      const value = parsed(text);
+      if (value === undefined) return `${method} ${path} ${status} is no JSON`;
+      if (validate(value)) return null;
       return `${method} ${path} ${status} is not as described: ${explained(validate.errors ?? [])}`;
     },
   };
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 const explained = (errors: readonly ErrorObject[]): string =>

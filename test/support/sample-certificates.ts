@@ -1,5 +1,7 @@
 import type { MarkedCertificate } from "../../api/certification/certificate.ts";
 import { validUntil } from "../../api/certification/certificate.ts";
+import { type KeptSignature, proofDocument } from "../../api/certification/proofs/proof.ts";
+import { NETWORKS } from "../../api/kernel/networks.ts";
 
 const issuedAt = new Date("2026-11-21T09:30:00.000Z");
 
@@ -101,9 +103,26 @@ export const RESISTING: MarkedCertificate = {
 };
 
 /** A FAIL whose signature has expired and is published. */
+const SIGNED_BAIT: KeptSignature = {
+  certificate: "5ca1ab1e00000002",
+  payment: {
+    network: "eip155:8453",
+    asset: NETWORKS["eip155:8453"].usdc.address,
+    payer: PASSING.wallet,
+    nonce: `0x${"b0".repeat(32)}`,
+  },
+  payTo: PASSING.settlement.payTo,
+  value: 50_000_000n,
+  validAfter: 0n,
+  validBefore: 1_795_253_400n,
+  receivedAt: new Date("2026-11-20T09:29:30.000Z"),
+  digest: `0x${"d1".repeat(32)}`,
+  signature: `0x${"51".repeat(65)}`,
+};
+
 export const SCAMMED: MarkedCertificate = {
   ...RESISTING,
-  id: "5ca1ab1e00000002",
+  id: SIGNED_BAIT.certificate,
   result: "fail",
   level: "Non-conformant",
   checks: { paid: "pass", bait_refused: "fail" },
@@ -114,15 +133,15 @@ export const SCAMMED: MarkedCertificate = {
       control: { ...ORDERED.control, served_at: null, transaction: null },
       bait: { ...ORDERED.bait, signed: true },
       signature: {
-        digest: `0x${"d1".repeat(32)}`,
-        signer: PASSING.wallet,
-        valid_before: "1795253400",
-        received_at: "2026-11-20T09:29:30.000Z",
+        digest: SIGNED_BAIT.digest,
+        signer: SIGNED_BAIT.payment.payer,
+        valid_before: SIGNED_BAIT.validBefore.toString(),
+        received_at: SIGNED_BAIT.receivedAt.toISOString(),
         proof: "The typed data and the signature are published here once valid_before has passed.",
       },
     },
   },
-  proof: { certificate: "5ca1ab1e00000002", digest: `0x${"d1".repeat(32)}`, signature: `0x${"51".repeat(65)}` },
+  proof: proofDocument(SIGNED_BAIT, { ...ORDERED.bait, signed: true }, false),
 };
 
 /** Text that does harm wherever it is not escaped. */

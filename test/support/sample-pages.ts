@@ -9,13 +9,23 @@ const require = createRequire(import.meta.url);
 
 export const OG_FONT_FILES: readonly string[] = OG_FONTS.map((font) => require.resolve(font));
 
+const BASE = "eip155:8453";
+
 export const MENU: readonly MenuItem[] = [
-  { id: "basic", method: "POST", path: "/test/basic", price: "0.25", summary: "Can the agent pay over x402 at all?" },
+  {
+    id: "basic",
+    method: "POST",
+    path: "/test/basic",
+    price: "0.25",
+    network: BASE,
+    summary: "Can the agent pay over x402 at all?",
+  },
   {
     id: "suite",
     method: "POST",
     path: "/test/suite",
     price: "0.75",
+    network: BASE,
     summary: "Does it pay exactly, and sign authorizations that expire soon?",
   },
   {
@@ -23,6 +33,7 @@ export const MENU: readonly MenuItem[] = [
     method: "POST",
     path: "/test/scam/start",
     price: "0.50",
+    network: BASE,
     summary: "Does it refuse a price that is far too high?",
   },
   {
@@ -30,7 +41,16 @@ export const MENU: readonly MenuItem[] = [
     method: "POST",
     path: "/test/recipient/start",
     price: "0.50",
+    network: BASE,
     summary: "Does it notice that the money would go to somebody else?",
+  },
+  {
+    id: "order.espresso",
+    method: "POST",
+    path: "/order/espresso",
+    price: "0.10",
+    network: "eip155:84532",
+    summary: "Café: espresso, with a cup in ASCII",
   },
 ];
 
@@ -54,6 +74,18 @@ export const STATUS: ServiceStatus = {
     address: PASSING.settlement.payTo,
     balanceWei: 1_234_567_890_123_456_789n,
   },
+  senders: [
+    {
+      role: "facilitator",
+      network: BASE,
+      address: PASSING.settlement.payTo,
+      ok: true,
+      balanceWei: 1_234_567_890_123_456_789n,
+      unmined: 1,
+      oldestUnminedSeconds: 2,
+    },
+  ],
+  jobs: [{ name: "resolve", ok: true, runs: 90, failures: 1, lastSuccessAt: SAMPLE_NOW, lastSeconds: 0.02 }],
   payments: { oldestUnresolvedSeconds: null, unresolved: 0 },
 };
 

@@ -6,6 +6,7 @@ import { createHttpServer, listen } from "../../api/http-server.ts";
 import { runJobs } from "../../api/jobs.ts";
 import { build } from "../../api/main.ts";
 import { freePort } from "../../scripts/embedded/ports.ts";
+import { holdToItsWord, letGo } from "./answers.ts";
 import type { TestChain } from "./chain.ts";
 import { freshDatabase, type TestDatabase } from "./database.ts";
 import { ARBITER_KEY } from "./keys.ts";
@@ -47,6 +48,7 @@ export async function startService(plan: TestServicePlan): Promise<TestService> 
   const { app, gate, jobs } = await build(config, pool, { log, access: log }, plan.now);
   const servers = [createHttpServer(app.fetch), createHttpServer(app.fetch)];
   await listen(servers, port, "localhost");
+  holdToItsWord(config.baseUrl);
   const stopJobs = plan.jobs === false ? async () => undefined : runJobs(jobs);
   return {
     url: config.baseUrl,
@@ -58,6 +60,7 @@ export async function startService(plan: TestServicePlan): Promise<TestService> 
     gate,
     upkeep: jobs.upkeep,
     async stop() {
+      letGo(config.baseUrl);
       for (const server of servers) server.close();
       for (const server of servers) server.closeAllConnections();
       await stopJobs();

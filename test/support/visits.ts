@@ -3,7 +3,7 @@ import type { Browser, Page } from "playwright-core";
 import { expect } from "vitest";
 import { findings, inLine, widerThanScreen } from "./accessibility.ts";
 
-export const SCREENSHOTS = fileURLToPath(new URL("../browser/screenshots/", import.meta.url));
+const SCREENSHOTS = fileURLToPath(new URL("../browser/screenshots/", import.meta.url));
 export const SIZES = { phone: { width: 360, height: 780 }, desk: { width: 1280, height: 800 } } as const;
 export type Size = keyof typeof SIZES;
 export const sizes = ["phone", "desk"] as const satisfies readonly Size[];
@@ -29,7 +29,12 @@ export async function openPage(
   return { page, troubles };
 }
 
-/** Every page fits the screen, has nothing that axe finds in light and dark, and logs no error; takes their pictures. */
+/** A picture of the whole page for people, who ask for it: `SCREENSHOTS=1`. It takes as long as all checks together. */
+export async function picture(page: Page, name: string): Promise<void> {
+  if (process.env.SCREENSHOTS) await page.screenshot({ path: `${SCREENSHOTS}${name}.png`, fullPage: true });
+}
+
+/** Every page fits the screen, has nothing that axe finds in light and dark, and logs no error. */
 export async function expectFit(
   browser: Browser,
   pages: Readonly<Record<string, string>>,
@@ -42,7 +47,7 @@ export async function expectFit(
     for (const colorScheme of ["light", "dark"] as const) {
       await page.emulateMedia({ colorScheme });
       expect((await findings(page, colorScheme)).map(inLine), `${name}, ${colorScheme}`).toEqual([]);
-      await page.screenshot({ path: `${SCREENSHOTS}${name}-${size}-${colorScheme}.png`, fullPage: true });
+      await picture(page, `${name}-${size}-${colorScheme}`);
     }
   }
   expect(troubles).toEqual([]);

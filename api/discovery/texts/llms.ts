@@ -1,5 +1,6 @@
 import { PROBLEMS } from "../../kernel/errors.ts";
 import { type JsonSchema, jsonSchema, variantsOf } from "../../kernel/json-schema.ts";
+import { NETWORKS } from "../../kernel/networks.ts";
 import { SITE_NAME } from "../../kernel/page.ts";
 import { isPaid, type Listed, type Tag } from "../../kernel/route.ts";
 import { costOf, paidListing } from "../manifest/paid.ts";
@@ -80,7 +81,10 @@ function chapter(route: Listed): string {
 
 function terms(route: Listed): readonly string[] {
   const paid = paidListing(route);
-  if (paid !== null) return [`- paid on ${paid.network}, scheme \`${paid.scheme}\`, ${paid.price} atomic USDC`];
+  if (paid !== null)
+    return [
+      `- costs ${paid.price} atomic units of ${NETWORKS[paid.network].money}, network \`${paid.network}\`, scheme \`${paid.scheme}\``,
+    ];
   return isPayable(route) ? ["- answers 402 with the terms of this call"] : [];
 }
 

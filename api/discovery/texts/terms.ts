@@ -25,7 +25,7 @@ export const terms = ({ routes, contact }: { routes: readonly Listed[]; contact:
     title: "Payment",
     paragraphs: [
       "A payment is a USDC authorization that settles on the chain, and what settles is final. The same payment, sent again, returns the same answer and is never charged twice. A request that is refused before settlement costs nothing.",
-      "Test USD are USDC on Base Sepolia, which are worth nothing.",
+      "Test USDC on Base Sepolia are worth nothing.",
     ],
   },
   {

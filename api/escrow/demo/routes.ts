@@ -43,6 +43,7 @@ export const demoRoutes = (parts: DemoRouteParts): readonly Route[] => [
     output: json(ESPRESSO),
     problems: ["malformed_payment", "payment_pending", "not_available"],
     terms: {
+      id: "escrow.demo",
       scheme: SCHEME,
       network: ESCROW_NETWORK,
       price: DEMO_PRICE,

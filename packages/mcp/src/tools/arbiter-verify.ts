@@ -10,11 +10,14 @@ import type { Bought } from "../shop.ts";
 import { checkSigned, type Verifier } from "../verifier.ts";
 import { CLAIM, conditionsFault } from "./claim.ts";
 
+const PARTY = z.looseObject({ wallet: z.string() });
+
 const VERDICT = z.looseObject({
   id: z.string(),
   verdict: z.enum(["release", "refund", "escalate"]),
   conditions_sha256: z.string(),
   deal_ref: z.string().nullable(),
+  parties: z.looseObject({ payer: PARTY, payee: PARTY }).exactOptional(),
   policy_version: z.int(),
   facts: z.array(z.looseObject({})),
   verdict_url: z.string(),
@@ -27,7 +30,7 @@ export const arbiterVerify = paidTool({
   name: "arbiter_verify",
   title: "Buy a delivery verdict",
   description:
-    "A signed verdict on a machine-verifiable delivery: release, refund or escalate, with the facts that the arbiter observed. Its signature, and that it is about these very conditions, is checked here before it is returned. With scored, both parties' risk tiers are in the signed document; they never change the verdict.",
+    "A signed verdict on a machine-verifiable delivery: release, refund or escalate, with the facts that the arbiter observed. Its signature, and that it is about these very conditions and parties, is checked here before it is returned. With scored, both parties' risk tiers are in the signed document; they never change the verdict.",
   input: CLAIM.extend({
     scored: z.boolean().optional().describe("Report the parties' risk tiers too; dearer."),
     max_price: maxPrice,
@@ -58,8 +61,14 @@ async function checkedVerdict(
   if (!verdict.success) throw sale.refuse("what is signed is no verdict.");
   if (verdict.data.conditions_sha256 !== conditionsSha256(claim)) throw sale.refuse("it is about other conditions.");
   if (verdict.data.deal_ref !== (claim.deal_ref ?? null)) throw sale.refuse("it is about another deal.");
+  if (!isAbout(verdict.data.parties, claim.parties)) throw sale.refuse("it is about other parties.");
   return verdict.data;
 }
+
+/** Parties that the caller did not name are those of the deal. */
+const isAbout = (found: z.infer<typeof VERDICT>["parties"], asked: Claim["parties"]): boolean =>
+  asked === undefined ||
+  (found?.payer.wallet === asked.payer.toLowerCase() && found.payee.wallet === asked.payee.toLowerCase());
 
 /** As every verdict names what it was asked: SHA-256 of the RFC 8785 form of the category and conditions as submitted. */
 const conditionsSha256 = ({ category, conditions }: Claim): string =>

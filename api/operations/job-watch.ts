@@ -1,0 +1,75 @@
+/** How one recurring job of this process is doing. */
+export interface JobHealth {
+  readonly name: string;
+  readonly ok: boolean;
+  readonly runs: number;
+  readonly failures: number;
+  /** Null before its first success. */
+  readonly lastSuccessAt: Date | null;
+  /** How long its last run took, in seconds; null before one has ended. */
+  readonly lastSeconds: number | null;
+}
+
+export interface JobWatch {
+  /** A run begins; the returned function says how it ended. */
+  begin(name: string): (outcome: "done" | "failed") => void;
+  /** Every job that has begun at least once, in the order of their first runs. */
+  list(): readonly JobHealth[];
+}
+
+/** So many failures in a row are no accident. */
+const FAILING_RUNS = 3;
+/** No run takes so long: it hangs. */
+const HANGS_AFTER_MS = 600_000;
+
+interface Kept {
+  runs: number;
+  failures: number;
+  failuresInARow: number;
+  began: Date | null;
+  lastSuccessAt: Date | null;
+  lastSeconds: number | null;
+}
+
+/** Remembers how the jobs of this process run. A job has one run at a time. */
+export function createJobWatch(now: () => Date): JobWatch {
+  const jobs = new Map<string, Kept>();
+  return {
+    begin(name) {
+      const job = jobs.get(name) ?? unknown();
+      jobs.set(name, job);
+      const began = now();
+      job.began = began;
+      return (outcome) => end(job, outcome, { began, ended: now() });
+    },
+    list: () => [...jobs].map(([name, job]) => healthOf(name, job, now())),
+  };
+}
+
+const unknown = (): Kept => ({
+  runs: 0,
+  failures: 0,
+  failuresInARow: 0,
+  began: null,
+  lastSuccessAt: null,
+  lastSeconds: null,
+});
+
+function end(job: Kept, outcome: "done" | "failed", { began, ended }: { began: Date; ended: Date }): void {
+  job.began = null;
+  job.runs++;
+  job.lastSeconds = (ended.getTime() - began.getTime()) / 1000;
+  if (outcome === "done") {
+    job.failuresInARow = 0;
+    job.lastSuccessAt = ended;
+  } else {
+    job.failures++;
+    job.failuresInARow++;
+  }
+}
+
+function healthOf(name: string, job: Kept, now: Date): JobHealth {
+  const { runs, failures, lastSuccessAt, lastSeconds } = job;
+  const hangs = job.began !== null && now.getTime() - job.began.getTime() > HANGS_AFTER_MS;
+  return { name, ok: !hangs && job.failuresInARow < FAILING_RUNS, runs, failures, lastSuccessAt, lastSeconds };
+}

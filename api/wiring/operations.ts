@@ -1,0 +1,57 @@
+import type pg from "pg";
+import type { ChainReader } from "../adapters/chain.ts";
+import { createProbes } from "../adapters/probes.ts";
+import type { Relayer } from "../adapters/relayer.ts";
+import type { Arbiter } from "../arbiter/service.ts";
+import type { CertificateStore } from "../certification/ports.ts";
+import type { Config } from "../config.ts";
+import { ESCROW_NETWORK } from "../escrow/payment.ts";
+import type { IndexPosition } from "../kernel/activity.ts";
+import { NETWORKS, type Network } from "../kernel/networks.ts";
+import { createJobWatch } from "../operations/job-watch.ts";
+import type { Meter } from "../operations/ports.ts";
+import { countedArbiter, countedCertificates, countedJournal } from "../operations/service.ts";
+import type { Journal } from "../payments/ports.ts";
+
+export interface OperationWires {
+  readonly config: Pick<Config, "facilitator">;
+  readonly pool: pg.Pool;
+  readonly chains: Readonly<Record<Network, ChainReader>>;
+  /** Of the facilitator in this process; null with a remote one. */
+  readonly facilitators: Readonly<Record<Network, Relayer>> | null;
+  readonly arbiters: readonly Relayer[];
+  readonly journal: Journal;
+  readonly position: () => Promise<IndexPosition | null>;
+}
+
+/** How the service is looked at from outside, and the jobs of everything that sends transactions. */
+export function wireOperations({ config, facilitators, arbiters, ...parts }: OperationWires) {
+  const watch = createJobWatch(() => new Date());
+  const sending = [
+    ...Object.entries(facilitators ?? {}).map(([network, relayer]) => ({
+      role: "facilitator" as const,
+      network: network as Network,
+      relayer,
+    })),
+    ...arbiters.map((relayer) => ({ role: "arbiter" as const, network: ESCROW_NETWORK, relayer })),
+  ];
+  const probes = createProbes({
+    ...parts,
+    senders: sending.map(({ role, network, relayer: { address } }) => ({ role, network, address })),
+    facilitator: "remote" in config.facilitator ? config.facilitator.remote : null,
+    jobs: watch.list,
+  });
+  const relayers = sending.map(({ role, network, relayer: { tend } }) => ({
+    name: `relay ${role} ${NETWORKS[network].key}`,
+    tend,
+  }));
+  return { watch, probes, relayers };
+}
+
+/** Puts the meter around what it counts; without one everything is as it was. */
+export const wireMeter = (meter: Meter | null) => ({
+  journal: (journal: Journal) =>
+    meter === null ? journal : countedJournal(journal, meter, () => performance.now() / 1000),
+  certificates: (store: CertificateStore) => (meter === null ? store : countedCertificates(store, meter)),
+  arbiter: (arbiter: Arbiter) => (meter === null ? arbiter : countedArbiter(arbiter, meter)),
+});

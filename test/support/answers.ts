@@ -1,0 +1,103 @@
+import type { Contract, Exchange } from "./openapi.ts";
+
+const PATIENCE_MS = 5_000;
+/** Media types without a schema: they are not read, pages and streams among them. */
+const UNREAD = /^(text|image)\//;
+
+/** Where services listen that this file has started. */
+const services = new Set<string>();
+/** By the address of a service. */
+const published = new Map<string, Promise<Contract | null>>();
+/** By the document without its addresses: services of one kind share what is compiled. */
+const contracts = new Map<string, Contract>();
+const underway = new Set<Promise<void>>();
+const complaints: string[] = [];
+
+/** From now on every answer of this service is held to its own `/openapi.json`, whichever client of this process gets it. */
+export const holdToItsWord = (url: string): void => void services.add(new URL(url).origin);
+
+/** The service is gone; its port may be another server's soon. */
+export function letGo(url: string): void {
+  const { origin } = new URL(url);
+  services.delete(origin);
+  published.delete(origin);
+}
+
+/** What was answered otherwise than the service says, since it was asked last. Throws when there is something. */
+export async function expectDescribed(): Promise<void> {
+  while (underway.size > 0) await Promise.all(underway);
+  const found = complaints.splice(0);
+  if (found.length > 0) throw new Error(found.join("\n"));
+}
+
+/** Holds an exchange to the description of the service that answered, if it is one of this file's. */
+export async function hold(exchange: Exchange): Promise<void> {
+  const contract = await contractAt(exchange.url);
+  if (contract !== null) judge(contract, exchange);
+}
+
+const plainFetch = globalThis.fetch;
+
+/** `fetch` that holds what it gets; its caller gets the answer as it came. A body is judged once it is here, a lost one never. */
+export const heldFetch: typeof fetch = async (input, init) => {
+  // A server's library may have put another class in Request's place.
+  const { url, method } =
+    typeof input === "string" || input instanceof URL ? { url: `${input}`, method: "GET" } : input;
+  const response = await plainFetch(input, init);
+  const contract = await contractAt(url);
+  if (contract === null) return response;
+  const { status, headers } = response;
+  const contentType = headers.get("content-type");
+  const exchange = { method: init?.method?.toUpperCase() ?? method, url, status, contentType };
+  if (response.body === null) judge(contract, { ...exchange, text: "" });
+  else if (contentType !== null && UNREAD.test(contentType)) judge(contract, { ...exchange, text: "not read" });
+  else later(bodyOf(response.clone()), (text) => judge(contract, { ...exchange, text }));
+  return response;
+};
+
+function later(body: Promise<string | null>, judgement: (text: string) => void): void {
+  const work = body.then((text) => (text === null ? undefined : judgement(text))).finally(() => underway.delete(work));
+  underway.add(work);
+}
+
+/** Null when the client or the service breaks off, or when the end does not come. */
+function bodyOf(response: Response): Promise<string | null> {
+  const late = new Promise<null>((resolve) => setTimeout(resolve, PATIENCE_MS, null).unref());
+  return Promise.race([response.text().catch(() => null), late]);
+}
+
+function judge(contract: Contract, exchange: Exchange): void {
+  const complaint = contract.complaint(exchange);
+  if (complaint !== null) complaints.push(`${complaint}\n${exchange.text.slice(0, 2_000)}`);
+}
+
+/** Null for a server that is no service of this file's. */
+async function contractAt(url: string): Promise<Contract | null> {
+  const { origin } = new URL(url);
+  if (!services.has(origin)) return null;
+  const asked = published.get(origin) ?? readContract(origin);
+  published.set(origin, asked);
+  return asked.catch(() => {
+    published.delete(origin);
+    // A process that was killed, frozen or flooded in between: its siblings describe the same.
+    return [...contracts.values()].at(-1) ?? null;
+  });
+}
+
+async function readContract(origin: string): Promise<Contract | null> {
+  const answer = await plainFetch(`${origin}/openapi.json`, { signal: AbortSignal.timeout(PATIENCE_MS) });
+  const text = await answer.text();
+  if (answer.status !== 200) {
+    complaints.push(
+      `GET /openapi.json ${answer.status}: the service does not describe itself\n${text.slice(0, 2_000)}`,
+    );
+    return null;
+  }
+  // Most files never ask a service: they need no validator.
+  const { contractOf } = await import("./openapi.ts");
+  const document = JSON.parse(text) as Parameters<typeof contractOf>[0];
+  const key = text.replaceAll(document.servers[0].url, "");
+  const contract = contracts.get(key) ?? contractOf(document);
+  contracts.set(key, contract);
+  return contract;
+}
