@@ -20,7 +20,13 @@ export const dayOf = (timestamp: bigint): number => Number(timestamp / DAY_SECON
 export const orderedPair = (a: Address, b: Address): { readonly low: Address; readonly high: Address } =>
   a < b ? { low: a, high: b } : { low: b, high: a };
 
-const countsOf = (ages: string | null): number[] => (ages === null ? [] : ages.split(",").map(Number));
+const COUNT_BYTES = 3;
+
+/** The k-th number of a day's histogram (`TouchedDay.ages`), from 1; past its end it is the last one. */
+function countOf(ages: Buffer, k: number): number {
+  const last = Math.min(k, ages.length / COUNT_BYTES);
+  return last < 1 ? 0 : ages.readUIntBE((last - 1) * COUNT_BYTES, COUNT_BYTES);
+}
 
 /**
  * A day's histogram (`TouchedDay.ages`) with one more counterparty, last touched `age` days before (null: never).
@@ -28,10 +34,11 @@ const countsOf = (ages: string | null): number[] => (ages === null ? [] : ages.s
  */
 export function withAge(ages: string | null, age: number | null): string | null {
   if (age === null || age >= WINDOW_DAYS) return ages;
-  const counts = countsOf(ages);
-  while (counts.length < age) counts.push(0);
-  counts[age - 1] = (counts[age - 1] ?? 0) + 1;
-  return counts.join();
+  const before = Buffer.from(ages ?? "", "base64");
+  const after = Buffer.alloc(Math.max(before.length, age * COUNT_BYTES));
+  for (let k = 1; k <= after.length / COUNT_BYTES; k++)
+    after.writeUIntBE(countOf(before, k) + (k >= age ? 1 : 0), (k - 1) * COUNT_BYTES, COUNT_BYTES);
+  return after.toString("base64");
 }
 
 /** What one day of one wallet remembers of its counterparties. */
@@ -39,7 +46,10 @@ export interface TouchedDay {
   readonly day: number;
   /** Counterparties touched on that day. */
   readonly touched: number;
-  /** `0,2,1`: how many of them were last touched 1, 2, 3 days before. Text, because Ponder clones rows with arrays in depth. */
+  /**
+   * How many of them were last touched at most 1, 2, … days before: big-endian numbers of 24 bits, each four characters of
+   * base64. Text, because Ponder clones rows with arrays in depth; sums, so that a reader needs one of them.
+   */
   readonly ages: string | null;
 }
 
@@ -50,10 +60,7 @@ export interface TouchedDay {
  */
 export function distinctCounterparties(rows: readonly TouchedDay[], first: number, last: number): number {
   const inside = rows.filter(({ day }) => day >= first && day <= last);
-  const seenBefore = ({ day, ages }: TouchedDay) =>
-    countsOf(ages)
-      .slice(0, day - first)
-      .reduce((sum, n) => sum + n, 0);
+  const seenBefore = ({ day, ages }: TouchedDay) => countOf(Buffer.from(ages ?? "", "base64"), day - first);
   return inside.reduce((sum, row) => sum + row.touched - seenBefore(row), 0);
 }
 

@@ -16,7 +16,7 @@ export const walletDay = onchainTable(
     qualifyingAtomic: t.bigint().notNull(),
     /** Counterparties that it paid or was paid by on that day. */
     touched: t.integer().notNull(),
-    /** How many of them were last touched 1, 2, … days before (`TouchedDay` in ledger.ts). */
+    /** How many of them were last touched at most 1, 2, … days before (`TouchedDay` in ledger.ts). */
     ages: t.text(),
     /** Time of the day's last transfer. */
     lastAt: t.int8({ mode: "number" }).notNull(),

@@ -102,12 +102,19 @@ function cachedFor<T>(ms: number, make: () => Promise<T>): () => Promise<T> {
   };
 }
 
-/** The first `day - first` numbers of `ages` are those of the day's counterparties that were touched on an earlier day of the window. */
+/**
+ * The number at `day - first` of `ages` (`TouchedDay` in indexer/ledger.ts), or the last one, is how many of the day's
+ * counterparties were touched on an earlier day of the window.
+ */
 const activityQuery = (views: string): string => `
   select coalesce(sum(paid), 0)::int as settled_payments,
-    coalesce(sum(touched - (select coalesce(sum(n::int), 0) from unnest((string_to_array(ages, ','))[1:day - $2]) n)), 0)::int as distinct_counterparties,
+    coalesce(sum(touched - coalesce(get_byte(seen, 0) * 65536 + get_byte(seen, 1) * 256 + get_byte(seen, 2), 0)), 0)::int
+      as distinct_counterparties,
     max(last_at)::float8 as last_at
-  from ${views}.wallet_day where wallet = $1 and day between $2 and $3`;
+  from ${views}.wallet_day
+  left join lateral (select decode(substr(ages, 4 * least(day - $2, octet_length(ages) / 4) - 3, 4), 'base64') as seen) s
+    on day > $2
+  where wallet = $1 and day between $2 and $3`;
 
 const windowAt = (now: Date): Window => {
   const today = Math.floor(now.getTime() / DAY_MS);

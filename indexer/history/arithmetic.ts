@@ -80,7 +80,10 @@ export const stepsOf = ({ scope }: Pick<Counting, "scope">): readonly Step[] => 
 /** An index that a later step goes by. */
 export const INDEXES: Readonly<Record<string, string>> = { funders: "create index on funders (wallet, place)" };
 
-/** `0,0,2,…` from the ages that occur: text, because no aggregate fills the gaps between them. */
+/** Six hex digits a number, four characters of base64: `TouchedDay.ages` in ledger.ts. */
+const count = (sql: string) => `lpad(to_hex((${sql})::int), 6, '0')`;
+
+/** `ages` from the ages that occur: text, because no aggregate fills the gaps between them. */
 const WALLET_DAY = `
   with counted as (
     select wallet, day, count(*) filter (where authorised)::int as paid,
@@ -95,10 +98,13 @@ const WALLET_DAY = `
     group by wallet, day, age),
   aged as (
     select wallet, day, sum(n)::int as touched,
-      string_agg(repeat('0,', age - younger - 1) || n, ',' order by age) filter (where age is not null) as ages
-    from (select *, lag(age, 1, 0) over (partition by wallet, day order by age) as younger from met) spaced
+      string_agg(repeat(${count("within - n")}, age - younger - 1) || ${count("within")}, '' order by age)
+        filter (where age is not null) as ages
+    from (select *, lag(age, 1, 0) over sooner as younger, sum(n) over sooner as within
+      from met window sooner as (partition by wallet, day order by age)) spaced
     group by wallet, day)
-  select wallet, day, paid, qualifying, qualifying_atomic, touched, ages, last_at from counted join aged using (wallet, day)`;
+  select wallet, day, paid, qualifying, qualifying_atomic, touched,
+    translate(encode(decode(ages, 'hex'), 'base64'), E'\\n', '') as ages, last_at from counted join aged using (wallet, day)`;
 
 const PAIR = `
   select least(sender, payee) as low, greatest(sender, payee) as high, max(day) as last_day,

@@ -30,6 +30,8 @@ let actor: Actor;
 let days: { firstDay: number; lastDay: number };
 let full: Indexed;
 let authorised: Indexed;
+/** Of the full index too: Ponder waits twenty seconds for the lock of the first, and gives up. */
+let other: Launched;
 
 const launch = (scope: Indexed["scope"], database: TestDatabase, on: TestChain, more: Record<string, string> = {}) =>
   launchIndexer({
@@ -112,9 +114,11 @@ beforeAll(async () => {
   [full, authorised] = await Promise.all([begin("full"), begin("authorised")]);
   await Promise.all([full.launched.saying("index ready"), authorised.launched.saying("index ready")]);
   await Promise.all([caughtUp(full), caughtUp(authorised)]);
+  other = launch("full", full.database, chain, { EXCLUSIVE: "0" });
 }, 120_000);
 
 afterAll(async () => {
+  other?.letGo();
   for (const { launched, pool } of [full, authorised].filter(Boolean)) {
     launched.letGo();
     await Promise.all([launched.ended, pool.end()]);
@@ -153,16 +157,6 @@ describe("history", () => {
 });
 
 describe("live", { timeout: 60_000 }, () => {
-  /** Of the same index; Ponder gives up after the twenty seconds that a lock of its own takes to lapse. */
-  let other: Launched;
-  beforeAll(() => {
-    other = launch("full", full.database, chain, { EXCLUSIVE: "0" });
-  });
-  afterAll(async () => {
-    other.letGo();
-    await other.ended;
-  });
-
   test("a transfer shows within 3 seconds of its block", async () => {
     for (let n = 0; n < 6; n += 1) {
       await actor.pay({ from: n, to: stranger(n), value: 1_000n });
@@ -209,6 +203,8 @@ describe("live", { timeout: 60_000 }, () => {
   test("a second instance on the same index waits, gives up, and does no harm", async () => {
     await other.saying("the indexer stopped and starts again");
     expect(other.said("ponder started")[0]?.schema).toBe(full.launched.said("ponder started")[0]?.schema);
+    other.letGo();
+    await other.ended;
     expect(full.launched.said("the indexer stopped and starts again")).toEqual([]);
     await playBlocks(2);
     await caughtUp(full);
@@ -240,15 +236,18 @@ async function expectTruePositions(paid: ReadonlyMap<number, Address>): Promise<
 
 describe("faults", { timeout: 90_000 }, () => {
   test("Ponder killed comes back on the same index, catches up and counts nothing twice", async () => {
-    const [before] = full.launched.said("ponder started");
-    process.kill(full.launched.ponderPid(), "SIGKILL");
+    const both = [full, authorised];
+    for (const { launched } of both) process.kill(launched.ponderPid(), "SIGKILL");
     await playBlocks(6);
     const paid = await payStrangers();
-    await full.launched.saying("ponder started", 2);
+    await Promise.all(both.map(({ launched }) => launched.saying("ponder started", 2)));
     await expectTruePositions(paid);
-    const [, after] = full.launched.said("ponder started");
-    expect([after?.schema, after?.startBlock]).toEqual([before?.schema, before?.startBlock]);
-    await expectRecount(full, [await nowOf(chain)]);
+    await caughtUp(authorised);
+    for (const indexed of both) {
+      const [before, after] = indexed.launched.said("ponder started");
+      expect([after?.schema, after?.startBlock]).toEqual([before?.schema, before?.startBlock]);
+      await expectRecount(indexed, [await nowOf(chain)]);
+    }
   });
 
   test("a killed launcher leaves no Ponder behind", async () => {

@@ -71,8 +71,9 @@ describe("a day's ages", () => {
   test("an age of the window's width says the same as never", () => {
     expect(withAge(null, null)).toBeNull();
     expect(withAge(null, WINDOW_DAYS)).toBeNull();
-    expect(withAge(null, WINDOW_DAYS - 1)).toBe(`${"0,".repeat(WINDOW_DAYS - 2)}1`);
-    expect(withAge("2", 3)).toBe("2,0,1");
+    expect(withAge(null, WINDOW_DAYS - 1)).toBe(`${"AAAA".repeat(WINDOW_DAYS - 2)}AAAB`);
+    expect(withAge("AAAC", 3)).toBe("AAACAAACAAAD");
+    expect(withAge("AAACAAACAAAD", 2)).toBe("AAACAAADAAAE");
   });
 });
 

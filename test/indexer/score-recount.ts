@@ -182,6 +182,14 @@ function recountPayee(
   };
 }
 
+/** How many were touched at most 1, 2, … days before: three bytes each. */
+const within = (known: readonly number[]): string =>
+  Buffer.from(
+    Array.from({ length: Math.max(...known) }, (_, k) => known.filter((age) => age <= k + 1).length).flatMap(
+      (count) => [count >> 16, (count >> 8) & 255, count & 255],
+    ),
+  ).toString("base64");
+
 function recountDays(facts: readonly Fact[]): readonly object[] {
   const touches = facts.flatMap((fact) => [
     { wallet: fact.from, other: fact.to, fact },
@@ -207,10 +215,7 @@ function recountDays(facts: readonly Fact[]): readonly object[] {
       qualifying: paid.filter(qualifies).length,
       qualifying_atomic: `${sum(paid.filter(qualifies))}`,
       touched: others.length,
-      ages:
-        known.length === 0
-          ? null
-          : Array.from({ length: Math.max(...known) }, (_, k) => known.filter((age) => age === k + 1).length).join(),
+      ages: known.length === 0 ? null : within(known),
       last_at: seconds(today.at(-1)?.fact as Fact),
     };
   });

@@ -131,8 +131,13 @@ describe("a process killed with SIGKILL loses no outcome, and asks for no second
   });
 
   test("when it is mined, before it has looked", async () => {
-    const looking = node.hold("eth_getTransactionReceipt", "");
+    const sending = node.hold("eth_sendRawTransaction", held.buyer.address);
     await deliver(api, merchant, { ...held, ...GOOD });
+    await sending.reached;
+    const { rows } = await stage.owner.query("SELECT hashes[1] AS hash FROM relay ORDER BY id DESC LIMIT 1");
+    // Of this one alone: earlier ones are looked at too, when they become final.
+    const looking = node.hold("eth_getTransactionReceipt", hex(rows[0].hash));
+    sending.release();
     await looking.reached;
     await ended(held, "released");
     expect((await taskOf(held)).state).toBe("open");

@@ -11,7 +11,7 @@ import {
 } from "../support/api-process.ts";
 import { newPayer, post, type Signed, settlements, signPayment, unixNow, v2 } from "../support/payments.ts";
 
-const KILLS = Number(process.env.KILLS ?? 16);
+const KILLS = Number(process.env.KILLS ?? 12);
 const PAYERS = 8;
 /** At least, however slow the machine is. */
 const EACH_BUYS = 3;
