@@ -4,9 +4,12 @@ import { UnfitHistoryError } from "../indexer/history/history.ts";
 import { runIndexer } from "../indexer/launch.ts";
 import { onParentGone } from "../indexer/leash.ts";
 import { parseSettings } from "../indexer/settings.ts";
+import { COMPILE_CACHE } from "./embedded/compile-cache.ts";
 
 const STOP_MS = 12_000;
 
+// For Ponder, which inherits it: it is up again a second sooner.
+process.env.NODE_COMPILE_CACHE ??= COMPILE_CACHE;
 const settings = parseSettings(process.env);
 if ("problem" in settings) {
   console.error(`The indexer cannot start.\n${settings.problem}`);
