@@ -29,9 +29,11 @@ const basic = () => `${service.url}/test/basic`;
 
 beforeAll(async () => {
   chain = await startTestChain();
-  node = createServer(async (incoming, outgoing) => {
-    const { status, body } = await forward(incoming);
-    outgoing.writeHead(status, { "content-type": "application/json" }).end(body);
+  node = createServer((incoming, outgoing) => {
+    forward(incoming).then(
+      ({ status, body }) => outgoing.writeHead(status, { "content-type": "application/json" }).end(body),
+      () => outgoing.destroy(),
+    );
   });
   await new Promise<void>((resolve) => node.listen(0, "127.0.0.1", resolve));
   const url = `http://127.0.0.1:${(node.address() as AddressInfo).port}`;

@@ -1,4 +1,4 @@
-import { createServer } from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { buffer } from "node:stream/consumers";
 import { wrapFetchWithPayment, x402Client } from "@x402/fetch";
@@ -68,7 +68,7 @@ export interface ArbiterFront {
 async function startArbiterFront(target: string): Promise<ArbiterFront> {
   let weather: Weather = "fair";
   const forwarded: Record<string, unknown>[] = [];
-  const server = createServer(async (incoming, outgoing) => {
+  const answer = async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> => {
     const body = await buffer(incoming);
     const isDelivery = incoming.method === "POST";
     if (isDelivery) forwarded.push(JSON.parse(body.toString()));
@@ -80,8 +80,12 @@ async function startArbiterFront(target: string): Promise<ArbiterFront> {
     if (typeof now === "object") await new Promise((resolve) => setTimeout(resolve, now.delayMs));
     const { method = "GET", url = "/" } = incoming;
     const headers = { "content-type": "application/json", accept: incoming.headers.accept ?? "*/*" };
-    const answer = await fetch(`${target}${url}`, { method, headers, body: isDelivery ? body : null });
-    outgoing.writeHead(answer.status, { "content-type": "application/json" }).end(await answer.text());
+    const passed = await fetch(`${target}${url}`, { method, headers, body: isDelivery ? body : null });
+    outgoing.writeHead(passed.status, { "content-type": "application/json" }).end(await passed.text());
+  };
+  // What is still being forwarded when the service stops has nobody to answer.
+  const server = createServer((incoming, outgoing) => {
+    answer(incoming, outgoing).catch(() => outgoing.destroy());
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
