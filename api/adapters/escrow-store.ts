@@ -98,9 +98,10 @@ export function createEscrowStore(pool: pg.Pool): EscrowStore {
     },
 
     async isCarried(transaction) {
-      const { rowCount } = await pool.query("SELECT 1 FROM relay WHERE $1 = ANY(hashes) AND state <> 'lost'", [
-        bytes(transaction),
-      ]);
+      const { rowCount } = await pool.query(
+        "SELECT 1 FROM relay WHERE hashes @> ARRAY[$1::bytea] AND state <> 'lost'",
+        [bytes(transaction)],
+      );
       return rowCount !== 0;
     },
   };

@@ -174,9 +174,10 @@ async function waitFor({ pool, client }: RelayerParts, hash: Hex, timeoutMs: num
     if (Date.now() > deadline) throw new Error(`the transaction ${hash} was not mined in ${timeoutMs} ms`);
     await new Promise((resolve) => setTimeout(resolve, pause));
     if (pause === 500) {
-      const { rows } = await pool.query<{ hashes: Buffer[] }>("SELECT hashes FROM relay WHERE $1 = ANY(hashes)", [
-        bytes(hash),
-      ]);
+      const { rows } = await pool.query<{ hashes: Buffer[] }>(
+        "SELECT hashes FROM relay WHERE hashes @> ARRAY[$1::bytea]",
+        [bytes(hash)],
+      );
       hashes = rows[0]?.hashes.map(hex) ?? hashes;
     }
   }

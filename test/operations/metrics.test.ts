@@ -4,6 +4,7 @@ import { networkInterfaces, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { freePort } from "../../scripts/embedded/ports.ts";
+import { withClient } from "../../scripts/embedded/postgres.ts";
 import {
   type ApiProcess,
   fundRelayer,
@@ -14,7 +15,7 @@ import {
 } from "../support/api-process.ts";
 import { buyVerdict } from "../support/arbiter-scene.ts";
 import { startTestChain, type TestChain } from "../support/chain.ts";
-import { freshDatabase } from "../support/database.ts";
+import { freshDatabase, type TestDatabase } from "../support/database.ts";
 import { expectProblem, newPayer, post, send, signPayment, v2 } from "../support/payments.ts";
 
 const PATIENT = { timeout: 20_000, interval: 50 };
@@ -25,6 +26,7 @@ let logFile: string;
 let chain: TestChain;
 let sepolia: TestChain;
 let node: HoldingNode;
+let database: TestDatabase;
 let api: ApiProcess;
 let port: number;
 
@@ -32,11 +34,11 @@ beforeAll(async () => {
   home = mkdtempSync(join(tmpdir(), "trust-metrics-"));
   logFile = join(home, "api.log");
   [chain, sepolia] = await Promise.all([startTestChain(), startTestChain({ network: "eip155:84532" })]);
-  [node, port] = [await startHoldingNode(chain), await freePort()];
+  [node, port, database] = [await startHoldingNode(chain), await freePort(), await freshDatabase()];
   await fundRelayer(chain);
   const env = { METRICS_PORT: String(port), LOG_LEVEL: "debug" };
   const urls = { baseRpcUrl: node.url, baseSepoliaRpcUrl: sepolia.rpcUrl };
-  api = await startApiProcess({ database: await freshDatabase(), ...urls, env, logFile });
+  api = await startApiProcess({ database, ...urls, env, logFile });
 });
 afterAll(async () => {
   await api?.kill();
@@ -192,4 +194,24 @@ test("a node that does not answer: the scrape says so in seconds", async () => {
   const parts = ["database", "chain base", "chain base-sepolia", "facilitator base"];
   expect(parts.map((part) => found.get(`trust_part_ok{part="${part}"}`))).toEqual([1, 0, 1, 0]);
   expect([found.get("trust_ok"), found.has('trust_chain_lag_seconds{network="base"}')]).toEqual([0, false]);
+});
+
+test("a database that is gone: the scrape says so in seconds, and what was counted stays", async () => {
+  const before = await scrape();
+  const url = new URL(database.ownerUrl);
+  const name = url.pathname.slice(1);
+  url.pathname = "/postgres";
+  await withClient(url.href, async (owner) => {
+    await owner.query(`alter database ${name} allow_connections false`);
+    await owner.query("select pg_terminate_backend(pid) from pg_stat_activity where datname = $1", [name]);
+  });
+  const began = performance.now();
+  const found = await scrape();
+  expect(performance.now() - began).toBeLessThan(5_000);
+  expect([found.get("trust_ok"), found.get('trust_part_ok{part="database"}')]).toEqual([0, 0]);
+  // How much waits is not known now, and is not said to be nothing.
+  const waiting = 'trust_payments{state="settling"}';
+  expect([before.has(waiting), found.has(waiting)]).toEqual([true, false]);
+  expect(before.get(entered("fulfilled"))).toBeGreaterThan(0);
+  expect(found.get(entered("fulfilled"))).toBe(before.get(entered("fulfilled")));
 });
