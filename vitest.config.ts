@@ -24,7 +24,7 @@ export default defineConfig({
           include: ["test/**/*.test.ts"],
           exclude: ["test/architecture.test.ts", "test/contracts/**"],
           globalSetup: ["test/support/stack.ts"],
-          setupFiles: ["test/support/held-answers.ts"],
+          setupFiles: ["test/support/every-file.ts"],
           // The files of one worker share what they import: a quarter of all their time otherwise.
           isolate: false,
           testTimeout: 60_000,

@@ -11,6 +11,7 @@ import { USDC_ABI } from "../../scripts/embedded/usdc.ts";
 import { randomNonce, signAuthorization, signCancellation } from "./authorization.ts";
 import type { TestChain } from "./chain.ts";
 import type { TestService } from "./service.ts";
+import { witnessed } from "./witnessed.ts";
 
 /** The receiving address of the services under test; nobody holds its key. */
 export const PAY_TO = "0x00000000000000000000000000000000c0ffee01";
@@ -34,10 +35,6 @@ export interface Answer {
   readonly text: string;
   readonly body: Record<string, unknown>;
 }
-
-/** Everything that this test file signed and was answered, for the proof that no signature ever comes out. */
-const signatures: Hex[] = [];
-const answers: string[] = [];
 
 export const unixNow = (): bigint => BigInt(Math.floor(Date.now() / 1000));
 
@@ -64,7 +61,7 @@ export async function signPayment(
     ...fields,
   };
   const signature = await signAuthorization(account, network, authorization);
-  signatures.push(signature);
+  witnessed.signatures.push(signature);
   return { authorization, signature };
 }
 
@@ -129,7 +126,7 @@ export const v1 = (signed: Signed, network = "base"): Record<string, string> => 
 export async function send(url: string, init: RequestInit = {}): Promise<Answer> {
   const response = await fetch(url, { redirect: "error", ...init });
   const text = await response.text();
-  answers.push(text, JSON.stringify([...response.headers]));
+  witnessed.answers.push(text, JSON.stringify([...response.headers]));
   return {
     status: response.status,
     headers: response.headers,
@@ -230,9 +227,9 @@ export async function expectNoSignatureAnywhere(service: TestService): Promise<v
   const rows = await withClient(service.database.ownerUrl, async (client) =>
     (await client.query<{ row: string }>(DUMP)).rows.map(({ row }) => row),
   );
-  const secrets = signatures.flatMap((s) => [s.slice(2, 66), s.slice(66, 130)]);
+  const secrets = witnessed.signatures.flatMap((s) => [s.slice(2, 66), s.slice(66, 130)]);
   expect(secrets.length).toBeGreaterThan(0);
-  const places = Object.entries({ answers, logs: service.logged, rows });
+  const places = Object.entries({ answers: witnessed.answers, logs: service.logged, rows });
   const leaks = places.flatMap(([place, texts]) =>
     texts.flatMap((text) => {
       const plain = decoded(text);
