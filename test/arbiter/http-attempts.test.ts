@@ -105,7 +105,7 @@ describe("the deadline", () => {
   test.concurrent.each(Object.entries(stalls))("holds for %s", async (_is, { options, url }) => {
     const started = performance.now();
     expect((await attempt(url, { ...options, deadlineMs: 300 })).failure).toBe("timeout");
-    expect(performance.now() - started).toBeLessThan(1_500);
+    expect(performance.now() - started).toBeLessThan(5_000);
   });
 
   test.concurrent("holds for a TLS handshake that is never answered", async () => {
@@ -121,9 +121,9 @@ describe("the deadline", () => {
   test.concurrent("is one for all redirects together", async () => {
     for (const step of [1, 2, 3])
       site.handlers.set(`/slow${step}`, (_request, response) =>
-        setTimeout(() => response.writeHead(302, { location: `/slow${step + 1}` }).end(), 400),
+        setTimeout(() => response.writeHead(302, { location: `/slow${step + 1}` }).end(), 1_000),
       );
-    const fetched = await attempt("http://shop.example/slow1", { deadlineMs: 900 });
+    const fetched = await attempt("http://shop.example/slow1", { deadlineMs: 2_600 });
     expect(fetched.failure).toBe("timeout");
     expect(targets(fetched)).toEqual(["/slow2", "/slow3"]);
   });
@@ -134,7 +134,7 @@ describe("the deadline", () => {
     expect((await attempt("http://shop.example/silent")).failure).toBe("timeout");
     const took = performance.now() - started;
     expect(took).toBeGreaterThan(7_900);
-    expect(took).toBeLessThan(9_500);
+    expect(took).toBeLessThan(12_000);
   });
 });
 
@@ -184,8 +184,8 @@ describe("slots", () => {
         open -= 1;
       });
     });
-    const patient = site.fetcher({ deadlineMs: 500 });
-    const hasty = site.fetcher({ deadlineMs: 500, maxFetches: 2, queueMs: 100 });
+    const patient = site.fetcher({ deadlineMs: 1_000 });
+    const hasty = site.fetcher({ deadlineMs: 1_000, maxFetches: 2, queueMs: 100 });
     const hold = (fetcher: typeof patient) =>
       fetcher.attempt({ url: "http://shop.example/hold", expectStatus: null, contains: null }, never);
     const all = await Promise.all(Array.from({ length: 100 }, () => hold(patient)));

@@ -110,6 +110,6 @@ describe("whichever client of a test gets it, at a service of the test's own", (
     given.abort();
     const before = performance.now();
     await expectDescribed();
-    expect(performance.now() - before).toBeLessThan(1_000);
+    expect(performance.now() - before).toBeLessThan(4_000);
   });
 });
