@@ -18,11 +18,13 @@ export default defineConfig({
           hookTimeout: 120_000,
         },
       },
+      // Alone in its process: it counts every connection that the process opens.
+      { test: { name: "sockets", include: ["test/arbiter/ssrf.test.ts"], testTimeout: 60_000 } },
       {
         test: {
           name: "stack",
           include: ["test/**/*.test.ts"],
-          exclude: ["test/architecture.test.ts", "test/contracts/**"],
+          exclude: ["test/architecture.test.ts", "test/contracts/**", "test/arbiter/ssrf.test.ts"],
           globalSetup: ["test/support/stack.ts"],
           setupFiles: ["test/support/every-file.ts"],
           // The files of one worker share what they import: a quarter of all their time otherwise.

@@ -14,6 +14,7 @@ import { startTestChain, type TestChain } from "../support/chain.ts";
 import { freshDatabase } from "../support/database.ts";
 import { linkOwn } from "../support/escrow-package.ts";
 import { call, newClient } from "../support/mcp.ts";
+import { packInto } from "../support/pack.ts";
 import { PAY_TO, send, settlements } from "../support/payments.ts";
 import { startService, type TestService } from "../support/service.ts";
 
@@ -52,7 +53,7 @@ afterAll(async () => {
 });
 
 async function install(): Promise<void> {
-  await run("npm", ["pack", "--pack-destination", home, join(ROOT, "packages/mcp")], { cwd: home });
+  await packInto(home, "mcp");
   const [tarball = ""] = (await readdir(home)).filter((name) => name.endsWith(".tgz"));
   await mkdir(installed, { recursive: true });
   await run("tar", ["-xzf", join(home, tarball), "-C", installed, "--strip-components=1"]);

@@ -13,10 +13,11 @@ export interface TestDatabase {
 export async function freshDatabase(): Promise<TestDatabase> {
   const template = inject("templateDatabase");
   const name = `test_${randomBytes(6).toString("hex")}`;
-  await withClient(inDatabase(template.ownerUrl, "postgres"), (client) =>
-    client.query(`create database ${name} template trust`),
-  );
+  await withClient(serverUrl(), (client) => client.query(`create database ${name} template trust`));
   return { ownerUrl: inDatabase(template.ownerUrl, name), apiUrl: inDatabase(template.apiUrl, name) };
 }
+
+/** The superuser's URL of the run's PostgreSQL, in no test's database. */
+export const serverUrl = (): string => inDatabase(inject("templateDatabase").ownerUrl, "postgres");
 
 const inDatabase = (url: string, name: string): string => url.replace(/[^/]+$/, name);

@@ -3,6 +3,7 @@ import { mkdir, readdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { packInto } from "./pack.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const call = promisify(execFile);
@@ -13,7 +14,7 @@ const call = promisify(execFile);
  */
 export async function installEscrowPackage(home: string): Promise<string> {
   const installed = join(home, "node_modules", "agent-payment-trust-escrow");
-  await call("npm", ["pack", "--pack-destination", home, join(ROOT, "packages/escrow")], { cwd: home });
+  await packInto(home, "escrow");
   const [tarball = ""] = (await readdir(home)).filter((name) => name.endsWith(".tgz"));
   await mkdir(installed, { recursive: true });
   await call("tar", ["-xzf", join(home, tarball), "-C", installed, "--strip-components=1"]);

@@ -1,14 +1,13 @@
 import { execFile, spawn } from "node:child_process";
 import { chmod, mkdir, readdir, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { onTestFinished } from "vitest";
 import { freePort } from "../../scripts/embedded/ports.ts";
 import { waitUntil } from "../../scripts/embedded/wait-until.ts";
 import { linkOwn } from "./escrow-package.ts";
+import { packInto } from "./pack.ts";
 
-const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const call = promisify(execFile);
 
 /** A block of code as a page shows it. */
@@ -35,7 +34,7 @@ export async function codeOn(url: string): Promise<readonly PageCode[]> {
 /** What a reader has installed: our packages as they are packed, others as this project has them. */
 export async function installForReader(home: string, others: readonly string[]): Promise<void> {
   await writeFile(join(home, "package.json"), '{"private":true}');
-  await Promise.all(["escrow", "verifier"].map((folder) => installPacked(home, folder)));
+  await Promise.all((["escrow", "verifier"] as const).map((folder) => installPacked(home, folder)));
   for (const name of ["viem", "hono", "@hono/node-server", "jose", "canonicalize", "@noble/hashes", ...others])
     await linkOwn(home, name);
   for (const name of ["core", "evm", "fetch"]) await linkOwn(home, `@x402/${name}`);
@@ -46,10 +45,10 @@ export async function installForReader(home: string, others: readonly string[]):
   await symlink(join("..", cli), join(bin, "agent-payment-trust-verifier"));
 }
 
-async function installPacked(home: string, folder: string): Promise<void> {
+async function installPacked(home: string, folder: "escrow" | "verifier"): Promise<void> {
   const installed = join(home, "node_modules", `agent-payment-trust-${folder}`);
   await mkdir(installed, { recursive: true });
-  await call("npm", ["pack", "--pack-destination", installed, join(ROOT, "packages", folder)], { cwd: home });
+  await packInto(installed, folder);
   const [tarball = ""] = (await readdir(installed)).filter((name) => name.endsWith(".tgz"));
   await call("tar", ["-xzf", join(installed, tarball), "-C", installed, "--strip-components=1"]);
 }

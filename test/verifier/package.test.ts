@@ -7,6 +7,7 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { scoreDocument } from "../../packages/verifier/src/score/document.ts";
 import { ALL_PASSES, facts } from "../score/facts.ts";
+import { packInto } from "../support/pack.ts";
 import { JWKS, SAMPLE_NOW, SIGNED_CREDENTIAL } from "./samples.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
@@ -21,7 +22,7 @@ let packed: string[];
 beforeAll(async () => {
   home = await mkdtemp(join(tmpdir(), "verifier-package-"));
   const npm = (...args: string[]) => call("npm", args, { cwd: home });
-  await npm("pack", "--pack-destination", home, join(ROOT, "packages/verifier"));
+  await packInto(home, "verifier");
   // The dependencies come from this project's own node_modules, so that no registry is needed.
   const dependencies = DEPENDENCIES.map((name) => join(ROOT, "node_modules", name));
   await npm("pack", "--ignore-scripts", "--pack-destination", home, ...dependencies);
