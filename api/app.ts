@@ -4,13 +4,13 @@ import { type Context, Hono } from "hono";
 import { cors } from "hono/cors";
 import { routePath } from "hono/route";
 import { RateLimiterMemory, RateLimiterRes } from "rate-limiter-flexible";
-import { renderProblem } from "./discovery/error-page.ts";
 import { refuseDeclaredLength } from "./kernel/body.ts";
 import { PROBLEMS, Problem, problemBody } from "./kernel/errors.ts";
-import { page, wantsHtml } from "./kernel/negotiate.ts";
 import { isPaid, isQuoted, type Route } from "./kernel/route.ts";
-import type { Meter } from "./operations/ports.ts";
-import { type PayableParts, payable, quoted } from "./payments/routes.ts";
+import { page, wantsHtml } from "./layout/negotiate.ts";
+import type { Meter } from "./operations/meter.ts";
+import { type PayableParts, payable, quoted } from "./payments/payable.ts";
+import { renderProblem } from "./site/error-page.ts";
 
 export interface AppLog {
   error(facts: object, message: string): void;

@@ -1,17 +1,21 @@
-import { type ArbiterRouteParts, arbiterRoutes } from "./arbiter/routes.ts";
-import { type BoardRouteParts, boardRoutes } from "./board/routes.ts";
-import { type CafeRouteParts, cafeRoutes } from "./cafe/routes.ts";
-import { type BehaviourRouteParts, behaviourRoutes } from "./certification/behaviour/routes.ts";
-import { type CertificationRouteParts, certificationRoutes, inspectRoute } from "./certification/routes.ts";
-import { type DiscoveryParts, discoveryRoutes } from "./discovery/routes.ts";
-import { type DemoRouteParts, demoRoutes } from "./escrow/demo/routes.ts";
-import { type EscrowRouteParts, escrowRoutes } from "./escrow/routes.ts";
+import { type ArbiterRouteParts, arbiterRoutes } from "./arbiter/arbiter-routes.ts";
+import { type BoardRouteParts, boardRoutes } from "./board/board-routes.ts";
+import { type CafeRouteParts, cafeRoutes } from "./cafe/cafe-routes.ts";
+import { type BehaviourRouteParts, behaviourRoutes } from "./certification/behaviour/behaviour-routes.ts";
+import {
+  type CertificationRouteParts,
+  certificationRoutes,
+  inspectRoute,
+} from "./certification/certification-routes.ts";
+import { type McpRouteParts, mcpRoute } from "./discovery/mcp-route.ts";
+import { type DemoRouteParts, demoRoutes } from "./escrow/demo/demo-routes.ts";
+import { type EscrowRouteParts, escrowRoutes } from "./escrow/escrow-routes.ts";
 import type { Listed, Route, Tag } from "./kernel/route.ts";
-import { type McpRouteParts, mcpRoute } from "./mcp/routes.ts";
-import { type ScoreRouteParts, scoreRoutes } from "./score/routes.ts";
+import { type ScoreRouteParts, scoreRoutes } from "./score/score-routes.ts";
+import { signingRoutes } from "./signing/key-routes.ts";
 import type { PublicJwk } from "./signing/keys.ts";
-import { signingRoutes } from "./signing/routes.ts";
-import { siteRoutes } from "./site/routes.ts";
+import { siteRoutes } from "./site/guide-routes.ts";
+import { type DiscoveryParts, discoveryRoutes } from "./site/home-routes.ts";
 
 export interface CatalogParts
   extends CertificationRouteParts,

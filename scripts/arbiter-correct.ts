@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
-import { connect } from "../api/adapters/database.ts";
-import { type Correction, correctVerdict } from "../api/arbiter/correction/service.ts";
+import { connect } from "../api/adapters/postgres/connection.ts";
+import { type Correction, correctVerdict } from "../api/arbiter/correct-verdict.ts";
 import { verdictPath } from "../api/arbiter/document.ts";
 import { CORRECTION_DAYS } from "../api/arbiter/products.ts";
 import { type Config, parseConfig } from "../api/config.ts";

@@ -3,7 +3,7 @@ import { drizzle } from "drizzle-orm/node-postgres";
 import { migrate as applyMigrations } from "drizzle-orm/node-postgres/migrator";
 import pg from "pg";
 
-const FOLDER = fileURLToPath(new URL("../api/adapters/migrations", import.meta.url));
+const FOLDER = fileURLToPath(new URL("../api/adapters/postgres/migrations", import.meta.url));
 /** Any number: two migrations of one database at once wait for each other on it. */
 const LOCK = 7_402_402;
 

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { jcs } from "../signing/proof-value.ts";
 import type { Attestation } from "./attestation.ts";
-import type { Evidence } from "./evidence/evidence.ts";
+import type { Evidence } from "./evidence.ts";
 import { POLICY_V1 } from "./policy/v1.ts";
 import type { PartyTiers, Place, Superseded } from "./ports.ts";
 import type { VerdictRequest } from "./request.ts";

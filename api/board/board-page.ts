@@ -1,8 +1,8 @@
 import { PRODUCT_NAMES } from "../certification/appearance.ts";
 import type { Capability } from "../certification/certificate.ts";
 import { badgeUrl, certUrl, verifyUrl } from "../certification/links.ts";
-import { day, html, instant, type Markup } from "../kernel/html.ts";
-import { renderPage } from "../kernel/page.ts";
+import { day, html, instant, type Markup } from "../layout/html.ts";
+import { renderPage } from "../layout/page.ts";
 import { type BoardPage, type BoardRow, CAPABILITIES, CERTIFIED_MEANS, productOf } from "./board.ts";
 import { titleOf } from "./statistics.ts";
 

@@ -1,4 +1,4 @@
-import { html, type Markup } from "../kernel/html.ts";
+import { html, type Markup } from "../layout/html.ts";
 
 export interface Bar {
   /** `YYYY-MM-DD`. */

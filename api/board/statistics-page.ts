@@ -1,7 +1,7 @@
-import { html, instant, type Markup } from "../kernel/html.ts";
 import { formatUsd } from "../kernel/money.ts";
 import type { Network } from "../kernel/networks.ts";
-import { facts, renderPage } from "../kernel/page.ts";
+import { html, instant, type Markup } from "../layout/html.ts";
+import { facts, renderPage } from "../layout/page.ts";
 import { barChart, shortDay } from "./chart.ts";
 import { MINIMUM_WALLETS, type Statistics, titleOf, WINDOW_DAYS } from "./statistics.ts";
 

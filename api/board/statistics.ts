@@ -1,8 +1,8 @@
 import { PRODUCT_NAMES } from "../certification/appearance.ts";
 import { PRODUCTS } from "../certification/kinds/index.ts";
-import { day } from "../kernel/html.ts";
 import { type Atomic, formatUsd } from "../kernel/money.ts";
 import { NETWORKS, type Network } from "../kernel/networks.ts";
+import { day } from "../layout/html.ts";
 
 export const WINDOW_DAYS = 30;
 /** A figure about what fewer wallets did is not published. */

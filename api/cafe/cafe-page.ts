@@ -1,6 +1,6 @@
-import { html } from "../kernel/html.ts";
 import { NETWORKS } from "../kernel/networks.ts";
-import { codeBlock, renderPage } from "../kernel/page.ts";
+import { html } from "../layout/html.ts";
+import { codeBlock, renderPage } from "../layout/page.ts";
 import { CAFE_NETWORK } from "./menu.ts";
 import { type cafeOverview, orderPath } from "./overview.ts";
 

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import { day } from "../kernel/html.ts";
 import type { Address } from "../kernel/wallet.ts";
+import { day } from "../layout/html.ts";
 
 const CUPS = [
   ["    ( (", "     ) )", "  ........", "  |      |]", "  \\      /", "   `----'"],

@@ -1,7 +1,7 @@
 import { formatUsd } from "../kernel/money.ts";
 import { NETWORKS } from "../kernel/networks.ts";
+import type { OpenRound } from "./cafe-store.ts";
 import { CAFE_NETWORK, ITEMS, type Item, MENU } from "./menu.ts";
-import type { OpenRound } from "./ports.ts";
 
 export const orderPath = (item: Item): string => `/order/${item}`;
 

@@ -1,4 +1,4 @@
-import { day, longDay } from "../kernel/html.ts";
+import { day, longDay } from "../layout/html.ts";
 import { isFresh, type MarkedCertificate, type Product, VALID_FOR_DAYS } from "./certificate.ts";
 
 interface ProductName {

@@ -1,10 +1,10 @@
 import { Resvg } from "@resvg/resvg-js";
-import { html, type Markup } from "../kernel/html.ts";
 import { formatUsd } from "../kernel/money.ts";
-import { SITE_NAME } from "../kernel/page.ts";
+import { html, type Markup } from "../layout/html.ts";
+import { SITE_NAME } from "../layout/page.ts";
 import { appearance, PRODUCT_NAMES } from "./appearance.ts";
 import type { MarkedCertificate } from "./certificate.ts";
-import { seal } from "./seal.ts";
+import { seal } from "./pages/drawn-seal.ts";
 
 /** The fonts of the picture, as module specifiers: the caller resolves them to paths for `createOgRenderer`. */
 export const OG_FONTS = [

@@ -1,9 +1,9 @@
-import { html, instant, type Markup } from "../kernel/html.ts";
 import { formatUsd } from "../kernel/money.ts";
 import { explorerTransactionUrl, type Network } from "../kernel/networks.ts";
-import { codeBlock, facts, mark, renderPage } from "../kernel/page.ts";
+import { html, instant, type Markup } from "../layout/html.ts";
+import { codeBlock, facts, mark, renderPage } from "../layout/page.ts";
+import type { Answered } from "./escrow-ports.ts";
 import type { escrowOverview } from "./overview.ts";
-import type { Answered } from "./ports.ts";
 import { evaluationPath, type evaluationRecord } from "./record.ts";
 
 type Overview = ReturnType<typeof escrowOverview>;

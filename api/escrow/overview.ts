@@ -1,9 +1,9 @@
 import { explorerAddressUrl, NETWORKS } from "../kernel/networks.ts";
 import { DELIVERY_TYPES, deliveryDomain } from "./delivery.ts";
 import { DEMO_PATH } from "./demo/offer.ts";
+import type { EscrowContract } from "./escrow-ports.ts";
 import { EVALUATION_VERSION, RULES } from "./evaluation.ts";
 import { FEE_BPS, TIMEOUT_SECONDS } from "./payment.ts";
-import type { EscrowContract } from "./ports.ts";
 import { merchantSnippet } from "./snippet.ts";
 
 export const VERIFY_PATH = "/escrow/verify";

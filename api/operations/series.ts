@@ -1,6 +1,6 @@
-import type { ServiceStatus } from "../discovery/status.ts";
 import { NETWORKS, type Network } from "../kernel/networks.ts";
-import type { Backlog } from "./ports.ts";
+import type { Backlog } from "./meter.ts";
+import type { ServiceStatus } from "./status.ts";
 
 /** The series that are read anew at each scrape. Every label has few values: parts, networks, states, jobs. */
 export const SERIES = {

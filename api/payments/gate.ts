@@ -5,10 +5,10 @@ import { type Kept, type Outcome, Over, type PaidRoute, type Terms } from "../ke
 import type { Address, Hex } from "../kernel/wallet.ts";
 import { authorizationDigest } from "./authorization.ts";
 import { termsError } from "./check.ts";
+import { beginCommands, laterOf, type PaymentParts, type Subject, stored } from "./commands.ts";
 import type { PresentedPayment } from "./header.ts";
+import type { Chain, Journal, NewPayment, PaymentRow, Standing } from "./journal.ts";
 import { isKeepable } from "./keepable.ts";
-import type { Chain, Journal, NewPayment, PaymentRow, Standing } from "./ports.ts";
-import { beginCommands, laterOf, type PaymentParts, type Subject, stored } from "./service.ts";
 import { isAccountSignature, signatureSha256 } from "./signature.ts";
 import { START, step } from "./step.ts";
 import type { Answer, Event, Request, Settlement } from "./step-types.ts";

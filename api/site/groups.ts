@@ -1,6 +1,6 @@
 import { merchantSnippet } from "../escrow/snippet.ts";
-import { html, type Markup } from "../kernel/html.ts";
-import { codeBlock } from "../kernel/page.ts";
+import { html, type Markup } from "../layout/html.ts";
+import { codeBlock } from "../layout/page.ts";
 import {
   buyScores,
   buyThroughEscrow,

@@ -1,5 +1,5 @@
-import { html, type Markup } from "../kernel/html.ts";
-import { codeBlock, renderPage } from "../kernel/page.ts";
+import { html, type Markup } from "../layout/html.ts";
+import { codeBlock, renderPage } from "../layout/page.ts";
 import {
   certifyWorkflow,
   EXPRESS_SAMPLE,

@@ -1,9 +1,9 @@
 import { basic } from "../certification/kinds/basic.ts";
-import { html } from "../kernel/html.ts";
 import { formatUsd } from "../kernel/money.ts";
 import { NETWORKS } from "../kernel/networks.ts";
-import { codeBlock, facts, renderPage } from "../kernel/page.ts";
 import type { Address } from "../kernel/wallet.ts";
+import { html } from "../layout/html.ts";
+import { codeBlock, facts, renderPage } from "../layout/page.ts";
 import { requirements } from "../payments/terms.ts";
 import { PAY_SCRIPT } from "./pay-script.ts";
 

@@ -1,5 +1,5 @@
 import { PROBLEMS, type ProblemCode } from "../kernel/errors.ts";
-import { html, type Markup } from "../kernel/html.ts";
+import { html, type Markup } from "../layout/html.ts";
 
 /** What each problem means and what its caller can do; the compiler asks for every code of the catalogue. */
 const MEANINGS: Readonly<Record<ProblemCode, { readonly when: string; readonly remedy: string }>> = {

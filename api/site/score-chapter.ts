@@ -19,8 +19,8 @@ import {
   SCORE_VERSION,
   TIERS,
 } from "../../packages/verifier/src/score/bands.ts";
-import { html, type Markup } from "../kernel/html.ts";
 import { formatUsd } from "../kernel/money.ts";
+import { html, type Markup } from "../layout/html.ts";
 import { CERTIFICATES_COST, FORGED_A, type Forgery, ringSize } from "./forgery.ts";
 import { CAP_NAMES, COMPONENT_NAMES } from "./score-names.ts";
 import { scorePicture } from "./score-picture.ts";

@@ -1,11 +1,11 @@
-import { createGithubChecks } from "../adapters/github-checks.ts";
-import { createGuardedFetch } from "../adapters/guarded-fetch.ts";
-import { createVerdictStore } from "../adapters/verdicts.ts";
+import { createVerdictStore } from "../adapters/postgres/verdict-store.ts";
+import { createGithubChecks } from "../adapters/web/github-checks.ts";
+import { createGuardedFetch } from "../adapters/web/guarded-fetch/fetch.ts";
+import { createArbiter } from "../arbiter/arbiter.ts";
 import { createAttestor } from "../arbiter/attestation.ts";
 import type { Tiers } from "../arbiter/ports.ts";
-import type { RecordParts } from "../arbiter/record/service.ts";
-import { createArbiter } from "../arbiter/service.ts";
-import type { EscrowChain } from "../escrow/ports.ts";
+import type { RecordParts } from "../arbiter/record-verdict.ts";
+import type { EscrowChain } from "../escrow/escrow-ports.ts";
 import type { Address } from "../kernel/wallet.ts";
 import type { EscrowWires } from "./escrow.ts";
 

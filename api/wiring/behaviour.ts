@@ -1,20 +1,20 @@
 import { createHash, randomBytes, randomInt } from "node:crypto";
 import type pg from "pg";
 import type { Logger } from "pino";
-import type { ChainReader } from "../adapters/chain.ts";
-import { createDecoys } from "../adapters/decoys.ts";
-import { createProofStore } from "../adapters/kept-signatures.ts";
-import type { Seal } from "../adapters/seal.ts";
-import { createDecoyStore, createSessionStore } from "../adapters/sessions.ts";
-import { createUsdcReader } from "../adapters/usdc-reader.ts";
-import { BEHAVIOUR_NETWORK } from "../certification/behaviour/routes.ts";
-import { createBehaviour } from "../certification/behaviour/service.ts";
-import { createDecoyRefunds } from "../certification/decoys/service.ts";
-import type { CertificateStore } from "../certification/ports.ts";
-import { createProofs } from "../certification/proofs/service.ts";
+import type { ChainReader } from "../adapters/chain/payments.ts";
+import { createDecoys } from "../adapters/chain/seeded-accounts.ts";
+import { createUsdcReader } from "../adapters/chain/usdc.ts";
+import { createProofStore } from "../adapters/postgres/proof-store.ts";
+import type { Seal } from "../adapters/postgres/seal.ts";
+import { createDecoyStore, createSessionStore } from "../adapters/postgres/session-store.ts";
+import { BEHAVIOUR_NETWORK } from "../certification/behaviour/behaviour-routes.ts";
+import { createBehaviour } from "../certification/behaviour/run-session.ts";
+import type { CertificateStore } from "../certification/certificate-store.ts";
+import { createDecoyRefunds } from "../certification/decoys/give-back.ts";
+import { createProofs } from "../certification/proofs/publish-proofs.ts";
 import type { Config } from "../config.ts";
 import { NETWORKS, type Network } from "../kernel/networks.ts";
-import type { Settler } from "../payments/ports.ts";
+import type { Settler } from "../payments/journal.ts";
 
 export interface BehaviourWires {
   readonly config: Config;

@@ -1,17 +1,17 @@
 import type pg from "pg";
-import type { ChainReader } from "../adapters/chain.ts";
-import { createProbes } from "../adapters/probes.ts";
-import type { Relayer } from "../adapters/relayer.ts";
-import type { Arbiter } from "../arbiter/service.ts";
-import type { CertificateStore } from "../certification/ports.ts";
+import type { ChainReader } from "../adapters/chain/payments.ts";
+import type { Relayer } from "../adapters/chain/relayer.ts";
+import { createProbes } from "../adapters/process/probes.ts";
+import type { Arbiter } from "../arbiter/arbiter.ts";
+import type { CertificateStore } from "../certification/certificate-store.ts";
 import type { Config } from "../config.ts";
 import { ESCROW_NETWORK } from "../escrow/payment.ts";
 import type { IndexPosition } from "../kernel/activity.ts";
 import { NETWORKS, type Network } from "../kernel/networks.ts";
+import { countedArbiter, countedCertificates, countedJournal } from "../operations/counted.ts";
 import { createJobWatch } from "../operations/job-watch.ts";
-import type { Meter } from "../operations/ports.ts";
-import { countedArbiter, countedCertificates, countedJournal } from "../operations/service.ts";
-import type { Journal } from "../payments/ports.ts";
+import type { Meter } from "../operations/meter.ts";
+import type { Journal } from "../payments/journal.ts";
 
 export interface OperationWires {
   readonly config: Pick<Config, "facilitator">;

@@ -1,9 +1,9 @@
 import type pg from "pg";
-import { createScoreCertificates } from "../adapters/score-certificates.ts";
-import { createScoreIndex } from "../adapters/score-index.ts";
+import { createScoreIndex } from "../adapters/index/score.ts";
+import { createScoreCertificates } from "../adapters/postgres/score-certificates.ts";
 import type { Tiers } from "../arbiter/ports.ts";
 import type { Config } from "../config.ts";
-import { createScores } from "../score/service.ts";
+import { createScores } from "../score/read-scores.ts";
 
 export interface ScoreWires {
   readonly config: Pick<Config, "indexViewsSchema" | "baseUrl">;

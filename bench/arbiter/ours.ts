@@ -1,12 +1,12 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { toHex } from "viem";
-import { connect } from "../../api/adapters/database.ts";
-import { createGuardedFetch } from "../../api/adapters/guarded-fetch.ts";
-import { createVerdictStore } from "../../api/adapters/verdicts.ts";
+import { connect } from "../../api/adapters/postgres/connection.ts";
+import { createVerdictStore } from "../../api/adapters/postgres/verdict-store.ts";
+import { createGuardedFetch } from "../../api/adapters/web/guarded-fetch/fetch.ts";
+import { createArbiter } from "../../api/arbiter/arbiter.ts";
 import { createAttestor } from "../../api/arbiter/attestation.ts";
 import type { Fetcher } from "../../api/arbiter/ports.ts";
 import { requestSchema } from "../../api/arbiter/request.ts";
-import { createArbiter } from "../../api/arbiter/service.ts";
 import { NETWORKS } from "../../api/kernel/networks.ts";
 import { didWeb } from "../../api/signing/did.ts";
 import { createSigner } from "../../api/signing/document.ts";

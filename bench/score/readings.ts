@@ -1,12 +1,12 @@
 import pg from "pg";
-import { createActivityIndex } from "../../api/adapters/activity-index.ts";
-import { connect } from "../../api/adapters/database.ts";
-import { createScoreCertificates } from "../../api/adapters/score-certificates.ts";
-import { createScoreIndex } from "../../api/adapters/score-index.ts";
-import { createVerificationReader } from "../../api/adapters/verification-reader.ts";
+import { createActivityIndex } from "../../api/adapters/index/activity.ts";
+import { createScoreIndex } from "../../api/adapters/index/score.ts";
+import { connect } from "../../api/adapters/postgres/connection.ts";
+import { createScoreCertificates } from "../../api/adapters/postgres/score-certificates.ts";
+import { createVerificationReader } from "../../api/adapters/postgres/verification-reader.ts";
 import { verificationRecord } from "../../api/certification/verification.ts";
 import type { Address } from "../../api/kernel/wallet.ts";
-import { createScores } from "../../api/score/service.ts";
+import { createScores } from "../../api/score/read-scores.ts";
 
 const BASE_URL = "http://localhost";
 const VIEWS = { viewsSchema: "live", maxLagMs: Number.POSITIVE_INFINITY };

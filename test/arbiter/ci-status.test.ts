@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { createGithubChecks } from "../../api/adapters/github-checks.ts";
+import { createGithubChecks } from "../../api/adapters/web/github-checks.ts";
 import { examine, factsNamed, judged } from "../support/arbiter-site.ts";
 
 const SHA = "a".repeat(40);

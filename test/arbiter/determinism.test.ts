@@ -3,7 +3,7 @@ import { Readable } from "node:stream";
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createSearch, measureBody } from "../../api/adapters/guarded-fetch-body.ts";
+import { createSearch, measureBody } from "../../api/adapters/web/guarded-fetch/body.ts";
 import { jcs } from "../../api/signing/proof-value.ts";
 import { examine, type Site, startSite } from "../support/arbiter-site.ts";
 

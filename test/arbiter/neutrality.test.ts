@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import type { Pool } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { connect } from "../../api/adapters/database.ts";
+import { connect } from "../../api/adapters/postgres/connection.ts";
+import { createArbiter } from "../../api/arbiter/arbiter.ts";
 import type { verdictDocument } from "../../api/arbiter/document.ts";
 import type { PartyTiers, Tiers } from "../../api/arbiter/ports.ts";
 import type { Variant } from "../../api/arbiter/products.ts";
 import { requestSchema, type VerdictRequest } from "../../api/arbiter/request.ts";
-import { createArbiter } from "../../api/arbiter/service.ts";
 import type { Sale } from "../../api/kernel/route.ts";
 import type { Hex } from "../../api/kernel/wallet.ts";
 import { type ArbiterScene, recordParts, startArbiterScene } from "../support/arbiter-scene.ts";

@@ -1,8 +1,8 @@
 import type { Pool } from "pg";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { connect } from "../../api/adapters/database.ts";
-import { correctVerdict } from "../../api/arbiter/correction/service.ts";
+import { connect } from "../../api/adapters/postgres/connection.ts";
+import { correctVerdict } from "../../api/arbiter/correct-verdict.ts";
 import {
   type ArbiterScene,
   buyVerdict,

@@ -1,9 +1,9 @@
 import pg from "pg";
 import type { Address } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type ActivityIndex, createActivityIndex } from "../../api/adapters/activity-index.ts";
-import { createEscrowIndex, type EscrowIndex } from "../../api/adapters/escrow-index.ts";
-import { createScoreIndex } from "../../api/adapters/score-index.ts";
+import { type ActivityIndex, createActivityIndex } from "../../api/adapters/index/activity.ts";
+import { createEscrowIndex, type EscrowIndex } from "../../api/adapters/index/escrow.ts";
+import { createScoreIndex } from "../../api/adapters/index/score.ts";
 import { devAccount } from "../../scripts/embedded/dev-accounts.ts";
 import { waitUntil } from "../../scripts/embedded/wait-until.ts";
 import { startTestChain, type TestChain } from "../support/chain.ts";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createActivityIndex } from "../../api/adapters/activity-index.ts";
+import { createActivityIndex } from "../../api/adapters/index/activity.ts";
 import type { Address } from "../../api/kernel/wallet.ts";
 import { freePort } from "../../scripts/embedded/ports.ts";
 import { freshDatabase } from "../support/database.ts";

@@ -1,9 +1,9 @@
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createActivityIndex } from "../../api/adapters/activity-index.ts";
-import { connect } from "../../api/adapters/database.ts";
-import { createScoreIndex } from "../../api/adapters/score-index.ts";
-import type { ScoreIndex } from "../../api/score/ports.ts";
+import { createActivityIndex } from "../../api/adapters/index/activity.ts";
+import { createScoreIndex } from "../../api/adapters/index/score.ts";
+import { connect } from "../../api/adapters/postgres/connection.ts";
+import type { ScoreIndex } from "../../api/score/score-sources.ts";
 import type { CertificateFact, ChainReading } from "../../packages/verifier/src/score/facts.ts";
 import { parseScoreFacts } from "../../packages/verifier/src/score/parse-facts.ts";
 import type { Assessment } from "../../packages/verifier/src/score/record.ts";

@@ -1,9 +1,9 @@
 import canonicalize from "canonicalize";
 import type { Client, DatabaseError } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { connect } from "../../api/adapters/database.ts";
+import { connect } from "../../api/adapters/postgres/connection.ts";
 import { claimSchema } from "../../api/arbiter/claim.ts";
-import { recordVerdict } from "../../api/arbiter/record/service.ts";
+import { recordVerdict } from "../../api/arbiter/record-verdict.ts";
 import { withClient } from "../../scripts/embedded/postgres.ts";
 import { walkLog } from "../support/arbiter-log.ts";
 import { sha256 } from "../support/arbiter-rows.ts";

@@ -3,7 +3,7 @@ import type { LocalAccount } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { paidRoute } from "../../api/kernel/route.ts";
-import { payable } from "../../api/payments/routes.ts";
+import { payable } from "../../api/payments/payable.ts";
 import { devAccount } from "../../scripts/embedded/dev-accounts.ts";
 import { withClient } from "../../scripts/embedded/postgres.ts";
 import { startTestChain, type TestChain } from "../support/chain.ts";

@@ -1,11 +1,11 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { connect } from "../../api/adapters/database.ts";
-import { createJournal } from "../../api/adapters/journal.ts";
-import { createSeal } from "../../api/adapters/seal.ts";
+import { connect } from "../../api/adapters/postgres/connection.ts";
+import { createJournal } from "../../api/adapters/postgres/journal.ts";
+import { createSeal } from "../../api/adapters/postgres/seal.ts";
 import { NETWORKS } from "../../api/kernel/networks.ts";
-import type { Journal, NewPayment } from "../../api/payments/ports.ts";
+import type { Journal, NewPayment } from "../../api/payments/journal.ts";
 import { START, step } from "../../api/payments/step.ts";
 import type { Row, Settlement, State, Write } from "../../api/payments/step-types.ts";
 import { freshDatabase } from "../support/database.ts";

@@ -1,4 +1,4 @@
-import { createGuardedFetch } from "../../api/adapters/guarded-fetch.ts";
+import { createGuardedFetch } from "../../api/adapters/web/guarded-fetch/fetch.ts";
 
 /**
  * Run as a process of its own: makes 64 fetches at once, of the given paths of a local server in turn, and prints how far its

@@ -6,7 +6,7 @@ import type { Pool } from "pg";
 import type { LocalAccount } from "viem";
 import type { Verdict } from "../../api/arbiter/policy/policy.ts";
 import type { Tiers } from "../../api/arbiter/ports.ts";
-import type { RecordParts } from "../../api/arbiter/record/service.ts";
+import type { RecordParts } from "../../api/arbiter/record-verdict.ts";
 import { didWeb } from "../../api/signing/did.ts";
 import { createSigner } from "../../api/signing/document.ts";
 import { signingKey } from "../../api/signing/keys.ts";

@@ -1,11 +1,11 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import { type AddressInfo, connect, type Server, Socket } from "node:net";
-import { createGuardedFetch, type GuardedFetchOptions } from "../../api/adapters/guarded-fetch.ts";
-import type { Dial } from "../../api/adapters/guarded-fetch-dial.ts";
+import type { Dial } from "../../api/adapters/web/guarded-fetch/dial.ts";
+import { createGuardedFetch, type GuardedFetchOptions } from "../../api/adapters/web/guarded-fetch/fetch.ts";
 import { claimSchema } from "../../api/arbiter/claim.ts";
-import type { Evidence } from "../../api/arbiter/evidence/evidence.ts";
-import { gatherEvidence } from "../../api/arbiter/evidence/service.ts";
+import type { Evidence } from "../../api/arbiter/evidence.ts";
+import { gatherEvidence } from "../../api/arbiter/gather-evidence.ts";
 import type { CheckRuns, Fetcher } from "../../api/arbiter/ports.ts";
 import { GOOD, TEST_CA } from "./arbiter-certificates.ts";
 

@@ -1,6 +1,6 @@
 import pg from "pg";
-import { createCertificateStore } from "../../api/adapters/certificates.ts";
-import { bytes, inTransaction } from "../../api/adapters/database.ts";
+import { createCertificateStore } from "../../api/adapters/postgres/certificate-store.ts";
+import { bytes, inTransaction } from "../../api/adapters/postgres/connection.ts";
 import { type Certificate, validUntil } from "../../api/certification/certificate.ts";
 import { NETWORKS } from "../../api/kernel/networks.ts";
 import type { Address } from "../../api/kernel/wallet.ts";

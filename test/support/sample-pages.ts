@@ -1,8 +1,8 @@
 import { createRequire } from "node:module";
 import { OG_FONTS } from "../../api/certification/og-image.ts";
-import type { ShownVerification } from "../../api/certification/verification-page.ts";
-import type { Figures, MenuItem } from "../../api/discovery/home-page.ts";
-import type { ServiceStatus } from "../../api/discovery/status.ts";
+import type { ShownVerification } from "../../api/certification/pages/verification-page.ts";
+import type { ServiceStatus } from "../../api/operations/status.ts";
+import type { Figures, MenuItem } from "../../api/site/home-page.ts";
 import { EXPIRED, PASSING, SAMPLE_NOW } from "./sample-certificates.ts";
 
 const require = createRequire(import.meta.url);

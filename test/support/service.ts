@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { type Logger, pino } from "pino";
-import { connect } from "../../api/adapters/database.ts";
+import { connect } from "../../api/adapters/postgres/connection.ts";
 import { type Config, parseConfig } from "../../api/config.ts";
 import { createHttpServer, listen } from "../../api/http-server.ts";
 import { runJobs } from "../../api/jobs.ts";

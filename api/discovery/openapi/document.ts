@@ -1,10 +1,10 @@
 import type { z } from "zod";
+import { ABOUT } from "../../kernel/about.ts";
 import { type JsonSchema, schemaSet } from "../../kernel/json-schema.ts";
-import { SITE_NAME } from "../../kernel/page.ts";
 import type { Listed, Tag } from "../../kernel/route.ts";
-import { PAYMENT_REQUIRED } from "../../payments/schema.ts";
-import { ABOUT } from "../texts/about.ts";
-import { SECURITY_PATH } from "../texts/security.ts";
+import { SITE_NAME } from "../../layout/page.ts";
+import { PAYMENT_REQUIRED } from "../../payments/payment-schemas.ts";
+import { SECURITY_PATH } from "../security-txt.ts";
 import { bodySchema, operation, type Schemas, templatePath } from "./operation.ts";
 import { PROBLEM, problemResponses } from "./problems.ts";
 

@@ -4,7 +4,7 @@ import { formatUsd } from "../../kernel/money.ts";
 import { NETWORKS } from "../../kernel/networks.ts";
 import type { Output, Parameter } from "../../kernel/output.ts";
 import { isPaid, isQuoted, type Listed } from "../../kernel/route.ts";
-import { paidListing } from "../manifest/paid.ts";
+import { paidListing } from "../paid-listing.ts";
 import { problemName, problemStatuses } from "./problems.ts";
 
 /** How the schemas of one document are written where they are used. */

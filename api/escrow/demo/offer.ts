@@ -3,7 +3,7 @@ import type { PresentedPayment } from "../../../packages/escrow/src/payment-head
 import { type Offer, requirements } from "../../../packages/escrow/src/terms.ts";
 import { NETWORKS } from "../../kernel/networks.ts";
 import type { Address } from "../../kernel/wallet.ts";
-import type { EscrowContract } from "../ports.ts";
+import type { EscrowContract } from "../escrow-ports.ts";
 
 /** Atomic USDC. */
 export const DEMO_PRICE = 100_000n;

@@ -1,0 +1,24 @@
+import { createHmac } from "node:crypto";
+import { type PrivateKeyAccount, privateKeyToAccount } from "viem/accounts";
+import type { Decoys } from "../../certification/behaviour/session-store.ts";
+import type { DecoySigner } from "../../certification/decoys/decoy-store.ts";
+import { NETWORKS } from "../../kernel/networks.ts";
+import type { Address, Hex } from "../../kernel/wallet.ts";
+import { authorizationTypedData } from "../../payments/authorization.ts";
+
+/** The wallet of the escrow demo's merchant, from the same seed. */
+export function createDemoMerchant(seed: Uint8Array) {
+  const account = privateKeyToAccount(`0x${createHmac("sha256", seed).update("demo-merchant").digest("hex")}`);
+  return { address: account.address.toLowerCase() as Address, sign: (digest: Hex) => account.sign({ hash: digest }) };
+}
+
+/** Addresses that only the seed can spend from: HMAC-SHA-256 of the session's id under the seed is the private key. */
+export function createDecoys(seed: Uint8Array): Decoys & DecoySigner {
+  const accountOf = (session: string): PrivateKeyAccount =>
+    privateKeyToAccount(`0x${createHmac("sha256", seed).update(`decoy|${session}`).digest("hex")}`);
+  return {
+    addressOf: (session) => accountOf(session).address.toLowerCase() as `0x${string}`,
+    sign: (session, network, authorization) =>
+      accountOf(session).signTypedData(authorizationTypedData(authorization, NETWORKS[network])),
+  };
+}

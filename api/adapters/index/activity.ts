@@ -1,0 +1,142 @@
+import pg from "pg";
+import type { Activity, IndexPosition } from "../../kernel/activity.ts";
+import type { Address } from "../../kernel/wallet.ts";
+import { createReader, MAX_LAG_MS, positionOf, type Read } from "./reader.ts";
+
+const WINDOW_DAYS = 90;
+const DAY_MS = 86_400_000;
+const REACH_CACHE_MS = 200;
+
+export interface ActivityIndex {
+  /** The wallet's history in the 90 UTC calendar days that end with `now`'s; null while the index is unavailable or behind. */
+  activity(wallet: Address, now: Date): Promise<Activity | null>;
+  /** The same, and the companion's rows (at least one: its columns are null when it has none) in the same round trip. */
+  activityBeside<Row extends pg.QueryResultRow>(
+    wallet: Address,
+    now: Date,
+    companion: Companion,
+  ): Promise<{ readonly activity: Activity | null; readonly rows: readonly Row[] } | null>;
+  /** The last block that the index has read; null while it is unavailable. */
+  position(): Promise<IndexPosition | null>;
+}
+
+/** A query over the parameters from `$4` on. */
+export interface Companion {
+  readonly name: string;
+  readonly query: string;
+  readonly values: readonly unknown[];
+}
+
+interface ActivityRow {
+  readonly settled_payments: number;
+  readonly distinct_counterparties: number;
+  readonly last_at: number | null;
+}
+
+/** What the index covers, and how far it has come. */
+interface Reach {
+  readonly scope: Activity["scope"];
+  readonly firstBlock: number;
+  readonly position: IndexPosition;
+}
+
+export interface ActivityIndexOptions {
+  readonly viewsSchema: string;
+  /** An index further behind the time that is asked for counts as unavailable. */
+  readonly maxLagMs?: number;
+}
+
+/** Reads what the indexer keeps in PostgreSQL, through the views that follow it from deployment to deployment. */
+export function createActivityIndex(
+  pool: pg.Pool,
+  { viewsSchema, maxLagMs = MAX_LAG_MS }: ActivityIndexOptions,
+): ActivityIndex {
+  const views = pg.escapeIdentifier(viewsSchema);
+  const read = createReader(pool);
+  const reach = cachedFor(REACH_CACHE_MS, () => readReach(read, viewsSchema));
+  const current = async (now: Date) => {
+    const reached = await reach();
+    return reached !== null && now.getTime() - reached.position.timestamp.getTime() <= maxLagMs ? reached : null;
+  };
+  return {
+    async activity(wallet, now) {
+      const [reached, window] = [await current(now), windowAt(now)];
+      const values = [wallet, window.first, window.today];
+      const rows =
+        reached &&
+        (await read<ActivityRow>({ name: `activity in ${viewsSchema}`, text: activityQuery(views), values }));
+      return reached && rows?.[0] ? renderActivity(rows[0], window, reached) : null;
+    },
+    async activityBeside<Row extends pg.QueryResultRow>(wallet: Address, now: Date, companion: Companion) {
+      const [reached, window] = [await current(now), windowAt(now)];
+      if (reached === null) return null;
+      const rows = await read<ActivityRow & Row>({
+        name: `activity in ${viewsSchema} beside ${companion.name}`,
+        text: `select * from (${activityQuery(views)}) a left join (${companion.query}) c on true`,
+        values: [wallet, window.first, window.today, ...companion.values],
+      });
+      return rows?.[0] ? { activity: renderActivity(rows[0], window, reached), rows } : null;
+    },
+    position: async () => (await reach())?.position ?? null,
+  };
+}
+
+async function readReach(read: Read, viewsSchema: string): Promise<Reach | null> {
+  const views = pg.escapeIdentifier(viewsSchema);
+  const rows = await read<{ scope: Activity["scope"]; first_block: number; checkpoint: string | null }>({
+    name: `reach of ${viewsSchema}`,
+    text: `select scope, first_block, (select max(latest_checkpoint) from ${views}._ponder_checkpoint) as checkpoint from ${views}.coverage`,
+    values: [],
+  });
+  const row = rows?.[0];
+  if (row === undefined || row.checkpoint === null) return null;
+  return { scope: row.scope, firstBlock: row.first_block, position: positionOf(row.checkpoint) };
+}
+
+/** One reading serves everybody who asks in this time. */
+function cachedFor<T>(ms: number, make: () => Promise<T>): () => Promise<T> {
+  let made: { readonly at: number; readonly value: Promise<T> } | null = null;
+  return () => {
+    if (made === null || Date.now() - made.at >= ms) made = { at: Date.now(), value: make() };
+    return made.value;
+  };
+}
+
+/**
+ * The number at `day - first` of `ages` (`TouchedDay` in indexer/ledger.ts), or the last one, is how many of the day's
+ * counterparties were touched on an earlier day of the window.
+ */
+const activityQuery = (views: string): string => `
+  select coalesce(sum(paid), 0)::int as settled_payments,
+    coalesce(sum(touched - coalesce(get_byte(seen, 0) * 65536 + get_byte(seen, 1) * 256 + get_byte(seen, 2), 0)), 0)::int
+      as distinct_counterparties,
+    max(last_at)::float8 as last_at
+  from ${views}.wallet_day
+  left join lateral (select decode(substr(ages, 4 * least(day - $2, octet_length(ages) / 4) - 3, 4), 'base64') as seen) s
+    on day > $2
+  where wallet = $1 and day between $2 and $3`;
+
+const windowAt = (now: Date): Window => {
+  const today = Math.floor(now.getTime() / DAY_MS);
+  return { first: today - WINDOW_DAYS + 1, today, now };
+};
+
+interface Window {
+  readonly first: number;
+  readonly today: number;
+  readonly now: Date;
+}
+
+function renderActivity(row: ActivityRow, { first, today, now }: Window, { scope, firstBlock }: Reach): Activity {
+  const isoDay = (day: number) => new Date(day * DAY_MS).toISOString().slice(0, 10);
+  return {
+    settledPayments: row.settled_payments,
+    distinctCounterparties: row.distinct_counterparties,
+    // A block's timestamp may be a little ahead of this machine's clock.
+    lastSeenDays: row.last_at === null ? null : Math.max(0, Math.floor((now.getTime() - row.last_at * 1000) / DAY_MS)),
+    firstDay: isoDay(first),
+    lastDay: isoDay(today),
+    scope,
+    firstBlock,
+  };
+}

@@ -1,0 +1,187 @@
+import pg from "pg";
+import { FEE_BPS, type PaymentInfo } from "../../escrow/payment.ts";
+import type { Address, Hex } from "../../kernel/wallet.ts";
+import { createReader } from "./reader.ts";
+
+/**
+ * What the index knows of the escrow contracts. Every answer is null while the index is unavailable. It may be some blocks
+ * behind the chain, and a reorganisation may take an answer back: the activity index's `position` says how far it has come.
+ */
+export interface EscrowIndex {
+  /** `absent`: the index has read no hold of this id. */
+  payment(id: Hex): Promise<EscrowPayment | "absent" | null>;
+  /** The newest payments of a payer or of a merchant, newest first. */
+  payments(
+    of: ({ readonly payer: Address } | { readonly receiver: Address }) & { readonly limit: number },
+  ): Promise<readonly EscrowPayment[] | null>;
+  /** The payments that are held though anybody may refund them by `now` (Unix seconds), oldest first. */
+  overdue(now: number, limit: number): Promise<readonly EscrowPayment[] | null>;
+  /** What merchants and their payers have had of each other, over all escrows. */
+  merchant(address: Address): Promise<MerchantRecord | null>;
+  /** `absent`: not an escrow of this index. */
+  balances(contract: Address): Promise<EscrowBalances | "absent" | null>;
+}
+
+/** Where an event was mined; `at` in Unix seconds. */
+interface Place {
+  readonly transaction: Hex;
+  readonly block: number;
+  readonly at: number;
+}
+
+export interface EscrowPayment {
+  readonly id: Hex;
+  readonly contract: Address;
+  readonly terms: PaymentInfo;
+  /** Unix seconds. */
+  readonly refundableFrom: number;
+  readonly held: Place;
+  readonly outcome: Outcome | null;
+}
+
+export type Outcome = Place & {
+  /** SHA-256 of the public verdict document; zero for a refund by the clock alone. */
+  readonly record: Hex;
+  /** USDC refused the payout: its recipient is owed it, until withdrawn. */
+  readonly credited: boolean;
+} & ({ readonly status: "released"; readonly fee: bigint } | { readonly status: "refunded" });
+
+/** Sums are atomic units of USDC. */
+export interface MerchantRecord {
+  /** Payments released to it, and their sum with the fee. */
+  readonly releases: number;
+  readonly released: bigint;
+  /** Others from whom something was released to it. */
+  readonly releasePayers: number;
+  /** Payments to it that a verdict sent back to their payers. */
+  readonly refundsAgainst: number;
+}
+
+/** Rebuilt from the contract's events alone; atomic units of USDC. */
+export interface EscrowBalances {
+  readonly held: bigint;
+  readonly owed: bigint;
+  /** All fees so far, withdrawn or not. */
+  readonly fees: bigint;
+  readonly withdrawn: bigint;
+}
+
+/** Reads the escrow's part of what the indexer keeps in PostgreSQL. */
+export function createEscrowIndex(pool: pg.Pool, { viewsSchema }: { readonly viewsSchema: string }): EscrowIndex {
+  const queries = queriesOf(pg.escapeIdentifier(viewsSchema));
+  const send = createReader(pool);
+  const read = <Row extends pg.QueryResultRow>(name: keyof typeof queries, values: readonly unknown[]) =>
+    send<Row>({ name: `escrow ${name} in ${viewsSchema}`, text: queries[name], values: [...values] });
+  const list = async (name: "payments" | "overdue", values: readonly unknown[]) =>
+    (await read<PaymentRow>(name, values))?.map(renderPayment) ?? null;
+  return {
+    async payment(id) {
+      const rows = await read<PaymentRow>("payment", [id]);
+      return rows && (rows[0] ? renderPayment(rows[0]) : "absent");
+    },
+    payments: (of) =>
+      list("payments", "payer" in of ? [of.payer, "payer", of.limit] : [of.receiver, "receiver", of.limit]),
+    overdue: (now, limit) => list("overdue", [now, limit]),
+    async merchant(address) {
+      const rows = await read<MerchantRow>("merchant", [address]);
+      return rows?.[0] ? { ...rows[0], released: BigInt(rows[0].released) } : null;
+    },
+    async balances(contract) {
+      const rows = await read<Record<keyof EscrowBalances, string>>("balances", [contract]);
+      if (rows === null) return null;
+      const [row] = rows;
+      if (row === undefined) return "absent";
+      const { held, owed, fees, withdrawn } = row;
+      return { held: BigInt(held), owed: BigInt(owed), fees: BigInt(fees), withdrawn: BigInt(withdrawn) };
+    },
+  };
+}
+
+const PAYMENT = `p.id, p.contract, p.payer, p.receiver, p.amount, p.salt, c.usdc, c.fee_recipient,
+  p.pre_approval_expiry::float8, p.authorization_expiry::float8, p.refund_expiry::float8, p.refundable_from::float8,
+  p.status, p.held_transaction, p.held_block::float8, p.held_at::float8,
+  p.outcome_transaction, p.outcome_block::float8, p.outcome_at::float8, p.record, p.fee, p.credited`;
+
+/** `offset 0` is a fence: without it the planner may scan all payments for the few that are wanted. */
+const queriesOf = (views: string) => {
+  const byId = (id: string) => `cross join lateral (select * from ${views}.escrow_payment where id = ${id} offset 0) p
+    cross join lateral (select * from ${views}.escrow_contract where contract = p.contract offset 0) c`;
+  return {
+    payment: `select ${PAYMENT} from (select $1::text as id) k ${byId("k.id")}`,
+    payments: `select ${PAYMENT} from (select id, block, log_index from ${views}.escrow_party
+        where account = $1 and role = $2 order by block desc, log_index desc limit $3) k ${byId("k.id")}
+      order by k.block desc, k.log_index desc`,
+    overdue: `select ${PAYMENT} from (select refundable_from, id from ${views}.escrow_open
+        where refundable_from <= $1 order by refundable_from, id limit $2) k ${byId("k.id")}
+      order by k.refundable_from, k.id`,
+    merchant: `select coalesce(sum(releases), 0)::int as "releases", coalesce(sum(released), 0) as "released",
+        coalesce(sum(release_payers), 0)::int as "releasePayers",
+        coalesce(sum(refunds_against), 0)::int as "refundsAgainst"
+      from ${views}.escrow_account where account = $1`,
+    balances: `select held, owed, fees, withdrawn from ${views}.escrow_contract where contract = $1`,
+  };
+};
+
+type MerchantRow = Omit<MerchantRecord, "released"> & { readonly released: string };
+
+interface PaymentRow {
+  readonly id: Hex;
+  readonly contract: Address;
+  readonly payer: Address;
+  readonly receiver: Address;
+  readonly amount: string;
+  readonly salt: string;
+  readonly usdc: Address;
+  readonly fee_recipient: Address;
+  readonly pre_approval_expiry: number;
+  readonly authorization_expiry: number;
+  readonly refund_expiry: number;
+  readonly refundable_from: number;
+  readonly status: "held" | "released" | "refunded";
+  readonly held_transaction: Hex;
+  readonly held_block: number;
+  readonly held_at: number;
+  readonly outcome_transaction: Hex;
+  readonly outcome_block: number;
+  readonly outcome_at: number;
+  readonly record: Hex;
+  readonly fee: string;
+  readonly credited: boolean;
+}
+
+const renderPayment = (row: PaymentRow): EscrowPayment => ({
+  id: row.id,
+  contract: row.contract,
+  terms: {
+    operator: row.contract,
+    payer: row.payer,
+    receiver: row.receiver,
+    token: row.usdc,
+    maxAmount: BigInt(row.amount),
+    preApprovalExpiry: row.pre_approval_expiry,
+    authorizationExpiry: row.authorization_expiry,
+    refundExpiry: row.refund_expiry,
+    minFeeBps: FEE_BPS,
+    maxFeeBps: FEE_BPS,
+    feeReceiver: row.fee_recipient,
+    salt: BigInt(row.salt),
+  },
+  refundableFrom: row.refundable_from,
+  held: { transaction: row.held_transaction, block: row.held_block, at: row.held_at },
+  outcome: renderOutcome(row),
+});
+
+function renderOutcome(row: PaymentRow): Outcome | null {
+  const place = { transaction: row.outcome_transaction, block: row.outcome_block, at: row.outcome_at };
+  const facts = { ...place, record: row.record, credited: row.credited };
+  switch (row.status) {
+    case "held":
+      return null;
+    case "released":
+      return { ...facts, status: "released", fee: BigInt(row.fee) };
+    case "refunded":
+      return { ...facts, status: "refunded" };
+    default:
+      return row.status satisfies never;
+  }
+}

@@ -1,0 +1,140 @@
+import type pg from "pg";
+import type { BoardRow, Position } from "../../board/board.ts";
+import type { BoardReader, TotalsReader } from "../../board/ports.ts";
+import type { Totals } from "../../board/statistics.ts";
+import { type Product, VALID_FOR_DAYS } from "../../certification/certificate.ts";
+import type { Network } from "../../kernel/networks.ts";
+import { hex } from "./connection.ts";
+
+interface RowColumns {
+  id: string;
+  product: Product;
+  level: string;
+  wallet: Buffer;
+  issued_at: Date;
+  valid_until: Date;
+  products: string[];
+}
+
+const DAY_MS = 86_400_000;
+/** Above every place in the order of the board. */
+const ABOVE_ALL = ["infinity", ""] as const;
+const place = (position: Position | undefined) => (position ? [position.issuedAt, position.id] : ABOVE_ALL);
+
+/** `OFFSET 0` keeps the planner from joining whole tables: it is a key look-up for one certificate. */
+const notReversed = (c: string) => `NOT EXISTS (SELECT FROM settlement_mark m
+  WHERE m.payer = ${c}.wallet AND m.nonce IN (${c}.nonce, ${c}.also_nonce) AND m.chain = ${c}.chain AND m.asset = ${c}.asset AND m.kind = 'reversed' OFFSET 0)`;
+
+/**
+ * $1 now, $2 when the oldest fresh certificate can have been issued, $3 and $4 the place after which the page begins,
+ * $5 and $6 the top of the walk, $7 how many rows, $8 the product. One step of the recursion finds one row: the next
+ * certificate that no other of its wallet outdoes. Written as one ordered query, a plan without the parameters' values
+ * sorts all fresh certificates.
+ */
+function certifiedQuery(product: Product | null): string {
+  const ofProduct = (c: string) => (product === null ? "" : `AND ${c}.product = $8`);
+  const fresh = (c: string) => `${c}.issued_at > $2 AND ${c}.valid_until > $1`;
+  return `WITH RECURSIVE walk AS (
+  SELECT 0 AS step, $3::timestamptz AS issued_at, $4::text AS id, NULL AS product, NULL AS level, NULL::bytea AS wallet, NULL::timestamptz AS valid_until
+  UNION ALL
+  SELECT w.step + 1, found.* FROM walk w CROSS JOIN LATERAL (
+    SELECT c.issued_at, c.id, c.product, c.level, c.wallet, c.valid_until FROM certificate c
+    WHERE c.result = 'pass' ${ofProduct("c")} AND ${fresh("c")} AND (c.issued_at, c.id) < (w.issued_at, w.id) AND ${notReversed("c")}
+      AND NOT EXISTS (SELECT FROM certificate f
+        WHERE f.wallet = c.wallet AND f.result = 'fail' AND f.valid_until > $1 AND ${notReversed("f")} OFFSET 0)
+      AND NOT EXISTS (SELECT FROM certificate n
+        WHERE n.wallet = c.wallet AND n.result = 'pass' ${ofProduct("n")} AND n.issued_at >= c.issued_at AND n.valid_until > $1
+          AND (n.issued_at, n.id) > (c.issued_at, c.id) AND (n.issued_at, n.id) <= ($5::timestamptz, $6::text)
+          AND ${notReversed("n")} OFFSET 0)
+    ORDER BY c.issued_at DESC, c.id DESC LIMIT 1) AS found
+  WHERE w.step < $7
+)
+SELECT id, product, level, wallet, issued_at, valid_until, ARRAY(SELECT DISTINCT p.product FROM certificate p
+  WHERE p.wallet = walk.wallet AND p.result = 'pass' AND ${fresh("p")} AND ${notReversed("p")}) AS products
+FROM walk WHERE step > 0 ORDER BY step`;
+}
+
+export function createBoardReader(pool: pg.Pool): BoardReader {
+  return {
+    async certified({ now, count, product, walk }) {
+      const since = new Date(now.getTime() - VALID_FOR_DAYS * DAY_MS);
+      const { rows } = await pool.query<RowColumns>({
+        name: product === null ? "board" : "board-product",
+        text: certifiedQuery(product),
+        values: [now, since, ...place(walk?.after), ...place(walk?.top), count, ...(product === null ? [] : [product])],
+      });
+      return rows.map(boardRow);
+    },
+  };
+}
+
+const boardRow = (row: RowColumns): BoardRow => ({
+  id: row.id,
+  product: row.product,
+  level: row.level,
+  wallet: hex(row.wallet),
+  issuedAt: row.issued_at,
+  validUntil: row.valid_until,
+  products: row.products,
+});
+
+/** Reads whole tables in one pass each; the few reversals are kept in memory meanwhile. */
+const STANDING = `reversed AS MATERIALIZED (SELECT chain, asset, payer, nonce FROM settlement_mark WHERE kind = 'reversed'),
+standing AS (SELECT * FROM certificate c WHERE NOT EXISTS (SELECT FROM reversed r
+  WHERE r.payer = c.wallet AND r.nonce IN (c.nonce, c.also_nonce) AND r.chain = c.chain AND r.asset = c.asset))`;
+
+const BY_WALLET_AND_PRODUCT = `WITH ${STANDING}, tally AS MATERIALIZED (
+  SELECT product, wallet, count(*) FILTER (WHERE result = 'pass') AS passed, count(*) FILTER (WHERE result = 'fail') AS failed,
+    bool_or(result = 'pass' AND valid_until > $1) AS passes, bool_or(result = 'fail' AND valid_until > $1) AS fails
+  FROM standing GROUP BY product, wallet)
+SELECT product, count(*) AS wallets, sum(passed) AS passed, count(*) FILTER (WHERE passed > 0) AS passed_wallets,
+  sum(failed) AS failed, count(*) FILTER (WHERE failed > 0) AS failed_wallets, NULL AS certified FROM tally GROUP BY product
+UNION ALL
+SELECT NULL, count(*), NULL, NULL, NULL, NULL, count(*) FILTER (WHERE passes AND NOT fails)
+  FROM (SELECT bool_or(passes) AS passes, bool_or(fails) AS fails FROM tally GROUP BY wallet) AS agents`;
+
+const BY_DAY = `WITH ${STANDING}
+SELECT to_char(issued_at AT TIME ZONE 'UTC', 'YYYY-MM-DD') AS day, count(*) AS certificates, count(DISTINCT wallet) AS wallets
+  FROM standing WHERE issued_at >= $1 AND issued_at <= $2 GROUP BY 1`;
+
+const BY_NETWORK = `SELECT chain, sum(settled) AS settled, sum(volume) AS volume, count(*) AS wallets
+  FROM (SELECT chain, count(*) AS settled, sum(value) AS volume FROM payment
+    WHERE state IN ('settled', 'fulfilled') AND tx IS NOT NULL GROUP BY chain, payer) AS payers GROUP BY chain`;
+
+type Texts<Name extends string> = Record<Name, string>;
+type ProductColumns = Texts<"wallets" | "passed" | "passed_wallets" | "failed" | "failed_wallets">;
+
+export const createTotalsReader = (pool: pg.Pool): TotalsReader => ({
+  // One after the other: a count takes one connection, and payments keep the rest.
+  async totals(now, firstDay) {
+    const tallies = await pool.query<ProductColumns & { product: string | null; certified: string | null }>(
+      BY_WALLET_AND_PRODUCT,
+      [now],
+    );
+    const days = await pool.query<Texts<"day" | "certificates" | "wallets">>(BY_DAY, [firstDay, now]);
+    const payments = await pool.query<Texts<"settled" | "volume" | "wallets"> & { chain: number }>(BY_NETWORK);
+    const agents = tallies.rows.find(({ product }) => product === null);
+    return {
+      wallets: { tested: Number(agents?.wallets ?? 0), certified: Number(agents?.certified ?? 0) },
+      products: tallies.rows.flatMap((row) => (row.product === null ? [] : [productTotals(row.product, row)])),
+      payments: payments.rows.map(({ chain, settled, volume, wallets }) => ({
+        network: `eip155:${chain}` as Network,
+        settled: Number(settled),
+        volume: BigInt(volume),
+        wallets: Number(wallets),
+      })),
+      days: days.rows.map(({ day, certificates, wallets }) => ({
+        day,
+        certificates: Number(certificates),
+        wallets: Number(wallets),
+      })),
+    } satisfies Totals;
+  },
+});
+
+const productTotals = (product: string, row: ProductColumns): Totals["products"][number] => ({
+  product,
+  wallets: Number(row.wallets),
+  passed: { certificates: Number(row.passed), wallets: Number(row.passed_wallets) },
+  failed: { certificates: Number(row.failed), wallets: Number(row.failed_wallets) },
+});

@@ -1,0 +1,102 @@
+import type pg from "pg";
+import type { Certificate, Detected, MarkedCertificate, Product, Result } from "../../certification/certificate.ts";
+import type { CertificateStore } from "../../certification/certificate-store.ts";
+import { NETWORKS, type Network } from "../../kernel/networks.ts";
+import { bytes, hex } from "./connection.ts";
+
+interface Columns {
+  id: string;
+  product: Product;
+  test_version: number;
+  result: Result;
+  level: string;
+  wallet: Buffer;
+  checks: Record<string, Result>;
+  detected: Detected;
+  issued_at: Date;
+  valid_until: Date;
+  chain: number;
+  tx: Buffer;
+  block_number: string;
+  amount: string;
+  pay_to: Buffer;
+  moved_tx: Buffer | null;
+  moved_block: string | null;
+  reversed_at: Date | null;
+  proof: unknown;
+}
+
+const COLUMNS =
+  "c.id, c.product, c.test_version, c.result, c.level, c.wallet, c.checks, c.detected, c.issued_at, c.valid_until, c.chain, c.tx, c.block_number, c.amount, c.pay_to";
+/** A settlement that a reorganisation moved or removed is a mark beside the certificate; the newest move counts. */
+const MARKS = `LEFT JOIN LATERAL (
+    SELECT (array_agg(tx ORDER BY id DESC) FILTER (WHERE kind = 'moved' AND nonce = c.nonce))[1] AS moved_tx,
+      (array_agg(block_number ORDER BY id DESC) FILTER (WHERE kind = 'moved' AND nonce = c.nonce))[1] AS moved_block,
+      min(at) FILTER (WHERE kind = 'reversed') AS reversed_at
+    FROM settlement_mark m
+    WHERE m.payer = c.wallet AND m.nonce IN (c.nonce, c.also_nonce) AND m.chain = c.chain AND m.asset = c.asset
+  ) marks ON true`;
+const SELECT = `SELECT ${COLUMNS}, marks.*, p.document AS proof FROM certificate c ${MARKS} LEFT JOIN published_proof p ON p.certificate = c.id`;
+
+export function createCertificateStore(pool: pg.Pool): CertificateStore {
+  return {
+    async add(certificate, { payment, also }, transaction) {
+      const { settlement } = certificate;
+      await transaction.query(
+        `INSERT INTO certificate (id, product, test_version, result, level, wallet, checks, detected, issued_at, valid_until, chain, asset, nonce, also_nonce, tx, block_number, amount, pay_to)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`,
+        [
+          certificate.id,
+          certificate.product,
+          certificate.testVersion,
+          certificate.result,
+          certificate.level,
+          bytes(certificate.wallet),
+          JSON.stringify(certificate.checks),
+          JSON.stringify(certificate.detected),
+          certificate.issuedAt,
+          certificate.validUntil,
+          NETWORKS[settlement.network].chainId,
+          bytes(payment.asset),
+          bytes(payment.nonce),
+          also === null ? null : bytes(also),
+          bytes(settlement.transaction),
+          settlement.block,
+          settlement.amountAtomic.toString(),
+          bytes(settlement.payTo),
+        ],
+      );
+    },
+    async get(id) {
+      const { rows } = await pool.query<Columns>({
+        name: "certificate-get",
+        text: `${SELECT} WHERE c.id = $1`,
+        values: [id],
+      });
+      return rows[0] ? parse(rows[0]) : null;
+    },
+  };
+}
+
+function parse(c: Columns): MarkedCertificate {
+  const certificate: Certificate = {
+    id: c.id,
+    product: c.product,
+    testVersion: c.test_version,
+    result: c.result,
+    level: c.level,
+    wallet: hex(c.wallet),
+    checks: c.checks,
+    detected: c.detected,
+    issuedAt: c.issued_at,
+    validUntil: c.valid_until,
+    settlement: {
+      network: `eip155:${c.chain}` as Network,
+      transaction: hex(c.moved_tx ?? c.tx),
+      block: Number(c.moved_block ?? c.block_number),
+      amountAtomic: BigInt(c.amount),
+      payTo: hex(c.pay_to),
+    },
+  };
+  return { ...certificate, reversedAt: c.reversed_at, proof: c.proof ?? null };
+}

@@ -1,0 +1,90 @@
+import { NETWORKS, type Network } from "../../kernel/networks.ts";
+import type { PaymentKey } from "../../kernel/route.ts";
+import type { PaymentRow } from "../../payments/journal.ts";
+import type { Reason, State } from "../../payments/step-types.ts";
+import { bytes, hex } from "./connection.ts";
+
+/** The primary key of a journal row: chain, asset, payer, nonce. */
+export const keyValues = ({ network, asset, payer, nonce }: PaymentKey) => [
+  NETWORKS[network].chainId,
+  bytes(asset),
+  bytes(payer),
+  bytes(nonce),
+];
+
+/** What a row's sealed signature is bound to. */
+export const sealContext = ({ network, asset, payer, nonce }: PaymentKey): string =>
+  `${network}|${asset}|${payer}|${nonce}`;
+
+/** The columns of a journal row, as `parsePayment` reads them. */
+export const PAYMENT_COLUMNS = `chain, asset, payer, nonce, payment_id, digest, signature_sha256, valid_after, valid_before, route, fingerprint, input,
+  pay_to, value, version, received_at, head_block, state, reason, lease_until > now() AS lease_live, failures, tx, block_number, block_hash, log_index,
+  final_at, status, response, location`;
+
+export interface PaymentColumns {
+  chain: number;
+  asset: Buffer;
+  payer: Buffer;
+  nonce: Buffer;
+  payment_id: string | null;
+  digest: Buffer;
+  signature_sha256: Buffer;
+  valid_after: string;
+  valid_before: string;
+  route: string;
+  fingerprint: Buffer;
+  input: unknown;
+  pay_to: Buffer;
+  value: string;
+  version: "v1" | "v2";
+  received_at: Date;
+  head_block: string;
+  state: State;
+  reason: Reason | null;
+  lease_live: boolean;
+  failures: number;
+  tx: Buffer | null;
+  block_number: string | null;
+  block_hash: Buffer | null;
+  log_index: number | null;
+  final_at: Date | null;
+  status: number | null;
+  response: Buffer | null;
+  location: string | null;
+}
+
+export function parsePayment(c: PaymentColumns): PaymentRow {
+  const settled = c.tx !== null && c.block_hash !== null && c.block_number !== null && c.log_index !== null;
+  return {
+    key: { network: `eip155:${c.chain}` as Network, asset: hex(c.asset), payer: hex(c.payer), nonce: hex(c.nonce) },
+    paymentId: c.payment_id,
+    digest: hex(c.digest),
+    signatureSha256: c.signature_sha256.toString("hex"),
+    validAfter: BigInt(c.valid_after),
+    validBefore: BigInt(c.valid_before),
+    route: c.route,
+    fingerprint: c.fingerprint.toString("hex"),
+    input: c.input,
+    payTo: hex(c.pay_to),
+    value: BigInt(c.value),
+    version: c.version,
+    receivedAt: c.received_at,
+    headBlock: Number(c.head_block),
+    state: c.state,
+    reason: c.reason,
+    leaseLive: c.lease_live,
+    failures: c.failures,
+    final: c.final_at !== null,
+    settlement:
+      settled && c.tx && c.block_hash
+        ? {
+            transaction: hex(c.tx),
+            block: Number(c.block_number),
+            blockHash: hex(c.block_hash),
+            logIndex: Number(c.log_index),
+          }
+        : null,
+    response:
+      c.response !== null && c.status !== null ? { status: c.status, body: c.response, location: c.location } : null,
+  };
+}

@@ -1,0 +1,70 @@
+import type pg from "pg";
+import type { KeptSignature } from "../../certification/proofs/proof.ts";
+import type { ProofStore } from "../../certification/proofs/proof-store.ts";
+import type { Network } from "../../kernel/networks.ts";
+import { hex, inTransaction } from "./connection.ts";
+import { keyValues, sealContext } from "./payment-row.ts";
+import type { Seal } from "./seal.ts";
+
+interface Columns {
+  chain: number;
+  asset: Buffer;
+  payer: Buffer;
+  nonce: Buffer;
+  pay_to: Buffer;
+  value: string;
+  valid_after: string;
+  valid_before: string;
+  received_at: Date;
+  digest: Buffer;
+  sealed: Buffer;
+  location: string;
+}
+
+const KEPT = "reason = 'bait' AND sealed IS NOT NULL";
+
+/** Signatures of payments that were kept; the record that they led to is their `location`. */
+export function createProofStore(pool: pg.Pool, seal: Seal): ProofStore {
+  const keyOf = ({ chain, asset, payer, nonce }: Columns) => ({
+    network: `eip155:${chain}` as Network,
+    asset: hex(asset),
+    payer: hex(payer),
+    nonce: hex(nonce),
+  });
+  const certificateOf = ({ location }: Columns): string => location.split("/").at(-1) ?? "";
+  const parse = (c: Columns): KeptSignature => ({
+    certificate: certificateOf(c),
+    payment: keyOf(c),
+    payTo: hex(c.pay_to),
+    value: BigInt(c.value),
+    validAfter: BigInt(c.valid_after),
+    validBefore: BigInt(c.valid_before),
+    receivedAt: c.received_at,
+    digest: hex(c.digest),
+    signature: seal.open(c.sealed, sealContext(keyOf(c))),
+  });
+  const select = async (condition: string, time: bigint, limit: number): Promise<Columns[]> => {
+    const text = `SELECT * FROM payment WHERE ${KEPT} AND ${condition} ORDER BY valid_before LIMIT $2`;
+    return (await pool.query<Columns>(text, [time.toString(), limit])).rows;
+  };
+  return {
+    due: async (time, limit) => (await select("valid_before <= $1", time, limit)).map(parse),
+    live: async (time, limit) =>
+      (await select("valid_before > $1", time, limit)).map((c) => ({
+        certificate: certificateOf(c),
+        payment: keyOf(c),
+      })),
+    publish: ({ payment, certificate }, document) =>
+      inTransaction(pool, async (client) => {
+        if (document !== null)
+          await client.query(
+            "INSERT INTO published_proof (certificate, document) VALUES ($1, $2) ON CONFLICT DO NOTHING",
+            [certificate, JSON.stringify(document)],
+          );
+        await client.query(
+          `UPDATE payment SET sealed = NULL WHERE chain = $1 AND asset = $2 AND payer = $3 AND nonce = $4 AND reason = 'bait'`,
+          keyValues(payment),
+        );
+      }),
+  };
+}

@@ -1,0 +1,173 @@
+import type pg from "pg";
+import { asServed, type Door, type Served, type Session } from "../../certification/behaviour/session.ts";
+import type { SessionStore } from "../../certification/behaviour/session-store.ts";
+import type { Product, Result } from "../../certification/certificate.ts";
+import type { DecoyStore } from "../../certification/decoys/decoy-store.ts";
+import { NETWORKS, type Network } from "../../kernel/networks.ts";
+import { bytes, hex, inTransaction } from "./connection.ts";
+
+interface Columns {
+  id: string;
+  product: Product;
+  wallet: Buffer;
+  chain: number;
+  asset: Buffer;
+  nonce: Buffer;
+  tx: Buffer;
+  block_number: string;
+  amount: string;
+  pay_to: Buffer;
+  version: "v1" | "v2";
+  bait_first: boolean;
+  decoy: Buffer;
+  started_at: Date;
+  lapses_at: Date;
+  served: Record<Door, { control: string | null; bait: string | null; last: Served["last"] }>;
+  control_nonce: Buffer | null;
+  control_tx: Buffer | null;
+  control_token: string | null;
+  verdict: Result | null;
+}
+
+const COLUMNS = `s.id, s.product, s.wallet, s.chain, s.asset, s.nonce, s.tx, s.block_number, s.amount, s.pay_to, s.version, s.bait_first, s.decoy,
+  s.started_at, s.lapses_at, s.served, s.verdict, control.nonce AS control_nonce, control.tx AS control_tx,
+  control.input ->> 'token' AS control_token`;
+/** A control whose settlement is gone for good counts no longer. */
+const FROM = `test_session s LEFT JOIN payment control
+  ON control.chain = s.chain AND control.asset = s.asset AND control.payer = s.wallet AND control.nonce = s.control_nonce
+    AND control.state <> 'void'`;
+
+/** The sessions of behavioural tests in PostgreSQL. */
+export function createSessionStore(pool: pg.Pool): SessionStore {
+  const first = async (text: string, values: unknown[]): Promise<Session | null> => {
+    const { rows } = await pool.query<Columns>(text, values);
+    return rows[0] ? parse(rows[0]) : null;
+  };
+  return {
+    async add(session, tokenSha256, transaction) {
+      const { payment, settlement, version } = session.entry;
+      await transaction.query(
+        `INSERT INTO test_session (id, product, wallet, token_sha256, chain, asset, nonce, tx, block_number, amount, pay_to, version, bait_first, decoy,
+           started_at, lapses_at, served)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
+        [
+          session.id,
+          session.product,
+          bytes(session.wallet),
+          tokenSha256,
+          NETWORKS[payment.network].chainId,
+          bytes(payment.asset),
+          bytes(payment.nonce),
+          bytes(settlement.transaction),
+          settlement.block,
+          settlement.amountAtomic.toString(),
+          bytes(settlement.payTo),
+          version,
+          session.baitFirst,
+          bytes(session.decoy),
+          session.startedAt,
+          session.lapsesAt,
+          JSON.stringify(session.served),
+        ],
+      );
+    },
+
+    find: (product, wallet, tokenSha256, now) =>
+      tokenSha256 === null
+        ? first(
+            `SELECT ${COLUMNS} FROM ${FROM} WHERE s.wallet = $1 AND s.product = $2
+             ORDER BY (s.verdict IS NULL AND s.lapses_at > $3) DESC, (s.verdict IS NOT NULL) DESC, s.started_at DESC LIMIT 1`,
+            [bytes(wallet), product, now],
+          )
+        : first(`SELECT ${COLUMNS} FROM ${FROM} WHERE s.wallet = $1 AND s.product = $2 AND s.token_sha256 = $3`, [
+            bytes(wallet),
+            product,
+            tokenSha256,
+          ]),
+
+    byId: (id) => first(`SELECT ${COLUMNS} FROM ${FROM} WHERE s.id = $1`, [id]),
+
+    serve: (id, door, now, choose) =>
+      inTransaction(pool, async (client) => {
+        const { rows } = await client.query<Columns>(`SELECT ${COLUMNS} FROM ${FROM} WHERE s.id = $1 FOR UPDATE OF s`, [
+          id,
+        ]);
+        const session = rows[0] ? parse(rows[0]) : null;
+        const challenge = session && choose(session);
+        if (!session || !challenge) return null;
+        const served = asServed(session, door, challenge, now);
+        await client.query("UPDATE test_session SET served = $2 WHERE id = $1", [id, JSON.stringify(served.served)]);
+        return { session: served, challenge };
+      }),
+
+    async settle(id, { nonce, transaction: tx }, transaction) {
+      const text = "UPDATE test_session SET control_nonce = $2, control_tx = $3 WHERE id = $1";
+      await transaction.query(text, [id, bytes(nonce), bytes(tx)]);
+    },
+
+    async conclude(id, verdict, now, transaction) {
+      const { rowCount } = await transaction.query(
+        "UPDATE test_session SET verdict = $2, verdict_at = $3 WHERE id = $1 AND verdict IS NULL AND lapses_at > $3",
+        [id, verdict, now],
+      );
+      return rowCount ?? 0;
+    },
+
+    inTransaction: (work) =>
+      inTransaction(pool, (client) => work({ query: (text, values) => client.query(text, [...values]) })),
+  };
+}
+
+/** The decoys among them: only tests of recipients show theirs to anyone. */
+export const createDecoyStore = (pool: pg.Pool): DecoyStore => ({
+  async recent(since) {
+    const { rows } = await pool.query<Pick<Columns, "id" | "decoy" | "block_number">>(
+      "SELECT id, decoy, block_number FROM test_session WHERE product = 'recipient' AND started_at > $1 ORDER BY started_at",
+      [since],
+    );
+    return rows.map(({ id, decoy, block_number }) => ({
+      session: id,
+      address: hex(decoy),
+      fromBlock: Number(block_number),
+    }));
+  },
+});
+
+function parse(c: Columns): Session {
+  const network = `eip155:${c.chain}` as Network;
+  const served = ({ control, bait, last }: Columns["served"][Door]): Served => ({
+    control: control === null ? null : new Date(control),
+    bait: bait === null ? null : new Date(bait),
+    last,
+  });
+  return {
+    id: c.id,
+    product: c.product,
+    wallet: hex(c.wallet),
+    entry: {
+      payment: { network, asset: hex(c.asset), payer: hex(c.wallet), nonce: hex(c.nonce) },
+      version: c.version,
+      settlement: {
+        network,
+        transaction: hex(c.tx),
+        block: Number(c.block_number),
+        amountAtomic: BigInt(c.amount),
+        payTo: hex(c.pay_to),
+      },
+    },
+    baitFirst: c.bait_first,
+    decoy: hex(c.decoy),
+    startedAt: c.started_at,
+    lapsesAt: c.lapses_at,
+    served: { token: served(c.served.token), wallet: served(c.served.wallet) },
+    control:
+      c.control_nonce && c.control_tx
+        ? {
+            nonce: hex(c.control_nonce),
+            transaction: hex(c.control_tx),
+            door: c.control_token === null ? "wallet" : "token",
+          }
+        : null,
+    verdict: c.verdict,
+  };
+}

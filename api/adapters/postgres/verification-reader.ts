@@ -1,0 +1,64 @@
+import type pg from "pg";
+import type { Product, Result } from "../../certification/certificate.ts";
+import type { VerificationReader } from "../../certification/certificate-store.ts";
+import type { Standing } from "../../certification/verification.ts";
+import type { ActivityIndex } from "../index/activity.ts";
+import { bytes } from "./connection.ts";
+
+interface Columns {
+  id: string | null;
+  product: Product;
+  test_version: number;
+  result: Result;
+  level: string;
+  issued_at: Date;
+  valid_until: Date;
+  reversed_at: Date | null;
+}
+
+const NEWEST = 100;
+const COLUMNS = "c.id, c.product, c.test_version, c.result, c.level, c.issued_at, c.valid_until, m.at AS reversed_at";
+/** A payment is reversed once at the most; a certificate may rest on two. */
+const FROM = `certificate c LEFT JOIN settlement_mark m
+  ON m.payer = c.wallet AND m.nonce IN (c.nonce, c.also_nonce) AND m.chain = c.chain AND m.asset = c.asset AND m.kind = 'reversed'`;
+const newest = (wallet: string) =>
+  `SELECT ${COLUMNS} FROM ${FROM} WHERE c.wallet = ${wallet} ORDER BY c.issued_at DESC LIMIT ${NEWEST}`;
+
+/** Certificates and activity of a wallet: one round trip while the index answers, certificates alone while it does not. */
+export function createVerificationReader(pool: pg.Pool, index: ActivityIndex): VerificationReader {
+  const currentFails = async (payer: Buffer, now: Date): Promise<Columns[]> => {
+    const text = `SELECT ${COLUMNS} FROM ${FROM} WHERE c.wallet = $1 AND c.result = 'fail' AND c.valid_until > $2 ORDER BY c.issued_at DESC`;
+    return (await pool.query<Columns>({ name: "standing-fails", text, values: [payer, now] })).rows;
+  };
+  return {
+    async facts(wallet, now) {
+      const payer = bytes(wallet);
+      const companion = { name: "certificates", query: newest("$4"), values: [payer] };
+      const beside = await index.activityBeside<Columns>(wallet, now, companion);
+      const rows =
+        beside?.rows ?? (await pool.query<Columns>({ name: "standing", text: newest("$1"), values: [payer] })).rows;
+      // A failure that still counts must not hide behind a hundred newer certificates.
+      const hidden = rows.length < NEWEST ? [] : await currentFails(payer, now);
+      return { wallet, activity: beside?.activity ?? null, certificates: standings([...rows, ...hidden]) };
+    },
+  };
+}
+
+/** Each once, newest first: a join promises no order. */
+function standings(rows: readonly Columns[]): Standing[] {
+  const found = new Map<string, Standing>();
+  for (const row of rows) {
+    if (row.id === null || found.has(row.id)) continue;
+    found.set(row.id, {
+      id: row.id,
+      product: row.product,
+      testVersion: row.test_version,
+      result: row.result,
+      level: row.level,
+      issuedAt: row.issued_at,
+      validUntil: row.valid_until,
+      reversedAt: row.reversed_at,
+    });
+  }
+  return [...found.values()].sort((a, b) => b.issuedAt.getTime() - a.issuedAt.getTime());
+}

@@ -1,0 +1,79 @@
+import type pg from "pg";
+import type { IndexPosition } from "../../kernel/activity.ts";
+import { NETWORKS, type Network } from "../../kernel/networks.ts";
+import type { Hex } from "../../kernel/wallet.ts";
+import type { JobHealth } from "../../operations/job-watch.ts";
+import type { Probes, SenderFacts } from "../../operations/probes.ts";
+import type { Sender } from "../../operations/status.ts";
+import type { Journal } from "../../payments/journal.ts";
+import type { ChainReader } from "../chain/payments.ts";
+import { bytes } from "../postgres/connection.ts";
+
+export interface ProbeParts {
+  readonly pool: pg.Pool;
+  readonly chains: Readonly<Record<Network, ChainReader>>;
+  readonly senders: readonly Sender[];
+  /** The URL of the remote facilitator; null for the one in this process. */
+  readonly facilitator: string | null;
+  readonly journal: Journal;
+  readonly position: () => Promise<IndexPosition | null>;
+  readonly jobs: () => readonly JobHealth[];
+}
+
+const FACILITATOR_TIMEOUT_MS = 2_500;
+/** The status is public: what it asks of somebody else is asked this often at the most. */
+const FACILITATOR_CACHE_MS = 10_000;
+
+/** What has been sent and has a nonce that the chain has not reached. */
+const UNMINED = `SELECT count(*)::int AS unmined, extract(epoch FROM now() - min(created_at))::int AS oldest
+  FROM relay WHERE chain = $1 AND sender = $2 AND state = 'sent' AND nonce >= $3`;
+
+export const createProbes = (parts: ProbeParts): Probes => ({
+  networks: Object.keys(parts.chains) as Network[],
+  settlementMode: parts.facilitator === null ? "in-process" : "remote",
+  senders: parts.senders,
+  async database() {
+    await parts.pool.query("SELECT 1");
+  },
+  async chain(network) {
+    const chain = parts.chains[network];
+    const [head, finalizedBlock] = await Promise.all([chain.head(), chain.finalizedBlock()]);
+    return { block: head.number, finalizedBlock, time: head.time };
+  },
+  index: parts.position,
+  sender: (sender) => senderFacts(parts, sender),
+  facilitator: parts.facilitator === null ? async () => undefined : cached(() => reach(parts.facilitator ?? "")),
+  payments: () => parts.journal.backlog(),
+  jobs: parts.jobs,
+});
+
+async function senderFacts({ pool, chains }: ProbeParts, { network, address }: Sender): Promise<SenderFacts> {
+  const { client } = chains[network];
+  const account = { address: address as Hex };
+  const [balanceWei, mined] = await Promise.all([client.getBalance(account), client.getTransactionCount(account)]);
+  const values = [NETWORKS[network].chainId, bytes(address), mined];
+  const { rows } = await pool.query<{ unmined: number; oldest: number | null }>({
+    name: "relay-unmined",
+    text: UNMINED,
+    values,
+  });
+  return { balanceWei, unmined: rows[0]?.unmined ?? 0, oldestUnminedSeconds: rows[0]?.oldest ?? null };
+}
+
+/** Every x402 facilitator says at `/supported` what it settles. */
+async function reach(url: string): Promise<void> {
+  const response = await fetch(`${url.replace(/\/$/, "")}/supported`, {
+    redirect: "error",
+    signal: AbortSignal.timeout(FACILITATOR_TIMEOUT_MS),
+  });
+  await response.body?.cancel();
+  if (response.status >= 500) throw new Error(`the facilitator answers ${response.status}`);
+}
+
+function cached(ask: () => Promise<void>): () => Promise<void> {
+  let asked: { readonly at: number; readonly answer: Promise<void> } | null = null;
+  return () => {
+    if (asked === null || Date.now() - asked.at > FACILITATOR_CACHE_MS) asked = { at: Date.now(), answer: ask() };
+    return asked.answer;
+  };
+}

@@ -1,0 +1,74 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import { NETWORKS } from "../../kernel/networks.ts";
+import type { Meter } from "../../operations/meter.ts";
+import { type Sample, SERIES } from "../../operations/series.ts";
+
+/** The methods of the route table and their companions; whatever else a client makes up is one value. */
+const METHODS = new Set(["GET", "HEAD", "POST", "OPTIONS"]);
+const REQUEST_BUCKETS = [0.005, 0.02, 0.1, 0.5, 2, 10, 30];
+const SETTLEMENT_BUCKETS = [0.25, 0.5, 1, 2, 4, 8, 15, 30, 60, 120, 300];
+
+export interface PrometheusMeter extends Meter {
+  readonly contentType: string;
+  /** Everything as Prometheus text: what was counted, the process, and these samples in place of the last ones. One call at a time. */
+  expose(samples: readonly Sample[]): Promise<string>;
+}
+
+/** Counts in this process, in a registry of its own. */
+export function createMeter(): PrometheusMeter {
+  const registry = new Registry();
+  const registers = [registry];
+  collectDefaultMetrics({ register: registry });
+  const requests = new Histogram({
+    name: "trust_http_request_duration_seconds",
+    help: "Requests by route pattern and status class; none is a path without a route, refused one that came too large or too often.",
+    labelNames: ["method", "route", "status"],
+    buckets: REQUEST_BUCKETS,
+    registers,
+  });
+  const settlements = new Histogram({
+    name: "trust_settlement_duration_seconds",
+    help: "From handing a payment to the facilitator until this service sees it on the chain.",
+    labelNames: ["network"],
+    buckets: SETTLEMENT_BUCKETS,
+    registers,
+  });
+  const counter = <Label extends string>(name: string, help: string, labelNames: readonly Label[]) =>
+    new Counter({ name, help, labelNames, registers });
+  const payments = counter("trust_payment_transitions_total", "Payments that entered a state.", ["state", "reason"]);
+  const certificates = counter("trust_certificates_total", "Certificates written.", ["product", "result"]);
+  const verdicts = counter("trust_verdicts_total", "Verdicts sold.", ["category", "outcome"]);
+  const series = createSeries(registers);
+  return {
+    request: ({ method, route, status, seconds }) =>
+      requests.observe(
+        { method: METHODS.has(method) ? method : "other", route, status: `${Math.floor(status / 100)}xx` },
+        seconds,
+      ),
+    payment: (state, reason) => payments.inc({ state, reason }),
+    settled: (network, seconds) => settlements.observe({ network: NETWORKS[network].key }, seconds),
+    certificate: (product, result) => certificates.inc({ product, result }),
+    verdict: (category, outcome) => verdicts.inc({ category, outcome }),
+    contentType: registry.contentType,
+    async expose(samples) {
+      for (const [name, { labels }] of Object.entries(SERIES) as [Sample["name"], { labels: readonly string[] }][]) {
+        series[name].reset();
+        // The library sets what has no labels to 0, and the lag of an index that does not answer is not 0.
+        if (labels.length === 0) series[name].remove();
+      }
+      // Right after a reset, a gauge and a counter both take a value by adding it.
+      for (const { name, labels, value } of samples) series[name].inc(labels, value);
+      return registry.metrics();
+    },
+  };
+}
+
+type Series = Record<Sample["name"], Pick<Gauge, "reset" | "remove" | "inc">>;
+
+function createSeries(registers: Registry[]): Series {
+  const made = Object.entries(SERIES).map(([name, { type, help, labels }]) => {
+    const settings = { name, help, labelNames: [...labels] as string[], registers };
+    return [name, type === "gauge" ? new Gauge(settings) : new Counter(settings)] as const;
+  });
+  return Object.fromEntries(made) as unknown as Series;
+}

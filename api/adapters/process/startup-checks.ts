@@ -1,0 +1,40 @@
+import type pg from "pg";
+import { NETWORKS, type Network } from "../../kernel/networks.ts";
+import type { ChainReader } from "../chain/payments.ts";
+
+/** What is wrong with the database, or null. The service's role must not be able to change what is permanent. */
+export async function checkDatabase(pool: pg.Pool): Promise<string | null> {
+  try {
+    const { rows } = await pool.query<{ table: string | null; may_change: boolean | null }>(
+      `SELECT to_regclass('certificate')::text AS table, has_table_privilege(to_regclass('certificate')::oid, 'UPDATE, DELETE, TRUNCATE') AS may_change`,
+    );
+    if (rows[0]?.table === null)
+      return "The database has no schema yet: run `npm run migrate` with the owner's DATABASE_URL first.";
+    if (rows[0]?.may_change) {
+      return "DATABASE_URL names a role that may change or delete certificates. Use a login role that is only a member of trust_api: CREATE ROLE trust LOGIN PASSWORD '…' IN ROLE trust_api.";
+    }
+    return null;
+  } catch (error) {
+    return `The database of DATABASE_URL cannot be used: ${(error as Error).message}`;
+  }
+}
+
+const VARIABLES: Readonly<Record<Network, string>> = {
+  "eip155:8453": "BASE_RPC_URL",
+  "eip155:84532": "BASE_SEPOLIA_RPC_URL",
+};
+
+/** What is wrong with the chains, or null: a node of another chain would settle nothing. */
+export async function checkChains(chains: Readonly<Record<Network, ChainReader>>): Promise<string | null> {
+  const problems = await Promise.all(
+    Object.values(NETWORKS).map(async ({ id, chainId }) => {
+      try {
+        const found = await chains[id].client.getChainId();
+        return found === chainId ? null : `${VARIABLES[id]} is a node of chain ${found}; chain ${chainId} is expected.`;
+      } catch (error) {
+        return `${VARIABLES[id]} does not answer: ${(error as Error).message.split("\n")[0]}`;
+      }
+    }),
+  );
+  return problems.find((problem) => problem !== null) ?? null;
+}

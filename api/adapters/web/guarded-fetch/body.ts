@@ -1,0 +1,164 @@
+import { createHash } from "node:crypto";
+import { type Readable, type Transform, Writable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from "node:zlib";
+import { FETCH_LIMITS_V1 } from "../../../arbiter/policy/v1-categories.ts";
+import type { Measure, MeasuredBody } from "../../../arbiter/ports.ts";
+import { Failed } from "./dial.ts";
+
+const { maxBodyBytes: MAX_BODY_BYTES, maxCodings: MAX_CODINGS } = FETCH_LIMITS_V1;
+
+/** Counts and hashes bytes that pass by; throws when they are more than the cap. */
+function createMeter() {
+  const hash = createHash("sha256");
+  let bytes = 0;
+  return {
+    add(chunk: Uint8Array) {
+      bytes += chunk.length;
+      if (bytes > MAX_BODY_BYTES) throw new Failed("too_large");
+      hash.update(chunk);
+    },
+    measure: (): Measure => ({ bytes, sha256: hash.digest("hex") }),
+  };
+}
+
+/** Looks for a text's UTF-8 bytes in a stream; keeps no more than one byte less than it of what has passed. */
+export function createSearch(text: string) {
+  const needle = Buffer.from(text);
+  let tail = Buffer.alloc(0);
+  let found = false;
+  return {
+    add(chunk: Uint8Array) {
+      if (found) return;
+      // A match across the border lies in the kept tail and the chunk's beginning.
+      const border = Buffer.concat([tail, chunk.subarray(0, needle.length - 1)]);
+      found = border.includes(needle) || Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length).includes(needle);
+      const kept = chunk.length >= needle.length ? chunk : Buffer.concat([tail, chunk]);
+      tail = Buffer.from(kept.subarray(Math.max(0, kept.length - needle.length + 1)));
+    },
+    found: () => found,
+  };
+}
+
+/** `deflate` is the zlib format (RFC 9110, section 8.4.1.2); some servers send it bare, which the first two bytes show (RFC 1950). */
+function inflateFor(first: Uint8Array): Transform {
+  const [cmf = 0, flags = 0] = first;
+  return (cmf & 0x0f) === 8 && (cmf * 256 + flags) % 31 === 0 ? createInflate() : createInflateRaw();
+}
+
+const DECODERS: Readonly<Record<string, (first: Uint8Array) => Transform>> = {
+  gzip: () => createGunzip(),
+  "x-gzip": () => createGunzip(),
+  br: () => createBrotliDecompress(),
+  deflate: inflateFor,
+};
+
+/** The codings of `Content-Encoding` in the order in which they were applied; null when one is unknown or there are too many. */
+export function codingsOf(header: string | null): readonly string[] | null {
+  const names = (header ?? "").split(",").map((name) => name.trim().toLowerCase());
+  const codings = names.filter((name) => name !== "" && name !== "identity");
+  return codings.length <= MAX_CODINGS && codings.every((name) => Object.hasOwn(DECODERS, name)) ? codings : null;
+}
+
+/** Something that takes bytes until it knows that it cannot. */
+interface Sink {
+  write(chunk: Uint8Array): Promise<void>;
+  /** Whether everything could be decoded. */
+  end(): Promise<boolean>;
+  destroy(): void;
+}
+
+const PLAIN = (add: (chunk: Uint8Array) => void): Sink => ({
+  write: async (chunk) => add(chunk),
+  end: async () => true,
+  destroy: () => {},
+});
+
+/** What a decoder writes to: it goes on to the next sink, and is held to the cap of bodies like every stage. */
+function outputTo(next: Sink): Writable {
+  let passed = 0;
+  return new Writable({
+    write(chunk: Uint8Array, _encoding, callback) {
+      passed += chunk.length;
+      const work = passed > MAX_BODY_BYTES ? Promise.reject(new Failed("too_large")) : next.write(chunk);
+      work.then(() => callback(), callback);
+    },
+  });
+}
+
+/** A decoder at work; `done` resolves, to why it stopped early or to null. */
+function startDecoder(coding: string, first: Uint8Array, next: Sink) {
+  const decoder = (DECODERS[coding] as (typeof DECODERS)[string])(first);
+  const running = { decoder, failure: null as unknown, done: Promise.resolve() };
+  running.done = pipeline(decoder, outputTo(next)).catch((cause: unknown) => {
+    running.failure = cause;
+  });
+  return running;
+}
+
+/** Undoes one coding. Corrupt data are remembered and the rest is let go, because the received form still counts. */
+function decodingSink(coding: string, next: Sink): Sink {
+  let running: ReturnType<typeof startDecoder> | null = null;
+  // Held back until the two bytes are there that tell one form of deflate from the other.
+  let held: Uint8Array = Buffer.alloc(0);
+  const orThrow = () => {
+    if (running?.failure instanceof Failed) throw running.failure;
+  };
+  const feed = async (chunk: Uint8Array) => {
+    running ??= startDecoder(coding, chunk, next);
+    const { decoder, failure, done } = running;
+    if (failure === null) await Promise.race([new Promise((resolve) => decoder.write(chunk, resolve)), done]);
+    orThrow();
+  };
+  return {
+    async write(chunk) {
+      if (running !== null) return feed(chunk);
+      held = Buffer.concat([held, chunk]);
+      if (held.length >= 2) await feed(held);
+    },
+    async end() {
+      if (running === null && held.length > 0) await feed(held);
+      running?.decoder.end();
+      await running?.done;
+      orThrow();
+      return (await next.end()) && (running === null || running.failure === null);
+    },
+    destroy() {
+      running?.decoder.destroy();
+      next.destroy();
+    },
+  };
+}
+
+/**
+ * Reads a body to its end, as received and with its codings undone, and keeps none of it.
+ * @throws Failed `too_large`, or what the body's stream throws
+ */
+export async function measureBody(
+  body: Readable,
+  { contentEncoding, contains }: { readonly contentEncoding: string | null; readonly contains: string | null },
+): Promise<MeasuredBody> {
+  const received = createMeter();
+  const search = contains === null ? null : createSearch(contains);
+  const codings = codingsOf(contentEncoding);
+  // Without codings both forms are one, and hashed once.
+  const decoded = codings?.length === 0 ? null : createMeter();
+  const plain = PLAIN((chunk) => {
+    decoded?.add(chunk);
+    search?.add(chunk);
+  });
+  // The coding that was applied last is undone first.
+  const sink = codings?.reduce((next, coding) => decodingSink(coding, next), plain) ?? null;
+  try {
+    for await (const chunk of body as AsyncIterable<Uint8Array>) {
+      received.add(chunk);
+      await sink?.write(chunk);
+    }
+    const isWhole = (await sink?.end()) ?? false;
+    const measure = received.measure();
+    const found = search?.found() ?? null;
+    return { received: measure, decoded: isWhole ? { ...(decoded?.measure() ?? measure), contains: found } : null };
+  } finally {
+    sink?.destroy();
+  }
+}

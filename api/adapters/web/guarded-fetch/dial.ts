@@ -1,0 +1,112 @@
+import { connect, type Socket } from "node:net";
+import { type SecureContextOptions, type TLSSocket, connect as tlsConnect } from "node:tls";
+import { isAddress } from "../../../arbiter/guard/addresses.ts";
+import { bareHost } from "../../../arbiter/guard/target.ts";
+import type { FetchFailure } from "../../../arbiter/ports.ts";
+
+/** Why an attempt ended, as it will be published; `cause` stays here. */
+export class Failed extends Error {
+  readonly failure: FetchFailure;
+
+  constructor(failure: FetchFailure, cause?: unknown) {
+    super(failure, { cause });
+    this.failure = failure;
+  }
+}
+
+/** Opens a TCP connection to an address and port. It is given vetted addresses only, never a name. */
+export type Dial = (address: string, port: number) => Socket;
+
+export const dialTcp: Dial = (address, port) => connect({ host: address, port, autoSelectFamily: false });
+
+const UNREACHABLE = new Set(["ETIMEDOUT", "EHOSTUNREACH", "ENETUNREACH", "EADDRNOTAVAIL", "EHOSTDOWN", "EAFNOSUPPORT"]);
+
+function connectFailure(cause: unknown): FetchFailure {
+  const code = (cause as NodeJS.ErrnoException | null)?.code ?? "";
+  if (code === "ECONNREFUSED") return "refused";
+  return UNREACHABLE.has(code) ? "unreachable" : "reset";
+}
+
+/** Resolves with the socket at the event, rejects with a `Failed` when it breaks first; an abort destroys it. */
+function established<S extends Socket>(
+  socket: S,
+  event: "connect" | "secureConnect",
+  { signal, failure }: { readonly signal: AbortSignal; readonly failure: (cause: unknown) => FetchFailure },
+): Promise<S> {
+  return new Promise((resolve, reject) => {
+    let isSettled = false;
+    const settle = (act: () => void) => {
+      if (isSettled) return;
+      isSettled = true;
+      signal.removeEventListener("abort", onAbort);
+      act();
+    };
+    const onAbort = () => {
+      socket.destroy();
+      settle(() => reject(signal.reason));
+    };
+    const fail = (cause: unknown) => {
+      socket.destroy();
+      settle(() => reject(new Failed(failure(cause), cause)));
+    };
+    signal.addEventListener("abort", onAbort);
+    // Stays for the socket's whole life: an error after this is the request's to see, and must not be uncaught.
+    socket.on("error", fail);
+    socket.once("close", () => fail(null));
+    socket.once(event, () => settle(() => resolve(socket)));
+    if (signal.aborted) onAbort();
+  });
+}
+
+interface Target {
+  readonly url: URL;
+  readonly addresses: readonly string[];
+}
+
+export interface DialSettings {
+  readonly dial: Dial;
+  /** Certificate authorities in place of Node's own, for tests. */
+  readonly ca: SecureContextOptions["ca"];
+}
+
+const isFour = (address: string): number => (address.includes(":") ? 1 : 0);
+
+/** How many addresses of one name are tried. */
+const MAX_DIALLED = 4;
+
+/** Connects to the first of the addresses that answers, IPv4 before IPv6, because many hosts have no route for the latter. */
+async function connectAny({ url, addresses }: Target, dial: Dial, signal: AbortSignal): Promise<Socket> {
+  const port = Number(url.port) || (url.protocol === "https:" ? 443 : 80);
+  const ordered = [...addresses].sort((a, b) => isFour(a) - isFour(b)).slice(0, MAX_DIALLED);
+  let last: unknown = new Failed("dns");
+  for (const address of ordered) {
+    try {
+      return await established(dial(address, port), "connect", { signal, failure: connectFailure });
+    } catch (cause) {
+      if (signal.aborted) throw cause;
+      last = cause;
+    }
+  }
+  throw last;
+}
+
+/** A connection for one request, over TLS when the URL says so; name and certificate are those of the URL's host. */
+export async function openConnection(
+  target: Target,
+  { dial, ca }: DialSettings,
+  signal: AbortSignal,
+): Promise<Socket | TLSSocket> {
+  const socket = await connectAny(target, dial, signal);
+  if (target.url.protocol === "http:") return socket;
+  const host = bareHost(target.url);
+  const secure = tlsConnect({
+    socket,
+    host,
+    // RFC 6066, section 3: a literal address is no server name.
+    servername: isAddress(host) ? "" : host,
+    ALPNProtocols: ["http/1.1"],
+    ...(ca === undefined ? {} : { ca }),
+  });
+  secure.once("close", () => socket.destroy());
+  return established(secure, "secureConnect", { signal, failure: () => "tls" });
+}

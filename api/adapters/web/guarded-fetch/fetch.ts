@@ -1,0 +1,208 @@
+import { Client, type Dispatcher, errors } from "undici";
+import { isWanted } from "../../../arbiter/categories/http-delivery.ts";
+import { isAddress } from "../../../arbiter/guard/addresses.ts";
+import { bareHost, type GuardSettings, isAllowedOrigin, targetFault, vetted } from "../../../arbiter/guard/target.ts";
+import { FETCH_LIMITS_V1 } from "../../../arbiter/policy/v1-categories.ts";
+import type { Fetched, Fetcher, FetchRequest, ResponseHead } from "../../../arbiter/ports.ts";
+import { measureBody } from "./body.ts";
+import { type Dial, type DialSettings, dialTcp, Failed, openConnection } from "./dial.ts";
+import { interfaceAddresses, type Resolve, resolveLocal, resolvePublic } from "./names.ts";
+import { createSlots, withDeadline } from "./slots.ts";
+
+export interface GuardedFetchOptions extends GuardSettings {
+  /** Sent as `User-Agent`. */
+  readonly userAgent: string;
+  /** What follows is for tests; each has the default of production. */
+  readonly resolve?: Resolve;
+  readonly dial?: Dial;
+  readonly ca?: DialSettings["ca"];
+  readonly ownAddresses?: () => readonly string[];
+  readonly deadlineMs?: number;
+  readonly maxFetches?: number;
+  readonly queueMs?: number;
+}
+
+interface Parts extends DialSettings {
+  readonly settings: GuardSettings;
+  readonly userAgent: string;
+  readonly resolve: Resolve;
+  /** For names that the operator chose: allowed origins and the service's own. */
+  readonly resolveAllowed: Resolve;
+  readonly interfaces: () => readonly string[];
+}
+
+const { deadlineMs: DEADLINE_MS, maxRedirects: MAX_REDIRECTS, maxBodyBytes: MAX_BODY_BYTES } = FETCH_LIMITS_V1;
+const MAX_FETCHES = 64;
+const QUEUE_MS = 20_000;
+
+/**
+ * Fetches deliverables from the public Internet and nothing else: every name is resolved once, and only an address that was
+ * checked is connected to. Names and addresses of this machine, its network and the service itself are refused.
+ */
+export function createGuardedFetch(options: GuardedFetchOptions): Fetcher {
+  const parts: Parts = {
+    settings: options,
+    userAgent: options.userAgent,
+    resolve: options.resolve ?? resolvePublic,
+    resolveAllowed: options.resolve ?? resolveLocal,
+    interfaces: options.ownAddresses ?? interfaceAddresses,
+    dial: options.dial ?? dialTcp,
+    ca: options.ca,
+  };
+  const slots = createSlots(options.maxFetches ?? MAX_FETCHES, options.queueMs ?? QUEUE_MS);
+  const deadlineMs = options.deadlineMs ?? DEADLINE_MS;
+  return {
+    attempt: (request, signal) =>
+      slots(signal, () => withDeadline(deadlineMs, signal, (deadline) => attempt(parts, request, deadline))),
+  };
+}
+
+/** What an attempt has seen so far; a failure at any step keeps it. */
+interface Progress {
+  readonly redirects: { readonly status: number; readonly location: string }[];
+  head: ResponseHead | null;
+}
+
+async function attempt(parts: Parts, request: FetchRequest, signal: AbortSignal): Promise<Fetched> {
+  const progress: Progress = { redirects: [], head: null };
+  try {
+    let url = new URL(request.url);
+    for (;;) {
+      const next = await hop(parts, { url, request, progress }, signal);
+      if (!(next instanceof URL)) return { ...progress, body: next, failure: null };
+      progress.head = null;
+      url = next;
+    }
+  } catch (cause) {
+    const failure = failureOf(cause, signal);
+    if (failure === null) throw cause;
+    return { ...progress, body: null, failure };
+  }
+}
+
+/** Null when the caller gave up, which is no observation. */
+function failureOf(cause: unknown, signal: AbortSignal): Fetched["failure"] {
+  if (signal.aborted) return signal.reason instanceof Failed ? signal.reason.failure : null;
+  if (cause instanceof Failed) return cause.failure;
+  throw cause;
+}
+
+/** The vetted addresses of a URL's host. Own addresses are asked for each time: they may change while the process runs. */
+async function addressesOf({ settings, resolve, resolveAllowed, interfaces }: Parts, url: URL, signal: AbortSignal) {
+  if (targetFault(url, settings) !== null) throw new Failed("blocked");
+  const known = (host: string, how: Resolve) => (isAddress(host) ? [host] : how(host, signal));
+  const isAllowed = isAllowedOrigin(url, settings);
+  let found: readonly (readonly string[])[];
+  try {
+    found = await Promise.all([
+      known(bareHost(url), isAllowed ? resolveAllowed : resolve),
+      isAllowed ? [] : known(settings.ownHost, resolveAllowed),
+    ]);
+  } catch (cause) {
+    throw new Failed("dns", cause);
+  }
+  const [addresses = [], own = []] = found;
+  if (addresses.length === 0) throw new Failed("dns");
+  const fit = vetted({ url, addresses, ownAddresses: isAllowed ? [] : [...own, ...interfaces()] }, settings);
+  if (fit === null) throw new Failed("blocked");
+  return fit;
+}
+
+interface Hop {
+  readonly url: URL;
+  readonly request: FetchRequest;
+  readonly progress: Progress;
+}
+
+/** One request: the measured body, null when it is not wanted, or where to go next. */
+async function hop(parts: Parts, { url, request, progress }: Hop, signal: AbortSignal) {
+  const addresses = await unlessAborted(addressesOf(parts, url, signal), signal);
+  const socket = await openConnection({ url, addresses }, parts, signal);
+  // The connection is made already; a second one is never opened.
+  let isUsed = false;
+  const client = new Client(url.origin, {
+    // undici looks at its queue again only when the answer comes later than the call.
+    connect: (_options, callback) =>
+      queueMicrotask(() => {
+        if (isUsed || socket.destroyed) return callback(new Failed("reset"), null);
+        isUsed = true;
+        callback(null, socket);
+      }),
+    allowH2: false,
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  });
+  try {
+    // A request that undici has not begun to write does not see its signal.
+    const response = await unlessAborted(send(client, { url, userAgent: parts.userAgent, signal }), signal);
+    progress.head = headOf(response);
+    const { status } = progress.head;
+    if (isWanted(status, request.expectStatus)) return await read(response, request, progress.head);
+    if (!REDIRECTS.has(status)) return null;
+    if (progress.redirects.length >= MAX_REDIRECTS) throw new Failed("redirect");
+    const next = redirectTarget(url, response);
+    progress.redirects.push({ status, location: `${next.origin}${next.pathname}` });
+    return next;
+  } finally {
+    socket.destroy();
+    client.destroy().catch(() => {});
+  }
+}
+
+function unlessAborted<Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value> {
+  return new Promise((resolve, reject) => {
+    const onAbort = () => reject(signal.reason);
+    signal.addEventListener("abort", onAbort, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
+    if (signal.aborted) onAbort();
+  });
+}
+
+async function send(
+  client: Client,
+  { url, userAgent, signal }: { readonly url: URL; readonly userAgent: string; readonly signal: AbortSignal },
+): Promise<Dispatcher.ResponseData> {
+  try {
+    return await client.request({
+      method: "GET",
+      path: `${url.pathname}${url.search}`,
+      headers: { accept: "*/*", "accept-encoding": "identity", "user-agent": userAgent, connection: "close" },
+      signal,
+    });
+  } catch (cause) {
+    const isNotHttp = cause instanceof errors.HTTPParserError || cause instanceof errors.HeadersOverflowError;
+    throw cause instanceof Failed ? cause : new Failed(isNotHttp ? "bad_response" : "reset", cause);
+  }
+}
+
+const single = (value: string | string[] | undefined): string | null =>
+  Array.isArray(value) ? value.join(", ") : (value ?? null);
+
+const headOf = ({ statusCode, headers }: Dispatcher.ResponseData): ResponseHead => ({
+  status: statusCode,
+  contentType: single(headers["content-type"]),
+  contentEncoding: single(headers["content-encoding"]),
+});
+
+const REDIRECTS = new Set([301, 302, 303, 307, 308]);
+
+/** Where a redirect leads (RFC 9110, section 10.2.2); the target is guarded when it is gone to. */
+function redirectTarget(from: URL, { headers }: Dispatcher.ResponseData): URL {
+  const { location } = headers;
+  const target = typeof location === "string" && location !== "" && URL.canParse(location, from.href);
+  if (!target) throw new Failed("redirect");
+  const next = new URL(location, from.href);
+  if (from.protocol === "https:" && next.protocol === "http:") throw new Failed("redirect");
+  return next;
+}
+
+async function read({ body, headers }: Dispatcher.ResponseData, { contains }: FetchRequest, head: ResponseHead) {
+  // A transfer coding (RFC 9112, section 7) that nobody offered to undo would be hashed as if it were content.
+  if (!/^chunked$/i.test(single(headers["transfer-encoding"]) ?? "chunked")) throw new Failed("bad_response");
+  if (Number(headers["content-length"] ?? 0) > MAX_BODY_BYTES) throw new Failed("too_large");
+  try {
+    return await measureBody(body, { contentEncoding: head.contentEncoding, contains });
+  } catch (cause) {
+    throw cause instanceof Failed ? cause : new Failed("truncated", cause);
+  }
+}

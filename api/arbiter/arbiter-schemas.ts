@@ -1,0 +1,204 @@
+import { z } from "zod";
+import {
+  address,
+  atomic,
+  bytes32,
+  count,
+  day,
+  membersOf,
+  network,
+  networkKey,
+  SERVICE,
+  sha256Hex,
+  signature65,
+  time,
+  url,
+  usd,
+} from "../kernel/schema.ts";
+import type { Signed } from "../signing/document.ts";
+import { PROOF } from "../signing/signing-schemas.ts";
+import { VERDICT_TYPES } from "./attestation.ts";
+import { CATEGORY_NAMES } from "./categories/category.ts";
+import { CATEGORIES } from "./categories/index.ts";
+import type { verdictDocument } from "./document.ts";
+import type { GuardSettings } from "./guard/target.ts";
+import type { arbiterOverview, logItem } from "./overview.ts";
+import type { Policy } from "./policy/policy.ts";
+import { DEAL } from "./request.ts";
+
+export const verdictId = z.string().regex(/^[0-9a-f]{32}$/);
+const verdict = z.enum(["release", "refund", "escalate"]);
+const decided = z.enum(["true", "false", "unknown"]);
+const category = z.enum(CATEGORY_NAMES);
+const measure = z.object({ bytes: count, sha256: sha256Hex });
+const nullableText = z.string().nullable();
+
+const FACT = z
+  .discriminatedUnion("fact", [
+    z.object({
+      fact: z.literal("fetch_attempt"),
+      attempt: z.int().min(1),
+      url: z.string(),
+      redirects: z.array(z.object({ status: z.int(), location: z.string() })),
+      status: z.int().nullable(),
+      content_type: nullableText,
+      content_encoding: nullableText,
+      received: measure.nullable(),
+      decoded: measure.nullable(),
+      contains: z.boolean().nullable(),
+      failure: nullableText,
+    }),
+    z.object({ fact: z.literal("payload"), encoding: z.enum(["text", "base64"]), bytes: count, sha256: sha256Hex }),
+    z.object({
+      fact: z.literal("check_runs"),
+      repo: z.string(),
+      commit_sha: z.string(),
+      outcome: z.enum(["read", "not_found", "rate_limited", "denied", "unavailable", "bad_response"]),
+      complete: z.boolean().exactOptional(),
+      count: count.exactOptional(),
+    }),
+    z.object({
+      fact: z.literal("check_run"),
+      id: count,
+      name: z.string(),
+      status: z.string(),
+      conclusion: nullableText,
+      head_sha: z.string(),
+    }),
+    z.object({
+      fact: z.literal("condition"),
+      condition: z.string(),
+      expected: z.union([z.string(), z.number()]),
+      observed: z.union([z.string(), z.number(), z.boolean()]).nullable(),
+      result: decided,
+      reason: z.string(),
+    }),
+  ])
+  .meta({ id: "VerdictFact" });
+
+const domain = z.object({ name: z.string(), version: z.string(), chainId: z.int() });
+const types = z.object({ Verdict: membersOf(VERDICT_TYPES.Verdict) });
+const primaryType = z.literal("Verdict");
+
+const ATTESTATION = z
+  .object({
+    domain,
+    types,
+    primaryType,
+    message: z.object({
+      id: verdictId,
+      outcome: verdict,
+      conditionsSha256: bytes32,
+      dealRefHash: bytes32,
+      issuedAt: count,
+    }),
+    signer: address,
+    signature: signature65,
+  })
+  .meta({ id: "Attestation", description: "EIP-712: what a contract checks." });
+
+const party = z.object({ wallet: address });
+const rated = party.extend({ score: z.int().min(0).max(100), tier: z.string() });
+
+const shape = {
+  "@context": z.array(z.string()),
+  type: z.literal("ArbiterVerdict"),
+  id: verdictId,
+  issuer: z.string().regex(/^did:web:/),
+  verdict,
+  category,
+  conditions_sha256: sha256Hex,
+  deal_ref: nullableText,
+  facts: z.array(FACT),
+  timeline: z.array(z.object({ source: z.enum(["fetch", "check-runs"]), started_at: time, finished_at: time })),
+  policy_version: z.literal(1),
+  issued_at: time,
+  verdict_url: url,
+  log: z.object({ index: z.int().min(1), previous_sha256: sha256Hex.nullable() }),
+  supersedes: z.object({ id: verdictId, sha256: sha256Hex, reason: z.string() }).exactOptional(),
+  attestation: ATTESTATION,
+  proof: PROOF,
+};
+
+const parties = z.object({ payer: party, payee: party });
+const ratedParties = z.object({ payer: rated, payee: rated });
+
+/** The signed verdict of either variant. */
+export const VERDICT = {
+  plain: z.object({ ...shape, parties: parties.exactOptional() }).meta({ id: "Verdict" }),
+  scored: z.object({ ...shape, parties: ratedParties }).meta({ id: "ScoredVerdict" }),
+  record: z
+    .object({ ...shape, parties: z.union([ratedParties, parties]).exactOptional() })
+    .meta({ id: "VerdictRecord" }),
+} as const satisfies Readonly<Record<string, z.ZodType<Signed<ReturnType<typeof verdictDocument>>>>>;
+
+export const POLICY = z
+  .object({
+    version: z.literal(1),
+    effective_date: day,
+    status: z.string(),
+    role: z.string(),
+    categories: z.array(
+      z.object({
+        name: category,
+        summary: z.string(),
+        conditions: z.array(z.object({ name: z.string(), required: z.boolean(), means: z.string() })),
+        table: z.array(z.object({ condition: z.string(), observed: z.string(), result: decided })),
+      }),
+    ),
+    decision: z.array(z.object({ when: z.string(), verdict })),
+    rules: z.array(z.object({ number: z.int().min(1), title: z.string(), text: z.string() })),
+  })
+  .meta({ id: "ArbiterPolicy" }) satisfies z.ZodType<Policy>;
+
+const LOG_ITEM = z
+  .object({
+    index: z.int().min(1),
+    id: verdictId,
+    verdict,
+    category,
+    sha256: sha256Hex,
+    issued_at: time,
+    verdict_url: url,
+    supersedes: verdictId.exactOptional(),
+    supersedes_url: url.exactOptional(),
+  })
+  .meta({ id: "VerdictLogItem" }) satisfies z.ZodType<ReturnType<typeof logItem>>;
+
+export const LOG = z.object({ verdicts: z.array(LOG_ITEM), next: url.nullable() }).meta({ id: "VerdictLog" });
+
+export const ARBITER = z
+  .object({
+    service: SERVICE,
+    what: z.string(),
+    products: z.array(
+      z.object({
+        method: z.literal("POST"),
+        url,
+        price: usd,
+        price_atomic: atomic,
+        network,
+        network_key: networkKey,
+        what: z.string(),
+      }),
+    ),
+    policy: z.object({ version: z.literal(1), effective_date: day, url }),
+    categories: z.array(z.object({ name: category, summary: z.string() })),
+    claim: z.object({ body: z.string(), conditions_sha256: z.string() }),
+    attestation: z.object({ signer: address, domain, types, primaryType, contract: z.string() }),
+    verdicts: z.object({ release: count, refund: count, escalate: count, record: z.string() }),
+    log: z.object({ url, rule: z.string(), head: LOG_ITEM.nullable() }),
+    corrections: z.object({ window_days: z.literal(7), latest: z.array(LOG_ITEM) }),
+  })
+  .meta({ id: "Arbiter" }) satisfies z.ZodType<ReturnType<typeof arbiterOverview>>;
+
+/**
+ * The body of a claim as callers are told of it, in one piece: what `requestSchema` reads step by step has no JSON Schema.
+ * The scored variant needs the parties, unless the deal is a payment of our escrow.
+ */
+export const claimBody = (settings: GuardSettings) =>
+  z.union(
+    CATEGORIES.map((one) =>
+      z.object({ category: z.literal(one.name), conditions: one.conditions(settings), ...DEAL.shape }),
+    ),
+  );

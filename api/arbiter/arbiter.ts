@@ -1,0 +1,62 @@
+import type { Intake, Sale } from "../kernel/route.ts";
+import type { Address } from "../kernel/wallet.ts";
+import type { EscrowDeals, StoredVerdict, VerdictStore } from "./ports.ts";
+import type { Variant } from "./products.ts";
+import { type RecordParts, recordVerdict } from "./record-verdict.ts";
+import { escrowPayment, NOT_NEUTRAL, type Parties, type VerdictRequest, verdictId } from "./request.ts";
+
+export interface ArbiterParts extends RecordParts {
+  readonly deals: EscrowDeals;
+  readonly ownWallets: readonly Address[];
+}
+
+export interface Arbiter extends Pick<VerdictStore, "get" | "log" | "corrections" | "totals"> {
+  /** The address that signs for contracts. */
+  readonly attestor: Address;
+  /** What can be asked only of a chain or an index: the parties of a deal in our own escrow, and whether scores can be read. */
+  readonly admit: (request: VerdictRequest, variant: Variant) => Promise<Intake<VerdictRequest>>;
+  /** The one verdict that a payment buys. Rejects with `Busy`, or when the sale is another process's by now. */
+  readonly decide: (sale: Sale<VerdictRequest>, variant: Variant) => Promise<StoredVerdict>;
+}
+
+export function createArbiter(parts: ArbiterParts): Arbiter {
+  const { store } = parts;
+  return {
+    attestor: parts.attestor.address,
+    get: store.get,
+    log: store.log,
+    corrections: store.corrections,
+    totals: store.totals,
+    admit: (request, variant) => admit(parts, request, variant),
+    async decide({ input, payment, signal }, variant) {
+      const id = verdictId(payment);
+      const order = { id, request: input, supersedes: null, isScored: variant === "scored" };
+      return (await store.get(id)) ?? recordVerdict(parts, order, signal);
+    },
+  };
+}
+
+async function admit(
+  { deals, tiers, ownWallets }: ArbiterParts,
+  request: VerdictRequest,
+  variant: Variant,
+): Promise<Intake<VerdictRequest>> {
+  const payment = escrowPayment(request);
+  const known = payment === null ? null : await deals.parties(payment).catch(() => "unavailable" as const);
+  if (known === "unavailable") return { unavailable: "The chain that shows the parties of this deal cannot be read." };
+  const parties = known ?? request.parties;
+  if (known !== null && request.parties !== null && !areSame(known, request.parties))
+    return refused("parties", "the escrow contract shows other parties for this payment");
+  if (parties !== null && [parties.payer, parties.payee].some((party) => ownWallets.includes(party)))
+    return refused("deal_ref", NOT_NEUTRAL);
+  if (variant === "scored") {
+    if (parties === null)
+      return refused("parties", "expected {payer, payee}, or a deal_ref that is a payment of our escrow");
+    if (!(await tiers.ready(parties))) return { unavailable: "Scores cannot be read at the moment." };
+  }
+  return { input: { ...request, parties } };
+}
+
+const refused = (path: string, message: string) => ({ refused: [{ path, message, rule: 7 }] });
+
+const areSame = (one: Parties, other: Parties): boolean => one.payer === other.payer && one.payee === other.payee;

@@ -1,0 +1,11 @@
+import type { Fact } from "./categories/category.ts";
+import type { Verdict } from "./policy/policy.ts";
+
+/** What the arbiter saw of a claim, and what follows from it. */
+export interface Evidence {
+  readonly verdict: Verdict;
+  /** What was observed and how every condition was judged: the same for the same claim and state. */
+  readonly facts: readonly Fact[];
+  /** When each look was taken (ISO 8601), apart from the facts, which would differ by it. */
+  readonly timeline: readonly { readonly source: string; readonly started_at: string; readonly finished_at: string }[];
+}

@@ -1,0 +1,53 @@
+import { html, type Markup } from "../../layout/html.ts";
+import { mark, renderPage } from "../../layout/page.ts";
+import { POLICY_PATH } from "../overview.ts";
+import type { DecisionRow, Policy, PolicyCategory, Result, Verdict } from "../policy/policy.ts";
+
+const RESULT_TONES = { true: "pass", false: "fail", unknown: "grey" } as const satisfies Record<Result, string>;
+export const VERDICT_TONES = { release: "pass", refund: "fail", escalate: "grey" } as const satisfies Record<
+  Verdict,
+  string
+>;
+
+/** The result of a condition as a word with its sign. */
+export const resultMark = (result: Result): Markup => mark(RESULT_TONES[result], result);
+
+/** The name of a condition, which may break after an underscore. */
+export const conditionName = (name: string): Markup =>
+  html`<code>${name.split("_").map((part, at) => html`${at > 0 && html`_<wbr>`}${part}`)}</code>`;
+
+/** The policy for people. */
+export const renderPolicy = (policy: Policy, baseUrl: string): string =>
+  renderPage({
+    title: `Arbiter policy, version ${policy.version}`,
+    description: policy.role,
+    canonical: `${baseUrl}${POLICY_PATH}`,
+    jsonUrl: `${baseUrl}${POLICY_PATH}?format=json`,
+    main: html`<div class="hero"><p class="eyebrow">Arbiter policy</p>
+<h1>The rules, version ${policy.version}</h1>
+<p class="lead">${policy.role}</p>
+<p class="soft">For deals from ${policy.effective_date}. Status: ${policy.status}. A version is never edited: what changes is a new one.</p></div>
+<section aria-labelledby="rules"><h2 id="rules">Rules</h2>
+<ol class="rules">${policy.rules.map(
+      ({ number, title, text }) => html`<li id="rule-${number}"><h3>${title}</h3><p class="measure">${text}</p></li>`,
+    )}</ol></section>
+<section aria-labelledby="decision"><h2 id="decision">What decides</h2>
+<table><thead><tr><th scope="col">When</th><th scope="col">Verdict</th></tr></thead><tbody>${policy.decision.map(
+      ({ when, verdict }) =>
+        html`<tr><th scope="row">${when}</th><td>${mark(VERDICT_TONES[verdict], verdict)}</td></tr>`,
+    )}</tbody></table></section>
+${policy.categories.map(categorySection)}
+<p class="soft small">Programs read <a href="${POLICY_PATH}?format=json">all of this as JSON</a>.</p>`,
+  });
+
+const categorySection = (category: PolicyCategory): Markup => html`<section aria-labelledby="${category.name}">
+<h2 id="${category.name}"><code>${category.name}</code></h2>
+<p class="measure">${category.summary}</p>
+<table class="terms prose"><thead><tr><th scope="col">Condition</th><th scope="col">Meaning</th></tr></thead><tbody>${category.conditions.map(
+  ({ name, required, means }) =>
+    html`<tr><th scope="row">${conditionName(name)}${required && html`<br><span class="soft small">required</span>`}</th><td>${means}</td></tr>`,
+)}</tbody></table>
+<table class="terms"><thead><tr><th scope="col">Condition</th><th scope="col">Observed</th><th scope="col">Result</th></tr></thead><tbody>${category.table.map(row)}</tbody></table></section>`;
+
+const row = ({ condition, observed, result }: DecisionRow): Markup =>
+  html`<tr><th scope="row">${conditionName(condition)}</th><td>${observed}</td><td>${resultMark(result)}</td></tr>`;

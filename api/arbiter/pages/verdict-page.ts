@@ -1,0 +1,103 @@
+import { html, instant, type Markup } from "../../layout/html.ts";
+import { codeBlock, facts, renderPage } from "../../layout/page.ts";
+import type { Fact } from "../categories/category.ts";
+import { type verdictDocument, verdictPath } from "../document.ts";
+import { POLICY_PATH } from "../overview.ts";
+import type { StoredVerdict } from "../ports.ts";
+import type { Finding } from "../verdict.ts";
+import { conditionName, resultMark, VERDICT_TONES } from "./policy-page.ts";
+
+type Record = ReturnType<typeof verdictDocument>;
+
+const HEADINGS = { release: "Release", refund: "Refund", escalate: "Escalate" } as const;
+const MEANINGS = {
+  release: "Every condition was verified true: the evidence supports paying the seller.",
+  refund: "At least one condition was verified false: the evidence supports refunding the buyer.",
+  escalate:
+    "The conditions could not be verified for sure. That is a verdict, not a failure: the escrow that asked chooses what follows.",
+} as const;
+
+/** One verdict for people. */
+export function renderVerdict(stored: StoredVerdict, baseUrl: string): string {
+  const record = JSON.parse(stored.document) as Record;
+  const path = verdictPath(stored.id);
+  return renderPage({
+    title: `Verdict: ${HEADINGS[stored.outcome].toLowerCase()}`,
+    description: MEANINGS[stored.outcome],
+    canonical: `${baseUrl}${path}`,
+    jsonUrl: `${baseUrl}${path}?format=json`,
+    main: html`<article class="deed ${stored.supersededBy === null ? VERDICT_TONES[stored.outcome] : "grey"}"><p class="eyebrow">Verdict of the arbiter</p>
+<h1>${HEADINGS[stored.outcome]}</h1>
+<p class="state">${MEANINGS[stored.outcome]}</p>
+${correction(stored, record)}
+${facts(summary(stored, record), "ruled")}</article>
+${conditionsSection(record)}
+${observationsSection(record)}
+<section aria-labelledby="check"><h2 id="check">Check it</h2>
+<p class="measure"><a href="${path}?format=json">The signed record</a> never changes. Its signature, and its place in the log, can be checked without this service:</p>
+${codeBlock({
+  id: "verify",
+  caption: "Check the signature",
+  text: `curl -s '${baseUrl}${path}?format=json' > verdict.json\nnpx agent-payment-trust-verifier verdict.json --issuer ${baseUrl}`,
+})}
+<p class="measure soft">It states what was seen at that time, by <a href="${POLICY_PATH}">version ${record.policy_version} of the policy</a>. It is no warranty.</p></section>`,
+  });
+}
+
+function correction({ supersededBy }: StoredVerdict, { supersedes }: Record): Markup {
+  return html`${
+    supersededBy !== null &&
+    html`<p class="state"><strong>Superseded</strong> by <a class="mono" href="${verdictPath(supersededBy)}">${supersededBy}</a>, because the arbiter had erred. This record stays as it was.</p>`
+  }${
+    supersedes &&
+    html`<p class="state">Supersedes <a class="mono" href="${verdictPath(supersedes.id)}">${supersedes.id}</a>. What the arbiter had got wrong: ${supersedes.reason}</p>`
+  }`;
+}
+
+function summary({ index }: StoredVerdict, record: Record): Parameters<typeof facts>[0] {
+  const { parties } = record;
+  const party = (name: "payer" | "payee"): Markup => {
+    const one = parties?.[name];
+    return html`<code>${one?.wallet}</code>${one && "tier" in one && html` risk tier ${one.tier} (${one.score} of 100), not used to decide`}`;
+  };
+  return [
+    ["Category", html`<a href="${POLICY_PATH}#${record.category}"><code>${record.category}</code></a>`],
+    ["Deal", html`<span class="mono">${record.deal_ref ?? "not named"}</span>`],
+    ...(parties
+      ? ([
+          ["Buyer", party("payer")],
+          ["Seller", party("payee")],
+        ] as const)
+      : []),
+    ["Conditions, SHA-256", html`<code>${record.conditions_sha256}</code>`],
+    ["Issued", instant(new Date(record.issued_at))],
+    ["Number", `${index} of the log`],
+  ];
+}
+
+const isCondition = (fact: Fact): fact is Fact & Finding => fact.fact === "condition";
+
+const shown = (value: unknown): string => (value === null ? "nothing" : String(value));
+
+const conditionsSection = ({
+  facts: all,
+}: Record): Markup => html`<section aria-labelledby="conditions"><h2 id="conditions">Conditions</h2>
+<ul class="rows">${all.filter(isCondition).map(
+  ({ condition, expected, observed, result, reason }) =>
+    html`<li><h3>${conditionName(condition)}</h3><span>${resultMark(result)} <span class="soft small">${reason.replaceAll("_", " ")}</span></span>${facts(
+      [
+        ["Expected", html`<span class="mono">${shown(expected)}</span>`],
+        ["Observed", html`<span class="mono">${shown(observed)}</span>`],
+      ],
+    )}</li>`,
+)}</ul></section>`;
+
+function observationsSection({ facts: all, timeline }: Record): Markup {
+  const seen = all.filter((fact) => !isCondition(fact));
+  return html`<section aria-labelledby="seen"><h2 id="seen">What was seen</h2>
+${timeline.map(
+  ({ source, started_at }) =>
+    html`<p class="soft small">Looked with <code>${source}</code> on ${instant(new Date(started_at))}.</p>`,
+)}
+${codeBlock({ id: "facts", caption: "The facts, as signed", text: seen.map((fact) => JSON.stringify(fact, null, 2)).join("\n") })}</section>`;
+}

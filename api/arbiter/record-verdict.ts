@@ -1,0 +1,56 @@
+import { NETWORKS } from "../kernel/networks.ts";
+import type { Signer } from "../signing/document.ts";
+import { type Attestor, attest } from "./attestation.ts";
+import { type Decided, documentSha256, verdictDocument } from "./document.ts";
+import { type EvidenceParts, gatherEvidence } from "./gather-evidence.ts";
+import type { StoredVerdict, Superseded, Tiers, VerdictStore } from "./ports.ts";
+import { ARBITER_NETWORK } from "./products.ts";
+import type { VerdictRequest } from "./request.ts";
+
+export interface RecordParts extends EvidenceParts {
+  readonly store: VerdictStore;
+  readonly signer: Signer;
+  /** The key that signs for contracts. */
+  readonly attestor: Attestor;
+  readonly tiers: Tiers;
+  /** No trailing slash. */
+  readonly baseUrl: string;
+}
+
+/** A verdict that is to be reached. */
+export interface Order {
+  readonly id: string;
+  readonly request: VerdictRequest;
+  readonly supersedes: Superseded | null;
+  readonly isScored: boolean;
+}
+
+/**
+ * Looks, decides, signs, and writes the verdict into the log; when one of this id is there already, that one is the answer.
+ * Rejects with `Busy`, when the signal aborts, and while the tiers of a scored verdict cannot be read.
+ */
+export async function recordVerdict(parts: RecordParts, order: Order, signal: AbortSignal): Promise<StoredVerdict> {
+  const { store, signer, attestor, baseUrl } = parts;
+  const { id, request, supersedes } = order;
+  const evidence = await gatherEvidence(parts, request, signal);
+  // Decided by now: whatever the tiers are, they can only stand beside it.
+  const tiers = order.isScored && request.parties !== null ? await parts.tiers.of(request.parties) : null;
+  signal.throwIfAborted();
+  const issuedAt = parts.now();
+  const { conditionsSha256, dealRef } = request;
+  const outcome = evidence.verdict;
+  const facts = { id, outcome, conditionsSha256, dealRef, issuedAt };
+  const attestation = attest(facts, NETWORKS[ARBITER_NETWORK].chainId, attestor);
+  const decided: Decided = { id, request, evidence, issuedAt, tiers, supersedes, attestation };
+  return store.append({
+    id,
+    request,
+    outcome,
+    issuedAt,
+    supersedes: supersedes?.id ?? null,
+    seal(place) {
+      const signed = signer.sign(verdictDocument(decided, place, { issuer: signer.issuer, baseUrl }), issuedAt);
+      return { document: JSON.stringify(signed), sha256: documentSha256(signed) };
+    },
+  });
+}

@@ -1,0 +1,121 @@
+import { createHash } from "node:crypto";
+import type { Context } from "hono";
+import { z } from "zod";
+import type { Capability } from "../certification/certificate.ts";
+import { capability } from "../certification/certification-schemas.ts";
+import { Problem } from "../kernel/errors.ts";
+import { jsonOrPage, optionalInQuery } from "../kernel/output.ts";
+import type { Route } from "../kernel/route.ts";
+import { page, wantsHtml } from "../layout/negotiate.ts";
+import { boardDocument, CAPABILITIES, DEFAULT_LIMIT, MAX_LIMIT, type Walk } from "./board.ts";
+import { renderBoard } from "./board-page.ts";
+import { BOARD, limit, STATISTICS } from "./board-schemas.ts";
+import { encodeCursor, parseCursor } from "./cursor.ts";
+import type { Board } from "./read-board.ts";
+import { statisticsDocument } from "./statistics.ts";
+import { renderStatistics } from "./statistics-page.ts";
+
+export interface BoardRouteParts {
+  readonly board: Board;
+  readonly baseUrl: string;
+}
+
+const NOT_MODIFIED = { 304: {} };
+const BOARD_MAX_AGE_SECONDS = 15;
+const STATISTICS_MAX_AGE_SECONDS = 60;
+
+export const boardRoutes = (parts: BoardRouteParts): readonly Route[] => [
+  {
+    method: "GET",
+    path: "/board",
+    summary: "The agents that are certified now, newest first",
+    parameters: [
+      optionalInQuery({ name: "capability", description: "Only agents that have it.", schema: capability }),
+      optionalInQuery({ name: "limit", description: `Agents a page; ${DEFAULT_LIMIT} unless given.`, schema: limit }),
+      optionalInQuery({ name: "cursor", description: "Taken from `next` of the page before.", schema: z.string() }),
+    ],
+    output: jsonOrPage(BOARD),
+    others: NOT_MODIFIED,
+    problems: ["malformed_request"],
+    handle: (c) => certifiedAgents(c, parts),
+  },
+  {
+    method: "GET",
+    path: "/stats",
+    summary: "Anonymous totals: certificates, certified agents, payments",
+    output: jsonOrPage(STATISTICS),
+    others: NOT_MODIFIED,
+    handle: (c) => totals(c, parts),
+  },
+];
+
+interface Asked {
+  readonly capability: Capability | null;
+  readonly limit: number;
+  /** Null for the first page. */
+  readonly walk: Walk | null;
+}
+
+async function certifiedAgents(c: Context, { board, baseUrl }: BoardRouteParts): Promise<Response> {
+  const asked = parseQuery(c);
+  const found = await board.page(asked, asked.walk);
+  const nextUrl = found.next && address(c, baseUrl, { ...asked, walk: found.next });
+  if (nextUrl !== null) c.header("link", `<${nextUrl}>; rel="next"`);
+  if (!wantsHtml(c)) return answer(c, boardDocument(found, baseUrl, nextUrl), BOARD_MAX_AGE_SECONDS);
+  const jsonUrl = address(c, baseUrl, asked, "json");
+  return answer(
+    c,
+    renderBoard(found, { baseUrl, first: asked.walk === null, nextUrl, jsonUrl }),
+    BOARD_MAX_AGE_SECONDS,
+  );
+}
+
+async function totals(c: Context, { board, baseUrl }: BoardRouteParts): Promise<Response> {
+  const statistics = await board.statistics();
+  const shown = wantsHtml(c) ? renderStatistics(statistics, baseUrl) : statisticsDocument(statistics);
+  return answer(c, shown, STATISTICS_MAX_AGE_SECONDS);
+}
+
+function parseQuery(c: Context): Asked {
+  const { limit = String(DEFAULT_LIMIT), capability, cursor } = c.req.query();
+  if (!/^[1-9]\d{0,2}$/.test(limit) || Number(limit) > MAX_LIMIT)
+    throw malformed(`The query parameter limit must be a whole number from 1 to ${MAX_LIMIT}.`);
+  const known = capability === undefined ? null : CAPABILITIES.find((name) => name === capability);
+  if (known === undefined) throw malformed(`The query parameter capability must be one of ${CAPABILITIES.join(", ")}.`);
+  const walk = cursor === undefined ? null : parseCursor(cursor, known ?? EVERY_TEST);
+  if (cursor !== undefined && walk === null)
+    throw malformed("The query parameter cursor must be taken from `next` of a page with the same capability.");
+  return { capability: known, limit: Number(limit), walk };
+}
+
+const EVERY_TEST = "any";
+const malformed = (detail: string) => new Problem("malformed_request", { detail });
+
+/** The absolute URL of a page of the board, in the format that was asked for by name. */
+function address(
+  c: Context,
+  baseUrl: string,
+  { capability, limit, walk }: Asked,
+  format = c.req.query("format"),
+): string {
+  const query = new URLSearchParams({
+    ...(capability === null ? {} : { capability }),
+    ...(limit === DEFAULT_LIMIT ? {} : { limit: String(limit) }),
+    ...(walk === null ? {} : { cursor: encodeCursor(walk, capability ?? EVERY_TEST) }),
+    ...(format === "json" ? { format } : {}),
+  });
+  return query.size === 0 ? `${baseUrl}/board` : `${baseUrl}/board?${query}`;
+}
+
+/** A page (text) or a document that caches may keep for a while and then ask about by its tag. */
+function answer(c: Context, shown: string | object, maxAgeSeconds: number): Response {
+  const body = typeof shown === "string" ? shown : JSON.stringify(shown);
+  const etag = `"${createHash("sha256").update(body).digest("base64url").slice(0, 22)}"`;
+  c.header("etag", etag);
+  c.header("cache-control", `public, max-age=${maxAgeSeconds}`);
+  // Weak tags compare too (RFC 9110, section 13.1.2).
+  const held = (c.req.header("if-none-match") ?? "").split(",").map((tag) => tag.trim().replace(/^W\//, ""));
+  if (held.includes(etag) || held.includes("*")) return c.body(null, 304, { vary: "Accept" });
+  if (typeof shown === "string") return page(c, body);
+  return c.body(body, 200, { "content-type": "application/json", vary: "Accept" });
+}

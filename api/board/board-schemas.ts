@@ -1,0 +1,64 @@
+import { z } from "zod";
+import { capability, product } from "../certification/certification-schemas.ts";
+import { address, atomic, count, day, network, networkKey, SERVICE, time, url, usd } from "../kernel/schema.ts";
+import { type boardDocument, MAX_LIMIT } from "./board.ts";
+import { MINIMUM_WALLETS, type statisticsDocument, WINDOW_DAYS } from "./statistics.ts";
+
+export const limit = z.int().min(1).max(MAX_LIMIT);
+
+export const BOARD = z
+  .object({
+    service: SERVICE,
+    certified_means: z.string(),
+    capability: capability.nullable(),
+    limit,
+    agents: z.array(
+      z.object({
+        wallet: address,
+        capabilities: z.array(capability),
+        product,
+        level: z.string(),
+        issued_at: time,
+        valid_until: time,
+        cert_url: url,
+        badge_url: url,
+        verify_url: url,
+      }),
+    ),
+    next: url.nullable().meta({ description: "The next page; null on the last one." }),
+  })
+  .meta({ id: "Board" }) satisfies z.ZodType<ReturnType<typeof boardDocument>>;
+
+/** Null is a figure that is withheld. */
+const figure = count.nullable();
+
+export const STATISTICS = z
+  .object({
+    service: SERVICE,
+    counted_at: time,
+    anonymity: z.object({ minimum_wallets: z.literal(MINIMUM_WALLETS), note: z.string() }),
+    wallets: z.object({ tested: count, certified_now: count }),
+    products: z.array(
+      z.object({
+        product: z.string(),
+        title: z.string(),
+        certificates: figure,
+        passed: figure,
+        failed: figure,
+        failure_share: z.number().min(0).max(1).nullable(),
+      }),
+    ),
+    payments: z.array(
+      z.object({
+        network,
+        network_key: networkKey,
+        asset: z.literal("USDC"),
+        settled: figure,
+        volume_atomic: atomic.nullable(),
+        volume: usd.nullable(),
+      }),
+    ),
+    window_days: z.literal(WINDOW_DAYS),
+    days: z.array(z.object({ day, certificates: figure })),
+  })
+  .meta({ id: "Statistics" }) satisfies z.ZodType<ReturnType<typeof statisticsDocument>>;

@@ -1,0 +1,58 @@
+import { z } from "zod";
+import { formatUsd } from "../kernel/money.ts";
+import { json, jsonOrPage } from "../kernel/output.ts";
+import { type PaidRoute, paidRoute, type Route } from "../kernel/route.ts";
+import { page, wantsHtml } from "../layout/negotiate.ts";
+import { renderCafe } from "./cafe-page.ts";
+import { CAFE, receiptSchema } from "./cafe-schemas.ts";
+import { CAFE_NETWORK, ITEMS, type Item, MENU } from "./menu.ts";
+import { cafeOverview, orderPath } from "./overview.ts";
+import { ORDER, type Order } from "./receipt.ts";
+import type { Cafe } from "./serve-order.ts";
+
+export interface CafeRouteParts {
+  readonly cafe: Cafe;
+  readonly baseUrl: string;
+}
+
+const OPEN_ROUNDS = 20;
+
+export const cafeRoutes = (parts: CafeRouteParts): readonly Route[] => [
+  {
+    method: "GET",
+    path: "/cafe",
+    summary: "The café on the test network: its menu, and whose round it is",
+    output: jsonOrPage(CAFE),
+    async handle(c) {
+      const [rounds, served] = await Promise.all([parts.cafe.openRounds(OPEN_ROUNDS), parts.cafe.served()]);
+      const overview = cafeOverview({ rounds, served }, parts.baseUrl);
+      return wantsHtml(c) ? page(c, renderCafe(overview, parts.baseUrl)) : c.json(overview, 200, { vary: "Accept" });
+    },
+  },
+  ...ITEMS.map((item) => orderRoute(item, parts)),
+];
+
+function orderRoute(item: Item, { cafe }: CafeRouteParts): PaidRoute {
+  const { price, extra } = MENU[item];
+  const isRound = item === "buy-a-round";
+  return paidRoute<Order>({
+    id: `order.${item}`,
+    method: "POST",
+    path: orderPath(item),
+    network: CAFE_NETWORK,
+    price,
+    summary: `Café: ${item.replaceAll("-", " ")}, with ${extra}`,
+    description: `Demo on Base Sepolia, the test network: one ${item.replaceAll("-", " ")} and its receipt, with ${extra}.`,
+    input: isRound ? ORDER : z.unknown().transform(() => null),
+    output: json(receiptSchema(item)),
+    ...(isRound && { query: ["nickname"] }),
+    example: {
+      input: isRound ? { nickname: "Ada" } : {},
+      output: { receipt: "0123456789abcdef", item, price: formatUsd(price), served_at: "2026-11-25T09:30:00.000Z" },
+    },
+    async sell(sale) {
+      const body: unknown = JSON.parse(await cafe.order(item, sale));
+      return { status: 200, body, location: null, record: async () => undefined };
+    },
+  });
+}

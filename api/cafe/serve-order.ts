@@ -1,0 +1,26 @@
+import type { Sale } from "../kernel/route.ts";
+import type { CafeStore } from "./cafe-store.ts";
+import type { Item } from "./menu.ts";
+import { nicknameOf, type Order, receipt, receiptId } from "./receipt.ts";
+
+export interface CafeParts {
+  readonly store: CafeStore;
+  readonly now: () => Date;
+}
+
+export interface Cafe extends Pick<CafeStore, "openRounds" | "served"> {
+  /** The receipt of a paid order, as JSON text: the same however often it is asked for. */
+  readonly order: (item: Item, sale: Sale<Order>) => Promise<string>;
+}
+
+export const createCafe = ({ store, now }: CafeParts): Cafe => ({
+  openRounds: store.openRounds,
+  served: store.served,
+  order(item, sale) {
+    const { payer } = sale.payment;
+    const round = item === "buy-a-round" ? { nickname: nicknameOf(sale.input, payer) } : null;
+    const write: Parameters<CafeStore["serve"]>[0]["write"] = (toast) =>
+      JSON.stringify(receipt(item, sale, { toast, now: now() }));
+    return store.serve({ id: receiptId(sale.payment), item, payer, round, write });
+  },
+});

@@ -1,0 +1,177 @@
+import type { Context } from "hono";
+import { z } from "zod";
+import { readBody } from "../../kernel/body.ts";
+import { Problem } from "../../kernel/errors.ts";
+import { inQuery, json, optionalInQuery } from "../../kernel/output.ts";
+import { type PaidRoute, paidRoute, type QuotedRoute, type Route } from "../../kernel/route.ts";
+import { mixedCaseAddress } from "../../kernel/schema.ts";
+import { type Address, parseAddress } from "../../kernel/wallet.ts";
+import { type BehaviouralKind, CONTROL_PRICE } from "../kinds/behavioural.ts";
+import { BEHAVIOURAL_KINDS } from "../kinds/index.ts";
+import { SCAM_PRICE } from "../kinds/scam.ts";
+import { RESULT_BODY, STEP } from "./behaviour-schemas.ts";
+import type { Behaviour, Opened, OrderInput } from "./run-session.ts";
+
+export interface BehaviourRouteParts {
+  readonly behaviour: Behaviour;
+  readonly baseUrl: string;
+}
+
+/** The network that behavioural tests are paid on. */
+export const BEHAVIOUR_NETWORK = "eip155:8453";
+const ORDER: z.ZodType<OrderInput> = z.object({ session: z.string(), token: z.string().nullable() });
+const TOKEN = /^[A-Za-z0-9_-]{22}$/;
+const WALLET = { name: "wallet", description: "The wallet that paid the entry.", schema: mixedCaseAddress };
+const SESSION = {
+  name: "session",
+  description: "As in `next.url` of the answer before; without it, the wallet's newest open session.",
+  schema: z.string().regex(TOKEN),
+};
+
+/** The three routes of every behavioural test. */
+export const behaviourRoutes = (parts: BehaviourRouteParts): readonly Route[] =>
+  BEHAVIOURAL_KINDS.flatMap((kind) => [startRoute(kind, parts), attemptRoute(kind, parts), resultRoute(kind, parts)]);
+
+function startRoute(kind: BehaviouralKind, { behaviour, baseUrl }: BehaviourRouteParts): PaidRoute {
+  const path = `/test/${kind.product}`;
+  return paidRoute({
+    id: `test.${kind.product}`,
+    method: "POST",
+    path: `${path}/start`,
+    network: BEHAVIOUR_NETWORK,
+    price: kind.entry,
+    summary: kind.summary,
+    description: kind.description,
+    input: z.unknown(),
+    output: json(STEP),
+    example: {
+      input: {},
+      output: {
+        status: "action_required",
+        product: kind.product,
+        next: { method: "POST", url: `${baseUrl}${path}/attempt?wallet=0x…&session=…`, cost: "0.10" },
+        deliverable: { type: "session", id: "0123456789abcdef", orders: 2 },
+        armed: true,
+      },
+    },
+    menu: {
+      capability: kind.capability,
+      totalCost: kind.entry + CONTROL_PRICE,
+      steps: kind.steps,
+      howToRun: `Point any x402 client at POST ${baseUrl}${path}/start and follow next.url. No body is needed.`,
+    },
+    sell: (sale) => behaviour.start(kind, sale),
+  });
+}
+
+function attemptRoute(kind: BehaviouralKind, parts: BehaviourRouteParts): QuotedRoute {
+  const [control, bait] = orders(kind, parts);
+  return {
+    method: "POST",
+    path: `/test/${kind.product}/attempt`,
+    summary: `The two orders of a running ${kind.product} test, one a call`,
+    description: kind.order,
+    parameters: [inQuery(WALLET), optionalInQuery(SESSION)],
+    output: json(STEP),
+    problems: ["not_found", "wrong_payer", "session_over"],
+    sales: [control, bait],
+    async quote(c) {
+      const opened = await sessionOf(kind, parts, c.req.query("wallet"), c.req.query("session"));
+      return {
+        async offer() {
+          const offer = await parts.behaviour.serve(kind, opened);
+          if (offer === null) throw over(kind);
+          return offer;
+        },
+        repeat: () => parts.behaviour.repeat(kind, opened),
+        match(signed) {
+          if (signed.from !== opened.session.wallet) {
+            throw new Problem("wrong_payer", {
+              detail: `This session belongs to ${opened.session.wallet}; the payment is signed by ${signed.from}. Nothing was charged.`,
+            });
+          }
+          return parts.behaviour.match(kind, opened, signed, control, bait);
+        },
+      };
+    },
+  };
+}
+
+/** What the gate knows the two orders by. The second is kept: its `sell` is never reached. */
+function orders(kind: BehaviouralKind, { behaviour }: BehaviourRouteParts): readonly [PaidRoute, PaidRoute] {
+  const order = (id: string, price: bigint, sell: PaidRoute<OrderInput>["sell"]) =>
+    paidRoute({
+      id: `test.${kind.product}.${id}`,
+      method: "POST",
+      path: `/test/${kind.product}/attempt`,
+      network: BEHAVIOUR_NETWORK,
+      price,
+      summary: kind.order,
+      description: kind.order,
+      input: ORDER,
+      output: json(STEP),
+      example: { input: {}, output: {} },
+      sell,
+    });
+  return [
+    order("first", CONTROL_PRICE, (sale) => behaviour.order(kind, sale)),
+    order("second", SCAM_PRICE, () => Promise.reject(new Error("a kept payment is never sold"))),
+  ];
+}
+
+function resultRoute(kind: BehaviouralKind, parts: BehaviourRouteParts): Route {
+  return {
+    method: "POST",
+    path: `/test/${kind.product}/result`,
+    summary: `The verdict of a ${kind.product} test, with its certificate`,
+    body: RESULT_BODY,
+    output: json(STEP),
+    problems: ["malformed_request", "not_found"],
+    async handle(c) {
+      const { wallet, session } = await resultBody(c);
+      const opened = await sessionOf(kind, parts, wallet, session);
+      return c.json(await parts.behaviour.result(kind, opened), 200, { "cache-control": "no-store" });
+    },
+  };
+}
+
+async function resultBody(c: Context): Promise<z.infer<typeof RESULT_BODY>> {
+  const text = new TextDecoder().decode(await readBody(c));
+  const body = RESULT_BODY.safeParse(tryParse(text));
+  if (body.success) return body.data;
+  throw new Problem("malformed_request", {
+    detail: 'The body must be JSON like {"wallet": "0x…"}; session is optional.',
+  });
+}
+
+function tryParse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+async function sessionOf(
+  kind: BehaviouralKind,
+  { behaviour, baseUrl }: BehaviourRouteParts,
+  walletText: string | undefined,
+  token: string | undefined,
+): Promise<Opened> {
+  const wallet: Address | null = parseAddress(walletText);
+  if (wallet === null) {
+    throw new Problem("malformed_request", {
+      detail: "wallet must be the address that paid the entry: 0x and 40 hex digits.",
+    });
+  }
+  const opened = token !== undefined && !TOKEN.test(token) ? null : await behaviour.find(kind, wallet, token ?? null);
+  if (opened !== null) return opened;
+  throw new Problem("not_found", {
+    detail: `This wallet has no such ${kind.product} session. Start one with POST ${baseUrl}/test/${kind.product}/start.`,
+  });
+}
+
+const over = (kind: BehaviouralKind) =>
+  new Problem("session_over", {
+    detail: `This session is over: it has its verdict, or its hour has passed. Ask POST /test/${kind.product}/result for it, or start again.`,
+  });

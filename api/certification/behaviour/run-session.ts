@@ -1,0 +1,212 @@
+import {
+  type Kept,
+  type Match,
+  type Offer,
+  type Outcome,
+  Over,
+  type PaidRoute,
+  type Sale,
+} from "../../kernel/route.ts";
+import type { Address } from "../../kernel/wallet.ts";
+import type { Certificate } from "../certificate.ts";
+import type { CertificateStore } from "../certificate-store.ts";
+import { certificateId } from "../issue.ts";
+import type { BehaviouralKind } from "../kinds/behavioural.ts";
+import { attemptPath, complete, incomplete, ordered, started, type Told } from "./answers.ts";
+import { failed, passed } from "./judge.ts";
+import {
+  askedBy,
+  type Challenge,
+  type Door,
+  isOpen,
+  isPassed,
+  nextChallenge,
+  SESSION_MINUTES,
+  type Session,
+  signedFor,
+  UNSERVED,
+} from "./session.ts";
+import type { Decoys, SessionStore } from "./session-store.ts";
+
+export interface BehaviourParts {
+  readonly sessions: SessionStore;
+  readonly certificates: CertificateStore;
+  readonly decoys: Decoys;
+  readonly newToken: () => string;
+  readonly tokenSha256: (token: string) => Buffer;
+  /** A fair coin. */
+  readonly toss: () => boolean;
+  readonly baseUrl: string;
+  readonly now: () => Date;
+}
+
+/** A session as a caller found it. */
+export interface Opened {
+  readonly session: Session;
+  readonly token: string | null;
+}
+
+/** What the journal keeps of an order: its session, and the token that the answer's `next.url` needs. */
+export interface OrderInput {
+  readonly session: string;
+  readonly token: string | null;
+}
+
+export interface Behaviour {
+  /** The entry has settled: a session opens. */
+  start(kind: BehaviouralKind, sale: Sale<unknown>): Promise<Outcome>;
+  /** The control has settled. */
+  order(kind: BehaviouralKind, sale: Sale<OrderInput>): Promise<Outcome>;
+  /** Null when there is no such session. */
+  find(kind: BehaviouralKind, wallet: Address, token: string | null): Promise<Opened | null>;
+  /** Serves the next challenge; null when the session is over. */
+  serve(kind: BehaviouralKind, opened: Opened): Promise<Offer | null>;
+  /** The challenge that was served last, or would be served next. */
+  repeat(kind: BehaviouralKind, opened: Opened): Offer;
+  match(
+    kind: BehaviouralKind,
+    opened: Opened,
+    signed: { to: Address; value: bigint },
+    control: PaidRoute,
+    bait: PaidRoute,
+  ): Match | null;
+  result(kind: BehaviouralKind, opened: Opened): Promise<object>;
+}
+
+/** How long each order's authorization shall stay valid: the same for all, or it would tell them apart. */
+const ORDER_TIMEOUT_SECONDS = 60;
+const OVER = "This session is over: it has its verdict, or its time has passed. Nothing was charged. Start a new one.";
+
+const doorOf = ({ token }: Pick<Opened, "token">): Door => (token === null ? "wallet" : "token");
+
+export function createBehaviour(parts: BehaviourParts): Behaviour {
+  const { sessions, certificates, baseUrl, now } = parts;
+  const told = (kind: BehaviouralKind, { session, token }: Opened): Told => ({ kind, session, token, baseUrl });
+
+  const offer = (kind: BehaviouralKind, { session, token }: Opened, challenge: Challenge): Offer => ({
+    terms: { network: session.entry.payment.network, ...askedBy(kind, session, challenge) },
+    resource: attemptPath(kind, session.wallet, token),
+    description: kind.order,
+    maxTimeoutSeconds: ORDER_TIMEOUT_SECONDS,
+  });
+
+  return {
+    async start(kind, sale) {
+      const token = parts.newToken();
+      const session = opened(parts, kind, sale);
+      return {
+        status: 200,
+        body: started(told(kind, { session, token })),
+        location: null,
+        record: (transaction) => sessions.add(session, parts.tokenSha256(token), transaction),
+      };
+    },
+
+    async order(kind, sale) {
+      const session = await sessions.byId(sale.input.session);
+      if (session === null) throw new Error(`there is no session ${sale.input.session}`);
+      const { token } = sale.input;
+      const { nonce } = sale.payment;
+      const control = { nonce, transaction: sale.settlement.transaction, door: doorOf({ token }) };
+      return {
+        status: 200,
+        body: ordered(told(kind, { session: { ...session, control }, token }), control.transaction, now()),
+        location: null,
+        record: (transaction) => sessions.settle(session.id, control, transaction),
+      };
+    },
+
+    async find(kind, wallet, token) {
+      const session = await sessions.find(
+        kind.product,
+        wallet,
+        token === null ? null : parts.tokenSha256(token),
+        now(),
+      );
+      return session === null ? null : { session, token };
+    },
+
+    async serve(kind, found) {
+      const at = now();
+      const choose = (session: Session) => (isOpen(session, at) ? nextChallenge(session, doorOf(found)) : null);
+      const served = await sessions.serve(found.session.id, doorOf(found), at, choose);
+      return served === null ? null : offer(kind, { ...found, session: served.session }, served.challenge);
+    },
+
+    repeat(kind, found) {
+      const door = doorOf(found);
+      return offer(kind, found, found.session.served[door].last ?? nextChallenge(found.session, door));
+    },
+
+    match(kind, found, signed, control, bait) {
+      const { session } = found;
+      const challenge = signedFor(kind, session, signed);
+      if (challenge === null) return null;
+      const over = isOpen(session, now()) ? null : OVER;
+      const input = { session: session.id, token: found.token };
+      const common = { offer: offer(kind, found, challenge), purchase: session.id, input, over };
+      return challenge === "control"
+        ? { ...common, route: control, paymentId: `challenge:${session.id}` }
+        : { ...common, route: bait, paymentId: null, keep: (kept) => keep(parts, told(kind, found), kept) };
+    },
+
+    async result(kind, found) {
+      const { session } = found;
+      if (session.verdict === null && isOpen(session, now()) && isPassed(session)) await conclude(parts, kind, session);
+      const certificate = await certificates.get(session.id);
+      return certificate === null ? incomplete(told(kind, found), now()) : complete(told(kind, found), certificate);
+    },
+  };
+}
+
+function opened({ decoys, toss, now }: BehaviourParts, kind: BehaviouralKind, sale: Sale<unknown>): Session {
+  const id = certificateId(sale.payment, kind.product);
+  const startedAt = now();
+  const { transaction, block } = sale.settlement;
+  const { payment, version, payTo } = sale;
+  return {
+    id,
+    product: kind.product,
+    wallet: payment.payer,
+    entry: {
+      payment,
+      version,
+      settlement: { network: payment.network, transaction, block, amountAtomic: sale.value, payTo },
+    },
+    baitFirst: toss(),
+    decoy: decoys.addressOf(id),
+    startedAt,
+    lapsesAt: new Date(startedAt.getTime() + SESSION_MINUTES * 60_000),
+    served: { token: UNSERVED, wallet: UNSERVED },
+    control: null,
+    verdict: null,
+  };
+}
+
+/** PASS, unless a verdict came in between: the one that was first stands. */
+async function conclude({ sessions, certificates, now }: BehaviourParts, kind: BehaviouralKind, session: Session) {
+  await sessions.inTransaction(async (transaction) => {
+    const rows = await sessions.conclude(session.id, "pass", now(), transaction);
+    if (rows === 0) return;
+    await certificates.add(passed(kind, session, now()), rests(session), transaction);
+  });
+}
+
+/** FAIL: the answer to a signed bait, recorded with it. */
+function keep({ sessions, certificates, now }: BehaviourParts, told: Told, kept: Kept): Outcome {
+  const { kind, session } = told;
+  const certificate: Certificate = failed(kind, session, kept, now());
+  return {
+    status: 200,
+    body: complete(told, certificate),
+    location: `/cert/${certificate.id}`,
+    async record(transaction) {
+      const rows = await sessions.conclude(session.id, "fail", now(), transaction);
+      if (rows === 0) throw new Over(OVER);
+      await certificates.add(certificate, rests(session), transaction);
+    },
+  };
+}
+
+/** The payments that a certificate of this session rests on. */
+const rests = ({ entry, control }: Session) => ({ payment: entry.payment, also: control?.nonce ?? null });

@@ -1,0 +1,245 @@
+import type { Context } from "hono";
+import { z } from "zod";
+import { Problem } from "../kernel/errors.ts";
+import { remember } from "../kernel/memo.ts";
+import { formatUsd } from "../kernel/money.ts";
+import { inPath, inQuery, json, jsonOrPage } from "../kernel/output.ts";
+import { isPaid, type PaidRoute, paidRoute, type Route } from "../kernel/route.ts";
+import { mixedCaseAddress } from "../kernel/schema.ts";
+import { parseAddress } from "../kernel/wallet.ts";
+import { page, wantsHtml } from "../layout/negotiate.ts";
+import { badgeEtag, renderBadge, renderUnknownBadge } from "./badge.ts";
+import { isFresh, type MarkedCertificate } from "./certificate.ts";
+import {
+  CERTIFICATE,
+  CERTIFICATE_RECORD,
+  CREDENTIAL,
+  certificateId,
+  MENU,
+  VERIFICATION,
+} from "./certification-schemas.ts";
+import type { Certification } from "./certify.ts";
+import { certificateRecord } from "./issue.ts";
+import { KINDS } from "./kinds/index.ts";
+import type { Kind } from "./kinds/kind.ts";
+import { renderCertificatePage } from "./pages/certificate-page.ts";
+import { renderVerification } from "./pages/verification-page.ts";
+
+export interface CertificationRouteParts {
+  readonly certification: Certification;
+  readonly baseUrl: string;
+  readonly now: () => Date;
+  readonly renderOgImage: (certificate: MarkedCertificate, now: Date) => Uint8Array;
+}
+
+const BADGE_MAX_AGE_SECONDS = 300;
+const badges = remember<{ readonly svg: string; readonly etag: string }>(2_000);
+/** A picture takes tens of milliseconds of the only thread. */
+const pictures = remember<Uint8Array>(64);
+
+const ID = { name: "id", description: "The certificate's id.", schema: certificateId };
+const WALLET = { name: "wallet", description: "The wallet's address, in any letter case.", schema: mixedCaseAddress };
+const FILE = {
+  name: "file",
+  description: "The certificate's id, and `.svg`.",
+  schema: z.string().regex(/^[0-9a-f]{16}\.svg$/),
+};
+
+const SVG = { "image/svg+xml": null };
+
+/** All that a badge or picture shows of a certificate besides what never changes. */
+const stateKey = (certificate: MarkedCertificate, now: Date): string =>
+  `${certificate.id} ${isFresh(certificate, now)} ${certificate.reversedAt?.getTime()}`;
+
+export function certificationRoutes(parts: CertificationRouteParts): readonly Route[] {
+  return [
+    ...KINDS.map((kind) => testRoute(kind, parts)),
+    {
+      method: "GET",
+      path: "/verify",
+      summary: "What is on file about a wallet: certificates, capabilities, on-chain activity",
+      parameters: [inQuery(WALLET)],
+      output: jsonOrPage(VERIFICATION),
+      problems: ["malformed_request"],
+      handle: (c) => verify(c, parts),
+    },
+    {
+      method: "GET",
+      path: "/credential/:wallet",
+      summary: "The same record as a signed credential that anyone can check offline",
+      parameters: [inPath(WALLET)],
+      output: { "application/json": CREDENTIAL, "application/vc": CREDENTIAL },
+      problems: ["malformed_request"],
+      handle: (c) => credential(c, parts),
+    },
+    {
+      method: "GET",
+      path: "/cert/:id",
+      summary: "The public page of a certificate",
+      parameters: [inPath(ID)],
+      output: jsonOrPage(CERTIFICATE_RECORD),
+      problems: ["not_found"],
+      handle: (c) => certificate(c, parts),
+    },
+    {
+      method: "GET",
+      path: "/cert/:id/og.png",
+      summary: "The preview picture of a certificate",
+      parameters: [inPath(ID)],
+      output: { "image/png": null },
+      problems: ["not_found"],
+      handle: (c) => ogImage(c, parts),
+    },
+    {
+      method: "GET",
+      path: "/badge/:file",
+      summary: "The README badge of a certificate, as SVG",
+      parameters: [inPath(FILE)],
+      output: SVG,
+      others: { 304: {}, 404: SVG },
+      handle: (c) => badge(c, parts),
+    },
+  ];
+}
+
+function testRoute(kind: Kind, { certification, baseUrl }: CertificationRouteParts): PaidRoute {
+  const path = `/test/${kind.product}`;
+  return paidRoute({
+    id: `test.${kind.product}`,
+    method: "POST",
+    path,
+    network: "eip155:8453",
+    price: kind.price,
+    summary: kind.summary,
+    description: kind.description,
+    input: z.unknown(),
+    output: json(CERTIFICATE),
+    example: {
+      input: {},
+      output: {
+        conformance: true,
+        product: kind.product,
+        verdict: "pass",
+        level: "Conformant",
+        cert_url: `${baseUrl}/cert/0123456789abcdef`,
+        badge_url: `${baseUrl}/badge/0123456789abcdef.svg`,
+      },
+    },
+    menu: {
+      capability: kind.capability,
+      totalCost: kind.price,
+      steps: kind.steps,
+      howToRun: `Point any x402 client at POST ${baseUrl}${path}. No body is needed.`,
+    },
+    sell: (sale) => certification.certify(kind, sale),
+  });
+}
+
+/** The menu of tests, derived from the route table. */
+export function inspectRoute(routes: () => readonly Route[], baseUrl: string): Route {
+  return {
+    method: "GET",
+    path: "/inspect",
+    summary: "The machine-readable menu of tests: prices, steps, how to run them",
+    output: json(MENU),
+    handle: (c) => c.json(menu(routes().filter(isPaid), baseUrl)),
+  };
+}
+
+function menu(paid: readonly PaidRoute[], baseUrl: string) {
+  const offer = ({ id, method, path, price, summary, network }: PaidRoute) => ({
+    id: id.replace(/^test\./, ""),
+    method,
+    path,
+    url: `${baseUrl}${path}`,
+    summary,
+    network,
+    price: formatUsd(price),
+    price_atomic: price.toString(),
+  });
+  return {
+    service: "Agent Payment Trust Service",
+    menu: paid.flatMap((route) =>
+      route.menu === undefined
+        ? []
+        : [
+            {
+              ...offer(route),
+              total_cost: formatUsd(route.menu.totalCost),
+              capability: route.menu.capability,
+              steps: route.menu.steps,
+              how_to_run: route.menu.howToRun,
+            },
+          ],
+    ),
+    other_products: paid.filter((route) => route.menu === undefined).map(offer),
+  };
+}
+
+async function verify(c: Context, { certification }: CertificationRouteParts): Promise<Response> {
+  const wallet = parseAddress(c.req.query("wallet"));
+  if (wallet === null) {
+    throw new Problem("malformed_request", {
+      detail: "The query parameter wallet must be an address: 0x and 40 hex digits, like /verify?wallet=0x90F7…",
+    });
+  }
+  const record = await certification.verification(wallet);
+  return wantsHtml(c) ? page(c, renderVerification(record)) : c.json(record, 200, { vary: "Accept" });
+}
+
+/** Signed anew for each request: what is on file can change at any time. The holder keeps the document, not a cache. */
+async function credential(c: Context, { certification }: CertificationRouteParts): Promise<Response> {
+  const wallet = parseAddress(c.req.param("wallet"));
+  if (wallet === null) {
+    throw new Problem("malformed_request", {
+      detail: "The path must end in an address: 0x and 40 hex digits, like /credential/0x90F7…",
+    });
+  }
+  const named = /\bapplication\/vc\s*(,|;|$)/.test(c.req.header("accept") ?? "");
+  return c.json(await certification.credential(wallet), 200, {
+    "content-type": named ? "application/vc" : "application/json",
+    "cache-control": "no-cache",
+    vary: "Accept",
+  });
+}
+
+async function found(c: Context, { certification }: CertificationRouteParts): Promise<MarkedCertificate> {
+  const id = c.req.param("id") ?? "";
+  const certificate = await certification.certificate(id);
+  if (certificate === null) throw new Problem("not_found", { detail: `There is no certificate ${id.slice(0, 40)}.` });
+  return certificate;
+}
+
+async function certificate(c: Context, parts: CertificationRouteParts): Promise<Response> {
+  const record = await found(c, parts);
+  const now = parts.now();
+  if (wantsHtml(c)) return page(c, renderCertificatePage(record, { baseUrl: parts.baseUrl, now }));
+  return c.json(certificateRecord(record, parts.baseUrl, now), 200, { vary: "Accept" });
+}
+
+async function ogImage(c: Context, parts: CertificationRouteParts): Promise<Response> {
+  const certificate = await found(c, parts);
+  const now = parts.now();
+  const png = pictures(stateKey(certificate, now), () => parts.renderOgImage(certificate, now));
+  return c.body(new Uint8Array(png), 200, { "content-type": "image/png", "cache-control": "public, max-age=3600" });
+}
+
+async function badge(c: Context, { certification, now }: CertificationRouteParts): Promise<Response> {
+  const [, id] = /^([0-9a-f]{16})\.svg$/.exec(c.req.param("file") ?? "") ?? [];
+  const certificate = id === undefined ? null : await certification.certificate(id);
+  const { svg, etag } = badges(certificate === null ? "unknown" : stateKey(certificate, now()), () => {
+    const rendered = certificate === null ? renderUnknownBadge() : renderBadge(certificate, now());
+    return { svg: rendered, etag: badgeEtag(rendered) };
+  });
+  const headers = {
+    etag,
+    "content-type": "image/svg+xml; charset=utf-8",
+    "cache-control": `public, max-age=${BADGE_MAX_AGE_SECONDS}`,
+  };
+  if (certificate === null) return c.body(svg, 404, headers);
+  return isKnown(c.req.header("if-none-match"), etag) ? c.body(null, 304, headers) : c.body(svg, 200, headers);
+}
+
+/** Whether an `If-None-Match` names the tag; weak tags compare too (RFC 9110, section 13.1.2). */
+const isKnown = (condition: string | undefined, etag: string): boolean =>
+  (condition ?? "").split(",").some((tag) => ["*", etag].includes(tag.trim().replace(/^W\//, "")));

@@ -1,0 +1,254 @@
+import { z } from "zod";
+import {
+  address,
+  atomic,
+  bytes32,
+  count,
+  network,
+  networkKey,
+  SERVICE,
+  signature65,
+  time,
+  transactionHash,
+  typedMembers,
+  unixSeconds,
+  url,
+  usd,
+} from "../kernel/schema.ts";
+import type { Signed } from "../signing/document.ts";
+import { PROOF } from "../signing/signing-schemas.ts";
+import type { Behaviour, Detected } from "./certificate.ts";
+import type { credential } from "./credential.ts";
+import type { certificateDocument, certificateRecord } from "./issue.ts";
+import type { proofDocument } from "./proofs/proof.ts";
+import type { verificationRecord } from "./verification.ts";
+
+export const certificateId = z.string().regex(/^[0-9a-f]{16}$/);
+export const product = z.enum(["basic", "suite", "scam", "recipient"]);
+export const capability = z.enum(["can_pay", "full_suite", "scam_resistance", "recipient_awareness"]);
+export const result = z.enum(["pass", "fail"]);
+export const CHECKS = z.record(z.string(), result).meta({ description: "Every check by its name." });
+
+const shown = { served_at: time.nullable(), pay_to: address, amount: atomic };
+
+const BEHAVIOUR = z.object({
+  session_started: time,
+  control: z.object({ ...shown, transaction: transactionHash.nullable() }),
+  bait: z.object({ ...shown, signed: z.boolean() }),
+  signature: z
+    .object({ digest: bytes32, signer: address, valid_before: unixSeconds, received_at: time, proof: z.string() })
+    .exactOptional(),
+}) satisfies z.ZodType<Behaviour>;
+
+export const DETECTED = z
+  .object({
+    exact_amount: z.boolean(),
+    recipient_match: z.boolean(),
+    network_match: z.boolean(),
+    network: networkKey,
+    asset: z.string(),
+    protocol_version: z.enum(["v1", "v2"]),
+    nonce: z.string().exactOptional(),
+    authorization_window: z
+      .object({
+        valid_after: unixSeconds,
+        valid_before: unixSeconds,
+        seconds_left_when_received: z.int(),
+        limit_seconds: count,
+      })
+      .exactOptional(),
+    behaviour: BEHAVIOUR.exactOptional(),
+  })
+  .meta({ id: "Detected", description: "What the client was seen to do." }) satisfies z.ZodType<Detected>;
+
+export const LINKS = { cert_url: url, badge_url: url, badge_markdown: z.string() };
+
+/** What the payer of a single-step test receives. */
+export const CERTIFICATE = z
+  .object({
+    id: certificateId,
+    conformance: z.boolean(),
+    product,
+    test_version: count,
+    verdict: result,
+    level: z.string(),
+    checks: CHECKS,
+    detected: DETECTED,
+    wallet: address,
+    issued_at: time,
+    valid_until: time,
+    settlement: z.object({
+      transaction: transactionHash,
+      network,
+      network_key: networkKey,
+      block: count,
+      explorer_url: url,
+      amount: atomic,
+      amount_usd: usd,
+      pay_to: address,
+    }),
+    ...LINKS,
+  })
+  .meta({ id: "Certificate" }) satisfies z.ZodType<ReturnType<typeof certificateDocument>>;
+
+const FAIL_PROOF = z
+  .object({
+    certificate: certificateId,
+    challenge: z.object(shown),
+    typed_data: z.object({
+      types: z.record(z.string(), typedMembers),
+      domain: z.record(z.string(), z.unknown()),
+      primaryType: z.literal("TransferWithAuthorization"),
+      message: z.record(z.string(), z.string()),
+    }),
+    digest: bytes32,
+    signature: signature65,
+    signer: address,
+    valid_before: unixSeconds,
+    received_at: time,
+    broadcast: z.boolean(),
+  })
+  .meta({ id: "FailProof", description: "The order that was signed, once its signature has expired." });
+
+/** Its members are those of the document that the proof is stored as. */
+FAIL_PROOF.shape satisfies Readonly<Record<keyof ReturnType<typeof proofDocument>, z.ZodType>>;
+
+/** The public record of `/cert/<id>`. */
+export const CERTIFICATE_RECORD = z
+  .object({
+    ...CERTIFICATE.shape,
+    fresh: z.boolean(),
+    expired: z.boolean(),
+    reversed: z.boolean(),
+    reversed_at: time.exactOptional(),
+    proof: FAIL_PROOF.exactOptional(),
+    checked_at: time,
+  })
+  .meta({ id: "CertificateRecord" }) satisfies z.ZodType<ReturnType<typeof certificateRecord>>;
+
+const CAPABILITY = z
+  .discriminatedUnion("tested", [
+    z.object({
+      tested: z.literal(true),
+      result,
+      fresh: z.boolean(),
+      expired: z.boolean(),
+      valid_until: time,
+      cert_url: url,
+    }),
+    z.object({
+      tested: z.literal(false),
+      result: z.null(),
+      fresh: z.literal(false),
+      expired: z.literal(false),
+      valid_until: z.null(),
+      cert_url: z.null(),
+    }),
+  ])
+  .meta({ id: "Capability" });
+
+const CAPABILITIES = z.object({
+  can_pay: CAPABILITY,
+  scam_resistance: CAPABILITY,
+  recipient_awareness: CAPABILITY,
+  full_suite: CAPABILITY,
+});
+
+const STANDING = z.object({
+  id: certificateId,
+  product,
+  test_version: count,
+  result,
+  level: z.string(),
+  fresh: z.boolean(),
+  expired: z.boolean(),
+  reversed: z.boolean(),
+  issued: time,
+  valid_until: time,
+  cert_url: url,
+});
+
+const activity = {
+  window_days: z.literal(90),
+  note: z.string(),
+};
+
+/** What is on file about a wallet. */
+export const VERIFICATION = z
+  .object({
+    service: SERVICE,
+    wallet: address,
+    tested: z.boolean(),
+    verified: z.boolean(),
+    verified_means: z.string(),
+    capabilities: CAPABILITIES,
+    certs: z.array(STANDING.extend({ age_days: count, badge_url: url })),
+    freshness_policy: z.object({ valid_for_days: z.literal(30), note: z.string() }),
+    how_to_test: url,
+    activity: z.discriminatedUnion("available", [
+      z.object({
+        available: z.literal(true),
+        settled_payments: count,
+        distinct_counterparties: count,
+        last_seen_days: count.nullable(),
+        ...activity,
+      }),
+      z.object({
+        available: z.literal(false),
+        settled_payments: z.null(),
+        distinct_counterparties: z.null(),
+        last_seen_days: z.null(),
+        ...activity,
+      }),
+    ]),
+    paid_score: z.object({ note: z.string(), url }),
+    checked_at: time,
+  })
+  .meta({ id: "Verification" }) satisfies z.ZodType<ReturnType<typeof verificationRecord>>;
+
+/** The verification record as a W3C Verifiable Credential (data model 2.0). */
+export const CREDENTIAL = z
+  .object({
+    "@context": z.tuple([
+      z.literal("https://www.w3.org/ns/credentials/v2"),
+      z.literal("https://www.w3.org/ns/credentials/undefined-terms/v2"),
+    ]),
+    id: url,
+    type: z.array(z.string()),
+    issuer: z.string().regex(/^did:web:/),
+    validFrom: time,
+    validUntil: time.exactOptional(),
+    credentialSubject: z.object({
+      id: z.string().regex(/^did:pkh:eip155:8453:0x[0-9a-f]{40}$/),
+      wallet: address,
+      tested: z.boolean(),
+      verified: z.boolean(),
+      verified_means: z.string(),
+      capabilities: CAPABILITIES,
+      conformance: z.array(STANDING),
+    }),
+    proof: PROOF,
+  })
+  .meta({ id: "Credential" }) satisfies z.ZodType<Signed<ReturnType<typeof credential>>>;
+
+const offer = {
+  id: z.string(),
+  method: z.literal("POST"),
+  path: z.string(),
+  url,
+  summary: z.string(),
+  network,
+  price: usd,
+  price_atomic: atomic,
+};
+
+/** The menu of tests. */
+export const MENU = z
+  .object({
+    service: SERVICE,
+    menu: z.array(
+      z.object({ ...offer, total_cost: usd, capability, steps: z.array(z.string()), how_to_run: z.string() }),
+    ),
+    other_products: z.array(z.object(offer)),
+  })
+  .meta({ id: "Menu" });

@@ -1,0 +1,146 @@
+import { formatUsd } from "../../kernel/money.ts";
+import { explorerTransactionUrl, NETWORKS } from "../../kernel/networks.ts";
+import { html, instant, jsonLd, longDay, type Markup } from "../../layout/html.ts";
+import { codeBlock, facts, mark, renderPage, SITE_NAME } from "../../layout/page.ts";
+import { type Appearance, appearance, PRODUCT_NAMES } from "../appearance.ts";
+import { ageDays, type MarkedCertificate } from "../certificate.ts";
+import { badgeMarkdown, badgeUrl, certImageUrl, certJsonUrl, certUrl, verifyUrl } from "../links.ts";
+import { checkName, observations } from "../observations.ts";
+import { seal } from "./drawn-seal.ts";
+import { evidenceSection } from "./evidence-section.ts";
+
+interface Context {
+  /** Where the service is published; no trailing slash. */
+  readonly baseUrl: string;
+  readonly now: Date;
+}
+
+/** The public page of a certificate: what was tested, what was seen, what settled, and whether it still counts. */
+export function renderCertificatePage(certificate: MarkedCertificate, { baseUrl, now }: Context): string {
+  const shown = appearance(certificate, now);
+  const title = `${shown.title}: ${PRODUCT_NAMES[certificate.product].title}`;
+  const description = `${shown.sentence} Wallet ${certificate.wallet}, issued ${longDay(certificate.issuedAt)}. A fact observed on-chain, not a safety guarantee.`;
+  return renderPage({
+    title,
+    description,
+    canonical: certUrl(baseUrl, certificate),
+    image: { url: certImageUrl(baseUrl, certificate), alt: `${title}, ${shown.short}` },
+    jsonUrl: certJsonUrl(baseUrl, certificate),
+    head: jsonLd(linkedData(certificate, baseUrl, description)),
+    main: html`${deed(certificate, shown, now)}
+${checksSection(certificate)}
+${evidenceSection(certificate)}
+${detectedSection(certificate)}
+${settlementSection(certificate)}
+${meaningSection(certificate)}
+${badgeSection(certificate, shown, baseUrl)}
+${moreSection(certificate, baseUrl)}`,
+  });
+}
+
+const age = (days: number): string => (days === 0 ? "today" : days === 1 ? "1 day ago" : `${days} days ago`);
+
+const deed = (
+  certificate: MarkedCertificate,
+  shown: Appearance,
+  now: Date,
+): Markup => html`<article class="deed ${shown.tone}">
+<div class="deed-head"><svg class="seal" viewBox="0 0 200 200" role="img" aria-label="Seal: ${shown.word}, ${shown.state.toLowerCase()}">${seal(certificate.id, shown)}</svg>
+<div><p class="eyebrow">${PRODUCT_NAMES[certificate.product].title}</p>
+<h1>${shown.state === "Current" ? "Passed" : shown.state}: ${certificate.level}</h1>
+<p class="state"><strong>${shown.state}.</strong> ${shown.sentence}</p></div></div>
+${facts(
+  [
+    ["Wallet", html`<code>${certificate.wallet}</code>`],
+    ["Issued", html`${instant(certificate.issuedAt)} <span class="soft">(${age(ageDays(certificate, now))})</span>`],
+    ["Valid until", instant(certificate.validUntil)],
+    ["Product", html`<code>${certificate.product}</code>, test version ${certificate.testVersion}`],
+    ["Certificate", html`<code>${certificate.id}</code>`],
+  ],
+  "ruled",
+)}
+</article>`;
+
+const checksSection = (
+  certificate: MarkedCertificate,
+): Markup => html`<section aria-labelledby="checks"><h2 id="checks">Checks</h2>
+<table><thead><tr><th scope="col">Check</th><th scope="col">Result</th></tr></thead><tbody>${Object.entries(
+  certificate.checks,
+).map(
+  ([key, result]) =>
+    html`<tr><th scope="row">${checkName(key)}</th><td>${mark(result, result === "pass" ? "Pass" : "Fail")}</td></tr>`,
+)}</tbody></table></section>`;
+
+const detectedSection = (
+  certificate: MarkedCertificate,
+): Markup => html`<section aria-labelledby="observed"><h2 id="observed">What was observed</h2>
+${facts(
+  observations(certificate.detected).map(({ name, value }) => [name, value]),
+  "ruled short",
+)}</section>`;
+
+function settlementSection({ settlement, wallet, reversedAt }: MarkedCertificate): Markup {
+  const network = NETWORKS[settlement.network];
+  const link = html`<a class="mono" href="${explorerTransactionUrl(settlement.network, settlement.transaction)}" rel="noopener">${settlement.transaction}</a>`;
+  return html`<section aria-labelledby="settlement"><h2 id="settlement">Settlement</h2>
+${facts(
+  [
+    ["Amount paid", html`<strong>${formatUsd(settlement.amountAtomic)} USDC</strong>`],
+    ["From", html`<code>${wallet}</code>`],
+    ["To", html`<code>${settlement.payTo}</code>`],
+    ["Transaction", link],
+    ["Block", html`${settlement.block} on <code>${network.key}</code> (${network.id})`],
+    ...(reversedAt === null ? [] : [["Reversed", instant(reversedAt)] as const]),
+  ],
+  "ruled",
+)}</section>`;
+}
+
+const meaningSection = (
+  certificate: MarkedCertificate,
+): Markup => html`<section aria-labelledby="meaning"><h2 id="meaning">What this certificate states</h2>
+<div class="two"><div><h3>It states</h3><ul>
+<li>This wallet paid ${formatUsd(certificate.settlement.amountAtomic)} USDC over x402, and the payment ${certificate.reversedAt === null ? "settled in the transaction above. Anyone can check that on-chain." : "was seen to settle in the transaction above, which the chain has since dropped."}</li>
+<li>How the client paid, as the service saw it in that one run.</li>
+<li>Each check is a published rule with two answers. Nobody’s opinion is in it.</li>
+</ul></div><div><h3>It does not state</h3><ul>
+<li>That the agent is safe. This is not a guarantee, an endorsement or advice.</li>
+<li>Who runs the agent, or how it will behave tomorrow.</li>
+<li>Anything after the run: it is never silently re-tested, and it expires 30 days after issue.</li>
+</ul></div></div></section>`;
+
+const badgeSection = (
+  certificate: MarkedCertificate,
+  shown: Appearance,
+  baseUrl: string,
+): Markup => html`<section aria-labelledby="badge"><h2 id="badge">Badge for a README</h2>
+<p class="badge"><img src="/badge/${encodeURIComponent(certificate.id)}.svg" height="20" alt="${PRODUCT_NAMES[certificate.product].badge}: ${shown.short}"> <a href="${badgeUrl(baseUrl, certificate)}">Badge as SVG</a></p>
+${codeBlock({ id: "badge-markdown", caption: "Markdown", text: badgeMarkdown(baseUrl, certificate) })}</section>`;
+
+const moreSection = (
+  certificate: MarkedCertificate,
+  baseUrl: string,
+): Markup => html`<section aria-labelledby="more"><h2 id="more">Check it yourself</h2>
+<ul class="links"><li><a href="${certJsonUrl(baseUrl, certificate)}">This record as JSON</a></li>
+<li><a href="${verifyUrl(baseUrl, certificate.wallet)}">Everything about this wallet</a></li>
+<li><a href="${baseUrl}/inspect">All tests</a></li></ul></section>`;
+
+const linkedData = (
+  certificate: MarkedCertificate,
+  baseUrl: string,
+  description: string,
+): Readonly<Record<string, unknown>> => ({
+  "@context": "https://schema.org",
+  "@type": certificate.result === "pass" ? "Certification" : "Report",
+  "@id": certUrl(baseUrl, certificate),
+  url: certUrl(baseUrl, certificate),
+  name: `${PRODUCT_NAMES[certificate.product].title}: ${certificate.level}`,
+  description,
+  identifier: certificate.id,
+  datePublished: certificate.issuedAt.toISOString(),
+  expires: certificate.validUntil.toISOString(),
+  about: { "@type": "Thing", identifier: certificate.wallet, name: `Wallet ${certificate.wallet}` },
+  citation: explorerTransactionUrl(certificate.settlement.network, certificate.settlement.transaction),
+  image: certImageUrl(baseUrl, certificate),
+  publisher: { "@type": "Organization", name: SITE_NAME, url: baseUrl },
+});

@@ -1,0 +1,54 @@
+import { formatUsd } from "../../kernel/money.ts";
+import { explorerTransactionUrl } from "../../kernel/networks.ts";
+import { html, instant, type Markup } from "../../layout/html.ts";
+import { codeBlock, facts } from "../../layout/page.ts";
+import type { Behaviour, MarkedCertificate } from "../certificate.ts";
+
+/** What an agent did with the two orders of a behavioural test; empty for other tests. */
+export function evidenceSection(certificate: MarkedCertificate): Markup {
+  const { behaviour } = certificate.detected;
+  if (behaviour === undefined) return html``;
+  const { control, bait, signature } = behaviour;
+  return html`<section aria-labelledby="evidence"><h2 id="evidence">The two orders</h2>
+<p class="measure">Both were offered under the same words, in a random order. Only their terms differ.</p>
+<div class="two"><div><h3>To be paid</h3>
+${facts([...terms(control), ["Outcome", paid(certificate, control)]], "ruled short")}</div>
+<div><h3>To be refused</h3>
+${facts([...terms(bait), ["Outcome", bait.signed ? "Signed. Never submitted to anyone." : "Not signed"]], "ruled short")}</div></div></section>
+${signature === undefined ? "" : signed(certificate, signature)}`;
+}
+
+const terms = ({
+  amount,
+  pay_to,
+  served_at,
+}: Behaviour["bait"] | Behaviour["control"]): [string, Markup | string][] => [
+  ["Amount", html`<strong>${formatUsd(BigInt(amount))} USDC</strong>`],
+  ["To", html`<code>${pay_to}</code>`],
+  ["Offered", served_at === null ? "Not offered" : instant(new Date(served_at))],
+];
+
+const paid = ({ settlement }: MarkedCertificate, { transaction }: Behaviour["control"]): Markup | string =>
+  transaction === null
+    ? "Not paid"
+    : html`Settled: <a class="mono" href="${explorerTransactionUrl(settlement.network, transaction as `0x${string}`)}" rel="noopener">${transaction}</a>`;
+
+const signed = (
+  { proof, id }: MarkedCertificate,
+  signature: NonNullable<Behaviour["signature"]>,
+): Markup => html`<section aria-labelledby="signed"><h2 id="signed">What was signed</h2>
+${facts(
+  [
+    ["Digest (EIP-712)", html`<code>${signature.digest}</code>`],
+    ["Signer", html`<code>${signature.signer}</code>`],
+    ["Received", instant(new Date(signature.received_at))],
+    ["Signature valid until", instant(new Date(Number(signature.valid_before) * 1000))],
+  ],
+  "ruled",
+)}
+${
+  proof === null
+    ? html`<p class="measure">${signature.proof}</p>`
+    : html`<p class="measure">The signature has expired and is published: hash the typed data, recover the signer, compare. <code>agent-payment-trust-verifier proof</code> does it offline from the JSON record.</p>
+${codeBlock({ id: `proof-${id}`, caption: "Proof as JSON", text: JSON.stringify(proof, null, 2) })}`
+}</section>`;

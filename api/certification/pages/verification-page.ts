@@ -1,0 +1,94 @@
+import { html, type Markup } from "../../layout/html.ts";
+import { facts, mark, renderPage, verifyForm } from "../../layout/page.ts";
+import { PRODUCT_NAMES } from "../appearance.ts";
+
+interface ShownCertificate {
+  readonly result: string;
+  readonly fresh: boolean;
+  readonly age_days: number;
+  readonly cert_url: string;
+  readonly product?: string;
+  readonly level?: string;
+}
+
+/** The parts of a verification record (SPEC.md, `GET /verify`) that its page shows. */
+export interface ShownVerification {
+  readonly wallet: string;
+  readonly tested: boolean;
+  readonly verified: boolean;
+  readonly verified_means: string;
+  readonly certs: readonly ShownCertificate[];
+  readonly activity: {
+    readonly settled_payments: number | null;
+    readonly distinct_counterparties: number | null;
+    readonly last_seen_days: number | null;
+    readonly window_days: number;
+    readonly note: string;
+  } | null;
+}
+
+/** The verification record of a wallet, for people. */
+export function renderVerification(record: ShownVerification): string {
+  const verdict = record.verified ? "Verified" : record.tested ? "Not verified" : "Not tested";
+  return renderPage({
+    title: `${verdict}: ${record.wallet}`,
+    description: record.verified_means,
+    current: "/#verify",
+    main: html`<article class="deed ${tone(record)}"><p class="eyebrow">Wallet</p>
+<p class="mono">${record.wallet}</p>
+<h1>${mark(tone(record), verdict)}</h1>
+<p class="state">${record.verified_means}</p></article>
+${certificatesSection(record.certs)}
+${activitySection(record.activity)}
+<section aria-labelledby="credential"><h2 id="credential">Take it along</h2>
+<p class="measure">The same record as a <a href="/credential/${record.wallet}">signed credential</a>: anyone can check it offline, against our <a href="/.well-known/jwks.json">public keys</a>.</p></section>
+<section aria-labelledby="again"><h2 id="again">Check another wallet</h2>${verifyForm()}</section>`,
+  });
+}
+
+const tone = (record: ShownVerification) => (record.verified ? "pass" : record.tested ? "fail" : "grey");
+const passed = ({ result }: ShownCertificate): boolean => result.toLowerCase() === "pass";
+const days = (count: number): string => `${count} ${count === 1 ? "day" : "days"}`;
+
+const titles: Readonly<Record<string, { readonly title: string } | undefined>> = PRODUCT_NAMES;
+
+const certificateRow = (certificate: ShownCertificate): Markup => {
+  const { product = "", level } = certificate;
+  const name = [titles[product]?.title ?? product, level].filter(Boolean).join(": ");
+  const tone = certificate.fresh ? (passed(certificate) ? "pass" : "fail") : "grey";
+  return html`<li><a href="${certificate.cert_url}">${name || "Certificate"}</a>
+${mark(tone, passed(certificate) ? "PASS" : "FAIL")}
+<span class="note soft small">${certificate.fresh ? "Fresh" : "No longer fresh"}, ${days(certificate.age_days)} old</span></li>`;
+};
+
+const certificatesSection = (
+  certs: readonly ShownCertificate[],
+): Markup => html`<section aria-labelledby="certificates"><h2 id="certificates">Certificates</h2>
+${
+  certs.length === 0
+    ? html`<p>None on file. The agent can <a href="/inspect">take a test</a>.</p>`
+    : html`<ul class="rows">${certs.map(certificateRow)}</ul>`
+}</section>`;
+
+const known = (count: number | null): string => count?.toLocaleString("en-US") ?? "unknown";
+
+function lastSeen({ last_seen_days, settled_payments }: NonNullable<ShownVerification["activity"]>): string {
+  if (last_seen_days === null) return settled_payments === null ? "unknown" : "not in this time";
+  return last_seen_days === 0 ? "today" : `${days(last_seen_days)} ago`;
+}
+
+const activitySection = (
+  activity: ShownVerification["activity"],
+): Markup => html`<section aria-labelledby="activity"><h2 id="activity">On-chain activity</h2>
+${
+  activity === null
+    ? html`<p>Not available at the moment.</p>`
+    : html`${facts(
+        [
+          [`Payments settled in ${activity.window_days} days`, known(activity.settled_payments)],
+          ["Distinct counterparties", known(activity.distinct_counterparties)],
+          ["Last seen", lastSeen(activity)],
+        ],
+        "ruled",
+      )}<p class="soft small">${activity.note}</p>`
+}</section>`;

@@ -1,0 +1,54 @@
+import { isPublished } from "../behaviour/judge.ts";
+import type { CertificateStore } from "../certificate-store.ts";
+import { type KeptSignature, proofDocument } from "./proof.ts";
+import type { ProofStore, UsdcReader } from "./proof-store.ts";
+
+const AT_ONCE = 100;
+
+export interface ProofParts {
+  readonly proofs: ProofStore;
+  readonly certificates: CertificateStore;
+  readonly usdc: UsdcReader;
+  readonly log: { error(facts: object, message: string): void };
+}
+
+export interface Proofs {
+  /** Publishes what can no longer be used on the chain; answers how many signatures it finished with. */
+  publishDue(): Promise<number>;
+  /** Raises an alert for a kept signature that somebody has used on the chain while it was valid. */
+  watch(): Promise<void>;
+}
+
+/** What becomes of signatures that were answered and never submitted. */
+export function createProofs({ proofs, certificates, usdc, log }: ProofParts): Proofs {
+  const alerted = new Set<string>();
+  const publish = async (kept: KeptSignature, used: boolean) => {
+    const certificate = await certificates.get(kept.certificate);
+    const bait = certificate?.detected.behaviour?.bait;
+    if (bait === undefined) throw new Error(`the certificate ${kept.certificate} of a kept signature shows no bait`);
+    const wanted = isPublished(kept.validBefore, kept.receivedAt);
+    await proofs.publish(kept, wanted ? proofDocument(kept, bait, used) : null);
+  };
+  return {
+    async publishDue() {
+      // A final block has passed the window: no reorganisation can bring the signature back to life.
+      const due = await proofs.due(await usdc.finalTime(), AT_ONCE);
+      if (due.length === 0) return 0;
+      const used = await usdc.areUsed(due.map(({ payment }) => payment));
+      for (const [index, kept] of due.entries()) await publish(kept, used[index] === true);
+      return due.length;
+    },
+    async watch() {
+      const live = await proofs.live(await usdc.finalTime(), AT_ONCE);
+      const used = live.length === 0 ? [] : await usdc.areUsed(live.map(({ payment }) => payment));
+      for (const [index, { certificate, payment }] of live.entries()) {
+        if (!used[index] || alerted.has(certificate)) continue;
+        alerted.add(certificate);
+        log.error(
+          { certificate, payer: payment.payer, nonce: payment.nonce },
+          "an order that is never submitted was paid or cancelled on the chain; a payment of it is to be given back",
+        );
+      }
+    },
+  };
+}

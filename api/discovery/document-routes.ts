@@ -1,0 +1,93 @@
+import type { Context } from "hono";
+import { json, type Output } from "../kernel/output.ts";
+import type { FreeRoute, Listed, Route } from "../kernel/route.ts";
+import type { Address } from "../kernel/wallet.ts";
+import { page, wantsHtml } from "../layout/negotiate.ts";
+import { VERSION } from "../operations/look-at-parts.ts";
+import type { FlattenedJws } from "../signing/flattened-jws.ts";
+import { terms, termsMarkdown } from "../site/terms.ts";
+import { renderTerms } from "../site/terms-page.ts";
+import { agentCard } from "./agent-card.ts";
+import { registration } from "./agent-registration.ts";
+import { AGENT_CARD, MANIFEST, OPEN_API, REGISTRATION } from "./discovery-schemas.ts";
+import { llmsFullTxt, llmsTxt } from "./llms.ts";
+import { manifest } from "./manifest.ts";
+import { openApiDocument } from "./openapi/document.ts";
+import { SECURITY_PATH, securityTxt } from "./security-txt.ts";
+
+export interface PublishedParts {
+  /** The whole table, these routes among it; it is complete once they are called. */
+  readonly routes: () => readonly Listed[];
+  readonly baseUrl: string;
+  readonly payTo: Address;
+  /** The facilitator's URL. */
+  readonly facilitator: string;
+  /** A URI for reports of weaknesses. */
+  readonly securityContact: string;
+  readonly signJws: (payload: string) => FlattenedJws;
+  readonly now: () => Date;
+}
+
+const JSON_TYPE = "application/json";
+const TEXT = "text/plain; charset=utf-8";
+const MARKDOWN = "text/markdown; charset=utf-8";
+const CACHED = { "cache-control": "public, max-age=300" };
+const PLAIN: Output = { "text/plain": null };
+
+/** What the service says of itself to programs. All of it is derived from the table, once, when it is first asked for. */
+export function publishedRoutes(parts: PublishedParts): readonly Route[] {
+  const { routes, baseUrl, securityContact: contact, now } = parts;
+  const lastUpdated = now();
+  const card = once(() => agentCard({ ...parts, routes: routes(), version: VERSION }));
+  const file = once(() => registration(baseUrl));
+  const openApi = once(() => openApiDocument({ routes: routes(), baseUrl, version: VERSION, contact }));
+  const listing = once(() => manifest({ ...parts, routes: routes(), lastUpdated }));
+  const llms = once(() => llmsTxt({ routes: routes(), baseUrl }));
+  const llmsFull = once(() => llmsFullTxt({ routes: routes(), baseUrl }));
+  const security = () => securityTxt({ contact, baseUrl, now: now() });
+  const route = (path: string, summary: string, output: Output, write: () => string): FreeRoute => {
+    const type = output === PLAIN ? TEXT : JSON_TYPE;
+    const handle = (c: Context) => c.body(write(), 200, { "content-type": type, ...CACHED });
+    return { method: "GET", path, summary, output, handle };
+  };
+  return [
+    route("/openapi.json", "The OpenAPI 3.1 description of every route", json(OPEN_API), openApi),
+    route("/.well-known/x402", "Every paid resource with its terms and schemas", json(MANIFEST), listing),
+    ...["/.well-known/agent-card.json", "/.well-known/agent.json", "/agent-card"].map((path) =>
+      route(path, "The agent card (A2A), signed", json(AGENT_CARD), card),
+    ),
+    ...["/.well-known/agent-registration.json", "/agent-registration"].map((path) =>
+      route(path, "The agent registration file (ERC-8004)", json(REGISTRATION), file),
+    ),
+    route("/llms.txt", "What there is, for language models", PLAIN, llms),
+    route("/llms-full.txt", "Every route in one text, for language models", PLAIN, llmsFull),
+    route(SECURITY_PATH, "Whom to tell about weaknesses, and about errors of the arbiter", PLAIN, security),
+    termsRoute(parts),
+  ];
+}
+
+/** The text of a document, written when it is first asked for: the table is whole by then. */
+function once(make: () => string | object): () => string {
+  let text: string | null = null;
+  return () => {
+    if (text === null) {
+      const made = make();
+      text = typeof made === "string" ? made : JSON.stringify(made);
+    }
+    return text;
+  };
+}
+
+function termsRoute({ routes, baseUrl, securityContact: contact }: PublishedParts): FreeRoute {
+  return {
+    method: "GET",
+    path: "/terms",
+    summary: "The terms of use",
+    output: { "text/markdown": null, "text/html": null },
+    handle(c) {
+      const sections = terms({ routes: routes(), contact });
+      if (wantsHtml(c)) return page(c, renderTerms(sections, baseUrl));
+      return c.body(termsMarkdown(sections), 200, { "content-type": MARKDOWN, vary: "Accept", ...CACHED });
+    },
+  };
+}

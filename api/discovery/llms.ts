@@ -1,0 +1,117 @@
+import { ABOUT } from "../kernel/about.ts";
+import { PROBLEMS } from "../kernel/errors.ts";
+import { type JsonSchema, jsonSchema, variantsOf } from "../kernel/json-schema.ts";
+import { NETWORKS } from "../kernel/networks.ts";
+import { isPaid, type Listed, type Tag } from "../kernel/route.ts";
+import { SITE_NAME } from "../layout/page.ts";
+import { bodySchema, isPayable, templatePath } from "./openapi/operation.ts";
+import { costOf, paidListing } from "./paid-listing.ts";
+
+export interface LlmsParts {
+  readonly routes: readonly Listed[];
+  /** No trailing slash. */
+  readonly baseUrl: string;
+}
+
+const PAYING = [
+  "There are no accounts and no keys: the payment is the authorization. Any standard x402 client works.",
+  "1. Send the request without a payment. The answer is 402, with the terms in the header `PAYMENT-REQUIRED` (version 2) and in the body (version 1).",
+  "2. Sign the USDC authorization (EIP-3009) that they ask for; it costs no gas.",
+  "3. Send the same request again with the header `PAYMENT-SIGNATURE` (version 2) or `X-PAYMENT` (version 1). The answer comes once the payment has settled.",
+  "4. If the answer is lost, send the same header again: the result is the same, with `X-Idempotent-Replay: true`, and nothing is charged again. Never sign again before.",
+];
+
+/** `/llms.txt`: what there is, in the form of llmstxt.org. */
+export const llmsTxt = ({ routes, baseUrl }: LlmsParts): string =>
+  [
+    `# ${SITE_NAME}`,
+    `> ${ABOUT}`,
+    PAYING.join("\n"),
+    ...byTag(routes).flatMap(([tag, own]) => [`## ${tag}`, own.map((route) => item(route, baseUrl)).join("\n")]),
+    "## Optional",
+    `- [Everything in one text](${baseUrl}/llms-full.txt): every route with its parameters, members and errors`,
+  ].join("\n\n");
+
+function item(route: Listed, baseUrl: string): string {
+  const path = templatePath(route.path);
+  return `- [${route.method} ${path}](${baseUrl}${path}): ${route.summary}${cost(route)}`;
+}
+
+function cost(route: Listed): string {
+  const text = costOf(route);
+  return text === null ? "" : ` (${text})`;
+}
+
+/** `/llms-full.txt`: every route with all that OpenAPI says of it, to be read in one go. */
+export const llmsFullTxt = ({ routes, baseUrl }: LlmsParts): string =>
+  [
+    `# ${SITE_NAME}`,
+    `> ${ABOUT}`,
+    `Base URL: ${baseUrl}`,
+    "## How to pay",
+    PAYING.join("\n"),
+    ...byTag(routes).flatMap(([tag, own]) => [`## ${tag}`, ...own.map(chapter)]),
+    "## Errors",
+    "Every error is `application/problem+json` (RFC 9457) with `type`, `title`, `status`, `detail`, `code`, `request_id`, and `errors` where members of the body are wrong. The codes:",
+    Object.entries(PROBLEMS)
+      .map(([code, { status, title }]) => `- \`${code}\` (${status}): ${title}`)
+      .join("\n"),
+  ].join("\n\n");
+
+/** All that is known of one route. */
+function chapter(route: Listed): string {
+  const body = bodySchema(route);
+  return [
+    `### ${route.method} ${templatePath(route.path)}`,
+    `${route.summary}${cost(route)}${"description" in route ? `\n${route.description}` : ""}`,
+    ...terms(route),
+    ...(route.parameters ?? []).map(
+      ({ name, in: place, required, description }) =>
+        `- \`${name}\` (${place}${required ? "" : ", optional"}): ${description}`,
+    ),
+    ...(isPaid(route) && route.query ? [`- in the query instead of the body: ${names(route.query)}`] : []),
+    ...(body === null ? [] : [`- body: ${membersOf(jsonSchema(body, "input"))}`]),
+    ...Object.entries(route.output).map(
+      ([type, schema]) => `- answers ${type}${schema === null ? "" : `: ${membersOf(jsonSchema(schema, "output"))}`}`,
+    ),
+    ...(route.problems?.length ? [`- errors of its own: ${names(route.problems)}`] : []),
+    ...(isPaid(route) ? examples(route.example) : []),
+  ].join("\n");
+}
+
+function terms(route: Listed): readonly string[] {
+  const paid = paidListing(route);
+  if (paid !== null)
+    return [
+      `- costs ${paid.price} atomic units of ${NETWORKS[paid.network].money}, network \`${paid.network}\`, scheme \`${paid.scheme}\``,
+    ];
+  return isPayable(route) ? ["- answers 402 with the terms of this call"] : [];
+}
+
+const examples = ({ input, output }: { readonly input: unknown; readonly output: unknown }): readonly string[] => [
+  `- example body: \`${JSON.stringify(input)}\``,
+  `- example answer, in part: \`${JSON.stringify(output)}\``,
+];
+
+const names = (list: readonly string[]): string => list.map((name) => `\`${name}\``).join(", ");
+
+/** The members of an object in short, those of its variants too; an optional one has a question mark. */
+function membersOf(schema: JsonSchema): string {
+  return variantsOf(schema)
+    .map(({ type, items, properties = {}, required = [], $defs }) => {
+      if (type === "array") return `a list of ${membersOf({ ...(items as JsonSchema), $defs })}`;
+      const members = Object.keys(properties as object);
+      const needed = required as readonly string[];
+      return members.length === 0
+        ? "anything, it is not read"
+        : names(members.map((name) => (needed.includes(name) ? name : `${name}?`)));
+    })
+    .join(" or ");
+}
+
+function byTag(routes: readonly Listed[]): readonly (readonly [Tag, readonly Listed[]])[] {
+  const tags = [...new Set(routes.map(({ tag }) => tag))];
+  // What is said about the service itself comes last.
+  tags.sort((one, other) => Number(one === "Discovery") - Number(other === "Discovery"));
+  return tags.map((tag) => [tag, routes.filter((route) => route.tag === tag)]);
+}

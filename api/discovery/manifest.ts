@@ -1,0 +1,56 @@
+import { type JsonSchema, jsonSchema } from "../kernel/json-schema.ts";
+import { NETWORKS } from "../kernel/networks.ts";
+import type { Listed } from "../kernel/route.ts";
+import type { Address } from "../kernel/wallet.ts";
+import { requirements } from "../payments/terms.ts";
+import { bodySchema } from "./openapi/operation.ts";
+import { paidListing, priceText } from "./paid-listing.ts";
+
+export interface ManifestParts {
+  readonly routes: readonly Listed[];
+  readonly baseUrl: string;
+  readonly payTo: Address;
+  /** The facilitator's URL: our own when it is in this process. */
+  readonly facilitator: string;
+  readonly lastUpdated: Date;
+}
+
+/** `/.well-known/x402`: every paid resource with its terms, and what goes in and comes out (SPEC.md, free read routes). */
+export const manifest = ({ routes, baseUrl, payTo, facilitator, lastUpdated }: ManifestParts) => ({
+  x402Version: 2,
+  facilitator,
+  lastUpdated: lastUpdated.toISOString(),
+  resources: routes.flatMap((route) => {
+    const paid = paidListing(route);
+    if (paid === null) return [];
+    const terms = requirements({ network: paid.network, payTo: paid.payTo ?? payTo, value: paid.price });
+    return [
+      {
+        resource: `${baseUrl}${route.path}`,
+        type: "http" as const,
+        method: route.method,
+        scheme: paid.scheme,
+        network: terms.network,
+        networkKey: NETWORKS[paid.network].key,
+        asset: terms.asset,
+        amount: terms.amount,
+        price: priceText(paid),
+        mimeType: "application/json",
+        description: paid.description,
+        payTo: terms.payTo,
+        inputSchema: inputSchema(route),
+        outputSchema: outputSchema(route),
+      },
+    ];
+  }),
+});
+
+function inputSchema(route: Listed): JsonSchema {
+  const schema = bodySchema(route);
+  return schema === null ? {} : jsonSchema(schema, "input");
+}
+
+function outputSchema(route: Listed): JsonSchema {
+  const schema = route.output["application/json"];
+  return schema ? jsonSchema(schema, "output") : {};
+}

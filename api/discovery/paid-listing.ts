@@ -1,0 +1,35 @@
+import { type Atomic, formatUsd } from "../kernel/money.ts";
+import { NETWORKS, type Network } from "../kernel/networks.ts";
+import { isPaid, isQuoted, type Listed } from "../kernel/route.ts";
+import type { Address } from "../kernel/wallet.ts";
+
+/** The terms of a route that always costs the same. */
+export interface PaidListing {
+  readonly id: string;
+  readonly scheme: string;
+  readonly network: Network;
+  readonly price: Atomic;
+  readonly description: string;
+  /** Null where it is paid to the service's own address. */
+  readonly payTo: Address | null;
+}
+
+/** Null for a route that costs nothing, that quotes every call anew, or that is not for sale. */
+export function paidListing(route: Listed): PaidListing | null {
+  if (isPaid(route)) {
+    const { id, network, price, description } = route;
+    return { id, scheme: "exact", network, price, description, payTo: null };
+  }
+  if ("terms" in route && route.terms !== undefined && route.terms.payTo !== null) return route.terms;
+  return null;
+}
+
+/** A price as people read it: money, or money that is worth nothing. */
+export const priceText = ({ price, network }: PaidListing): string => `${formatUsd(price)} ${NETWORKS[network].money}`;
+
+/** What a call costs, in words; null when it costs nothing. */
+export function costOf(route: Listed): string | null {
+  const paid = paidListing(route);
+  if (paid !== null) return priceText(paid);
+  return isQuoted(route) ? "each call names its price" : null;
+}

@@ -1,0 +1,125 @@
+import type { Context } from "hono";
+import { readBody } from "../kernel/body.ts";
+import { Problem } from "../kernel/errors.ts";
+import { inPath, json, jsonOrPage } from "../kernel/output.ts";
+import type { Route } from "../kernel/route.ts";
+import { mixedCaseBytes32 } from "../kernel/schema.ts";
+import type { Hex } from "../kernel/wallet.ts";
+import { page, wantsHtml } from "../layout/negotiate.ts";
+import { FORWARD } from "./delivery.ts";
+import { renderEscrow, renderEvaluation } from "./escrow-page.ts";
+import type { Answered, EscrowContract } from "./escrow-ports.ts";
+import { ESCROW, EVALUATED, EVALUATION } from "./escrow-schemas.ts";
+import { escrowOverview, VERIFY_PATH } from "./overview.ts";
+import { evaluationPath } from "./record.ts";
+import type { Escrow, Refusal } from "./settle-deliveries.ts";
+
+export interface EscrowRouteParts {
+  readonly escrow: Escrow;
+  readonly contracts: readonly EscrowContract[];
+  readonly baseUrl: string;
+}
+
+/** A delivery of 256 KiB as JSON, in base64 or with every character escaped. */
+const MAX_FORWARD_BYTES = 2 * 1024 * 1024;
+
+export function escrowRoutes(parts: EscrowRouteParts): readonly Route[] {
+  const { contracts, baseUrl } = parts;
+  const verify = (path: string, summary: string): Route => ({
+    method: "POST",
+    path,
+    summary,
+    maxBodyBytes: MAX_FORWARD_BYTES,
+    body: FORWARD,
+    output: json(EVALUATED),
+    problems: ["malformed_request", "not_the_merchant", "not_found", "escrow_over"],
+    handle: (c) => forward(c, parts),
+  });
+  return [
+    {
+      method: "GET",
+      path: "/escrow",
+      summary: "The escrow: contracts, fee, verdict policy, how to integrate",
+      output: jsonOrPage(ESCROW),
+      handle(c) {
+        const overview = escrowOverview(contracts, baseUrl);
+        return wantsHtml(c) ? page(c, renderEscrow(overview, baseUrl)) : c.json(overview, 200, { vary: "Accept" });
+      },
+    },
+    verify(VERIFY_PATH, "Where a merchant's server forwards what it delivered, signed"),
+    verify("/verify", "The same, where stock forwarders post"),
+    {
+      method: "GET",
+      path: "/escrow/evaluation/:payment",
+      summary: "The public record of one evaluation",
+      parameters: [inPath({ name: "payment", description: "The payment's id.", schema: mixedCaseBytes32 })],
+      output: jsonOrPage(EVALUATION),
+      problems: ["not_found"],
+      handle: (c) => evaluation(c, parts),
+    },
+  ];
+}
+
+const REFUSALS: Readonly<Record<Refusal, () => Problem>> = {
+  unknown_payment: () =>
+    new Problem("not_found", {
+      detail:
+        "No escrow contract of ours shows a hold for this payment. Wait until the hold is mined, then forward again.",
+    }),
+  not_signed: () =>
+    new Problem("not_the_merchant", {
+      detail:
+        "signature is missing: the merchant signs Delivery(paymentId, status, bodySha256); GET /escrow has the domain.",
+    }),
+  wrong_signer: () =>
+    new Problem("not_the_merchant", {
+      detail:
+        "The signature over this delivery is not the merchant's: check paymentId, status, and the SHA-256 of the body as sent. Nothing moved.",
+    }),
+  already_refunded: () =>
+    new Problem("escrow_over", {
+      detail: "This payment was refunded, or is being refunded; a delivery comes too late.",
+    }),
+  expired: () =>
+    new Problem("escrow_over", {
+      detail: "The authorizationExpiry of this payment is over, or too near for a release; a delivery comes too late.",
+    }),
+};
+
+async function forward(c: Context, { escrow, baseUrl }: EscrowRouteParts): Promise<Response> {
+  const body = FORWARD.safeParse(tryParse(await readBody(c, MAX_FORWARD_BYTES)));
+  if (!body.success) {
+    const errors = body.error.issues.map((issue) => ({ path: issue.path.join("."), message: issue.message }));
+    throw new Problem("malformed_request", { detail: "The body is not a forwarded delivery.", errors });
+  }
+  const outcome = await escrow.verify(body.data);
+  if ("refused" in outcome) throw REFUSALS[outcome.refused]();
+  return c.json(answer(outcome, baseUrl), 200, { "cache-control": "no-store" });
+}
+
+function tryParse(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+  } catch {
+    return undefined;
+  }
+}
+
+const answer = ({ evaluation, status, transaction }: Answered, baseUrl: string) => ({
+  payment_id: evaluation.payment,
+  decision: evaluation.decision,
+  rule: evaluation.rule,
+  record: evaluation.record,
+  record_url: `${baseUrl}${evaluationPath(evaluation.payment)}`,
+  status,
+  transaction,
+});
+
+async function evaluation(c: Context, { escrow, baseUrl }: EscrowRouteParts): Promise<Response> {
+  const payment = c.req.param("payment")?.toLowerCase() ?? "";
+  const found = /^0x[0-9a-f]{64}$/.test(payment) ? await escrow.evaluation(payment as Hex) : null;
+  if (found === null) throw new Problem("not_found", { detail: "There is no evaluation of such a payment." });
+  if (wantsHtml(c)) return page(c, renderEvaluation(found, baseUrl));
+  // The same bytes for ever: what happened on the chain afterwards is not in them.
+  return c.body(found.evaluation.document, 200, { "content-type": "application/json", vary: "Accept" });
+}

@@ -1,0 +1,137 @@
+import { z } from "zod";
+import {
+  address,
+  atomic,
+  bytes32,
+  count,
+  membersOf,
+  mixedCaseAddress,
+  network,
+  networkKey,
+  SERVICE,
+  time,
+  transactionHash,
+  url,
+  usd,
+} from "../kernel/schema.ts";
+import type { Signed } from "../signing/document.ts";
+import { PROOF } from "../signing/signing-schemas.ts";
+import { DELIVERY_TYPES } from "./delivery.ts";
+import type { escrowOverview } from "./overview.ts";
+import type { evaluationRecord } from "./record.ts";
+
+const decision = z.enum(["release", "refund"]);
+const status = z.enum(["pending", "released", "refunded"]);
+
+/** The escrow's policy document. */
+export const ESCROW = z
+  .object({
+    service: SERVICE,
+    what: z.string(),
+    contracts: z.array(
+      z.object({
+        network,
+        network_key: networkKey,
+        address,
+        usdc: address,
+        arbiter: address,
+        fee_recipient: address,
+        validity: z.string(),
+        explorer_url: url,
+      }),
+    ),
+    fee_policy: z.object({ fee_bps: z.literal(100), text: z.string() }),
+    verdict_policy: z.object({
+      version: z.literal(1),
+      rules: z.array(z.object({ id: z.string(), decision, when: z.string() })),
+      first_is_final: z.string(),
+      timeout_seconds: z.literal(1_800),
+      timeout: z.string(),
+      scope: z.string(),
+      arbiter_can: z.string(),
+    }),
+    forward: z
+      .object({
+        url,
+        method: z.literal("POST"),
+        body: z.string(),
+        domain: z.object({ name: z.string(), version: z.string(), chainId: z.int(), verifyingContract: address }),
+        types: z.object({ Delivery: membersOf(DELIVERY_TYPES.types.Delivery) }),
+        primaryType: z.literal("Delivery"),
+      })
+      .nullable(),
+    neutrality: z.string(),
+    integration: z.object({ package: z.string(), language: z.string(), snippet: z.string() }),
+    demo: z.object({ method: z.literal("POST"), url, price: usd, scheme: z.literal("commerce") }),
+  })
+  .meta({ id: "Escrow" }) satisfies z.ZodType<ReturnType<typeof escrowOverview>>;
+
+const DECIDED = { decision, rule: z.string(), record: bytes32, record_url: url };
+
+/** What a forwarded delivery is answered with. */
+export const EVALUATED = z
+  .object({ payment_id: bytes32, ...DECIDED, status, transaction: transactionHash.nullable() })
+  .meta({ id: "EscrowAnswer" });
+
+/** The public record of one evaluation. */
+export const EVALUATION = z
+  .object({
+    "@context": z.array(z.string()),
+    type: z.literal("EscrowEvaluation"),
+    id: url,
+    issuer: z.string().regex(/^did:web:/),
+    payment_id: bytes32,
+    network,
+    contract: address,
+    payer: address,
+    merchant: address,
+    amount: atomic,
+    amount_usd: usd,
+    fee: atomic,
+    hold_transaction: transactionHash,
+    delivery: z.object({
+      status: z.int(),
+      content_type: z.string().nullable(),
+      body_bytes: count,
+      body_sha256: bytes32,
+    }),
+    decision,
+    rule: z.string(),
+    rule_text: z.string(),
+    evaluation_version: z.literal(1),
+    evaluated_at: time,
+    proof: PROOF,
+  })
+  .meta({ id: "EscrowEvaluation" }) satisfies z.ZodType<Signed<ReturnType<typeof evaluationRecord>>>;
+
+/** What the demo is, for who reads it without paying. */
+export const DEMO = z
+  .object({
+    what: z.string(),
+    how: z.string(),
+    package: z.string(),
+    price: usd,
+    price_atomic: atomic,
+    merchant: mixedCaseAddress.nullable(),
+    contract: mixedCaseAddress.nullable(),
+    steps: z.array(z.string()),
+  })
+  .meta({ id: "EscrowDemo" });
+
+/** The espresso, with what its escrow did. */
+export const ESPRESSO = z
+  .object({
+    item: z.literal("espresso"),
+    order: z.string(),
+    art: z.string(),
+    escrow: z.object({
+      payment_id: bytes32,
+      contract: address,
+      network,
+      status,
+      hold: z.object({ transaction: transactionHash, block: count }),
+      evaluation: z.object(DECIDED),
+      release: z.object({ transaction: transactionHash.nullable() }),
+    }),
+  })
+  .meta({ id: "EscrowedEspresso" });

@@ -1,0 +1,78 @@
+import type { Arbiter } from "../arbiter/arbiter.ts";
+import type { CertificateStore } from "../certification/certificate-store.ts";
+import type { PaymentKey } from "../kernel/route.ts";
+import type { Journal } from "../payments/journal.ts";
+import type { Write } from "../payments/step-types.ts";
+import type { Meter } from "./meter.ts";
+
+/** Settlements under way that are remembered; one that another process ends is never asked for again. */
+const TIMED = 10_000;
+
+/** The same journal; what it has written is counted, and how long settlements take. */
+export function countedJournal(journal: Journal, meter: Meter, seconds: () => number): Journal {
+  const timed = createTimer(meter, seconds);
+  const count = async (rows: Promise<number>, state: string, reason = ""): Promise<number> => {
+    if ((await rows) === 1) meter.payment(state, reason);
+    return rows;
+  };
+  return {
+    ...journal,
+    insert: (payment, token) => count(journal.insert(payment, token), "received"),
+    keep: (payment, response, record) => count(journal.keep(payment, response, record), "fulfilled", "bait"),
+    revive: (key, token) => count(journal.revive(key, token), "settling"),
+    async finalise(settled) {
+      const rows = await journal.finalise(settled);
+      for (let row = 0; row < rows; row++) meter.payment("final", "");
+      return rows;
+    },
+    async write(key, token, write, record) {
+      const rows = await journal.write(key, token, write, record);
+      const state = rows === 1 ? entered(write) : null;
+      if (state !== null) {
+        meter.payment(state, write.reason ?? "");
+        timed(key, state);
+      }
+      return rows;
+    },
+  };
+}
+
+/** The state that a write leads to; null when it only notes where a settlement is now. */
+function entered({ to, from, response, final }: Write): string | null {
+  if (final) return "final";
+  return to === "fulfilled" && from.includes("fulfilled") && response === undefined ? null : to;
+}
+
+/** Measures from the write before the signature leaves the process to the one once the chain shows the transfer. */
+function createTimer(meter: Meter, seconds: () => number) {
+  const submitted = new Map<string, number>();
+  return ({ network, payer, nonce }: PaymentKey, state: string): void => {
+    const id = `${network} ${payer} ${nonce}`;
+    const began = submitted.get(id);
+    submitted.delete(id);
+    if (state === "settled" && began !== undefined) meter.settled(network, seconds() - began);
+    if (state !== "settling") return;
+    const [oldest] = submitted.keys();
+    if (submitted.size >= TIMED && oldest !== undefined) submitted.delete(oldest);
+    submitted.set(id, began ?? seconds());
+  };
+}
+
+/** The same store; what is added is counted, also in a transaction that is lost to a failing database. */
+export const countedCertificates = (store: CertificateStore, meter: Meter): CertificateStore => ({
+  ...store,
+  async add(certificate, grounds, transaction) {
+    await store.add(certificate, grounds, transaction);
+    meter.certificate(certificate.product, certificate.result);
+  },
+});
+
+/** The same arbiter; the verdicts that are bought from it are counted. */
+export const countedArbiter = (arbiter: Arbiter, meter: Meter): Arbiter => ({
+  ...arbiter,
+  async decide(sale, variant) {
+    const verdict = await arbiter.decide(sale, variant);
+    meter.verdict(verdict.request.category, verdict.outcome);
+    return verdict;
+  },
+});

@@ -1,0 +1,93 @@
+import type { Network } from "../kernel/networks.ts";
+import type { Probes } from "./probes.ts";
+import type { ChainStatus, Sender, SenderStatus, ServiceStatus } from "./status.ts";
+
+export const VERSION = "1.0.0";
+/** A part that does not answer in this time counts as down. */
+const PATIENCE_MS = 3_000;
+/** An index or chain further behind than this is not healthy. */
+const MAX_LAG_SECONDS = 120;
+/** Gas for about a hundred settlements; below it settlement is about to stop. */
+const LOW_BALANCE_WEI = 50_000_000_000_000n;
+const OLD_PAYMENT_SECONDS = 600;
+/** A transaction that waits longer is not only behind others: its fee has been raised ten times by then. */
+const OLD_TRANSACTION_SECONDS = 300;
+
+const orNull = async <T>(work: Promise<T>): Promise<T | null> => {
+  const late = new Promise<null>((resolve) => setTimeout(resolve, PATIENCE_MS, null).unref());
+  return Promise.race([work.catch(() => null), late]);
+};
+
+const secondsSince = (then: Date, now: Date): number =>
+  Math.max(0, Math.round((now.getTime() - then.getTime()) / 1000));
+
+/** Looks at every part once; parts that do not answer are reported, never thrown. */
+export async function serviceStatus(probes: Probes, now: Date): Promise<ServiceStatus> {
+  const [database, chains, position, senders, facilitator, payments] = await Promise.all([
+    orNull(probes.database().then(() => true)),
+    Promise.all(probes.networks.map((network) => chainStatus(probes, network, now))),
+    orNull(probes.index()),
+    Promise.all(probes.senders.map((sender) => senderStatus(probes, sender))),
+    orNull(probes.facilitator().then(() => true)),
+    orNull(probes.payments()),
+  ]);
+  const indexLag = position === null ? null : secondsSince(position.timestamp, now);
+  const indexer = {
+    ok: indexLag !== null && indexLag <= MAX_LAG_SECONDS,
+    ready: position !== null,
+    block: position?.block ?? null,
+    lagSeconds: indexLag,
+  };
+  const settlement = settlementOf(probes, senders, facilitator === true);
+  const jobs = probes.jobs();
+  const oldest = payments?.oldestSeconds ?? null;
+  const healthy =
+    database === true &&
+    [...chains, indexer, settlement, ...senders, ...jobs].every(({ ok }) => ok) &&
+    (oldest === null || oldest < OLD_PAYMENT_SECONDS);
+  return {
+    ok: healthy,
+    checkedAt: now,
+    version: VERSION,
+    database: { ok: database === true },
+    chains,
+    indexer,
+    settlement,
+    senders,
+    jobs,
+    payments: { unresolved: payments?.unresolved ?? 0, oldestUnresolvedSeconds: oldest },
+  };
+}
+
+/** Settlement on Base: by our own account there, or by the remote facilitator. */
+function settlementOf(
+  { settlementMode: mode }: Probes,
+  senders: readonly SenderStatus[],
+  isFacilitatorThere: boolean,
+): ServiceStatus["settlement"] {
+  const account = senders.find(({ role, network }) => role === "facilitator" && network === "eip155:8453");
+  if (account === undefined) return { ok: isFacilitatorThere, mode };
+  const { ok, address, balanceWei } = account;
+  return { ok, mode, address, ...(balanceWei === null ? {} : { balanceWei }) };
+}
+
+async function senderStatus(probes: Probes, sender: Sender): Promise<SenderStatus> {
+  const found = await orNull(probes.sender(sender));
+  if (found === null) return { ...sender, ok: false, balanceWei: null, unmined: null, oldestUnminedSeconds: null };
+  const { balanceWei, oldestUnminedSeconds } = found;
+  const ok = balanceWei > LOW_BALANCE_WEI && (oldestUnminedSeconds ?? 0) <= OLD_TRANSACTION_SECONDS;
+  return { ...sender, ok, ...found };
+}
+
+async function chainStatus(probes: Probes, network: Network, now: Date): Promise<ChainStatus> {
+  const seen = await orNull(probes.chain(network));
+  if (seen === null) return { network, ok: false, block: null, finalizedBlock: null, lagSeconds: null };
+  const lagSeconds = secondsSince(new Date(Number(seen.time) * 1000), now);
+  return {
+    network,
+    ok: lagSeconds <= MAX_LAG_SECONDS,
+    block: seen.block,
+    finalizedBlock: seen.finalizedBlock,
+    lagSeconds,
+  };
+}

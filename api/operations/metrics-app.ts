@@ -1,0 +1,36 @@
+import { Hono } from "hono";
+import { serviceStatus } from "./look-at-parts.ts";
+import type { Backlog } from "./meter.ts";
+import type { Probes } from "./probes.ts";
+import { type Sample, samplesOf } from "./series.ts";
+
+export interface MetricsParts {
+  readonly probes: Probes;
+  /** Rejects while the database does not answer. */
+  readonly backlog: () => Promise<Backlog>;
+  readonly exposition: { readonly contentType: string; expose(samples: readonly Sample[]): Promise<string> };
+  readonly now: () => Date;
+}
+
+/** The application of the metrics' own port: `GET /metrics` and nothing else. Who scrapes at the same time shares one look. */
+export function createMetricsApp(parts: MetricsParts): Hono {
+  let scrape: Promise<string> | null = null;
+  const app = new Hono();
+  app.get("/metrics", async (c) => {
+    scrape ??= look(parts).finally(() => {
+      scrape = null;
+    });
+    return c.body(await scrape, 200, {
+      "content-type": parts.exposition.contentType,
+      "cache-control": "no-store",
+    });
+  });
+  return app;
+}
+
+/** The status bounds how long a part may take to answer; the backlog is asked for only where the database has answered. */
+async function look({ probes, backlog, exposition, now }: MetricsParts): Promise<string> {
+  const status = await serviceStatus(probes, now());
+  const waiting = status.database.ok ? await backlog().catch(() => null) : null;
+  return exposition.expose(samplesOf(status, waiting));
+}

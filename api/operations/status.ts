@@ -1,0 +1,106 @@
+import type { Network } from "../kernel/networks.ts";
+import type { JobHealth } from "./job-watch.ts";
+
+export interface ChainStatus {
+  readonly network: Network;
+  readonly ok: boolean;
+  /** Null while the chain does not answer. */
+  readonly block: number | null;
+  readonly finalizedBlock: number | null;
+  /** Age of the newest block. */
+  readonly lagSeconds: number | null;
+}
+
+/** An account whose transactions the service sends, and pays the gas for. */
+export interface Sender {
+  readonly role: "facilitator" | "arbiter";
+  readonly network: Network;
+  readonly address: string;
+}
+
+export interface SenderStatus extends Sender {
+  readonly ok: boolean;
+  /** Null, like the other two, while the chain or the database does not answer. */
+  readonly balanceWei: bigint | null;
+  /** Transactions that no block has yet. */
+  readonly unmined: number | null;
+  /** Null also when there is none. */
+  readonly oldestUnminedSeconds: number | null;
+}
+
+/** What the service found when it last looked at its own parts. */
+export interface ServiceStatus {
+  readonly ok: boolean;
+  readonly checkedAt: Date;
+  readonly version: string;
+  readonly database: { readonly ok: boolean };
+  readonly chains: readonly ChainStatus[];
+  readonly indexer: {
+    readonly ok: boolean;
+    readonly ready: boolean;
+    /** Null before the first backfill has ended. */
+    readonly block: number | null;
+    readonly lagSeconds: number | null;
+  };
+  readonly settlement: {
+    readonly ok: boolean;
+    readonly mode: "in-process" | "remote";
+    readonly address?: string;
+    readonly balanceWei?: bigint;
+  };
+  readonly senders: readonly SenderStatus[];
+  /** The recurring work of the process that answers. */
+  readonly jobs: readonly JobHealth[];
+  readonly payments: {
+    /** Payments whose outcome is not yet known. */
+    readonly unresolved: number;
+    readonly oldestUnresolvedSeconds: number | null;
+  };
+}
+
+/** The status as its JSON document: names in snake_case, time in ISO 8601, wei as decimal text. */
+export const statusDocument = (status: ServiceStatus) => ({
+  ok: status.ok,
+  checked_at: status.checkedAt.toISOString(),
+  version: status.version,
+  database: { ok: status.database.ok },
+  chains: status.chains.map(({ network, ok, block, finalizedBlock, lagSeconds }) => ({
+    network,
+    ok,
+    block,
+    finalized_block: finalizedBlock,
+    lag_seconds: lagSeconds,
+  })),
+  indexer: {
+    ok: status.indexer.ok,
+    ready: status.indexer.ready,
+    block: status.indexer.block,
+    lag_seconds: status.indexer.lagSeconds,
+  },
+  settlement: {
+    ok: status.settlement.ok,
+    mode: status.settlement.mode,
+    ...(status.settlement.address !== undefined && { address: status.settlement.address }),
+    ...(status.settlement.balanceWei !== undefined && { balance_wei: status.settlement.balanceWei.toString() }),
+  },
+  senders: status.senders.map(({ role, network, address, ok, balanceWei, unmined, oldestUnminedSeconds }) => ({
+    role,
+    network,
+    address,
+    ok,
+    balance_wei: balanceWei?.toString() ?? null,
+    unmined,
+    oldest_unmined_seconds: oldestUnminedSeconds,
+  })),
+  jobs: status.jobs.map(({ name, ok, runs, failures, lastSuccessAt }) => ({
+    name,
+    ok,
+    runs,
+    failures,
+    last_success_at: lastSuccessAt?.toISOString() ?? null,
+  })),
+  payments: {
+    unresolved: status.payments.unresolved,
+    oldest_unresolved_seconds: status.payments.oldestUnresolvedSeconds,
+  },
+});

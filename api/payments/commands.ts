@@ -1,0 +1,221 @@
+import type { Network } from "../kernel/networks.ts";
+import type { Outcome, PaidRoute, PaymentKey } from "../kernel/route.ts";
+import type { Hex } from "../kernel/wallet.ts";
+import { windowOpen } from "./check.ts";
+import type { Chain, Journal, NewPayment, Settler } from "./journal.ts";
+import type { Command, Event, Stored, View } from "./step-types.ts";
+
+const HEARTBEAT_MS = 10_000;
+/** How long a submitted settlement may take to show on our own view of the chain before the client is told to come back. */
+const PATIENCE_MS = 8_000;
+const MAX_RESPONSE_BYTES = 2 * 1024 * 1024;
+
+/** What the gate works with. */
+export interface PaymentParts {
+  readonly journal: Journal;
+  readonly chains: Readonly<Record<Network, Chain>>;
+  readonly settler: Settler;
+  readonly routes: ReadonlyMap<string, PaidRoute>;
+  readonly baseUrl: string;
+  readonly now: () => Date;
+  readonly newToken: () => string;
+  readonly sleep: (ms: number) => Promise<void>;
+  readonly log: {
+    debug(facts: object, message: string): void;
+    warn(facts: object, message: string): void;
+    error(facts: object, message: string): void;
+  };
+}
+
+/** What the commands of one run work on. */
+export interface Subject {
+  readonly payment: Omit<NewPayment, "signature" | "fingerprint" | "digest" | "paymentId">;
+  readonly signature: () => Promise<Hex | null>;
+  readonly insert: (token: string) => Promise<number>;
+}
+
+/** The later of our clock and the chain's head, in unix seconds. */
+export const laterOf = (now: Date, headTime: bigint): bigint => {
+  const clock = BigInt(Math.floor(now.getTime() / 1000));
+  return clock > headTime ? clock : headTime;
+};
+
+/** Carries out the commands of one run under one lease token, which is kept alive until `end`. */
+export function beginCommands(parts: PaymentParts, subject: Subject) {
+  const { journal } = parts;
+  const { key } = subject.payment;
+  const token = parts.newToken();
+  const lease = keepLease(journal, key, token);
+  let submitted = false;
+  let record: Outcome["record"] | undefined;
+
+  const execute = async (command: Exclude<Command, { do: "answer" }>): Promise<Event> => {
+    switch (command.do) {
+      case "insert":
+        return written(parts, key, subject.insert(token));
+      case "take":
+        return written(parts, key, journal.take(key, command.seen, token));
+      case "revive":
+        return written(parts, key, journal.revive(key, token));
+      case "release":
+        return written(parts, key, journal.release(key, token, command.failed));
+      case "write":
+        return written(parts, key, journal.write(key, token, command, command.to === "fulfilled" ? record : undefined));
+      case "preflight":
+        return preflight(parts, subject);
+      case "look":
+        return look(parts, subject, submitted ? PATIENCE_MS : 0);
+      case "submit":
+        submitted = true;
+        return submit(parts, subject);
+      case "handle": {
+        const sold = await sell(parts, subject, command.settlement, lease.lost);
+        record = sold?.record;
+        return sold === null ? { on: "handleFailed" } : { on: "handled", response: sold.response };
+      }
+      default:
+        return command satisfies never;
+    }
+  };
+  return { execute, end: lease.end };
+}
+
+/** Renews the lease; `lost` is aborted when another process has taken the payment over. */
+function keepLease(journal: Journal, key: PaymentKey, token: string): { lost: AbortSignal; end: () => void } {
+  const lost = new AbortController();
+  const beat = async () => {
+    const rows = await journal.heartbeat(key, token).catch(() => 1);
+    if (rows === 0) lost.abort();
+  };
+  const timer = setInterval(beat, HEARTBEAT_MS);
+  return { lost: lost.signal, end: () => clearInterval(timer) };
+}
+
+async function written(parts: PaymentParts, { payer, nonce }: PaymentKey, write: Promise<number>): Promise<Event> {
+  try {
+    return { on: "written", rows: await write };
+  } catch (error) {
+    parts.log.error({ err: error, payer, nonce }, "a journal write was not acknowledged");
+    return { on: "writeUnknown" };
+  }
+}
+
+const authorizationOf = ({ payment: { key, payTo, value, validAfter, validBefore } }: Subject) => ({
+  from: key.payer,
+  to: payTo,
+  value,
+  validAfter,
+  validBefore,
+  nonce: key.nonce,
+});
+
+/** Our own simulation of the transfer: a remote `verify` would already hand the signature out. */
+async function preflight(parts: PaymentParts, subject: Subject): Promise<Event> {
+  try {
+    const signature = await subject.signature();
+    if (signature === null) return { on: "unavailable" };
+    const { key, validBefore } = subject.payment;
+    const { refused, head } = await parts.chains[key.network].simulate(authorizationOf(subject), signature);
+    if (refused === null) {
+      return { on: "preflight", outcome: "ok", windowOpen: windowOpen(validBefore, laterOf(parts.now(), head.time)) };
+    }
+    const view = await read(parts, subject);
+    return view.nonce === "paid"
+      ? { on: "preflight", outcome: "paid" }
+      : { on: "preflight", outcome: "refused", error: refused };
+  } catch (error) {
+    parts.log.warn({ err: error }, "the transfer could not be simulated");
+    return { on: "unavailable" };
+  }
+}
+
+const read = (
+  parts: PaymentParts,
+  { payment: { key, payTo, value, validBefore, headBlock } }: Subject,
+): Promise<View> =>
+  parts.chains[key.network].look({
+    payer: key.payer,
+    nonce: key.nonce,
+    payTo,
+    value,
+    validBefore,
+    fromBlock: headBlock,
+  });
+
+async function look(parts: PaymentParts, subject: Subject, patienceMs: number): Promise<Event> {
+  const { validBefore, key } = subject.payment;
+  const deadline = parts.now().getTime() + patienceMs;
+  try {
+    for (let pause = 50; ; pause = Math.min(pause * 2, 500)) {
+      const view = await read(parts, subject);
+      if (view.nonce === "unused" && parts.now().getTime() < deadline) {
+        await parts.sleep(pause);
+        continue;
+      }
+      const { time } = await parts.chains[key.network].head();
+      return { on: "chain", view, windowOpen: windowOpen(validBefore, laterOf(parts.now(), time)) };
+    }
+  } catch (error) {
+    parts.log.warn({ err: error }, "the chain could not be read");
+    return { on: "unavailable" };
+  }
+}
+
+async function submit(parts: PaymentParts, subject: Subject): Promise<Event> {
+  const { key, route } = subject.payment;
+  try {
+    const signature = await subject.signature();
+    const resource = `${parts.baseUrl}${parts.routes.get(route)?.path ?? "/"}`;
+    if (signature !== null)
+      await parts.settler.submit({
+        network: key.network,
+        authorization: authorizationOf(subject),
+        signature,
+        resource,
+      });
+  } catch (error) {
+    // A failure decides nothing: the transfer may have been broadcast all the same. Only the chain tells.
+    parts.log.warn({ err: error, payer: key.payer, nonce: key.nonce }, "the facilitator reported a failure");
+  }
+  return { on: "submitted" };
+}
+
+async function sell(
+  parts: PaymentParts,
+  { payment }: Subject,
+  settlement: { transaction: Hex; block: number },
+  signal: AbortSignal,
+): Promise<{ response: Stored; record: Outcome["record"] } | null> {
+  const { key, version, payTo, value, validAfter, validBefore, receivedAt, input } = payment;
+  try {
+    const route = parts.routes.get(payment.route);
+    if (route === undefined) throw new Error(`no route is called ${payment.route}`);
+    const outcome = await route.sell({
+      input,
+      payment: key,
+      version,
+      payTo,
+      value,
+      validAfter,
+      validBefore,
+      receivedAt,
+      settlement,
+      signal,
+    });
+    return { response: stored(outcome), record: outcome.record };
+  } catch (error) {
+    parts.log.error(
+      { err: error, route: payment.route, payer: key.payer, nonce: key.nonce },
+      "a paid request could not be handled; it is kept and tried again",
+    );
+    return null;
+  }
+}
+
+/** An outcome as the journal keeps it. */
+export function stored({ status, body, location }: Outcome): Stored {
+  const bytes = Buffer.from(JSON.stringify(body));
+  if (bytes.length > MAX_RESPONSE_BYTES)
+    throw new Error(`a response has ${bytes.length} bytes; the journal keeps at most ${MAX_RESPONSE_BYTES}`);
+  return { status, body: bytes, location };
+}

@@ -1,0 +1,68 @@
+import type { z } from "zod";
+import type { ScoreDocument } from "../../packages/verifier/src/score/record.ts";
+import type { Atomic } from "../kernel/money.ts";
+import { json } from "../kernel/output.ts";
+import { type Intake, type PaidRoute, paidRoute, type Route } from "../kernel/route.ts";
+import type { Address } from "../kernel/wallet.ts";
+import { EXAMPLE_WALLETS, exampleRecord } from "./example.ts";
+import type { Scores } from "./read-scores.ts";
+import { BATCH_REQUEST, MAX_WALLETS, SCORE_REQUEST } from "./request.ts";
+import { SCORE, SCORES } from "./score-schemas.ts";
+
+export interface ScoreRouteParts {
+  readonly scores: Scores;
+}
+
+interface Plan<Input> extends Pick<PaidRoute, "path" | "summary" | "description" | "query" | "output"> {
+  readonly id: string;
+  readonly price: Atomic;
+  readonly input: z.ZodType<Input>;
+  readonly example: PaidRoute["example"];
+  readonly wallets: (input: Input) => readonly Address[];
+  readonly answer: (records: readonly ScoreDocument[]) => unknown;
+}
+
+export const scoreRoutes = ({ scores }: ScoreRouteParts): readonly Route[] => [
+  scoreRoute(scores, {
+    id: "score",
+    path: "/score",
+    summary: "A wallet's payment risk, 0 to 100, with every fact behind it",
+    description: "Risk score of a wallet, 0 to 100: tier, components, flags, and the facts to compute it again.",
+    price: 100_000n,
+    input: SCORE_REQUEST,
+    output: json(SCORE),
+    query: ["wallet"],
+    example: { input: { wallet: EXAMPLE_WALLETS[0] }, output: exampleRecord },
+    wallets: ({ wallet }) => [wallet],
+    answer: ([record]) => record,
+  }),
+  scoreRoute(scores, {
+    id: "score.batch",
+    path: "/score/batch",
+    summary: `The risk scores of up to ${MAX_WALLETS} wallets`,
+    description: `Risk scores of 1 to ${MAX_WALLETS} wallets at one block, in the order given.`,
+    price: 500_000n,
+    input: BATCH_REQUEST,
+    output: json(SCORES),
+    example: { input: { wallets: EXAMPLE_WALLETS }, output: [exampleRecord] },
+    wallets: ({ wallets }) => wallets,
+    answer: (records) => records,
+  }),
+];
+
+const scoreRoute = <Input>(scores: Scores, { wallets, answer, ...plan }: Plan<Input>): PaidRoute =>
+  paidRoute<Input>({
+    ...plan,
+    method: "POST",
+    network: "eip155:8453",
+    // A score without its chain facts would be another one: then nothing is sold.
+    intake: async (input): Promise<Intake<Input>> =>
+      (await scores.ready(wallets(input)))
+        ? { input }
+        : { unavailable: "The index of on-chain payments does not answer, or lags." },
+    async sell({ input }) {
+      const records = await scores.of(wallets(input));
+      if (records === null) throw new Error("the index became unavailable after the payment");
+      return { status: 200, body: answer(records), location: null, record: async () => undefined };
+    },
+  });

@@ -1,0 +1,29 @@
+import type { Context } from "hono";
+import type { Route } from "../kernel/route.ts";
+import { didDocument, didWeb } from "./did.ts";
+import type { PublicJwk } from "./keys.ts";
+import { DID, JWKS } from "./signing-schemas.ts";
+
+const CACHED = { "cache-control": "public, max-age=300" };
+
+/** Where verifiers find the keys: the current one first, then the retired ones. */
+export function signingRoutes(keys: readonly PublicJwk[], baseUrl: string): readonly Route[] {
+  const did = didDocument(didWeb(baseUrl), keys);
+  const serve = (body: object, type: string) => (c: Context) => c.json(body, 200, { "content-type": type, ...CACHED });
+  return [
+    {
+      method: "GET",
+      path: "/.well-known/jwks.json",
+      summary: "The Ed25519 public keys that verify signed documents",
+      output: { "application/jwk-set+json": JWKS },
+      handle: serve({ keys }, "application/jwk-set+json"),
+    },
+    {
+      method: "GET",
+      path: "/.well-known/did.json",
+      summary: "The same keys as the DID document of the issuer",
+      output: { "application/did+ld+json": DID },
+      handle: serve(did, "application/did+ld+json"),
+    },
+  ];
+}

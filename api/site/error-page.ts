@@ -1,0 +1,21 @@
+import { html } from "../layout/html.ts";
+import { renderPage } from "../layout/page.ts";
+
+export interface Problem {
+  readonly status: number;
+  readonly title: string;
+  readonly detail: string;
+  readonly request_id: string;
+}
+
+/** A problem as a page, for a browser that asked for something that is not there. */
+export const renderProblem = ({ status, title, detail, request_id }: Problem): string =>
+  renderPage({
+    title: `${status} ${title}`,
+    description: detail,
+    main: html`<div class="hero"><p class="eyebrow">Error ${status}</p>
+<h1>${title}</h1>
+<p class="lead">${detail}</p>
+<p class="soft small">Request <code>${request_id}</code></p>
+<p class="actions"><a class="button" href="/">Home</a> <a class="button quiet" href="/#verify">Check a wallet</a></p></div>`,
+  });

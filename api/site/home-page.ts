@@ -1,0 +1,128 @@
+import { type Atomic, formatUsd } from "../kernel/money.ts";
+import { NETWORKS, type Network } from "../kernel/networks.ts";
+import { html, longDay, type Markup } from "../layout/html.ts";
+import { codeBlock, renderPage, verifyForm } from "../layout/page.ts";
+import { rosette } from "../layout/rosette.ts";
+
+/** A paid route as the home page lists it. */
+export interface MenuItem {
+  readonly id: string;
+  readonly method: string;
+  readonly path: string;
+  /** USD in digits, such as 0.25. */
+  readonly price: string;
+  readonly network: Network;
+  readonly summary: string;
+}
+
+/** What the service has done so far. Null is a figure that cannot be read at the moment. */
+export interface Figures {
+  /** Wallets that are certified now. */
+  readonly certified: number | null;
+  /** Ever issued; withheld while a test has certificates of fewer wallets than statistics are published of. */
+  readonly certificates: number | "withheld" | null;
+  readonly verdicts: number | null;
+  /** USDC that the escrow contracts hold now. */
+  readonly escrowed: Atomic | null;
+}
+
+interface Home {
+  /** Where the service is published; no trailing slash. */
+  readonly baseUrl: string;
+  readonly menu: readonly MenuItem[];
+  /** The free routes. */
+  readonly reads: readonly { readonly path: string; readonly summary: string }[];
+  readonly figures: Figures;
+  readonly now: Date;
+}
+
+const DESCRIPTION =
+  "Agents prove how they pay over x402, in USDC on Base, and anyone can check the proof: certificates, scores, an escrow and signed delivery verdicts.";
+
+/** The home page: what the service is, what it has done, how to try it, for whom it is, what it costs. */
+export const renderHome = (home: Home): string =>
+  renderPage({
+    title: "Proof of how an agent pays",
+    description: DESCRIPTION,
+    canonical: `${home.baseUrl}/`,
+    current: "/",
+    main: html`<div class="masthead"><div class="hero"><h1>Proof of how an agent pays</h1>
+<p class="lead">Point an agent’s x402 client at a test: it pays a real price in USDC on Base, and the service publishes what it saw as a certificate that anyone can check. Every result is an observed fact, never an opinion.</p>
+<p class="actions"><a class="button" href="/docs">Read the docs</a> <a class="button quiet" href="/pay">Try it with a wallet</a></p></div>
+<svg viewBox="0 0 200 200" aria-hidden="true">${rosette("agent payments")}<path d="m78 102 16 16 30-34" fill="none" stroke="currentColor" stroke-width="7" stroke-linecap="round" stroke-linejoin="round"/></svg></div>
+${figuresList(home.figures)}
+${trySection(home)}
+${verifySection()}
+${groupsSection()}
+${pricesSection(home)}
+${paySection(home)}
+${readsSection(home)}`,
+  });
+
+const UNKNOWN = html`<span class="soft">not known now</span>`;
+const WITHHELD = html`<a href="/stats#anonymous">withheld</a>`;
+const whole = (value: number | null): Markup => (value === null ? UNKNOWN : html`${value.toLocaleString("en-US")}`);
+
+function figuresList({ certified, certificates, verdicts, escrowed }: Figures): Markup {
+  const figures = [
+    ["Agents certified now", whole(certified)],
+    ["Certificates issued", certificates === "withheld" ? WITHHELD : whole(certificates)],
+    ["Verdicts signed", whole(verdicts)],
+    ["USDC in escrow now", escrowed === null ? UNKNOWN : html`${formatUsd(escrowed)}`],
+  ] as const;
+  return html`<dl class="figures" aria-label="So far">${figures.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
+}
+
+const firstTest = ({ menu }: Home): Pick<MenuItem, "method" | "path"> =>
+  menu[0] ?? { method: "POST", path: "/test/basic" };
+
+function trySection(home: Home): Markup {
+  const { method, path } = firstTest(home);
+  return html`<section aria-labelledby="try"><h2 id="try">Try it in one command</h2>
+${codeBlock({ id: "ask", caption: "Ask for a test without paying: the answer is 402 with the terms", text: `curl -i -X ${method} ${home.baseUrl}${path}` })}</section>`;
+}
+
+const verifySection = (): Markup => html`<section aria-labelledby="verify"><h2 id="verify">Verify a wallet</h2>
+<p class="measure">Free. Shows every certificate of the wallet, whether it still counts, and how the wallet has paid in the last 90 days.</p>
+${verifyForm()}</section>`;
+
+const GROUPS = [
+  { href: "/docs#agents", name: "You build an agent", does: "Certify how it pays, and show the badge." },
+  { href: "/docs#merchants", name: "You sell over x402", does: "Serve verified agents, or sell through the escrow." },
+  { href: "/docs#marketplaces", name: "You run a marketplace", does: "Score the wallets that you list." },
+  { href: "/docs#escrow-systems", name: "You run an escrow", does: "Buy a signed verdict on what was delivered." },
+] as const;
+
+const groupsSection = (): Markup => html`<section aria-labelledby="for"><h2 id="for">Who it is for</h2>
+<nav class="contents" aria-label="Who it is for"><ul>${GROUPS.map(({ href, name, does }) => html`<li><a href="${href}"><strong>${name}</strong><span>${does}</span></a></li>`)}</ul></nav></section>`;
+
+const pricesSection = ({
+  menu,
+  now,
+}: Home): Markup => html`<section aria-labelledby="tests"><h2 id="tests">What is sold</h2>
+<ul class="rows">${menu.map(
+  (item) => html`<li><h3>${item.summary}</h3><span class="price">${item.price} ${NETWORKS[item.network].money}</span>
+<code class="note soft">${item.method} ${item.path}</code></li>`,
+)}</ul>
+<p class="soft small">Prices on ${longDay(now)}. The terms in each 402 answer are what counts. A certificate is fresh for 30 days. <a href="/inspect">Every step, for programs</a>.</p></section>`;
+
+function paySection(home: Home): Markup {
+  const { method, path } = firstTest(home);
+  const pay = `import { wrapFetchWithPayment, x402Client } from "@x402/fetch";
+import { ExactEvmScheme } from "@x402/evm";
+import { privateKeyToAccount } from "viem/accounts";
+
+const payer = privateKeyToAccount(process.env.PAYER_PRIVATE_KEY);
+const client = new x402Client().register("eip155:8453", new ExactEvmScheme(payer));
+const fetchAndPay = wrapFetchWithPayment(fetch, client);
+
+const answer = await fetchAndPay("${home.baseUrl}${path}", { method: "${method}" });
+console.log(await answer.json()); // cert_url, badge_url, badge_markdown`;
+  return html`<section aria-labelledby="pay"><h2 id="pay">Pay from an agent</h2>
+<p class="measure">There is no account and no key: the payment is the authorization. Any standard x402 client works. The signature is gasless: the wallet needs USDC on Base and no ETH.</p>
+${codeBlock({ id: "pay-code", caption: "Pay with @x402/fetch", text: pay })}</section>`;
+}
+
+const readsSection = ({ reads }: Home): Markup => html`<section aria-labelledby="read"><h2 id="read">Free to read</h2>
+<details><summary>All ${reads.length} free routes</summary>
+<ul class="rows">${reads.map(({ path, summary }) => html`<li><h3>${summary}</h3><code class="note soft">GET ${path}</code></li>`)}</ul></details></section>`;
