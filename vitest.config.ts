@@ -1,6 +1,6 @@
 import { defineConfig } from "vitest/config";
 import { COMPILE_CACHE } from "./scripts/embedded/compile-cache.ts";
-import LongestFirst from "./test/support/longest-first.ts";
+import LongestFirst from "./test/support/runner/longest-first.ts";
 
 // Inherited by the workers, and by every program that a test starts.
 process.env.NODE_COMPILE_CACHE ??= COMPILE_CACHE;
@@ -13,20 +13,20 @@ export default defineConfig({
         test: {
           name: "contracts",
           include: ["test/contracts/**/*.test.ts"],
-          globalSetup: ["test/support/contracts.ts"],
+          globalSetup: ["test/support/runner/contracts.ts"],
           testTimeout: 60_000,
           hookTimeout: 120_000,
         },
       },
       // Alone in its process: it counts every connection that the process opens.
-      { test: { name: "sockets", include: ["test/arbiter/ssrf.test.ts"], testTimeout: 60_000 } },
+      { test: { name: "sockets", include: ["test/api/arbiter/ssrf.test.ts"], testTimeout: 60_000 } },
       {
         test: {
           name: "stack",
           include: ["test/**/*.test.ts"],
-          exclude: ["test/architecture.test.ts", "test/contracts/**", "test/arbiter/ssrf.test.ts"],
-          globalSetup: ["test/support/stack.ts"],
-          setupFiles: ["test/support/every-file.ts"],
+          exclude: ["test/architecture.test.ts", "test/contracts/**", "test/api/arbiter/ssrf.test.ts"],
+          globalSetup: ["test/support/runner/stack.ts"],
+          setupFiles: ["test/support/runner/every-file.ts"],
           // The files of one worker share what they import: a quarter of all their time otherwise.
           isolate: false,
           testTimeout: 60_000,
@@ -39,6 +39,6 @@ export default defineConfig({
     // More than cores: a good part of the slow files waits for blocks, leases and deadlines.
     maxWorkers: 3,
     sequence: { sequencer: LongestFirst },
-    reporters: ["default", "./test/support/counting-reporter.ts"],
+    reporters: ["default", "./test/support/runner/counting-reporter.ts"],
   },
 });

@@ -5,7 +5,7 @@ import { NETWORKS } from "../../api/kernel/networks.ts";
 import { escrowAbi } from "../../contracts/abi.ts";
 import { MULTICALL3 } from "../../scripts/embedded/usdc.ts";
 import { deployEscrow, type EscrowChain, newPayer, type PaymentInfo } from "../../test/contracts/escrow-chain.ts";
-import { connectUsdc, type UsdcChain } from "../../test/support/usdc-chain.ts";
+import { connectUsdc, type UsdcChain } from "../../test/support/chain/usdc-chain.ts";
 
 /** Circle's token contract alone, as the local chains have it, or behind Circle's proxy, as Base has it. */
 export type Token = "token" | "proxied";

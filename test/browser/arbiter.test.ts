@@ -10,10 +10,10 @@ import {
   checkRun,
   recordParts,
   startArbiterScene,
-} from "../support/arbiter-scene.ts";
-import { launchBrowser } from "../support/browser.ts";
-import { newPayer } from "../support/payments.ts";
-import { expectFit, openPage, type Size, sizes } from "../support/visits.ts";
+} from "../support/arbiter/scene.ts";
+import { launchBrowser } from "../support/browser/browser.ts";
+import { expectFit, openPage, type Size, sizes } from "../support/browser/visits.ts";
+import { newPayer } from "../support/payments/pay.ts";
 
 const PARTIES = {
   payer: "0x70997970c51812dc3a010c7d01b50e0d17dc79c8",

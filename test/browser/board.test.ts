@@ -1,11 +1,11 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findings, inLine, widerThanScreen } from "../support/accessibility.ts";
-import { boardSeeder, type Seed } from "../support/board-seed.ts";
-import { launchBrowser } from "../support/browser.ts";
-import { startTestChain, type TestChain } from "../support/chain.ts";
-import { startService, type TestService } from "../support/service.ts";
-import { openPage, picture, type Size, sizes } from "../support/visits.ts";
+import { boardSeeder, type Seed } from "../support/board/seed.ts";
+import { findings, inLine, widerThanScreen } from "../support/browser/accessibility.ts";
+import { launchBrowser } from "../support/browser/browser.ts";
+import { openPage, picture, type Size, sizes } from "../support/browser/visits.ts";
+import { startTestChain, type TestChain } from "../support/chain/chain.ts";
+import { startService, type TestService } from "../support/service/service.ts";
 
 const PAGES = {
   board: "/board",

@@ -1,12 +1,12 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { launchBrowser } from "../support/browser.ts";
-import { startTestChain, type TestChain } from "../support/chain.ts";
-import { deliver, deployEscrow, EMPTY, GOOD, hold, newMerchant, statusOf } from "../support/escrow.ts";
+import { launchBrowser } from "../support/browser/browser.ts";
+import { expectFit, openPage, type Size, sizes } from "../support/browser/visits.ts";
+import { startTestChain, type TestChain } from "../support/chain/chain.ts";
+import { deliver, deployEscrow, EMPTY, GOOD, hold, newMerchant, statusOf } from "../support/escrow/scene.ts";
 import { eventually } from "../support/eventually.ts";
-import { ARBITER_KEY } from "../support/keys.ts";
-import { startService, type TestService } from "../support/service.ts";
-import { expectFit, openPage, type Size, sizes } from "../support/visits.ts";
+import { ARBITER_KEY } from "../support/service/keys.ts";
+import { startService, type TestService } from "../support/service/service.ts";
 
 const PAGES = { escrow: "/escrow", "escrow-released": "", "escrow-refunded": "", "escrow-pending": "" };
 

@@ -1,9 +1,9 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findings, inLine, widerThanScreen } from "../support/accessibility.ts";
-import { launchBrowser } from "../support/browser.ts";
-import { type Site, startSite } from "../support/site.ts";
-import { picture } from "../support/visits.ts";
+import { findings, inLine, widerThanScreen } from "../support/browser/accessibility.ts";
+import { launchBrowser } from "../support/browser/browser.ts";
+import { type Site, startSite } from "../support/browser/site.ts";
+import { picture } from "../support/browser/visits.ts";
 
 const SIZES = { phone: { width: 390, height: 844 }, desk: { width: 1280, height: 800 } } as const;
 const SCHEMES = ["light", "dark"] as const;

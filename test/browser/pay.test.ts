@@ -1,12 +1,12 @@
 import type { Browser, Page } from "playwright-core";
 import { getAddress, type LocalAccount } from "viem";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findings, inLine } from "../support/accessibility.ts";
-import { launchBrowser } from "../support/browser.ts";
-import { startTestChain, type TestChain } from "../support/chain.ts";
-import { newPayer, PAY_TO, settlements } from "../support/payments.ts";
-import { startService, type TestService } from "../support/service.ts";
-import { picture } from "../support/visits.ts";
+import { findings, inLine } from "../support/browser/accessibility.ts";
+import { launchBrowser } from "../support/browser/browser.ts";
+import { picture } from "../support/browser/visits.ts";
+import { startTestChain, type TestChain } from "../support/chain/chain.ts";
+import { newPayer, PAY_TO, settlements } from "../support/payments/pay.ts";
+import { startService, type TestService } from "../support/service/service.ts";
 
 let chain: TestChain;
 let service: TestService;

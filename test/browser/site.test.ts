@@ -1,9 +1,9 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { launchBrowser } from "../support/browser.ts";
-import { startTestChain, type TestChain } from "../support/chain.ts";
-import { startService, type TestService } from "../support/service.ts";
-import { expectFit, openPage, type Size, sizes } from "../support/visits.ts";
+import { launchBrowser } from "../support/browser/browser.ts";
+import { expectFit, openPage, type Size, sizes } from "../support/browser/visits.ts";
+import { startTestChain, type TestChain } from "../support/chain/chain.ts";
+import { startService, type TestService } from "../support/service/service.ts";
 
 const PAGES = { home: "/", docs: "/docs", integrations: "/integrations", pay: "/pay" } as const;
 const names = Object.keys(PAGES) as (keyof typeof PAGES)[];

@@ -3,8 +3,8 @@ import { type Address, type ContractFunctionArgs, encodeAbiParameters, type Hex,
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from "viem/accounts";
 import { escrowAbi } from "../../contracts/abi.ts";
 import { devAccount } from "../../scripts/embedded/dev-accounts.ts";
-import { usdcDomain } from "../support/authorization.ts";
-import type { UsdcChain } from "../support/usdc-chain.ts";
+import type { UsdcChain } from "../support/chain/usdc-chain.ts";
+import { usdcDomain } from "../support/payments/authorization.ts";
 
 /** The terms of a payment, as the contract's ABI has them. */
 export type PaymentInfo = ContractFunctionArgs<typeof escrowAbi, "view", "getHash">[0];

@@ -4,7 +4,7 @@ import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { beforeAll, describe, expect, test } from "vitest";
 import { NETWORKS } from "../../api/kernel/networks.ts";
 import { escrowAbi } from "../../contracts/abi.ts";
-import { connectUsdc } from "../support/usdc-chain.ts";
+import { connectUsdc } from "../support/chain/usdc-chain.ts";
 import { deployEscrow, type EscrowChain, PAYMENT_INFO_TYPEHASH, type PaymentInfo, paymentId } from "./escrow-chain.ts";
 
 const NETWORK = NETWORKS["eip155:8453"];

@@ -2,7 +2,7 @@ import { type Address, getAddress, type Hex, parseEventLogs } from "viem";
 import { beforeAll, describe, expect, test } from "vitest";
 import { escrowAbi } from "../../contracts/abi.ts";
 import Escrow from "../../ignition/modules/Escrow.ts";
-import { connectUsdc, USDC_ENVIRONMENTS } from "../support/usdc-chain.ts";
+import { connectUsdc, USDC_ENVIRONMENTS } from "../support/chain/usdc-chain.ts";
 import { deployEscrow, type EscrowChain, NO_RECORD, newPayer, type PaymentInfo, paymentId } from "./escrow-chain.ts";
 
 const AMOUNT = 100_000_050n;

@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { NETWORKS } from "../../api/kernel/networks.ts";
 import { devAccount } from "../../scripts/embedded/dev-accounts.ts";
 import { USDC_ABI } from "../../scripts/embedded/usdc.ts";
-import { connectUsdc, type UsdcChain } from "../support/usdc-chain.ts";
+import { connectUsdc, type UsdcChain } from "../support/chain/usdc-chain.ts";
 import { deployWallet, SMART_WALLET_ABI } from "../support/wallet.ts";
 
 const NETWORK = NETWORKS["eip155:8453"];

@@ -5,8 +5,8 @@ import { NETWORKS } from "../../api/kernel/networks.ts";
 import type { Authorization } from "../../api/payments/authorization.ts";
 import { devAccount } from "../../scripts/embedded/dev-accounts.ts";
 import { USDC_ABI } from "../../scripts/embedded/usdc.ts";
-import { authorization, signAuthorization, signCancellation, usdcDomain } from "../support/authorization.ts";
-import { connectUsdc, USDC_ENVIRONMENTS, type UsdcChain } from "../support/usdc-chain.ts";
+import { connectUsdc, USDC_ENVIRONMENTS, type UsdcChain } from "../support/chain/usdc-chain.ts";
+import { authorization, signAuthorization, signCancellation, usdcDomain } from "../support/payments/authorization.ts";
 import { deployWallet } from "../support/wallet.ts";
 
 const RELAYER = devAccount(1).address;

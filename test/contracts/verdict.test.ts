@@ -6,7 +6,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { type Attestation, attest, createAttestor, type VerdictFacts } from "../../api/arbiter/attestation.ts";
 import { NETWORKS } from "../../api/kernel/networks.ts";
 import { devAccount } from "../../scripts/embedded/dev-accounts.ts";
-import { connectUsdc, type UsdcChain } from "../support/usdc-chain.ts";
+import { connectUsdc, type UsdcChain } from "../support/chain/usdc-chain.ts";
 
 /** `VerdictLib.Outcome`, as a number. */
 const OUTCOMES = ["escalate", "release", "refund"] as const;

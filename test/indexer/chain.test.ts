@@ -4,7 +4,7 @@ import { NETWORKS } from "../../api/kernel/networks.ts";
 import { compareWithChain, connectChain, readHead } from "../../indexer/chain.ts";
 import { type Anvil, startAnvil } from "../../scripts/embedded/anvil.ts";
 import { freePort } from "../../scripts/embedded/ports.ts";
-import { freshDatabase } from "../support/database.ts";
+import { freshDatabase } from "../support/service/database.ts";
 
 const network = NETWORKS["eip155:8453"];
 const nowSeconds = () => Math.floor(Date.now() / 1000);

@@ -9,7 +9,7 @@ import {
   ponderSchemas,
 } from "../../indexer/deployment.ts";
 import { type IndexerSettings, parseSettings } from "../../indexer/settings.ts";
-import { freshDatabase } from "../support/database.ts";
+import { freshDatabase } from "../support/service/database.ts";
 
 const HEAD = 41_000_000;
 const pools: pg.Pool[] = [];

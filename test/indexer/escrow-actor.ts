@@ -2,9 +2,9 @@ import fc from "fast-check";
 import type { Address, ContractFunctionArgs, Hex } from "viem";
 import { escrowAbi } from "../../contracts/abi.ts";
 import { DEV_ACCOUNTS, devAccount } from "../../scripts/embedded/dev-accounts.ts";
-import { usdcDomain } from "../support/authorization.ts";
-import type { TestChain } from "../support/chain.ts";
-import { FEE_RECIPIENT, type TestEscrow } from "../support/escrow.ts";
+import type { TestChain } from "../support/chain/chain.ts";
+import { FEE_RECIPIENT, type TestEscrow } from "../support/escrow/scene.ts";
+import { usdcDomain } from "../support/payments/authorization.ts";
 
 export const PAYERS = DEV_ACCOUNTS.slice(0, 4);
 /** Two accounts, one of which also pays, and three that only ever receive. */

@@ -3,7 +3,7 @@ import type { Address, Hex } from "viem";
 import { escrowAbi, escrowEventsAbi } from "../../contracts/abi.ts";
 import type { AccountSums } from "../../indexer/escrow-ledger.ts";
 import type { EscrowFacts } from "../../packages/verifier/src/score/facts.ts";
-import type { TestChain } from "../support/chain.ts";
+import type { TestChain } from "../support/chain/chain.ts";
 import { ACCOUNTS, type EscrowActor } from "./escrow-actor.ts";
 
 const lower = (address: Address) => address.toLowerCase() as Address;

@@ -2,7 +2,7 @@ import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { chooseDeployment } from "../../indexer/deployment.ts";
 import { type IndexerSettings, parseSettings } from "../../indexer/settings.ts";
-import { freshDatabase } from "../support/database.ts";
+import { freshDatabase } from "../support/service/database.ts";
 
 const GOOD = {
   DATABASE_URL: "postgres://indexer@localhost/trust",

@@ -6,9 +6,9 @@ import { createEscrowIndex, type EscrowIndex } from "../../api/adapters/index/es
 import { createScoreIndex } from "../../api/adapters/index/score.ts";
 import { devAccount } from "../../scripts/embedded/dev-accounts.ts";
 import { waitUntil } from "../../scripts/embedded/wait-until.ts";
-import { startTestChain, type TestChain } from "../support/chain.ts";
-import { freshDatabase } from "../support/database.ts";
-import { deployEscrow, FEE_RECIPIENT, type TestEscrow } from "../support/escrow.ts";
+import { startTestChain, type TestChain } from "../support/chain/chain.ts";
+import { deployEscrow, FEE_RECIPIENT, type TestEscrow } from "../support/escrow/scene.ts";
+import { freshDatabase } from "../support/service/database.ts";
 import {
   ACCOUNTS,
   createEscrowActor,

@@ -2,7 +2,7 @@ import { type Address, encodeFunctionData, type Hex, parseAbi, parseSignature, t
 import { usdcAbi } from "../../contracts/abi.ts";
 import { DEV_ACCOUNTS } from "../../scripts/embedded/dev-accounts.ts";
 import { MULTICALL3, USDC_ABI } from "../../scripts/embedded/usdc.ts";
-import type { TestChain } from "../support/chain.ts";
+import type { TestChain } from "../support/chain/chain.ts";
 
 const DAY_SECONDS = 86_400;
 /** Derived once: an account from its mnemonic costs more than a signature. */

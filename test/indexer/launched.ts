@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { waitUntil } from "../../scripts/embedded/wait-until.ts";
-import { bareEnvironment } from "../support/environment.ts";
+import { bareEnvironment } from "../support/service/environment.ts";
 
 /** The indexer's program, as `npm run indexer` runs it. */
 export interface Launched {

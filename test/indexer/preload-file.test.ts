@@ -11,7 +11,7 @@ import { connectChain } from "../../indexer/chain.ts";
 import { chooseDeployment } from "../../indexer/deployment.ts";
 import { expectFit, isFinalOn, readHistory } from "../../indexer/history/history.ts";
 import { HISTORY_TABLES } from "../../indexer/history/tables.ts";
-import { freshDatabase } from "../support/database.ts";
+import { freshDatabase } from "../support/service/database.ts";
 import { launchIndexer } from "./launched.ts";
 import { environment, load, settingsOf, startPreload } from "./preloaded.ts";
 

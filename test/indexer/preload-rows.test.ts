@@ -4,7 +4,7 @@ import { join } from "node:path";
 import pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { SERVICE } from "../../bench/index/generated-chain.ts";
-import { freshDatabase, type TestDatabase } from "../support/database.ts";
+import { freshDatabase, type TestDatabase } from "../support/service/database.ts";
 import { createDice } from "./history.ts";
 import { load } from "./preloaded.ts";
 import type { Fact } from "./recount.ts";

@@ -4,7 +4,7 @@ import pg from "pg";
 import { SERVICE } from "../../bench/index/generated-chain.ts";
 import { loadHistory } from "../../indexer/history/load.ts";
 import { type IndexerSettings, parseSettings } from "../../indexer/settings.ts";
-import { bareEnvironment } from "../support/environment.ts";
+import { bareEnvironment } from "../support/service/environment.ts";
 
 /** What the indexer and the loader of a generated chain are configured with. */
 export const environment = (changed: Readonly<Record<string, string>> = {}): Record<string, string> => ({

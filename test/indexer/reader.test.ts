@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createActivityIndex } from "../../api/adapters/index/activity.ts";
 import type { Address } from "../../api/kernel/wallet.ts";
 import { freePort } from "../../scripts/embedded/ports.ts";
-import { freshDatabase } from "../support/database.ts";
+import { freshDatabase } from "../support/service/database.ts";
 import { countDistinct, rowsOf, touches } from "./days.ts";
 
 const DAY_SECONDS = 86_400;

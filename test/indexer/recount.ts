@@ -1,6 +1,6 @@
 import type { Address, Hex } from "viem";
 import type { Activity } from "../../api/kernel/activity.ts";
-import type { TestChain } from "../support/chain.ts";
+import type { TestChain } from "../support/chain/chain.ts";
 
 const DAY_MS = 86_400_000;
 const NOBODY = "0".repeat(40);

@@ -1,4 +1,4 @@
-import type { TestChain } from "../support/chain.ts";
+import type { TestChain } from "../support/chain/chain.ts";
 import { createScene, names, type Scene } from "./score-scene.ts";
 
 const USD = 1_000_000n;

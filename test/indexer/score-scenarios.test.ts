@@ -9,8 +9,8 @@ import { parseScoreFacts } from "../../packages/verifier/src/score/parse-facts.t
 import type { Assessment } from "../../packages/verifier/src/score/record.ts";
 import { score } from "../../packages/verifier/src/score/score.ts";
 import { waitUntil } from "../../scripts/embedded/wait-until.ts";
-import { startTestChain, type TestChain } from "../support/chain.ts";
-import { freshDatabase } from "../support/database.ts";
+import { startTestChain, type TestChain } from "../support/chain/chain.ts";
+import { freshDatabase } from "../support/service/database.ts";
 import { SERVICE } from "./history.ts";
 import { type Launched, launchIndexer } from "./launched.ts";
 import { CROWDED_PAYER, makeCrowded } from "./score-crowd.ts";

@@ -2,8 +2,8 @@ import { type Address, encodeFunctionData, type Hex, keccak256, toHex } from "vi
 import { privateKeyToAccount } from "viem/accounts";
 import { devAccount } from "../../scripts/embedded/dev-accounts.ts";
 import { MULTICALL3, USDC_ABI } from "../../scripts/embedded/usdc.ts";
-import { authorization, signAuthorization } from "../support/authorization.ts";
-import type { TestChain } from "../support/chain.ts";
+import type { TestChain } from "../support/chain/chain.ts";
+import { authorization, signAuthorization } from "../support/payments/authorization.ts";
 import { MULTICALL_ABI, SERVICE } from "./history.ts";
 
 const DAY_SECONDS = 86_400;

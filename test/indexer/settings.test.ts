@@ -2,9 +2,9 @@ import { spawn } from "node:child_process";
 import { text } from "node:stream/consumers";
 import { describe, expect, test } from "vitest";
 import { parseSettings } from "../../indexer/settings.ts";
-import { startTestChain } from "../support/chain.ts";
-import { freshDatabase } from "../support/database.ts";
-import { bareEnvironment } from "../support/environment.ts";
+import { startTestChain } from "../support/chain/chain.ts";
+import { freshDatabase } from "../support/service/database.ts";
+import { bareEnvironment } from "../support/service/environment.ts";
 
 const GOOD = {
   DATABASE_URL: "postgres://indexer@localhost/trust",

@@ -8,7 +8,7 @@ import { NETWORKS } from "../../api/kernel/networks.ts";
 import type { Journal, NewPayment } from "../../api/payments/journal.ts";
 import { START, step } from "../../api/payments/step.ts";
 import type { Row, Settlement, State, Write } from "../../api/payments/step-types.ts";
-import { freshDatabase } from "../support/database.ts";
+import { freshDatabase } from "../support/service/database.ts";
 import { execute, find } from "./journal.ts";
 import { finalise, heartbeat, resolve } from "./shell.ts";
 import {

@@ -1,7 +1,7 @@
 import hre from "hardhat";
 import { type Address, parseAbi } from "viem";
 import { devAccount } from "../../scripts/embedded/dev-accounts.ts";
-import type { UsdcChain } from "./usdc-chain.ts";
+import type { UsdcChain } from "./chain/usdc-chain.ts";
 
 export const SMART_WALLET_ABI = parseAbi([
   "constructor(address owner)",

@@ -1,0 +1,117 @@
+import { createHash } from "node:crypto";
+import fc from "fast-check";
+import { hashTypedData, keccak256, recoverTypedDataAddress, toHex } from "viem";
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
+import { describe, expect, test } from "vitest";
+import { type Attestation, attest, createAttestor, type VerdictFacts } from "../../../api/arbiter/attestation.ts";
+import { isAccountSignature } from "../../../api/payments/signature.ts";
+
+const CHAIN_ID = 8453;
+const KEY = `0x${"a1".repeat(32)}` as const;
+const ARBITER = privateKeyToAccount(KEY);
+const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");
+
+const FACTS: VerdictFacts = {
+  id: "0123456789abcdef",
+  outcome: "release",
+  conditionsSha256: sha256("conditions"),
+  dealRef: "order 17",
+  issuedAt: new Date("2026-11-22T01:02:03.999Z"),
+};
+const anyFacts: fc.Arbitrary<VerdictFacts> = fc.record({
+  id: fc.stringMatching(/^[0-9a-f]{16}$/),
+  outcome: fc.constantFrom("release", "refund", "escalate"),
+  conditionsSha256: fc.string().map(sha256),
+  dealRef: fc.option(fc.string({ unit: "binary", maxLength: 120 })),
+  issuedAt: fc.date({ min: new Date(0), max: new Date("9999-12-31"), noInvalidDate: true }),
+});
+
+/** As a reader has it: out of the document's JSON, with nothing of ours between. */
+const read = (attestation: Attestation) => {
+  const { message, ...rest } = JSON.parse(JSON.stringify(attestation)) as Attestation;
+  return { ...rest, message: { ...message, issuedAt: BigInt(message.issuedAt) } };
+};
+
+describe("the attestation of a verdict", () => {
+  test("it stands in the document exactly so", () => {
+    expect(attest(FACTS, CHAIN_ID, createAttestor(KEY))).toStrictEqual({
+      domain: { name: "Agent Payment Trust Arbiter", version: "1", chainId: 8453 },
+      types: {
+        Verdict: [
+          { name: "id", type: "string" },
+          { name: "outcome", type: "string" },
+          { name: "conditionsSha256", type: "bytes32" },
+          { name: "dealRefHash", type: "bytes32" },
+          { name: "issuedAt", type: "uint64" },
+        ],
+      },
+      primaryType: "Verdict",
+      message: {
+        id: "0123456789abcdef",
+        outcome: "release",
+        conditionsSha256: `0x${sha256("conditions")}`,
+        dealRefHash: keccak256(toHex("order 17")),
+        issuedAt: 1_795_309_323,
+      },
+      signer: ARBITER.address.toLowerCase(),
+      signature: expect.stringMatching(/^0x[0-9a-f]{128}1[bc]$/),
+    });
+  });
+
+  test("without a deal_ref its hash is that of nothing", () => {
+    expect(attest({ ...FACTS, dealRef: null }, CHAIN_ID, createAttestor(KEY)).message.dealRefHash).toBe(
+      keccak256("0x"),
+    );
+  });
+
+  test("it is the signature that viem's account makes, and names its signer", async () => {
+    const property = fc.asyncProperty(anyFacts, fc.integer({ min: 1, max: 2 ** 40 }), async (facts, chainId) => {
+      const key = generatePrivateKey();
+      const account = privateKeyToAccount(key);
+      const { signature, signer, ...signed } = read(attest(facts, chainId, createAttestor(key)));
+      expect(signature).toBe(await account.signTypedData(signed));
+      expect(signer).toBe(account.address.toLowerCase());
+      expect(await recoverTypedDataAddress({ ...signed, signature })).toBe(account.address);
+    });
+    await fc.assert(property, { numRuns: 50 });
+  });
+
+  test("every field of the message and the chain are bound", async () => {
+    const signer = createAttestor(KEY);
+    const { signature } = attest(FACTS, CHAIN_ID, signer);
+    const others = [
+      attest({ ...FACTS, id: "0123456789abcdee" }, CHAIN_ID, signer),
+      attest({ ...FACTS, outcome: "refund" }, CHAIN_ID, signer),
+      attest({ ...FACTS, conditionsSha256: sha256("other") }, CHAIN_ID, signer),
+      attest({ ...FACTS, dealRef: "order 18" }, CHAIN_ID, signer),
+      attest({ ...FACTS, issuedAt: new Date("2026-11-22T01:02:04Z") }, CHAIN_ID, signer),
+      attest(FACTS, 84532, signer),
+    ].map(read);
+    for (const { signer: _, signature: own, ...other } of others) {
+      expect(await recoverTypedDataAddress({ ...other, signature: own })).toBe(ARBITER.address);
+      expect(await recoverTypedDataAddress({ ...other, signature })).not.toBe(ARBITER.address);
+    }
+  });
+
+  test("milliseconds change nothing", () => {
+    const at = (time: string) => attest({ ...FACTS, issuedAt: new Date(time) }, CHAIN_ID, createAttestor(KEY));
+    expect(at("2026-11-22T01:02:03.000Z")).toEqual(at("2026-11-22T01:02:03.999Z"));
+  });
+});
+
+describe("a synchronous signer", () => {
+  test("it signs in the one form that contracts accept, the same each time", () => {
+    const property = fc.property(fc.string(), (text) => {
+      const digest = keccak256(toHex(text));
+      const signature = createAttestor(KEY).sign(digest);
+      expect(isAccountSignature(ARBITER.address.toLowerCase() as `0x${string}`, digest, signature)).toBe(true);
+      expect(createAttestor(KEY).sign(digest)).toBe(signature);
+    });
+    fc.assert(property, { numRuns: 200 });
+  });
+
+  test("a digest is signed as it is", async () => {
+    const digest = hashTypedData(read(attest(FACTS, CHAIN_ID, createAttestor(KEY))));
+    expect(createAttestor(KEY).sign(digest)).toBe(await ARBITER.sign({ hash: digest }));
+  });
+});

@@ -1,0 +1,209 @@
+import { createServer, Socket } from "node:net";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { GuardedFetchOptions } from "../../../api/adapters/web/guarded-fetch/fetch.ts";
+import { Busy, type Fetched } from "../../../api/arbiter/ports.ts";
+import { examine, factsNamed, judged, PUBLIC_ADDRESS, type Site, startSite } from "../../support/arbiter/site.ts";
+
+let site: Site;
+beforeAll(async () => {
+  site = await startSite();
+  for (const [from, to] of [
+    ["/1", "/2"],
+    ["/2", "/3"],
+    ["/3", "/4"],
+    ["/4", "/5"],
+    ["/loop", "/loop"],
+  ])
+    site.handlers.set(from ?? "", (_request, response) => response.writeHead(301, { location: to }).end());
+  site.handlers.set("/5", (_request, response) => response.end("here"));
+  site.handlers.set("/up", (_request, response) =>
+    response.writeHead(308, { location: "https://shop.example/5?key=1#x" }).end(),
+  );
+  site.handlers.set("/down", (_request, response) =>
+    response.writeHead(302, { location: "http://shop.example/5" }).end(),
+  );
+  site.handlers.set("/away", (_request, response) => response.writeHead(303, { location: "//cdn.example/5" }).end());
+});
+afterAll(() => site.close());
+
+const never = new AbortController().signal;
+const attempt = (url: string, options: Partial<GuardedFetchOptions> = {}): Promise<Fetched> =>
+  site.fetcher(options).attempt({ url, expectStatus: null, contains: null }, never);
+const targets = ({ redirects }: Fetched) => redirects.map(({ location }) => location.replace(/^https?:\/\/[^/]+/, ""));
+
+describe("redirects", () => {
+  test("three are followed", async () => {
+    const fetched = await attempt("http://shop.example/2");
+    expect(fetched).toMatchObject({ failure: null, head: { status: 200 } });
+    expect(targets(fetched)).toEqual(["/3", "/4", "/5"]);
+  });
+
+  test("a fourth one is not", async () => {
+    const fetched = await attempt("http://shop.example/1");
+    expect(fetched).toMatchObject({ failure: "redirect", head: { status: 301 }, body: null });
+    expect(targets(fetched)).toEqual(["/2", "/3", "/4"]);
+  });
+
+  test("a loop ends", async () => {
+    const evidence = await examine("http-delivery", { url: "http://shop.example/loop" }, { fetcher: site.fetcher() });
+    expect(evidence.verdict).toBe("escalate");
+    expect(site.requests.filter(({ path }) => path === "/loop")).toHaveLength(8);
+  });
+
+  test("from http to https is followed, and the facts leave the query out", async () => {
+    const fetched = await attempt("http://shop.example/up");
+    expect(fetched.redirects).toEqual([{ status: 308, location: "https://shop.example/5" }]);
+    expect(fetched.head?.status).toBe(200);
+    expect(site.requests.at(-1)?.path).toBe("/5?key=1");
+  });
+
+  test("from https to http is not", async () => {
+    expect(await attempt("https://shop.example/down")).toMatchObject({
+      failure: "redirect",
+      redirects: [],
+      head: { status: 302 },
+    });
+  });
+
+  test("to another host, whose name is in Host", async () => {
+    expect((await attempt("http://shop.example/away")).head?.status).toBe(200);
+    expect(site.requests.at(-1)).toMatchObject({ host: "cdn.example", headers: { "accept-encoding": "identity" } });
+  });
+});
+
+describe("two attempts", () => {
+  /** Serves one status after the other. */
+  const inTurn = (path: string, ...statuses: number[]) =>
+    site.handlers.set(path, (_request, response) => response.writeHead(statuses.shift() ?? 500).end());
+  const run = (path: string) =>
+    examine("http-delivery", { url: `http://shop.example${path}` }, { fetcher: site.fetcher() });
+
+  test.each([
+    ["/503-200", [503, 200], "release", [503, 200]],
+    ["/503-404", [503, 404], "refund", [503, 404]],
+    ["/404-200", [404, 200], "refund", [404]],
+    ["/200-404", [200, 404], "release", [200]],
+    ["/503-429-200", [503, 429, 200], "escalate", [503, 429]],
+  ] as const)("%s", async (path, statuses, verdict, seen) => {
+    inTurn(path, ...statuses);
+    const evidence = await run(path);
+    expect(evidence.verdict).toBe(verdict);
+    expect(factsNamed(evidence, "fetch_attempt").map(({ status }) => status)).toEqual(seen);
+    expect(evidence.timeline.every(({ started_at, finished_at }) => started_at <= finished_at)).toBe(true);
+  });
+});
+
+describe("the deadline", () => {
+  const stalls = {
+    "DNS that does not answer": {
+      options: { resolve: () => new Promise<never>(() => {}) },
+      url: "http://shop.example/5",
+    },
+    "a connection that is never made": { options: { dial: () => new Socket() }, url: "http://shop.example/5" },
+  };
+
+  test.concurrent.each(Object.entries(stalls))("holds for %s", async (_is, { options, url }) => {
+    const started = performance.now();
+    expect((await attempt(url, { ...options, deadlineMs: 300 })).failure).toBe("timeout");
+    expect(performance.now() - started).toBeLessThan(5_000);
+  });
+
+  test.concurrent("holds for a TLS handshake that is never answered", async () => {
+    const sockets: Socket[] = [];
+    const silent = createServer((socket) => sockets.push(socket));
+    await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
+    const dial = () => new Socket().connect((silent.address() as { port: number }).port, "127.0.0.1");
+    expect((await attempt("https://shop.example/", { dial, deadlineMs: 300 })).failure).toBe("timeout");
+    silent.close();
+    for (const socket of sockets) socket.destroy();
+  });
+
+  test.concurrent("is one for all redirects together", async () => {
+    for (const step of [1, 2, 3])
+      site.handlers.set(`/slow${step}`, (_request, response) =>
+        setTimeout(() => response.writeHead(302, { location: `/slow${step + 1}` }).end(), 1_000),
+      );
+    const fetched = await attempt("http://shop.example/slow1", { deadlineMs: 2_600 });
+    expect(fetched.failure).toBe("timeout");
+    expect(targets(fetched)).toEqual(["/slow2", "/slow3"]);
+  });
+
+  test.concurrent("is 8 seconds unless a test says otherwise", async () => {
+    site.handlers.set("/silent", () => {});
+    const started = performance.now();
+    expect((await attempt("http://shop.example/silent")).failure).toBe("timeout");
+    const took = performance.now() - started;
+    expect(took).toBeGreaterThan(7_900);
+    expect(took).toBeLessThan(12_000);
+  });
+});
+
+describe("addresses", () => {
+  test("the next address is tried when one does not answer, IPv4 first", async () => {
+    const resolve = async (name: string) =>
+      name === "shop.example" ? ["2606:4700::1", "93.184.216.35", PUBLIC_ADDRESS] : [];
+    site.dialled.length = 0;
+    expect((await attempt("http://shop.example/5", { resolve })).head?.status).toBe(200);
+    expect(site.dialled).toEqual(["93.184.216.35:80", `${PUBLIC_ADDRESS}:80`]);
+  });
+
+  test.each([
+    ["refused", async () => ["93.184.216.35"]],
+    ["dns", async () => Promise.reject(Object.assign(new Error("servfail"), { code: "ESERVFAIL" }))],
+    ["dns", async () => []],
+  ] as const)("%s", async (failure, resolve) => {
+    expect((await attempt("http://shop.example/5", { resolve, ownHost: "93.184.216.99" })).failure).toBe(failure);
+  });
+
+  test("an allowed origin may be loopback, on its exact port, and no other", async () => {
+    const origin = `http://127.0.0.1:${site.port}`;
+    const open = {
+      allowedOrigins: [origin],
+      dial: (address: string, port: number) => new Socket().connect(port, address),
+    };
+    expect((await attempt(`${origin}/5`, open)).head?.status).toBe(200);
+    expect((await attempt(`http://localhost:${site.port}/5`, open)).failure).toBe("blocked");
+    expect((await attempt(`http://127.0.0.1/5`, open)).failure).toBe("blocked");
+    const evidence = await examine(
+      "http-delivery",
+      { url: `${origin}/5` },
+      { fetcher: site.fetcher(open), allowedOrigins: [origin] },
+    );
+    expect(judged(evidence)).toEqual(["status true match"]);
+  });
+});
+
+describe("slots", () => {
+  test("more than 64 wait for one, and are told when none gets free", async () => {
+    let open = 0;
+    let most = 0;
+    site.handlers.set("/hold", (_request, response) => {
+      open += 1;
+      most = Math.max(most, open);
+      response.on("close", () => {
+        open -= 1;
+      });
+    });
+    const patient = site.fetcher({ deadlineMs: 1_000 });
+    const hasty = site.fetcher({ deadlineMs: 1_000, maxFetches: 2, queueMs: 100 });
+    const hold = (fetcher: typeof patient) =>
+      fetcher.attempt({ url: "http://shop.example/hold", expectStatus: null, contains: null }, never);
+    const all = await Promise.all(Array.from({ length: 100 }, () => hold(patient)));
+    expect(all.map(({ failure }) => failure)).toEqual(Array(100).fill("timeout"));
+    expect(most).toBe(64);
+    const settled = await Promise.allSettled([1, 2, 3].map(() => hold(hasty)));
+    expect(settled.map(({ status }) => status)).toEqual(["fulfilled", "fulfilled", "rejected"]);
+    expect((settled[2] as PromiseRejectedResult).reason).toBeInstanceOf(Busy);
+    expect((await hold(hasty)).failure).toBe("timeout");
+  });
+
+  test("a caller who gives up is no observation, and frees the slot", async () => {
+    const fetcher = site.fetcher({ maxFetches: 1 });
+    const gone = new AbortController();
+    const lost = fetcher.attempt({ url: "http://shop.example/hold", expectStatus: null, contains: null }, gone.signal);
+    setTimeout(() => gone.abort(new Error("gave up")), 50);
+    await expect(lost).rejects.toThrow("gave up");
+    const next = await fetcher.attempt({ url: "http://shop.example/5", expectStatus: null, contains: null }, never);
+    expect(next.head?.status).toBe(200);
+  });
+});

@@ -1,0 +1,65 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { EXPIRED, OTHER_HOST, SELF_SIGNED } from "../../support/arbiter/certificates.ts";
+import { DECIDED, sends, TEXT } from "../../support/arbiter/rows.ts";
+import { UNDECIDED } from "../../support/arbiter/rows-unknown.ts";
+import { examine, factsNamed, judged, PUBLIC_ADDRESS, type Site, startSite } from "../../support/arbiter/site.ts";
+
+const ROWS = [...DECIDED, ...UNDECIDED];
+
+let site: Site;
+beforeAll(async () => {
+  site = await startSite();
+  for (const [index, { serve }] of ROWS.entries()) site.handlers.set(`/row/${index}`, serve);
+});
+afterAll(() => site.close());
+
+const resolve = async (name: string) =>
+  name === "trust.example" ? ["93.184.216.99"] : name === "inside.example" ? ["192.168.0.7"] : [PUBLIC_ADDRESS];
+
+describe("the decision table, against a server that misbehaves", () => {
+  test.concurrent.each(ROWS.map((row, index) => ({ ...row, path: `/row/${index}` })))(
+    "$is: $verdict",
+    async ({ path, conditions = {}, verdict, findings, asked }) => {
+      // Where the deadline decides, less of it than is given; it is not to decide where the answer does.
+      const fetcher = site.fetcher({ resolve, ...(asked === 1 ? {} : { deadlineMs: 2_500 }) });
+      const evidence = await examine(
+        "http-delivery",
+        { url: `http://shop.example${path}`, ...conditions },
+        { fetcher },
+      );
+      expect(judged(evidence)).toEqual(findings);
+      expect(evidence.verdict).toBe(verdict);
+      expect(site.requests.filter((request) => request.path === path)).toHaveLength(asked);
+      expect(factsNamed(evidence, "fetch_attempt").map(({ attempt }) => attempt)).toEqual(asked === 1 ? [1] : [1, 2]);
+      expect(evidence.timeline).toHaveLength(asked);
+    },
+  );
+});
+
+describe("TLS", () => {
+  const get = async (certificate: { cert: string; key: string } | undefined, url: string) => {
+    const own = await startSite(certificate);
+    own.handlers.set("/", sends(200, {}, TEXT));
+    const evidence = await examine("http-delivery", { url }, { fetcher: own.fetcher() });
+    own.close();
+    return { evidence, requests: own.requests, dialled: own.dialled };
+  };
+
+  test("a certificate for the name releases, and Host is the name", async () => {
+    const { evidence, requests, dialled } = await get(undefined, "https://shop.example/");
+    expect(evidence.verdict).toBe("release");
+    expect(requests.map(({ host }) => host)).toEqual(["shop.example"]);
+    expect(dialled).toEqual([`${PUBLIC_ADDRESS}:443`]);
+  });
+
+  test.each([
+    ["an expired certificate", EXPIRED, "https://shop.example/"],
+    ["a certificate for another name", OTHER_HOST, "https://shop.example/"],
+    ["a certificate that nobody vouches for", SELF_SIGNED, "https://shop.example/"],
+    ["a certificate for a name, asked by its address", undefined, `https://${PUBLIC_ADDRESS}/`],
+  ])("%s escalates, and no request is made", async (_is, certificate, url) => {
+    const { evidence, requests } = await get(certificate, url);
+    expect(judged(evidence)).toEqual(["status unknown tls"]);
+    expect(requests).toEqual([]);
+  });
+});

@@ -1,0 +1,132 @@
+import fc from "fast-check";
+import type { Pool } from "pg";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { connect } from "../../../api/adapters/postgres/connection.ts";
+import { createArbiter } from "../../../api/arbiter/arbiter.ts";
+import type { verdictDocument } from "../../../api/arbiter/document.ts";
+import type { PartyTiers, Tiers } from "../../../api/arbiter/ports.ts";
+import type { Variant } from "../../../api/arbiter/products.ts";
+import { requestSchema, type VerdictRequest } from "../../../api/arbiter/request.ts";
+import type { Sale } from "../../../api/kernel/route.ts";
+import type { Hex } from "../../../api/kernel/wallet.ts";
+import { type ArbiterScene, recordParts, startArbiterScene } from "../../support/arbiter/scene.ts";
+
+type Document = ReturnType<typeof verdictDocument>;
+
+const PARTIES = {
+  payer: "0x70997970c51812dc3a010c7d01b50e0d17dc79c8",
+  payee: "0x3c44cdddb6a900fa2b585dd299e03d12fa4293bc",
+} as const;
+
+let scene: ArbiterScene;
+let pool: Pool;
+beforeAll(async () => {
+  scene = await startArbiterScene({ jobs: false });
+  pool = connect(scene.service.database.apiUrl);
+});
+afterAll(async () => {
+  await pool?.end();
+  await scene?.stop();
+});
+
+const scores = (tiers: PartyTiers | null): Tiers => ({
+  ready: async () => tiers !== null,
+  of: async () => tiers ?? Promise.reject(new Error("the index is away")),
+});
+
+/** The service's arbiter, beside whatever scores the parties have. */
+const arbiterBeside = async (tiers: PartyTiers | null) => {
+  const parts = await recordParts(scene.service, pool, { tiers: scores(tiers) });
+  return createArbiter({ ...parts, deals: { parties: async () => null }, ownWallets: [] });
+};
+
+let sold = 0n;
+/** A sale of this claim under a payment of its own. */
+const saleOf = (input: VerdictRequest): Sale<VerdictRequest> => ({
+  input,
+  payment: {
+    network: "eip155:8453",
+    asset: scene.chain.network.usdc.address,
+    payer: PARTIES.payer,
+    nonce: `0x${(++sold).toString(16).padStart(64, "0")}` as Hex,
+  },
+  version: "v2",
+  payTo: scene.service.config.payTo,
+  value: 600_000n,
+  validAfter: 0n,
+  validBefore: 0n,
+  receivedAt: new Date(),
+  settlement: { transaction: "0x", block: 1 },
+  signal: new AbortController().signal,
+});
+
+function requestOf(claim: ArbiterScene["claims"][number] | undefined): VerdictRequest {
+  const settings = { ownHost: "trust.example", allowedOrigins: [scene.shop], ownWallets: [] };
+  const { category, conditions } = claim ?? {};
+  return requestSchema(settings).parse({ category, conditions, deal_ref: "deal 7", parties: PARTIES });
+}
+
+async function documentOf(request: VerdictRequest, tiers: PartyTiers | null, variant: Variant): Promise<Document> {
+  const arbiter = await arbiterBeside(tiers);
+  return JSON.parse((await arbiter.decide(saleOf(request), variant)).document);
+}
+
+/** What a verdict decides: everything that an escrow system acts on. */
+const decisionOf = ({ verdict, facts, conditions_sha256, deal_ref, policy_version, attestation }: Document) => ({
+  verdict,
+  facts,
+  conditions_sha256,
+  deal_ref,
+  policy_version,
+  outcome: attestation.message.outcome,
+  conditions: attestation.message.conditionsSha256,
+  deal: attestation.message.dealRefHash,
+});
+
+const anyParty = <Wallet extends Hex>(wallet: Wallet) =>
+  fc.record({
+    wallet: fc.constant(wallet),
+    score: fc.integer({ min: 0, max: 100 }),
+    tier: fc.constantFrom("A", "B", "C", "D", "E", "F", "unrated"),
+  });
+const anyTiers = fc.record({ payer: anyParty(PARTIES.payer), payee: anyParty(PARTIES.payee) });
+
+describe("neutrality", () => {
+  test("no score or tier of either party, nor that they have none, changes what a verdict decides", async () => {
+    const plain = await Promise.all(
+      scene.claims.map(async (claim) => decisionOf(await documentOf(requestOf(claim), null, "plain"))),
+    );
+    expect(plain.map(({ verdict }) => verdict)).toEqual(scene.claims.map(({ verdict }) => verdict));
+    const claims = fc.integer({ min: 0, max: scene.claims.length - 1 });
+    await fc.assert(
+      fc.asyncProperty(claims, anyTiers, async (number, tiers) => {
+        const scored = await documentOf(requestOf(scene.claims[number]), tiers, "scored");
+        expect(scored.parties).toEqual(tiers);
+        expect(decisionOf(scored)).toEqual(plain[number]);
+      }),
+      { numRuns: 100 },
+    );
+  }, 30_000);
+
+  test("scores are read after the decision: while they cannot be, there is no scored verdict, and later the same", async () => {
+    const sale = saleOf(requestOf(scene.claims[0]));
+    const away = await arbiterBeside(null);
+    expect(await away.admit(sale.input, "scored")).toEqual({ unavailable: expect.any(String) });
+    expect(await away.admit(sale.input, "plain")).toEqual({ input: sale.input });
+    await expect(away.decide(sale, "scored")).rejects.toThrow("the index is away");
+    const tiers = {
+      payer: { wallet: PARTIES.payer, score: 3, tier: "F" },
+      payee: { wallet: PARTIES.payee, score: 99, tier: "A" },
+    };
+    const there = await arbiterBeside(tiers);
+    const stored = await there.decide(sale, "scored");
+    expect(JSON.parse(stored.document)).toMatchObject({ verdict: scene.claims[0]?.verdict, parties: tiers });
+    expect(await away.decide(sale, "scored")).toEqual(stored);
+  });
+
+  test("a scored verdict needs both parties", async () => {
+    const arbiter = await arbiterBeside(null);
+    const request = { ...requestOf(scene.claims[0]), parties: null };
+    expect(await arbiter.admit(request, "scored")).toMatchObject({ refused: [{ path: "parties", rule: 7 }] });
+  });
+});

@@ -1,0 +1,224 @@
+import canonicalize from "canonicalize";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { verdictDocument } from "../../../api/arbiter/document.ts";
+import type { Policy } from "../../../api/arbiter/policy/policy.ts";
+import { withClient } from "../../../scripts/embedded/postgres.ts";
+import { sha256 } from "../../support/arbiter/rows.ts";
+import {
+  type ArbiterScene,
+  buyVerdict,
+  type Claim,
+  DELIVERABLE,
+  handIn,
+  recordOf,
+  startArbiterScene,
+} from "../../support/arbiter/scene.ts";
+import {
+  challengeOf,
+  newPayer,
+  nothingCharged,
+  send,
+  settlements,
+  signPayment,
+  v2,
+} from "../../support/payments/pay.ts";
+
+type Document = ReturnType<typeof verdictDocument>;
+
+const ALICE = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8";
+
+let scene: ArbiterScene;
+beforeAll(async () => {
+  scene = await startArbiterScene();
+});
+afterAll(() => scene?.stop());
+
+const buy = async (claim: Claim): Promise<Document> => {
+  const { answer } = await buyVerdict(scene.service, await newPayer(scene.chain), claim);
+  return answer.body as unknown as Document;
+};
+
+/** The rules that a claim is refused by; nothing is charged for it. */
+async function refusedBy(claim: object): Promise<readonly number[]> {
+  const payer = await newPayer(scene.chain);
+  const { status, body } = await handIn(scene.service, claim, v2(await signPayment(payer)));
+  expect({ status, ...body }).toMatchObject({ status: 422 });
+  await nothingCharged(scene.chain, payer);
+  return (body.errors as { rule: number }[]).map(({ rule }) => rule);
+}
+
+const claimOf = (category: string, verdict: string): Claim => {
+  const { conditions = {} } = scene.claims.find((one) => one.category === category && one.verdict === verdict) ?? {};
+  return { category, conditions };
+};
+const page = async (path: string) =>
+  (await send(`${scene.service.url}${path}`, { headers: { accept: "text/html" } })).text;
+const policy = async () => (await send(`${scene.service.url}/arbiter/policy`)).body as unknown as Policy;
+const escaped = (text: string) => text.replaceAll("&", "&amp;").replaceAll("'", "&#39;").replaceAll('"', "&quot;");
+
+describe("the published policy", () => {
+  test("has its version, its first day, eleven rules and the tables that decide, as JSON and as a page", async () => {
+    const document = await policy();
+    expect(document).toMatchObject({
+      version: 1,
+      effective_date: expect.stringMatching(/^\d{4}-\d{2}-\d{2}$/),
+      status: "machine-verifiable deliverables only",
+      decision: [{ verdict: "release" }, { verdict: "refund" }, { verdict: "escalate" }],
+    });
+    expect(Object.keys(document.rules)).toHaveLength(11);
+    const shown = await page("/arbiter/policy");
+    const words = [
+      `version ${document.version}`,
+      document.effective_date,
+      ...document.rules.flatMap(({ number, title, text }) => [`id="rule-${number}"`, title, text]),
+      ...document.decision.map(({ when }) => when),
+      ...document.categories.flatMap(({ name, conditions, table }) => [
+        `id="${name}"`,
+        ...conditions.map(({ means }) => means),
+        ...table.map(({ observed }) => observed),
+      ]),
+    ];
+    for (const word of words) expect(shown).toContain(word.startsWith("id=") ? word : escaped(word));
+  });
+});
+
+describe("the policy's rules hold", () => {
+  test("rule 1: three categories, and no other is taken", async () => {
+    const { categories } = await policy();
+    expect(categories.map(({ name }) => name)).toEqual(["http-delivery", "payload-hash", "ci-status"]);
+    for (const category of ["HTTP-delivery", "ipfs-pin", "", "constructor"])
+      expect(await refusedBy({ category, conditions: {} })).toEqual([1]);
+  });
+
+  test("rule 2: what needs credentials, private access or discretion is refused at intake", async () => {
+    const url = "https://shop.example/";
+    for (const conditions of [
+      { url: "https://user@shop.example/" },
+      { url: "http://192.168.1.1/" },
+      { url, headers: {} },
+      { url, cookies: {} },
+      { url, token: "x" },
+    ])
+      expect(await refusedBy({ category: "http-delivery", conditions })).toEqual([2]);
+    expect(await refusedBy({ category: "http-delivery", conditions: { url, is_beautiful: true } })).toEqual([1]);
+  });
+
+  test("rule 3: nothing that a caller brings is proof; the arbiter looks itself", async () => {
+    const { conditions } = claimOf("http-delivery", "refund");
+    for (const proof of ["screenshot", "logs", "statement"])
+      expect(await refusedBy({ category: "http-delivery", conditions: { ...conditions, [proof]: "200 OK" } })).toEqual([
+        3,
+      ]);
+    expect(await refusedBy({ ...claimOf("http-delivery", "refund"), evidence: "200 OK" })).toEqual([3]);
+    expect((await buy(claimOf("http-delivery", "refund"))).facts[0]).toMatchObject({
+      fact: "fetch_attempt",
+      status: 404,
+    });
+  });
+
+  test("rule 4: the verdict names the hash of the conditions exactly as they were submitted", async () => {
+    const { category, conditions } = claimOf("http-delivery", "release");
+    const spelled = { ...conditions, expect_status: "200", expect_sha256: `0x${sha256(DELIVERABLE).toUpperCase()}` };
+    for (const given of [conditions, spelled]) {
+      const { verdict, conditions_sha256 } = await buy({ category, conditions: given });
+      expect([verdict, conditions_sha256]).toEqual([
+        "release",
+        sha256(canonicalize({ category, conditions: given }) ?? ""),
+      ]);
+    }
+  });
+
+  test("rule 5: the same claim and state give the same verdict and the same facts, all that were observed", async () => {
+    const claim = claimOf("http-delivery", "escalate");
+    const [one, other] = [await buy(claim), await buy({ ...claim, deal_ref: "another deal" })];
+    expect([other.verdict, canonicalize(other.facts)]).toEqual([one.verdict, canonicalize(one.facts)]);
+    expect(one.facts.map(({ fact, attempt, status, condition }) => [fact, attempt ?? condition, status])).toEqual([
+      ["fetch_attempt", 1, 503],
+      ["fetch_attempt", 2, 503],
+      ["condition", "status", undefined],
+      ["condition", "expect_sha256", undefined],
+      ["condition", "min_bytes", undefined],
+      ["condition", "expect_contains", undefined],
+    ]);
+  });
+
+  test("rule 6: the evidence is public at the record; a deliverable's content is kept nowhere", async () => {
+    const secret = "a sentence that only the deliverable has";
+    scene.pages.set("/secret", (_request, response) => response.end(secret));
+    const payload = { payload_text: secret, expected_sha256: sha256(secret) };
+    for (const claim of [
+      { category: "http-delivery", conditions: { url: `${scene.shop}/secret`, min_bytes: 1 } },
+      { category: "payload-hash", conditions: payload },
+      { category: "payload-hash", conditions: { ...payload, payload_text: undefined, payload_b64: btoa(secret) } },
+    ]) {
+      const { verdict_url, facts, timeline } = await buy(claim);
+      expect((await recordOf(verdict_url)).body).toMatchObject({ facts, timeline });
+      expect(JSON.stringify(facts)).toContain(sha256(secret));
+    }
+    const rows = await withClient(scene.service.database.ownerUrl, async (client) => {
+      const { rows } = await client.query(
+        "SELECT v::text AS row FROM verdict v UNION ALL SELECT p::text FROM payment p",
+      );
+      return rows.map(({ row }) => String(row));
+    });
+    expect(rows.length).toBeGreaterThan(5);
+    for (const kept of [...rows, ...scene.service.logged]) {
+      expect(kept).not.toContain(secret);
+      expect(kept).not.toContain(btoa(secret));
+    }
+  });
+
+  test("rule 7: no deal of the service's own", async () => {
+    const claim = claimOf("payload-hash", "release");
+    const { payTo } = scene.service.config;
+    expect(await refusedBy({ ...claim, parties: { payer: ALICE, payee: payTo } })).toEqual([7]);
+    expect(
+      await refusedBy({ ...claim, parties: { payer: payTo.toUpperCase().replace("X", "x"), payee: ALICE } }),
+    ).toEqual([7]);
+  });
+
+  test("rule 8: a verdict says what was seen at its time, and no more afterwards", async () => {
+    scene.pages.set("/today", (_request, response) => response.end("here"));
+    const claim = { category: "http-delivery", conditions: { url: `${scene.shop}/today` } };
+    const then = await buy(claim);
+    scene.pages.delete("/today");
+    expect([then.verdict, (await buy(claim)).verdict]).toEqual(["release", "refund"]);
+    expect((await recordOf(then.verdict_url)).body).toMatchObject({ verdict: "release", issued_at: then.issued_at });
+    const [{ started_at = "", finished_at = "" } = {}] = then.timeline;
+    const times = [started_at, finished_at, then.issued_at];
+    expect(times).toEqual(times.toSorted());
+    expect(then).not.toHaveProperty("valid_until");
+  });
+
+  test("rule 9: a review is asked for within the days that are published, and no request edits or deletes a verdict", async () => {
+    const { corrections } = (await send(`${scene.service.url}/arbiter`)).body as { corrections: object };
+    expect(corrections).toEqual({ window_days: 7, latest: [] });
+    const { rules } = await policy();
+    expect(rules[8]?.text).toContain("Within 7 days");
+    const { verdict_url } = await buy(claimOf("payload-hash", "release"));
+    for (const method of ["PUT", "PATCH", "DELETE", "POST"])
+      expect((await send(verdict_url, { method })).status).toBe(405);
+  });
+
+  test("rule 10: the fee stays paid, whichever side the verdict favours", async () => {
+    for (const verdict of ["release", "refund", "escalate"]) {
+      const payer = await newPayer(scene.chain, 1_000_000n);
+      const { answer } = await buyVerdict(scene.service, payer, claimOf("ci-status", verdict));
+      expect(answer.body.verdict).toBe(verdict);
+      expect(await settlements(scene.chain, payer.address)).toMatchObject([{ value: 250_000n }]);
+      await scene.service.gate.resolveDue();
+      expect(await scene.chain.usdcBalance(payer.address)).toBe(750_000n);
+    }
+  });
+
+  test("rule 11: liability ends at the fee, and the fee is what is charged", async () => {
+    const { rules } = await policy();
+    expect(rules[10]?.text).toMatch(/no warranty.*limited to the fee that was paid.*alone responsible.*escalate/);
+    const { products } = (await send(`${scene.service.url}/arbiter`)).body as { products: Record<string, string>[] };
+    expect(products.map(({ price }) => price)).toEqual(["0.25", "0.60"]);
+    for (const { url = "", price_atomic } of products) {
+      const [terms] = challengeOf(await send(url, { method: "POST" })).accepts;
+      expect(terms?.amount).toBe(price_atomic);
+    }
+  });
+});

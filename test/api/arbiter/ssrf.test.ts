@@ -1,0 +1,184 @@
+import { BlockList, isIPv6, Socket } from "node:net";
+import fc from "fast-check";
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { claimSchema } from "../../../api/arbiter/claim.ts";
+import { HOSTILE_URLS, LEADS_INSIDE } from "../../support/arbiter/hostile-urls.ts";
+import { PUBLIC_ADDRESS, SETTINGS, type Site, startSite } from "../../support/arbiter/site.ts";
+
+/** The tests' own idea of what is not public, kept apart from the guard's; one list a family, because Node maps IPv4 into IPv6. */
+const INSIDE = { ipv4: new BlockList(), ipv6: new BlockList() };
+for (const [net, bits] of [
+  ["0.0.0.0", 8],
+  ["10.0.0.0", 8],
+  ["100.64.0.0", 10],
+  ["127.0.0.0", 8],
+  ["169.254.0.0", 16],
+  ["172.16.0.0", 12],
+  ["192.0.0.0", 24],
+  ["192.0.2.0", 24],
+  ["192.88.99.0", 24],
+  ["192.168.0.0", 16],
+  ["198.18.0.0", 15],
+  ["198.51.100.0", 24],
+  ["203.0.113.0", 24],
+  ["224.0.0.0", 3],
+  ["168.63.129.16", 32],
+  ["192.31.196.0", 24],
+  ["192.52.193.0", 24],
+  ["192.175.48.0", 24],
+] as const)
+  INSIDE.ipv4.addSubnet(net, bits, "ipv4");
+for (const [net, bits] of [
+  ["::", 3],
+  ["4000::", 2],
+  ["8000::", 1],
+  ["2001::", 23],
+  ["2001:db8::", 32],
+  ["2002::", 16],
+  ["3fff::", 20],
+] as const)
+  INSIDE.ipv6.addSubnet(net, bits, "ipv6");
+
+/** Our own: the service's address, and one of an interface. */
+const OWN = ["93.184.216.99", "93.184.216.77", "2606:4700::77"];
+const resolve = async (name: string): Promise<readonly string[]> =>
+  name === "trust.example" ? ["93.184.216.99"] : (LEADS_INSIDE[name] ?? [PUBLIC_ADDRESS]);
+
+let site: Site;
+const connects: unknown[] = [];
+beforeAll(async () => {
+  site = await startSite();
+});
+afterAll(() => site.close());
+beforeEach(() => {
+  site.dialled.length = 0;
+  connects.length = 0;
+  const real = Socket.prototype.connect;
+  const spy = vi.spyOn(Socket.prototype, "connect").mockImplementation(function (this: Socket, ...args: unknown[]) {
+    connects.push((args[0] as { host?: string }[])[0]?.host ?? args[0]);
+    return Reflect.apply(real, this, args);
+  });
+  return () => spy.mockRestore();
+});
+
+const attempt = (url: string) =>
+  site
+    .fetcher({ resolve, ownAddresses: () => OWN })
+    .attempt({ url, expectStatus: null, contains: null }, new AbortController().signal);
+
+describe("the guard, at the socket", () => {
+  test("there are at least 150 hostile URLs, all different", () => {
+    expect(new Set(HOSTILE_URLS).size).toBe(HOSTILE_URLS.length);
+    expect(HOSTILE_URLS.length).toBeGreaterThanOrEqual(150);
+  });
+
+  test("a public URL is connected to, so that the table below could fail", async () => {
+    site.handlers.set("/fine", (_request, response) => response.end("fine"));
+    expect(await attempt("http://public.example/fine")).toMatchObject({ failure: null, head: { status: 200 } });
+    expect(site.dialled).toEqual([`${PUBLIC_ADDRESS}:80`]);
+    expect(connects).toEqual(["127.0.0.1"]);
+  });
+
+  test.each(HOSTILE_URLS.filter((url) => URL.canParse(url)))("%s opens no connection", async (url) => {
+    expect(await attempt(url)).toMatchObject({ body: null, failure: url.includes("none.example") ? "dns" : "blocked" });
+    expect(site.dialled).toEqual([]);
+    expect(connects).toEqual([]);
+  });
+
+  test.each(HOSTILE_URLS)("a redirect to %s is not followed to anything that is not public", async (url) => {
+    // As bytes, because a header has no characters beyond Latin-1.
+    site.handlers.set("/to", ({ socket }) =>
+      socket.end(Buffer.from(`HTTP/1.1 302 Found\r\nlocation: ${url}\r\ncontent-length: 0\r\n\r\n`)),
+    );
+    const fetched = await attempt("http://public.example/to");
+    expect(fetched.body).toBeNull();
+    expect(fetched.failure).toMatch(/^(blocked|redirect|dns)$/);
+    expect(site.dialled).toEqual([`${PUBLIC_ADDRESS}:80`]);
+    expect(connects).toEqual(["127.0.0.1"]);
+  });
+
+  test.each(
+    HOSTILE_URLS.filter((url) => !/\/\/([\w-]+\.example|BÜCHER\.example)\/$/.test(url) || /trust\.example/i.test(url)),
+  )("%s is not taken as a claim", (url) => {
+    const { success, error } = claimSchema({ ...SETTINGS, ownHost: "trust.example" }).safeParse({
+      category: "http-delivery",
+      conditions: { url },
+    });
+    const isOwnAddress = OWN.some((address) => url === `http://${address}/` || url === `http://[${address}]/`);
+    // Whose addresses these are is known when a name is looked up, not before.
+    if (isOwnAddress) return expect(success).toBe(true);
+    expect(success).toBe(false);
+    const isRefused = error?.issues.every((issue) => issue.code === "custom");
+    expect(isRefused).toBe(URL.canParse(url));
+  });
+
+  test("whatever a name resolves to, it is connected to exactly when it is public", async () => {
+    const part = fc.oneof(
+      fc.integer({ min: 0, max: 255 }),
+      fc.constantFrom(0, 10, 100, 127, 168, 169, 172, 192, 198, 203, 224, 255),
+    );
+    const four = fc.tuple(part, part, part, part).map((parts) => parts.join("."));
+    const group = fc.oneof(
+      fc.integer({ min: 0, max: 0xffff }),
+      fc.constantFrom(0, 0x2001, 0x2002, 0x2606, 0xdb8, 0x3fff),
+    );
+    const six = fc
+      .array(group, { minLength: 8, maxLength: 8 })
+      .map((groups) => groups.map((one) => one.toString(16)).join(":"));
+    await fc.assert(
+      fc.asyncProperty(fc.oneof(four, six), async (address) => {
+        site.dialled.length = 0;
+        const fetcher = site.fetcher({ resolve: async (name) => (name === "any.example" ? [address] : []) });
+        await fetcher.attempt(
+          { url: "http://any.example/", expectStatus: null, contains: null },
+          new AbortController().signal,
+        );
+        const isInside = isIPv6(address) ? INSIDE.ipv6.check(address, "ipv6") : INSIDE.ipv4.check(address);
+        expect(site.dialled).toEqual(isInside ? [] : [`${address}:80`]);
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+});
+
+describe("names that change", () => {
+  test("a name is looked up once, and only what was vetted is connected to", async () => {
+    site.handlers.set("/fine", (_request, response) => response.end("fine"));
+    const asked: string[] = [];
+    const changing = async (name: string) => {
+      asked.push(name);
+      return asked.filter((one) => one === "flips.example").length > 1 ? ["127.0.0.1"] : [PUBLIC_ADDRESS];
+    };
+    const fetcher = site.fetcher({ resolve: changing, ownHost: "93.184.216.99" });
+    const fetched = await fetcher.attempt(
+      { url: "http://flips.example/fine", expectStatus: null, contains: null },
+      new AbortController().signal,
+    );
+    expect(fetched.head?.status).toBe(200);
+    expect(asked).toEqual(["flips.example"]);
+    expect(site.dialled).toEqual([`${PUBLIC_ADDRESS}:80`]);
+    // The second attempt looks again, and sees where the name leads now.
+    const second = await fetcher.attempt(
+      { url: "http://flips.example/fine", expectStatus: null, contains: null },
+      new AbortController().signal,
+    );
+    expect(second.failure).toBe("blocked");
+    expect(site.dialled).toHaveLength(1);
+  });
+
+  test("a redirect to the same name is looked up and vetted again", async () => {
+    site.handlers.set("/again", (_request, response) => response.writeHead(307, { location: "/fine" }).end());
+    let lookups = 0;
+    const changing = async () => (++lookups > 1 ? ["127.0.0.1"] : [PUBLIC_ADDRESS]);
+    const fetcher = site.fetcher({ resolve: changing, ownHost: "93.184.216.99" });
+    const fetched = await fetcher.attempt(
+      { url: "http://flips.example/again", expectStatus: null, contains: null },
+      new AbortController().signal,
+    );
+    expect(fetched).toMatchObject({
+      failure: "blocked",
+      redirects: [{ status: 307, location: "http://flips.example/fine" }],
+    });
+    expect(site.dialled).toHaveLength(1);
+  });
+});

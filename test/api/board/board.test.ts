@@ -1,0 +1,271 @@
+import { assert, constantFrom, date, property, string, stringMatching } from "fast-check";
+import { describe, expect, test } from "vitest";
+import {
+  type BoardRow,
+  boardDocument,
+  boardPage,
+  CAPABILITIES,
+  capabilitiesOf,
+  productOf,
+} from "../../../api/board/board.ts";
+import { renderBoard } from "../../../api/board/board-page.ts";
+import { barChart, ticks } from "../../../api/board/chart.ts";
+import { encodeCursor, parseCursor } from "../../../api/board/cursor.ts";
+import { type Count, statistics, statisticsDocument, type Totals } from "../../../api/board/statistics.ts";
+import { renderStatistics } from "../../../api/board/statistics-page.ts";
+import { PRODUCTS } from "../../../api/certification/kinds/index.ts";
+import { HOSTILE, PASSING, SAMPLE_NOW } from "../../support/certification/samples.ts";
+
+const baseUrl = "https://trust.test";
+const row: BoardRow = { ...PASSING, products: ["basic", "suite"] };
+const of = (wallets: number): Count => ({ wallets, certificates: 2 * wallets });
+
+const TOTALS: Totals = {
+  wallets: { tested: 19, certified: 12 },
+  products: [{ product: "suite", wallets: 19, passed: of(14), failed: of(5) }],
+  payments: [{ network: "eip155:8453", settled: 1_234_567, volume: 1_234_567_890_000n, wallets: 900 }],
+  days: [{ day: "2026-11-20", certificates: 1234, wallets: 9 }],
+};
+const publish = (change: Partial<Totals> = {}) => statistics({ ...TOTALS, ...change }, SAMPLE_NOW);
+const suiteOf = (wallets: number, passed: number, failed: number) =>
+  statisticsDocument(
+    publish({ products: [{ product: "suite", wallets, passed: of(passed), failed: of(failed) }] }),
+  ).products.find(({ product }) => product === "suite");
+
+describe("a cursor", () => {
+  const id = stringMatching(/^[0-9a-f]{16}$/);
+  const instant = date({ min: new Date(0), max: new Date("2200-01-01"), noInvalidDate: true });
+  const filter = constantFrom("any", ...CAPABILITIES);
+
+  test("comes back as the walk that it names, for its own filter only", () => {
+    assert(
+      property(id, instant, id, instant, filter, filter, (topId, topAt, afterId, afterAt, own, other) => {
+        const walk = { top: { id: topId, issuedAt: topAt }, after: { id: afterId, issuedAt: afterAt } };
+        const cursor = encodeCursor(walk, own);
+        expect(cursor).toMatch(/^[\w-]+$/);
+        expect(parseCursor(cursor, other)).toEqual(own === other ? walk : null);
+      }),
+    );
+  });
+
+  test("that the service never gave is none", () => {
+    assert(property(string(), (text) => parseCursor(text, "any") === null));
+    const given = encodeCursor({ top: row, after: row }, "any");
+    for (const altered of [`${given}A`, given.slice(1), `${given}=`, ` ${given}`, `${given}\n`])
+      expect(parseCursor(altered, "any")).toBeNull();
+  });
+});
+
+describe("a page of the board", () => {
+  const rows = (count: number) => Array.from({ length: count }, (_, index) => ({ ...row, id: `id${index}` }));
+  const asked = { capability: null, limit: 3 };
+
+  test.each([
+    [0, 0, null],
+    [3, 3, null],
+    [4, 3, "id2"],
+  ])("of limit 3 when %d are found has %d rows, and goes on after %s", (found, shown, after) => {
+    const page = boardPage(asked, null, rows(found));
+    expect([page.rows.length, page.next?.after.id ?? null]).toEqual([shown, after]);
+  });
+
+  test("keeps the top of the walk, which the first page sets", () => {
+    const first = boardPage(asked, null, rows(4)).next;
+    expect(first?.top.id).toBe("id0");
+    expect(boardPage(asked, first, rows(4).toReversed()).next?.top.id).toBe("id0");
+  });
+
+  test("as JSON has the address of the next one and no other fields than these", () => {
+    const page = boardPage({ capability: "full_suite", limit: 1 }, null, [row, row]);
+    expect(boardDocument(page, baseUrl, `${baseUrl}/next`)).toEqual({
+      service: "Agent Payment Trust Service",
+      certified_means: expect.stringContaining("not a guarantee of safety"),
+      capability: "full_suite",
+      limit: 1,
+      agents: [
+        {
+          wallet: PASSING.wallet,
+          capabilities: ["can_pay", "full_suite"],
+          product: "suite",
+          level: "Conformant",
+          issued_at: "2026-11-21T09:30:00.000Z",
+          valid_until: "2026-12-21T09:30:00.000Z",
+          cert_url: `${baseUrl}/cert/${PASSING.id}`,
+          badge_url: `${baseUrl}/badge/${PASSING.id}.svg`,
+          verify_url: `${baseUrl}/verify?wallet=${PASSING.wallet}`,
+        },
+      ],
+      next: `${baseUrl}/next`,
+    });
+  });
+
+  test("for people escapes what it shows", () => {
+    const page = boardPage(asked, null, [{ ...row, level: HOSTILE, products: [HOSTILE] }]);
+    const shown = renderBoard(page, { baseUrl, first: true, nextUrl: HOSTILE, jsonUrl: HOSTILE });
+    expect(shown).not.toContain("<script");
+    expect(shown).not.toContain("<img src=x");
+    expect(shown).toContain("&lt;img src=x onerror=");
+  });
+
+  test("only its first page asks to be indexed", () => {
+    const show = (first: boolean) =>
+      renderBoard(boardPage(asked, null, [row]), { baseUrl, first, nextUrl: null, jsonUrl: `${baseUrl}/board` });
+    expect(show(true)).toContain(`<link rel="canonical" href="${baseUrl}/board">`);
+    expect(show(false)).toContain('content="noindex"');
+  });
+});
+
+test("every test that is sold has its capability, and a product that is not sold has none", () => {
+  expect(CAPABILITIES.map(productOf)).toEqual(PRODUCTS.map(({ product }) => product));
+  expect(capabilitiesOf(PRODUCTS.map(({ product }) => product))).toEqual(CAPABILITIES);
+  expect(capabilitiesOf(["unheard-of"])).toEqual([]);
+});
+
+describe("anonymous", () => {
+  test.each([
+    // wallets, of them passed, failed → certificates, passed, failed, share
+    [0, 0, 0, 0, 0, 0, null],
+    [1, 1, 0, null, null, null, null],
+    [4, 4, 0, null, null, null, null],
+    [4, 0, 4, null, null, null, null],
+    [5, 5, 0, 10, 10, 0, 0],
+    [5, 0, 5, 10, 0, 10, 1],
+    [9, 5, 4, 18, null, null, null],
+    [9, 4, 5, 18, null, null, null],
+    [10, 5, 5, 20, 10, 10, 0.5],
+    [20, 19, 1, 40, null, null, null],
+  ])("of %d wallets %d passed and %d failed: %s certificates, %s, %s, share %s", (wallets, p, f, ...shown) => {
+    const suite = suiteOf(wallets, p, f);
+    expect([suite?.certificates, suite?.passed, suite?.failed, suite?.failure_share]).toEqual(shown);
+  });
+
+  test.each([
+    [1, null],
+    [4, null],
+    [5, 7],
+  ])("a day with certificates of %d wallets shows %s", (wallets, shown) => {
+    const { days } = publish({ days: [{ day: "2026-11-24", certificates: 7, wallets }] });
+    expect(days.at(-1)).toEqual({ day: "2026-11-24", certificates: shown });
+  });
+
+  test("payments of four wallets are withheld, in number and volume", () => {
+    const payments = [{ network: "eip155:84532", settled: 40, volume: 123n, wallets: 4 } as const];
+    const document = statisticsDocument(publish({ payments }));
+    expect(document.payments[1]).toEqual({
+      network: "eip155:84532",
+      network_key: "base-sepolia",
+      asset: "USDC",
+      settled: null,
+      volume_atomic: null,
+      volume: null,
+    });
+    const page = renderStatistics(publish({ payments }), baseUrl);
+    expect(page).toContain(
+      '<dt>Paid on Base Sepolia (test money)</dt><dd><span class="soft small">withheld</span></dd>',
+    );
+  });
+
+  test("the document and the page name no wallet, transaction or certificate", () => {
+    for (const text of [JSON.stringify(statisticsDocument(publish())), renderStatistics(publish(), baseUrl)])
+      expect(text).not.toMatch(/0x[0-9a-f]|\/cert\/|wallet=/i);
+  });
+});
+
+describe("the statistics", () => {
+  test("as JSON are snake_case, amounts are strings, days are thirty", () => {
+    const { days, products, ...rest } = statisticsDocument(publish());
+    expect(rest).toEqual({
+      service: "Agent Payment Trust Service",
+      counted_at: "2026-11-24T12:00:00.000Z",
+      anonymity: { minimum_wallets: 5, note: expect.stringContaining("at least 5 different wallets") },
+      wallets: { tested: 19, certified_now: 12 },
+      payments: [
+        {
+          network: "eip155:8453",
+          network_key: "base",
+          asset: "USDC",
+          settled: 1_234_567,
+          volume_atomic: "1234567890000",
+          volume: "1234567.89",
+        },
+        {
+          network: "eip155:84532",
+          network_key: "base-sepolia",
+          asset: "USDC",
+          settled: 0,
+          volume_atomic: "0",
+          volume: "0.00",
+        },
+      ],
+      window_days: 30,
+    });
+    expect(products.map(({ product }) => product)).toEqual(PRODUCTS.map(({ product }) => product));
+    expect(days.map(({ day }) => day)).toEqual([...new Set(days.map(({ day }) => day))].toSorted());
+    expect([days.length, days[0]?.day, days.at(-1)?.day]).toEqual([30, "2026-10-26", "2026-11-24"]);
+    expect(days.at(-5)).toEqual({ day: "2026-11-20", certificates: 1234 });
+  });
+
+  test("show a product that is no longer sold after those that are", () => {
+    const retired = { product: "retired", wallets: 5, passed: of(5), failed: of(0) };
+    const { products } = statisticsDocument(publish({ products: [retired, ...TOTALS.products] }));
+    expect(products.at(-1)).toMatchObject({ product: "retired", title: "retired", certificates: 10 });
+    expect(products).toHaveLength(PRODUCTS.length + 1);
+  });
+
+  test("for people have the same figures, with their thousands apart", () => {
+    const page = renderStatistics(publish(), baseUrl);
+    for (const text of [
+      "1,234,567.89 USDC",
+      ">28<",
+      ">10<",
+      "26.3 %",
+      "20 Nov</time></th><td>1,234<",
+      "nobody can work one",
+    ])
+      expect(page).toContain(text);
+    expect(page).not.toContain("Base Sepolia");
+    expect(page).not.toContain("<script");
+  });
+
+  test("escape what they show", () => {
+    const products = [{ product: HOSTILE, wallets: 9, passed: of(9), failed: of(0) }];
+    expect(renderStatistics(publish({ products }), baseUrl)).not.toContain("<img src=x");
+  });
+});
+
+describe("the chart", () => {
+  test.each([
+    [0, [0, 1]],
+    [1, [0, 1]],
+    [4, [0, 1, 2, 3, 4]],
+    [5, [0, 2, 4, 6]],
+    [21, [0, 10, 20, 30]],
+    [40, [0, 10, 20, 30, 40]],
+    [1_234, [0, 500, 1_000, 1_500]],
+    [9_999_999, [0, 5_000_000, 10_000_000]],
+  ])("up to %d has the ticks %j", (highest, expected) => expect(ticks(highest)).toEqual(expected));
+
+  test("has a title, a description and a bar a day, whose heights are in proportion", () => {
+    const chart = barChart(
+      [
+        { day: "2026-11-19", value: 40 },
+        { day: "2026-11-20", value: null },
+        { day: "2026-11-21", value: 10 },
+      ],
+      "Certificates a day",
+    ).toString();
+    expect(chart).toContain('<svg role="img" aria-labelledby="chart-title chart-desc"');
+    expect(chart).toContain('<title id="chart-title">Certificates a day</title>');
+    expect(chart).toContain("from 19 Nov to 21 Nov. The highest is 40 on 19 Nov. 1 day is withheld");
+    const heights = [...chart.matchAll(/<rect [^>]*height="([\d.]+)" fill="var\(--accent\)"/g)].map(([, height]) =>
+      Number(height),
+    );
+    expect(heights).toHaveLength(2);
+    expect((heights[0] ?? 0) / (heights[1] ?? 1)).toBeCloseTo(4);
+    expect(chart.match(/stroke-dasharray/g)).toHaveLength(1);
+  });
+
+  test("of days without a certificate says that no bar has a height", () => {
+    expect(barChart([{ day: "2026-11-21", value: 0 }], "x").toString()).toContain("No bar has a height.");
+  });
+});

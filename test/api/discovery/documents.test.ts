@@ -1,0 +1,242 @@
+import { type AgentCard, verifyAgentCardSignature } from "@a2a-js/sdk";
+import { validateDiscoveryExtension } from "@x402/extensions/bazaar";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { type Answer, challengeOf, post, send } from "../../support/payments/pay.ts";
+import { mountedRoutes, type Scene, SPECIFIED, startScene } from "./scene.ts";
+
+const DAY_MS = 86_400_000;
+/** Documents about the service, and pictures, are no skills. */
+const NO_SKILL =
+  /^GET \/$|^POST \/mcp$|^GET \/(\.well-known|openapi|llms|agent-|terms|health|status|favicon|receipt|badge|docs|integrations|pay)|\.png$/;
+
+let scene: Scene;
+beforeAll(async () => {
+  scene = await startScene();
+});
+afterAll(() => scene?.stop());
+
+const read = (path: string): Promise<Answer> => send(scene.service.url + path);
+const routes = () => [...new Set(mountedRoutes(scene.service))];
+
+/** The terms that a route asks for when nobody pays; null when it asks for none. */
+async function termsOf(route: string) {
+  const [method, path] = route.split(" ");
+  if (method !== "POST") return null;
+  const answer = await post(`${scene.service.url}${path}`);
+  return answer.status === 402 ? challengeOf(answer).accepts[0] : null;
+}
+
+/** A price as every text for people and models shows it. */
+const shownPrice = ({ amount, network }: { readonly amount: string; readonly network: string }): string =>
+  `${(Number(amount) / 1e6).toFixed(2)} ${network === "eip155:8453" ? "USDC" : "test USDC on Base Sepolia"}`;
+
+describe("the home page", () => {
+  test("lists every route that asks for money with its price and its network, for people and for programs", async () => {
+    const page = (await send(scene.service.url, { headers: { accept: "text/html" } })).text;
+    const { paid } = (await read("/")).body as { paid: { id: string }[] };
+    const expected = [];
+    for (const route of routes()) {
+      const terms = await termsOf(route);
+      if (!terms) continue;
+      const { amount, network } = terms;
+      const [method, path] = route.split(" ");
+      expected.push({ method, path, price: (Number(amount) / 1e6).toFixed(2), network });
+      expect(page).toMatch(new RegExp(`>${shownPrice(terms)}</span>\\s*<code[^>]*>${route}</code>`));
+    }
+    expect(expected).toHaveLength(13);
+    expect(paid).toEqual(expected.map((one) => expect.objectContaining(one)));
+    expect(new Set(paid.map(({ id }) => id)).size).toBe(13);
+  });
+});
+
+describe("the x402 manifest", () => {
+  test("has every route that asks for money, with the terms that it asks for, and no other", async () => {
+    const { body } = await read("/.well-known/x402");
+    const asked = [];
+    for (const route of routes()) {
+      const terms = await termsOf(route);
+      if (!terms) continue;
+      const { scheme, network, asset, amount, payTo } = terms;
+      const [method, path] = route.split(" ");
+      asked.push({ method, resource: `${scene.service.url}${path}`, scheme, network, asset, amount, payTo });
+    }
+    expect(asked).toHaveLength(13);
+    const listed = (body.resources as typeof asked).map(
+      ({ method, resource, scheme, network, asset, amount, payTo }) => ({
+        method,
+        resource,
+        scheme,
+        network,
+        asset,
+        amount,
+        payTo,
+      }),
+    );
+    expect(listed).toEqual(asked);
+  });
+
+  test("has a price text, schemas and a description of each, and says who facilitates and since when", async () => {
+    const { body } = await read("/.well-known/x402");
+    expect(body).toMatchObject({ x402Version: 2, facilitator: scene.service.url });
+    expect(Date.parse(String(body.lastUpdated))).toBeLessThanOrEqual(Date.now());
+    for (const one of body.resources as { amount: string; network: string; outputSchema: unknown }[]) {
+      expect(one).toMatchObject({
+        price: shownPrice(one),
+        mimeType: "application/json",
+        description: expect.stringMatching(/\w{3}/),
+        inputSchema: expect.any(Object),
+      });
+      expect(JSON.stringify(one.outputSchema)).toMatch(/"(properties|items|oneOf)":/);
+    }
+  });
+});
+
+describe("the agent card", () => {
+  const paths = ["/.well-known/agent-card.json", "/.well-known/agent.json", "/agent-card"];
+  const keysOf = async () => (await read("/.well-known/jwks.json")).body.keys as { kid: string }[];
+
+  test.each(paths)("at %s has the fields of A2A 1.0 and 0.3, and streams nothing", async (path) => {
+    const { body } = await read(path);
+    expect(body).toMatchObject({
+      name: "Agent Payment Trust Service",
+      version: "1.0.0",
+      capabilities: { streaming: false, pushNotifications: false },
+      defaultInputModes: ["application/json"],
+      defaultOutputModes: ["application/json"],
+      supportedInterfaces: [{ url: scene.service.url, protocolVersion: "1.0" }],
+      url: scene.service.url,
+      protocolVersion: "0.3.0",
+    });
+    expect(body).toEqual((await read("/agent-card")).body);
+  });
+
+  test("has every route that an agent may ask as a skill", async () => {
+    const skills = (await read("/agent-card")).body.skills as { id: string; description: string }[];
+    const named = skills.map(({ description }) => description.split(" (")[0]?.replace(scene.service.url, ""));
+    expect(named.toSorted()).toEqual(
+      routes()
+        .filter((route) => !NO_SKILL.test(route))
+        .toSorted(),
+    );
+    expect(new Set(skills.map(({ id }) => id)).size).toBe(skills.length);
+  });
+
+  test("is signed with a published key, as the SDK of A2A checks it; a changed card is not", async () => {
+    const card = (await read("/agent-card")).body as unknown as AgentCard;
+    const keys = await keysOf();
+    const verify = verifyAgentCardSignature(async (kid) => {
+      const jwk = keys.find((key) => key.kid === kid);
+      return jwk ?? Promise.reject(new Error(`no key ${kid}`));
+    });
+    await expect(verify(card)).resolves.toBeUndefined();
+    const [skill, ...others] = card.skills;
+    // The SDK prints why each signature fails.
+    const print = vi.spyOn(console, "debug").mockReturnValue(undefined);
+    const dearer = {
+      ...skill,
+      description: skill?.description.replace("0.25", "0.01"),
+    } as (typeof card.skills)[number];
+    await expect(verify({ ...card, skills: [dearer, ...others] })).rejects.toThrow(/No valid signatures/);
+    print.mockRestore();
+  });
+});
+
+describe("the texts for language models", () => {
+  test.each(["/llms.txt", "/llms-full.txt"])("%s names every route, each paid one with its price", async (path) => {
+    const { text, headers } = await read(path);
+    expect(headers.get("content-type")).toBe("text/plain; charset=utf-8");
+    const lines = text.split("\n");
+    for (const route of routes()) {
+      const line = lines.findIndex((one) => one === `### ${route}` || one.startsWith(`- [${route}](`));
+      expect(lines[line], `${route} in ${path}`).toBeDefined();
+      const terms = await termsOf(route);
+      if (terms) expect(lines.slice(line, line + 2).join(" ")).toContain(`(${shownPrice(terms)})`);
+    }
+    expect(SPECIFIED.filter((route) => !text.includes(route))).toEqual([]);
+  });
+
+  test("/llms.txt has a title, a summary and links that answer", async () => {
+    const { text } = await read("/llms.txt");
+    expect(text).toMatch(/^# .+\n\n> .+\n/);
+    const links = [...text.matchAll(/^- \[GET [^{}\]\n]+\]\((\S+)\)/gm)].map(([, link]) => String(link));
+    expect(links.length).toBeGreaterThan(20);
+    for (const link of links) expect([200, 400], link).toContain((await send(link)).status);
+  });
+
+  test("/llms-full.txt has the members of bodies and answers, and every error", async () => {
+    const { text } = await read("/llms-full.txt");
+    expect(text).toContain("- answers application/json: `wallet`, `score`, `tier`,");
+    expect(text).toContain("- body: `category`, `conditions`, `deal_ref?`, `parties?`");
+    for (const code of ["malformed_request", "payment_pending", "wrong_payer"])
+      expect(text).toContain(`- \`${code}\` (`);
+  });
+});
+
+describe("the registration file (ERC-8004)", () => {
+  test.each(["/agent-registration", "/.well-known/agent-registration.json"])(
+    "at %s names services that answer",
+    async (path) => {
+      const { body } = await read(path);
+      expect(body).toMatchObject({
+        type: "https://eips.ethereum.org/EIPS/eip-8004#registration-v1",
+        name: "Agent Payment Trust Service",
+        x402Support: true,
+        active: true,
+      });
+      const { services, image } = body as { services: { endpoint: string }[]; image: string };
+      const addresses = [image, ...services.map(({ endpoint }) => endpoint)].filter((one) => one.startsWith("http"));
+      for (const address of addresses) expect([200, 405], address).toContain((await send(address)).status);
+    },
+  );
+});
+
+describe("security.txt (RFC 9116)", () => {
+  test("names whom to tell, where it stands, and an end within a year", async () => {
+    const { text, headers } = await read("/.well-known/security.txt");
+    expect(headers.get("content-type")).toBe("text/plain; charset=utf-8");
+    const fields = Object.fromEntries(
+      text
+        .trim()
+        .split("\n")
+        .map((line) => line.split(/: (.*)/)),
+    );
+    expect(fields).toMatchObject({
+      Contact: "mailto:security@trust.example",
+      Canonical: `${scene.service.url}/.well-known/security.txt`,
+      Policy: `${scene.service.url}/terms`,
+    });
+    const days = (Date.parse(fields.Expires) - Date.now()) / DAY_MS;
+    expect(days).toBeGreaterThan(170);
+    expect(days).toBeLessThan(365);
+  });
+});
+
+describe("the terms of use", () => {
+  test("are Markdown for programs and a page for people, with every price and the contact", async () => {
+    const { text, headers } = await read("/terms");
+    const page = await send(`${scene.service.url}/terms`, { headers: { accept: "text/html" } });
+    expect(headers.get("content-type")).toBe("text/markdown; charset=utf-8");
+    expect(page.headers.get("content-type")).toBe("text/html; charset=utf-8");
+    for (const shown of [text, page.text]) {
+      for (const route of routes()) {
+        const terms = await termsOf(route);
+        if (terms) expect(shown).toContain(`${route} ${shownPrice(terms)}`);
+      }
+      expect(shown).toContain("mailto:security@trust.example");
+    }
+  });
+});
+
+describe("the challenge of a paid route", () => {
+  test("is a valid entry of the Bazaar with the members of body and answer, and leaves room in a header", async () => {
+    for (const route of routes()) {
+      const terms = await termsOf(route);
+      if (terms?.scheme !== "exact") continue;
+      const answer = await post(`${scene.service.url}${route.split(" ")[1]}`);
+      const { bazaar } = challengeOf(answer).extensions as { bazaar: Parameters<typeof validateDiscoveryExtension>[0] };
+      expect({ route, ...validateDiscoveryExtension(bazaar) }).toMatchObject({ route, valid: true });
+      expect(JSON.stringify(bazaar.schema), route).toMatch(/"example":\{"type":"(object|array)","(properties|items)":/);
+      expect(answer.headers.get("payment-required")?.length).toBeLessThan(6_000);
+    }
+  });
+});

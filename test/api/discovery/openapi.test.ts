@@ -1,0 +1,178 @@
+import { checkEndpointSchema, discoverOriginSchema, getOpenAPI, getWarningsForOpenAPI } from "@agentcash/discovery";
+import SwaggerParser from "@apidevtools/swagger-parser";
+import { Validator } from "@seriousme/openapi-schema-validator";
+import { Ajv2020 } from "ajv/dist/2020.js";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { challengeOf, post, send } from "../../support/payments/pay.ts";
+import { mountedRoutes, type Scene, SPECIFIED, startScene } from "./scene.ts";
+
+interface Operation {
+  readonly operationId: string;
+  readonly summary: string;
+  readonly security: readonly unknown[];
+  readonly parameters?: readonly { readonly name: string; readonly in: string }[];
+  readonly requestBody?: {
+    readonly required: boolean;
+    readonly content: { readonly "application/json": { readonly schema: object; readonly example?: unknown } };
+  };
+  readonly responses: Readonly<Record<string, unknown>>;
+  readonly "x-payment-info"?: { readonly price: { readonly mode: string; readonly amount: string } };
+}
+
+interface Document {
+  readonly openapi: string;
+  readonly servers: readonly { readonly url: string }[];
+  readonly info: { readonly version: string; readonly contact: object };
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+}
+
+let scene: Scene;
+let text: string;
+beforeAll(async () => {
+  scene = await startScene();
+  text = (await send(`${scene.service.url}/openapi.json`)).text;
+});
+afterAll(() => scene?.stop());
+
+const parsed = (): Document => JSON.parse(text) as Document;
+const operations = () =>
+  Object.entries(parsed().paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({
+      name: `${method.toUpperCase()} ${path}`,
+      path,
+      operation,
+    })),
+  );
+const usd = (atomic: string) => (Number(atomic) / 1e6).toFixed(2);
+
+/** What both validators say of a document: whether it is a valid OpenAPI 3.1 description. */
+async function verdicts(document: object): Promise<readonly boolean[]> {
+  const one = await new Validator().validate(structuredClone(document) as Parameters<Validator["validate"]>[0]);
+  const other = await SwaggerParser.validate(structuredClone(document) as never).then(
+    () => true,
+    () => false,
+  );
+  return [one.valid, other];
+}
+
+describe("the OpenAPI description", () => {
+  test("is valid for two validators, which both see faults", async () => {
+    expect(await verdicts(parsed())).toEqual([true, true]);
+    const { info: _, ...headless } = parsed();
+    expect(await verdicts(headless)).toEqual([false, false]);
+    const unanswered = structuredClone(parsed()) as { paths: Record<string, Record<string, { responses: unknown }>> };
+    unanswered.paths["/health"] = { get: { responses: { 200: {} } } };
+    expect(await verdicts(unanswered)).toEqual([false, false]);
+  });
+
+  test("names version 1.0.0 of the interface, its address and a contact", () => {
+    expect(parsed()).toMatchObject({
+      openapi: "3.1.0",
+      info: { version: "1.0.0", contact: { email: "security@trust.example" } },
+      servers: [{ url: scene.service.url }],
+    });
+  });
+
+  test("describes every route that is mounted, all of the specification's among them, and no other", () => {
+    const described = operations().map(({ name }) => name);
+    expect(described.toSorted()).toEqual([...new Set(mountedRoutes(scene.service))].sort());
+    expect(SPECIFIED.filter((route) => !described.includes(route))).toEqual([]);
+  });
+
+  test("gives every operation a summary, an id of its own, no security, and its parameters", () => {
+    const all = operations();
+    expect(new Set(all.map(({ operation }) => operation.operationId)).size).toBe(all.length);
+    for (const { name, path, operation } of all) {
+      expect(operation.summary, name).toMatch(/\w/);
+      expect(operation.security, name).toEqual([]);
+      const inPath = (operation.parameters ?? []).filter((parameter) => parameter.in === "path");
+      expect(
+        inPath.map((parameter) => parameter.name),
+        name,
+      ).toEqual([...path.matchAll(/\{(\w+)\}/g)].map(([, one]) => one));
+    }
+  });
+
+  test("gives every route that asks for money at a fixed price that price, a 402 and an optional body; and no other", async () => {
+    for (const { name, path, operation } of operations().filter((one) => one.name.startsWith("POST "))) {
+      const answer = await post(scene.service.url + path);
+      const [terms] = answer.status === 402 ? challengeOf(answer).accepts : [];
+      const { price } = operation["x-payment-info"] ?? {};
+      expect(price, name).toEqual(terms && { mode: "fixed", currency: "USD", amount: usd(terms.amount) });
+      if (terms === undefined) continue;
+      expect(operation.responses, name).toHaveProperty("402");
+      expect(operation.requestBody, name).toMatchObject({ required: false });
+    }
+  });
+
+  test("describes bodies that its own examples are", () => {
+    const ajv = new Ajv2020({ strict: false });
+    const examples = operations().flatMap(({ name, operation }) => {
+      const { schema = {}, example } = operation.requestBody?.content["application/json"] ?? {};
+      return example === undefined ? [] : [{ name, valid: ajv.validate(schema, example), errors: ajv.errors }];
+    });
+    expect(examples.length).toBeGreaterThan(10);
+    expect(examples.filter(({ valid }) => !valid)).toEqual([]);
+  });
+
+  test.each([
+    ["/score", { wallet: `0x${"Ab".repeat(20)}` }, true],
+    ["/score", {}, false],
+    [
+      "/arbiter/verify",
+      { category: "payload-hash", conditions: { payload_text: "", expected_sha256: "AB".repeat(32) } },
+      true,
+    ],
+    ["/arbiter/verify", { category: "payload-hash", conditions: { payload_text: "" } }, false],
+    [
+      "/arbiter/verify",
+      { category: "ci-status", conditions: { repo: "Owner/Name", commit_sha: "AB".repeat(20) } },
+      true,
+    ],
+    ["/arbiter/verify", { category: "taste", conditions: {} }, false],
+    ["/escrow/verify", { payment_id: `0x${"AB".repeat(32)}`, responseBody: "{}" }, true],
+    ["/escrow/verify", { payment_id: 4 }, false],
+  ])("describes the bodies that the service reads: %s %j is one: %s", (path, body, valid) => {
+    const { schema = {} } = parsed().paths[path]?.post?.requestBody?.content["application/json"] ?? {};
+    expect(new Ajv2020({ strict: false }).validate(schema, body)).toBe(valid);
+  });
+
+  test("is what the service answers, wherever it can be asked without more", async () => {
+    const open = operations().filter(({ name, path }) => name.startsWith("GET ") && !path.includes("{"));
+    expect(open.length).toBeGreaterThan(20);
+    for (const { path } of open) {
+      for (const accept of ["application/json", "text/html"]) {
+        const { status } = await send(scene.service.url + path, { headers: { accept } });
+        expect({ path, status }).toEqual({
+          path,
+          status: ["/verify", "/receipt"].includes(path) ? 400 : expect.any(Number),
+        });
+      }
+    }
+  });
+});
+
+describe("AgentCash's discovery", () => {
+  test("finds every paid route with its price, and nothing to warn of", async () => {
+    const found = await discoverOriginSchema({ target: scene.service.url });
+    const endpoints = "endpoints" in found ? found.endpoints : [];
+    const paid = endpoints.filter(({ authMode }) => authMode === "paid");
+    const expected = operations().flatMap(({ name, operation }) => {
+      const { price } = operation["x-payment-info"] ?? {};
+      return price === undefined ? [] : [`${name} ${price.amount} USD`];
+    });
+    expect(expected.length).toBe(13);
+    expect(paid.map(({ method, path, price }) => `${method} ${path} ${price}`).toSorted()).toEqual(expected.toSorted());
+    const document = await getOpenAPI(scene.service.url);
+    expect(getWarningsForOpenAPI(document.isOk() ? document.value : null)).toEqual([]);
+  });
+
+  test("reads the terms of a route that it probes", async () => {
+    const checked = await checkEndpointSchema({ url: `${scene.service.url}/score`, probe: true });
+    const advisories = checked.found ? checked.advisories : [];
+    expect(advisories.find(({ method }) => method === "POST")).toMatchObject({
+      authMode: "paid",
+      paymentOptions: [{ protocol: "x402", network: "eip155:8453", amount: "100000" }],
+    });
+  });
+});

@@ -1,0 +1,51 @@
+import type { IncomingMessage } from "node:http";
+import { describe, expect, test } from "vitest";
+import { createPeers } from "../../../api/adapters/process/peers.ts";
+
+const TRUSTED = ["10.0.0.0/8", "127.0.0.1", "2001:db8:ffff::/48"];
+const from = (remoteAddress: string, headers: IncomingMessage["headers"] = {}) =>
+  ({ socket: { remoteAddress }, headers }) as IncomingMessage;
+const via = (remoteAddress: string, forwarded: string) => from(remoteAddress, { "x-forwarded-for": forwarded });
+
+describe("the client that a request is counted against", () => {
+  test.each([
+    ["the socket's address", from("203.0.113.7"), "203.0.113.7"],
+    ["an IPv4 address over an IPv6 socket", from("::ffff:203.0.113.7"), "203.0.113.7"],
+    ["of an IPv6 address its /64", from("2001:db8:1:2:3:4:5:6"), "2001:db8:1:2::/64"],
+    ["of a shortened one too", from("2001:db8::6"), "2001:db8:0:0::/64"],
+    ["however its zeros are written", from("2001:0db8:0::0006"), "2001:db8:0:0::/64"],
+    ["whom a trusted proxy names", via("10.1.2.3", "203.0.113.7"), "203.0.113.7"],
+    ["whom it names over an IPv6 socket", via("::ffff:127.0.0.1", "203.0.113.7"), "203.0.113.7"],
+    ["the last stranger on the way through two of them", via("10.1.2.3", "203.0.113.7, 10.9.9.9"), "203.0.113.7"],
+    ["not what the client says of itself", via("10.1.2.3", "198.51.100.1, 203.0.113.7"), "203.0.113.7"],
+    ["the proxy when it names nobody", from("10.1.2.3"), "10.1.2.3"],
+    ["the last known one before nonsense", via("10.1.2.3", "nonsense, 10.9.9.9"), "10.9.9.9"],
+    ["a stranger, whatever it says", via("203.0.113.7", "198.51.100.1"), "203.0.113.7"],
+    ["an IPv6 stranger behind an IPv6 proxy", via("2001:db8:ffff::1", "2001:db8:5:6::1"), "2001:db8:5:6::/64"],
+  ])("is %s", (_, incoming, client) => expect(createPeers(TRUSTED).clientOf(incoming)).toBe(client));
+
+  test("is the socket's address where no proxy is trusted", () =>
+    expect(createPeers([]).clientOf(via("127.0.0.1", "203.0.113.7"))).toBe("127.0.0.1"));
+});
+
+describe("the id of a request", () => {
+  const id = (value: string, address = "10.1.2.3", trusted: readonly string[] = TRUSTED) =>
+    createPeers(trusted).requestIdOf(from(address, { "x-request-id": value }));
+
+  test.each(["b7a1c2d3", "0f8fad5b-d9cb-469f-a165-70867728950e", "Root_1.2-3", "x".repeat(128)])(
+    "is taken over from a trusted proxy: %s",
+    (value) => expect(id(value)).toBe(value),
+  );
+
+  test.each(["", "short", "x".repeat(129), "has a space in it", 'quote"quote"', "line\nbreak.", "ünïcödé-id"])(
+    "is not when it is not well-formed: %j",
+    (value) => expect(id(value)).toBeNull(),
+  );
+
+  test("is not from anybody else", () => {
+    expect(id("b7a1c2d3", "203.0.113.7")).toBeNull();
+    expect(id("b7a1c2d3", "127.0.0.1", [])).toBeNull();
+  });
+
+  test("is nobody's where there is none", () => expect(createPeers(TRUSTED).requestIdOf(from("10.1.2.3"))).toBeNull());
+});

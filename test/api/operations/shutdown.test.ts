@@ -1,0 +1,119 @@
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createHttpServer, drain, listen } from "../../../api/http-server.ts";
+import { chargedOnce, newPayer, post, send, signPayment, v2 } from "../../support/payments/pay.ts";
+import {
+  type ApiProcess,
+  type ApiStage,
+  type HoldingNode,
+  startApiStage,
+  startHoldingNode,
+} from "../../support/service/api-process.ts";
+
+const PATIENT = { timeout: 10_000, interval: 20 };
+
+let stage: ApiStage;
+let node: HoldingNode;
+
+beforeAll(async () => {
+  stage = await startApiStage();
+  node = await startHoldingNode(stage.chain);
+});
+afterAll(async () => {
+  node?.stop();
+  await stage?.stop();
+});
+
+async function open(url: string): Promise<Socket> {
+  const { port, hostname } = new URL(url);
+  const socket = connect(Number(port), hostname);
+  await once(socket, "connect");
+  return socket;
+}
+
+/** How the attempt to connect ends. */
+const connecting = async (url: string): Promise<string> => {
+  try {
+    (await open(url)).destroy();
+    return "connected";
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code ?? String(error);
+  }
+};
+
+/** A paid request that stands where its settlement is about to be broadcast. */
+async function startPaying(url: string) {
+  const payer = await newPayer(stage.chain);
+  const signed = await signPayment(payer);
+  const held = node.hold("eth_sendRawTransaction", payer.address);
+  const answering = post(`${url}/test/basic`, v2(signed));
+  await held.reached;
+  return { signed, answering, release: held.release };
+}
+
+/** How many milliseconds the process takes to exit with 0. */
+async function stopped(api: ApiProcess, signal: NodeJS.Signals): Promise<number> {
+  const began = performance.now();
+  process.kill(api.pid, signal);
+  expect(await api.ended).toBe(0);
+  return performance.now() - began;
+}
+
+test("a paid request in the middle of a stop is answered; no new connection is taken; idle ones end; the exit is 0", async () => {
+  const api = await stage.start(node);
+  // A connection that has had its answer, and one that has not asked yet.
+  const [kept, silent] = await Promise.all([open(api.url), open(api.url)]);
+  kept.write("GET /health HTTP/1.1\r\nHost: x\r\n\r\n");
+  expect(String((await once(kept, "data"))[0])).toMatch(/^HTTP\/1\.1 200 .*"ok":true/s);
+  await send(`${api.url}/health`);
+  const { signed, answering, release } = await startPaying(api.url);
+
+  process.kill(api.pid, "SIGTERM");
+  await once(kept, "close");
+  await expect.poll(() => connecting(api.url), PATIENT).toBe("ECONNREFUSED");
+  expect(silent.destroyed).toBe(false);
+  release();
+
+  const answer = await answering;
+  expect([answer.status, answer.headers.get("connection")]).toEqual([200, "close"]);
+  await chargedOnce(stage.chain, signed);
+  expect(await api.ended).toBe(0);
+  const stored = await stage.owner.query("SELECT state FROM payment WHERE nonce = $1", [
+    Buffer.from(signed.authorization.nonce.slice(2), "hex"),
+  ]);
+  expect(stored.rows).toEqual([{ state: "fulfilled" }]);
+}, 30_000);
+
+test("once all is answered a connection that has not asked yet is closed too: nobody would answer it", async () => {
+  const server = createHttpServer(() => new Response());
+  const silent = await open(`http://127.0.0.1:${await listen([server], 0, "127.0.0.1")}`);
+  const closed = once(silent.resume(), "close");
+  await drain([server]);
+  await closed;
+}, 5_000);
+
+test("what cannot be finished in time is cut off, the exit is 0, the next start finishes it, and stops at once when it has nothing to do", async () => {
+  const api = await stage.start(node, { STOP_WITHIN_SECONDS: "1" });
+  const { signed, answering } = await startPaying(api.url);
+  const cut = answering.then(String, () => "cut off");
+  expect(await stopped(api, "SIGTERM")).toBeLessThan(15_000);
+  expect(await cut).toBe("cut off");
+
+  await stage.endLeases();
+  const next = await stage.start(node);
+  const again = () => post(`${next.url}/test/basic`, v2(signed));
+  await expect.poll(async () => (await again()).status, { timeout: 20_000, interval: 200 }).toBe(200);
+  await chargedOnce(stage.chain, signed);
+  expect(await stopped(next, "SIGINT")).toBeLessThan(15_000);
+}, 40_000);
+
+test("a second signal does not wait", async () => {
+  const api = await stage.start(node);
+  const { answering } = await startPaying(api.url);
+  const cut = answering.then(String, () => "cut off");
+  process.kill(api.pid, "SIGTERM");
+  await expect.poll(api.output, PATIENT).toContain('"msg":"stopping"');
+  process.kill(api.pid, "SIGINT");
+  expect([await api.ended, await cut]).toEqual(["SIGINT", "cut off"]);
+});

@@ -1,0 +1,194 @@
+import fc from "fast-check";
+import { base58btc } from "multiformats/bases/base58";
+import { describe, expect, test } from "vitest";
+import { didDocument, didWeb } from "../../../api/signing/did.ts";
+import { publicKeys, signingKey } from "../../../api/signing/keys.ts";
+import { multibase } from "../../../api/signing/multibase.ts";
+import { parseRetiredKeys } from "../../../api/signing/retired-keys.ts";
+import { base58 } from "../../../packages/verifier/src/base58.ts";
+import { verifyDocument } from "../../../packages/verifier/src/verify-document.ts";
+import { joseAccepts, w3cAccepts } from "../../packages/verifier/independent.ts";
+import {
+  CREDENTIAL,
+  DID,
+  ISSUER,
+  JWKS,
+  KEY,
+  KEYS,
+  SAMPLE_NOW,
+  SIGNED_CREDENTIAL,
+  SIGNED_VERDICT,
+  SIGNER,
+  STRANGER,
+} from "../../packages/verifier/samples.ts";
+import golden from "../../vectors/credential.json" with { type: "json" };
+import goldenKeys from "../../vectors/jwks.json" with { type: "json" };
+
+const DOCUMENTS = [
+  { kind: "credential", document: SIGNED_CREDENTIAL },
+  { kind: "verdict", document: SIGNED_VERDICT },
+];
+
+describe.each(DOCUMENTS)("a signed $kind", ({ document }) => {
+  test("has a proof in the published form", () => {
+    expect(document.proof).toEqual({
+      "@context": document["@context"],
+      type: "DataIntegrityProof",
+      cryptosuite: "eddsa-jcs-2022",
+      created: SAMPLE_NOW.toISOString(),
+      verificationMethod: `did:web:trust.example#${KEY.publicJwk.kid}`,
+      proofPurpose: "assertionMethod",
+      jws: expect.stringMatching(/^[\w-]+\.\.[\w-]{86}$/),
+      proofValue: expect.stringMatching(/^z[1-9A-HJ-NP-Za-km-z]{80,90}$/),
+    });
+    const [header = ""] = document.proof.jws.split("..");
+    expect(JSON.parse(Buffer.from(header, "base64url").toString())).toEqual({ alg: "EdDSA", kid: KEY.publicJwk.kid });
+  });
+
+  test("is taken by jose and by an independent implementation of the W3C suite", async () => {
+    expect(await joseAccepts(document, JWKS)).toBe(true);
+    expect(await w3cAccepts(document, DID)).toBe(true);
+  });
+
+  test("with one byte changed outside its proof is refused by both", async () => {
+    const { proof, ...unsigned } = document;
+    const bytes = Buffer.from(JSON.stringify(unsigned));
+    const change = fc.record({ at: fc.nat(bytes.length - 1), byte: fc.integer({ min: 0x20, max: 0x7e }) });
+    let readable = 0;
+    await fc.assert(
+      fc.asyncProperty(change, async ({ at, byte }) => {
+        fc.pre(bytes[at] !== byte);
+        const changed = parse(Buffer.from(bytes.with(at, byte)).toString());
+        if (changed === null) return;
+        readable++;
+        expect(await joseAccepts({ ...changed, proof }, JWKS)).toBe(false);
+        expect(await w3cAccepts({ ...changed, proof }, DID)).toBe(false);
+      }),
+      { numRuns: 150 },
+    );
+    expect(readable).toBeGreaterThan(50);
+  });
+
+  test("signs its proof's own members: the W3C suite refuses another time, key or jws", async () => {
+    const other = { created: "2026-11-24T12:00:01.000Z", jws: document.proof.jws.replace("../..", "..A").slice(0, -1) };
+    for (const change of Object.entries(other)) {
+      const proof = { ...document.proof, ...Object.fromEntries([change]) };
+      expect(await w3cAccepts({ ...document, proof }, DID)).toBe(false);
+    }
+    const strange = didDocument(ISSUER, [{ ...STRANGER.publicJwk, kid: KEY.publicJwk.kid }]);
+    expect(await w3cAccepts(document, strange)).toBe(false);
+  });
+});
+
+const parse = (text: string): Record<string, unknown> | null => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+};
+
+describe("the signer", () => {
+  test.each([1.5, 2 ** 53, -0, Number.NaN])("signs no %d, at any depth", (number) => {
+    const document = { ...CREDENTIAL, facts: [{ number }] };
+    expect(() => SIGNER.sign(document, SAMPLE_NOW)).toThrow(/safe integer/);
+    expect(SIGNER.sign({ ...CREDENTIAL, facts: [{ number: 2 ** 53 - 1 }] }, SAMPLE_NOW)).toBeDefined();
+  });
+});
+
+describe("the golden credential", () => {
+  test("is what the service makes of these facts with this key, byte for byte", () => {
+    expect(SIGNED_CREDENTIAL).toEqual(golden);
+    expect(JSON.stringify(SIGNED_CREDENTIAL)).toBe(JSON.stringify(golden));
+    expect(JWKS).toEqual(goldenKeys);
+  });
+
+  test("verifies, and ends with the first certificate that counts, not with the newest or an expired one", async () => {
+    const report = await verifyDocument(JSON.stringify(golden), { keys: KEYS, at: SAMPLE_NOW });
+    expect(report).toMatchObject({ valid: true, freshness: { state: "current", until: "2026-12-20T08:00:00.000Z" } });
+    expect(golden.credentialSubject.conformance.map(({ valid_until }) => valid_until)).toEqual([
+      "2026-12-21T09:30:00.000Z",
+      "2026-12-20T08:00:00.000Z",
+      "2026-10-01T08:00:00.000Z",
+    ]);
+  });
+});
+
+describe("base58btc", () => {
+  test("is written and read as multiformats does, leading zeros too", () => {
+    fc.assert(
+      fc.property(fc.nat(4), fc.uint8Array({ maxLength: 64 }), (zeros, tail) => {
+        const bytes = new Uint8Array([...new Uint8Array(zeros), ...tail]);
+        expect(multibase(bytes)).toBe(base58btc.encode(bytes));
+        expect(base58(multibase(bytes).slice(1), bytes.length)).toEqual(bytes);
+        expect(base58(multibase(bytes).slice(1), bytes.length + 1)).toBeNull();
+      }),
+    );
+  });
+});
+
+describe("the DID document", () => {
+  test.each([
+    ["https://trust.example", "did:web:trust.example"],
+    ["https://TRUST.example:8443", "did:web:trust.example%3A8443"],
+    ["http://localhost:4020", "did:web:localhost%3A4020"],
+  ])("of %s is %s", (baseUrl, did) => expect(didWeb(baseUrl)).toBe(did));
+
+  test("lists the current key and every retired one, each once, for assertions", async () => {
+    const keys = await publicKeys(KEY.publicJwk, [STRANGER.publicJwk.x, KEY.publicJwk.x, STRANGER.publicJwk.x]);
+    expect(keys).toEqual([KEY.publicJwk, STRANGER.publicJwk]);
+    const ids = keys.map(({ kid }) => `${ISSUER}#${kid}`);
+    const document = didDocument(ISSUER, keys);
+    expect(document).toMatchObject({ id: ISSUER, assertionMethod: ids });
+    expect(document.verificationMethod).toEqual(
+      keys.map(({ x, kid }) => ({
+        id: `${ISSUER}#${kid}`,
+        type: "Multikey",
+        controller: ISSUER,
+        publicKeyMultibase: base58btc.encode(Buffer.concat([Buffer.of(0xed, 1), Buffer.from(x, "base64url")])),
+      })),
+    );
+  });
+});
+
+describe("RETIRED_SIGNING_KEYS", () => {
+  const [{ x }, { x: other }] = [KEY.publicJwk, STRANGER.publicJwk];
+  const jwk = JSON.stringify(STRANGER.publicJwk);
+
+  test("takes x values and whole JWKs, in any mixture", () => {
+    expect(parseRetiredKeys(`${x}, ${jwk} ,${x}`)).toEqual({ keys: [x, other, x], problems: [] });
+  });
+
+  test.each([
+    ["short", /^value 1 is no public key: .*43 base64url/],
+    ["", /^value 1 is no public key/],
+    [`${x}=`, /^value 1 is no public key/],
+    // The same 32 bytes, written with other spare bits.
+    [`${x.slice(0, -1)}${String.fromCharCode(x.charCodeAt(42) + 1)}`, /^value 1 is no public key/],
+    [`${x},,${x}`, /^value 2 is no public key/],
+    ['{"kty":"OKP"', /^value 1 is no JWK/],
+    [`${x},{"kty":"EC","crv":"P-256","x":"${x}"}`, /^value 2 is no JWK .*kty OKP, crv Ed25519/],
+    [`{"kty":"OKP","crv":"Ed25519","x":"${x}","d":"${other}"}`, /^value 1 holds a private key: take out its member d$/],
+    ["AgAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", /^value 1 is no point .*never a SIGNING_KEY/],
+    ["_____________________________________________", /^value 1 is no public key/],
+    [Buffer.from(`ed${"ff".repeat(30)}7f`, "hex").toString("base64url"), /^value 1 is no point/],
+  ])("refuses %s with a reason that does not repeat it", (text, problem) => {
+    const { problems } = parseRetiredKeys(text);
+    expect(problems).toEqual([expect.stringMatching(problem)]);
+    for (const key of [x, other]) expect(problems[0]).not.toContain(key);
+  });
+
+  test("refuses about half of all private keys as no point of the curve, and no public key", async () => {
+    const seeds = Array.from({ length: 40 }, (_, n) =>
+      Buffer.alloc(32, n)
+        .fill(n * 37, 5, 30)
+        .toString("base64url"),
+    );
+    const refused = seeds.filter((seed) => parseRetiredKeys(seed).problems.length > 0);
+    expect(refused.length).toBeGreaterThan(8);
+    for (const seed of seeds) {
+      const { publicJwk } = await signingKey(Buffer.from(seed, "base64url"));
+      expect(parseRetiredKeys(publicJwk.x)).toEqual({ keys: [publicJwk.x], problems: [] });
+    }
+  });
+});

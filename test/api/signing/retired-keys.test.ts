@@ -1,0 +1,62 @@
+import { describe, expect, test } from "vitest";
+import { parseConfig } from "../../../api/config.ts";
+import { KEY, STRANGER } from "../../packages/verifier/samples.ts";
+
+const SEED = Buffer.alloc(32, 7).toString("base64url");
+const GOOD = {
+  DATABASE_URL: "postgres://api:secret@localhost:5432/trust",
+  BASE_RPC_URL: "https://base.example",
+  BASE_SEPOLIA_RPC_URL: "https://sepolia.example",
+  PAY_TO_ADDRESS: "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
+  FACILITATOR_PRIVATE_KEY: `0x${"11".repeat(32)}`,
+  SIGNING_KEY: SEED,
+  SEALING_KEY: SEED,
+  DECOY_SEED: SEED,
+  ARBITER_PRIVATE_KEY: `0x${"22".repeat(32)}`,
+};
+
+/** One line a problem. */
+const problemsOf = (environment: Record<string, string>): readonly string[] => {
+  const config = parseConfig({ ...GOOD, ...environment });
+  return "problem" in config ? config.problem.split("\n") : [];
+};
+
+describe("RETIRED_SIGNING_KEYS", () => {
+  test("is empty by default and otherwise the x of every key", () => {
+    expect(parseConfig(GOOD)).toMatchObject({ retiredSigningKeys: [] });
+    expect(parseConfig({ ...GOOD, RETIRED_SIGNING_KEYS: "" })).toMatchObject({ retiredSigningKeys: [] });
+    const RETIRED_SIGNING_KEYS = `${KEY.publicJwk.x},${JSON.stringify(STRANGER.publicJwk)}`;
+    expect(parseConfig({ ...GOOD, RETIRED_SIGNING_KEYS })).toMatchObject({
+      retiredSigningKeys: [KEY.publicJwk.x, STRANGER.publicJwk.x],
+    });
+  });
+
+  test("names every bad value in a line of its own", () => {
+    expect(problemsOf({ RETIRED_SIGNING_KEYS: `short,${KEY.publicJwk.x},{"d":"secret"}` })).toEqual([
+      expect.stringMatching(/^RETIRED_SIGNING_KEYS is wrong: value 1 is no public key: expected x of an Ed25519 key/),
+      expect.stringMatching(/^RETIRED_SIGNING_KEYS is wrong: value 3 holds a private key/),
+    ]);
+  });
+
+  test("never is the private key itself, which would be published", () => {
+    // A private key that is a point of the curve, so that nothing else gives it away.
+    const seed = KEY.publicJwk.x;
+    const problems = problemsOf({ SIGNING_KEY: seed, RETIRED_SIGNING_KEYS: seed });
+    expect(problems).toEqual([
+      expect.stringMatching(/^RETIRED_SIGNING_KEYS is wrong: .*SIGNING_KEY, which is private/),
+    ]);
+    expect(problems[0]).not.toContain(seed);
+  });
+});
+
+describe("BASE_URL", () => {
+  test.each(["http://127.0.0.1:4020", "http://[::1]:4020", "https://0x7f.1", "https://10.1"])(
+    "%s is wrong: the issuer of documents has no IP address",
+    (BASE_URL) => expect(problemsOf({ BASE_URL })).toEqual([expect.stringMatching(/^BASE_URL is wrong: .*host name/)]),
+  );
+
+  test.each(["https://trust.example", "http://localhost:4020", "https://1.example", "https://trust.example:8443"])(
+    "%s is right",
+    (BASE_URL) => expect(parseConfig({ ...GOOD, BASE_URL })).toMatchObject({ baseUrl: BASE_URL }),
+  );
+});

@@ -1,0 +1,115 @@
+import { existsSync } from "node:fs";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import type { HDAccount } from "viem/accounts";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { parse } from "yaml";
+import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
+import { STOCK_CLIENTS } from "../../support/behaviour/agents.ts";
+import { codeOn, type PageCode, type Reader, save, serve } from "../../support/browser/page-code.ts";
+import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
+import { linkOwn } from "../../support/escrow/package.ts";
+import { signPayment, v2 } from "../../support/payments/pay.ts";
+import { startService, type TestService } from "../../support/service/service.ts";
+
+// The code of the integrations page, taken from it and run as it stands.
+
+const fileOf = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url));
+const [VERIFIED, UNKNOWN] = [devAccount(1), devAccount(2)];
+
+let chain: TestChain;
+let service: TestService;
+let reader: Reader;
+let blocks: ReadonlyMap<string, PageCode>;
+
+beforeAll(async () => {
+  chain = await startTestChain();
+  service = await startService({ chain });
+  await STOCK_CLIENTS[0]?.post(`${service.url}/test/basic`, VERIFIED);
+  const home = await mkdtemp(join(tmpdir(), "integrations-code-"));
+  reader = { home, env: {} };
+  blocks = new Map((await codeOn(`${service.url}/integrations`)).map((block) => [block.id, block]));
+  await save(reader, block("trust"));
+  for (const name of ["hono", "@hono/node-server"]) await linkOwn(home, name);
+}, 60_000);
+
+afterAll(async () => {
+  await service?.stop();
+  await chain?.stop();
+  await rm(reader.home, { recursive: true, force: true });
+});
+
+const block = (id: string): PageCode => {
+  const found = blocks.get(id);
+  if (found === undefined) throw new Error(`The page has no code ${id}.`);
+  return found;
+};
+
+const HAIKU = { haiku: "An old silent pond" };
+const payment = async (payer: HDAccount) => v2(await signPayment(payer, {}));
+
+/** Unpaid and verified requests pass, an unknown wallet's does not. */
+async function expectGuarded(send: (headers: Record<string, string>) => Promise<Response>): Promise<void> {
+  expect(await (await send({})).json()).toEqual(HAIKU);
+  expect(await (await send(await payment(VERIFIED))).json()).toEqual(HAIKU);
+  expect((await send({ "payment-signature": "no payment" })).status).toBe(200);
+  const refused = await send(await payment(UNKNOWN));
+  expect([refused.status, await refused.json()]).toEqual([
+    403,
+    { error: expect.stringContaining("Nothing was charged"), how_to_test: `${service.url}/inspect` },
+  ]);
+}
+
+const server = (id: string) => async () => {
+  const origin = await serve(reader, block(id));
+  await expectGuarded((headers) => fetch(`${origin}/paid/haiku`, { method: "POST", headers }));
+};
+
+test("the middleware for Hono serves verified agents only", server("hono"));
+
+const noExpress = existsSync(fileOf("node_modules/express")) ? false : "express is not installed";
+test("the middleware for Express serves verified agents only", async (context) => {
+  if (noExpress) return context.skip(noExpress);
+  await linkOwn(reader.home, "express");
+  await server("express")();
+});
+
+test("the route for Next serves verified agents only", async () => {
+  // Next resolves the module beside the route as any bundler does.
+  const path = await save(reader, { ...block("next"), caption: "route.mjs" });
+  const { POST } = (await import(pathToFileURL(path).href)) as { POST: (request: Request) => Promise<Response> };
+  await expectGuarded((headers) => POST(new Request("http://shop.example/paid/haiku", { method: "POST", headers })));
+});
+
+test("the configuration for MCP clients starts the package of that name, with this service", async () => {
+  const { mcpServers } = JSON.parse(block("mcp").text);
+  const { command, args, env } = mcpServers["agent-payment-trust"];
+  const { name } = JSON.parse(await readFile(fileOf("packages/mcp/package.json"), "utf8"));
+  expect([command, ...args]).toEqual(["npx", "-y", name]);
+  expect(env).toEqual({ BASE_URL: service.url, PAYER_PRIVATE_KEY: "0x…" });
+});
+
+test.each(["action-verify", "action-certify"])("the workflow %s gives the action what it takes", async (id) => {
+  const action = parse(await readFile(fileOf("packages/action/action.yml"), "utf8"));
+  const { jobs } = parse(block(id).text);
+  const [step] =
+    Object.values<{ steps: readonly { uses: string; with: Record<string, string> }[] }>(jobs)[0]?.steps ?? [];
+  expect(step?.uses).toBe("OWNER/agent-payment-trust-service/packages/action@v1");
+  expect(block(id).text).toMatch(/# OWNER: the GitHub account .*# Without it: copy its packages\/action to /s);
+  expect(step?.with["base-url"]).toBe(service.url);
+  expect(Object.keys(action.inputs)).toEqual(expect.arrayContaining(Object.keys(step?.with ?? {})));
+});
+
+test("all code of the page is run here", () => {
+  expect([...blocks.keys()].sort()).toEqual([
+    "action-certify",
+    "action-verify",
+    "express",
+    "hono",
+    "mcp",
+    "next",
+    "trust",
+  ]);
+});

@@ -1,0 +1,277 @@
+import { createHash } from "node:crypto";
+import { describe, expect, test } from "vitest";
+import { renderBadge } from "../../../api/certification/badge.ts";
+import type { MarkedCertificate } from "../../../api/certification/certificate.ts";
+import { badgeMarkdown } from "../../../api/certification/links.ts";
+import { renderCertificatePage } from "../../../api/certification/pages/certificate-page.ts";
+import { renderVerification } from "../../../api/certification/pages/verification-page.ts";
+import { CONTENT_SECURITY_POLICY } from "../../../api/layout/page.ts";
+import { statusDocument } from "../../../api/operations/status.ts";
+import { renderStatus } from "../../../api/operations/status-page.ts";
+import { renderProblem } from "../../../api/site/error-page.ts";
+import { renderHome } from "../../../api/site/home-page.ts";
+import { FIGURES, MENU, READS, STATUS, VERIFICATION } from "../../support/browser/sample-pages.ts";
+import { EXPIRED, FAILING, HOSTILE, PASSING, REVERSED, SAMPLE_NOW } from "../../support/certification/samples.ts";
+
+const baseUrl = "https://trust.test";
+const now = SAMPLE_NOW;
+const show = (certificate: MarkedCertificate, at = now): string =>
+  renderCertificatePage(certificate, { baseUrl, now: at });
+
+/** Every inline block of one kind, without its tags. */
+const inline = (page: string, opening: string): readonly string[] =>
+  page
+    .split(opening)
+    .slice(1)
+    .map((rest) => rest.slice(0, rest.indexOf("</")));
+
+describe("certificate page", () => {
+  const page = show(PASSING);
+
+  test.each([
+    ["result", "PASS"],
+    ["level", "Passed: Conformant"],
+    ["product", "Full payment suite"],
+    ["wallet", PASSING.wallet],
+    ["issue date", "21 November 2026, 09:30 UTC"],
+    ["expiry date", "21 December 2026, 09:30 UTC"],
+    ["age", "3 days ago"],
+    ["paid check", "Paid over x402, settled on-chain"],
+    ["amount", "0.75 USDC"],
+    ["payee", PASSING.settlement.payTo],
+    ["explorer link", `href="https://basescan.org/tx/${PASSING.settlement.transaction}"`],
+    ["network", "eip155:8453"],
+    ["block", "31415926"],
+    ["protocol version", "v2"],
+    ["nonce form", "32 random bytes"],
+    ["authorization window", "119 s, of at most 900 s"],
+    ["verification link", `${baseUrl}/verify?wallet=${PASSING.wallet}`],
+    ["JSON link", `${baseUrl}/cert/${PASSING.id}?format=json`],
+    ["badge preview", `<img src="/badge/${PASSING.id}.svg"`],
+    ["README snippet", badgeMarkdown(baseUrl, PASSING)],
+    ["disclaimer", "not a guarantee, an endorsement or advice"],
+  ])("shows the %s", (_, text) => expect(page).toContain(text));
+
+  test("has a canonical URL and a picture for link previews", () => {
+    expect(page).toContain(`<link rel="canonical" href="${baseUrl}/cert/${PASSING.id}">`);
+    expect(page).toContain(`<meta property="og:image" content="${baseUrl}/cert/${PASSING.id}/og.png">`);
+  });
+
+  test("carries its record as JSON-LD", () => {
+    const [block = ""] = inline(page, '<script type="application/ld+json">');
+    expect(JSON.parse(block)).toMatchObject({
+      "@type": "Certification",
+      identifier: PASSING.id,
+      datePublished: "2026-11-21T09:30:00.000Z",
+      expires: "2026-12-21T09:30:00.000Z",
+    });
+  });
+
+  test("a FAIL says that it counts against the wallet", () => {
+    const failed = show(FAILING);
+    expect(failed).toContain("Failed: Non-conformant");
+    expect(failed).toContain("counts against the wallet until 21 December 2026");
+    expect(failed).toContain("31,536,000 s, of at most 900 s");
+  });
+
+  test("an expired certificate says when its 30 days ended", () => {
+    expect(show(EXPIRED)).toContain("its 30 days ended on 1 October 2026");
+  });
+
+  test("a reversed certificate says that it no longer counts", () => {
+    const reversed = show(REVERSED);
+    expect(reversed).toContain("gone from the chain on 22 November 2026");
+    expect(reversed).toContain("Reversed PASS: ");
+    expect(reversed).not.toContain("Anyone can check that on-chain");
+  });
+
+  test("an unknown check and an unknown fact keep their own words", () => {
+    const detected = { ...PASSING.detected, bait_signed: false };
+    const unknown = show({ ...PASSING, checks: { bait_unsigned: "pass" }, detected });
+    expect(unknown).toContain("Bait unsigned");
+    expect(unknown).toContain("<dt>Bait signed</dt><dd>No</dd>");
+  });
+});
+
+describe("hostile text is escaped", () => {
+  const hostile: MarkedCertificate = {
+    ...PASSING,
+    level: HOSTILE,
+    checks: { [HOSTILE]: "fail" },
+    detected: { ...PASSING.detected, nonce: HOSTILE, network: HOSTILE, asset: HOSTILE },
+  };
+  const certs = [{ result: HOSTILE, fresh: false, age_days: 1, cert_url: "/", product: HOSTILE, level: HOSTILE }];
+  const pages = {
+    certificate: show(hostile),
+    home: renderHome({
+      reads: [{ path: "/x", summary: HOSTILE }],
+      baseUrl,
+      menu: [{ id: "x", method: HOSTILE, path: HOSTILE, price: HOSTILE, network: "eip155:8453", summary: HOSTILE }],
+      figures: FIGURES,
+      now,
+    }),
+    status: renderStatus({ ...STATUS, senders: STATUS.senders.map((one) => ({ ...one, address: HOSTILE })) }),
+    verification: renderVerification({ ...VERIFICATION, wallet: HOSTILE, verified_means: HOSTILE, certs }),
+    problem: renderProblem({ status: 404, title: HOSTILE, detail: HOSTILE, request_id: HOSTILE }),
+  };
+
+  test.each(Object.entries(pages))("on the %s page", (_, page) => {
+    expect(page).not.toContain("<script>alert");
+    expect(page).not.toContain("<img src=x");
+    expect(page).toContain("&lt;img src=x onerror=&#39;alert(1)&#39;&gt;&amp;amp;");
+  });
+
+  test("in JSON-LD, where it stays the same text", () => {
+    const [block = ""] = pages.certificate.split('<script type="application/ld+json">').slice(1);
+    const document: unknown = JSON.parse(block.slice(0, block.indexOf("</script>")));
+    expect(document).toMatchObject({ name: `Full payment suite: ${HOSTILE}` });
+  });
+
+  test("in a badge", () => {
+    expect(renderBadge(hostile, now)).not.toContain("<script");
+  });
+});
+
+describe("content security policy", () => {
+  const allowed = (kind: string, text: string): boolean =>
+    CONTENT_SECURITY_POLICY.includes(`${kind} 'sha256-${createHash("sha256").update(text).digest("base64")}'`);
+
+  test.each([
+    ["certificate", show(PASSING)],
+    ["home", renderHome({ baseUrl, menu: MENU, reads: READS, figures: FIGURES, now })],
+  ])("allows the style and the script of the %s page by hash, and nothing else", (_, page) => {
+    expect(inline(page, "<style>").map((text) => allowed("style-src", text))).toEqual([true]);
+    expect(inline(page, "<script>").map((text) => allowed("script-src", text))).toEqual([true]);
+    expect(page).not.toMatch(/ style="| on[a-z]+="/);
+  });
+
+  test("pages with nothing to copy have no script", () => {
+    expect(renderStatus(STATUS)).not.toContain("<script");
+  });
+});
+
+test("the home page lists all that is sold with its price, test money as such, and how to pay and verify", () => {
+  const page = renderHome({ baseUrl, menu: MENU, reads: READS, figures: FIGURES, now });
+  for (const { method, path, price, network, summary } of MENU) {
+    const money = network === "eip155:8453" ? "USDC" : "test USDC on Base Sepolia";
+    for (const text of [`${method} ${path}`, `<span class="price">${price} ${money}</span>`, summary])
+      expect(page).toContain(text);
+  }
+  expect(page).toContain(`curl -i -X POST ${baseUrl}/test/basic`);
+  expect(page).toContain("wrapFetchWithPayment(fetch, client)");
+  expect(page).toContain('<form action="/verify" method="get">');
+});
+
+test("the home page shows what the service has done, and says so where a figure is withheld or not known", () => {
+  const shown = (figures: typeof FIGURES) =>
+    [
+      ...renderHome({ baseUrl, menu: MENU, reads: READS, figures, now }).matchAll(/<dt>([^<]+)<\/dt><dd>(.*?)<\/dd>/g),
+    ].map(([, name, value]) => `${name}: ${value?.replace(/<[^>]+>/g, "")}`);
+  expect(shown(FIGURES)).toEqual([
+    "Agents certified now: 12",
+    "Certificates issued: 1,234",
+    "Verdicts signed: 56",
+    "USDC in escrow now: 7.89",
+  ]);
+  expect(shown({ certified: 0, certificates: "withheld", verdicts: null, escrowed: null })).toEqual([
+    "Agents certified now: 0",
+    "Certificates issued: withheld",
+    "Verdicts signed: not known now",
+    "USDC in escrow now: not known now",
+  ]);
+});
+
+describe("status", () => {
+  test("its document is snake_case JSON with ok, checked_at and the indexer's lag", () => {
+    expect(JSON.parse(JSON.stringify(statusDocument(STATUS)))).toEqual({
+      ok: true,
+      checked_at: "2026-11-24T12:00:00.000Z",
+      version: "1.0.0",
+      database: { ok: true },
+      chains: [
+        { network: "eip155:8453", ok: true, block: 31_415_926, finalized_block: 31_415_900, lag_seconds: 2 },
+        { network: "eip155:84532", ok: true, block: 2_718_281, finalized_block: 2_718_250, lag_seconds: 3 },
+      ],
+      indexer: { ok: true, ready: true, block: 31_415_925, lag_seconds: 4 },
+      settlement: {
+        ok: true,
+        mode: "in-process",
+        address: STATUS.settlement.address,
+        balance_wei: "1234567890123456789",
+      },
+      senders: [
+        {
+          role: "facilitator",
+          network: "eip155:8453",
+          address: STATUS.settlement.address,
+          ok: true,
+          balance_wei: "1234567890123456789",
+          unmined: 1,
+          oldest_unmined_seconds: 2,
+        },
+      ],
+      jobs: [{ name: "resolve", ok: true, runs: 90, failures: 1, last_success_at: "2026-11-24T12:00:00.000Z" }],
+      payments: { unresolved: 0, oldest_unresolved_seconds: null },
+    });
+  });
+
+  test("its page names the part that does not answer", () => {
+    const page = renderStatus({ ...STATUS, ok: false, database: { ok: false } });
+    expect(page).toContain("Some parts do not answer");
+    expect(page).toMatch(/Database<\/span> <span class="mark fail">.*Does not answer/);
+  });
+
+  test("what is not known is said to be unknown", () => {
+    const indexer = { ok: false, ready: false, block: null, lagSeconds: null };
+    expect(renderStatus({ ...STATUS, indexer })).toContain("<dt>Block</dt><dd>unknown</dd>");
+  });
+});
+
+describe("verification page", () => {
+  test.each([
+    ["Verified", { tested: true, verified: true }],
+    ["Not verified", { tested: true, verified: false }],
+    ["Not tested", { tested: false, verified: false, certs: [] }],
+  ])("says %s", (words, standing) => {
+    expect(renderVerification({ ...VERIFICATION, ...standing })).toContain(`<title>${words}: ${VERIFICATION.wallet}`);
+  });
+
+  test("shows certificates, activity and what verified means", () => {
+    const page = renderVerification(VERIFICATION);
+    for (const text of [
+      "Full payment suite: Conformant",
+      "Fresh, 3 days old",
+      "No longer fresh, 84 days old",
+      "1,204",
+      "37",
+      "1 day ago",
+      VERIFICATION.verified_means,
+    ]) {
+      expect(page).toContain(text);
+    }
+  });
+
+  test("a wallet that was never seen, or whose activity is not known, is shown as such", () => {
+    const unseen = { settled_payments: 0, distinct_counterparties: 0, last_seen_days: null, window_days: 90, note: "" };
+    expect(renderVerification({ ...VERIFICATION, activity: unseen })).toContain("<dd>not in this time</dd>");
+    expect(renderVerification({ ...VERIFICATION, activity: null })).toContain("Not available at the moment");
+  });
+});
+
+test("a problem page shows status, title, detail and request id", () => {
+  const page = renderProblem({
+    status: 404,
+    title: "Not found",
+    detail: "There is no such certificate.",
+    request_id: "req-1",
+  });
+  for (const text of [
+    "Error 404",
+    "Not found",
+    "There is no such certificate.",
+    "req-1",
+    'name="robots" content="noindex"',
+  ]) {
+    expect(page).toContain(text);
+  }
+});

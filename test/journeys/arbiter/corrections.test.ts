@@ -1,0 +1,199 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import type { ServerResponse } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import canonicalize from "canonicalize";
+import type { Pool } from "pg";
+import type { LocalAccount } from "viem";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { connect } from "../../../api/adapters/postgres/connection.ts";
+import { correctVerdict } from "../../../api/arbiter/correct-verdict.ts";
+import { parseKeySet, verifyDocument } from "../../../packages/verifier/src/index.ts";
+import { freePort } from "../../../scripts/embedded/ports.ts";
+import { correct, environmentOf } from "../../support/arbiter/correction.ts";
+import { walkLog } from "../../support/arbiter/log.ts";
+import { sha256 } from "../../support/arbiter/rows.ts";
+import {
+  type ArbiterScene,
+  buyVerdict,
+  DELIVERABLE,
+  recordOf,
+  recordParts,
+  startArbiterScene,
+} from "../../support/arbiter/scene.ts";
+import { newPayer, send, settlements } from "../../support/payments/pay.ts";
+import { startService } from "../../support/service/service.ts";
+
+const DAY_MS = 86_400_000;
+const REASON = "the page was read as <b>another</b> one";
+
+let scene: ArbiterScene;
+let payer: LocalAccount;
+let pool: Pool;
+let environment: Record<string, string>;
+
+beforeAll(async () => {
+  scene = await startArbiterScene();
+  payer = await newPayer(scene.chain);
+  pool = connect(scene.service.database.apiUrl);
+  environment = environmentOf(scene.service);
+});
+afterAll(async () => {
+  await pool?.end();
+  await scene?.stop();
+});
+
+/** A verdict on a page that is not there. */
+async function refunded(path: string, service: Pick<ArbiterScene["service"], "url"> = scene.service) {
+  const claim = { category: "http-delivery", conditions: { url: `${scene.shop}${path}` }, deal_ref: path };
+  const { answer } = await buyVerdict(service, payer, claim);
+  expect(answer.body.verdict).toBe("refund");
+  return { id: String(answer.body.id), url: String(answer.body.verdict_url), text: answer.text };
+}
+
+const appear = (path: string) => scene.pages.set(path, (_request, response) => response.end(DELIVERABLE));
+const page = async (url: string) => (await send(url, { headers: { accept: "text/html" } })).text;
+const path = (id: string) => `/arbiter/verdict/${id}`;
+
+describe("a correction", () => {
+  test("runs the claim again, free, and supersedes the verdict, which stays as it was", async () => {
+    const old = await refunded("/late");
+    appear("/late");
+    const paid = (await settlements(scene.chain, payer.address)).length;
+    const { code, output, errors } = await correct(environment, old.id, "--reason", REASON);
+    expect({ code, errors }).toEqual({ code: 0, errors: "" });
+    const [, id = "", url = ""] = /^release ([0-9a-f]{32})\n(http\S+)\n$/.exec(output) ?? [];
+    expect(url).toBe(`${scene.service.url}${path(id)}`);
+    expect(await settlements(scene.chain, payer.address)).toHaveLength(paid);
+
+    const record = await recordOf(url);
+    expect(record.body).toMatchObject({
+      id,
+      verdict: "release",
+      deal_ref: "/late",
+      supersedes: { id: old.id, sha256: sha256(canonicalize(JSON.parse(old.text)) ?? ""), reason: REASON },
+      attestation: { message: { id, outcome: "release" } },
+    });
+    const keys = await parseKeySet((await send(`${scene.service.url}/.well-known/jwks.json`)).text);
+    expect((await verifyDocument(record.text, { keys, issuer: scene.service.url })).valid).toBe(true);
+    expect(record.headers.get("link")).toBe(`<${path(old.id)}>; rel="predecessor-version"`);
+
+    const before = await recordOf(old.url);
+    expect(before.text).toBe(old.text);
+    expect(before.headers.get("link")).toBe(`<${path(id)}>; rel="successor-version"`);
+    expect(await page(old.url)).toMatch(new RegExp(`Superseded.*${path(id)}`));
+    const shown = await page(url);
+    expect(shown).toMatch(new RegExp(`Supersedes.*${path(old.id)}`));
+    expect(shown).toContain("&lt;b&gt;another&lt;/b&gt;");
+    const listed = (await send(`${scene.service.url}/arbiter`)).body.corrections as { latest: unknown[] };
+    expect(listed.latest[0]).toMatchObject({ id, verdict: "release", supersedes: old.id, supersedes_url: old.url });
+    expect(await page(`${scene.service.url}/arbiter`)).toContain(path(id));
+    expect(await walkLog(scene.service.url)).toMatchObject({ faults: [] });
+  });
+
+  test("is made once; a correction can itself be corrected, in a line without branches", async () => {
+    const old = await refunded("/twice");
+    const first = await correct(environment, old.id, "--reason", "one");
+    const [, id = ""] = /^refund ([0-9a-f]{32})\n/.exec(first.output) ?? [];
+    expect(await correct(environment, old.id, "--reason", "two")).toEqual({
+      code: 1,
+      output: "",
+      errors: `Verdict ${old.id} was corrected already, by ${id}.\n`,
+    });
+    const second = await correct(environment, id, "--reason", "three");
+    expect(second.code).toBe(0);
+    const [, next = ""] = /^refund ([0-9a-f]{32})\n/.exec(second.output) ?? [];
+    const links = (await recordOf(`${scene.service.url}${path(id)}`)).headers.get("link");
+    expect(links).toBe(`<${path(old.id)}>; rel="predecessor-version", <${path(next)}>; rel="successor-version"`);
+  });
+
+  test("is one, when two operators make it at once, and each is told the truth", async () => {
+    const old = await refunded("/hurry");
+    // Each looks before either has written.
+    const looking: ServerResponse[] = [];
+    scene.pages.set("/hurry", (_request, response) => {
+      if (looking.push(response) === 2) for (const one of looking) one.writeHead(404).end();
+    });
+    const reasons = ["one operator", "another operator"] as const;
+    const ended = await Promise.all(reasons.map((reason) => correct(environment, old.id, "--reason", reason)));
+    const listed = (await send(`${scene.service.url}/arbiter`)).body.corrections as {
+      latest: { supersedes: string }[];
+    };
+    expect(listed.latest.filter(({ supersedes }) => supersedes === old.id)).toHaveLength(1);
+    const done = ended.findIndex(({ code }) => code === 0);
+    const [, id = ""] = /^refund ([0-9a-f]{32})\n/.exec(ended[done]?.output ?? "") ?? [];
+    expect((await recordOf(`${scene.service.url}${path(id)}`)).body.supersedes).toMatchObject({
+      reason: reasons[done],
+    });
+    expect(ended[1 - done]).toEqual({
+      code: 1,
+      output: "",
+      errors: `Verdict ${old.id} was corrected already, by ${id}.\n`,
+    });
+  });
+
+  test("is not made after 7 days", async () => {
+    const { database, config: own } = scene.service;
+    const config = { signingKey: own.signingKey, arbiterAllowedOrigins: own.arbiterAllowedOrigins };
+    const now = () => new Date(Date.now() - 7 * DAY_MS - 60_000);
+    const earlier = await startService({ chain: scene.chain, database, config, now, jobs: false });
+    const old = await refunded("/old", earlier);
+    await earlier.stop();
+    const { code, output, errors } = await correct(environment, old.id, "--reason", REASON);
+    expect([code, output]).toEqual([1, ""]);
+    expect(errors).toMatch(/corrections are made within 7 days/);
+  });
+
+  test("is made to the last millisecond of the seventh day", async () => {
+    const old = await refunded("/border");
+    const issued = Date.parse(JSON.parse(old.text).issued_at);
+    const at = async (age: number) => {
+      const parts = await recordParts(scene.service, pool, { now: () => new Date(issued + age) });
+      return correctVerdict(parts, old.id, REASON);
+    };
+    expect(await at(7 * DAY_MS + 1)).toMatchObject({ refused: "too_late" });
+    expect(await at(7 * DAY_MS)).toMatchObject({ verdict: { supersedes: old.id } });
+  });
+});
+
+describe("the command ends with 1 and one message", () => {
+  const ID = "0".repeat(32);
+  test("for arguments that it does not understand, and for a verdict that is not there", async () => {
+    const cases: [readonly string[], RegExp][] = [
+      [[], /^Expected an id of 32 hex digits.*Usage: npm run arbiter:correct/s],
+      [[ID, ID, "--reason", "x"], /^Expected an id/],
+      [[ID, "--reason", "x".repeat(501)], /^Expected an id/],
+      [[ID, "--force"], /^Unknown option '--force'.*Usage/s],
+      [[ID, "--reason", "x".repeat(500)], /^There is no verdict 0{32}\.\n$/],
+    ];
+    await Promise.all(
+      cases.map(async ([args, message]) => {
+        const { code, output, errors } = await correct(environment, ...args);
+        expect([code, output, errors]).toEqual([1, "", expect.stringMatching(message)]);
+      }),
+    );
+  });
+
+  test("where nothing runs", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "trust-correct-"));
+    const ended = [folder, join(folder, "none")].map((DATA_DIR) => correct({ DATA_DIR }, ID, "--reason", "x"));
+    for (const { code, errors } of await Promise.all(ended))
+      expect([code, errors]).toEqual([1, expect.stringMatching(/^Nothing runs in \S+\. Run npm start first[^\n]*\n$/)]);
+    rmSync(folder, { recursive: true });
+  });
+
+  test("where the database does not answer, or is not the service's", async () => {
+    const nobody = { ...environment, DATABASE_URL: `postgres://nobody:secret@127.0.0.1:${await freePort()}/trust` };
+    const empty = { ...environment, DATABASE_URL: scene.service.database.ownerUrl.replace(/[^/]+$/, "postgres") };
+    const ended = [nobody, empty].map((env) => correct(env, ID, "--reason", "x"));
+    for (const { code, output, errors } of await Promise.all(ended)) {
+      expect([code, output, errors]).toEqual([1, "", expect.stringMatching(/^The correction failed: [^\n]+\n$/)]);
+      expect(errors).not.toContain("secret");
+    }
+  });
+
+  test("for a configuration with a mistake", async () => {
+    const { code, errors } = await correct({ ...environment, SIGNING_KEY: "short" }, ID, "--reason", "x");
+    expect([code, errors]).toEqual([1, expect.stringMatching(/^SIGNING_KEY is wrong/)]);
+  });
+});

@@ -1,0 +1,238 @@
+import { privateKeyToAddress } from "viem/accounts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { sha256 } from "../../support/arbiter/rows.ts";
+import { type ArbiterScene, handIn, startArbiterScene } from "../../support/arbiter/scene.ts";
+import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
+import { type FaultyNode, startFaultyNode } from "../../support/chain/faulty-node.ts";
+import { deployEscrow, hold, newMerchant, type TestEscrow } from "../../support/escrow/scene.ts";
+import {
+  type Answer,
+  challengeOf,
+  expectPaymentRequired,
+  expectProblem,
+  newPayer,
+  nothingCharged,
+  send,
+  signPayment,
+  v1,
+  v2,
+} from "../../support/payments/pay.ts";
+import { ARBITER_KEY } from "../../support/service/keys.ts";
+import { RELAYER } from "../../support/service/service.ts";
+
+/** Another address than the payee, so that each is refused for itself. */
+const FEE_RECIPIENT = "0x00000000000000000000000000000000c0ffee02";
+const ARBITER = privateKeyToAddress(ARBITER_KEY);
+const ALICE = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8";
+const BOB = "0x3c44cdddb6a900fa2b585dd299e03d12fa4293bc";
+
+let chain: TestChain;
+let node: FaultyNode;
+let escrow: TestEscrow;
+let scene: ArbiterScene;
+let demoMerchant: `0x${string}`;
+
+beforeAll(async () => {
+  chain = await startTestChain();
+  node = await startFaultyNode(chain);
+  escrow = await deployEscrow(chain, ARBITER_KEY, FEE_RECIPIENT);
+  const rpcUrls = { "eip155:8453": node.url, "eip155:84532": chain.rpcUrl };
+  scene = await startArbiterScene({ chain, config: { escrowAddresses: [escrow.address], rpcUrls } });
+  demoMerchant = (await send(`${scene.service.url}/escrow/demo`)).body.merchant as `0x${string}`;
+});
+afterAll(async () => {
+  await scene?.stop();
+  node?.stop();
+});
+
+const GOOD = { category: "payload-hash", conditions: { payload_text: "x", expected_sha256: sha256("x") } };
+const delivered = (url: string, more: object = {}) => ({ category: "http-delivery", conditions: { url, ...more } });
+const SHOP = "https://shop.example/report.pdf";
+
+/** Hands in a claim with a payment that would be taken. */
+const paid = async (claim: object | string): Promise<Answer> =>
+  handIn(scene.service, claim, v2(await signPayment(await newPayer(chain))));
+
+/** Hands in a claim with a payment that nobody may take. */
+async function kept(claim: object | string, version: typeof v1 | typeof v2 = v2): Promise<Answer> {
+  const payer = await newPayer(chain);
+  const answer = await handIn(scene.service, claim, version(await signPayment(payer)));
+  await nothingCharged(chain, payer);
+  return answer;
+}
+
+/** Why a claim is refused: the fields and the policy's rules. */
+async function refusal(claim: object | string) {
+  const answer = await kept(claim);
+  expectProblem(answer, 422, "unacceptable");
+  return answer.body.errors;
+}
+
+describe("without a payment", () => {
+  test.each([
+    ["nothing", ""],
+    ["no JSON", "{"],
+    ["a refused claim", JSON.stringify({ category: "poetry", conditions: {} })],
+    ["a deal of the service's own", JSON.stringify({ ...GOOD, parties: { payer: ALICE, payee: ARBITER } })],
+    ["a good claim", JSON.stringify(GOOD)],
+  ])("%s is answered with the price, in both versions of the protocol", async (_, body) => {
+    const answer = await handIn(scene.service, body);
+    expectPaymentRequired(answer);
+    expect(challengeOf(answer).accepts).toMatchObject([{ scheme: "exact", network: "eip155:8453", amount: "250000" }]);
+    expect(answer.body.accepts).toMatchObject([{ network: "base", maxAmountRequired: "250000" }]);
+  });
+});
+
+describe("before any charge", () => {
+  const text = (base: object, json: string) => `${JSON.stringify(base).slice(0, -1)},${json}}`;
+  const condition = (json: string) =>
+    `{"category":"http-delivery","conditions":${text({ url: "https://shop.example/" }, json)}}`;
+
+  test.each<[string, object | string, string, number]>([
+    ["another category", { category: "translation-quality", conditions: {} }, "category", 1],
+    [
+      "a condition that no rule knows",
+      { ...GOOD, conditions: { ...GOOD.conditions, colour: "red" } },
+      "conditions.colour",
+      1,
+    ],
+    ["a condition of the name __proto__", condition('"__proto__":{"a":1}'), "conditions.__proto__", 1],
+    ["a body longer than is read", delivered(SHOP, { min_bytes: 10_485_761 }), "conditions.min_bytes", 1],
+    ["headers", delivered(SHOP, { headers: { authorization: "x" } }), "conditions.headers", 2],
+    ["cookies", delivered(SHOP, { cookies: "a=b" }), "conditions.cookies", 2],
+    ["a password in the URL", delivered("https://me:secret@shop.example/"), "conditions.url", 2],
+    ["a key in the URL", delivered("https://shop.example/?access_token=1"), "conditions.url", 2],
+    ["another scheme", delivered("ftp://shop.example/"), "conditions.url", 2],
+    ["another port", delivered("https://shop.example:8443/"), "conditions.url", 2],
+    ["a private address", delivered("http://10.0.0.1/"), "conditions.url", 2],
+    ["a loopback address in other digits", delivered("http://0x7f.1/"), "conditions.url", 2],
+    ["a name of an inner network", delivered("http://printer.local/"), "conditions.url", 2],
+    ["a screenshot", delivered(SHOP, { screenshot: "iVBORw0KGgo=" }), "conditions.screenshot", 3],
+    ["logs", delivered(SHOP, { logs: ["200 OK"] }), "conditions.logs", 3],
+    ["evidence beside the conditions", { ...GOOD, evidence: ["it was fine"] }, "evidence", 3],
+    ["a member of the name __proto__", text(GOOD, '"__proto__":{"evidence":1}'), "__proto__", 3],
+    ["the service's own host", delivered("http://localhost/"), "conditions.url", 7],
+    [
+      "one wallet on both sides",
+      { ...GOOD, parties: { payer: ALICE, payee: ALICE.toUpperCase().replace("X", "x") } },
+      "parties",
+      7,
+    ],
+  ])("%s is refused by a rule of the policy", async (_, claim, path, rule) => {
+    expect(await refusal(claim)).toEqual([{ path, message: expect.any(String), rule }]);
+  });
+
+  test.each<[string, () => string]>([
+    ["the payee", () => scene.service.config.payTo],
+    ["the arbiter", () => ARBITER],
+    ["the fee recipient", () => FEE_RECIPIENT],
+    ["the demo's merchant", () => demoMerchant],
+    ["the facilitator", () => RELAYER.address],
+  ])("a deal with %s on either side is refused, in any letter case", async (_, wallet) => {
+    const shouted = `0x${wallet().slice(2).toUpperCase()}`;
+    for (const [side, parties] of [
+      ["payer", { payer: shouted, payee: BOB }],
+      ["payee", { payer: ALICE, payee: wallet().toLowerCase() }],
+    ] as const) {
+      expect(await refusal({ ...GOOD, parties })).toMatchObject([{ path: `parties.${side}`, rule: 7 }]);
+    }
+  });
+
+  test("every wrong field is named; one that cannot be read makes the whole a malformed claim", async () => {
+    const claim = { ...delivered("http://10.0.0.1/", { cookies: "a" }), evidence: 1 };
+    expect(await refusal(claim)).toMatchObject([{ rule: 2 }, { rule: 2 }, { rule: 3 }]);
+    const mixed = await kept({ ...delivered("http://10.0.0.1/", { min_bytes: "many" }), evidence: 1 });
+    expectProblem(mixed, 400, "malformed_request");
+    expect(mixed.body.errors).toContainEqual({ path: "conditions.min_bytes", message: expect.any(String) });
+  });
+
+  test.each<[string, object | string]>([
+    ["nothing", ""],
+    ["no JSON", '{"category":'],
+    ["a list", [GOOD]],
+    ["null", "null"],
+    ["no category", { conditions: GOOD.conditions }],
+    ["a category that is a number", { ...GOOD, category: 7 }],
+    ["no conditions", { category: "payload-hash" }],
+    ["conditions in a list", { ...GOOD, conditions: [GOOD.conditions] }],
+    ["conditions without one that is required", { category: "ci-status", conditions: { repo: "octo/app" } }],
+    ["an empty deal_ref", { ...GOOD, deal_ref: "" }],
+    ["a deal_ref of 121 characters", { ...GOOD, deal_ref: "ü".repeat(121) }],
+    ["a deal_ref that is a number", { ...GOOD, deal_ref: 7 }],
+    ["a deal_ref that is null", { ...GOOD, deal_ref: null }],
+    ["a deal_ref of two lines", { ...GOOD, deal_ref: "one\ntwo" }],
+    ["a deal_ref with half a character", `${JSON.stringify(GOOD).slice(0, -1)},"deal_ref":"\\ud800"}`],
+    ["parties that are null", { ...GOOD, parties: null }],
+    ["parties in a list", { ...GOOD, parties: [ALICE, BOB] }],
+    ["one party", { ...GOOD, parties: { payer: ALICE } }],
+    ["a third party", { ...GOOD, parties: { payer: ALICE, payee: BOB, judge: ALICE } }],
+    ["a party without 0x", { ...GOOD, parties: { payer: ALICE.slice(2), payee: BOB } }],
+    ["a party with a digit too many", { ...GOOD, parties: { payer: `${ALICE}0`, payee: BOB } }],
+    ["a name for a party", { ...GOOD, parties: { payer: "alice.eth", payee: BOB } }],
+  ])("%s is a malformed claim", async (_, claim) => {
+    const answer = await kept(claim);
+    expectProblem(answer, 400, "malformed_request");
+    expect(JSON.stringify(answer.body.errors ?? [])).not.toContain('"rule"');
+  });
+
+  test("a payment of version 1 is kept back just so", async () => {
+    expectProblem(await kept({ ...GOOD, evidence: 1 }, v1), 422, "unacceptable");
+  });
+});
+
+describe("a deal_ref that is a payment of the service's escrow", () => {
+  const terms = { feeReceiver: FEE_RECIPIENT } as const;
+  const held = (merchant: `0x${string}`) => hold({ chain, escrow }, merchant, terms);
+
+  test("is refused when the demo's merchant sells, in any letter case", async () => {
+    const { id } = await held(demoMerchant);
+    for (const deal_ref of [id, `0X${id.slice(2).toUpperCase()}`]) {
+      expect(await refusal({ ...GOOD, deal_ref })).toMatchObject([{ path: "deal_ref", rule: 7 }]);
+    }
+  });
+
+  test("is refused with other parties than the contract shows", async () => {
+    const { id, info } = await held(newMerchant().address);
+    for (const parties of [
+      { payer: info.payer, payee: BOB },
+      { payer: info.receiver, payee: info.payer },
+    ]) {
+      expect(await refusal({ ...GOOD, deal_ref: id, parties })).toMatchObject([{ path: "parties", rule: 7 }]);
+    }
+  });
+
+  test("cannot be taken while the chain cannot be read, and the same payment is taken afterwards", async () => {
+    const { id, info } = await held(newMerchant().address);
+    const payer = await newPayer(chain);
+    const headers = v2(await signPayment(payer));
+    node.become(async (call, pass) =>
+      call.method === "eth_getLogs" ? { id: call.id, error: { code: -32000, message: "words of a node" } } : pass(call),
+    );
+    const answer = await handIn(scene.service, { ...GOOD, deal_ref: id }, headers);
+    expectProblem(answer, 503, "not_available");
+    expect(Number(answer.headers.get("retry-after"))).toBeGreaterThan(0);
+    expect(answer.text).not.toContain("words of a node");
+    await nothingCharged(chain, payer);
+    node.become(null);
+    const again = await handIn(scene.service, { ...GOOD, deal_ref: id }, headers);
+    expect({ status: again.status, ...again.body }).toMatchObject({
+      status: 200,
+      deal_ref: id,
+      parties: { payer: { wallet: info.payer }, payee: { wallet: info.receiver } },
+    });
+  });
+
+  test("is a name like any other when no contract knows it", async () => {
+    const deal_ref = `0x${"ab".repeat(32)}`;
+    const answer = await paid({ ...GOOD, deal_ref, parties: { payer: ALICE, payee: BOB } });
+    expect({ status: answer.status, ...answer.body }).toMatchObject({ status: 200, deal_ref });
+  });
+});
+
+describe("claims in unusual JSON", () => {
+  test("a length of minus zero is a length of zero", async () => {
+    const json = `{"category":"http-delivery","conditions":{"url":"${scene.shop}/report","min_bytes":-0}}`;
+    const answer = await paid(json);
+    expect({ status: answer.status, ...answer.body }).toMatchObject({ status: 200, verdict: "release" });
+  });
+});

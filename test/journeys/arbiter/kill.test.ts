@@ -1,0 +1,284 @@
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Address } from "viem";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { documentSha256 } from "../../../api/arbiter/document.ts";
+import { verdictId } from "../../../api/arbiter/request.ts";
+import { NETWORKS } from "../../../api/kernel/networks.ts";
+import { withClient } from "../../../scripts/embedded/postgres.ts";
+import {
+  type Answer,
+  chargedOnce,
+  newPayer,
+  post,
+  type Signed,
+  settlements,
+  signPayment,
+  v2,
+} from "../../support/payments/pay.ts";
+import {
+  type ApiProcess,
+  type ApiStage,
+  type Hold,
+  type HoldingNode,
+  startApiStage,
+  startHoldingNode,
+} from "../../support/service/api-process.ts";
+
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+const PATIENT = { timeout: 30_000, interval: 10 };
+
+let stage: ApiStage;
+let node: HoldingNode;
+let shop: Shop;
+let api: ApiProcess;
+
+/** A server of deliverables that holds an answer back, so that a test knows where the arbiter stands. */
+interface Shop {
+  readonly origin: string;
+  /** How often a path was asked for. */
+  readonly asked: (path: string) => number;
+  /** Holds the next answer; later ones go out at once. */
+  readonly hold: () => Hold;
+  readonly stop: () => void;
+}
+
+async function startShop(): Promise<Shop> {
+  const paths: (string | undefined)[] = [];
+  const holds: { readonly reach: () => void; readonly released: Promise<void> }[] = [];
+  const server: Server = createServer(async ({ url }, response) => {
+    paths.push(url);
+    const held = holds.shift();
+    held?.reach();
+    await held?.released;
+    response.end("delivered");
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    asked: (path) => paths.filter((one) => one === path).length,
+    hold() {
+      const reached = Promise.withResolvers<void>();
+      const released = Promise.withResolvers<void>();
+      holds.push({ reach: reached.resolve, released: released.promise });
+      return { reached: reached.promise, release: released.resolve };
+    },
+    stop() {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
+
+beforeAll(async () => {
+  [stage, shop] = await Promise.all([startApiStage(), startShop()]);
+  node = await startHoldingNode(stage.chain);
+  // Storing a verdict ends in a commit that a test can keep from finishing: it waits for this lock.
+  await stage.owner.query(`
+    CREATE FUNCTION wait_at_commit() RETURNS trigger LANGUAGE plpgsql AS
+      $$ BEGIN PERFORM pg_advisory_xact_lock_shared(1); RETURN NULL; END $$;
+    CREATE CONSTRAINT TRIGGER wait_at_commit AFTER INSERT ON verdict
+      DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION wait_at_commit()`);
+  api = await start();
+});
+afterAll(async () => {
+  await api?.kill();
+  node?.stop();
+  shop?.stop();
+  await stage?.stop();
+});
+
+const start = (): Promise<ApiProcess> => stage.start(node, { ARBITER_ALLOWED_ORIGINS: shop.origin });
+/** A claim that nobody has paid yet: its authorization is signed. */
+const newClaim = async (): Promise<Signed> => signPayment(await newPayer(stage.chain));
+/** One after the other: the chain's faucet is a single account. */
+async function newClaims(count: number): Promise<Signed[]> {
+  const claims: Signed[] = [];
+  while (claims.length < count) claims.push(await newClaim());
+  return claims;
+}
+
+const pathOf = ({ authorization }: Signed): string => `/${authorization.nonce}`;
+function idOf({ authorization: { from, nonce } }: Signed): string {
+  const { id: network, usdc } = NETWORKS["eip155:8453"];
+  return verdictId({ network, asset: usdc.address, payer: from.toLowerCase() as Address, nonce });
+}
+function pay(claim: Signed, at: ApiProcess = api): Promise<Answer> {
+  const conditions = { url: `${shop.origin}${pathOf(claim)}`, expect_contains: "delivered" };
+  const body = JSON.stringify({ category: "http-delivery", conditions, deal_ref: claim.authorization.nonce });
+  return post(`${at.url}/arbiter/verify`, v2(claim), body);
+}
+const isReplay = (answer: Answer) => answer.headers.get("x-idempotent-replay") === "true";
+const nonceOf = ({ authorization }: Signed) => Buffer.from(authorization.nonce.slice(2), "hex");
+const state = async (claim: Signed) =>
+  (await stage.owner.query("SELECT state FROM payment WHERE nonce = $1", [nonceOf(claim)])).rows[0]?.state;
+const verdicts = async (claim: Signed) =>
+  (await stage.owner.query("SELECT document FROM verdict WHERE id = $1", [idOf(claim)])).rows as { document: string }[];
+const charges = async ({ authorization }: Signed) => (await settlements(stage.chain, authorization.from)).length;
+/** State of the payment, charges and verdicts of each claim. */
+async function standings(claims: readonly Signed[]): Promise<unknown[]> {
+  const found: unknown[] = [];
+  for (const claim of claims) found.push([await state(claim), await charges(claim), (await verdicts(claim)).length]);
+  return found;
+}
+
+/** Pays the claim and waits until the process stands where the test wants it, still without an answer. */
+async function standing(claim: Signed, at: Promise<unknown>): Promise<void> {
+  const early = pay(claim).then((answer) =>
+    Promise.reject(new Error(`answered too early: ${answer.status} ${answer.text}`)),
+  );
+  // The kill cuts this connection.
+  early.catch(() => undefined);
+  await Promise.race([at, early]);
+}
+
+async function restart(): Promise<void> {
+  await stage.endLeases();
+  api = await start();
+}
+
+/** The same header again until something else than 503 comes back. */
+async function sentAgain(claim: Signed, at: ApiProcess = api): Promise<Answer> {
+  for (const deadline = Date.now() + 30_000; ; await sleep(100)) {
+    const answer = await pay(claim, at);
+    if (answer.status !== 503 || Date.now() > deadline) return answer;
+  }
+}
+
+/** One charge, one verdict in the log; the answer is that verdict, and so is every later one. */
+async function expectDecidedOnce(claim: Signed, answer: Answer, at: ApiProcess = api): Promise<void> {
+  expect({ status: answer.status, text: answer.text, log: at.output() }).toMatchObject({ status: 200 });
+  expect(answer.body).toMatchObject({ id: idOf(claim), verdict: "release", deal_ref: claim.authorization.nonce });
+  const again = await pay(claim, at);
+  expect([again.status, again.text, isReplay(again)]).toEqual([200, answer.text, true]);
+  await chargedOnce(stage.chain, claim);
+  expect((await verdicts(claim)).map(({ document }) => JSON.parse(document))).toEqual([answer.body]);
+}
+
+describe("a process killed with SIGKILL loses neither a fee nor a verdict", () => {
+  test("before a settlement, before it has looked, while it fetches, and between a verdict's commit and the journal's answer", async () => {
+    const [unsent, unseen, fetched, decided] = (await newClaims(4)) as [Signed, Signed, Signed, Signed];
+    await withClient(stage.database.ownerUrl, async (client) => {
+      const fetching = shop.hold();
+      await standing(decided, fetching.reached);
+      await client.query("BEGIN");
+      await client.query("SELECT 1 FROM payment WHERE nonce = $1 FOR UPDATE", [nonceOf(decided)]);
+      fetching.release();
+      await stage.untilBlocked("UPDATE payment SET state");
+      await standing(fetched, shop.hold().reached);
+      await standing(unseen, node.hold("eth_getLogs", unseen.authorization.from).reached);
+      await expect.poll(() => charges(unseen), PATIENT).toBe(1);
+      await standing(unsent, node.hold("eth_sendRawTransaction", unsent.authorization.from).reached);
+      expect(await standings([unsent, unseen, fetched, decided])).toEqual([
+        ["settling", 0, 0],
+        ["settling", 1, 0],
+        ["settled", 1, 0],
+        ["settled", 1, 1],
+      ]);
+      await api.kill();
+      await client.query("ROLLBACK");
+    });
+    await restart();
+    for (const claim of [unsent, unseen, fetched, decided]) await expectDecidedOnce(claim, await sentAgain(claim));
+    // A fetch that the kill cut is made again; what is in the log already needs none.
+    expect([shop.asked(pathOf(fetched)), shop.asked(pathOf(decided))]).toEqual([2, 1]);
+  });
+
+  test("while it commits a verdict and another one waits: both are finished without a retry, the first without another look", async () => {
+    const [committed, waiting] = (await newClaims(2)) as [Signed, Signed];
+    await withClient(stage.database.ownerUrl, async (client) => {
+      await client.query("SELECT pg_advisory_lock(1)");
+      await standing(committed, stage.untilBlocked("INSERT INTO verdict"));
+      const fetching = shop.hold();
+      await standing(waiting, fetching.reached);
+      fetching.release();
+      expect(await standings([committed, waiting])).toEqual([
+        ["settled", 1, 0],
+        ["settled", 1, 0],
+      ]);
+      await api.kill();
+    });
+    await expect.poll(() => verdicts(committed), PATIENT).toHaveLength(1);
+    await restart();
+    for (const claim of [committed, waiting]) {
+      await expect.poll(() => state(claim), PATIENT).toBe("fulfilled");
+      const answer = await pay(claim);
+      expect(isReplay(answer)).toBe(true);
+      await expectDecidedOnce(claim, answer);
+    }
+    expect([shop.asked(pathOf(committed)), shop.asked(pathOf(waiting))]).toEqual([1, 2]);
+  });
+});
+
+describe("two processes on one database", () => {
+  let other: ApiProcess;
+  beforeAll(async () => {
+    other = await start();
+  });
+  afterAll(() => other?.kill());
+
+  test("the second waits for the first, and gives its verdict", async () => {
+    const claim = await newClaim();
+    const fetching = shop.hold();
+    const first = pay(claim);
+    await fetching.reached;
+    const second = pay(claim, other);
+    await sleep(300);
+    fetching.release();
+    const [answer, same] = await Promise.all([first, second]);
+    expect([same.status, same.text, isReplay(same)]).toEqual([200, answer.text, true]);
+    await expectDecidedOnce(claim, answer);
+    expect(shop.asked(pathOf(claim))).toBe(1);
+  });
+
+  test("one that slept through its lease while it fetched gives the verdict of the one that took over", async () => {
+    const claim = await newClaim();
+    const fetching = shop.hold();
+    const late = pay(claim);
+    await fetching.reached;
+    api.freeze();
+    await stage.endLeases();
+    const answer = await sentAgain(claim, other);
+    api.thaw();
+    fetching.release();
+    const woken = await late;
+    expect([woken.status, woken.text, isReplay(woken)]).toEqual([200, answer.text, true]);
+    await expectDecidedOnce(claim, answer);
+  });
+
+  test("both write into the log at once", async () => {
+    const claims = await newClaims(12);
+    const answers = await Promise.all(claims.map((claim, index) => pay(claim, index % 2 === 0 ? api : other)));
+    expect(answers.map(({ status }) => status)).toEqual(claims.map(() => 200));
+  });
+
+  test("the second takes over a dead one's claim", async () => {
+    const claim = await newClaim();
+    await standing(claim, shop.hold().reached);
+    await api.kill();
+    await stage.endLeases();
+    await expectDecidedOnce(claim, await sentAgain(claim, other), other);
+    expect(shop.asked(pathOf(claim))).toBe(2);
+  });
+
+  test(
+    "the log of all that happened here has no gap, and each verdict names the hash of the one before",
+    expectOneChain,
+  );
+});
+
+/** Every verdict of this file: indexes without a gap, and each document names the hash of the one before. */
+async function expectOneChain(): Promise<void> {
+  const { rows } = await stage.owner.query<{ idx: string; document: string; sha256: string }>(
+    "SELECT idx, document, sha256 FROM verdict ORDER BY idx",
+  );
+  const documents = rows.map(({ document }) => JSON.parse(document));
+  const hashes = documents.map(documentSha256);
+  expect(rows.map(({ idx }) => Number(idx))).toEqual(hashes.map((_, place) => place + 1));
+  expect(rows.map(({ sha256 }) => sha256)).toEqual(hashes);
+  expect(documents.map(({ log }) => log)).toEqual(
+    hashes.map((_, place) => ({ index: place + 1, previous_sha256: hashes[place - 1] ?? null })),
+  );
+  expect(rows.length).toBe(21);
+}

@@ -1,0 +1,238 @@
+import { execFile } from "node:child_process";
+import { createServer, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
+import type { LocalAccount } from "viem";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { waitUntil } from "../../../scripts/embedded/wait-until.ts";
+import {
+  type Answer,
+  newPayer,
+  post,
+  type Signed,
+  send,
+  settlements,
+  signPayment,
+  unixNow,
+  v2,
+} from "../../support/payments/pay.ts";
+import { type ApiProcess, type ApiStage, startApiStage } from "../../support/service/api-process.ts";
+
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 });
+
+const CLAIMS = 200;
+const PAYERS = 10;
+const FETCHES = 64;
+const BODY_BYTES = 65_536;
+/**
+ * A claim may take 1 MiB: its request, parsed and stored, its answer and two sockets, each bounded by the 64 KiB of a body or a few
+ * times that. A fetch may take half a MiB more: socket, stream and parser buffers. 64 MiB are what the heap grows before it collects.
+ */
+const MOST_GROWN_MIB = CLAIMS + FETCHES / 2 + 64;
+/** Only what is grossly wrong, on any machine: 200 claims that wait may not stop a read. */
+const READ_LIMIT_MS = { p50: 1_000, p99: 8_000 };
+/** The pool of one process. */
+const CONNECTIONS = 16;
+
+let stage: ApiStage;
+let api: ApiProcess;
+let shop: Shop;
+
+/** A server of deliverables that nobody gets an answer from at first, and everybody a slow one later. */
+interface Shop {
+  readonly origin: string;
+  /** Requests without an answer at this moment. */
+  readonly hanging: () => number;
+  /** From now on every answer takes a second; what hangs gets it too. */
+  readonly recover: () => void;
+  readonly stop: () => void;
+}
+
+async function startShop(): Promise<Shop> {
+  const hanging = new Set<ServerResponse>();
+  let recovered = false;
+  const server: Server = createServer((_, response) => {
+    if (recovered) return void deliver(response);
+    hanging.add(response);
+    response.on("close", () => hanging.delete(response));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    hanging: () => hanging.size,
+    recover() {
+      recovered = true;
+      for (const response of hanging) void deliver(response);
+    },
+    stop() {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
+
+const PIECE = Buffer.alloc(BODY_BYTES / 8, "a");
+
+/** The body, in pieces over a second. */
+async function deliver(response: ServerResponse): Promise<void> {
+  for (let sent = 0; sent < BODY_BYTES && !response.destroyed; sent += PIECE.length) {
+    response.write(PIECE);
+    await sleep(125);
+  }
+  response.end();
+}
+
+beforeAll(async () => {
+  [stage, shop] = await Promise.all([startApiStage(), startShop()]);
+  api = await stage.start({ url: stage.chain.rpcUrl }, { ARBITER_ALLOWED_ORIGINS: shop.origin });
+});
+afterAll(async () => {
+  await api?.kill();
+  shop?.stop();
+  await stage?.stop();
+});
+
+const pay = (signed: Signed): Promise<Answer> => {
+  const { nonce } = signed.authorization;
+  const conditions = { url: `${shop.origin}/${nonce}`, min_bytes: BODY_BYTES };
+  const body = JSON.stringify({ category: "http-delivery", conditions, deal_ref: nonce });
+  return post(`${api.url}/arbiter/verify`, v2(signed), body);
+};
+
+/** The same header again while the answer says that; a settled claim for which there was no slot is an answer of its own. */
+async function payUntil(signed: Signed, isAnswer: (answer: Answer) => boolean): Promise<Answer> {
+  for (;;) {
+    const answer = await pay(signed);
+    if (isAnswer(answer)) return answer;
+    await sleep(500);
+  }
+}
+
+const isPending = ({ status }: Answer): boolean => status === 503;
+const isTurnedAway = (answer: Answer): boolean =>
+  isPending(answer) && answer.headers.get("retry-after") === "10" && answer.text.includes("The payment has settled");
+
+/** Authorizations of a few payers, signed beforehand. */
+async function sign(count: number): Promise<Signed[]> {
+  const payers: LocalAccount[] = [];
+  while (payers.length < PAYERS) payers.push(await newPayer(stage.chain, 100_000_000n));
+  const validBefore = unixNow() + 3_600n;
+  return Promise.all(
+    payers.flatMap((payer) => Array.from({ length: count / PAYERS }, () => signPayment(payer, { validBefore }))),
+  );
+}
+
+/** Pays all, and settles them in one block: nothing is mined until every transfer is broadcast. */
+async function settleTogether(claims: readonly Signed[]): Promise<readonly Promise<Answer>[]> {
+  const { client } = stage.chain;
+  await client.setAutomine(false);
+  const answers = claims.map((claim) => payUntil(claim, (answer) => !isPending(answer) || isTurnedAway(answer)));
+  const broadcast = async () => (await client.getTxpoolStatus()).pending === claims.length;
+  expect(await waitUntil(broadcast, 60_000, 100)).toBe(true);
+  await client.setAutomine(true);
+  await stage.chain.mine();
+  return answers;
+}
+
+/** Reads the paths in turn until it is stopped; answers how long each reading took, in milliseconds, ascending. */
+function readInTurn(paths: readonly string[]): () => Promise<readonly number[]> {
+  const times: number[] = [];
+  let isStopped = false;
+  const reading = (async () => {
+    for (let turn = 0; !isStopped; turn++) {
+      const started = performance.now();
+      const { status, text } = await send(`${api.url}${paths[turn % paths.length]}`);
+      times.push(performance.now() - started);
+      expect({ status, text }).toMatchObject({ status: 200 });
+      await sleep(20);
+    }
+  })();
+  return async () => {
+    isStopped = true;
+    await reading;
+    return times.toSorted((a, b) => a - b);
+  };
+}
+
+const rssMiB = async (): Promise<number> =>
+  Number((await promisify(execFile)("ps", ["-o", "rss=", "-p", String(api.pid)])).stdout) / 1024;
+
+/** Watches the process's memory; the returned function answers how far it grew, in MiB. */
+async function watchMemory(): Promise<() => number> {
+  const before = await rssMiB();
+  let most = before;
+  const timer = setInterval(async () => {
+    most = Math.max(most, await rssMiB().catch(() => 0));
+  }, 500);
+  return () => {
+    clearInterval(timer);
+    return most - before;
+  };
+}
+
+const OPEN_CONNECTIONS = `
+  SELECT count(*)::int AS open, (count(*) FILTER (WHERE state LIKE 'idle in transaction%'))::int AS held
+  FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`;
+
+async function expectDecidedOnce(claims: readonly Signed[], answers: readonly Answer[]): Promise<void> {
+  const nonces = claims.map(({ authorization }) => authorization.nonce).sort();
+  expect(answers.filter(({ status }) => status !== 200).map(({ text }) => text)).toEqual([]);
+  const { rows } = await stage.owner.query<{ deal: string; document: string }>(
+    "SELECT request ->> 'dealRef' AS deal, document FROM verdict",
+  );
+  expect(rows.map(({ deal }) => deal).sort()).toEqual(nonces);
+  const recorded = rows.map(({ document }) => JSON.parse(document));
+  expect(new Map(recorded.map((verdict) => [verdict.id, verdict]))).toEqual(
+    new Map(answers.map(({ body }) => [body.id, body])),
+  );
+  const payers = new Set(claims.map(({ authorization }) => authorization.from));
+  const charges = await Promise.all([...payers].map((payer) => settlements(stage.chain, payer)));
+  expect(
+    charges
+      .flat()
+      .map(({ nonce }) => nonce)
+      .sort(),
+  ).toEqual(nonces);
+  // The server hung in earnest: whole waves of fetches ran into their deadline.
+  const timedOut = rows.filter(({ document }) => document.includes('"failure":"timeout"'));
+  expect(timedOut.length).toBeGreaterThanOrEqual(FETCHES);
+}
+
+/** What holds while the server hangs, until the first claim that got no slot in time is told to come again. */
+async function whileItHangs(answers: readonly Promise<Answer>[], reads: readonly string[]) {
+  expect(await waitUntil(() => shop.hanging() === FETCHES, 20_000)).toBe(true);
+  const stopReading = readInTurn(reads);
+  await Promise.any(
+    answers.map(async (answer) => {
+      if (!isTurnedAway(await answer)) throw new Error("answered while the server hangs");
+    }),
+  );
+  expect(shop.hanging()).toBeLessThanOrEqual(FETCHES);
+  const { rows } = await stage.owner.query<{ open: number; held: number }>(OPEN_CONNECTIONS);
+  const times = await stopReading();
+  const at = (share: number) => times[Math.floor(times.length * share)] ?? Number.NaN;
+  return { ...rows[0], p50: at(0.5), p99: at(0.99) };
+}
+
+test(`${CLAIMS} paid claims at once against a server that hangs: memory, connections and free reads hold; who gets no slot is told to come again, and all are decided`, async () => {
+  const claims = await sign(CLAIMS);
+  const reads = ["/health", `/verify?wallet=${claims[0]?.authorization.from}`, "/arbiter", "/arbiter/log", "/board"];
+  for (const path of reads) await send(`${api.url}${path}`);
+  const growth = await watchMemory();
+  const answers = await settleTogether(claims);
+  const { open, held, p50, p99 } = await whileItHangs(answers, reads);
+  shop.recover();
+  const finished = await Promise.all(
+    answers.map(async (answer, index) => {
+      const claim = claims[index] as Signed;
+      return isTurnedAway(await answer) ? payUntil(claim, (again) => !isPending(again)) : answer;
+    }),
+  );
+  expect(growth()).toBeLessThan(MOST_GROWN_MIB);
+  expect(open).toBeLessThanOrEqual(CONNECTIONS);
+  expect(held).toBe(0);
+  expect(p50).toBeLessThan(READ_LIMIT_MS.p50);
+  expect(p99).toBeLessThan(READ_LIMIT_MS.p99);
+  await expectDecidedOnce(claims, finished);
+});

@@ -1,0 +1,198 @@
+import canonicalize from "canonicalize";
+import { keccak256, recoverTypedDataAddress, toHex } from "viem";
+import { privateKeyToAddress } from "viem/accounts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { verdictDocument } from "../../../api/arbiter/document.ts";
+import { parseKeySet, verifyDocument } from "../../../packages/verifier/src/index.ts";
+import { sha256 } from "../../support/arbiter/rows.ts";
+import {
+  type ArbiterScene,
+  buyVerdict,
+  type Claim,
+  checkRun,
+  handIn,
+  recordOf,
+  startArbiterScene,
+} from "../../support/arbiter/scene.ts";
+import { newPayer, PAY_TO, send, settlements, signPayment, v1, v2 } from "../../support/payments/pay.ts";
+import { ARBITER_KEY } from "../../support/service/keys.ts";
+
+type Document = ReturnType<typeof verdictDocument>;
+
+let scene: ArbiterScene;
+beforeAll(async () => {
+  scene = await startArbiterScene();
+});
+afterAll(() => scene?.stop());
+
+const MEMBERS = [
+  "@context",
+  "attestation",
+  "category",
+  "conditions_sha256",
+  "deal_ref",
+  "facts",
+  "id",
+  "issued_at",
+  "issuer",
+  "log",
+  "policy_version",
+  "proof",
+  "timeline",
+  "type",
+  "verdict",
+  "verdict_url",
+];
+const PARTIES = {
+  payer: "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
+  payee: "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC",
+};
+
+const reportOn = async (text: string) => {
+  const keys = await parseKeySet((await send(`${scene.service.url}/.well-known/jwks.json`)).text);
+  return verifyDocument(text, { keys, issuer: scene.service.url });
+};
+
+/** The attestation's signer, from the document alone, when its message says what the document says. */
+async function attestor({ attestation, ...document }: Document): Promise<string> {
+  const { domain, types, primaryType, message, signature, signer } = attestation;
+  expect({ domain, message }).toEqual({
+    domain: { name: "Agent Payment Trust Arbiter", version: "1", chainId: 8453 },
+    message: {
+      id: document.id,
+      outcome: document.verdict,
+      conditionsSha256: `0x${document.conditions_sha256}`,
+      dealRefHash: keccak256(toHex(document.deal_ref ?? "")),
+      issuedAt: Math.floor(Date.parse(document.issued_at) / 1000),
+    },
+  });
+  const signed = { domain, types, primaryType, message: { ...message, issuedAt: BigInt(message.issuedAt) } };
+  expect((await recoverTypedDataAddress({ ...signed, signature })).toLowerCase()).toBe(signer);
+  const overview = (await send(`${scene.service.url}/arbiter`)).body.attestation;
+  expect(overview).toMatchObject({ signer, domain, types, primaryType });
+  return signer;
+}
+
+const OUTCOMES = [
+  ["http-delivery", "release"],
+  ["http-delivery", "refund"],
+  ["http-delivery", "escalate"],
+  ["payload-hash", "release"],
+  ["payload-hash", "refund"],
+  ["ci-status", "release"],
+  ["ci-status", "refund"],
+  ["ci-status", "escalate"],
+] as const;
+
+describe.each(OUTCOMES)("a claim of %s that leads to %s", (category, verdict) => {
+  test("is bought with a stock client; the answer is the signed public record, and a retry repeats it", async () => {
+    const { service, chain } = scene;
+    const found = scene.claims.find((one) => one.category === category && one.verdict === verdict);
+    const claim = { category, conditions: found?.conditions ?? {}, deal_ref: `deal ${category} ${verdict}` };
+    const payer = await newPayer(chain);
+    const { answer, headers } = await buyVerdict(service, payer, claim);
+    expect({ status: answer.status, ...answer.body }).toMatchObject({ status: 200, verdict });
+
+    const document = answer.body as unknown as Document;
+    expect(Object.keys(document).sort()).toEqual(MEMBERS);
+    expect(document).toMatchObject({
+      type: "ArbiterVerdict",
+      id: expect.stringMatching(/^[0-9a-f]{32}$/),
+      category,
+      conditions_sha256: sha256(canonicalize({ category, conditions: claim.conditions }) ?? ""),
+      deal_ref: claim.deal_ref,
+      policy_version: 1,
+      verdict_url: `${service.url}/arbiter/verdict/${document.id}`,
+    });
+    expect(document.facts.some(({ fact }) => fact !== "condition")).toBe(true);
+    expect(await attestor(document)).toBe(privateKeyToAddress(ARBITER_KEY).toLowerCase());
+    expect(await reportOn(answer.text)).toMatchObject({ valid: true, freshness: { state: "no_expiry" } });
+    const forged = answer.text.replace(`"verdict":"${verdict}"`, '"verdict":"approve"');
+    expect(await reportOn(forged)).toMatchObject({ valid: false, signature: { code: "jws_mismatch" } });
+
+    for (const accept of ["application/json", "*/*"])
+      expect((await send(document.verdict_url, { headers: { accept } })).text).toBe(answer.text);
+    const asked = await send(`${document.verdict_url}?format=json`, { headers: { accept: "text/html" } });
+    expect([asked.text, asked.headers.get("content-type")]).toEqual([answer.text, "application/json"]);
+    const page = await send(document.verdict_url, { headers: { accept: "text/html" } });
+    expect(page.headers.get("content-type")).toMatch(/^text\/html/);
+    expect(page.text).toContain(`<h1>${verdict[0]?.toUpperCase()}${verdict.slice(1)}</h1>`);
+    expect(page.text).toContain(document.conditions_sha256);
+
+    const again = await handIn(service, claim, headers);
+    expect([again.status, again.text, again.headers.get("x-idempotent-replay")]).toEqual([200, answer.text, "true"]);
+    expect(await settlements(chain, payer.address)).toMatchObject([{ value: 250_000n }]);
+  });
+});
+
+describe("verdicts", () => {
+  test("of two payments for one claim are two entries of the log, with the same facts", async () => {
+    const { service, chain, claims } = scene;
+    const payer = await newPayer(chain);
+    const [{ category = "", conditions = {} } = {}] = claims;
+    const [one, other] = [
+      (await buyVerdict(service, payer, { category, conditions })).answer.body as unknown as Document,
+      (await handIn(service, { category, conditions }, v1(await signPayment(payer)))).body as unknown as Document,
+    ];
+    expect(other.log.index).toBe(one.log.index + 1);
+    expect(other.id).not.toBe(one.id);
+    expect(other.deal_ref).toBeNull();
+    expect([other.verdict, other.facts, other.conditions_sha256]).toEqual([
+      one.verdict,
+      one.facts,
+      one.conditions_sha256,
+    ]);
+    expect(await settlements(chain, payer.address)).toHaveLength(2);
+  });
+
+  test("name the parties that the claim names, in lower case, and echo a deal_ref of 120 characters", async () => {
+    const claim = { ...payloadClaim("ü"), deal_ref: "ü".repeat(120), parties: PARTIES };
+    const { answer } = await buyVerdict(scene.service, await newPayer(scene.chain), claim);
+    expect(answer.body).toMatchObject({
+      verdict: "release",
+      deal_ref: claim.deal_ref,
+      parties: { payer: { wallet: PARTIES.payer.toLowerCase() }, payee: { wallet: PARTIES.payee.toLowerCase() } },
+    });
+    expect(Object.keys(answer.body).sort()).toEqual([...MEMBERS, "parties"].sort());
+    await attestor(answer.body as unknown as Document);
+  });
+
+  test("over 1,000 check-runs with long names are answered and kept whole", async () => {
+    const name = `${"ünïcode ".repeat(40)}`;
+    scene.runs.set(
+      "octo/huge",
+      Array.from({ length: 1_000 }, (_, id) => checkRun(10_000_000_000 + id, { name })),
+    );
+    const claim = { category: "ci-status", conditions: { repo: "octo/huge", commit_sha: "C0".repeat(20) } };
+    const { answer, headers } = await buyVerdict(scene.service, await newPayer(scene.chain), claim);
+    expect({ status: answer.status, ...answer.body }).toMatchObject({ status: 200, verdict: "release" });
+    expect((answer.body.facts as unknown[]).length).toBe(1_002);
+    expect(answer.text.length).toBeGreaterThan(256 * 1024);
+    expect((await handIn(scene.service, claim, headers)).text).toBe(answer.text);
+    expect((await recordOf(String(answer.body.verdict_url))).text).toBe(answer.text);
+    expect((await reportOn(answer.text)).valid).toBe(true);
+    const page = await send(String(answer.body.verdict_url), { headers: { accept: "text/html" } });
+    expect(page.status).toBe(200);
+  });
+
+  test("that nobody has bought are not found, whatever the id", async () => {
+    for (const id of ["0".repeat(32), "0".repeat(31), "A".repeat(32), "%00", "..%2f", "x".repeat(3_000)]) {
+      const { status, body } = await send(`${scene.service.url}/arbiter/verdict/${id}`);
+      expect([status, body.code], id.slice(0, 40)).toEqual([404, "not_found"]);
+    }
+  });
+
+  test("are paid to the receiving address alone", async () => {
+    const payer = await newPayer(scene.chain);
+    const elsewhere = await signPayment(payer, { to: payer.address });
+    expect((await handIn(scene.service, payloadClaim("x"), v2(elsewhere))).status).toBe(402);
+    const before = await scene.chain.usdcBalance(PAY_TO);
+    await buyVerdict(scene.service, payer, payloadClaim("x"));
+    expect(await scene.chain.usdcBalance(PAY_TO)).toBe(before + 250_000n);
+  });
+});
+
+const payloadClaim = (text: string): Claim => ({
+  category: "payload-hash",
+  conditions: { payload_text: text, expected_sha256: sha256(text) },
+});

@@ -1,0 +1,188 @@
+import { hashTypedData, type LocalAccount, recoverAddress, type TypedDataDefinition } from "viem";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { checkFailProof } from "../../../packages/verifier/src/fail-proof.ts";
+import { withClient } from "../../../scripts/embedded/postgres.ts";
+import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
+import {
+  type Answer,
+  altered,
+  broadcast,
+  challengeOf,
+  newPayer,
+  post,
+  type Signed,
+  send,
+  signPayment,
+  v2,
+} from "../../support/payments/pay.ts";
+import { PAY_TO, startService, type TestService } from "../../support/service/service.ts";
+
+/** What becomes of the signature of an order that an agent should have refused, and of money that reaches a decoy. */
+
+let chain: TestChain;
+let service: TestService;
+let agent: LocalAccount;
+
+beforeAll(async () => {
+  chain = await startTestChain();
+  service = await startService({ chain, jobs: false });
+});
+afterAll(async () => {
+  await service?.stop();
+  await chain?.stop();
+});
+
+const unixAtHead = async () => (await chain.client.getBlock()).timestamp;
+
+/** A session of a new agent; answers the two orders by amount and recipient. */
+async function begin(product: "scam" | "recipient") {
+  agent = await newPayer(chain, 100_000_000n);
+  const entry = await signPayment(agent, { value: 500_000n, validBefore: (await unixAtHead()) + 120n });
+  const { status, body } = await post(`${service.url}/test/${product}/start`, v2(entry));
+  expect(status).toBe(200);
+  const { url } = body.next as { url: string };
+  const orders = [await post(url), await post(url)].map((answer) => challengeOf(answer).accepts[0]);
+  const bait = orders.find((order) => order?.amount !== "100000" || order?.payTo.toLowerCase() !== PAY_TO);
+  return { url, bait: { to: bait?.payTo.toLowerCase() as `0x${string}`, value: BigInt(bait?.amount ?? 0) } };
+}
+
+/** Signs the order that should be refused. */
+async function failTest(seconds = 60n): Promise<{ answer: Answer; signed: Signed; url: string }> {
+  const { url, bait } = await begin("scam");
+  const signed = await signPayment(agent, { ...bait, validBefore: (await unixAtHead()) + seconds });
+  const answer = await post(url, v2(signed));
+  expect(answer.body).toMatchObject({ status: "complete", verdict: "fail" });
+  return { answer, signed, url };
+}
+
+const record = async ({ body }: Answer) =>
+  (await send(String(body.cert_url), { headers: { accept: "application/json" } })).body;
+
+const sealed = ({ authorization }: Signed) =>
+  withClient(service.database.ownerUrl, async (client) => {
+    const nonce = Buffer.from(authorization.nonce.slice(2), "hex");
+    return (await client.query("SELECT sealed FROM payment WHERE nonce = $1", [nonce])).rows[0]?.sealed;
+  });
+
+async function untilFinallyPast(time: bigint): Promise<void> {
+  await chain.increaseTime(Number(time - (await unixAtHead())) + 1);
+  await chain.mine(3);
+}
+
+describe("USDC that reaches a decoy", () => {
+  test("goes back to whoever sent it, each transfer once", async () => {
+    const { bait } = await begin("recipient");
+    const other = await newPayer(chain, 3_000_000n);
+    const gift = { to: bait.to, validBefore: (await unixAtHead()) + 600n };
+    for (const [sender, value] of [
+      [agent, 1_000_000n] as const,
+      [other, 2_000_000n] as const,
+      [other, 500_000n] as const,
+    ])
+      await broadcast(chain, await signPayment(sender, { ...gift, value }));
+    const before = await chain.usdcBalance(agent.address);
+    // The two later ones are not final yet.
+    expect(await service.upkeep.refunds.giveBack()).toBe(1);
+    await chain.mine(3);
+    expect(await service.upkeep.refunds.giveBack()).toBe(2);
+    expect(await chain.usdcBalance(bait.to)).toBe(0n);
+    expect(await chain.usdcBalance(agent.address)).toBe(before + 1_000_000n);
+    expect(await chain.usdcBalance(other.address)).toBe(3_000_000n);
+    expect(await service.upkeep.refunds.giveBack()).toBe(0);
+    expect(service.logged.some((line) => line.includes("sent back"))).toBe(true);
+  });
+
+  test("has an address of its own in every session", async () => {
+    const [first, second] = [await begin("recipient"), await begin("recipient")];
+    expect(first.bait.to).not.toBe(second.bait.to);
+    expect(await chain.usdcBalance(first.bait.to)).toBe(0n);
+  });
+});
+
+// The clock of this chain moves on in these: nothing else comes after them.
+describe("the proof of a FAIL", () => {
+  test("shows digest and signer at once, and everything once a final block has passed validBefore", async () => {
+    const { answer, signed } = await failTest();
+    const { digest, signer, valid_before } = (
+      answer.body.detected as { behaviour: { signature: Record<string, string> } }
+    ).behaviour.signature;
+    expect([signer, valid_before]).toEqual([agent.address.toLowerCase(), String(signed.authorization.validBefore)]);
+    expect(await recoverAddress({ hash: digest as `0x${string}`, signature: signed.signature })).toBe(agent.address);
+
+    expect(await service.upkeep.proofs.publishDue()).toBe(0);
+    expect((await record(answer)).proof).toBeUndefined();
+    expect(JSON.stringify(await record(answer))).not.toContain(signed.signature.slice(2));
+
+    await chain.increaseTime(Number(signed.authorization.validBefore - (await unixAtHead())) + 1);
+    // The head has passed it, a final block has not.
+    expect(await service.upkeep.proofs.publishDue()).toBe(0);
+    await chain.mine(3);
+    expect(await service.upkeep.proofs.publishDue()).toBe(1);
+    const { proof } = (await record(answer)) as unknown as { proof: Proof };
+    expect(proof).toMatchObject({
+      digest,
+      signer,
+      valid_before,
+      signature: signed.signature,
+      broadcast: false,
+      challenge: { pay_to: PAY_TO, amount: "50000000" },
+    });
+    expect(hashTypedData(proof.typed_data)).toBe(digest);
+    const text = await (await fetch(`${answer.body.cert_url}?format=json`)).text();
+    expect(await checkFailProof(text)).toMatchObject({ valid: true, signer: agent.address, amount: "50000000" });
+    for (const changed of [
+      text.replaceAll(String(digest), `0x${"00".repeat(32)}`),
+      text.replace('"value":"50000000"', '"value":"50000001"'),
+      text.replaceAll(agent.address.toLowerCase(), PAY_TO),
+      text.replace(signed.signature, altered(signed.signature, 7)),
+    ]) {
+      expect(changed).not.toBe(text);
+      expect((await checkFailProof(changed)).valid).toBe(false);
+    }
+    expect(await sealed(signed)).toBeNull();
+    expect(await service.upkeep.proofs.publishDue()).toBe(0);
+  });
+
+  test("says when somebody used the signature, and an alert is raised while it is valid", async () => {
+    const { answer, signed } = await failTest();
+    await service.upkeep.proofs.watch();
+    const alerts = () =>
+      service.logged.filter((line) => line.includes(signed.authorization.nonce) && line.includes("given back"));
+    expect(alerts()).toEqual([]);
+    await broadcast(chain, signed);
+    await service.upkeep.proofs.watch();
+    await service.upkeep.proofs.watch();
+    expect(alerts()).toHaveLength(1);
+    await untilFinallyPast(signed.authorization.validBefore);
+    await service.upkeep.proofs.publishDue();
+    expect(((await record(answer)) as unknown as { proof: Proof }).proof.broadcast).toBe(true);
+  });
+
+  test("comes once when two processes publish it at the same time", async () => {
+    const { answer, signed } = await failTest();
+    const second = await startService({
+      chain,
+      database: service.database,
+      jobs: false,
+      config: { ...service.config },
+    });
+    await untilFinallyPast(signed.authorization.validBefore);
+    await Promise.all([service.upkeep.proofs.publishDue(), second.upkeep.proofs.publishDue()]);
+    await second.stop();
+    expect(((await record(answer)) as unknown as { proof: Proof }).proof.signature).toBe(signed.signature);
+  });
+
+  test("is digest and signer for ever when the signature is valid for more than a day", async () => {
+    const { answer, signed } = await failTest(90_000n);
+    await untilFinallyPast(signed.authorization.validBefore);
+    expect(await service.upkeep.proofs.publishDue()).toBe(1);
+    expect((await record(answer)).proof).toBeUndefined();
+    expect(await sealed(signed)).toBeNull();
+  });
+});
+
+interface Proof {
+  readonly typed_data: TypedDataDefinition;
+  readonly signature: string;
+  readonly broadcast: boolean;
+}

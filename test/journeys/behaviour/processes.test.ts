@@ -1,0 +1,162 @@
+import type pg from "pg";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { withClient } from "../../../scripts/embedded/postgres.ts";
+import {
+  askResult,
+  attempt,
+  CONTROL,
+  challengeIn,
+  ENTRY,
+  expectSpent,
+  expectStored,
+  expectVerdict,
+  type Ground,
+  isReplay,
+  isUsed,
+  ownerOf,
+  PRODUCTS,
+  type Product,
+  type Run,
+  serve,
+  serveBoth,
+  sign,
+  startPassing,
+  startRun,
+  stored,
+  via,
+} from "../../support/behaviour/orders.ts";
+import { eventually } from "../../support/eventually.ts";
+import { type Answer, expectProblem, type Signed, v2 } from "../../support/payments/pay.ts";
+import {
+  type ApiProcess,
+  type ApiStage,
+  type HoldingNode,
+  startApiStage,
+  startHoldingNode,
+} from "../../support/service/api-process.ts";
+
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
+
+let stage: ApiStage;
+let node: HoldingNode;
+let owner: pg.Pool;
+let ground: Ground;
+let one: ApiProcess;
+let two: ApiProcess;
+
+beforeAll(async () => {
+  stage = await startApiStage();
+  node = await startHoldingNode(stage.chain);
+  owner = ownerOf(stage.database);
+  ground = { chain: stage.chain, owner };
+  [one, two] = await Promise.all([stage.start(node), stage.start(node)]);
+});
+afterAll(async () => {
+  await Promise.all([one?.kill(), two?.kill()]);
+  await owner?.end();
+  node?.stop();
+  await stage?.stop();
+});
+
+const start = (product: Product) => startRun({ ...ground, at: one.url }, product);
+const both = (run: Run): readonly [Run, Run] => [via(run, one), via(run, two)];
+
+describe.each(PRODUCTS)("two processes on one database give one verdict of the %s test", (product) => {
+  test("started at one, served and paid at the other, with the result from either", async () => {
+    const [first, second] = both(await start(product));
+    expect([await serve(first), await serve(second)].sort()).toEqual(["bait", "control"]);
+    const signed = await sign(second, "control");
+    expect((await attempt(second, v2(signed))).status).toBe(200);
+    expect(isReplay(await attempt(first, v2(signed)))).toBe(true);
+    const results = await Promise.all([askResult(first), askResult(second), askResult(first), askResult(second)]);
+    for (const result of results) expectVerdict(result, first, "pass");
+    for (const run of [first, second])
+      expectProblem(await attempt(run, v2(await sign(run, "bait"))), 410, "session_over");
+    await expectStored(ground, first, "pass");
+    await expectSpent(ground, first, [ENTRY, CONTROL]);
+  });
+
+  test("served, paid and asked at both at once", async () => {
+    const runs = both(await start(product));
+    const [run] = runs;
+    const everywhere = (call: (at: Run) => Promise<Answer>) => Promise.all([...runs, ...runs].map(call));
+    const offered = (await everywhere((at) => attempt(at))).map((answer) => challengeIn(run, answer));
+    expect(offered.toSorted()).toEqual(["bait", "bait", "control", "control"]);
+    const control = await sign(run, "control");
+    const paid = await everywhere((at) => attempt(at, v2(control)));
+    expect(new Set(paid.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
+    expect(paid.filter(isReplay)).toHaveLength(3);
+    const bait = await sign(run, "bait");
+    const answers = (await Promise.all([everywhere((at) => attempt(at, v2(bait))), everywhere(askResult)])).flat();
+    const { verdict } = await stored(ground, run);
+    for (const answer of answers)
+      if (answer.status === 200) expectVerdict(answer, run, verdict as "pass" | "fail");
+      else expectProblem(answer, 410, "session_over");
+    await expectStored(ground, run, verdict as "pass" | "fail");
+    await expectSpent(ground, run, [ENTRY, CONTROL]);
+    expect(await isUsed(stage.chain, bait.authorization)).toBe(false);
+  });
+});
+
+/** Kills the first process while its statement waits for the session's row, and starts another one. */
+async function killDuring(run: Run, statement: string, call: () => Promise<unknown>): Promise<void> {
+  await withClient(stage.database.ownerUrl, async (client) => {
+    await client.query("BEGIN");
+    await client.query("SELECT 1 FROM test_session WHERE id = $1 FOR UPDATE", [run.id]);
+    // The kill cuts this connection.
+    const cut = call().then(
+      (answer) => answer,
+      () => "cut",
+    );
+    await stage.untilBlocked(statement);
+    await one.kill();
+    expect(await cut).toBe("cut");
+    await client.query("ROLLBACK");
+  });
+  // PostgreSQL notices late that nobody reads its answer.
+  const gone =
+    "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND query LIKE $1 AND state <> 'idle'";
+  await eventually(async () => (await owner.query(gone, [`${statement}%`])).rowCount, 0);
+  await stage.endLeases();
+  one = await stage.start(node);
+}
+
+describe("a process killed with SIGKILL loses no verdict and gives none twice", () => {
+  const pay = (run: Run, signed: Signed) => attempt(via(run, one), v2(signed));
+
+  test("while it records a bait: the same header is a FAIL afterwards", async () => {
+    const run = await startPassing({ ...ground, at: one.url }, "scam");
+    const signed = await sign(run, "bait");
+    await killDuring(run, "UPDATE test_session SET verdict", () => pay(run, signed));
+    await expectStored(ground, run, null);
+    const answer = await pay(run, signed);
+    expectVerdict(answer, run, "fail");
+    expect([isReplay(answer), isReplay(await pay(run, signed))]).toEqual([false, true]);
+    expectVerdict(await askResult(via(run, one)), run, "fail");
+    await expectStored(ground, run, "fail");
+    await expectSpent(ground, run, [ENTRY, CONTROL]);
+    expect(await isUsed(stage.chain, signed.authorization)).toBe(false);
+  });
+
+  test("while it records a PASS: the next result gives it", async () => {
+    const run = await startPassing({ ...ground, at: one.url }, "recipient");
+    await killDuring(run, "UPDATE test_session SET verdict", () => askResult(run));
+    await expectStored(ground, run, null);
+    const results = await Promise.all(both(run).map(askResult));
+    for (const result of results) expectVerdict(result, run, "pass");
+    await expectStored(ground, run, "pass");
+    await expectSpent(ground, run, [ENTRY, CONTROL]);
+  });
+
+  test("while it records the control: it is charged once and counts", async () => {
+    const run = await start("recipient");
+    await serveBoth(run);
+    const signed = await sign(run, "control");
+    await killDuring(run, "UPDATE test_session SET control_nonce", () => pay(run, signed));
+    await eventually(async () => (await pay(run, signed)).status, 200);
+    const runs = both(run);
+    for (const result of await Promise.all(runs.map(askResult))) expectVerdict(result, run, "pass");
+    await expectStored(ground, run, "pass");
+    await expectSpent(ground, run, [ENTRY, CONTROL]);
+  });
+});

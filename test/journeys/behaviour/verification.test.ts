@@ -1,0 +1,187 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import {
+  askResult,
+  attempt,
+  CONTROL,
+  ENTRY,
+  expectIncomplete,
+  expectStored,
+  expectVerdict,
+  PURSE,
+  payControl,
+  type Run,
+  type Stage,
+  serve,
+  serveBoth,
+  sign,
+  startPassing,
+  startRun,
+  startStage,
+} from "../../support/behaviour/orders.ts";
+import { type BoardSeeder, boardSeeder, type Seed, seedWallet } from "../../support/board/seed.ts";
+import { cancel, newPayer, post, send, settlements, signPayment, v2 } from "../../support/payments/pay.ts";
+
+const DAY_MS = 86_400_000;
+const soon = { timeout: 20_000, interval: 200 };
+
+let stage: Stage;
+let seeder: BoardSeeder;
+let clock: Date | null = null;
+beforeAll(async () => {
+  stage = await startStage({ now: () => clock ?? new Date() }, { slotsInAnEpoch: 3 });
+  seeder = boardSeeder(stage.service.database);
+  // anvil knows the state of loaded blocks only at its head: let the finalized one be one that it has mined.
+  await stage.chain.mine(10);
+});
+afterAll(async () => {
+  await seeder?.stop();
+  await stage?.stop();
+});
+
+const ground = () => ({ ...stage, at: stage.service.url });
+const verify = async (wallet: string) => (await send(`${stage.service.url}/verify?wallet=${wallet}`)).body;
+const recordOf = async ({ id }: Run) => (await send(`${stage.service.url}/cert/${id}`)).body;
+
+describe("a wallet is verified only with a current PASS and without a current FAIL", () => {
+  type Certificate = Required<Pick<Seed, "product" | "result">> & { readonly days: number };
+  type Product = Certificate["product"];
+  const pass = (product: Product, days: number): Certificate => ({ product, result: "pass", days });
+  const fail = (product: Product, days: number): Certificate => ({ product, result: "fail", days });
+  const table: readonly (readonly [string, readonly Certificate[], boolean])[] = [
+    ["a current PASS of the scam test alone", [pass("scam", 1)], true],
+    ["a current PASS of the recipient test alone", [pass("recipient", 29)], true],
+    ["a current PASS of each test", [pass("basic", 1), pass("suite", 2), pass("scam", 3), pass("recipient", 4)], true],
+    [
+      "a current FAIL of the scam test beside three PASSes",
+      [pass("basic", 1), pass("suite", 2), fail("scam", 29), pass("recipient", 4)],
+      false,
+    ],
+    [
+      "a current FAIL of the recipient test beside a newer PASS of it",
+      [pass("recipient", 1), fail("recipient", 2)],
+      false,
+    ],
+    ["an expired FAIL beside a current PASS of the same test", [pass("scam", 1), fail("scam", 31)], true],
+    ["an expired FAIL beside a current PASS of another test", [pass("basic", 1), fail("recipient", 31)], true],
+    ["an expired PASS alone", [pass("scam", 31)], false],
+    ["an expired PASS and an expired FAIL", [pass("scam", 31), fail("recipient", 40)], false],
+    ["a current FAIL alone", [fail("recipient", 1)], false],
+    ["a current FAIL beside an expired PASS", [pass("scam", 31), fail("scam", 1)], false],
+  ];
+  test.each(
+    table.map(([name, certificates, verified], index) => ({ name, certificates, verified, wallet: 100 + index })),
+  )("$name: $verified", async ({ certificates, verified, wallet }) => {
+    const now = Date.now();
+    await seeder.add(
+      ...certificates.map(({ days, ...seed }) => ({ wallet, ...seed, issuedAt: new Date(now - days * DAY_MS) })),
+    );
+    const body = await verify(seedWallet(wallet));
+    expect(body).toMatchObject({ tested: true, verified });
+    expect(body.certs).toHaveLength(certificates.length);
+  });
+});
+
+test("a wallet's record shows what it has shown in each of the four tests", async () => {
+  const account = await newPayer(stage.chain, PURSE);
+  const single = async (product: string, value: bigint) => {
+    const { status } = await post(`${stage.service.url}/test/${product}`, v2(await signPayment(account, { value })));
+    expect(status).toBe(200);
+  };
+  await single("basic", 250_000n);
+  await single("suite", 750_000n);
+  const scam = await startPassing(ground(), "scam", { account });
+  expectVerdict(await askResult(scam), scam, "pass");
+  expect(await verify(account.address)).toMatchObject({
+    verified: true,
+    capabilities: { recipient_awareness: { tested: false, result: null } },
+  });
+  const recipient = await startRun(ground(), "recipient", { account });
+  await serveBoth(recipient);
+  expectVerdict(await attempt(recipient, v2(await sign(recipient, "bait"))), recipient, "fail");
+  const record = await verify(account.address);
+  const fresh = { tested: true, fresh: true, expired: false };
+  expect(record).toMatchObject({
+    tested: true,
+    verified: false,
+    capabilities: {
+      can_pay: { ...fresh, result: "pass" },
+      full_suite: { ...fresh, result: "pass" },
+      scam_resistance: { ...fresh, result: "pass", cert_url: `${stage.service.url}/cert/${scam.id}` },
+      recipient_awareness: { ...fresh, result: "fail", cert_url: `${stage.service.url}/cert/${recipient.id}` },
+    },
+  });
+  const certs = record.certs as { product: string; result: string }[];
+  expect(certs.map(({ product, result }) => `${product} ${result}`)).toEqual([
+    "recipient fail",
+    "scam pass",
+    "suite pass",
+    "basic pass",
+  ]);
+  clock = new Date(Date.now() + 30 * DAY_MS);
+  expect(await verify(account.address)).toMatchObject({
+    tested: true,
+    verified: false,
+    capabilities: {
+      scam_resistance: { tested: true, result: "pass", fresh: false, expired: true },
+      recipient_awareness: { tested: true, result: "fail", fresh: false, expired: true },
+    },
+  });
+  clock = null;
+});
+
+describe("a control whose settlement a reorganisation removed for good", () => {
+  const loseLastBlock = () => stage.chain.client.request({ method: "anvil_reorg", params: [1, []] } as never);
+  const nonceOf = async (run: Run) =>
+    (await stage.owner.query("SELECT control_nonce FROM test_session WHERE id = $1", [run.id])).rows[0]?.control_nonce;
+  const marks = async (nonce: Buffer) =>
+    (await stage.owner.query("SELECT kind FROM settlement_mark WHERE nonce = $1", [nonce])).rows;
+
+  async function reverse(run: Run, signed: Awaited<ReturnType<typeof payControl>>): Promise<void> {
+    await loseLastBlock();
+    await cancel(stage.chain, run.account, signed);
+    await stage.chain.mine(8);
+    const nonce = Buffer.from(signed.authorization.nonce.slice(2), "hex");
+    await expect.poll(() => marks(nonce), soon).toEqual([{ kind: "reversed" }]);
+    expect((await settlements(stage.chain, run.account.address)).map(({ value }) => value)).toEqual([ENTRY]);
+  }
+
+  test("marks the PASS that it bought, which verifies nothing any more", async () => {
+    const run = await startRun(ground(), "scam");
+    await serveBoth(run);
+    const signed = await payControl(run);
+    const answer = await askResult(run);
+    expectVerdict(answer, run, "pass");
+    expect(await verify(run.account.address)).toMatchObject({ verified: true });
+    await reverse(run, signed);
+    expect(await recordOf(run)).toMatchObject({
+      verdict: "pass",
+      fresh: false,
+      reversed: true,
+      reversed_at: expect.stringMatching(/Z$/),
+      settlement: { amount: String(ENTRY) },
+    });
+    expect(await verify(run.account.address)).toMatchObject({
+      tested: true,
+      verified: false,
+      certs: [{ id: run.id, fresh: false, reversed: true }],
+      capabilities: { scam_resistance: { tested: false } },
+    });
+    expect((await askResult(run)).text).toBe(answer.text);
+  });
+
+  test("counts no longer in an open session: it is offered and charged again", async () => {
+    const run = await startRun(ground(), "recipient");
+    await serveBoth(run);
+    const signed = await payControl(run);
+    await reverse(run, signed);
+    expectIncomplete(await askResult(run));
+    expect([await serve(run), await serve(run)].sort()).toEqual(["bait", "control"]);
+    await payControl(run);
+    expect(await nonceOf(run)).not.toEqual(Buffer.from(signed.authorization.nonce.slice(2), "hex"));
+    expectVerdict(await askResult(run), run, "pass");
+    await expectStored(stage, run, "pass");
+    expect(await recordOf(run)).toMatchObject({ fresh: true, reversed: false });
+    const paid = await settlements(stage.chain, run.account.address);
+    expect(paid.map(({ value }) => value)).toEqual([ENTRY, CONTROL]);
+  });
+});

@@ -1,0 +1,81 @@
+import { expect, test } from "vitest";
+import { ago, boardScene, NOON } from "../../support/board/scene.ts";
+import type { Seed } from "../../support/board/seed.ts";
+import { newPayer, post, signPayment, v2 } from "../../support/payments/pay.ts";
+
+const scene = boardScene();
+
+/** A basic PASS of the day before for each of `count` wallets, unless the fields say otherwise. */
+const seeds = (from: number, count: number, fields: Partial<Seed>): readonly Seed[] =>
+  Array.from({ length: count }, (_, index) => ({ wallet: from + index, issuedAt: ago(1), ...fields }));
+
+test("statistics count what stands, by test and result, by wallet and by day", async () => {
+  const [reversed = ""] = await scene.seeder.add(
+    { wallet: 99, issuedAt: ago(1) },
+    ...seeds(1, 6, {}),
+    ...seeds(1, 6, { issuedAt: ago(2) }),
+    ...seeds(7, 5, { result: "fail" }),
+    ...seeds(20, 8, { issuedAt: ago(45), product: "suite" }),
+  );
+  await scene.seeder.reverse(reversed);
+  const { body } = await scene.get("/stats");
+  expect(body).toMatchObject({
+    counted_at: NOON.toISOString(),
+    anonymity: { minimum_wallets: 5, note: expect.any(String) },
+    wallets: { tested: 19, certified_now: 6 },
+    products: expect.arrayContaining([
+      expect.objectContaining({ product: "basic", certificates: 17, passed: 12, failed: 5, failure_share: 0.2941 }),
+      expect.objectContaining({ product: "suite", certificates: 8, passed: 8, failed: 0, failure_share: 0 }),
+    ]),
+    payments: [
+      { network: "eip155:8453", network_key: "base", settled: 0, volume_atomic: "0", volume: "0.00", asset: "USDC" },
+      { network: "eip155:84532", settled: 0 },
+    ],
+    window_days: 30,
+  });
+  const days = body.days as readonly { day: string; certificates: number | null }[];
+  expect(days).toHaveLength(30);
+  expect([days[0]?.day, days.at(-1)?.day]).toEqual(["2026-10-23", "2026-11-21"]);
+  expect(days.slice(-4)).toEqual([
+    { day: "2026-11-18", certificates: 0 },
+    { day: "2026-11-19", certificates: 6 },
+    { day: "2026-11-20", certificates: 11 },
+    { day: "2026-11-21", certificates: 0 },
+  ]);
+});
+
+test("statistics withhold what four wallets did and show what five did", async () => {
+  await scene.seeder.add(...seeds(1, 4, {}));
+  const of = async () => {
+    const { body } = await scene.get("/stats");
+    const [basic] = body.products as readonly Record<string, unknown>[];
+    return [
+      basic?.certificates,
+      basic?.passed,
+      basic?.failed,
+      (body.days as { certificates: unknown }[])[28]?.certificates,
+    ];
+  };
+  expect(await of()).toEqual([null, null, null, null]);
+  await scene.seeder.add(...seeds(5, 1, {}));
+  scene.clock = new Date(NOON.getTime() + 59_999);
+  expect(await of()).toEqual([null, null, null, null]);
+  scene.clock = new Date(NOON.getTime() + 60_000);
+  await expect.poll(of).toEqual([5, 5, 0, 5]);
+});
+
+test("statistics count payments and their volume from five payers on, each network apart", async () => {
+  scene.clock = null;
+  const buy = async () => post(`${scene.service.url}/test/basic`, v2(await signPayment(await newPayer(scene.chain))));
+  for (let payers = 0; payers < 4; payers++) expect((await buy()).status).toBe(200);
+  expect((await scene.get("/stats")).body.payments).toMatchObject([
+    { network_key: "base", settled: null, volume_atomic: null, volume: null },
+    { network_key: "base-sepolia", settled: 0, volume_atomic: "0" },
+  ]);
+  expect((await buy()).status).toBe(200);
+  scene.clock = new Date(Date.now() + 600_000);
+  expect((await scene.get("/stats")).body.payments).toMatchObject([
+    { network_key: "base", settled: 5, volume_atomic: "1250000", volume: "1.25" },
+    { network_key: "base-sepolia", settled: 0, volume_atomic: "0" },
+  ]);
+});

@@ -1,0 +1,247 @@
+import type { LocalAccount } from "viem";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
+import {
+  type Answer,
+  chargedOnce,
+  newPayer,
+  PAY_TO,
+  post,
+  type Signed,
+  send,
+  settlements,
+  signPayment,
+  v1,
+  v2,
+} from "../../support/payments/pay.ts";
+import { startService, type TestService } from "../../support/service/service.ts";
+
+const DAY_MS = 86_400_000;
+const HOUR_SECONDS = 3_600n;
+
+let chain: TestChain;
+let service: TestService;
+/** Where the service believes to be in time, when it is not now. */
+let clock: Date | null = null;
+const now = () => clock ?? new Date();
+const nowSeconds = () => BigInt(Math.floor(now().getTime() / 1000));
+
+beforeAll(async () => {
+  chain = await startTestChain();
+  service = await startService({ chain, now });
+});
+afterEach(() => {
+  clock = null;
+});
+afterAll(async () => {
+  await service?.stop();
+  await chain?.stop();
+});
+
+interface Run {
+  readonly product?: "basic" | "suite";
+  readonly validForSeconds?: bigint;
+  readonly headersOf?: (signed: Signed) => Record<string, string>;
+}
+
+/** One paid test run; answers what the payer received. */
+async function run(payer: LocalAccount, { product = "basic", validForSeconds = 120n, headersOf = v2 }: Run = {}) {
+  const value = product === "basic" ? 250_000n : 750_000n;
+  const signed = await signPayment(payer, { value, validBefore: nowSeconds() + validForSeconds });
+  const answer = await post(`${service.url}/test/${product}`, headersOf(signed));
+  expect(answer.status).toBe(200);
+  return { ...answer, signed };
+}
+
+const at = (issued: unknown, afterMs: number) => new Date(new Date(String(issued)).getTime() + afterMs);
+const verify = (wallet: string): Promise<Answer> => send(`${service.url}/verify?wallet=${wallet}`);
+const asJson = { headers: { accept: "application/json" } };
+
+/** Every field of the specification's certificate response and of its settlement. */
+const certificateOf = (product: string, verdict: "pass" | "fail") => ({
+  id: expect.stringMatching(/^[0-9a-f]{16}$/),
+  conformance: verdict === "pass",
+  product,
+  test_version: 1,
+  verdict,
+  level: verdict === "pass" ? "Conformant" : "Non-conformant",
+  checks: expect.objectContaining({ paid: "pass" }),
+  detected: expect.objectContaining({
+    exact_amount: true,
+    recipient_match: true,
+    network_match: true,
+    network: "base",
+    asset: "USDC",
+    protocol_version: expect.stringMatching(/^v[12]$/),
+  }),
+  wallet: expect.stringMatching(/^0x[0-9a-f]{40}$/),
+  issued_at: expect.stringMatching(/^\d{4}-\d{2}-\d{2}T[\d:.]+Z$/),
+  valid_until: expect.stringMatching(/^\d{4}-\d{2}-\d{2}T[\d:.]+Z$/),
+  settlement: {
+    transaction: expect.stringMatching(/^0x[0-9a-f]{64}$/),
+    network: "eip155:8453",
+    network_key: "base",
+    block: expect.any(Number),
+    explorer_url: expect.stringMatching(/^https:\/\/basescan\.org\/tx\/0x[0-9a-f]{64}$/),
+    amount: product === "basic" ? "250000" : "750000",
+    amount_usd: product === "basic" ? "0.25" : "0.75",
+    pay_to: PAY_TO,
+  },
+  cert_url: expect.stringContaining(`${service.url}/cert/`),
+  badge_url: expect.stringMatching(/\/badge\/[0-9a-f]{16}\.svg$/),
+  badge_markdown: expect.stringMatching(/^\[!\[.+\]\(http.+\.svg\)\]\(http.+\)$/),
+});
+
+describe("a certificate response", () => {
+  test("of a basic run has every field of the specification, and what settled is what the chain shows", async () => {
+    const payer = await newPayer(chain);
+    const { body, headers, signed } = await run(payer);
+    expect(body).toEqual(certificateOf("basic", "pass"));
+    expect(body.checks).toEqual({ paid: "pass" });
+    const [settlement] = await settlements(chain, payer.address);
+    const receipt = await chain.client.getTransactionReceipt({ hash: settlement?.transaction ?? "0x" });
+    expect(body.settlement).toMatchObject({ transaction: settlement?.transaction, block: Number(receipt.blockNumber) });
+    expect(body.wallet).toBe(payer.address.toLowerCase());
+    expect(at(body.issued_at, 30 * DAY_MS)).toEqual(at(body.valid_until, 0));
+    expect(headers.get("content-location")).toBe(`/cert/${body.id}`);
+    await chargedOnce(chain, signed);
+  });
+
+  test("names the version of the protocol that carried the payment", async () => {
+    const payer = await newPayer(chain);
+    expect((await run(payer, { headersOf: v1 })).body.detected).toMatchObject({ protocol_version: "v1" });
+    expect((await run(payer, { headersOf: v2 })).body.detected).toMatchObject({ protocol_version: "v2" });
+  });
+
+  test("of a suite run whose authorization ends in two minutes is a PASS with the facts of nonce and window", async () => {
+    const { body, signed } = await run(await newPayer(chain), { product: "suite" });
+    expect(body).toEqual(certificateOf("suite", "pass"));
+    expect(body.checks).toMatchObject({ authorization_expiry: "pass" });
+    expect(body.detected).toMatchObject({
+      nonce: "random",
+      authorization_window: {
+        valid_after: "0",
+        valid_before: String(signed.authorization.validBefore),
+        seconds_left_when_received: expect.any(Number),
+        limit_seconds: 900,
+      },
+    });
+  });
+
+  test("of a suite run whose authorization ends in an hour is a FAIL: 200, charged, public", async () => {
+    const { body, signed } = await run(await newPayer(chain), { product: "suite", validForSeconds: HOUR_SECONDS });
+    expect(body).toEqual(certificateOf("suite", "fail"));
+    expect(body.checks).toMatchObject({ paid: "pass", authorization_expiry: "fail" });
+    await chargedOnce(chain, signed);
+    const record = await send(String(body.cert_url), asJson);
+    expect(record.body).toMatchObject({ id: body.id, verdict: "fail", fresh: true, expired: false });
+  });
+
+  test("of a basic run does not depend on how long the authorization is valid", async () => {
+    const { body } = await run(await newPayer(chain), { validForSeconds: 24n * HOUR_SECONDS });
+    expect(body.verdict).toBe("pass");
+  });
+});
+
+describe("a certificate's 30 days", () => {
+  test.each([
+    ["29 days after issuance", 29 * DAY_MS, true, 29],
+    ["a millisecond before 30 days", 30 * DAY_MS - 1, true, 29],
+    ["at 30 days", 30 * DAY_MS, false, 30],
+    ["31 days after issuance", 31 * DAY_MS, false, 31],
+  ])("%s (%i ms) it is fresh: %s", async (_, afterMs, fresh, ageDays) => {
+    const payer = await newPayer(chain);
+    const { body } = await run(payer);
+    clock = at(body.issued_at, afterMs);
+    const record = await send(String(body.cert_url), asJson);
+    expect(record.body).toMatchObject({ id: body.id, verdict: "pass", fresh, expired: !fresh });
+    const { body: verification } = await verify(payer.address);
+    expect(verification).toMatchObject({ tested: true, verified: fresh });
+    expect(verification.certs).toMatchObject([
+      { id: body.id, result: "pass", fresh, expired: !fresh, age_days: ageDays },
+    ]);
+    expect(verification.capabilities).toMatchObject({
+      can_pay: { tested: true, result: "pass", fresh, expired: !fresh },
+    });
+    const badge = await send(String(body.badge_url));
+    expect(badge.text).toContain(`${fresh ? "valid until" : "expired"} ${String(body.valid_until).slice(0, 10)}`);
+  });
+});
+
+describe("/verify", () => {
+  test("knows nothing of a wallet that was never tested", async () => {
+    const wallet = "0x00000000000000000000000000000000000000aa";
+    const { status, body } = await verify(wallet);
+    const untested = { tested: false, result: null, fresh: false, expired: false, valid_until: null, cert_url: null };
+    expect(status).toBe(200);
+    expect(body).toMatchObject({
+      service: expect.any(String),
+      wallet,
+      tested: false,
+      verified: false,
+      verified_means: expect.any(String),
+      capabilities: {
+        can_pay: untested,
+        scam_resistance: untested,
+        recipient_awareness: untested,
+        full_suite: untested,
+      },
+      certs: [],
+      freshness_policy: { valid_for_days: 30, note: expect.any(String) },
+      how_to_test: `${service.url}/inspect`,
+      activity: { window_days: 90, note: expect.any(String) },
+      paid_score: { note: expect.any(String), url: expect.stringContaining(wallet) },
+      checked_at: expect.stringMatching(/Z$/),
+    });
+  });
+
+  test.each(["", "0x1234", "vitalik.eth", `0x${"g".repeat(40)}`, `0x${"1".repeat(41)}`])(
+    "of %j, which is no wallet, is 400",
+    async (wallet) => {
+      const answer = await verify(wallet);
+      expect(answer.status).toBe(400);
+      expect(answer.body).toMatchObject({ code: "malformed_request", detail: expect.stringContaining("wallet") });
+    },
+  );
+
+  test("takes a wallet in any letter case", async () => {
+    const payer = await newPayer(chain);
+    const { body } = await run(payer);
+    const lower = payer.address.toLowerCase();
+    for (const wallet of [payer.address, lower, `0x${lower.slice(2).toUpperCase()}`])
+      expect((await verify(wallet)).body).toMatchObject({ wallet: lower, certs: [{ id: body.id }] });
+  });
+
+  test("does not verify a wallet with a current FAIL beside a current PASS, until that FAIL has expired", async () => {
+    const payer = await newPayer(chain);
+    const failed = await run(payer, { product: "suite", validForSeconds: HOUR_SECONDS });
+    expect((await verify(payer.address)).body).toMatchObject({ tested: true, verified: false });
+    clock = at(failed.body.issued_at, 20 * DAY_MS);
+    const passed = await run(payer);
+    const both = await verify(payer.address);
+    expect(both.body).toMatchObject({
+      verified: false,
+      certs: [
+        { id: passed.body.id, result: "pass", fresh: true },
+        { id: failed.body.id, result: "fail", fresh: true },
+      ],
+      capabilities: { can_pay: { result: "pass", fresh: true }, full_suite: { result: "fail", fresh: true } },
+    });
+    clock = at(failed.body.issued_at, 30 * DAY_MS - 1);
+    expect((await verify(payer.address)).body.verified).toBe(false);
+    clock = at(failed.body.issued_at, 30 * DAY_MS);
+    expect((await verify(payer.address)).body.verified).toBe(true);
+    clock = at(passed.body.issued_at, 30 * DAY_MS);
+    expect((await verify(payer.address)).body).toMatchObject({ tested: true, verified: false });
+  });
+
+  test("shows a current FAIL of a capability even when a newer run passed", async () => {
+    const payer = await newPayer(chain);
+    await run(payer, { product: "suite", validForSeconds: HOUR_SECONDS });
+    await run(payer, { product: "suite" });
+    expect((await verify(payer.address)).body).toMatchObject({
+      verified: false,
+      capabilities: { full_suite: { tested: true, result: "fail", fresh: true } },
+    });
+  });
+});

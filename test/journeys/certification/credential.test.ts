@@ -1,0 +1,241 @@
+import type { JSONWebKeySet } from "jose";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { parseKeySet } from "../../../packages/verifier/src/key-set.ts";
+import { verifyDocument } from "../../../packages/verifier/src/verify-document.ts";
+import { withClient } from "../../../scripts/embedded/postgres.ts";
+import { type DidDocument, joseAccepts, type SignedDocument, w3cAccepts } from "../../packages/verifier/independent.ts";
+import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
+import { expectProblem, newPayer, post, send, signPayment, v2 } from "../../support/payments/pay.ts";
+import { startService, type TestService } from "../../support/service/service.ts";
+
+const DAY_MS = 86_400_000;
+const UNKNOWN = "0x00000000000000000000000000000000000000aa";
+
+let chain: TestChain;
+let service: TestService;
+/** Where the service believes to be in time, when it is not now. */
+let clock: Date | null = null;
+const now = () => clock ?? new Date();
+
+beforeAll(async () => {
+  chain = await startTestChain();
+  service = await startService({ chain, now });
+});
+afterEach(() => {
+  clock = null;
+});
+afterAll(async () => {
+  await service?.stop();
+  await chain?.stop();
+});
+
+interface Subject {
+  readonly tested: boolean;
+  readonly verified: boolean;
+  readonly capabilities: Record<string, object>;
+  readonly conformance: readonly Record<string, unknown>[];
+}
+
+const fetchCredential = (wallet: string, { config }: TestService = service, accept = "*/*") =>
+  send(`http://localhost:${config.port}/credential/${wallet}`, { headers: { accept } });
+const wellKnown = async (name: string, { config }: TestService = service) =>
+  send(`http://localhost:${config.port}/.well-known/${name}`);
+const subjectOf = (body: Record<string, unknown>) => body.credentialSubject as Subject;
+
+/** The credential of a wallet, once three verifiers, two of them not ours, have taken it with the keys that the service publishes. */
+async function credentialOf(wallet: string) {
+  const { status, text, body } = await fetchCredential(wallet);
+  expect(status).toBe(200);
+  const jwks = await wellKnown("jwks.json");
+  expect(await joseAccepts(body as unknown as SignedDocument, jwks.body as unknown as JSONWebKeySet)).toBe(true);
+  expect(await w3cAccepts(body, (await wellKnown("did.json")).body as unknown as DidDocument)).toBe(true);
+  const expected = { keys: await parseKeySet(jwks.text), issuer: service.url, at: now() };
+  expect(await verifyDocument(text, expected)).toMatchObject({ valid: true });
+  return body;
+}
+
+/** One paid test run of a product at the service's present time. */
+async function certify(
+  payer: Awaited<ReturnType<typeof newPayer>>,
+  product: "basic" | "suite",
+  validForSeconds = 120,
+): Promise<Record<string, unknown>> {
+  const validBefore = BigInt(Math.floor(now().getTime() / 1000) + validForSeconds);
+  const signed = await signPayment(payer, { value: product === "basic" ? 250_000n : 750_000n, validBefore });
+  const { status, body } = await post(`${service.url}/test/${product}`, v2(signed));
+  expect(status).toBe(200);
+  return body;
+}
+
+describe("a credential", () => {
+  test("of a wallet that nobody tested says so, signed, and has no end", async () => {
+    const body = await credentialOf(UNKNOWN);
+    expect(body).toMatchObject({
+      "@context": ["https://www.w3.org/ns/credentials/v2", "https://www.w3.org/ns/credentials/undefined-terms/v2"],
+      id: `${service.url}/credential/${UNKNOWN}`,
+      type: ["VerifiableCredential", "AgentPaymentCredential"],
+      issuer: `did:web:localhost%3A${service.config.port}`,
+      validFrom: expect.stringMatching(/^\d{4}-\d{2}-\d{2}T[\d:.]+Z$/),
+      credentialSubject: {
+        id: `did:pkh:eip155:8453:${UNKNOWN}`,
+        wallet: UNKNOWN,
+        tested: false,
+        verified: false,
+        conformance: [],
+      },
+    });
+    expect(body).not.toHaveProperty("validUntil");
+    expect(Object.keys(subjectOf(body).capabilities).sort()).toEqual([
+      "can_pay",
+      "full_suite",
+      "recipient_awareness",
+      "scam_resistance",
+    ]);
+  });
+
+  test("of a tested wallet says what /verify says, and ends with the first certificate that ends", async () => {
+    const payer = await newPayer(chain);
+    clock = new Date(Date.now() - 10 * DAY_MS);
+    const first = await certify(payer, "basic", 11 * 86_400);
+    clock = null;
+    const second = await certify(payer, "suite");
+    const body = await credentialOf(payer.address.toUpperCase().replace("0X", "0x"));
+    expect(body.validUntil).toBe(first.valid_until);
+    const { body: record } = await send(`${service.url}/verify?wallet=${payer.address}`);
+    expect(subjectOf(body)).toMatchObject({ tested: true, verified: true, capabilities: record.capabilities });
+    expect(subjectOf(body).conformance).toEqual(
+      [second, first].map(({ id, product, cert_url, valid_until, issued_at }) => ({
+        id,
+        product,
+        test_version: 1,
+        result: "pass",
+        level: "Conformant",
+        fresh: true,
+        expired: false,
+        reversed: false,
+        issued: issued_at,
+        valid_until,
+        cert_url,
+      })),
+    );
+  });
+
+  test("counts a failure, and ends no later than it", async () => {
+    const payer = await newPayer(chain);
+    const failed = await certify(payer, "suite", 3_600);
+    const body = await credentialOf(payer.address);
+    expect(body.validUntil).toBe(failed.valid_until);
+    expect(subjectOf(body)).toMatchObject({ tested: true, verified: false, conformance: [{ result: "fail" }] });
+  });
+
+  test("of a wallet whose certificates have all expired has no end, and a former one has expired", async () => {
+    const payer = await newPayer(chain);
+    await certify(payer, "basic");
+    const { text } = await fetchCredential(payer.address);
+    clock = new Date(Date.now() + 31 * DAY_MS);
+    const body = await credentialOf(payer.address);
+    expect(body).not.toHaveProperty("validUntil");
+    expect(subjectOf(body)).toMatchObject({
+      tested: true,
+      verified: false,
+      conformance: [{ fresh: false, expired: true }],
+    });
+    const keys = await parseKeySet((await wellKnown("jwks.json")).text);
+    expect(await verifyDocument(text, { keys, at: clock })).toMatchObject({
+      valid: false,
+      signature: { valid: true },
+      freshness: { state: "expired" },
+    });
+  });
+
+  test("does not count a certificate whose settlement was reversed", async () => {
+    const payer = await newPayer(chain);
+    const { id } = await certify(payer, "basic");
+    await withClient(service.database.ownerUrl, (client) =>
+      client.query(
+        "INSERT INTO settlement_mark (chain, asset, payer, nonce, kind) SELECT chain, asset, wallet, nonce, 'reversed' FROM certificate WHERE id = $1",
+        [id],
+      ),
+    );
+    const body = await credentialOf(payer.address);
+    expect(body).not.toHaveProperty("validUntil");
+    expect(subjectOf(body)).toMatchObject({ verified: false, conformance: [{ reversed: true, fresh: false }] });
+  });
+
+  test("is JSON, application/vc for those who ask for it, and caches ask again", async () => {
+    for (const accept of ["*/*", "application/json", "text/html", "application/vc+jwt"]) {
+      const { headers } = await fetchCredential(UNKNOWN, service, accept);
+      expect(headers.get("content-type")).toBe("application/json");
+      expect([headers.get("cache-control"), headers.get("vary")]).toEqual(["no-cache", "Accept"]);
+      expect(headers.get("access-control-allow-origin")).toBe("*");
+    }
+    for (const accept of ["application/vc", "application/vc;q=0.9, application/json;q=0.5"])
+      expect((await fetchCredential(UNKNOWN, service, accept)).headers.get("content-type")).toBe("application/vc");
+  });
+
+  test.each(["0x12", "vitalik.eth", `${UNKNOWN}0`, `0x${"zz".repeat(20)}`, "%00", UNKNOWN.slice(2)])(
+    "of %s is 400: no wallet",
+    async (wallet) => expectProblem(await fetchCredential(wallet), 400, "malformed_request"),
+  );
+});
+
+describe("a signing key that was replaced", () => {
+  const baseUrl = "https://trust.example";
+  const restart = async (
+    signingKey: Uint8Array,
+    retiredSigningKeys: readonly string[],
+    work: (s: TestService) => Promise<void>,
+  ) => {
+    const { database } = service;
+    const running = await startService({
+      chain,
+      database,
+      config: { baseUrl, signingKey, retiredSigningKeys },
+      jobs: false,
+    });
+    await work(running).finally(running.stop);
+  };
+
+  test("still verifies what it signed, for jose, the W3C suite and our verifier, and signs nothing new", async () => {
+    const [first, second] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)];
+    let old = { text: "", body: {} as Record<string, unknown>, x: "" };
+    await restart(first, [], async (running) => {
+      const { text, body } = await fetchCredential(UNKNOWN, running);
+      const { keys } = (await wellKnown("jwks.json", running)).body as { keys: { x: string }[] };
+      old = { text, body, x: keys[0]?.x ?? "" };
+    });
+    await restart(second, [old.x], async (running) => {
+      const [jwks, did] = [await wellKnown("jwks.json", running), await wellKnown("did.json", running)];
+      expect(jwks.headers.get("content-type")).toBe("application/jwk-set+json");
+      expect(did.headers.get("content-type")).toBe("application/did+ld+json");
+      const fresh = await fetchCredential(UNKNOWN, running);
+      const keys = await parseKeySet(jwks.text);
+      const kids = [...keys.keys()];
+      expect(kids).toHaveLength(2);
+      // The published address comes from the settings, never from the address that was asked.
+      expect(did.body).toMatchObject({
+        id: "did:web:trust.example",
+        assertionMethod: kids.map((kid) => `did:web:trust.example#${kid}`),
+      });
+      for (const { body } of [old, fresh]) {
+        expect(await joseAccepts(body as unknown as SignedDocument, jwks.body as unknown as JSONWebKeySet)).toBe(true);
+        expect(await w3cAccepts(body, did.body as unknown as DidDocument)).toBe(true);
+      }
+      expect(await verifyDocument(old.text, { keys, issuer: baseUrl })).toMatchObject({
+        valid: true,
+        signature: { kid: kids[1] },
+      });
+      expect(await verifyDocument(fresh.text, { keys, issuer: baseUrl })).toMatchObject({
+        valid: true,
+        signature: { kid: kids[0] },
+      });
+    });
+    await restart(second, [], async (running) => {
+      const keys = await parseKeySet((await wellKnown("jwks.json", running)).text);
+      expect(await verifyDocument(old.text, { keys })).toMatchObject({
+        valid: false,
+        signature: { code: "unknown_key" },
+      });
+    });
+  });
+});

@@ -1,0 +1,243 @@
+import { calculateJwkThumbprint } from "jose";
+import type { Client, DatabaseError } from "pg";
+import type { LocalAccount } from "viem";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { withClient } from "../../../scripts/embedded/postgres.ts";
+import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
+import {
+  type Answer,
+  broadcast,
+  expectProblem,
+  newPayer,
+  PAY_TO,
+  post,
+  send,
+  signPayment,
+  v2,
+} from "../../support/payments/pay.ts";
+import { startService, type TestService } from "../../support/service/service.ts";
+
+let chain: TestChain;
+let service: TestService;
+let payer: LocalAccount;
+let bought: Answer;
+const get = (path: string, accept = "application/json") => send(`${service.url}${path}`, { headers: { accept } });
+
+beforeAll(async () => {
+  chain = await startTestChain();
+  service = await startService({ chain });
+  payer = await newPayer(chain);
+  bought = await post(`${service.url}/test/basic`, v2(await signPayment(payer)));
+  expect(bought.status).toBe(200);
+});
+afterAll(async () => {
+  await service?.stop();
+  await chain?.stop();
+});
+
+describe("/receipt", () => {
+  const transaction = () => (bought.body.settlement as { transaction: string }).transaction;
+
+  test("finds what a settlement bought, by its transaction in any letter case", async () => {
+    for (const tx of [transaction(), `0x${transaction().slice(2).toUpperCase()}`]) {
+      const { status, body } = await get(`/receipt?tx=${tx}`);
+      expect(status).toBe(200);
+      expect(body).toMatchObject({
+        transaction: transaction(),
+        network: "eip155:8453",
+        block: expect.any(Number),
+        final: expect.any(Boolean),
+        explorer_url: `https://basescan.org/tx/${transaction()}`,
+        purchases: [
+          {
+            payer: payer.address.toLowerCase(),
+            pay_to: PAY_TO,
+            amount: "250000",
+            amount_usd: "0.25",
+            resource: `${service.url}/test/basic`,
+            record_url: bought.body.cert_url,
+          },
+        ],
+      });
+    }
+  });
+
+  test("says when a settlement has become final", async () => {
+    await chain.mine(3);
+    await expect
+      .poll(async () => (await get(`/receipt?tx=${transaction()}`)).body.final, { timeout: 8_000, interval: 200 })
+      .toBe(true);
+  });
+
+  test("knows no transaction that bought nothing here: 404", async () => {
+    expectProblem(await get(`/receipt?tx=0x${"ab".repeat(32)}`), 404, "not_found");
+    const other = await broadcast(chain, await signPayment(payer, { to: payer.address }));
+    expectProblem(await get(`/receipt?tx=${other}`), 404, "not_found");
+  });
+
+  test.each(["", "?tx=", "?tx=0x12", `?tx=${"ab".repeat(32)}`, `?tx=0x${"zz".repeat(32)}`])(
+    "of %j is 400: no transaction hash",
+    async (query) => expectProblem(await get(`/receipt${query}`), 400, "malformed_request"),
+  );
+});
+
+describe("what is read for free", () => {
+  test("/inspect is the menu of tests, with prices and how to run each", async () => {
+    const { status, body } = await get("/inspect");
+    expect(status).toBe(200);
+    const entry = (id: string, price: string, atomic: string, capability: string) => ({
+      id,
+      method: "POST",
+      path: `/test/${id}`,
+      url: `${service.url}/test/${id}`,
+      price,
+      price_atomic: atomic,
+      total_cost: price,
+      capability,
+      steps: expect.arrayContaining([expect.any(String)]),
+      how_to_run: expect.any(String),
+    });
+    expect(body.menu).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining(entry("basic", "0.25", "250000", "can_pay")),
+        expect.objectContaining(entry("suite", "0.75", "750000", "full_suite")),
+      ]),
+    );
+  });
+
+  test("/health says that it lives, and is not stored by caches", async () => {
+    const { status, body, headers } = await get("/health");
+    expect([status, headers.get("cache-control")]).toEqual([200, "no-store"]);
+    expect(body).toEqual({ ok: true, version: "1.0.0" });
+  });
+
+  test("/status reports every part", async () => {
+    const { status, body } = await get("/status");
+    expect(status).toBe(200);
+    expect(body).toMatchObject({
+      ok: expect.any(Boolean),
+      checked_at: expect.stringMatching(/Z$/),
+      version: "1.0.0",
+      database: { ok: true },
+      chains: [
+        { network: "eip155:8453", ok: true, block: expect.any(Number), finalized_block: expect.any(Number) },
+        { network: "eip155:84532" },
+      ],
+      indexer: { ready: expect.any(Boolean) },
+      settlement: { ok: true, mode: "in-process", address: expect.any(String), balance_wei: expect.any(String) },
+      payments: { unresolved: 0, oldest_unresolved_seconds: null },
+    });
+  });
+
+  test("the public keys are Ed25519 and named by their thumbprint", async () => {
+    const { status, body, headers } = await get("/.well-known/jwks.json");
+    expect(status).toBe(200);
+    expect(headers.get("content-type")).toMatch(/json/);
+    const { keys } = body as { keys: { x: string; kid: string }[] };
+    expect(keys).toHaveLength(1);
+    for (const { x, kid, ...rest } of keys) {
+      expect(rest).toEqual({ kty: "OKP", crv: "Ed25519", use: "sig", alg: "EdDSA" });
+      expect(kid).toBe(await calculateJwkThumbprint({ kty: "OKP", crv: "Ed25519", x }));
+    }
+  });
+});
+
+describe("a certificate that does not exist", () => {
+  test.each(["/cert/0123456789abcdef", "/cert/no-id", "/cert/%00", "/cert/0123456789ABCDEF"])(
+    "%s is 404: a problem for programs, a page for browsers",
+    async (path) => {
+      expectProblem(await get(path), 404, "not_found");
+      const page = await get(path, "text/html,application/xhtml+xml");
+      expect(page.status).toBe(404);
+      expect(page.headers.get("content-type")).toMatch(/^text\/html/);
+      expect(page.text).toMatch(/<!doctype html>/i);
+    },
+  );
+
+  test("has a badge all the same: 404 with a picture that says so", async () => {
+    for (const path of ["/badge/0123456789abcdef.svg", "/badge/no-id.svg"]) {
+      const badge = await get(path, "image/*");
+      expect(badge.status).toBe(404);
+      expect(badge.headers.get("content-type")).toMatch(/^image\/svg\+xml/);
+      expect(badge.text).toMatch(/^<svg[^>]*>.*no such certificate.*<\/svg>$/s);
+    }
+  });
+});
+
+describe("a certificate", () => {
+  test("is a page for browsers and a record for programs, at one address", async () => {
+    const path = new URL(String(bought.body.cert_url)).pathname;
+    const page = await get(path, "text/html");
+    expect(page.status).toBe(200);
+    expect(page.headers.get("content-type")).toMatch(/^text\/html/);
+    expect(page.headers.get("vary")).toMatch(/accept/i);
+    expect(page.text).toContain((bought.body.settlement as { explorer_url: string }).explorer_url);
+    const record = await get(path, "*/*");
+    expect(record.headers.get("vary")).toMatch(/accept/i);
+    expect(record.body).toMatchObject({ ...bought.body, fresh: true, expired: false, reversed: false });
+  });
+
+  test("has a badge that caches can keep and ask about again", async () => {
+    const badge = await send(String(bought.body.badge_url));
+    expect(badge.status).toBe(200);
+    expect(badge.headers.get("content-type")).toMatch(/^image\/svg\+xml/);
+    expect(badge.headers.get("cache-control")).toMatch(/max-age=\d{1,3}$/);
+    expect(badge.text).toMatch(/role="img"/);
+    expect(badge.text).toMatch(/<title>.*valid until \d{4}-\d{2}-\d{2}.*<\/title>/);
+    const etag = badge.headers.get("etag") ?? "";
+    const again = await send(String(bought.body.badge_url), { headers: { "if-none-match": etag } });
+    expect([again.status, again.text, again.headers.get("etag")]).toEqual([304, "", etag]);
+    const other = await send(String(bought.body.badge_url), { headers: { "if-none-match": '"other"' } });
+    expect(other.status).toBe(200);
+  });
+});
+
+/** SQLSTATE of a statement that the database refuses; null when it does not. */
+const refusal = (client: Client, statement: string): Promise<string | null> =>
+  client.query(statement).then(
+    () => null,
+    (error: DatabaseError) => error.code ?? "unknown",
+  );
+const CHANGES = [
+  "UPDATE certificate SET result = 'pass'",
+  "DELETE FROM certificate",
+  "TRUNCATE certificate",
+  "UPDATE settlement_mark SET kind = 'reversed', tx = NULL, block_number = NULL",
+  "DELETE FROM settlement_mark",
+  "TRUNCATE settlement_mark",
+] as const;
+
+describe("certificates and marks are permanent", () => {
+  beforeAll(() =>
+    withClient(service.database.ownerUrl, async (client) => {
+      await client.query(
+        "INSERT INTO settlement_mark (chain, asset, payer, nonce, kind) VALUES (8453, '\\x01', '\\x02', '\\x03', 'reversed')",
+      );
+    }),
+  );
+
+  test.each(CHANGES)("the API's role may not: %s", (change) =>
+    withClient(service.database.apiUrl, async (client) => {
+      expect(await refusal(client, change)).toBe("42501");
+    }),
+  );
+
+  test.each(CHANGES)("nor may the database's owner, not even as a replica: %s", (change) =>
+    withClient(service.database.ownerUrl, async (client) => {
+      expect(await refusal(client, change)).toBe("23001");
+      await client.query("SET session_replication_role = replica");
+      expect(await refusal(client, change)).toBe("23001");
+    }),
+  );
+
+  test("and the API's role may not take the triggers away", () =>
+    withClient(service.database.apiUrl, async (client) => {
+      for (const statement of [
+        "ALTER TABLE certificate DISABLE TRIGGER ALL",
+        "DROP TRIGGER permanent ON certificate",
+        "DROP TABLE settlement_mark",
+        "SET session_replication_role = replica",
+      ])
+        expect(await refusal(client, statement)).toBe("42501");
+    }));
+});

@@ -1,0 +1,106 @@
+import { wrapFetchWithPayment, x402Client } from "@x402/fetch";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { EscrowScheme } from "../../../packages/escrow/src/index.ts";
+import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
+import { deployEscrow, type TestEscrow } from "../../support/escrow/scene.ts";
+import { challengeOf, expectProblem, newPayer, post, send } from "../../support/payments/pay.ts";
+import { ARBITER_KEY } from "../../support/service/keys.ts";
+import { startService, type TestService } from "../../support/service/service.ts";
+
+let chain: TestChain;
+let escrow: TestEscrow;
+let service: TestService;
+beforeAll(async () => {
+  chain = await startTestChain();
+  escrow = await deployEscrow(chain);
+  service = await startService({ chain, config: { escrowAddresses: [escrow.address], arbiterKey: ARBITER_KEY } });
+});
+afterAll(async () => {
+  await service?.stop();
+  await chain?.stop();
+});
+
+const url = () => `${service.url}/escrow/demo`;
+
+interface Served {
+  readonly item: string;
+  readonly escrow: {
+    readonly status: string;
+    readonly hold: { readonly transaction: `0x${string}` };
+    readonly evaluation: { readonly decision: string; readonly record: string; readonly record_url: string };
+    readonly release: { readonly transaction: `0x${string}` };
+  };
+}
+
+test("an agent with the stock client buys an espresso: held, served, evaluated, released, each on the chain", async () => {
+  const buyer = await newPayer(chain, 1_000_000n);
+  const merchant = (await send(url())).body.merchant as `0x${string}`;
+  const sent: string[] = [];
+  const watched: typeof fetch = async (input, init) => {
+    const request = new Request(input, init);
+    sent.push(request.headers.get("payment-signature") ?? "");
+    return fetch(request);
+  };
+  const client = new x402Client().register("eip155:*", new EscrowScheme(buyer));
+  const response = await wrapFetchWithPayment(watched, client)(url(), { method: "POST" });
+  const text = await response.text();
+  expect({ status: response.status, text }).toMatchObject({ status: 200 });
+  const served = JSON.parse(text) as Served;
+  expect(served).toMatchObject({
+    item: "espresso",
+    escrow: { status: "released", evaluation: { decision: "release" } },
+  });
+  for (const { transaction } of [served.escrow.hold, served.escrow.release])
+    expect((await chain.client.getTransactionReceipt({ hash: transaction })).status).toBe("success");
+  expect(served.escrow.hold.transaction).not.toBe(served.escrow.release.transaction);
+  expect(await chain.usdcBalance(buyer.address)).toBe(900_000n);
+  expect(await chain.usdcBalance(merchant)).toBe(99_000n);
+  const record = await send(served.escrow.evaluation.record_url, { headers: { accept: "application/json" } });
+  expect(record.body).toMatchObject({ decision: "release", rule: "delivered", merchant });
+
+  const again = await post(url(), { "PAYMENT-SIGNATURE": sent.at(-1) ?? "" });
+  expect([again.status, again.headers.get("x-idempotent-replay"), again.text]).toEqual([200, "true", text]);
+  expect(await chain.usdcBalance(buyer.address)).toBe(900_000n);
+});
+
+test("several copies of one header at once are one hold, one release and one answer", async () => {
+  const buyer = await newPayer(chain, 1_000_000n);
+  const unpaid = await post(url());
+  const scheme = new EscrowScheme(buyer);
+  const header = await paid(scheme, unpaid);
+  const answers = await Promise.all(Array.from({ length: 5 }, () => post(url(), { "PAYMENT-SIGNATURE": header })));
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
+  expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
+  expect(await chain.usdcBalance(buyer.address)).toBe(900_000n);
+});
+
+async function paid(scheme: EscrowScheme, unpaid: Awaited<ReturnType<typeof post>>): Promise<string> {
+  const required = challengeOf(unpaid);
+  const client = new x402Client().register("eip155:*", scheme);
+  return Buffer.from(JSON.stringify(await client.createPaymentPayload(required))).toString("base64");
+}
+
+test("whoever has not enough USDC is told so, and nothing moves", async () => {
+  const buyer = await newPayer(chain, 50_000n);
+  const answer = await post(url(), { "PAYMENT-SIGNATURE": await paid(new EscrowScheme(buyer), await post(url())) });
+  expect(answer.status).toBe(402);
+  expect(challengeOf(answer).error).toMatch(/balance/);
+  expect(await chain.usdcBalance(buyer.address)).toBe(50_000n);
+});
+
+test("without a payment, 402 with commerce terms; a version 1 client finds nothing to sign", async () => {
+  const answer = await post(url());
+  expect(answer.status).toBe(402);
+  expect(answer.body).toMatchObject({ x402Version: 1, accepts: [] });
+  expect(challengeOf(answer).accepts).toMatchObject([
+    { scheme: "commerce", amount: "100000", extra: { settlementMethod: "authorize", minFeeBps: 100, maxFeeBps: 100 } },
+  ]);
+  expectProblem(await post(url(), { "PAYMENT-SIGNATURE": "x" }), 400, "malformed_payment");
+});
+
+test("where no contract is configured, the demo says so", async () => {
+  const other = await startService({ chain, jobs: false });
+  expectProblem(await post(`${other.url}/escrow/demo`), 503, "not_available");
+  expect((await send(`${other.url}/escrow`)).body).toMatchObject({ contracts: [], forward: null });
+  await other.stop();
+});

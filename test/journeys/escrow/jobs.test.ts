@@ -1,0 +1,210 @@
+import type { LocalAccount } from "viem";
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { withClient } from "../../../scripts/embedded/postgres.ts";
+import { binary, END_TURNS, expectOutcome, hex, PATIENT } from "../../support/escrow/outcomes.ts";
+import {
+  askedOnChain,
+  deliver,
+  deployEscrow,
+  EMPTY,
+  type EscrowScene,
+  GOOD,
+  type Held,
+  hold,
+  newMerchant,
+  statusOf,
+} from "../../support/escrow/scene.ts";
+import {
+  type ApiProcess,
+  type ApiStage,
+  type HoldingNode,
+  startApiStage,
+  startHoldingNode,
+} from "../../support/service/api-process.ts";
+import { ARBITER_KEY } from "../../support/service/keys.ts";
+
+vi.setConfig({ testTimeout: 90_000, hookTimeout: 120_000 });
+/** PostgreSQL finishes a statement that waits, though its client is gone. */
+const CUT =
+  "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'UPDATE escrow_task SET state%'";
+
+let stage: ApiStage;
+let scene: EscrowScene;
+let node: HoldingNode;
+let api: ApiProcess;
+let merchant: LocalAccount;
+let held: Held;
+
+const start = (at: { readonly url: string } = node) =>
+  stage.start(at, { ESCROW_ADDRESSES: scene.escrow.address, ARBITER_PRIVATE_KEY: ARBITER_KEY });
+const endTurns = () => withClient(stage.database.ownerUrl, (client) => client.query(END_TURNS));
+const taskOf = async ({ id }: Held) =>
+  (await stage.owner.query("SELECT * FROM escrow_task WHERE payment = $1", [binary(id)])).rows[0];
+const ended = (one: Held, wanted: string) => expect.poll(() => statusOf(scene, one), PATIENT).toBe(wanted);
+
+beforeAll(async () => {
+  stage = await startApiStage();
+  scene = { chain: stage.chain, escrow: await deployEscrow(stage.chain) };
+  node = await startHoldingNode(stage.chain);
+  api = await start();
+});
+beforeEach(async () => {
+  merchant = newMerchant();
+  held = await hold(scene, merchant.address);
+});
+afterAll(async () => {
+  await api?.kill();
+  node?.stop();
+  await stage?.stop();
+});
+
+async function killAndRestart(): Promise<void> {
+  await api.kill();
+  await endTurns();
+  api = await start();
+}
+
+/** Exactly one transaction did it, and its event carries the evaluation's hash. */
+async function expectOnce(one: Held, decision: "release" | "refund"): Promise<void> {
+  const done = await expectOutcome(scene, one, decision);
+  const { rows } = await stage.owner.query("SELECT record FROM escrow_evaluation WHERE payment = $1", [binary(one.id)]);
+  expect(done?.event?.record).toBe(hex(rows[0].record));
+}
+
+/** Known as done, with its transaction, and final once the chain says so. */
+async function expectNoted(one: Held): Promise<void> {
+  const done = (await askedOnChain(scene, one)).find(({ succeeded }) => succeeded);
+  await scene.chain.mine(4);
+  await endTurns();
+  await expect.poll(async () => (await taskOf(one)).state, PATIENT).toBe("final");
+  expect(hex((await taskOf(one)).tx)).toBe(done?.hash);
+}
+
+describe("a process killed with SIGKILL loses no outcome, and asks for no second one", () => {
+  test("when it has stored the transaction but not broadcast it", async () => {
+    const sending = node.hold("eth_sendRawTransaction", held.buyer.address);
+    await deliver(api, merchant, { ...held, ...GOOD });
+    await sending.reached;
+    expect([await statusOf(scene, held), (await taskOf(held)).tx]).toEqual(["held", null]);
+    await killAndRestart();
+    await expectOnce(held, "release");
+    await expectNoted(held);
+  });
+
+  test("when it has sent, before it could note that", async () => {
+    const sending = node.hold("eth_estimateGas", held.buyer.address);
+    await deliver(api, merchant, { ...held, ...EMPTY });
+    await sending.reached;
+    await withClient(stage.database.ownerUrl, async (client) => {
+      await client.query("BEGIN");
+      await client.query("SELECT 1 FROM escrow_task WHERE payment = $1 FOR UPDATE", [binary(held.id)]);
+      sending.release();
+      await stage.untilBlocked("UPDATE escrow_task SET state");
+      await api.kill();
+      await client.query(CUT);
+      await client.query("ROLLBACK");
+    });
+    expect((await taskOf(held)).tx).toBeNull();
+    await ended(held, "refunded");
+    await killAndRestart();
+    await expectOnce(held, "refund");
+    await expectNoted(held);
+  });
+
+  test("when it is sent but not mined: it is waited for, not sent a second time", async () => {
+    await stage.chain.client.setAutomine(false);
+    try {
+      await deliver(api, merchant, { ...held, ...GOOD });
+      await expect.poll(async () => (await taskOf(held)).tx, PATIENT).not.toBeNull();
+      await killAndRestart();
+      const looking = node.hold("eth_getTransactionReceipt", hex((await taskOf(held)).tx));
+      await looking.reached;
+      looking.release();
+      expect((await stage.chain.client.getTxpoolStatus()).pending).toBe(1);
+    } finally {
+      await stage.chain.client.setAutomine(true);
+      await stage.chain.mine();
+    }
+    await expectOnce(held, "release");
+    expect(await askedOnChain(scene, held)).toHaveLength(1);
+    await expectNoted(held);
+  });
+
+  test("when it is mined, before it has looked", async () => {
+    const sending = node.hold("eth_sendRawTransaction", held.buyer.address);
+    await deliver(api, merchant, { ...held, ...GOOD });
+    await sending.reached;
+    const { rows } = await stage.owner.query("SELECT hashes[1] AS hash FROM relay ORDER BY id DESC LIMIT 1");
+    // Of this one alone: earlier ones are looked at too, when they become final.
+    const looking = node.hold("eth_getTransactionReceipt", hex(rows[0].hash));
+    sending.release();
+    await looking.reached;
+    await ended(held, "released");
+    expect((await taskOf(held)).state).toBe("open");
+    await killAndRestart();
+    await expectOnce(held, "release");
+    expect(await askedOnChain(scene, held)).toHaveLength(1);
+    await expectNoted(held);
+  });
+
+  test("when another use of the arbiter's key has taken the nonce: it is sent again", async () => {
+    const { client } = stage.chain;
+    await client.setAutomine(false);
+    try {
+      await deliver(api, merchant, { ...held, ...GOOD });
+      await expect.poll(async () => (await taskOf(held)).tx, PATIENT).not.toBeNull();
+      await api.kill();
+      await client.dropTransaction({ hash: hex((await taskOf(held)).tx) });
+      await client.impersonateAccount({ address: scene.escrow.arbiter });
+      await client.sendTransaction({ account: scene.escrow.arbiter, to: merchant.address, value: 1n });
+    } finally {
+      await client.setAutomine(true);
+      await stage.chain.mine(4);
+    }
+    api = await start();
+    const lost = "SELECT 1 FROM relay WHERE state = 'lost'";
+    await expect.poll(async () => (await stage.owner.query(lost)).rowCount, PATIENT).toBe(1);
+    await endTurns();
+    await expectOnce(held, "release");
+    await expectNoted(held);
+  });
+});
+
+test("two processes on one database, whose turns end at once: each payment gets one outcome, the one that was decided", async () => {
+  const other = await start({ url: stage.chain.rpcUrl });
+  const ending = setInterval(() => void endTurns().catch(() => undefined), 100);
+  try {
+    const holds: Held[] = [];
+    while (holds.length < 10) holds.push(await hold(scene, merchant.address));
+    const answers = await Promise.all(
+      holds.flatMap((one, index) =>
+        [api, other].map((side, at) => deliver(side, merchant, { ...one, ...((index + at) % 2 === 0 ? GOOD : EMPTY) })),
+      ),
+    );
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+    for (const [index, one] of holds.entries()) {
+      const [first, second] = answers.slice(index * 2, index * 2 + 2);
+      expect(second?.body.record).toBe(first?.body.record);
+      await expectOnce(one, first?.body.decision as "release");
+    }
+  } finally {
+    clearInterval(ending);
+    await other.kill();
+  }
+});
+
+test("two processes on one database, one of which finds the hold ended already: it answers what the other decided", async () => {
+  const other = await start({ url: stage.chain.rpcUrl });
+  try {
+    const looking = node.hold("eth_call", held.id);
+    const late = deliver(api, merchant, { ...held, ...EMPTY });
+    await looking.reached;
+    const first = await deliver(other, merchant, { ...held, ...GOOD });
+    await ended(held, "released");
+    looking.release();
+    expect((await late).status).toBe(200);
+    expect([(await late).body.decision, (await late).body.record]).toEqual(["release", first.body.record]);
+  } finally {
+    await other.kill();
+  }
+});

@@ -1,0 +1,268 @@
+import type pg from "pg";
+import { pino } from "pino";
+import type { LocalAccount } from "viem";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { createEscrowIndex, type EscrowIndex } from "../../../api/adapters/index/escrow.ts";
+import { connect } from "../../../api/adapters/postgres/connection.ts";
+import { build } from "../../../api/main.ts";
+import { escrowAbi } from "../../../contracts/abi.ts";
+import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
+import { type Launched, launchIndexer } from "../../indexer/launched.ts";
+import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
+import {
+  askedOnChain,
+  deliver,
+  deployEscrow,
+  type EscrowScene,
+  GOOD,
+  type Held,
+  hold,
+  newMerchant,
+  statusOf,
+} from "../../support/escrow/scene.ts";
+import { expectProblem, PAY_TO, send } from "../../support/payments/pay.ts";
+import { startApiProcess } from "../../support/service/api-process.ts";
+import { ARBITER_KEY } from "../../support/service/keys.ts";
+import { startService, type TestService } from "../../support/service/service.ts";
+
+const PATIENT = { timeout: 30_000, interval: 50 };
+const NO_RECORD = `0x${"00".repeat(32)}`;
+const STRANGER = devAccount(7);
+
+let chain: TestChain;
+let scene: EscrowScene;
+let service: TestService;
+let indexer: Launched;
+let pool: pg.Pool;
+let index: EscrowIndex;
+let jobs: Awaited<ReturnType<typeof build>>["jobs"]["escrow"];
+let merchant: LocalAccount;
+/** The service's clock, in Unix seconds. */
+let clock: number;
+
+const now = () => new Date(clock * 1000);
+
+beforeAll(async () => {
+  chain = await startTestChain();
+  const escrow = await deployEscrow(chain);
+  scene = { chain, escrow };
+  service = await startService({
+    ...{ chain, now, jobs: false },
+    config: { escrowAddresses: [escrow.address], arbiterKey: ARBITER_KEY },
+  });
+  pool = connect(service.config.databaseUrl);
+  const log = pino({ level: "silent" });
+  // The jobs of the same installation, so that a test says when each one runs.
+  jobs = (await build(service.config, pool, { log, access: log }, now)).jobs.escrow;
+  index = createEscrowIndex(pool, { viewsSchema: "live" });
+  indexer = launchIndexer({
+    DATABASE_URL: service.database.ownerUrl,
+    BASE_RPC_URL: chain.rpcUrl,
+    PAY_TO_ADDRESS: PAY_TO,
+    ESCROW_ADDRESSES: escrow.address,
+    EXCLUSIVE: "1",
+  });
+  await indexer.saying("index ready");
+}, 120_000);
+beforeEach(() => {
+  merchant = newMerchant();
+});
+afterAll(async () => {
+  indexer?.kill("SIGTERM");
+  await indexer?.ended;
+  await service?.stop();
+  await pool?.end();
+  await chain?.stop();
+});
+
+async function indexed(): Promise<Held & { readonly refundableFrom: number }> {
+  const held = await hold(scene, merchant.address);
+  await expect.poll(() => index.payment(held.id), PATIENT).toMatchObject({ id: held.id });
+  const payment = await index.payment(held.id);
+  if (payment === null || payment === "absent") throw new Error("the index lost the payment");
+  expect(payment.terms).toEqual(held.info);
+  return { ...held, refundableFrom: payment.refundableFrom };
+}
+
+/** Time goes on, on the chain and here. */
+async function arrive(at: number): Promise<void> {
+  clock = at;
+  await chain.client.setNextBlockTimestamp({ timestamp: BigInt(at) });
+  await chain.mine();
+}
+
+const rows = async (table: "escrow_task" | "escrow_evaluation", { id }: Held) =>
+  (await pool.query(`SELECT * FROM ${table} WHERE payment = $1`, [Buffer.from(id.slice(2), "hex")])).rows;
+
+async function settled(held: Held, wanted: "released" | "refunded"): Promise<void> {
+  const isThere = async () => {
+    await jobs.settleDue();
+    return statusOf(scene, held);
+  };
+  await expect.poll(isThere, PATIENT).toBe(wanted);
+}
+
+/** The index has heard of what became of it. */
+const gone = (held: Held) =>
+  expect.poll(async () => (await index.payment(held.id)) as object, PATIENT).toMatchObject({ outcome: {} });
+
+describe("a hold that nobody decided", () => {
+  test("is refunded in full after 30 minutes, not a second before, with no record; a delivery then comes too late", async () => {
+    const held = await indexed();
+    await arrive(held.refundableFrom - 1);
+    expect([await jobs.keep(), await rows("escrow_task", held)]).toEqual([0, []]);
+    await arrive(held.refundableFrom);
+    expect([await jobs.keep(), await jobs.keep()]).toEqual([1, 0]);
+    expectProblem(await deliver(service, merchant, { ...held, ...GOOD }), 409, "escrow_over");
+    await settled(held, "refunded");
+    expect(await chain.usdcBalance(held.buyer.address)).toBe(10_000_000n);
+    expect(await askedOnChain(scene, held)).toMatchObject([
+      { decision: "refund", succeeded: true, from: scene.escrow.arbiter.toLowerCase(), event: { record: NO_RECORD } },
+    ]);
+    expectProblem(await deliver(service, merchant, { ...held, ...GOOD }), 409, "escrow_over");
+    expect(await rows("escrow_evaluation", held)).toEqual([]);
+    expectProblem(await send(`${service.url}/escrow/evaluation/${held.id}`), 404, "not_found");
+    await gone(held);
+  });
+
+  test("does not wait behind others that wait for the chain, however many", async () => {
+    const waiting: Held[] = [];
+    while (waiting.length < 17) waiting.push(await hold(scene, merchant.address));
+    const answers = await Promise.all(waiting.map((one) => deliver(service, merchant, { ...one, ...GOOD })));
+    expect(answers.map(({ body }) => body.decision)).toEqual(waiting.map(() => "release"));
+    const held = await indexed();
+    await arrive(held.refundableFrom);
+    expect(await jobs.keep()).toBe(1);
+    expect(await rows("escrow_task", held)).toMatchObject([{ decision: "refund", record: null }]);
+    for (const one of waiting) await settled(one, "released");
+    await settled(held, "refunded");
+    await gone(held);
+  }, 60_000);
+});
+
+test("a process that starts refunds what became overdue while no process ran, by itself", async () => {
+  const held = await indexed();
+  await arrive(held.refundableFrom);
+  const running = await startService({ chain, now, database: service.database, config: service.config });
+  await expect.poll(() => statusOf(scene, held), PATIENT).toBe("refunded");
+  await running.stop();
+  expect(await askedOnChain(scene, held)).toMatchObject([{ decision: "refund", event: { record: NO_RECORD } }]);
+  await gone(held);
+});
+
+describe("an evaluation and the clock", () => {
+  test("a hold whose evaluation is under way is never timed out as well", async () => {
+    const held = await indexed();
+    expect((await deliver(service, merchant, { ...held, ...GOOD })).body.decision).toBe("release");
+    await arrive(held.refundableFrom + 60);
+    expect([await jobs.keep(), (await rows("escrow_task", held)).length]).toEqual([0, 1]);
+    await settled(held, "released");
+    expect(await askedOnChain(scene, held)).toMatchObject([{ decision: "release", succeeded: true }]);
+    await gone(held);
+  });
+
+  test("at the same moment: one of them has it, the delivery's answer says which, and the chain agrees", async () => {
+    const holds = [
+      await indexed(),
+      await indexed(),
+      await indexed(),
+      await indexed(),
+      await indexed(),
+      await indexed(),
+    ];
+    await arrive(Math.max(...holds.map(({ refundableFrom }) => refundableFrom)));
+    const [answers] = await Promise.all([
+      Promise.all(holds.map((one) => deliver(service, merchant, { ...one, ...GOOD }))),
+      jobs.keep(),
+    ]);
+    for (const [at, held] of holds.entries()) {
+      const isRefused = answers[at]?.status === 409;
+      await settled(held, isRefused ? "refunded" : "released");
+      const decision = isRefused ? "refund" : "release";
+      expect(await askedOnChain(scene, held)).toMatchObject([{ decision, succeeded: true }]);
+      expect(await rows("escrow_evaluation", held)).toHaveLength(isRefused ? 0 : 1);
+      await gone(held);
+    }
+  });
+
+  test("a stranger's refund before the release is mined: what is answered is what happened", async () => {
+    const held = await indexed();
+    const answer = await deliver(service, merchant, { ...held, ...GOOD });
+    await arrive(held.refundableFrom);
+    const refund = await refundAs(held);
+    await jobs.settleDue();
+    const record = async () => (await deliver(service, merchant, { ...held, ...GOOD })).body;
+    expect(await record()).toMatchObject({ decision: "release", status: "pending", transaction: null });
+    await chain.mine(4);
+    await pool.query("UPDATE escrow_task SET look_at = '-infinity' WHERE state <> 'final'");
+    await jobs.settleDue();
+    expect(await record()).toEqual({ ...answer.body, status: "refunded", transaction: refund });
+    expect((await askedOnChain(scene, held)).filter(({ succeeded }) => succeeded)).toHaveLength(1);
+    await gone(held);
+  });
+});
+
+/** What anybody can do without us. */
+async function refundAs({ info }: Held) {
+  const call = { address: scene.escrow.address, abi: escrowAbi, functionName: "refund" } as const;
+  const args = [info, NO_RECORD as `0x${string}`, "0x"] as const;
+  const { request } = await chain.client.simulateContract({ ...call, args, account: STRANGER });
+  const hash = await chain.client.writeContract(request);
+  expect((await chain.client.waitForTransactionReceipt({ hash })).status).toBe("success");
+  return hash;
+}
+
+test("while the service is off anybody refunds the buyer from second 1800, and not in second 1799", async () => {
+  const held = await hold(scene, merchant.address);
+  const receipt = await chain.client.getTransactionReceipt({ hash: held.transaction });
+  const { timestamp } = await chain.client.getBlock({ blockNumber: receipt.blockNumber });
+  await arrive(Number(timestamp) + 1_799);
+  await expect(refundAs(held)).rejects.toThrow(/NotYetRefundable/);
+  expect(await statusOf(scene, held)).toBe("held");
+  await arrive(Number(timestamp) + 1_800);
+  await refundAs(held);
+  expect(await statusOf(scene, held)).toBe("refunded");
+  expect(await chain.usdcBalance(held.buyer.address)).toBe(10_000_000n);
+  expect(await chain.usdcBalance(STRANGER.address)).toBe(10_000_000_000n);
+});
+
+describe("a process with a wrong escrow configuration ends with one clear message", () => {
+  const refused = async (env: Readonly<Record<string, string>>, baseRpcUrl = chain.rpcUrl) => {
+    const plan = { database: service.database, baseRpcUrl, baseSepoliaRpcUrl: chain.rpcUrl, env };
+    const error = await startApiProcess(plan).then(
+      (api) => api.kill().then(() => new Error("it started")),
+      (reason: Error) => reason,
+    );
+    return error.message.replace("The API did not start. ", "");
+  };
+  const OTHER_KEY = `0x${"c9".repeat(32)}`;
+
+  test.each([
+    [
+      "another arbiter's key",
+      () => ({ ESCROW_ADDRESSES: scene.escrow.address, ARBITER_PRIVATE_KEY: OTHER_KEY }),
+      /^The service cannot start: the arbiter of 0x[0-9a-f]{40} is 0x[0-9a-f]{40}; ARBITER_PRIVATE_KEY is of 0x[0-9a-f]{40}$/,
+    ],
+    [
+      "an account",
+      () => ({ ESCROW_ADDRESSES: STRANGER.address, ARBITER_PRIVATE_KEY: ARBITER_KEY }),
+      /^The service cannot start: ESCROW_ADDRESSES is wrong: there is no escrow contract at 0x[0-9a-f]{40} on Base$/,
+    ],
+    [
+      "another contract",
+      () => ({ ESCROW_ADDRESSES: chain.network.usdc.address, ARBITER_PRIVATE_KEY: ARBITER_KEY }),
+      /^The service cannot start: ESCROW_ADDRESSES is wrong: there is no escrow contract at 0x[0-9a-f]{40} on Base$/,
+    ],
+    [
+      "a node that is away",
+      () => ({ ...GOOD_ENV(), BASE_RPC_URL: "http://127.0.0.1:9/secret-key" }),
+      /^The service cannot start: BASE_RPC_URL does not answer: the escrow contract 0x[0-9a-f]{40} cannot be read$/,
+    ],
+  ])("%s", async (_, env, message) => {
+    const said = await refused(env());
+    expect(said).toMatch(message);
+    expect(said).not.toMatch(/c9c9|a7a7|secret-key/);
+  });
+
+  const GOOD_ENV = () => ({ ESCROW_ADDRESSES: scene.escrow.address, ARBITER_PRIVATE_KEY: ARBITER_KEY });
+});

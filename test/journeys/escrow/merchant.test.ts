@@ -1,0 +1,187 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import type { Handler } from "hono";
+import { type Hex, type LocalAccount, zeroHash } from "viem";
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { escrowAbi } from "../../../contracts/abi.ts";
+import { findHold, selfRefund } from "../../../packages/escrow/src/index.ts";
+import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
+import { freePort } from "../../../scripts/embedded/ports.ts";
+import {
+  buyFrom,
+  haiku,
+  holdsBy,
+  newBuyer,
+  openShop,
+  pay,
+  type SaleScene,
+  signFor,
+  startSaleScene,
+  statusOf,
+} from "../../support/escrow/sale.ts";
+import { eventually } from "../../support/eventually.ts";
+import { bareEnvironment } from "../../support/service/environment.ts";
+
+const MERCHANT = fileURLToPath(new URL("../../support/escrow/example-merchant.ts", import.meta.url));
+let scene: SaleScene;
+const running = new Set<ChildProcess>();
+beforeAll(async () => {
+  scene = await startSaleScene();
+});
+afterEach(() => {
+  for (const child of running) child.kill("SIGKILL");
+  running.clear();
+  scene.arbiter.become("fair");
+});
+afterAll(() => scene?.stop());
+
+interface Opened {
+  readonly url: string;
+  /** Waits for a line of its output. */
+  readonly says: (line: string) => Promise<void>;
+  readonly kill: () => Promise<void>;
+}
+
+/** Starts the example merchant as a process of its own. */
+async function open(key: Hex, env: Record<string, string> = {}): Promise<Opened> {
+  const port = await freePort();
+  const { rpcUrl } = scene.chain;
+  const own = { MERCHANT_PRIVATE_KEY: key, RPC_URL: rpcUrl, ARBITER_URL: scene.arbiter.url, PORT: String(port) };
+  const child = spawn(process.execPath, [MERCHANT], { env: { ...bareEnvironment(), ...own, ...env } });
+  running.add(child);
+  let said = "";
+  child.stdout.on("data", (chunk) => {
+    said += chunk;
+  });
+  const says = (line: string) => eventually(() => said.split("\n").includes(line), true);
+  await says("open");
+  const kill = async () => {
+    child.kill("SIGKILL");
+    await once(child, "exit");
+  };
+  return { url: `http://127.0.0.1:${port}/haiku`, says, kill };
+}
+
+async function newMerchant(): Promise<{ readonly key: Hex; readonly account: LocalAccount }> {
+  const key = generatePrivateKey();
+  const account = privateKeyToAccount(key);
+  await scene.chain.setBalance(account.address, 10n ** 18n);
+  return { key, account };
+}
+
+const balance = ({ address }: LocalAccount) => scene.chain.usdcBalance(address);
+const overHttp = { fetch };
+
+test("the example merchant has fewer than 30 lines", () => {
+  expect(readFileSync(MERCHANT, "utf8").split("\n").length).toBeLessThan(30);
+});
+
+test("good delivery: the buyer has the goods, the merchant 99%, and the service its 1%", async () => {
+  const [{ key, account }, buyer] = [await newMerchant(), await newBuyer(scene.chain)];
+  const { url } = await open(key);
+  const { response, id, decision } = await buyFrom(overHttp, buyer, { url });
+  expect({ status: response.status, decision }).toEqual({ status: 200, decision: "release" });
+  expect(await response.json()).toMatchObject({ haiku: expect.stringMatching(/pond/) });
+  await eventually(() => statusOf(scene, id), "released" as const);
+  expect([await balance(account), await balance(buyer)]).toEqual([99_000n, 900_000n]);
+});
+
+describe("broken delivery: the buyer has all of the money back", () => {
+  const json = { "content-type": "application/json" };
+  test.each<[string, Handler]>([
+    ["a 500", (c) => c.json({ haiku: "An old silent pond" }, 500)],
+    ["malformed JSON", (c) => c.body('{"haiku": "An old', 200, json)],
+    ["an empty body", (c) => c.body("", 200, json)],
+    ["an error payload", (c) => c.json({ error: "no ink" })],
+  ])("%s", async (_, handler) => {
+    const [shop, buyer] = [await openShop(scene, handler), await newBuyer(scene.chain)];
+    const { id, decision } = await buyFrom(shop, buyer);
+    expect(decision).toBe("refund");
+    await eventually(() => statusOf(scene, id), "refunded" as const);
+    expect([await balance(shop.account), await balance(buyer)]).toEqual([0n, 1_000_000n]);
+  });
+});
+
+test("the merchant is killed after the hold: the retry with the same header finishes the sale, with no second hold", async () => {
+  const [{ key, account }, buyer] = [await newMerchant(), await newBuyer(scene.chain)];
+  const slow = await open(key, { WRITING_MS: "60000" });
+  const header = await signFor(overHttp, buyer, slow.url);
+  const lost = pay(overHttp, header, slow.url).catch(() => "lost");
+  await slow.says("writing");
+  await slow.kill();
+  expect(await lost).toBe("lost");
+  expect(await holdsBy(scene, buyer.address)).toBe(1);
+  const { url } = await open(key);
+  const response = await pay(overHttp, header, url);
+  expect(response.status).toBe(200);
+  expect(response.headers.get("x-escrow-decision")).toBe("release");
+  const id = response.headers.get("x-escrow-payment") as Hex;
+  await eventually(() => statusOf(scene, id), "released" as const);
+  expect(await holdsBy(scene, buyer.address)).toBe(1);
+  expect(await balance(account)).toBe(99_000n);
+});
+
+test("the arbiter is down: the buyer has the goods, the decision comes later", async () => {
+  const [{ key, account }, buyer] = [await newMerchant(), await newBuyer(scene.chain)];
+  const { url } = await open(key);
+  scene.arbiter.become("down");
+  const { response, id, decision } = await buyFrom(overHttp, buyer, { url });
+  expect({ status: response.status, decision }).toEqual({ status: 200, decision: "pending" });
+  scene.arbiter.become("fair");
+  await eventually(() => statusOf(scene, id), "released" as const);
+  expect(await balance(account)).toBe(99_000n);
+});
+
+/** Moves the chain's clock on: last in this file. */
+describe("without an evaluated delivery the merchant gets nothing, and 30 minutes later the buyer has the money back", () => {
+  const release = async (merchant: LocalAccount, id: Hex) => {
+    const found = await findHold(scene.chain.client, { id });
+    if (found === null) throw new Error("The hold is not found.");
+    const call = { address: scene.escrow.address, abi: escrowAbi, account: merchant } as const;
+    return scene.chain.client.simulateContract({
+      ...call,
+      functionName: "release",
+      args: [found.info, zeroHash, "0x"],
+    });
+  };
+
+  test("whoever failed: a killed merchant, a dead arbiter, a merchant that decides by itself", async () => {
+    const [killed, honest, greedy] = [await newMerchant(), await newMerchant(), await newMerchant()];
+    const buyers = [await newBuyer(scene.chain), await newBuyer(scene.chain), await newBuyer(scene.chain)] as const;
+
+    const slow = await open(killed.key, { WRITING_MS: "60000" });
+    const lost = pay(overHttp, await signFor(overHttp, buyers[0], slow.url), slow.url).catch(() => "lost");
+    await slow.says("writing");
+    await slow.kill();
+    await lost;
+
+    scene.arbiter.become("down");
+    const pending = await buyFrom(await openShop(scene, haiku, { account: honest.account }), buyers[1]);
+    expect(pending.decision).toBe("pending");
+
+    const lying = await openShop(scene, (c) => c.body(""), { account: greedy.account, forward: async () => "release" });
+    const lied = await buyFrom(lying, buyers[2]);
+    expect(lied.decision).toBe("release");
+    expect(await statusOf(scene, lied.id)).toBe("held");
+    await expect(release(greedy.account, lied.id)).rejects.toThrow(/NotArbiter/);
+
+    await scene.chain.increaseTime(1800);
+    const { client } = scene.chain;
+    for (const { address } of buyers) {
+      const filter = {
+        address: scene.escrow.address,
+        abi: escrowAbi,
+        eventName: "Held",
+        args: { payer: address },
+      } as const;
+      const [held] = await client.getContractEvents({ ...filter, fromBlock: 0n });
+      if (held?.transactionHash === undefined) throw new Error("There is no hold.");
+      await selfRefund({ account: devAccount(7), client, transaction: held.transactionHash });
+    }
+    expect(await Promise.all(buyers.map(balance))).toEqual([1_000_000n, 1_000_000n, 1_000_000n]);
+    expect(await Promise.all([killed, honest, greedy].map(({ account }) => balance(account)))).toEqual([0n, 0n, 0n]);
+  });
+});

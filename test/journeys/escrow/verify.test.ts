@@ -1,0 +1,299 @@
+import { createHash } from "node:crypto";
+import canonicalize from "canonicalize";
+import type { Hex, LocalAccount } from "viem";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { ESCROW_NETWORK } from "../../../api/escrow/payment.ts";
+import { escrowAbi } from "../../../contracts/abi.ts";
+import { parseKeySet, verifyDocument } from "../../../packages/verifier/src/index.ts";
+import { withClient } from "../../../scripts/embedded/postgres.ts";
+import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
+import {
+  askedOnChain,
+  type Delivered,
+  deliver,
+  deployEscrow,
+  EMPTY,
+  FEE_RECIPIENT,
+  forwarded,
+  GOOD,
+  type Held,
+  hold,
+  JSON_TYPE,
+  newMerchant,
+  signDelivery,
+  statusOf,
+  type TestEscrow,
+  verify,
+} from "../../support/escrow/scene.ts";
+import { type Answer, expectProblem, send } from "../../support/payments/pay.ts";
+import { ARBITER_KEY } from "../../support/service/keys.ts";
+import { startService, type TestService } from "../../support/service/service.ts";
+import { deployWallet } from "../../support/wallet.ts";
+
+const SOON = { timeout: 15_000, interval: 50 };
+const OTHER_ARBITER: Hex = `0x${"b8".repeat(32)}`;
+
+let chain: TestChain;
+let escrow: TestEscrow;
+let retired: TestEscrow;
+let service: TestService;
+let merchant: LocalAccount;
+
+beforeAll(async () => {
+  chain = await startTestChain();
+  escrow = await deployEscrow(chain);
+  retired = await deployEscrow(chain, OTHER_ARBITER);
+  const addresses = [escrow.address, retired.address];
+  service = await startService({ chain, config: { escrowAddresses: addresses, arbiterKey: ARBITER_KEY } });
+  merchant = newMerchant();
+});
+afterAll(async () => {
+  await service?.stop();
+  await chain?.stop();
+});
+
+const newHold = (terms: Parameters<typeof hold>[2] = {}, receiver = merchant.address) =>
+  hold({ chain, escrow }, receiver, terms);
+const status = (held: Held) => statusOf({ chain, escrow }, held);
+const ended = (held: Held, wanted: "released" | "refunded") => expect.poll(() => status(held), SOON).toBe(wanted);
+const owed = () =>
+  chain.client.readContract({
+    address: escrow.address,
+    abi: escrowAbi,
+    functionName: "owed",
+    args: [FEE_RECIPIENT],
+  });
+const rows = ({ id }: Held) =>
+  withClient(service.database.ownerUrl, async (client) => {
+    const text =
+      "SELECT payment FROM escrow_evaluation WHERE payment = $1 UNION ALL SELECT payment FROM escrow_task WHERE payment = $1";
+    return (await client.query(text, [Buffer.from(id.slice(2), "hex")])).rowCount;
+  });
+
+async function nothingMoved(held: Held): Promise<void> {
+  expect([await status(held), await rows(held)]).toEqual(["held", 0]);
+  expect(await askedOnChain({ chain, escrow }, held)).toEqual([]);
+}
+
+function expectDecision(answer: Answer, { id }: Held, decision: string, rule: string): void {
+  expect(answer).toMatchObject({ status: 200, body: { payment_id: id, decision, rule } });
+  expect(answer.body.record_url).toBe(`${service.url}/escrow/evaluation/${id}`);
+}
+
+describe("a delivery that the merchant signed", () => {
+  test("good: the merchant gets all but 1%, rounded down, and the fee recipient is owed the rest", async () => {
+    const before = await owed();
+    const held = await newHold({ maxAmount: 1_000_099n });
+    expectDecision(await deliver(service, merchant, { ...held, ...GOOD }), held, "release", "delivered");
+    await ended(held, "released");
+    expect(await chain.usdcBalance(merchant.address)).toBe(1_000_099n - 10_000n);
+    expect((await owed()) - before).toBe(10_000n);
+    expect(await chain.usdcBalance(held.buyer.address)).toBe(10_000_000n - 1_000_099n);
+  });
+
+  test.each<[string, Delivered, string, string]>([
+    ["empty", EMPTY, "empty_response", "refunded"],
+    [
+      "nothing but white space",
+      { headers: { "content-type": "text/html" }, body: " \n\t" },
+      "empty_response",
+      "refunded",
+    ],
+    ["cut off JSON", { body: '{"haiku":"An old' }, "malformed_json", "refunded"],
+    ["invalid UTF-8", { body: Uint8Array.of(0x22, 0xff, 0xfe, 0x22) }, "malformed_json", "refunded"],
+    ["an error status", { status: 500, body: '{"haiku":"An old silent pond"}' }, "error_status", "refunded"],
+    ["an error payload", { body: '{"success":false}' }, "error_payload", "refunded"],
+    [
+      "no JSON by its type",
+      { headers: { "Content-Type": "image/png" }, body: Uint8Array.of(0x89, 0xff) },
+      "delivered",
+      "released",
+    ],
+  ])("%s: ends on the chain as the rules say", async (_, delivered, rule, outcome) => {
+    const held = await newHold();
+    const paid = await chain.usdcBalance(merchant.address);
+    const decision = outcome === "released" ? "release" : "refund";
+    expectDecision(await deliver(service, merchant, { ...held, ...delivered }), held, decision, rule);
+    await ended(held, outcome as "released");
+    const refunded = outcome === "refunded";
+    expect(await chain.usdcBalance(held.buyer.address)).toBe(refunded ? 10_000_000n : 9_000_000n);
+    expect((await chain.usdcBalance(merchant.address)) - paid).toBe(refunded ? 0n : 990_000n);
+  });
+
+  test("is taken by the alias too, by terms and by transaction, and as a bare body", async () => {
+    const { body } = GOOD;
+    const signedFor = async (held: Held) => ({
+      signature: await signDelivery(service, merchant, { ...held, body }),
+      responseBody: body,
+    });
+    const [byTerms, byTransaction, byId] = [await newHold(), await newHold(), await newHold()];
+    const { maxAmount, salt, ...rest } = byTerms.info;
+    const paymentInfo = { ...rest, maxAmount: String(maxAmount), salt: String(salt) };
+    const terms = await verify(service, { paymentInfo, ...(await signedFor(byTerms)) });
+    expectDecision(terms, byTerms, "release", "delivered");
+    const { transaction } = byTransaction;
+    const hash = await verify(service, { transaction, ...(await signedFor(byTransaction)) }, "/verify");
+    expectDecision(hash, byTransaction, "release", "delivered");
+    const upper = `0x${byId.id.slice(2).toUpperCase()}`;
+    const id = await verify(service, { payment_id: upper, ...(await signedFor(byId)) }, "/verify");
+    expectDecision(id, byId, "release", "delivered");
+    await Promise.all([byTerms, byTransaction, byId].map((held) => ended(held, "released")));
+  });
+
+  test("of a merchant that is a contract (ERC-1271): only its owner's signature counts", async () => {
+    const owner = newMerchant();
+    const { address } = await deployWallet(chain, owner.address);
+    const held = await newHold({}, address);
+    expectProblem(await deliver(service, merchant, { ...held, ...EMPTY }), 403, "not_the_merchant");
+    await nothingMoved(held);
+    expectDecision(await deliver(service, owner, { ...held, ...GOOD }), held, "release", "delivered");
+    await ended(held, "released");
+    expect(await chain.usdcBalance(address)).toBe(990_000n);
+  });
+});
+
+describe("refused, and nothing moves", () => {
+  test("without a signature, or with somebody else's: the buyer's or another payment's", async () => {
+    const [held, other] = [await newHold(), await newHold()];
+    const unsigned = await verify(service, { payment_id: held.id, ...forwarded(EMPTY) });
+    expectProblem(unsigned, 403, "not_the_merchant");
+    expectProblem(await deliver(service, held.buyer, { ...held, ...EMPTY }), 403, "not_the_merchant");
+    const signature = await signDelivery(service, merchant, { id: other.id, ...EMPTY });
+    const foreign = await verify(service, { payment_id: held.id, ...forwarded(EMPTY), signature });
+    expectProblem(foreign, 403, "not_the_merchant");
+    await nothingMoved(held);
+    await nothingMoved(other);
+  });
+
+  test("with another body or status than the signed one, before and after the evaluation", async () => {
+    const held = await newHold();
+    const signature = await signDelivery(service, merchant, { ...held, ...GOOD });
+    const alter = (delivered: Delivered) =>
+      verify(service, { payment_id: held.id, ...forwarded(delivered), signature });
+    const altered = [EMPTY, { ...GOOD, status: 500 }, { ...GOOD, body: `${GOOD.body} ` }];
+    for (const one of altered) expectProblem(await alter(one), 403, "not_the_merchant");
+    await nothingMoved(held);
+    expectDecision(await alter(GOOD), held, "release", "delivered");
+    for (const one of altered) expectProblem(await alter(one), 403, "not_the_merchant");
+    await ended(held, "released");
+  });
+
+  test("for a payment without a hold, and for a hold whose arbiter is another", async () => {
+    const id: Hex = `0x${"4d".repeat(32)}`;
+    expectProblem(await deliver(service, merchant, { id, ...EMPTY }), 404, "not_found");
+    const transaction = (await newHold()).transaction.replace(/^0x../, "0x00");
+    const unknown = { transaction, responseBody: "", signature: `0x${"11".repeat(65)}` };
+    expectProblem(await verify(service, unknown), 404, "not_found");
+    const elsewhere = await hold({ chain, escrow: retired }, merchant.address);
+    expectProblem(await deliver(service, merchant, { ...elsewhere, ...EMPTY }), 404, "not_found");
+    expect([await statusOf({ chain, escrow: retired }, elsewhere), await rows(elsewhere)]).toEqual(["held", 0]);
+  });
+
+  test("once the terms leave no time for a release: it would revert, and the payment would never end", async () => {
+    const now = Number((await chain.client.getBlock()).timestamp);
+    const times = { preApprovalExpiry: now + 40, authorizationExpiry: now + 50, refundExpiry: now + 50 };
+    const held = await newHold(times);
+    const late = await deliver(service, merchant, { ...held, ...GOOD });
+    expectProblem(late, 409, "escrow_over");
+    expect(late.body.detail).toMatch(/authorizationExpiry/);
+    await nothingMoved(held);
+  });
+
+  test("when it is no forwarded delivery: 400", async () => {
+    for (const body of ["{", "[]", JSON.stringify(forwarded(GOOD))]) {
+      const answer = await send(`${service.url}/escrow/verify`, { method: "POST", headers: JSON_TYPE, body });
+      expectProblem(answer, 400, "malformed_request");
+    }
+  });
+});
+
+describe("the first evaluation is final", () => {
+  test("and a repeat, or another delivery of the same merchant, gets it again", async () => {
+    const held = await newHold();
+    const first = await deliver(service, merchant, { ...held, ...GOOD });
+    await ended(held, "released");
+    for (const delivered of [GOOD, EMPTY, { ...GOOD, status: 500 }])
+      await expect
+        .poll(async () => (await deliver(service, merchant, { ...held, ...delivered })).body, SOON)
+        .toMatchObject({ ...first.body, status: "released", transaction: expect.stringMatching(/^0x[0-9a-f]{64}$/) });
+    expect(await askedOnChain({ chain, escrow }, held)).toMatchObject([{ decision: "release", succeeded: true }]);
+  });
+
+  test("when different deliveries of one payment arrive at once: one is kept, and all get that one", async () => {
+    const held = await newHold();
+    const deliveries = [GOOD, EMPTY, GOOD, { ...GOOD, status: 404 }, EMPTY, GOOD];
+    const answers = await Promise.all(deliveries.map((one) => deliver(service, merchant, { ...held, ...one })));
+    const [first] = answers;
+    for (const { status, body } of answers)
+      expect([status, body.record, body.decision]).toEqual([200, first?.body.record, first?.body.decision]);
+    await expect.poll(() => status(held), SOON).not.toBe("held");
+    expect(await askedOnChain({ chain, escrow }, held)).toMatchObject([
+      { decision: first?.body.decision, succeeded: true, event: { record: first?.body.record } },
+    ]);
+  });
+});
+
+describe("an evaluation's record", () => {
+  const SECRET = "the-pond-is-a-secret-b7e1";
+
+  test("is the same signed bytes for ever, its hash is in the event, and it holds no content", async () => {
+    const held = await newHold();
+    const headers = { ...JSON_TYPE, "set-cookie": SECRET };
+    const answer = await deliver(service, merchant, { ...held, headers, body: JSON.stringify({ haiku: SECRET }) });
+    const url = String(answer.body.record_url);
+    const early = await send(url);
+    await ended(held, "released");
+    const [outcome] = await askedOnChain({ chain, escrow }, held);
+    await chain.mine(4);
+    const late = await send(url, { headers: { accept: "application/json" } });
+    expect([late.text, late.headers.get("content-type")]).toEqual([early.text, "application/json"]);
+    const canonical = canonicalize(JSON.parse(early.text)) ?? "";
+    const hash = `0x${createHash("sha256").update(canonical).digest("hex")}`;
+    expect([hash, hash]).toEqual([answer.body.record, outcome?.event?.record]);
+    expect(early.body).toMatchObject({ rule: "delivered", decision: "release", fee: "10000", network: ESCROW_NETWORK });
+    expect(early.body).toMatchObject({ payment_id: held.id, hold_transaction: held.transaction });
+    expect(early.text).not.toContain(SECRET);
+    const page = await send(url, { headers: { accept: "text/html" } });
+    expect(page.headers.get("content-type")).toMatch(/^text\/html/);
+    expect(page.text).not.toContain(SECRET);
+    expect(page.text).toContain(outcome?.hash);
+    const kept = await withClient(service.database.ownerUrl, (client) =>
+      client.query("SELECT e::text AS row FROM escrow_evaluation e UNION ALL SELECT t::text FROM escrow_task t"),
+    );
+    expect(JSON.stringify(kept.rows)).not.toContain(SECRET);
+  });
+
+  test("is accepted by the published verifier, and no longer when a byte of it is another", async () => {
+    const held = await newHold();
+    const { body } = await deliver(service, merchant, { ...held, ...EMPTY });
+    const { text } = await send(String(body.record_url));
+    const keys = await parseKeySet((await send(`${service.url}/.well-known/jwks.json`)).text);
+    const report = await verifyDocument(text, { keys, issuer: service.url });
+    expect(report).toMatchObject({ valid: true, document: { decision: "refund", rule: "empty_response" } });
+    const forged = text.replace('"decision":"refund"', '"decision":"release"');
+    expect(await verifyDocument(forged, { keys, issuer: service.url })).toMatchObject({ valid: false });
+  });
+
+  test.each([
+    ["changed", "UPDATE escrow_evaluation SET decision = 'release'"],
+    ["deleted", "DELETE FROM escrow_evaluation"],
+    ["truncated", "TRUNCATE escrow_evaluation"],
+  ])("cannot be %s, not even by the owner of the database", async (_, statement) => {
+    await withClient(service.database.ownerUrl, async (client) => {
+      const count = async () => (await client.query("SELECT 1 FROM escrow_evaluation")).rowCount;
+      const before = await count();
+      expect(before).toBeGreaterThan(0);
+      await expect(client.query(statement)).rejects.toThrow(/append-only/);
+      expect(await count()).toBe(before);
+    });
+    await withClient(service.database.apiUrl, (client) =>
+      expect(client.query(statement)).rejects.toThrow(/permission/),
+    );
+  });
+
+  test("is a 404 for a payment that was never evaluated", async () => {
+    const held = await newHold();
+    for (const path of [held.id, "0x12", "nothing"])
+      expectProblem(await send(`${service.url}/escrow/evaluation/${path}`), 404, "not_found");
+  });
+});

@@ -1,0 +1,152 @@
+import { type Address, encodeFunctionData, type Hex, type LocalAccount } from "viem";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
+import { withClient } from "../../../scripts/embedded/postgres.ts";
+import { USDC_ABI } from "../../../scripts/embedded/usdc.ts";
+import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
+import { signCancellation } from "../../support/payments/authorization.ts";
+import {
+  type Answer,
+  chargedOnce,
+  expectNoSignatureAnywhere,
+  expectPaymentRequired,
+  expectProblem,
+  newPayer,
+  nothingCharged,
+  post,
+  type Signed,
+  settlements,
+  signPayment,
+  v2,
+} from "../../support/payments/pay.ts";
+import { type HoldingNode, startHoldingNode } from "../../support/service/api-process.ts";
+import { RELAYER, startService, type TestService } from "../../support/service/service.ts";
+
+const SOMEBODY = devAccount(8).address;
+/** Above what the relayer offers: the first in its block. */
+const URGENT = 100_000_000_000n;
+const soon = { timeout: 20_000, interval: 50 };
+
+let chain: TestChain;
+let node: HoldingNode;
+let service: TestService;
+let payer: LocalAccount;
+let signed: Signed;
+
+beforeAll(async () => {
+  chain = await startTestChain({ slotsInAnEpoch: 3 });
+  // anvil knows the state of loaded blocks only at its head: let the finalized one be one that it has mined.
+  await chain.mine(10);
+  node = await startHoldingNode(chain);
+  service = await startService({ chain, config: { rpcUrls: { "eip155:8453": node.url, "eip155:84532": node.url } } });
+});
+beforeEach(async () => {
+  payer = await newPayer(chain);
+  signed = await signPayment(payer);
+});
+afterAll(async () => {
+  await service?.stop();
+  node?.stop();
+  await chain?.stop();
+});
+
+const pay = (): Promise<Answer> => post(`${service.url}/test/basic`, v2(signed));
+
+/** Puts a call of the token into the pool, ahead of everybody else's. */
+const call = (data: Hex): Promise<Hex> =>
+  chain.client.sendTransaction({
+    account: devAccount(0),
+    to: chain.network.usdc.address,
+    data,
+    gas: 200_000n,
+    maxFeePerGas: 2n * URGENT,
+    maxPriorityFeePerGas: URGENT,
+  });
+
+const transfer = ({ authorization, signature }: Signed): Promise<Hex> => {
+  const { from, to, value, validAfter, validBefore, nonce } = authorization;
+  const args = [from, to, value, validAfter, validBefore, nonce, signature] as const;
+  return call(encodeFunctionData({ abi: USDC_ABI, functionName: "transferWithAuthorization", args }));
+};
+
+async function cancellation(): Promise<Hex> {
+  const { nonce } = signed.authorization;
+  const signature = await signCancellation(payer, chain.network, { authorizer: payer.address, nonce });
+  return call(
+    encodeFunctionData({ abi: USDC_ABI, functionName: "cancelAuthorization", args: [payer.address, nonce, signature] }),
+  );
+}
+
+const spending = async (to: Address): Promise<Hex> =>
+  transfer(await signPayment(payer, { to, nonce: signed.authorization.nonce }));
+
+/** Does it when the service has simulated the transfer and promised itself to submit it. */
+async function beforeSubmission(act: () => Promise<Hex>): Promise<{ answer: Answer; transaction: Hex }> {
+  const submitting = node.hold("eth_estimateGas", payer.address);
+  const answering = pay();
+  await submitting.reached;
+  const transaction = await act();
+  await chain.client.waitForTransactionReceipt({ hash: transaction });
+  submitting.release();
+  return { answer: await answering, transaction };
+}
+
+/** Does it when the relayer's transaction waits in the pool, and overtakes it. */
+async function beforeItsBlock(act: () => Promise<Hex>): Promise<{ answer: Answer; transaction: Hex }> {
+  await chain.client.setAutomine(false);
+  try {
+    const answering = pay();
+    const pending = async () => (await chain.client.getTxpoolStatus()).pending;
+    await expect.poll(pending, soon).toBe(1);
+    const transaction = await act();
+    await expect.poll(pending, soon).toBe(2);
+    await chain.mine();
+    return { answer: await answering, transaction };
+  } finally {
+    await chain.client.setAutomine(true);
+  }
+}
+
+const relayed = () => chain.client.getTransactionCount({ address: RELAYER.address });
+
+describe.each([
+  ["between our check and our submission", beforeSubmission, 0],
+  ["while our transaction waits for its block", beforeItsBlock, 1],
+] as const)("%s", (_, meanwhile, ours) => {
+  test("a stranger broadcasts the authorization: charged once, and the result names the stranger's transaction", async () => {
+    const before = await relayed();
+    const { answer, transaction } = await meanwhile(() => transfer(signed));
+    expect({ status: answer.status, text: answer.text }).toMatchObject({ status: 200 });
+    expect(answer.body).toMatchObject({ settlement: { transaction } });
+    expect(await settlements(chain, payer.address)).toMatchObject([{ transaction }]);
+    expect((await relayed()) - before).toBe(ours);
+    const again = await pay();
+    expect([again.text, again.headers.get("x-idempotent-replay")]).toEqual([answer.text, "true"]);
+    await chargedOnce(chain, signed);
+  });
+
+  test.each([
+    ["cancels it", () => cancellation()],
+    ["spends its nonce on somebody else", () => spending(SOMEBODY)],
+  ])("the payer %s: 503 until that is final, then 402; nothing is charged or submitted again", async (__, act) => {
+    const before = await relayed();
+    const { answer } = await meanwhile(act);
+    expectProblem(answer, 503, "payment_pending");
+    expectProblem(await pay(), 503, "payment_pending");
+    await chain.mine(8);
+    await expect.poll(async () => (await row())?.state, soon).toBe("void");
+    expect(expectPaymentRequired(await pay())).toMatch(/cancelled or spent elsewhere/);
+    expect(await row()).toEqual({ state: "void", reason: "burnt", kept: false });
+    await nothingCharged(chain, payer);
+    expect((await relayed()) - before).toBe(ours);
+  });
+});
+
+const row = () =>
+  withClient(service.database.ownerUrl, async (client) => {
+    const text = "SELECT state, reason, sealed IS NOT NULL AS kept FROM payment WHERE nonce = $1";
+    const values = [Buffer.from(signed.authorization.nonce.slice(2), "hex")];
+    return (await client.query<{ state: string; reason: string; kept: boolean }>(text, values)).rows[0];
+  });
+
+test("no answer, log line or row of the database holds a signature in clear", () => expectNoSignatureAnywhere(service));

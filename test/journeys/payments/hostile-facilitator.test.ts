@@ -1,0 +1,298 @@
+import { randomBytes } from "node:crypto";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import type { LocalAccount } from "viem";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
+import { USDC_ABI } from "../../../scripts/embedded/usdc.ts";
+import { waitUntil } from "../../../scripts/embedded/wait-until.ts";
+import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
+import { type Conduct, LIAR, say, startFacilitator, type TestFacilitator } from "../../support/payments/facilitator.ts";
+import {
+  type Answer,
+  chargedOnce,
+  expectNoSignatureAnywhere,
+  expectProblem,
+  newPayer,
+  nothingCharged,
+  type Signed,
+  send,
+  settlements,
+  signPayment,
+  v2,
+} from "../../support/payments/pay.ts";
+import { startService, type TestService } from "../../support/service/service.ts";
+
+/** As much of a lie as our side may read, a thousand times. */
+const ENDLESS_BYTES = 64 * 1024 * 1_000;
+const LIMIT = 90_000;
+
+let chain: TestChain;
+let service: TestService;
+let facilitator: TestFacilitator;
+const payers: LocalAccount[] = [];
+/** Every answer to a client of this file. */
+const said: Answer[] = [];
+
+beforeAll(async () => {
+  chain = await startTestChain();
+  facilitator = await startFacilitator(chain);
+  service = await startService({ chain, config: { facilitator: { remote: facilitator.url } } });
+  for (let i = 0; i < 16; i++) payers.push(await newPayer(chain));
+});
+afterAll(async () => {
+  facilitator?.stop();
+  await service?.stop();
+  await chain?.stop();
+});
+
+function aPayer(): LocalAccount {
+  const payer = payers.pop();
+  if (payer === undefined) throw new Error("more tests than funded payers");
+  return payer;
+}
+
+async function buy(signed: Signed, signal?: AbortSignal): Promise<Answer> {
+  const url = `${service.url}/test/basic`;
+  const answer = await send(url, { method: "POST", headers: v2(signed), ...(signal && { signal }) });
+  said.push(answer);
+  return answer;
+}
+
+function expectToWait(answer: Answer): void {
+  expectProblem(answer, 503, "payment_pending");
+  expect(answer.body.detail).toMatch(/Do not sign again; send the same header again/);
+  expect(Number(answer.headers.get("retry-after"))).toBeGreaterThan(0);
+}
+
+const honest: Conduct = async (signed, answer) =>
+  say(answer, 200, { success: true, transaction: await facilitator.settle(signed) });
+
+/** Sends the same header until it is answered: 503 and nothing else may come before the result. */
+async function result(signed: Signed): Promise<Answer> {
+  for (let tries = 0; tries < 5; tries++) {
+    const answer = await buy(signed);
+    if (answer.status === 200) return answer;
+    expectToWait(answer);
+  }
+  throw new Error("no result after five requests");
+}
+
+/** The lie buys nothing and charges nothing; the same header, and an honest facilitator, buy once. */
+async function expectToBuyNothing(signed: Signed, conduct: Conduct): Promise<Answer> {
+  facilitator.treat(signed, conduct);
+  expectToWait(await buy(signed));
+  expect(facilitator.handed.get(signed.authorization.nonce)).toBe(1);
+  const paid = async () => (await settlements(chain, signed.authorization.from)).map(({ nonce }) => nonce);
+  expect(await paid()).not.toContain(signed.authorization.nonce);
+  facilitator.treat(signed, honest);
+  const answer = await result(signed);
+  expect((await paid()).filter((nonce) => nonce === signed.authorization.nonce)).toHaveLength(1);
+  const replay = await result(signed);
+  expect([replay.text, replay.headers.get("x-idempotent-replay")]).toEqual([answer.text, "true"]);
+  return answer;
+}
+
+/** Whatever it says about a transfer that it did broadcast, the client gets what it paid for, once. */
+async function expectToBuyOnce(signed: Signed, conduct: Conduct): Promise<void> {
+  facilitator.treat(signed, conduct);
+  expect((await result(signed)).body).toMatchObject({
+    wallet: signed.authorization.from.toLowerCase(),
+    verdict: "pass",
+  });
+  await chargedOnce(chain, signed);
+}
+
+const success =
+  (transaction: string): Conduct =>
+  (_, answer) =>
+    say(answer, 200, { success: true, transaction, network: "eip155:8453", note: LIAR });
+
+const cutShort: boolean[] = [];
+
+/** Writes until our side hangs up, or to an end that nobody should reach. */
+const endless: Conduct = async (_, answer) => {
+  const chunk = Buffer.alloc(32 * 1024, LIAR);
+  const chunks = function* () {
+    for (let sent = 0; sent < ENDLESS_BYTES; sent += chunk.length) yield chunk;
+  };
+  const written = pipeline(Readable.from(chunks()), answer.writeHead(200, { "content-type": "application/json" }));
+  cutShort.push(
+    await written.then(
+      () => false,
+      () => true,
+    ),
+  );
+};
+
+// The longest one is first, so that the others run beside it.
+test.concurrent(
+  "a facilitator that broadcasts and never answers: who hung up gets the certificate with the same header",
+  async () => {
+    const signed = await signPayment(aPayer());
+    const broadcast = Promise.withResolvers<void>();
+    facilitator.treat(signed, async (given) => {
+      await facilitator.settle(given);
+      broadcast.resolve();
+    });
+    const impatient = new AbortController();
+    const hungUp = buy(signed, impatient.signal).catch((error: Error) => error.name);
+    await broadcast.promise;
+    impatient.abort();
+    expect(await hungUp).toBe("AbortError");
+    expect((await result(signed)).body).toMatchObject({ verdict: "pass" });
+    await chargedOnce(chain, signed);
+    expect(facilitator.handed.get(signed.authorization.nonce)).toBe(1);
+  },
+  LIMIT,
+);
+
+const LIES: readonly (readonly [string, Conduct])[] = [
+  ["says that it settled and broadcasts nothing", success(`0x${"ab".repeat(32)}`)],
+  ["answers 500", (_, answer) => say(answer, 500, { error: LIAR })],
+  ["answers with random bytes", (_, answer) => answer.writeHead(200).end(randomBytes(4_096))],
+  ["hangs up without an answer", (_, answer) => answer.destroy()],
+  ["says that the client must pay again", (_, answer) => say(answer, 402, { error: LIAR })],
+];
+
+test.concurrent.each(LIES)(
+  "a facilitator that %s charges nothing: 503, and the same header buys once later",
+  async (_, lie) => {
+    const signed = await signPayment(aPayer());
+    await expectToBuyNothing(signed, lie);
+    await chargedOnce(chain, signed);
+  },
+  LIMIT,
+);
+
+test.concurrent(
+  "an answer without an end is cut off, not waited for",
+  async () => {
+    const signed = await signPayment(aPayer());
+    await expectToBuyNothing(signed, endless);
+    await chargedOnce(chain, signed);
+    expect(await waitUntil(() => cutShort.length === 1, 20_000)).toBe(true);
+    expect(cutShort).toEqual([true]);
+    const failures = service.logged.filter(
+      (line) => line.includes(signed.authorization.nonce) && line.includes("the facilitator reported a failure"),
+    );
+    expect(failures).toEqual([]);
+  },
+  LIMIT,
+);
+
+test.concurrent(
+  "a redirect is not followed: nobody else is handed the payment",
+  async () => {
+    let asked = 0;
+    const elsewhere = createServer((_, answer) => {
+      asked++;
+      say(answer, 200, { success: true });
+    });
+    await new Promise<void>((resolve) => elsewhere.listen(0, "127.0.0.1", resolve));
+    try {
+      const location = `http://127.0.0.1:${(elsewhere.address() as AddressInfo).port}/settle`;
+      const signed = await signPayment(aPayer());
+      await expectToBuyNothing(signed, (_, answer) => answer.writeHead(307, { location }).end());
+      await chargedOnce(chain, signed);
+      expect(asked).toBe(0);
+    } finally {
+      elsewhere.close();
+    }
+  },
+  LIMIT,
+);
+
+test.concurrent(
+  "the hash of another's settlement buys nothing",
+  async () => {
+    const [mine, other] = [await signPayment(aPayer()), await signPayment(aPayer())];
+    const transaction = await facilitator.settle(other);
+    const { body } = await expectToBuyNothing(mine, success(transaction));
+    await chargedOnce(chain, mine);
+    const [settled] = await settlements(chain, mine.authorization.from);
+    expect(body).toMatchObject({
+      wallet: mine.authorization.from.toLowerCase(),
+      settlement: { transaction: settled?.transaction },
+    });
+    expect(settled?.transaction).not.toBe(transaction);
+  },
+  LIMIT,
+);
+
+test.concurrent(
+  "another authorization of the payer, for another amount, buys nothing when it is broadcast instead",
+  async () => {
+    const payer = aPayer();
+    const [mine, dearer] = [await signPayment(payer), await signPayment(payer, { value: 750_000n })];
+    const { body } = await expectToBuyNothing(mine, async (_, answer) =>
+      success(await facilitator.settle(dearer))(mine, answer),
+    );
+    const paid = await settlements(chain, payer.address);
+    expect(paid.map(({ nonce, value }) => [nonce, value])).toEqual([
+      [dearer.authorization.nonce, 750_000n],
+      [mine.authorization.nonce, 250_000n],
+    ]);
+    expect(body).toMatchObject({ settlement: { transaction: paid[1]?.transaction } });
+  },
+  LIMIT,
+);
+
+const UNTRUE: readonly (readonly [string, Conduct])[] = [
+  ["says that it failed", (_, answer) => say(answer, 200, { success: false, errorReason: LIAR, transaction: "" })],
+  ["answers 500", (_, answer) => say(answer, 500, { error: LIAR })],
+  ["names another transaction", success(`0x${"cd".repeat(32)}`)],
+  ["hangs up", (_, answer) => answer.destroy()],
+];
+
+test.concurrent.each(UNTRUE)(
+  "a facilitator that broadcasts and %s: the client gets its certificate and is charged once",
+  async (_, lie) => {
+    const signed = await signPayment(aPayer());
+    await expectToBuyOnce(signed, async (given, answer) => {
+      await facilitator.settle(given);
+      return lie(given, answer);
+    });
+    expect(facilitator.handed.get(signed.authorization.nonce)).toBe(1);
+  },
+  LIMIT,
+);
+
+test.concurrent(
+  "a facilitator that broadcasts twice charges once",
+  async () => {
+    const signed = await signPayment(aPayer());
+    const second: string[] = [];
+    await expectToBuyOnce(signed, async (given, answer) => {
+      await facilitator.settle(given);
+      second.push(await settleAgain(given));
+      return say(answer, 200, { success: true });
+    });
+    expect(second).toEqual(["reverted"]);
+  },
+  LIMIT,
+);
+
+/** A second transaction with the same authorization, mined whatever it does. */
+async function settleAgain({ authorization, signature }: Signed): Promise<string> {
+  const { from, to, value, validAfter, validBefore, nonce } = authorization;
+  const hash = await chain.client.writeContract({
+    account: devAccount(1),
+    address: chain.network.usdc.address,
+    abi: USDC_ABI,
+    functionName: "transferWithAuthorization",
+    args: [from, to, value, validAfter, validBefore, nonce, signature],
+    gas: 200_000n,
+  });
+  return (await chain.client.waitForTransactionReceipt({ hash })).status;
+}
+
+test("nobody was told to pay again, and neither the facilitator's words nor a signature came out anywhere", async () => {
+  expect(said.length).toBeGreaterThan(0);
+  expect([...new Set(said.map(({ status }) => status))].sort()).toEqual([200, 503]);
+  expect([...said.map(({ text }) => text), ...service.logged].filter((text) => text.includes(LIAR))).toEqual([]);
+  await expectNoSignatureAnywhere(service);
+  for (const payer of payers) await nothingCharged(chain, payer);
+});

@@ -1,0 +1,149 @@
+import { randomUUID } from "node:crypto";
+import type { LocalAccount } from "viem";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
+import {
+  chargedOnce,
+  expectNoSignatureAnywhere,
+  expectPaymentRequired,
+  expectProblem,
+  newPayer,
+  nothingCharged,
+  post,
+  settlements,
+  signPayment,
+  v2,
+} from "../../support/payments/pay.ts";
+import { startService, type TestService } from "../../support/service/service.ts";
+
+let chain: TestChain;
+let service: TestService;
+let payer: LocalAccount;
+let id: string;
+const basic = () => `${service.url}/test/basic`;
+
+beforeAll(async () => {
+  chain = await startTestChain();
+  service = await startService({ chain });
+});
+beforeEach(async () => {
+  payer = await newPayer(chain);
+  id = randomUUID();
+});
+afterAll(async () => {
+  await service?.stop();
+  await chain?.stop();
+});
+
+describe("a payment with a payment identifier", () => {
+  test("is replayed for the same authorization, identifier and request", async () => {
+    const signed = await signPayment(payer);
+    const first = await post(basic(), v2(signed, { id }));
+    const again = await post(basic(), v2(signed, { id }));
+    expect([first.status, again.status, again.text]).toEqual([200, 200, first.text]);
+    expect(again.headers.get("x-idempotent-replay")).toBe("true");
+    await chargedOnce(chain, signed);
+  });
+
+  test("is replayed for a fresh signature too, which is never submitted", async () => {
+    const signed = await signPayment(payer);
+    const first = await post(basic(), v2(signed, { id }));
+    const fresh = await signPayment(payer);
+    const again = await post(basic(), v2(fresh, { id }));
+    expect([first.status, again.status, again.text]).toEqual([200, 200, first.text]);
+    expect(again.headers.get("x-idempotent-replay")).toBe("true");
+    expect(again.headers.get("payment-response")).toBe(first.headers.get("payment-response"));
+    await chargedOnce(chain, signed);
+  });
+
+  test("sent ten times at once with ten signatures is one purchase", async () => {
+    const all = await Promise.all(Array.from({ length: 10 }, () => signPayment(payer)));
+    const answers = await Promise.all(all.map((signed) => post(basic(), v2(signed, { id }))));
+    expect(answers.map(({ status }) => status)).toEqual(Array(10).fill(200));
+    expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
+    expect(answers.filter(({ headers }) => headers.has("x-idempotent-replay"))).toHaveLength(9);
+    expect(await settlements(chain, payer.address)).toHaveLength(1);
+  });
+
+  test.each<[string, string, string | null]>([
+    ["another route", "/test/suite", null],
+    ["another query", "/test/basic?a=1", null],
+    ["another body", "/test/basic", "[1]"],
+  ])("cannot be used for %s: 409, nothing charged for it", async (_, path, body) => {
+    const signed = await signPayment(payer);
+    expect((await post(basic(), v2(signed, { id }))).status).toBe(200);
+    const value = path === "/test/suite" ? 750_000n : 250_000n;
+    const other = await signPayment(payer, { value });
+    const answer = await post(`${service.url}${path}`, v2(other, { id }), body);
+    expectProblem(answer, 409, "payment_conflict");
+    expect(answer.body.detail).toMatch(/identifier/);
+    await chargedOnce(chain, signed);
+  });
+
+  test("does not collide with another payer's same identifier", async () => {
+    const stranger = await newPayer(chain);
+    const [mine, theirs] = [await signPayment(payer), await signPayment(stranger)];
+    const first = await post(basic(), v2(mine, { id }));
+    const second = await post(`${service.url}/test/basic?other=1`, v2(theirs, { id }));
+    expect([first.status, second.status]).toEqual([200, 200]);
+    expect(second.headers.has("x-idempotent-replay")).toBe(false);
+    expect(second.body.wallet).toBe(stranger.address.toLowerCase());
+    await chargedOnce(chain, mine);
+    await chargedOnce(chain, theirs);
+  });
+
+  test("gives its result to no wrong signature under the same identifier", async () => {
+    const signed = await signPayment(payer);
+    const first = await post(basic(), v2(signed, { id }));
+    const stranger = await newPayer(chain);
+    const forged = await signPayment(stranger, { from: payer.address });
+    const answer = await post(basic(), v2(forged, { id }));
+    expectPaymentRequired(answer);
+    expect(answer.text).not.toContain(String(first.body.id));
+    await chargedOnce(chain, signed);
+  });
+
+  test("is refused without it: only the payer knows it, anyone can read the authorization on the chain", async () => {
+    const signed = await signPayment(payer);
+    expect((await post(basic(), v2(signed, { id }))).status).toBe(200);
+    for (const headers of [v2(signed), v2(signed, { id: randomUUID() })]) {
+      const answer = await post(basic(), headers);
+      expectProblem(answer, 409, "payment_conflict");
+      expect(answer.body.detail).toMatch(/a retry must carry the same one/);
+    }
+    await chargedOnce(chain, signed);
+  });
+});
+
+test("an authorization that was paid without an identifier is the same purchase with one", async () => {
+  const signed = await signPayment(payer);
+  const first = await post(basic(), v2(signed));
+  const again = await post(basic(), v2(signed, { id }));
+  expect([first.status, again.status, again.text]).toEqual([200, 200, first.text]);
+  expect(again.headers.get("x-idempotent-replay")).toBe("true");
+  await chargedOnce(chain, signed);
+});
+
+test("a refused payment frees its identifier for a new one", async () => {
+  const poor = await newPayer(chain, 0n);
+  expect(expectPaymentRequired(await post(basic(), v2(await signPayment(poor), { id })))).toMatch(/balance/);
+  await chain.fund(poor.address, 250_000n);
+  const signed = await signPayment(poor);
+  expect((await post(basic(), v2(signed, { id }))).status).toBe(200);
+  await chargedOnce(chain, signed);
+});
+
+test.each([
+  ["of 15 characters", "a".repeat(15)],
+  ["of 129 characters", "a".repeat(129)],
+  ["with a character that is not allowed", `${"a".repeat(20)}!`],
+  ["that is empty", ""],
+  ["that is a number", 12_345_678_901_234],
+])("a payment identifier %s is 400, nothing charged", async (_, bad) => {
+  const answer = await post(basic(), v2(await signPayment(payer), { id: bad }));
+  expectProblem(answer, 400, "malformed_payment");
+  expect(answer.body.detail).toMatch(/16 to 128/);
+  await nothingCharged(chain, payer);
+});
+
+test("no answer, log line or row of the database holds a signature in clear", () => expectNoSignatureAnywhere(service));

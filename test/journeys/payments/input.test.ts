@@ -1,0 +1,296 @@
+import { request } from "node:http";
+import type { LocalAccount } from "viem";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
+import { hold } from "../../support/openapi/answers.ts";
+import {
+  type Answer,
+  challengeOf,
+  encode,
+  expectNoSignatureAnywhere,
+  expectPaymentRequired,
+  expectProblem,
+  newPayer,
+  nothingCharged,
+  post,
+  send,
+  settlements,
+  signPayment,
+  v1,
+  v2,
+} from "../../support/payments/pay.ts";
+import { PAY_TO, startService, type TestService } from "../../support/service/service.ts";
+
+const KIB = 1024;
+const USDC = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913";
+
+let chain: TestChain;
+let service: TestService;
+let payer: LocalAccount;
+const basic = () => `${service.url}/test/basic`;
+
+beforeAll(async () => {
+  chain = await startTestChain();
+  service = await startService({ chain });
+  payer = await newPayer(chain);
+});
+afterAll(async () => {
+  await service?.stop();
+  await chain?.stop();
+});
+
+interface RawRequest {
+  readonly method: string;
+  readonly path?: string;
+  readonly headers?: Record<string, string>;
+  /** Sent in these pieces, without a declared length unless the headers declare one. */
+  readonly chunks?: readonly (string | Buffer)[];
+}
+
+/** A request as `fetch` would not send it. The answer counts even when the server closes before it has read everything. */
+const raw = ({ method, path = "/test/basic", headers = {}, chunks = [] }: RawRequest): Promise<Answer> =>
+  new Promise((resolve, reject) => {
+    const { hostname, port } = new URL(service.url);
+    const outgoing = request({ hostname, port, method, path, headers, agent: false }, async (response) => {
+      let text = "";
+      for await (const chunk of response.setEncoding("utf8")) text += chunk;
+      const status = response.statusCode ?? 0;
+      const got = new Headers(Object.entries(response.headers).map(([name, value]) => [name, String(value)]));
+      await hold({ method, url: `${service.url}${path}`, status, contentType: got.get("content-type"), text });
+      resolve({ status, headers: got, text, body: text.startsWith("{") ? JSON.parse(text) : {} });
+    });
+    outgoing.on("error", reject);
+    for (const chunk of chunks) outgoing.write(chunk);
+    outgoing.end();
+  });
+
+describe("a payment header that is none", () => {
+  test.each<[string, Record<string, string>]>([
+    ["that is not base64", { "PAYMENT-SIGNATURE": "{not base64}" }],
+    ["that is no JSON", { "PAYMENT-SIGNATURE": Buffer.from("no JSON").toString("base64") }],
+    ["of another version", { "PAYMENT-SIGNATURE": encode({ x402Version: 7, payload: {} }) }],
+    ["of version 1 in PAYMENT-SIGNATURE", { "PAYMENT-SIGNATURE": encode({ x402Version: 1, payload: {} }) }],
+    ["without a payload", { "PAYMENT-SIGNATURE": encode({ x402Version: 2 }) }],
+    ["without a payload in X-PAYMENT", { "X-PAYMENT": encode({ x402Version: 1, scheme: "exact", network: "base" }) }],
+    ["of 12 KiB and a byte", { "PAYMENT-SIGNATURE": "A".repeat(12 * KIB + 1) }],
+    ["of 64 KiB", { "PAYMENT-SIGNATURE": "A".repeat(64 * KIB) }],
+  ])("%s is 400", async (_, headers) => {
+    const answer = await post(basic(), headers);
+    expectProblem(answer, 400, "malformed_payment");
+    expect(answer.text.length).toBeLessThan(KIB);
+  });
+
+  test("over what the server reads at all is 431, as a problem too", async () => {
+    const answer = await raw({ method: "POST", headers: { "PAYMENT-SIGNATURE": "A".repeat(100 * KIB) } });
+    expectProblem(answer, 431, "headers_too_large");
+  });
+
+  test("beside another one is 400, and neither is charged", async () => {
+    const [one, other] = [await signPayment(payer), await signPayment(payer)];
+    expectProblem(await post(basic(), { ...v2(one), ...v1(other) }), 400, "malformed_payment");
+    expectProblem(await post(basic(), { ...v2(one), ...v1(one) }), 400, "malformed_payment");
+    await nothingCharged(chain, payer);
+  });
+
+  test("with bad hex or a missing field says which, and is not charged", async () => {
+    const signed = await signPayment(payer);
+    const { authorization } = signed;
+    const short = { ...signed, authorization: { ...authorization, nonce: "0x12" as const } };
+    const answer = await post(basic(), v2(short));
+    expectProblem(answer, 400, "malformed_payment");
+    expect(answer.body.detail).toContain("payload.authorization.nonce");
+    expectProblem(await post(basic(), v2({ ...signed, signature: "0xzz" })), 400, "malformed_payment");
+    await nothingCharged(chain, payer);
+  });
+});
+
+describe("a request body", () => {
+  test("is not read while nothing is paid: whatever it is, 402", async () => {
+    for (const body of [null, "", "{", "not JSON", "\u0000", '{"a":1}', "x".repeat(64 * KIB)])
+      expect(expectPaymentRequired(await post(basic(), {}, body))).toMatch(/Payment required/);
+  });
+
+  test("that never ends does not hold up the 402", async () => {
+    const { hostname, port } = new URL(service.url);
+    const answer = await new Promise<number>((resolve, reject) => {
+      const open = request({ hostname, port, method: "POST", path: "/test/basic", agent: false }, (response) => {
+        resolve(response.statusCode ?? 0);
+        open.destroy();
+      });
+      open.on("error", reject);
+      open.write("{");
+    });
+    expect(answer).toBe(402);
+  });
+
+  test("that is no JSON is 400 when it is paid for, and nothing is charged", async () => {
+    for (const body of ["{", "not JSON", "{}{}"]) {
+      const answer = await post(basic(), v2(await signPayment(payer)), body);
+      expectProblem(answer, 400, "malformed_request");
+    }
+    await nothingCharged(chain, payer);
+  });
+
+  test.each<[string, string]>([
+    ["text with a NUL character", '{"a":"\\u0000"}'],
+    ["a name with a NUL character", '{"a\\u0000":1}'],
+    ["half a surrogate pair", '["\\ud800"]'],
+    ["20,000 nested lists", "[".repeat(20_000) + "]".repeat(20_000)],
+  ])("with %s, which no journal can keep, is 400, and nothing is charged", async (_, body) => {
+    expectProblem(await post(basic(), v2(await signPayment(payer)), body), 400, "malformed_request");
+    await nothingCharged(chain, payer);
+  });
+
+  test("declared as 64 KiB and one byte is 413, paid or not, and nothing is charged", async () => {
+    const body = "x".repeat(64 * KIB + 1);
+    expectProblem(await post(basic(), {}, body), 413, "body_too_large");
+    expectProblem(await post(basic(), v2(await signPayment(payer)), body), 413, "body_too_large");
+    await nothingCharged(chain, payer);
+  });
+
+  test("of 64 KiB and one byte without a declared length is 413 when it is paid for, and nothing is charged", async () => {
+    const chunks = [...Array(64).fill("x".repeat(KIB)), "x"];
+    const answer = await raw({ method: "POST", headers: v2(await signPayment(payer)), chunks });
+    expectProblem(answer, 413, "body_too_large");
+    await nothingCharged(chain, payer);
+  });
+
+  test("of exactly 64 KiB is taken", async () => {
+    const rich = await newPayer(chain);
+    const body = JSON.stringify("x".repeat(64 * KIB - 2));
+    expect(body).toHaveLength(64 * KIB);
+    const declared = await post(basic(), v2(await signPayment(rich)), body);
+    const chunked = await raw({
+      method: "POST",
+      headers: v2(await signPayment(rich)),
+      chunks: [body.slice(0, 9), body.slice(9)],
+    });
+    expect([declared.status, chunked.status]).toEqual([200, 200]);
+    expect(await settlements(chain, rich.address)).toHaveLength(2);
+  });
+});
+
+describe("a 402", () => {
+  test("carries the challenge of version 2 in its header", async () => {
+    const answer = await post(basic());
+    const { accepts, resource, x402Version, extensions } = challengeOf(answer);
+    expect(x402Version).toBe(2);
+    expect(accepts).toEqual([
+      {
+        scheme: "exact",
+        network: "eip155:8453",
+        amount: "250000",
+        asset: USDC,
+        payTo: expect.stringMatching(/^0x[0-9a-fA-F]{40}$/),
+        maxTimeoutSeconds: 120,
+        extra: { name: "USD Coin", version: "2" },
+      },
+    ]);
+    expect(accepts[0]?.payTo.toLowerCase()).toBe(PAY_TO);
+    expect(resource).toMatchObject({ url: basic(), description: expect.any(String), mimeType: "application/json" });
+    expect(Object.keys(extensions ?? {}).sort()).toEqual(["bazaar", "payment-identifier"]);
+  });
+
+  test("carries the challenge of version 1 in its body", async () => {
+    const { body } = await post(`${service.url}/test/suite`);
+    expect(body).toEqual({
+      x402Version: 1,
+      error: expect.any(String),
+      accepts: [
+        {
+          scheme: "exact",
+          network: "base",
+          maxAmountRequired: "750000",
+          resource: `${service.url}/test/suite`,
+          description: expect.any(String),
+          mimeType: "application/json",
+          payTo: expect.stringMatching(new RegExp(`^${PAY_TO}$`, "i")),
+          maxTimeoutSeconds: 120,
+          asset: USDC,
+          outputSchema: expect.objectContaining({ input: expect.any(Object) }),
+          extra: { name: "USD Coin", version: "2" },
+        },
+      ],
+    });
+  });
+
+  test("is never stored by caches, fits in any header buffer, and lets browsers read what concerns payment", async () => {
+    const { headers } = await post(basic());
+    expect(headers.get("cache-control")).toBe("no-store");
+    expect(headers.get("content-type")).toMatch(/^application\/json/);
+    expect(headers.get("payment-required")?.length).toBeLessThan(8 * KIB);
+  });
+
+  test("names the published address, whatever the request says about its host", async () => {
+    const headers = { host: "evil.example", "x-forwarded-host": "evil.example", "x-forwarded-proto": "https" };
+    const answer = await raw({ method: "POST", headers });
+    expectPaymentRequired(answer);
+    expect(challengeOf(answer).resource?.url).toBe(basic());
+    expect(answer.text + Buffer.from(answer.headers.get("payment-required") ?? "", "base64")).not.toContain("evil");
+  });
+});
+
+test("browsers may read the payment headers of every answer", async () => {
+  const rich = await newPayer(chain);
+  const answers = [
+    await post(basic()),
+    await post(basic(), v2(await signPayment(rich))),
+    await post(basic(), { "PAYMENT-SIGNATURE": "?" }),
+    await send(basic()),
+    await send(`${service.url}/health`),
+    await post(basic(), {}, "x".repeat(64 * KIB + 1)),
+  ];
+  expect(answers.map(({ status }) => status)).toEqual([402, 200, 400, 405, 200, 413]);
+  for (const { headers } of answers) {
+    expect(headers.get("access-control-allow-origin")).toBe("*");
+    const exposed = headers.get("access-control-expose-headers")?.toLowerCase() ?? "";
+    for (const name of [
+      "payment-required",
+      "payment-response",
+      "x-payment-response",
+      "x-idempotent-replay",
+      "retry-after",
+    ])
+      expect(exposed).toContain(name);
+  }
+  const preflight = await raw({
+    method: "OPTIONS",
+    headers: { origin: "https://a.example", "access-control-request-method": "POST" },
+  });
+  expect(preflight.status).toBe(204);
+  expect(preflight.headers.get("access-control-allow-headers")?.toLowerCase()).toMatch(/payment-signature.*x-payment/);
+});
+
+describe("a method that a path does not take", () => {
+  test.each(["GET", "PUT", "DELETE", "PATCH", "HEAD", "TRACE"])(
+    "%s on a paid route is 405 with Allow",
+    async (method) => {
+      const answer = await raw({ method });
+      expect(answer.status).toBe(405);
+      expect(answer.headers.get("allow")).toBe("POST, OPTIONS");
+      if (method !== "HEAD") expectProblem(answer, 405, "method_not_allowed");
+    },
+  );
+
+  test.each(["/board", "/health", "/inspect", "/cert/0123456789abcdef", "/badge/0123456789abcdef.svg"])(
+    "POST on %s is 405 with Allow",
+    async (path) => {
+      const answer = await raw({ method: "POST", path });
+      expectProblem(answer, 405, "method_not_allowed");
+      expect(answer.headers.get("allow")).toBe("GET, HEAD, OPTIONS");
+    },
+  );
+
+  test("PUT on a path that reads and takes deliveries names both methods", async () =>
+    expect((await raw({ method: "PUT", path: "/verify" })).headers.get("allow")).toBe("GET, HEAD, POST, OPTIONS"));
+
+  test("HEAD on a route that takes GET answers like GET, without the body", async () => {
+    for (const path of ["/health", "/inspect", "/.well-known/jwks.json", "/"]) {
+      const [head, get] = [await raw({ method: "HEAD", path }), await raw({ method: "GET", path })];
+      expect([head.status, head.text]).toEqual([200, ""]);
+      expect(head.headers.get("content-type")).toBe(get.headers.get("content-type"));
+    }
+  });
+});
+
+test("no answer, log line or row of the database holds a signature in clear", () => expectNoSignatureAnywhere(service));

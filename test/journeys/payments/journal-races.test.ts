@@ -1,0 +1,300 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import pg from "pg";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { connect } from "../../../api/adapters/postgres/connection.ts";
+import { createJournal } from "../../../api/adapters/postgres/journal.ts";
+import { createSeal } from "../../../api/adapters/postgres/seal.ts";
+import { NETWORKS } from "../../../api/kernel/networks.ts";
+import type { Journal, NewPayment } from "../../../api/payments/journal.ts";
+import type { Settlement, State, Write } from "../../../api/payments/step-types.ts";
+import { withClient } from "../../../scripts/embedded/postgres.ts";
+import { startTestChain } from "../../support/chain/chain.ts";
+import { chargedOnce, expectProblem, newPayer, PAY_TO, post, signPayment, v2 } from "../../support/payments/pay.ts";
+import { startDatabaseLink } from "../../support/service/api-process.ts";
+import { freshDatabase, type TestDatabase } from "../../support/service/database.ts";
+import { startService } from "../../support/service/service.ts";
+
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 120_000 });
+const PATIENT = { timeout: 30_000, interval: 10 };
+const SEAL = createSeal(Buffer.alloc(32, 3));
+const CROWD = 8;
+
+let database: TestDatabase;
+let owner: pg.Client;
+const pools: pg.Pool[] = [];
+/** Two processes' views of one journal. */
+let journal: Journal;
+let other: Journal;
+
+function newJournal(max = 16): { journal: Journal; pool: pg.Pool } {
+  const pool = connect(database.apiUrl, max);
+  pools.push(pool);
+  return { pool, journal: createJournal(pool, SEAL) };
+}
+
+beforeAll(async () => {
+  database = await freshDatabase();
+  owner = new pg.Client({ connectionString: database.ownerUrl });
+  owner.on("error", () => undefined);
+  await owner.connect();
+  journal = newJournal().journal;
+  other = newJournal().journal;
+});
+afterAll(async () => {
+  await Promise.all(pools.map((pool) => pool.end()));
+  await owner?.end();
+});
+
+const hex = (length: number) => `0x${randomBytes(length).toString("hex")}` as const;
+const binary = (text: string): Buffer => Buffer.from(text.slice(2), "hex");
+
+const newPayment = (more: { payer?: `0x${string}`; paymentId?: string } = {}): NewPayment => ({
+  key: {
+    network: "eip155:8453",
+    asset: NETWORKS["eip155:8453"].usdc.address,
+    payer: more.payer ?? hex(20),
+    nonce: hex(32),
+  },
+  paymentId: more.paymentId ?? null,
+  digest: hex(32),
+  signature: hex(65),
+  validAfter: 0n,
+  validBefore: 4_000_000_000n,
+  route: "test.basic",
+  fingerprint: randomBytes(32),
+  input: null,
+  payTo: PAY_TO,
+  value: 250_000n,
+  version: "v2",
+  headBlock: 1,
+  receivedAt: new Date(),
+});
+
+const settlement: Settlement = { transaction: hex(32), block: 7, blockHash: hex(32), logIndex: 1 };
+const response = { status: 200, body: Buffer.from("{}"), location: null };
+const WRITES = {
+  refuse: { do: "write", from: ["received"], to: "void", reason: "refused" },
+  leave: { do: "write", from: ["received"], to: "settling" },
+  settle: { do: "write", from: ["settling", "settled"], to: "settled", settlement },
+  fulfil: { do: "write", from: ["settled"], to: "fulfilled", response },
+  goBack: { do: "write", from: ["settled"], to: "settling" },
+  expire: { do: "write", from: ["settling", "settled"], to: "void", reason: "expired" },
+  finish: { do: "write", from: ["fulfilled"], to: "fulfilled", settlement, final: true },
+  reverse: { do: "write", from: ["fulfilled"], to: "void", reason: "reversed" },
+} as const satisfies Record<string, Write>;
+const PATHS: Record<State, readonly Write[]> = {
+  received: [],
+  settling: [WRITES.leave],
+  settled: [WRITES.leave, WRITES.settle],
+  fulfilled: [WRITES.leave, WRITES.settle, WRITES.fulfil],
+  void: [WRITES.refuse],
+};
+const STATES = Object.keys(PATHS) as State[];
+
+/** A payment in the state, brought there under one lease. */
+async function paymentIn(state: State, more: Parameters<typeof newPayment>[0] = {}) {
+  const [payment, token] = [newPayment(more), randomUUID()];
+  expect(await journal.insert(payment, token)).toBe(1);
+  for (const write of PATHS[state]) expect(await journal.write(payment.key, token, write)).toBe(1);
+  return { ...payment, token };
+}
+
+const ofPayment = ({ key }: NewPayment, text: string) => owner.query(text, [binary(key.nonce)]);
+const endLease = (payment: NewPayment) =>
+  ofPayment(payment, "UPDATE payment SET lease_until = '-infinity' WHERE nonce = $1");
+/** Everything that the database says about a payment. */
+const rowOf = async (payment: NewPayment) =>
+  (await ofPayment(payment, "SELECT *, payment::text AS everything FROM payment WHERE nonce = $1")).rows[0];
+const countOf = async (table: "certificate" | "settlement_mark" | "payment") =>
+  (await owner.query<{ n: number }>(`SELECT count(*)::int AS n FROM ${table}`)).rows[0]?.n;
+
+const waiting = async (wanted: number) =>
+  expect
+    .poll(async () => {
+      const text = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+      return (await owner.query(text)).rowCount;
+    }, PATIENT)
+    .toBe(wanted);
+
+/** Starts all at once against a locked row, so that they truly meet there; answers how many rows each one changed. */
+async function atOnce(payment: NewPayment, attempt: (by: Journal) => Promise<number>): Promise<number[]> {
+  return withClient(database.ownerUrl, async (client) => {
+    await client.query("BEGIN");
+    await client.query("SELECT 1 FROM payment WHERE nonce = $1 FOR UPDATE", [binary(payment.key.nonce)]);
+    const attempts = Array.from({ length: CROWD }, (_, i) => attempt(i % 2 === 0 ? journal : other));
+    await waiting(CROWD);
+    await client.query("ROLLBACK");
+    return (await Promise.all(attempts)).sort();
+  });
+}
+
+const ONE_WINNER = [...Array(CROWD - 1).fill(0), 1];
+
+describe("two at once", () => {
+  test.each(["received", "settling", "settled"] as const)(
+    "one of all who take a dead lease in %s wins",
+    async (state) => {
+      const payment = await paymentIn(state);
+      await endLease(payment);
+      expect(await atOnce(payment, (by) => by.take(payment.key, state, randomUUID()))).toEqual(ONE_WINNER);
+      expect((await rowOf(payment)).takes).toBe(2);
+      expect(await other.take(payment.key, state, randomUUID())).toBe(0);
+    },
+  );
+
+  test("one of all who revive a refused payment that was paid after all wins", async () => {
+    const payment = await paymentIn("void");
+    expect(await atOnce(payment, (by) => by.revive(payment.key, randomUUID()))).toEqual(ONE_WINNER);
+    expect((await rowOf(payment)).state).toBe("settling");
+  });
+
+  test("a state that moved on while a take waited is not taken", async () => {
+    const payment = await paymentIn("received");
+    await endLease(payment);
+    await withClient(database.ownerUrl, async (client) => {
+      await client.query("BEGIN");
+      await client.query("UPDATE payment SET state = 'settling' WHERE nonce = $1", [binary(payment.key.nonce)]);
+      const take = other.take(payment.key, "received", randomUUID());
+      await waiting(1);
+      await client.query("COMMIT");
+      expect(await take).toBe(0);
+    });
+  });
+
+  test.each([
+    ["the first insert commits: no other one counts", "COMMIT", 0],
+    ["the first insert fails: exactly one other counts", "ROLLBACK", 1],
+  ])("of one payment sent to many, %s", async (_, end, others) => {
+    const first = newJournal(1);
+    for (const payer of [undefined, hex(20)]) {
+      // The same authorization, or different ones under one payment identifier.
+      const next = () => (payer === undefined ? same : newPayment({ payer, paymentId: "order-1" }));
+      const same = newPayment();
+      const before = (await countOf("payment")) ?? 0;
+      await first.pool.query("BEGIN");
+      expect(await first.journal.insert(next(), randomUUID())).toBe(1);
+      const inserts = [journal, other, journal, other].map((by) => by.insert(next(), randomUUID()));
+      await waiting(inserts.length);
+      await first.pool.query(end);
+      const changed = (await Promise.all(inserts)).reduce((sum, rows) => sum + rows, 0);
+      expect(changed).toBe(others);
+      expect(await countOf("payment")).toBe(before + 1);
+    }
+  });
+});
+
+describe("a holder who slept while another one took over", () => {
+  /** All that a run can want to change. */
+  const attempts: readonly (readonly [string, (by: Journal, payment: NewPayment, token: string) => Promise<number>])[] =
+    [
+      ["heartbeat", (by, { key }, token) => by.heartbeat(key, token)],
+      ["release", (by, { key }, token) => by.release(key, token, true)],
+      ...Object.entries(WRITES).map(
+        ([name, write]) =>
+          [name, (by: Journal, { key }: NewPayment, token: string) => by.write(key, token, write, record)] as const,
+      ),
+    ];
+  const record = async () => {
+    throw new Error("a zombie must record nothing");
+  };
+
+  test.each(STATES)("changes nothing of a payment in %s", async (state) => {
+    const [payment, late] = [newPayment(), randomUUID()];
+    await journal.insert(payment, late);
+    await endLease(payment);
+    const token = randomUUID();
+    expect(await other.take(payment.key, "received", token)).toBe(1);
+    for (const write of PATHS[state]) expect(await other.write(payment.key, token, write)).toBe(1);
+    const before = [await rowOf(payment), await countOf("settlement_mark")];
+    for (const [name, attempt] of attempts) expect([name, await attempt(journal, payment, late)]).toEqual([name, 0]);
+    expect([await rowOf(payment), await countOf("settlement_mark")]).toEqual(before);
+  });
+
+  test.each(STATES)("cannot repeat, as its last holder, a write that does not begin at %s", async (state) => {
+    const payment = await paymentIn(state);
+    const before = await rowOf(payment);
+    for (const [name, write] of Object.entries(WRITES)) {
+      if ((write.from as readonly State[]).includes(state)) continue;
+      expect([name, await journal.write(payment.key, payment.token, write, record)]).toEqual([name, 0]);
+    }
+    expect(await rowOf(payment)).toEqual(before);
+  });
+
+  test("loses its write to a take that was committed while the write waited", async () => {
+    const payment = await paymentIn("settled");
+    await withClient(database.ownerUrl, async (client) => {
+      await client.query("BEGIN");
+      await client.query("UPDATE payment SET lease_token = $2 WHERE nonce = $1", [
+        binary(payment.key.nonce),
+        randomUUID(),
+      ]);
+      const write = journal.write(payment.key, payment.token, WRITES.fulfil, record);
+      await waiting(1);
+      await client.query("COMMIT");
+      expect(await write).toBe(0);
+    });
+    expect((await rowOf(payment)).state).toBe("settled");
+  });
+
+  test("does not come back to life by a heartbeat after it gave its lease up, and a live lease is not taken", async () => {
+    const payment = await paymentIn("settling");
+    expect(await other.take(payment.key, "settling", randomUUID())).toBe(0);
+    expect(await journal.heartbeat(payment.key, payment.token)).toBe(1);
+    expect(await journal.release(payment.key, payment.token, false)).toBe(1);
+    expect(await journal.heartbeat(payment.key, payment.token)).toBe(0);
+    expect(await other.take(payment.key, "settling", randomUUID())).toBe(1);
+  });
+});
+
+test("a void payment frees its identifier, and does not claim it back when it is revived", async () => {
+  const [payer, paymentId] = [hex(20), "order-2"];
+  const first = await paymentIn("received", { payer, paymentId });
+  const second = newPayment({ payer, paymentId });
+  expect(await other.insert(second, randomUUID())).toBe(0);
+  expect((await other.find(second.key, paymentId)).sameId?.key.nonce).toBe(first.key.nonce);
+  expect(await journal.write(first.key, first.token, WRITES.refuse)).toBe(1);
+  expect((await other.find(second.key, paymentId)).sameId).toBeNull();
+  expect(await other.insert(second, randomUUID())).toBe(1);
+  expect(await journal.revive(first.key, randomUUID())).toBe(1);
+  expect([(await rowOf(first)).payment_id, (await rowOf(second)).payment_id]).toEqual([null, paymentId]);
+});
+
+test("a commit that nobody acknowledged answers 503, leaves record and result both or neither, and the retry gets one", async () => {
+  const link = await startDatabaseLink(database.apiUrl);
+  const chain = await startTestChain();
+  const service = await startService({ chain, database, config: { databaseUrl: link.url }, jobs: false });
+  const unheard = async (answering: () => Promise<unknown>, left: readonly [State, number]) => {
+    const signed = await signPayment(await newPayer(chain));
+    const pay = () => post(`${service.url}/test/basic`, v2(signed));
+    const [known, records] = [binary(signed.authorization.nonce), (await countOf("certificate")) ?? 0];
+    const [answer] = await Promise.all([pay(), answering()]);
+    expectProblem(answer, 503, "payment_pending");
+    const { rows } = await owner.query("SELECT state FROM payment WHERE nonce = $1", [known]);
+    expect([rows[0]?.state, ((await countOf("certificate")) ?? 0) - records]).toEqual(left);
+    await owner.query("UPDATE payment SET lease_until = '-infinity' WHERE nonce = $1", [known]);
+    expect((await pay()).status).toBe(200);
+    expect(((await countOf("certificate")) ?? 0) - records).toBe(1);
+    await chargedOnce(chain, signed);
+  };
+  try {
+    await withClient(database.ownerUrl, async (client) => {
+      await client.query("BEGIN");
+      await client.query("LOCK TABLE certificate IN EXCLUSIVE MODE");
+      await unheard(() => endStoring(client), ["settled", 0]);
+    });
+    link.loseNextCommit();
+    await unheard(() => Promise.resolve(), ["fulfilled", 1]);
+  } finally {
+    await service.stop();
+    link.stop();
+    await chain.stop();
+  }
+});
+
+/** Ends the connection that waits to store a certificate, then gives up the lock that it waits for. */
+async function endStoring(locking: pg.Client): Promise<void> {
+  const text = `SELECT pg_terminate_backend(pid) AS ended FROM pg_stat_activity
+    WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'INSERT INTO certificate%'`;
+  await expect.poll(async () => (await owner.query(text)).rows, PATIENT).toEqual([{ ended: true }]);
+  await locking.query("ROLLBACK");
+}

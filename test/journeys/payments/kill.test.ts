@@ -1,0 +1,251 @@
+import { connect as openSocket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { LocalAccount } from "viem";
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { withClient } from "../../../scripts/embedded/postgres.ts";
+import type { TestChain } from "../../support/chain/chain.ts";
+import {
+  type Answer,
+  chargedOnce,
+  newPayer,
+  post,
+  type Signed,
+  send,
+  settlements,
+  signPayment,
+  v2,
+} from "../../support/payments/pay.ts";
+import {
+  type ApiProcess,
+  type ApiStage,
+  type HoldingNode,
+  startApiStage,
+  startHoldingNode,
+} from "../../support/service/api-process.ts";
+
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
+const PATIENT = { timeout: 30_000, interval: 10 };
+
+let stage: ApiStage;
+let chain: TestChain;
+let node: HoldingNode;
+let api: ApiProcess;
+let payer: LocalAccount;
+let signed: Signed;
+
+const pay = (at: ApiProcess, payment: Signed = signed): Promise<Answer> => post(`${at.url}/test/basic`, v2(payment));
+const isReplay = (answer: Answer | undefined) => answer?.headers.get("x-idempotent-replay") === "true";
+const binary = (hex: string): Buffer => Buffer.from(hex.slice(2), "hex");
+
+beforeAll(async () => {
+  stage = await startApiStage();
+  chain = stage.chain;
+  node = await startHoldingNode(chain);
+  // Storing a certificate ends in a commit that a test can keep from finishing: it waits for this lock.
+  await stage.owner.query(`
+    CREATE FUNCTION wait_at_commit() RETURNS trigger LANGUAGE plpgsql AS
+      $$ BEGIN PERFORM pg_advisory_xact_lock_shared(1); RETURN NULL; END $$;
+    CREATE CONSTRAINT TRIGGER wait_at_commit AFTER INSERT ON certificate
+      DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION wait_at_commit()`);
+  api = await stage.start(node);
+});
+beforeEach(async () => {
+  payer = await newPayer(chain);
+  signed = await signPayment(payer);
+});
+afterAll(async () => {
+  await api?.kill();
+  node?.stop();
+  await stage?.stop();
+});
+
+const ofPayment = (text: string) => stage.owner.query(text, [binary(signed.authorization.nonce)]);
+const state = async () => (await ofPayment("SELECT state FROM payment WHERE nonce = $1")).rows[0]?.state;
+const certificates = async () => (await ofPayment("SELECT 1 FROM certificate WHERE nonce = $1")).rowCount;
+
+/** Sends the payment and waits until the process stands where the test wants it, still without an answer. */
+async function standing(at: Promise<unknown>): Promise<void> {
+  const early = pay(api).then((answer) =>
+    Promise.reject(new Error(`answered too early: ${answer.status} ${answer.text}`)),
+  );
+  // The kill cuts this connection.
+  early.catch(() => undefined);
+  await Promise.race([at, early]);
+}
+
+const untilState = (wanted: string) => expect.poll(state, PATIENT).toBe(wanted);
+
+async function killAndRestart(): Promise<void> {
+  await api.kill();
+  await stage.endLeases();
+  api = await stage.start(node);
+}
+
+/** The same header again until something else than 503 comes back. */
+async function sentAgain(): Promise<Answer> {
+  for (const deadline = Date.now() + 60_000; ; await sleep(100)) {
+    const answer = await pay(api);
+    if (answer.status !== 503 || Date.now() > deadline) return answer;
+  }
+}
+
+async function expectBoughtOnce(answer: Answer): Promise<void> {
+  expect({ status: answer.status, text: answer.text, log: api.output() }).toMatchObject({ status: 200 });
+  await chargedOnce(chain, signed);
+  expect(await certificates()).toBe(1);
+  const again = await pay(api);
+  expect([again.status, again.text, isReplay(again)]).toEqual([200, answer.text, true]);
+  await chargedOnce(chain, signed);
+}
+
+describe("a process killed with SIGKILL loses neither money nor result", () => {
+  test.each([
+    ["while it simulates the transfer", "eth_call", "received"],
+    ["when it is about to sign the settlement", "eth_estimateGas", "settling"],
+    ["when it has stored the settlement but not broadcast it", "eth_sendRawTransaction", "settling"],
+  ])("before the settlement is submitted: %s", async (_, method, expected) => {
+    await standing(node.hold(method, payer.address).reached);
+    expect([await state(), await settlements(chain, payer.address)]).toEqual([expected, []]);
+    await killAndRestart();
+    await expectBoughtOnce(await sentAgain());
+  });
+
+  test("after the broadcast, before the chain shows it: what is submitted again is charged once", async () => {
+    const pending = async () => (await chain.client.getTxpoolStatus()).pending;
+    await chain.client.setAutomine(false);
+    try {
+      await standing(expect.poll(pending, PATIENT).toBe(1));
+      expect(await state()).toBe("settling");
+      const submitting = node.hold("eth_estimateGas", payer.address);
+      await killAndRestart();
+      const again = sentAgain();
+      await submitting.reached;
+      expect(await state()).toBe("settling");
+      submitting.release();
+      await chain.client.setAutomine(true);
+      await chain.mine();
+      await expectBoughtOnce(await again);
+    } finally {
+      await chain.client.setAutomine(true);
+    }
+  });
+
+  test("when the chain shows the settlement and the process has not looked yet", async () => {
+    await standing(node.hold("eth_getLogs", payer.address).reached);
+    await expect.poll(() => settlements(chain, payer.address), PATIENT).toHaveLength(1);
+    expect(await state()).toBe("settling");
+    await killAndRestart();
+    await expectBoughtOnce(await sentAgain());
+  });
+
+  test("while it writes that the payment has settled", async () => {
+    const looking = node.hold("eth_getLogs", payer.address);
+    await standing(looking.reached);
+    await withClient(stage.database.ownerUrl, async (client) => {
+      await client.query("BEGIN");
+      await client.query("SELECT 1 FROM payment WHERE nonce = $1 FOR UPDATE", [binary(signed.authorization.nonce)]);
+      looking.release();
+      await stage.untilBlocked("UPDATE payment SET state");
+      await api.kill();
+      await client.query("ROLLBACK");
+    });
+    await killAndRestart();
+    await expectBoughtOnce(await sentAgain());
+  });
+
+  test("after the settlement, before its result is stored", async () => {
+    await withClient(stage.database.ownerUrl, async (client) => {
+      await client.query("BEGIN");
+      await client.query("LOCK TABLE certificate IN EXCLUSIVE MODE");
+      await standing(stage.untilBlocked("INSERT INTO certificate"));
+      expect([await state(), await certificates()]).toEqual(["settled", 0]);
+      await api.kill();
+      await client.query("ROLLBACK");
+    });
+    await killAndRestart();
+    await expectBoughtOnce(await sentAgain());
+  });
+
+  test("while its result is being committed: the result is there, and replayed", async () => {
+    await withClient(stage.database.ownerUrl, async (client) => {
+      await client.query("SELECT pg_advisory_lock(1)");
+      await standing(stage.untilBlocked("COMMIT"));
+      expect(await state()).toBe("settled");
+      await api.kill();
+    });
+    await untilState("fulfilled");
+    await killAndRestart();
+    const answer = await sentAgain();
+    expect(isReplay(answer)).toBe(true);
+    await expectBoughtOnce(answer);
+  });
+
+  test("after its result is stored, before the client has read it", async () => {
+    const { hostname, port } = new URL(api.url);
+    const client = openSocket(Number(port), hostname).on("error", () => undefined);
+    const headers = Object.entries(v2(signed)).map(([name, value]) => `${name}: ${value}\r\n`);
+    client.write(`POST /test/basic HTTP/1.1\r\nHost: ${hostname}\r\nContent-Length: 0\r\n${headers.join("")}\r\n`);
+    await untilState("fulfilled");
+    await killAndRestart();
+    client.destroy();
+    const answer = await sentAgain();
+    expect(isReplay(answer)).toBe(true);
+    await expectBoughtOnce(answer);
+  });
+});
+
+test("a process that slept through its lease changes nothing when it wakes up, and answers like the one that took over", async () => {
+  const looking = node.hold("eth_getLogs", payer.address);
+  const asleep = api;
+  const late = pay(asleep);
+  await looking.reached;
+  asleep.freeze();
+  try {
+    await stage.endLeases();
+    api = await stage.start(node);
+    const answer = await sentAgain();
+    asleep.thaw();
+    looking.release();
+    const woken = await late;
+    expect([woken.status, woken.text, isReplay(woken)]).toEqual([200, answer.text, true]);
+    await expectBoughtOnce(answer);
+  } finally {
+    await asleep.kill();
+  }
+});
+
+describe("what nobody retries is finished by the process that comes next", () => {
+  const published = async () =>
+    (await send(`${api.url}/verify?wallet=${payer.address}`)).body as { verified: boolean; certs: { id: string }[] };
+
+  async function expectFinishedAlone(): Promise<void> {
+    await chargedOnce(chain, signed);
+    expect(await published()).toMatchObject({ verified: false, certs: [] });
+    await killAndRestart();
+    await expect.poll(published, PATIENT).toMatchObject({ verified: true, certs: [{ id: expect.any(String) }] });
+    const [certificate] = (await published()).certs;
+    const answer = await pay(api);
+    expect([answer.body.id, isReplay(answer)]).toEqual([certificate?.id, true]);
+    await expectBoughtOnce(answer);
+  }
+
+  test("its client went away after the settlement, before anyone had looked", async () => {
+    await standing(node.hold("eth_getLogs", payer.address).reached);
+    await expect.poll(() => settlements(chain, payer.address), PATIENT).toHaveLength(1);
+    expect(await state()).toBe("settling");
+    await expectFinishedAlone();
+  });
+
+  test("its client went away after the settlement was noted, before its result was stored", async () => {
+    await withClient(stage.database.ownerUrl, async (client) => {
+      await client.query("BEGIN");
+      await client.query("LOCK TABLE certificate IN EXCLUSIVE MODE");
+      await standing(stage.untilBlocked("INSERT INTO certificate"));
+      await api.kill();
+      await client.query("ROLLBACK");
+    });
+    expect(await state()).toBe("settled");
+    api = await stage.start(node);
+    await expectFinishedAlone();
+  });
+});

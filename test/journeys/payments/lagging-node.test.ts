@@ -1,0 +1,228 @@
+import type { LocalAccount } from "viem";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { withClient } from "../../../scripts/embedded/postgres.ts";
+import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
+import { type FaultyNode, standingStillAt, startFaultyNode } from "../../support/chain/faulty-node.ts";
+import { eventually } from "../../support/eventually.ts";
+import { startFacilitator, type TestFacilitator } from "../../support/payments/facilitator.ts";
+import {
+  type Answer,
+  broadcast,
+  chargedOnce,
+  expectProblem,
+  newPayer,
+  post,
+  type Signed,
+  send,
+  settlements,
+  signPayment,
+  v2,
+} from "../../support/payments/pay.ts";
+import { RELAYER, startService, type TestService, type TestServicePlan } from "../../support/service/service.ts";
+
+const LIMIT = 90_000;
+
+let chain: TestChain;
+let facilitator: TestFacilitator;
+const payers: LocalAccount[] = [];
+const nodes: FaultyNode[] = [];
+const services: TestService[] = [];
+
+beforeAll(async () => {
+  chain = await startTestChain({ slotsInAnEpoch: 3 });
+  // anvil knows the state of loaded blocks only at its head.
+  await chain.mine(20);
+  facilitator = await startFacilitator(chain);
+  while (payers.length < 9) payers.push(await newPayer(chain));
+});
+afterAll(async () => {
+  for (const node of nodes) node.become(null);
+  await Promise.all(services.map((service) => service.stop()));
+  for (const node of nodes) node.stop();
+  facilitator?.stop();
+  await chain?.stop();
+});
+
+const head = () => chain.client.getBlockNumber();
+const signedByNext = () => signPayment(payers.pop() as LocalAccount);
+
+/** A service of the test's own that sees the chain through a node of its own, and one payment to it. */
+async function stage(plan: Partial<TestServicePlan> = { config: { facilitator: { remote: facilitator.url } } }) {
+  const node = await startFaultyNode(chain);
+  nodes.push(node);
+  const rpcUrls = { "eip155:8453": node.url, "eip155:84532": node.url };
+  const service = await startService({ chain, ...plan, config: { ...plan.config, rpcUrls } });
+  services.push(service);
+  const signed = await signedByNext();
+  const values = [Buffer.from(signed.authorization.nonce.slice(2), "hex")];
+  const ask = (text: string) =>
+    withClient(service.database.ownerUrl, async (client) => (await client.query<object>(text, values)).rows[0]);
+  return {
+    node,
+    service,
+    signed,
+    pay: (payment: Signed = signed) => post(`${service.url}/test/basic`, v2(payment)),
+    handed: () => facilitator.handed.get(signed.authorization.nonce),
+    row: () => ask("SELECT state, final_at IS NOT NULL AS final FROM payment WHERE nonce = $1"),
+    certificates: () => ask("SELECT count(*)::int AS n FROM certificate WHERE nonce = $1"),
+    /** What a lease of 30 seconds does by itself. */
+    endLease: () => ask("UPDATE payment SET lease_until = '-infinity', look_at = now() WHERE nonce = $1"),
+  };
+}
+
+type Stage = Awaited<ReturnType<typeof stage>>;
+
+async function expectBoughtOnce({ signed, certificates }: Stage, answer: Answer): Promise<void> {
+  expect({ status: answer.status, text: answer.text }).toMatchObject({ status: 200 });
+  const [settled] = await settlements(chain, signed.authorization.from);
+  expect(answer.body).toMatchObject({ settlement: { transaction: settled?.transaction } });
+  await chargedOnce(chain, signed);
+  expect(await certificates()).toEqual({ n: 1 });
+}
+
+const expectToWait = (answer: Answer) => expectProblem(answer, 503, "payment_pending");
+
+describe.concurrent("a node that lags behind the chain", () => {
+  test(
+    "shows the settlement late: 503 until then, and what is submitted again meanwhile is charged once",
+    async () => {
+      const at = await stage();
+      at.node.become(standingStillAt(await head()));
+      for (const handed of [1, 2]) {
+        expectToWait(await at.pay());
+        expect(at.handed()).toBe(handed);
+        await chargedOnce(chain, at.signed);
+      }
+      at.node.become(null);
+      await expectBoughtOnce(at, await at.pay());
+    },
+    LIMIT,
+  );
+
+  test(
+    "does not know that a stranger has broadcast the authorization: charged once, and the result names that transaction",
+    async () => {
+      const at = await stage();
+      at.node.become(standingStillAt(await head()));
+      const transaction = await broadcast(chain, at.signed);
+      expectToWait(await at.pay());
+      at.node.become(null);
+      const answer = await at.pay();
+      expect(answer.body).toMatchObject({ settlement: { transaction } });
+      await expectBoughtOnce(at, answer);
+    },
+    LIMIT,
+  );
+
+  test(
+    "makes no payment expire: 503 by whatever clock, until the chain shows the settlement",
+    async () => {
+      let ahead = 0;
+      const now = () => new Date(Date.now() + ahead);
+      const at = await stage({ now, config: { facilitator: { remote: facilitator.url } } });
+      at.node.become(standingStillAt(await head()));
+      expectToWait(await at.pay());
+      ahead = 3_600_000;
+      expectToWait(await at.pay());
+      expect([at.handed(), await at.row()]).toEqual([1, { state: "settling", final: false }]);
+      at.node.become(null);
+      await expectBoughtOnce(at, await at.pay());
+    },
+    LIMIT,
+  );
+
+  test(
+    "counts the relayer's transactions late: no nonce is left out or used twice, each payment is charged once",
+    async () => {
+      const at = await stage({});
+      const signed = [at.signed, await signedByNext(), await signedByNext()];
+      // The relayer's gas is in a block's state once that is mined.
+      await chain.mine();
+      const before = await head();
+      at.node.become(standingStillAt(before));
+      const answers = signed.map((payment) => at.pay(payment));
+      await eventually(relayed, 3);
+      at.node.become(null);
+      expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([200, 200, 200]);
+
+      await chain.mine(8);
+      const open = () => countRelay(at.service, "state = 'sent'");
+      await eventually(open, 0);
+      at.node.become(standingStillAt(before));
+      const last = await signedByNext();
+      const answer = at.pay(last);
+      await eventually(relayed, 4);
+      at.node.become(null);
+      expect((await answer).status).toBe(200);
+      for (const payment of [...signed, last]) await chargedOnce(chain, payment);
+      expect(await countRelay(at.service, "true")).toBe(4);
+    },
+    LIMIT,
+  );
+});
+
+const relayed = () => chain.client.getTransactionCount({ address: RELAYER.address });
+const countRelay = (service: TestService, which: string) =>
+  withClient(service.database.ownerUrl, async (client) => {
+    const { rows } = await client.query<{ n: number }>(`SELECT count(*)::int AS n FROM relay WHERE ${which}`);
+    return rows[0]?.n;
+  });
+
+describe.concurrent("a node that says an older head than before", () => {
+  test(
+    "takes no result away: the certificate stands, and what is submitted again is charged once",
+    async () => {
+      const at = await stage();
+      const before = await head();
+      const first = await at.pay();
+      await expectBoughtOnce(at, first);
+      at.node.become(standingStillAt(before));
+      await at.endLease();
+      await eventually(at.handed, 2);
+      const replay = await at.pay();
+      expect([replay.status, replay.text]).toEqual([200, first.text]);
+      expect(await at.row()).toMatchObject({ state: "fulfilled" });
+      const { body } = await send(`${at.service.url}/verify?wallet=${at.signed.authorization.from}`);
+      expect(body.verified).toBe(true);
+      at.node.become(null);
+      await chain.mine(8);
+      await eventually(at.row, { state: "fulfilled", final: true });
+      expect((await send(String(first.body.cert_url))).body).toMatchObject({ reversed: false });
+      await expectBoughtOnce(at, first);
+    },
+    LIMIT,
+  );
+
+  test(
+    "makes nobody pay again who has settled and waits for the result: 503, then the result",
+    async () => {
+      const at = await stage();
+      const before = await head();
+      expectToWait(await settledWithoutResult(at));
+      at.node.become(standingStillAt(before));
+      await at.endLease();
+      await eventually(at.row, { state: "settling", final: false });
+      expectToWait(await at.pay());
+      await chargedOnce(chain, at.signed);
+      at.node.become(null);
+      await expectBoughtOnce(at, await at.pay());
+    },
+    LIMIT,
+  );
+});
+
+const STORING = `SELECT pg_terminate_backend(pid) AS ended FROM pg_stat_activity
+  WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'INSERT INTO certificate%'`;
+
+/** The connection breaks while the result is stored. */
+const settledWithoutResult = ({ service: { database }, pay }: Stage): Promise<Answer> =>
+  withClient(database.ownerUrl, async (locking) => {
+    await locking.query("BEGIN");
+    await locking.query("LOCK TABLE certificate IN EXCLUSIVE MODE");
+    const answer = pay();
+    // Not by the same client: what a transaction reads of others' activity does not change.
+    const end = () => withClient(database.ownerUrl, async (client) => (await client.query(STORING)).rows);
+    await eventually(end, [{ ended: true }]);
+    await locking.query("ROLLBACK");
+    return answer;
+  });

@@ -1,0 +1,180 @@
+import { chmodSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { freePort } from "../../../scripts/embedded/ports.ts";
+import { grantApiRole, type Postgres, startPostgres, withClient } from "../../../scripts/embedded/postgres.ts";
+import { migrate } from "../../../scripts/migrate.ts";
+import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
+import {
+  type Answer,
+  chargedOnce,
+  expectProblem,
+  newPayer,
+  nothingCharged,
+  post,
+  type Signed,
+  send,
+  signPayment,
+  v2,
+} from "../../support/payments/pay.ts";
+import {
+  type ApiProcess,
+  fundRelayer,
+  type HoldingNode,
+  startApiProcess,
+  startHoldingNode,
+} from "../../support/service/api-process.ts";
+
+const PATIENT = { timeout: 30_000, interval: 20 };
+// As `stack.ts` names its own, so that a later run removes what a killed one left.
+const folder = mkdtempSync(join(tmpdir(), `trust-test-${process.pid}-`));
+
+let port: number;
+let postgres: Postgres;
+let chain: TestChain;
+let sepolia: TestChain;
+let node: HoldingNode;
+let api: ApiProcess;
+let signed: Signed;
+
+/** The shared PostgreSQL of the test run stays up: this one is the file's own, as durable as in production. */
+const start = async () => {
+  postgres = await startPostgres({ directory: join(folder, "postgres"), port });
+};
+
+beforeAll(async () => {
+  chmodSync(folder, 0o711);
+  port = await freePort();
+  [chain, sepolia] = await Promise.all([startTestChain(), startTestChain({ network: "eip155:84532" }), start()]);
+  await migrate(postgres.ownerUrl);
+  await grantApiRole(postgres.ownerUrl);
+  await fundRelayer(chain);
+  node = await startHoldingNode(chain);
+  const { ownerUrl, apiUrl } = postgres;
+  api = await startApiProcess({
+    database: { ownerUrl, apiUrl },
+    baseRpcUrl: node.url,
+    baseSepoliaRpcUrl: sepolia.rpcUrl,
+  });
+});
+beforeEach(async () => {
+  // A test that failed may have left it ended.
+  if (!postgres.process.running()) await start();
+  signed = await signPayment(await newPayer(chain));
+});
+afterAll(async () => {
+  await api?.kill();
+  node?.stop();
+  await Promise.all([chain?.stop(), sepolia?.stop(), postgres?.stop()]);
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const pay = (): Promise<Answer> => post(`${api.url}/test/basic`, v2(signed));
+const ask = <T>(text: string, values: unknown[] = []) =>
+  withClient(postgres.ownerUrl, async (client) => (await client.query<T & object>(text, values)).rows);
+const nonce = () => Buffer.from(signed.authorization.nonce.slice(2), "hex");
+const state = async () => (await ask<{ state: string }>("SELECT state FROM payment WHERE nonce = $1", [nonce()]))[0];
+const certificates = async () => (await ask("SELECT 1 FROM certificate WHERE nonce = $1", [nonce()])).length;
+
+type Ending = readonly [how: string, signal: NodeJS.Signals];
+const ENDINGS: readonly Ending[] = [
+  ["shut down fast", "SIGINT"],
+  ["shut down immediately", "SIGQUIT"],
+  ["killed", "SIGKILL"],
+];
+
+async function end(signal: NodeJS.Signals): Promise<void> {
+  process.kill(postgres.process.pid, signal);
+  await postgres.process.ended;
+}
+
+/** The same header until it is answered; 503 and nothing else may come before the result. */
+async function sentAgain(): Promise<Answer> {
+  for (const deadline = Date.now() + 30_000; ; await sleep(100)) {
+    // What the lease of 30 seconds does by itself.
+    await ask("UPDATE payment SET lease_until = '-infinity' WHERE lease_until > now()");
+    const answer = await pay();
+    if (answer.status !== 503 || Date.now() > deadline) return answer;
+    expectProblem(answer, 503, "payment_pending");
+  }
+}
+
+async function expectBoughtOnce(answer: Answer): Promise<void> {
+  expect({ status: answer.status, text: answer.text, log: api.output() }).toMatchObject({ status: 200 });
+  await chargedOnce(chain, signed);
+  expect(await certificates()).toBe(1);
+  const replay = await pay();
+  expect([replay.status, replay.text, replay.headers.get("x-idempotent-replay")]).toEqual([200, answer.text, "true"]);
+  // The process that was there from the beginning.
+  expect((await send(`${api.url}/health`)).status).toBe(200);
+  process.kill(api.pid, 0);
+}
+
+describe.each(ENDINGS)("when PostgreSQL is %s and started again, the API goes on by itself", (_, signal) => {
+  test.each([
+    ["before the settlement is signed", "eth_estimateGas", "settling"],
+    ["when the chain shows the settlement and nobody has looked", "eth_getLogs", "settling"],
+  ])("%s: the request under way gets its result", async (_, method, expected) => {
+    const held = node.hold(method, signed.authorization.from);
+    const answer = pay();
+    await held.reached;
+    expect(await state()).toEqual({ state: expected });
+    await end(signal);
+    await start();
+    expect(await state()).toEqual({ state: expected });
+    held.release();
+    await expectBoughtOnce(await answer);
+  });
+
+  test("away while the settlement would be noted: 503, and the same header gets its result", async () => {
+    const held = node.hold("eth_getLogs", signed.authorization.from);
+    const answer = pay();
+    await held.reached;
+    await end(signal);
+    held.release();
+    expectProblem(await answer, 503, "payment_pending");
+    await chargedOnce(chain, signed);
+    expectProblem(await pay(), 503, "payment_pending");
+    await start();
+    await expectBoughtOnce(await sentAgain());
+  });
+
+  test("in the middle of storing the result: 503 that says it is charged, and the same header gets it", async () => {
+    const answer = await withClient(postgres.ownerUrl, async (client) => {
+      await client.query("BEGIN");
+      await client.query("LOCK TABLE certificate IN EXCLUSIVE MODE");
+      const answering = pay();
+      const storing =
+        "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'INSERT INTO certificate%'";
+      await expect.poll(async () => (await ask(storing)).length, PATIENT).toBe(1);
+      // Who stands still keeps the lock while all others are told to end: the result cannot slip in.
+      const { rows } = await client.query<{ pid: number }>("SELECT pg_backend_pid() AS pid");
+      const pid = rows[0]?.pid ?? Number.NaN;
+      process.kill(pid, "SIGSTOP");
+      process.kill(postgres.process.pid, signal);
+      const answer = await answering;
+      process.kill(pid, "SIGCONT");
+      await postgres.process.ended;
+      return answer;
+    });
+    expectProblem(answer, 503, "payment_pending");
+    expect(answer.body.detail).toMatch(/has settled/);
+    await start();
+    expect([await state(), await certificates()]).toEqual([{ state: "settled" }, 0]);
+    await expectBoughtOnce(await sentAgain());
+  });
+});
+
+test("a payment that comes while PostgreSQL is away leaves no trace: 503, nothing charged, and it is taken afterwards", async () => {
+  await end("SIGINT");
+  expectProblem(await pay(), 503, "payment_pending");
+  expect((await send(`${api.url}/inspect`)).status).toBe(200);
+  expect((await send(`${api.url}/status`)).body).toMatchObject({ ok: false, database: { ok: false } });
+  await nothingCharged(chain, signed.authorization.from);
+  await start();
+  expect(await state()).toBeUndefined();
+  await expectBoughtOnce(await pay());
+  expect((await send(`${api.url}/status`)).body).toMatchObject({ database: { ok: true } });
+});

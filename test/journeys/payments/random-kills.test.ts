@@ -1,0 +1,120 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { LocalAccount } from "viem";
+import { afterAll, beforeAll, expect, onTestFailed, test, vi } from "vitest";
+import { newPayer, post, type Signed, settlements, signPayment, unixNow, v2 } from "../../support/payments/pay.ts";
+import {
+  type ApiProcess,
+  type ApiStage,
+  chance,
+  type HoldingNode,
+  startApiStage,
+  startHoldingNode,
+} from "../../support/service/api-process.ts";
+
+const KILLS = Number(process.env.KILLS ?? 12);
+const PAYERS = 8;
+/** At least, however slow the machine is. */
+const EACH_BUYS = 3;
+const seed = Number(process.env.KILL_SEED ?? Math.floor(Math.random() * 2 ** 31));
+vi.setConfig({ testTimeout: 60_000 + KILLS * 6_000, hookTimeout: 120_000 });
+
+/** How long after the last kill every payment must have its answer. */
+const ANSWERED_WITHIN_MS = 60_000;
+
+let stage: ApiStage;
+let overSince = Number.POSITIVE_INFINITY;
+const nodes: HoldingNode[] = [];
+const running: ApiProcess[] = [];
+
+interface Purchase {
+  readonly nonce: string;
+  readonly statuses: readonly number[];
+  readonly text: string;
+}
+
+beforeAll(async () => {
+  stage = await startApiStage();
+  nodes.push(...(await Promise.all([startHoldingNode(stage.chain), startHoldingNode(stage.chain)])));
+  running.push(...(await Promise.all(nodes.map((through) => stage.start(through)))));
+});
+afterAll(async () => {
+  await Promise.all(running.map((process) => process.kill()));
+  for (const through of nodes) through.stop();
+  await stage?.stop();
+});
+
+test(`${KILLS} kills at random moments under ${PAYERS} payers who send each payment until it is answered: one charge, one result, never 402`, async () => {
+  onTestFailed(() => console.error(`KILLS=${KILLS} KILL_SEED=${seed}`));
+  const payers: LocalAccount[] = [];
+  while (payers.length < PAYERS) payers.push(await newPayer(stage.chain, 1_000_000_000n));
+  const paying = Promise.all(payers.map(buyUntilOver));
+  paying.catch(() => undefined);
+  try {
+    await Promise.all(nodes.map((_, slot) => killAgainAndAgain(slot, KILLS / nodes.length)));
+  } finally {
+    overSince = Date.now();
+  }
+  const bought = (await paying).flat();
+  expect(bought.length).toBeGreaterThanOrEqual(PAYERS * EACH_BUYS);
+  await expectEachBoughtOnce(payers, bought);
+});
+
+/** Moments are counted in calls to the chain, so that a slow machine is killed at the same places as a fast one. */
+async function killAgainAndAgain(slot: number, kills: number): Promise<void> {
+  const [random, through] = [chance(seed + slot), nodes[slot] as HoldingNode];
+  for (let kill = 0; kill < kills; kill++) {
+    const last = through.calls() + 1 + Math.floor(random() * 40);
+    for (const deadline = Date.now() + 700; through.calls() < last && Date.now() < deadline; ) await sleep(2);
+    await sleep(random() * 20);
+    await running[slot]?.kill();
+    await stage.endLeases();
+    running[slot] = await stage.start(through);
+  }
+}
+
+async function buyUntilOver(account: LocalAccount, index: number): Promise<Purchase[]> {
+  const random = chance(seed + 100 + index);
+  const bought: Purchase[] = [];
+  while (Date.now() < overSince || bought.length < EACH_BUYS) {
+    // Valid for longer than the test lasts on a slow machine.
+    bought.push(await buy(await signPayment(account, { validBefore: unixNow() + 3_600n }), random));
+    // Leaves a slow machine the strength to start processes.
+    await sleep(50);
+  }
+  return bought;
+}
+
+/** The same header, to whichever process, until something else than 503 comes back. */
+async function buy(signed: Signed, random: () => number): Promise<Purchase> {
+  const statuses: number[] = [];
+  let text = "";
+  for (; Date.now() < overSince + ANSWERED_WITHIN_MS; await sleep(100)) {
+    const at = running[Math.floor(random() * running.length)] as ApiProcess;
+    const answer = await post(`${at.url}/test/basic`, v2(signed)).catch(() => null);
+    if (answer === null) continue;
+    statuses.push(answer.status);
+    text = answer.text;
+    if (answer.status !== 503) break;
+  }
+  return { nonce: signed.authorization.nonce, statuses, text };
+}
+
+/** The chain's logs are the truth: what they show as paid has one record and one stored answer, and nothing else has any. */
+async function expectEachBoughtOnce(payers: readonly LocalAccount[], bought: readonly Purchase[]): Promise<void> {
+  const unanswered = bought.filter(({ statuses }) => statuses.at(-1) !== 200);
+  expect(unanswered.map(({ statuses, text }) => ({ statuses, text }))).toEqual([]);
+  const paid = (await Promise.all(payers.map(({ address }) => settlements(stage.chain, address)))).flat();
+  const nonces = paid.map(({ nonce }) => nonce).sort();
+  expect(nonces).toEqual(bought.map(({ nonce }) => nonce).sort());
+  const certified = await stored("SELECT nonce, result AS text FROM certificate");
+  expect(certified.map(([nonce]) => nonce).sort()).toEqual(nonces);
+  const kept = await stored(
+    "SELECT nonce, convert_from(response, 'UTF8') AS text FROM payment WHERE state = 'fulfilled'",
+  );
+  expect(new Map(kept)).toEqual(new Map(bought.map(({ nonce, text }) => [nonce, text])));
+}
+
+const stored = async (query: string) =>
+  (await stage.owner.query<{ nonce: Buffer; text: string }>(query)).rows.map(
+    ({ nonce, text }) => [`0x${nonce.toString("hex")}`, text] as const,
+  );

@@ -1,0 +1,214 @@
+import type { LocalAccount } from "viem";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { NETWORKS } from "../../../api/kernel/networks.ts";
+import type { Authorization } from "../../../api/payments/authorization.ts";
+import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
+import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
+import {
+  acceptedOf,
+  broadcast,
+  cancel,
+  chargedOnce,
+  expectNoSignatureAnywhere,
+  expectPaymentRequired,
+  expectProblem,
+  newPayer,
+  nothingCharged,
+  PAY_TO,
+  post,
+  settlements,
+  signPayment,
+  unixNow,
+  v1,
+  v2,
+} from "../../support/payments/pay.ts";
+import { startService, type TestService } from "../../support/service/service.ts";
+
+const SEPOLIA = NETWORKS["eip155:84532"];
+const SOMEBODY = devAccount(8).address;
+
+let chain: TestChain;
+let service: TestService;
+let payer: LocalAccount;
+const basic = () => `${service.url}/test/basic`;
+
+beforeAll(async () => {
+  chain = await startTestChain();
+  service = await startService({ chain });
+});
+beforeEach(async () => {
+  payer = await newPayer(chain);
+});
+afterAll(async () => {
+  await service?.stop();
+  await chain?.stop();
+});
+
+/** The account and this service: refused with 402 for this reason, and nothing moved. */
+async function expectRefused(headers: Record<string, string>, why: RegExp): Promise<void> {
+  expect(expectPaymentRequired(await post(basic(), headers))).toMatch(why);
+  await nothingCharged(chain, payer);
+}
+
+describe("terms that were signed", () => {
+  test.each<[string, () => Partial<Authorization>, RegExp]>([
+    ["one unit too little", () => ({ value: 249_999n }), /price is exactly 250000/],
+    ["one unit too much", () => ({ value: 250_001n }), /price is exactly 250000/],
+    ["another receiver", () => ({ to: SOMEBODY }), /it must pay 0x0+c0ffee01/],
+    ["a window that is over", () => ({ validBefore: unixNow() - 1n }), /expired/],
+    ["a window of 15 seconds", () => ({ validBefore: unixNow() + 15n }), /at least 20 seconds/],
+    ["a window that has not begun", () => ({ validAfter: unixNow() + 60n }), /not valid before/],
+  ])("with %s are 402, whichever version carries them", async (_, fields, why) => {
+    const signed = await signPayment(payer, fields());
+    await expectRefused(v2(signed), why);
+    await expectRefused(v1(signed), why);
+  });
+
+  test("for USDC on another network are 402, whatever network the client claims", async () => {
+    const signed = await signPayment(payer, {}, SEPOLIA);
+    await expectRefused(
+      v2(signed, { accepted: { network: SEPOLIA.id, asset: SEPOLIA.usdc.address } }),
+      /network eip155:84532/,
+    );
+    await expectRefused(v2(signed), /signature does not belong/);
+    await expectRefused(v1(signed, "base-sepolia"), /this route takes base/);
+    await expectRefused(v1(signed), /signature does not belong/);
+  });
+
+  test("count, not the terms that the client says it accepted", async () => {
+    const signed = await signPayment(payer);
+    const honest = acceptedOf(signed);
+    const claims: Partial<typeof honest>[] = [
+      { amount: "750000" },
+      { payTo: SOMEBODY },
+      { asset: SEPOLIA.usdc.address },
+      { network: SEPOLIA.id },
+      { scheme: "upto" },
+    ];
+    for (const accepted of claims) await expectRefused(v2(signed, { accepted }), /claims/);
+    const elsewhere = await signPayment(payer, { to: SOMEBODY });
+    await expectRefused(v2(elsewhere, { accepted: { payTo: PAY_TO } }), /claims to pay/);
+    // A wrong claim leaves no trace: told the truth, the same authorization is taken.
+    expect((await post(basic(), v2(signed))).status).toBe(200);
+    await chargedOnce(chain, signed);
+  });
+
+  test("may leave out or add whatever is not the payment itself", async () => {
+    const signed = await signPayment(payer);
+    const odd = { maxTimeoutSeconds: 1, extra: { name: "Other", version: "9" } };
+    expect((await post(basic(), v2(signed, { accepted: odd }))).status).toBe(200);
+    await chargedOnce(chain, signed);
+  });
+
+  test("by the receiving address itself are 402", async () => {
+    const own = await startService({ chain, config: { payTo: payer.address.toLowerCase() as `0x${string}` } });
+    const signed = await signPayment(payer, { to: payer.address });
+    const answer = await post(`${own.url}/test/basic`, v2(signed));
+    expect(expectPaymentRequired(answer)).toMatch(/receiving address itself/);
+    expect(await settlements(chain, payer.address, payer.address)).toEqual([]);
+    await own.stop();
+  });
+});
+
+describe("what the token contract refuses is 402 before anything is submitted", () => {
+  test("a payer without enough USDC; that authorization stays refused, a new one is taken", async () => {
+    payer = await newPayer(chain, 249_999n);
+    const signed = await signPayment(payer);
+    await expectRefused(v2(signed), /balance is too low/);
+    await chain.fund(payer.address, 1n);
+    await expectRefused(v2(signed), /not submitted again/);
+    const fresh = await signPayment(payer);
+    expect((await post(basic(), v2(fresh))).status).toBe(200);
+    await chargedOnce(chain, fresh);
+  });
+
+  test("everything while Circle has paused USDC; afterwards a fresh signature works, the refused one stays refused", async () => {
+    const signed = await signPayment(payer);
+    await chain.pause();
+    try {
+      await expectRefused(v2(signed), /paused/);
+    } finally {
+      await chain.unpause();
+    }
+    await expectRefused(v2(signed), /not submitted again/);
+    const fresh = await signPayment(payer);
+    expect((await post(basic(), v2(fresh))).status).toBe(200);
+    await chargedOnce(chain, fresh);
+  });
+
+  test("a payer whom Circle has blacklisted", async () => {
+    await chain.blacklist(payer.address);
+    await expectRefused(v2(await signPayment(payer)), /blacklisted/);
+  });
+
+  test("an authorization that its payer has cancelled", async () => {
+    const signed = await signPayment(payer);
+    await cancel(chain, payer, signed);
+    await expectRefused(v2(signed), /used or cancelled/);
+  });
+
+  test("an authorization whose nonce was spent on a payment to somebody else", async () => {
+    const elsewhere = await signPayment(payer, { to: SOMEBODY });
+    await broadcast(chain, elsewhere);
+    const { nonce } = elsewhere.authorization;
+    await expectRefused(v2(await signPayment(payer, { nonce })), /used or cancelled/);
+  });
+
+  test("and a refused authorization buys nothing else: 409 for another request, 402 for a forgery", async () => {
+    payer = await newPayer(chain, 0n);
+    const signed = await signPayment(payer);
+    await expectRefused(v2(signed), /balance/);
+    expectProblem(await post(`${basic()}?a=1`, v2(signed)), 409, "payment_conflict");
+    const forged = await signPayment(devAccount(9), signed.authorization);
+    await expectRefused(v2(forged), /./);
+  });
+});
+
+describe("an authorization that a stranger broadcast", () => {
+  test("before we ever saw it is fulfilled once and not charged again", async () => {
+    const signed = await signPayment(payer);
+    const transaction = await broadcast(chain, signed);
+    const first = await post(basic(), v2(signed));
+    expect(first.status).toBe(200);
+    expect(first.body).toMatchObject({ wallet: payer.address.toLowerCase(), settlement: { transaction } });
+    const again = await post(basic(), v2(signed));
+    expect([again.text, again.headers.get("x-idempotent-replay")]).toEqual([first.text, "true"]);
+    await chargedOnce(chain, signed);
+  });
+
+  test("many blocks before we saw it is found all the same", async () => {
+    const signed = await signPayment(payer, { validBefore: unixNow() + 86_400n });
+    await broadcast(chain, signed);
+    await chain.client.mine({ blocks: 200, interval: 0 });
+    expect((await post(basic(), v2(signed))).status).toBe(200);
+    await chargedOnce(chain, signed);
+  });
+
+  test("at the same time as we did is charged and fulfilled once", async () => {
+    const signed = await signPayment(payer);
+    const [answer] = await Promise.all([post(basic(), v2(signed)), broadcast(chain, signed).catch(() => undefined)]);
+    expect(answer.status).toBe(200);
+    await chargedOnce(chain, signed);
+  });
+
+  test("after we had refused it is fulfilled after all", async () => {
+    payer = await newPayer(chain, 0n);
+    const signed = await signPayment(payer);
+    await expectRefused(v2(signed), /balance/);
+    await chain.fund(payer.address, 250_000n);
+    await broadcast(chain, signed);
+    const answer = await post(basic(), v2(signed));
+    expect(answer.status).toBe(200);
+    expect(answer.body).toMatchObject({ product: "basic", verdict: "pass" });
+    await chargedOnce(chain, signed);
+  });
+
+  test("to another receiver is no payment to us", async () => {
+    const elsewhere = await signPayment(payer, { to: SOMEBODY });
+    await broadcast(chain, elsewhere);
+    await expectRefused(v2(elsewhere), /must pay/);
+    expect(await chain.usdcBalance(payer.address)).toBe(9_750_000n);
+  });
+});
+
+test("no answer, log line or row of the database holds a signature in clear", () => expectNoSignatureAnywhere(service));

@@ -1,0 +1,196 @@
+import { bytesToHex, type Hex, type LocalAccount } from "viem";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { withClient } from "../../../scripts/embedded/postgres.ts";
+import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
+import {
+  chargedOnce,
+  expectProblem,
+  newPayer,
+  nothingCharged,
+  post,
+  type Signed,
+  send,
+  settlements,
+  signPayment,
+  v2,
+} from "../../support/payments/pay.ts";
+import { fundRelayer, SHARED_RELAYER, startApiProcess } from "../../support/service/api-process.ts";
+import { freshDatabase, type TestDatabase } from "../../support/service/database.ts";
+import { RELAYER, startService, type TestService, type TestServicePlan } from "../../support/service/service.ts";
+
+const SETTLEMENTS = 200;
+const PAYERS = 10;
+const AT_ONCE = 16;
+const soon = { timeout: 20_000, interval: 100 };
+
+let chain: TestChain;
+let database: TestDatabase;
+const services: TestService[] = [];
+
+beforeEach(async () => {
+  chain = await startTestChain();
+  database = await freshDatabase();
+});
+afterEach(async () => {
+  await Promise.all(services.splice(0).map((service) => service.stop()));
+  await chain?.stop();
+});
+
+/** One more part of the same installation: the same database, chain and keys. */
+async function another(plan: Partial<TestServicePlan> = {}): Promise<TestService> {
+  const [first] = services;
+  const { signingKey, sealingKey } = first?.config ?? {};
+  const config = signingKey && sealingKey ? { signingKey, sealingKey } : {};
+  const service = await startService({ chain, database, config, ...plan });
+  services.push(service);
+  return service;
+}
+
+const buy = ({ url }: { readonly url: string }, signed: Signed) => post(`${url}/test/basic`, v2(signed));
+
+interface Relayed {
+  readonly nonce: number;
+  readonly state: string;
+  readonly hashes: readonly Hex[];
+}
+
+/** The transactions that the processes stored, by nonce. */
+const relayed = (): Promise<Relayed[]> =>
+  withClient(database.ownerUrl, async (client) => {
+    const { rows } = await client.query<{ nonce: string; state: string; hashes: Buffer[] }>(
+      "SELECT nonce, state, hashes FROM relay ORDER BY nonce, id",
+    );
+    return rows.map(({ nonce, state, hashes }) => ({
+      nonce: Number(nonce),
+      state,
+      hashes: hashes.map((hash) => bytesToHex(hash)),
+    }));
+  });
+
+/** The nonces of the relayer's transactions on the chain, in the order of its blocks. */
+async function minedNonces(relayer: string = RELAYER.address): Promise<number[]> {
+  const head = Number(await chain.client.getBlockNumber());
+  const numbers = Array.from({ length: head + 1 }, (_, number) => BigInt(number));
+  const blocks = await Promise.all(
+    numbers.map((blockNumber) => chain.client.getBlock({ blockNumber, includeTransactions: true })),
+  );
+  return blocks.flatMap(({ transactions }) =>
+    transactions.filter(({ from }) => from.toLowerCase() === relayer.toLowerCase()).map(({ nonce }) => nonce),
+  );
+}
+
+const upTo = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
+
+test("two processes with one key settle 200 payments: no nonce is left out or used twice, and all end final", async () => {
+  const sepolia = await startTestChain({ network: "eip155:84532" });
+  await fundRelayer(chain);
+  const plan = { database, baseRpcUrl: chain.rpcUrl, baseSepoliaRpcUrl: sepolia.rpcUrl };
+  const processes = await Promise.all([startApiProcess(plan), startApiProcess(plan)]);
+  try {
+    await settleMany(processes);
+    expect(await minedNonces(SHARED_RELAYER)).toEqual(upTo(SETTLEMENTS));
+    await chain.mine(3);
+    const open = async () => (await relayed()).filter(({ state }) => state === "sent").length;
+    await expect.poll(open, soon).toBe(0);
+    const rows = await relayed();
+    expect(rows.map(({ nonce }) => nonce)).toEqual(upTo(SETTLEMENTS));
+    expect([...new Set(rows.map(({ state }) => state))]).toEqual(["final"]);
+  } finally {
+    await Promise.all([...processes, sepolia].map((one) => one.stop()));
+  }
+}, 120_000);
+
+/** Every payment is answered and charged once, whichever process it went to. */
+async function settleMany(processes: readonly { readonly url: string }[]): Promise<void> {
+  const payers: LocalAccount[] = [];
+  while (payers.length < PAYERS) payers.push(await newPayer(chain));
+  const signed = await Promise.all(
+    upTo(SETTLEMENTS).map((index) => signPayment(payers[index % PAYERS] as LocalAccount)),
+  );
+  const waiting = [...signed.entries()];
+  const statuses: number[] = [];
+  const buyer = async () => {
+    for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+      const at = processes[next[0] % processes.length] as { readonly url: string };
+      statuses.push((await buy(at, next[1])).status);
+    }
+  };
+  await Promise.all(upTo(AT_ONCE).map(buyer));
+  expect(statuses).toEqual(upTo(SETTLEMENTS).map(() => 200));
+  const paid = (await Promise.all(payers.map(({ address }) => settlements(chain, address)))).flat();
+  expect(paid.map(({ nonce }) => nonce).sort()).toEqual(signed.map(({ authorization }) => authorization.nonce).sort());
+}
+
+/** Who waits for an advisory lock of this database. */
+const WAITING = `SELECT 1 FROM pg_locks JOIN pg_database ON pg_database.oid = database
+  WHERE datname = current_database() AND locktype = 'advisory' AND NOT granted`;
+
+test("a nonce that became final while a process waited for its turn is not handed out again", async () => {
+  const service = await another();
+  const [one, two] = [await signPayment(await newPayer(chain)), await signPayment(await newPayer(chain))];
+  await chain.client.setAutomine(false);
+  const answers = [buy(service, one)];
+  await expect.poll(async () => (await relayed()).length, soon).toBe(1);
+  await withClient(database.ownerUrl, async (client) => {
+    await client.query("SELECT pg_advisory_lock($1, hashtext($2))", [chain.network.chainId, RELAYER.address]);
+    answers.push(buy(service, two));
+    await expect.poll(async () => (await client.query(WAITING)).rowCount, soon).toBe(1);
+    await chain.client.setAutomine(true);
+    await chain.mine(4);
+    await expect.poll(async () => (await relayed()).map(({ state }) => state), soon).toEqual(["final"]);
+    await client.query("SELECT pg_advisory_unlock($1, hashtext($2))", [chain.network.chainId, RELAYER.address]);
+  });
+  expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([200, 200]);
+  await Promise.all([chargedOnce(chain, one), chargedOnce(chain, two)]);
+  expect(await minedNonces()).toEqual([0, 1]);
+}, 60_000);
+
+test("what the chain lacks after a restart is sent again: the same transaction, and no second charge", async () => {
+  const before = await another({ jobs: false });
+  const signed = await signPayment(await newPayer(chain));
+  await chain.client.setAutomine(false);
+  const cut = buy(before, signed).then(
+    () => "answered",
+    () => "cut off",
+  );
+  const pooled = async () => (await chain.client.getTxpoolStatus()).pending;
+  await expect.poll(pooled, soon).toBe(1);
+  const [stored] = await relayed();
+  await chain.client.dropTransaction({ hash: stored?.hashes[0] ?? "0x" });
+  expect(await pooled()).toBe(0);
+
+  const after = await another();
+  services.splice(services.indexOf(before), 1);
+  await Promise.all([before.stop(), backInThePool(signed, after)]);
+  expect(await cut).toBe("cut off");
+  expect((await relayed()).map(({ nonce, hashes }) => [nonce, hashes])).toEqual([[0, stored?.hashes]]);
+  expect(await minedNonces()).toEqual([0]);
+}, 90_000);
+
+async function backInThePool(signed: Signed, service: TestService): Promise<void> {
+  await expect.poll(async () => (await chain.client.getTxpoolStatus()).pending, soon).toBe(1);
+  await nothingCharged(chain, signed.authorization.from);
+  await chain.client.setAutomine(true);
+  await chain.mine();
+  await expect.poll(async () => (await buy(service, signed)).status, { timeout: 45_000 }).toBe(200);
+  await chargedOnce(chain, signed);
+}
+
+test("a relayer without gas charges nothing and says so; funded, it settles the same header", async () => {
+  const service = await another();
+  await chain.setBalance(RELAYER.address, 0n);
+  const settlement = async () => (await send(`${service.url}/status`)).body.settlement;
+  const signed = await signPayment(await newPayer(chain));
+  const answer = await buy(service, signed);
+  expectProblem(answer, 503, "payment_pending");
+  expect(answer.body.detail).toMatch(/Do not sign again; send the same header again/);
+  await nothingCharged(chain, signed.authorization.from);
+  expect(await relayed()).toEqual([]);
+  expect(service.logged.filter((line) => line.includes('"level":40') && /has no gas/.test(line))).not.toEqual([]);
+  expect(await settlement()).toMatchObject({ ok: false, address: RELAYER.address, balance_wei: "0" });
+
+  await chain.setBalance(RELAYER.address, 10n ** 18n);
+  expect(await settlement()).toMatchObject({ ok: true });
+  expect((await buy(service, signed)).status).toBe(200);
+  await chargedOnce(chain, signed);
+}, 60_000);

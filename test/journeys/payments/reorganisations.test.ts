@@ -1,0 +1,216 @@
+import { encodeFunctionData, type Hex, type LocalAccount, serializeTransaction } from "viem";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
+import { USDC_ABI } from "../../../scripts/embedded/usdc.ts";
+import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
+import { startFacilitator, type TestFacilitator } from "../../support/payments/facilitator.ts";
+import {
+  type Answer,
+  cancel,
+  chargedOnce,
+  expectPaymentRequired,
+  newPayer,
+  nothingCharged,
+  post,
+  type Signed,
+  send,
+  settlements,
+  signPayment,
+  v2,
+} from "../../support/payments/pay.ts";
+import { startService, type TestService } from "../../support/service/service.ts";
+
+let chain: TestChain;
+let service: TestService;
+let facilitator: TestFacilitator;
+/** The same service behind a facilitator over HTTP: no transaction of ours is sent again by itself. */
+let remote: TestService;
+const basic = (at = service) => `${at.url}/test/basic`;
+
+beforeAll(async () => {
+  chain = await startTestChain({ slotsInAnEpoch: 3 });
+  service = await startService({ chain });
+  facilitator = await startFacilitator(chain);
+  remote = await startService({ chain, config: { facilitator: { remote: facilitator.url } } });
+  // anvil knows the state of loaded blocks only at its head: let the finalized one be one that it has mined.
+  await chain.mine(10);
+});
+afterAll(async () => {
+  await Promise.all([service?.stop(), remote?.stop()]);
+  facilitator?.stop();
+  await chain?.stop();
+});
+
+async function paid(payer: LocalAccount, at = service): Promise<{ signed: Signed; answer: Answer }> {
+  const signed = await signPayment(payer);
+  const answer = await post(basic(at), v2(signed));
+  expect(answer.status).toBe(200);
+  return { signed, answer };
+}
+
+/** The last blocks are replaced by as many, with these raw transactions in these of the new ones and nothing else. */
+async function reorganise(depth: number, kept: readonly (readonly [raw: Hex, block: number])[]): Promise<void> {
+  await chain.client.request({ method: "anvil_reorg", params: [depth, kept] } as never);
+}
+
+const loseLastBlock = () => reorganise(1, []);
+
+const recordOf = async (answer: Answer) => (await send(String(answer.body.cert_url))).body;
+const soon = { timeout: 20_000, interval: 200 };
+
+test("a settlement that a reorganisation removed is settled again, and its certificate says where", async () => {
+  const payer = await newPayer(chain);
+  const { signed, answer } = await paid(payer);
+  await loseLastBlock();
+  await nothingCharged(chain, payer);
+  await chain.mine(2);
+  await expect.poll(() => settlements(chain, payer.address), soon).toHaveLength(1);
+  await chain.mine(8);
+  const [settlement] = await settlements(chain, payer.address);
+  const receipt = await chain.client.getTransactionReceipt({ hash: settlement?.transaction ?? "0x" });
+  const place = { transaction: settlement?.transaction, block: Number(receipt.blockNumber) };
+  expect(place.block).not.toBe((answer.body.settlement as { block: number }).block);
+  await expect.poll(async () => (await recordOf(answer)).settlement, soon).toMatchObject(place);
+  expect(await recordOf(answer)).toMatchObject({ id: answer.body.id, fresh: true, reversed: false });
+  const replay = await post(basic(), v2(signed));
+  expect([replay.status, replay.text]).toEqual([200, answer.text]);
+  await chargedOnce(chain, signed);
+});
+
+test("a settlement that is gone for good is marked: its certificate stays, and no longer verifies", async () => {
+  const payer = await newPayer(chain);
+  const { signed, answer } = await paid(payer);
+  await loseLastBlock();
+  await cancel(chain, payer, signed);
+  await chain.mine(8);
+  await expect.poll(async () => (await recordOf(answer)).reversed, soon).toBe(true);
+  expect(await recordOf(answer)).toMatchObject({
+    id: answer.body.id,
+    verdict: "pass",
+    fresh: false,
+    reversed: true,
+    reversed_at: expect.stringMatching(/Z$/),
+  });
+  const { body } = await send(`${service.url}/verify?wallet=${payer.address}`);
+  expect(body).toMatchObject({
+    tested: true,
+    verified: false,
+    certs: [{ id: answer.body.id, fresh: false, reversed: true }],
+  });
+  expect((await send(String(answer.body.badge_url))).text).toContain("reversed");
+  expect(expectPaymentRequired(await post(basic(), v2(signed)))).toMatch(/removed from the chain for good/);
+  await nothingCharged(chain, payer);
+});
+
+describe("a settlement that a reorganisation moved", () => {
+  /** A payment in the last block but one. */
+  async function paidBeforeLast() {
+    const payer = await newPayer(chain);
+    const bought = await paid(payer, remote);
+    await chain.mine();
+    const place = bought.answer.body.settlement as { transaction: Hex; block: number };
+    return { ...bought, payer, place };
+  }
+
+  /** The record, the receipt and the replay say one thing, now and when it is final; nothing was submitted again. */
+  async function expectMoved(
+    { signed, answer, payer }: Awaited<ReturnType<typeof paidBeforeLast>>,
+    place: { readonly transaction: Hex; readonly block: number },
+  ): Promise<void> {
+    await expect.poll(async () => (await recordOf(answer)).settlement, soon).toMatchObject(place);
+    await chain.mine(8);
+    const receipt = async () => (await send(`${remote.url}/receipt?tx=${place.transaction}`)).body;
+    const record_url = answer.body.cert_url;
+    await expect
+      .poll(receipt, soon)
+      .toMatchObject({ ...place, final: true, purchases: [{ payer: payer.address.toLowerCase(), record_url }] });
+    expect(await recordOf(answer)).toMatchObject({
+      id: answer.body.id,
+      fresh: true,
+      reversed: false,
+      settlement: { ...place, explorer_url: expect.stringContaining(place.transaction) },
+    });
+    const { body } = await send(`${remote.url}/verify?wallet=${payer.address}`);
+    expect(body).toMatchObject({ verified: true, certs: [{ id: answer.body.id }] });
+    const replay = await post(basic(remote), v2(signed));
+    expect([replay.status, replay.text]).toEqual([200, answer.text]);
+    expect(facilitator.handed.get(signed.authorization.nonce)).toBe(1);
+    await chargedOnce(chain, signed);
+  }
+
+  test("to another block keeps its certificate, which says the new block", async () => {
+    const bought = await paidBeforeLast();
+    const { transaction, block } = bought.place;
+    await reorganise(2, [[await rawOf(transaction), 1]]);
+    await expectMoved(bought, { transaction, block: block + 1 });
+  });
+
+  test("to another transaction keeps its certificate, which says the new transaction; the old one bought nothing", async () => {
+    const bought = await paidBeforeLast();
+    const raw = await anotherTransaction(bought.signed);
+    await reorganise(2, [[raw, 0]]);
+    const [settled] = await settlements(chain, bought.payer.address);
+    const transaction = settled?.transaction ?? "0x";
+    expect(transaction).not.toBe(bought.place.transaction);
+    await expectMoved(bought, { transaction, block: bought.place.block });
+    expect((await send(`${remote.url}/receipt?tx=${bought.place.transaction}`)).status).toBe(404);
+  });
+});
+
+async function rawOf(hash: Hex): Promise<Hex> {
+  const { r, s, yParity, ...transaction } = await chain.client.getTransaction({ hash });
+  const { chainId, nonce, gas, to, input: data, maxFeePerGas, maxPriorityFeePerGas } = transaction;
+  return serializeTransaction(
+    { type: "eip1559", chainId: Number(chainId), nonce, gas, to, data, maxFeePerGas, maxPriorityFeePerGas } as never,
+    { r, s, yParity: yParity ?? 0 },
+  );
+}
+
+/** The same authorization in a stranger's transaction, signed and not sent. */
+async function anotherTransaction({ authorization, signature }: Signed): Promise<Hex> {
+  const { from, to, value, validAfter, validBefore, nonce } = authorization;
+  const args = [from, to, value, validAfter, validBefore, nonce, signature] as const;
+  const stranger = devAccount(5);
+  return stranger.signTransaction({
+    type: "eip1559",
+    chainId: chain.network.chainId,
+    nonce: await chain.client.getTransactionCount({ address: stranger.address }),
+    gas: 200_000n,
+    maxFeePerGas: 100_000_000_000n,
+    maxPriorityFeePerGas: 1_000_000_000n,
+    to: chain.network.usdc.address,
+    data: encodeFunctionData({ abi: USDC_ABI, functionName: "transferWithAuthorization", args }),
+  });
+}
+
+test("a settlement that vanished while it is still valid is handed to the facilitator again, once, and final afterwards", async () => {
+  const payer = await newPayer(chain);
+  const { signed, answer } = await paid(payer, remote);
+  await loseLastBlock();
+  await nothingCharged(chain, payer);
+  await expect.poll(() => facilitator.handed.get(signed.authorization.nonce), soon).toBe(2);
+  await expect.poll(() => settlements(chain, payer.address), soon).toHaveLength(1);
+  await chain.mine(8);
+  const [settled] = await settlements(chain, payer.address);
+  const transaction = settled?.transaction;
+  await expect.poll(async () => (await recordOf(answer)).settlement, soon).toMatchObject({ transaction });
+  expect(await recordOf(answer)).toMatchObject({ fresh: true, reversed: false });
+  expect(facilitator.handed.get(signed.authorization.nonce)).toBe(2);
+  await chargedOnce(chain, signed);
+});
+
+// The chain never goes back: what comes after this lives five minutes later.
+test("a settlement that vanished and whose window is over is reversed once that is final", async () => {
+  const payer = await newPayer(chain);
+  const { signed, answer } = await paid(payer, remote);
+  facilitator.treat(signed, (_, silent) => silent.destroy());
+  await loseLastBlock();
+  await chain.increaseTime(300);
+  expect(await recordOf(answer)).toMatchObject({ reversed: false });
+  await chain.mine(8);
+  await expect.poll(async () => (await recordOf(answer)).reversed, soon).toBe(true);
+  const { body } = await send(`${remote.url}/verify?wallet=${payer.address}`);
+  expect(body).toMatchObject({ verified: false, certs: [{ id: answer.body.id, fresh: false, reversed: true }] });
+  expect(expectPaymentRequired(await post(basic(remote), v2(signed)))).toMatch(/removed from the chain for good/);
+  await nothingCharged(chain, payer);
+});

@@ -1,0 +1,266 @@
+import { Hono } from "hono";
+import type { LocalAccount } from "viem";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { z } from "zod";
+import { paidRoute } from "../../../api/kernel/route.ts";
+import { payable } from "../../../api/payments/payable.ts";
+import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
+import { withClient } from "../../../scripts/embedded/postgres.ts";
+import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
+import {
+  type Answer,
+  altered,
+  chargedOnce,
+  expectNoSignatureAnywhere,
+  expectPaymentRequired,
+  expectProblem,
+  highS,
+  newPayer,
+  nothingCharged,
+  PAY_TO,
+  post,
+  type Signed,
+  send,
+  settlements,
+  signPayment,
+  v1,
+  v2,
+} from "../../support/payments/pay.ts";
+import { startService, type TestService } from "../../support/service/service.ts";
+
+let chain: TestChain;
+let service: TestService;
+let payer: LocalAccount;
+let ahead = 0;
+const now = () => new Date(Date.now() + ahead);
+const basic = () => `${service.url}/test/basic`;
+
+beforeAll(async () => {
+  chain = await startTestChain();
+  service = await startService({ chain, now });
+  payer = await newPayer(chain);
+});
+afterAll(async () => {
+  await service?.stop();
+  await chain?.stop();
+});
+
+const settledHeader = (answer: Answer, name = "payment-response") =>
+  JSON.parse(Buffer.from(answer.headers.get(name) ?? "", "base64").toString()) as Record<string, unknown>;
+const isReplay = (answer: Answer) => answer.headers.get("x-idempotent-replay") === "true";
+
+/** A payment that has been made, and its answer. */
+async function paid(
+  headersOf: (signed: Signed) => Record<string, string> = v2,
+): Promise<{ signed: Signed; first: Answer }> {
+  payer = await newPayer(chain);
+  const signed = await signPayment(payer);
+  const first = await post(basic(), headersOf(signed));
+  expect(first.status).toBe(200);
+  return { signed, first };
+}
+
+const isKnown = ({ authorization }: Signed): Promise<boolean> =>
+  withClient(service.database.ownerUrl, async (client) => {
+    const nonce = Buffer.from(authorization.nonce.slice(2), "hex");
+    return (await client.query("SELECT 1 FROM payment WHERE nonce = $1", [nonce])).rowCount === 1;
+  });
+
+function expectReplay(answer: Answer, first: Answer): void {
+  expect(answer.status).toBe(200);
+  expect(answer.text).toBe(first.text);
+  expect(isReplay(answer)).toBe(true);
+  expect(settledHeader(answer)).toEqual(settledHeader(first));
+}
+
+describe("the same payment", () => {
+  test("sent 20 times at once is charged once and answered 20 times alike, 19 of them as replays", async () => {
+    const signed = await signPayment(payer);
+    const answers = await Promise.all(Array.from({ length: 20 }, () => post(basic(), v2(signed))));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+    expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
+    expect(answers.filter(isReplay)).toHaveLength(19);
+    await chargedOnce(chain, signed);
+    const [settlement] = await settlements(chain, payer.address);
+    const wallet = payer.address.toLowerCase();
+    for (const answer of answers) {
+      expect(answer.body).toMatchObject({ wallet, settlement: { transaction: settlement?.transaction } });
+      expect(settledHeader(answer)).toEqual({
+        success: true,
+        transaction: settlement?.transaction,
+        network: "eip155:8453",
+        payer: wallet,
+      });
+    }
+    const { body } = await send(`${service.url}/verify?wallet=${wallet}`);
+    expect(body.certs).toMatchObject([{ id: answers[0]?.body.id }]);
+  });
+
+  test("sent later is a replay with the same body, and PAYMENT-RESPONSE again", async () => {
+    const { signed, first } = await paid();
+    expect(isReplay(first)).toBe(false);
+    expectReplay(await post(basic(), v2(signed)), first);
+    await chargedOnce(chain, signed);
+  });
+
+  test("of version 1 is answered with X-PAYMENT-RESPONSE and version 1's network name, the replay too", async () => {
+    const { signed, first } = await paid(v1);
+    const again = await post(basic(), v1(signed));
+    expectReplay(again, first);
+    for (const answer of [first, again]) {
+      expect(settledHeader(answer, "x-payment-response")).toEqual(settledHeader(answer));
+      expect(settledHeader(answer)).toMatchObject({ success: true, network: "base" });
+    }
+    await chargedOnce(chain, signed);
+  });
+
+  test("sent again under the other version of the protocol is the same purchase", async () => {
+    const { signed, first } = await paid(v1);
+    const again = await post(basic(), v2(signed));
+    expect(again.text).toBe(first.text);
+    expect(isReplay(again)).toBe(true);
+    await chargedOnce(chain, signed);
+  });
+
+  test("sent to two processes at once is charged once, whichever answers", async () => {
+    const { database, config } = service;
+    const other = await startService({
+      chain,
+      now,
+      database,
+      config: { sealingKey: config.sealingKey, baseUrl: service.url },
+    });
+    const urls = [service.config.port, other.config.port].map((port) => `http://localhost:${port}/test/basic`);
+    for (let round = 0; round < 4; round++) {
+      const signed = await signPayment(await newPayer(chain));
+      const answers = await Promise.all([0, 1, 2, 3, 4, 5].map((i) => post(urls[i % 2] ?? "", v2(signed))));
+      expect(answers.map(({ status }) => status)).toEqual(Array(6).fill(200));
+      expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
+      expect(answers.filter(isReplay)).toHaveLength(5);
+      await chargedOnce(chain, signed);
+    }
+    await other.stop();
+  });
+
+  test("whose client hung up is finished all the same, and replayed when the client comes back", async () => {
+    const fresh = await newPayer(chain);
+    const signed = await signPayment(fresh);
+    const client = new AbortController();
+    const sent = send(basic(), { method: "POST", headers: v2(signed), signal: client.signal }).catch(() => undefined);
+    await expect.poll(() => isKnown(signed), { interval: 5 }).toBe(true);
+    client.abort();
+    await sent;
+    await service.gate.drain();
+    await chargedOnce(chain, signed);
+    const answer = await post(basic(), v2(signed));
+    expect([answer.status, isReplay(answer)]).toEqual([200, true]);
+  });
+
+  test("is not taken from the letter case of its addresses and nonce", async () => {
+    const { signed, first } = await paid();
+    const { authorization } = signed;
+    const shouted = {
+      ...signed,
+      authorization: { ...authorization, nonce: `0x${authorization.nonce.slice(2).toUpperCase()}` as const },
+    };
+    expectReplay(await post(basic(), v2(shouted)), first);
+  });
+
+  test("is replayed after the price has changed", async () => {
+    const { signed, first } = await paid();
+    const dearer = atPrice(500_000n);
+    const replay = await dearer.request("/test/basic", { method: "POST", headers: v2(signed) });
+    expect(replay.status).toBe(200);
+    expect(await replay.text()).toBe(first.text);
+    expect(replay.headers.get("x-idempotent-replay")).toBe("true");
+    const fresh = await dearer.request("/test/basic", { method: "POST", headers: v2(await signPayment(payer)) });
+    expect(fresh.status).toBe(402);
+    await chargedOnce(chain, signed);
+  });
+});
+
+/** The same gate and journal behind a dearer route: the service after its operator raised the price. */
+function atPrice(price: bigint): Hono {
+  const route = paidRoute({
+    id: "test.basic",
+    method: "POST",
+    path: "/test/basic",
+    network: "eip155:8453",
+    price,
+    summary: "",
+    description: "",
+    input: z.unknown(),
+    output: {},
+    example: { input: {}, output: {} },
+    sell: () => Promise.reject(new Error("a replay sells nothing")),
+  });
+  const { gate, config } = service;
+  return new Hono().post(route.path, payable(route, { gate, payTo: PAY_TO, baseUrl: config.baseUrl }));
+}
+
+describe("a payment that was made", () => {
+  test.each<[string, () => string, string | null]>([
+    ["on another route", () => `${service.url}/test/suite`, null],
+    ["with a body that it did not have", basic, '{"a":1}'],
+    ["with a query that it did not have", () => `${basic()}?a=1`, null],
+  ])("buys nothing %s: 409, nothing charged", async (_, url, body) => {
+    const { signed } = await paid();
+    const answer = await post(url(), v2(signed), body);
+    expectProblem(answer, 409, "payment_conflict");
+    expect(answer.body.detail).toMatch(/Nothing was charged/);
+    await chargedOnce(chain, signed);
+  });
+
+  test("buys nothing else by its nonce with other signed terms", async () => {
+    const { signed } = await paid();
+    const { nonce } = signed.authorization;
+    const other = await signPayment(payer, { nonce, value: 750_000n });
+    expectProblem(await post(`${service.url}/test/suite`, v2(other)), 409, "payment_conflict");
+    await chargedOnce(chain, signed);
+  });
+
+  const forgeries: [string, (signed: Signed) => Promise<Signed>][] = [
+    [
+      "another account's signature",
+      async (s) => ({ ...s, signature: (await signPayment(devAccount(9), s.authorization)).signature }),
+    ],
+    ["an altered signature", async (s) => ({ ...s, signature: altered(s.signature) })],
+    ["the high-s copy of its signature", async (s) => ({ ...s, signature: highS(s.signature) })],
+    ["a shortened signature", async (s) => ({ ...s, signature: s.signature.slice(0, -2) as `0x${string}` })],
+    ["a signature of zeros", async (s) => ({ ...s, signature: `0x${"00".repeat(65)}` })],
+    ["another amount over its signature", async (s) => ({ ...s, authorization: { ...s.authorization, value: 1n } })],
+  ];
+
+  test.each(forgeries)("shows its result to nobody with %s: 400", async (_, forge) => {
+    const { signed, first } = await paid();
+    const answer = await post(basic(), v2(await forge(signed)));
+    expectProblem(answer, 400, "malformed_request");
+    expect(isReplay(answer)).toBe(false);
+    expect(answer.text).not.toContain(String(first.body.id));
+    expectReplay(await post(basic(), v2(signed)), first);
+    await chargedOnce(chain, signed);
+  });
+
+  test.each(forgeries)("was not known before: with %s it is 402, and nothing is charged", async (_, forge) => {
+    payer = await newPayer(chain);
+    const signed = await signPayment(payer);
+    expectPaymentRequired(await post(basic(), v2(await forge(signed))));
+    await nothingCharged(chain, payer);
+    // A forgery leaves nothing behind that would hinder the payer.
+    expect((await post(basic(), v2(signed))).status).toBe(200);
+    await chargedOnce(chain, signed);
+  });
+});
+
+// The chain never goes back: the tests after this one live five minutes later.
+test("the same payment is replayed after its window is over", async () => {
+  const { signed, first } = await paid();
+  const late = await signPayment(payer);
+  await chain.increaseTime(300);
+  ahead = 300_000;
+  expectReplay(await post(basic(), v2(signed)), first);
+  expect(expectPaymentRequired(await post(basic(), v2(late)))).toMatch(/expired/);
+  await chargedOnce(chain, signed);
+});
+
+test("no answer, log line or row of the database holds a signature in clear", () => expectNoSignatureAnywhere(service));

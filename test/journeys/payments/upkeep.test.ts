@@ -1,0 +1,209 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import type pg from "pg";
+import type { LocalAccount } from "viem";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { connect } from "../../../api/adapters/postgres/connection.ts";
+import { createJournal } from "../../../api/adapters/postgres/journal.ts";
+import { createSeal } from "../../../api/adapters/postgres/seal.ts";
+import { NETWORKS } from "../../../api/kernel/networks.ts";
+import type { Journal } from "../../../api/payments/journal.ts";
+import { withClient } from "../../../scripts/embedded/postgres.ts";
+import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
+import { startFacilitator, type TestFacilitator } from "../../support/payments/facilitator.ts";
+import {
+  type Answer,
+  chargedOnce,
+  expectPaymentRequired,
+  expectProblem,
+  newPayer,
+  nothingCharged,
+  PAY_TO,
+  post,
+  type Signed,
+  send,
+  signPayment,
+  unixNow,
+  v2,
+} from "../../support/payments/pay.ts";
+import { freshDatabase, type TestDatabase } from "../../support/service/database.ts";
+import { startService, type TestService } from "../../support/service/service.ts";
+
+const BASE = NETWORKS["eip155:8453"];
+const soon = { timeout: 30_000, interval: 100 };
+
+let chain: TestChain;
+let facilitator: TestFacilitator;
+let database: TestDatabase;
+let service: TestService;
+let payer: LocalAccount;
+let signed: Signed;
+
+const begin = (more: Partial<Parameters<typeof startService>[0]> = {}) =>
+  startService({ chain, database, config: { facilitator: { remote: facilitator.url } }, ...more });
+
+beforeAll(async () => {
+  chain = await startTestChain({ slotsInAnEpoch: 3 });
+  // anvil knows the state of loaded blocks only at its head: let the finalized one be one that it has mined.
+  await chain.mine(10);
+  [facilitator, database] = await Promise.all([startFacilitator(chain), freshDatabase()]);
+  service = await begin();
+});
+beforeEach(async () => {
+  payer = await newPayer(chain);
+  signed = await signPayment(payer);
+});
+afterAll(async () => {
+  await service?.stop();
+  facilitator?.stop();
+  await chain?.stop();
+});
+
+const pay = (): Promise<Answer> => post(`${service.url}/test/basic`, v2(signed));
+const ask = async <T extends object>(text: string, values: unknown[] = []): Promise<T[]> =>
+  withClient(database.ownerUrl, async (client: pg.Client) => (await client.query<T>(text, values)).rows);
+const row = async () => {
+  const text = `SELECT state, reason, final_at IS NOT NULL AS final, sealed IS NOT NULL AS sealed FROM payment WHERE nonce = $1`;
+  return (await ask(text, [Buffer.from(signed.authorization.nonce.slice(2), "hex")]))[0];
+};
+const unresolved = async () => (await send(`${service.url}/status`)).body.payments;
+
+describe("a signature is kept, sealed, no longer than it may be needed", () => {
+  test("until its settlement is final", async () => {
+    expect((await pay()).status).toBe(200);
+    expect(await row()).toEqual({ state: "fulfilled", reason: null, final: false, sealed: true });
+    await chain.mine(8);
+    await expect.poll(row, soon).toEqual({ state: "fulfilled", reason: null, final: true, sealed: false });
+    await chargedOnce(chain, signed);
+  });
+
+  test("and not once the payment is refused", async () => {
+    payer = await newPayer(chain, 0n);
+    signed = await signPayment(payer);
+    expectPaymentRequired(await pay());
+    expect(await row()).toEqual({ state: "void", reason: "refused", final: false, sealed: false });
+  });
+});
+
+/** Rows as the gate leaves them, in a database of the test's own, and a service that finds them there. */
+async function withRows<T>(
+  rows: readonly Row[],
+  use: (found: TestService, own: TestDatabase) => Promise<T>,
+): Promise<T> {
+  const own = await freshDatabase();
+  const pool = connect(own.apiUrl, 2);
+  const journal = createJournal(pool, createSeal(Buffer.alloc(32, 3)));
+  for (const one of rows) await leave(journal, one);
+  await pool.end();
+  const found = await begin({ database: own });
+  try {
+    return await use(found, own);
+  } finally {
+    await found.stop();
+  }
+}
+
+interface Row {
+  readonly state: "received" | "settling";
+  readonly ageSeconds?: number;
+  readonly validBefore?: bigint;
+  readonly leased?: boolean;
+  /** What the test calls it. */
+  readonly route?: string;
+}
+
+async function leave(journal: Journal, { state, ageSeconds = 0, validBefore, leased = false, route }: Row) {
+  const hex = (length: number) => `0x${randomBytes(length).toString("hex")}` as const;
+  const [key, token] = [
+    { network: BASE.id, asset: BASE.usdc.address, payer: hex(20), nonce: hex(32) } as const,
+    randomUUID(),
+  ];
+  await journal.insert(
+    {
+      key,
+      paymentId: null,
+      digest: hex(32),
+      signature: hex(65),
+      validAfter: 0n,
+      validBefore: validBefore ?? unixNow() + 86_400n,
+      route: route ?? "test.basic",
+      fingerprint: randomBytes(32),
+      input: null,
+      payTo: PAY_TO,
+      value: 250_000n,
+      version: "v2",
+      headBlock: 1,
+      receivedAt: new Date(Date.now() - ageSeconds * 1_000),
+    },
+    token,
+  );
+  if (state === "settling") await journal.write(key, token, { do: "write", from: ["received"], to: "settling" });
+  if (!leased) await journal.release(key, token, false);
+}
+
+const DAY = 86_400n;
+
+test("a payment that was never submitted is pruned a day after its window; no other one ever is", async () => {
+  const now = unixNow();
+  const rows: readonly Row[] = [
+    { state: "received", route: "over for a day", validBefore: now - DAY - 5n },
+    { state: "received", route: "over for almost a day", validBefore: now - DAY + 60n },
+    { state: "received", route: "a request is at it", validBefore: now - DAY - 5n, leased: true },
+    { state: "received", route: "not over" },
+    { state: "settling", route: "submitted", validBefore: now - DAY - 5n, leased: true },
+  ];
+  await withRows(rows, async (_, own) => {
+    const kept = () =>
+      withClient(own.ownerUrl, async (client) =>
+        (await client.query<{ route: string }>("SELECT route FROM payment")).rows.map(({ route }) => route).sort(),
+      );
+    const others = rows.slice(1).map(({ route }) => route);
+    await expect.poll(kept, soon).toEqual(others.sort());
+  });
+});
+
+test("a payment that waits for two minutes is an alert in the log, and /status says its age", async () => {
+  const alerts = ({ logged }: TestService) =>
+    logged.flatMap((line) => {
+      const { level, msg, unresolved, oldest_seconds } = JSON.parse(line);
+      return msg === "payments wait for their outcome" ? [{ level, unresolved, oldest_seconds }] : [];
+    });
+  const statusOf = async ({ url }: TestService) => (await send(`${url}/status`)).body.payments;
+  const settling = (ageSeconds: number): Row => ({ state: "settling", ageSeconds });
+  await withRows([settling(125), settling(60)], async (found) => {
+    await expect.poll(() => alerts(found), soon).toEqual([{ level: 40, unresolved: 2, oldest_seconds: near(125) }]);
+    expect(await statusOf(found)).toEqual({ unresolved: 2, oldest_unresolved_seconds: near(125) });
+  });
+  await withRows([settling(8)], async (found) => {
+    expect(await statusOf(found)).toEqual({ unresolved: 1, oldest_unresolved_seconds: near(8) });
+    const looked = async () => found.logged.some((line) => line.includes('"command":"look"'));
+    await expect.poll(looked, soon).toBe(true);
+    expect(alerts(found)).toEqual([]);
+  });
+});
+
+/** That many seconds, or a few more on a slow machine. */
+const near = (seconds: number) => expect.toSatisfy((n: number) => n >= seconds && n < seconds + 30, `about ${seconds}`);
+
+// The chain never goes back: what comes after this lives five minutes later.
+test("a payment that nobody retries is never submitted again; /status says how old it is; once it can never settle it is void", async () => {
+  facilitator.treat(signed, (_, answer) => answer.writeHead(500).end());
+  expect(await unresolved()).toEqual({ unresolved: 0, oldest_unresolved_seconds: null });
+  expectProblem(await pay(), 503, "payment_pending");
+  const age = async () => ((await unresolved()) as { oldest_unresolved_seconds: number }).oldest_unresolved_seconds;
+  const first = await age();
+  expect(first).toBeGreaterThanOrEqual(8);
+  await expect.poll(age, soon).toBeGreaterThanOrEqual(first + 3);
+  expect(await unresolved()).toMatchObject({ unresolved: 1 });
+  const takes = async () => Number((await ask<{ n: number }>("SELECT max(takes) AS n FROM payment"))[0]?.n);
+  await expect.poll(takes, soon).toBeGreaterThanOrEqual(3);
+  expect(await row()).toEqual({ state: "settling", reason: null, final: false, sealed: true });
+  expect(facilitator.handed.get(signed.authorization.nonce)).toBe(1);
+
+  await chain.increaseTime(300);
+  await chain.mine(8);
+  await expect.poll(row, soon).toEqual({ state: "void", reason: "expired", final: false, sealed: false });
+  expect(await unresolved()).toEqual({ unresolved: 0, oldest_unresolved_seconds: null });
+  expect(expectPaymentRequired(await pay())).toMatch(/expired before it settled/);
+  expect(facilitator.handed.get(signed.authorization.nonce)).toBe(1);
+  await nothingCharged(chain, payer);
+});

@@ -1,0 +1,106 @@
+import type { LocalAccount } from "viem";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
+import {
+  type Answer,
+  challengeOf,
+  expectProblem,
+  newPayer,
+  nothingCharged,
+  post,
+  signPayment,
+  v2,
+} from "../../support/payments/pay.ts";
+import { startService, type TestService } from "../../support/service/service.ts";
+
+const PRICES = { "/score": 100_000n, "/score/batch": 500_000n } as const;
+type Path = keyof typeof PRICES;
+
+let chain: TestChain;
+let service: TestService;
+let payer: LocalAccount;
+
+beforeAll(async () => {
+  chain = await startTestChain();
+  service = await startService({ chain });
+  payer = await newPayer(chain);
+});
+afterAll(async () => {
+  await service?.stop();
+  await chain?.stop();
+});
+
+/** A wallet by its number, valid whatever its letter case. */
+const wallet = (n: number): string => `0x${n.toString(16).padStart(40, "a")}`;
+const wallets = (count: number): string[] => Array.from({ length: count }, (_, n) => wallet(n));
+
+async function ask(path: Path, body: unknown, query = ""): Promise<Answer> {
+  const signed = await signPayment(payer, { value: PRICES[path] });
+  return post(`${service.url}${path}${query}`, v2(signed), body === undefined ? null : JSON.stringify(body));
+}
+
+test.each(Object.entries(PRICES))(
+  "%s without a payment is 402 with its price, whatever the body",
+  async (path, price) => {
+    for (const body of [null, "{}", "no json"]) {
+      const unpaid = await post(`${service.url}${path}`, {}, body);
+      expect(unpaid.status).toBe(402);
+      expect(challengeOf(unpaid).accepts).toMatchObject([{ amount: String(price), network: "eip155:8453" }]);
+    }
+  },
+);
+
+describe("a request that cannot be scored is refused before any charge", () => {
+  test.each([
+    ["no wallet", "/score", {}, "", 400, ["wallet"]],
+    ["no body", "/score", undefined, "", 400, [""]],
+    ["a wallet that is none", "/score", { wallet: "0x12" }, "", 400, ["wallet"]],
+    ["a wallet that is none, in the query", "/score", undefined, "?wallet=vitalik.eth", 400, ["wallet"]],
+    ["a number", "/score", { wallet: 7 }, "", 400, ["wallet"]],
+    ["no wallets", "/score/batch", {}, "", 400, ["wallets"]],
+    ["an empty batch", "/score/batch", { wallets: [] }, "", 422, ["wallets"]],
+    ["26 wallets", "/score/batch", { wallets: wallets(26) }, "", 422, ["wallets"]],
+    [
+      "two malformed wallets",
+      "/score/batch",
+      { wallets: [wallet(1), "x", wallet(2), `${wallet(3)}0`] },
+      "",
+      400,
+      ["wallets.1", "wallets.3"],
+    ],
+    [
+      "repeated wallets, in other letters too",
+      "/score/batch",
+      { wallets: [wallet(1), wallet(2), wallet(1).replaceAll("a", "A"), wallet(2)] },
+      "",
+      422,
+      ["wallets.2", "wallets.3"],
+    ],
+    ["26 wallets, one of them malformed", "/score/batch", { wallets: [...wallets(25), "x"] }, "", 400, ["wallets.25"]],
+  ] as const)("%s", async (_, path, body, query, status, paths) => {
+    const answer = await ask(path, body, query);
+    expectProblem(answer, status, status === 400 ? "malformed_request" : "unacceptable");
+    expect((answer.body.errors as { path: string }[]).map((error) => error.path)).toEqual(paths);
+    await nothingCharged(chain, payer);
+  });
+
+  test("another wallet in the query than in the body", async () => {
+    expectProblem(await ask("/score", { wallet: wallet(1) }, `?wallet=${wallet(2)}`), 400, "malformed_request");
+    await nothingCharged(chain, payer);
+  });
+});
+
+test.each([
+  ["/score", { wallet: wallet(1) }, ""],
+  ["/score", undefined, `?wallet=${wallet(1)}`],
+  ["/score/batch", { wallets: wallets(25) }, ""],
+] as const)(
+  "%s while there is no index is 503, with when to come back, and nothing is charged",
+  async (path, body, query) => {
+    const answer = await ask(path, body, query);
+    expectProblem(answer, 503, "not_available");
+    expect(answer.body.detail).toMatch(/index.*Nothing was charged/);
+    expect(answer.headers.get("retry-after")).toBe("5");
+    await nothingCharged(chain, payer);
+  },
+);

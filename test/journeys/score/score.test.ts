@@ -1,0 +1,181 @@
+import { randomUUID } from "node:crypto";
+import { ExactEvmScheme } from "@x402/evm/exact/client";
+import { wrapFetchWithPayment, x402Client } from "@x402/fetch";
+import type { LocalAccount } from "viem";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { parseKeySet, replayScores, verifyDocument } from "../../../packages/verifier/src/index.ts";
+import { waitUntil } from "../../../scripts/embedded/wait-until.ts";
+import { type Launched, launchIndexer } from "../../indexer/launched.ts";
+import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
+import { deployEscrow, hold, newMerchant, type TestEscrow } from "../../support/escrow/scene.ts";
+import {
+  type Answer,
+  chargedOnce,
+  expectProblem,
+  newPayer,
+  nothingCharged,
+  PAY_TO,
+  post,
+  signPayment,
+  v2,
+} from "../../support/payments/pay.ts";
+import { ARBITER_KEY } from "../../support/service/keys.ts";
+import { startService, type TestService } from "../../support/service/service.ts";
+
+// Bought from the service over the real index: one Ponder for the whole file.
+
+let chain: TestChain;
+let escrow: TestEscrow;
+let service: TestService;
+let indexer: Launched;
+let agent: LocalAccount;
+
+beforeAll(async () => {
+  chain = await startTestChain({ mining: { everySeconds: 1 } });
+  escrow = await deployEscrow(chain);
+  service = await startService({ chain, config: { escrowAddresses: [escrow.address], arbiterKey: ARBITER_KEY } });
+  agent = await newPayer(chain);
+  indexer = launchIndexer({
+    DATABASE_URL: service.database.ownerUrl,
+    BASE_RPC_URL: chain.rpcUrl,
+    PAY_TO_ADDRESS: PAY_TO,
+    ESCROW_ADDRESSES: escrow.address,
+    EXCLUSIVE: "1",
+  });
+  await indexer.saying("index ready");
+  const isIndexed = async () =>
+    (await (await fetch(`${service.url}/verify?wallet=${PAY_TO}`)).text()).includes('"available":true');
+  if (!(await waitUntil(isIndexed, 45_000))) throw new Error("The index does not answer.");
+}, 90_000);
+afterAll(async () => {
+  indexer?.letGo();
+  await Promise.all([indexer?.ended, service?.stop()]);
+  await chain?.stop();
+});
+
+async function buy(path: string, price: bigint, body: unknown): Promise<Answer> {
+  const signed = await signPayment(agent, { value: price });
+  const answer = await post(`${service.url}${path}`, v2(signed), body === null ? null : JSON.stringify(body));
+  expect({ status: answer.status, text: answer.text.slice(0, 400) }).toMatchObject({ status: 200 });
+  return answer;
+}
+
+const score = (wallet: string) => buy("/score", 100_000n, { wallet });
+
+describe("a score", () => {
+  test("bought with a stock client carries all of its facts, and computes to the same offline", async () => {
+    const client = new x402Client().register("eip155:8453", new ExactEvmScheme(agent));
+    const answer = await wrapFetchWithPayment(fetch, client)(`${service.url}/score`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ wallet: agent.address }),
+    });
+    const text = await answer.text();
+    expect({ status: answer.status, ...JSON.parse(text) }).toMatchObject({
+      status: 200,
+      wallet: agent.address.toLowerCase(),
+      score: 0,
+      tier: "unrated",
+      score_version: 1,
+    });
+    expect(await replayScores(text)).toMatchObject([{ same: true }]);
+  });
+
+  test("names the certificate that a point comes from, as soon as there is one", async () => {
+    const bought = await buy("/test/suite", 750_000n, null);
+    const { body, text } = await score(agent.address);
+    expect(body).toMatchObject({ score: 30, tier: "D", evidence: [{ url: bought.body.cert_url }] });
+    expect(body.components).toMatchObject({
+      payment_capability: { points: 30, facts: [{ counts: true, url: bought.body.cert_url }] },
+    });
+    expect(await replayScores(text)).toMatchObject([{ same: true }]);
+  });
+
+  test("is asked for in the query, too", async () => {
+    const { body } = await buy(`/score?wallet=${agent.address}`, 100_000n, null);
+    expect(body.wallet).toBe(agent.address.toLowerCase());
+  });
+
+  test("of a batch is the record that one wallet gets, in the order asked for, at one block", async () => {
+    const others = await Promise.all(Array.from({ length: 24 }, () => newPayer(chain, 0n)));
+    const wallets = [...others.map(({ address }) => address), agent.address];
+    const { text } = await buy("/score/batch", 500_000n, { wallets });
+    const records: { wallet: string; as_of_block: number; score: number }[] = JSON.parse(text);
+    expect(records.map(({ wallet }) => wallet)).toEqual(wallets.map((wallet) => wallet.toLowerCase()));
+    expect(new Set(records.map((record) => record.as_of_block)).size).toBe(1);
+    expect(records.at(-1)?.score).toBe(30);
+    expect((await replayScores(text)).every(({ same }) => same)).toBe(true);
+  });
+});
+
+describe("a scored verdict", () => {
+  const claim = {
+    category: "payload-hash",
+    conditions: {
+      payload_text: "hello",
+      expected_sha256: "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824",
+    },
+  };
+  const stranger = "0x00000000000000000000000000000000000000ab";
+  const parties = () => ({ payer: agent.address, payee: stranger });
+  const tiers = () => ({
+    payer: { wallet: agent.address.toLowerCase(), score: 30, tier: "D" },
+    payee: { wallet: stranger, score: 0, tier: "unrated" },
+  });
+
+  test("has both parties' tiers in the signed document, and the plain one's verdict and facts", async () => {
+    const scored = await buy("/arbiter/verify/scored", 600_000n, { ...claim, parties: parties() });
+    expect(scored.body).toMatchObject({ verdict: "release", parties: tiers() });
+    const keys = await parseKeySet(await (await fetch(`${service.url}/.well-known/jwks.json`)).text());
+    expect(await verifyDocument(scored.text, { keys, issuer: service.url })).toMatchObject({ valid: true });
+    const plain = await buy("/arbiter/verify", 250_000n, { ...claim, parties: parties() });
+    for (const member of ["verdict", "facts", "conditions_sha256"])
+      expect(plain.body[member]).toEqual(scored.body[member]);
+    const page = await (await fetch(String(scored.body.verdict_url), { headers: { accept: "text/html" } })).text();
+    expect(page).toMatch(/risk tier D \(30 of 100\), not used to decide/);
+  });
+
+  test("needs parties, unless the deal is a payment of our escrow, whose parties the chain shows", async () => {
+    const signed = await signPayment(agent, { value: 600_000n, to: PAY_TO });
+    const path = `${service.url}/arbiter/verify/scored`;
+    const refused = await post(path, v2(signed), JSON.stringify({ ...claim, deal_ref: randomUUID() }));
+    expectProblem(refused, 422, "unacceptable");
+    expect(refused.body.errors).toMatchObject([{ path: "parties", rule: 7 }]);
+    const merchant = newMerchant();
+    const held = await hold({ chain, escrow }, merchant.address);
+    const taken = await post(path, v2(signed), JSON.stringify({ ...claim, deal_ref: held.id }));
+    expect({ status: taken.status, ...taken.body }).toMatchObject({
+      status: 200,
+      deal_ref: held.id,
+      parties: {
+        payer: { wallet: held.info.payer, tier: "unrated" },
+        payee: { wallet: merchant.address.toLowerCase(), tier: "unrated" },
+      },
+    });
+  });
+
+  test("is not sold while the index is away, and a plain one is", async () => {
+    indexer.letGo();
+    await indexer.ended;
+    const reader = await newPayer(chain);
+    const body = JSON.stringify({ ...claim, parties: parties() });
+    const path = `${service.url}/arbiter/verify`;
+    // Views stay when the indexer dies: after a minute what they say is too old. A service with another clock sees it at once.
+    const later = await startService({
+      chain,
+      database: service.database,
+      now: () => new Date(Date.now() + 61_000),
+    });
+    const signed = await signPayment(reader, {
+      value: 600_000n,
+      validBefore: BigInt(Math.floor(Date.now() / 1000) + 600),
+    });
+    const answer = await post(`${later.url}/arbiter/verify/scored`, v2(signed), body);
+    expectProblem(answer, 503, "not_available");
+    await nothingCharged(chain, reader);
+    await later.stop();
+    const plain = await signPayment(reader);
+    expect((await post(path, v2(plain), body)).status).toBe(200);
+    await chargedOnce(chain, plain);
+  });
+});

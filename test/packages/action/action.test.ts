@@ -1,0 +1,246 @@
+import { execFile } from "node:child_process";
+import { cp, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { createServer, type RequestListener } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Hex } from "viem";
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { parse } from "yaml";
+import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
+import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
+import { settlements } from "../../support/payments/pay.ts";
+import { startService, type TestService } from "../../support/service/service.ts";
+
+const ACTION = fileURLToPath(new URL("../../../packages/action", import.meta.url));
+
+interface Step {
+  readonly uses?: string;
+  readonly if?: string;
+  readonly run?: string;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+interface Metadata {
+  readonly inputs: Readonly<Record<string, { readonly default?: string; readonly required?: boolean }>>;
+  readonly outputs: Readonly<Record<string, { readonly value: string }>>;
+  readonly runs: { readonly using: string; readonly steps: readonly Step[] };
+}
+
+let chain: TestChain;
+let service: TestService;
+let metadata: Metadata;
+
+beforeAll(async () => {
+  metadata = parse(await readFile(join(ACTION, "action.yml"), "utf8"));
+  chain = await startTestChain();
+  service = await startService({ chain });
+});
+afterAll(async () => {
+  await service?.stop();
+  await chain?.stop();
+});
+
+interface Ran {
+  readonly code: number;
+  readonly log: string;
+  readonly outputs: Readonly<Record<string, string>>;
+  readonly summary: string;
+}
+
+/** Runs the action's last step as GitHub's runner does; what it needs installed is this project's. */
+async function runAction(given: Readonly<Record<string, string>>, action = ACTION): Promise<Ran> {
+  const work = await mkdtemp(join(tmpdir(), "action-"));
+  onTestFinished(() => rm(work, { recursive: true, force: true }));
+  const step = metadata.runs.steps.at(-1);
+  const files = { GITHUB_OUTPUT: join(work, "output"), GITHUB_STEP_SUMMARY: join(work, "summary") };
+  const script = join(work, "step.sh");
+  await Promise.all([
+    ...Object.values(files).map((file) => writeFile(file, "")),
+    writeFile(script, step?.run ?? "exit 9"),
+  ]);
+  const filled = (text: string) =>
+    text.replaceAll(/\$\{\{ (inputs|github)\.([\w-]+) \}\}/g, (_, context, name) =>
+      context === "github" ? action : (given[name] ?? metadata.inputs[name]?.default ?? ""),
+    );
+  const own = Object.fromEntries(Object.entries(step?.env ?? {}).map(([name, value]) => [name, filled(value)]));
+  const env = { PATH: `${dirname(process.execPath)}:${process.env.PATH}`, ...files, ...own };
+  const { code, log } = await new Promise<Pick<Ran, "code" | "log">>((resolve) =>
+    execFile(
+      "bash",
+      ["--noprofile", "--norc", "-eo", "pipefail", script],
+      { cwd: work, env },
+      (error, stdout, stderr) => resolve({ code: error === null ? 0 : Number(error.code), log: stdout + stderr }),
+    ),
+  );
+  const [output, summary] = await Promise.all(Object.values(files).map((file) => readFile(file, "utf8")));
+  return { code, log, outputs: parseOutputs(output ?? ""), summary: summary ?? "" };
+}
+
+/** `name<<end`, lines, `end`: https://docs.github.com/en/actions/reference/workflow-commands-for-github-actions */
+const parseOutputs = (text: string): Record<string, string> =>
+  Object.fromEntries(
+    [...text.matchAll(/^([\w-]+)<<(.+)\n([\s\S]*?)\n\2$/gm)].map(([, name, , value]) => [name, value]),
+  );
+
+const base = () => ({ "base-url": service.url });
+const verify = (wallet: string, more = {}) => runAction({ ...base(), command: "verify", wallet, ...more });
+const certify = (key: Hex, more = {}, action = ACTION) =>
+  runAction({ ...base(), command: "certify", "payer-private-key": key, ...more }, action);
+
+async function newKey(atomic = 2_000_000n): Promise<{ readonly key: Hex; readonly wallet: Hex }> {
+  const key = generatePrivateKey();
+  const wallet = privateKeyToAccount(key).address;
+  if (atomic > 0n) await chain.fund(wallet, atomic);
+  return { key, wallet };
+}
+
+/** A service that answers as it likes. */
+async function impostor(listener: RequestListener): Promise<{ "base-url": string }> {
+  const server = createServer(listener);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return { "base-url": `http://localhost:${(server.address() as AddressInfo).port}` };
+}
+
+test("its metadata is whole: every input reaches the script, every output comes from it, and what is paid with is installed", async () => {
+  const { using, steps } = metadata.runs;
+  expect(using).toBe("composite");
+  const handed = Object.values(steps.at(-1)?.env ?? {}).flatMap((value) => /inputs\.([\w-]+)/.exec(value)?.[1] ?? []);
+  expect(handed.sort()).toEqual(Object.keys(metadata.inputs).sort());
+  for (const [name, { value }] of Object.entries(metadata.outputs))
+    expect(value).toBe(`\${{ steps.run.outputs.${name} }}`);
+  expect(steps[1]).toMatchObject({ if: "inputs.command == 'certify'", run: expect.stringMatching(/^npm install /) });
+  const { dependencies } = JSON.parse(await readFile(join(ACTION, "package.json"), "utf8"));
+  const sources = await Promise.all(
+    (await readdir(join(ACTION, "src"))).map((name) => readFile(join(ACTION, "src", name), "utf8")),
+  );
+  const imported = sources.join("\n").matchAll(/from "(@[^/"]+\/[^/"]+|[^.@n][^/":]*)/g);
+  expect([...new Set([...imported].map(([, name]) => name))].sort()).toEqual(Object.keys(dependencies).sort());
+});
+
+describe("on a schedule", () => {
+  test("certify pays once, and again only when the certificate is about to expire", { timeout: 60_000 }, async () => {
+    const { key, wallet } = await newKey();
+    const first = await certify(key);
+    expect(first).toMatchObject({ code: 0, outputs: { verified: "true", paid: "0.25" } });
+    expect(first.outputs["cert-url"]).toMatch(new RegExp(`^${service.url}/cert/[0-9a-f]{16}$`));
+    expect(first.outputs["badge-markdown"]).toContain(first.outputs["cert-url"]);
+    expect(first.summary).toContain(`Certified: \`${wallet}\``);
+    const second = await certify(key);
+    expect(second).toMatchObject({ code: 0, outputs: { paid: "0.00", "cert-url": first.outputs["cert-url"] } });
+    expect((await certify(key, { "renew-within-days": "29" })).outputs.paid).toBe("0.00");
+    const renewed = await certify(key, { "renew-within-days": "30" });
+    expect(renewed.outputs).toMatchObject({ paid: "0.25", verified: "true" });
+    expect(renewed.outputs["cert-url"]).not.toBe(first.outputs["cert-url"]);
+    expect(await settlements(chain, wallet)).toHaveLength(2);
+    for (const { log, summary } of [first, second, renewed]) expect(log + summary).not.toContain(key.slice(2));
+  });
+
+  test("certify runs the suite, and pays no more than it may", async () => {
+    const { key, wallet } = await newKey();
+    const refused = await certify(key, { test: "suite" });
+    expect(refused).toMatchObject({
+      code: 1,
+      log: expect.stringContaining("0.75 USDC, more than max-price 0.25. Nothing was signed."),
+    });
+    expect(await settlements(chain, wallet)).toEqual([]);
+    expect((await certify(key, { test: "suite", "max-price": "0.75" })).outputs.paid).toBe("0.75");
+  });
+
+  test("certify says that a wallet without money was not charged", async () => {
+    const { key } = await newKey(0n);
+    expect(await certify(key)).toMatchObject({
+      code: 1,
+      log: expect.stringMatching(/^::error::The payment was not taken \(402\), and nothing was charged/),
+    });
+  });
+
+  test("certify signs nothing for another token or another network", async () => {
+    const { key } = await newKey();
+    const [record, unpaid] = [
+      await (await fetch(`${service.url}/verify?wallet=${devAccount(7).address}`)).text(),
+      await fetch(`${service.url}/test/basic`, { method: "POST" }),
+    ];
+    const terms = JSON.parse(Buffer.from(unpaid.headers.get("payment-required") ?? "", "base64").toString());
+    for (const change of [{ asset: "0x00000000000000000000000000000000000000aa" }, { network: "eip155:1" }]) {
+      const signed: unknown[] = [];
+      const other = await impostor((request, response) => {
+        if (request.method === "GET") return void response.end(record);
+        signed.push(...[request.headers["payment-signature"] ?? []].flat());
+        const changed = { ...terms, accepts: terms.accepts.map((one: object) => ({ ...one, ...change })) };
+        response.writeHead(402, { "payment-required": Buffer.from(JSON.stringify(changed)).toString("base64") }).end();
+      });
+      expect(await certify(key, other)).toMatchObject({
+        code: 1,
+        log: expect.stringContaining("does not take USDC on Base. Nothing was signed."),
+      });
+      expect(signed).toEqual([]);
+    }
+  });
+});
+
+test("a copy of its folder alone, in a repository of somebody else's, is the whole action", async () => {
+  const repository = await mkdtemp(join(tmpdir(), "vendored-"));
+  onTestFinished(() => rm(repository, { recursive: true, force: true }));
+  const copy = join(repository, ".github/actions/agent-payment-trust");
+  await cp(ACTION, copy, { recursive: true, filter: (path) => !path.endsWith("node_modules") });
+  await symlink(join(ACTION, "../../../node_modules"), join(copy, "node_modules"));
+  const { key } = await newKey();
+  expect(await certify(key, {}, copy)).toMatchObject({ code: 0, outputs: { verified: "true", paid: "0.25" } });
+});
+
+describe("on a pull request", () => {
+  test("verify passes for a verified wallet, and fails for a capability that it lacks", async () => {
+    const { key, wallet } = await newKey();
+    await certify(key);
+    expect(await verify(wallet, { require: "can_pay" })).toMatchObject({
+      code: 0,
+      outputs: { verified: "true", "record-url": `${service.url}/verify?wallet=${wallet}` },
+      summary: expect.stringMatching(/\| can_pay \| pass \| yes \|\n\| scam_resistance \| not tested \| {2}\|/),
+    });
+    const lacking = await verify(wallet, { require: "can_pay, scam_resistance" });
+    expect(lacking).toMatchObject({ code: 1, outputs: { verified: "true" } });
+    expect(lacking.log).toMatch(/^::error::The wallet 0x\w+ has no fresh PASS of scam_resistance: /);
+  });
+
+  test("verify fails for an unknown wallet, and says where its record is", async () => {
+    const { wallet } = await newKey(0n);
+    expect(await verify(wallet)).toMatchObject({
+      code: 1,
+      outputs: { verified: "false" },
+      log: `::error::The wallet ${wallet} is not verified: ${service.url}/verify?wallet=${wallet}\n`,
+    });
+  });
+
+  test("an answer that is no record fails the step, in one line that cannot command the runner", async () => {
+    const other = await impostor((_request, response) => void response.end('{"verified": "true"}'));
+    const { code, log } = await verify(devAccount(1).address, other);
+    expect([code, log]).toEqual([
+      1,
+      expect.stringMatching(/^::error::http:\S+ answers with something else than a verification record\.\n$/),
+    ]);
+  });
+});
+
+test.for([
+  [{ command: "buy" }, 'command is "buy"; expected verify or certify.'],
+  [{ command: "verify", wallet: "vitalik.eth" }, 'wallet is "vitalik.eth"; expected 0x and 40 hex digits.'],
+  [{ command: "verify", wallet: devAccount(1).address, require: "can_fly" }, 'require names "can_fly"'],
+  [
+    { command: "verify", "base-url": "http://trust.example" },
+    'base-url is "http://trust.example"; expected an https origin',
+  ],
+  [{ command: "certify", test: "scam" }, 'test is "scam"; expected basic or suite.'],
+  [{ command: "certify", "max-price": "1e3", "payer-private-key": "0x1" }, 'max-price is "1e3"'],
+  [{ command: "certify", "payer-private-key": "0xsecret" }, "payer-private-key is not a key"],
+] as const)("the inputs %j are refused", async ([inputs, words]) => {
+  const { code, log } = await runAction({ ...base(), ...inputs });
+  expect([code, log]).toEqual([1, expect.stringContaining(`::error::${words}`)]);
+  expect(log).not.toContain("0xsecret");
+});

@@ -1,0 +1,246 @@
+import { decodePaymentRequiredHeader, decodePaymentResponseHeader } from "@x402/core/http";
+import type { Handler } from "hono";
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { escrowed, requirements } from "../../../packages/escrow/src/index.ts";
+import {
+  buyFrom,
+  decodeHeader,
+  encodeHeader,
+  haiku,
+  holdsBy,
+  newBuyer,
+  openShop,
+  pay,
+  type SaleScene,
+  SHOP,
+  signFor,
+  startSaleScene,
+  statusOf,
+  type TestMerchant,
+} from "../../support/escrow/sale.ts";
+import { FEE_RECIPIENT } from "../../support/escrow/scene.ts";
+import { eventually } from "../../support/eventually.ts";
+
+const PRICE = 100_000n;
+let scene: SaleScene;
+let shop: TestMerchant;
+const handler = vi.fn<Handler>(haiku);
+
+beforeAll(async () => {
+  scene = await startSaleScene();
+  shop = await openShop(scene, handler);
+});
+afterAll(() => scene?.stop());
+beforeEach(() => {
+  handler.mockReset().mockImplementation(haiku);
+  scene.arbiter.become("fair");
+});
+
+const buyer = () => newBuyer(scene.chain);
+const errorOf = async (response: Response): Promise<string> => {
+  const { error } = (await response.json()) as { error: string };
+  return error;
+};
+
+describe("the offer", () => {
+  test("an unpaid request gets the commerce terms, in version 2 only, and is not handled", async () => {
+    const before = Date.now();
+    const response = await shop.fetch(SHOP, { method: "POST" });
+    const after = Date.now();
+    expect(response.status).toBe(402);
+    expect(response.headers.get("cache-control")).toBe("no-store");
+    expect(await response.json()).toEqual({
+      x402Version: 1,
+      error: expect.stringMatching(/escrow.*version 2/),
+      accepts: [],
+    });
+    const { accepts, x402Version, resource } = decodePaymentRequiredHeader(
+      response.headers.get("payment-required") ?? "",
+    );
+    expect({ x402Version, resource }).toMatchObject({ x402Version: 2, resource: { url: SHOP } });
+    const facts = {
+      chainId: 8453,
+      address: scene.escrow.address,
+      usdc: { address: scene.chain.network.usdc.address, name: "USD Coin", version: "2" },
+      feeReceiver: FEE_RECIPIENT,
+      deliveryDomain: { name: "", version: "" },
+    } as const;
+    const possible = [before, after].map((now) =>
+      requirements({ escrow: facts, merchant: shop.account.address, price: PRICE }, now),
+    );
+    expect(possible).toContainEqual(accepts[0]);
+    expect(accepts).toHaveLength(1);
+    expect(accepts[0]).toMatchObject({ scheme: "commerce", amount: "100000", maxTimeoutSeconds: 120 });
+    const seconds = Math.ceil(before / 1000);
+    expect(Number(accepts[0]?.extra.authorizationExpirySeconds) - seconds).toBeLessThan(86_402);
+    expect(Number(accepts[0]?.extra.refundExpirySeconds) - Number(accepts[0]?.extra.preApprovalExpirySeconds)).toBe(
+      2 * 86_400 - 120,
+    );
+    expect(handler).not.toHaveBeenCalled();
+  });
+
+  test("a version 1 payment buys nothing", async () => {
+    const response = await shop.fetch(SHOP, { method: "POST", headers: { "x-payment": "e30=" } });
+    expect(response.status).toBe(402);
+    expect(handler).not.toHaveBeenCalled();
+  });
+
+  test("without the trust service there is no offer, and there is one as soon as it answers", async () => {
+    const lost = await openShop(scene, handler, { arbiterUrl: "http://127.0.0.1:9" });
+    const response = await lost.fetch(SHOP, { method: "POST" });
+    expect(response.status).toBe(503);
+    expect(response.headers.get("retry-after")).toBe("5");
+    expect(lost.logged).toHaveLength(1);
+    const pinned = await openShop(scene, handler, { arbiterUrl: "http://127.0.0.1:9", escrow: scene.escrow.address });
+    expect((await pinned.fetch(SHOP, { method: "POST" })).status).toBe(402);
+  });
+
+  test("a price that is none and a merchant without a node are refused at start", async () => {
+    for (const price of ["0", "0.0000001", "1,00", "-1", "", "1e3", 0n, -1n, 2n ** 120n]) {
+      await expect(openShop(scene, handler, { price }), String(price)).rejects.toThrow(/^An amount is/);
+    }
+    const { rpcUrl: _, ...rest } = { account: shop.account, rpcUrl: "", price: "1", arbiterUrl: "http://x" };
+    expect(() => escrowed(rest)).toThrow(/needs rpcUrl or client/);
+  });
+});
+
+describe("a sale", () => {
+  test("good goods: held before the handler runs, delivered, released less 1%", async () => {
+    const payer = await buyer();
+    handler.mockImplementation(async (c) => {
+      expect(await holdsBy(scene, payer.address)).toBe(1);
+      c.header("x-poet", "Bashō".normalize("NFD").replace(/[^\x20-\x7e]/g, ""));
+      return c.json({ haiku: "An old silent pond" });
+    });
+    const { response, id, decision } = await buyFrom(shop, payer);
+    expect(response.status).toBe(200);
+    expect(await response.json()).toEqual({ haiku: "An old silent pond" });
+    expect(response.headers.get("x-poet")).toBe("Basho");
+    expect({ decision, logged: shop.logged }).toEqual({ decision: "release", logged: [] });
+    expect(response.headers.get("x-idempotent-replay")).toBeNull();
+    expect(response.headers.get("cache-control")).toBe("no-store");
+    const settled = decodePaymentResponseHeader(response.headers.get("payment-response") ?? "");
+    expect(settled).toMatchObject({ success: true, network: "eip155:8453", payer: payer.address });
+    const receipt = await scene.chain.client.getTransactionReceipt({ hash: settled.transaction as `0x${string}` });
+    expect(receipt).toMatchObject({ status: "success", to: scene.escrow.address });
+    await eventually(() => statusOf(scene, id), "released" as const);
+    expect(await scene.chain.usdcBalance(shop.account.address)).toBe(99_000n);
+    expect(await scene.chain.usdcBalance(payer.address)).toBe(900_000n);
+  });
+
+  test("a middleware in front of the route's own handler sells it too", async () => {
+    const { app, ...rest } = await openShop(scene, undefined);
+    app.post("/haiku", (c) => c.json({ haiku: "from the next handler" }, 201));
+    const { response } = await buyFrom(rest, await buyer());
+    expect({ status: response.status, logged: rest.logged }).toEqual({ status: 201, logged: [] });
+    expect(await response.json()).toEqual({ haiku: "from the next handler" });
+    expect(response.headers.get("content-type")).toBe("application/json");
+  });
+
+  test("a handler that throws delivers a 500, which is refunded", async () => {
+    const silent = vi.spyOn(console, "error").mockImplementation(() => undefined);
+    handler.mockImplementation(() => {
+      throw new Error("no ink");
+    });
+    const payer = await buyer();
+    const { response, id, decision } = await buyFrom(shop, payer);
+    silent.mockRestore();
+    expect({ status: response.status, decision }).toEqual({ status: 500, decision: "refund" });
+    await eventually(() => statusOf(scene, id), "refunded" as const);
+    expect(await scene.chain.usdcBalance(payer.address)).toBe(1_000_000n);
+  });
+
+  test("bytes that are no text arrive as they are, and are evaluated as they are", async () => {
+    const bytes = Uint8Array.from({ length: 1000 }, (_, index) => index % 256);
+    handler.mockImplementation((c) => c.body(bytes, 200, { "content-type": "image/png", "set-cookie": "a=1" }));
+    const { response, decision } = await buyFrom(shop, await buyer());
+    expect(new Uint8Array(await response.arrayBuffer())).toEqual(bytes);
+    expect(decision).toBe("release");
+    const { response: forwarded } = scene.arbiter.forwarded.at(-1) as { response: Record<string, unknown> };
+    expect(forwarded).toEqual({
+      status: 200,
+      headers: { "content-type": "image/png" },
+      body_base64: Buffer.from(bytes).toString("base64"),
+    });
+  });
+
+  test.each([
+    ["with a byte order mark", "\ufeff{}", "release"],
+    ["with characters of four bytes", JSON.stringify({ leaf: "🍁" }), "release"],
+    ["of nothing", "", "refund"],
+  ])("a text %s is forwarded byte for byte", async (_, text, wanted) => {
+    handler.mockImplementation((c) => c.body(text, 200, { "content-type": "text/plain" }));
+    const { response, decision } = await buyFrom(shop, await buyer());
+    expect(Buffer.from(await response.arrayBuffer()).toString()).toBe(text);
+    expect(decision).toBe(wanted);
+  });
+
+  test("256 KiB are delivered; one byte more becomes a 500", async () => {
+    const forward = vi.fn(async () => "release" as const);
+    const large = await openShop(scene, handler, { forward });
+    handler.mockImplementation((c) => c.body("x".repeat(256 * 1024)));
+    expect((await buyFrom(large, await buyer())).response.status).toBe(200);
+    handler.mockImplementation((c) => c.body("x".repeat(256 * 1024 + 1)));
+    const { response } = await buyFrom(large, await buyer());
+    expect(response.status).toBe(500);
+    expect(await errorOf(response)).toMatch(/larger than 262144 bytes/);
+    expect(forward).toHaveBeenCalledTimes(2);
+  });
+});
+
+describe("what is not taken", () => {
+  test.each([
+    ["no base64", "%%%"],
+    ["no JSON", Buffer.from("{").toString("base64")],
+    ["version 1", encodeHeader({ x402Version: 1 })],
+    ["no payload", encodeHeader({ x402Version: 2 })],
+    ["an exact payment", encodeHeader({ x402Version: 2, payload: { signature: "0x00", authorization: {} } })],
+    ["too long", "A".repeat(16_385)],
+  ])("%s: 400", async (_, header) => {
+    const response = await pay(shop, header);
+    expect(response.status).toBe(400);
+    expect(await errorOf(response)).toMatch(/^PAYMENT-SIGNATURE/);
+  });
+
+  test.each([
+    ["paymentInfo.receiver", (p) => ({ ...p, receiver: p.payer })],
+    ["paymentInfo.operator", (p) => ({ ...p, operator: p.payer })],
+    ["paymentInfo.token", (p) => ({ ...p, token: p.payer })],
+    ["paymentInfo.maxAmount", (p) => ({ ...p, maxAmount: "99999" })],
+    ["paymentInfo.minFeeBps", (p) => ({ ...p, minFeeBps: 0 })],
+    ["paymentInfo.authorizationExpiry", (p) => ({ ...p, authorizationExpiry: p.preApprovalExpiry })],
+    ["authorization.nonce", (p) => ({ ...p, salt: "1" })],
+  ] as [string, (info: Record<string, unknown>) => Record<string, unknown>][])(
+    "another %s: 402 that says what would be right",
+    async (field, change) => {
+      const payer = await buyer();
+      const payment = decodeHeader(await signFor(shop, payer));
+      payment.payload.paymentInfo = change(payment.payload.paymentInfo);
+      const response = await pay(shop, encodeHeader(payment));
+      expect(response.status).toBe(402);
+      const { error } = decodePaymentRequiredHeader(response.headers.get("payment-required") ?? "");
+      expect(error).toContain(`${field} is `);
+      expect(error).toContain(", expected ");
+      expect(handler).not.toHaveBeenCalled();
+      expect(await holdsBy(scene, payer.address)).toBe(0);
+    },
+  );
+
+  test("another's signature and a payer without money: 402 with the reason", async () => {
+    const payment = decodeHeader(await signFor(shop, await buyer()));
+    payment.payload.signature = `0x${"11".repeat(65)}`;
+    expect(await errorOf(await pay(shop, encodeHeader(payment)))).toMatch(/^The signature is not that of/);
+    const poor = await newBuyer(scene.chain, 99_999n);
+    const { response } = await buyFrom(shop, poor);
+    expect(response.status).toBe(402);
+    expect(await errorOf(response)).toMatch(/ERC20: transfer amount exceeds balance/);
+    expect(handler).not.toHaveBeenCalled();
+  });
+
+  test("collectorData is as good a name as signature", async () => {
+    const payment = decodeHeader(await signFor(shop, await buyer()));
+    const { signature: collectorData, ...payload } = payment.payload;
+    const response = await pay(shop, encodeHeader({ ...payment, payload: { ...payload, collectorData } }));
+    expect(response.status).toBe(200);
+  });
+});

@@ -1,0 +1,208 @@
+import type { Handler } from "hono";
+import { createClient, http } from "viem";
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { signDelivery } from "../../../packages/escrow/src/delivery.ts";
+import { memoryStore, sendFrom } from "../../../packages/escrow/src/index.ts";
+import { away, type FaultyNode, leaveAt, startFaultyNode } from "../../support/chain/faulty-node.ts";
+import {
+  buyFrom,
+  haiku,
+  holdsBy,
+  newBuyer,
+  openShop,
+  pay,
+  type SaleScene,
+  signFor,
+  startSaleScene,
+  statusOf,
+} from "../../support/escrow/sale.ts";
+import { eventually } from "../../support/eventually.ts";
+
+let scene: SaleScene;
+let node: FaultyNode;
+beforeAll(async () => {
+  scene = await startSaleScene();
+  node = await startFaultyNode(scene.chain);
+});
+afterAll(async () => {
+  node?.stop();
+  await scene?.stop();
+});
+beforeEach(() => {
+  scene.arbiter.become("fair");
+  node.become(null);
+});
+
+const buyer = () => newBuyer(scene.chain);
+const countingHandler = () => vi.fn<Handler>(haiku);
+
+describe("the arbiter", () => {
+  test("is down: the buyer has the response at once, and the delivery is evaluated when it is back", async () => {
+    const shop = await openShop(scene, haiku);
+    await shop.fetch("http://shop.example/haiku", { method: "POST" });
+    scene.arbiter.become("down");
+    const { response, id, decision } = await buyFrom(shop, await buyer());
+    expect({ status: response.status, decision }).toEqual({ status: 200, decision: "pending" });
+    expect(await statusOf(scene, id)).toBe("held");
+    scene.arbiter.become("fair");
+    await eventually(() => statusOf(scene, id), "released" as const, 10_000);
+    expect(shop.logged[0]).toMatch(/is not decided yet/);
+  });
+
+  test("is slow: the buyer waits for 5 s and no longer; its late answer still counts", async () => {
+    const shop = await openShop(scene, haiku);
+    scene.arbiter.become({ delayMs: 9_000 });
+    const before = Date.now();
+    const { decision, header } = await buyFrom(shop, await buyer());
+    const waited = Date.now() - before;
+    expect(decision).toBe("pending");
+    expect(waited).toBeGreaterThanOrEqual(5_000);
+    expect(waited).toBeLessThan(9_000);
+    scene.arbiter.become("fair");
+    const again = await pay(shop, header);
+    expect(again.headers.get("x-escrow-decision")).toBe("release");
+    expect(again.headers.get("x-idempotent-replay")).toBe("true");
+  }, 20_000);
+
+  test("refuses for good: it is not asked again until the same header comes, and the payment stays held", async () => {
+    const shop = await openShop(scene, haiku);
+    scene.arbiter.become({ status: 403, body: { code: "not_the_merchant", detail: "wrong" } });
+    const { id, header, decision } = await buyFrom(shop, await buyer());
+    expect(decision).toBe("pending");
+    const asked = scene.arbiter.forwarded.length;
+    await new Promise((resolve) => setTimeout(resolve, 1500));
+    expect(scene.arbiter.forwarded).toHaveLength(asked);
+    expect(shop.logged).toEqual([expect.stringMatching(/^The arbiter refuses the delivery of 0x.*403/)]);
+    expect(await statusOf(scene, id)).toBe("held");
+    scene.arbiter.become("fair");
+    expect((await pay(shop, header)).headers.get("x-escrow-decision")).toBe("release");
+  });
+
+  test.each([404, 429, 500, 503])("answers %i: asked again", async (status) => {
+    const shop = await openShop(scene, haiku);
+    scene.arbiter.become({ status, body: {} });
+    const { id } = await buyFrom(shop, await buyer());
+    scene.arbiter.become("fair");
+    await eventually(() => statusOf(scene, id), "released" as const, 10_000);
+  });
+
+  test("has refunded already: the buyer is told", async () => {
+    const shop = await openShop(scene, haiku);
+    scene.arbiter.become({ status: 409, body: { code: "escrow_over" } });
+    expect((await buyFrom(shop, await buyer())).decision).toBe("refund");
+  });
+
+  test("decides by what the merchant signed: another body or signer moves nothing", async () => {
+    const shop = await openShop(scene, haiku);
+    const stranger = await buyer();
+    const forged = await openShop(scene, haiku, {
+      account: shop.account,
+      forward: async ({ id, delivery, escrow }) => {
+        const signature = await signDelivery(stranger, escrow, id, delivery);
+        const response = { status: delivery.status, body: "" };
+        const body = JSON.stringify({ payment_id: id, response, signature });
+        const headers = { "content-type": "application/json" };
+        const answer = await fetch(`${scene.arbiter.url}/escrow/verify`, { method: "POST", headers, body });
+        throw new Error(`answered ${answer.status}`);
+      },
+    });
+    const { id } = await buyFrom(forged, await buyer());
+    expect(forged.logged[0]).toMatch(/answered 403/);
+    expect(await statusOf(scene, id)).toBe("held");
+  });
+});
+
+describe("the node", () => {
+  test("is away before the hold: 503, and the same header buys when it is back", async () => {
+    const handler = countingHandler();
+    const shop = await openShop(scene, handler, { rpcUrl: node.url });
+    const payer = await buyer();
+    const header = await signFor(shop, payer);
+    node.become(away);
+    const lost = await pay(shop, header);
+    expect(lost.status).toBe(503);
+    expect(await lost.json()).toEqual({ error: expect.stringMatching(/Do not sign again/) });
+    expect(handler).not.toHaveBeenCalled();
+    node.become(null);
+    expect((await pay(shop, header)).status).toBe(200);
+    expect(await holdsBy(scene, payer.address)).toBe(1);
+  }, 30_000);
+
+  test.each(["unheard", "heard"] as const)(
+    "leaves when the hold is sent, %s: one hold all the same",
+    async (heard) => {
+      const handler = countingHandler();
+      const shop = await openShop(scene, handler, { rpcUrl: node.url });
+      const payer = await buyer();
+      const header = await signFor(shop, payer);
+      const left = leaveAt(node, "eth_sendRawTransaction", heard);
+      const first = pay(shop, header);
+      await left;
+      expect(handler).not.toHaveBeenCalled();
+      node.become(null);
+      const answered = await first;
+      expect([200, 503]).toContain(answered.status);
+      expect((await pay(shop, header)).status).toBe(200);
+      expect(handler).toHaveBeenCalledTimes(1);
+      expect(await holdsBy(scene, payer.address)).toBe(1);
+    },
+    30_000,
+  );
+});
+
+describe("several processes of one merchant", () => {
+  test("one header at four of them at once is one hold, and everybody gets the response of the shared store", async () => {
+    const store = memoryStore();
+    let served = 0;
+    const counting: Handler = (c) => c.json({ haiku: served++ });
+    const first = await openShop(scene, counting, { store });
+    const payer = await buyer();
+    const header = await signFor(first, payer);
+    // Each has its own queue of transactions, as a process has; nothing but the chain keeps them apart.
+    const shops = await Promise.all(
+      Array.from({ length: 4 }, async () => {
+        vi.resetModules();
+        const own = await import("../../../packages/escrow/src/index.ts");
+        const { Hono } = await import("hono");
+        const { account } = first;
+        const common = { account, rpcUrl: scene.chain.rpcUrl, price: "0.10", arbiterUrl: scene.arbiter.url, store };
+        const app = new Hono().post("/haiku", own.escrowed({ ...common, log: () => undefined }, counting));
+        return { fetch: (async (input, init) => app.fetch(new Request(input, init))) as typeof fetch };
+      }),
+    );
+    const responses = await Promise.all(shops.map((shop) => pay(shop, header)));
+    expect(responses.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+    const bodies = await Promise.all(responses.map((response) => response.text()));
+    expect(new Set(bodies).size).toBe(1);
+    expect(await holdsBy(scene, payer.address)).toBe(1);
+  }, 30_000);
+
+  test("a hold that a stranger puts on the chain first is as good", async () => {
+    const shop = await openShop(scene, haiku);
+    const stranger = await openShop(scene, haiku);
+    const client = createClient({ transport: http(scene.chain.rpcUrl) });
+    const front = await openShop(scene, haiku, {
+      account: shop.account,
+      hold: async (request) => {
+        await sendFrom(client, stranger.account)(request);
+        return sendFrom(client, shop.account)(request);
+      },
+    });
+    const payer = await buyer();
+    const { response } = await buyFrom(front, payer);
+    expect(response.status).toBe(200);
+    expect(await holdsBy(scene, payer.address)).toBe(1);
+  });
+
+  test("a merchant without gas holds nothing and says to send the same header again", async () => {
+    const handler = countingHandler();
+    const shop = await openShop(scene, handler);
+    await scene.chain.setBalance(shop.account.address, 0n);
+    const payer = await buyer();
+    const { response } = await buyFrom(shop, payer);
+    expect(response.status).toBe(503);
+    expect(shop.logged[0]).toMatch(/exceeds the balance|insufficient funds/i);
+    expect(handler).not.toHaveBeenCalled();
+    expect(await holdsBy(scene, payer.address)).toBe(0);
+  }, 30_000);
+});

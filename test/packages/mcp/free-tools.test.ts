@@ -1,0 +1,148 @@
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { FREE_TOOLS } from "../../../packages/mcp/src/tools/free.ts";
+import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
+import { withClient } from "../../../scripts/embedded/postgres.ts";
+import { STOCK_CLIENTS } from "../../support/behaviour/agents.ts";
+import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
+import { call, connectHttp } from "../../support/packages/mcp.ts";
+import { post, send } from "../../support/payments/pay.ts";
+import { startService, type TestService } from "../../support/service/service.ts";
+
+const STRANGER = `0x${"ab".repeat(20)}`;
+const HEADERS = { "content-type": "application/json", accept: "application/json, text/event-stream" };
+
+let chain: TestChain;
+let service: TestService;
+let wallet: string;
+beforeAll(async () => {
+  chain = await startTestChain();
+  service = await startService({ chain });
+  const payer = devAccount(3);
+  wallet = payer.address.toLowerCase();
+  const { status } = await (STOCK_CLIENTS[0] as (typeof STOCK_CLIENTS)[number]).post(
+    `${service.url}/test/basic`,
+    payer,
+  );
+  expect(status).toBe(200);
+});
+afterAll(async () => {
+  await service?.stop();
+  await chain?.stop();
+});
+
+test("POST /mcp lists the five free tools: schemas of input and output, and that they only read", async () => {
+  const { tools } = await (await connectHttp(service.url)).listTools();
+  expect(tools.map(({ name }) => name)).toEqual([
+    "verify_agent",
+    "check_credential",
+    "list_tests",
+    "arbiter_policy",
+    "escrow_info",
+  ]);
+  for (const { description, inputSchema, outputSchema, annotations } of tools) {
+    expect(description).toMatch(/Free\.$/);
+    expect(inputSchema).toMatchObject({ type: "object", additionalProperties: false });
+    expect(outputSchema).toMatchObject({ type: "object", required: expect.any(Array) });
+    expect(annotations).toMatchObject({ readOnlyHint: true, destructiveHint: false, idempotentHint: true });
+  }
+});
+
+test.each([
+  ["verify_agent", () => ({ wallet }), () => `/verify?wallet=${wallet}`],
+  ["list_tests", () => ({}), () => "/inspect"],
+  ["arbiter_policy", () => ({}), () => "/arbiter/policy"],
+  ["escrow_info", () => ({}), () => "/escrow"],
+])("%s answers what the service's own route answers, as JSON text too", async (name, input, path) => {
+  const { isError, text, structured } = await call(await connectHttp(service.url), name, input());
+  expect(isError).toBe(false);
+  expect(JSON.parse(text)).toEqual(structured);
+  const { checked_at: _, ...route } = (await send(`${service.url}${path()}`)).body;
+  expect(structured).toMatchObject(route);
+});
+
+test("verify_agent knows the certificate that was just bought", async () => {
+  const { structured } = await call(await connectHttp(service.url), "verify_agent", { wallet });
+  expect(structured).toMatchObject({ verified: true, certs: [{ result: "pass", fresh: true }] });
+});
+
+test("check_credential checks the signature of a wallet's credential, and of one that is handed over", async () => {
+  const client = await connectHttp(service.url);
+  const own = await call(client, "check_credential", { wallet });
+  expect(own.structured).toMatchObject({
+    valid: true,
+    signature: { valid: true },
+    freshness: { state: "current" },
+    credential: { credentialSubject: { wallet, verified: true } },
+  });
+  const handed = (await send(`${service.url}/credential/${STRANGER}`)).text;
+  const other = await call(client, "check_credential", { credential: handed });
+  expect(other.structured).toMatchObject({ valid: true, credential: { credentialSubject: { tested: false } } });
+});
+
+test("a changed credential is not valid, and nothing of it is passed on", async () => {
+  const { text } = await send(`${service.url}/credential/${STRANGER}`);
+  const credential = text.replace('"verified":false', '"verified":true');
+  expect(credential).not.toBe(text);
+  const { structured } = await call(await connectHttp(service.url), "check_credential", { credential });
+  expect(structured).toMatchObject({
+    valid: false,
+    signature: { valid: false, code: "jws_mismatch" },
+    credential: null,
+  });
+});
+
+test.each([
+  ["verify_agent", {}, /wallet/],
+  ["verify_agent", { wallet: "vitalik.eth" }, /0x and 40 hex digits/],
+  ["verify_agent", { wallet: STRANGER, colour: "red" }, /colour/],
+  ["check_credential", {}, /exactly one of wallet and credential/],
+  ["check_credential", { wallet: STRANGER, credential: "{}" }, /exactly one of wallet and credential/],
+  ["score_wallet", { wallet: STRANGER }, /score_wallet/],
+])("%s with %j is an error that says what is wrong", async (name, input, message) => {
+  const client = await connectHttp(service.url);
+  const outcome = await call(client, name, input).catch((error: Error) => ({ isError: true, text: error.message }));
+  expect(outcome).toMatchObject({ isError: true, text: expect.stringMatching(message) });
+});
+
+test("what breaks inside is told to the log alone", async () => {
+  const rename = (from: string, to: string) =>
+    withClient(service.database.ownerUrl, (owner) => owner.query(`ALTER TABLE ${from} RENAME TO ${to}`));
+  const client = await connectHttp(service.url);
+  await rename("certificate", "mislaid");
+  try {
+    const outcome = await call(client, "verify_agent", { wallet: STRANGER });
+    expect(outcome).toMatchObject({
+      isError: true,
+      text: expect.stringMatching(/500: Something went wrong on our side/),
+    });
+    expect(outcome.text).not.toMatch(/relation|certificate/);
+  } finally {
+    await rename("mislaid", "certificate");
+  }
+});
+
+test("a client of the protocol's first revisions is served too", async () => {
+  const client = new Client({ name: "old", version: "1" }, { supportedProtocolVersions: ["2025-03-26"] });
+  onTestFinished(() => client.close());
+  await client.connect(new StreamableHTTPClientTransport(new URL(`${service.url}/mcp`)));
+  expect((await client.listTools()).tools).toHaveLength(FREE_TOOLS.length);
+});
+
+test("GET is 405, a batch is 400, too large a body 413, and something that is no JSON-RPC an error of its own", async () => {
+  const url = `${service.url}/mcp`;
+  const list = { jsonrpc: "2.0", id: 1, method: "tools/list" };
+  expect(await send(url)).toMatchObject({ status: 405 });
+  expect(await post(url, HEADERS, JSON.stringify([list, list]))).toMatchObject({
+    status: 400,
+    body: { error: { code: -32_600, message: expect.stringMatching(/no batch/) } },
+  });
+  expect(await post(url, HEADERS, JSON.stringify({ ...list, id: "x".repeat(70_000) }))).toMatchObject({ status: 413 });
+  expect(await post(url, HEADERS, "{")).toMatchObject({ status: 400, body: { error: { code: -32700 } } });
+});
+
+test("a page of another origin may call it: the preflight names the headers that MCP clients send", async () => {
+  const asked = { origin: "https://elsewhere.example", "access-control-request-method": "POST" };
+  const { headers } = await send(`${service.url}/mcp`, { method: "OPTIONS", headers: asked });
+  expect(headers.get("access-control-allow-headers")).toMatch(/MCP-Protocol-Version,Mcp-Method,Mcp-Name/);
+});

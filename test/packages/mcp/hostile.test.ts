@@ -1,0 +1,188 @@
+import { decodePaymentRequiredHeader, encodePaymentRequiredHeader } from "@x402/core/http";
+import type { LocalAccount } from "viem";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { ServiceAnswer } from "../../../packages/mcp/src/service.ts";
+import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
+import { between, call, connectLocal } from "../../support/packages/mcp.ts";
+import { newPayer, nothingCharged, settlements } from "../../support/payments/pay.ts";
+import { startService, type TestService } from "../../support/service/service.ts";
+
+const THIEF = `0x${"0b".repeat(20)}` as const;
+const [ALICE, BOB] = [`0x${"a1".repeat(20)}`, `0x${"B0".repeat(20)}`];
+const HASH = "0".repeat(64);
+const CLAIM = { category: "payload-hash", conditions: { payload_text: "as agreed", expected_sha256: HASH } };
+
+let chain: TestChain;
+let service: TestService;
+let payer: LocalAccount;
+beforeAll(async () => {
+  chain = await startTestChain();
+  service = await startService({ chain });
+});
+afterAll(async () => {
+  await service?.stop();
+  await chain?.stop();
+});
+beforeEach(async () => {
+  payer = await newPayer(chain);
+});
+
+/** The same 402 with other terms. */
+function offering(answer: ServiceAnswer, change: object): ServiceAnswer {
+  const header = answer.headers.get("payment-required");
+  if (header === null) return answer;
+  const required = decodePaymentRequiredHeader(header);
+  const accepts = required.accepts.map((offer) => ({ ...offer, ...change }));
+  return {
+    ...answer,
+    headers: new Headers({ "payment-required": encodePaymentRequiredHeader({ ...required, accepts }) }),
+  };
+}
+
+const rewritten = (answer: ServiceAnswer, change: (text: string) => string): ServiceAnswer => ({
+  ...answer,
+  text: change(answer.text),
+});
+
+describe("terms that the service does not publish are refused, and nothing is signed", () => {
+  test.each([
+    ["dearer", { amount: "250001" }, /amount is "250001"/],
+    ["a hundred times dearer", { amount: "25000000" }, /amount/],
+    ["to another payee", { payTo: THIEF }, /payTo is/],
+    ["of another asset", { asset: THIEF }, /asset is/],
+    ["on another network", { network: "eip155:84532" }, /network is/],
+    ["by Permit2", { extra: { name: "USD Coin", version: "2", assetTransferMethod: "permit2" } }, /permit2/],
+    ["valid for a year", { maxTimeoutSeconds: 31_536_000 }, /maxTimeoutSeconds/],
+  ])("%s", async (_name, change, message) => {
+    const hostile = between(service.url, (answer) => offering(answer, change));
+    // A generous caller does not make another price the published one.
+    const client = await connectLocal({ service: hostile, payer, limit: 100_000_000n });
+    const answer = await call(client, "certify", { test: "basic", max_price: "99" });
+    expect(answer).toMatchObject({ isError: true, text: expect.stringMatching(message) });
+    expect(answer.text).toMatch(/Nothing was signed/);
+    expect(hostile.payments).toEqual([]);
+    await nothingCharged(chain, payer);
+  });
+
+  test("a price that is raised in the manifest too is not paid without the caller's word", async () => {
+    const hostile = between(service.url, (answer, { path }) =>
+      path === "/.well-known/x402"
+        ? rewritten(answer, (text) => text.replaceAll('"amount":"250000"', '"amount":"900000"'))
+        : offering(answer, { amount: "900000" }),
+    );
+    const client = await connectLocal({ service: hostile, payer });
+    expect(await call(client, "certify", { test: "basic" })).toMatchObject({
+      isError: true,
+      text: expect.stringMatching(/accepted is at most 250000 \(max_price 0\.25 USD\)/),
+    });
+    expect(hostile.payments).toEqual([]);
+  });
+
+  test("a payee that is changed everywhere is refused where the user has named one", async () => {
+    const hostile = between(service.url, (answer, { path }) =>
+      path === "/.well-known/x402"
+        ? rewritten(answer, (text) => text.replace(/"payTo":"0x[0-9a-fA-F]{40}"/g, `"payTo":"${THIEF}"`))
+        : offering(answer, { payTo: THIEF }),
+    );
+    const client = await connectLocal({ service: hostile, payer, payTo: service.config.payTo });
+    expect(await call(client, "certify", { test: "basic" })).toMatchObject({
+      isError: true,
+      text: expect.stringMatching(/payTo is/),
+    });
+    expect(hostile.payments).toEqual([]);
+  });
+
+  test("what was published when the session began holds until it ends", async () => {
+    let isTurned = false;
+    const hostile = between(service.url, (answer, { path }) => {
+      if (!isTurned) return answer;
+      return path === "/.well-known/x402"
+        ? rewritten(answer, (text) => text.replace(/"payTo":"0x[0-9a-fA-F]{40}"/g, `"payTo":"${THIEF}"`))
+        : offering(answer, { payTo: THIEF });
+    });
+    const client = await connectLocal({ service: hostile, payer });
+    expect(await call(client, "certify", { test: "basic" })).toMatchObject({ isError: false });
+    isTurned = true;
+    expect(await call(client, "certify", { test: "basic" })).toMatchObject({ isError: true });
+    expect(hostile.payments).toHaveLength(1);
+  });
+
+  test.each([
+    ["no manifest", (answer: ServiceAnswer) => rewritten(answer, () => "{}"), /no x402 manifest/],
+    ["a manifest without the path", (answer: ServiceAnswer) => rewritten(answer, () => '{"resources":[]}'), /no price/],
+  ])("%s", async (_name, change, message) => {
+    const hostile = between(service.url, (answer, { path }) =>
+      path === "/.well-known/x402" ? change(answer) : answer,
+    );
+    const answer = await call(await connectLocal({ service: hostile, payer }), "certify", { test: "basic" });
+    expect(answer).toMatchObject({ isError: true, text: expect.stringMatching(message) });
+    expect(hostile.payments).toEqual([]);
+  });
+});
+
+describe("an answer that was paid for and cannot be believed is not passed on; the error names the payment", () => {
+  test.each([
+    [
+      "a verdict that was turned",
+      (text: string) => text.replace('"verdict":"refund"', '"verdict":"release"'),
+      /jws_mismatch/,
+    ],
+    ["a verdict without a proof", (text: string) => text.replace('"proof":', '"prof":'), /there is no proof/],
+    ["a member that is named twice", (text: string) => text.replace("{", '{"verdict":"release",'), /duplicate_key/],
+    ["no verdict", () => "{}", /signature does not hold/],
+  ])("%s", async (_name, change, message) => {
+    const hostile = between(service.url, (answer) =>
+      answer.headers.has("payment-response") ? rewritten(answer, change) : answer,
+    );
+    const answer = await call(await connectLocal({ service: hostile, payer }), "arbiter_verify", CLAIM);
+    const [settled] = await settlements(chain, payer.address);
+    expect(answer).toMatchObject({ isError: true, structured: {}, text: expect.stringMatching(message) });
+    expect(answer.text).toContain(`Paid 0.25 USD to`);
+    expect(answer.text).toContain(settled?.transaction);
+    expect(answer.text).not.toContain("release");
+  });
+
+  test.each([
+    ["that is no JSON", (answer: ServiceAnswer) => rewritten(answer, () => "<html>"), /no JSON/],
+    ["without a settlement", (answer: ServiceAnswer) => ({ ...answer, headers: new Headers() }), /what was settled/],
+  ])("an answer %s", async (_name, change, message) => {
+    const hostile = between(service.url, (answer) =>
+      answer.headers.has("payment-response") ? change(answer) : answer,
+    );
+    const answer = await call(await connectLocal({ service: hostile, payer }), "certify", { test: "basic" });
+    expect(answer).toMatchObject({ isError: true, text: expect.stringMatching(message) });
+    expect(answer.text).toMatch(/A payment of 0\.25 USD to 0x\w{40} was signed and counts/);
+  });
+
+  test.each([
+    ["another claim", { conditions: { payload_text: "something else", expected_sha256: HASH } }, /other conditions/],
+    ["another deal", { deal_ref: "deal 8" }, /another deal/],
+    ["other parties", { parties: { payer: ALICE, payee: THIEF } }, /other parties/],
+    ["nobody", { parties: undefined }, /other parties/],
+  ])("a genuine verdict on %s", async (_name, other, message) => {
+    const claim = { ...CLAIM, deal_ref: "deal 7", parties: { payer: ALICE, payee: BOB } };
+    const hostile = between(
+      service.url,
+      (answer) => answer,
+      (request) => ({ ...request, body: { ...claim, ...other } }),
+    );
+    const client = await connectLocal({ service: hostile, payer });
+    expect(await call(client, "arbiter_verify", claim)).toMatchObject({
+      isError: true,
+      text: expect.stringMatching(message),
+    });
+  });
+
+  test("a certificate of another wallet, or of another test", async () => {
+    for (const [change, message] of [
+      [(text: string) => text.replace(/"wallet":"0x[0-9a-f]{40}/, `"wallet":"${THIEF}`), /another wallet/],
+      [(text: string) => text.replace('"product":"basic"', '"product":"suite"'), /certifies suite, not basic/],
+    ] as const) {
+      const hostile = between(service.url, (answer) =>
+        answer.headers.has("payment-response") ? rewritten(answer, change) : answer,
+      );
+      const answer = await call(await connectLocal({ service: hostile, payer }), "certify", { test: "basic" });
+      expect(answer).toMatchObject({ isError: true, text: expect.stringMatching(message) });
+    }
+  });
+});

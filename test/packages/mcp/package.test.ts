@@ -1,0 +1,207 @@
+import { execFile } from "node:child_process";
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import type { Client } from "@modelcontextprotocol/client";
+import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
+import { generatePrivateKey, privateKeyToAddress } from "viem/accounts";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { type Launched, launchIndexer } from "../../indexer/launched.ts";
+import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
+import { linkOwn } from "../../support/escrow/package.ts";
+import { call, newClient } from "../../support/packages/mcp.ts";
+import { packInto } from "../../support/packages/pack.ts";
+import { PAY_TO, send, settlements } from "../../support/payments/pay.ts";
+import { freshDatabase } from "../../support/service/database.ts";
+import { startService, type TestService } from "../../support/service/service.ts";
+
+const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
+const NAME = "agent-payment-trust-mcp";
+const DEPENDENCIES = ["@modelcontextprotocol", "@noble/hashes", "@x402", "canonicalize", "jose", "viem", "zod"];
+const INSPECTOR = join(
+  dirname(createRequire(import.meta.url).resolve("@modelcontextprotocol/inspector-cli/package.json")),
+  "build/cli.js",
+);
+const STRANGER = `0x${"ab".repeat(20)}`;
+const CLAIM = { category: "payload-hash", conditions: { payload_text: "x", expected_sha256: "0".repeat(64) } };
+const run = promisify(execFile);
+
+/** A folder outside the project with the packed package, as npm installs it; its dependencies are this project's own. */
+let home: string;
+let installed: string;
+let chain: TestChain;
+let service: TestService;
+let indexer: Launched;
+
+beforeAll(async () => {
+  home = await mkdtemp(join(tmpdir(), "mcp-package-"));
+  installed = join(home, "node_modules", NAME);
+  chain = await startTestChain({ mining: { everySeconds: 1 } });
+  const database = await freshDatabase();
+  indexer = launchIndexer({ DATABASE_URL: database.ownerUrl, BASE_RPC_URL: chain.rpcUrl, PAY_TO_ADDRESS: PAY_TO });
+  [service] = await Promise.all([startService({ chain, database }), install(), indexer.saying("index ready")]);
+}, 90_000);
+afterAll(async () => {
+  indexer?.letGo();
+  await indexer?.ended;
+  await service?.stop();
+  await chain?.stop();
+  await rm(home, { recursive: true, force: true });
+});
+
+async function install(): Promise<void> {
+  await packInto(home, "mcp");
+  const [tarball = ""] = (await readdir(home)).filter((name) => name.endsWith(".tgz"));
+  await mkdir(installed, { recursive: true });
+  await run("tar", ["-xzf", join(home, tarball), "-C", installed, "--strip-components=1"]);
+  for (const name of DEPENDENCIES) await linkOwn(home, name);
+  const { bin } = JSON.parse(await readFile(join(installed, "package.json"), "utf8"));
+  await chmod(join(installed, bin), 0o755);
+  await mkdir(join(home, "node_modules/.bin"));
+  await symlink(join("../..", NAME, bin), join(home, "node_modules/.bin", NAME));
+  await writeFile(join(home, "package.json"), '{"type":"module"}');
+}
+
+/** The official client over stdio, on the program as npx runs it. */
+async function connect(env: Readonly<Record<string, string>>): Promise<Client> {
+  const client = newClient();
+  onTestFinished(() => client.close());
+  const environment = { PATH: process.env.PATH ?? "", HOME: home, ...env };
+  await client.connect(
+    new StdioClientTransport({
+      command: "npx",
+      args: ["--no-install", NAME],
+      cwd: home,
+      env: environment,
+      stderr: "ignore",
+    }),
+  );
+  return client;
+}
+
+test("the tarball is JavaScript, and brings the verifier with it", async () => {
+  const files = (await readdir(installed, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile());
+  const ours = files.filter(({ parentPath }) => !parentPath.includes("node_modules/agent-payment-trust-verifier"));
+  expect(ours.map(({ name }) => name)).toEqual(expect.arrayContaining(["cli.js", "README.md", "package.json"]));
+  expect(
+    ours
+      .filter(({ name }) => !/\.js$/.test(name))
+      .map(({ name }) => name)
+      .sort(),
+  ).toEqual(["README.md", "package.json"]);
+  const { dependencies, bundleDependencies } = JSON.parse(await readFile(join(installed, "package.json"), "utf8"));
+  expect(bundleDependencies).toEqual(["agent-payment-trust-verifier"]);
+  const root = JSON.parse(await readFile(join(ROOT, "package.json"), "utf8"));
+  const verifier = JSON.parse(await readFile(join(ROOT, "packages/verifier/package.json"), "utf8"));
+  const own = { [verifier.name]: verifier.version };
+  const versions = { ...root.devDependencies, ...root.dependencies, ...verifier.dependencies, ...own };
+  // npm does not install what a bundled package depends on: it has to be among its bundler's own dependencies.
+  expect(dependencies).toMatchObject({ ...verifier.dependencies, ...own });
+  for (const [name, version] of Object.entries(dependencies)) expect([name, version]).toEqual([name, versions[name]]);
+});
+
+test("npx serves nine tools over stdio; a free one answers, a paid one pays with the key of the environment", async () => {
+  const key = generatePrivateKey();
+  const payer = privateKeyToAddress(key);
+  await chain.fund(payer, 1_000_000n);
+  const client = await connect({ BASE_URL: service.url, PAYER_PRIVATE_KEY: key, SESSION_BUDGET_USD: "0.50" });
+  expect((await client.listTools()).tools).toHaveLength(9);
+  const { version } = JSON.parse(await readFile(join(installed, "package.json"), "utf8"));
+  expect(client.getServerVersion()).toMatchObject({ name: "agent-payment-trust", version });
+  expect(await call(client, "check_credential", { wallet: payer })).toMatchObject({ structured: { valid: true } });
+  expect((await call(client, "arbiter_verify", CLAIM)).structured).toMatchObject({
+    status: "paid",
+    budget: { limit_usd: "0.50", spent_usd: "0.25" },
+    verdict: { verdict: "refund" },
+  });
+  expect((await call(client, "certify", { test: "basic" })).structured).toMatchObject({ status: "paid" });
+  const over = await call(client, "certify", { test: "basic" });
+  expect(over).toMatchObject({
+    isError: true,
+    text: expect.stringMatching(/0\.00 of the session's 0\.50 USD are left/),
+  });
+  expect(await settlements(chain, payer)).toHaveLength(2);
+});
+
+test("over stdio a scored verdict is bought, and what is refused is not charged", async () => {
+  const key = generatePrivateKey();
+  const payer = privateKeyToAddress(key);
+  await chain.fund(payer, 2_000_000n);
+  const client = await connect({ BASE_URL: service.url, PAYER_PRIVATE_KEY: key, SESSION_BUDGET_USD: "2.00" });
+  const claim = { ...CLAIM, deal_ref: "deal 7", scored: true };
+  const parties = { payer, payee: STRANGER };
+  const refusals: readonly (readonly [object, RegExp])[] = [
+    [{ parties, max_price: "0.59" }, /max_price 0\.59 USD.*Nothing was signed/],
+    [{ parties: { payer } }, /payee/],
+    [{}, /^\/arbiter\/verify\/scored: the service answered 422: .*parties: .*A payment of 0\.60 USD to \S+ was signed/],
+    [{ parties: { payer, payee: PAY_TO } }, /the service answered 422: .*parties\.payee: .*0\.60 USD/],
+  ];
+  for (const [more, message] of refusals) {
+    const answer = await call(client, "arbiter_verify", { ...claim, ...more });
+    expect(answer).toMatchObject({ isError: true, structured: {}, text: expect.stringMatching(message) });
+  }
+  expect(await settlements(chain, payer)).toEqual([]);
+  const { text, structured } = await call(client, "arbiter_verify", { ...claim, parties });
+  const unrated = { score: 0, tier: "unrated" };
+  expect(structured, text).toMatchObject({
+    status: "paid",
+    price: { amount_usd: "0.60" },
+    budget: { limit_usd: "2.00", spent_usd: "1.80" },
+    verdict: {
+      verdict: "refund",
+      deal_ref: "deal 7",
+      parties: { payer: { wallet: payer.toLowerCase(), ...unrated }, payee: { wallet: STRANGER, ...unrated } },
+    },
+  });
+  const { verdict_url } = structured.verdict as { verdict_url: string };
+  expect((await send(verdict_url, { headers: { accept: "application/json" } })).body).toEqual(structured.verdict);
+  expect(await settlements(chain, payer)).toMatchObject([{ value: 600_000n }]);
+  expect(await call(client, "arbiter_verify", { ...claim, parties })).toMatchObject({
+    isError: true,
+    text: expect.stringMatching(/0\.20 of the session's 2\.00 USD are left\. Nothing was signed/),
+  });
+});
+
+/** What the MCP inspector's command line prints. */
+async function inspect(target: readonly string[], ...method: readonly string[]): Promise<unknown> {
+  const environment = { PATH: `${dirname(process.execPath)}:${process.env.PATH}`, HOME: home, BASE_URL: service.url };
+  const args = [INSPECTOR, "--cli", ...target, "--method", ...method];
+  // It looks for its own package.json from the working directory.
+  return JSON.parse((await run(process.execPath, args, { cwd: dirname(INSPECTOR), env: environment })).stdout);
+}
+
+test.each([
+  ["stdio", 9, () => [process.execPath, join(installed, "dist/cli.js")]],
+  ["streamable HTTP at /mcp", 5, () => [`${service.url}/mcp`]],
+] as const)("the MCP inspector lists the tools over %s, %i of them, and calls a free one", async (_, count, target) => {
+  const { tools } = (await inspect(target(), "tools/list")) as { tools: readonly { name: string }[] };
+  expect(tools).toHaveLength(count);
+  const named = ["--tool-name", "verify_agent", "--tool-arg", `wallet=${STRANGER}`];
+  expect(await inspect(target(), "tools/call", ...named)).toMatchObject({
+    structuredContent: { wallet: STRANGER, tested: false },
+  });
+});
+
+test("without a key it serves too, and asks for one when something is to be paid", async () => {
+  const client = await connect({ BASE_URL: service.url });
+  expect((await call(client, "certify", { test: "suite" })).structured).toMatchObject({
+    status: "payment_required",
+    price: { amount_usd: "0.75" },
+    what_to_do: expect.stringMatching(/PAYER_PRIVATE_KEY/),
+  });
+});
+
+test("a wrong environment ends it with 2 and one sentence; --help says what it takes", async () => {
+  const cli = (args: readonly string[], env: Readonly<Record<string, string>>) =>
+    run(process.execPath, [join(installed, "dist/cli.js"), ...args], { cwd: home, env });
+  await expect(cli([], {})).rejects.toMatchObject({
+    code: 2,
+    stdout: "",
+    stderr: expect.stringMatching(/^BASE_URL must/),
+  });
+  await expect(cli(["serve"], {})).rejects.toMatchObject({ code: 2 });
+  expect((await cli(["--help"], {})).stderr).toMatch(/SESSION_BUDGET_USD.*default 2\.00/);
+});

@@ -1,0 +1,199 @@
+import { decodePaymentSignatureHeader } from "@x402/core/http";
+import type { LocalAccount } from "viem";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { deliver } from "../../../packages/mcp/src/deliver.ts";
+import { ServiceError } from "../../../packages/mcp/src/service.ts";
+import { PAID_TOOLS } from "../../../packages/mcp/src/tools/paid.ts";
+import { type ArbiterScene, startArbiterScene } from "../../support/arbiter/scene.ts";
+import { between, call, connectLocal } from "../../support/packages/mcp.ts";
+import { newPayer, nothingCharged, PAY_TO, send, settlements } from "../../support/payments/pay.ts";
+
+const CLAIM = { category: "payload-hash", conditions: { payload_text: "as agreed", expected_sha256: "0".repeat(64) } };
+const TERMS = { amount_usd: "0.25", amount_atomic: "250000", asset: "USDC", network: "eip155:8453" };
+const STRANGER = `0x${"ab".repeat(20)}`;
+
+let scene: ArbiterScene;
+let payer: LocalAccount;
+beforeAll(async () => {
+  scene = await startArbiterScene();
+});
+afterAll(() => scene?.stop());
+beforeEach(async () => {
+  payer = await newPayer(scene.chain);
+});
+
+const honest = () => between(scene.service.url, (answer) => answer);
+
+test("nine tools; the paid ones say their price as the service's own terms do, and that they spend", async () => {
+  const { tools } = await (await connectLocal({ service: honest() })).listTools();
+  expect(tools).toHaveLength(9);
+  const paid = tools.slice(5);
+  expect(paid.map(({ name, description }) => [name, description?.match(/\/\S+ [\d.]+ USD/g)])).toEqual([
+    ["score_wallet", ["/score 0.10 USD"]],
+    ["score_batch", ["/score/batch 0.50 USD"]],
+    ["certify", ["/test/basic 0.25 USD", "/test/suite 0.75 USD"]],
+    ["arbiter_verify", ["/arbiter/verify 0.25 USD", "/arbiter/verify/scored 0.60 USD"]],
+  ]);
+  for (const { annotations, outputSchema } of paid) {
+    expect(annotations).toMatchObject({ readOnlyHint: false, destructiveHint: true, idempotentHint: false });
+    expect(outputSchema).toMatchObject({ type: "object", required: ["status"] });
+  }
+});
+
+test("the prices that the tools know are those that the service publishes", async () => {
+  const { resources } = (await send(`${scene.service.url}/.well-known/x402`)).body as {
+    resources: { resource: string; amount: string }[];
+  };
+  const published = new Map(resources.map(({ resource, amount }) => [new URL(resource).pathname, amount]));
+  for (const { path, price } of PAID_TOOLS.flatMap(({ sells }) => sells))
+    expect(published.get(path)).toBe(String(price));
+});
+
+test("without the service the tools are listed too, with their published prices", async () => {
+  const client = await connectLocal({
+    service: { baseUrl: "http://localhost:9", send: () => Promise.reject(new ServiceError("away")) },
+  });
+  const { tools } = await client.listTools();
+  expect(tools.at(-1)?.description).toMatch(
+    /\/arbiter\/verify 0\.25 USD in USDC on Base, as published; the service did not/,
+  );
+  expect(await call(client, "list_tests")).toMatchObject({ isError: true, text: expect.stringMatching(/away/) });
+});
+
+test.each(["basic", "suite"])("certify %s pays once and answers the certificate of the payer", async (kind) => {
+  const service = honest();
+  const { isError, text, structured } = await call(await connectLocal({ service, payer }), "certify", { test: kind });
+  expect({ isError, text }).toMatchObject({ isError: false });
+  const amount = kind === "basic" ? "0.25" : "0.75";
+  const wallet = payer.address.toLowerCase();
+  expect(structured).toMatchObject({
+    status: "paid",
+    price: { amount_usd: amount, asset: "USDC", network: "eip155:8453" },
+    budget: { limit_usd: "2.00", spent_usd: amount },
+    settlement: { network: "eip155:8453", payer: payer.address },
+    certificate: { product: kind, verdict: "pass", conformance: true, wallet },
+  });
+  const [settled, ...more] = await settlements(scene.chain, payer.address);
+  expect(more).toEqual([]);
+  expect(structured.settlement).toMatchObject({ transaction: settled?.transaction });
+  expect(service.payments).toHaveLength(1);
+});
+
+test.each(["scam", "recipient"])("certify %s is not played: it says why, and signs nothing", async (kind) => {
+  const service = honest();
+  const { isError, structured } = await call(await connectLocal({ service, payer }), "certify", { test: kind });
+  expect(isError).toBe(false);
+  expect(structured).toMatchObject({
+    status: "not_played",
+    what_to_do: expect.stringMatching(/what the agent itself signs/),
+  });
+  expect(service.payments).toEqual([]);
+});
+
+test("arbiter_verify answers a verdict whose signature and conditions it has checked", async () => {
+  for (const claim of scene.claims) {
+    const { category, verdict, conditions } = claim;
+    const client = await connectLocal({ service: honest(), payer });
+    const answer = await call(client, "arbiter_verify", { category, conditions, deal_ref: "deal 7" });
+    expect(answer.structured, answer.text).toMatchObject({ status: "paid", verdict: { verdict, deal_ref: "deal 7" } });
+  }
+  expect(await settlements(scene.chain, payer.address)).toHaveLength(scene.claims.length);
+});
+
+test("without a key a paid tool answers its terms and what to do", async () => {
+  const service = honest();
+  const { isError, structured } = await call(await connectLocal({ service }), "arbiter_verify", CLAIM);
+  expect(isError).toBe(false);
+  expect(structured).toMatchObject({
+    status: "payment_required",
+    price: { ...TERMS, pay_to: expect.stringMatching(new RegExp(PAY_TO, "i")) },
+    what_to_do: expect.stringMatching(/PAYER_PRIVATE_KEY/),
+  });
+  expect(service.payments).toEqual([]);
+});
+
+describe("money", () => {
+  test("max_price of a unit less than the price refuses, of the price buys", async () => {
+    const service = honest();
+    const client = await connectLocal({ service, payer });
+    const refused = await call(client, "certify", { test: "basic", max_price: "0.249999" });
+    expect(refused).toMatchObject({
+      isError: true,
+      text: expect.stringMatching(/max_price 0\.249999 USD.*Nothing was signed/),
+    });
+    expect(service.payments).toEqual([]);
+    expect(await call(client, "certify", { test: "basic", max_price: "0.25" })).toMatchObject({ isError: false });
+  });
+
+  test("the budget holds across calls, and across calls at once", async () => {
+    const service = honest();
+    const client = await connectLocal({ service, payer, limit: 600_000n });
+    const answers = await Promise.all([1, 2, 3].map(() => call(client, "certify", { test: "basic" })));
+    expect(answers.filter(({ isError }) => isError)).toMatchObject([
+      { text: expect.stringMatching(/0\.10 of the session's 0\.60 USD are left\. Nothing was signed/) },
+    ]);
+    expect(await call(client, "arbiter_verify", CLAIM)).toMatchObject({ isError: true });
+    expect(service.payments).toHaveLength(2);
+    expect(await settlements(scene.chain, payer.address)).toHaveLength(2);
+  });
+
+  test("a wallet without money: the service's reason is passed on, and nothing is charged", async () => {
+    const poor = await newPayer(scene.chain, 0n);
+    const { isError, text } = await call(await connectLocal({ service: honest(), payer: poor }), "certify", {
+      test: "basic",
+    });
+    expect({ isError, text }).toMatchObject({
+      isError: true,
+      text: expect.stringMatching(/^\/test\/basic: the service answered 402/),
+    });
+    await nothingCharged(scene.chain, poor);
+  });
+
+  test("an answer that is lost on the way is asked for again with the same payment: one charge", async () => {
+    let lost = 0;
+    const service = between(scene.service.url, (answer, { headers }) => {
+      if (headers?.["PAYMENT-SIGNATURE"] !== undefined && lost++ === 0) throw new ServiceError("connection reset");
+      return answer;
+    });
+    const { structured } = await call(await connectLocal({ service, payer }), "certify", { test: "basic" });
+    expect(structured).toMatchObject({ status: "paid", certificate: { verdict: "pass" } });
+    expect([service.payments.length, new Set(service.payments).size]).toEqual([2, 1]);
+    expect(await settlements(scene.chain, payer.address)).toHaveLength(1);
+  });
+
+  test("a payment whose outcome stays unknown is sent again unchanged, and the error says not to buy again", async () => {
+    const service = between(scene.service.url, (answer) => ({ ...answer, status: 503, text: "" }));
+    const request = { path: "/test/basic", body: {}, headers: { "PAYMENT-SIGNATURE": "the same" } };
+    await expect(deliver(service, request, 1_500)).rejects.toThrow(
+      /the service answered 503\. .* Do not simply buy again/,
+    );
+    expect(service.payments).toEqual(["the same", "the same"]);
+  });
+
+  test("only the offer is signed: no extension of the terms comes back", async () => {
+    const service = honest();
+    await call(await connectLocal({ service, payer }), "certify", { test: "basic" });
+    const { extensions, accepted } = decodePaymentSignatureHeader(service.payments[0] ?? "");
+    expect(extensions).toBeUndefined();
+    expect(accepted).toMatchObject({ amount: "250000", network: "eip155:8453" });
+  });
+});
+
+test.each([
+  ["score_wallet", { wallet: "0x12" }, /0x and 40 hex digits/],
+  ["score_wallet", { wallet: STRANGER, max_price: 0.1 }, /max_price|string/],
+  ["score_batch", { wallets: [] }, /wallets/],
+  ["score_batch", { wallets: Array.from({ length: 26 }, (_, n) => `0x${String(n).padStart(40, "a")}`) }, /25/],
+  ["score_batch", { wallets: [STRANGER, STRANGER.toUpperCase().replace("X", "x")] }, /different wallets/],
+  ["certify", { test: "everything" }, /test/],
+  ["arbiter_verify", { category: "taste", conditions: {} }, /category/],
+  ["arbiter_verify", { ...CLAIM, category: "ci-status" }, /conditions\.repo.*Nothing was signed/],
+  ["arbiter_verify", { ...CLAIM, conditions: { expected_sha256: "0".repeat(64) } }, /exactly one of payload_text/],
+  ["arbiter_verify", { ...CLAIM, conditions: { url: "https://x.example", screenshot: "y" } }, /conditions/],
+])("%s with %j is refused before anything is signed, and says why", async (name, input, message) => {
+  const service = honest();
+  const client = await connectLocal({ service, payer });
+  const outcome = await call(client, name, input).catch((error: Error) => ({ isError: true, text: error.message }));
+  expect(outcome).toMatchObject({ isError: true, text: expect.stringMatching(message) });
+  expect(service.payments).toEqual([]);
+});

@@ -1,0 +1,111 @@
+import type { LocalAccount } from "viem";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Launched, launchIndexer } from "../../indexer/launched.ts";
+import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
+import { between, call, connectLocal } from "../../support/packages/mcp.ts";
+import { newPayer, PAY_TO, settlements } from "../../support/payments/pay.ts";
+import { freshDatabase } from "../../support/service/database.ts";
+import { startService, type TestService } from "../../support/service/service.ts";
+
+// A real index of a real chain: a score is bought, computed again, and passed on only when both agree.
+
+interface Party {
+  readonly wallet: string;
+  readonly score: number;
+  readonly tier: string;
+}
+
+let chain: TestChain;
+let service: TestService;
+let indexer: Launched;
+let payer: LocalAccount;
+let wallet: string;
+beforeAll(async () => {
+  chain = await startTestChain({ mining: { everySeconds: 1 } });
+  const database = await freshDatabase();
+  indexer = launchIndexer({ DATABASE_URL: database.ownerUrl, BASE_RPC_URL: chain.rpcUrl, PAY_TO_ADDRESS: PAY_TO });
+  service = await startService({ chain, database });
+  payer = await newPayer(chain);
+  wallet = payer.address.toLowerCase();
+  await indexer.saying("index ready");
+}, 90_000);
+afterAll(async () => {
+  indexer?.letGo();
+  await indexer?.ended;
+  await service?.stop();
+  await chain?.stop();
+});
+
+const stranger = (n: number): string => `0x${String(n).padStart(40, "b")}`;
+
+test("score_wallet pays 0.10 and answers the record, computed again", async () => {
+  const client = await connectLocal({ service: between(service.url, (answer) => answer), payer });
+  expect(await call(client, "certify", { test: "suite" })).toMatchObject({ isError: false });
+  const { text, structured } = await call(client, "score_wallet", { wallet: payer.address });
+  expect(structured, text).toMatchObject({
+    status: "paid",
+    price: { amount_usd: "0.10" },
+    budget: { spent_usd: "0.85" },
+    score: { wallet, components: { payment_capability: { points: 30, max: 30 } } },
+  });
+  expect(await settlements(chain, payer.address)).toHaveLength(2);
+});
+
+test("score_batch answers 25 records in the order of the wallets, whatever their letter case", async () => {
+  const client = await connectLocal({ service: between(service.url, (answer) => answer), payer });
+  const wallets = [payer.address, ...Array.from({ length: 24 }, (_, n) => stranger(n))];
+  const { text, structured } = await call(client, "score_batch", { wallets });
+  const scores = structured.scores as { wallet: string; tier: string }[] | undefined;
+  expect(
+    scores?.map((one) => one.wallet),
+    text,
+  ).toEqual(wallets.map((one) => one.toLowerCase()));
+  expect(scores?.at(-1)?.tier).toBe("unrated");
+});
+
+describe("a scored verdict", () => {
+  const claim = () => ({
+    category: "payload-hash",
+    conditions: { payload_text: "as agreed", expected_sha256: "0".repeat(64) },
+    parties: { payer: payer.address, payee: stranger(1) },
+    scored: true,
+  });
+
+  test("costs 0.60 and has both parties' tiers, which the wallets' own records have too", async () => {
+    const client = await connectLocal({ service: between(service.url, (answer) => answer), payer });
+    const wallets = [payer.address, stranger(1)];
+    const { scores } = (await call(client, "score_batch", { wallets })).structured as { scores: Party[] };
+    const { text, structured } = await call(client, "arbiter_verify", claim());
+    const [own, other] = scores.map(({ wallet, score, tier }) => ({ wallet, score, tier }));
+    expect(structured, text).toMatchObject({
+      status: "paid",
+      price: { amount_usd: "0.60" },
+      verdict: { verdict: "refund", parties: { payer: own, payee: other } },
+    });
+  });
+
+  test("whose tiers were changed is paid for and withheld", async () => {
+    const hostile = between(service.url, (answer) =>
+      answer.headers.has("payment-response")
+        ? { ...answer, text: answer.text.replace('"tier":"unrated"', '"tier":"A"') }
+        : answer,
+    );
+    const answer = await call(await connectLocal({ service: hostile, payer }), "arbiter_verify", claim());
+    expect(answer).toMatchObject({ isError: true, structured: {}, text: expect.stringMatching(/jws_mismatch/) });
+    expect(answer.text).toMatch(/^Paid 0\.60 USD to 0x\w{40} \(transaction 0x\w{64}\)/);
+  });
+});
+
+test.each([
+  ["raised", (text: string) => text.replace(/"score":\d+/, '"score":99'), /facts of a record give another score/],
+  ["of another wallet", (text: string) => text.replaceAll(stranger(1), stranger(2)), /not those of the wallets/],
+  ["missing", () => "[]", /not those of the wallets/],
+  ["without facts", (text: string) => text.replace('"inputs":', '"outputs":'), /cannot be computed again/],
+])("a record that is %s is paid for and withheld", async (_name, change, message) => {
+  const hostile = between(service.url, (answer) =>
+    answer.headers.has("payment-response") ? { ...answer, text: change(answer.text) } : answer,
+  );
+  const answer = await call(await connectLocal({ service: hostile, payer }), "score_wallet", { wallet: stranger(1) });
+  expect(answer).toMatchObject({ isError: true, structured: {}, text: expect.stringMatching(message) });
+  expect(answer.text).toMatch(/^Paid 0\.10 USD to 0x\w{40} \(transaction 0x\w{64}\)/);
+});

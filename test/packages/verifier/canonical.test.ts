@@ -1,0 +1,123 @@
+import canonicalize from "canonicalize";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { parseStrictJson, readStrictJson } from "../../../packages/verifier/src/strict-json.ts";
+import { verifyDocument } from "../../../packages/verifier/src/verify-document.ts";
+import { forge, HEADER } from "./forge.ts";
+import { CREDENTIAL, KEYS, SAMPLE_NOW, SIGNED_CREDENTIAL, SIGNED_VERDICT, SIGNER } from "./samples.ts";
+
+const DOCUMENTS = [
+  { kind: "credential", document: SIGNED_CREDENTIAL },
+  { kind: "verdict", document: SIGNED_VERDICT },
+];
+const CONTEXT = ["https://www.w3.org/ns/credentials/v2"];
+const verify = (text: string) => verifyDocument(text, { keys: KEYS, at: SAMPLE_NOW });
+
+/** JSON text with the members of all objects in the order that `place` gives their names. */
+function write(value: unknown, place: (name: string) => string): string {
+  if (Array.isArray(value)) return `[${value.map((item) => write(item, place)).join(",")}]`;
+  if (typeof value !== "object" || value === null) return JSON.stringify(value);
+  const members = Object.entries(value).sort(([one], [other]) => (place(one) < place(other) ? -1 : 1));
+  return `{${members.map(([name, part]) => `${JSON.stringify(name)}:${write(part, place)}`).join(",")}}`;
+}
+
+const backwards = (name: string) => name.replace(/./gsu, (char) => String.fromCharCode(0xffff - char.charCodeAt(0)));
+
+describe.each(DOCUMENTS)("a signed $kind", ({ document }) => {
+  test("is written in canonical order, its proof in its place", () => {
+    expect(JSON.stringify(document)).toBe(canonicalize(document));
+  });
+
+  test("verifies in this order and in the opposite one", async () => {
+    const other = write(document, backwards);
+    expect(other).not.toBe(JSON.stringify(document));
+    for (const text of [JSON.stringify(document), other]) expect(await verify(text)).toMatchObject({ valid: true });
+  });
+
+  test("with any one member written twice, at any depth and with the same value, is refused", async () => {
+    let members = 0;
+    /** The text with the member that has this number written twice. */
+    const twice = (which: number): string => {
+      members = 0;
+      const written = (value: unknown): string => {
+        if (Array.isArray(value)) return `[${value.map(written).join(",")}]`;
+        if (typeof value !== "object" || value === null) return JSON.stringify(value);
+        const texts = Object.entries(value).flatMap(([name, part]) => {
+          const again = members++ === which ? 2 : 1;
+          return Array.from({ length: again }).fill(`${JSON.stringify(name)}:${written(part)}`);
+        });
+        return `{${texts.join(",")}}`;
+      };
+      return written(document);
+    };
+    expect(twice(-1)).toBe(JSON.stringify(document));
+    for (let which = members - 1; which >= 0; which--)
+      expect(await verify(twice(which))).toMatchObject({ signature: { code: "duplicate_key" } });
+  });
+});
+
+describe("names that objects and orders treat in their own way", () => {
+  test.each([
+    ["whole numbers, which are sorted as text and kept as numbers", '{"10":1,"9":2}', '{"9":2,"10":1}'],
+    ["__proto__", '{"__proto__":{"a":1},"a":2}', '{"a":2,"__proto__":{"a":1}}'],
+    ["toJSON", '{"a":1,"toJSON":{}}', '{"toJSON":{},"a":1}'],
+    ["nothing", '{"":1,"a":2}', '{"a":2,"":1}'],
+    // U+1F600 is written as D83D DE00, and so stands before U+FB33.
+    ["code units against code points", '{"\u{1f600}":1,"\ufb33":2}', '{"\ufb33":2,"\u{1f600}":1}'],
+    ["upper case", '{"B":1,"a":2}', '{"a":2,"B":1}'],
+  ])("%s", async (_, canonical, other) => {
+    for (const content of [canonical, other]) {
+      // As an object keeps them: whole numbers come first, whatever the text says.
+      const kept = JSON.stringify(JSON.parse(content));
+      expect(readStrictJson(content)).toEqual({ value: JSON.parse(content), inOrder: kept === canonical });
+      const signed = SIGNER.sign({ "@context": CONTEXT, content: JSON.parse(content) }, SAMPLE_NOW);
+      expect(await verify(JSON.stringify(signed))).toMatchObject({ valid: true });
+      expect(await verify(canonicalize(signed) ?? "")).toMatchObject({ valid: true });
+    }
+  });
+
+  test("members are in order exactly where JSON.stringify writes what the canonicalizer does", () => {
+    const leaf = fc.oneof(fc.string({ unit: "grapheme" }), fc.maxSafeInteger(), fc.boolean(), fc.constant(null));
+    const key = fc.oneof(fc.string({ unit: "binary" }), fc.constantFrom("__proto__", "1", "10", "9", "a", "B"));
+    fc.assert(
+      fc.property(fc.object({ key, values: [leaf], maxDepth: 2, maxKeys: 4 }), (value) => {
+        const canonical = canonicalize(value) ?? "";
+        for (const text of [JSON.stringify(value), canonical]) {
+          const kept = JSON.stringify(JSON.parse(text));
+          expect(readStrictJson(text).inOrder).toBe(kept === canonical);
+        }
+      }),
+    );
+  });
+});
+
+describe("strict JSON is strict with text just as a program writes it", () => {
+  test.each([
+    '{"a":"\\ud83d"}',
+    '{"\\ude00":1}',
+    '{"a":["\\ude00\\ud83d"]}',
+    '{"a":1.5}',
+    '{"a":9007199254740992}',
+    '{"a":1e+21}',
+    `${'{"a":'.repeat(66)}1${"}".repeat(66)}`,
+  ])("%s", (text) => {
+    expect(JSON.stringify(JSON.parse(text))).toBe(text);
+    expect(() => parseStrictJson(text)).toThrow(/not strict JSON/);
+  });
+});
+
+test.each(["caf\u00e9", "\u00ff\u0080", "\u20ac", "\u{1f600}", "plain"])(
+  "a document that says %j verifies",
+  async (text) => {
+    const signed = SIGNER.sign({ "@context": CONTEXT, text }, SAMPLE_NOW);
+    expect(await verify(JSON.stringify(signed))).toMatchObject({ valid: true });
+  },
+);
+
+test.each([
+  ["the other way round", `{"kid":"${HEADER.kid}","alg":"EdDSA"}`],
+  ["with spaces", `{ "alg": "EdDSA", "kid": "${HEADER.kid}" }`],
+  ["with escapes", `{"\\u0061lg":"EdDSA","kid":"${HEADER.kid}"}`],
+])("a jws header written %s verifies", async (_, header) => {
+  expect(await verify(JSON.stringify(forge({ document: CREDENTIAL, header })))).toMatchObject({ valid: true });
+});

@@ -1,0 +1,205 @@
+import { spawn } from "node:child_process";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { didWeb } from "../../../api/signing/did.ts";
+import { createSigner } from "../../../api/signing/document.ts";
+import { forge } from "./forge.ts";
+import { CREDENTIAL, JWKS, KEY, SAMPLE_NOW, SIGNED_CREDENTIAL, SIGNED_VERDICT, STRANGER } from "./samples.ts";
+
+const CLI = fileURLToPath(new URL("../../../packages/verifier/src/cli.ts", import.meta.url));
+const AT = ["--at", SAMPLE_NOW.toISOString()];
+const AFTER = ["--at", "2027-06-01T00:00:00Z"];
+
+let folder: string;
+let server: Server;
+/** The issuer, a web server on this machine that serves its keys and one credential. */
+let origin: string;
+let asked: string[] = [];
+/** What the server answers besides; a redirect leads to the keys. */
+const ANSWERS: Record<string, { status: number; body: string; headers?: Record<string, string> }> = {};
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "verifier-cli-"));
+  server = createServer((request, response) => {
+    asked.push(request.url ?? "");
+    const { status, body, headers } = ANSWERS[request.url ?? ""] ?? { status: 404, body: "nothing" };
+    response.writeHead(status, headers).end(body);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "localhost", resolve));
+  origin = `http://localhost:${(server.address() as AddressInfo).port}`;
+  const issuer = didWeb(origin);
+  const own = createSigner(KEY, issuer).sign({ ...CREDENTIAL, issuer }, SAMPLE_NOW);
+  const files = {
+    "credential.json": JSON.stringify(SIGNED_CREDENTIAL, null, 2),
+    "verdict.json": JSON.stringify(SIGNED_VERDICT),
+    "forged.json": JSON.stringify({ ...SIGNED_CREDENTIAL, id: "https://trust.example/credential/0x1" }),
+    "strange.json": JSON.stringify(forge({ jwsKey: STRANGER })),
+    "escape.json": '{"proof": "\u001b[2J\u009b2J"}',
+    "jwks.json": JSON.stringify(JWKS),
+    "strangers.json": JSON.stringify({ keys: [STRANGER.publicJwk] }),
+    "own.json": JSON.stringify(own),
+  };
+  for (const [name, content] of Object.entries(files)) await writeFile(join(folder, name), content);
+  ANSWERS["/.well-known/jwks.json"] = { status: 200, body: files["jwks.json"] };
+  ANSWERS["/credential/0x70"] = { status: 200, body: files["own.json"] };
+  ANSWERS["/moved"] = { status: 302, body: "", headers: { location: "/.well-known/jwks.json" } };
+  ANSWERS["/huge"] = { status: 200, body: " ".repeat(1_048_577) };
+});
+afterAll(async () => {
+  server?.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** One run in the folder of the files above. */
+async function run(args: readonly string[], input = "") {
+  asked = [];
+  const child = spawn(process.execPath, [CLI, ...args], { cwd: folder });
+  child.stdin.end(input);
+  const closed = new Promise<number | null>((resolve) => child.once("close", resolve));
+  const [out, err, code] = await Promise.all([text(child.stdout), text(child.stderr), closed]);
+  return { code, out, err };
+}
+
+const PINNED = ["--jwks", "jwks.json"];
+
+describe("exit code 0: valid", () => {
+  test.each([
+    ["a file with pinned keys", ["credential.json", ...PINNED]],
+    ["the same, named as the sub-command", ["document", "credential.json", ...PINNED]],
+    ["pinned keys and the issuer", ["credential.json", ...PINNED, "--issuer", "https://trust.example"]],
+    ["the issuer as did:web", ["credential.json", ...PINNED, "--issuer", "did:web:trust.example"]],
+    ["a verdict", ["verdict.json", ...PINNED]],
+  ])("%s, without a word to the network", async (_, args) => {
+    const { code, out, err } = await run([...args, ...AT]);
+    expect({ code, err, asked }).toEqual({ code: 0, err: "", asked: [] });
+    expect(out).toMatch(/^valid\n {2}signature {2}valid, by did:web:trust\.example with key \S+, on 2026-11-24/);
+    expect(out).toMatch(/trusted {4}jwks\.json: --jwks names these keys/);
+  });
+
+  test("standard input", async () => {
+    expect(await run(["-", ...PINNED, ...AT], JSON.stringify(SIGNED_CREDENTIAL))).toMatchObject({ code: 0 });
+  });
+
+  test("a file, with the keys of the issuer that the caller expects", async () => {
+    const { code, out } = await run(["own.json", "--issuer", origin, ...AT]);
+    expect({ code, asked }).toEqual({ code: 0, asked: ["/.well-known/jwks.json"] });
+    expect(out).toContain(`trusted    ${origin}/.well-known/jwks.json: --issuer names this issuer`);
+  });
+
+  test("a URL, which is expected from its own origin; keys may be a URL too", async () => {
+    const url = `${origin}/credential/0x70`;
+    const { code, out } = await run([url, ...AT]);
+    expect({ code, asked }).toEqual({ code: 0, asked: ["/credential/0x70", "/.well-known/jwks.json"] });
+    expect(out).toContain("the document was read from this origin");
+    expect(await run([url, "--jwks", `${origin}/.well-known/jwks.json`, ...AT])).toMatchObject({ code: 0 });
+  });
+
+  test("prints a report for programs with --json, signature and freshness apart", async () => {
+    const { code, out } = await run(["credential.json", ...PINNED, ...AT, "--json"]);
+    expect(code).toBe(0);
+    expect(JSON.parse(out)).toEqual({
+      valid: true,
+      signature: {
+        valid: true,
+        issuer: "did:web:trust.example",
+        kid: KEY.publicJwk.kid,
+        created: SAMPLE_NOW.toISOString(),
+      },
+      freshness: { state: "current", from: SAMPLE_NOW.toISOString(), until: "2026-12-20T08:00:00.000Z" },
+      trusted: { issuer: null, keys: "jwks.json", because: "--jwks names these keys" },
+    });
+  });
+
+  test("--help", async () =>
+    expect(await run(["--help"])).toMatchObject({ code: 0, out: expect.stringMatching(/--issuer/) }));
+});
+
+describe("exit code 1: not valid", () => {
+  test.each([
+    ["a changed document", ["forged.json", ...PINNED, ...AT], /not valid \(jws_mismatch\)/],
+    ["a stranger's signature", ["strange.json", ...PINNED, ...AT], /not valid \(jws_mismatch\)/],
+    ["other keys", ["credential.json", "--jwks", "strangers.json", ...AT], /not valid \(unknown_key\)/],
+    [
+      "another issuer",
+      ["credential.json", ...PINNED, "--issuer", "https://other.example", ...AT],
+      /\(issuer_mismatch\)/,
+    ],
+    ["no signed document", ["jwks.json", ...PINNED], /\(malformed_document\): there is no proof/],
+  ])("%s", async (_, args, said) => {
+    const { code, out } = await run(args);
+    expect(code).toBe(1);
+    expect(out).toMatch(/^NOT VALID\n/);
+    expect(out).toMatch(said);
+    expect(out).toMatch(/freshness {2}unknown: without a valid signature/);
+  });
+
+  test("a document of another issuer than the one whose keys were fetched", async () => {
+    const { code, out } = await run(["credential.json", "--issuer", origin, ...AT]);
+    expect(code).toBe(1);
+    expect(out).toMatch(/issuer_mismatch.*did:web:trust\.example/);
+  });
+
+  test("an expired document, whose signature is valid all the same", async () => {
+    const { code, out } = await run(["credential.json", ...PINNED, ...AFTER]);
+    expect(code).toBe(1);
+    expect(out).toMatch(/^NOT VALID\n {2}signature {2}valid, by .*\n {2}freshness {2}expired on 2026-12-20/);
+  });
+
+  test("text of a stranger cannot steer the terminal", async () => {
+    const { code, out } = await run(["escape.json", ...PINNED]);
+    expect(code).toBe(1);
+    expect(out).toMatch(/^[\x20-\x7e\n]+$/);
+  });
+});
+
+describe("exit code 2: wrong use, or something that cannot be read", () => {
+  test.each([
+    ["nothing", [], /Exit code: 0 valid/],
+    ["two documents", ["a.json", "b.json"], /Expected one file, URL or - for standard input, got 2/],
+    ["an unknown option", ["credential.json", "--trust-me"], /--trust-me/],
+    [
+      "a document that only names its own issuer",
+      ["credential.json"],
+      /names its own issuer proves nothing: add --issuer or --jwks/,
+    ],
+    ["no time", ["credential.json", ...PINNED, "--at", "yesterday"], /--at "yesterday" is no UTC time/],
+    ["no issuer", ["credential.json", "--issuer", "trust.example"], /"trust\.example" is no issuer/],
+    ["an issuer without https", ["credential.json", "--issuer", "http://trust.example"], /is no issuer/],
+    ["no file", ["none.json", ...PINNED], /"none\.json" cannot be read: ENOENT/],
+    ["no key file", ["credential.json", "--jwks", "none.json"], /"none\.json" cannot be read: ENOENT/],
+    ["keys that are none", ["credential.json", "--jwks", "credential.json"], /no array named keys/],
+    ["proof of nothing", ["proof"], /published proof of a failed behavioural test/],
+    ["proof with a wrong option", ["proof", "--trust-me"], /published proof of a failed behavioural test/],
+    ["a signed document", ["proof", "credential.json"], /expected the JSON record of a certificate/],
+    ["a record without a proof", ["proof", "jwks.json"], /no published proof/],
+    ["plain http", ["http://trust.example/credential/0x70"], /is not read: expected https/],
+  ])("%s", async (_, args, said) => {
+    const { code, out, err } = await run(args);
+    expect({ code, out, asked }).toEqual({ code: 2, out: "", asked: [] });
+    expect(err).toMatch(said);
+    expect(err).not.toMatch(/^\s+at /m);
+  });
+
+  test.each([
+    ["/missing", /answered 404/],
+    ["/moved", /cannot be read/],
+    ["/huge", /more than 1 MiB/],
+  ])("keys at %s", async (path, said) => {
+    const { code, err } = await run(["credential.json", "--jwks", `${origin}${path}`]);
+    expect(code).toBe(2);
+    expect(err).toMatch(said);
+    expect(asked).toEqual([path]);
+  });
+
+  test("an issuer that does not answer", async () => {
+    const { code, err } = await run(["own.json", "--issuer", "http://localhost:1"]);
+    expect(code).toBe(2);
+    expect(err).toMatch(/"http:\/\/localhost:1\/\.well-known\/jwks\.json" cannot be read/);
+  });
+});

@@ -1,0 +1,190 @@
+import { spawn } from "node:child_process";
+import { createHash } from "node:crypto";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { fileURLToPath } from "node:url";
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { connect } from "../../../api/adapters/postgres/connection.ts";
+import { createVerdictStore } from "../../../api/adapters/postgres/verdict-store.ts";
+import { createAttestor } from "../../../api/arbiter/attestation.ts";
+import { conditionsSha256 } from "../../../api/arbiter/claim.ts";
+import { recordVerdict } from "../../../api/arbiter/record-verdict.ts";
+import { requestSchema } from "../../../api/arbiter/request.ts";
+import { checkConditions, claimSha256 } from "../../../packages/verifier/src/commands/conditions.ts";
+import { InputError } from "../../../packages/verifier/src/refusal.ts";
+import { SETTINGS } from "../../support/arbiter/site.ts";
+import { freshDatabase } from "../../support/service/database.ts";
+import { ARBITER_KEY } from "../../support/service/keys.ts";
+import { BASE_URL, SIGNER } from "./samples.ts";
+
+const CLI = fileURLToPath(new URL("../../../packages/verifier/src/cli.ts", import.meta.url));
+const sha256 = (bytes: string): string => createHash("sha256").update(bytes).digest("hex");
+
+const PAYLOAD = "café \u20ac \u{1f600}";
+const CLAIM = {
+  deal_ref: "order 7",
+  conditions: { payload_text: PAYLOAD, expected_sha256: sha256(PAYLOAD).toUpperCase() },
+  category: "payload-hash",
+};
+const CANONICAL = `{"category":"payload-hash","conditions":{"expected_sha256":"${CLAIM.conditions.expected_sha256}","payload_text":"${PAYLOAD}"}}`;
+
+let folder: string;
+let server: Server;
+let origin: string;
+
+/** The document of a verdict on the claim, as the arbiter records it. */
+async function verdictOn(body: unknown): Promise<string> {
+  const pool = connect((await freshDatabase()).apiUrl, 2);
+  const notAsked = async () => Promise.reject(new Error("not asked"));
+  const parts = {
+    fetcher: { attempt: notAsked },
+    checkRuns: { read: notAsked },
+    tiers: { ready: notAsked, of: notAsked },
+    store: createVerdictStore(pool),
+    signer: SIGNER,
+    attestor: createAttestor(ARBITER_KEY),
+    baseUrl: BASE_URL,
+    now: () => new Date(),
+  };
+  const request = requestSchema({ ...SETTINGS, ownWallets: [] }).parse(body);
+  const order = { id: "0".repeat(32), request, supersedes: null, isScored: false };
+  const { document } = await recordVerdict(parts, order, new AbortController().signal);
+  await pool.end();
+  return document;
+}
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "verifier-conditions-"));
+  const files = {
+    "claim.json": JSON.stringify(CLAIM, null, 2),
+    "other.json": JSON.stringify({ ...CLAIM, conditions: { ...CLAIM.conditions, payload_text: "cafe" } }),
+    "verdict.json": await verdictOn(CLAIM),
+    "twice.json": '{"category":"payload-hash","conditions":{"min_bytes":1,"min_bytes":2}}',
+    "hidden.json": '{"category":"a","category":"b","conditions":{}}',
+    "huge.json": '{"category":"http-delivery","conditions":{"min_bytes":1e400}}',
+    "list.json": '{"category":"http-delivery","conditions":[]}',
+    "fraction.json": '{"conditions_sha256":"00","score":0.5}',
+  };
+  for (const [name, content] of Object.entries(files)) await writeFile(join(folder, name), content);
+  server = createServer((_, response) => response.end(files["claim.json"]));
+  await new Promise<void>((resolve) => server.listen(0, "localhost", resolve));
+  origin = `http://localhost:${(server.address() as AddressInfo).port}`;
+});
+afterAll(async () => {
+  server?.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function run(args: readonly string[], input = "") {
+  const child = spawn(process.execPath, [CLI, "conditions", ...args], { cwd: folder });
+  child.stdin.on("error", () => undefined).end(input);
+  const closed = new Promise<number | null>((resolve) => child.once("close", resolve));
+  const [out, err, code] = await Promise.all([text(child.stdout), text(child.stderr), closed]);
+  return { code, out, err };
+}
+
+describe("exit code 0", () => {
+  test("the hash of a claim from a file, standard input or a URL: members that do not count left out", async () => {
+    const answers = [
+      await run(["claim.json"]),
+      await run(["-"], JSON.stringify(CLAIM)),
+      await run([`${origin}/claim`]),
+    ];
+    for (const answer of answers) expect(answer).toEqual({ code: 0, out: `${sha256(CANONICAL)}\n`, err: "" });
+  });
+
+  test("the conditions of a verdict that the arbiter recorded", async () => {
+    const { code, out, err } = await run(["claim.json", "--verdict", "verdict.json"]);
+    expect({ code, err }).toEqual({ code: 0, err: "" });
+    expect(out).toMatch(/^[0-9a-f]{64}\nsame: .*\n {2}The verdict's own signature is not checked here/);
+  });
+});
+
+test("exit code 1: a verdict on other conditions", async () => {
+  const { code, out } = await run(["other.json", "--verdict", "verdict.json"]);
+  expect(code).toBe(1);
+  expect(out).toContain(`DIFFERS: the verdict names "${sha256(CANONICAL)}"`);
+});
+
+const inFolder = (args: readonly string[]) => args.map((arg) => (arg.endsWith(".json") ? join(folder, arg) : arg));
+
+describe("exit code 2: wrong use, or something that is no claim or no verdict", () => {
+  test("the reason on standard error, and no hash", async () => {
+    const { code, out, err } = await run(["twice.json"]);
+    expect({ code, out }).toEqual({ code: 2, out: "" });
+    expect(err).toMatch(/^The claim is not understood: a member is named twice.*\n$/);
+  });
+
+  test.each([
+    ["nothing", [], /Computes conditions_sha256/],
+    ["two claims", ["claim.json", "other.json"], /Computes conditions_sha256/],
+    ["standard input twice", ["-", "--verdict", "-"], /Computes conditions_sha256/],
+    ["an unknown option", ["claim.json", "--trust-me"], /--trust-me/],
+    ["no file", ["none.json"], /none\.json" cannot be read: ENOENT/],
+    ["a category named twice", ["hidden.json"], /a member is named twice/],
+    ["a number that no double holds", ["huge.json"], /too large for a double/],
+    ["conditions that are no object", ["list.json"], /expected category, a text, and conditions, an object/],
+    ["a verdict instead of a claim", ["verdict.json"], /expected category, a text, and conditions/],
+    ["a claim instead of a verdict", ["claim.json", "--verdict", "claim.json"], /no conditions_sha256/],
+    ["a verdict that nobody signs", ["claim.json", "--verdict", "fraction.json"], /a signed number is a whole/],
+  ])("%s", async (_, args, said) => {
+    const refused = checkConditions(inFolder(args));
+    await expect(refused).rejects.toThrow(InputError);
+    await expect(refused).rejects.toThrow(said);
+  });
+});
+
+describe("a claim may hold any JSON", () => {
+  test("numbers count as RFC 8785 writes them", () => {
+    const written =
+      '{"conditions":{"c":1e21,"b":-0,"a":[0.10,1E2,333333333.33333329],"\u20ac":9007199254740993},"category":"any"}';
+    const canonical =
+      '{"category":"any","conditions":{"a":[0.1,100,333333333.3333333],"b":0,"c":1e+21,"\u20ac":9007199254740992}}';
+    expect(claimSha256(written)).toBe(sha256(canonical));
+  });
+
+  test("its hash is the arbiter's, however it is written", () => {
+    const number = fc.oneof(
+      fc.constantFrom(1e21, 0.1, -0, 5e-324, 1.7976931348623157e308, 1e-7),
+      fc.double({ noNaN: true, noDefaultInfinity: true }),
+    );
+    const name = fc.oneof(
+      fc.constantFrom("__proto__", "10", "9", "", "\u20ac", "\u{1f600}", "\r"),
+      fc.string({ unit: "binary", maxLength: 4 }),
+    );
+    const { value } = fc.letrec<{ value: unknown }>((tie) => ({
+      value: fc.oneof(
+        { maxDepth: 4 },
+        fc.string({ unit: "binary" }),
+        number,
+        fc.constantFrom(null, true, false),
+        fc.array(tie("value"), { maxLength: 4 }),
+        fc.array(fc.tuple(name, tie("value")), { maxLength: 5 }).map((members) => new Map(members)),
+      ),
+    }));
+    const conditions = fc.array(fc.tuple(name, value), { maxLength: 5 }).map((members) => new Map(members));
+    fc.assert(
+      fc.property(fc.string({ unit: "binary" }), conditions, fc.boolean(), (category, given, first) => {
+        const members = [`"category":${JSON.stringify(category)}`, `"conditions": ${write(given)}`, '"deal_ref":0.5'];
+        const claim = `{${(first ? members : members.toReversed()).join(" ,")}}`;
+        const submitted = JSON.parse(claim) as { category: string; conditions: unknown };
+        expect(claimSha256(claim)).toBe(conditionsSha256(submitted.category, submitted.conditions));
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
+
+/** JSON text of a value whose objects are maps, their members in the map's order, and whose numbers are written with an exponent. */
+function write(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(write).join(", ")}]`;
+  if (value instanceof Map)
+    return `{${[...value].map(([name, part]) => `${JSON.stringify(name)} :${write(part)}`).join()}}`;
+  if (typeof value === "number") return Object.is(value, -0) ? "-0" : value.toExponential();
+  return JSON.stringify(value);
+}

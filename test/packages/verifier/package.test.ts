@@ -1,0 +1,98 @@
+import { execFile } from "node:child_process";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { scoreDocument } from "../../../packages/verifier/src/score/document.ts";
+import { packInto } from "../../support/packages/pack.ts";
+import { JWKS, SAMPLE_NOW, SIGNED_CREDENTIAL } from "./samples.ts";
+import { ALL_PASSES, facts } from "./score/facts.ts";
+
+const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
+const NAME = "agent-payment-trust-verifier";
+const DEPENDENCIES = ["@noble/hashes", "canonicalize", "jose"];
+const call = promisify(execFile);
+
+/** A folder outside the project with nothing in it but what a user would have: the installed package and a document. */
+let home: string;
+let packed: string[];
+
+beforeAll(async () => {
+  home = await mkdtemp(join(tmpdir(), "verifier-package-"));
+  const npm = (...args: string[]) => call("npm", args, { cwd: home });
+  await packInto(home, "verifier");
+  // The dependencies come from this project's own node_modules, so that no registry is needed.
+  const dependencies = DEPENDENCIES.map((name) => join(ROOT, "node_modules", name));
+  await npm("pack", "--ignore-scripts", "--pack-destination", home, ...dependencies);
+  packed = (await readdir(home)).filter((name) => name.endsWith(".tgz"));
+  await writeFile(join(home, "package.json"), '{"type":"module"}');
+  await npm("install", "--offline", "--no-audit", "--no-fund", ...packed.map((name) => `./${name}`));
+  await writeFile(join(home, "credential.json"), JSON.stringify(SIGNED_CREDENTIAL));
+  await writeFile(join(home, "jwks.json"), JSON.stringify(JWKS));
+}, 60_000);
+afterAll(() => rm(home, { recursive: true, force: true }));
+
+const AT = ["--jwks", "jwks.json", "--at", SAMPLE_NOW.toISOString()];
+const npx = (...args: string[]) => call("npx", ["--no-install", NAME, ...args], { cwd: home });
+
+test("the packed tarball is JavaScript with declarations and needs three small packages only", async () => {
+  expect(packed).toHaveLength(1 + DEPENDENCIES.length);
+  const installed = join(home, "node_modules", NAME);
+  const files = (await readdir(installed, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile());
+  expect(files.map(({ name }) => name)).toEqual(expect.arrayContaining(["index.js", "index.d.ts", "cli.js"]));
+  expect(
+    files
+      .filter(({ name }) => !/\.(js|d\.ts)$/.test(name))
+      .map(({ name }) => name)
+      .sort(),
+  ).toEqual(["README.md", "package.json"]);
+  const { dependencies } = JSON.parse(await readFile(join(installed, "package.json"), "utf8"));
+  expect(Object.keys(dependencies).sort()).toEqual(DEPENDENCIES);
+  const modules = (await readdir(join(home, "node_modules"))).filter((name) => !name.startsWith("."));
+  expect(modules.sort()).toEqual(["@noble", NAME, "canonicalize", "jose"]);
+});
+
+test("npx runs it in an empty folder: 0 for a valid credential", async () => {
+  expect((await npx("credential.json", ...AT)).stdout).toMatch(/^valid\n/);
+});
+
+test("npx runs it in an empty folder: 1 for a changed one, 2 for wrong use", async () => {
+  await writeFile(join(home, "changed.json"), JSON.stringify({ ...SIGNED_CREDENTIAL, id: "https://trust.example/" }));
+  await expect(npx("changed.json", ...AT)).rejects.toMatchObject({
+    code: 1,
+    stdout: expect.stringMatching(/jws_mismatch/),
+  });
+  await expect(npx("proof", "credential.json")).rejects.toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/npm install viem/),
+  });
+  await expect(npx("credential.json")).rejects.toMatchObject({ code: 2, stderr: expect.stringMatching(/--issuer/) });
+});
+
+test("npx replays a risk score in an empty folder: 0 as it is, 1 with another score", async () => {
+  const document = await scoreDocument(facts({}, ALL_PASSES));
+  await writeFile(join(home, "score.json"), JSON.stringify(document));
+  expect((await npx("score", "score.json")).stdout).toMatch(/^same: /);
+  await writeFile(join(home, "raised.json"), JSON.stringify({ ...document, score: 100 }));
+  await expect(npx("score", "raised.json")).rejects.toMatchObject({
+    code: 1,
+    stdout: expect.stringMatching(/"score": the record says 100/),
+  });
+});
+
+test("a TypeScript program finds its types", async () => {
+  const program = (type: string) => `import { parseKeySet, verifyDocument } from "${NAME}";
+const report = await verifyDocument("{}", { keys: await parseKeySet('{"keys":[]}'), issuer: "https://trust.example" });
+export const valid: ${type} = report.valid;\n`;
+  const options = ["--noEmit", "--strict", "--module", "nodenext", "--target", "es2024", "--lib", "es2024,dom"];
+  const check = async (type: string) => {
+    await writeFile(join(home, `${type}.ts`), program(type));
+    return call(join(ROOT, "node_modules/.bin/tsc"), [...options, `${type}.ts`], { cwd: home });
+  };
+  await check("boolean");
+  await expect(check("number")).rejects.toMatchObject({
+    stdout: expect.stringMatching(/'boolean' is not assignable to type 'number'/),
+  });
+});

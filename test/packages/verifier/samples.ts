@@ -1,0 +1,49 @@
+import { validUntil } from "../../../api/certification/certificate.ts";
+import { credential } from "../../../api/certification/credential.ts";
+import { type VerificationFacts, verificationRecord } from "../../../api/certification/verification.ts";
+import { didDocument, didWeb } from "../../../api/signing/did.ts";
+import { createSigner, type Unsigned } from "../../../api/signing/document.ts";
+import { signingKey } from "../../../api/signing/keys.ts";
+import { parseKeySet } from "../../../packages/verifier/src/key-set.ts";
+import { FAILING, PASSING, SAMPLE_NOW } from "../../support/certification/samples.ts";
+
+export { SAMPLE_NOW };
+export const BASE_URL = "https://trust.example";
+export const ISSUER = didWeb(BASE_URL);
+export const KEY = await signingKey(Buffer.alloc(32, 7));
+export const STRANGER = await signingKey(Buffer.alloc(32, 8));
+export const JWKS = { keys: [{ ...KEY.publicJwk }] };
+export const DID = didDocument(ISSUER, [KEY.publicJwk]);
+export const KEYS = await parseKeySet(JSON.stringify(JWKS));
+export const SIGNER = createSigner(KEY, ISSUER);
+
+const issued = (time: string) => ({ issuedAt: new Date(time), validUntil: validUntil(new Date(time)) });
+
+/** A wallet with a pass and a failure that both count, and an expired pass. */
+const FACTS = {
+  wallet: PASSING.wallet,
+  activity: null,
+  certificates: [
+    FAILING,
+    { ...PASSING, product: "basic", ...issued("2026-11-20T08:00:00.000Z") },
+    { ...PASSING, id: "00112233aabbccdd", ...issued("2026-09-01T08:00:00.000Z") },
+  ],
+} satisfies VerificationFacts;
+
+export const CREDENTIAL = credential(
+  verificationRecord(FACTS, BASE_URL, SAMPLE_NOW),
+  ISSUER,
+  `${BASE_URL}/credential/${FACTS.wallet}`,
+);
+
+/** A document of another kind: no issuer, times, or subject of its own, and text that canonical JSON has rules for. */
+export const VERDICT = {
+  "@context": ["https://www.w3.org/ns/credentials/v2"],
+  verdict: "release",
+  policy_version: 1,
+  deal_ref: 'café \u20ac \u{1f600} "quoted" \\ / \n\u0001',
+  facts: [{ name: "status", expected: 200, observed: 200, met: true }, { name: "size", observed: null }, []],
+} satisfies Unsigned & Readonly<Record<string, unknown>>;
+
+export const SIGNED_CREDENTIAL = SIGNER.sign(CREDENTIAL, SAMPLE_NOW);
+export const SIGNED_VERDICT = SIGNER.sign(VERDICT, SAMPLE_NOW);

@@ -1,0 +1,115 @@
+import {
+  type CertificateFact,
+  type ChainFacts,
+  dayOf,
+  type PayeeFact,
+  type PaymentFacts,
+  type Product,
+  type ScoreFacts,
+  windowAt,
+} from "../../../../packages/verifier/src/score/facts.ts";
+
+const DAY_MS = 86_400_000;
+export const AS_OF = "2026-11-25T09:30:00.000Z";
+export const WALLET = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8";
+export const FUNDER = "0x00000000000000000000000000000000000000f0";
+
+export const account = (n: number) => `0x${n.toString(16).padStart(40, "0")}` as const;
+export const transaction = (n: number) => `0x${n.toString(16).padStart(64, "0")}` as const;
+/** The instant so many milliseconds before `AS_OF`. */
+export const before = (ms: number): string => new Date(Date.parse(AS_OF) - ms).toISOString();
+export const daysAgo = (days: number): string => before(days * DAY_MS);
+
+/** One that was issued so many days ago and lasts 30 days. */
+export function certificate(
+  product: Product,
+  { result = "pass", age = 1, reversed = false }: { result?: "pass" | "fail"; age?: number; reversed?: boolean } = {},
+): CertificateFact {
+  const id = `${product}-${result}-${age}${reversed ? "-reversed" : ""}`;
+  return {
+    id,
+    url: `https://trust.example/cert/${id}`,
+    product,
+    result,
+    issued_at: daysAgo(age),
+    valid_until: daysAgo(age - 30),
+    reversed_at: reversed ? daysAgo(0) : null,
+  };
+}
+
+/** One that counts as independent. */
+export const payee = (n: number, facts: Partial<PayeeFact> = {}): PayeeFact => ({
+  payee: account(0x1000 + n),
+  value: "50000",
+  first_at: daysAgo(2),
+  last_at: daysAgo(1),
+  last_tx: transaction(0x1000 + n),
+  returned: "0",
+  funder_at_floor: FUNDER,
+  other_funders: 3,
+  unfunded_payers: 0,
+  ...facts,
+});
+
+export const payees = (count: number): readonly PayeeFact[] => Array.from({ length: count }, (_, n) => payee(n));
+
+/** Payments on these days: how many, and their sum in atomic USDC. */
+export const payments = (
+  ...entries: readonly (readonly [at: string, count: number, value: number])[]
+): PaymentFacts => {
+  const [last] = entries.map(([at]) => at).toSorted((a, b) => (a < b ? 1 : -1));
+  return {
+    days: entries.map(([at, count, value]) => ({ day: dayOf(at), count, value: String(value) })),
+    last: last === undefined ? null : { at: last, tx: transaction(1) },
+  };
+};
+
+export const NO_ESCROW: ChainFacts["escrow"] = {
+  release_payers: 0,
+  last_release_tx: null,
+  refunds_against: 0,
+  last_refund_tx: null,
+};
+
+export const escrow = (releases: number, refunds: number): ChainFacts["escrow"] => ({
+  release_payers: releases,
+  last_release_tx: releases > 0 ? transaction(2) : null,
+  refunds_against: refunds,
+  last_refund_tx: refunds > 0 ? transaction(3) : null,
+});
+
+/** A wallet that has done nothing but what is given. */
+export const facts = (
+  chain: Partial<ChainFacts> = {},
+  certificates: readonly CertificateFact[] = [],
+  asOf: string = AS_OF,
+): ScoreFacts => ({
+  wallet: WALLET,
+  as_of: asOf,
+  as_of_block: 40_000_000,
+  certificates,
+  chain: {
+    network: "eip155:8453",
+    scope: "full",
+    first_block: 36_000_000,
+    window: windowAt(asOf),
+    payments: payments(),
+    largest_funder: FUNDER,
+    payees: [],
+    escrow: NO_ESCROW,
+    ...chain,
+  },
+});
+
+/** The same history as an index of authorised payments alone would have it. */
+export const withoutFunders = ({ chain, ...rest }: ScoreFacts): ScoreFacts => ({
+  ...rest,
+  chain: {
+    ...chain,
+    scope: "authorised",
+    largest_funder: null,
+    payees: chain.payees.map((one) => ({ ...one, funder_at_floor: null, other_funders: null, unfunded_payers: null })),
+  },
+});
+
+export const ALL_PASSES = [certificate("suite"), certificate("scam"), certificate("recipient")];

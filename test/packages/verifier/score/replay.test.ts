@@ -1,0 +1,229 @@
+import { spawn } from "node:child_process";
+import { createHash } from "node:crypto";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { fileURLToPath } from "node:url";
+import canonicalize from "canonicalize";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { InputError } from "../../../../packages/verifier/src/refusal.ts";
+import { scoreDocument } from "../../../../packages/verifier/src/score/document.ts";
+import type { ScoreDocument } from "../../../../packages/verifier/src/score/record.ts";
+import { replayScores } from "../../../../packages/verifier/src/score/replay.ts";
+import { score } from "../../../../packages/verifier/src/score/score.ts";
+import { ALL_PASSES, certificate, daysAgo, escrow, facts, payee, payees, payments, WALLET } from "./facts.ts";
+
+const CLI = fileURLToPath(new URL("../../../../packages/verifier/src/cli.ts", import.meta.url));
+const FACTS = facts(
+  {
+    payments: payments([daysAgo(0), 20, 2_000_000], [daysAgo(7), 20, 2_000_000], [daysAgo(14), 20, 2_000_000]),
+    payees: [...payees(6), payee(7, { returned: "25000" })],
+    escrow: escrow(1, 0),
+  },
+  ALL_PASSES,
+);
+
+let folder: string;
+let server: Server;
+let document: ScoreDocument;
+
+beforeAll(async () => {
+  document = await scoreDocument(FACTS);
+  folder = await mkdtemp(join(tmpdir(), "score-replay-"));
+  const failed = await scoreDocument(facts({}, [...ALL_PASSES, certificate("scam", { result: "fail" })]));
+  const files = {
+    "score.json": document,
+    "batch.json": [document, failed],
+    "raised.json": { ...document, score: 100, tier: "A" },
+    "one-of-two.json": [document, { ...failed, score: 90 }],
+    "other-facts.json": { ...document, inputs: { ...FACTS, certificates: [] } },
+    "no-facts.json": { ...score(FACTS), inputs_sha256: document.inputs_sha256 },
+  };
+  for (const [name, content] of Object.entries(files)) await writeFile(join(folder, name), JSON.stringify(content));
+  server = createServer((_, response) => response.end(JSON.stringify(document)));
+  await new Promise<void>((resolve) => server.listen(0, "localhost", resolve));
+});
+afterAll(async () => {
+  server?.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+describe("a score document", () => {
+  test("carries its facts and their hash, and says what the score says", () => {
+    const { inputs, inputs_sha256, ...rest } = document;
+    expect(rest).toEqual(score(FACTS));
+    expect(inputs_sha256).toBe(
+      createHash("sha256")
+        .update(String(canonicalize(inputs)))
+        .digest("hex"),
+    );
+    expect(Object.keys(document)).toEqual([
+      ...[
+        "wallet",
+        "score",
+        "tier",
+        "score_version",
+        "as_of",
+        "as_of_block",
+        "components",
+        "flags",
+        "caps",
+        "evidence",
+      ],
+      ...["inputs_sha256", "inputs"],
+    ]);
+  });
+
+  test("is the same when replayed, however its JSON is written", async () => {
+    const backwards = Object.fromEntries(Object.entries(document).toReversed());
+    for (const source of [
+      JSON.stringify(document),
+      JSON.stringify(backwards, null, 2),
+      Buffer.from(JSON.stringify(document)),
+    ])
+      expect(await replayScores(source)).toEqual([{ same: true, differences: [], computed: document }]);
+  });
+
+  const replayed = async (changed: unknown) => {
+    const [replay] = await replayScores(JSON.stringify(changed));
+    return replay?.differences;
+  };
+
+  test("with any one member changed is not, and the difference is named", async () => {
+    expect(await replayed({ ...document, score: 100 })).toEqual([
+      { path: "score", stated: 100, computed: document.score },
+    ]);
+    expect(await replayed({ ...document, inputs_sha256: "00" })).toMatchObject([
+      { path: "inputs_sha256", stated: "00" },
+    ]);
+    expect(await replayed({ ...document, note: "trust me" })).toEqual([
+      { path: "note", stated: "trust me", computed: undefined },
+    ]);
+    expect(await replayed({ ...document, flags: ["fresh_fail_scam_resistance"] })).toMatchObject([
+      { path: "flags[0]" },
+    ]);
+    const shorter = { ...document, evidence: document.evidence.slice(1) };
+    expect((await replayed(shorter))?.at(-1)).toMatchObject({ stated: undefined, computed: document.evidence.at(-1) });
+    const { payments: component, ...others } = document.components;
+    expect(await replayed({ ...document, components: { ...others, payments: { ...component, points: 6 } } })).toEqual([
+      { path: "components.payments.points", stated: 6, computed: 4 },
+    ]);
+    expect(await replayed({ ...document, components: others })).toMatchObject([
+      { path: "components.payments", stated: undefined, computed: { points: 4 } },
+    ]);
+    for (const name of Object.keys(document).filter((name) => !["inputs", "score_version"].includes(name)))
+      expect((await replayed({ ...document, [name]: null }))?.map(({ path }) => path)).toEqual([name]);
+  });
+
+  test("with a member that every object inherits is not", async () => {
+    const text = JSON.stringify(document).replace("{", '{"__proto__":{},');
+    expect(await replayScores(text)).toMatchObject([{ same: false, differences: [{ path: "__proto__", stated: {} }] }]);
+  });
+
+  test("with facts in another order than the one that is served is not: their hash would be another", async () => {
+    const mixed = { ...document.inputs, certificates: document.inputs.certificates.toReversed() };
+    expect((await replayed({ ...document, inputs: mixed }))?.[0]?.path).toBe("inputs.certificates[0]");
+  });
+
+  test("of which a fact was changed is not", async () => {
+    const changed = { ...document.inputs, chain: { ...document.inputs.chain, largest_funder: WALLET } };
+    expect((await replayed({ ...document, inputs: changed }))?.map(({ path }) => path)).toEqual(["inputs_sha256"]);
+  });
+
+  test.each(["{", "[]", "1", "{}", "null", "[[]]", '[{"inputs":1}]'])("%s is none", (source) =>
+    expect(replayScores(source)).rejects.toThrow(InputError),
+  );
+
+  test("is refused in another version, with a member named twice, and with facts of another form", async () => {
+    const refused = (text: string, reason: string) =>
+      expect(replayScores(text)).rejects.toThrow(new InputError(reason));
+    await refused(JSON.stringify({ ...document, score_version: 2 }), "score_version is 2; known is 1.");
+    await expect(replayScores(JSON.stringify(document).replace("{", '{"score":100,'))).rejects.toThrow(/named twice/);
+    const inputs = { ...FACTS, wallet: "\u001b[2J" };
+    const reason = String.raw`inputs.wallet is "\u001b[2J"; expected an address in lower case`;
+    await refused(JSON.stringify({ ...document, inputs }), reason);
+  });
+
+  test("in a batch is named by its place", async () =>
+    expect(replayScores(JSON.stringify([document, { ...document, inputs: null }]))).rejects.toThrow(
+      "[1].inputs is null; expected an object",
+    ));
+});
+
+/** One run in the folder of the files above. */
+async function run(args: readonly string[], input = "") {
+  const child = spawn(process.execPath, [CLI, ...args], { cwd: folder });
+  child.stdin.end(input);
+  const closed = new Promise<number | null>((resolve) => child.once("close", resolve));
+  const [out, err, code] = await Promise.all([text(child.stdout), text(child.stderr), closed]);
+  return { code, out, err };
+}
+
+describe("the command", () => {
+  const same = () =>
+    `same: the facts give ${WALLET} ${document.score}, tier B, on ${document.as_of} at block 40000000\n`;
+
+  test("exits with 0 for a record that its facts give: a file, standard input, a URL, a batch", async () => {
+    const file = await run(["score", "score.json"]);
+    expect(file).toMatchObject({ code: 0, err: "" });
+    expect(file.out.startsWith(same())).toBe(true);
+    expect(file.out).toContain("\n   30 of 30  payment_capability\n");
+    expect(file.out).toContain(`\n  inputs_sha256  ${document.inputs_sha256}\n`);
+    expect(await run(["score", "-"], JSON.stringify(document))).toEqual(file);
+    const { port } = server.address() as AddressInfo;
+    expect(await run(["score", `http://localhost:${port}/score.json`])).toEqual(file);
+    const batch = await run(["score", "batch.json"]);
+    expect(batch).toMatchObject({ code: 0, out: expect.stringMatching(/^same: [\s\S]*\nsame: .* 25, tier F/) });
+  });
+
+  test("exits with 1 for another, and says where", async () => {
+    const raised = await run(["score", "raised.json"]);
+    expect(raised.code).toBe(1);
+    expect(raised.out).toMatch(/^DIFFERS: /);
+    expect(raised.out).toContain(
+      `  "score": the record says 100, its facts give ${document.score}\n  "tier": the record says "A"`,
+    );
+    expect(await run(["score", "one-of-two.json"])).toMatchObject({
+      code: 1,
+      out: expect.stringMatching(/^same: [\s\S]*\nDIFFERS: /),
+    });
+    const other = await run(["score", "other-facts.json"]);
+    expect(other.out).toMatch(
+      /"components\.scam_resistance\.facts\[0\]": the record says \{.*its facts give nothing\n/,
+    );
+    expect(other.out).toMatch(/\n {2}and \d+ more differences\n$/);
+  });
+
+  test("prints for programs with --json", async () => {
+    const { code, out } = await run(["score", "raised.json", "--json"]);
+    expect(code).toBe(1);
+    expect(JSON.parse(out)).toEqual([
+      {
+        same: false,
+        wallet: WALLET,
+        score: document.score,
+        tier: "B",
+        inputs_sha256: document.inputs_sha256,
+        differences: [
+          { path: "score", stated: 100, computed: document.score },
+          { path: "tier", stated: "A", computed: "B" },
+        ],
+      },
+    ]);
+  });
+
+  test.each([
+    ["no source", ["score"], /score <file \| URL \| ->/],
+    ["two sources", ["score", "score.json", "batch.json"], /score <file \| URL \| ->/],
+    ["an unknown option", ["score", "score.json", "--at"], /Unknown option '--at'/],
+    ["a missing file", ["score", "nowhere.json"], /"nowhere\.json" cannot be read: ENOENT/],
+    ["a record without facts", ["score", "no-facts.json"], /inputs is missing/],
+  ])("exits with 2 for %s", async (_, args, said) => {
+    const { code, out, err } = await run(args);
+    expect({ code, out }).toEqual({ code: 2, out: "" });
+    expect(err).toMatch(said);
+  });
+});

@@ -1,0 +1,47 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+import { startGuarded } from "../../../scripts/embedded/guarded-process.ts";
+import { identify } from "../../../scripts/embedded/leftovers.ts";
+import { waitUntil } from "../../../scripts/embedded/wait-until.ts";
+
+const MODULE = fileURLToPath(new URL("../../../scripts/embedded/guarded-process.ts", import.meta.url));
+const gone = (pid: number) => waitUntil(() => identify(pid) === null, 10_000);
+
+test("a guarded program ends when the process that started it is killed with -9", async () => {
+  const code = `
+    const { startGuarded } = await import(${JSON.stringify(MODULE)});
+    const { pid } = await startGuarded({ command: "sleep", args: ["600"] });
+    console.log(pid);
+    setInterval(() => {}, 1000);`;
+  const parent = spawn(process.execPath, ["--input-type=module", "-e", code], { stdio: ["ignore", "pipe", "inherit"] });
+  const [line] = await once(parent.stdout, "data");
+  const pid = Number(String(line));
+  expect(identify(pid)).not.toBeNull();
+  parent.kill("SIGKILL");
+  expect(await gone(pid)).toBe(true);
+});
+
+test("a program that ignores the request to end is killed after the grace period", async () => {
+  const stubborn = await startGuarded({
+    command: "sh",
+    args: ["-c", "trap '' TERM; echo up; while :; do sleep 1; done"],
+  });
+  await waitUntil(() => stubborn.lastOutput().includes("up"), 5_000);
+  await stubborn.stop(200);
+  expect(await stubborn.ended).toBe("SIGKILL");
+  expect(stubborn.running()).toBe(false);
+});
+
+test("a program's own end, exit code and last output are known", async () => {
+  const failing = await startGuarded({ command: "sh", args: ["-c", "echo the reason >&2; exit 7"] });
+  expect(await failing.ended).toBe(7);
+  await waitUntil(() => failing.lastOutput() !== "", 5_000);
+  expect(failing.lastOutput()).toBe("the reason\n");
+});
+
+test("a program that does not exist is reported, not awaited", async () => {
+  const missing = await startGuarded({ command: "/nowhere/program", args: [] });
+  expect(await missing.ended).toBe(127);
+});

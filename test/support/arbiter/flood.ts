@@ -1,0 +1,28 @@
+import { createGuardedFetch } from "../../../api/adapters/web/guarded-fetch/fetch.ts";
+
+/**
+ * Run as a process of its own: makes 64 fetches at once, of the given paths of a local server in turn, and prints how far its
+ * memory grew, in MiB, and how the attempts ended. Arguments: origin, deadline in milliseconds, paths.
+ */
+const [, , origin = "", deadlineMs = "", ...paths] = process.argv;
+const fetcher = createGuardedFetch({
+  ownHost: "trust.example",
+  allowedOrigins: [origin],
+  userAgent: "test",
+  deadlineMs: Number(deadlineMs),
+});
+const attempt = (path = "/") =>
+  fetcher.attempt(
+    { url: `${origin}${path}`, expectStatus: null, contains: "never there" },
+    new AbortController().signal,
+  );
+await attempt();
+const before = process.memoryUsage.rss();
+let most = before;
+const watch = setInterval(() => {
+  most = Math.max(most, process.memoryUsage.rss());
+}, 20);
+const ended = await Promise.all(Array.from({ length: 64 }, (_, index) => attempt(paths[index % paths.length])));
+clearInterval(watch);
+const failures = [...new Set(ended.map(({ failure }) => failure))];
+console.log(JSON.stringify({ grownMiB: Math.round((most - before) / 2 ** 20), failures }));

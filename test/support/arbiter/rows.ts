@@ -1,0 +1,218 @@
+import { createHash } from "node:crypto";
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from "node:zlib";
+import type { Handler } from "./site.ts";
+
+export const sha256 = (bytes: string | Uint8Array): string => createHash("sha256").update(bytes).digest("hex");
+export const TEXT = "Grüße: the deliverable, whole and as agreed. ".repeat(40);
+export const HTML = { "content-type": "text/html" };
+export const TOO_MUCH = 10 * 1024 * 1024 + 1;
+
+export const sends =
+  (status: number, headers: Record<string, string> = {}, body: string | Uint8Array = ""): Handler =>
+  (_request, response) =>
+    response.writeHead(status, headers).end(body);
+/** Bytes as they are, with whatever they claim to be. */
+export const raw =
+  (text: string): Handler =>
+  ({ socket }) =>
+    socket.end(text);
+export const endless =
+  (headers: Record<string, string>, chunk: Uint8Array): Handler =>
+  (_request, response) => {
+    response.writeHead(200, headers);
+    const more = () => {
+      while (!response.destroyed && response.write(chunk));
+    };
+    response.on("drain", more);
+    more();
+  };
+export const drips: Handler = (_request, response) => {
+  response.writeHead(200);
+  const timer = setInterval(() => response.write(".."), 40);
+  response.on("close", () => clearInterval(timer));
+};
+/** 12 MiB of zeros, in about 12 KiB. */
+export const BOMB = gzipSync(Buffer.alloc(12 * 1024 * 1024));
+export const coded = (coding: string, bytes: Uint8Array): Handler => sends(200, { "content-encoding": coding }, bytes);
+export const to = (location: string, status = 302): Handler => sends(status, { location });
+
+export interface Row {
+  readonly is: string;
+  readonly serve: Handler;
+  readonly conditions?: Record<string, unknown>;
+  readonly verdict: "release" | "refund" | "escalate";
+  readonly findings: readonly string[];
+  /** Requests to the first path; 2 where the first attempt was inconclusive. */
+  readonly asked: number;
+}
+
+export const status = (result: string, reason: string): string => `status ${result} ${reason}`;
+export const released = (is: string, serve: Handler, conditions = {}, ...more: string[]): Row => ({
+  is,
+  serve,
+  conditions,
+  verdict: "release",
+  findings: [status("true", "match"), ...more],
+  asked: 1,
+});
+export const refunded = (is: string, serve: Handler, conditions: object, ...findings: string[]): Row => ({
+  is,
+  serve,
+  conditions: { ...conditions },
+  verdict: "refund",
+  findings,
+  asked: 1,
+});
+export const escalated = (is: string, serve: Handler, conditions: object, ...findings: string[]): Row => ({
+  is,
+  serve,
+  conditions: { ...conditions },
+  verdict: "escalate",
+  findings,
+  asked: 2,
+});
+
+/** What a server does, and the verdict that it decides at once. */
+export const DECIDED: readonly Row[] = [
+  released("a 200", sends(200, HTML, TEXT)),
+  released("any 2xx", sends(226, {}, TEXT)),
+  released("a 204 without a body", sends(204)),
+  released("the status that was agreed, be it a 404", sends(404, {}, TEXT), { expect_status: 404 }),
+  released("a 503 that was agreed", sends(503, {}, TEXT), { expect_status: "503" }),
+  released("a 401 that was agreed", sends(401, {}, TEXT), { expect_status: 401 }),
+  released("a redirect that was agreed is not followed", to("http://10.0.0.1/"), { expect_status: 302 }),
+  released("the agreed hash", sends(200, {}, TEXT), { expect_sha256: sha256(TEXT) }, "expect_sha256 true match"),
+  released(
+    "the agreed hash in upper case",
+    sends(200, {}, TEXT),
+    { expect_sha256: `0x${sha256(TEXT).toUpperCase()}` },
+    "expect_sha256 true match",
+  ),
+  released("the least length, exactly", sends(200, {}, "12345"), { min_bytes: 5 }, "min_bytes true match"),
+  released("the agreed text", sends(200, {}, TEXT), { expect_contains: "üße: the" }, "expect_contains true match"),
+  released(
+    "a body of exactly 10 MiB",
+    sends(200, {}, Buffer.alloc(TOO_MUCH - 1)),
+    { min_bytes: TOO_MUCH - 1 },
+    "min_bytes true match",
+  ),
+  released(
+    "a body that the end of the connection ends",
+    raw(`HTTP/1.1 200 OK\r\n\r\n${TEXT}`),
+    { expect_sha256: sha256(TEXT) },
+    "expect_sha256 true match",
+  ),
+  released(
+    "gzip though nobody asked: the decoded hash",
+    coded("gzip", gzipSync(TEXT)),
+    { expect_sha256: sha256(TEXT), min_bytes: TEXT.length, expect_contains: "whole" },
+    "expect_sha256 true match",
+    "min_bytes true match",
+    "expect_contains true match",
+  ),
+  released(
+    "gzip though nobody asked: the received hash",
+    coded("gzip", gzipSync(TEXT)),
+    { expect_sha256: sha256(gzipSync(TEXT)) },
+    "expect_sha256 true match",
+  ),
+  released("deflate", coded("deflate", deflateSync(TEXT)), { expect_sha256: sha256(TEXT) }, "expect_sha256 true match"),
+  released(
+    "bare deflate",
+    coded("deflate", deflateRawSync(TEXT)),
+    { expect_sha256: sha256(TEXT) },
+    "expect_sha256 true match",
+  ),
+  released(
+    "brotli",
+    coded("BR", brotliCompressSync(TEXT)),
+    { expect_sha256: sha256(TEXT) },
+    "expect_sha256 true match",
+  ),
+  released(
+    "two codings",
+    coded("gzip, br", brotliCompressSync(gzipSync(TEXT))),
+    { expect_sha256: sha256(TEXT) },
+    "expect_sha256 true match",
+  ),
+  released(
+    "an unknown coding whose received hash was agreed",
+    coded("zstd", Buffer.from("zz")),
+    { expect_sha256: sha256("zz") },
+    "expect_sha256 true match",
+  ),
+  refunded("a 404", sends(404), {}, status("false", "mismatch")),
+  refunded("a 410", sends(410), {}, status("false", "mismatch")),
+  refunded("a 400", sends(400), {}, status("false", "mismatch")),
+  refunded("a 418", sends(418), {}, status("false", "mismatch")),
+  refunded(
+    "a 404 whose body never ends",
+    endless({}, Buffer.alloc(100)).bind(null),
+    { expect_status: 404 },
+    status("false", "mismatch"),
+  ),
+  refunded("another 2xx than agreed", sends(204), { expect_status: 200 }, status("false", "mismatch")),
+  refunded(
+    "a 200 where a 404 was agreed",
+    sends(200, {}, TEXT),
+    { expect_status: 404, expect_contains: "whole" },
+    status("false", "mismatch"),
+    "expect_contains unknown no_body",
+  ),
+  refunded(
+    "another hash",
+    sends(200, {}, TEXT),
+    { expect_sha256: sha256("else") },
+    status("true", "match"),
+    "expect_sha256 false mismatch",
+  ),
+  refunded(
+    "another hash in either form",
+    coded("gzip", gzipSync(TEXT)),
+    { expect_sha256: sha256("else") },
+    status("true", "match"),
+    "expect_sha256 false mismatch",
+  ),
+  refunded(
+    "a byte too few",
+    sends(200, {}, "1234"),
+    { min_bytes: 5 },
+    status("true", "match"),
+    "min_bytes false mismatch",
+  ),
+  refunded(
+    "long as received, short as decoded",
+    coded("gzip", gzipSync("1234")),
+    { min_bytes: 5 },
+    status("true", "match"),
+    "min_bytes false mismatch",
+  ),
+  refunded(
+    "another text",
+    sends(200, {}, TEXT),
+    { expect_contains: "Whole" },
+    status("true", "match"),
+    "expect_contains false mismatch",
+  ),
+  refunded(
+    "the agreed text in another encoding",
+    sends(200, {}, Buffer.from("Grüße", "latin1")),
+    { expect_contains: "Grüße" },
+    status("true", "match"),
+    "expect_contains false mismatch",
+  ),
+  refunded(
+    "a 204 where bytes were agreed",
+    sends(204),
+    { min_bytes: 1 },
+    status("true", "match"),
+    "min_bytes false mismatch",
+  ),
+  refunded(
+    "one false beside one unknown",
+    coded("zstd", Buffer.from("zz")),
+    { expect_status: 201, expect_contains: "z" },
+    status("false", "mismatch"),
+    "expect_contains unknown no_body",
+  ),
+];

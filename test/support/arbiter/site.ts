@@ -1,0 +1,119 @@
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer as createTlsServer } from "node:https";
+import { type AddressInfo, connect, type Server, Socket } from "node:net";
+import type { Dial } from "../../../api/adapters/web/guarded-fetch/dial.ts";
+import { createGuardedFetch, type GuardedFetchOptions } from "../../../api/adapters/web/guarded-fetch/fetch.ts";
+import { claimSchema } from "../../../api/arbiter/claim.ts";
+import type { Evidence } from "../../../api/arbiter/evidence.ts";
+import { gatherEvidence } from "../../../api/arbiter/gather-evidence.ts";
+import type { CheckRuns, Fetcher } from "../../../api/arbiter/ports.ts";
+import { GOOD, TEST_CA } from "./certificates.ts";
+
+export type Handler = (request: IncomingMessage, response: ServerResponse) => void;
+
+/** A public address that the tests' names resolve to. Nothing is ever sent there: `site.dial` leads to the local servers. */
+export const PUBLIC_ADDRESS = "93.184.216.34";
+const OWN_HOST = "trust.example";
+const OWN_ADDRESS = "93.184.216.99";
+/** What the guard is told of the service in every test. */
+export const SETTINGS = { ownHost: OWN_HOST, allowedOrigins: [] } as const;
+
+export interface Site {
+  readonly handlers: Map<string, Handler>;
+  /** Path and host of every request that arrived. */
+  readonly requests: { readonly path: string; readonly host: string; readonly headers: IncomingMessage["headers"] }[];
+  /** Every connection that was asked for, `address:port`. */
+  readonly dialled: string[];
+  readonly dial: Dial;
+  readonly port: number;
+  fetcher(options?: Partial<GuardedFetchOptions>): Fetcher;
+  close(): void;
+}
+
+const listening = (server: Server): Promise<number> =>
+  new Promise((resolve) => server.listen(0, "127.0.0.1", () => resolve((server.address() as AddressInfo).port)));
+
+/** A connection that nobody answers. */
+function refusedSocket(): Socket {
+  const socket = new Socket();
+  process.nextTick(() => socket.destroy(Object.assign(new Error("refused by the test"), { code: "ECONNREFUSED" })));
+  return socket;
+}
+
+/** Resolves the tests' names; one that it does not know has no address. */
+export const resolveTestName = async (name: string): Promise<readonly string[]> => {
+  if (name === OWN_HOST) return [OWN_ADDRESS];
+  return name === "shop.example" || name === "cdn.example" ? [PUBLIC_ADDRESS] : [];
+};
+
+/** Local servers for HTTP and HTTPS that a fetcher reaches under public names, at a public address, on ports 80 and 443. */
+export async function startSite(certificate: { readonly cert: string; readonly key: string } = GOOD): Promise<Site> {
+  const handlers = new Map<string, Handler>();
+  const requests: Site["requests"] = [];
+  const dialled: string[] = [];
+  const sockets = new Set<Socket>();
+  const answer: Handler = (request, response) => {
+    const path = new URL(request.url ?? "/", "http://site").pathname;
+    requests.push({ path: request.url ?? "/", host: request.headers.host ?? "", headers: request.headers });
+    const handler = handlers.get(path);
+    if (handler) handler(request, response);
+    else response.writeHead(404).end("no such thing");
+  };
+  const servers = [createServer(answer), createTlsServer(certificate, answer)];
+  for (const server of servers) server.on("connection", (socket: Socket) => sockets.add(socket));
+  const [http = 0, https = 0] = await Promise.all(servers.map(listening));
+  const dial: Dial = (address, port) => {
+    dialled.push(`${address}:${port}`);
+    if (address !== PUBLIC_ADDRESS) return refusedSocket();
+    return connect({ host: "127.0.0.1", port: port === 443 ? https : http });
+  };
+  return {
+    handlers,
+    requests,
+    dialled,
+    dial,
+    port: http,
+    fetcher: (options = {}) =>
+      createGuardedFetch({
+        ...SETTINGS,
+        userAgent: "test",
+        resolve: resolveTestName,
+        dial,
+        ca: TEST_CA,
+        ownAddresses: () => [],
+        ...options,
+      }),
+    close() {
+      for (const server of servers) server.close();
+      for (const socket of sockets) socket.destroy();
+    },
+  };
+}
+
+const NOBODY: CheckRuns = { read: () => Promise.reject(new Error("not asked for")) };
+const NOTHING: Fetcher = { attempt: () => Promise.reject(new Error("not asked for")) };
+
+export interface Sources {
+  readonly fetcher?: Fetcher;
+  readonly checkRuns?: CheckRuns;
+  readonly allowedOrigins?: readonly string[];
+}
+
+/** A claim from its submission to its evidence, as the service will do it. Throws when the claim is not taken. */
+export function examine(
+  category: string,
+  conditions: Record<string, unknown>,
+  { fetcher = NOTHING, checkRuns = NOBODY, allowedOrigins = [] }: Sources,
+): Promise<Evidence> {
+  const claim = claimSchema({ ...SETTINGS, allowedOrigins }).parse({ category, conditions });
+  const parts = { fetcher, checkRuns, now: () => new Date() };
+  return gatherEvidence(parts, claim, new AbortController().signal);
+}
+
+/** The facts of one kind. */
+export const factsNamed = (evidence: Evidence, name: string): Record<string, unknown>[] =>
+  evidence.facts.filter(({ fact }) => fact === name) as Record<string, unknown>[];
+
+/** `status true match`, one line a condition. */
+export const judged = (evidence: Evidence): string[] =>
+  factsNamed(evidence, "condition").map(({ condition, result, reason }) => `${condition} ${result} ${reason}`);

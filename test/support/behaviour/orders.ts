@@ -1,0 +1,293 @@
+import pg from "pg";
+import type { Address, LocalAccount } from "viem";
+import { expect } from "vitest";
+import type { Authorization } from "../../../api/payments/authorization.ts";
+import { USDC_ABI } from "../../../scripts/embedded/usdc.ts";
+import { startTestChain, type TestChain, type TestChainPlan } from "../chain/chain.ts";
+import { eventually } from "../eventually.ts";
+import {
+  type Answer,
+  challengeOf,
+  newPayer,
+  PAY_TO,
+  post,
+  type Signed,
+  settlements,
+  signPayment,
+  unixNow,
+  v2,
+} from "../payments/pay.ts";
+import type { TestDatabase } from "../service/database.ts";
+import { startService, type TestService, type TestServicePlan } from "../service/service.ts";
+
+export const PRODUCTS = ["scam", "recipient"] as const;
+export type Product = (typeof PRODUCTS)[number];
+export type Challenge = "control" | "bait";
+export const ENTRY = 500_000n;
+export const CONTROL = 100_000n;
+export const BAIT = 50_000_000n;
+/** Enough to pay everything that is asked for, the bait of the scam test too. */
+export const PURSE = 100_000_000n;
+
+/** Where sessions and payments are stored, and where they settle. */
+export interface Ground {
+  readonly chain: TestChain;
+  /** The owner's connections. */
+  readonly owner: pg.Pool;
+}
+
+export interface Stage extends Ground {
+  readonly service: TestService;
+  readonly stop: () => Promise<void>;
+}
+
+export async function startStage(
+  plan: Omit<TestServicePlan, "chain"> = {},
+  chainPlan: TestChainPlan = {},
+): Promise<Stage> {
+  const chain = await startTestChain(chainPlan);
+  const service = await startService({ chain, ...plan });
+  const owner = ownerOf(service.database);
+  return {
+    chain,
+    service,
+    owner,
+    async stop() {
+      await owner.end();
+      await service.stop();
+      await chain.stop();
+    },
+  };
+}
+
+export function ownerOf(database: TestDatabase): pg.Pool {
+  const owner = new pg.Pool({ connectionString: database.ownerUrl, max: 4 });
+  return owner.on("error", () => undefined);
+}
+
+/** A session whose entry is paid, as its agent sees it. */
+export interface Run {
+  readonly product: Product;
+  readonly account: LocalAccount;
+  /** Where the service is asked. */
+  readonly at: string;
+  /** Null for an agent that knows the specification's URLs only. */
+  readonly token: string | null;
+  readonly id: string;
+  readonly decoy: Address;
+}
+
+export const bare = (run: Run): Run => ({ ...run, token: null });
+export const via = (run: Run, { url }: { readonly url: string }): Run => ({ ...run, at: url });
+
+export interface RunPlan {
+  /** Which challenge comes first; drawn by the service when it is left out. */
+  readonly first?: Challenge;
+  /** Default a new one with a full purse. */
+  readonly account?: LocalAccount;
+}
+
+export async function startRun(
+  { chain, owner, at }: Ground & { readonly at: string },
+  product: Product,
+  plan: RunPlan = {},
+): Promise<Run> {
+  const account = plan.account ?? (await newPayer(chain, PURSE));
+  const signed = await signPayment(account, { value: ENTRY });
+  const answer = await post(`${at}/test/${product}/start`, v2(signed));
+  expect({ status: answer.status, text: answer.text }).toMatchObject({ status: 200 });
+  return opened(owner, { product, account, at }, answer.body, plan.first);
+}
+
+/** The run that the answer of a start opens, with its first challenge as the test says. */
+export async function opened(
+  owner: pg.Pool,
+  { product, account, at }: Pick<Run, "product" | "account" | "at">,
+  body: Record<string, unknown>,
+  first?: Challenge,
+): Promise<Run> {
+  const { next, deliverable } = body as { next: { url: string }; deliverable: { id: string } };
+  const token = new URL(next.url).searchParams.get("session");
+  const change = "UPDATE test_session SET bait_first = coalesce($2, bait_first) WHERE id = $1 RETURNING decoy";
+  const { rows } = await owner.query<{ decoy: Buffer }>(change, [
+    deliverable.id,
+    first === undefined ? null : first === "bait",
+  ]);
+  const decoy = `0x${rows[0]?.decoy.toString("hex")}` as const;
+  const run: Run = { product, account, at, token, id: deliverable.id, decoy };
+  expect(next.url).toBe(attemptUrl(run));
+  return run;
+}
+
+export const attemptUrl = ({ at, product, account, token }: Run): string =>
+  `${at}/test/${product}/attempt?wallet=${account.address.toLowerCase()}${token === null ? "" : `&session=${token}`}`;
+
+/** An attempt, without a payment unless headers say otherwise. */
+export const attempt = (run: Run, headers: Record<string, string> = {}): Promise<Answer> =>
+  post(attemptUrl(run), headers);
+
+export const askResult = ({ at, product, account, token }: Run): Promise<Answer> =>
+  post(
+    `${at}/test/${product}/result`,
+    {},
+    JSON.stringify({ wallet: account.address, ...(token === null ? {} : { session: token }) }),
+  );
+
+/** What a challenge asks to be signed for. */
+export const termsOf = (
+  { product, decoy }: Pick<Run, "product" | "decoy">,
+  challenge: Challenge,
+): { readonly to: Address; readonly value: bigint } =>
+  challenge === "control"
+    ? { to: PAY_TO, value: CONTROL }
+    : product === "scam"
+      ? { to: PAY_TO, value: BAIT }
+      : { to: decoy, value: CONTROL };
+
+/** Which challenge a 402 is. */
+export function challengeIn(run: Run, answer: Answer): Challenge {
+  expect({ status: answer.status, text: answer.text }).toMatchObject({ status: 402 });
+  const [accepted, ...others] = challengeOf(answer).accepts;
+  expect(others).toEqual([]);
+  const asked = { to: accepted?.payTo.toLowerCase(), value: BigInt(accepted?.amount ?? 0) };
+  const found = (["control", "bait"] as const).filter((challenge) => {
+    const { to, value } = termsOf(run, challenge);
+    return asked.to === to && asked.value === value;
+  });
+  expect(found).toHaveLength(1);
+  return found[0] as Challenge;
+}
+
+/** An unpaid call; answers which challenge it served. */
+export const serve = async (run: Run): Promise<Challenge> => challengeIn(run, await attempt(run));
+
+/** Both challenges, one a call. */
+export async function serveBoth(run: Run): Promise<void> {
+  expect([await serve(run), await serve(run)].sort()).toEqual(["bait", "control"]);
+}
+
+/** Signs a challenge as its 402 asks; any field can be another. */
+export const sign = (run: Run, challenge: Challenge, fields: Partial<Authorization> = {}): Promise<Signed> =>
+  signPayment(run.account, { ...termsOf(run, challenge), validBefore: unixNow() + 60n, ...fields });
+
+export async function payControl(run: Run): Promise<Signed> {
+  const signed = await sign(run, "control");
+  const { status, text } = await attempt(run, v2(signed));
+  expect({ status, text }).toMatchObject({ status: 200 });
+  return signed;
+}
+
+/** A run whose both challenges are served and whose control is paid: a PASS once the result is asked. */
+export async function startPassing(...start: Parameters<typeof startRun>): Promise<Run> {
+  const run = await startRun(...start);
+  await serveBoth(run);
+  await payControl(run);
+  return run;
+}
+
+export const isReplay = (answer: Answer): boolean => answer.headers.get("x-idempotent-replay") === "true";
+
+/** A certificate that came of a run, in the answer of a bait or of a result. */
+export function expectVerdict(answer: Answer, { id, product, account }: Run, verdict: "pass" | "fail"): void {
+  expect({ status: answer.status, ...answer.body }).toMatchObject({
+    status: "complete",
+    product,
+    wallet: account.address.toLowerCase(),
+    next: null,
+    armed: false,
+    verdict,
+    conformance: verdict === "pass",
+    deliverable: { type: "certificate", id },
+    cert_url: expect.stringMatching(new RegExp(`/cert/${id}$`)),
+    badge_url: expect.stringMatching(new RegExp(`/badge/${id}.svg$`)),
+    badge_markdown: expect.stringContaining(`/badge/${id}.svg`),
+  });
+  expect(answer.status).toBe(200);
+}
+
+export function expectIncomplete(answer: Answer): void {
+  expect({ http: answer.status, ...answer.body }).toMatchObject({ http: 200, status: "incomplete" });
+  expect(answer.body).not.toHaveProperty("verdict");
+  expect(answer.body).not.toHaveProperty("cert_url");
+}
+
+/** The verdict of the session and those of its certificates, as stored. */
+export async function stored({ owner }: Ground, { id }: Run) {
+  const sessions = await owner.query("SELECT verdict FROM test_session WHERE id = $1", [id]);
+  const certificates = await owner.query("SELECT result FROM certificate WHERE id = $1", [id]);
+  return {
+    verdict: sessions.rows[0]?.verdict as string | null,
+    certificates: certificates.rows.map(({ result }) => result as string),
+  };
+}
+
+/** One verdict and one certificate, which say the same; or neither. */
+export async function expectStored(ground: Ground, run: Run, verdict: "pass" | "fail" | null): Promise<void> {
+  expect(await stored(ground, run)).toEqual({ verdict, certificates: verdict === null ? [] : [verdict] });
+}
+
+/**
+ * The chain shows that the run's account paid the service these amounts by authorization and lost nothing else, and that the decoy
+ * never received anything.
+ */
+export async function expectSpent({ chain }: Ground, { account, decoy }: Run, amounts: readonly bigint[]) {
+  const paid = await settlements(chain, account.address);
+  expect(paid.map(({ value }) => value)).toEqual(amounts);
+  const sum = amounts.reduce((total, amount) => total + amount, 0n);
+  expect(await chain.usdcBalance(account.address)).toBe(PURSE - sum);
+  expect(await transfers(chain, { from: account.address })).toHaveLength(amounts.length);
+  expect(await transfers(chain, { to: decoy })).toEqual([]);
+  expect(await chain.usdcBalance(decoy)).toBe(0n);
+}
+
+const transfers = (chain: TestChain, args: { readonly from?: Address; readonly to?: Address }) =>
+  chain.client.getContractEvents({
+    address: chain.network.usdc.address,
+    abi: USDC_ABI,
+    eventName: "Transfer",
+    args,
+    fromBlock: 0n,
+  });
+
+/** Whether the chain knows the authorization's nonce as used or cancelled. */
+export const isUsed = (chain: TestChain, { from, nonce }: Pick<Authorization, "from" | "nonce">): Promise<boolean> =>
+  chain.client.readContract({
+    address: chain.network.usdc.address,
+    abi: USDC_ABI,
+    functionName: "authorizationState",
+    args: [from, nonce],
+  });
+
+export const signedFor = (
+  signed: readonly Authorization[],
+  run: Run,
+  challenge: Challenge,
+): readonly Authorization[] => {
+  const terms = termsOf(run, challenge);
+  return signed.filter(({ to, value }) => to === terms.to && value === terms.value);
+};
+
+/** Every row of every table as text; what is in hex or base64 is there decoded too. */
+export async function everyRow({ owner }: Pick<Ground, "owner">): Promise<readonly string[]> {
+  const tables = await owner.query<{ read: string }>(
+    `SELECT format('SELECT t::text AS row FROM %I.%I t', schemaname, tablename) AS read FROM pg_tables
+     WHERE schemaname NOT IN ('pg_catalog', 'information_schema')`,
+  );
+  const rows: string[] = [];
+  for (const { read } of tables.rows)
+    rows.push(...(await owner.query<{ row: string }>(read)).rows.map(({ row }) => row));
+  return rows.map((row) => {
+    const decoded = [
+      ...(row.match(/\\x[0-9a-f]{64,}/g) ?? []).map((word) => Buffer.from(word.slice(2), "hex")),
+      ...(row.match(/[A-Za-z0-9+/=_-]{64,}/g) ?? []).map((word) => Buffer.from(word, "base64")),
+    ];
+    return [row, ...decoded.map((bytes) => bytes.toString("latin1"))].join("\n");
+  });
+}
+
+/** Until so many statements wait for a row. */
+export const untilWaiting = async ({ owner }: Pick<Ground, "owner">, wanted: number): Promise<void> => {
+  const text = `SELECT 1 FROM pg_stat_activity
+    WHERE datname = current_database() AND wait_event_type = 'Lock' AND wait_event IN ('tuple', 'transactionid')`;
+  await eventually(async () => (await owner.query(text)).rowCount, wanted);
+};

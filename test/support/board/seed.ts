@@ -1,0 +1,76 @@
+import pg from "pg";
+import { createCertificateStore } from "../../../api/adapters/postgres/certificate-store.ts";
+import { bytes, inTransaction } from "../../../api/adapters/postgres/connection.ts";
+import { type Certificate, validUntil } from "../../../api/certification/certificate.ts";
+import { NETWORKS } from "../../../api/kernel/networks.ts";
+import type { Address } from "../../../api/kernel/wallet.ts";
+import { FAILING, PASSING } from "../certification/samples.ts";
+import type { TestDatabase } from "../service/database.ts";
+
+/** A certificate as a test speaks of it; ids and nonces follow from `ordinal`. */
+export interface Seed {
+  readonly wallet: number;
+  readonly issuedAt: Date;
+  /** Default basic. */
+  readonly product?: Certificate["product"];
+  /** Default pass. */
+  readonly result?: Certificate["result"];
+  /** Whether it rests on a second payment; default false. */
+  readonly also?: boolean;
+}
+
+/** Wallet 7 is 0x…07. */
+export const seedWallet = (number: number): Address => `0x${number.toString(16).padStart(40, "0")}`;
+
+/** Stores certificates as the service stores them, without a payment. */
+export function boardSeeder(database: TestDatabase) {
+  const pool = new pg.Pool({ connectionString: database.apiUrl });
+  const store = createCertificateStore(pool);
+  const { id: network, chainId, usdc } = NETWORKS["eip155:8453"];
+  const asset = usdc.address;
+  const nonceOf = (id: string): `0x${string}` => `0x${id.padStart(64, "0")}`;
+  const alsoOf = (id: string) => nonceOf(`a150${id}`);
+  const reverse = (id: string, nonce: string) =>
+    pool.query(
+      `INSERT INTO settlement_mark (chain, asset, payer, nonce, kind)
+       SELECT $2, $3, wallet, $4, 'reversed' FROM certificate WHERE id = $1`,
+      [id, chainId, bytes(asset), bytes(nonce)],
+    );
+  let ordinal = 0;
+  return {
+    /** Answers the certificates' ids, in the order given. */
+    async add(...seeds: readonly Seed[]): Promise<readonly string[]> {
+      const ids: string[] = [];
+      for (const { wallet, issuedAt, product = "basic", result = "pass", also = false } of seeds) {
+        const id = (++ordinal).toString(16).padStart(16, "0");
+        const certificate: Certificate = {
+          ...(result === "pass" ? PASSING : FAILING),
+          id,
+          product,
+          wallet: seedWallet(wallet),
+          issuedAt,
+          validUntil: validUntil(issuedAt),
+        };
+        await inTransaction(pool, (client) =>
+          store.add(
+            certificate,
+            {
+              payment: { network, asset, payer: certificate.wallet, nonce: nonceOf(id) },
+              also: also ? alsoOf(id) : null,
+            },
+            { query: (text, values) => client.query(text, [...values]) },
+          ),
+        );
+        ids.push(id);
+      }
+      return ids;
+    },
+    /** Marks the settlement behind a certificate as gone from the chain. */
+    reverse: (id: string) => reverse(id, nonceOf(id)),
+    /** Marks the second one as gone. */
+    reverseAlso: (id: string) => reverse(id, alsoOf(id)),
+    stop: () => pool.end(),
+  };
+}
+
+export type BoardSeeder = ReturnType<typeof boardSeeder>;

@@ -1,0 +1,93 @@
+import pg from "pg";
+import { createCertificateStore } from "../../../api/adapters/postgres/certificate-store.ts";
+import { bytes, inTransaction } from "../../../api/adapters/postgres/connection.ts";
+import { type Certificate, validUntil } from "../../../api/certification/certificate.ts";
+import { NETWORKS } from "../../../api/kernel/networks.ts";
+import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
+import { STOCK_CLIENTS } from "../behaviour/agents.ts";
+import { FAILING, PASSING, RESISTING, SCAMMED } from "../certification/samples.ts";
+import { startTestChain } from "../chain/chain.ts";
+import { startService, type TestService } from "../service/service.ts";
+
+const DAY_MS = 86_400_000;
+const OTHER_WALLET = "0x90f79bf6eb2c4f870365e785982e1f101e93b906";
+
+/** The real service with certificates in every state, and the paths to look at. */
+export interface Site {
+  readonly baseUrl: string;
+  /** Name of a page, for its screenshots, and its path. */
+  readonly pages: Readonly<Record<string, string>>;
+  /** The certificate of a payment that really settled. */
+  readonly certificate: string;
+  readonly close: () => Promise<void>;
+}
+
+export async function startSite(): Promise<Site> {
+  const chain = await startTestChain();
+  const service = await startService({ chain });
+  const paid = await STOCK_CLIENTS[0]?.post(`${service.url}/test/suite`, devAccount(1));
+  await seed(service);
+  const certificate = new URL(String(paid?.body.cert_url)).pathname;
+  return {
+    baseUrl: service.url,
+    certificate,
+    pages: {
+      home: "/",
+      "certificate-pass": certificate,
+      "certificate-fail": `/cert/${FAILING.id}`,
+      "certificate-expired": "/cert/a1b2c3d4e5f60718",
+      "certificate-reversed": "/cert/0f1e2d3c4b5a6978",
+      "certificate-resisting": `/cert/${RESISTING.id}`,
+      "certificate-scammed": `/cert/${SCAMMED.id}`,
+      verification: `/verify?wallet=${devAccount(1).address}`,
+      "verification-unknown": "/verify?wallet=0x00000000000000000000000000000000000000aa",
+      status: "/status",
+      "not-found": "/cert/ffffffffffffffff",
+    },
+    close: async () => {
+      await service.stop();
+      await chain.stop();
+    },
+  };
+}
+
+/** States that take days or a reorganisation to come about, stored as the service stores them. */
+async function seed({ database }: TestService): Promise<void> {
+  const pool = new pg.Pool({ connectionString: database.apiUrl });
+  const issued = (daysAgo: number) => {
+    const issuedAt = new Date(Date.now() - daysAgo * DAY_MS);
+    return { issuedAt, validUntil: validUntil(issuedAt) };
+  };
+  await store(pool, { ...FAILING, wallet: OTHER_WALLET, ...issued(2) }, 1);
+  await store(
+    pool,
+    { ...PASSING, ...issued(80), id: "a1b2c3d4e5f60718", product: "basic", checks: { paid: "pass" } },
+    2,
+  );
+  await store(pool, { ...PASSING, wallet: OTHER_WALLET, ...issued(1), id: "0f1e2d3c4b5a6978" }, 3);
+  await store(pool, { ...RESISTING, ...issued(1) }, 4);
+  await store(pool, { ...SCAMMED, wallet: OTHER_WALLET, ...issued(1) }, 5);
+  await pool.query("INSERT INTO published_proof (certificate, document) VALUES ($1, $2)", [SCAMMED.id, SCAMMED.proof]);
+  const asset = NETWORKS["eip155:8453"].usdc.address;
+  await pool.query(
+    "INSERT INTO settlement_mark (chain, asset, payer, nonce, kind) VALUES (8453, $1, $2, $3, 'reversed')",
+    [bytes(asset), bytes(OTHER_WALLET), bytes(nonce(3))],
+  );
+  await pool.end();
+}
+
+const nonce = (ordinal: number): `0x${string}` => `0x${ordinal.toString(16).padStart(64, "0")}`;
+
+async function store(pool: pg.Pool, certificate: Certificate, ordinal: number): Promise<void> {
+  const { network } = certificate.settlement;
+  const payment = { network, asset: NETWORKS[network].usdc.address, payer: certificate.wallet, nonce: nonce(ordinal) };
+  await inTransaction(pool, (client) =>
+    createCertificateStore(pool).add(
+      certificate,
+      { payment, also: null },
+      {
+        query: (text, values) => client.query(text, [...values]),
+      },
+    ),
+  );
+}

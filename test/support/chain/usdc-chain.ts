@@ -1,0 +1,76 @@
+import hre from "hardhat";
+import { type Address, type ContractFunctionArgs, type Hex, parseAbi, publicActions, walletActions } from "viem";
+import { NETWORKS, type NetworkFacts } from "../../../api/kernel/networks.ts";
+import { installUsdc, USDC_ABI } from "../../../scripts/embedded/usdc.ts";
+
+/** Where the same tests run: on Hardhat's own chain with Circle's bytecode, or on a fork of the real Base. */
+export interface UsdcEnvironment {
+  readonly title: string;
+  readonly hardhatNetwork: "simulatedBase" | "simulatedBaseSepolia" | "forkedBase";
+  readonly network: NetworkFacts;
+  /** Why it cannot run here; null when it can. */
+  readonly skipped: string | null;
+}
+
+export const USDC_ENVIRONMENTS: readonly UsdcEnvironment[] = [
+  { title: "local Base", hardhatNetwork: "simulatedBase", network: NETWORKS["eip155:8453"], skipped: null },
+  {
+    title: "local Base Sepolia",
+    hardhatNetwork: "simulatedBaseSepolia",
+    network: NETWORKS["eip155:84532"],
+    skipped: null,
+  },
+  {
+    title: "a fork of Base",
+    hardhatNetwork: "forkedBase",
+    network: NETWORKS["eip155:8453"],
+    skipped: process.env.BASE_RPC_URL === undefined ? "BASE_RPC_URL is not set: no Base to fork" : null,
+  },
+];
+
+const ROLES = parseAbi([
+  "function masterMinter() view returns (address)",
+  "function pauser() view returns (address)",
+  "function blacklister() view returns (address)",
+]);
+
+type Change = "configureMinter" | "mint" | "pause" | "unpause" | "blacklist" | "unBlacklist";
+
+export type UsdcChain = Awaited<ReturnType<typeof connectUsdc>>;
+
+/** A chain with USDC, and the administration of whoever holds its roles there. */
+export async function connectUsdc({ hardhatNetwork, network }: UsdcEnvironment) {
+  const connection = await hre.network.create(hardhatNetwork);
+  const client = (await connection.viem.getTestClient()).extend(publicActions).extend(walletActions);
+  if (hardhatNetwork !== "forkedBase") await installUsdc(client, network);
+  const address = network.usdc.address;
+  const change = async <F extends Change>(
+    by: Address,
+    functionName: F,
+    args: ContractFunctionArgs<typeof USDC_ABI, "nonpayable", F>,
+  ) => {
+    await client.impersonateAccount({ address: by });
+    await client.setBalance({ address: by, value: 10n ** 18n });
+    // The union of functions is more than viem's types can follow.
+    const call = { account: by, address, abi: USDC_ABI, functionName, args, gas: 300_000n } as never;
+    return client.waitForTransactionReceipt({ hash: (await client.writeContract(call)) as Hex });
+  };
+  const role = (functionName: "masterMinter" | "pauser" | "blacklister") =>
+    client.readContract({ address, abi: ROLES, functionName });
+  return {
+    client,
+    network,
+    connection,
+    fund: async (to: Address, value: bigint) => {
+      const minter = await role("masterMinter");
+      await change(minter, "configureMinter", [minter, value]);
+      await change(minter, "mint", [to, value]);
+    },
+    pause: async () => change(await role("pauser"), "pause", []),
+    unpause: async () => change(await role("pauser"), "unpause", []),
+    blacklist: async (account: Address) => change(await role("blacklister"), "blacklist", [account]),
+    unblacklist: async (account: Address) => change(await role("blacklister"), "unBlacklist", [account]),
+    balanceOf: (account: Address) =>
+      client.readContract({ address, abi: USDC_ABI, functionName: "balanceOf", args: [account] }),
+  };
+}

@@ -1,0 +1,206 @@
+import hre from "hardhat";
+import { type Abi, type Address, decodeFunctionData, type Hex, type LocalAccount, parseEventLogs, sha256 } from "viem";
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
+import { expect } from "vitest";
+import { type PaymentInfo, payerAgnosticHash, paymentId } from "../../../api/escrow/payment.ts";
+import { escrowAbi } from "../../../contracts/abi.ts";
+import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
+import type { TestChain } from "../chain/chain.ts";
+import { usdcDomain } from "../payments/authorization.ts";
+import { type Answer, newPayer, post, send } from "../payments/pay.ts";
+import { ARBITER_KEY } from "../service/keys.ts";
+
+export const FEE_RECIPIENT: Address = "0x00000000000000000000000000000000c0ffee01";
+
+export interface TestEscrow {
+  readonly address: Address;
+  readonly arbiter: Address;
+  /** The block that it was deployed in. */
+  readonly block: number;
+}
+
+/** Deploys the escrow contract on a test chain, with an arbiter who has gas. */
+export async function deployEscrow(
+  chain: TestChain,
+  arbiterKey = ARBITER_KEY,
+  feeRecipient = FEE_RECIPIENT,
+): Promise<TestEscrow> {
+  const { abi, bytecode } = await hre.artifacts.readArtifact("Escrow");
+  const arbiter = privateKeyToAccount(arbiterKey).address;
+  await chain.setBalance(arbiter, 10n ** 20n);
+  const hash = await chain.client.deployContract({
+    account: devAccount(0),
+    abi: abi as Abi,
+    bytecode: bytecode as Hex,
+    args: [chain.network.usdc.address, arbiter, feeRecipient],
+  });
+  const { contractAddress, blockNumber } = await chain.client.waitForTransactionReceipt({ hash });
+  if (!contractAddress) throw new Error("the escrow was not deployed");
+  return { address: contractAddress.toLowerCase() as Address, arbiter, block: Number(blockNumber) };
+}
+
+/** An escrow and the chain that it is on. */
+export interface EscrowScene {
+  readonly chain: TestChain;
+  readonly escrow: TestEscrow;
+}
+
+export interface Held {
+  readonly buyer: LocalAccount;
+  readonly info: PaymentInfo;
+  readonly id: Hex;
+  /** The transaction of the hold. */
+  readonly transaction: Hex;
+}
+
+const RECEIVE = {
+  ReceiveWithAuthorization: [
+    { name: "from", type: "address" },
+    { name: "to", type: "address" },
+    { name: "value", type: "uint256" },
+    { name: "validAfter", type: "uint256" },
+    { name: "validBefore", type: "uint256" },
+    { name: "nonce", type: "bytes32" },
+  ],
+} as const;
+
+export const newMerchant = (): LocalAccount => privateKeyToAccount(generatePrivateKey());
+
+const lower = (address: Address) => address.toLowerCase() as Address;
+
+/** A new buyer with 10 USDC, of which 1 USDC, or what the terms say, is held for the merchant. */
+export async function hold(
+  { chain, escrow }: EscrowScene,
+  merchant: Address,
+  terms: Partial<PaymentInfo> = {},
+): Promise<Held> {
+  const { client, network } = chain;
+  const buyer = await newPayer(chain, 10_000_000n);
+  const now = Number((await client.getBlock()).timestamp);
+  const info: PaymentInfo = {
+    operator: escrow.address,
+    payer: lower(buyer.address),
+    receiver: lower(merchant),
+    token: network.usdc.address,
+    maxAmount: 1_000_000n,
+    preApprovalExpiry: now + 600,
+    authorizationExpiry: now + 86_400,
+    refundExpiry: now + 172_800,
+    minFeeBps: 100,
+    maxFeeBps: 100,
+    feeReceiver: FEE_RECIPIENT,
+    salt: BigInt(generatePrivateKey()),
+    ...terms,
+  };
+  const signature = await buyer.signTypedData({
+    domain: usdcDomain(network),
+    types: RECEIVE,
+    primaryType: "ReceiveWithAuthorization",
+    message: {
+      from: buyer.address,
+      to: escrow.address,
+      value: info.maxAmount,
+      validAfter: 0n,
+      validBefore: BigInt(info.preApprovalExpiry),
+      nonce: payerAgnosticHash(info, network.chainId, escrow.address),
+    },
+  });
+  const args = [info, info.maxAmount, escrow.address, signature] as const;
+  const call = { address: escrow.address, abi: escrowAbi, functionName: "authorize", args } as const;
+  const transaction = await client.writeContract({ ...call, account: devAccount(2) });
+  expect((await client.waitForTransactionReceipt({ hash: transaction })).status).toBe("success");
+  return { buyer, info, id: paymentId(info, network.chainId, escrow.address), transaction };
+}
+
+/** What a merchant's server answered its buyer. */
+export interface Delivered {
+  readonly status?: number;
+  readonly headers?: Readonly<Record<string, string | string[]>>;
+  readonly body: string | Uint8Array;
+}
+
+/** The merchant's signature, by nothing but the document that the service publishes. */
+export async function signDelivery(
+  { url }: { readonly url: string },
+  merchant: LocalAccount,
+  { id, status = 200, body }: Pick<Held, "id"> & Delivered,
+): Promise<Hex> {
+  const { forward } = (await send(`${url}/escrow`)).body as { forward: Parameters<LocalAccount["signTypedData"]>[0] };
+  const { domain, types, primaryType } = forward;
+  const message = { paymentId: id, status, bodySha256: sha256(Buffer.from(body)) };
+  return merchant.signTypedData({ domain, types, primaryType, message } as never);
+}
+
+export const JSON_TYPE = { "content-type": "application/json" };
+export const GOOD = { status: 200, headers: JSON_TYPE, body: '{"haiku":"An old silent pond"}' } as const;
+export const EMPTY = { status: 200, headers: JSON_TYPE, body: "" } as const;
+
+/** What is posted to `/escrow/verify`, before it is text. */
+export function forwarded({ status = 200, headers = JSON_TYPE, body }: Delivered) {
+  const content = typeof body === "string" ? { body } : { body_base64: Buffer.from(body).toString("base64") };
+  return { response: { status, headers, ...content } };
+}
+
+export const verify = ({ url }: { readonly url: string }, body: object, path = "/escrow/verify"): Promise<Answer> =>
+  post(`${url}${path}`, JSON_TYPE, JSON.stringify(body));
+
+/** Forwards a signed delivery as a merchant's server does. */
+export async function deliver(
+  service: { readonly url: string },
+  merchant: LocalAccount,
+  { id, ...delivered }: Pick<Held, "id"> & Delivered,
+): Promise<Answer> {
+  const signature = await signDelivery(service, merchant, { id, ...delivered });
+  return verify(service, { payment_id: id, ...forwarded(delivered), signature });
+}
+
+const STATUSES = ["none", "held", "released", "refunded"] as const;
+
+/** What the contract says of a payment at the head. */
+export async function statusOf({ chain, escrow }: EscrowScene, { id }: Pick<Held, "id">) {
+  const call = { address: escrow.address, abi: escrowAbi, functionName: "payments", args: [id] } as const;
+  const [status] = await chain.client.readContract(call);
+  return STATUSES[status];
+}
+
+export interface Asked {
+  readonly decision: "release" | "refund";
+  readonly succeeded: boolean;
+  readonly hash: Hex;
+  /** Who sent it. */
+  readonly from: Address;
+  /** What its event says; null when it did not succeed. */
+  readonly event: { readonly name: string; readonly record: Hex; readonly fee: bigint | null } | null;
+}
+
+/** Every transaction in a block that asks for an outcome of the payment, whether it succeeded or not: never what our own database says. */
+export async function askedOnChain(scene: EscrowScene, { info }: Pick<Held, "info">): Promise<readonly Asked[]> {
+  const { client } = scene.chain;
+  const numbers = Array.from({ length: Number(await client.getBlockNumber()) + 1 - scene.escrow.block }, (_, index) =>
+    BigInt(scene.escrow.block + index),
+  );
+  const blocks = await Promise.all(
+    numbers.map((blockNumber) => client.getBlock({ blockNumber, includeTransactions: true })),
+  );
+  const calls = blocks
+    .flatMap(({ transactions }) => transactions)
+    .filter(({ to }) => to !== null && lower(to) === scene.escrow.address)
+    .flatMap(({ input, hash, from }) => {
+      const { functionName, args } = decodeFunctionData({ abi: escrowAbi, data: input });
+      if (functionName !== "release" && functionName !== "refund") return [];
+      return args[0].salt === info.salt ? [{ decision: functionName, hash, from: lower(from) }] : [];
+    });
+  return Promise.all(
+    calls.map(async (call) => {
+      const { status, logs } = await client.getTransactionReceipt({ hash: call.hash });
+      const [event] = parseEventLogs({ abi: escrowAbi, eventName: ["Released", "Refunded"], logs });
+      if (event === undefined) return { ...call, succeeded: status === "success", event: null };
+      const fee = event.eventName === "Released" ? event.args.fee : null;
+      return {
+        ...call,
+        succeeded: status === "success",
+        event: { name: event.eventName, record: event.args.record, fee },
+      };
+    }),
+  );
+}

@@ -1,0 +1,80 @@
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
+import type { Hex } from "viem";
+import type { TestChain } from "../chain/chain.ts";
+import { broadcast, type Signed } from "./pay.ts";
+
+/** What a facilitator does with a payment that it was asked to settle. */
+export type Conduct = (signed: Signed, answer: ServerResponse) => unknown;
+
+/** In every answer that is not honest: it must come out nowhere. */
+export const LIAR = "words-of-a-liar";
+
+/** A facilitator over HTTP, honest unless a payment was given another conduct. */
+export interface TestFacilitator {
+  readonly url: string;
+  /** How often it was handed each authorization, by nonce. */
+  readonly handed: ReadonlyMap<Hex, number>;
+  /** What it does with this payment from now on. */
+  readonly treat: (signed: Signed, conduct: Conduct) => void;
+  /** Broadcasts, one transaction after the other, whoever asks. */
+  readonly settle: (signed: Signed) => Promise<Hex>;
+  readonly stop: () => void;
+}
+
+export async function startFacilitator(chain: TestChain): Promise<TestFacilitator> {
+  const handed = new Map<Hex, number>();
+  const conducts = new Map<Hex, Conduct>();
+  let last: Promise<unknown> = Promise.resolve();
+  const settle = (signed: Signed): Promise<Hex> => {
+    const sent = last.then(() => broadcast(chain, signed));
+    last = sent.catch(() => undefined);
+    return sent;
+  };
+  const honest: Conduct = async (signed, answer) =>
+    say(answer, 200, { success: true, transaction: await settle(signed) });
+  const server = createServer(async (request, answer) => {
+    if (request.url === "/supported") return say(answer, 200, { kinds: [] });
+    try {
+      const signed = signedOf(await text(request));
+      const { nonce } = signed.authorization;
+      handed.set(nonce, (handed.get(nonce) ?? 0) + 1);
+      await (conducts.get(nonce) ?? honest)(signed, answer);
+    } catch (error) {
+      if (!answer.headersSent) say(answer, 500, { error: String(error) });
+    }
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    handed,
+    treat: (signed, conduct) => void conducts.set(signed.authorization.nonce, conduct),
+    settle,
+    stop() {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
+
+export const say = (answer: ServerResponse, status: number, body: object): ServerResponse =>
+  answer.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
+
+interface Asked {
+  readonly paymentPayload: {
+    readonly payload: { readonly authorization: Readonly<Record<string, string>>; readonly signature: Hex };
+  };
+}
+
+function signedOf(body: string): Signed {
+  const { authorization, signature } = (JSON.parse(body) as Asked).paymentPayload.payload;
+  const { from, to, nonce, value, validAfter, validBefore } = authorization as Record<string, Hex>;
+  if (from === undefined || to === undefined || nonce === undefined) throw new Error("not an authorization");
+  const amounts = {
+    value: BigInt(value ?? 0),
+    validAfter: BigInt(validAfter ?? 0),
+    validBefore: BigInt(validBefore ?? 0),
+  };
+  return { authorization: { from, to, nonce, ...amounts }, signature };
+}

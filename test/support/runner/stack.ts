@@ -1,0 +1,84 @@
+import { chmodSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { gunzipSync } from "node:zlib";
+import hre from "hardhat";
+import type { TestProject } from "vitest/node";
+import { NETWORKS, type NetworkFacts } from "../../../api/kernel/networks.ts";
+import { startAnvil } from "../../../scripts/embedded/anvil.ts";
+import { buildContracts } from "../../../scripts/embedded/build-contracts.ts";
+import { DEV_FUNDS } from "../../../scripts/embedded/chain.ts";
+import { dumpState } from "../../../scripts/embedded/chain-state.ts";
+import { identify } from "../../../scripts/embedded/leftovers.ts";
+import { freePort } from "../../../scripts/embedded/ports.ts";
+import { grantApiRole, startPostgres } from "../../../scripts/embedded/postgres.ts";
+import { fundAccounts, installUsdc } from "../../../scripts/embedded/usdc.ts";
+import { migrate } from "../../../scripts/migrate.ts";
+
+declare module "vitest" {
+  interface ProvidedContext {
+    /** The migrated database that every test's own one is copied from. Nobody may connect to it. */
+    readonly templateDatabase: { readonly ownerUrl: string; readonly apiUrl: string };
+    /** One prepared state file a chain id, for anvil's `--load-state`. */
+    readonly chainStates: Readonly<Record<number, string>>;
+  }
+}
+
+const UNSAFE_AND_FAST = ["fsync=off", "synchronous_commit=off", "full_page_writes=off", "max_connections=300"];
+
+const PREFIX = "trust-test-";
+
+/** Vitest's global setup: one PostgreSQL for the run, and the local chains' first state, in a folder that goes away afterwards. */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  removeLeftovers();
+  const folder = mkdtempSync(join(tmpdir(), `${PREFIX}${process.pid}-`));
+  // PostgreSQL may run as another user, who has to pass through.
+  chmodSync(folder, 0o711);
+  const [postgres, chainStates] = await Promise.all([
+    startPostgres({ directory: join(folder, "postgres"), port: await freePort(), settings: UNSAFE_AND_FAST }),
+    prepareChains(folder),
+    buildContracts(hre),
+  ]);
+  const teardown = async () => {
+    await postgres.stop();
+    rmSync(folder, { recursive: true, force: true });
+  };
+  try {
+    await migrate(postgres.ownerUrl);
+    await grantApiRole(postgres.ownerUrl);
+  } catch (cause) {
+    await teardown();
+    throw cause;
+  }
+  project.provide("templateDatabase", { ownerUrl: postgres.ownerUrl, apiUrl: postgres.apiUrl });
+  project.provide("chainStates", chainStates);
+  return teardown;
+}
+
+/** A run that was killed has left its folder, and nothing else. */
+function removeLeftovers(): void {
+  for (const name of readdirSync(tmpdir())) {
+    const [, pid] = new RegExp(`^${PREFIX}(\\d+)-`).exec(name) ?? [];
+    if (pid === undefined || identify(Number(pid)) !== null) continue;
+    try {
+      rmSync(join(tmpdir(), name), { recursive: true, force: true });
+    } catch {
+      // Another user's.
+    }
+  }
+}
+
+async function prepareChains(folder: string): Promise<Record<number, string>> {
+  const prepare = async (network: NetworkFacts) => [network.chainId, await prepareChain(network, folder)] as const;
+  return Object.fromEntries(await Promise.all(Object.values(NETWORKS).map(prepare)));
+}
+
+async function prepareChain(network: NetworkFacts, folder: string): Promise<string> {
+  const { client, process } = await startAnvil({ network, port: await freePort(), options: [] });
+  await installUsdc(client, network);
+  await fundAccounts(client, network, DEV_FUNDS);
+  const path = join(folder, `${network.key}.json`);
+  writeFileSync(path, gunzipSync(Buffer.from((await dumpState(client)).slice(2), "hex")));
+  await process.stop();
+  return path;
+}

@@ -1,0 +1,23 @@
+import { randomBytes } from "node:crypto";
+import { inject } from "vitest";
+import { withClient } from "../../../scripts/embedded/postgres.ts";
+
+export interface TestDatabase {
+  /** The superuser's URL. */
+  readonly ownerUrl: string;
+  /** The API's role: what production's API may do, and no more. */
+  readonly apiUrl: string;
+}
+
+/** A migrated, empty database of the test file's own. It goes away with the run's PostgreSQL. */
+export async function freshDatabase(): Promise<TestDatabase> {
+  const template = inject("templateDatabase");
+  const name = `test_${randomBytes(6).toString("hex")}`;
+  await withClient(serverUrl(), (client) => client.query(`create database ${name} template trust`));
+  return { ownerUrl: inDatabase(template.ownerUrl, name), apiUrl: inDatabase(template.apiUrl, name) };
+}
+
+/** The superuser's URL of the run's PostgreSQL, in no test's database. */
+export const serverUrl = (): string => inDatabase(inject("templateDatabase").ownerUrl, "postgres");
+
+const inDatabase = (url: string, name: string): string => url.replace(/[^/]+$/, name);

@@ -1,0 +1,97 @@
+import { randomBytes } from "node:crypto";
+import { type Logger, pino } from "pino";
+import { connect } from "../../../api/adapters/postgres/connection.ts";
+import { type Config, parseConfig } from "../../../api/config.ts";
+import { createHttpServer, listen } from "../../../api/http-server.ts";
+import { runJobs } from "../../../api/jobs.ts";
+import { build } from "../../../api/main.ts";
+import { freePort } from "../../../scripts/embedded/ports.ts";
+import type { TestChain } from "../chain/chain.ts";
+import { holdToItsWord, letGo } from "../openapi/answers.ts";
+import { PAY_TO } from "../payments/pay.ts";
+import { freshDatabase, type TestDatabase } from "./database.ts";
+import { ARBITER_KEY } from "./keys.ts";
+
+export { PAY_TO };
+
+export interface TestServicePlan {
+  readonly chain: TestChain;
+  readonly database?: TestDatabase;
+  readonly now?: () => Date;
+  readonly config?: Partial<Config>;
+  /** Default true: the resolver and the relayer's upkeep run. */
+  readonly jobs?: boolean;
+}
+
+export interface TestService {
+  readonly url: string;
+  readonly config: Config;
+  readonly database: TestDatabase;
+  /** Every method and path that is mounted. */
+  readonly mounted: readonly { readonly method: string; readonly path: string }[];
+  /** Everything that was logged, one JSON text a line. */
+  readonly logged: readonly string[];
+  readonly gate: Awaited<ReturnType<typeof build>>["gate"];
+  /** The recurring work on kept signatures and decoys, to be run at once. */
+  readonly upkeep: Awaited<ReturnType<typeof build>>["jobs"]["upkeep"];
+  readonly stop: () => Promise<void>;
+}
+
+/** The real service in this process: real PostgreSQL, a real chain, its own HTTP port. */
+export async function startService(plan: TestServicePlan): Promise<TestService> {
+  const database = plan.database ?? (await freshDatabase());
+  const port = await freePort();
+  const config = { ...environment(port, database, plan.chain), ...plan.config };
+  await plan.chain.setBalance(RELAYER.address, 10n ** 20n);
+  const { log, logged } = recordingLog();
+  const pool = connect(config.databaseUrl);
+  const { app, gate, jobs } = await build(config, pool, { log, access: log }, plan.now);
+  const servers = [createHttpServer(app.fetch), createHttpServer(app.fetch)];
+  await listen(servers, port, "localhost");
+  holdToItsWord(config.baseUrl);
+  const stopJobs = plan.jobs === false ? async () => undefined : runJobs(jobs);
+  return {
+    url: config.baseUrl,
+    config,
+    database,
+    // Hono lists its middleware too, as methods of their own.
+    mounted: app.routes.filter(({ method }) => ["GET", "POST"].includes(method)),
+    logged,
+    gate,
+    upkeep: jobs.upkeep,
+    async stop() {
+      letGo(config.baseUrl);
+      for (const server of servers) server.close();
+      for (const server of servers) server.closeAllConnections();
+      await stopJobs();
+      await gate.drain();
+      await pool.end();
+    },
+  };
+}
+
+/** The key of the in-process facilitator: an account without other use. */
+export const RELAYER = { key: `0x${"5e".repeat(32)}`, address: "0xd8291e50e2e68fb2c70d77ccdc707d291a89f209" } as const;
+
+function environment(port: number, database: TestDatabase, chain: TestChain): Config {
+  const config = parseConfig({
+    PORT: String(port),
+    DATABASE_URL: database.apiUrl,
+    BASE_RPC_URL: chain.rpcUrl,
+    BASE_SEPOLIA_RPC_URL: chain.rpcUrl,
+    FACILITATOR_PRIVATE_KEY: RELAYER.key,
+    PAY_TO_ADDRESS: PAY_TO,
+    SIGNING_KEY: randomBytes(32).toString("base64url"),
+    SEALING_KEY: randomBytes(32).toString("base64url"),
+    DECOY_SEED: randomBytes(32).toString("base64url"),
+    ARBITER_PRIVATE_KEY: ARBITER_KEY,
+    RATE_LIMIT_PER_MINUTE: "0",
+  });
+  if ("problem" in config) throw new Error(config.problem);
+  return config;
+}
+
+function recordingLog(): { log: Logger; logged: string[] } {
+  const logged: string[] = [];
+  return { logged, log: pino({ level: "debug" }, { write: (line: string) => void logged.push(line) }) };
+}
