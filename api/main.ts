@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import type pg from "pg";
 import { type Logger, pino } from "pino";
@@ -13,6 +12,7 @@ import { createJournal } from "./adapters/postgres/journal.ts";
 import { createReceipts } from "./adapters/postgres/receipts.ts";
 import { createSeal } from "./adapters/postgres/seal.ts";
 import { createVerificationReader } from "./adapters/postgres/verification-reader.ts";
+import { elapsedMs, every, sleep } from "./adapters/process/clock.ts";
 import { createPeers } from "./adapters/process/peers.ts";
 import { createMeter } from "./adapters/process/prometheus.ts";
 import { inRequest, requestFacts } from "./adapters/process/request-id.ts";
@@ -117,7 +117,9 @@ export async function build(config: Config, pool: pg.Pool, logs: Logs, now: () =
     log,
     routes: new Map(sold(routes).map((route) => [route.id, route])),
     newToken: randomUUID,
-    sleep: (ms) => sleep(ms),
+    sleep,
+    every,
+    elapsedMs,
   });
   const app = createApp({
     routes,

@@ -20,6 +20,10 @@ export interface PaymentParts {
   readonly now: () => Date;
   readonly newToken: () => string;
   readonly sleep: (ms: number) => Promise<void>;
+  /** Does the work every so many milliseconds until the returned function is called. */
+  readonly every: (ms: number, work: () => void) => () => void;
+  /** Milliseconds from a moment in the past; never runs backwards. */
+  readonly elapsedMs: () => number;
   readonly log: {
     debug(facts: object, message: string): void;
     warn(facts: object, message: string): void;
@@ -45,7 +49,7 @@ export function beginCommands(parts: PaymentParts, subject: Subject) {
   const { journal } = parts;
   const { key } = subject.payment;
   const token = parts.newToken();
-  const lease = keepLease(journal, key, token);
+  const lease = keepLease(parts, key, token);
   let submitted = false;
   let record: Outcome["record"] | undefined;
 
@@ -81,14 +85,17 @@ export function beginCommands(parts: PaymentParts, subject: Subject) {
 }
 
 /** Renews the lease; `lost` is aborted when another process has taken the payment over. */
-function keepLease(journal: Journal, key: PaymentKey, token: string): { lost: AbortSignal; end: () => void } {
+function keepLease(
+  { journal, every }: PaymentParts,
+  key: PaymentKey,
+  token: string,
+): { lost: AbortSignal; end: () => void } {
   const lost = new AbortController();
   const beat = async () => {
     const rows = await journal.heartbeat(key, token).catch(() => 1);
     if (rows === 0) lost.abort();
   };
-  const timer = setInterval(beat, HEARTBEAT_MS);
-  return { lost: lost.signal, end: () => clearInterval(timer) };
+  return { lost: lost.signal, end: every(HEARTBEAT_MS, beat) };
 }
 
 async function written(parts: PaymentParts, { payer, nonce }: PaymentKey, write: Promise<number>): Promise<Event> {

@@ -261,9 +261,9 @@ async function drive(parts: PaymentParts, subject: Subject, first: Event): Promi
       const decision = step(run, event);
       run = decision.run;
       if (decision.command.do === "answer") return decision.command.answer;
-      const started = performance.now();
+      const started = parts.elapsedMs();
       event = await commands.execute(decision.command);
-      parts.log.debug({ command: decision.command.do, ms: performance.now() - started }, "gate");
+      parts.log.debug({ command: decision.command.do, ms: parts.elapsedMs() - started }, "gate");
     }
   } finally {
     commands.end();

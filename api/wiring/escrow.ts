@@ -1,10 +1,10 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { createEscrowChain, readContracts } from "../adapters/chain/escrow.ts";
 import { createEscrowSender, createOverdueHolds } from "../adapters/chain/escrow-sender.ts";
 import { createRelayer } from "../adapters/chain/relayer.ts";
 import { createDemoMerchant } from "../adapters/chain/seeded-accounts.ts";
 import { createEscrowIndex } from "../adapters/index/escrow.ts";
 import { createEscrowStore } from "../adapters/postgres/escrow-store.ts";
+import { elapsedMs, sleep } from "../adapters/process/clock.ts";
 import { createDemo } from "../escrow/demo/sell-espresso.ts";
 import { ESCROW_NETWORK } from "../escrow/payment.ts";
 import { createEscrow } from "../escrow/settle-deliveries.ts";
@@ -54,7 +54,8 @@ export async function wireEscrow({ config, pool, chains, log, now, signer }: Esc
     log,
     baseUrl: config.baseUrl,
     now,
-    sleep: (ms) => sleep(ms),
+    sleep,
+    elapsedMs,
   });
   const ownWallets = [merchant.address, ...contracts.flatMap((one) => [one.arbiter, one.feeRecipient])];
   /** What all contracts hold, in atomic USDC; null while the index does not know. */

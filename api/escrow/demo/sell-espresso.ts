@@ -23,6 +23,8 @@ export interface DemoParts {
   readonly baseUrl: string;
   readonly now: () => Date;
   readonly sleep: (ms: number) => Promise<void>;
+  /** Milliseconds from a moment in the past; never runs backwards. */
+  readonly elapsedMs: () => number;
   readonly log: { debug(facts: object, message: string): void };
 }
 
@@ -61,10 +63,10 @@ export function createDemo(parts: DemoParts): Demo {
   };
 }
 
-async function timed<T>({ log }: DemoParts, step: string, work: Promise<T>): Promise<T> {
-  const started = performance.now();
+async function timed<T>({ log, elapsedMs }: DemoParts, step: string, work: Promise<T>): Promise<T> {
+  const started = elapsedMs();
   const result = await work;
-  log.debug({ step, ms: performance.now() - started }, "escrow demo");
+  log.debug({ step, ms: elapsedMs() - started }, "escrow demo");
   return result;
 }
 
