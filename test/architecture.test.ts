@@ -27,7 +27,7 @@ function importsOf(file: string): string[] {
 }
 
 /** The place of a file in the direction main → app → catalog → routes → service → pure rules and ports → kernel. */
-const LAYERS = ["main", "jobs", "app", "catalog", "routes", "service", "pure", "kernel"] as const;
+const LAYERS = ["main", "app", "catalog", "routes", "service", "pure", "kernel"] as const;
 type Layer = (typeof LAYERS)[number] | "adapter";
 
 function layerOf(file: string): Layer {
@@ -35,8 +35,7 @@ function layerOf(file: string): Layer {
   if (file.startsWith("api/kernel/")) return "kernel";
   const name = file.split("/").at(-1) ?? "";
   if (file === "api/main.ts" || file.startsWith("api/wiring/")) return "main";
-  if (["api/app.ts", "api/http-server.ts"].includes(file)) return "app";
-  if (file === "api/jobs.ts") return "jobs";
+  if (file === "api/app.ts") return "app";
   if (file === "api/catalog.ts") return "catalog";
   if (name === "routes.ts") return "routes";
   if (name === "service.ts" || file === "api/payments/gate.ts") return "service";

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createHttpServer, drain, listen } from "../../../api/http-server.ts";
+import { createHttpServer, drain, listen } from "../../../api/adapters/process/http-server.ts";
 import { chargedOnce, newPayer, post, send, signPayment, v2 } from "../../support/payments/pay.ts";
 import {
   type ApiProcess,

@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { type Logger, pino } from "pino";
 import { connect } from "../../../api/adapters/postgres/connection.ts";
+import { createHttpServer, listen } from "../../../api/adapters/process/http-server.ts";
 import { type Config, parseConfig } from "../../../api/config.ts";
-import { createHttpServer, listen } from "../../../api/http-server.ts";
-import { runJobs } from "../../../api/jobs.ts";
 import { build } from "../../../api/main.ts";
+import { runJobs } from "../../../api/wiring/jobs.ts";
 import { freePort } from "../../../scripts/embedded/ports.ts";
 import type { TestChain } from "../chain/chain.ts";
 import { holdToItsWord, letGo } from "../openapi/answers.ts";

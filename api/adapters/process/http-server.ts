@@ -2,7 +2,7 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createAdaptorServer } from "@hono/node-server";
-import { PROBLEMS, problemBody } from "./kernel/errors.ts";
+import { PROBLEMS, problemBody } from "../../kernel/errors.ts";
 
 type Fetch = Parameters<typeof createAdaptorServer>[0]["fetch"];
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { JobWatch } from "./operations/job-watch.ts";
-import type { Gate } from "./payments/gate.ts";
-import type { Journal } from "./payments/journal.ts";
+import type { JobWatch } from "../operations/job-watch.ts";
+import type { Gate } from "../payments/gate.ts";
+import type { Journal } from "../payments/journal.ts";
 
 export interface JobParts {
   readonly gate: Gate;
