@@ -36,6 +36,8 @@ export interface AppParts extends PayableParts {
   readonly log: AppLog;
   /** Takes one line a request; lines may be lost when the process is killed. */
   readonly accessLog: AccessLog;
+  /** Milliseconds from a moment in the past; never runs backwards. */
+  readonly elapsedMs: () => number;
   /** Null where nobody counts. */
   readonly meter: Pick<Meter, "request"> | null;
 }
@@ -137,9 +139,9 @@ function setHeader(c: Context<Env>, name: string, value: string): void {
  * What every request gets: an id, the common headers, and one line in the log, without a header, query or body in it.
  * Reads that succeed are logged for debugging only.
  */
-function everyRequest({ accessLog: log, meter, peers, inRequest }: AppParts) {
+function everyRequest({ accessLog: log, meter, peers, inRequest, elapsedMs }: AppParts) {
   return async (c: Context<Env>, next: () => Promise<void>): Promise<void> => {
-    const start = performance.now();
+    const start = elapsedMs();
     const { incoming } = c.env ?? {};
     const request_id = (incoming && peers.requestIdOf(incoming)) ?? crypto.randomUUID();
     c.set("requestId", request_id);
@@ -148,7 +150,7 @@ function everyRequest({ accessLog: log, meter, peers, inRequest }: AppParts) {
     await inRequest(request_id, next);
     const { method, path } = c.req;
     const { status } = c.res;
-    const ms = performance.now() - start;
+    const ms = elapsedMs() - start;
     meter?.request({ method, route: routeOf(c), status, seconds: ms / 1000 });
     const facts = { method, path: path.slice(0, 200), status, ms: Math.round(ms), request_id };
     if (method === "GET" && status < 400) log.debug(facts, "request");

@@ -131,6 +131,7 @@ export async function build(config: Config, pool: pg.Pool, logs: Logs, now: () =
     rateLimitPerMinute: config.rateLimitPerMinute,
     peers: createPeers(config.trustedProxies),
     inRequest,
+    elapsedMs,
     meter,
   });
   const { probes, relayers: tended, watch } = operations;

@@ -13,10 +13,8 @@ const OLD_PAYMENT_SECONDS = 600;
 /** A transaction that waits longer is not only behind others: its fee has been raised ten times by then. */
 const OLD_TRANSACTION_SECONDS = 300;
 
-const orNull = async <T>(work: Promise<T>): Promise<T | null> => {
-  const late = new Promise<null>((resolve) => setTimeout(resolve, PATIENCE_MS, null).unref());
-  return Promise.race([work.catch(() => null), late]);
-};
+const orNull = <T>({ late }: Probes, work: Promise<T>): Promise<T | null> =>
+  Promise.race([work.catch(() => null), late(PATIENCE_MS)]);
 
 const secondsSince = (then: Date, now: Date): number =>
   Math.max(0, Math.round((now.getTime() - then.getTime()) / 1000));
@@ -24,12 +22,18 @@ const secondsSince = (then: Date, now: Date): number =>
 /** Looks at every part once; parts that do not answer are reported, never thrown. */
 export async function serviceStatus(probes: Probes, now: Date): Promise<ServiceStatus> {
   const [database, chains, position, senders, facilitator, payments] = await Promise.all([
-    orNull(probes.database().then(() => true)),
+    orNull(
+      probes,
+      probes.database().then(() => true),
+    ),
     Promise.all(probes.networks.map((network) => chainStatus(probes, network, now))),
-    orNull(probes.index()),
+    orNull(probes, probes.index()),
     Promise.all(probes.senders.map((sender) => senderStatus(probes, sender))),
-    orNull(probes.facilitator().then(() => true)),
-    orNull(probes.payments()),
+    orNull(
+      probes,
+      probes.facilitator().then(() => true),
+    ),
+    orNull(probes, probes.payments()),
   ]);
   const indexLag = position === null ? null : secondsSince(position.timestamp, now);
   const indexer = {
@@ -72,7 +76,7 @@ function settlementOf(
 }
 
 async function senderStatus(probes: Probes, sender: Sender): Promise<SenderStatus> {
-  const found = await orNull(probes.sender(sender));
+  const found = await orNull(probes, probes.sender(sender));
   if (found === null) return { ...sender, ok: false, balanceWei: null, unmined: null, oldestUnminedSeconds: null };
   const { balanceWei, oldestUnminedSeconds } = found;
   const ok = balanceWei > LOW_BALANCE_WEI && (oldestUnminedSeconds ?? 0) <= OLD_TRANSACTION_SECONDS;
@@ -80,7 +84,7 @@ async function senderStatus(probes: Probes, sender: Sender): Promise<SenderStatu
 }
 
 async function chainStatus(probes: Probes, network: Network, now: Date): Promise<ChainStatus> {
-  const seen = await orNull(probes.chain(network));
+  const seen = await orNull(probes, probes.chain(network));
   if (seen === null) return { network, ok: false, block: null, finalizedBlock: null, lagSeconds: null };
   const lagSeconds = secondsSince(new Date(Number(seen.time) * 1000), now);
   return {

@@ -17,6 +17,8 @@ export interface Probes {
   facilitator(): Promise<void>;
   payments(): Promise<{ readonly unresolved: number; readonly oldestSeconds: number | null }>;
   jobs(): readonly JobHealth[];
+  /** Null after so many milliseconds; keeps no process alive. */
+  late(ms: number): Promise<null>;
 }
 
 export interface SenderFacts {

@@ -1,6 +1,7 @@
 import type pg from "pg";
 import type { ChainReader } from "../adapters/chain/payments.ts";
 import type { Relayer } from "../adapters/chain/relayer.ts";
+import { elapsedMs } from "../adapters/process/clock.ts";
 import { createProbes } from "../adapters/process/probes.ts";
 import type { Arbiter } from "../arbiter/arbiter.ts";
 import type { CertificateStore } from "../certification/certificate-store.ts";
@@ -50,8 +51,7 @@ export function wireOperations({ config, facilitators, arbiters, ...parts }: Ope
 
 /** Puts the meter around what it counts; without one everything is as it was. */
 export const wireMeter = (meter: Meter | null) => ({
-  journal: (journal: Journal) =>
-    meter === null ? journal : countedJournal(journal, meter, () => performance.now() / 1000),
+  journal: (journal: Journal) => (meter === null ? journal : countedJournal(journal, meter, () => elapsedMs() / 1000)),
   certificates: (store: CertificateStore) => (meter === null ? store : countedCertificates(store, meter)),
   arbiter: (arbiter: Arbiter) => (meter === null ? arbiter : countedArbiter(arbiter, meter)),
 });

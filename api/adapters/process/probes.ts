@@ -8,6 +8,7 @@ import type { Sender } from "../../operations/status.ts";
 import type { Journal } from "../../payments/journal.ts";
 import type { ChainReader } from "../chain/payments.ts";
 import { bytes } from "../postgres/connection.ts";
+import { late } from "./clock.ts";
 
 export interface ProbeParts {
   readonly pool: pg.Pool;
@@ -45,6 +46,7 @@ export const createProbes = (parts: ProbeParts): Probes => ({
   facilitator: parts.facilitator === null ? async () => undefined : cached(() => reach(parts.facilitator ?? "")),
   payments: () => parts.journal.backlog(),
   jobs: parts.jobs,
+  late,
 });
 
 async function senderFacts({ pool, chains }: ProbeParts, { network, address }: Sender): Promise<SenderFacts> {
