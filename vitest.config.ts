@@ -8,7 +8,7 @@ process.env.NODE_COMPILE_CACHE ??= COMPILE_CACHE;
 export default defineConfig({
   test: {
     projects: [
-      { test: { name: "architecture", include: ["test/architecture.test.ts"] } },
+      { test: { name: "architecture", include: ["test/architecture/**/*.test.ts"] } },
       {
         test: {
           name: "contracts",
@@ -24,7 +24,7 @@ export default defineConfig({
         test: {
           name: "stack",
           include: ["test/**/*.test.ts"],
-          exclude: ["test/architecture.test.ts", "test/contracts/**", "test/api/arbiter/ssrf.test.ts"],
+          exclude: ["test/architecture/**", "test/contracts/**", "test/api/arbiter/ssrf.test.ts"],
           globalSetup: ["test/support/runner/stack.ts"],
           setupFiles: ["test/support/runner/every-file.ts"],
           // The files of one worker share what they import: a quarter of all their time otherwise.

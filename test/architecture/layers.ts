@@ -1,0 +1,64 @@
+import { API } from "./sources.ts";
+
+/** The files outside adapters and wiring that speak HTTP. */
+export const HTTP: readonly string[] = [
+  "api/arbiter/arbiter-routes.ts",
+  "api/board/board-routes.ts",
+  "api/cafe/cafe-routes.ts",
+  "api/certification/behaviour/behaviour-routes.ts",
+  "api/certification/certification-routes.ts",
+  "api/discovery/document-routes.ts",
+  "api/discovery/mcp-route.ts",
+  "api/escrow/demo/demo-routes.ts",
+  "api/escrow/escrow-routes.ts",
+  "api/operations/metrics-app.ts",
+  "api/payments/payable.ts",
+  "api/score/score-routes.ts",
+  "api/signing/key-routes.ts",
+  "api/site/guide-routes.ts",
+  "api/site/home-routes.ts",
+];
+
+/** The files of features that have effects, through the ports that the wiring hands in. Every other file of a feature is pure. */
+export const EFFECTS: readonly string[] = [
+  "api/arbiter/arbiter.ts",
+  "api/arbiter/correct-verdict.ts",
+  "api/arbiter/gather-evidence.ts",
+  "api/arbiter/record-verdict.ts",
+  "api/board/read-board.ts",
+  "api/cafe/serve-order.ts",
+  "api/certification/behaviour/run-session.ts",
+  "api/certification/certify.ts",
+  "api/certification/decoys/give-back.ts",
+  "api/certification/proofs/publish-proofs.ts",
+  "api/escrow/demo/sell-espresso.ts",
+  "api/escrow/settle-deliveries.ts",
+  "api/operations/counted.ts",
+  "api/operations/look-at-parts.ts",
+  "api/payments/commands.ts",
+  "api/payments/gate.ts",
+  "api/score/read-scores.ts",
+  "api/site/count-figures.ts",
+];
+
+/** From what knows most to what knows least: a file imports from its own layer and from those below. */
+const DIRECTION = ["wiring", "app", "catalog", "http", "effects", "pure", "layout", "kernel"] as const;
+
+export type Layer = (typeof DIRECTION)[number] | "adapter";
+
+export const rank = (layer: Exclude<Layer, "adapter">): number => DIRECTION.indexOf(layer);
+
+/** Folders say the layer; what is filed by feature is declared above. */
+export function layerOf(file: string): Layer {
+  if (file.startsWith("api/adapters/")) return "adapter";
+  if (file.startsWith("api/wiring/") || file === "api/main.ts") return "wiring";
+  if (file.startsWith("api/kernel/")) return "kernel";
+  if (file.startsWith("api/layout/")) return "layout";
+  if (file === "api/app.ts") return "app";
+  if (file === "api/catalog.ts") return "catalog";
+  if (HTTP.includes(file)) return "http";
+  return EFFECTS.includes(file) ? "effects" : "pure";
+}
+
+export const filesOf = (...layers: readonly Layer[]): readonly string[] =>
+  API.filter((file) => layers.includes(layerOf(file)));

@@ -1,0 +1,67 @@
+import { describe, expect, test } from "vitest";
+import { codeOf, importsOf, reachedFrom, SOURCES, textOf } from "./sources.ts";
+
+describe("the packages", () => {
+  const PACKAGES = SOURCES.filter((file) => file.startsWith("packages/") && file.endsWith(".ts"));
+  const ofVerifier = PACKAGES.filter((file) => file.startsWith("packages/verifier/src/"));
+  const ofEscrow = PACKAGES.filter((file) => file.startsWith("packages/escrow/src/"));
+  const ofMcp = PACKAGES.filter((file) => file.startsWith("packages/mcp/src/"));
+  const isCommandLine = (file: string) => /\/(cli\.ts|refund-command\.ts|commands\/[^/]+)$/.test(file);
+
+  test("the rules read the packages' files", () => {
+    expect(ofVerifier.filter(isCommandLine).length).toBeGreaterThan(1);
+    expect(ofEscrow.filter(isCommandLine)).toHaveLength(2);
+    expect(ofMcp.filter(isCommandLine)).toHaveLength(1);
+    expect(importsOf("packages/verifier/src/signatures.ts")).toContain("packages/verifier/src/strict-json.ts");
+  });
+
+  test.each(PACKAGES)("%s imports nothing of the service's", (file) => {
+    const [, name] = file.split("/");
+    const own = /^(api|indexer|packages|scripts|bench|test)\//;
+    expect(importsOf(file).filter((target) => own.test(target) && !target.startsWith(`packages/${name}/`))).toEqual([]);
+  });
+
+  test.each(ofVerifier)(
+    "%s depends on jose, canonicalize and @noble/hashes; only the command line on Node, only FAIL proofs on viem",
+    (file) => {
+      const outside = importsOf(file).filter((target) => !target.startsWith("packages/"));
+      const more = isCommandLine(file) ? "|node:.+" : file.endsWith("/fail-proof.ts") ? "|viem" : "";
+      const allowed = new RegExp(`^(jose|canonicalize|@noble/hashes/sha2\\.js${more})$`);
+      expect(outside.filter((target) => !allowed.test(target))).toEqual([]);
+      if (!isCommandLine(file)) {
+        expect(importsOf(file).filter(isCommandLine)).toEqual([]);
+        expect(codeOf(file)).not.toMatch(/\b(process|Buffer)\./);
+      }
+    },
+  );
+
+  test.each(ofEscrow)("%s depends on viem, and on hono's types; only the command line on Node", (file) => {
+    const outside = importsOf(file).filter((target) => !target.startsWith("packages/"));
+    const allowed = isCommandLine(file) ? /^(viem(\/(accounts|actions))?|node:.+)$/ : /^(viem(\/actions)?|hono)$/;
+    expect(outside.filter((target) => !allowed.test(target))).toEqual([]);
+    expect(textOf(file)).not.toMatch(/^import (?!type )[^;]*"hono/m);
+    if (!isCommandLine(file)) {
+      expect(importsOf(file).filter(isCommandLine)).toEqual([]);
+      expect(codeOf(file)).not.toMatch(/\b(process|Buffer)\./);
+    }
+  });
+
+  test.each(ofMcp)("%s depends on its few packages; only the command line on stdio and the environment", (file) => {
+    const outside = importsOf(file).filter((target) => !target.startsWith("packages/"));
+    const allowed =
+      /^(zod|viem(\/accounts)?|canonicalize|@modelcontextprotocol\/server(\/stdio)?|@x402\/(fetch|evm\/exact\/client)|agent-payment-trust-verifier|node:crypto)$/;
+    expect(outside.filter((target) => !allowed.test(target))).toEqual([]);
+    if (!isCommandLine(file)) {
+      expect(importsOf(file).filter(isCommandLine)).toEqual([]);
+      expect(outside.filter((target) => /stdio$/.test(target))).toEqual([]);
+      expect(codeOf(file)).not.toMatch(/\b(process|Buffer)\./);
+    }
+  });
+
+  test("what the service serves at /mcp reaches no code that signs, however far its imports are followed", () => {
+    const served = ["packages/mcp/src/free-server.ts", "packages/mcp/src/tools/free.ts"];
+    const reached = reachedFrom(served, "packages/mcp/");
+    expect(reached.size).toBeGreaterThan(8);
+    expect([...reached].flatMap(importsOf).filter((target) => /^@x402|^viem\/accounts/.test(target))).toEqual([]);
+  });
+});
