@@ -1,9 +1,10 @@
 import type { Intake, Sale } from "../kernel/route.ts";
 import type { Address } from "../kernel/wallet.ts";
-import type { EscrowDeals, StoredVerdict, VerdictStore } from "./ports.ts";
+import type { EscrowDeals, Parties } from "./parties.ts";
 import type { Variant } from "./products.ts";
 import { type RecordParts, recordVerdict } from "./record-verdict.ts";
-import { escrowPayment, NOT_NEUTRAL, type Parties, type VerdictRequest, verdictId } from "./request.ts";
+import { escrowPayment, NOT_NEUTRAL, type VerdictRequest, verdictId } from "./request.ts";
+import type { StoredVerdict, VerdictStore } from "./verdict-store.ts";
 
 export interface ArbiterParts extends RecordParts {
   readonly deals: EscrowDeals;

@@ -1,7 +1,7 @@
-import type { StoredVerdict } from "./ports.ts";
 import { CORRECTION_DAYS } from "./products.ts";
 import { type RecordParts, recordVerdict } from "./record-verdict.ts";
 import { correctionId } from "./request.ts";
+import type { StoredVerdict } from "./verdict-store.ts";
 
 export type Correction =
   | { readonly verdict: StoredVerdict }

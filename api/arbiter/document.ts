@@ -2,9 +2,10 @@ import { createHash } from "node:crypto";
 import { jcs } from "../signing/proof-value.ts";
 import type { Attestation } from "./attestation.ts";
 import type { Evidence } from "./evidence.ts";
+import type { PartyTiers } from "./parties.ts";
 import { POLICY_V1 } from "./policy/v1.ts";
-import type { PartyTiers, Place, Superseded } from "./ports.ts";
 import type { VerdictRequest } from "./request.ts";
+import type { Place, Superseded } from "./verdict-store.ts";
 
 export const verdictPath = (id: string): string => `/arbiter/verdict/${id}`;
 

@@ -1,7 +1,8 @@
 import type { Category, Fact, Observation, Question } from "./categories/category.ts";
+import type { CheckRuns } from "./check-runs.ts";
 import { type Claim, categoryNamed } from "./claim.ts";
 import type { Evidence } from "./evidence.ts";
-import type { CheckRuns, Fetcher } from "./ports.ts";
+import type { Fetcher } from "./fetcher.ts";
 import { decide } from "./verdict.ts";
 
 export interface EvidenceParts {

@@ -4,8 +4,8 @@ import type { Address } from "../kernel/wallet.ts";
 import { attestationDomain, VERDICT_TYPES } from "./attestation.ts";
 import { verdictPath } from "./document.ts";
 import { POLICY_V1 } from "./policy/v1.ts";
-import type { LogEntry, VerdictTotals } from "./ports.ts";
 import { ARBITER_NETWORK, CORRECTION_DAYS, PRICES } from "./products.ts";
+import type { LogEntry, VerdictTotals } from "./verdict-store.ts";
 
 export const POLICY_PATH = "/arbiter/policy";
 export const LOG_PATH = "/arbiter/log";

@@ -3,9 +3,10 @@ import type { Signer } from "../signing/document.ts";
 import { type Attestor, attest } from "./attestation.ts";
 import { type Decided, documentSha256, verdictDocument } from "./document.ts";
 import { type EvidenceParts, gatherEvidence } from "./gather-evidence.ts";
-import type { StoredVerdict, Superseded, Tiers, VerdictStore } from "./ports.ts";
+import type { Tiers } from "./parties.ts";
 import { ARBITER_NETWORK } from "./products.ts";
 import type { VerdictRequest } from "./request.ts";
+import type { StoredVerdict, Superseded, VerdictStore } from "./verdict-store.ts";
 
 export interface RecordParts extends EvidenceParts {
   readonly store: VerdictStore;

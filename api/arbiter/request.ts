@@ -5,12 +5,7 @@ import { type Address, type Hex, parseAddress } from "../kernel/wallet.ts";
 import { malformed, refuse, submitted, unicodeText } from "./categories/fields.ts";
 import { type Claim, claimSchema } from "./claim.ts";
 import type { GuardSettings } from "./guard/target.ts";
-
-/** Buyer and seller of a deal. */
-export interface Parties {
-  readonly payer: Address;
-  readonly payee: Address;
-}
+import type { Parties } from "./parties.ts";
 
 /** What a verdict is asked for: JSON, so that the journal and the record can hold it. */
 export interface VerdictRequest extends Claim {

@@ -3,7 +3,7 @@ import { createGithubChecks } from "../adapters/web/github-checks.ts";
 import { createGuardedFetch } from "../adapters/web/guarded-fetch/fetch.ts";
 import { createArbiter } from "../arbiter/arbiter.ts";
 import { createAttestor } from "../arbiter/attestation.ts";
-import type { Tiers } from "../arbiter/ports.ts";
+import type { Tiers } from "../arbiter/parties.ts";
 import type { RecordParts } from "../arbiter/record-verdict.ts";
 import type { EscrowChain } from "../escrow/escrow-ports.ts";
 import type { Address } from "../kernel/wallet.ts";

@@ -1,7 +1,7 @@
 import type pg from "pg";
 import { createScoreIndex } from "../adapters/index/score.ts";
 import { createScoreCertificates } from "../adapters/postgres/score-certificates.ts";
-import type { Tiers } from "../arbiter/ports.ts";
+import type { Tiers } from "../arbiter/parties.ts";
 import type { Config } from "../config.ts";
 import { createScores } from "../score/read-scores.ts";
 

@@ -5,7 +5,7 @@ import { createVerdictStore } from "../../api/adapters/postgres/verdict-store.ts
 import { createGuardedFetch } from "../../api/adapters/web/guarded-fetch/fetch.ts";
 import { createArbiter } from "../../api/arbiter/arbiter.ts";
 import { createAttestor } from "../../api/arbiter/attestation.ts";
-import type { Fetcher } from "../../api/arbiter/ports.ts";
+import type { Fetcher } from "../../api/arbiter/fetcher.ts";
 import { requestSchema } from "../../api/arbiter/request.ts";
 import { NETWORKS } from "../../api/kernel/networks.ts";
 import { didWeb } from "../../api/signing/did.ts";

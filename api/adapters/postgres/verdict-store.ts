@@ -1,7 +1,7 @@
 import type pg from "pg";
 import type { Verdict } from "../../arbiter/policy/policy.ts";
-import type { LogEntry, NewVerdict, Place, StoredVerdict, VerdictStore } from "../../arbiter/ports.ts";
 import type { VerdictRequest } from "../../arbiter/request.ts";
+import type { LogEntry, NewVerdict, Place, StoredVerdict, VerdictStore } from "../../arbiter/verdict-store.ts";
 import { inTransaction } from "./connection.ts";
 
 /** One process at a time writes at the end of the log. The second statement sees what the one before it has committed. */

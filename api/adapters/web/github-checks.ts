@@ -1,6 +1,6 @@
 import { Agent, type Dispatcher } from "undici";
 import { z } from "zod";
-import type { CheckRun, CheckRuns, CheckRunsReading } from "../../arbiter/ports.ts";
+import type { CheckRun, CheckRuns, CheckRunsReading } from "../../arbiter/check-runs.ts";
 import { withDeadline } from "./guarded-fetch/slots.ts";
 
 export interface GithubChecksOptions {

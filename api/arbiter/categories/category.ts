@@ -1,6 +1,7 @@
 import type { z } from "zod";
+import type { CheckRunsReading } from "../check-runs.ts";
+import type { Fetched, FetchRequest } from "../fetcher.ts";
 import type { GuardSettings } from "../guard/target.ts";
-import type { CheckRunsReading, Fetched, FetchRequest } from "../ports.ts";
 import type { Finding } from "../verdict.ts";
 
 export const CATEGORY_NAMES = ["http-delivery", "payload-hash", "ci-status"] as const;

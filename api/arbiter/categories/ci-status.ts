@@ -1,6 +1,6 @@
 import { z } from "zod";
+import type { CheckRun, CheckRunsReading } from "../check-runs.ts";
 import { GOOD_CONCLUSIONS_V1 } from "../policy/v1-categories.ts";
-import type { CheckRun, CheckRunsReading } from "../ports.ts";
 import type { Finding } from "../verdict.ts";
 import { type Category, category, type Fact, printable, readingsOf } from "./category.ts";
 import { conditionsOf } from "./fields.ts";

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
-import type { Measure } from "../ports.ts";
+import type { Measure } from "../fetcher.ts";
 import type { Finding } from "../verdict.ts";
 import { type Category, category } from "./category.ts";
 import { conditionsOf, malformed, sha256Hex, unicodeText } from "./fields.ts";

@@ -3,8 +3,8 @@ import { codeBlock, facts, renderPage } from "../../layout/page.ts";
 import type { Fact } from "../categories/category.ts";
 import { type verdictDocument, verdictPath } from "../document.ts";
 import { POLICY_PATH } from "../overview.ts";
-import type { StoredVerdict } from "../ports.ts";
 import type { Finding } from "../verdict.ts";
+import type { StoredVerdict } from "../verdict-store.ts";
 import { conditionName, resultMark, VERDICT_TONES } from "./policy-page.ts";
 
 type Record = ReturnType<typeof verdictDocument>;

@@ -1,7 +1,7 @@
 import { createServer, Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { GuardedFetchOptions } from "../../../api/adapters/web/guarded-fetch/fetch.ts";
-import { Busy, type Fetched } from "../../../api/arbiter/ports.ts";
+import { Busy, type Fetched } from "../../../api/arbiter/fetcher.ts";
 import { examine, factsNamed, judged, PUBLIC_ADDRESS, type Site, startSite } from "../../support/arbiter/site.ts";
 
 let site: Site;

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { connect } from "../../../api/adapters/postgres/connection.ts";
 import { createArbiter } from "../../../api/arbiter/arbiter.ts";
 import type { verdictDocument } from "../../../api/arbiter/document.ts";
-import type { PartyTiers, Tiers } from "../../../api/arbiter/ports.ts";
+import type { PartyTiers, Tiers } from "../../../api/arbiter/parties.ts";
 import type { Variant } from "../../../api/arbiter/products.ts";
 import { requestSchema, type VerdictRequest } from "../../../api/arbiter/request.ts";
 import type { Sale } from "../../../api/kernel/route.ts";

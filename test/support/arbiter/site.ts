@@ -3,10 +3,11 @@ import { createServer as createTlsServer } from "node:https";
 import { type AddressInfo, connect, type Server, Socket } from "node:net";
 import type { Dial } from "../../../api/adapters/web/guarded-fetch/dial.ts";
 import { createGuardedFetch, type GuardedFetchOptions } from "../../../api/adapters/web/guarded-fetch/fetch.ts";
+import type { CheckRuns } from "../../../api/arbiter/check-runs.ts";
 import { claimSchema } from "../../../api/arbiter/claim.ts";
 import type { Evidence } from "../../../api/arbiter/evidence.ts";
+import type { Fetcher } from "../../../api/arbiter/fetcher.ts";
 import { gatherEvidence } from "../../../api/arbiter/gather-evidence.ts";
-import type { CheckRuns, Fetcher } from "../../../api/arbiter/ports.ts";
 import { GOOD, TEST_CA } from "./certificates.ts";
 
 export type Handler = (request: IncomingMessage, response: ServerResponse) => void;

@@ -1,4 +1,4 @@
-import { Busy } from "../../../arbiter/ports.ts";
+import { Busy } from "../../../arbiter/fetcher.ts";
 import { Failed } from "./dial.ts";
 
 type Slots = <Value>(signal: AbortSignal, work: () => Promise<Value>) => Promise<Value>;

@@ -1,0 +1,32 @@
+import type { Address, Hex } from "../kernel/wallet.ts";
+
+/** Buyer and seller of a deal. */
+export interface Parties {
+  readonly payer: Address;
+  readonly payee: Address;
+}
+
+/** The parties of payments in the service's own escrow contracts; rejects when the chain cannot be read. */
+export interface EscrowDeals {
+  parties(payment: Hex): Promise<Parties | null>;
+}
+
+/** A party's risk as the scored variant reports it. */
+export interface PartyTier {
+  readonly wallet: Address;
+  readonly score: number;
+  readonly tier: string;
+}
+
+export interface PartyTiers {
+  readonly payer: PartyTier;
+  readonly payee: PartyTier;
+}
+
+/** Both parties' risk, as of one block. */
+export interface Tiers {
+  /** Whether it can be read at the moment. */
+  ready(parties: Parties): Promise<boolean>;
+  /** Rejects while it cannot. */
+  of(parties: Parties): Promise<PartyTiers>;
+}
