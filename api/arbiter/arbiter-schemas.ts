@@ -20,7 +20,7 @@ import { PROOF } from "../signing/signing-schemas.ts";
 import { VERDICT_TYPES } from "./attestation.ts";
 import { CATEGORY_NAMES } from "./categories/category.ts";
 import { CATEGORIES } from "./categories/index.ts";
-import type { verdictDocument } from "./document.ts";
+import type { VerdictDocument } from "./document.ts";
 import type { GuardSettings } from "./guard/target.ts";
 import type { arbiterOverview, logItem } from "./overview.ts";
 import type { Policy } from "./policy/policy.ts";
@@ -130,7 +130,7 @@ export const VERDICT = {
   record: z
     .object({ ...shape, parties: z.union([ratedParties, parties]).exactOptional() })
     .meta({ id: "VerdictRecord" }),
-} as const satisfies Readonly<Record<string, z.ZodType<Signed<ReturnType<typeof verdictDocument>>>>>;
+} as const satisfies Readonly<Record<string, z.ZodType<Signed<VerdictDocument>>>>;
 
 export const POLICY = z
   .object({

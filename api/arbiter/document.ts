@@ -51,5 +51,8 @@ export function verdictDocument(
   };
 }
 
+/** A verdict as it is read again; it is signed besides. */
+export type VerdictDocument = ReturnType<typeof verdictDocument>;
+
 /** What the log and corrections link by: SHA-256 of the canonical form (RFC 8785) of the whole signed document, lower-case hex. */
 export const documentSha256 = (signed: object): string => createHash("sha256").update(jcs(signed)).digest("hex");

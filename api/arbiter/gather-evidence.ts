@@ -47,12 +47,9 @@ async function look(
 }
 
 function conclude(category: Category, conditions: unknown, seen: readonly Observation[]) {
-  const findings = category.judge(conditions, seen);
+  const judged = category.judge(conditions, seen);
   return {
-    verdict: decide(findings.map(({ result }) => result)),
-    facts: [
-      ...category.facts(conditions, seen),
-      ...findings.map((finding): Fact => ({ fact: "condition", ...finding })),
-    ],
+    verdict: decide(judged.map(({ result }) => result)),
+    facts: [...category.facts(conditions, seen), ...judged.map((one): Fact => ({ fact: "condition", ...one }))],
   };
 }

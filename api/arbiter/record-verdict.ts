@@ -49,7 +49,7 @@ export async function recordVerdict(parts: RecordParts, order: Order, signal: Ab
     outcome,
     issuedAt,
     supersedes: supersedes?.id ?? null,
-    seal(place) {
+    signAt(place) {
       const signed = signer.sign(verdictDocument(decided, place, { issuer: signer.issuer, baseUrl }), issuedAt);
       return { document: JSON.stringify(signed), sha256: documentSha256(signed) };
     },

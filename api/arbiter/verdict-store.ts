@@ -25,7 +25,7 @@ export interface NewVerdict {
   readonly outcome: Verdict;
   readonly issuedAt: Date;
   /** Signs the document for its place. */
-  readonly seal: (place: Place) => { readonly document: string; readonly sha256: string };
+  readonly signAt: (place: Place) => { readonly document: string; readonly sha256: string };
 }
 
 /** A verdict as it is kept for ever. */

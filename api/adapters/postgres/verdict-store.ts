@@ -113,7 +113,7 @@ async function settle(log: Log, batch: readonly Waiting[]): Promise<void> {
 async function writeNext({ pool, end }: Log, batch: readonly Waiting[]): Promise<readonly StoredVerdict[] | null> {
   const [one, ...more] = batch;
   if (one === undefined || more.length > 0 || end === null) return null;
-  const written = sealed(one.verdict, { index: end.index + 1, previousSha256: end.sha256 });
+  const written = signedAt(one.verdict, { index: end.index + 1, previousSha256: end.sha256 });
   const values = [...columnsOf(written), end.sha256];
   const { rowCount } = await pool.query({ name: "verdict-next", text: INSERT_NEXT, values });
   return rowCount === 1 ? [written] : null;
@@ -143,7 +143,7 @@ async function writeAll(
 ): Promise<readonly StoredVerdict[]> {
   let place = first;
   const written = batch.map(({ verdict }) => {
-    const stored = sealed(verdict, place);
+    const stored = signedAt(verdict, place);
     place = { index: stored.index + 1, previousSha256: stored.sha256 };
     return stored;
   });
@@ -154,8 +154,8 @@ async function writeAll(
 }
 
 /** The verdict as it stands in its place. */
-function sealed({ seal, ...verdict }: NewVerdict, place: Place): StoredVerdict {
-  return { ...verdict, ...seal(place), index: place.index, supersededBy: null };
+function signedAt({ signAt, ...verdict }: NewVerdict, place: Place): StoredVerdict {
+  return { ...verdict, ...signAt(place), index: place.index, supersededBy: null };
 }
 
 /** In the order of both inserts. */

@@ -2,7 +2,7 @@ import type { z } from "zod";
 import type { CheckRunsReading } from "../check-runs.ts";
 import type { Fetched, FetchRequest } from "../fetcher.ts";
 import type { GuardSettings } from "../guard/target.ts";
-import type { Finding } from "../verdict.ts";
+import type { JudgedCondition } from "../verdict.ts";
 
 export const CATEGORY_NAMES = ["http-delivery", "payload-hash", "ci-status"] as const;
 
@@ -31,7 +31,7 @@ export interface Category<Conditions = unknown> {
   readonly conditions: (settings: GuardSettings) => z.ZodType<Conditions>;
   /** What to look at after what has been seen so far; null when that is enough. */
   readonly next: (conditions: Conditions, seen: readonly Observation[]) => Question | null;
-  readonly judge: (conditions: Conditions, seen: readonly Observation[]) => readonly Finding[];
+  readonly judge: (conditions: Conditions, seen: readonly Observation[]) => readonly JudgedCondition[];
   readonly facts: (conditions: Conditions, seen: readonly Observation[]) => readonly Fact[];
 }
 

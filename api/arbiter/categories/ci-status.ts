@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { CheckRun, CheckRunsReading } from "../check-runs.ts";
 import { GOOD_CONCLUSIONS_V1 } from "../policy/v1-categories.ts";
-import type { Finding } from "../verdict.ts";
+import type { JudgedCondition } from "../verdict.ts";
 import { type Category, category, type Fact, printable, readingsOf } from "./category.ts";
 import { conditionsOf } from "./fields.ts";
 
@@ -25,7 +25,10 @@ const isBad = ({ status, conclusion }: CheckRun): boolean =>
 const isOpen = ({ status, conclusion }: CheckRun): boolean => status !== "completed" || conclusion === null;
 
 /** The rows of the policy's table for `check_runs`, in the order in which they apply. */
-function resultOf(reading: CheckRunsReading | undefined, commitSha: string): Pick<Finding, "result" | "reason"> {
+function resultOf(
+  reading: CheckRunsReading | undefined,
+  commitSha: string,
+): Pick<JudgedCondition, "result" | "reason"> {
   if (reading === undefined) return { result: "unknown", reason: "unavailable" };
   if (reading.outcome !== "read") return { result: "unknown", reason: reading.outcome };
   const { runs, partial } = reading;

@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { Fetched, FetchFailure } from "../fetcher.ts";
 import { type GuardSettings, type TargetFault, targetFault } from "../guard/target.ts";
 import { FETCH_LIMITS_V1, UNDECIDED_STATUSES_V1 } from "../policy/v1-categories.ts";
-import { decide, type Finding } from "../verdict.ts";
+import { decide, type JudgedCondition } from "../verdict.ts";
 import { type Category, category, type Fact, fetchesOf, printable } from "./category.ts";
 import { conditionsOf, malformed, refuse, sha256Hex, unicodeText, wholeNumber } from "./fields.ts";
 
@@ -74,9 +74,9 @@ const conditions = (settings: GuardSettings) =>
 export const isWanted = (status: number, expectStatus: number | null): boolean =>
   expectStatus === null ? status >= 200 && status <= 299 : status === expectStatus;
 
-type Judged = Pick<Finding, "observed" | "result" | "reason">;
+type Judged = Pick<JudgedCondition, "observed" | "result" | "reason">;
 
-const unknown = (reason: string, observed: Finding["observed"] = null): Judged => ({
+const unknown = (reason: string, observed: JudgedCondition["observed"] = null): Judged => ({
   observed,
   result: "unknown",
   reason,
@@ -97,7 +97,7 @@ function judgeStatus({ head, body, failure }: Fetched, { expectStatus }: Conditi
   return { observed: status, result: "false", reason: "mismatch" };
 }
 
-const compared = (isTrue: boolean, observed: Finding["observed"]): Judged => ({
+const compared = (isTrue: boolean, observed: JudgedCondition["observed"]): Judged => ({
   observed,
   result: isTrue ? "true" : "false",
   reason: isTrue ? "match" : "mismatch",
@@ -125,7 +125,7 @@ function judgeContent({ body }: Fetched): Judged {
 }
 
 /** Every condition of a claim after one attempt, always in the same order. */
-function judgeAttempt(given: Conditions, fetched: Fetched): readonly Finding[] {
+function judgeAttempt(given: Conditions, fetched: Fetched): readonly JudgedCondition[] {
   const { expectStatus, expectSha256, minBytes: least, expectContains } = given;
   return [
     { condition: "status", expected: expectStatus ?? "2xx", ...judgeStatus(fetched, given) },

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import type { Measure } from "../fetcher.ts";
-import type { Finding } from "../verdict.ts";
+import type { JudgedCondition } from "../verdict.ts";
 import { type Category, category } from "./category.ts";
 import { conditionsOf, malformed, sha256Hex, unicodeText } from "./fields.ts";
 
@@ -46,7 +46,7 @@ const conditions = FIELDS.transform(
   }),
 );
 
-function judge({ payload, expectedSha256 }: Conditions): readonly Finding[] {
+function judge({ payload, expectedSha256 }: Conditions): readonly JudgedCondition[] {
   const isMatch = payload.sha256 === expectedSha256;
   return [
     {

@@ -1,16 +1,19 @@
 import { html, type Markup } from "../../layout/html.ts";
 import { mark, renderPage } from "../../layout/page.ts";
 import { POLICY_PATH } from "../overview.ts";
-import type { DecisionRow, Policy, PolicyCategory, Result, Verdict } from "../policy/policy.ts";
+import type { ConditionResult, DecisionRow, Policy, PolicyCategory, Verdict } from "../policy/policy.ts";
 
-const RESULT_TONES = { true: "pass", false: "fail", unknown: "grey" } as const satisfies Record<Result, string>;
+const RESULT_TONES = { true: "pass", false: "fail", unknown: "grey" } as const satisfies Record<
+  ConditionResult,
+  string
+>;
 export const VERDICT_TONES = { release: "pass", refund: "fail", escalate: "grey" } as const satisfies Record<
   Verdict,
   string
 >;
 
 /** The result of a condition as a word with its sign. */
-export const resultMark = (result: Result): Markup => mark(RESULT_TONES[result], result);
+export const resultMark = (result: ConditionResult): Markup => mark(RESULT_TONES[result], result);
 
 /** The name of a condition, which may break after an underscore. */
 export const conditionName = (name: string): Markup =>

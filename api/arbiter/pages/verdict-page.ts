@@ -1,13 +1,11 @@
 import { html, instant, type Markup } from "../../layout/html.ts";
 import { codeBlock, facts, renderPage } from "../../layout/page.ts";
 import type { Fact } from "../categories/category.ts";
-import { type verdictDocument, verdictPath } from "../document.ts";
+import { type VerdictDocument, verdictPath } from "../document.ts";
 import { POLICY_PATH } from "../overview.ts";
-import type { Finding } from "../verdict.ts";
+import type { JudgedCondition } from "../verdict.ts";
 import type { StoredVerdict } from "../verdict-store.ts";
 import { conditionName, resultMark, VERDICT_TONES } from "./policy-page.ts";
-
-type Record = ReturnType<typeof verdictDocument>;
 
 const HEADINGS = { release: "Release", refund: "Refund", escalate: "Escalate" } as const;
 const MEANINGS = {
@@ -19,7 +17,7 @@ const MEANINGS = {
 
 /** One verdict for people. */
 export function renderVerdict(stored: StoredVerdict, baseUrl: string): string {
-  const record = JSON.parse(stored.document) as Record;
+  const record = JSON.parse(stored.document) as VerdictDocument;
   const path = verdictPath(stored.id);
   return renderPage({
     title: `Verdict: ${HEADINGS[stored.outcome].toLowerCase()}`,
@@ -44,7 +42,7 @@ ${codeBlock({
   });
 }
 
-function correction({ supersededBy }: StoredVerdict, { supersedes }: Record): Markup {
+function correction({ supersededBy }: StoredVerdict, { supersedes }: VerdictDocument): Markup {
   return html`${
     supersededBy !== null &&
     html`<p class="state"><strong>Superseded</strong> by <a class="mono" href="${verdictPath(supersededBy)}">${supersededBy}</a>, because the arbiter had erred. This record stays as it was.</p>`
@@ -54,7 +52,7 @@ function correction({ supersededBy }: StoredVerdict, { supersedes }: Record): Ma
   }`;
 }
 
-function summary({ index }: StoredVerdict, record: Record): Parameters<typeof facts>[0] {
+function summary({ index }: StoredVerdict, record: VerdictDocument): Parameters<typeof facts>[0] {
   const { parties } = record;
   const party = (name: "payer" | "payee"): Markup => {
     const one = parties?.[name];
@@ -75,13 +73,13 @@ function summary({ index }: StoredVerdict, record: Record): Parameters<typeof fa
   ];
 }
 
-const isCondition = (fact: Fact): fact is Fact & Finding => fact.fact === "condition";
+const isCondition = (fact: Fact): fact is Fact & JudgedCondition => fact.fact === "condition";
 
 const shown = (value: unknown): string => (value === null ? "nothing" : String(value));
 
 const conditionsSection = ({
   facts: all,
-}: Record): Markup => html`<section aria-labelledby="conditions"><h2 id="conditions">Conditions</h2>
+}: VerdictDocument): Markup => html`<section aria-labelledby="conditions"><h2 id="conditions">Conditions</h2>
 <ul class="rows">${all.filter(isCondition).map(
   ({ condition, expected, observed, result, reason }) =>
     html`<li><h3>${conditionName(condition)}</h3><span>${resultMark(result)} <span class="soft small">${reason.replaceAll("_", " ")}</span></span>${facts(
@@ -92,7 +90,7 @@ const conditionsSection = ({
     )}</li>`,
 )}</ul></section>`;
 
-function observationsSection({ facts: all, timeline }: Record): Markup {
+function observationsSection({ facts: all, timeline }: VerdictDocument): Markup {
   const seen = all.filter((fact) => !isCondition(fact));
   return html`<section aria-labelledby="seen"><h2 id="seen">What was seen</h2>
 ${timeline.map(

@@ -1,5 +1,5 @@
 /** A condition of a claim is true, false or unknown; how its category decides which is a table of these rows. */
-export type Result = "true" | "false" | "unknown";
+export type ConditionResult = "true" | "false" | "unknown";
 
 export type Verdict = "release" | "refund" | "escalate";
 
@@ -12,7 +12,7 @@ export interface PolicyRule {
 export interface DecisionRow {
   readonly condition: string;
   readonly observed: string;
-  readonly result: Result;
+  readonly result: ConditionResult;
 }
 
 export interface PolicyCategory {
