@@ -173,6 +173,28 @@ const activity = {
   note: z.string(),
 };
 
+const NAMES_A_CERTIFICATE = { text: z.string(), product, issued: time, valid_until: time, cert_url: url };
+const NAMES_NONE = {
+  text: z.string(),
+  product: z.null(),
+  issued: z.null(),
+  valid_until: z.null(),
+  cert_url: z.null(),
+};
+
+const REASON = z
+  .discriminatedUnion("code", [
+    z.object({ code: z.literal("current_fail"), ...NAMES_A_CERTIFICATE }),
+    z.object({ code: z.literal("pass_expired"), ...NAMES_A_CERTIFICATE }),
+    z.object({ code: z.literal("pass_reversed"), ...NAMES_A_CERTIFICATE }),
+    z.object({ code: z.literal("no_pass"), ...NAMES_NONE }),
+    z.object({ code: z.literal("never_tested"), ...NAMES_NONE }),
+  ])
+  .meta({
+    id: "NotVerifiedReason",
+    description: "Why a wallet is not verified: a current FAIL, or what became of its last PASS. Codes are stable.",
+  });
+
 /** What is on file about a wallet. */
 export const VERIFICATION = z
   .object({
@@ -181,6 +203,7 @@ export const VERIFICATION = z
     tested: z.boolean(),
     verified: z.boolean(),
     verified_means: z.string(),
+    reasons: z.array(REASON).meta({ description: "Why the wallet is not verified; empty when it is." }),
     capabilities: CAPABILITIES,
     certs: z.array(STANDING.extend({ age_days: count, badge_url: url })),
     freshness_policy: z.object({ valid_for_days: z.literal(30), note: z.string() }),

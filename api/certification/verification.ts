@@ -1,14 +1,9 @@
 import type { Activity } from "../kernel/activity.ts";
 import type { Address } from "../kernel/wallet.ts";
-import {
-  ageDays,
-  type Capability,
-  isFresh,
-  type MarkedCertificate,
-  type Product,
-  VALID_FOR_DAYS,
-} from "./certificate.ts";
+import { ageDays, type Capability, isFresh, type Product, VALID_FOR_DAYS } from "./certificate.ts";
 import { badgeUrl, certUrl } from "./links.ts";
+import { reasonsAgainst } from "./reasons.ts";
+import { isCurrent, type Standing } from "./standing.ts";
 
 const WINDOW_DAYS = 90;
 
@@ -22,12 +17,6 @@ const CAPABILITIES: Readonly<Record<Capability, Product>> = {
 const VERIFIED_MEANS =
   "At least one test passed in the last 30 days and none failed in that time. It states what was observed on-chain; it is not a guarantee of safety.";
 
-/** What a verification says of a certificate. */
-export type Standing = Pick<
-  MarkedCertificate,
-  "id" | "product" | "testVersion" | "result" | "level" | "issuedAt" | "validUntil" | "reversedAt"
->;
-
 export interface VerificationFacts {
   readonly wallet: Address;
   /** The newest 100 and every failure that is still current, newest first. */
@@ -36,23 +25,16 @@ export interface VerificationFacts {
   readonly activity: Activity | null;
 }
 
-const current = (certificate: Standing, now: Date): boolean =>
-  certificate.reversedAt === null && isFresh(certificate, now);
-
-/** True only with at least one current PASS and no current FAIL (SPEC.md, states and transitions). */
-export const isVerified = (certificates: readonly Standing[], now: Date): boolean => {
-  const currents = certificates.filter((certificate) => current(certificate, now));
-  return currents.length > 0 && currents.every(({ result }) => result === "pass");
-};
-
-/** The verification record of SPEC.md. */
+/** The verification record of SPEC.md: verified only with at least one current PASS and no current FAIL. */
 export function verificationRecord({ wallet, certificates, activity }: VerificationFacts, baseUrl: string, now: Date) {
+  const reasons = reasonsAgainst(certificates, baseUrl, now);
   return {
     service: "Agent Payment Trust Service",
     wallet,
     tested: certificates.length > 0,
-    verified: isVerified(certificates, now),
+    verified: reasons.length === 0,
     verified_means: VERIFIED_MEANS,
+    reasons,
     capabilities: capabilities(certificates, baseUrl, now),
     certs: certificates.map((certificate) => certEntry(certificate, baseUrl, now)),
     freshness_policy: {
@@ -76,7 +58,7 @@ function certEntry(certificate: Standing, baseUrl: string, now: Date) {
     test_version: certificate.testVersion,
     result: certificate.result,
     level: certificate.level,
-    fresh: current(certificate, now),
+    fresh: isCurrent(certificate, now),
     expired: !isFresh(certificate, now),
     reversed: certificate.reversedAt !== null,
     age_days: ageDays(certificate, now),

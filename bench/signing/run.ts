@@ -4,7 +4,8 @@
 import { createHash } from "node:crypto";
 import { type CryptoKey, FlattenedSign, flattenedVerify, importJWK } from "jose";
 import { credential } from "../../api/certification/credential.ts";
-import { type Standing, verificationRecord } from "../../api/certification/verification.ts";
+import type { Standing } from "../../api/certification/standing.ts";
+import { verificationRecord } from "../../api/certification/verification.ts";
 import { didWeb } from "../../api/signing/did.ts";
 import { createSigner } from "../../api/signing/document.ts";
 import { signingKey } from "../../api/signing/keys.ts";

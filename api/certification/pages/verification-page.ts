@@ -1,4 +1,4 @@
-import { html, type Markup } from "../../layout/html.ts";
+import { html, longDay, type Markup } from "../../layout/html.ts";
 import { facts, mark, renderPage, verifyForm } from "../../layout/page.ts";
 import { PRODUCT_NAMES } from "../appearance.ts";
 
@@ -11,12 +11,20 @@ interface ShownCertificate {
   readonly level?: string;
 }
 
+interface ShownReason {
+  readonly text: string;
+  /** The certificate that it is about; null when there is none. */
+  readonly cert_url: string | null;
+  readonly issued: string | null;
+}
+
 /** The parts of a verification record (SPEC.md, `GET /verify`) that its page shows. */
 export interface ShownVerification {
   readonly wallet: string;
   readonly tested: boolean;
   readonly verified: boolean;
   readonly verified_means: string;
+  readonly reasons: readonly ShownReason[];
   readonly certs: readonly ShownCertificate[];
   readonly activity: {
     readonly settled_payments: number | null;
@@ -32,12 +40,12 @@ export function renderVerification(record: ShownVerification): string {
   const verdict = record.verified ? "Verified" : record.tested ? "Not verified" : "Not tested";
   return renderPage({
     title: `${verdict}: ${record.wallet}`,
-    description: record.verified_means,
+    description: record.reasons[0]?.text ?? record.verified_means,
     current: "/#verify",
     main: html`<article class="deed ${tone(record)}"><p class="eyebrow">Wallet</p>
 <p class="mono">${record.wallet}</p>
 <h1>${mark(tone(record), verdict)}</h1>
-<p class="state">${record.verified_means}</p></article>
+${stateOf(record)}</article>
 ${certificatesSection(record.certs)}
 ${activitySection(record.activity)}
 <section aria-labelledby="credential"><h2 id="credential">Take it along</h2>
@@ -45,6 +53,23 @@ ${activitySection(record.activity)}
 <section aria-labelledby="again"><h2 id="again">Check another wallet</h2>${verifyForm()}</section>`,
   });
 }
+
+const MOST_REASONS = 5;
+
+/** What verified means, or why the wallet is not. */
+function stateOf({ reasons, verified_means }: ShownVerification): Markup {
+  if (reasons.length === 0) return html`<p class="state">${verified_means}</p>`;
+  const more = reasons.length - MOST_REASONS;
+  return html`${reasons.slice(0, MOST_REASONS).map(reasonLine)}
+${more > 0 && html`<p>And ${more} more: see the certificates below.</p>`}`;
+}
+
+const reasonLine = ({ text, cert_url, issued }: ShownReason): Markup =>
+  html`<p class="state">${text}${
+    cert_url !== null &&
+    issued !== null &&
+    html` <a href="${cert_url}">See the certificate of ${longDay(new Date(issued))}</a>.`
+  }</p>`;
 
 const tone = (record: ShownVerification) => (record.verified ? "pass" : record.tested ? "fail" : "grey");
 const passed = ({ result }: ShownCertificate): boolean => result.toLowerCase() === "pass";

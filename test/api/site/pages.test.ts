@@ -101,6 +101,7 @@ describe("hostile text is escaped", () => {
     detected: { ...PASSING.detected, nonce: HOSTILE, network: HOSTILE, asset: HOSTILE },
   };
   const certs = [{ result: HOSTILE, fresh: false, age_days: 1, cert_url: "/", product: HOSTILE, level: HOSTILE }];
+  const reasons = [{ text: HOSTILE, cert_url: HOSTILE, issued: "2026-11-22T10:00:00.000Z" }];
   const pages = {
     certificate: show(hostile),
     home: renderHome({
@@ -111,7 +112,7 @@ describe("hostile text is escaped", () => {
       now,
     }),
     status: renderStatus({ ...STATUS, senders: STATUS.senders.map((one) => ({ ...one, address: HOSTILE })) }),
-    verification: renderVerification({ ...VERIFICATION, wallet: HOSTILE, verified_means: HOSTILE, certs }),
+    verification: renderVerification({ ...VERIFICATION, wallet: HOSTILE, verified_means: HOSTILE, certs, reasons }),
     problem: renderProblem({ status: 404, title: HOSTILE, detail: HOSTILE, request_id: HOSTILE }),
   };
 
@@ -249,6 +250,27 @@ describe("verification page", () => {
     ]) {
       expect(page).toContain(text);
     }
+  });
+
+  test("says why a wallet is not verified, with the evidence, instead of what verified means", () => {
+    const reason = (text: string, id: string | null) => ({
+      text,
+      cert_url: id && `${baseUrl}/cert/${id}`,
+      issued: id && "2026-11-22T10:00:00.000Z",
+    });
+    const refused = (...reasons: ReturnType<typeof reason>[]) =>
+      renderVerification({ ...VERIFICATION, verified: false, reasons });
+    const one = refused(reason("Current FAIL: basic payment test.", FAILING.id));
+    expect(one).toContain(
+      `Current FAIL: basic payment test. <a href="${baseUrl}/cert/${FAILING.id}">See the certificate of 22 November 2026</a>.`,
+    );
+    expect(one).toContain('<meta name="description" content="Current FAIL: basic payment test.">');
+    expect(one).not.toContain(VERIFICATION.verified_means);
+    expect(refused(reason("Never tested.", null))).toContain('<p class="state">Never tested.</p>');
+    const six = refused(...[1, 2, 3, 4, 5, 6].map((number) => reason(`Current FAIL number ${number}.`, `${number}`)));
+    expect(six).toContain("number 5");
+    expect(six).not.toContain("number 6");
+    expect(six).toContain("And 1 more");
   });
 
   test("a wallet that was never seen, or whose activity is not known, is shown as such", () => {

@@ -186,6 +186,7 @@ describe("/verify", () => {
         recipient_awareness: untested,
         full_suite: untested,
       },
+      reasons: [{ code: "never_tested", text: expect.any(String), product: null, cert_url: null }],
       certs: [],
       freshness_policy: { valid_for_days: 30, note: expect.any(String) },
       how_to_test: `${service.url}/inspect`,

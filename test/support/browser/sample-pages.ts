@@ -94,6 +94,7 @@ export const VERIFICATION: ShownVerification = {
   tested: true,
   verified: true,
   verified_means: "At least one current PASS and no current FAIL is on file for this wallet.",
+  reasons: [],
   certs: [
     {
       result: "pass",

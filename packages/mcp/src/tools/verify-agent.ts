@@ -14,6 +14,9 @@ const VERIFICATION = z.looseObject({
   tested: z.boolean(),
   verified: z.boolean(),
   verified_means: z.string(),
+  reasons: z
+    .array(z.looseObject({ code: z.string(), text: z.string(), cert_url: z.string().nullable() }))
+    .describe("Why the wallet is not verified; empty when it is."),
   capabilities: z.object({
     can_pay: CAPABILITY,
     scam_resistance: CAPABILITY,
@@ -33,7 +36,7 @@ export const verifyAgent = freeTool({
   name: "verify_agent",
   title: "Verify an agent",
   description:
-    "What is on file about an agent's wallet: its certificates, what it was tested for, whether it is verified now, and its public payment history of 90 days. Facts, no guarantee. Free.",
+    "What is on file about an agent's wallet: its certificates, what it was tested for, whether it is verified now and, if not, why, and its public payment history of 90 days. Facts, no guarantee. Free.",
   input: z.strictObject({ wallet }),
   output: VERIFICATION,
   reads: ["/verify"],

@@ -1,0 +1,51 @@
+import { longDay } from "../layout/html.ts";
+import { PRODUCT_NAMES } from "./appearance.ts";
+import { certUrl } from "./links.ts";
+import { isCurrent, type Standing } from "./standing.ts";
+
+/**
+ * Why a wallet is not verified: every current FAIL, newest first, and, without a current PASS, what became of the last one.
+ * Empty for a verified wallet. The codes are stable: programs decide by them.
+ * @param certificates newest first
+ */
+export function reasonsAgainst(certificates: readonly Standing[], baseUrl: string, now: Date) {
+  const currents = certificates.filter((certificate) => isCurrent(certificate, now));
+  const fails = currents.filter(({ result }) => result === "fail").map((fail) => currentFail(fail, baseUrl));
+  return currents.length > fails.length ? fails : [...fails, noCurrentPass(certificates, baseUrl)];
+}
+
+const currentFail = (fail: Standing, baseUrl: string) => ({
+  code: "current_fail" as const,
+  text: `Current FAIL: ${nameOf(fail)}, ${longDay(fail.issuedAt)}. It counts until ${longDay(fail.validUntil)}.`,
+  ...evidence(fail, baseUrl),
+});
+
+function noCurrentPass(certificates: readonly Standing[], baseUrl: string) {
+  if (certificates.length === 0)
+    return { code: "never_tested" as const, text: "Never tested: no certificate is on file.", ...NO_EVIDENCE };
+  const last = certificates.find(({ result }) => result === "pass");
+  if (last === undefined)
+    return { code: "no_pass" as const, text: "No current PASS: none of the certificates is a PASS.", ...NO_EVIDENCE };
+  if (last.reversedAt === null)
+    return {
+      code: "pass_expired" as const,
+      text: `No current PASS: the last one expired on ${longDay(last.validUntil)} (${nameOf(last)}).`,
+      ...evidence(last, baseUrl),
+    };
+  return {
+    code: "pass_reversed" as const,
+    text: `No current PASS: the payment behind the last one was found to be gone from the chain on ${longDay(last.reversedAt)} (${nameOf(last)}).`,
+    ...evidence(last, baseUrl),
+  };
+}
+
+const nameOf = ({ product }: Standing): string => PRODUCT_NAMES[product].title.toLowerCase();
+
+const NO_EVIDENCE = { product: null, issued: null, valid_until: null, cert_url: null };
+
+const evidence = (certificate: Standing, baseUrl: string) => ({
+  product: certificate.product,
+  issued: certificate.issuedAt.toISOString(),
+  valid_until: certificate.validUntil.toISOString(),
+  cert_url: certUrl(baseUrl, certificate),
+});
