@@ -1,7 +1,7 @@
 import pg from "pg";
 import { BlockNotFoundError, createPublicClient, type Hex, http, type PublicClient } from "viem";
 import { NETWORKS } from "../api/kernel/networks.ts";
-import { ponderSchemas } from "./deployment.ts";
+import { ponderSchemas } from "./schemas.ts";
 
 const { chainId: CHAIN_ID } = NETWORKS["eip155:8453"];
 /** A node whose head is older than this is behind the chain; Base makes a block every 2 seconds. */

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import pg from "pg";
 import { escrowEventsAbi, usdcEventsAbi } from "../contracts/abi.ts";
 import type { History } from "./history/history.ts";
+import { dropSchemas, ponderSchemas, type Queryable } from "./schemas.ts";
 import type { IndexerSettings } from "./settings.ts";
 
 const WINDOW_BLOCKS = (90 * 86_400) / 2;
@@ -17,8 +18,6 @@ export function ponderPackage(): string {
   if (path === undefined) throw new Error("the package ponder is not installed: run npm install");
   return path;
 }
-
-type Queryable = Pick<pg.Client, "query">;
 
 /** One index: a schema of Ponder's, named `<views schema>_<hash of what the rows follow from>_<start block>`. */
 export interface Deployment {
@@ -62,19 +61,6 @@ export async function chooseDeployment(
   const schema = `${prefix}_${startBlock}`;
   await db.query(`create schema if not exists ${pg.escapeIdentifier(schema)}`);
   return { schema, startBlock };
-}
-
-/** Every schema that a Ponder process has filled in this database; all of them share `ponder_sync`. */
-export async function ponderSchemas(db: Queryable): Promise<readonly string[]> {
-  const { rows } = await db.query<{ schema: string }>(
-    `select nspname as schema from pg_class join pg_namespace on pg_namespace.oid = relnamespace
-      where relname = '_ponder_meta' and relkind = 'r' order by nspname`,
-  );
-  return rows.map(({ schema }) => schema);
-}
-
-export async function dropSchemas(db: pg.Pool, schemas: readonly string[]): Promise<void> {
-  for (const schema of schemas) await db.query(`drop schema if exists ${pg.escapeIdentifier(schema)} cascade`);
 }
 
 /** Lets the next process in at once. Right only when the lock's owner is known to be gone. */

@@ -11,13 +11,12 @@ import {
   clearLock,
   type Deployment,
   dropReplaced,
-  dropSchemas,
   isReady,
   openToReaders,
   ponderPackage,
-  ponderSchemas,
 } from "./deployment.ts";
 import { expectFit, type History, isFinalOn, readHistory, UnfitHistoryError } from "./history/history.ts";
+import { dropSchemas, ponderSchemas } from "./schemas.ts";
 import type { IndexerSettings } from "./settings.ts";
 
 const FIRST_RESTART_MS = 500;

@@ -1,7 +1,8 @@
 import { join } from "node:path";
 import type { Address } from "viem";
 import { NETWORKS, type NetworkFacts } from "../../api/kernel/networks.ts";
-import { isReady, ponderSchemas } from "../../indexer/deployment.ts";
+import { isReady } from "../../indexer/deployment.ts";
+import { ponderSchemas } from "../../indexer/schemas.ts";
 import { migrate } from "../migrate.ts";
 import { anvilClient } from "./anvil.ts";
 import { startChain } from "./chain.ts";

@@ -1,13 +1,7 @@
 import pg from "pg";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
-import {
-  chooseDeployment,
-  clearLock,
-  dropReplaced,
-  isReady,
-  openToReaders,
-  ponderSchemas,
-} from "../../indexer/deployment.ts";
+import { chooseDeployment, clearLock, dropReplaced, isReady, openToReaders } from "../../indexer/deployment.ts";
+import { ponderSchemas } from "../../indexer/schemas.ts";
 import { type IndexerSettings, parseSettings } from "../../indexer/settings.ts";
 import { freshDatabase } from "../support/service/database.ts";
 

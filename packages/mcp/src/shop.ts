@@ -13,8 +13,8 @@ import {
   ServiceError,
   type ServiceRequest,
 } from "./service.ts";
-import { type PaymentRequired, settlementOf, sign, termsOf } from "./stock-client.ts";
-import { amountOf, checkTerms, type Offer } from "./terms.ts";
+import { settlementOf, sign, termsOf } from "./stock-client.ts";
+import { amountOf, checkTerms, type Offer, type PaymentRequired } from "./terms.ts";
 
 /** What was bought, and the part of the tool's answer that says what it cost. */
 export interface Bought {

@@ -3,9 +3,8 @@ import { x402Client, x402HTTPClient } from "@x402/fetch";
 import type { LocalAccount } from "viem";
 import { formatUsd } from "./money.ts";
 import { ServiceError } from "./service.ts";
-import { amountOf, type Offer } from "./terms.ts";
+import { amountOf, type Offer, type PaymentRequired } from "./terms.ts";
 
-export type PaymentRequired = ReturnType<x402HTTPClient["getPaymentRequiredResponse"]>;
 export type Settlement = ReturnType<x402HTTPClient["getPaymentSettleResponse"]>;
 
 const http = new x402HTTPClient(new x402Client());

@@ -1,7 +1,8 @@
+import type { x402HTTPClient } from "@x402/fetch";
 import { type Address, isAddress, isAddressEqual } from "viem";
 import { formatUsd } from "./money.ts";
-import type { PaymentRequired } from "./stock-client.ts";
 
+export type PaymentRequired = ReturnType<x402HTTPClient["getPaymentRequiredResponse"]>;
 export type Offer = PaymentRequired["accepts"][number];
 
 /** The one network and asset that are paid with: Circle's USDC on Base. */

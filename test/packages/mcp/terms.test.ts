@@ -3,8 +3,8 @@ import { describe, expect, test } from "vitest";
 import { createBudget, OverBudget } from "../../../packages/mcp/src/budget.ts";
 import { formatUsd, parseUsd } from "../../../packages/mcp/src/money.ts";
 import { DEFAULT_BUDGET_USD, parseSettings } from "../../../packages/mcp/src/settings.ts";
-import type { PaymentRequired } from "../../../packages/mcp/src/stock-client.ts";
-import { checkTerms, RefusedTerms } from "../../../packages/mcp/src/terms.ts";
+
+import { checkTerms, type PaymentRequired, RefusedTerms } from "../../../packages/mcp/src/terms.ts";
 
 const PAYEE = "0x00000000000000000000000000000000c0ffee01";
 const OTHER = `0x${"0b".repeat(20)}`;

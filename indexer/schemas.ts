@@ -1,0 +1,16 @@
+import pg from "pg";
+
+export type Queryable = Pick<pg.Client, "query">;
+
+/** Every schema that a Ponder process has filled in this database; all of them share `ponder_sync`. */
+export async function ponderSchemas(db: Queryable): Promise<readonly string[]> {
+  const { rows } = await db.query<{ schema: string }>(
+    `select nspname as schema from pg_class join pg_namespace on pg_namespace.oid = relnamespace
+      where relname = '_ponder_meta' and relkind = 'r' order by nspname`,
+  );
+  return rows.map(({ schema }) => schema);
+}
+
+export async function dropSchemas(db: pg.Pool, schemas: readonly string[]): Promise<void> {
+  for (const schema of schemas) await db.query(`drop schema if exists ${pg.escapeIdentifier(schema)} cascade`);
+}
