@@ -7,15 +7,18 @@ import {
   certificationRoutes,
   inspectRoute,
 } from "./certification/certification-routes.ts";
+import { type DocumentRouteParts, documentRoutes } from "./discovery/document-routes.ts";
 import { type McpRouteParts, mcpRoute } from "./discovery/mcp-route.ts";
 import { type DemoRouteParts, demoRoutes } from "./escrow/demo/demo-routes.ts";
 import { type EscrowRouteParts, escrowRoutes } from "./escrow/escrow-routes.ts";
 import type { Listed, Route, Tag } from "./kernel/route.ts";
+import { type StatusRouteParts, statusRoutes } from "./operations/status-routes.ts";
+import { type ReceiptRouteParts, receiptRoutes } from "./payments/receipt-routes.ts";
 import { type ScoreRouteParts, scoreRoutes } from "./score/score-routes.ts";
 import { signingRoutes } from "./signing/key-routes.ts";
 import type { PublicJwk } from "./signing/keys.ts";
-import { siteRoutes } from "./site/guide-routes.ts";
-import { type DiscoveryParts, discoveryRoutes } from "./site/home-routes.ts";
+import { type GuideRouteParts, guideRoutes } from "./site/guide-routes.ts";
+import { type HomeRouteParts, homeRoutes } from "./site/home-routes.ts";
 
 export interface CatalogParts
   extends CertificationRouteParts,
@@ -27,15 +30,23 @@ export interface CatalogParts
     DemoRouteParts,
     CafeRouteParts,
     McpRouteParts,
-    Omit<DiscoveryParts, "routes"> {
+    StatusRouteParts,
+    Omit<HomeRouteParts, "routes">,
+    Omit<ReceiptRouteParts, "routes">,
+    Omit<DocumentRouteParts, "routes">,
+    Omit<GuideRouteParts, "routes"> {
   readonly publicKeys: readonly PublicJwk[];
 }
 
 /** The one table of routes. Mounting, 402 terms and every published list are derived from it. */
 export function catalog(parts: CatalogParts): readonly Listed[] {
+  const routes = () => table;
   const table: readonly Listed[] = [
-    ...under("Discovery", discoveryRoutes({ ...parts, routes: () => table })),
-    ...under("Discovery", siteRoutes(parts)),
+    ...under("Discovery", homeRoutes({ ...parts, routes })),
+    ...under("Discovery", statusRoutes(parts)),
+    ...under("Discovery", receiptRoutes({ ...parts, routes })),
+    ...under("Discovery", documentRoutes({ ...parts, routes })),
+    ...under("Discovery", guideRoutes({ ...parts, routes })),
     ...under("Certification", certificationRoutes(parts)),
     ...under("Certification", behaviourRoutes(parts)),
     ...under("Risk score", scoreRoutes(parts)),
@@ -43,9 +54,9 @@ export function catalog(parts: CatalogParts): readonly Listed[] {
     ...under("Escrow", escrowRoutes(parts)),
     ...under("Escrow", demoRoutes(parts)),
     ...under("Café", cafeRoutes(parts)),
-    ...under("Certification", [inspectRoute(() => table, parts.baseUrl)]),
+    ...under("Certification", [inspectRoute(routes, parts.baseUrl)]),
     ...under("Board", boardRoutes(parts)),
-    ...under("Discovery", [mcpRoute(() => table, parts)]),
+    ...under("Discovery", [mcpRoute(routes, parts)]),
     ...under("Keys", signingRoutes(parts.publicKeys, parts.baseUrl)),
   ];
   return table;

@@ -1,12 +1,9 @@
 import type { Context } from "hono";
+import { VERSION } from "../kernel/about.ts";
 import { json, type Output } from "../kernel/output.ts";
 import type { FreeRoute, Listed, Route } from "../kernel/route.ts";
 import type { Address } from "../kernel/wallet.ts";
-import { page, wantsHtml } from "../layout/negotiate.ts";
-import { VERSION } from "../operations/look-at-parts.ts";
 import type { FlattenedJws } from "../signing/flattened-jws.ts";
-import { terms, termsMarkdown } from "../site/terms.ts";
-import { renderTerms } from "../site/terms-page.ts";
 import { agentCard } from "./agent-card.ts";
 import { registration } from "./agent-registration.ts";
 import { AGENT_CARD, MANIFEST, OPEN_API, REGISTRATION } from "./discovery-schemas.ts";
@@ -15,7 +12,7 @@ import { manifest } from "./manifest.ts";
 import { openApiDocument } from "./openapi/document.ts";
 import { SECURITY_PATH, securityTxt } from "./security-txt.ts";
 
-export interface PublishedParts {
+export interface DocumentRouteParts {
   /** The whole table, these routes among it; it is complete once they are called. */
   readonly routes: () => readonly Listed[];
   readonly baseUrl: string;
@@ -30,12 +27,11 @@ export interface PublishedParts {
 
 const JSON_TYPE = "application/json";
 const TEXT = "text/plain; charset=utf-8";
-const MARKDOWN = "text/markdown; charset=utf-8";
 const CACHED = { "cache-control": "public, max-age=300" };
 const PLAIN: Output = { "text/plain": null };
 
 /** What the service says of itself to programs. All of it is derived from the table, once, when it is first asked for. */
-export function publishedRoutes(parts: PublishedParts): readonly Route[] {
+export function documentRoutes(parts: DocumentRouteParts): readonly Route[] {
   const { routes, baseUrl, securityContact: contact, now } = parts;
   const lastUpdated = now();
   const card = once(() => agentCard({ ...parts, routes: routes(), version: VERSION }));
@@ -62,7 +58,6 @@ export function publishedRoutes(parts: PublishedParts): readonly Route[] {
     route("/llms.txt", "What there is, for language models", PLAIN, llms),
     route("/llms-full.txt", "Every route in one text, for language models", PLAIN, llmsFull),
     route(SECURITY_PATH, "Whom to tell about weaknesses, and about errors of the arbiter", PLAIN, security),
-    termsRoute(parts),
   ];
 }
 
@@ -75,19 +70,5 @@ function once(make: () => string | object): () => string {
       text = typeof made === "string" ? made : JSON.stringify(made);
     }
     return text;
-  };
-}
-
-function termsRoute({ routes, baseUrl, securityContact: contact }: PublishedParts): FreeRoute {
-  return {
-    method: "GET",
-    path: "/terms",
-    summary: "The terms of use",
-    output: { "text/markdown": null, "text/html": null },
-    handle(c) {
-      const sections = terms({ routes: routes(), contact });
-      if (wantsHtml(c)) return page(c, renderTerms(sections, baseUrl));
-      return c.body(termsMarkdown(sections), 200, { "content-type": MARKDOWN, vary: "Accept", ...CACHED });
-    },
   };
 }

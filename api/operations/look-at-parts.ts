@@ -1,8 +1,8 @@
+import { VERSION } from "../kernel/about.ts";
 import type { Network } from "../kernel/networks.ts";
 import type { Probes } from "./probes.ts";
 import type { ChainStatus, Sender, SenderStatus, ServiceStatus } from "./status.ts";
 
-export const VERSION = "1.0.0";
 /** A part that does not answer in this time counts as down. */
 const PATIENCE_MS = 3_000;
 /** An index or chain further behind than this is not healthy. */

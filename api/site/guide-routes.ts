@@ -1,10 +1,19 @@
-import type { Route } from "../kernel/route.ts";
-import { page, pageWith } from "../layout/negotiate.ts";
+import type { FreeRoute, Listed, Route } from "../kernel/route.ts";
+import { page, pageWith, wantsHtml } from "../layout/negotiate.ts";
 import { policyWithScript } from "../layout/page.ts";
 import { renderDocs } from "./docs-page.ts";
 import { renderIntegrations } from "./integrations-page.ts";
 import { type PayPage, renderPay } from "./pay-page.ts";
 import { PAY_SCRIPT } from "./pay-script.ts";
+import { terms, termsMarkdown } from "./terms.ts";
+import { renderTerms } from "./terms-page.ts";
+
+export interface GuideRouteParts extends PayPage {
+  /** The whole table; it is complete once the routes are called. */
+  readonly routes: () => readonly Listed[];
+  /** A URI for reports of weaknesses. */
+  readonly securityContact: string;
+}
 
 /** An address of the examples; nobody pays with it on the real Base. */
 const EXAMPLE_WALLET = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8";
@@ -12,13 +21,15 @@ const PAGE = { "text/html": null };
 const PAY_POLICY = policyWithScript(PAY_SCRIPT);
 
 /** The pages that explain the service to people; the same for every reader. */
-export function siteRoutes({ baseUrl, payTo }: PayPage): readonly Route[] {
+export function guideRoutes(parts: GuideRouteParts): readonly Route[] {
+  const { baseUrl, payTo } = parts;
   const [docs, integrations, pay] = [
     renderDocs({ baseUrl, wallet: EXAMPLE_WALLET }),
     renderIntegrations(baseUrl),
     renderPay({ baseUrl, payTo }),
   ];
   return [
+    termsRoute(parts),
     {
       method: "GET",
       path: "/docs",
@@ -41,4 +52,22 @@ export function siteRoutes({ baseUrl, payTo }: PayPage): readonly Route[] {
       handle: (c) => pageWith(c, pay, { policy: PAY_POLICY }),
     },
   ];
+}
+
+function termsRoute({ routes, baseUrl, securityContact: contact }: GuideRouteParts): FreeRoute {
+  return {
+    method: "GET",
+    path: "/terms",
+    summary: "The terms of use",
+    output: { "text/markdown": null, "text/html": null },
+    handle(c) {
+      const sections = terms({ routes: routes(), contact });
+      if (wantsHtml(c)) return page(c, renderTerms(sections, baseUrl));
+      return c.body(termsMarkdown(sections), 200, {
+        "content-type": "text/markdown; charset=utf-8",
+        vary: "Accept",
+        "cache-control": "public, max-age=300",
+      });
+    },
+  };
 }

@@ -1,0 +1,48 @@
+import { z } from "zod";
+import { address, atomic, count, network, time } from "../kernel/schema.ts";
+import type { statusDocument } from "./status.ts";
+
+export const HEALTH = z.object({ ok: z.literal(true), version: z.string() }).meta({ id: "Health" });
+
+const part = { ok: z.boolean() };
+
+/** Null is what is not known at the moment. */
+export const STATUS = z
+  .object({
+    ...part,
+    checked_at: time,
+    version: z.string(),
+    database: z.object(part),
+    chains: z.array(
+      z.object({
+        network,
+        ...part,
+        block: count.nullable(),
+        finalized_block: count.nullable(),
+        lag_seconds: count.nullable(),
+      }),
+    ),
+    indexer: z.object({ ...part, ready: z.boolean(), block: count.nullable(), lag_seconds: count.nullable() }),
+    settlement: z.object({
+      ...part,
+      mode: z.enum(["in-process", "remote"]),
+      address: address.exactOptional(),
+      balance_wei: atomic.exactOptional(),
+    }),
+    senders: z.array(
+      z.object({
+        role: z.enum(["facilitator", "arbiter"]),
+        network,
+        address,
+        ...part,
+        balance_wei: atomic.nullable(),
+        unmined: count.nullable(),
+        oldest_unmined_seconds: count.nullable(),
+      }),
+    ),
+    jobs: z.array(
+      z.object({ name: z.string(), ...part, runs: count, failures: count, last_success_at: time.nullable() }),
+    ),
+    payments: z.object({ unresolved: count, oldest_unresolved_seconds: z.number().min(0).nullable() }),
+  })
+  .meta({ id: "Status" }) satisfies z.ZodType<ReturnType<typeof statusDocument>>;

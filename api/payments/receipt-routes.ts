@@ -1,0 +1,39 @@
+import { Problem } from "../kernel/errors.ts";
+import { inQuery, json } from "../kernel/output.ts";
+import { type Listed, type Route, sold } from "../kernel/route.ts";
+import { mixedCaseBytes32 } from "../kernel/schema.ts";
+import type { Hex } from "../kernel/wallet.ts";
+import { RECEIPT } from "./payment-schemas.ts";
+import { type Receipts, receiptDocument } from "./receipt.ts";
+
+export interface ReceiptRouteParts {
+  /** The whole table; it is complete once the routes are called. */
+  readonly routes: () => readonly Listed[];
+  readonly receipts: Receipts;
+  readonly baseUrl: string;
+}
+
+export const receiptRoutes = ({ receipts, routes, baseUrl }: ReceiptRouteParts): readonly Route[] => [
+  {
+    method: "GET",
+    path: "/receipt",
+    summary: "What a settlement bought, by its transaction hash",
+    parameters: [inQuery({ name: "tx", description: "The settlement's transaction.", schema: mixedCaseBytes32 })],
+    output: json(RECEIPT),
+    problems: ["malformed_request", "not_found"],
+    async handle(c) {
+      const tx = c.req.query("tx")?.toLowerCase() ?? "";
+      if (!/^0x[0-9a-f]{64}$/.test(tx)) {
+        throw new Problem("malformed_request", {
+          detail: "The query parameter tx must be a transaction hash: 0x and 64 hex digits.",
+        });
+      }
+      const [first, ...rest] = await receipts.byTransaction(tx as Hex);
+      if (first === undefined)
+        throw new Problem("not_found", { detail: `No purchase was settled by the transaction ${tx}.` });
+      return c.json(
+        receiptDocument([first, ...rest], baseUrl, (id) => sold(routes()).find((route) => route.id === id)?.path),
+      );
+    },
+  },
+];
