@@ -5,7 +5,7 @@ type Address = `0x${string}`;
 /** Width of the window that a wallet's rows answer for, in UTC calendar days. */
 export const WINDOW_DAYS = 90;
 const DAY_SECONDS = 86_400n;
-// As score_version 1 has them (packages/verifier/src/score/bands.ts): other values need another index.
+// As score_version 1 has them (packages/verifier/src/score/v1/bands.ts): other values need another index.
 /** The least authorised payment that qualifies: 0.001 USD. */
 export const QUALIFYING_ATOMIC = 1_000n;
 /** What a payer's authorised payments to a payee reach in all before the score looks at that payee: 0.05 USD. */

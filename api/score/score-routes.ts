@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import type { ScoreDocument } from "../../packages/verifier/src/score/record.ts";
+import type { ScoreDocument } from "../../packages/verifier/src/score/v1/record.ts";
 import type { Atomic } from "../kernel/money.ts";
 import { json } from "../kernel/output.ts";
 import { type Intake, type PaidRoute, paidRoute, type Route } from "../kernel/route.ts";

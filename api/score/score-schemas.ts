@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { CAP_LIMITS, MAX_POINTS, SCORE_VERSION } from "../../packages/verifier/src/score/bands.ts";
-import type { ScoreFacts } from "../../packages/verifier/src/score/facts.ts";
-import type { ScoreDocument } from "../../packages/verifier/src/score/record.ts";
+import { CAP_LIMITS, MAX_POINTS, SCORE_VERSION } from "../../packages/verifier/src/score/v1/bands.ts";
+import type { ScoreFacts } from "../../packages/verifier/src/score/v1/facts.ts";
+import type { ScoreDocument } from "../../packages/verifier/src/score/v1/record.ts";
 import { product, result } from "../certification/certification-schemas.ts";
 import { address, atomic, count, day, network, sha256Hex, time, transactionHash, url } from "../kernel/schema.ts";
 import { MAX_WALLETS } from "./request.ts";

@@ -1,4 +1,4 @@
-import type { ChainReading } from "../../packages/verifier/src/score/facts.ts";
+import type { ChainReading } from "../../packages/verifier/src/score/v1/facts.ts";
 import type { Certificate } from "../certification/certificate.ts";
 import type { Address } from "../kernel/wallet.ts";
 

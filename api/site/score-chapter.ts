@@ -18,7 +18,7 @@ import {
   REQUIREMENTS,
   SCORE_VERSION,
   TIERS,
-} from "../../packages/verifier/src/score/bands.ts";
+} from "../../packages/verifier/src/score/v1/bands.ts";
 import { formatUsd } from "../kernel/money.ts";
 import { html, type Markup } from "../layout/html.ts";
 import { CERTIFICATES_COST, FORGED_A, type Forgery, ringSize } from "./forgery.ts";

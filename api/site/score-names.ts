@@ -1,4 +1,4 @@
-import type { CapName, ComponentName } from "../../packages/verifier/src/score/bands.ts";
+import type { CapName, ComponentName } from "../../packages/verifier/src/score/v1/bands.ts";
 
 /** What people read for a component. */
 export const COMPONENT_NAMES: Readonly<Record<ComponentName, string>> = {

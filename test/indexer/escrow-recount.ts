@@ -2,7 +2,7 @@ import type pg from "pg";
 import type { Address, Hex } from "viem";
 import { escrowAbi, escrowEventsAbi } from "../../contracts/abi.ts";
 import type { AccountSums } from "../../indexer/escrow-ledger.ts";
-import type { EscrowFacts } from "../../packages/verifier/src/score/facts.ts";
+import type { EscrowFacts } from "../../packages/verifier/src/score/v1/facts.ts";
 import type { TestChain } from "../support/chain/chain.ts";
 import { ACCOUNTS, type EscrowActor } from "./escrow-actor.ts";
 

@@ -1,6 +1,6 @@
 import type pg from "pg";
 import type { Address } from "viem";
-import type { PayeeFact } from "../../packages/verifier/src/score/facts.ts";
+import type { PayeeFact } from "../../packages/verifier/src/score/v1/facts.ts";
 import type { Fact } from "./recount.ts";
 
 const DAY_MS = 86_400_000;

@@ -6,7 +6,7 @@ import {
   type PayeeFact,
   WINDOW_DAYS,
   windowAt,
-} from "../../../packages/verifier/src/score/facts.ts";
+} from "../../../packages/verifier/src/score/v1/facts.ts";
 import type { Network } from "../../kernel/networks.ts";
 import type { Address, Hex } from "../../kernel/wallet.ts";
 import type { ScoreIndex } from "../../score/score-sources.ts";

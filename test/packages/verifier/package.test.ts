@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { scoreDocument } from "../../../packages/verifier/src/score/document.ts";
+import { scoreDocument } from "../../../packages/verifier/src/score/v1/document.ts";
 import { packInto } from "../../support/packages/pack.ts";
 import { JWKS, SAMPLE_NOW, SIGNED_CREDENTIAL } from "./samples.ts";
 import { ALL_PASSES, facts } from "./score/facts.ts";

@@ -1,9 +1,9 @@
 import { InputError, quote, Refusal } from "../refusal.ts";
 import { isObject, type Json, type JsonObject, parseStrictJson } from "../strict-json.ts";
-import { SCORE_VERSION } from "./bands.ts";
-import { scoreDocument } from "./document.ts";
-import { parseScoreFacts } from "./parse-facts.ts";
-import type { ScoreDocument } from "./record.ts";
+import { SCORE_VERSION } from "./v1/bands.ts";
+import { scoreDocument } from "./v1/document.ts";
+import { parseScoreFacts } from "./v1/parse-facts.ts";
+import type { ScoreDocument } from "./v1/record.ts";
 
 export interface Replay {
   /** The document says exactly what its facts give, the hash of the facts included. */

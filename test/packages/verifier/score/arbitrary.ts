@@ -6,7 +6,7 @@ import {
   type PaymentFacts,
   type Product,
   type ScoreFacts,
-} from "../../../../packages/verifier/src/score/facts.ts";
+} from "../../../../packages/verifier/src/score/v1/facts.ts";
 import { certificate, daysAgo, escrow, FUNDER, facts, payee, payments, transaction, withoutFunders } from "./facts.ts";
 
 const PRODUCTS: readonly Product[] = ["basic", "suite", "scam", "recipient"];

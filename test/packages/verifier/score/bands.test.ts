@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import * as bands from "../../../../packages/verifier/src/score/bands.ts";
-import { score } from "../../../../packages/verifier/src/score/score.ts";
+import * as bands from "../../../../packages/verifier/src/score/v1/bands.ts";
+import { score } from "../../../../packages/verifier/src/score/v1/score.ts";
 import { before, certificate, daysAgo, escrow, facts, payees, payments } from "./facts.ts";
 
 // Every number here is the rule's own, written out again: a changed band must change a row.

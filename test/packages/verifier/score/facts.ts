@@ -7,7 +7,7 @@ import {
   type Product,
   type ScoreFacts,
   windowAt,
-} from "../../../../packages/verifier/src/score/facts.ts";
+} from "../../../../packages/verifier/src/score/v1/facts.ts";
 
 const DAY_MS = 86_400_000;
 export const AS_OF = "2026-11-25T09:30:00.000Z";

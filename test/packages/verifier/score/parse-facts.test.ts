@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { InputError } from "../../../../packages/verifier/src/refusal.ts";
-import type { ChainFacts } from "../../../../packages/verifier/src/score/facts.ts";
-import { parseScoreFacts } from "../../../../packages/verifier/src/score/parse-facts.ts";
+import type { ChainFacts } from "../../../../packages/verifier/src/score/v1/facts.ts";
+import { parseScoreFacts } from "../../../../packages/verifier/src/score/v1/parse-facts.ts";
 import { isObject, type Json, type JsonObject } from "../../../../packages/verifier/src/strict-json.ts";
 import {
   AS_OF,

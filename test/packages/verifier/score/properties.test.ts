@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { TIERS } from "../../../../packages/verifier/src/score/bands.ts";
-import { scoreDocument } from "../../../../packages/verifier/src/score/document.ts";
-import type { ScoreFacts } from "../../../../packages/verifier/src/score/facts.ts";
-import { parseScoreFacts } from "../../../../packages/verifier/src/score/parse-facts.ts";
-import { score } from "../../../../packages/verifier/src/score/score.ts";
+import { TIERS } from "../../../../packages/verifier/src/score/v1/bands.ts";
+import { scoreDocument } from "../../../../packages/verifier/src/score/v1/document.ts";
+import type { ScoreFacts } from "../../../../packages/verifier/src/score/v1/facts.ts";
+import { parseScoreFacts } from "../../../../packages/verifier/src/score/v1/parse-facts.ts";
+import { score } from "../../../../packages/verifier/src/score/v1/score.ts";
 import { isObject, type Json } from "../../../../packages/verifier/src/strict-json.ts";
 import { afterHonestPayment, anyFacts, shuffled } from "./arbitrary.ts";
 import { certificate, payee } from "./facts.ts";

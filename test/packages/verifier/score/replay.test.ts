@@ -10,10 +10,10 @@ import { fileURLToPath } from "node:url";
 import canonicalize from "canonicalize";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { InputError } from "../../../../packages/verifier/src/refusal.ts";
-import { scoreDocument } from "../../../../packages/verifier/src/score/document.ts";
-import type { ScoreDocument } from "../../../../packages/verifier/src/score/record.ts";
 import { replayScores } from "../../../../packages/verifier/src/score/replay.ts";
-import { score } from "../../../../packages/verifier/src/score/score.ts";
+import { scoreDocument } from "../../../../packages/verifier/src/score/v1/document.ts";
+import type { ScoreDocument } from "../../../../packages/verifier/src/score/v1/record.ts";
+import { score } from "../../../../packages/verifier/src/score/v1/score.ts";
 import { ALL_PASSES, certificate, daysAgo, escrow, facts, payee, payees, payments, WALLET } from "./facts.ts";
 
 const CLI = fileURLToPath(new URL("../../../../packages/verifier/src/cli.ts", import.meta.url));

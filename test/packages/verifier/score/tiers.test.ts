@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { REQUIREMENTS } from "../../../../packages/verifier/src/score/bands.ts";
-import { capsOf } from "../../../../packages/verifier/src/score/caps.ts";
-import { score } from "../../../../packages/verifier/src/score/score.ts";
+import { REQUIREMENTS } from "../../../../packages/verifier/src/score/v1/bands.ts";
+import { capsOf } from "../../../../packages/verifier/src/score/v1/caps.ts";
+import { score } from "../../../../packages/verifier/src/score/v1/score.ts";
 import { ALL_PASSES, certificate, daysAgo, escrow, facts, payees, payments, withoutFunders } from "./facts.ts";
 
 /** So many payments, one a week, the last so many days ago. */

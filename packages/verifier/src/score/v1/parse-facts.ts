@@ -1,5 +1,5 @@
-import { InputError, quote } from "../refusal.ts";
-import { isObject, type Json } from "../strict-json.ts";
+import { InputError, quote } from "../../refusal.ts";
+import { isObject, type Json } from "../../strict-json.ts";
 import { MAX_PAYEES, QUALIFYING_PAYMENT } from "./bands.ts";
 import {
   type Account,
