@@ -1,16 +1,15 @@
 import { InputError, quote, Refusal } from "../refusal.ts";
 import { isObject, type Json, type JsonObject, parseStrictJson } from "../strict-json.ts";
-import { SCORE_VERSION } from "./v1/bands.ts";
-import { scoreDocument } from "./v1/document.ts";
-import { parseScoreFacts } from "./v1/parse-facts.ts";
+import { SCORE_VERSIONS } from "./index.ts";
 import type { ScoreDocument } from "./v1/record.ts";
+import type { ScoreRecord, ScoreVersion } from "./version.ts";
 
-export interface Replay {
+export interface Replay<Document extends ScoreRecord = ScoreDocument> {
   /** The document says exactly what its facts give, the hash of the facts included. */
   readonly same: boolean;
   readonly differences: readonly Difference[];
   /** What the facts give. */
-  readonly computed: ScoreDocument;
+  readonly computed: Document;
 }
 
 /** A place where the document says something else, like `components.payments.points`; undefined where one of them has nothing. */
@@ -21,27 +20,42 @@ export interface Difference {
 }
 
 /**
- * Computes score documents again from the facts that they carry: one document, or the list of a batch. Nothing is fetched; whether
- * the facts are true is for their certificates and transactions to show.
- * @throws InputError when the text is no score document of version 1
+ * Computes score documents again from the facts that they carry, each by the version that it names: one document, or the list of a
+ * batch. Nothing is fetched; whether the facts are true is for their certificates and transactions to show.
+ * @throws InputError when the text is no score document of a known version
  */
-export async function replayScores(source: string | Uint8Array): Promise<readonly Replay[]> {
+export const replayScores = (source: string | Uint8Array): Promise<readonly Replay[]> =>
+  replayBy(SCORE_VERSIONS, source);
+
+/** The same with these versions. */
+export async function replayBy<Document extends ScoreRecord>(
+  versions: readonly ScoreVersion<Document>[],
+  source: string | Uint8Array,
+): Promise<readonly Replay<Document>[]> {
   const json = readJson(source);
-  if (!Array.isArray(json)) return [await replay(json, "")];
+  if (!Array.isArray(json)) return [await replay(versions, json, "")];
   if (json.length === 0) throw new InputError("The list has no score documents.");
-  return Promise.all(json.map((document: Json, index) => replay(document, `[${index}].`)));
+  return Promise.all(json.map((document: Json, index) => replay(versions, document, `[${index}].`)));
 }
 
 /** `place` stands before the paths in errors. */
-async function replay(document: Json, place: string): Promise<Replay> {
+async function replay<Document extends ScoreRecord>(
+  versions: readonly ScoreVersion<Document>[],
+  document: Json,
+  place: string,
+): Promise<Replay<Document>> {
   if (!isObject(document) || !Object.hasOwn(document, "inputs"))
     throw new InputError(`${place}inputs is missing; expected a score document, which carries its facts.`);
-  if (document.score_version !== SCORE_VERSION)
-    throw new InputError(`${place}score_version is ${quote(document.score_version)}; known is ${SCORE_VERSION}.`);
-  const computed = await scoreDocument(parseScoreFacts(document.inputs, `${place}inputs`));
+  const named = versions.find(({ version }) => version === document.score_version);
+  if (named === undefined)
+    throw new InputError(`${place}score_version is ${quote(document.score_version)}; ${known(versions)}.`);
+  const computed = await named.compute(document.inputs, `${place}inputs`);
   const differences = differencesBetween(document, asJson(computed), "");
   return { same: differences.length === 0, differences, computed };
 }
+
+const known = (versions: readonly ScoreVersion[]): string =>
+  `known ${versions.length === 1 ? "is" : "are"} ${versions.map(({ version }) => version).join(", ")}`;
 
 function readJson(source: string | Uint8Array): Json {
   try {
@@ -53,7 +67,7 @@ function readJson(source: string | Uint8Array): Json {
 }
 
 /** Interfaces have no index signature, though all their members are JSON. */
-const asJson = (document: ScoreDocument): JsonObject => document as unknown as JsonObject;
+const asJson = (document: ScoreRecord): JsonObject => document as unknown as JsonObject;
 
 /** Objects are compared member by member; an item of a list is the same or another. */
 function differencesBetween(stated: Json | undefined, computed: Json | undefined, path: string): readonly Difference[] {

@@ -1,5 +1,6 @@
-import { InputError, quote } from "../../refusal.ts";
-import { isObject, type Json } from "../../strict-json.ts";
+import { InputError } from "../../refusal.ts";
+import type { Json } from "../../strict-json.ts";
+import { list, matching, nullable, object, oneOf, text, whole } from "../parsers.ts";
 import { MAX_PAYEES, QUALIFYING_PAYMENT } from "./bands.ts";
 import {
   type Account,
@@ -13,69 +14,6 @@ import {
   type TransactionHash,
   windowAt,
 } from "./facts.ts";
-
-/** Reads one value; `path` is its place, for the error. @throws InputError */
-type Parse<T> = (value: Json | undefined, path: string) => T;
-
-const refuse = (path: string, value: Json | undefined, expected: string): never => {
-  throw new InputError(`${path} is ${quote(value)}; expected ${expected}`);
-};
-
-/** An object with exactly these members. */
-const object =
-  <T>(members: { readonly [Name in keyof T]: Parse<T[Name]> }): Parse<T> =>
-  (value, path) => {
-    if (!isObject(value)) return refuse(path, value, "an object");
-    const strange = Object.keys(value).find((name) => !Object.hasOwn(members, name));
-    if (strange !== undefined) throw new InputError(`${path} has an unknown member ${quote(strange)}`);
-    const read = ([name, parse]: [string, Parse<unknown>]) => [name, parse(value[name], `${path}.${name}`)];
-    return Object.fromEntries(Object.entries<Parse<unknown>>(members).map(read));
-  };
-
-interface ListRules<T> {
-  /** No two items may have the same. */
-  readonly identity: (item: T) => string;
-  readonly max?: number;
-}
-
-const list =
-  <T>(item: Parse<T>, { identity, max = Number.POSITIVE_INFINITY }: ListRules<T>): Parse<readonly T[]> =>
-  (value, path) => {
-    if (!Array.isArray(value)) return refuse(path, value, "a list");
-    if (value.length > max) throw new InputError(`${path} has ${value.length} items; expected at most ${max}`);
-    const items = value.map((one, index) => item(one, `${path}[${index}]`));
-    const seen = new Set<string>();
-    for (const [index, one] of items.entries()) {
-      if (seen.has(identity(one))) throw new InputError(`${path}[${index}] repeats ${quote(identity(one))}`);
-      seen.add(identity(one));
-    }
-    return items;
-  };
-
-const nullable =
-  <T>(parse: Parse<T>): Parse<T | null> =>
-  (value, path) =>
-    value === null ? null : parse(value, path);
-
-const oneOf =
-  <T extends string>(...known: readonly T[]): Parse<T> =>
-  (value, path) =>
-    known.find((name) => name === value) ?? refuse(path, value, `one of ${known.join(", ")}`);
-
-const text =
-  <T extends string>(holds: (text: string) => boolean, expected: string): Parse<T> =>
-  (value, path) =>
-    typeof value === "string" && holds(value) ? (value as T) : refuse(path, value, expected);
-
-const matching = <T extends string>(pattern: RegExp, expected: string) =>
-  text<T>((value) => pattern.test(value), expected);
-
-const whole =
-  (least: number): Parse<number> =>
-  (value, path) =>
-    typeof value === "number" && Number.isSafeInteger(value) && value >= least
-      ? value
-      : refuse(path, value, `a whole number of at least ${least}`);
 
 /** The one way to write a time of four-digit years; null when the text is no time. */
 const isoTime = (value: string): string | null =>
