@@ -26,6 +26,6 @@ export async function installEscrowPackage(home: string): Promise<string> {
 /** Lets a folder use a package of this project's. */
 export async function linkOwn(home: string, name: string): Promise<void> {
   const target = join(home, "node_modules", name);
-  await mkdir(join(target, "../.."), { recursive: true });
+  await mkdir(join(target, ".."), { recursive: true });
   await symlink(join(ROOT, "node_modules", name), target);
 }
