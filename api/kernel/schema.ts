@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { NETWORKS } from "./networks.ts";
 import type { Address, Hex } from "./wallet.ts";
 
 /** Text of a pattern, which the compiler knows as hex digits with `0x`. */
@@ -48,8 +49,10 @@ export const usd = z
 export const unixSeconds = z.string().regex(/^\d+$/).meta({ description: "Unix seconds, as decimal text." });
 
 export const count = z.int().min(0);
-export const network = z.enum(["eip155:8453", "eip155:84532"]).meta({ description: "CAIP-2 identifier of the chain." });
-export const networkKey = z.enum(["base", "base-sepolia"]);
+export const network = z
+  .enum(Object.values(NETWORKS).map(({ id }) => id))
+  .meta({ description: "CAIP-2 identifier of the chain." });
+export const networkKey = z.enum(Object.values(NETWORKS).map(({ key }) => key));
 
 export const SERVICE = z.literal("Agent Payment Trust Service");
 
