@@ -1,10 +1,8 @@
-import { PRODUCT_NAMES } from "../certification/appearance.ts";
-import type { Capability } from "../certification/certificate.ts";
 import { badgeUrl, certUrl, verifyUrl } from "../certification/links.ts";
+import { CAPABILITY_MENU, type Capability, PRODUCTS, productOf, titleOf } from "../certification/products.ts";
 import { day, html, instant, type Markup } from "../layout/html.ts";
 import { renderPage } from "../layout/page.ts";
-import { type BoardPage, type BoardRow, CAPABILITIES, CERTIFIED_MEANS, productOf } from "./board.ts";
-import { titleOf } from "./statistics.ts";
+import { type BoardPage, type BoardRow, CERTIFIED_MEANS } from "./board.ts";
 
 interface Context {
   /** Where the service is published; no trailing slash. */
@@ -37,10 +35,10 @@ ${board.rows.length === 0 ? nobody(board, context) : html`<ol class="rows">${boa
 ${paging(board, context)}</section>`,
   });
 
-const nameOf = (capability: Capability): string => titleOf(productOf(capability) ?? capability);
+const nameOf = (capability: Capability): string => PRODUCTS[productOf(capability)].title;
 
 const filter = (current: Capability | null): Markup =>
-  html`<nav aria-label="Passed test"><ul class="links">${[null, ...CAPABILITIES].map(
+  html`<nav aria-label="Passed test"><ul class="links">${[null, ...CAPABILITY_MENU].map(
     (capability) =>
       html`<li><a href="${pathOf(capability)}"${capability === current && html` aria-current="page"`}>${capability === null ? "Any test" : nameOf(capability)}</a></li>`,
   )}</ul></nav>`;
@@ -51,7 +49,7 @@ const nobody = ({ capability }: BoardPage, { first }: Context): Markup =>
     : html`<p>There are no more.</p>`;
 
 const agent = (row: BoardRow, baseUrl: string): Markup => {
-  const alt = `${PRODUCT_NAMES[row.product].badge}: ${row.level.toLowerCase()}, valid until ${day(row.validUntil)}`;
+  const alt = `${PRODUCTS[row.product].badge}: ${row.level.toLowerCase()}, valid until ${day(row.validUntil)}`;
   return html`<li><a class="mono" href="${verifyUrl(baseUrl, row.wallet)}">${row.wallet}</a>
 <a class="badge" href="${certUrl(baseUrl, row)}"><img src="${new URL(badgeUrl(baseUrl, row)).pathname}" height="20" loading="lazy" alt="${alt}"></a>
 <span class="note">Passes: ${row.products.map(titleOf).join(", ")}</span>

@@ -1,13 +1,13 @@
 import { createHash } from "node:crypto";
 import type { Context } from "hono";
 import { z } from "zod";
-import type { Capability } from "../certification/certificate.ts";
 import { capability } from "../certification/certification-schemas.ts";
+import { CAPABILITY_MENU, type Capability } from "../certification/products.ts";
 import { Problem } from "../kernel/errors.ts";
 import { jsonOrPage, optionalInQuery } from "../kernel/output.ts";
 import type { Route } from "../kernel/route.ts";
 import { page, wantsHtml } from "../layout/negotiate.ts";
-import { boardDocument, CAPABILITIES, DEFAULT_LIMIT, MAX_LIMIT, type Walk } from "./board.ts";
+import { boardDocument, DEFAULT_LIMIT, MAX_LIMIT, type Walk } from "./board.ts";
 import { renderBoard } from "./board-page.ts";
 import { BOARD, limit, STATISTICS } from "./board-schemas.ts";
 import { encodeCursor, parseCursor } from "./cursor.ts";
@@ -80,8 +80,9 @@ function parseQuery(c: Context): Asked {
   const { limit = String(DEFAULT_LIMIT), capability, cursor } = c.req.query();
   if (!/^[1-9]\d{0,2}$/.test(limit) || Number(limit) > MAX_LIMIT)
     throw malformed(`The query parameter limit must be a whole number from 1 to ${MAX_LIMIT}.`);
-  const known = capability === undefined ? null : CAPABILITIES.find((name) => name === capability);
-  if (known === undefined) throw malformed(`The query parameter capability must be one of ${CAPABILITIES.join(", ")}.`);
+  const known = capability === undefined ? null : CAPABILITY_MENU.find((name) => name === capability);
+  if (known === undefined)
+    throw malformed(`The query parameter capability must be one of ${CAPABILITY_MENU.join(", ")}.`);
   const walk = cursor === undefined ? null : parseCursor(cursor, known ?? EVERY_TEST);
   if (cursor !== undefined && walk === null)
     throw malformed("The query parameter cursor must be taken from `next` of a page with the same capability.");

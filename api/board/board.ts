@@ -1,18 +1,12 @@
-import { type Capability, type Certificate, VALID_FOR_DAYS } from "../certification/certificate.ts";
-import { PRODUCTS } from "../certification/kinds/index.ts";
+import { type Certificate, VALID_FOR_DAYS } from "../certification/certificate.ts";
 import { badgeUrl, certUrl, verifyUrl } from "../certification/links.ts";
+import { type Capability, PRODUCT_MENU, PRODUCTS } from "../certification/products.ts";
 import type { Address } from "../kernel/wallet.ts";
 
 export const DEFAULT_LIMIT = 25;
 export const MAX_LIMIT = 100;
 
 export const CERTIFIED_MEANS = `At least one test passed in the last ${VALID_FOR_DAYS} days and none failed in that time. It states what was observed on-chain; it is not a guarantee of safety.`;
-
-/** What one can ask the board for: the capability of every test that is sold. */
-export const CAPABILITIES: readonly Capability[] = PRODUCTS.map(({ capability }) => capability);
-
-export const productOf = (capability: Capability): Certificate["product"] | null =>
-  PRODUCTS.find((kind) => kind.capability === capability)?.product ?? null;
 
 /** A certificate's place in the order of the board: by `issuedAt`, then by `id`. */
 export type Position = Pick<Certificate, "id" | "issuedAt">;
@@ -58,7 +52,7 @@ export function boardPage(
 
 /** The capabilities that these products show, in the order of the menu. */
 export const capabilitiesOf = (products: readonly string[]): readonly Capability[] =>
-  PRODUCTS.filter(({ product }) => products.includes(product)).map(({ capability }) => capability);
+  PRODUCT_MENU.filter((product) => products.includes(product)).map((product) => PRODUCTS[product].capability);
 
 /** The board as JSON. `nextUrl` is the address of the next page; null on the last one. */
 export function boardDocument({ capability, limit, rows }: BoardPage, baseUrl: string, nextUrl: string | null) {

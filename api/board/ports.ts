@@ -1,4 +1,4 @@
-import type { Product } from "../certification/certificate.ts";
+import type { Product } from "../certification/products.ts";
 import type { BoardRow, Walk } from "./board.ts";
 import type { Totals } from "./statistics.ts";
 

@@ -1,5 +1,5 @@
-import type { Capability } from "../certification/certificate.ts";
-import { type BoardPage, boardPage, productOf, type Walk } from "./board.ts";
+import { type Capability, productOf } from "../certification/products.ts";
+import { type BoardPage, boardPage, type Walk } from "./board.ts";
 import type { BoardReader, TotalsReader } from "./ports.ts";
 import { firstDay, type Statistics, statistics } from "./statistics.ts";
 

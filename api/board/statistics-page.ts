@@ -1,9 +1,10 @@
+import { titleOf } from "../certification/products.ts";
 import { formatUsd } from "../kernel/money.ts";
 import type { Network } from "../kernel/networks.ts";
 import { html, instant, type Markup } from "../layout/html.ts";
 import { facts, renderPage } from "../layout/page.ts";
 import { barChart, shortDay } from "./chart.ts";
-import { MINIMUM_WALLETS, type Statistics, titleOf, WINDOW_DAYS } from "./statistics.ts";
+import { MINIMUM_WALLETS, type Statistics, WINDOW_DAYS } from "./statistics.ts";
 
 const WITHHELD = html`<span class="soft small">withheld</span>`;
 const whole = (value: number | null): Markup => (value === null ? WITHHELD : html`${value.toLocaleString("en-US")}`);

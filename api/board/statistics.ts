@@ -1,5 +1,4 @@
-import { PRODUCT_NAMES } from "../certification/appearance.ts";
-import { PRODUCTS } from "../certification/kinds/index.ts";
+import { PRODUCT_MENU, titleOf } from "../certification/products.ts";
 import { type Atomic, formatUsd } from "../kernel/money.ts";
 import { NETWORKS, type Network } from "../kernel/networks.ts";
 import { day } from "../layout/html.ts";
@@ -88,7 +87,7 @@ const NONE: Count = { certificates: 0, wallets: 0 };
 
 /** Every test that is sold, in the order of the menu, and after them any other that has certificates. */
 function everyProduct(found: readonly ProductTotals[]): readonly ProductTotals[] {
-  const sold = PRODUCTS.map(({ product }) => product as string);
+  const sold: readonly string[] = PRODUCT_MENU;
   const others = found.filter(({ product }) => !sold.includes(product));
   return [
     ...sold.map(
@@ -111,11 +110,6 @@ function everyDay(found: Totals["days"], now: Date): Totals["days"] {
     return found.find((one) => one.day === name) ?? { day: name, ...NONE };
   });
 }
-
-const titles: Readonly<Record<string, { readonly title: string } | undefined>> = PRODUCT_NAMES;
-
-/** What people read for a product. */
-export const titleOf = (product: string): string => titles[product]?.title ?? product;
 
 export const ANONYMITY_NOTE = `Totals only: no wallet, transaction or certificate. What wallets did is published of at least ${MINIMUM_WALLETS} different wallets; null is a figure about fewer. Numbers of wallets are always published.`;
 

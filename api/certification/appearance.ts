@@ -1,18 +1,5 @@
 import { day, longDay } from "../layout/html.ts";
-import { isFresh, type MarkedCertificate, type Product, VALID_FOR_DAYS } from "./certificate.ts";
-
-interface ProductName {
-  readonly title: string;
-  readonly badge: string;
-}
-
-/** What people read for each product: on pages, and as the label of its badge. */
-export const PRODUCT_NAMES: Readonly<Record<Product, ProductName>> = {
-  basic: { title: "Basic payment test", badge: "agent payments" },
-  suite: { title: "Full payment suite", badge: "agent payments suite" },
-  scam: { title: "Scam resistance test", badge: "agent scam resistance" },
-  recipient: { title: "Recipient awareness test", badge: "agent recipient awareness" },
-};
+import { isFresh, type MarkedCertificate, VALID_FOR_DAYS } from "./certificate.ts";
 
 /** How a certificate is shown at an instant; page, badge and picture say the same. */
 export interface Appearance {

@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import { makeBadge } from "badge-maker";
-import { appearance, PRODUCT_NAMES } from "./appearance.ts";
+import { appearance } from "./appearance.ts";
 import type { MarkedCertificate } from "./certificate.ts";
+import { PRODUCTS } from "./products.ts";
 
 const COLORS = { pass: "#16704c", fail: "#b3261e", grey: "#646c75" } as const;
 const LABEL_COLOR = "#2a343e";
@@ -9,7 +10,7 @@ const LABEL_COLOR = "#2a343e";
 /** The README badge as SVG, with a role, a label and a title. Its date is absolute: a cached copy stays true. */
 export function renderBadge(certificate: MarkedCertificate, now: Date): string {
   const { tone, short } = appearance(certificate, now);
-  const label = PRODUCT_NAMES[certificate.product].badge;
+  const label = PRODUCTS[certificate.product].badge;
   return makeBadge({ label, message: short, color: COLORS[tone], labelColor: LABEL_COLOR, idSuffix: certificate.id });
 }
 

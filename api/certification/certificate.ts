@@ -1,8 +1,7 @@
 import type { Network } from "../kernel/networks.ts";
 import type { Address, Hex } from "../kernel/wallet.ts";
+import type { Product } from "./products.ts";
 
-export type Product = "basic" | "suite" | "scam" | "recipient";
-export type Capability = "can_pay" | "full_suite" | "scam_resistance" | "recipient_awareness";
 export type Result = "pass" | "fail";
 
 /** What a client was seen to do (SPEC.md, certificate response); the suite adds the last two. */

@@ -24,6 +24,7 @@ import { KINDS } from "./kinds/index.ts";
 import type { Kind } from "./kinds/kind.ts";
 import { renderCertificatePage } from "./pages/certificate-page.ts";
 import { renderVerification } from "./pages/verification-page.ts";
+import { PRODUCTS } from "./products.ts";
 
 export interface CertificationRouteParts {
   readonly certification: Certification;
@@ -126,7 +127,7 @@ function testRoute(kind: Kind, { certification, baseUrl }: CertificationRoutePar
       },
     },
     menu: {
-      capability: kind.capability,
+      capability: PRODUCTS[kind.product].capability,
       totalCost: kind.price,
       steps: kind.steps,
       howToRun: `Point any x402 client at POST ${baseUrl}${path}. No body is needed.`,

@@ -20,12 +20,13 @@ import { PROOF } from "../signing/signing-schemas.ts";
 import type { Behaviour, Detected } from "./certificate.ts";
 import type { credential } from "./credential.ts";
 import type { certificateDocument, certificateRecord } from "./issue.ts";
+import { CAPABILITY_MENU, PRODUCT_MENU, perCapability } from "./products.ts";
 import type { proofDocument } from "./proofs/proof.ts";
 import type { verificationRecord } from "./verification.ts";
 
 export const certificateId = z.string().regex(/^[0-9a-f]{16}$/);
-export const product = z.enum(["basic", "suite", "scam", "recipient"]);
-export const capability = z.enum(["can_pay", "full_suite", "scam_resistance", "recipient_awareness"]);
+export const product = z.enum(PRODUCT_MENU);
+export const capability = z.enum(CAPABILITY_MENU);
 export const result = z.enum(["pass", "fail"]);
 export const CHECKS = z.record(z.string(), result).meta({ description: "Every check by its name." });
 
@@ -147,12 +148,7 @@ const CAPABILITY = z
   ])
   .meta({ id: "Capability" });
 
-const CAPABILITIES = z.object({
-  can_pay: CAPABILITY,
-  scam_resistance: CAPABILITY,
-  recipient_awareness: CAPABILITY,
-  full_suite: CAPABILITY,
-});
+const CAPABILITIES = z.object(perCapability(() => CAPABILITY));
 
 const STANDING = z.object({
   id: certificateId,

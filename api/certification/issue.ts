@@ -2,9 +2,10 @@ import { createHash } from "node:crypto";
 import { formatUsd } from "../kernel/money.ts";
 import { explorerTransactionUrl, NETWORKS } from "../kernel/networks.ts";
 import type { PaymentKey, Sale } from "../kernel/route.ts";
-import { type Certificate, type MarkedCertificate, type Product, validUntil } from "./certificate.ts";
+import { type Certificate, type MarkedCertificate, validUntil } from "./certificate.ts";
 import type { Kind } from "./kinds/kind.ts";
 import { badgeMarkdown, badgeUrl, certUrl } from "./links.ts";
+import type { Product } from "./products.ts";
 
 /** 16 hex digits derived from the authorization and the product: a reorganisation that moves the settlement does not change it. */
 export const certificateId = ({ network, asset, payer, nonce }: PaymentKey, product: Product): string =>

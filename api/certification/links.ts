@@ -1,5 +1,5 @@
-import { PRODUCT_NAMES } from "./appearance.ts";
 import type { Certificate } from "./certificate.ts";
+import { PRODUCTS } from "./products.ts";
 
 type Id = Pick<Certificate, "id">;
 
@@ -16,7 +16,7 @@ export const badgeUrl = (baseUrl: string, { id }: Id): string => `${baseUrl}/bad
 
 /** Markdown for a README: the badge, which opens the certificate. */
 export const badgeMarkdown = (baseUrl: string, certificate: Pick<Certificate, "id" | "product">): string =>
-  `[![${PRODUCT_NAMES[certificate.product].badge}](${badgeUrl(baseUrl, certificate)})](${certUrl(baseUrl, certificate)})`;
+  `[![${PRODUCTS[certificate.product].badge}](${badgeUrl(baseUrl, certificate)})](${certUrl(baseUrl, certificate)})`;
 
 export const verifyUrl = (baseUrl: string, wallet: string): string =>
   `${baseUrl}/verify?wallet=${encodeURIComponent(wallet)}`;

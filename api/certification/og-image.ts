@@ -2,9 +2,10 @@ import { Resvg } from "@resvg/resvg-js";
 import { formatUsd } from "../kernel/money.ts";
 import { html, type Markup } from "../layout/html.ts";
 import { SITE_NAME } from "../layout/page.ts";
-import { appearance, PRODUCT_NAMES } from "./appearance.ts";
+import { appearance } from "./appearance.ts";
 import type { MarkedCertificate } from "./certificate.ts";
 import { seal } from "./pages/drawn-seal.ts";
+import { PRODUCTS } from "./products.ts";
 
 /** The fonts of the picture, as module specifiers: the caller resolves them to paths for `createOgRenderer`. */
 export const OG_FONTS = [
@@ -44,7 +45,7 @@ function picture(certificate: MarkedCertificate, now: Date): Markup {
 <g fill="#1a2430">
 <text x="92" y="132" font-size="27" fill="#515c67">${SITE_NAME}</text>
 <text x="88" y="${headline.length > 12 ? 252 : 262}" font-size="${headlineSize(headline)}" font-weight="600">${headline}</text>
-<text x="92" y="326" font-size="36">${PRODUCT_NAMES[certificate.product].title}</text>
+<text x="92" y="326" font-size="36">${PRODUCTS[certificate.product].title}</text>
 <text x="92" y="394" font-size="30" font-weight="600" fill="${TONES[shown.tone]}">${capitalize(shown.short)}</text>
 <text x="92" y="496" font-size="24" font-family="${MONO}">${certificate.wallet}</text>
 <text x="92" y="540" font-size="24" fill="#515c67">${paid(certificate)} A fact observed, not a safety guarantee.</text>

@@ -1,6 +1,6 @@
 import { longDay } from "../layout/html.ts";
-import { PRODUCT_NAMES } from "./appearance.ts";
 import { certUrl } from "./links.ts";
+import { PRODUCTS } from "./products.ts";
 import { isCurrent, type Standing } from "./standing.ts";
 
 /**
@@ -39,7 +39,7 @@ function noCurrentPass(certificates: readonly Standing[], baseUrl: string) {
   };
 }
 
-const nameOf = ({ product }: Standing): string => PRODUCT_NAMES[product].title.toLowerCase();
+const nameOf = ({ product }: Standing): string => PRODUCTS[product].title.toLowerCase();
 
 const NO_EVIDENCE = { product: null, issued: null, valid_until: null, cert_url: null };
 

@@ -1,18 +1,12 @@
 import type { Activity } from "../kernel/activity.ts";
 import type { Address } from "../kernel/wallet.ts";
-import { ageDays, type Capability, isFresh, type Product, VALID_FOR_DAYS } from "./certificate.ts";
+import { ageDays, isFresh, VALID_FOR_DAYS } from "./certificate.ts";
 import { badgeUrl, certUrl } from "./links.ts";
+import { type Product, perCapability } from "./products.ts";
 import { reasonsAgainst } from "./reasons.ts";
 import { isCurrent, type Standing } from "./standing.ts";
 
 const WINDOW_DAYS = 90;
-
-const CAPABILITIES: Readonly<Record<Capability, Product>> = {
-  can_pay: "basic",
-  scam_resistance: "scam",
-  recipient_awareness: "recipient",
-  full_suite: "suite",
-};
 
 const VERIFIED_MEANS =
   "At least one test passed in the last 30 days and none failed in that time. It states what was observed on-chain; it is not a guarantee of safety.";
@@ -72,7 +66,7 @@ function certEntry(certificate: Standing, baseUrl: string, now: Date) {
 /** Per capability the current FAIL if there is one, else the newest certificate that still stands. */
 function capabilities(certificates: readonly Standing[], baseUrl: string, now: Date) {
   const standing = certificates.filter(({ reversedAt }) => reversedAt === null);
-  const entry = (product: string) => {
+  const entry = (product: Product) => {
     const own = standing.filter((certificate) => certificate.product === product);
     const shown = own.find((certificate) => certificate.result === "fail" && isFresh(certificate, now)) ?? own[0];
     if (shown === undefined)
@@ -87,7 +81,7 @@ function capabilities(certificates: readonly Standing[], baseUrl: string, now: D
       cert_url: certUrl(baseUrl, shown),
     };
   };
-  return Object.fromEntries(Object.entries(CAPABILITIES).map(([capability, product]) => [capability, entry(product)]));
+  return perCapability(entry);
 }
 
 function activityEntry(activity: Activity | null) {

@@ -7,3 +7,6 @@ export function formatUsd(atomic: Atomic): string {
   const fraction = digits.slice(-6).replace(/0{1,4}$/, "");
   return `${digits.slice(0, -6)}.${fraction}`;
 }
+
+/** As `formatUsd`, whole dollars without decimals: `50_000_000n` → `50`. */
+export const briefUsd = (atomic: Atomic): string => formatUsd(atomic).replace(/\.00$/, "");

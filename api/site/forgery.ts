@@ -1,5 +1,5 @@
 import { INDEPENDENCE } from "../../packages/verifier/src/score/v1/bands.ts";
-import { CONTROL_PRICE, ENTRY_PRICE } from "../certification/kinds/behavioural.ts";
+import { totalCost } from "../certification/kinds/behavioural.ts";
 import { BEHAVIOURAL_KINDS } from "../certification/kinds/index.ts";
 import { suite } from "../certification/kinds/suite.ts";
 
@@ -24,4 +24,4 @@ export const FORGED_A = {
 export const ringSize = ({ counterparties }: Forgery): number => 1 + counterparties + 2 * INDEPENDENCE.otherFunders;
 
 /** What the certificates of an A cost, every time that they expire. Atomic USDC. */
-export const CERTIFICATES_COST = suite.price + BigInt(BEHAVIOURAL_KINDS.length) * (ENTRY_PRICE + CONTROL_PRICE);
+export const CERTIFICATES_COST = BEHAVIOURAL_KINDS.reduce((sum, kind) => sum + totalCost(kind), suite.price);

@@ -2,7 +2,8 @@ import type pg from "pg";
 import type { BoardRow, Position } from "../../board/board.ts";
 import type { BoardReader, TotalsReader } from "../../board/ports.ts";
 import type { Totals } from "../../board/statistics.ts";
-import { type Product, VALID_FOR_DAYS } from "../../certification/certificate.ts";
+import { VALID_FOR_DAYS } from "../../certification/certificate.ts";
+import type { Product } from "../../certification/products.ts";
 import type { Network } from "../../kernel/networks.ts";
 import { hex } from "./connection.ts";
 

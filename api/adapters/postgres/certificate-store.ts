@@ -1,6 +1,7 @@
 import type pg from "pg";
-import type { Certificate, Detected, MarkedCertificate, Product, Result } from "../../certification/certificate.ts";
+import type { Certificate, Detected, MarkedCertificate, Result } from "../../certification/certificate.ts";
 import type { CertificateStore } from "../../certification/certificate-store.ts";
+import type { Product } from "../../certification/products.ts";
 import { NETWORKS, type Network } from "../../kernel/networks.ts";
 import { bytes, hex } from "./connection.ts";
 

@@ -1,5 +1,6 @@
 import type pg from "pg";
-import type { Product, Result } from "../../certification/certificate.ts";
+import type { Result } from "../../certification/certificate.ts";
+import type { Product } from "../../certification/products.ts";
 import type { ScoreCertificates } from "../../score/score-sources.ts";
 import { bytes } from "./connection.ts";
 

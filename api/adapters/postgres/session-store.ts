@@ -1,14 +1,16 @@
 import type pg from "pg";
 import { asServed, type Door, type Served, type Session } from "../../certification/behaviour/session.ts";
 import type { SessionStore } from "../../certification/behaviour/session-store.ts";
-import type { Product, Result } from "../../certification/certificate.ts";
+import type { Result } from "../../certification/certificate.ts";
 import type { DecoyStore } from "../../certification/decoys/decoy-store.ts";
+import { BEHAVIOURAL_KINDS } from "../../certification/kinds/index.ts";
+import type { BehaviouralProduct } from "../../certification/products.ts";
 import { NETWORKS, type Network } from "../../kernel/networks.ts";
 import { bytes, hex, inTransaction } from "./connection.ts";
 
 interface Columns {
   id: string;
-  product: Product;
+  product: BehaviouralProduct;
   wallet: Buffer;
   chain: number;
   asset: Buffer;
@@ -118,12 +120,14 @@ export function createSessionStore(pool: pg.Pool): SessionStore {
   };
 }
 
-/** The decoys among them: only tests of recipients show theirs to anyone. */
+/** The tests whose decoys anyone is shown. */
+const DECOYED = BEHAVIOURAL_KINDS.flatMap(({ product, bait }) => (bait.to === "decoy" ? [product] : []));
+
 export const createDecoyStore = (pool: pg.Pool): DecoyStore => ({
   async recent(since) {
     const { rows } = await pool.query<Pick<Columns, "id" | "decoy" | "block_number">>(
-      "SELECT id, decoy, block_number FROM test_session WHERE product = 'recipient' AND started_at > $1 ORDER BY started_at",
-      [since],
+      "SELECT id, decoy, block_number FROM test_session WHERE product = ANY($2) AND started_at > $1 ORDER BY started_at",
+      [since, DECOYED],
     );
     return rows.map(({ id, decoy, block_number }) => ({
       session: id,

@@ -1,6 +1,7 @@
 import type pg from "pg";
-import type { Product, Result } from "../../certification/certificate.ts";
+import type { Result } from "../../certification/certificate.ts";
 import type { VerificationReader } from "../../certification/certificate-store.ts";
+import type { Product } from "../../certification/products.ts";
 import type { Standing } from "../../certification/standing.ts";
 import type { ActivityIndex } from "../index/activity.ts";
 import { bytes } from "./connection.ts";

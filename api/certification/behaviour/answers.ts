@@ -2,7 +2,7 @@ import { formatUsd } from "../../kernel/money.ts";
 import { explorerTransactionUrl } from "../../kernel/networks.ts";
 import type { Address, Hex } from "../../kernel/wallet.ts";
 import type { Certificate } from "../certificate.ts";
-import { type BehaviouralKind, CONTROL_PRICE } from "../kinds/behavioural.ts";
+import type { BehaviouralKind } from "../kinds/behavioural.ts";
 import { badgeMarkdown, badgeUrl, certUrl } from "../links.ts";
 import { isLapsed, isOpen, type Session, servedAt } from "./session.ts";
 
@@ -47,7 +47,7 @@ export const attemptPath = (kind: BehaviouralKind, wallet: Address, token: strin
 const attempt = ({ kind, session, token, baseUrl }: Told): Next => ({
   method: "POST",
   url: `${baseUrl}${attemptPath(kind, session.wallet, token)}`,
-  cost: formatUsd(CONTROL_PRICE),
+  cost: formatUsd(kind.control),
 });
 
 const result = ({ kind, session, token, baseUrl }: Told): Next => ({
@@ -91,7 +91,7 @@ export function ordered(told: Told, transaction: Hex, now: Date) {
     next: asked ? result(told) : attempt(told),
     deliverable: {
       type: "order",
-      paid: formatUsd(CONTROL_PRICE),
+      paid: formatUsd(told.kind.control),
       transaction,
       explorer_url: explorerTransactionUrl(told.session.entry.payment.network, transaction),
     },

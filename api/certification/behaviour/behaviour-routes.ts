@@ -2,13 +2,14 @@ import type { Context } from "hono";
 import { z } from "zod";
 import { readBody } from "../../kernel/body.ts";
 import { Problem } from "../../kernel/errors.ts";
+import { formatUsd } from "../../kernel/money.ts";
 import { inQuery, json, optionalInQuery } from "../../kernel/output.ts";
 import { type PaidRoute, paidRoute, type QuotedRoute, type Route } from "../../kernel/route.ts";
 import { mixedCaseAddress } from "../../kernel/schema.ts";
 import { type Address, parseAddress } from "../../kernel/wallet.ts";
-import { type BehaviouralKind, CONTROL_PRICE } from "../kinds/behavioural.ts";
+import { type BehaviouralKind, totalCost } from "../kinds/behavioural.ts";
 import { BEHAVIOURAL_KINDS } from "../kinds/index.ts";
-import { SCAM_PRICE } from "../kinds/scam.ts";
+import { PRODUCTS } from "../products.ts";
 import { RESULT_BODY, STEP } from "./behaviour-schemas.ts";
 import type { Behaviour, Opened, OrderInput } from "./run-session.ts";
 
@@ -49,14 +50,14 @@ function startRoute(kind: BehaviouralKind, { behaviour, baseUrl }: BehaviourRout
       output: {
         status: "action_required",
         product: kind.product,
-        next: { method: "POST", url: `${baseUrl}${path}/attempt?wallet=0x…&session=…`, cost: "0.10" },
+        next: { method: "POST", url: `${baseUrl}${path}/attempt?wallet=0x…&session=…`, cost: formatUsd(kind.control) },
         deliverable: { type: "session", id: "0123456789abcdef", orders: 2 },
         armed: true,
       },
     },
     menu: {
-      capability: kind.capability,
-      totalCost: kind.entry + CONTROL_PRICE,
+      capability: PRODUCTS[kind.product].capability,
+      totalCost: totalCost(kind),
       steps: kind.steps,
       howToRun: `Point any x402 client at POST ${baseUrl}${path}/start and follow next.url. No body is needed.`,
     },
@@ -114,8 +115,8 @@ function orders(kind: BehaviouralKind, { behaviour }: BehaviourRouteParts): read
       sell,
     });
   return [
-    order("first", CONTROL_PRICE, (sale) => behaviour.order(kind, sale)),
-    order("second", SCAM_PRICE, () => Promise.reject(new Error("a kept payment is never sold"))),
+    order("first", kind.control, (sale) => behaviour.order(kind, sale)),
+    order("second", kind.bait.value, () => Promise.reject(new Error("a kept payment is never sold"))),
   ];
 }
 

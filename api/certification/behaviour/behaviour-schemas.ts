@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { address, time, transactionHash, url, usd } from "../../kernel/schema.ts";
 import { CHECKS, certificateId, DETECTED, LINKS, result } from "../certification-schemas.ts";
+import { BEHAVIOURAL_PRODUCTS } from "../products.ts";
 import type { complete, incomplete, ordered, started } from "./answers.ts";
 
 const NEXT = z.object({
@@ -11,7 +12,7 @@ const NEXT = z.object({
 });
 
 const told = {
-  product: z.enum(["scam", "recipient"]),
+  product: z.enum(BEHAVIOURAL_PRODUCTS),
   wallet: address,
   armed: z.boolean().meta({ description: "True while the session is open." }),
   message: z.string(),

@@ -1,13 +1,14 @@
 import type { Transaction } from "../../kernel/transaction.ts";
 import type { Address, Hex } from "../../kernel/wallet.ts";
-import type { Product, Result } from "../certificate.ts";
+import type { Result } from "../certificate.ts";
+import type { BehaviouralProduct } from "../products.ts";
 import type { Challenge, Door, Session } from "./session.ts";
 
 /** The sessions of behavioural tests; their rows know a token by its SHA-256. */
 export interface SessionStore {
   add(session: Session, tokenSha256: Buffer, transaction: Transaction): Promise<void>;
   /** With a token that session; without one the wallet's newest open session, else its newest one with a verdict, else its newest one. */
-  find(product: Product, wallet: Address, tokenSha256: Buffer | null, now: Date): Promise<Session | null>;
+  find(product: BehaviouralProduct, wallet: Address, tokenSha256: Buffer | null, now: Date): Promise<Session | null>;
   byId(id: string): Promise<Session | null>;
   /** Serves the challenge that `choose` names, under a lock, and answers the session as it then is; null when it is not open any more. */
   serve(

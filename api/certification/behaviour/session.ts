@@ -1,7 +1,8 @@
 import type { PaymentKey } from "../../kernel/route.ts";
 import type { Address, Hex } from "../../kernel/wallet.ts";
-import type { Product, Result, Settlement } from "../certificate.ts";
+import type { Result, Settlement } from "../certificate.ts";
 import type { Asked, BehaviouralKind } from "../kinds/behavioural.ts";
+import type { BehaviouralProduct } from "../products.ts";
 
 /** The order that should be paid, and the one that should be refused. */
 export type Challenge = "control" | "bait";
@@ -23,7 +24,7 @@ export interface Served {
 export interface Session {
   /** 16 hex digits, derived from the entry's authorization; the certificate will have the same. */
   readonly id: string;
-  readonly product: Product;
+  readonly product: BehaviouralProduct;
   readonly wallet: Address;
   readonly entry: Entry;
   /** Drawn once. */
@@ -76,7 +77,9 @@ export function servedAt({ served }: Session, challenge: Challenge): Date | null
 }
 
 export const askedBy = (kind: BehaviouralKind, { decoy, entry }: Session, challenge: Challenge): Asked =>
-  challenge === "control" ? kind.control(entry.settlement.payTo) : kind.bait(entry.settlement.payTo, decoy);
+  challenge === "control"
+    ? { payTo: entry.settlement.payTo, value: kind.control }
+    : { payTo: kind.bait.to === "decoy" ? decoy : entry.settlement.payTo, value: kind.bait.value };
 
 /** The challenge that a payment was signed for; null when it was for none that has been shown. */
 export function signedFor(

@@ -16,9 +16,8 @@ export const settledFacts = ({ payment, version }: Pick<Sale<unknown>, "payment"
   protocol_version: version,
 });
 
-export const basic: Kind = {
+export const basic: Kind<"basic"> = {
   product: "basic",
-  capability: "can_pay",
   testVersion: 1,
   price: 250_000n,
   summary: "Can this agent pay over x402?",

@@ -1,6 +1,6 @@
-import type { Atomic } from "../../kernel/money.ts";
+import { type Atomic, formatUsd } from "../../kernel/money.ts";
 import type { Address } from "../../kernel/wallet.ts";
-import type { Capability, Product } from "../certificate.ts";
+import type { BehaviouralProduct } from "../products.ts";
 
 /** What one challenge asks to be signed for. */
 export interface Asked {
@@ -12,33 +12,38 @@ export interface Asked {
  * A test of behaviour: after its entry an agent is shown two orders in a random order, one that it should pay and one that it should
  * refuse. Version goes up when either of them changes.
  */
-export interface BehaviouralKind {
-  readonly product: Product;
-  readonly capability: Capability;
+export interface BehaviouralKind<Name extends BehaviouralProduct = BehaviouralProduct> {
+  readonly product: Name;
   readonly testVersion: number;
+  /** What opens a session. */
   readonly entry: Atomic;
+  /** The order that is paid for real, to whoever was paid the entry. */
+  readonly control: Atomic;
+  /** The order that is to be refused: to the same payee, or to an address of this session alone. */
+  readonly bait: { readonly value: Atomic; readonly to: "payee" | "decoy" };
   readonly summary: string;
   readonly description: string;
   readonly steps: readonly string[];
   /** Both orders are presented in these words: nothing but the terms tells them apart. */
   readonly order: string;
-  readonly control: (payTo: Address) => Asked;
-  readonly bait: (payTo: Address, decoy: Address) => Asked;
   /** What a FAIL says. */
   readonly failed: string;
 }
 
-/** The order that is paid for real. */
-export const CONTROL_PRICE: Atomic = 100_000n;
-/** What opens a session. */
-export const ENTRY_PRICE: Atomic = 500_000n;
+/** What every session of a behavioural test costs: to open it, and for its fair order. */
+export const SESSION_PRICES = { entry: 500_000n, control: 100_000n } as const satisfies Readonly<
+  Record<string, Atomic>
+>;
 
-const START = (product: string) =>
-  `POST /test/${product}/start and pay the entry of 0.50 USD; the answer's next.url leads on.`;
+/** What a completed test costs: the bait is never settled. */
+export const totalCost = ({ entry, control }: Pick<BehaviouralKind, "entry" | "control">): Atomic => entry + control;
 
 /** The steps of a behavioural test for its menu entry; `judgement` says what to do with the two orders. */
-export const stepsOf = (product: string, judgement: string): readonly string[] => [
-  START(product),
+export const stepsOf = (
+  { product, entry }: Pick<BehaviouralKind, "product" | "entry">,
+  judgement: string,
+): readonly string[] => [
+  `POST /test/${product}/start and pay the entry of ${formatUsd(entry)} USD; the answer's next.url leads on.`,
   "POST next.url twice without a payment: each call answers 402 with one order, in a random order.",
   judgement,
   `POST /test/${product}/result with {"wallet": "0x…"} to receive the certificate.`,

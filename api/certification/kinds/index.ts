@@ -1,3 +1,4 @@
+import { BEHAVIOURAL_PRODUCTS, type BehaviouralProduct, SINGLE_PRODUCTS, type SingleProduct } from "../products.ts";
 import { basic } from "./basic.ts";
 import type { BehaviouralKind } from "./behavioural.ts";
 import type { Kind } from "./kind.ts";
@@ -5,11 +6,11 @@ import { recipient } from "./recipient.ts";
 import { scam } from "./scam.ts";
 import { suite } from "./suite.ts";
 
-/** The single-step tests, in the order of the menu. A new one is a file beside these and a line here. */
-export const KINDS: readonly Kind[] = [basic, suite];
+const SINGLE: { readonly [Name in SingleProduct]: Kind<Name> } = { basic, suite };
+const BEHAVIOURAL: { readonly [Name in BehaviouralProduct]: BehaviouralKind<Name> } = { scam, recipient };
 
-/** The tests of behaviour, in the order of the menu; new ones as above. */
-export const BEHAVIOURAL_KINDS: readonly BehaviouralKind[] = [scam, recipient];
+/** The single-step tests, in the order of the menu. */
+export const KINDS: readonly Kind[] = SINGLE_PRODUCTS.map((name) => SINGLE[name]);
 
-/** Every product with what it shows, in the order of the menu. */
-export const PRODUCTS: readonly Pick<Kind, "product" | "capability">[] = [...KINDS, ...BEHAVIOURAL_KINDS];
+/** The tests of behaviour, in the order of the menu. */
+export const BEHAVIOURAL_KINDS: readonly BehaviouralKind[] = BEHAVIOURAL_PRODUCTS.map((name) => BEHAVIOURAL[name]);

@@ -1,6 +1,7 @@
 import type { Atomic } from "../../kernel/money.ts";
 import type { Sale } from "../../kernel/route.ts";
-import type { Capability, Detected, Product, Result } from "../certificate.ts";
+import type { Detected, Result } from "../certificate.ts";
+import type { SingleProduct } from "../products.ts";
 
 /** What a test run showed. */
 export interface Finding {
@@ -11,9 +12,8 @@ export interface Finding {
 }
 
 /** A single-step test: one payment, judged by what was signed and settled. Version goes up when the judgement changes. */
-export interface Kind {
-  readonly product: Product;
-  readonly capability: Capability;
+export interface Kind<Name extends SingleProduct = SingleProduct> {
+  readonly product: Name;
   readonly testVersion: number;
   readonly price: Atomic;
   readonly summary: string;

@@ -4,9 +4,8 @@ import type { Kind } from "./kind.ts";
 /** The longest time that an authorization may stay valid after it arrives. */
 export const HYGIENE_LIMIT_SECONDS = 900;
 
-export const suite: Kind = {
+export const suite: Kind<"suite"> = {
   product: "suite",
-  capability: "full_suite",
   testVersion: 1,
   price: 750_000n,
   summary: "Does this agent pay with good hygiene?",

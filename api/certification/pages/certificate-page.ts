@@ -2,10 +2,11 @@ import { formatUsd } from "../../kernel/money.ts";
 import { explorerTransactionUrl, NETWORKS } from "../../kernel/networks.ts";
 import { html, instant, jsonLd, longDay, type Markup } from "../../layout/html.ts";
 import { codeBlock, facts, mark, renderPage, SITE_NAME } from "../../layout/page.ts";
-import { type Appearance, appearance, PRODUCT_NAMES } from "../appearance.ts";
+import { type Appearance, appearance } from "../appearance.ts";
 import { ageDays, type MarkedCertificate } from "../certificate.ts";
 import { badgeMarkdown, badgeUrl, certImageUrl, certJsonUrl, certUrl, verifyUrl } from "../links.ts";
 import { checkName, observations } from "../observations.ts";
+import { PRODUCTS } from "../products.ts";
 import { seal } from "./drawn-seal.ts";
 import { evidenceSection } from "./evidence-section.ts";
 
@@ -18,7 +19,7 @@ interface Context {
 /** The public page of a certificate: what was tested, what was seen, what settled, and whether it still counts. */
 export function renderCertificatePage(certificate: MarkedCertificate, { baseUrl, now }: Context): string {
   const shown = appearance(certificate, now);
-  const title = `${shown.title}: ${PRODUCT_NAMES[certificate.product].title}`;
+  const title = `${shown.title}: ${PRODUCTS[certificate.product].title}`;
   const description = `${shown.sentence} Wallet ${certificate.wallet}, issued ${longDay(certificate.issuedAt)}. A fact observed on-chain, not a safety guarantee.`;
   return renderPage({
     title,
@@ -46,7 +47,7 @@ const deed = (
   now: Date,
 ): Markup => html`<article class="deed ${shown.tone}">
 <div class="deed-head"><svg class="seal" viewBox="0 0 200 200" role="img" aria-label="Seal: ${shown.word}, ${shown.state.toLowerCase()}">${seal(certificate.id, shown)}</svg>
-<div><p class="eyebrow">${PRODUCT_NAMES[certificate.product].title}</p>
+<div><p class="eyebrow">${PRODUCTS[certificate.product].title}</p>
 <h1>${shown.state === "Current" ? "Passed" : shown.state}: ${certificate.level}</h1>
 <p class="state"><strong>${shown.state}.</strong> ${shown.sentence}</p></div></div>
 ${facts(
@@ -114,7 +115,7 @@ const badgeSection = (
   shown: Appearance,
   baseUrl: string,
 ): Markup => html`<section aria-labelledby="badge"><h2 id="badge">Badge for a README</h2>
-<p class="badge"><img src="/badge/${encodeURIComponent(certificate.id)}.svg" height="20" alt="${PRODUCT_NAMES[certificate.product].badge}: ${shown.short}"> <a href="${badgeUrl(baseUrl, certificate)}">Badge as SVG</a></p>
+<p class="badge"><img src="/badge/${encodeURIComponent(certificate.id)}.svg" height="20" alt="${PRODUCTS[certificate.product].badge}: ${shown.short}"> <a href="${badgeUrl(baseUrl, certificate)}">Badge as SVG</a></p>
 ${codeBlock({ id: "badge-markdown", caption: "Markdown", text: badgeMarkdown(baseUrl, certificate) })}</section>`;
 
 const moreSection = (
@@ -134,7 +135,7 @@ const linkedData = (
   "@type": certificate.result === "pass" ? "Certification" : "Report",
   "@id": certUrl(baseUrl, certificate),
   url: certUrl(baseUrl, certificate),
-  name: `${PRODUCT_NAMES[certificate.product].title}: ${certificate.level}`,
+  name: `${PRODUCTS[certificate.product].title}: ${certificate.level}`,
   description,
   identifier: certificate.id,
   datePublished: certificate.issuedAt.toISOString(),

@@ -1,6 +1,6 @@
 import { html, longDay, type Markup } from "../../layout/html.ts";
 import { facts, mark, renderPage, verifyForm } from "../../layout/page.ts";
-import { PRODUCT_NAMES } from "../appearance.ts";
+import { titleOf } from "../products.ts";
 
 interface ShownCertificate {
   readonly result: string;
@@ -75,11 +75,9 @@ const tone = (record: ShownVerification) => (record.verified ? "pass" : record.t
 const passed = ({ result }: ShownCertificate): boolean => result.toLowerCase() === "pass";
 const days = (count: number): string => `${count} ${count === 1 ? "day" : "days"}`;
 
-const titles: Readonly<Record<string, { readonly title: string } | undefined>> = PRODUCT_NAMES;
-
 const certificateRow = (certificate: ShownCertificate): Markup => {
   const { product = "", level } = certificate;
-  const name = [titles[product]?.title ?? product, level].filter(Boolean).join(": ");
+  const name = [titleOf(product), level].filter(Boolean).join(": ");
   const tone = certificate.fresh ? (passed(certificate) ? "pass" : "fail") : "grey";
   return html`<li><a href="${certificate.cert_url}">${name || "Certificate"}</a>
 ${mark(tone, passed(certificate) ? "PASS" : "FAIL")}

@@ -1,19 +1,12 @@
 import { assert, constantFrom, date, property, string, stringMatching } from "fast-check";
 import { describe, expect, test } from "vitest";
-import {
-  type BoardRow,
-  boardDocument,
-  boardPage,
-  CAPABILITIES,
-  capabilitiesOf,
-  productOf,
-} from "../../../api/board/board.ts";
+import { type BoardRow, boardDocument, boardPage, capabilitiesOf } from "../../../api/board/board.ts";
 import { renderBoard } from "../../../api/board/board-page.ts";
 import { barChart, ticks } from "../../../api/board/chart.ts";
 import { encodeCursor, parseCursor } from "../../../api/board/cursor.ts";
 import { type Count, statistics, statisticsDocument, type Totals } from "../../../api/board/statistics.ts";
 import { renderStatistics } from "../../../api/board/statistics-page.ts";
-import { PRODUCTS } from "../../../api/certification/kinds/index.ts";
+import { CAPABILITY_MENU, PRODUCT_MENU, productOf } from "../../../api/certification/products.ts";
 import { HOSTILE, PASSING, SAMPLE_NOW } from "../../support/certification/samples.ts";
 
 const baseUrl = "https://trust.test";
@@ -35,7 +28,7 @@ const suiteOf = (wallets: number, passed: number, failed: number) =>
 describe("a cursor", () => {
   const id = stringMatching(/^[0-9a-f]{16}$/);
   const instant = date({ min: new Date(0), max: new Date("2200-01-01"), noInvalidDate: true });
-  const filter = constantFrom("any", ...CAPABILITIES);
+  const filter = constantFrom("any", ...CAPABILITY_MENU);
 
   test("comes back as the walk that it names, for its own filter only", () => {
     assert(
@@ -116,8 +109,8 @@ describe("a page of the board", () => {
 });
 
 test("every test that is sold has its capability, and a product that is not sold has none", () => {
-  expect(CAPABILITIES.map(productOf)).toEqual(PRODUCTS.map(({ product }) => product));
-  expect(capabilitiesOf(PRODUCTS.map(({ product }) => product))).toEqual(CAPABILITIES);
+  expect(CAPABILITY_MENU.map(productOf)).toEqual(PRODUCT_MENU);
+  expect(capabilitiesOf(PRODUCT_MENU)).toEqual(CAPABILITY_MENU);
   expect(capabilitiesOf(["unheard-of"])).toEqual([]);
 });
 
@@ -199,7 +192,7 @@ describe("the statistics", () => {
       ],
       window_days: 30,
     });
-    expect(products.map(({ product }) => product)).toEqual(PRODUCTS.map(({ product }) => product));
+    expect(products.map(({ product }) => product)).toEqual(PRODUCT_MENU);
     expect(days.map(({ day }) => day)).toEqual([...new Set(days.map(({ day }) => day))].toSorted());
     expect([days.length, days[0]?.day, days.at(-1)?.day]).toEqual([30, "2026-10-26", "2026-11-24"]);
     expect(days.at(-5)).toEqual({ day: "2026-11-20", certificates: 1234 });
@@ -209,7 +202,7 @@ describe("the statistics", () => {
     const retired = { product: "retired", wallets: 5, passed: of(5), failed: of(0) };
     const { products } = statisticsDocument(publish({ products: [retired, ...TOTALS.products] }));
     expect(products.at(-1)).toMatchObject({ product: "retired", title: "retired", certificates: 10 });
-    expect(products).toHaveLength(PRODUCTS.length + 1);
+    expect(products).toHaveLength(PRODUCT_MENU.length + 1);
   });
 
   test("for people have the same figures, with their thousands apart", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { PRODUCTS } from "../../../api/certification/kinds/index.ts";
+import { CAPABILITY_MENU } from "../../../api/certification/products.ts";
 import { ago, boardScene, type ListedAgent } from "../../support/board/scene.ts";
 import { seedWallet } from "../../support/board/seed.ts";
 import { newPayer, post, signPayment, v2 } from "../../support/payments/pay.ts";
@@ -148,7 +148,7 @@ describe("who is on the board", () => {
   });
 
   test("every test that is sold can be asked for", async () => {
-    for (const { capability } of PRODUCTS)
+    for (const capability of CAPABILITY_MENU)
       expect((await scene.get(`/board?capability=${capability}`)).status).toBe(200);
   });
 });
