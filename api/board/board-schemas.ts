@@ -2,7 +2,8 @@ import { z } from "zod";
 import { capability, product } from "../certification/certification-schemas.ts";
 import { address, atomic, count, day, network, networkKey, SERVICE, time, url, usd } from "../kernel/schema.ts";
 import { type boardDocument, MAX_LIMIT } from "./board.ts";
-import { MINIMUM_WALLETS, type statisticsDocument, WINDOW_DAYS } from "./statistics.ts";
+import { type statisticsDocument, WINDOW_DAYS } from "./statistics.ts";
+import { MINIMUM_WALLETS } from "./withhold.ts";
 
 export const limit = z.int().min(1).max(MAX_LIMIT);
 
@@ -38,6 +39,7 @@ export const STATISTICS = z
     counted_at: time,
     anonymity: z.object({ minimum_wallets: z.literal(MINIMUM_WALLETS), note: z.string() }),
     wallets: z.object({ tested: count, certified_now: count }),
+    certificates: count.meta({ description: "Ever issued, of every test." }),
     products: z.array(
       z.object({
         product: z.string(),
@@ -53,9 +55,9 @@ export const STATISTICS = z
         network,
         network_key: networkKey,
         asset: z.literal("USDC"),
-        settled: figure,
-        volume_atomic: atomic.nullable(),
-        volume: usd.nullable(),
+        settled: count,
+        volume_atomic: atomic,
+        volume: usd,
       }),
     ),
     window_days: z.literal(WINDOW_DAYS),

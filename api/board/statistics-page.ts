@@ -4,7 +4,8 @@ import type { Network } from "../kernel/networks.ts";
 import { html, instant, type Markup } from "../layout/html.ts";
 import { facts, renderPage } from "../layout/page.ts";
 import { barChart, shortDay } from "./chart.ts";
-import { MINIMUM_WALLETS, type Statistics, WINDOW_DAYS } from "./statistics.ts";
+import { type Statistics, WINDOW_DAYS } from "./statistics.ts";
+import { MINIMUM_WALLETS } from "./withhold.ts";
 
 const WITHHELD = html`<span class="soft small">withheld</span>`;
 const whole = (value: number | null): Markup => (value === null ? WITHHELD : html`${value.toLocaleString("en-US")}`);
@@ -36,21 +37,20 @@ ${anonymitySection()}`,
 
 const totalsSection = ({
   wallets,
+  certificates,
   payments,
 }: Statistics): Markup => html`<section aria-labelledby="totals"><h2 id="totals">Totals</h2>
 ${facts(
   [
     ["Certified now", html`<strong>${whole(wallets.certified)}</strong> (<a href="/board">the board</a>)`],
     ["Wallets tested, ever", whole(wallets.tested)],
+    ["Certificates issued, ever", whole(certificates)],
     ...payments.flatMap(({ network, settled, volume }) =>
       settled === 0 && network !== MAIN_NETWORK
         ? []
         : [
             [`Payments on ${NETWORK_NAMES[network]}`, whole(settled)] as const,
-            [
-              `Paid on ${NETWORK_NAMES[network]}`,
-              volume === null ? WITHHELD : `${money(formatUsd(volume))} USDC`,
-            ] as const,
+            [`Paid on ${NETWORK_NAMES[network]}`, `${money(formatUsd(volume))} USDC`] as const,
           ],
     ),
   ],
@@ -80,7 +80,7 @@ const daysSection = ({ days }: Statistics): Markup => {
   const withheld = bars.some(({ value }) => value === null);
   return html`<section aria-labelledby="days"><h2 id="days">The last ${WINDOW_DAYS} days</h2>
 <figure>${barChart(bars, "Certificates a day")}</figure>
-<p class="soft small">Days are those of UTC; today is not over.${withheld && html` A dashed box is a day with certificates of fewer than ${MINIMUM_WALLETS} wallets: the number is withheld.`}</p>
+<p class="soft small">Days are those of UTC; today is not over.${withheld && html` A dashed box is a day whose number is <a href="#anonymous">withheld</a>.`}</p>
 <details class="hero"><summary>The same figures as a table</summary>
 <table><thead><tr><th scope="col">Day (UTC)</th><th scope="col">Certificates</th></tr></thead><tbody>${bars
     .toReversed()
@@ -94,10 +94,10 @@ const anonymitySection =
   (): Markup => html`<section aria-labelledby="anonymous"><h2 id="anonymous">What anonymous means here</h2>
 <div class="two"><div><h3>It means</h3><ul>
 <li>No wallet, transaction or certificate is named.</li>
-<li>What wallets did is shown only when at least ${MINIMUM_WALLETS} different wallets did it, or none. Smaller groups are withheld.</li>
+<li>Totals are always shown. What is withheld is a part of a total that says what fewer than ${MINIMUM_WALLETS} different wallets did: by test, by result or by day.</li>
+<li>Other parts are withheld with it, those that are zero among them, so that nobody can work it out from the total and the rest.</li>
 <li>Passed and failed are shown only when each of the two is of at least ${MINIMUM_WALLETS} wallets or of none: nobody can work one out from the other.</li>
-<li>Numbers of wallets are always shown. They say nothing about any one of them.</li>
 </ul></div><div><h3>It does not mean</h3><ul>
 <li>That certificates are secret. Whoever knows a wallet can <a href="/#verify">read its record</a>, and <a href="/board">the board</a> names every certified wallet.</li>
-<li>That payments are secret. They are on a public chain, where anyone can count them.</li>
+<li>That payments are secret. They are on a public chain, where anyone can count them, and an amount often tells what was bought.</li>
 </ul></div></div></section>`;

@@ -2,17 +2,10 @@ import { PRODUCT_MENU, titleOf } from "../certification/products.ts";
 import { type Atomic, formatUsd } from "../kernel/money.ts";
 import { NETWORKS, type Network } from "../kernel/networks.ts";
 import { day } from "../layout/html.ts";
+import { type Count, isPublic, MINIMUM_WALLETS, NONE, withhold } from "./withhold.ts";
 
 export const WINDOW_DAYS = 30;
-/** A figure about what fewer wallets did is not published. */
-export const MINIMUM_WALLETS = 5;
 const DAY_MS = 86_400_000;
-
-/** How many certificates there are, and of how many different wallets. */
-export interface Count {
-  readonly certificates: number;
-  readonly wallets: number;
-}
 
 export interface ProductTotals {
   readonly product: string;
@@ -26,7 +19,6 @@ export interface PaymentTotals {
   readonly network: Network;
   readonly settled: number;
   readonly volume: Atomic;
-  readonly wallets: number;
 }
 
 /** Everything counted exactly, for this process alone. Reversed certificates and payments count nowhere. */
@@ -36,6 +28,8 @@ export interface Totals {
   readonly payments: readonly PaymentTotals[];
   /** Days without a certificate may be missing. `day` is `YYYY-MM-DD`, UTC. */
   readonly days: readonly (Count & { readonly day: string })[];
+  /** Before the first of the days. */
+  readonly earlier: Count;
 }
 
 /** Midnight UTC of the first of the days that end today. */
@@ -45,45 +39,41 @@ export const firstDay = (now: Date): Date =>
 export type Statistics = ReturnType<typeof statistics>;
 
 /**
- * The published totals; null is a withheld figure. Numbers of wallets are always published: they say nothing about any one.
- * What wallets did is published of at least `MINIMUM_WALLETS` wallets, or of none; results are only split when that is true
- * of either side, since who knows one side of a group's total knows the other.
+ * What is published; null is a withheld figure. Totals are published from the first certificate on. Their parts, by test and by day,
+ * are published as `withhold` says; results are only split when either side is of enough wallets or of none, since with one side of
+ * a part the other is known.
  */
 export function statistics(totals: Totals, countedAt: Date) {
+  const products = everyProduct(totals.products);
+  const days = everyDay(totals.days, countedAt);
+  const [hiddenProducts, hiddenDays] = [withhold(products.map(bothResults)), withhold(days, totals.earlier)];
   return {
     countedAt,
     wallets: totals.wallets,
-    products: everyProduct(totals.products).map(published),
-    payments: everyNetwork(totals.payments).map((payments) => {
-      const shown = isPublic(payments.wallets);
-      return {
-        network: payments.network,
-        settled: shown ? payments.settled : null,
-        volume: shown ? payments.volume : null,
-      };
-    }),
-    days: everyDay(totals.days, countedAt).map(({ day, certificates, wallets }) => ({
-      day,
-      certificates: isPublic(wallets) ? certificates : null,
-    })),
+    certificates: products.reduce((sum, product) => sum + bothResults(product).certificates, 0),
+    products: products.map((product, index) => published(product, hiddenProducts[index] === true)),
+    payments: everyNetwork(totals.payments),
+    days: days.map(({ day, certificates }, index) => ({ day, certificates: hiddenDays[index] ? null : certificates })),
   };
 }
 
-const isPublic = (wallets: number): boolean => wallets === 0 || wallets >= MINIMUM_WALLETS;
+const bothResults = ({ wallets, passed, failed }: ProductTotals): Count => ({
+  wallets,
+  certificates: passed.certificates + failed.certificates,
+});
 
-function published({ product, wallets, passed, failed }: ProductTotals) {
-  const certificates = passed.certificates + failed.certificates;
-  const split = isPublic(passed.wallets) && isPublic(failed.wallets);
+function published(totals: ProductTotals, isWithheld: boolean) {
+  const { product, passed, failed } = totals;
+  const { certificates } = bothResults(totals);
+  const split = !isWithheld && isPublic(passed) && isPublic(failed);
   return {
     product,
-    certificates: isPublic(wallets) ? certificates : null,
+    certificates: isWithheld ? null : certificates,
     passed: split ? passed.certificates : null,
     failed: split ? failed.certificates : null,
     failureShare: split && certificates > 0 ? failed.certificates / certificates : null,
   };
 }
-
-const NONE: Count = { certificates: 0, wallets: 0 };
 
 /** Every test that is sold, in the order of the menu, and after them any other that has certificates. */
 function everyProduct(found: readonly ProductTotals[]): readonly ProductTotals[] {
@@ -100,7 +90,7 @@ function everyProduct(found: readonly ProductTotals[]): readonly ProductTotals[]
 /** Networks apart, so that test money is never added to money. */
 const everyNetwork = (found: readonly PaymentTotals[]): readonly PaymentTotals[] =>
   Object.values(NETWORKS).map(
-    ({ id }) => found.find(({ network }) => network === id) ?? { network: id, settled: 0, volume: 0n, wallets: 0 },
+    ({ id }) => found.find(({ network }) => network === id) ?? { network: id, settled: 0, volume: 0n },
   );
 
 function everyDay(found: Totals["days"], now: Date): Totals["days"] {
@@ -111,15 +101,16 @@ function everyDay(found: Totals["days"], now: Date): Totals["days"] {
   });
 }
 
-export const ANONYMITY_NOTE = `Totals only: no wallet, transaction or certificate. What wallets did is published of at least ${MINIMUM_WALLETS} different wallets; null is a figure about fewer. Numbers of wallets are always published.`;
+export const ANONYMITY_NOTE = `No wallet, transaction or certificate is named. Totals are always published. A part of a total, by test, result or day, is null when it is about fewer than ${MINIMUM_WALLETS} different wallets, and so are enough other parts that nobody can work it out from the total.`;
 
 /** The statistics as JSON. */
-export function statisticsDocument({ countedAt, wallets, products, payments, days }: Statistics) {
+export function statisticsDocument({ countedAt, wallets, certificates, products, payments, days }: Statistics) {
   return {
     service: "Agent Payment Trust Service",
     counted_at: countedAt.toISOString(),
     anonymity: { minimum_wallets: MINIMUM_WALLETS, note: ANONYMITY_NOTE },
     wallets: { tested: wallets.tested, certified_now: wallets.certified },
+    certificates,
     products: products.map(({ product, certificates, passed, failed, failureShare }) => ({
       product,
       title: titleOf(product),
@@ -133,8 +124,8 @@ export function statisticsDocument({ countedAt, wallets, products, payments, day
       network_key: NETWORKS[network].key,
       asset: "USDC",
       settled,
-      volume_atomic: volume === null ? null : volume.toString(),
-      volume: volume === null ? null : formatUsd(volume),
+      volume_atomic: volume.toString(),
+      volume: formatUsd(volume),
     })),
     window_days: WINDOW_DAYS,
     days,

@@ -35,12 +35,9 @@ async function count({ board, arbiter, held }: SiteParts): Promise<Figures> {
     arbiter.totals().catch(() => null),
     held().catch(() => null),
   ]);
-  const certificates = statistics?.products.map((product) => product.certificates) ?? null;
   return {
     certified: statistics?.wallets.certified ?? null,
-    certificates:
-      certificates &&
-      (certificates.includes(null) ? "withheld" : certificates.reduce<number>((sum, one) => sum + (one ?? 0), 0)),
+    certificates: statistics?.certificates ?? null,
     verdicts: verdicts && Object.values(verdicts).reduce((sum, one) => sum + one, 0),
     escrowed,
   };

@@ -19,8 +19,8 @@ export interface MenuItem {
 export interface Figures {
   /** Wallets that are certified now. */
   readonly certified: number | null;
-  /** Ever issued; withheld while a test has certificates of fewer wallets than statistics are published of. */
-  readonly certificates: number | "withheld" | null;
+  /** Ever issued. */
+  readonly certificates: number | null;
   readonly verdicts: number | null;
   /** USDC that the escrow contracts hold now. */
   readonly escrowed: Atomic | null;
@@ -60,13 +60,12 @@ ${readsSection(home)}`,
   });
 
 const UNKNOWN = html`<span class="soft">not known now</span>`;
-const WITHHELD = html`<a href="/stats#anonymous">withheld</a>`;
 const whole = (value: number | null): Markup => (value === null ? UNKNOWN : html`${value.toLocaleString("en-US")}`);
 
 function figuresList({ certified, certificates, verdicts, escrowed }: Figures): Markup {
   const figures = [
     ["Agents certified now", whole(certified)],
-    ["Certificates issued", certificates === "withheld" ? WITHHELD : whole(certificates)],
+    ["Certificates issued", whole(certificates)],
     ["Verdicts signed", whole(verdicts)],
     ["USDC in escrow now", escrowed === null ? UNKNOWN : html`${formatUsd(escrowed)}`],
   ] as const;

@@ -2,6 +2,7 @@ import type pg from "pg";
 import type { BoardRow, Position } from "../../board/board.ts";
 import type { BoardReader, TotalsReader } from "../../board/ports.ts";
 import type { Totals } from "../../board/statistics.ts";
+import type { Count } from "../../board/withhold.ts";
 import { VALID_FOR_DAYS } from "../../certification/certificate.ts";
 import type { Product } from "../../certification/products.ts";
 import type { Network } from "../../kernel/networks.ts";
@@ -94,15 +95,17 @@ UNION ALL
 SELECT NULL, count(*), NULL, NULL, NULL, NULL, count(*) FILTER (WHERE passes AND NOT fails)
   FROM (SELECT bool_or(passes) AS passes, bool_or(fails) AS fails FROM tally GROUP BY wallet) AS agents`;
 
+/** The day is null for all certificates before the first of the days. */
 const BY_DAY = `WITH ${STANDING}
-SELECT to_char(issued_at AT TIME ZONE 'UTC', 'YYYY-MM-DD') AS day, count(*) AS certificates, count(DISTINCT wallet) AS wallets
-  FROM standing WHERE issued_at >= $1 AND issued_at <= $2 GROUP BY 1`;
+SELECT CASE WHEN issued_at >= $1 THEN to_char(issued_at AT TIME ZONE 'UTC', 'YYYY-MM-DD') END AS day,
+  count(*) AS certificates, count(DISTINCT wallet) AS wallets
+  FROM standing WHERE issued_at <= $2 GROUP BY 1`;
 
-const BY_NETWORK = `SELECT chain, sum(settled) AS settled, sum(volume) AS volume, count(*) AS wallets
-  FROM (SELECT chain, count(*) AS settled, sum(value) AS volume FROM payment
-    WHERE state IN ('settled', 'fulfilled') AND tx IS NOT NULL GROUP BY chain, payer) AS payers GROUP BY chain`;
+const BY_NETWORK = `SELECT chain, count(*) AS settled, sum(value) AS volume FROM payment
+  WHERE state IN ('settled', 'fulfilled') AND tx IS NOT NULL GROUP BY chain`;
 
 type Texts<Name extends string> = Record<Name, string>;
+type DayColumns = Texts<"certificates" | "wallets">;
 type ProductColumns = Texts<"wallets" | "passed" | "passed_wallets" | "failed" | "failed_wallets">;
 
 export const createTotalsReader = (pool: pg.Pool): TotalsReader => ({
@@ -112,25 +115,26 @@ export const createTotalsReader = (pool: pg.Pool): TotalsReader => ({
       BY_WALLET_AND_PRODUCT,
       [now],
     );
-    const days = await pool.query<Texts<"day" | "certificates" | "wallets">>(BY_DAY, [firstDay, now]);
-    const payments = await pool.query<Texts<"settled" | "volume" | "wallets"> & { chain: number }>(BY_NETWORK);
+    const days = await pool.query<DayColumns & { day: string | null }>(BY_DAY, [firstDay, now]);
+    const payments = await pool.query<Texts<"settled" | "volume"> & { chain: number }>(BY_NETWORK);
     const agents = tallies.rows.find(({ product }) => product === null);
     return {
       wallets: { tested: Number(agents?.wallets ?? 0), certified: Number(agents?.certified ?? 0) },
       products: tallies.rows.flatMap((row) => (row.product === null ? [] : [productTotals(row.product, row)])),
-      payments: payments.rows.map(({ chain, settled, volume, wallets }) => ({
+      payments: payments.rows.map(({ chain, settled, volume }) => ({
         network: `eip155:${chain}` as Network,
         settled: Number(settled),
         volume: BigInt(volume),
-        wallets: Number(wallets),
       })),
-      days: days.rows.map(({ day, certificates, wallets }) => ({
-        day,
-        certificates: Number(certificates),
-        wallets: Number(wallets),
-      })),
+      days: days.rows.flatMap(({ day, ...counted }) => (day === null ? [] : [{ day, ...countOf(counted) }])),
+      earlier: countOf(days.rows.find(({ day }) => day === null)),
     } satisfies Totals;
   },
+});
+
+const countOf = ({ certificates, wallets }: DayColumns = { certificates: "0", wallets: "0" }): Count => ({
+  certificates: Number(certificates),
+  wallets: Number(wallets),
 });
 
 const productTotals = (product: string, row: ProductColumns): Totals["products"][number] => ({

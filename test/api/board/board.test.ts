@@ -4,8 +4,9 @@ import { type BoardRow, boardDocument, boardPage, capabilitiesOf } from "../../.
 import { renderBoard } from "../../../api/board/board-page.ts";
 import { barChart, ticks } from "../../../api/board/chart.ts";
 import { encodeCursor, parseCursor } from "../../../api/board/cursor.ts";
-import { type Count, statistics, statisticsDocument, type Totals } from "../../../api/board/statistics.ts";
+import { statistics, statisticsDocument, type Totals } from "../../../api/board/statistics.ts";
 import { renderStatistics } from "../../../api/board/statistics-page.ts";
+import type { Count } from "../../../api/board/withhold.ts";
 import { CAPABILITY_MENU, PRODUCT_MENU, productOf } from "../../../api/certification/products.ts";
 import { HOSTILE, PASSING, SAMPLE_NOW } from "../../support/certification/samples.ts";
 
@@ -16,8 +17,9 @@ const of = (wallets: number): Count => ({ wallets, certificates: 2 * wallets });
 const TOTALS: Totals = {
   wallets: { tested: 19, certified: 12 },
   products: [{ product: "suite", wallets: 19, passed: of(14), failed: of(5) }],
-  payments: [{ network: "eip155:8453", settled: 1_234_567, volume: 1_234_567_890_000n, wallets: 900 }],
+  payments: [{ network: "eip155:8453", settled: 1_234_567, volume: 1_234_567_890_000n }],
   days: [{ day: "2026-11-20", certificates: 1234, wallets: 9 }],
+  earlier: { certificates: 0, wallets: 0 },
 };
 const publish = (change: Partial<Totals> = {}) => statistics({ ...TOTALS, ...change }, SAMPLE_NOW);
 const suiteOf = (wallets: number, passed: number, failed: number) =>
@@ -139,23 +141,30 @@ describe("anonymous", () => {
   ])("a day with certificates of %d wallets shows %s", (wallets, shown) => {
     const { days } = publish({ days: [{ day: "2026-11-24", certificates: 7, wallets }] });
     expect(days.at(-1)).toEqual({ day: "2026-11-24", certificates: shown });
+    expect(days[0]?.certificates).toBe(shown && 0);
   });
 
-  test("payments of four wallets are withheld, in number and volume", () => {
-    const payments = [{ network: "eip155:84532", settled: 40, volume: 123n, wallets: 4 } as const];
-    const document = statisticsDocument(publish({ payments }));
-    expect(document.payments[1]).toEqual({
-      network: "eip155:84532",
-      network_key: "base-sepolia",
-      asset: "USDC",
-      settled: null,
-      volume_atomic: null,
-      volume: null,
+  test("a day is withheld when the certificates before the first day are of few wallets", () => {
+    const days = [{ day: "2026-11-24", certificates: 7, wallets: 6 }];
+    const published = publish({ days, earlier: { certificates: 1, wallets: 1 } }).days;
+    expect(published.slice(-2).map(({ certificates }) => certificates)).toEqual([null, 7]);
+  });
+
+  test("totals are shown from the first certificate and payment on", () => {
+    const one = publish({
+      wallets: { tested: 1, certified: 1 },
+      products: [{ product: "suite", wallets: 1, passed: of(1), failed: of(0) }],
+      payments: [{ network: "eip155:8453", settled: 1, volume: 750_000n }],
+      days: [{ day: "2026-11-24", certificates: 1, wallets: 1 }],
     });
-    const page = renderStatistics(publish({ payments }), baseUrl);
-    expect(page).toContain(
-      '<dt>Paid on Base Sepolia (test money)</dt><dd><span class="soft small">withheld</span></dd>',
-    );
+    const { wallets, certificates, products, payments, days } = statisticsDocument(one);
+    expect({ wallets, certificates }).toEqual({ wallets: { tested: 1, certified_now: 1 }, certificates: 2 });
+    expect(payments[0]).toMatchObject({ settled: 1, volume_atomic: "750000", volume: "0.75" });
+    for (const part of [...products, ...days]) expect(part.certificates).toBeNull();
+    const [totals = ""] = /id="totals".*?<\/section>/s.exec(renderStatistics(one, baseUrl)) ?? [];
+    for (const text of ["Certificates issued, ever</dt><dd>2<", "Payments on Base</dt><dd>1<", "0.75 USDC"])
+      expect(totals).toContain(text);
+    expect(totals).not.toContain("withheld");
   });
 
   test("the document and the page name no wallet, transaction or certificate", () => {
@@ -170,8 +179,9 @@ describe("the statistics", () => {
     expect(rest).toEqual({
       service: "Agent Payment Trust Service",
       counted_at: "2026-11-24T12:00:00.000Z",
-      anonymity: { minimum_wallets: 5, note: expect.stringContaining("at least 5 different wallets") },
+      anonymity: { minimum_wallets: 5, note: expect.stringContaining("fewer than 5 different wallets") },
       wallets: { tested: 19, certified_now: 12 },
+      certificates: 38,
       payments: [
         {
           network: "eip155:8453",
