@@ -41,7 +41,7 @@ describe.each(DOCUMENTS)("a signed $kind", ({ document }) => {
       jws: expect.stringMatching(/^[\w-]+\.\.[\w-]{86}$/),
       proofValue: expect.stringMatching(/^z[1-9A-HJ-NP-Za-km-z]{80,90}$/),
     });
-    const [header = ""] = document.proof.jws.split("..");
+    const [header = ""] = document.proof.jws.split(".");
     expect(JSON.parse(Buffer.from(header, "base64url").toString())).toEqual({ alg: "EdDSA", kid: KEY.publicJwk.kid });
   });
 
@@ -70,7 +70,7 @@ describe.each(DOCUMENTS)("a signed $kind", ({ document }) => {
   });
 
   test("signs its proof's own members: the W3C suite refuses another time, key or jws", async () => {
-    const other = { created: "2026-11-24T12:00:01.000Z", jws: document.proof.jws.replace("../..", "..A").slice(0, -1) };
+    const other = { created: "2026-11-24T12:00:01.000Z", jws: document.proof.jws.replace("..", "..A").slice(0, -1) };
     for (const change of Object.entries(other)) {
       const proof = { ...document.proof, ...Object.fromEntries([change]) };
       expect(await w3cAccepts({ ...document, proof }, DID)).toBe(false);

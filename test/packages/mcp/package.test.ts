@@ -61,7 +61,7 @@ async function install(): Promise<void> {
   const { bin } = JSON.parse(await readFile(join(installed, "package.json"), "utf8"));
   await chmod(join(installed, bin), 0o755);
   await mkdir(join(home, "node_modules/.bin"));
-  await symlink(join("../..", NAME, bin), join(home, "node_modules/.bin", NAME));
+  await symlink(join("..", NAME, bin), join(home, "node_modules/.bin", NAME));
   await writeFile(join(home, "package.json"), '{"type":"module"}');
 }
 

@@ -25,7 +25,7 @@ const IPV4 = [
 
 /** What the URL standard reads as the same address (https://url.spec.whatwg.org, host parsing). */
 function notations(address: string): string[] {
-  const [a = 0, b = 0, c = 0, d = 0] = address.split("..").map(Number);
+  const [a = 0, b = 0, c = 0, d = 0] = address.split(".").map(Number);
   const hex = (part: number) => `0x${part.toString(16)}`;
   const whole = ((a * 256 + b) * 256 + c) * 256 + d;
   return [
@@ -33,12 +33,12 @@ function notations(address: string): string[] {
     `${address}.`,
     String(whole),
     hex(whole),
-    [a, b, c, d].map((part) => `0${part.toString(8)}`).join(".."),
+    [a, b, c, d].map((part) => `0${part.toString(8)}`).join("."),
     `${hex(a)}.${b}.${c * 256 + d}`,
     `${a}.${(b * 256 + c) * 256 + d}`,
     address.replace(/\d/g, (digit) => String.fromCodePoint(0xff10 + Number(digit))),
-    address.replaceAll("..", "\u3002"),
-    address.replaceAll("..", "%2e"),
+    address.replaceAll(".", "\u3002"),
+    address.replaceAll(".", "%2e"),
     `[::ffff:${address}]`,
     `[::${address}]`,
     `[64:ff9b::${address}]`,

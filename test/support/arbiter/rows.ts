@@ -28,7 +28,7 @@ export const endless =
   };
 export const drips: Handler = (_request, response) => {
   response.writeHead(200);
-  const timer = setInterval(() => response.write(".."), 40);
+  const timer = setInterval(() => response.write("."), 40);
   response.on("close", () => clearInterval(timer));
 };
 /** 12 MiB of zeros, in about 12 KiB. */

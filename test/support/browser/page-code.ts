@@ -42,7 +42,7 @@ export async function installForReader(home: string, others: readonly string[]):
   await mkdir(bin, { recursive: true });
   const cli = "agent-payment-trust-verifier/dist/cli.js";
   await chmod(join(home, "node_modules", cli), 0o755);
-  await symlink(join("../..", cli), join(bin, "agent-payment-trust-verifier"));
+  await symlink(join("..", cli), join(bin, "agent-payment-trust-verifier"));
 }
 
 async function installPacked(home: string, folder: "escrow" | "verifier"): Promise<void> {
