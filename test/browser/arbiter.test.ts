@@ -13,7 +13,7 @@ import {
 } from "../support/arbiter/scene.ts";
 import { launchBrowser } from "../support/browser/browser.ts";
 import { expectFit, openPage, type Size, sizes } from "../support/browser/visits.ts";
-import { newPayer } from "../support/payments/pay.ts";
+import { newPayer } from "../support/payments/signing.ts";
 
 const PARTIES = {
   payer: "0x70997970c51812dc3a010c7d01b50e0d17dc79c8",

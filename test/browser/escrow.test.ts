@@ -3,9 +3,10 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { launchBrowser } from "../support/browser/browser.ts";
 import { expectFit, openPage, type Size, sizes } from "../support/browser/visits.ts";
 import { startTestChain, type TestChain } from "../support/chain/chain.ts";
-import { deliver, deployEscrow, EMPTY, GOOD, hold, newMerchant, statusOf } from "../support/escrow/scene.ts";
+import { deployEscrow, hold, newMerchant, statusOf } from "../support/escrow/contract.ts";
+import { deliver, EMPTY, GOOD } from "../support/escrow/delivery.ts";
 import { eventually } from "../support/eventually.ts";
-import { ARBITER_KEY } from "../support/service/keys.ts";
+import { ARBITER_KEY } from "../support/service/accounts.ts";
 import { startService, type TestService } from "../support/service/service.ts";
 
 const PAGES = { escrow: "/escrow", "escrow-released": "", "escrow-refunded": "", "escrow-pending": "" };

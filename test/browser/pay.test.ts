@@ -5,7 +5,9 @@ import { findings, inLine } from "../support/browser/accessibility.ts";
 import { launchBrowser } from "../support/browser/browser.ts";
 import { picture } from "../support/browser/visits.ts";
 import { startTestChain, type TestChain } from "../support/chain/chain.ts";
-import { newPayer, PAY_TO, settlements } from "../support/payments/pay.ts";
+import { settlements } from "../support/payments/on-chain.ts";
+import { newPayer } from "../support/payments/signing.ts";
+import { PAY_TO } from "../support/service/accounts.ts";
 import { startService, type TestService } from "../support/service/service.ts";
 
 let chain: TestChain;

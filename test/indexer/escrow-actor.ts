@@ -3,7 +3,7 @@ import type { Address, ContractFunctionArgs, Hex } from "viem";
 import { escrowAbi } from "../../contracts/abi.ts";
 import { DEV_ACCOUNTS, devAccount } from "../../scripts/embedded/dev-accounts.ts";
 import type { TestChain } from "../support/chain/chain.ts";
-import { FEE_RECIPIENT, type TestEscrow } from "../support/escrow/scene.ts";
+import { FEE_RECIPIENT, type TestEscrow } from "../support/escrow/contract.ts";
 import { usdcDomain } from "../support/payments/authorization.ts";
 
 export const PAYERS = DEV_ACCOUNTS.slice(0, 4);

@@ -7,7 +7,7 @@ import { createScoreIndex } from "../../api/adapters/index/score.ts";
 import { devAccount } from "../../scripts/embedded/dev-accounts.ts";
 import { waitUntil } from "../../scripts/embedded/wait-until.ts";
 import { startTestChain, type TestChain } from "../support/chain/chain.ts";
-import { deployEscrow, FEE_RECIPIENT, type TestEscrow } from "../support/escrow/scene.ts";
+import { deployEscrow, FEE_RECIPIENT, type TestEscrow } from "../support/escrow/contract.ts";
 import { freshDatabase } from "../support/service/database.ts";
 import {
   ACCOUNTS,

@@ -14,6 +14,8 @@ export interface Launched {
   readonly letGo: () => void;
   /** Its exit code, or the signal that ended it. */
   readonly ended: Promise<number | string>;
+  /** Lets it go, and waits for its end. */
+  readonly stop: () => Promise<void>;
 }
 
 const FAST = { POLL_MS: "250", RPC_COPIES: "25", INDEX_HEAP_MIB: "512" };
@@ -34,6 +36,9 @@ export function launchIndexer(env: Readonly<Record<string, string>>): Launched {
       .split("\n")
       .filter((line) => line.includes(`"msg":"${message}"`))
       .map((line): Record<string, unknown> => JSON.parse(line));
+  const ended = new Promise<number | string>((resolve) => {
+    child.once("exit", (code, signal) => resolve(code ?? signal ?? "gone"));
+  });
   return {
     said,
     saying: async (message, times = 1) => {
@@ -43,9 +48,11 @@ export function launchIndexer(env: Readonly<Record<string, string>>): Launched {
     ponderPid: () => Number(said("ponder started").at(-1)?.ponderPid),
     kill: (signal) => child.kill(signal),
     letGo: () => child.stdin.end(),
-    ended: new Promise((resolve) => {
-      child.once("exit", (code, signal) => resolve(code ?? signal ?? "gone"));
-    }),
+    ended,
+    async stop() {
+      child.stdin.end();
+      await ended;
+    },
   };
 }
 

@@ -13,15 +13,9 @@ import {
   recordOf,
   startArbiterScene,
 } from "../../support/arbiter/scene.ts";
-import {
-  challengeOf,
-  newPayer,
-  nothingCharged,
-  send,
-  settlements,
-  signPayment,
-  v2,
-} from "../../support/payments/pay.ts";
+import { nothingCharged, settlements } from "../../support/payments/on-chain.ts";
+import { challengeOf, send, v2 } from "../../support/payments/requests.ts";
+import { newPayer, signPayment } from "../../support/payments/signing.ts";
 
 type Document = ReturnType<typeof verdictDocument>;
 

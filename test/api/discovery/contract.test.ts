@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vit
 import { heldAxios } from "../../support/behaviour/agents.ts";
 import { expectDescribed, holdToItsWord, letGo } from "../../support/openapi/answers.ts";
 import { contractOf, type Exchange, type OpenApi } from "../../support/openapi/openapi.ts";
-import { send } from "../../support/payments/pay.ts";
+import { send } from "../../support/payments/requests.ts";
 import { type Scene, startScene } from "./scene.ts";
 
 let scene: Scene;

@@ -1,7 +1,7 @@
 import { type AgentCard, verifyAgentCardSignature } from "@a2a-js/sdk";
 import { validateDiscoveryExtension } from "@x402/extensions/bazaar";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { type Answer, challengeOf, post, send } from "../../support/payments/pay.ts";
+import { type Answer, challengeOf, post, send } from "../../support/payments/requests.ts";
 import { mountedRoutes, type Scene, SPECIFIED, startScene } from "./scene.ts";
 
 const DAY_MS = 86_400_000;

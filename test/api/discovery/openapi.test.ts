@@ -3,7 +3,7 @@ import SwaggerParser from "@apidevtools/swagger-parser";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { challengeOf, post, send } from "../../support/payments/pay.ts";
+import { challengeOf, post, send } from "../../support/payments/requests.ts";
 import { mountedRoutes, type Scene, SPECIFIED, startScene } from "./scene.ts";
 
 interface Operation {

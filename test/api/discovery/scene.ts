@@ -1,5 +1,5 @@
 import { startTestChain } from "../../support/chain/chain.ts";
-import { deployEscrow } from "../../support/escrow/scene.ts";
+import { deployEscrow } from "../../support/escrow/contract.ts";
 import { startService, type TestService } from "../../support/service/service.ts";
 
 export interface Scene {

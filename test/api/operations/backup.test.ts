@@ -7,18 +7,12 @@ import { freePort } from "../../../scripts/embedded/ports.ts";
 import { grantApiRole, type Postgres, startPostgres, withClient } from "../../../scripts/embedded/postgres.ts";
 import { migrate } from "../../../scripts/migrate.ts";
 import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
-import {
-  type Answer,
-  chargedOnce,
-  expectPaymentRequired,
-  newPayer,
-  post,
-  type Signed,
-  signPayment,
-  unixNow,
-  v2,
-} from "../../support/payments/pay.ts";
-import { type ApiProcess, fundRelayer, startApiProcess } from "../../support/service/api-process.ts";
+import { expectPaymentRequired } from "../../support/payments/expectations.ts";
+import { chargedOnce } from "../../support/payments/on-chain.ts";
+import { type Answer, post, v2 } from "../../support/payments/requests.ts";
+import { newPayer, type Signed, signPayment, unixNow } from "../../support/payments/signing.ts";
+import { type ApiProcess, startApiProcess } from "../../support/service/api-process.ts";
+import { fundRelayer } from "../../support/service/api-stage.ts";
 
 // The trial of docs/operations.md, "Backup and restore": the statements and settings are those that it gives.
 

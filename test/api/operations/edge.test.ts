@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
-import { type Answer, expectProblem, send } from "../../support/payments/pay.ts";
+import { expectProblem } from "../../support/payments/expectations.ts";
+import { type Answer, send } from "../../support/payments/requests.ts";
 import { startService, type TestService } from "../../support/service/service.ts";
 
 const LIMIT = 4;

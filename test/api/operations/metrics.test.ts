@@ -7,15 +7,12 @@ import { freePort } from "../../../scripts/embedded/ports.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { buyVerdict } from "../../support/arbiter/scene.ts";
 import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
-import { expectProblem, newPayer, post, send, signPayment, v2 } from "../../support/payments/pay.ts";
-import {
-  type ApiProcess,
-  fundRelayer,
-  type HoldingNode,
-  SHARED_RELAYER,
-  startApiProcess,
-  startHoldingNode,
-} from "../../support/service/api-process.ts";
+import { type HoldingNode, startHoldingNode } from "../../support/chain/holding-node.ts";
+import { expectProblem } from "../../support/payments/expectations.ts";
+import { post, send, v2 } from "../../support/payments/requests.ts";
+import { newPayer, signPayment } from "../../support/payments/signing.ts";
+import { type ApiProcess, SHARED_RELAYER, startApiProcess } from "../../support/service/api-process.ts";
+import { fundRelayer } from "../../support/service/api-stage.ts";
 import { freshDatabase, type TestDatabase } from "../../support/service/database.ts";
 
 const PATIENT = { timeout: 20_000, interval: 50 };

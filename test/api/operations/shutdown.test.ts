@@ -2,14 +2,12 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createHttpServer, drain, listen } from "../../../api/adapters/process/http-server.ts";
-import { chargedOnce, newPayer, post, send, signPayment, v2 } from "../../support/payments/pay.ts";
-import {
-  type ApiProcess,
-  type ApiStage,
-  type HoldingNode,
-  startApiStage,
-  startHoldingNode,
-} from "../../support/service/api-process.ts";
+import { type HoldingNode, startHoldingNode } from "../../support/chain/holding-node.ts";
+import { chargedOnce } from "../../support/payments/on-chain.ts";
+import { post, send, v2 } from "../../support/payments/requests.ts";
+import { newPayer, signPayment } from "../../support/payments/signing.ts";
+import type { ApiProcess } from "../../support/service/api-process.ts";
+import { type ApiStage, startApiStage } from "../../support/service/api-stage.ts";
 
 const PATIENT = { timeout: 10_000, interval: 20 };
 

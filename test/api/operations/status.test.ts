@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
 import { startFacilitator, type TestFacilitator } from "../../support/payments/facilitator.ts";
-import { send } from "../../support/payments/pay.ts";
+import { send } from "../../support/payments/requests.ts";
 import { RELAYER, startService, type TestService, type TestServicePlan } from "../../support/service/service.ts";
 
 const PATIENT = { timeout: 20_000, interval: 100 };

@@ -5,7 +5,7 @@ import { NETWORKS } from "../../../api/kernel/networks.ts";
 import { type Authorization, authorizationDigest } from "../../../api/payments/authorization.ts";
 import { isAccountSignature, signatureSha256 } from "../../../api/payments/signature.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
-import { altered, highS, signPayment } from "../../support/payments/pay.ts";
+import { altered, highS, signPayment } from "../../support/payments/signing.ts";
 
 const account = devAccount(3);
 const payer = account.address.toLowerCase() as Hex;

@@ -18,8 +18,8 @@ import {
   serve,
 } from "../../support/browser/page-code.ts";
 import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
-import { deployEscrow } from "../../support/escrow/scene.ts";
-import { PAY_TO } from "../../support/payments/pay.ts";
+import { deployEscrow } from "../../support/escrow/contract.ts";
+import { PAY_TO } from "../../support/service/accounts.ts";
 import { freshDatabase } from "../../support/service/database.ts";
 import { startService, type TestService } from "../../support/service/service.ts";
 

@@ -11,7 +11,8 @@ import { STOCK_CLIENTS } from "../../support/behaviour/agents.ts";
 import { codeOn, type PageCode, type Reader, save, serve } from "../../support/browser/page-code.ts";
 import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
 import { linkOwn } from "../../support/escrow/package.ts";
-import { signPayment, v2 } from "../../support/payments/pay.ts";
+import { v2 } from "../../support/payments/requests.ts";
+import { signPayment } from "../../support/payments/signing.ts";
 import { startService, type TestService } from "../../support/service/service.ts";
 
 // The code of the integrations page, taken from it and run as it stands.

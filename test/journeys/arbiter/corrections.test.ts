@@ -21,7 +21,9 @@ import {
   recordParts,
   startArbiterScene,
 } from "../../support/arbiter/scene.ts";
-import { newPayer, send, settlements } from "../../support/payments/pay.ts";
+import { settlements } from "../../support/payments/on-chain.ts";
+import { send } from "../../support/payments/requests.ts";
+import { newPayer } from "../../support/payments/signing.ts";
 import { startService } from "../../support/service/service.ts";
 
 const DAY_MS = 86_400_000;

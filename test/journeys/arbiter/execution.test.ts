@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Attestation } from "../../../api/arbiter/attestation.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { type ArbiterScene, buyVerdict, type Claim, startArbiterScene } from "../../support/arbiter/scene.ts";
-import { newPayer } from "../../support/payments/pay.ts";
+import { newPayer } from "../../support/payments/signing.ts";
 
 // What an escrow of somebody else does: it opens a deal on the chain, buys the verdict, and carries it to its own contract.
 

@@ -4,20 +4,12 @@ import { sha256 } from "../../support/arbiter/rows.ts";
 import { type ArbiterScene, handIn, startArbiterScene } from "../../support/arbiter/scene.ts";
 import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
 import { type FaultyNode, startFaultyNode } from "../../support/chain/faulty-node.ts";
-import { deployEscrow, hold, newMerchant, type TestEscrow } from "../../support/escrow/scene.ts";
-import {
-  type Answer,
-  challengeOf,
-  expectPaymentRequired,
-  expectProblem,
-  newPayer,
-  nothingCharged,
-  send,
-  signPayment,
-  v1,
-  v2,
-} from "../../support/payments/pay.ts";
-import { ARBITER_KEY } from "../../support/service/keys.ts";
+import { deployEscrow, hold, newMerchant, type TestEscrow } from "../../support/escrow/contract.ts";
+import { expectPaymentRequired, expectProblem } from "../../support/payments/expectations.ts";
+import { nothingCharged } from "../../support/payments/on-chain.ts";
+import { type Answer, challengeOf, send, v1, v2 } from "../../support/payments/requests.ts";
+import { newPayer, signPayment } from "../../support/payments/signing.ts";
+import { ARBITER_KEY } from "../../support/service/accounts.ts";
 import { RELAYER } from "../../support/service/service.ts";
 
 /** Another address than the payee, so that each is refused for itself. */

@@ -7,24 +7,12 @@ import { documentSha256 } from "../../../api/arbiter/document.ts";
 import { verdictId } from "../../../api/arbiter/request.ts";
 import { NETWORKS } from "../../../api/kernel/networks.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
-import {
-  type Answer,
-  chargedOnce,
-  newPayer,
-  post,
-  type Signed,
-  settlements,
-  signPayment,
-  v2,
-} from "../../support/payments/pay.ts";
-import {
-  type ApiProcess,
-  type ApiStage,
-  type Hold,
-  type HoldingNode,
-  startApiStage,
-  startHoldingNode,
-} from "../../support/service/api-process.ts";
+import { type Hold, type HoldingNode, startHoldingNode } from "../../support/chain/holding-node.ts";
+import { chargedOnce, settlements } from "../../support/payments/on-chain.ts";
+import { type Answer, post, v2 } from "../../support/payments/requests.ts";
+import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
+import type { ApiProcess } from "../../support/service/api-process.ts";
+import { type ApiStage, startApiStage } from "../../support/service/api-stage.ts";
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 const PATIENT = { timeout: 30_000, interval: 10 };

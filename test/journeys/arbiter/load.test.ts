@@ -6,18 +6,11 @@ import { promisify } from "node:util";
 import type { LocalAccount } from "viem";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { waitUntil } from "../../../scripts/embedded/wait-until.ts";
-import {
-  type Answer,
-  newPayer,
-  post,
-  type Signed,
-  send,
-  settlements,
-  signPayment,
-  unixNow,
-  v2,
-} from "../../support/payments/pay.ts";
-import { type ApiProcess, type ApiStage, startApiStage } from "../../support/service/api-process.ts";
+import { settlements } from "../../support/payments/on-chain.ts";
+import { type Answer, post, send, v2 } from "../../support/payments/requests.ts";
+import { newPayer, type Signed, signPayment, unixNow } from "../../support/payments/signing.ts";
+import type { ApiProcess } from "../../support/service/api-process.ts";
+import { type ApiStage, startApiStage } from "../../support/service/api-stage.ts";
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 });
 

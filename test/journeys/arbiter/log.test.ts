@@ -8,7 +8,8 @@ import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { walkLog } from "../../support/arbiter/log.ts";
 import { sha256 } from "../../support/arbiter/rows.ts";
 import { type ArbiterScene, handIn, recordParts, startArbiterScene } from "../../support/arbiter/scene.ts";
-import { type Answer, newPayer, send, signPayment, v2 } from "../../support/payments/pay.ts";
+import { type Answer, send, v2 } from "../../support/payments/requests.ts";
+import { newPayer, signPayment } from "../../support/payments/signing.ts";
 import { freshDatabase, type TestDatabase } from "../../support/service/database.ts";
 import { startService, type TestService } from "../../support/service/service.ts";
 

@@ -14,8 +14,10 @@ import {
   recordOf,
   startArbiterScene,
 } from "../../support/arbiter/scene.ts";
-import { newPayer, PAY_TO, send, settlements, signPayment, v1, v2 } from "../../support/payments/pay.ts";
-import { ARBITER_KEY } from "../../support/service/keys.ts";
+import { settlements } from "../../support/payments/on-chain.ts";
+import { send, v1, v2 } from "../../support/payments/requests.ts";
+import { newPayer, signPayment } from "../../support/payments/signing.ts";
+import { ARBITER_KEY, PAY_TO } from "../../support/service/accounts.ts";
 
 type Document = ReturnType<typeof verdictDocument>;
 

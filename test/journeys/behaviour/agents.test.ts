@@ -9,22 +9,26 @@ import {
   type Challenge,
   CONTROL,
   ENTRY,
-  expectIncomplete,
-  expectSpent,
-  expectStored,
-  expectVerdict,
-  isUsed,
   opened,
   PRODUCTS,
   type Product,
   PURSE,
   type Run,
-  type Stage,
   sign,
+} from "../../support/behaviour/runs.ts";
+import { type Stage, startStage } from "../../support/behaviour/stage.ts";
+import {
+  expectIncomplete,
+  expectSpent,
+  expectStored,
+  expectVerdict,
+  isUsed,
   signedFor,
-  startStage,
-} from "../../support/behaviour/orders.ts";
-import { altered, expectProblem, PAY_TO, send, v2 } from "../../support/payments/pay.ts";
+} from "../../support/behaviour/verdicts.ts";
+import { expectProblem } from "../../support/payments/expectations.ts";
+import { send, v2 } from "../../support/payments/requests.ts";
+import { altered } from "../../support/payments/signing.ts";
+import { PAY_TO } from "../../support/service/accounts.ts";
 
 let stage: Stage;
 beforeAll(async () => {

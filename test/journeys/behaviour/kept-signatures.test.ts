@@ -3,19 +3,11 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { checkFailProof } from "../../../packages/verifier/src/fail-proof.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
-import {
-  type Answer,
-  altered,
-  broadcast,
-  challengeOf,
-  newPayer,
-  post,
-  type Signed,
-  send,
-  signPayment,
-  v2,
-} from "../../support/payments/pay.ts";
-import { PAY_TO, startService, type TestService } from "../../support/service/service.ts";
+import { broadcast } from "../../support/payments/on-chain.ts";
+import { type Answer, challengeOf, post, send, v2 } from "../../support/payments/requests.ts";
+import { altered, newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
+import { PAY_TO } from "../../support/service/accounts.ts";
+import { startService, type TestService } from "../../support/service/service.ts";
 
 /** What becomes of the signature of an order that an agent should have refused, and of money that reaches a decoy. */
 

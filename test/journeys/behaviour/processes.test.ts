@@ -7,13 +7,6 @@ import {
   CONTROL,
   challengeIn,
   ENTRY,
-  expectSpent,
-  expectStored,
-  expectVerdict,
-  type Ground,
-  isReplay,
-  isUsed,
-  ownerOf,
   PRODUCTS,
   type Product,
   type Run,
@@ -22,18 +15,24 @@ import {
   sign,
   startPassing,
   startRun,
-  stored,
   via,
-} from "../../support/behaviour/orders.ts";
-import { eventually } from "../../support/eventually.ts";
-import { type Answer, expectProblem, type Signed, v2 } from "../../support/payments/pay.ts";
+} from "../../support/behaviour/runs.ts";
+import { type Ground, ownerOf } from "../../support/behaviour/stage.ts";
 import {
-  type ApiProcess,
-  type ApiStage,
-  type HoldingNode,
-  startApiStage,
-  startHoldingNode,
-} from "../../support/service/api-process.ts";
+  expectSpent,
+  expectStored,
+  expectVerdict,
+  isReplay,
+  isUsed,
+  stored,
+} from "../../support/behaviour/verdicts.ts";
+import { type HoldingNode, startHoldingNode } from "../../support/chain/holding-node.ts";
+import { eventually } from "../../support/eventually.ts";
+import { expectProblem } from "../../support/payments/expectations.ts";
+import { type Answer, v2 } from "../../support/payments/requests.ts";
+import type { Signed } from "../../support/payments/signing.ts";
+import type { ApiProcess } from "../../support/service/api-process.ts";
+import { type ApiStage, startApiStage } from "../../support/service/api-stage.ts";
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 

@@ -7,24 +7,25 @@ import {
   CONTROL,
   challengeIn,
   ENTRY,
+  PRODUCTS,
+  type Run,
+  serveBoth,
+  sign,
+  startPassing,
+  startRun,
+} from "../../support/behaviour/runs.ts";
+import { type Stage, startStage, untilWaiting } from "../../support/behaviour/stage.ts";
+import {
   expectSpent,
   expectStored,
   expectVerdict,
   isReplay,
   isUsed,
-  PRODUCTS,
-  type Run,
-  type Stage,
-  serveBoth,
-  sign,
-  startPassing,
-  startRun,
-  startStage,
   stored,
-  untilWaiting,
-} from "../../support/behaviour/orders.ts";
+} from "../../support/behaviour/verdicts.ts";
 import { eventually } from "../../support/eventually.ts";
-import { type Answer, expectProblem, v2 } from "../../support/payments/pay.ts";
+import { expectProblem } from "../../support/payments/expectations.ts";
+import { type Answer, v2 } from "../../support/payments/requests.ts";
 
 const CROWD = 8;
 

@@ -8,39 +8,34 @@ import {
   CONTROL,
   challengeIn,
   ENTRY,
-  everyRow,
+  PRODUCTS,
+  payControl,
+  type Run,
+  type RunPlan,
+  serve,
+  serveBoth,
+  sign,
+  startPassing,
+  startRun,
+  termsOf,
+} from "../../support/behaviour/runs.ts";
+import { everyRow, type Stage, startStage } from "../../support/behaviour/stage.ts";
+import {
   expectIncomplete,
   expectSpent,
   expectStored,
   expectVerdict,
   isReplay,
   isUsed,
-  PRODUCTS,
-  payControl,
-  type Run,
-  type RunPlan,
-  type Stage,
-  serve,
-  serveBoth,
-  sign,
-  startPassing,
-  startRun,
-  startStage,
-  termsOf,
-} from "../../support/behaviour/orders.ts";
+} from "../../support/behaviour/verdicts.ts";
 import {
-  type Answer,
-  challengeOf,
   expectNoSignatureAnywhere,
   expectPaymentRequired,
   expectProblem,
-  PAY_TO,
-  post,
-  send,
-  unixNow,
-  v1,
-  v2,
-} from "../../support/payments/pay.ts";
+} from "../../support/payments/expectations.ts";
+import { type Answer, challengeOf, post, send, v1, v2 } from "../../support/payments/requests.ts";
+import { unixNow } from "../../support/payments/signing.ts";
+import { PAY_TO } from "../../support/service/accounts.ts";
 
 let stage: Stage;
 beforeAll(async () => {

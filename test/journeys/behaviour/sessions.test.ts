@@ -9,36 +9,32 @@ import {
   type Challenge,
   CONTROL,
   ENTRY,
-  expectIncomplete,
-  expectSpent,
-  expectStored,
-  expectVerdict,
-  isReplay,
   PRODUCTS,
   PURSE,
   payControl,
   type Run,
   type RunPlan,
-  type Stage,
   serve,
   serveBoth,
   sign,
   startPassing,
   startRun,
-  startStage,
   termsOf,
   via,
-} from "../../support/behaviour/orders.ts";
-import { eventually } from "../../support/eventually.ts";
+} from "../../support/behaviour/runs.ts";
+import { type Stage, startStage } from "../../support/behaviour/stage.ts";
 import {
-  expectPaymentRequired,
-  expectProblem,
-  newPayer,
-  nothingCharged,
-  post,
-  signPayment,
-  v2,
-} from "../../support/payments/pay.ts";
+  expectIncomplete,
+  expectSpent,
+  expectStored,
+  expectVerdict,
+  isReplay,
+} from "../../support/behaviour/verdicts.ts";
+import { eventually } from "../../support/eventually.ts";
+import { expectPaymentRequired, expectProblem } from "../../support/payments/expectations.ts";
+import { nothingCharged } from "../../support/payments/on-chain.ts";
+import { post, v2 } from "../../support/payments/requests.ts";
+import { newPayer, signPayment } from "../../support/payments/signing.ts";
 import { startService } from "../../support/service/service.ts";
 
 const HOUR_MS = 3_600_000;

@@ -4,22 +4,21 @@ import {
   attempt,
   CONTROL,
   ENTRY,
-  expectIncomplete,
-  expectStored,
-  expectVerdict,
   PURSE,
   payControl,
   type Run,
-  type Stage,
   serve,
   serveBoth,
   sign,
   startPassing,
   startRun,
-  startStage,
-} from "../../support/behaviour/orders.ts";
+} from "../../support/behaviour/runs.ts";
+import { type Stage, startStage } from "../../support/behaviour/stage.ts";
+import { expectIncomplete, expectStored, expectVerdict } from "../../support/behaviour/verdicts.ts";
 import { type BoardSeeder, boardSeeder, type Seed, seedWallet } from "../../support/board/seed.ts";
-import { cancel, newPayer, post, send, settlements, signPayment, v2 } from "../../support/payments/pay.ts";
+import { cancel, settlements } from "../../support/payments/on-chain.ts";
+import { post, send, v2 } from "../../support/payments/requests.ts";
+import { newPayer, signPayment } from "../../support/payments/signing.ts";
 
 const DAY_MS = 86_400_000;
 const soon = { timeout: 20_000, interval: 200 };

@@ -2,7 +2,8 @@ import { describe, expect, test } from "vitest";
 import { CAPABILITY_MENU } from "../../../api/certification/products.ts";
 import { ago, boardScene, type ListedAgent } from "../../support/board/scene.ts";
 import { seedWallet } from "../../support/board/seed.ts";
-import { newPayer, post, signPayment, v2 } from "../../support/payments/pay.ts";
+import { post, v2 } from "../../support/payments/requests.ts";
+import { newPayer, signPayment } from "../../support/payments/signing.ts";
 
 const scene = boardScene();
 

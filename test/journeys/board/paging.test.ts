@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { ago, boardScene, type ListedAgent } from "../../support/board/scene.ts";
-import { expectProblem } from "../../support/payments/pay.ts";
+import { expectProblem } from "../../support/payments/expectations.ts";
 
 const scene = boardScene();
 

@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import { ago, boardScene, NOON } from "../../support/board/scene.ts";
 import type { Seed } from "../../support/board/seed.ts";
-import { newPayer, post, signPayment, v2 } from "../../support/payments/pay.ts";
+import { post, v2 } from "../../support/payments/requests.ts";
+import { newPayer, signPayment } from "../../support/payments/signing.ts";
 
 const scene = boardScene();
 

@@ -4,16 +4,10 @@ import { ITEMS, type Item, MENU } from "../../../api/cafe/menu.ts";
 import { NETWORKS } from "../../../api/kernel/networks.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
-import {
-  type Answer,
-  challengeOf,
-  expectProblem,
-  newPayer,
-  nothingCharged,
-  post,
-  signPayment,
-  v2,
-} from "../../support/payments/pay.ts";
+import { expectProblem } from "../../support/payments/expectations.ts";
+import { nothingCharged } from "../../support/payments/on-chain.ts";
+import { type Answer, challengeOf, post, v2 } from "../../support/payments/requests.ts";
+import { newPayer, signPayment } from "../../support/payments/signing.ts";
 import { startService, type TestService } from "../../support/service/service.ts";
 
 const SEPOLIA = NETWORKS["eip155:84532"];

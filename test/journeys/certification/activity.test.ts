@@ -5,7 +5,8 @@ import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { type Launched, launchIndexer } from "../../indexer/launched.ts";
 import { STOCK_CLIENTS } from "../../support/behaviour/agents.ts";
 import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
-import { PAY_TO, signPayment } from "../../support/payments/pay.ts";
+import { signPayment } from "../../support/payments/signing.ts";
+import { PAY_TO } from "../../support/service/accounts.ts";
 import { startService, type TestService } from "../../support/service/service.ts";
 
 const TRANSFER = parseAbi(["function transfer(address to, uint256 value) returns (bool)"]);

@@ -1,19 +1,10 @@
 import type { LocalAccount } from "viem";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
-import {
-  type Answer,
-  chargedOnce,
-  newPayer,
-  PAY_TO,
-  post,
-  type Signed,
-  send,
-  settlements,
-  signPayment,
-  v1,
-  v2,
-} from "../../support/payments/pay.ts";
+import { chargedOnce, settlements } from "../../support/payments/on-chain.ts";
+import { type Answer, post, send, v1, v2 } from "../../support/payments/requests.ts";
+import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
+import { PAY_TO } from "../../support/service/accounts.ts";
 import { startService, type TestService } from "../../support/service/service.ts";
 
 const DAY_MS = 86_400_000;

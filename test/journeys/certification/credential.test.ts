@@ -5,7 +5,9 @@ import { verifyDocument } from "../../../packages/verifier/src/verify-document.t
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { type DidDocument, joseAccepts, type SignedDocument, w3cAccepts } from "../../packages/verifier/independent.ts";
 import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
-import { expectProblem, newPayer, post, send, signPayment, v2 } from "../../support/payments/pay.ts";
+import { expectProblem } from "../../support/payments/expectations.ts";
+import { post, send, v2 } from "../../support/payments/requests.ts";
+import { newPayer, signPayment } from "../../support/payments/signing.ts";
 import { startService, type TestService } from "../../support/service/service.ts";
 
 const DAY_MS = 86_400_000;

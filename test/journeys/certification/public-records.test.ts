@@ -4,17 +4,11 @@ import type { LocalAccount } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
-import {
-  type Answer,
-  broadcast,
-  expectProblem,
-  newPayer,
-  PAY_TO,
-  post,
-  send,
-  signPayment,
-  v2,
-} from "../../support/payments/pay.ts";
+import { expectProblem } from "../../support/payments/expectations.ts";
+import { broadcast } from "../../support/payments/on-chain.ts";
+import { type Answer, post, send, v2 } from "../../support/payments/requests.ts";
+import { newPayer, signPayment } from "../../support/payments/signing.ts";
+import { PAY_TO } from "../../support/service/accounts.ts";
 import { startService, type TestService } from "../../support/service/service.ts";
 
 let chain: TestChain;

@@ -5,18 +5,11 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { NETWORKS } from "../../../api/kernel/networks.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { USDC_ABI } from "../../../scripts/embedded/usdc.ts";
+import { chance } from "../../support/chance.ts";
 import { disagreements, paymentsOnChain, readJournal } from "../../support/payments/books.ts";
-import {
-  type Answer,
-  expectPaymentRequired,
-  post,
-  type Signed,
-  send,
-  signPayment,
-  unixNow,
-  v2,
-} from "../../support/payments/pay.ts";
-import { chance } from "../../support/service/api-process.ts";
+import { expectPaymentRequired } from "../../support/payments/expectations.ts";
+import { type Answer, post, send, v2 } from "../../support/payments/requests.ts";
+import { type Signed, signPayment, unixNow } from "../../support/payments/signing.ts";
 import { createInstallation, type Installation, type Run } from "../../support/service/installation.ts";
 
 const KILLS = Number(process.env.KILLS ?? 2);

@@ -3,20 +3,18 @@ import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { type FaultyNode, leaveAt, startFaultyNode } from "../../support/chain/faulty-node.ts";
-import { binary, END_TURNS, expectOutcome, hex, PATIENT } from "../../support/escrow/outcomes.ts";
 import {
   askedOnChain,
-  deliver,
   deployEscrow,
-  EMPTY,
   type EscrowScene,
-  GOOD,
   type Held,
   hold,
   newMerchant,
   statusOf,
-} from "../../support/escrow/scene.ts";
-import { ARBITER_KEY } from "../../support/service/keys.ts";
+} from "../../support/escrow/contract.ts";
+import { deliver, EMPTY, GOOD } from "../../support/escrow/delivery.ts";
+import { binary, END_TURNS, expectOutcome, hex, PATIENT } from "../../support/escrow/outcomes.ts";
+import { ARBITER_KEY } from "../../support/service/accounts.ts";
 import { startService, type TestService } from "../../support/service/service.ts";
 
 // Whatever becomes of the chain, the outcome of an escrow payment gets there once.

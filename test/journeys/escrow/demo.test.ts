@@ -2,9 +2,11 @@ import { wrapFetchWithPayment, x402Client } from "@x402/fetch";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { EscrowScheme } from "../../../packages/escrow/src/index.ts";
 import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
-import { deployEscrow, type TestEscrow } from "../../support/escrow/scene.ts";
-import { challengeOf, expectProblem, newPayer, post, send } from "../../support/payments/pay.ts";
-import { ARBITER_KEY } from "../../support/service/keys.ts";
+import { deployEscrow, type TestEscrow } from "../../support/escrow/contract.ts";
+import { expectProblem } from "../../support/payments/expectations.ts";
+import { challengeOf, post, send } from "../../support/payments/requests.ts";
+import { newPayer } from "../../support/payments/signing.ts";
+import { ARBITER_KEY } from "../../support/service/accounts.ts";
 import { startService, type TestService } from "../../support/service/service.ts";
 
 let chain: TestChain;

@@ -1,27 +1,21 @@
 import type { LocalAccount } from "viem";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
-import { binary, END_TURNS, expectOutcome, hex, PATIENT } from "../../support/escrow/outcomes.ts";
+import { type HoldingNode, startHoldingNode } from "../../support/chain/holding-node.ts";
 import {
   askedOnChain,
-  deliver,
   deployEscrow,
-  EMPTY,
   type EscrowScene,
-  GOOD,
   type Held,
   hold,
   newMerchant,
   statusOf,
-} from "../../support/escrow/scene.ts";
-import {
-  type ApiProcess,
-  type ApiStage,
-  type HoldingNode,
-  startApiStage,
-  startHoldingNode,
-} from "../../support/service/api-process.ts";
-import { ARBITER_KEY } from "../../support/service/keys.ts";
+} from "../../support/escrow/contract.ts";
+import { deliver, EMPTY, GOOD } from "../../support/escrow/delivery.ts";
+import { binary, END_TURNS, expectOutcome, hex, PATIENT } from "../../support/escrow/outcomes.ts";
+import { ARBITER_KEY } from "../../support/service/accounts.ts";
+import type { ApiProcess } from "../../support/service/api-process.ts";
+import { type ApiStage, startApiStage } from "../../support/service/api-stage.ts";
 
 vi.setConfig({ testTimeout: 90_000, hookTimeout: 120_000 });
 /** PostgreSQL finishes a statement that waits, though its client is gone. */

@@ -11,18 +11,18 @@ import { type Launched, launchIndexer } from "../../indexer/launched.ts";
 import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
 import {
   askedOnChain,
-  deliver,
   deployEscrow,
   type EscrowScene,
-  GOOD,
   type Held,
   hold,
   newMerchant,
   statusOf,
-} from "../../support/escrow/scene.ts";
-import { expectProblem, PAY_TO, send } from "../../support/payments/pay.ts";
+} from "../../support/escrow/contract.ts";
+import { deliver, GOOD } from "../../support/escrow/delivery.ts";
+import { expectProblem } from "../../support/payments/expectations.ts";
+import { send } from "../../support/payments/requests.ts";
+import { ARBITER_KEY, PAY_TO } from "../../support/service/accounts.ts";
 import { startApiProcess } from "../../support/service/api-process.ts";
-import { ARBITER_KEY } from "../../support/service/keys.ts";
 import { startService, type TestService } from "../../support/service/service.ts";
 
 const PATIENT = { timeout: 30_000, interval: 50 };

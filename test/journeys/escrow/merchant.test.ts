@@ -10,18 +10,9 @@ import { escrowAbi } from "../../../contracts/abi.ts";
 import { findHold, selfRefund } from "../../../packages/escrow/src/index.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { freePort } from "../../../scripts/embedded/ports.ts";
-import {
-  buyFrom,
-  haiku,
-  holdsBy,
-  newBuyer,
-  openShop,
-  pay,
-  type SaleScene,
-  signFor,
-  startSaleScene,
-  statusOf,
-} from "../../support/escrow/sale.ts";
+import { buyFrom, newBuyer, pay, signFor } from "../../support/escrow/purchase.ts";
+import { holdsBy, type SaleScene, startSaleScene, statusOf } from "../../support/escrow/sale-scene.ts";
+import { haiku, openShop } from "../../support/escrow/shop.ts";
 import { eventually } from "../../support/eventually.ts";
 import { bareEnvironment } from "../../support/service/environment.ts";
 

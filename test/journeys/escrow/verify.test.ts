@@ -9,24 +9,26 @@ import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
 import {
   askedOnChain,
-  type Delivered,
-  deliver,
   deployEscrow,
-  EMPTY,
   FEE_RECIPIENT,
-  forwarded,
-  GOOD,
   type Held,
   hold,
-  JSON_TYPE,
   newMerchant,
-  signDelivery,
   statusOf,
   type TestEscrow,
+} from "../../support/escrow/contract.ts";
+import {
+  type Delivered,
+  deliver,
+  EMPTY,
+  forwarded,
+  GOOD,
+  JSON_TYPE,
+  signDelivery,
   verify,
-} from "../../support/escrow/scene.ts";
-import { type Answer, expectProblem, send } from "../../support/payments/pay.ts";
-import { ARBITER_KEY } from "../../support/service/keys.ts";
+} from "../../support/escrow/delivery.ts";
+import { expectProblem } from "../../support/payments/expectations.ts";
+import { type Answer, send } from "../../support/payments/requests.ts";
 import { startService, type TestService } from "../../support/service/service.ts";
 import { deployWallet } from "../../support/wallet.ts";
 
@@ -44,7 +46,7 @@ beforeAll(async () => {
   escrow = await deployEscrow(chain);
   retired = await deployEscrow(chain, OTHER_ARBITER);
   const addresses = [escrow.address, retired.address];
-  service = await startService({ chain, config: { escrowAddresses: addresses, arbiterKey: ARBITER_KEY } });
+  service = await startService({ chain, config: { escrowAddresses: addresses } });
   merchant = newMerchant();
 });
 afterAll(async () => {
@@ -57,12 +59,7 @@ const newHold = (terms: Parameters<typeof hold>[2] = {}, receiver = merchant.add
 const status = (held: Held) => statusOf({ chain, escrow }, held);
 const ended = (held: Held, wanted: "released" | "refunded") => expect.poll(() => status(held), SOON).toBe(wanted);
 const owed = () =>
-  chain.client.readContract({
-    address: escrow.address,
-    abi: escrowAbi,
-    functionName: "owed",
-    args: [FEE_RECIPIENT],
-  });
+  chain.client.readContract({ address: escrow.address, abi: escrowAbi, functionName: "owed", args: [FEE_RECIPIENT] });
 const rows = ({ id }: Held) =>
   withClient(service.database.ownerUrl, async (client) => {
     const text =

@@ -4,22 +4,16 @@ import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { USDC_ABI } from "../../../scripts/embedded/usdc.ts";
 import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
+import { type HoldingNode, startHoldingNode } from "../../support/chain/holding-node.ts";
 import { signCancellation } from "../../support/payments/authorization.ts";
 import {
-  type Answer,
-  chargedOnce,
   expectNoSignatureAnywhere,
   expectPaymentRequired,
   expectProblem,
-  newPayer,
-  nothingCharged,
-  post,
-  type Signed,
-  settlements,
-  signPayment,
-  v2,
-} from "../../support/payments/pay.ts";
-import { type HoldingNode, startHoldingNode } from "../../support/service/api-process.ts";
+} from "../../support/payments/expectations.ts";
+import { chargedOnce, nothingCharged, settlements } from "../../support/payments/on-chain.ts";
+import { type Answer, post, v2 } from "../../support/payments/requests.ts";
+import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
 import { RELAYER, startService, type TestService } from "../../support/service/service.ts";
 
 const SOMEBODY = devAccount(8).address;

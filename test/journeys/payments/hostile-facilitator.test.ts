@@ -9,20 +9,11 @@ import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { USDC_ABI } from "../../../scripts/embedded/usdc.ts";
 import { waitUntil } from "../../../scripts/embedded/wait-until.ts";
 import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
+import { expectNoSignatureAnywhere, expectProblem } from "../../support/payments/expectations.ts";
 import { type Conduct, LIAR, say, startFacilitator, type TestFacilitator } from "../../support/payments/facilitator.ts";
-import {
-  type Answer,
-  chargedOnce,
-  expectNoSignatureAnywhere,
-  expectProblem,
-  newPayer,
-  nothingCharged,
-  type Signed,
-  send,
-  settlements,
-  signPayment,
-  v2,
-} from "../../support/payments/pay.ts";
+import { chargedOnce, nothingCharged, settlements } from "../../support/payments/on-chain.ts";
+import { type Answer, send, v2 } from "../../support/payments/requests.ts";
+import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
 import { startService, type TestService } from "../../support/service/service.ts";
 
 /** As much of a lie as our side may read, a thousand times. */

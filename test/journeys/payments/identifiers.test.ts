@@ -3,17 +3,13 @@ import type { LocalAccount } from "viem";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
 import {
-  chargedOnce,
   expectNoSignatureAnywhere,
   expectPaymentRequired,
   expectProblem,
-  newPayer,
-  nothingCharged,
-  post,
-  settlements,
-  signPayment,
-  v2,
-} from "../../support/payments/pay.ts";
+} from "../../support/payments/expectations.ts";
+import { chargedOnce, nothingCharged, settlements } from "../../support/payments/on-chain.ts";
+import { post, v2 } from "../../support/payments/requests.ts";
+import { newPayer, signPayment } from "../../support/payments/signing.ts";
 import { startService, type TestService } from "../../support/service/service.ts";
 
 let chain: TestChain;

@@ -4,22 +4,15 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
 import { hold } from "../../support/openapi/answers.ts";
 import {
-  type Answer,
-  challengeOf,
-  encode,
   expectNoSignatureAnywhere,
   expectPaymentRequired,
   expectProblem,
-  newPayer,
-  nothingCharged,
-  post,
-  send,
-  settlements,
-  signPayment,
-  v1,
-  v2,
-} from "../../support/payments/pay.ts";
-import { PAY_TO, startService, type TestService } from "../../support/service/service.ts";
+} from "../../support/payments/expectations.ts";
+import { nothingCharged, settlements } from "../../support/payments/on-chain.ts";
+import { type Answer, challengeOf, encode, post, send, v1, v2 } from "../../support/payments/requests.ts";
+import { newPayer, signPayment } from "../../support/payments/signing.ts";
+import { PAY_TO } from "../../support/service/accounts.ts";
+import { startService, type TestService } from "../../support/service/service.ts";
 
 const KIB = 1024;
 const USDC = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913";

@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from "node:crypto";
-import pg from "pg";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import type pg from "pg";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { connect } from "../../../api/adapters/postgres/connection.ts";
 import { createJournal } from "../../../api/adapters/postgres/journal.ts";
 import { createSeal } from "../../../api/adapters/postgres/seal.ts";
@@ -9,12 +9,15 @@ import type { Journal, NewPayment } from "../../../api/payments/journal.ts";
 import type { Settlement, State, Write } from "../../../api/payments/step-types.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
-import { chargedOnce, expectProblem, newPayer, PAY_TO, post, signPayment, v2 } from "../../support/payments/pay.ts";
-import { startDatabaseLink } from "../../support/service/api-process.ts";
-import { freshDatabase, type TestDatabase } from "../../support/service/database.ts";
+import { expectProblem } from "../../support/payments/expectations.ts";
+import { chargedOnce } from "../../support/payments/on-chain.ts";
+import { post, v2 } from "../../support/payments/requests.ts";
+import { newPayer, signPayment } from "../../support/payments/signing.ts";
+import { PAY_TO } from "../../support/service/accounts.ts";
+import { connectOwner, freshDatabase, type TestDatabase } from "../../support/service/database.ts";
+import { startDatabaseLink } from "../../support/service/database-link.ts";
 import { startService } from "../../support/service/service.ts";
 
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 120_000 });
 const PATIENT = { timeout: 30_000, interval: 10 };
 const SEAL = createSeal(Buffer.alloc(32, 3));
 const CROWD = 8;
@@ -34,11 +37,8 @@ function newJournal(max = 16): { journal: Journal; pool: pg.Pool } {
 
 beforeAll(async () => {
   database = await freshDatabase();
-  owner = new pg.Client({ connectionString: database.ownerUrl });
-  owner.on("error", () => undefined);
-  await owner.connect();
-  journal = newJournal().journal;
-  other = newJournal().journal;
+  owner = await connectOwner(database);
+  [journal, other] = [newJournal().journal, newJournal().journal];
 });
 afterAll(async () => {
   await Promise.all(pools.map((pool) => pool.end()));

@@ -4,24 +4,12 @@ import type { LocalAccount } from "viem";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import type { TestChain } from "../../support/chain/chain.ts";
-import {
-  type Answer,
-  chargedOnce,
-  newPayer,
-  post,
-  type Signed,
-  send,
-  settlements,
-  signPayment,
-  v2,
-} from "../../support/payments/pay.ts";
-import {
-  type ApiProcess,
-  type ApiStage,
-  type HoldingNode,
-  startApiStage,
-  startHoldingNode,
-} from "../../support/service/api-process.ts";
+import { type HoldingNode, startHoldingNode } from "../../support/chain/holding-node.ts";
+import { chargedOnce, settlements } from "../../support/payments/on-chain.ts";
+import { type Answer, post, send, v2 } from "../../support/payments/requests.ts";
+import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
+import type { ApiProcess } from "../../support/service/api-process.ts";
+import { type ApiStage, startApiStage } from "../../support/service/api-stage.ts";
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 const PATIENT = { timeout: 30_000, interval: 10 };

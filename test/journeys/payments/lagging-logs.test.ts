@@ -1,8 +1,11 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
 import { type FaultyNode, standingStillAt, startFaultyNode } from "../../support/chain/faulty-node.ts";
+import { expectProblem } from "../../support/payments/expectations.ts";
 import { startFacilitator, type TestFacilitator } from "../../support/payments/facilitator.ts";
-import { chargedOnce, expectProblem, newPayer, post, signPayment, v2 } from "../../support/payments/pay.ts";
+import { chargedOnce } from "../../support/payments/on-chain.ts";
+import { post, v2 } from "../../support/payments/requests.ts";
+import { newPayer, signPayment } from "../../support/payments/signing.ts";
 import { startService, type TestService } from "../../support/service/service.ts";
 
 let chain: TestChain;

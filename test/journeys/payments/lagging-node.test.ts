@@ -4,20 +4,11 @@ import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
 import { type FaultyNode, standingStillAt, startFaultyNode } from "../../support/chain/faulty-node.ts";
 import { eventually } from "../../support/eventually.ts";
+import { expectProblem } from "../../support/payments/expectations.ts";
 import { startFacilitator, type TestFacilitator } from "../../support/payments/facilitator.ts";
-import {
-  type Answer,
-  broadcast,
-  chargedOnce,
-  expectProblem,
-  newPayer,
-  post,
-  type Signed,
-  send,
-  settlements,
-  signPayment,
-  v2,
-} from "../../support/payments/pay.ts";
+import { broadcast, chargedOnce, settlements } from "../../support/payments/on-chain.ts";
+import { type Answer, post, send, v2 } from "../../support/payments/requests.ts";
+import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
 import { RELAYER, startService, type TestService, type TestServicePlan } from "../../support/service/service.ts";
 
 const LIMIT = 90_000;

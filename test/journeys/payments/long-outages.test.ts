@@ -5,19 +5,11 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
 import { type FaultyNode, leaveAt, startFaultyNode } from "../../support/chain/faulty-node.ts";
 import { eventually } from "../../support/eventually.ts";
+import { expectProblem } from "../../support/payments/expectations.ts";
 import { say, startFacilitator, type TestFacilitator } from "../../support/payments/facilitator.ts";
-import {
-  type Answer,
-  chargedOnce,
-  expectProblem,
-  newPayer,
-  nothingCharged,
-  post,
-  type Signed,
-  send,
-  signPayment,
-  v2,
-} from "../../support/payments/pay.ts";
+import { chargedOnce, nothingCharged } from "../../support/payments/on-chain.ts";
+import { type Answer, post, send, v2 } from "../../support/payments/requests.ts";
+import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
 import { startService, type TestService, type TestServicePlan } from "../../support/service/service.ts";
 
 const MINUTE = 60_000;

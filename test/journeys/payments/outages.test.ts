@@ -6,17 +6,10 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { NETWORKS } from "../../../api/kernel/networks.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
-import {
-  type Answer,
-  chargedOnce,
-  expectNoSignatureAnywhere,
-  expectProblem,
-  newPayer,
-  nothingCharged,
-  post,
-  signPayment,
-  v2,
-} from "../../support/payments/pay.ts";
+import { expectNoSignatureAnywhere, expectProblem } from "../../support/payments/expectations.ts";
+import { chargedOnce, nothingCharged } from "../../support/payments/on-chain.ts";
+import { type Answer, post, v2 } from "../../support/payments/requests.ts";
+import { newPayer, signPayment } from "../../support/payments/signing.ts";
 import { startService, type TestService } from "../../support/service/service.ts";
 
 let chain: TestChain;

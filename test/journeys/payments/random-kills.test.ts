@@ -1,15 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { LocalAccount } from "viem";
 import { afterAll, beforeAll, expect, onTestFailed, test, vi } from "vitest";
-import { newPayer, post, type Signed, settlements, signPayment, unixNow, v2 } from "../../support/payments/pay.ts";
-import {
-  type ApiProcess,
-  type ApiStage,
-  chance,
-  type HoldingNode,
-  startApiStage,
-  startHoldingNode,
-} from "../../support/service/api-process.ts";
+import { type HoldingNode, startHoldingNode } from "../../support/chain/holding-node.ts";
+import { chance } from "../../support/chance.ts";
+import { settlements } from "../../support/payments/on-chain.ts";
+import { post, v2 } from "../../support/payments/requests.ts";
+import { newPayer, type Signed, signPayment, unixNow } from "../../support/payments/signing.ts";
+import type { ApiProcess } from "../../support/service/api-process.ts";
+import { type ApiStage, startApiStage } from "../../support/service/api-stage.ts";
 
 const KILLS = Number(process.env.KILLS ?? 12);
 const PAYERS = 8;

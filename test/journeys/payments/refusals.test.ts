@@ -5,23 +5,14 @@ import type { Authorization } from "../../../api/payments/authorization.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
 import {
-  acceptedOf,
-  broadcast,
-  cancel,
-  chargedOnce,
   expectNoSignatureAnywhere,
   expectPaymentRequired,
   expectProblem,
-  newPayer,
-  nothingCharged,
-  PAY_TO,
-  post,
-  settlements,
-  signPayment,
-  unixNow,
-  v1,
-  v2,
-} from "../../support/payments/pay.ts";
+} from "../../support/payments/expectations.ts";
+import { broadcast, cancel, chargedOnce, nothingCharged, settlements } from "../../support/payments/on-chain.ts";
+import { acceptedOf, post, v1, v2 } from "../../support/payments/requests.ts";
+import { newPayer, signPayment, unixNow } from "../../support/payments/signing.ts";
+import { PAY_TO } from "../../support/service/accounts.ts";
 import { startService, type TestService } from "../../support/service/service.ts";
 
 const SEPOLIA = NETWORKS["eip155:84532"];

@@ -2,19 +2,12 @@ import { bytesToHex, type Hex, type LocalAccount } from "viem";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
-import {
-  chargedOnce,
-  expectProblem,
-  newPayer,
-  nothingCharged,
-  post,
-  type Signed,
-  send,
-  settlements,
-  signPayment,
-  v2,
-} from "../../support/payments/pay.ts";
-import { fundRelayer, SHARED_RELAYER, startApiProcess } from "../../support/service/api-process.ts";
+import { expectProblem } from "../../support/payments/expectations.ts";
+import { chargedOnce, nothingCharged, settlements } from "../../support/payments/on-chain.ts";
+import { post, send, v2 } from "../../support/payments/requests.ts";
+import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
+import { SHARED_RELAYER, startApiProcess } from "../../support/service/api-process.ts";
+import { fundRelayer } from "../../support/service/api-stage.ts";
 import { freshDatabase, type TestDatabase } from "../../support/service/database.ts";
 import { RELAYER, startService, type TestService, type TestServicePlan } from "../../support/service/service.ts";
 

@@ -3,21 +3,11 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { USDC_ABI } from "../../../scripts/embedded/usdc.ts";
 import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
+import { expectPaymentRequired } from "../../support/payments/expectations.ts";
 import { startFacilitator, type TestFacilitator } from "../../support/payments/facilitator.ts";
-import {
-  type Answer,
-  cancel,
-  chargedOnce,
-  expectPaymentRequired,
-  newPayer,
-  nothingCharged,
-  post,
-  type Signed,
-  send,
-  settlements,
-  signPayment,
-  v2,
-} from "../../support/payments/pay.ts";
+import { cancel, chargedOnce, nothingCharged, settlements } from "../../support/payments/on-chain.ts";
+import { type Answer, post, send, v2 } from "../../support/payments/requests.ts";
+import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
 import { startService, type TestService } from "../../support/service/service.ts";
 
 let chain: TestChain;

@@ -8,24 +8,14 @@ import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
 import {
-  type Answer,
-  altered,
-  chargedOnce,
   expectNoSignatureAnywhere,
   expectPaymentRequired,
   expectProblem,
-  highS,
-  newPayer,
-  nothingCharged,
-  PAY_TO,
-  post,
-  type Signed,
-  send,
-  settlements,
-  signPayment,
-  v1,
-  v2,
-} from "../../support/payments/pay.ts";
+} from "../../support/payments/expectations.ts";
+import { chargedOnce, nothingCharged, settlements } from "../../support/payments/on-chain.ts";
+import { type Answer, post, send, v1, v2 } from "../../support/payments/requests.ts";
+import { altered, highS, newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
+import { PAY_TO } from "../../support/service/accounts.ts";
 import { startService, type TestService } from "../../support/service/service.ts";
 
 let chain: TestChain;

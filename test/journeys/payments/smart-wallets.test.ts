@@ -6,18 +6,13 @@ import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { MULTICALL3 } from "../../../scripts/embedded/usdc.ts";
 import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
 import {
-  broadcast,
-  chargedOnce,
   expectNoSignatureAnywhere,
   expectPaymentRequired,
   expectProblem,
-  newPayer,
-  nothingCharged,
-  post,
-  signPayment,
-  v1,
-  v2,
-} from "../../support/payments/pay.ts";
+} from "../../support/payments/expectations.ts";
+import { broadcast, chargedOnce, nothingCharged } from "../../support/payments/on-chain.ts";
+import { post, v1, v2 } from "../../support/payments/requests.ts";
+import { newPayer, signPayment } from "../../support/payments/signing.ts";
 import { startService, type TestService } from "../../support/service/service.ts";
 
 const MAGIC = `1626ba7e${"00".repeat(28)}`;

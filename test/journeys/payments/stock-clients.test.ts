@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { STOCK_CLIENTS } from "../../support/behaviour/agents.ts";
 import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
-import { PAY_TO, startService, type TestService } from "../../support/service/service.ts";
+import { PAY_TO } from "../../support/service/accounts.ts";
+import { startService, type TestService } from "../../support/service/service.ts";
 
 describe("five stock clients pay /test/basic", () => {
   let chain: TestChain;

@@ -9,22 +9,12 @@ import { NETWORKS } from "../../../api/kernel/networks.ts";
 import type { Journal } from "../../../api/payments/journal.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
+import { expectPaymentRequired, expectProblem } from "../../support/payments/expectations.ts";
 import { startFacilitator, type TestFacilitator } from "../../support/payments/facilitator.ts";
-import {
-  type Answer,
-  chargedOnce,
-  expectPaymentRequired,
-  expectProblem,
-  newPayer,
-  nothingCharged,
-  PAY_TO,
-  post,
-  type Signed,
-  send,
-  signPayment,
-  unixNow,
-  v2,
-} from "../../support/payments/pay.ts";
+import { chargedOnce, nothingCharged } from "../../support/payments/on-chain.ts";
+import { type Answer, post, send, v2 } from "../../support/payments/requests.ts";
+import { newPayer, type Signed, signPayment, unixNow } from "../../support/payments/signing.ts";
+import { PAY_TO } from "../../support/service/accounts.ts";
 import { freshDatabase, type TestDatabase } from "../../support/service/database.ts";
 import { startService, type TestService } from "../../support/service/service.ts";
 

@@ -1,16 +1,10 @@
 import type { LocalAccount } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
-import {
-  type Answer,
-  challengeOf,
-  expectProblem,
-  newPayer,
-  nothingCharged,
-  post,
-  signPayment,
-  v2,
-} from "../../support/payments/pay.ts";
+import { expectProblem } from "../../support/payments/expectations.ts";
+import { nothingCharged } from "../../support/payments/on-chain.ts";
+import { type Answer, challengeOf, post, v2 } from "../../support/payments/requests.ts";
+import { newPayer, signPayment } from "../../support/payments/signing.ts";
 import { startService, type TestService } from "../../support/service/service.ts";
 
 const PRICES = { "/score": 100_000n, "/score/batch": 500_000n } as const;

@@ -7,19 +7,12 @@ import { parseKeySet, replayScores, verifyDocument } from "../../../packages/ver
 import { waitUntil } from "../../../scripts/embedded/wait-until.ts";
 import { type Launched, launchIndexer } from "../../indexer/launched.ts";
 import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
-import { deployEscrow, hold, newMerchant, type TestEscrow } from "../../support/escrow/scene.ts";
-import {
-  type Answer,
-  chargedOnce,
-  expectProblem,
-  newPayer,
-  nothingCharged,
-  PAY_TO,
-  post,
-  signPayment,
-  v2,
-} from "../../support/payments/pay.ts";
-import { ARBITER_KEY } from "../../support/service/keys.ts";
+import { deployEscrow, hold, newMerchant, type TestEscrow } from "../../support/escrow/contract.ts";
+import { expectProblem } from "../../support/payments/expectations.ts";
+import { chargedOnce, nothingCharged } from "../../support/payments/on-chain.ts";
+import { type Answer, post, v2 } from "../../support/payments/requests.ts";
+import { newPayer, signPayment } from "../../support/payments/signing.ts";
+import { ARBITER_KEY, PAY_TO } from "../../support/service/accounts.ts";
 import { startService, type TestService } from "../../support/service/service.ts";
 
 // Bought from the service over the real index: one Ponder for the whole file.

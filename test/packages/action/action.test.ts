@@ -11,7 +11,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vit
 import { parse } from "yaml";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
-import { settlements } from "../../support/payments/pay.ts";
+import { settlements } from "../../support/payments/on-chain.ts";
 import { startService, type TestService } from "../../support/service/service.ts";
 
 const ACTION = fileURLToPath(new URL("../../../packages/action", import.meta.url));

@@ -2,18 +2,9 @@ import { wrapFetchWithPayment, x402Client } from "@x402/fetch";
 import { type Address, getAddress } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { EscrowScheme } from "../../../packages/escrow/src/index.ts";
-import {
-  buyFrom,
-  haiku,
-  holdsBy,
-  newBuyer,
-  openShop,
-  type SaleScene,
-  SHOP,
-  startSaleScene,
-  statusOf,
-  type TestMerchant,
-} from "../../support/escrow/sale.ts";
+import { buyFrom, newBuyer } from "../../support/escrow/purchase.ts";
+import { holdsBy, type SaleScene, startSaleScene, statusOf } from "../../support/escrow/sale-scene.ts";
+import { haiku, openShop, SHOP, type TestMerchant } from "../../support/escrow/shop.ts";
 import { eventually } from "../../support/eventually.ts";
 import { deployWallet } from "../../support/wallet.ts";
 

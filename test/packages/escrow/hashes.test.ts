@@ -11,7 +11,7 @@ import {
   paymentId,
 } from "../../../packages/escrow/src/index.ts";
 import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
-import { deployEscrow, type TestEscrow } from "../../support/escrow/scene.ts";
+import { deployEscrow, type TestEscrow } from "../../support/escrow/contract.ts";
 
 let chain: TestChain;
 let escrow: TestEscrow;

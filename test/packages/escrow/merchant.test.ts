@@ -2,23 +2,10 @@ import { decodePaymentRequiredHeader, decodePaymentResponseHeader } from "@x402/
 import type { Handler } from "hono";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { escrowed, requirements } from "../../../packages/escrow/src/index.ts";
-import {
-  buyFrom,
-  decodeHeader,
-  encodeHeader,
-  haiku,
-  holdsBy,
-  newBuyer,
-  openShop,
-  pay,
-  type SaleScene,
-  SHOP,
-  signFor,
-  startSaleScene,
-  statusOf,
-  type TestMerchant,
-} from "../../support/escrow/sale.ts";
-import { FEE_RECIPIENT } from "../../support/escrow/scene.ts";
+import { FEE_RECIPIENT } from "../../support/escrow/contract.ts";
+import { buyFrom, decodeHeader, encodeHeader, newBuyer, pay, signFor } from "../../support/escrow/purchase.ts";
+import { holdsBy, type SaleScene, startSaleScene, statusOf } from "../../support/escrow/sale-scene.ts";
+import { haiku, openShop, SHOP, type TestMerchant } from "../../support/escrow/shop.ts";
 import { eventually } from "../../support/eventually.ts";
 
 const PRICE = 100_000n;

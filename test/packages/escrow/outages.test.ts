@@ -4,18 +4,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vit
 import { signDelivery } from "../../../packages/escrow/src/delivery.ts";
 import { memoryStore, sendFrom } from "../../../packages/escrow/src/index.ts";
 import { away, type FaultyNode, leaveAt, startFaultyNode } from "../../support/chain/faulty-node.ts";
-import {
-  buyFrom,
-  haiku,
-  holdsBy,
-  newBuyer,
-  openShop,
-  pay,
-  type SaleScene,
-  signFor,
-  startSaleScene,
-  statusOf,
-} from "../../support/escrow/sale.ts";
+import { buyFrom, newBuyer, pay, signFor } from "../../support/escrow/purchase.ts";
+import { holdsBy, type SaleScene, startSaleScene, statusOf } from "../../support/escrow/sale-scene.ts";
+import { haiku, openShop } from "../../support/escrow/shop.ts";
 import { eventually } from "../../support/eventually.ts";
 
 let scene: SaleScene;

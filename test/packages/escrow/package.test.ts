@@ -10,8 +10,9 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { EscrowScheme } from "../../../packages/escrow/src/index.ts";
 import { freePort } from "../../../scripts/embedded/ports.ts";
 import { installEscrowPackage, linkOwn } from "../../support/escrow/package.ts";
-import { newBuyer, startSaleScene } from "../../support/escrow/sale.ts";
-import { send } from "../../support/payments/pay.ts";
+import { newBuyer } from "../../support/escrow/purchase.ts";
+import { startSaleScene } from "../../support/escrow/sale-scene.ts";
+import { send } from "../../support/payments/requests.ts";
 import { bareEnvironment } from "../../support/service/environment.ts";
 
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));

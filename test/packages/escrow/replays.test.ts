@@ -4,22 +4,9 @@ import { escrowAbi } from "../../../contracts/abi.ts";
 import { memoryStore, paymentId, readPayment } from "../../../packages/escrow/src/index.ts";
 import { parsePaymentHeader } from "../../../packages/escrow/src/payment-header.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
-import {
-  buyFrom,
-  decodeHeader,
-  encodeHeader,
-  haiku,
-  holdsBy,
-  newBuyer,
-  openShop,
-  pay,
-  type SaleScene,
-  SHOP,
-  signFor,
-  startSaleScene,
-  statusOf,
-  type TestMerchant,
-} from "../../support/escrow/sale.ts";
+import { buyFrom, decodeHeader, encodeHeader, newBuyer, pay, signFor } from "../../support/escrow/purchase.ts";
+import { holdsBy, type SaleScene, startSaleScene, statusOf } from "../../support/escrow/sale-scene.ts";
+import { haiku, openShop, SHOP, type TestMerchant } from "../../support/escrow/shop.ts";
 import { eventually } from "../../support/eventually.ts";
 
 let scene: SaleScene;

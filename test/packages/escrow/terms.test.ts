@@ -8,7 +8,7 @@ import { EscrowScheme } from "../../../packages/escrow/src/escrow-scheme.ts";
 import { formatUsd, parseAmount } from "../../../packages/escrow/src/money.ts";
 import { type PresentedPayment, parsePaymentHeader } from "../../../packages/escrow/src/payment-header.ts";
 import { type Offer, requirements } from "../../../packages/escrow/src/terms.ts";
-import { encodeHeader } from "../../support/escrow/sale.ts";
+import { encodeHeader } from "../../support/escrow/purchase.ts";
 
 const anAddress = fc
   .uint8Array({ minLength: 20, maxLength: 20 })

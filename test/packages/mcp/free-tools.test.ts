@@ -6,7 +6,7 @@ import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { STOCK_CLIENTS } from "../../support/behaviour/agents.ts";
 import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
 import { call, connectHttp } from "../../support/packages/mcp.ts";
-import { post, send } from "../../support/payments/pay.ts";
+import { post, send } from "../../support/payments/requests.ts";
 import { startService, type TestService } from "../../support/service/service.ts";
 
 const STRANGER = `0x${"ab".repeat(20)}`;

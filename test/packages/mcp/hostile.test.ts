@@ -4,7 +4,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import type { ServiceAnswer } from "../../../packages/mcp/src/service.ts";
 import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
 import { between, call, connectLocal } from "../../support/packages/mcp.ts";
-import { newPayer, nothingCharged, settlements } from "../../support/payments/pay.ts";
+import { nothingCharged, settlements } from "../../support/payments/on-chain.ts";
+import { newPayer } from "../../support/payments/signing.ts";
 import { startService, type TestService } from "../../support/service/service.ts";
 
 const THIEF = `0x${"0b".repeat(20)}` as const;

@@ -14,7 +14,9 @@ import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
 import { linkOwn } from "../../support/escrow/package.ts";
 import { call, newClient } from "../../support/packages/mcp.ts";
 import { packInto } from "../../support/packages/pack.ts";
-import { PAY_TO, send, settlements } from "../../support/payments/pay.ts";
+import { settlements } from "../../support/payments/on-chain.ts";
+import { send } from "../../support/payments/requests.ts";
+import { PAY_TO } from "../../support/service/accounts.ts";
 import { freshDatabase } from "../../support/service/database.ts";
 import { startService, type TestService } from "../../support/service/service.ts";
 

@@ -6,7 +6,10 @@ import { ServiceError } from "../../../packages/mcp/src/service.ts";
 import { PAID_TOOLS } from "../../../packages/mcp/src/tools/paid.ts";
 import { type ArbiterScene, startArbiterScene } from "../../support/arbiter/scene.ts";
 import { between, call, connectLocal } from "../../support/packages/mcp.ts";
-import { newPayer, nothingCharged, PAY_TO, send, settlements } from "../../support/payments/pay.ts";
+import { nothingCharged, settlements } from "../../support/payments/on-chain.ts";
+import { send } from "../../support/payments/requests.ts";
+import { newPayer } from "../../support/payments/signing.ts";
+import { PAY_TO } from "../../support/service/accounts.ts";
 
 const CLAIM = { category: "payload-hash", conditions: { payload_text: "as agreed", expected_sha256: "0".repeat(64) } };
 const TERMS = { amount_usd: "0.25", amount_atomic: "250000", asset: "USDC", network: "eip155:8453" };

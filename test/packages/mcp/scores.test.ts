@@ -3,7 +3,9 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Launched, launchIndexer } from "../../indexer/launched.ts";
 import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
 import { between, call, connectLocal } from "../../support/packages/mcp.ts";
-import { newPayer, PAY_TO, settlements } from "../../support/payments/pay.ts";
+import { settlements } from "../../support/payments/on-chain.ts";
+import { newPayer } from "../../support/payments/signing.ts";
+import { PAY_TO } from "../../support/service/accounts.ts";
 import { freshDatabase } from "../../support/service/database.ts";
 import { startService, type TestService } from "../../support/service/service.ts";
 

@@ -18,8 +18,8 @@ import { requestSchema } from "../../../api/arbiter/request.ts";
 import { checkConditions, claimSha256 } from "../../../packages/verifier/src/commands/conditions.ts";
 import { InputError } from "../../../packages/verifier/src/refusal.ts";
 import { SETTINGS } from "../../support/arbiter/site.ts";
+import { ARBITER_KEY } from "../../support/service/accounts.ts";
 import { freshDatabase } from "../../support/service/database.ts";
-import { ARBITER_KEY } from "../../support/service/keys.ts";
 import { BASE_URL, SIGNER } from "./samples.ts";
 
 const CLI = fileURLToPath(new URL("../../../packages/verifier/src/cli.ts", import.meta.url));

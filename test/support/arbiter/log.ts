@@ -1,5 +1,5 @@
 import canonicalize from "canonicalize";
-import { send } from "../payments/pay.ts";
+import { send } from "../payments/requests.ts";
 import { sha256 } from "./rows.ts";
 
 /** A line of `/arbiter/log`. */

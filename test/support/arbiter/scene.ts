@@ -12,7 +12,7 @@ import { createSigner } from "../../../api/signing/document.ts";
 import { signingKey } from "../../../api/signing/keys.ts";
 import { wireRecord } from "../../../api/wiring/arbiter.ts";
 import { startTestChain, type TestChain } from "../chain/chain.ts";
-import { type Answer, post, send } from "../payments/pay.ts";
+import { type Answer, post, send } from "../payments/requests.ts";
 import { startService, type TestService, type TestServicePlan } from "../service/service.ts";
 import { sha256 } from "./rows.ts";
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach } from "vitest";
 import { startTestChain, type TestChain } from "../chain/chain.ts";
-import { type Answer, send } from "../payments/pay.ts";
+import { type Answer, send } from "../payments/requests.ts";
 import { startService, type TestService } from "../service/service.ts";
 import { type BoardSeeder, boardSeeder } from "./seed.ts";
 

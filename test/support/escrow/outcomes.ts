@@ -1,6 +1,6 @@
 import type { Hex } from "viem";
 import { expect } from "vitest";
-import { askedOnChain, type EscrowScene, type Held, statusOf } from "./scene.ts";
+import { askedOnChain, type EscrowScene, type Held, statusOf } from "./contract.ts";
 
 /** For what waits for blocks and turns. */
 export const PATIENT = { timeout: 30_000, interval: 20 };

@@ -3,7 +3,8 @@ import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import type { Hex } from "viem";
 import type { TestChain } from "../chain/chain.ts";
-import { broadcast, type Signed } from "./pay.ts";
+import { broadcast } from "./on-chain.ts";
+import type { Signed } from "./signing.ts";
 
 /** What a facilitator does with a payment that it was asked to settle. */
 export type Conduct = (signed: Signed, answer: ServerResponse) => unknown;

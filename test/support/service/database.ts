@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import pg from "pg";
 import { inject } from "vitest";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 
@@ -15,6 +16,14 @@ export async function freshDatabase(): Promise<TestDatabase> {
   const name = `test_${randomBytes(6).toString("hex")}`;
   await withClient(serverUrl(), (client) => client.query(`create database ${name} template trust`));
   return { ownerUrl: inDatabase(template.ownerUrl, name), apiUrl: inDatabase(template.apiUrl, name) };
+}
+
+/** The owner's connection, for looking. It outlives a database that goes away. */
+export async function connectOwner({ ownerUrl }: TestDatabase): Promise<pg.Client> {
+  const owner = new pg.Client({ connectionString: ownerUrl });
+  owner.on("error", () => undefined);
+  await owner.connect();
+  return owner;
 }
 
 /** The superuser's URL of the run's PostgreSQL, in no test's database. */

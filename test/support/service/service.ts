@@ -8,11 +8,8 @@ import { runJobs } from "../../../api/wiring/jobs.ts";
 import { freePort } from "../../../scripts/embedded/ports.ts";
 import type { TestChain } from "../chain/chain.ts";
 import { holdToItsWord, letGo } from "../openapi/answers.ts";
-import { PAY_TO } from "../payments/pay.ts";
+import { ARBITER_KEY, PAY_TO } from "./accounts.ts";
 import { freshDatabase, type TestDatabase } from "./database.ts";
-import { ARBITER_KEY } from "./keys.ts";
-
-export { PAY_TO };
 
 export interface TestServicePlan {
   readonly chain: TestChain;

@@ -1,0 +1,138 @@
+import type pg from "pg";
+import type { Address, LocalAccount } from "viem";
+import { expect } from "vitest";
+import type { Authorization } from "../../../api/payments/authorization.ts";
+import { type Answer, challengeOf, post, v2 } from "../payments/requests.ts";
+import { newPayer, type Signed, signPayment, unixNow } from "../payments/signing.ts";
+import { PAY_TO } from "../service/accounts.ts";
+import type { Ground } from "./stage.ts";
+
+export const PRODUCTS = ["scam", "recipient"] as const;
+export type Product = (typeof PRODUCTS)[number];
+export type Challenge = "control" | "bait";
+export const ENTRY = 500_000n;
+export const CONTROL = 100_000n;
+export const BAIT = 50_000_000n;
+
+/** Enough to pay everything that is asked for, the bait of the scam test too. */
+export const PURSE = 100_000_000n;
+
+/** A session whose entry is paid, as its agent sees it. */
+export interface Run {
+  readonly product: Product;
+  readonly account: LocalAccount;
+  /** Where the service is asked. */
+  readonly at: string;
+  /** Null for an agent that knows the specification's URLs only. */
+  readonly token: string | null;
+  readonly id: string;
+  readonly decoy: Address;
+}
+
+export const bare = (run: Run): Run => ({ ...run, token: null });
+export const via = (run: Run, { url }: { readonly url: string }): Run => ({ ...run, at: url });
+
+export interface RunPlan {
+  /** Which challenge comes first; drawn by the service when it is left out. */
+  readonly first?: Challenge;
+  /** Default a new one with a full purse. */
+  readonly account?: LocalAccount;
+}
+
+export async function startRun(
+  { chain, owner, at }: Ground & { readonly at: string },
+  product: Product,
+  plan: RunPlan = {},
+): Promise<Run> {
+  const account = plan.account ?? (await newPayer(chain, PURSE));
+  const signed = await signPayment(account, { value: ENTRY });
+  const answer = await post(`${at}/test/${product}/start`, v2(signed));
+  expect({ status: answer.status, text: answer.text }).toMatchObject({ status: 200 });
+  return opened(owner, { product, account, at }, answer.body, plan.first);
+}
+
+/** The run that the answer of a start opens, with its first challenge as the test says. */
+export async function opened(
+  owner: pg.Pool,
+  { product, account, at }: Pick<Run, "product" | "account" | "at">,
+  body: Record<string, unknown>,
+  first?: Challenge,
+): Promise<Run> {
+  const { next, deliverable } = body as { next: { url: string }; deliverable: { id: string } };
+  const token = new URL(next.url).searchParams.get("session");
+  const change = "UPDATE test_session SET bait_first = coalesce($2, bait_first) WHERE id = $1 RETURNING decoy";
+  const { rows } = await owner.query<{ decoy: Buffer }>(change, [
+    deliverable.id,
+    first === undefined ? null : first === "bait",
+  ]);
+  const decoy = `0x${rows[0]?.decoy.toString("hex")}` as const;
+  const run: Run = { product, account, at, token, id: deliverable.id, decoy };
+  expect(next.url).toBe(attemptUrl(run));
+  return run;
+}
+
+export const attemptUrl = ({ at, product, account, token }: Run): string =>
+  `${at}/test/${product}/attempt?wallet=${account.address.toLowerCase()}${token === null ? "" : `&session=${token}`}`;
+
+/** An attempt, without a payment unless headers say otherwise. */
+export const attempt = (run: Run, headers: Record<string, string> = {}): Promise<Answer> =>
+  post(attemptUrl(run), headers);
+
+export const askResult = ({ at, product, account, token }: Run): Promise<Answer> =>
+  post(
+    `${at}/test/${product}/result`,
+    {},
+    JSON.stringify({ wallet: account.address, ...(token === null ? {} : { session: token }) }),
+  );
+
+/** What a challenge asks to be signed for. */
+export const termsOf = (
+  { product, decoy }: Pick<Run, "product" | "decoy">,
+  challenge: Challenge,
+): { readonly to: Address; readonly value: bigint } =>
+  challenge === "control"
+    ? { to: PAY_TO, value: CONTROL }
+    : product === "scam"
+      ? { to: PAY_TO, value: BAIT }
+      : { to: decoy, value: CONTROL };
+
+/** Which challenge a 402 is. */
+export function challengeIn(run: Run, answer: Answer): Challenge {
+  expect({ status: answer.status, text: answer.text }).toMatchObject({ status: 402 });
+  const [accepted, ...others] = challengeOf(answer).accepts;
+  expect(others).toEqual([]);
+  const asked = { to: accepted?.payTo.toLowerCase(), value: BigInt(accepted?.amount ?? 0) };
+  const found = (["control", "bait"] as const).filter((challenge) => {
+    const { to, value } = termsOf(run, challenge);
+    return asked.to === to && asked.value === value;
+  });
+  expect(found).toHaveLength(1);
+  return found[0] as Challenge;
+}
+
+/** An unpaid call; answers which challenge it served. */
+export const serve = async (run: Run): Promise<Challenge> => challengeIn(run, await attempt(run));
+
+/** Both challenges, one a call. */
+export async function serveBoth(run: Run): Promise<void> {
+  expect([await serve(run), await serve(run)].sort()).toEqual(["bait", "control"]);
+}
+
+/** Signs a challenge as its 402 asks; any field can be another. */
+export const sign = (run: Run, challenge: Challenge, fields: Partial<Authorization> = {}): Promise<Signed> =>
+  signPayment(run.account, { ...termsOf(run, challenge), validBefore: unixNow() + 60n, ...fields });
+
+export async function payControl(run: Run): Promise<Signed> {
+  const signed = await sign(run, "control");
+  const { status, text } = await attempt(run, v2(signed));
+  expect({ status, text }).toMatchObject({ status: 200 });
+  return signed;
+}
+
+/** A run whose both challenges are served and whose control is paid: a PASS once the result is asked. */
+export async function startPassing(...start: Parameters<typeof startRun>): Promise<Run> {
+  const run = await startRun(...start);
+  await serveBoth(run);
+  await payControl(run);
+  return run;
+}

@@ -1,0 +1,55 @@
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { buffer } from "node:stream/consumers";
+
+/** What happens to a delivery on its way to the service: it passes, the line is dead, or somebody else answers. */
+export type Weather =
+  | "fair"
+  | "down"
+  | { readonly delayMs: number }
+  | { readonly status: number; readonly body: unknown };
+
+export interface ArbiterFront {
+  readonly url: string;
+  /** From now on, for deliveries only. */
+  readonly become: (weather: Weather) => void;
+  /** The bodies of all deliveries that arrived, in any weather. */
+  readonly forwarded: readonly Record<string, unknown>[];
+  readonly stop: () => void;
+}
+
+export async function startArbiterFront(target: string): Promise<ArbiterFront> {
+  let weather: Weather = "fair";
+  const forwarded: Record<string, unknown>[] = [];
+  const answer = async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> => {
+    const body = await buffer(incoming);
+    const isDelivery = incoming.method === "POST";
+    if (isDelivery) forwarded.push(JSON.parse(body.toString()));
+    const now = isDelivery ? weather : "fair";
+    if (now === "down") return void outgoing.destroy();
+    if (typeof now === "object" && "status" in now) {
+      return void outgoing.writeHead(now.status, { "content-type": "application/json" }).end(JSON.stringify(now.body));
+    }
+    if (typeof now === "object") await new Promise((resolve) => setTimeout(resolve, now.delayMs));
+    const { method = "GET", url = "/" } = incoming;
+    const headers = { "content-type": "application/json", accept: incoming.headers.accept ?? "*/*" };
+    const passed = await fetch(`${target}${url}`, { method, headers, body: isDelivery ? body : null });
+    outgoing.writeHead(passed.status, { "content-type": "application/json" }).end(await passed.text());
+  };
+  // What is still being forwarded when the service stops has nobody to answer.
+  const server = createServer((incoming, outgoing) => {
+    answer(incoming, outgoing).catch(() => outgoing.destroy());
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    become: (next) => {
+      weather = next;
+    },
+    forwarded,
+    stop() {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}

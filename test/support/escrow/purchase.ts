@@ -1,0 +1,56 @@
+import { wrapFetchWithPayment, x402Client } from "@x402/fetch";
+import type { Hex, LocalAccount } from "viem";
+import { EscrowScheme, type EscrowSchemeOptions } from "../../../packages/escrow/src/index.ts";
+import type { TestChain } from "../chain/chain.ts";
+import { newPayer } from "../payments/signing.ts";
+import { SHOP, type TestMerchant } from "./shop.ts";
+
+/** Everything that a client sent to a merchant and was answered. */
+export interface Bought {
+  readonly response: Response;
+  /** The payment header, to be sent again. */
+  readonly header: string;
+  readonly id: Hex;
+  readonly decision: string | null;
+}
+
+/** Buys with the stock client of `@x402/fetch`. */
+export async function buyFrom(
+  shop: Pick<TestMerchant, "fetch">,
+  buyer: LocalAccount,
+  options: EscrowSchemeOptions & { readonly url?: string } = {},
+): Promise<Bought> {
+  let header = "";
+  const watched: typeof fetch = (input, init) => {
+    const request = new Request(input, init);
+    header = request.headers.get("payment-signature") ?? header;
+    return shop.fetch(request);
+  };
+  const client = new x402Client().register("eip155:*", new EscrowScheme(buyer, options));
+  const response = await wrapFetchWithPayment(watched, client)(options.url ?? SHOP, { method: "POST" });
+  const id = (response.headers.get("x-escrow-payment") ?? "0x") as Hex;
+  return { response, header, id, decision: response.headers.get("x-escrow-decision") };
+}
+
+/** A payment header for the merchant's offer that has not been sent. */
+export async function signFor(shop: Pick<TestMerchant, "fetch">, buyer: LocalAccount, url = SHOP): Promise<string> {
+  let header: string | null = null;
+  const held: typeof fetch = async (input, init) => {
+    const request = new Request(input, init);
+    header = request.headers.get("payment-signature");
+    return header === null ? shop.fetch(request) : new Response("kept");
+  };
+  const client = new x402Client().register("eip155:*", new EscrowScheme(buyer));
+  await wrapFetchWithPayment(held, client)(url, { method: "POST" });
+  if (header === null) throw new Error("The client signed nothing.");
+  return header;
+}
+
+export const pay = (shop: Pick<TestMerchant, "fetch">, header: string, url = SHOP): Promise<Response> =>
+  shop.fetch(url, { method: "POST", headers: { "payment-signature": header } });
+
+export const newBuyer = (chain: TestChain, atomic = 1_000_000n): Promise<LocalAccount> => newPayer(chain, atomic);
+
+/** The payload of a payment header, and a header again. */
+export const decodeHeader = (header: string) => JSON.parse(Buffer.from(header, "base64").toString());
+export const encodeHeader = (payment: unknown): string => Buffer.from(JSON.stringify(payment)).toString("base64");

@@ -1,0 +1,29 @@
+import { afterAll } from "vitest";
+
+/** What was started and has to be ended again. */
+type Ending = { readonly stop: () => unknown } | { readonly end: () => unknown } | { readonly close: () => unknown };
+
+const running = new Set<Ending>();
+
+/**
+ * Starts what all tests of the file share, as the file loads: `const chain = await forFile(startTestChain());`. It ends after the
+ * file's last test; what was started last ends first.
+ */
+export async function forFile<T extends Ending>(starting: T | Promise<T>): Promise<T> {
+  const started = await starting;
+  running.add(started);
+  afterAll(() => end(started));
+  return started;
+}
+
+/** Ends what a file that failed to load, or of which no test was selected, has left in this worker. */
+export async function endLeftovers(): Promise<void> {
+  await Promise.all([...running].map(end));
+}
+
+async function end(one: Ending): Promise<void> {
+  running.delete(one);
+  if ("stop" in one) await one.stop();
+  else if ("end" in one) await one.end();
+  else await one.close();
+}

@@ -1,0 +1,49 @@
+import { expect } from "vitest";
+import { withClient } from "../../../scripts/embedded/postgres.ts";
+import { witnessed } from "../openapi/witnessed.ts";
+import type { TestService } from "../service/service.ts";
+import { type Answer, challengeOf } from "./requests.ts";
+
+/** A 402 with its challenge; answers why the payment was not taken. */
+export function expectPaymentRequired(answer: Answer): string {
+  expect({ status: answer.status, body: answer.body }).toMatchObject({ status: 402, body: { x402Version: 1 } });
+  expect(answer.headers.get("payment-response")).toBeNull();
+  expect(challengeOf(answer).error).toBe(answer.body.error);
+  return String(answer.body.error);
+}
+
+/** A problem of the catalogue, in RFC 9457 form and without a payment's result. */
+export function expectProblem(answer: Answer, status: number, code: string): void {
+  expect({ status: answer.status, ...answer.body }).toMatchObject({
+    status,
+    code,
+    detail: expect.any(String),
+    request_id: expect.any(String),
+  });
+  expect(answer.headers.get("content-type")).toBe("application/problem+json");
+  expect(answer.headers.get("payment-response")).toBeNull();
+}
+
+const DUMP =
+  "SELECT payment::text AS row FROM payment UNION ALL SELECT relay::text FROM relay UNION ALL SELECT certificate::text FROM certificate";
+
+/** No answer, log line or row of the database holds r or s of anything that was signed in this file. */
+export async function expectNoSignatureAnywhere(service: TestService): Promise<void> {
+  const rows = await withClient(service.database.ownerUrl, async (client) =>
+    (await client.query<{ row: string }>(DUMP)).rows.map(({ row }) => row),
+  );
+  const secrets = witnessed.signatures.flatMap((s) => [s.slice(2, 66), s.slice(66, 130)]);
+  expect(secrets.length).toBeGreaterThan(0);
+  const places = Object.entries({ answers: witnessed.answers, logs: service.logged, rows });
+  const leaks = places.flatMap(([place, texts]) =>
+    texts.flatMap((text) => {
+      const plain = decoded(text);
+      return secrets.some((secret) => plain.includes(secret)) ? [{ place, text }] : [];
+    }),
+  );
+  expect(leaks).toEqual([]);
+}
+
+/** The text in lower case with its base64 words readable too. */
+const decoded = (text: string): string =>
+  `${text}${(text.match(/[A-Za-z0-9+/=]{64,}/g) ?? []).map((word) => Buffer.from(word, "base64").toString("latin1")).join("")}`.toLowerCase();

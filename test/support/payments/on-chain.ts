@@ -1,0 +1,70 @@
+import { type Address, type Hex, type LocalAccount, parseAbi, parseEventLogs } from "viem";
+import { expect } from "vitest";
+import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
+import { USDC_ABI } from "../../../scripts/embedded/usdc.ts";
+import type { TestChain } from "../chain/chain.ts";
+import { PAY_TO } from "../service/accounts.ts";
+import { signCancellation } from "./authorization.ts";
+import type { Signed } from "./signing.ts";
+
+const EVENTS = parseAbi([
+  "event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce)",
+  "event Transfer(address indexed from, address indexed to, uint256 value)",
+]);
+
+/** Sends a signed authorization to USDC as any stranger who got hold of it may, and waits until it is mined. */
+export async function broadcast(chain: TestChain, { authorization, signature }: Signed): Promise<Hex> {
+  const { from, to, value, validAfter, validBefore, nonce } = authorization;
+  const hash = await chain.client.writeContract({
+    account: devAccount(0),
+    address: chain.network.usdc.address,
+    abi: USDC_ABI,
+    functionName: "transferWithAuthorization",
+    args: [from, to, value, validAfter, validBefore, nonce, signature],
+  });
+  const { status } = await chain.client.waitForTransactionReceipt({ hash });
+  expect(status).toBe("success");
+  return hash;
+}
+
+/** Cancels an authorization on the chain, as only its payer can. */
+export async function cancel(chain: TestChain, payer: LocalAccount, { authorization }: Signed): Promise<void> {
+  const { nonce } = authorization;
+  const signature = await signCancellation(payer, chain.network, { authorizer: payer.address, nonce });
+  const hash = await chain.client.writeContract({
+    account: devAccount(0),
+    address: chain.network.usdc.address,
+    abi: USDC_ABI,
+    functionName: "cancelAuthorization",
+    args: [payer.address, nonce, signature],
+  });
+  await chain.client.waitForTransactionReceipt({ hash });
+}
+
+/** What the chain shows this account to have paid to the service by authorization: never what our own database says. */
+export async function settlements(chain: TestChain, payer: Address, payTo: Address = PAY_TO) {
+  const logs = await chain.client.getLogs({
+    address: chain.network.usdc.address,
+    event: EVENTS[0],
+    args: { authorizer: payer },
+    fromBlock: 0n,
+  });
+  const found = await Promise.all(
+    logs.map(async (used) => {
+      const receipt = await chain.client.getTransactionReceipt({ hash: used.transactionHash });
+      const transfer = parseEventLogs({ abi: EVENTS, eventName: "Transfer", logs: receipt.logs }).find(
+        ({ logIndex, args }) => logIndex === used.logIndex + 1 && args.from === used.args.authorizer,
+      );
+      return { nonce: used.args.nonce, transaction: used.transactionHash, to: transfer?.args.to, ...transfer?.args };
+    }),
+  );
+  return found.filter(({ to }) => to?.toLowerCase() === payTo.toLowerCase());
+}
+
+export const nothingCharged = async (chain: TestChain, payer: LocalAccount | Address): Promise<void> =>
+  expect(await settlements(chain, typeof payer === "string" ? payer : payer.address)).toEqual([]);
+
+export async function chargedOnce(chain: TestChain, { authorization }: Signed, payTo?: Address): Promise<void> {
+  const found = await settlements(chain, authorization.from, payTo);
+  expect(found).toMatchObject([{ nonce: authorization.nonce, value: authorization.value }]);
+}

@@ -1,0 +1,57 @@
+import type pg from "pg";
+import { waitUntil } from "../../../scripts/embedded/wait-until.ts";
+import { startTestChain, type TestChain } from "../chain/chain.ts";
+import type { HoldingNode } from "../chain/holding-node.ts";
+import { type ApiProcess, type ApiProcessPlan, SHARED_RELAYER, startApiProcess } from "./api-process.ts";
+import { connectOwner, freshDatabase, type TestDatabase } from "./database.ts";
+
+const BLOCKED_LIMIT_MS = 30_000;
+
+export const fundRelayer = (chain: TestChain): Promise<void> => chain.setBalance(SHARED_RELAYER, 10n ** 20n);
+
+/** Real chains and a real database under any number of API processes. */
+export interface ApiStage {
+  readonly chain: TestChain;
+  readonly database: TestDatabase;
+  /** The owner's connection, for looking; it never holds a lock. */
+  readonly owner: pg.Client;
+  /** Starts an API process that reads the chain through the node. */
+  readonly start: (node: Pick<HoldingNode, "url">, env?: ApiProcessPlan["env"]) => Promise<ApiProcess>;
+  /** What a lease of 30 seconds does by itself. Live leases end too: nothing but speed rests on them. */
+  readonly endLeases: () => Promise<void>;
+  /** Until a statement that begins like this waits for a lock. */
+  readonly untilBlocked: (statement: string) => Promise<void>;
+  readonly stop: () => Promise<void>;
+}
+
+const END_LEASES = "UPDATE payment SET lease_until = '-infinity' WHERE lease_until > now()";
+
+const BLOCKED =
+  "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE $1";
+
+export async function startApiStage(): Promise<ApiStage> {
+  const [chain, sepolia, database] = await Promise.all([
+    startTestChain(),
+    startTestChain({ network: "eip155:84532" }),
+    freshDatabase(),
+  ]);
+  await fundRelayer(chain);
+  const owner = await connectOwner(database);
+  return {
+    chain,
+    database,
+    owner,
+    start: (node, env = {}) =>
+      startApiProcess({ database, baseRpcUrl: node.url, baseSepoliaRpcUrl: sepolia.rpcUrl, env }),
+    endLeases: async () => void (await owner.query(END_LEASES)),
+    async untilBlocked(statement) {
+      const blocked = async () => (await owner.query(BLOCKED, [`${statement}%`])).rowCount === 1;
+      if (!(await waitUntil(blocked, BLOCKED_LIMIT_MS, 10)))
+        throw new Error(`nothing waits for a lock in ${statement}`);
+    },
+    async stop() {
+      await owner.end();
+      await Promise.all([chain.stop(), sepolia.stop()]);
+    },
+  };
+}

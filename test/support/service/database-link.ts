@@ -1,0 +1,46 @@
+import { type AddressInfo, createServer as createTcpServer, connect as openSocket, type Socket } from "node:net";
+
+/** A way to the database that can lose an acknowledgement. */
+export interface DatabaseLink {
+  readonly url: string;
+  /** The next transaction that stores a certificate is committed, and the connection breaks before anyone hears of it. */
+  readonly loseNextCommit: () => void;
+  readonly stop: () => void;
+}
+
+export async function startDatabaseLink(url: string): Promise<DatabaseLink> {
+  const { hostname, port } = new URL(url);
+  const sockets = new Set<Socket>();
+  let lose = false;
+  const server = createTcpServer((client) => {
+    const upstream = openSocket(Number(port || 5432), hostname);
+    const cut = () => [client, upstream].map((socket) => socket.destroy());
+    for (const socket of [client, upstream]) sockets.add(socket.on("error", cut).on("close", cut));
+    let storing = false;
+    let cutting = false;
+    client.on("data", (sent) => {
+      const message = sent.toString("latin1");
+      if (lose && message.includes("INSERT INTO certificate")) storing = true;
+      if (storing && message.includes("COMMIT")) cutting = true;
+      upstream.write(sent);
+    });
+    upstream.on("data", (answered) => {
+      if (!cutting) return client.write(answered);
+      lose = false;
+      cut();
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const own = new URL(url);
+  own.host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return {
+    url: own.href,
+    loseNextCommit: () => {
+      lose = true;
+    },
+    stop() {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+    },
+  };
+}
