@@ -1,18 +1,10 @@
-import type { Pool } from "pg";
-import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { connect } from "../../api/adapters/postgres/connection.ts";
 import { correctVerdict } from "../../api/arbiter/correct-verdict.ts";
-import {
-  type ArbiterScene,
-  buyVerdict,
-  COMMIT,
-  checkRun,
-  recordParts,
-  startArbiterScene,
-} from "../support/arbiter/scene.ts";
+import { buyVerdict, COMMIT, checkRun, recordParts, startArbiterScene } from "../support/arbiter/scene.ts";
 import { launchBrowser } from "../support/browser/browser.ts";
 import { expectFit, openPage, type Size, sizes } from "../support/browser/visits.ts";
+import { forFile } from "../support/for-file.ts";
 import { newPayer } from "../support/payments/signing.ts";
 
 const PARTIES = {
@@ -20,45 +12,34 @@ const PARTIES = {
   payee: "0x3c44cdddb6a900fa2b585dd299e03d12fa4293bc",
 };
 
-let scene: ArbiterScene;
-let browser: Browser;
-let pool: Pool;
 const pages: Record<string, string> = { arbiter: "/arbiter", "arbiter-policy": "/arbiter/policy" };
 
-beforeAll(async () => {
-  [scene, browser] = await Promise.all([startArbiterScene(), launchBrowser()]);
-  pool = connect(scene.service.database.apiUrl);
-  const payer = await newPayer(scene.chain);
-  const buy = async (name: string, category: string, conditions: Readonly<Record<string, unknown>>, more = {}) => {
-    const { answer } = await buyVerdict(scene.service, payer, { category, conditions, ...more });
-    pages[name] = new URL(String(answer.body.verdict_url)).pathname;
-    return String(answer.body.id);
-  };
-  const conditionsOf = (verdict: string) =>
-    scene.claims.find((one) => one.category === "http-delivery" && one.verdict === verdict)?.conditions ?? {};
-  // Names without a place to break a line.
-  await buy("verdict-release", "http-delivery", conditionsOf("release"), {
-    deal_ref: "x".repeat(120),
-    parties: PARTIES,
-  });
-  await buy("verdict-escalate", "http-delivery", conditionsOf("escalate"), { deal_ref: "deal 17" });
-  scene.runs.set("octo/long", [checkRun(1, { name: "n".repeat(120), conclusion: "c".repeat(40) }), checkRun(2)]);
-  await buy("verdict-checks", "ci-status", { repo: "octo/long", commit_sha: COMMIT });
-  const wrong = await buy("verdict-superseded", "http-delivery", {
-    ...conditionsOf("refund"),
-    expect_contains: "y".repeat(300),
-  });
-  await buy("verdict-refund", "payload-hash", { payload_text: "x", expected_sha256: "0".repeat(64) });
-  const corrected = await correctVerdict(await recordParts(scene.service, pool), wrong, `It was ${"w".repeat(200)}.`);
-  if (!("verdict" in corrected)) throw new Error(`not corrected: ${corrected.refused}`);
-  pages["verdict-correction"] = `/arbiter/verdict/${corrected.verdict.id}`;
-}, 60_000);
-
-afterAll(async () => {
-  await browser?.close();
-  await pool?.end();
-  await scene?.stop();
+const [scene, browser] = await Promise.all([forFile(startArbiterScene()), forFile(launchBrowser())]);
+const pool = await forFile(connect(scene.service.database.apiUrl));
+const payer = await newPayer(scene.chain);
+const buy = async (name: string, category: string, conditions: Readonly<Record<string, unknown>>, more = {}) => {
+  const { answer } = await buyVerdict(scene.service, payer, { category, conditions, ...more });
+  pages[name] = new URL(String(answer.body.verdict_url)).pathname;
+  return String(answer.body.id);
+};
+const conditionsOf = (verdict: string) =>
+  scene.claims.find((one) => one.category === "http-delivery" && one.verdict === verdict)?.conditions ?? {};
+// Names without a place to break a line.
+await buy("verdict-release", "http-delivery", conditionsOf("release"), {
+  deal_ref: "x".repeat(120),
+  parties: PARTIES,
 });
+await buy("verdict-escalate", "http-delivery", conditionsOf("escalate"), { deal_ref: "deal 17" });
+scene.runs.set("octo/long", [checkRun(1, { name: "n".repeat(120), conclusion: "c".repeat(40) }), checkRun(2)]);
+await buy("verdict-checks", "ci-status", { repo: "octo/long", commit_sha: COMMIT });
+const wrong = await buy("verdict-superseded", "http-delivery", {
+  ...conditionsOf("refund"),
+  expect_contains: "y".repeat(300),
+});
+await buy("verdict-refund", "payload-hash", { payload_text: "x", expected_sha256: "0".repeat(64) });
+const corrected = await correctVerdict(await recordParts(scene.service, pool), wrong, `It was ${"w".repeat(200)}.`);
+if (!("verdict" in corrected)) throw new Error(`not corrected: ${corrected.refused}`);
+pages["verdict-correction"] = `/arbiter/verdict/${corrected.verdict.id}`;
 
 const open = (size: Size) => openPage(browser, { size, baseURL: scene.service.url });
 

@@ -1,11 +1,12 @@
-import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Page } from "playwright-core";
+import { expect, test } from "vitest";
 import { boardSeeder, type Seed } from "../support/board/seed.ts";
 import { findings, inLine, widerThanScreen } from "../support/browser/accessibility.ts";
 import { launchBrowser } from "../support/browser/browser.ts";
 import { openPage, picture, type Size, sizes } from "../support/browser/visits.ts";
-import { startTestChain, type TestChain } from "../support/chain/chain.ts";
-import { startService, type TestService } from "../support/service/service.ts";
+import { startTestChain } from "../support/chain/chain.ts";
+import { forFile } from "../support/for-file.ts";
+import { startService } from "../support/service/service.ts";
 
 const PAGES = {
   board: "/board",
@@ -14,11 +15,6 @@ const PAGES = {
   stats: "/stats",
 };
 const DAY_MS = 86_400_000;
-
-let chain: TestChain;
-let service: TestService;
-let empty: TestService;
-let browser: Browser;
 
 /** Sixty wallets: more on some days than on others, few enough on one to be withheld, and a product with few failures. */
 function seeds(): readonly Seed[] {
@@ -38,26 +34,17 @@ function seeds(): readonly Seed[] {
   return [...busy, ...failures, { wallet: 50, issuedAt: at(3, 40), product: "suite", result: "fail" }];
 }
 
-beforeAll(async () => {
-  chain = await startTestChain();
-  [service, empty, browser] = await Promise.all([
-    startService({ chain, jobs: false }),
-    startService({ chain, jobs: false }),
-    launchBrowser(),
-  ]);
-  const seeder = boardSeeder(service.database);
-  await seeder.add(...seeds());
-  await seeder.stop();
-  const first = await (await fetch(`${service.url}/board`)).json();
-  PAGES["board-last"] = String((first as { next: unknown }).next);
-}, 60_000);
-
-afterAll(async () => {
-  await browser?.close();
-  await service?.stop();
-  await empty?.stop();
-  await chain?.stop();
-});
+const chain = await forFile(startTestChain());
+const [service, empty, browser] = await Promise.all([
+  forFile(startService({ chain, jobs: false })),
+  forFile(startService({ chain, jobs: false })),
+  forFile(launchBrowser()),
+]);
+const seeder = boardSeeder(service.database);
+await seeder.add(...seeds());
+await seeder.stop();
+const first = await (await fetch(`${service.url}/board`)).json();
+PAGES["board-last"] = String((first as { next: unknown }).next);
 
 const open = (size: Size, baseURL = service.url) => openPage(browser, { size, baseURL });
 

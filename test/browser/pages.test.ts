@@ -1,24 +1,15 @@
-import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Page } from "playwright-core";
+import { expect, test } from "vitest";
 import { findings, inLine, widerThanScreen } from "../support/browser/accessibility.ts";
 import { launchBrowser } from "../support/browser/browser.ts";
-import { type Site, startSite } from "../support/browser/site.ts";
+import { startSite } from "../support/browser/site.ts";
 import { picture } from "../support/browser/visits.ts";
+import { forFile } from "../support/for-file.ts";
 
 const SIZES = { phone: { width: 390, height: 844 }, desk: { width: 1280, height: 800 } } as const;
 const SCHEMES = ["light", "dark"] as const;
 
-let site: Site;
-let browser: Browser;
-
-beforeAll(async () => {
-  [site, browser] = await Promise.all([startSite(), launchBrowser()]);
-}, 60_000);
-
-afterAll(async () => {
-  await browser?.close();
-  await site?.close();
-});
+const [site, browser] = await Promise.all([forFile(startSite()), forFile(launchBrowser())]);
 
 interface Visit {
   readonly page: Page;

@@ -1,29 +1,18 @@
-import type { Browser, Page } from "playwright-core";
+import type { Page } from "playwright-core";
 import { getAddress, type LocalAccount } from "viem";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { findings, inLine } from "../support/browser/accessibility.ts";
 import { launchBrowser } from "../support/browser/browser.ts";
 import { picture } from "../support/browser/visits.ts";
-import { startTestChain, type TestChain } from "../support/chain/chain.ts";
+import { startTestChain } from "../support/chain/chain.ts";
+import { forFile } from "../support/for-file.ts";
 import { settlements } from "../support/payments/on-chain.ts";
 import { newPayer } from "../support/payments/signing.ts";
 import { PAY_TO } from "../support/service/accounts.ts";
-import { startService, type TestService } from "../support/service/service.ts";
+import { startService } from "../support/service/service.ts";
 
-let chain: TestChain;
-let service: TestService;
-let browser: Browser;
-
-beforeAll(async () => {
-  [chain, browser] = await Promise.all([startTestChain(), launchBrowser()]);
-  service = await startService({ chain });
-}, 60_000);
-
-afterAll(async () => {
-  await browser?.close();
-  await service?.stop();
-  await chain?.stop();
-});
+const [chain, browser] = await Promise.all([forFile(startTestChain()), forFile(launchBrowser())]);
+const service = await forFile(startService({ chain }));
 
 interface Asked {
   readonly method: string;

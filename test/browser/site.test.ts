@@ -1,29 +1,18 @@
-import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Page } from "playwright-core";
+import { expect, test } from "vitest";
 import { launchBrowser } from "../support/browser/browser.ts";
 import { expectFit, openPage, type Size, sizes } from "../support/browser/visits.ts";
-import { startTestChain, type TestChain } from "../support/chain/chain.ts";
-import { startService, type TestService } from "../support/service/service.ts";
+import { startTestChain } from "../support/chain/chain.ts";
+import { forFile } from "../support/for-file.ts";
+import { startService } from "../support/service/service.ts";
 
 const PAGES = { home: "/", docs: "/docs", integrations: "/integrations", pay: "/pay" } as const;
 const names = Object.keys(PAGES) as (keyof typeof PAGES)[];
 const PICTURES = Object.fromEntries(names.map((name) => [`site-${name}`, PAGES[name]]));
 const MAX_BYTES = 100_000;
 
-let chain: TestChain;
-let service: TestService;
-let browser: Browser;
-
-beforeAll(async () => {
-  [chain, browser] = await Promise.all([startTestChain(), launchBrowser()]);
-  service = await startService({ chain });
-}, 60_000);
-
-afterAll(async () => {
-  await browser?.close();
-  await service?.stop();
-  await chain?.stop();
-});
+const [chain, browser] = await Promise.all([forFile(startTestChain()), forFile(launchBrowser())]);
+const service = await forFile(startService({ chain }));
 
 const open = (size: Size, javaScriptEnabled = true) =>
   openPage(browser, { size, baseURL: service.url, javaScriptEnabled });

@@ -1,9 +1,10 @@
 import fc from "fast-check";
 import pg from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { createActivityIndex } from "../../api/adapters/index/activity.ts";
 import type { Address } from "../../api/kernel/wallet.ts";
 import { freePort } from "../../scripts/embedded/ports.ts";
+import { forFile } from "../support/for-file.ts";
 import { freshDatabase } from "../support/service/database.ts";
 import { countDistinct, rowsOf, touches } from "./days.ts";
 
@@ -22,17 +23,12 @@ const TABLES = `
   insert into live.coverage values (0, 'full', 41000000);
   insert into live._ponder_checkpoint values ('base', '${checkpointAt(at(10_000))}')`;
 
-let owner: pg.Pool;
-let reader: pg.Pool;
 let wallets = 0;
 const freshWallet = (): Address => `0x${(++wallets).toString(16).padStart(40, "0")}`;
 
-beforeAll(async () => {
-  const { ownerUrl, apiUrl } = await freshDatabase();
-  owner = new pg.Pool({ connectionString: ownerUrl, max: 2 });
-  reader = new pg.Pool({ connectionString: apiUrl, max: 2 });
-});
-afterAll(() => Promise.all([owner.end(), reader.end()]));
+const { ownerUrl, apiUrl } = await freshDatabase();
+const owner = await forFile(new pg.Pool({ connectionString: ownerUrl, max: 2 }));
+const reader = await forFile(new pg.Pool({ connectionString: apiUrl, max: 2 }));
 
 const setCheckpoint = (time: Date, block: number) =>
   owner.query("update live._ponder_checkpoint set latest_checkpoint = $1", [checkpointAt(time, block)]);

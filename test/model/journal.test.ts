@@ -1,13 +1,14 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import pg from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { connect } from "../../api/adapters/postgres/connection.ts";
 import { createJournal } from "../../api/adapters/postgres/journal.ts";
 import { createSeal } from "../../api/adapters/postgres/seal.ts";
 import { NETWORKS } from "../../api/kernel/networks.ts";
-import type { Journal, NewPayment } from "../../api/payments/journal.ts";
+import type { NewPayment } from "../../api/payments/journal.ts";
 import { START, step } from "../../api/payments/step.ts";
 import type { Row, Settlement, State, Write } from "../../api/payments/step-types.ts";
+import { forFile } from "../support/for-file.ts";
 import { freshDatabase } from "../support/service/database.ts";
 import { execute, find } from "./journal.ts";
 import { finalise, heartbeat, resolve } from "./shell.ts";
@@ -72,21 +73,11 @@ const STATEMENTS: readonly Statement[] = [
   ...Object.values(WRITES),
 ];
 
-let pool: pg.Pool;
-let owner: pg.Client;
-let journal: Journal;
-
-beforeAll(async () => {
-  const database = await freshDatabase();
-  pool = connect(database.apiUrl, 4);
-  journal = createJournal(pool, createSeal(Buffer.alloc(32, 3)));
-  owner = new pg.Client({ connectionString: database.ownerUrl });
-  await owner.connect();
-});
-afterAll(async () => {
-  await owner.end();
-  await pool.end();
-});
+const database = await freshDatabase();
+const pool = await forFile(connect(database.apiUrl, 4));
+const journal = createJournal(pool, createSeal(Buffer.alloc(32, 3)));
+const owner = await forFile(new pg.Client({ connectionString: database.ownerUrl }));
+await owner.connect();
 
 const random = (bytes: number) => `0x${randomBytes(bytes).toString("hex")}` as const;
 

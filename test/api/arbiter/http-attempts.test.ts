@@ -1,30 +1,27 @@
 import { createServer, Socket } from "node:net";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { GuardedFetchOptions } from "../../../api/adapters/web/guarded-fetch/fetch.ts";
 import { Busy, type Fetched } from "../../../api/arbiter/fetcher.ts";
-import { examine, factsNamed, judged, PUBLIC_ADDRESS, type Site, startSite } from "../../support/arbiter/site.ts";
+import { examine, factsNamed, judged, PUBLIC_ADDRESS, startSite } from "../../support/arbiter/site.ts";
+import { forFile } from "../../support/for-file.ts";
 
-let site: Site;
-beforeAll(async () => {
-  site = await startSite();
-  for (const [from, to] of [
-    ["/1", "/2"],
-    ["/2", "/3"],
-    ["/3", "/4"],
-    ["/4", "/5"],
-    ["/loop", "/loop"],
-  ])
-    site.handlers.set(from ?? "", (_request, response) => response.writeHead(301, { location: to }).end());
-  site.handlers.set("/5", (_request, response) => response.end("here"));
-  site.handlers.set("/up", (_request, response) =>
-    response.writeHead(308, { location: "https://shop.example/5?key=1#x" }).end(),
-  );
-  site.handlers.set("/down", (_request, response) =>
-    response.writeHead(302, { location: "http://shop.example/5" }).end(),
-  );
-  site.handlers.set("/away", (_request, response) => response.writeHead(303, { location: "//cdn.example/5" }).end());
-});
-afterAll(() => site.close());
+const site = await forFile(startSite());
+for (const [from, to] of [
+  ["/1", "/2"],
+  ["/2", "/3"],
+  ["/3", "/4"],
+  ["/4", "/5"],
+  ["/loop", "/loop"],
+])
+  site.handlers.set(from ?? "", (_request, response) => response.writeHead(301, { location: to }).end());
+site.handlers.set("/5", (_request, response) => response.end("here"));
+site.handlers.set("/up", (_request, response) =>
+  response.writeHead(308, { location: "https://shop.example/5?key=1#x" }).end(),
+);
+site.handlers.set("/down", (_request, response) =>
+  response.writeHead(302, { location: "http://shop.example/5" }).end(),
+);
+site.handlers.set("/away", (_request, response) => response.writeHead(303, { location: "//cdn.example/5" }).end());
 
 const never = new AbortController().signal;
 const attempt = (url: string, options: Partial<GuardedFetchOptions> = {}): Promise<Fetched> =>

@@ -1,17 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { EXPIRED, OTHER_HOST, SELF_SIGNED } from "../../support/arbiter/certificates.ts";
 import { DECIDED, sends, TEXT } from "../../support/arbiter/rows.ts";
 import { UNDECIDED } from "../../support/arbiter/rows-unknown.ts";
-import { examine, factsNamed, judged, PUBLIC_ADDRESS, type Site, startSite } from "../../support/arbiter/site.ts";
+import { examine, factsNamed, judged, PUBLIC_ADDRESS, startSite } from "../../support/arbiter/site.ts";
+import { forFile } from "../../support/for-file.ts";
 
 const ROWS = [...DECIDED, ...UNDECIDED];
 
-let site: Site;
-beforeAll(async () => {
-  site = await startSite();
-  for (const [index, { serve }] of ROWS.entries()) site.handlers.set(`/row/${index}`, serve);
-});
-afterAll(() => site.close());
+const site = await forFile(startSite());
+for (const [index, { serve }] of ROWS.entries()) site.handlers.set(`/row/${index}`, serve);
 
 const resolve = async (name: string) =>
   name === "trust.example" ? ["93.184.216.99"] : name === "inside.example" ? ["192.168.0.7"] : [PUBLIC_ADDRESS];

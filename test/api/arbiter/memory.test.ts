@@ -2,13 +2,13 @@ import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { brotliCompressSync, gzipSync } from "node:zlib";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Handler, type Site, startSite } from "../../support/arbiter/site.ts";
+import { describe, expect, test } from "vitest";
+import { type Handler, startSite } from "../../support/arbiter/site.ts";
+import { forFile } from "../../support/for-file.ts";
 
 const FLOOD = fileURLToPath(new URL("../../support/arbiter/flood.ts", import.meta.url));
 const MIB = 2 ** 20;
 
-let site: Site;
 /** An endless body that reaches the cap only after many seconds. */
 const slow: Handler = (_request, response) => {
   response.writeHead(200);
@@ -28,14 +28,11 @@ const bomb =
   (_request, response) =>
     response.writeHead(200, { "content-encoding": coding }).end(bytes);
 
-beforeAll(async () => {
-  site = await startSite();
-  site.handlers.set("/slow", slow);
-  site.handlers.set("/fast", fast);
-  site.handlers.set("/gzip", bomb("gzip", gzipSync(Buffer.alloc(40 * MIB))));
-  site.handlers.set("/br", bomb("br", brotliCompressSync(Buffer.alloc(40 * MIB))));
-});
-afterAll(() => site.close());
+const site = await forFile(startSite());
+site.handlers.set("/slow", slow);
+site.handlers.set("/fast", fast);
+site.handlers.set("/gzip", bomb("gzip", gzipSync(Buffer.alloc(40 * MIB))));
+site.handlers.set("/br", bomb("br", brotliCompressSync(Buffer.alloc(40 * MIB))));
 
 describe("memory", () => {
   // 64 bodies that were kept up to the cap would be 640 MiB; a brotli window alone may have 16 MiB (RFC 7932, section 9.1).

@@ -1,6 +1,5 @@
 import fc from "fast-check";
-import type { Pool } from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { connect } from "../../../api/adapters/postgres/connection.ts";
 import { createArbiter } from "../../../api/arbiter/arbiter.ts";
 import type { verdictDocument } from "../../../api/arbiter/document.ts";
@@ -10,6 +9,7 @@ import { requestSchema, type VerdictRequest } from "../../../api/arbiter/request
 import type { Sale } from "../../../api/kernel/route.ts";
 import type { Hex } from "../../../api/kernel/wallet.ts";
 import { type ArbiterScene, recordParts, startArbiterScene } from "../../support/arbiter/scene.ts";
+import { forFile } from "../../support/for-file.ts";
 
 type Document = ReturnType<typeof verdictDocument>;
 
@@ -18,16 +18,8 @@ const PARTIES = {
   payee: "0x3c44cdddb6a900fa2b585dd299e03d12fa4293bc",
 } as const;
 
-let scene: ArbiterScene;
-let pool: Pool;
-beforeAll(async () => {
-  scene = await startArbiterScene({ jobs: false });
-  pool = connect(scene.service.database.apiUrl);
-});
-afterAll(async () => {
-  await pool?.end();
-  await scene?.stop();
-});
+const scene = await forFile(startArbiterScene({ jobs: false }));
+const pool = await forFile(connect(scene.service.database.apiUrl));
 
 const scores = (tiers: PartyTiers | null): Tiers => ({
   ready: async () => tiers !== null,

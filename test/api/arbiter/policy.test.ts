@@ -1,11 +1,10 @@
 import canonicalize from "canonicalize";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { verdictDocument } from "../../../api/arbiter/document.ts";
 import type { Policy } from "../../../api/arbiter/policy/policy.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { sha256 } from "../../support/arbiter/rows.ts";
 import {
-  type ArbiterScene,
   buyVerdict,
   type Claim,
   DELIVERABLE,
@@ -13,6 +12,7 @@ import {
   recordOf,
   startArbiterScene,
 } from "../../support/arbiter/scene.ts";
+import { forFile } from "../../support/for-file.ts";
 import { nothingCharged, settlements } from "../../support/payments/on-chain.ts";
 import { challengeOf, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
@@ -21,11 +21,7 @@ type Document = ReturnType<typeof verdictDocument>;
 
 const ALICE = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8";
 
-let scene: ArbiterScene;
-beforeAll(async () => {
-  scene = await startArbiterScene();
-});
-afterAll(() => scene?.stop());
+const scene = await forFile(startArbiterScene());
 
 const buy = async (claim: Claim): Promise<Document> => {
   const { answer } = await buyVerdict(scene.service, await newPayer(scene.chain), claim);

@@ -2,18 +2,14 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { heldAxios } from "../../support/behaviour/agents.ts";
+import { forFile } from "../../support/for-file.ts";
 import { expectDescribed, holdToItsWord, letGo } from "../../support/openapi/answers.ts";
 import { contractOf, type Exchange, type OpenApi } from "../../support/openapi/openapi.ts";
 import { send } from "../../support/payments/requests.ts";
-import { type Scene, startScene } from "./scene.ts";
+import { startScene } from "./scene.ts";
 
-let scene: Scene;
-let text: string;
-beforeAll(async () => {
-  scene = await startScene();
-  text = (await send(`${scene.service.url}/openapi.json`)).text;
-});
-afterAll(() => scene?.stop());
+const scene = await forFile(startScene());
+const text = (await send(`${scene.service.url}/openapi.json`)).text;
 
 const problem = {
   type: "about:blank",

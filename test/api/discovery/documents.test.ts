@@ -1,19 +1,16 @@
 import { type AgentCard, verifyAgentCardSignature } from "@a2a-js/sdk";
 import { validateDiscoveryExtension } from "@x402/extensions/bazaar";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
+import { forFile } from "../../support/for-file.ts";
 import { type Answer, challengeOf, post, send } from "../../support/payments/requests.ts";
-import { mountedRoutes, type Scene, SPECIFIED, startScene } from "./scene.ts";
+import { mountedRoutes, SPECIFIED, startScene } from "./scene.ts";
 
 const DAY_MS = 86_400_000;
 /** Documents about the service, and pictures, are no skills. */
 const NO_SKILL =
   /^GET \/$|^POST \/mcp$|^GET \/(\.well-known|openapi|llms|agent-|terms|health|status|favicon|receipt|badge|docs|integrations|pay)|\.png$/;
 
-let scene: Scene;
-beforeAll(async () => {
-  scene = await startScene();
-});
-afterAll(() => scene?.stop());
+const scene = await forFile(startScene());
 
 const read = (path: string): Promise<Answer> => send(scene.service.url + path);
 const routes = () => [...new Set(mountedRoutes(scene.service))];

@@ -2,9 +2,10 @@ import { checkEndpointSchema, discoverOriginSchema, getOpenAPI, getWarningsForOp
 import SwaggerParser from "@apidevtools/swagger-parser";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { Ajv2020 } from "ajv/dist/2020.js";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { forFile } from "../../support/for-file.ts";
 import { challengeOf, post, send } from "../../support/payments/requests.ts";
-import { mountedRoutes, type Scene, SPECIFIED, startScene } from "./scene.ts";
+import { mountedRoutes, SPECIFIED, startScene } from "./scene.ts";
 
 interface Operation {
   readonly operationId: string;
@@ -26,13 +27,8 @@ interface Document {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
 }
 
-let scene: Scene;
-let text: string;
-beforeAll(async () => {
-  scene = await startScene();
-  text = (await send(`${scene.service.url}/openapi.json`)).text;
-});
-afterAll(() => scene?.stop());
+const scene = await forFile(startScene());
+const text = (await send(`${scene.service.url}/openapi.json`)).text;
 
 const parsed = (): Document => JSON.parse(text) as Document;
 const operations = () =>

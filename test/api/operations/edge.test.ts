@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
+import { describe, expect, test } from "vitest";
+import { startTestChain } from "../../support/chain/chain.ts";
+import { forFile } from "../../support/for-file.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
 import { type Answer, send } from "../../support/payments/requests.ts";
 import { startService, type TestService } from "../../support/service/service.ts";
@@ -7,22 +8,12 @@ import { startService, type TestService } from "../../support/service/service.ts
 const LIMIT = 4;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-let chain: TestChain;
-let behindProxy: TestService;
-let open: TestService;
-
-beforeAll(async () => {
-  chain = await startTestChain();
-  const config = { rateLimitPerMinute: LIMIT };
-  [behindProxy, open] = await Promise.all([
-    startService({ chain, jobs: false, config: { ...config, trustedProxies: ["127.0.0.1", "::1"] } }),
-    startService({ chain, jobs: false }),
-  ]);
-});
-afterAll(async () => {
-  await Promise.all([behindProxy?.stop(), open?.stop()]);
-  await chain?.stop();
-});
+const chain = await forFile(startTestChain());
+const config = { rateLimitPerMinute: LIMIT };
+const [behindProxy, open] = await Promise.all([
+  forFile(startService({ chain, jobs: false, config: { ...config, trustedProxies: ["127.0.0.1", "::1"] } })),
+  forFile(startService({ chain, jobs: false })),
+]);
 
 const get = (service: TestService, headers: Record<string, string> = {}, path = "/inspect"): Promise<Answer> =>
   send(`${service.url}${path}`, { headers });

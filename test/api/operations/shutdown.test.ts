@@ -1,27 +1,19 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { createHttpServer, drain, listen } from "../../../api/adapters/process/http-server.ts";
-import { type HoldingNode, startHoldingNode } from "../../support/chain/holding-node.ts";
+import { startHoldingNode } from "../../support/chain/holding-node.ts";
+import { forFile } from "../../support/for-file.ts";
 import { chargedOnce } from "../../support/payments/on-chain.ts";
 import { post, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
 import type { ApiProcess } from "../../support/service/api-process.ts";
-import { type ApiStage, startApiStage } from "../../support/service/api-stage.ts";
+import { startApiStage } from "../../support/service/api-stage.ts";
 
 const PATIENT = { timeout: 10_000, interval: 20 };
 
-let stage: ApiStage;
-let node: HoldingNode;
-
-beforeAll(async () => {
-  stage = await startApiStage();
-  node = await startHoldingNode(stage.chain);
-});
-afterAll(async () => {
-  node?.stop();
-  await stage?.stop();
-});
+const stage = await forFile(startApiStage());
+const node = await forFile(startHoldingNode(stage.chain));
 
 async function open(url: string): Promise<Socket> {
   const { port, hostname } = new URL(url);

@@ -3,9 +3,7 @@ import type { ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import canonicalize from "canonicalize";
-import type { Pool } from "pg";
-import type { LocalAccount } from "viem";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { connect } from "../../../api/adapters/postgres/connection.ts";
 import { correctVerdict } from "../../../api/arbiter/correct-verdict.ts";
 import { parseKeySet, verifyDocument } from "../../../packages/verifier/src/index.ts";
@@ -21,6 +19,7 @@ import {
   recordParts,
   startArbiterScene,
 } from "../../support/arbiter/scene.ts";
+import { forFile } from "../../support/for-file.ts";
 import { settlements } from "../../support/payments/on-chain.ts";
 import { send } from "../../support/payments/requests.ts";
 import { newPayer } from "../../support/payments/signing.ts";
@@ -29,21 +28,10 @@ import { startService } from "../../support/service/service.ts";
 const DAY_MS = 86_400_000;
 const REASON = "the page was read as <b>another</b> one";
 
-let scene: ArbiterScene;
-let payer: LocalAccount;
-let pool: Pool;
-let environment: Record<string, string>;
-
-beforeAll(async () => {
-  scene = await startArbiterScene();
-  payer = await newPayer(scene.chain);
-  pool = connect(scene.service.database.apiUrl);
-  environment = environmentOf(scene.service);
-});
-afterAll(async () => {
-  await pool?.end();
-  await scene?.stop();
-});
+const scene = await forFile(startArbiterScene());
+const payer = await newPayer(scene.chain);
+const pool = await forFile(connect(scene.service.database.apiUrl));
+const environment = environmentOf(scene.service);
 
 /** A verdict on a page that is not there. */
 async function refunded(path: string, service: Pick<ArbiterScene["service"], "url"> = scene.service) {

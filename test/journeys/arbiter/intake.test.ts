@@ -1,10 +1,11 @@
 import { privateKeyToAddress } from "viem/accounts";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { sha256 } from "../../support/arbiter/rows.ts";
-import { type ArbiterScene, handIn, startArbiterScene } from "../../support/arbiter/scene.ts";
-import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
-import { type FaultyNode, startFaultyNode } from "../../support/chain/faulty-node.ts";
-import { deployEscrow, hold, newMerchant, type TestEscrow } from "../../support/escrow/contract.ts";
+import { handIn, startArbiterScene } from "../../support/arbiter/scene.ts";
+import { startTestChain } from "../../support/chain/chain.ts";
+import { startFaultyNode } from "../../support/chain/faulty-node.ts";
+import { deployEscrow, hold, newMerchant } from "../../support/escrow/contract.ts";
+import { forFile } from "../../support/for-file.ts";
 import { expectPaymentRequired, expectProblem } from "../../support/payments/expectations.ts";
 import { nothingCharged } from "../../support/payments/on-chain.ts";
 import { type Answer, challengeOf, send, v1, v2 } from "../../support/payments/requests.ts";
@@ -18,24 +19,12 @@ const ARBITER = privateKeyToAddress(ARBITER_KEY);
 const ALICE = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8";
 const BOB = "0x3c44cdddb6a900fa2b585dd299e03d12fa4293bc";
 
-let chain: TestChain;
-let node: FaultyNode;
-let escrow: TestEscrow;
-let scene: ArbiterScene;
-let demoMerchant: `0x${string}`;
-
-beforeAll(async () => {
-  chain = await startTestChain();
-  node = await startFaultyNode(chain);
-  escrow = await deployEscrow(chain, ARBITER_KEY, FEE_RECIPIENT);
-  const rpcUrls = { "eip155:8453": node.url, "eip155:84532": chain.rpcUrl };
-  scene = await startArbiterScene({ chain, config: { escrowAddresses: [escrow.address], rpcUrls } });
-  demoMerchant = (await send(`${scene.service.url}/escrow/demo`)).body.merchant as `0x${string}`;
-});
-afterAll(async () => {
-  await scene?.stop();
-  node?.stop();
-});
+const chain = await startTestChain();
+const node = await forFile(startFaultyNode(chain));
+const escrow = await deployEscrow(chain, ARBITER_KEY, FEE_RECIPIENT);
+const rpcUrls = { "eip155:8453": node.url, "eip155:84532": chain.rpcUrl };
+const scene = await forFile(startArbiterScene({ chain, config: { escrowAddresses: [escrow.address], rpcUrls } }));
+const demoMerchant = (await send(`${scene.service.url}/escrow/demo`)).body.merchant as `0x${string}`;
 
 const GOOD = { category: "payload-hash", conditions: { payload_text: "x", expected_sha256: sha256("x") } };
 const delivered = (url: string, more: object = {}) => ({ category: "http-delivery", conditions: { url, ...more } });

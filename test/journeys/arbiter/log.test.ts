@@ -1,46 +1,39 @@
 import canonicalize from "canonicalize";
 import type { Client, DatabaseError } from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { connect } from "../../../api/adapters/postgres/connection.ts";
 import { claimSchema } from "../../../api/arbiter/claim.ts";
 import { recordVerdict } from "../../../api/arbiter/record-verdict.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { walkLog } from "../../support/arbiter/log.ts";
 import { sha256 } from "../../support/arbiter/rows.ts";
-import { type ArbiterScene, handIn, recordParts, startArbiterScene } from "../../support/arbiter/scene.ts";
-import { type Answer, send, v2 } from "../../support/payments/requests.ts";
+import { handIn, recordParts, startArbiterScene } from "../../support/arbiter/scene.ts";
+import { forFile } from "../../support/for-file.ts";
+import { send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
 import { freshDatabase, type TestDatabase } from "../../support/service/database.ts";
-import { startService, type TestService } from "../../support/service/service.ts";
+import { startService } from "../../support/service/service.ts";
 
 const COUNT = 40;
 
-let scene: ArbiterScene;
-let second: TestService;
-let bought: readonly Answer[];
-
-beforeAll(async () => {
-  scene = await startArbiterScene();
-  const { chain, service } = scene;
-  second = await startService({ chain, database: service.database, config: { signingKey: service.config.signingKey } });
-  const payer = await newPayer(chain, 250_000n * BigInt(COUNT));
-  const signed = await Promise.all(Array.from({ length: COUNT }, () => signPayment(payer)));
-  bought = await Promise.all(
-    signed.map(async (one, number) => {
-      const conditions = { payload_text: String(number), expected_sha256: sha256(String(number % 2)) };
-      const [at, headers] = [number % 2 === 0 ? service : second, v2(one)];
-      for (;;) {
-        const answer = await handIn(at, { category: "payload-hash", conditions }, headers);
-        if (answer.status !== 503) return answer;
-        await new Promise((resolve) => setTimeout(resolve, 250));
-      }
-    }),
-  );
-}, 60_000);
-afterAll(async () => {
-  await second?.stop();
-  await scene?.stop();
-});
+const scene = await forFile(startArbiterScene());
+const { chain, service } = scene;
+const second = await forFile(
+  startService({ chain, database: service.database, config: { signingKey: service.config.signingKey } }),
+);
+const payer = await newPayer(chain, 250_000n * BigInt(COUNT));
+const signed = await Promise.all(Array.from({ length: COUNT }, () => signPayment(payer)));
+const bought = await Promise.all(
+  signed.map(async (one, number) => {
+    const conditions = { payload_text: String(number), expected_sha256: sha256(String(number % 2)) };
+    const [at, headers] = [number % 2 === 0 ? service : second, v2(one)];
+    for (;;) {
+      const answer = await handIn(at, { category: "payload-hash", conditions }, headers);
+      if (answer.status !== 503) return answer;
+      await new Promise((resolve) => setTimeout(resolve, 250));
+    }
+  }),
+);
 
 describe("the log", () => {
   test(`of ${COUNT} verdicts that two processes reach at once has no gap, and each names the one before it`, async () => {

@@ -1,19 +1,12 @@
 import canonicalize from "canonicalize";
 import { keccak256, recoverTypedDataAddress, toHex } from "viem";
 import { privateKeyToAddress } from "viem/accounts";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { verdictDocument } from "../../../api/arbiter/document.ts";
 import { parseKeySet, verifyDocument } from "../../../packages/verifier/src/index.ts";
 import { sha256 } from "../../support/arbiter/rows.ts";
-import {
-  type ArbiterScene,
-  buyVerdict,
-  type Claim,
-  checkRun,
-  handIn,
-  recordOf,
-  startArbiterScene,
-} from "../../support/arbiter/scene.ts";
+import { buyVerdict, type Claim, checkRun, handIn, recordOf, startArbiterScene } from "../../support/arbiter/scene.ts";
+import { forFile } from "../../support/for-file.ts";
 import { settlements } from "../../support/payments/on-chain.ts";
 import { send, v1, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
@@ -21,11 +14,7 @@ import { ARBITER_KEY, PAY_TO } from "../../support/service/accounts.ts";
 
 type Document = ReturnType<typeof verdictDocument>;
 
-let scene: ArbiterScene;
-beforeAll(async () => {
-  scene = await startArbiterScene();
-});
-afterAll(() => scene?.stop());
+const scene = await forFile(startArbiterScene());
 
 const MEMBERS = [
   "@context",

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { Authorization } from "../../../api/payments/authorization.ts";
 import { buy, newWatchedAccount, STOCK_CLIENTS } from "../../support/behaviour/agents.ts";
 import {
@@ -16,7 +16,7 @@ import {
   type Run,
   sign,
 } from "../../support/behaviour/runs.ts";
-import { type Stage, startStage } from "../../support/behaviour/stage.ts";
+import { startStage } from "../../support/behaviour/stage.ts";
 import {
   expectIncomplete,
   expectSpent,
@@ -25,16 +25,13 @@ import {
   isUsed,
   signedFor,
 } from "../../support/behaviour/verdicts.ts";
+import { forFile } from "../../support/for-file.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
 import { send, v2 } from "../../support/payments/requests.ts";
 import { altered } from "../../support/payments/signing.ts";
 import { PAY_TO } from "../../support/service/accounts.ts";
 
-let stage: Stage;
-beforeAll(async () => {
-  stage = await startStage();
-});
-afterAll(() => stage?.stop());
+const stage = await forFile(startStage());
 
 type Verdict = "pass" | "fail" | null;
 type Bought = Awaited<ReturnType<typeof buy>>;

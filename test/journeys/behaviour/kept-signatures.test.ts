@@ -1,28 +1,21 @@
 import { hashTypedData, type LocalAccount, recoverAddress, type TypedDataDefinition } from "viem";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { checkFailProof } from "../../../packages/verifier/src/fail-proof.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
-import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
+import { startTestChain } from "../../support/chain/chain.ts";
+import { forFile } from "../../support/for-file.ts";
 import { broadcast } from "../../support/payments/on-chain.ts";
 import { type Answer, challengeOf, post, send, v2 } from "../../support/payments/requests.ts";
 import { altered, newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
 import { PAY_TO } from "../../support/service/accounts.ts";
-import { startService, type TestService } from "../../support/service/service.ts";
+import { startService } from "../../support/service/service.ts";
 
 /** What becomes of the signature of an order that an agent should have refused, and of money that reaches a decoy. */
 
-let chain: TestChain;
-let service: TestService;
 let agent: LocalAccount;
 
-beforeAll(async () => {
-  chain = await startTestChain();
-  service = await startService({ chain, jobs: false });
-});
-afterAll(async () => {
-  await service?.stop();
-  await chain?.stop();
-});
+const chain = await forFile(startTestChain());
+const service = await forFile(startService({ chain, jobs: false }));
 
 const unixAtHead = async () => (await chain.client.getBlock()).timestamp;
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import {
   askResult,
@@ -14,7 +14,7 @@ import {
   startPassing,
   startRun,
 } from "../../support/behaviour/runs.ts";
-import { type Stage, startStage, untilWaiting } from "../../support/behaviour/stage.ts";
+import { startStage, untilWaiting } from "../../support/behaviour/stage.ts";
 import {
   expectSpent,
   expectStored,
@@ -24,16 +24,13 @@ import {
   stored,
 } from "../../support/behaviour/verdicts.ts";
 import { eventually } from "../../support/eventually.ts";
+import { forFile } from "../../support/for-file.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
 import { type Answer, v2 } from "../../support/payments/requests.ts";
 
 const CROWD = 8;
 
-let stage: Stage;
-beforeAll(async () => {
-  stage = await startStage();
-});
-afterAll(() => stage?.stop());
+const stage = await forFile(startStage());
 
 const ground = () => ({ ...stage, at: stage.service.url });
 const countOf = async (nonce: string): Promise<number> => {

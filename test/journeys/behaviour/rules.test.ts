@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import {
   askResult,
   attempt,
@@ -19,7 +19,7 @@ import {
   startRun,
   termsOf,
 } from "../../support/behaviour/runs.ts";
-import { everyRow, type Stage, startStage } from "../../support/behaviour/stage.ts";
+import { everyRow, startStage } from "../../support/behaviour/stage.ts";
 import {
   expectIncomplete,
   expectSpent,
@@ -28,6 +28,7 @@ import {
   isReplay,
   isUsed,
 } from "../../support/behaviour/verdicts.ts";
+import { forFile } from "../../support/for-file.ts";
 import {
   expectNoSignatureAnywhere,
   expectPaymentRequired,
@@ -37,11 +38,7 @@ import { type Answer, challengeOf, post, send, v1, v2 } from "../../support/paym
 import { unixNow } from "../../support/payments/signing.ts";
 import { PAY_TO } from "../../support/service/accounts.ts";
 
-let stage: Stage;
-beforeAll(async () => {
-  stage = await startStage();
-});
-afterAll(() => stage?.stop());
+const stage = await forFile(startStage());
 
 const start = (product: Run["product"], plan?: RunPlan) => startRun({ ...stage, at: stage.service.url }, product, plan);
 const known = async (nonce: string) =>

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import {
   askResult,
@@ -22,7 +22,7 @@ import {
   termsOf,
   via,
 } from "../../support/behaviour/runs.ts";
-import { type Stage, startStage } from "../../support/behaviour/stage.ts";
+import { startStage } from "../../support/behaviour/stage.ts";
 import {
   expectIncomplete,
   expectSpent,
@@ -31,6 +31,7 @@ import {
   isReplay,
 } from "../../support/behaviour/verdicts.ts";
 import { eventually } from "../../support/eventually.ts";
+import { forFile } from "../../support/for-file.ts";
 import { expectPaymentRequired, expectProblem } from "../../support/payments/expectations.ts";
 import { nothingCharged } from "../../support/payments/on-chain.ts";
 import { post, v2 } from "../../support/payments/requests.ts";
@@ -39,15 +40,12 @@ import { startService } from "../../support/service/service.ts";
 
 const HOUR_MS = 3_600_000;
 
-let stage: Stage;
 let clock: Date | null = null;
-beforeAll(async () => {
-  stage = await startStage({ now: () => clock ?? new Date() });
-});
+const stage = await forFile(startStage({ now: () => clock ?? new Date() }));
+
 beforeEach(() => {
   clock = null;
 });
-afterAll(() => stage?.stop());
 
 const ground = () => ({ ...stage, at: stage.service.url });
 const start = (product: Run["product"], plan?: RunPlan) => startRun(ground(), product, plan);

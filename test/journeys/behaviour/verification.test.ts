@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import {
   askResult,
   attempt,
@@ -13,9 +13,10 @@ import {
   startPassing,
   startRun,
 } from "../../support/behaviour/runs.ts";
-import { type Stage, startStage } from "../../support/behaviour/stage.ts";
+import { startStage } from "../../support/behaviour/stage.ts";
 import { expectIncomplete, expectStored, expectVerdict } from "../../support/behaviour/verdicts.ts";
-import { type BoardSeeder, boardSeeder, type Seed, seedWallet } from "../../support/board/seed.ts";
+import { boardSeeder, type Seed, seedWallet } from "../../support/board/seed.ts";
+import { forFile } from "../../support/for-file.ts";
 import { cancel, settlements } from "../../support/payments/on-chain.ts";
 import { post, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
@@ -23,19 +24,11 @@ import { newPayer, signPayment } from "../../support/payments/signing.ts";
 const DAY_MS = 86_400_000;
 const soon = { timeout: 20_000, interval: 200 };
 
-let stage: Stage;
-let seeder: BoardSeeder;
 let clock: Date | null = null;
-beforeAll(async () => {
-  stage = await startStage({ now: () => clock ?? new Date() }, { slotsInAnEpoch: 3 });
-  seeder = boardSeeder(stage.service.database);
-  // anvil knows the state of loaded blocks only at its head: let the finalized one be one that it has mined.
-  await stage.chain.mine(10);
-});
-afterAll(async () => {
-  await seeder?.stop();
-  await stage?.stop();
-});
+const stage = await forFile(startStage({ now: () => clock ?? new Date() }, { slotsInAnEpoch: 3 }));
+const seeder = await forFile(boardSeeder(stage.service.database));
+// anvil knows the state of loaded blocks only at its head: let the finalized one be one that it has mined.
+await stage.chain.mine(10);
 
 const ground = () => ({ ...stage, at: stage.service.url });
 const verify = async (wallet: string) => (await send(`${stage.service.url}/verify?wallet=${wallet}`)).body;

@@ -1,32 +1,25 @@
 import type { LocalAccount } from "viem";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
+import { afterEach, describe, expect, test } from "vitest";
+import { startTestChain } from "../../support/chain/chain.ts";
+import { forFile } from "../../support/for-file.ts";
 import { chargedOnce, settlements } from "../../support/payments/on-chain.ts";
 import { type Answer, post, send, v1, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
 import { PAY_TO } from "../../support/service/accounts.ts";
-import { startService, type TestService } from "../../support/service/service.ts";
+import { startService } from "../../support/service/service.ts";
 
 const DAY_MS = 86_400_000;
 const HOUR_SECONDS = 3_600n;
 
-let chain: TestChain;
-let service: TestService;
 /** Where the service believes to be in time, when it is not now. */
 let clock: Date | null = null;
 const now = () => clock ?? new Date();
 const nowSeconds = () => BigInt(Math.floor(now().getTime() / 1000));
 
-beforeAll(async () => {
-  chain = await startTestChain();
-  service = await startService({ chain, now });
-});
+const chain = await forFile(startTestChain());
+const service = await forFile(startService({ chain, now }));
 afterEach(() => {
   clock = null;
-});
-afterAll(async () => {
-  await service?.stop();
-  await chain?.stop();
 });
 
 interface Run {

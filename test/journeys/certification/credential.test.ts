@@ -1,10 +1,11 @@
 import type { JSONWebKeySet } from "jose";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { parseKeySet } from "../../../packages/verifier/src/key-set.ts";
 import { verifyDocument } from "../../../packages/verifier/src/verify-document.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { type DidDocument, joseAccepts, type SignedDocument, w3cAccepts } from "../../packages/verifier/independent.ts";
-import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
+import { startTestChain } from "../../support/chain/chain.ts";
+import { forFile } from "../../support/for-file.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
 import { post, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
@@ -13,22 +14,14 @@ import { startService, type TestService } from "../../support/service/service.ts
 const DAY_MS = 86_400_000;
 const UNKNOWN = "0x00000000000000000000000000000000000000aa";
 
-let chain: TestChain;
-let service: TestService;
 /** Where the service believes to be in time, when it is not now. */
 let clock: Date | null = null;
 const now = () => clock ?? new Date();
 
-beforeAll(async () => {
-  chain = await startTestChain();
-  service = await startService({ chain, now });
-});
+const chain = await forFile(startTestChain());
+const service = await forFile(startService({ chain, now }));
 afterEach(() => {
   clock = null;
-});
-afterAll(async () => {
-  await service?.stop();
-  await chain?.stop();
 });
 
 interface Subject {

@@ -1,33 +1,23 @@
 import { calculateJwkThumbprint } from "jose";
 import type { Client, DatabaseError } from "pg";
-import type { LocalAccount } from "viem";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
-import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
+import { startTestChain } from "../../support/chain/chain.ts";
+import { forFile } from "../../support/for-file.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
 import { broadcast } from "../../support/payments/on-chain.ts";
-import { type Answer, post, send, v2 } from "../../support/payments/requests.ts";
+import { post, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
 import { PAY_TO } from "../../support/service/accounts.ts";
-import { startService, type TestService } from "../../support/service/service.ts";
+import { startService } from "../../support/service/service.ts";
 
-let chain: TestChain;
-let service: TestService;
-let payer: LocalAccount;
-let bought: Answer;
 const get = (path: string, accept = "application/json") => send(`${service.url}${path}`, { headers: { accept } });
 
-beforeAll(async () => {
-  chain = await startTestChain();
-  service = await startService({ chain });
-  payer = await newPayer(chain);
-  bought = await post(`${service.url}/test/basic`, v2(await signPayment(payer)));
-  expect(bought.status).toBe(200);
-});
-afterAll(async () => {
-  await service?.stop();
-  await chain?.stop();
-});
+const chain = await forFile(startTestChain());
+const service = await forFile(startService({ chain }));
+const payer = await newPayer(chain);
+const bought = await post(`${service.url}/test/basic`, v2(await signPayment(payer)));
+expect(bought.status).toBe(200);
 
 describe("/receipt", () => {
   const transaction = () => (bought.body.settlement as { transaction: string }).transaction;

@@ -1,26 +1,20 @@
 import { wrapFetchWithPayment, x402Client } from "@x402/fetch";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { EscrowScheme } from "../../../packages/escrow/src/index.ts";
-import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
-import { deployEscrow, type TestEscrow } from "../../support/escrow/contract.ts";
+import { startTestChain } from "../../support/chain/chain.ts";
+import { deployEscrow } from "../../support/escrow/contract.ts";
+import { forFile } from "../../support/for-file.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
 import { challengeOf, post, send } from "../../support/payments/requests.ts";
 import { newPayer } from "../../support/payments/signing.ts";
 import { ARBITER_KEY } from "../../support/service/accounts.ts";
-import { startService, type TestService } from "../../support/service/service.ts";
+import { startService } from "../../support/service/service.ts";
 
-let chain: TestChain;
-let escrow: TestEscrow;
-let service: TestService;
-beforeAll(async () => {
-  chain = await startTestChain();
-  escrow = await deployEscrow(chain);
-  service = await startService({ chain, config: { escrowAddresses: [escrow.address], arbiterKey: ARBITER_KEY } });
-});
-afterAll(async () => {
-  await service?.stop();
-  await chain?.stop();
-});
+const chain = await forFile(startTestChain());
+const escrow = await deployEscrow(chain);
+const service = await forFile(
+  startService({ chain, config: { escrowAddresses: [escrow.address], arbiterKey: ARBITER_KEY } }),
+);
 
 const url = () => `${service.url}/escrow/demo`;
 

@@ -5,29 +5,26 @@ import { fileURLToPath } from "node:url";
 import type { Handler } from "hono";
 import { type Hex, type LocalAccount, zeroHash } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { escrowAbi } from "../../../contracts/abi.ts";
 import { findHold, selfRefund } from "../../../packages/escrow/src/index.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { freePort } from "../../../scripts/embedded/ports.ts";
 import { buyFrom, newBuyer, pay, signFor } from "../../support/escrow/purchase.ts";
-import { holdsBy, type SaleScene, startSaleScene, statusOf } from "../../support/escrow/sale-scene.ts";
+import { holdsBy, startSaleScene, statusOf } from "../../support/escrow/sale-scene.ts";
 import { haiku, openShop } from "../../support/escrow/shop.ts";
 import { eventually } from "../../support/eventually.ts";
+import { forFile } from "../../support/for-file.ts";
 import { bareEnvironment } from "../../support/service/environment.ts";
 
 const MERCHANT = fileURLToPath(new URL("../../support/escrow/example-merchant.ts", import.meta.url));
-let scene: SaleScene;
 const running = new Set<ChildProcess>();
-beforeAll(async () => {
-  scene = await startSaleScene();
-});
+const scene = await forFile(startSaleScene());
 afterEach(() => {
   for (const child of running) child.kill("SIGKILL");
   running.clear();
   scene.arbiter.become("fair");
 });
-afterAll(() => scene?.stop());
 
 interface Opened {
   readonly url: string;

@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
 import canonicalize from "canonicalize";
-import type { Hex, LocalAccount } from "viem";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Hex } from "viem";
+import { describe, expect, test } from "vitest";
 import { ESCROW_NETWORK } from "../../../api/escrow/payment.ts";
 import { escrowAbi } from "../../../contracts/abi.ts";
 import { parseKeySet, verifyDocument } from "../../../packages/verifier/src/index.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
-import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
+import { startTestChain } from "../../support/chain/chain.ts";
 import {
   askedOnChain,
   deployEscrow,
@@ -15,7 +15,6 @@ import {
   hold,
   newMerchant,
   statusOf,
-  type TestEscrow,
 } from "../../support/escrow/contract.ts";
 import {
   type Delivered,
@@ -27,32 +26,21 @@ import {
   signDelivery,
   verify,
 } from "../../support/escrow/delivery.ts";
+import { forFile } from "../../support/for-file.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
 import { type Answer, send } from "../../support/payments/requests.ts";
-import { startService, type TestService } from "../../support/service/service.ts";
+import { startService } from "../../support/service/service.ts";
 import { deployWallet } from "../../support/wallet.ts";
 
 const SOON = { timeout: 15_000, interval: 50 };
 const OTHER_ARBITER: Hex = `0x${"b8".repeat(32)}`;
 
-let chain: TestChain;
-let escrow: TestEscrow;
-let retired: TestEscrow;
-let service: TestService;
-let merchant: LocalAccount;
-
-beforeAll(async () => {
-  chain = await startTestChain();
-  escrow = await deployEscrow(chain);
-  retired = await deployEscrow(chain, OTHER_ARBITER);
-  const addresses = [escrow.address, retired.address];
-  service = await startService({ chain, config: { escrowAddresses: addresses } });
-  merchant = newMerchant();
-});
-afterAll(async () => {
-  await service?.stop();
-  await chain?.stop();
-});
+const chain = await forFile(startTestChain());
+const escrow = await deployEscrow(chain);
+const retired = await deployEscrow(chain, OTHER_ARBITER);
+const addresses = [escrow.address, retired.address];
+const service = await forFile(startService({ chain, config: { escrowAddresses: addresses } }));
+const merchant = newMerchant();
 
 const newHold = (terms: Parameters<typeof hold>[2] = {}, receiver = merchant.address) =>
   hold({ chain, escrow }, receiver, terms);

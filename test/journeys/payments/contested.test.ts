@@ -1,10 +1,11 @@
 import { type Address, encodeFunctionData, type Hex, type LocalAccount } from "viem";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { USDC_ABI } from "../../../scripts/embedded/usdc.ts";
-import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
-import { type HoldingNode, startHoldingNode } from "../../support/chain/holding-node.ts";
+import { startTestChain } from "../../support/chain/chain.ts";
+import { startHoldingNode } from "../../support/chain/holding-node.ts";
+import { forFile } from "../../support/for-file.ts";
 import { signCancellation } from "../../support/payments/authorization.ts";
 import {
   expectNoSignatureAnywhere,
@@ -14,34 +15,27 @@ import {
 import { chargedOnce, nothingCharged, settlements } from "../../support/payments/on-chain.ts";
 import { type Answer, post, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
-import { RELAYER, startService, type TestService } from "../../support/service/service.ts";
+import { RELAYER, startService } from "../../support/service/service.ts";
 
 const SOMEBODY = devAccount(8).address;
 /** Above what the relayer offers: the first in its block. */
 const URGENT = 100_000_000_000n;
 const soon = { timeout: 20_000, interval: 50 };
 
-let chain: TestChain;
-let node: HoldingNode;
-let service: TestService;
 let payer: LocalAccount;
 let signed: Signed;
 
-beforeAll(async () => {
-  chain = await startTestChain({ slotsInAnEpoch: 3 });
-  // anvil knows the state of loaded blocks only at its head: let the finalized one be one that it has mined.
-  await chain.mine(10);
-  node = await startHoldingNode(chain);
-  service = await startService({ chain, config: { rpcUrls: { "eip155:8453": node.url, "eip155:84532": node.url } } });
-});
+const chain = await forFile(startTestChain({ slotsInAnEpoch: 3 }));
+// anvil knows the state of loaded blocks only at its head: let the finalized one be one that it has mined.
+await chain.mine(10);
+const node = await forFile(startHoldingNode(chain));
+const service = await forFile(
+  startService({ chain, config: { rpcUrls: { "eip155:8453": node.url, "eip155:84532": node.url } } }),
+);
+
 beforeEach(async () => {
   payer = await newPayer(chain);
   signed = await signPayment(payer);
-});
-afterAll(async () => {
-  await service?.stop();
-  node?.stop();
-  await chain?.stop();
 });
 
 const pay = (): Promise<Answer> => post(`${service.url}/test/basic`, v2(signed));

@@ -4,40 +4,31 @@ import type { AddressInfo } from "node:net";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { LocalAccount } from "viem";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { USDC_ABI } from "../../../scripts/embedded/usdc.ts";
 import { waitUntil } from "../../../scripts/embedded/wait-until.ts";
-import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
+import { startTestChain } from "../../support/chain/chain.ts";
+import { forFile } from "../../support/for-file.ts";
 import { expectNoSignatureAnywhere, expectProblem } from "../../support/payments/expectations.ts";
-import { type Conduct, LIAR, say, startFacilitator, type TestFacilitator } from "../../support/payments/facilitator.ts";
+import { type Conduct, LIAR, say, startFacilitator } from "../../support/payments/facilitator.ts";
 import { chargedOnce, nothingCharged, settlements } from "../../support/payments/on-chain.ts";
 import { type Answer, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
-import { startService, type TestService } from "../../support/service/service.ts";
+import { startService } from "../../support/service/service.ts";
 
 /** As much of a lie as our side may read, a thousand times. */
 const ENDLESS_BYTES = 64 * 1024 * 1_000;
 const LIMIT = 90_000;
 
-let chain: TestChain;
-let service: TestService;
-let facilitator: TestFacilitator;
 const payers: LocalAccount[] = [];
 /** Every answer to a client of this file. */
 const said: Answer[] = [];
 
-beforeAll(async () => {
-  chain = await startTestChain();
-  facilitator = await startFacilitator(chain);
-  service = await startService({ chain, config: { facilitator: { remote: facilitator.url } } });
-  for (let i = 0; i < 16; i++) payers.push(await newPayer(chain));
-});
-afterAll(async () => {
-  facilitator?.stop();
-  await service?.stop();
-  await chain?.stop();
-});
+const chain = await forFile(startTestChain());
+const facilitator = await forFile(startFacilitator(chain));
+const service = await forFile(startService({ chain, config: { facilitator: { remote: facilitator.url } } }));
+for (let i = 0; i < 16; i++) payers.push(await newPayer(chain));
 
 function aPayer(): LocalAccount {
   const payer = payers.pop();

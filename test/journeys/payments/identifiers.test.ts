@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import type { LocalAccount } from "viem";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
+import { beforeEach, describe, expect, test } from "vitest";
+import { startTestChain } from "../../support/chain/chain.ts";
+import { forFile } from "../../support/for-file.ts";
 import {
   expectNoSignatureAnywhere,
   expectPaymentRequired,
@@ -10,25 +11,18 @@ import {
 import { chargedOnce, nothingCharged, settlements } from "../../support/payments/on-chain.ts";
 import { post, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
-import { startService, type TestService } from "../../support/service/service.ts";
+import { startService } from "../../support/service/service.ts";
 
-let chain: TestChain;
-let service: TestService;
 let payer: LocalAccount;
 let id: string;
+
+const chain = await forFile(startTestChain());
+const service = await forFile(startService({ chain }));
 const basic = () => `${service.url}/test/basic`;
 
-beforeAll(async () => {
-  chain = await startTestChain();
-  service = await startService({ chain });
-});
 beforeEach(async () => {
   payer = await newPayer(chain);
   id = randomUUID();
-});
-afterAll(async () => {
-  await service?.stop();
-  await chain?.stop();
 });
 
 describe("a payment with a payment identifier", () => {

@@ -1,7 +1,7 @@
 import { request } from "node:http";
-import type { LocalAccount } from "viem";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
+import { describe, expect, test } from "vitest";
+import { startTestChain } from "../../support/chain/chain.ts";
+import { forFile } from "../../support/for-file.ts";
 import { hold } from "../../support/openapi/answers.ts";
 import {
   expectNoSignatureAnywhere,
@@ -12,25 +12,15 @@ import { nothingCharged, settlements } from "../../support/payments/on-chain.ts"
 import { type Answer, challengeOf, encode, post, send, v1, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
 import { PAY_TO } from "../../support/service/accounts.ts";
-import { startService, type TestService } from "../../support/service/service.ts";
+import { startService } from "../../support/service/service.ts";
 
 const KIB = 1024;
 const USDC = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913";
 
-let chain: TestChain;
-let service: TestService;
-let payer: LocalAccount;
+const chain = await forFile(startTestChain());
+const service = await forFile(startService({ chain }));
 const basic = () => `${service.url}/test/basic`;
-
-beforeAll(async () => {
-  chain = await startTestChain();
-  service = await startService({ chain });
-  payer = await newPayer(chain);
-});
-afterAll(async () => {
-  await service?.stop();
-  await chain?.stop();
-});
+const payer = await newPayer(chain);
 
 interface RawRequest {
   readonly method: string;

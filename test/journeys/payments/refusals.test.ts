@@ -1,9 +1,10 @@
 import type { LocalAccount } from "viem";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { NETWORKS } from "../../../api/kernel/networks.ts";
 import type { Authorization } from "../../../api/payments/authorization.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
-import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
+import { startTestChain } from "../../support/chain/chain.ts";
+import { forFile } from "../../support/for-file.ts";
 import {
   expectNoSignatureAnywhere,
   expectPaymentRequired,
@@ -13,26 +14,19 @@ import { broadcast, cancel, chargedOnce, nothingCharged, settlements } from "../
 import { acceptedOf, post, v1, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment, unixNow } from "../../support/payments/signing.ts";
 import { PAY_TO } from "../../support/service/accounts.ts";
-import { startService, type TestService } from "../../support/service/service.ts";
+import { startService } from "../../support/service/service.ts";
 
 const SEPOLIA = NETWORKS["eip155:84532"];
 const SOMEBODY = devAccount(8).address;
 
-let chain: TestChain;
-let service: TestService;
 let payer: LocalAccount;
+
+const chain = await forFile(startTestChain());
+const service = await forFile(startService({ chain }));
 const basic = () => `${service.url}/test/basic`;
 
-beforeAll(async () => {
-  chain = await startTestChain();
-  service = await startService({ chain });
-});
 beforeEach(async () => {
   payer = await newPayer(chain);
-});
-afterAll(async () => {
-  await service?.stop();
-  await chain?.stop();
 });
 
 /** The account and this service: refused with 402 for this reason, and nothing moved. */

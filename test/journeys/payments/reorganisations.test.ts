@@ -1,35 +1,24 @@
 import { encodeFunctionData, type Hex, type LocalAccount, serializeTransaction } from "viem";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { USDC_ABI } from "../../../scripts/embedded/usdc.ts";
-import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
+import { startTestChain } from "../../support/chain/chain.ts";
+import { forFile } from "../../support/for-file.ts";
 import { expectPaymentRequired } from "../../support/payments/expectations.ts";
-import { startFacilitator, type TestFacilitator } from "../../support/payments/facilitator.ts";
+import { startFacilitator } from "../../support/payments/facilitator.ts";
 import { cancel, chargedOnce, nothingCharged, settlements } from "../../support/payments/on-chain.ts";
 import { type Answer, post, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
-import { startService, type TestService } from "../../support/service/service.ts";
+import { startService } from "../../support/service/service.ts";
 
-let chain: TestChain;
-let service: TestService;
-let facilitator: TestFacilitator;
-/** The same service behind a facilitator over HTTP: no transaction of ours is sent again by itself. */
-let remote: TestService;
+const chain = await forFile(startTestChain({ slotsInAnEpoch: 3 }));
+const service = await forFile(startService({ chain }));
 const basic = (at = service) => `${at.url}/test/basic`;
-
-beforeAll(async () => {
-  chain = await startTestChain({ slotsInAnEpoch: 3 });
-  service = await startService({ chain });
-  facilitator = await startFacilitator(chain);
-  remote = await startService({ chain, config: { facilitator: { remote: facilitator.url } } });
-  // anvil knows the state of loaded blocks only at its head: let the finalized one be one that it has mined.
-  await chain.mine(10);
-});
-afterAll(async () => {
-  await Promise.all([service?.stop(), remote?.stop()]);
-  facilitator?.stop();
-  await chain?.stop();
-});
+const facilitator = await forFile(startFacilitator(chain));
+/** The same service behind a facilitator over HTTP: no transaction of ours is sent again by itself. */
+const remote = await forFile(startService({ chain, config: { facilitator: { remote: facilitator.url } } }));
+// anvil knows the state of loaded blocks only at its head: let the finalized one be one that it has mined.
+await chain.mine(10);
 
 async function paid(payer: LocalAccount, at = service): Promise<{ signed: Signed; answer: Answer }> {
   const signed = await signPayment(payer);

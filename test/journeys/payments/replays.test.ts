@@ -1,12 +1,12 @@
 import { Hono } from "hono";
-import type { LocalAccount } from "viem";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { paidRoute } from "../../../api/kernel/route.ts";
 import { payable } from "../../../api/payments/payable.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
-import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
+import { startTestChain } from "../../support/chain/chain.ts";
+import { forFile } from "../../support/for-file.ts";
 import {
   expectNoSignatureAnywhere,
   expectPaymentRequired,
@@ -16,24 +16,15 @@ import { chargedOnce, nothingCharged, settlements } from "../../support/payments
 import { type Answer, post, send, v1, v2 } from "../../support/payments/requests.ts";
 import { altered, highS, newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
 import { PAY_TO } from "../../support/service/accounts.ts";
-import { startService, type TestService } from "../../support/service/service.ts";
+import { startService } from "../../support/service/service.ts";
 
-let chain: TestChain;
-let service: TestService;
-let payer: LocalAccount;
 let ahead = 0;
 const now = () => new Date(Date.now() + ahead);
-const basic = () => `${service.url}/test/basic`;
 
-beforeAll(async () => {
-  chain = await startTestChain();
-  service = await startService({ chain, now });
-  payer = await newPayer(chain);
-});
-afterAll(async () => {
-  await service?.stop();
-  await chain?.stop();
-});
+const chain = await forFile(startTestChain());
+const service = await forFile(startService({ chain, now }));
+const basic = () => `${service.url}/test/basic`;
+let payer = await newPayer(chain);
 
 const settledHeader = (answer: Answer, name = "payment-response") =>
   JSON.parse(Buffer.from(answer.headers.get(name) ?? "", "base64").toString()) as Record<string, unknown>;

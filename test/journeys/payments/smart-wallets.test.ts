@@ -1,10 +1,9 @@
-import hre from "hardhat";
-import type { Abi, Address, Hex, LocalAccount } from "viem";
+import type { Address, Hex, LocalAccount } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
+import { describe, expect, test } from "vitest";
 import { MULTICALL3 } from "../../../scripts/embedded/usdc.ts";
-import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
+import { startTestChain } from "../../support/chain/chain.ts";
+import { forFile } from "../../support/for-file.ts";
 import {
   expectNoSignatureAnywhere,
   expectPaymentRequired,
@@ -13,7 +12,8 @@ import {
 import { broadcast, chargedOnce, nothingCharged } from "../../support/payments/on-chain.ts";
 import { post, v1, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
-import { startService, type TestService } from "../../support/service/service.ts";
+import { startService } from "../../support/service/service.ts";
+import { deployWallet } from "../../support/wallet.ts";
 
 const MAGIC = `1626ba7e${"00".repeat(28)}`;
 /** Contracts in a few bytes of machine code: what they answer to `isValidSignature`, whatever they are asked. */
@@ -27,28 +27,15 @@ const ANSWERS = {
   "an endless loop": "0x5b600056",
 } as const satisfies Record<string, Hex>;
 
-let chain: TestChain;
-let service: TestService;
-let deploy: (owner: Address) => Promise<Address>;
+const chain = await forFile(startTestChain());
+const service = await forFile(startService({ chain }));
 const basic = () => `${service.url}/test/basic`;
-
-beforeAll(async () => {
-  chain = await startTestChain();
-  service = await startService({ chain });
-  const artifact = await hre.artifacts.readArtifact("SmartWallet");
-  const [abi, bytecode] = [artifact.abi as unknown as Abi, artifact.bytecode as Hex];
-  deploy = async (owner) => {
-    const hash = await chain.client.deployContract({ account: devAccount(0), abi, bytecode, args: [owner] });
-    const { contractAddress } = await chain.client.waitForTransactionReceipt({ hash });
-    if (!contractAddress) throw new Error("the wallet was not deployed");
-    await chain.fund(contractAddress, 10_000_000n);
-    return contractAddress;
-  };
-});
-afterAll(async () => {
-  await service?.stop();
-  await chain?.stop();
-});
+/** The owner's smart wallet, with 10 USDC. */
+async function deploy(owner: Address): Promise<Address> {
+  const { address } = await deployWallet(chain, owner);
+  await chain.fund(address, 10_000_000n);
+  return address;
+}
 
 const newOwner = (): LocalAccount => privateKeyToAccount(generatePrivateKey());
 

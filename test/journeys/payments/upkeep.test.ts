@@ -1,16 +1,17 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import type pg from "pg";
 import type { LocalAccount } from "viem";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { connect } from "../../../api/adapters/postgres/connection.ts";
 import { createJournal } from "../../../api/adapters/postgres/journal.ts";
 import { createSeal } from "../../../api/adapters/postgres/seal.ts";
 import { NETWORKS } from "../../../api/kernel/networks.ts";
 import type { Journal } from "../../../api/payments/journal.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
-import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
+import { startTestChain } from "../../support/chain/chain.ts";
+import { forFile } from "../../support/for-file.ts";
 import { expectPaymentRequired, expectProblem } from "../../support/payments/expectations.ts";
-import { startFacilitator, type TestFacilitator } from "../../support/payments/facilitator.ts";
+import { startFacilitator } from "../../support/payments/facilitator.ts";
 import { chargedOnce, nothingCharged } from "../../support/payments/on-chain.ts";
 import { type Answer, post, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment, unixNow } from "../../support/payments/signing.ts";
@@ -21,31 +22,21 @@ import { startService, type TestService } from "../../support/service/service.ts
 const BASE = NETWORKS["eip155:8453"];
 const soon = { timeout: 30_000, interval: 100 };
 
-let chain: TestChain;
-let facilitator: TestFacilitator;
-let database: TestDatabase;
-let service: TestService;
 let payer: LocalAccount;
 let signed: Signed;
 
 const begin = (more: Partial<Parameters<typeof startService>[0]> = {}) =>
   startService({ chain, database, config: { facilitator: { remote: facilitator.url } }, ...more });
 
-beforeAll(async () => {
-  chain = await startTestChain({ slotsInAnEpoch: 3 });
-  // anvil knows the state of loaded blocks only at its head: let the finalized one be one that it has mined.
-  await chain.mine(10);
-  [facilitator, database] = await Promise.all([startFacilitator(chain), freshDatabase()]);
-  service = await begin();
-});
+const chain = await forFile(startTestChain({ slotsInAnEpoch: 3 }));
+// anvil knows the state of loaded blocks only at its head: let the finalized one be one that it has mined.
+await chain.mine(10);
+const [facilitator, database] = await Promise.all([forFile(startFacilitator(chain)), freshDatabase()]);
+const service = await forFile(begin());
+
 beforeEach(async () => {
   payer = await newPayer(chain);
   signed = await signPayment(payer);
-});
-afterAll(async () => {
-  await service?.stop();
-  facilitator?.stop();
-  await chain?.stop();
 });
 
 const pay = (): Promise<Answer> => post(`${service.url}/test/basic`, v2(signed));

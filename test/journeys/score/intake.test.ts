@@ -1,28 +1,18 @@
-import type { LocalAccount } from "viem";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
+import { describe, expect, test } from "vitest";
+import { startTestChain } from "../../support/chain/chain.ts";
+import { forFile } from "../../support/for-file.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
 import { nothingCharged } from "../../support/payments/on-chain.ts";
 import { type Answer, challengeOf, post, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
-import { startService, type TestService } from "../../support/service/service.ts";
+import { startService } from "../../support/service/service.ts";
 
 const PRICES = { "/score": 100_000n, "/score/batch": 500_000n } as const;
 type Path = keyof typeof PRICES;
 
-let chain: TestChain;
-let service: TestService;
-let payer: LocalAccount;
-
-beforeAll(async () => {
-  chain = await startTestChain();
-  service = await startService({ chain });
-  payer = await newPayer(chain);
-});
-afterAll(async () => {
-  await service?.stop();
-  await chain?.stop();
-});
+const chain = await forFile(startTestChain());
+const service = await forFile(startService({ chain }));
+const payer = await newPayer(chain);
 
 /** A wallet by its number, valid whatever its letter case. */
 const wallet = (n: number): string => `0x${n.toString(16).padStart(40, "a")}`;

@@ -7,12 +7,13 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Hex } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { parse } from "yaml";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
-import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
+import { startTestChain } from "../../support/chain/chain.ts";
+import { forFile } from "../../support/for-file.ts";
 import { settlements } from "../../support/payments/on-chain.ts";
-import { startService, type TestService } from "../../support/service/service.ts";
+import { startService } from "../../support/service/service.ts";
 
 const ACTION = fileURLToPath(new URL("../../../packages/action", import.meta.url));
 
@@ -29,19 +30,9 @@ interface Metadata {
   readonly runs: { readonly using: string; readonly steps: readonly Step[] };
 }
 
-let chain: TestChain;
-let service: TestService;
-let metadata: Metadata;
-
-beforeAll(async () => {
-  metadata = parse(await readFile(join(ACTION, "action.yml"), "utf8"));
-  chain = await startTestChain();
-  service = await startService({ chain });
-});
-afterAll(async () => {
-  await service?.stop();
-  await chain?.stop();
-});
+const metadata: Metadata = parse(await readFile(join(ACTION, "action.yml"), "utf8"));
+const chain = await forFile(startTestChain());
+const service = await forFile(startService({ chain }));
 
 interface Ran {
   readonly code: number;
@@ -190,7 +181,7 @@ test("a copy of its folder alone, in a repository of somebody else's, is the who
   onTestFinished(() => rm(repository, { recursive: true, force: true }));
   const copy = join(repository, ".github/actions/agent-payment-trust");
   await cp(ACTION, copy, { recursive: true, filter: (path) => !path.endsWith("node_modules") });
-  await symlink(join(ACTION, "../../../node_modules"), join(copy, "node_modules"));
+  await symlink(join(ACTION, "../../node_modules"), join(copy, "node_modules"));
   const { key } = await newKey();
   expect(await certify(key, {}, copy)).toMatchObject({ code: 0, outputs: { verified: "true", paid: "0.25" } });
 });

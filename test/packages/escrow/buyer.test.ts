@@ -1,20 +1,16 @@
 import { wrapFetchWithPayment, x402Client } from "@x402/fetch";
 import { type Address, getAddress } from "viem";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { EscrowScheme } from "../../../packages/escrow/src/index.ts";
 import { buyFrom, newBuyer } from "../../support/escrow/purchase.ts";
-import { holdsBy, type SaleScene, startSaleScene, statusOf } from "../../support/escrow/sale-scene.ts";
-import { haiku, openShop, SHOP, type TestMerchant } from "../../support/escrow/shop.ts";
+import { holdsBy, startSaleScene, statusOf } from "../../support/escrow/sale-scene.ts";
+import { haiku, openShop, SHOP } from "../../support/escrow/shop.ts";
 import { eventually } from "../../support/eventually.ts";
+import { forFile } from "../../support/for-file.ts";
 import { deployWallet } from "../../support/wallet.ts";
 
-let scene: SaleScene;
-let shop: TestMerchant;
-beforeAll(async () => {
-  scene = await startSaleScene();
-  shop = await openShop(scene, haiku);
-});
-afterAll(() => scene?.stop());
+const scene = await forFile(startSaleScene());
+const shop = await openShop(scene, haiku);
 
 const buyer = () => newBuyer(scene.chain, 10_000_000n);
 const stranger: Address = "0x00000000000000000000000000000000c0ffee99";

@@ -2,7 +2,7 @@ import { AuthCaptureEvmScheme } from "@x402/evm/auth-capture/client";
 import fc from "fast-check";
 import { type Address, getAddress, type Hex } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { escrowAbi } from "../../../contracts/abi.ts";
 import {
   PAYMENT_INFO_TYPEHASH,
@@ -10,16 +10,12 @@ import {
   payerAgnosticNonce,
   paymentId,
 } from "../../../packages/escrow/src/index.ts";
-import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
-import { deployEscrow, type TestEscrow } from "../../support/escrow/contract.ts";
+import { startTestChain } from "../../support/chain/chain.ts";
+import { deployEscrow } from "../../support/escrow/contract.ts";
+import { forFile } from "../../support/for-file.ts";
 
-let chain: TestChain;
-let escrow: TestEscrow;
-beforeAll(async () => {
-  chain = await startTestChain();
-  escrow = await deployEscrow(chain);
-});
-afterAll(() => chain?.stop());
+const chain = await forFile(startTestChain());
+const escrow = await deployEscrow(chain);
 
 const anAddress = fc
   .uint8Array({ minLength: 20, maxLength: 20 })

@@ -1,24 +1,18 @@
 import type { Handler } from "hono";
 import { createClient, http } from "viem";
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { beforeEach, describe, expect, test, vi } from "vitest";
 import { signDelivery } from "../../../packages/escrow/src/delivery.ts";
 import { memoryStore, sendFrom } from "../../../packages/escrow/src/index.ts";
-import { away, type FaultyNode, leaveAt, startFaultyNode } from "../../support/chain/faulty-node.ts";
+import { away, leaveAt, startFaultyNode } from "../../support/chain/faulty-node.ts";
 import { buyFrom, newBuyer, pay, signFor } from "../../support/escrow/purchase.ts";
-import { holdsBy, type SaleScene, startSaleScene, statusOf } from "../../support/escrow/sale-scene.ts";
+import { holdsBy, startSaleScene, statusOf } from "../../support/escrow/sale-scene.ts";
 import { haiku, openShop } from "../../support/escrow/shop.ts";
 import { eventually } from "../../support/eventually.ts";
+import { forFile } from "../../support/for-file.ts";
 
-let scene: SaleScene;
-let node: FaultyNode;
-beforeAll(async () => {
-  scene = await startSaleScene();
-  node = await startFaultyNode(scene.chain);
-});
-afterAll(async () => {
-  node?.stop();
-  await scene?.stop();
-});
+const scene = await forFile(startSaleScene());
+const node = await forFile(startFaultyNode(scene.chain));
+
 beforeEach(() => {
   scene.arbiter.become("fair");
   node.become(null);

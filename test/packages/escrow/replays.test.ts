@@ -1,23 +1,20 @@
 import type { Handler } from "hono";
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { beforeEach, describe, expect, test, vi } from "vitest";
 import { escrowAbi } from "../../../contracts/abi.ts";
 import { memoryStore, paymentId, readPayment } from "../../../packages/escrow/src/index.ts";
 import { parsePaymentHeader } from "../../../packages/escrow/src/payment-header.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { buyFrom, decodeHeader, encodeHeader, newBuyer, pay, signFor } from "../../support/escrow/purchase.ts";
-import { holdsBy, type SaleScene, startSaleScene, statusOf } from "../../support/escrow/sale-scene.ts";
-import { haiku, openShop, SHOP, type TestMerchant } from "../../support/escrow/shop.ts";
+import { holdsBy, startSaleScene, statusOf } from "../../support/escrow/sale-scene.ts";
+import { haiku, openShop, SHOP } from "../../support/escrow/shop.ts";
 import { eventually } from "../../support/eventually.ts";
+import { forFile } from "../../support/for-file.ts";
 
-let scene: SaleScene;
-let shop: TestMerchant;
 const handler = vi.fn<Handler>(haiku);
 
-beforeAll(async () => {
-  scene = await startSaleScene();
-  shop = await openShop(scene, handler);
-});
-afterAll(() => scene?.stop());
+const scene = await forFile(startSaleScene());
+const shop = await openShop(scene, handler);
+
 beforeEach(() => {
   handler.mockReset().mockImplementation(haiku);
 });

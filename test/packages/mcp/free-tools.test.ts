@@ -1,35 +1,24 @@
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { FREE_TOOLS } from "../../../packages/mcp/src/tools/free.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { STOCK_CLIENTS } from "../../support/behaviour/agents.ts";
-import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
+import { startTestChain } from "../../support/chain/chain.ts";
+import { forFile } from "../../support/for-file.ts";
 import { call, connectHttp } from "../../support/packages/mcp.ts";
 import { post, send } from "../../support/payments/requests.ts";
-import { startService, type TestService } from "../../support/service/service.ts";
+import { startService } from "../../support/service/service.ts";
 
 const STRANGER = `0x${"ab".repeat(20)}`;
 const HEADERS = { "content-type": "application/json", accept: "application/json, text/event-stream" };
 
-let chain: TestChain;
-let service: TestService;
-let wallet: string;
-beforeAll(async () => {
-  chain = await startTestChain();
-  service = await startService({ chain });
-  const payer = devAccount(3);
-  wallet = payer.address.toLowerCase();
-  const { status } = await (STOCK_CLIENTS[0] as (typeof STOCK_CLIENTS)[number]).post(
-    `${service.url}/test/basic`,
-    payer,
-  );
-  expect(status).toBe(200);
-});
-afterAll(async () => {
-  await service?.stop();
-  await chain?.stop();
-});
+const chain = await forFile(startTestChain());
+const service = await forFile(startService({ chain }));
+const payer = devAccount(3);
+const wallet = payer.address.toLowerCase();
+const { status } = await (STOCK_CLIENTS[0] as (typeof STOCK_CLIENTS)[number]).post(`${service.url}/test/basic`, payer);
+expect(status).toBe(200);
 
 test("POST /mcp lists the five free tools: schemas of input and output, and that they only read", async () => {
   const { tools } = await (await connectHttp(service.url)).listTools();

@@ -1,29 +1,23 @@
 import { decodePaymentRequiredHeader, encodePaymentRequiredHeader } from "@x402/core/http";
 import type { LocalAccount } from "viem";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import type { ServiceAnswer } from "../../../packages/mcp/src/service.ts";
-import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
+import { startTestChain } from "../../support/chain/chain.ts";
+import { forFile } from "../../support/for-file.ts";
 import { between, call, connectLocal } from "../../support/packages/mcp.ts";
 import { nothingCharged, settlements } from "../../support/payments/on-chain.ts";
 import { newPayer } from "../../support/payments/signing.ts";
-import { startService, type TestService } from "../../support/service/service.ts";
+import { startService } from "../../support/service/service.ts";
 
 const THIEF = `0x${"0b".repeat(20)}` as const;
 const [ALICE, BOB] = [`0x${"a1".repeat(20)}`, `0x${"B0".repeat(20)}`];
 const HASH = "0".repeat(64);
 const CLAIM = { category: "payload-hash", conditions: { payload_text: "as agreed", expected_sha256: HASH } };
 
-let chain: TestChain;
-let service: TestService;
 let payer: LocalAccount;
-beforeAll(async () => {
-  chain = await startTestChain();
-  service = await startService({ chain });
-});
-afterAll(async () => {
-  await service?.stop();
-  await chain?.stop();
-});
+const chain = await forFile(startTestChain());
+const service = await forFile(startService({ chain }));
+
 beforeEach(async () => {
   payer = await newPayer(chain);
 });

@@ -1,10 +1,11 @@
 import { decodePaymentSignatureHeader } from "@x402/core/http";
 import type { LocalAccount } from "viem";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { deliver } from "../../../packages/mcp/src/deliver.ts";
 import { ServiceError } from "../../../packages/mcp/src/service.ts";
 import { PAID_TOOLS } from "../../../packages/mcp/src/tools/paid.ts";
-import { type ArbiterScene, startArbiterScene } from "../../support/arbiter/scene.ts";
+import { startArbiterScene } from "../../support/arbiter/scene.ts";
+import { forFile } from "../../support/for-file.ts";
 import { between, call, connectLocal } from "../../support/packages/mcp.ts";
 import { nothingCharged, settlements } from "../../support/payments/on-chain.ts";
 import { send } from "../../support/payments/requests.ts";
@@ -15,12 +16,9 @@ const CLAIM = { category: "payload-hash", conditions: { payload_text: "as agreed
 const TERMS = { amount_usd: "0.25", amount_atomic: "250000", asset: "USDC", network: "eip155:8453" };
 const STRANGER = `0x${"ab".repeat(20)}`;
 
-let scene: ArbiterScene;
 let payer: LocalAccount;
-beforeAll(async () => {
-  scene = await startArbiterScene();
-});
-afterAll(() => scene?.stop());
+const scene = await forFile(startArbiterScene());
+
 beforeEach(async () => {
   payer = await newPayer(scene.chain);
 });

@@ -1,13 +1,13 @@
-import type { LocalAccount } from "viem";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Launched, launchIndexer } from "../../indexer/launched.ts";
-import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
+import { describe, expect, test } from "vitest";
+import { launchIndexer } from "../../indexer/launched.ts";
+import { startTestChain } from "../../support/chain/chain.ts";
+import { forFile } from "../../support/for-file.ts";
 import { between, call, connectLocal } from "../../support/packages/mcp.ts";
 import { settlements } from "../../support/payments/on-chain.ts";
 import { newPayer } from "../../support/payments/signing.ts";
 import { PAY_TO } from "../../support/service/accounts.ts";
 import { freshDatabase } from "../../support/service/database.ts";
-import { startService, type TestService } from "../../support/service/service.ts";
+import { startService } from "../../support/service/service.ts";
 
 // A real index of a real chain: a score is bought, computed again, and passed on only when both agree.
 
@@ -17,26 +17,15 @@ interface Party {
   readonly tier: string;
 }
 
-let chain: TestChain;
-let service: TestService;
-let indexer: Launched;
-let payer: LocalAccount;
-let wallet: string;
-beforeAll(async () => {
-  chain = await startTestChain({ mining: { everySeconds: 1 } });
-  const database = await freshDatabase();
-  indexer = launchIndexer({ DATABASE_URL: database.ownerUrl, BASE_RPC_URL: chain.rpcUrl, PAY_TO_ADDRESS: PAY_TO });
-  service = await startService({ chain, database });
-  payer = await newPayer(chain);
-  wallet = payer.address.toLowerCase();
-  await indexer.saying("index ready");
-}, 90_000);
-afterAll(async () => {
-  indexer?.letGo();
-  await indexer?.ended;
-  await service?.stop();
-  await chain?.stop();
-});
+const chain = await forFile(startTestChain({ mining: { everySeconds: 1 } }));
+const database = await freshDatabase();
+const indexer = await forFile(
+  launchIndexer({ DATABASE_URL: database.ownerUrl, BASE_RPC_URL: chain.rpcUrl, PAY_TO_ADDRESS: PAY_TO }),
+);
+const service = await forFile(startService({ chain, database }));
+const payer = await newPayer(chain);
+const wallet = payer.address.toLowerCase();
+await indexer.saying("index ready");
 
 const stranger = (n: number): string => `0x${String(n).padStart(40, "b")}`;
 

@@ -1,47 +1,38 @@
-import { createServer, type Server } from "node:http";
+import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
-import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type * as Verifier from "../../../packages/verifier/src/index.ts";
 import { launchBrowser } from "../../support/browser/browser.ts";
+import { forFile } from "../../support/for-file.ts";
 import { JWKS, SAMPLE_NOW, SIGNED_CREDENTIAL, STRANGER } from "./samples.ts";
 
 const LIBRARY = fileURLToPath(new URL("../../../packages/verifier/src/index.ts", import.meta.url));
 
-let server: Server;
-let browser: Browser;
-let page: Page;
-let origin: string;
-
-beforeAll(async () => {
-  const bundle = await build({
-    entryPoints: [LIBRARY],
-    bundle: true,
-    write: false,
-    format: "iife",
-    globalName: "verifier",
-    platform: "browser",
-  });
-  const answers: Readonly<Record<string, readonly [string, string]>> = {
-    "/": ["text/html", '<!doctype html><title>A page</title><script src="/verifier.js"></script>'],
-    "/verifier.js": ["text/javascript", bundle.outputFiles[0]?.text ?? ""],
-    "/.well-known/jwks.json": ["application/json", JSON.stringify(JWKS)],
-  };
-  server = createServer(({ url = "" }, response) => {
+const bundle = await build({
+  entryPoints: [LIBRARY],
+  bundle: true,
+  write: false,
+  format: "iife",
+  globalName: "verifier",
+  platform: "browser",
+});
+const answers: Readonly<Record<string, readonly [string, string]>> = {
+  "/": ["text/html", '<!doctype html><title>A page</title><script src="/verifier.js"></script>'],
+  "/verifier.js": ["text/javascript", bundle.outputFiles[0]?.text ?? ""],
+  "/.well-known/jwks.json": ["application/json", JSON.stringify(JWKS)],
+};
+const server = await forFile(
+  createServer(({ url = "" }, response) => {
     const [type, body] = answers[url] ?? ["text/plain", ""];
     response.writeHead(body === "" ? 404 : 200, { "content-type": type }).end(body);
-  });
-  await new Promise<void>((resolve) => server.listen(0, "localhost", resolve));
-  origin = `http://localhost:${(server.address() as AddressInfo).port}`;
-  browser = await launchBrowser();
-  page = await browser.newPage();
-}, 60_000);
-afterAll(async () => {
-  await browser?.close();
-  server?.close();
-});
+  }),
+);
+await new Promise<void>((resolve) => server.listen(0, "localhost", resolve));
+const origin = `http://localhost:${(server.address() as AddressInfo).port}`;
+const browser = await forFile(launchBrowser());
+const page = await browser.newPage();
 
 declare const verifier: typeof Verifier;
 
