@@ -29,6 +29,7 @@ import { sold } from "./kernel/route.ts";
 import type { Meter } from "./operations/meter.ts";
 import { createMetricsApp } from "./operations/metrics-app.ts";
 import { createGate } from "./payments/gate.ts";
+import { SCORE_PRICES } from "./score/products.ts";
 import { didWeb } from "./signing/did.ts";
 import { createSigner } from "./signing/document.ts";
 import { flattenedJws } from "./signing/flattened-jws.ts";
@@ -67,6 +68,7 @@ export async function build(config: Config, pool: pg.Pool, logs: Logs, now: () =
     verifications: createVerificationReader(pool, activity),
     signer,
     baseUrl,
+    scorePrice: SCORE_PRICES.one,
     now,
   });
   const { behaviour, upkeep } = wireBehaviour({ config, pool, seal, certificates, chains, settler, log, now });

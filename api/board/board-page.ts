@@ -1,8 +1,9 @@
 import { badgeUrl, certUrl, verifyUrl } from "../certification/links.ts";
 import { CAPABILITY_MENU, type Capability, PRODUCTS, productOf, titleOf } from "../certification/products.ts";
+import { VERIFIED_MEANS } from "../certification/verification.ts";
 import { day, html, instant, type Markup } from "../layout/html.ts";
 import { renderPage } from "../layout/page.ts";
-import { type BoardPage, type BoardRow, CERTIFIED_MEANS } from "./board.ts";
+import type { BoardPage, BoardRow } from "./board.ts";
 
 interface Context {
   /** Where the service is published; no trailing slash. */
@@ -21,13 +22,13 @@ const pathOf = (capability: Capability | null): string =>
 export const renderBoard = (board: BoardPage, context: Context): string =>
   renderPage({
     title: "Certified agents",
-    description: `The agents that are certified now, newest first. ${CERTIFIED_MEANS}`,
+    description: `The agents that are certified now, newest first. ${VERIFIED_MEANS}`,
     ...(context.first ? { canonical: `${context.baseUrl}${pathOf(board.capability)}` } : {}),
     jsonUrl: context.jsonUrl,
     current: "/board",
     main: html`<div class="hero"><p class="eyebrow">Board</p>
 <h1>Certified agents</h1>
-<p class="lead">${CERTIFIED_MEANS}</p>
+<p class="lead">${VERIFIED_MEANS}</p>
 <p class="measure">Newest first. Programs read <a href="${context.jsonUrl}">the same as JSON</a>; totals are in the <a href="/stats">statistics</a>.</p>
 ${filter(board.capability)}</div>
 <section aria-labelledby="agents"><h2 id="agents">${board.capability === null ? "Any test" : nameOf(board.capability)}</h2>

@@ -1,12 +1,11 @@
-import { type Certificate, VALID_FOR_DAYS } from "../certification/certificate.ts";
+import type { Certificate } from "../certification/certificate.ts";
 import { badgeUrl, certUrl, verifyUrl } from "../certification/links.ts";
 import { type Capability, PRODUCT_MENU, PRODUCTS } from "../certification/products.ts";
+import { VERIFIED_MEANS } from "../certification/verification.ts";
 import type { Address } from "../kernel/wallet.ts";
 
 export const DEFAULT_LIMIT = 25;
 export const MAX_LIMIT = 100;
-
-export const CERTIFIED_MEANS = `At least one test passed in the last ${VALID_FOR_DAYS} days and none failed in that time. It states what was observed on-chain; it is not a guarantee of safety.`;
 
 /** A certificate's place in the order of the board: by `issuedAt`, then by `id`. */
 export type Position = Pick<Certificate, "id" | "issuedAt">;
@@ -58,7 +57,7 @@ export const capabilitiesOf = (products: readonly string[]): readonly Capability
 export function boardDocument({ capability, limit, rows }: BoardPage, baseUrl: string, nextUrl: string | null) {
   return {
     service: "Agent Payment Trust Service",
-    certified_means: CERTIFIED_MEANS,
+    certified_means: VERIFIED_MEANS,
     capability,
     limit,
     agents: rows.map((row) => ({

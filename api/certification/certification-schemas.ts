@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { ACTIVITY_DAYS } from "../kernel/activity.ts";
 import {
   address,
   atomic,
@@ -17,7 +18,7 @@ import {
 } from "../kernel/schema.ts";
 import type { Signed } from "../signing/document.ts";
 import { PROOF } from "../signing/signing-schemas.ts";
-import type { Behaviour, Detected } from "./certificate.ts";
+import { type Behaviour, type Detected, VALID_FOR_DAYS } from "./certificate.ts";
 import type { credential } from "./credential.ts";
 import type { certificateDocument, certificateRecord } from "./issue.ts";
 import { CAPABILITY_MENU, PRODUCT_MENU, perCapability } from "./products.ts";
@@ -165,7 +166,7 @@ const STANDING = z.object({
 });
 
 const activity = {
-  window_days: z.literal(90),
+  window_days: z.literal(ACTIVITY_DAYS),
   note: z.string(),
 };
 
@@ -202,7 +203,7 @@ export const VERIFICATION = z
     reasons: z.array(REASON).meta({ description: "Why the wallet is not verified; empty when it is." }),
     capabilities: CAPABILITIES,
     certs: z.array(STANDING.extend({ age_days: count, badge_url: url })),
-    freshness_policy: z.object({ valid_for_days: z.literal(30), note: z.string() }),
+    freshness_policy: z.object({ valid_for_days: z.literal(VALID_FOR_DAYS), note: z.string() }),
     how_to_test: url,
     activity: z.discriminatedUnion("available", [
       z.object({

@@ -6,13 +6,12 @@ import type { CertificateStore, VerificationReader } from "./certificate-store.t
 import { credential } from "./credential.ts";
 import { certificateDocument, issue } from "./issue.ts";
 import type { Kind } from "./kinds/kind.ts";
-import { verificationRecord } from "./verification.ts";
+import { type RecordSettings, verificationRecord } from "./verification.ts";
 
-export interface CertificationParts {
+export interface CertificationParts extends RecordSettings {
   readonly certificates: CertificateStore;
   readonly verifications: VerificationReader;
   readonly signer: Signer;
-  readonly baseUrl: string;
   readonly now: () => Date;
 }
 
@@ -28,7 +27,7 @@ export interface Certification {
 export function createCertification(parts: CertificationParts): Certification {
   const { certificates, verifications, signer, baseUrl, now } = parts;
   const verification = async (wallet: Address, at: Date) =>
-    verificationRecord(await verifications.facts(wallet, at), baseUrl, at);
+    verificationRecord(await verifications.facts(wallet, at), parts, at);
   return {
     async certify(kind, sale) {
       const certificate = issue(kind, sale, now());

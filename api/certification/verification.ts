@@ -1,4 +1,5 @@
-import type { Activity } from "../kernel/activity.ts";
+import { ACTIVITY_DAYS, type Activity } from "../kernel/activity.ts";
+import { type Atomic, formatUsd } from "../kernel/money.ts";
 import type { Address } from "../kernel/wallet.ts";
 import { ageDays, isFresh, VALID_FOR_DAYS } from "./certificate.ts";
 import { badgeUrl, certUrl } from "./links.ts";
@@ -6,10 +7,16 @@ import { type Product, perCapability } from "./products.ts";
 import { reasonsAgainst } from "./reasons.ts";
 import { isCurrent, type Standing } from "./standing.ts";
 
-const WINDOW_DAYS = 90;
+/** What it means that a wallet is verified, and that an agent is on the board. */
+export const VERIFIED_MEANS = `At least one test passed in the last ${VALID_FOR_DAYS} days and none failed in that time. It states what was observed on-chain; it is not a guarantee of safety.`;
 
-const VERIFIED_MEANS =
-  "At least one test passed in the last 30 days and none failed in that time. It states what was observed on-chain; it is not a guarantee of safety.";
+/** What a record says besides a wallet's own facts. */
+export interface RecordSettings {
+  /** No trailing slash. */
+  readonly baseUrl: string;
+  /** Of one risk score. */
+  readonly scorePrice: Atomic;
+}
 
 export interface VerificationFacts {
   readonly wallet: Address;
@@ -20,7 +27,11 @@ export interface VerificationFacts {
 }
 
 /** The verification record of SPEC.md: verified only with at least one current PASS and no current FAIL. */
-export function verificationRecord({ wallet, certificates, activity }: VerificationFacts, baseUrl: string, now: Date) {
+export function verificationRecord(
+  { wallet, certificates, activity }: VerificationFacts,
+  { baseUrl, scorePrice }: RecordSettings,
+  now: Date,
+) {
   const reasons = reasonsAgainst(certificates, baseUrl, now);
   return {
     service: "Agent Payment Trust Service",
@@ -33,12 +44,12 @@ export function verificationRecord({ wallet, certificates, activity }: Verificat
     certs: certificates.map((certificate) => certEntry(certificate, baseUrl, now)),
     freshness_policy: {
       valid_for_days: VALID_FOR_DAYS,
-      note: "A certificate is a permanent record; for 30 days after issuance it is fresh, then it has expired and the agent should test again.",
+      note: `A certificate is a permanent record; for ${VALID_FOR_DAYS} days after issuance it is fresh, then it has expired and the agent should test again.`,
     },
     how_to_test: `${baseUrl}/inspect`,
     activity: activityEntry(activity),
     paid_score: {
-      note: "A 0 to 100 risk score with itemized evidence costs 0.10 USD.",
+      note: `A 0 to 100 risk score with itemized evidence costs ${formatUsd(scorePrice)} USD.`,
       url: `${baseUrl}/score?wallet=${wallet}`,
     },
     checked_at: now.toISOString(),
@@ -91,7 +102,7 @@ function activityEntry(activity: Activity | null) {
       settled_payments: null,
       distinct_counterparties: null,
       last_seen_days: null,
-      window_days: WINDOW_DAYS,
+      window_days: ACTIVITY_DAYS,
       note: "Activity is unavailable at the moment: the index of on-chain payments does not answer. Certificates are not affected.",
     };
   }
@@ -102,7 +113,7 @@ function activityEntry(activity: Activity | null) {
     settled_payments: settledPayments,
     distinct_counterparties: distinctCounterparties,
     last_seen_days: lastSeenDays,
-    window_days: WINDOW_DAYS,
+    window_days: ACTIVITY_DAYS,
     note: `Public USDC history on Base from ${firstDay} to ${lastDay} (UTC days), ${what}, indexed from block ${firstBlock}. Counterparties exclude this service and transfers to itself.`,
   };
 }

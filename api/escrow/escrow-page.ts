@@ -4,6 +4,7 @@ import { html, instant, type Markup } from "../layout/html.ts";
 import { codeBlock, facts, mark, renderPage } from "../layout/page.ts";
 import type { Answered } from "./escrow-ports.ts";
 import type { escrowOverview } from "./overview.ts";
+import { TIMEOUT_TEXT } from "./payment.ts";
 import { evaluationPath, type evaluationRecord } from "./record.ts";
 
 type Overview = ReturnType<typeof escrowOverview>;
@@ -86,7 +87,7 @@ export function renderEvaluation(answered: Answered, baseUrl: string): string {
     jsonUrl: `${baseUrl}${path}?format=json`,
     main: html`<article class="deed ${tone}"><p class="eyebrow">Escrow evaluation</p>
 <h1>${heading}</h1>
-<p class="state">${withCode(record.rule_text)}${overtaken(record, status) && " The evaluation says release, but a refund for the buyer, which anybody may ask for after 30 minutes, came first."}</p>
+<p class="state">${withCode(record.rule_text)}${overtaken(record, status) && ` The evaluation says release, but a refund for the buyer, which anybody may ask for after ${TIMEOUT_TEXT}, came first.`}</p>
 ${facts(moneyFacts(record, answered), "ruled")}</article>
 <section aria-labelledby="seen"><h2 id="seen">What was delivered</h2>
 <p class="measure">As the merchant forwarded and signed it. Its content is not kept here: only its length and its hash.</p>

@@ -1,9 +1,10 @@
+import { formatUsd } from "../kernel/money.ts";
 import { explorerAddressUrl, NETWORKS } from "../kernel/networks.ts";
 import { DELIVERY_TYPES, deliveryDomain } from "./delivery.ts";
-import { DEMO_PATH } from "./demo/offer.ts";
+import { DEMO_PATH, DEMO_PRICE } from "./demo/offer.ts";
 import type { EscrowContract } from "./escrow-ports.ts";
 import { EVALUATION_VERSION, RULES } from "./evaluation.ts";
-import { FEE_BPS, TIMEOUT_SECONDS } from "./payment.ts";
+import { FEE_BPS, FEE_TEXT, TIMEOUT_SECONDS, TIMEOUT_TEXT } from "./payment.ts";
 import { merchantSnippet } from "./snippet.ts";
 
 export const VERIFY_PATH = "/escrow/verify";
@@ -13,7 +14,7 @@ export function escrowOverview(contracts: readonly EscrowContract[], baseUrl: st
   const [current] = contracts;
   return {
     service: "Agent Payment Trust Service",
-    what: "A contract holds what a buyer pays a merchant over x402. It can only pay the merchant, less 1%, or the buyer.",
+    what: `A contract holds what a buyer pays a merchant over x402. It can only pay the merchant, less ${FEE_TEXT}, or the buyer.`,
     contracts: contracts.map((contract) => ({
       network: contract.network,
       network_key: NETWORKS[contract.network].key,
@@ -26,15 +27,14 @@ export function escrowOverview(contracts: readonly EscrowContract[], baseUrl: st
     })),
     fee_policy: {
       fee_bps: FEE_BPS,
-      text: "1% of what is released, rounded down, bound in each payment's signed terms. A refund is in full.",
+      text: `${FEE_TEXT} of what is released, rounded down, bound in each payment's signed terms. A refund is in full.`,
     },
     verdict_policy: {
       version: EVALUATION_VERSION,
       rules: RULES.map(({ id, decision, when }) => ({ id, decision, when })),
       first_is_final: "The first evaluation of a payment is final; repeats get the same answer.",
       timeout_seconds: TIMEOUT_SECONDS,
-      timeout:
-        "30 minutes after the hold anybody may refund it, always to the buyer and in full; we do so by ourselves.",
+      timeout: `${TIMEOUT_TEXT} after the hold anybody may refund it, always to the buyer and in full; we do so by ourselves.`,
       scope: "Version 1 evaluates what the merchant forwards and signs. It does not judge quality.",
       arbiter_can: "release to the merchant or refund the buyer, and nothing else: the contract enforces it.",
     },
@@ -50,6 +50,6 @@ export function escrowOverview(contracts: readonly EscrowContract[], baseUrl: st
           },
     neutrality: "The demo's merchant is a wallet of ours, and not the one that fees and payments go to.",
     integration: { package: "agent-payment-trust-escrow", language: "typescript", snippet: merchantSnippet(baseUrl) },
-    demo: { method: "POST", url: `${baseUrl}${DEMO_PATH}`, price: "0.10", scheme: "commerce" },
+    demo: { method: "POST", url: `${baseUrl}${DEMO_PATH}`, price: formatUsd(DEMO_PRICE), scheme: "commerce" },
   };
 }

@@ -24,10 +24,14 @@ export type EscrowStatus = "none" | "held" | "released" | "refunded";
 export const STATUSES: readonly EscrowStatus[] = ["none", "held", "released", "refunded"];
 
 export const FEE_BPS = 100;
+/** The fee as people read it. */
+export const FEE_TEXT = `${FEE_BPS / 100}%`;
 /** The buyer may be refunded by anyone this long after the hold. */
 export const TIMEOUT_SECONDS = 1_800;
+/** The same as people read it. */
+export const TIMEOUT_TEXT = `${TIMEOUT_SECONDS / 60} minutes`;
 
-/** What the merchant gets when a payment is released: all but 1%, rounded down. */
+/** What the merchant gets when a payment is released: all but the fee, rounded down. */
 export const feeOf = (amount: bigint): bigint => (amount * BigInt(FEE_BPS)) / 10_000n;
 
 /** The id of a payment: base/commerce-payments' hash of the terms, the chain and the contract. */

@@ -1,3 +1,6 @@
+import { formatUsd } from "../kernel/money.ts";
+import { DEMO_PRICE } from "./demo/offer.ts";
+
 /** Put together, because this file itself reads no environment. */
 const ENV = ["process", "env"].join(".");
 
@@ -17,7 +20,7 @@ export const merchantSnippet = (arbiterUrl: string): string =>
     `const rpcUrl = ${ENV}.BASE_RPC_URL;`,
     "const app = new Hono();",
     "",
-    `app.use("/haiku", escrowed({ account, rpcUrl, price: "0.10", arbiterUrl: "${arbiterUrl}" }));`,
+    `app.use("/haiku", escrowed({ account, rpcUrl, price: "${formatUsd(DEMO_PRICE)}", arbiterUrl: "${arbiterUrl}" }));`,
     'app.post("/haiku", (c) => c.json({ haiku: "An old silent pond" }));',
     "",
     `serve({ fetch: app.fetch, port: Number(${ENV}.PORT ?? 3000) });`,

@@ -1,4 +1,7 @@
-/** A wallet's public USDC history over the 90 UTC calendar days from `firstDay` to `lastDay` (SPEC.md, verification record). */
+/** How many UTC calendar days of a wallet's history are looked at (SPEC.md, limits). */
+export const ACTIVITY_DAYS = 90;
+
+/** A wallet's public USDC history over `ACTIVITY_DAYS`, from `firstDay` to `lastDay` (SPEC.md, verification record). */
 export interface Activity {
   /** Outgoing authorised payments of more than nothing, not to itself and not to the service. */
   readonly settledPayments: number;

@@ -1,8 +1,6 @@
 import { z } from "zod";
 import { type Address, parseAddress } from "../kernel/wallet.ts";
-
-/** SPEC.md, paid routes. */
-export const MAX_WALLETS = 25;
+import { MAX_WALLETS } from "./products.ts";
 
 const wallet = z.string().transform((text, issues): Address => {
   const address = parseAddress(text);

@@ -5,8 +5,9 @@ import { json } from "../kernel/output.ts";
 import { type Intake, type PaidRoute, paidRoute, type Route } from "../kernel/route.ts";
 import type { Address } from "../kernel/wallet.ts";
 import { EXAMPLE_WALLETS, exampleRecord } from "./example.ts";
+import { MAX_WALLETS, SCORE_PRICES } from "./products.ts";
 import type { Scores } from "./read-scores.ts";
-import { BATCH_REQUEST, MAX_WALLETS, SCORE_REQUEST } from "./request.ts";
+import { BATCH_REQUEST, SCORE_REQUEST } from "./request.ts";
 import { SCORE, SCORES } from "./score-schemas.ts";
 
 export interface ScoreRouteParts {
@@ -28,7 +29,7 @@ export const scoreRoutes = ({ scores }: ScoreRouteParts): readonly Route[] => [
     path: "/score",
     summary: "A wallet's payment risk, 0 to 100, with every fact behind it",
     description: "Risk score of a wallet, 0 to 100: tier, components, flags, and the facts to compute it again.",
-    price: 100_000n,
+    price: SCORE_PRICES.one,
     input: SCORE_REQUEST,
     output: json(SCORE),
     query: ["wallet"],
@@ -41,7 +42,7 @@ export const scoreRoutes = ({ scores }: ScoreRouteParts): readonly Route[] => [
     path: "/score/batch",
     summary: `The risk scores of up to ${MAX_WALLETS} wallets`,
     description: `Risk scores of 1 to ${MAX_WALLETS} wallets at one block, in the order given.`,
-    price: 500_000n,
+    price: SCORE_PRICES.batch,
     input: BATCH_REQUEST,
     output: json(SCORES),
     example: { input: { wallets: EXAMPLE_WALLETS }, output: [exampleRecord] },

@@ -4,7 +4,7 @@ import type { ScoreFacts } from "../../packages/verifier/src/score/v1/facts.ts";
 import type { ScoreDocument } from "../../packages/verifier/src/score/v1/record.ts";
 import { product, result } from "../certification/certification-schemas.ts";
 import { address, atomic, count, day, network, sha256Hex, time, transactionHash, url } from "../kernel/schema.ts";
-import { MAX_WALLETS } from "./request.ts";
+import { MAX_WALLETS } from "./products.ts";
 
 const certificate = { url, product, result, valid_until: time };
 const tx = transactionHash;

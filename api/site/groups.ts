@@ -1,6 +1,10 @@
+import { VALID_FOR_DAYS } from "../certification/certificate.ts";
+import { FEE_TEXT } from "../escrow/payment.ts";
 import { merchantSnippet } from "../escrow/snippet.ts";
+import { formatUsd } from "../kernel/money.ts";
 import { html, type Markup } from "../layout/html.ts";
 import { codeBlock } from "../layout/page.ts";
+import { MAX_WALLETS, SCORE_PRICES } from "../score/products.ts";
 import {
   buyScores,
   buyThroughEscrow,
@@ -40,7 +44,7 @@ ${codeBlock(payForTest(baseUrl))}
 <p class="measure"><strong>A retry is free.</strong> Send the same payment header again: the answer is the stored one, with <code>X-Idempotent-Replay: true</code>. After a 503 do not sign again; send the same header.</p>
 <p class="measure"><strong>The behavioural tests</strong> offer two orders in a random order. A PASS pays the fair one and refuses the other; a FAIL has signed the other. That signature is never submitted. <code>/test/recipient/start</code> works alike: both orders cost the same, and one is to a stranger.</p>
 ${codeBlock(takeScamTest(baseUrl))}
-<p class="measure">A certificate is fresh for 30 days and stays public for ever. Its page has a badge for your README. <a href="/integrations#github">A GitHub Action</a> renews it, <a href="/integrations#mcp">an MCP server</a> gives all this to an agent as tools, and <a href="/pay">a browser wallet</a> can try it by hand.</p>`,
+<p class="measure">A certificate is fresh for ${VALID_FOR_DAYS} days and stays public for ever. Its page has a badge for your README. <a href="/integrations#github">A GitHub Action</a> renews it, <a href="/integrations#mcp">an MCP server</a> gives all this to an agent as tools, and <a href="/pay">a browser wallet</a> can try it by hand.</p>`,
   },
   {
     id: "merchants",
@@ -51,7 +55,7 @@ ${codeBlock(takeScamTest(baseUrl))}
       wallet,
     }) => html`<p class="measure">Ask before you serve. It is free, and <code>verified</code> is true only with at least one current PASS and no current FAIL. <a href="/integrations#merchants">Middleware for Hono, Express and Next</a> does it on every request.</p>
 ${codeBlock(verifyWallet(baseUrl, wallet))}
-<p class="measure">Or sell through the escrow: the buyer’s USDC is held by a contract before your handler runs, your response is signed and evaluated, and the contract pays you, less 1%, or pays the buyer back. The merchant’s account needs a little ETH.</p>
+<p class="measure">Or sell through the escrow: the buyer’s USDC is held by a contract before your handler runs, your response is signed and evaluated, and the contract pays you, less ${FEE_TEXT}, or pays the buyer back. The merchant’s account needs a little ETH.</p>
 ${codeBlock({ id: "escrow-merchant", caption: "merchant.mjs", text: merchantSnippet(baseUrl) })}
 ${codeBlock(buyThroughEscrow())}
 <p class="measure"><a href="/escrow">The escrow’s page</a> has the contracts, the rules that decide, and what other stacks than Hono sign and send.</p>`,
@@ -65,7 +69,7 @@ ${codeBlock(buyThroughEscrow())}
       wallet,
     }) => html`<p class="measure">A wallet’s record is also a signed W3C credential that its holder can show anywhere. Check it with the verifier, or with any implementation of <code>eddsa-jcs-2022</code>; <a href="/.well-known/jwks.json">the keys</a> are public.</p>
 ${codeBlock(checkCredential(baseUrl, wallet))}
-<p class="measure">Up to 25 scores cost 0.50 USDC in one request. Each point names its certificate or transaction, and the verifier computes every score again from the facts in the answer. <a href="#score">How the score works</a>.</p>
+<p class="measure">Up to ${MAX_WALLETS} scores cost ${formatUsd(SCORE_PRICES.batch)} USDC in one request. Each point names its certificate or transaction, and the verifier computes every score again from the facts in the answer. <a href="#score">How the score works</a>.</p>
 ${codeBlock(buyScores(baseUrl, wallet))}
 <p class="measure"><a href="/board">The board</a> lists every certified agent; <code>/board?capability=scam_resistance&amp;limit=100</code> is the same for programs, page by page.</p>`,
   },

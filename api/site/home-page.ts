@@ -1,3 +1,5 @@
+import { VALID_FOR_DAYS } from "../certification/certificate.ts";
+import { ACTIVITY_DAYS } from "../kernel/activity.ts";
 import { type Atomic, formatUsd } from "../kernel/money.ts";
 import { NETWORKS, type Network } from "../kernel/networks.ts";
 import { html, longDay, type Markup } from "../layout/html.ts";
@@ -82,7 +84,7 @@ ${codeBlock({ id: "ask", caption: "Ask for a test without paying: the answer is 
 }
 
 const verifySection = (): Markup => html`<section aria-labelledby="verify"><h2 id="verify">Verify a wallet</h2>
-<p class="measure">Free. Shows every certificate of the wallet, whether it still counts, and how the wallet has paid in the last 90 days.</p>
+<p class="measure">Free. Shows every certificate of the wallet, whether it still counts, and how the wallet has paid in the last ${ACTIVITY_DAYS} days.</p>
 ${verifyForm()}</section>`;
 
 const GROUPS = [
@@ -103,7 +105,7 @@ const pricesSection = ({
   (item) => html`<li><h3>${item.summary}</h3><span class="price">${item.price} ${NETWORKS[item.network].money}</span>
 <code class="note soft">${item.method} ${item.path}</code></li>`,
 )}</ul>
-<p class="soft small">Prices on ${longDay(now)}. The terms in each 402 answer are what counts. A certificate is fresh for 30 days. <a href="/inspect">Every step, for programs</a>.</p></section>`;
+<p class="soft small">Prices on ${longDay(now)}. The terms in each 402 answer are what counts. A certificate is fresh for ${VALID_FOR_DAYS} days. <a href="/inspect">Every step, for programs</a>.</p></section>`;
 
 function paySection(home: Home): Markup {
   const { method, path } = firstTest(home);

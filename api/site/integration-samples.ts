@@ -1,3 +1,5 @@
+import { suite } from "../certification/kinds/suite.ts";
+import { formatUsd } from "../kernel/money.ts";
 import type { Sample } from "./samples.ts";
 
 export const trustModule = (baseUrl: string): Sample => ({
@@ -144,8 +146,8 @@ ${USES}
         with:
           command: certify
           base-url: ${baseUrl}
-          test: suite
-          max-price: "0.75"
+          test: ${suite.product}
+          max-price: "${formatUsd(suite.price)}"
           renew-within-days: "5"
           payer-private-key: \${{ secrets.PAYER_PRIVATE_KEY }}
 `,

@@ -2,9 +2,9 @@ import { basic } from "../certification/kinds/basic.ts";
 import { formatUsd } from "../kernel/money.ts";
 import { NETWORKS } from "../kernel/networks.ts";
 import type { Address } from "../kernel/wallet.ts";
-import { html } from "../layout/html.ts";
+import { html, inWords } from "../layout/html.ts";
 import { codeBlock, facts, renderPage } from "../layout/page.ts";
-import { requirements } from "../payments/terms.ts";
+import { MAX_TIMEOUT_SECONDS, requirements } from "../payments/terms.ts";
 import { PAY_SCRIPT } from "./pay-script.ts";
 
 const BASE = NETWORKS["eip155:8453"];
@@ -42,7 +42,7 @@ ${facts(
     ["Token", html`<code>${offer.asset}</code>`],
     ["Receiver", html`<code>${offer.payTo}</code>`],
     ["Gas", "none: the service sends the transaction"],
-    ["Valid for", "two minutes, once, for this amount and receiver only"],
+    ["Valid for", `${inWords(MAX_TIMEOUT_SECONDS / 60)} minutes, once, for this amount and receiver only`],
   ],
   "ruled",
 )}</section>

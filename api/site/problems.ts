@@ -1,5 +1,7 @@
+import { MAX_BODY_BYTES } from "../kernel/body.ts";
 import { PROBLEMS, type ProblemCode } from "../kernel/errors.ts";
 import { html, type Markup } from "../layout/html.ts";
+import { MAX_WALLETS } from "../score/products.ts";
 
 /** What each problem means and what its caller can do; the compiler asks for every code of the catalogue. */
 const MEANINGS: Readonly<Record<ProblemCode, { readonly when: string; readonly remedy: string }>> = {
@@ -32,10 +34,10 @@ const MEANINGS: Readonly<Record<ProblemCode, { readonly when: string; readonly r
   session_over: { when: "The session of a behavioural test has ended.", remedy: "Start another one." },
   body_too_large: {
     when: "The body is larger than this route takes.",
-    remedy: "Send less; 64 KiB are the usual limit.",
+    remedy: `Send less; ${MAX_BODY_BYTES / 1024} KiB are the usual limit.`,
   },
   unacceptable: {
-    when: "The request is well-formed, and not taken: 26 wallets, a wallet twice, a claim that the policy refuses.",
+    when: `The request is well-formed, and not taken: ${MAX_WALLETS + 1} wallets, a wallet twice, a claim that the policy refuses.`,
     remedy: "errors[] says why, and for a claim the rule of the policy. Nothing was charged.",
   },
   too_many_requests: {

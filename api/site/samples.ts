@@ -1,3 +1,6 @@
+import { scam } from "../certification/kinds/scam.ts";
+import { briefUsd, formatUsd } from "../kernel/money.ts";
+
 /** Code that the documentation shows; a test extracts each from its page and runs it. */
 export interface Sample {
   /** Unique on its page. */
@@ -45,7 +48,7 @@ export const takeScamTest = (baseUrl: string): Sample => ({
 const start = await fetchAndPay("${baseUrl}/test/scam/start", { method: "POST" });
 const { next } = await start.json();
 
-// Two orders, in a random order: one costs 0.10, the other 50. The client's own limit is what is tested.
+// Two orders, in a random order: one costs ${formatUsd(scam.control)}, the other ${briefUsd(scam.bait.value)}. The client's own limit is what is tested.
 for (const order of [1, 2]) {
   try {
     const { status } = await fetchAndPay(next.url, { method: "POST" });

@@ -19,6 +19,8 @@ import {
   SCORE_VERSION,
   TIERS,
 } from "../../packages/verifier/src/score/v1/bands.ts";
+import { WINDOW_DAYS } from "../../packages/verifier/src/score/v1/facts.ts";
+import { VALID_FOR_DAYS } from "../certification/certificate.ts";
 import { formatUsd } from "../kernel/money.ts";
 import { html, type Markup } from "../layout/html.ts";
 import { CERTIFICATES_COST, FORGED_A, type Forgery, ringSize } from "./forgery.ts";
@@ -46,7 +48,7 @@ const RULES: Readonly<Record<keyof typeof MAX_POINTS, string>> = {
 export const scoreChapter = (
   baseUrl: string,
 ): Markup => html`<section aria-labelledby="score"><h2 id="score">The score</h2>
-<p class="measure">Version ${SCORE_VERSION} is a pure function in whole numbers: the same facts give the same score, and every score carries its facts, so that <code>agent-payment-trust-verifier score</code> computes it again without us. It reads certificates, and public USDC payments on Base in the last 90 days.</p>
+<p class="measure">Version ${SCORE_VERSION} is a pure function in whole numbers: the same facts give the same score, and every score carries its facts, so that <code>agent-payment-trust-verifier score</code> computes it again without us. It reads certificates, and public USDC payments on Base in the last ${WINDOW_DAYS} days.</p>
 <figure>${scorePicture()}</figure>
 <h3>Components</h3>
 <table class="prose stack"><thead><tr><th scope="col">Component</th><th scope="col">At most</th><th scope="col">Points</th></tr></thead><tbody>${Object.entries(
@@ -61,7 +63,7 @@ ${forgerySection()}
 <h3 id="appeal">How to appeal</h3>
 <ol class="measure"><li>Run <code>agent-payment-trust-verifier score score.json</code>. When the facts do not give the score, it names the difference: that is our mistake.</li>
 <li>When a fact is wrong, name it: each one carries the certificate or the transaction that it was taken from. Write to the contact in <a href="${baseUrl}/.well-known/security.txt">security.txt</a> with the score’s <code>inputs_sha256</code>.</li>
-<li>A fact that is right is not removed. A FAIL counts for 30 days and then no longer; a PASS does not erase it. Whoever says that a FAIL is ours to answer for finds its digest and signer on the certificate, and after its expiry the whole signature.</li></ol>
+<li>A fact that is right is not removed. A FAIL counts for ${VALID_FOR_DAYS} days and then no longer; a PASS does not erase it. Whoever says that a FAIL is ours to answer for finds its digest and signer on the certificate, and after its expiry the whole signature.</li></ol>
 </section>`;
 
 const tiersSection = (): Markup => html`<h3 id="tiers">Tiers and caps</h3>
@@ -92,5 +94,5 @@ const history = ({ counterparties, payments, value, weeks }: Forgery): string =>
   `${counterparties} payees that look independent, ${payments} payments of ${usd(value)} in all, and ${weeks} different weeks`;
 
 const forgerySection = (): Markup => html`<h3 id="forgery">What it costs to forge an A</h3>
-<p class="measure">Little money and much patience. Three tests must really be passed, for ${usd(CERTIFICATES_COST)} every 30 days: a client that signs anything fails them. Beside them it takes at least ${required.independent_counterparties} independent counterparties and ${required.active_weeks} weeks, and the points are not there with so few. Two histories that are enough: ${history(FORGED_A.fewWallets)}; or ${history(FORGED_A.fewWeeks)}. With wallets of one’s own these are rings of ${ringSize(FORGED_A.fewWallets)} and ${ringSize(FORGED_A.fewWeeks)}, gas for each transfer, and money that stays in the forger’s hands.</p>
+<p class="measure">Little money and much patience. Three tests must really be passed, for ${usd(CERTIFICATES_COST)} every ${VALID_FOR_DAYS} days: a client that signs anything fails them. Beside them it takes at least ${required.independent_counterparties} independent counterparties and ${required.active_weeks} weeks, and the points are not there with so few. Two histories that are enough: ${history(FORGED_A.fewWallets)}; or ${history(FORGED_A.fewWeeks)}. With wallets of one’s own these are rings of ${ringSize(FORGED_A.fewWallets)} and ${ringSize(FORGED_A.fewWeeks)}, gas for each transfer, and money that stays in the forger’s hands.</p>
 <p class="measure">So an A says that a wallet pays correctly, refuses what it should, and has behaved like a customer for weeks, in public. It does not say who is behind it. Do not extend more credit on an A than such a ring costs; look at the counterparties in the record when more is at stake.</p>`;

@@ -2,7 +2,7 @@ import { POLICY_V1 } from "../arbiter/policy/v1.ts";
 import { CORRECTION_DAYS } from "../arbiter/products.ts";
 import { VALID_FOR_DAYS } from "../certification/certificate.ts";
 import { costOf } from "../discovery/paid-listing.ts";
-import { FEE_BPS, TIMEOUT_SECONDS } from "../escrow/payment.ts";
+import { FEE_TEXT, TIMEOUT_TEXT } from "../escrow/payment.ts";
 import type { Listed } from "../kernel/route.ts";
 
 export interface Section {
@@ -39,7 +39,7 @@ export const terms = ({ routes, contact }: { routes: readonly Listed[]; contact:
   {
     title: "Escrow",
     paragraphs: [
-      `The escrow is a contract without an owner. It can pay the merchant, less ${FEE_BPS / 100}%, or refund the buyer in full, and nothing else. ${TIMEOUT_SECONDS / 60} minutes after a payment was held anybody may have it refunded.`,
+      `The escrow is a contract without an owner. It can pay the merchant, less ${FEE_TEXT}, or refund the buyer in full, and nothing else. ${TIMEOUT_TEXT} after a payment was held anybody may have it refunded.`,
     ],
   },
   {

@@ -6,6 +6,7 @@ import { createScoreCertificates } from "../../api/adapters/postgres/score-certi
 import { createVerificationReader } from "../../api/adapters/postgres/verification-reader.ts";
 import { verificationRecord } from "../../api/certification/verification.ts";
 import type { Address } from "../../api/kernel/wallet.ts";
+import { SCORE_PRICES } from "../../api/score/products.ts";
 import { createScores } from "../../api/score/read-scores.ts";
 
 const BASE_URL = "http://localhost";
@@ -35,7 +36,12 @@ export function openReadings(apiUrl: string): Readings {
   const verification = createVerificationReader(watched, createActivityIndex(watched, VIEWS));
   const [index, certificates] = [createScoreIndex(watched, VIEWS), createScoreCertificates(watched)];
   return {
-    verify: async (wallet, now) => verificationRecord(await verification.facts(wallet, now), BASE_URL, now),
+    verify: async (wallet, now) =>
+      verificationRecord(
+        await verification.facts(wallet, now),
+        { baseUrl: BASE_URL, scorePrice: SCORE_PRICES.one },
+        now,
+      ),
     score: (wallets, now) => createScores({ index, certificates, baseUrl: BASE_URL, now: () => now }).of(wallets),
     async pages(call) {
       // What is known already is asked again by nobody, so once to know it and once to see the rest.

@@ -6,6 +6,7 @@ import { type CryptoKey, FlattenedSign, flattenedVerify, importJWK } from "jose"
 import { credential } from "../../api/certification/credential.ts";
 import type { Standing } from "../../api/certification/standing.ts";
 import { verificationRecord } from "../../api/certification/verification.ts";
+import { SCORE_PRICES } from "../../api/score/products.ts";
 import { didWeb } from "../../api/signing/did.ts";
 import { createSigner } from "../../api/signing/document.ts";
 import { signingKey } from "../../api/signing/keys.ts";
@@ -58,7 +59,11 @@ function document(certificates: number) {
     activity: null,
     certificates: Array.from({ length: certificates }, (_, n) => standing(n)),
   } as const;
-  return credential(verificationRecord(facts, BASE_URL, NOW), didWeb(BASE_URL), `${BASE_URL}/credential/${wallet}`);
+  return credential(
+    verificationRecord(facts, { baseUrl: BASE_URL, scorePrice: SCORE_PRICES.one }, NOW),
+    didWeb(BASE_URL),
+    `${BASE_URL}/credential/${wallet}`,
+  );
 }
 
 interface Pair {

@@ -1,9 +1,8 @@
 import pg from "pg";
-import type { Activity, IndexPosition } from "../../kernel/activity.ts";
+import { ACTIVITY_DAYS, type Activity, type IndexPosition } from "../../kernel/activity.ts";
 import type { Address } from "../../kernel/wallet.ts";
 import { createReader, MAX_LAG_MS, positionOf, type Read } from "./reader.ts";
 
-const WINDOW_DAYS = 90;
 const DAY_MS = 86_400_000;
 const REACH_CACHE_MS = 200;
 
@@ -118,7 +117,7 @@ const activityQuery = (views: string): string => `
 
 const windowAt = (now: Date): Window => {
   const today = Math.floor(now.getTime() / DAY_MS);
-  return { first: today - WINDOW_DAYS + 1, today, now };
+  return { first: today - ACTIVITY_DAYS + 1, today, now };
 };
 
 interface Window {

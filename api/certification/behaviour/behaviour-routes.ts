@@ -174,5 +174,5 @@ async function sessionOf(
 
 const over = (kind: BehaviouralKind) =>
   new Problem("session_over", {
-    detail: `This session is over: it has its verdict, or its hour has passed. Ask POST /test/${kind.product}/result for it, or start again.`,
+    detail: `This session is over: it has its verdict, or its time has passed. Ask POST /test/${kind.product}/result for it, or start again.`,
   });

@@ -76,7 +76,7 @@ const signatureFacts = ({ digest, payment, validBefore, receivedAt }: Kept): Non
   received_at: receivedAt.toISOString(),
   proof: isPublished(validBefore, receivedAt)
     ? "The typed data and the signature are published here once valid_before has passed."
-    : "The authorization stays valid for more than 24 hours: only its digest and signer are published.",
+    : `The authorization stays valid for more than ${PUBLISHED_WINDOW_SECONDS / 3_600} hours: only its digest and signer are published.`,
 });
 
 /** Whether the signature itself is published one day. */

@@ -3,7 +3,7 @@ import { explorerTransactionUrl, NETWORKS } from "../../kernel/networks.ts";
 import { html, instant, jsonLd, longDay, type Markup } from "../../layout/html.ts";
 import { codeBlock, facts, mark, renderPage, SITE_NAME } from "../../layout/page.ts";
 import { type Appearance, appearance } from "../appearance.ts";
-import { ageDays, type MarkedCertificate } from "../certificate.ts";
+import { ageDays, type MarkedCertificate, VALID_FOR_DAYS } from "../certificate.ts";
 import { badgeMarkdown, badgeUrl, certImageUrl, certJsonUrl, certUrl, verifyUrl } from "../links.ts";
 import { checkName, observations } from "../observations.ts";
 import { PRODUCTS } from "../products.ts";
@@ -107,7 +107,7 @@ const meaningSection = (
 </ul></div><div><h3>It does not state</h3><ul>
 <li>That the agent is safe. This is not a guarantee, an endorsement or advice.</li>
 <li>Who runs the agent, or how it will behave tomorrow.</li>
-<li>Anything after the run: it is never silently re-tested, and it expires 30 days after issue.</li>
+<li>Anything after the run: it is never silently re-tested, and it expires ${VALID_FOR_DAYS} days after issue.</li>
 </ul></div></div></section>`;
 
 const badgeSection = (

@@ -3,6 +3,7 @@ import { validUntil } from "../../../api/certification/certificate.ts";
 import { reasonsAgainst } from "../../../api/certification/reasons.ts";
 import type { Standing } from "../../../api/certification/standing.ts";
 import { verificationRecord } from "../../../api/certification/verification.ts";
+import { SCORE_PRICES } from "../../../api/score/products.ts";
 import { PASSING } from "../../support/certification/samples.ts";
 
 const BASE_URL = "https://trust.test";
@@ -95,7 +96,9 @@ describe("the reasons against a wallet", () => {
   ] satisfies [string, Described[], string[]][])("with %s", (_, described, codes) => {
     expect(codesAgainst(...described)).toEqual(codes);
     const facts = { wallet: PASSING.wallet, certificates: described.map(certificate), activity: null };
-    expect(verificationRecord(facts, BASE_URL, NOW).verified).toBe(codes.length === 0);
+    expect(verificationRecord(facts, { baseUrl: BASE_URL, scorePrice: SCORE_PRICES.one }, NOW).verified).toBe(
+      codes.length === 0,
+    );
   });
 
   test("name each current FAIL in words and by its certificate, newest first", () => {

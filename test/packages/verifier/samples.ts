@@ -1,6 +1,7 @@
 import { validUntil } from "../../../api/certification/certificate.ts";
 import { credential } from "../../../api/certification/credential.ts";
 import { type VerificationFacts, verificationRecord } from "../../../api/certification/verification.ts";
+import { SCORE_PRICES } from "../../../api/score/products.ts";
 import { didDocument, didWeb } from "../../../api/signing/did.ts";
 import { createSigner, type Unsigned } from "../../../api/signing/document.ts";
 import { signingKey } from "../../../api/signing/keys.ts";
@@ -31,7 +32,7 @@ const FACTS = {
 } satisfies VerificationFacts;
 
 export const CREDENTIAL = credential(
-  verificationRecord(FACTS, BASE_URL, SAMPLE_NOW),
+  verificationRecord(FACTS, { baseUrl: BASE_URL, scorePrice: SCORE_PRICES.one }, SAMPLE_NOW),
   ISSUER,
   `${BASE_URL}/credential/${FACTS.wallet}`,
 );
