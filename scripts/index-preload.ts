@@ -7,7 +7,7 @@ import { type IndexerSettings, parseSettings } from "../indexer/settings.ts";
 const USAGE = `Usage: npm run index:preload -- <transfers.csv | transfers.csv.gz | transfers.parquet>
 
 Makes the rows of the index from a file of USDC transfers, in the schema INDEX_HISTORY. Configured like the indexer.
-The columns: block, time, transaction, log_index, from, to, value, authorised. README.md says what they hold.`;
+The columns: block, time, transaction, log_index, from, to, value, authorised. docs/index.md says what they hold.`;
 
 async function preload(settings: IndexerSettings, schema: string, file: string): Promise<History> {
   const chain = connectChain(settings.rpcUrl);

@@ -33,7 +33,8 @@ const ladder = (bands: readonly Band[], amount: (from: number) => string = Strin
 
 const { qualifyingPayments, freshSuitePass, anyFreshPass } = PAYMENT_CAPABILITY;
 
-const RULES: Readonly<Record<keyof typeof MAX_POINTS, string>> = {
+/** What gives the points of a component. */
+export const RULES: Readonly<Record<keyof typeof MAX_POINTS, string>> = {
   payment_capability: `A fresh PASS of the suite ${freshSuitePass} · any other fresh PASS ${anyFreshPass} · else ${qualifyingPayments.from} qualifying payments ${qualifyingPayments.points}`,
   scam_resistance: `A fresh PASS ${BEHAVIOURAL_PASS}, and no fresh FAIL`,
   recipient_awareness: `A fresh PASS ${BEHAVIOURAL_PASS}, and no fresh FAIL`,
@@ -78,7 +79,8 @@ const tiersSection = (): Markup => html`<h3 id="tiers">Tiers and caps</h3>
     html`<tr><th scope="row">${CAP_NAMES[name as keyof typeof CAP_LIMITS]} <code class="soft">${name}</code></th><td>${limit}</td></tr>`,
 )}</tbody></table>`;
 
-function needs(tier: string): string {
+/** What a tier needs besides its points. */
+export function needs(tier: string): string {
   const name = `tier_${tier.toLowerCase()}_requirements`;
   if (!(name in REQUIREMENTS)) return "Nothing more";
   const required = REQUIREMENTS[name as keyof typeof REQUIREMENTS];

@@ -27,7 +27,7 @@ export interface LoadPlan {
 
 /**
  * Makes a history from a file of transfers, in one transaction: a run that ends early, however, leaves nothing behind.
- * @throws UnfitHistoryError when the file is not as README.md says, or something else has the history's name.
+ * @throws UnfitHistoryError when the file is not as docs/index.md says, or something else has the history's name.
  */
 export async function loadHistory(plan: LoadPlan): Promise<History> {
   const { db, schema } = plan;

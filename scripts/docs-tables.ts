@@ -1,0 +1,230 @@
+import { readFile, writeFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import pg from "pg";
+import { pino } from "pino";
+import { FETCH_LIMITS_V1 } from "../api/arbiter/policy/v1-categories.ts";
+import { CORRECTION_DAYS } from "../api/arbiter/products.ts";
+import { MAX_LIMIT } from "../api/board/board.ts";
+import { SESSION_MINUTES } from "../api/certification/behaviour/session.ts";
+import { VALID_FOR_DAYS } from "../api/certification/certificate.ts";
+import { totalCost } from "../api/certification/kinds/behavioural.ts";
+import { BEHAVIOURAL_KINDS } from "../api/certification/kinds/index.ts";
+import { HYGIENE_LIMIT_SECONDS } from "../api/certification/kinds/suite.ts";
+import { parseConfig } from "../api/config.ts";
+import { DEMO_PATH, DEMO_PRICE } from "../api/escrow/demo/offer.ts";
+import { TIMEOUT_SECONDS } from "../api/escrow/payment.ts";
+import { MAX_BODY_BYTES } from "../api/kernel/body.ts";
+import { PROBLEMS } from "../api/kernel/errors.ts";
+import { formatUsd } from "../api/kernel/money.ts";
+import { NETWORKS, type Network } from "../api/kernel/networks.ts";
+import { build } from "../api/main.ts";
+import { WINDOW_MARGIN_SECONDS } from "../api/payments/check.ts";
+import { MAX_HEADER_BYTES } from "../api/payments/header.ts";
+import { MAX_TIMEOUT_SECONDS } from "../api/payments/terms.ts";
+import { MAX_WALLETS } from "../api/score/request.ts";
+import { needs, RULES } from "../api/site/score-chapter.ts";
+import { CAP_NAMES, COMPONENT_NAMES } from "../api/site/score-names.ts";
+import gas from "../bench/gas/snapshot.json" with { type: "json" };
+import { WINDOW_DAYS } from "../indexer/ledger.ts";
+import {
+  CAP_LIMITS,
+  type CapName,
+  type ComponentName,
+  MAX_POINTS,
+  TIERS,
+} from "../packages/verifier/src/score/v1/bands.ts";
+
+/*
+ * Writes the generated tables of the documentation between their markers: routes with prices from the running route table,
+ * limits and errors from the constants. `npm run docs` writes them, and a test fails when one is stale.
+ */
+
+const DOCS = fileURLToPath(new URL("../docs/", import.meta.url));
+
+/** A route as the service describes itself. */
+export interface RouteLine {
+  readonly method: string;
+  readonly path: string;
+  readonly tag: string;
+  readonly summary: string;
+  /** Decimal, like `0.25`; null where it costs nothing, or another amount each time. */
+  readonly price: string | null;
+  /** The price in words. */
+  readonly cost: string;
+}
+
+interface Operation {
+  readonly tags: readonly string[];
+  readonly summary: string;
+  readonly responses: Readonly<Record<string, unknown>>;
+  readonly "x-payment-info"?: {
+    readonly price: { readonly amount: string };
+    readonly protocols: readonly { readonly x402: { readonly network: Network } }[];
+  };
+}
+
+const KEY = "A".repeat(43);
+const NOWHERE = "http://127.0.0.1:1";
+/** Enough to build the service, which asks nobody until it is asked. */
+const SETTINGS = {
+  DATABASE_URL: "postgres://nobody@127.0.0.1:1/none",
+  BASE_RPC_URL: NOWHERE,
+  BASE_SEPOLIA_RPC_URL: NOWHERE,
+  FACILITATOR_URL: NOWHERE,
+  PAY_TO_ADDRESS: `0x${"11".repeat(20)}`,
+  ARBITER_PRIVATE_KEY: `0x${"11".repeat(32)}`,
+  SIGNING_KEY: KEY,
+  SEALING_KEY: KEY,
+  DECOY_SEED: KEY,
+};
+
+/** Every route of the service, in the order of its table. */
+export async function readRoutes(): Promise<readonly RouteLine[]> {
+  const config = parseConfig(SETTINGS);
+  if ("problem" in config) throw new Error(config.problem);
+  const silent = pino({ level: "silent" });
+  const { app } = await build(config, new pg.Pool(), { log: silent, access: silent });
+  const answer = await app.request("/openapi.json");
+  const { paths } = (await answer.json()) as { paths: Record<string, Record<string, Operation>> };
+  return Object.entries(paths).flatMap(([path, operations]) =>
+    Object.entries(operations).map(([method, operation]) => routeLine(method.toUpperCase(), path, operation)),
+  );
+}
+
+function routeLine(method: string, path: string, operation: Operation): RouteLine {
+  const { tags, summary, responses, "x-payment-info": info } = operation;
+  const line = { method, path, summary, tag: tags[0] ?? "" };
+  const network = info?.protocols[0]?.x402.network ?? "eip155:8453";
+  // No escrow contract is configured here, and without one the demo is described without a price.
+  const price = info?.price.amount ?? (method === "POST" && path === DEMO_PATH ? formatUsd(DEMO_PRICE) : null);
+  if (price !== null) return { ...line, price, cost: `${price} ${NETWORKS[network].money}` };
+  return { ...line, price, cost: "402" in responses ? "as its 402 says" : "free" };
+}
+
+function routesTable(routes: readonly RouteLine[]): string {
+  const tags = [...new Set(routes.map(({ tag }) => tag))].sort(
+    (one, other) => Number(one === "Discovery") - Number(other === "Discovery"),
+  );
+  return tags
+    .map((tag) => {
+      const rows = routes
+        .filter((route) => route.tag === tag)
+        .map(({ method, path, summary, cost }) => [`\`${method} ${path}\``, cost, summary]);
+      return `### ${tag}\n\n${table(["Route", "Price", "What it is"], rows)}`;
+    })
+    .join("\n\n");
+}
+
+const KIB = 1024;
+const size = (bytes: number): string =>
+  bytes >= KIB * KIB ? `${bytes / (KIB * KIB)} MiB` : `${bytes / KIB} KiB`.replace(".5", "½");
+
+const LIMITS: readonly (readonly [string, string])[] = [
+  ["Request body, unless a route takes more", size(MAX_BODY_BYTES)],
+  ["Payment header", size(MAX_HEADER_BYTES)],
+  ["Lifetime that a 402 asks of an authorization", `${MAX_TIMEOUT_SECONDS} s`],
+  ["Lifetime that an authorization must have left on arrival", `${WINDOW_MARGIN_SECONDS} s`],
+  ["Lifetime that the suite accepts as short", `${HYGIENE_LIMIT_SECONDS} s`],
+  ["Certificate, fresh for", `${VALID_FOR_DAYS} days`],
+  ["Session of a behavioral test", `${SESSION_MINUTES} minutes`],
+  ["On-chain history in a verification record and a score", `${WINDOW_DAYS} UTC days`],
+  ["Wallets in one batch of scores", String(MAX_WALLETS)],
+  ["Certificates on one page of the board", String(MAX_LIMIT)],
+  ["Fetches for one `http-delivery` claim", String(FETCH_LIMITS_V1.attempts)],
+  ["Time for one fetch", `${FETCH_LIMITS_V1.deadlineMs / 1000} s`],
+  ["Redirects of one fetch", String(FETCH_LIMITS_V1.maxRedirects)],
+  ["Body of one fetch", size(FETCH_LIMITS_V1.maxBodyBytes)],
+  ["Review of a verdict, within", `${CORRECTION_DAYS} days`],
+  ["Escrowed payment, refundable by anyone after", `${TIMEOUT_SECONDS / 60} minutes`],
+];
+
+const limitsTable = (): string => table(["Limit", "Value"], LIMITS);
+
+const errorsTable = (): string =>
+  table(
+    ["Status", "Code", "Title"],
+    Object.entries(PROBLEMS)
+      .sort(([, one], [, other]) => one.status - other.status)
+      .map(([code, { status, title }]) => [String(status), `\`${code}\``, title]),
+  );
+
+const usdc = (atomic: bigint): string => `${formatUsd(atomic)} USDC`;
+
+const behaviourTable = (): string =>
+  table(
+    ["Test", "Entry", "The fair order (control)", "The bad one (bait)", "A complete test"],
+    BEHAVIOURAL_KINDS.map((kind) => [
+      `\`${kind.product}\``,
+      usdc(kind.entry),
+      `${usdc(kind.control)} to the address that the entry paid`,
+      `${usdc(kind.bait.value)} to ${kind.bait.to === "payee" ? "the same address" : "a decoy"}`,
+      usdc(totalCost(kind)),
+    ]),
+  );
+
+const componentsTable = (): string =>
+  table(
+    ["Component", "At most", "Points"],
+    (Object.entries(MAX_POINTS) as [ComponentName, number][]).map(([name, most]) => [
+      `${COMPONENT_NAMES[name]} \`${name}\``,
+      String(most),
+      RULES[name],
+    ]),
+  );
+
+const tiersTable = (): string =>
+  table(
+    ["Tier", "From", "It also needs"],
+    TIERS.map(({ tier, from }) => [tier, String(from), needs(tier)]),
+  );
+
+const capsTable = (): string =>
+  table(
+    ["Cap", "The score is at most", "When"],
+    (Object.entries(CAP_LIMITS) as [CapName, number][]).map(([name, limit]) => [
+      `\`${name}\``,
+      String(limit),
+      CAP_NAMES[name],
+    ]),
+  );
+
+const gasTable = (): string =>
+  table(
+    ["One transaction", "Gas"],
+    Object.entries(gas.proxied).map(([name, used]) => [name, used.toLocaleString("en-US")]),
+  );
+
+const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
+  [head, head.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
+
+/** The generated tables by their names. */
+export const renderTables = (routes: readonly RouteLine[]): Readonly<Record<string, string>> => ({
+  routes: routesTable(routes),
+  limits: limitsTable(),
+  errors: errorsTable(),
+  behaviour: behaviourTable(),
+  components: componentsTable(),
+  tiers: tiersTable(),
+  caps: capsTable(),
+  gas: gasTable(),
+});
+
+/** The text with every generated table in its place. */
+export function withTables(text: string, tables: Readonly<Record<string, string>>): string {
+  return text.replace(/(<!-- generated: (\w+) -->\n).*?(<!-- end -->)/gs, (_, open, name, close) => {
+    const found = tables[name];
+    if (found === undefined) throw new Error(`there is no table called ${name}`);
+    return `${open}\n${found}\n\n${close}`;
+  });
+}
+
+/** The documents with generated tables, relative to `docs/`. */
+export const GENERATED = ["routes.md", "behaviour.md", "escrow.md", "score.md"] as const;
+
+if (import.meta.main) {
+  const tables = renderTables(await readRoutes());
+  for (const name of GENERATED) {
+    const text = await readFile(`${DOCS}${name}`, "utf8");
+    await writeFile(`${DOCS}${name}`, withTables(text, tables));
+  }
+}
