@@ -1,0 +1,173 @@
+import { existsSync, globSync, readFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+import { beforeAll, describe, expect, test } from "vitest";
+import { totalCost } from "../../api/certification/kinds/behavioural.ts";
+import { BEHAVIOURAL_KINDS } from "../../api/certification/kinds/index.ts";
+import { formatUsd } from "../../api/kernel/money.ts";
+import { CERTIFICATES_COST, FORGED_A } from "../../api/site/forgery.ts";
+import { INDEPENDENCE, PAYMENT_VALUE_BANDS, QUALIFYING_PAYMENT } from "../../packages/verifier/src/score/v1/bands.ts";
+import { GENERATED, type RouteLine, readRoutes, renderTables, withTables } from "../../scripts/docs-tables.ts";
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+const read = (file: string): string => readFileSync(join(ROOT, file), "utf8");
+const isOurs = (file: string): boolean => !/(^|\/)(node_modules|dist|artifacts|cache|\.data)(\/|$)/.test(file);
+const PAPERS = globSync("**/*.md", { cwd: ROOT, exclude: (name) => !isOurs(name) }).filter(isOurs);
+/** What is written for the people who work on the service; a package's README is its users'. */
+const GUIDES = PAPERS.filter((file) => !/^(packages|test)\//.test(file));
+const FILES = globSync("{api,bench,contracts,ignition,indexer,packages,scripts,test}/**/*", {
+  cwd: ROOT,
+  exclude: (name) => !isOurs(name),
+}).filter(isOurs);
+
+const withoutFences = (text: string): string => text.replace(/^ {0,3}```.*?^ {0,3}```/gms, "");
+
+let routes: readonly RouteLine[];
+
+beforeAll(async () => {
+  routes = await readRoutes();
+});
+
+describe("the README", () => {
+  test("has at most 150 lines", () => {
+    expect(read("README.md").trimEnd().split("\n").length).toBeLessThanOrEqual(150);
+  });
+});
+
+describe("generated tables", () => {
+  test.each(GENERATED)("docs/%s is what `npm run docs` writes", (name) => {
+    const text = read(`docs/${name}`);
+    expect(withTables(text, renderTables(routes))).toBe(text);
+  });
+});
+
+describe("links", () => {
+  /** The anchors of a document's headings, as GitHub makes them. */
+  const anchorsOf = (text: string): ReadonlySet<string> => {
+    const headings = [...withoutFences(text).matchAll(/^#{1,6} (.+)$/gm)].map(([, heading = ""]) => heading);
+    return new Set(
+      headings.map((heading) =>
+        heading
+          .toLowerCase()
+          .replace(/[^\p{L}\p{N}\s_-]/gu, "")
+          .replaceAll(" ", "-"),
+      ),
+    );
+  };
+
+  test("the rules read the papers", () => {
+    expect(PAPERS).toContain("README.md");
+    expect(PAPERS).toContain("packages/verifier/README.md");
+    expect(GUIDES.length).toBeGreaterThan(15);
+    expect(anchorsOf("## What `it` is, here\n")).toContain("what-it-is-here");
+  });
+
+  test.each(PAPERS)("every relative link and anchor of %s leads somewhere", (file) => {
+    const text = withoutFences(read(file));
+    const targets = [...text.matchAll(/\]\(([^)\s]+)\)|(?:src|href)="([^"]+)"/g)].map(
+      ([, link, attribute]) => link ?? attribute ?? "",
+    );
+    const broken = targets
+      .filter((target) => !/^[a-z]+:/.test(target))
+      .filter((target) => {
+        const [path = "", anchor] = target.split("#");
+        const to = path === "" ? file : relative(ROOT, join(ROOT, dirname(file), path));
+        if (to.startsWith("..") || !existsSync(join(ROOT, to))) return true;
+        return anchor !== undefined && !anchorsOf(read(to)).has(anchor);
+      });
+    expect(broken).toEqual([]);
+  });
+});
+
+describe("named files", () => {
+  const NAMES = new Set(FILES.map((file) => file.split("/").at(-1)));
+
+  test.each(GUIDES)("every path that %s names is there", (file) => {
+    const paths = [
+      ...read(file).matchAll(
+        /(?<![\w/.:@<>-])(?:api|bench|contracts|docs|ignition|indexer|packages|scripts|test)\/[\w./*<>-]*/g,
+      ),
+    ].map(([path]) => path.replace(/[.-]+$/, ""));
+    const missing = paths.filter((path) => {
+      const pattern = path.replace(/<[^>]*>/g, "*");
+      return pattern.includes("*") ? globSync(pattern, { cwd: ROOT }).length === 0 : !existsSync(join(ROOT, path));
+    });
+    expect(missing).toEqual([]);
+  });
+
+  test.each(GUIDES)("every file that %s names without its folder is there", (file) => {
+    const names = [...read(file).matchAll(/`([\w-]+\.(?:ts|mjs|sol))`/g)].map(([, name = ""]) => name);
+    expect(names.filter((name) => !NAMES.has(name))).toEqual([]);
+  });
+});
+
+describe("prices", () => {
+  const usd = (atomic: bigint | number): string => formatUsd(BigInt(atomic));
+  /** Amounts that are no price of a route, from the constants that the code computes with. */
+  const AMOUNTS = new Set([
+    ...BEHAVIOURAL_KINDS.flatMap((kind) => [kind.entry, kind.control, kind.bait.value, totalCost(kind)].map(usd)),
+    usd(QUALIFYING_PAYMENT),
+    usd(INDEPENDENCE.floor),
+    usd(CERTIFICATES_COST),
+    ...PAYMENT_VALUE_BANDS.map(({ from }) => usd(from)),
+    ...Object.values(FORGED_A).map(({ value }) => usd(value)),
+  ]);
+  const AMOUNT = /(?<![\d.])(\d+\.\d{2,6}) (?:test )?USDC?\b/g;
+
+  test.each(GUIDES)("every price in %s is the price of the route beside it", (file) => {
+    const wrong = read(file)
+      .split("\n")
+      .flatMap((line, index) => {
+        const named = routes.filter(({ path }) =>
+          new RegExp(`${path.replace(/[.{}]/g, "\\$&")}(?![\\w/-])`).test(line),
+        );
+        const known = new Set(named.flatMap(({ price }) => (price === null ? [] : [price])));
+        const isPriced = known.size > 0;
+        return [...line.matchAll(AMOUNT)]
+          .map(([, amount = ""]) => amount)
+          .filter((amount) => !known.has(amount) && (isPriced || !AMOUNTS.has(amount)))
+          .map((amount) => `line ${index + 1}: ${amount}`);
+      });
+    expect(wrong).toEqual([]);
+  });
+});
+
+describe("settings", () => {
+  const CONFIGURATION = "docs/configuration.md";
+  /** Of the machine, of Node, of GitHub's runner, and what one program of ours tells another. */
+  const SYSTEM = new Set(
+    "PATH TMPDIR LD_LIBRARY_PATH NODE_COMPILE_CACHE GITHUB_OUTPUT GITHUB_STEP_SUMMARY SUPERVISED".split(" "),
+  );
+  /** The variables in the first column of a section's tables. */
+  const describedIn = (section: string): readonly string[] => {
+    const text =
+      read(CONFIGURATION)
+        .split(/^## /m)
+        .find((part) => part.startsWith(`${section}\n`)) ?? "";
+    const cells = [...text.matchAll(/^\| ([^|]+) \|/gm)].map(([, cell = ""]) => cell);
+    return cells.flatMap((cell) => [...cell.matchAll(/`([A-Z][A-Z0-9_]+)`/g)].map(([, name = ""]) => name)).sort();
+  };
+  /** The variables of a program's schema. */
+  const readBy = (file: string): readonly string[] => {
+    const [, schema = ""] = /const ENVIRONMENT = z\.object\(\{\n(.*?)^\}\);/ms.exec(read(file)) ?? [];
+    return [...schema.matchAll(/^ {2}([A-Z][A-Z0-9_]+):/gm)].map(([, name = ""]) => name).sort();
+  };
+
+  test.each([
+    ["The API", "api/config.ts"],
+    ["The indexer", "indexer/settings.ts"],
+  ])("“%s” has every variable of %s and no other", (section, file) => {
+    expect(readBy(file).length).toBeGreaterThan(10);
+    expect(describedIn(section)).toEqual(readBy(file));
+  });
+
+  test("every variable that a script, a package, a test or a benchmark reads is described", () => {
+    const readers = FILES.filter((file) => /^(scripts|packages|test|bench)\/.*\.(ts|mjs)$/.test(file));
+    const names = readers.flatMap((file) =>
+      [...read(file).matchAll(/\b(?:process\.)?env\.([A-Z][A-Z0-9_]+)/g)].map(([, name = ""]) => name),
+    );
+    const text = read(CONFIGURATION);
+    const isDescribed = (name: string) => SYSTEM.has(name) || new RegExp(`\`${name}[\`=]`).test(text);
+    expect([...new Set(names)].filter((name) => !isDescribed(name)).sort()).toEqual([]);
+  });
+});
