@@ -21,7 +21,7 @@ import { build } from "../api/main.ts";
 import { WINDOW_MARGIN_SECONDS } from "../api/payments/check.ts";
 import { MAX_HEADER_BYTES } from "../api/payments/header.ts";
 import { MAX_TIMEOUT_SECONDS } from "../api/payments/terms.ts";
-import { MAX_WALLETS } from "../api/score/request.ts";
+import { MAX_WALLETS } from "../api/score/products.ts";
 import { needs, RULES } from "../api/site/score-chapter.ts";
 import { CAP_NAMES, COMPONENT_NAMES } from "../api/site/score-names.ts";
 import gas from "../bench/gas/snapshot.json" with { type: "json" };
