@@ -33,10 +33,12 @@ const retrying = new Set<Hex>();
  */
 export async function decide(parts: DecisionParts, undecided: Undecided): Promise<KeptDelivery["decision"]> {
   const first = attempt(parts, undecided);
-  const timer = Promise.withResolvers<"pending">();
-  const timeout = setTimeout(() => timer.resolve("pending"), DECISION_WITHIN_MS);
-  const answer = await Promise.race([first, timer.promise]);
-  clearTimeout(timeout);
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<"pending">((resolve) => {
+    timer = setTimeout(resolve, DECISION_WITHIN_MS, "pending");
+  });
+  const answer = await Promise.race([first, late]);
+  clearTimeout(timer);
   if (answer === "pending" && !retrying.has(undecided.id)) {
     retrying.add(undecided.id);
     void retry(parts, undecided, first).finally(() => retrying.delete(undecided.id));

@@ -34,7 +34,7 @@ test("the tarball is JavaScript with declarations; it depends on nothing but its
   const files = (await readdir(installed, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile());
   const names = files.map(({ name }) => name);
   expect(names).toEqual(expect.arrayContaining(["index.js", "index.d.ts", "cli.js"]));
-  expect(names.filter((name) => !/\.(js|d\.ts)$/.test(name)).sort()).toEqual(["README.md", "package.json"]);
+  expect(names.filter((name) => !/\.(js|d\.ts)$/.test(name)).sort()).toEqual(["LICENSE", "README.md", "package.json"]);
   const manifest = JSON.parse(await readFile(join(installed, "package.json"), "utf8"));
   expect(manifest.dependencies).toBeUndefined();
   expect(Object.keys(manifest.peerDependencies).sort()).toEqual(["hono", "viem"]);

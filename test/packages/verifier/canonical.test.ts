@@ -1,4 +1,5 @@
 import canonicalize from "canonicalize";
+import canonicalizeAsPacked from "canonicalize-4";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { parseStrictJson, readStrictJson } from "../../../packages/verifier/src/strict-json.ts";
@@ -120,4 +121,8 @@ test.each([
   ["with escapes", `{"\\u0061lg":"EdDSA","kid":"${HEADER.kid}"}`],
 ])("a jws header written %s verifies", async (_, header) => {
   expect(await verify(JSON.stringify(forge({ document: CREDENTIAL, header })))).toMatchObject({ valid: true });
+});
+
+test("the canonicalize that the packages install writes what the service's own writes", () => {
+  fc.assert(fc.property(fc.jsonValue({ maxDepth: 8 }), (value) => canonicalizeAsPacked(value) === canonicalize(value)));
 });

@@ -13,6 +13,8 @@ import { ALL_PASSES, facts } from "./score/facts.ts";
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 const NAME = "agent-payment-trust-verifier";
 const DEPENDENCIES = ["@noble/hashes", "canonicalize", "jose"];
+/** Where the versions that it names lie in this project. */
+const FOLDERS = ["@noble/hashes", "canonicalize-4", "jose"];
 const call = promisify(execFile);
 
 /** A folder outside the project with nothing in it but what a user would have: the installed package and a document. */
@@ -24,7 +26,7 @@ beforeAll(async () => {
   const npm = (...args: string[]) => call("npm", args, { cwd: home });
   await packInto(home, "verifier");
   // The dependencies come from this project's own node_modules, so that no registry is needed.
-  const dependencies = DEPENDENCIES.map((name) => join(ROOT, "node_modules", name));
+  const dependencies = FOLDERS.map((name) => join(ROOT, "node_modules", name));
   await npm("pack", "--ignore-scripts", "--pack-destination", home, ...dependencies);
   packed = (await readdir(home)).filter((name) => name.endsWith(".tgz"));
   await writeFile(join(home, "package.json"), '{"type":"module"}');
@@ -47,7 +49,7 @@ test("the packed tarball is JavaScript with declarations and needs three small p
       .filter(({ name }) => !/\.(js|d\.ts)$/.test(name))
       .map(({ name }) => name)
       .sort(),
-  ).toEqual(["README.md", "package.json"]);
+  ).toEqual(["LICENSE", "README.md", "package.json"]);
   const { dependencies } = JSON.parse(await readFile(join(installed, "package.json"), "utf8"));
   expect(Object.keys(dependencies).sort()).toEqual(DEPENDENCIES);
   const modules = (await readdir(join(home, "node_modules"))).filter((name) => !name.startsWith("."));
