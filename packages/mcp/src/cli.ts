@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
-import { parseKeySet, replayScores, verifyDocument } from "agent-payment-trust-verifier";
 import { privateKeyToAccount } from "viem/accounts";
+import { parseKeySet, replayScores, verifyDocument } from "../../verifier/src/index.ts";
 import { createBudget } from "./budget.ts";
 import { httpService } from "./http-service.ts";
 import { DEFAULT_BUDGET_USD, parseSettings } from "./settings.ts";

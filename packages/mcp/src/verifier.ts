@@ -1,9 +1,9 @@
-import type { Report } from "agent-payment-trust-verifier";
+import type { Report } from "../../verifier/src/index.ts";
 import { read, type Service } from "./service.ts";
 
 /** What is needed of agent-payment-trust-verifier; the programs bring it, each from where it lies. */
 export type Verifier = Pick<
-  typeof import("agent-payment-trust-verifier"),
+  typeof import("../../verifier/src/index.ts"),
   "parseKeySet" | "verifyDocument" | "replayScores"
 >;
 
