@@ -151,7 +151,7 @@ try {
   const context = await browser.newContext({
     baseURL: url,
     viewport: { width: 920, height: 900 },
-    deviceScaleFactor: 1.5,
+    deviceScaleFactor: 1.25,
   });
   const page = await context.newPage();
   await photograph(page, certificate, { name: "certificate", height: 700 });
