@@ -131,6 +131,7 @@ function startPonder(
     // From the index's own start at the latest: that one is pinned in the schema's name.
     ESCROW_START_BLOCK: String(Math.min(settings.escrowStartBlock, startBlock)),
     INDEX_SCOPE: settings.scope,
+    INDEX_SCHEMA: schema,
     FIRST_BLOCK: String(startBlock),
     START_BLOCK: String(history === null ? startBlock : history.lastBlock + 1),
     HISTORY_SCHEMA: history?.schema ?? "",

@@ -1,4 +1,4 @@
-import { onchainTable, primaryKey } from "ponder";
+import { int8, onchainTable, onchainView, primaryKey, sql } from "ponder";
 
 // No secondary index: Ponder drops and rebuilds them at every restart, and every read here is by primary key.
 // Values are atomic units of USDC, of any size: sums over flash loans pass 64 bits. Times are Unix seconds, addresses in lower case.
@@ -97,6 +97,21 @@ export const coverage = onchainTable("coverage", (t) => ({
   scope: t.text().$type<"full" | "authorised">().notNull(),
   firstBlock: t.integer().notNull(),
 }));
+
+const own = (table: string) => sql`${sql.identifier(process.env.INDEX_SCHEMA ?? "")}.${sql.identifier(table)}`;
+
+/**
+ * One row: the last block whose transfers are in the rows. A restart takes the blocks since the safe checkpoint out of the
+ * rows and leaves the latest checkpoint as it was: until they are back, and Ponder is ready, the safe one is the true one.
+ */
+export const position = onchainView("position", {
+  block: int8({ mode: "number" }).notNull(),
+  at: int8({ mode: "number" }).notNull(),
+}).as(sql`
+  select substr(reached, 27, 16)::int8 as block, left(reached, 10)::int8 as at
+  from (select max(case when value ->> 'is_ready' = '1' then latest_checkpoint else safe_checkpoint end) as reached
+    from ${own("_ponder_checkpoint")} cross join ${own("_ponder_meta")} where key = 'app') newest
+  where reached is not null`);
 
 // The escrow.
 

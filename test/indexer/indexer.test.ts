@@ -213,9 +213,9 @@ describe("live", { timeout: 60_000 }, () => {
 });
 
 /** One a block, by block. */
-async function payStrangers(): Promise<ReadonlyMap<number, Address>> {
+async function payStrangers(first: number): Promise<ReadonlyMap<number, Address>> {
   const paid = new Map<number, Address>();
-  for (let n = 50; n < 62; n += 1) {
+  for (let n = first; n < first + 12; n += 1) {
     await actor.pay({ from: 0, to: stranger(n), value: 1_000n });
     await chain.mine();
     paid.set(await headOf(chain), stranger(n));
@@ -223,25 +223,28 @@ async function payStrangers(): Promise<ReadonlyMap<number, Address>> {
   return paid;
 }
 
-/** While the last blocks come back: the index is never said to be further than what it answers. */
+/** While the last blocks are taken out of the rows and come back: no position is ahead of the rows beside it. */
 async function expectTruePositions(paid: ReadonlyMap<number, Address>): Promise<void> {
-  const [head, now] = [await headOf(chain), await nowOf(chain)];
-  for (let reached = 0; reached < head; await sleep(5)) {
-    reached = (await full.index.position())?.block ?? 0;
-    const within = [...paid].filter(([block]) => block <= reached);
-    const answers = await Promise.all(within.map(([, payee]) => full.index.activity(payee, now)));
-    expect(answers.map((answer) => answer?.distinctCounterparties)).toEqual(within.map(() => 1));
+  const head = await headOf(chain);
+  // In the order in which Ponder replaces the views: the other way round, one of the two would be a deadlock's victim.
+  const there = "select coalesce(array_agg(wallet), '{}') as there from live.wallet_day where wallet = any($1)";
+  const text = `select there, block::int from (${there}) w cross join live.position`;
+  for (let reached = 0; reached < head; await sleep(1)) {
+    const { rows } = await full.pool.query(text, [[...paid.values()]]);
+    reached = rows[0]?.block ?? 0;
+    const within = [...paid].filter(([block]) => block <= reached).map(([, payee]) => payee);
+    expect(rows[0]?.there, `at ${reached}`).toEqual(expect.arrayContaining(within));
   }
 }
 
 describe("faults", { timeout: 90_000 }, () => {
   test("Ponder killed comes back on the same index, catches up and counts nothing twice", async () => {
     const both = [full, authorised];
+    const before = await payStrangers(50);
+    await caughtUp(full);
     for (const { launched } of both) process.kill(launched.ponderPid(), "SIGKILL");
-    await playBlocks(6);
-    const paid = await payStrangers();
-    await Promise.all(both.map(({ launched }) => launched.saying("ponder started", 2)));
-    await expectTruePositions(paid);
+    const paid = new Map([...before, ...(await payStrangers(62))]);
+    await Promise.all([expectTruePositions(paid), ...both.map(({ launched }) => launched.saying("ponder started", 2))]);
     await caughtUp(authorised);
     for (const indexed of both) {
       const [before, after] = indexed.launched.said("ponder started");

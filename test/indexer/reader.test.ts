@@ -12,16 +12,13 @@ const DAY_SECONDS = 86_400;
 /** Day 0 of the histories here: 2026-01-01. */
 const DAY_0 = Date.UTC(2026, 0, 1) / 1000 / DAY_SECONDS;
 const at = (day: number, second = 0) => new Date(((DAY_0 + day) * DAY_SECONDS + second) * 1000);
-/** A checkpoint as Ponder writes it: time, chain, block, and the place in the block. */
-const checkpointAt = (time: Date, block = 1) =>
-  `${Math.floor(time.getTime() / 1000)}${"8453".padStart(16, "0")}${String(block).padStart(16, "0")}${"0".repeat(33)}`;
 const TABLES = `
   create table live.coverage (id int primary key, scope text not null, first_block int not null);
   create table live.wallet_day (wallet text, day int, paid int not null, touched int not null, ages text, last_at int8 not null,
     primary key (wallet, day));
-  create table live._ponder_checkpoint (chain_name text primary key, latest_checkpoint text not null);
+  create table live.position (block int8 not null, at int8 not null);
   insert into live.coverage values (0, 'full', 41000000);
-  insert into live._ponder_checkpoint values ('base', '${checkpointAt(at(10_000))}')`;
+  insert into live.position values (1, ${at(10_000).getTime() / 1000})`;
 
 let wallets = 0;
 const freshWallet = (): Address => `0x${(++wallets).toString(16).padStart(40, "0")}`;
@@ -30,8 +27,8 @@ const { ownerUrl, apiUrl } = await freshDatabase();
 const owner = await forFile(new pg.Pool({ connectionString: ownerUrl, max: 2 }));
 const reader = await forFile(new pg.Pool({ connectionString: apiUrl, max: 2 }));
 
-const setCheckpoint = (time: Date, block: number) =>
-  owner.query("update live._ponder_checkpoint set latest_checkpoint = $1", [checkpointAt(time, block)]);
+const setPosition = (time: Date, block: number) =>
+  owner.query("update live.position set block = $1, at = $2", [block, time.getTime() / 1000]);
 
 interface Row {
   readonly day: number;
@@ -85,7 +82,9 @@ describe("without an index", () => {
 
   test("a fault of ours is no absence", async () => {
     await owner.query("create schema odd; grant usage on schema odd to trust_api");
-    await owner.query("create table odd.coverage (id int); create table odd.wallet_day (id int)");
+    await owner.query(
+      "create table odd.coverage (id int); create table odd.position (id int); create table odd.wallet_day (id int)",
+    );
     await owner.query("grant select on all tables in schema odd to trust_api");
     const index = createActivityIndex(reader, { viewsSchema: "odd" });
     await expect(index.activity(freshWallet(), at(0))).rejects.toMatchObject({ code: "42703" });
@@ -150,10 +149,14 @@ describe("the activity of a wallet", () => {
   });
 });
 
-test("the position is that of Ponder's newest checkpoint", async () => {
-  await setCheckpoint(new Date(1_790_000_000_000), 41_234_567);
+test("the position is the one that the index publishes; without it the index is unavailable", async () => {
+  await setPosition(new Date(1_790_000_000_000), 41_234_567);
   const position = await createActivityIndex(reader, { viewsSchema: "live" }).position();
   expect(position).toEqual({ block: 41_234_567, timestamp: new Date(1_790_000_000_000) });
+  await owner.query("delete from live.position");
+  const without = createActivityIndex(reader, { viewsSchema: "live" });
+  expect([await without.position(), await without.activity(freshWallet(), at(0))]).toEqual([null, null]);
+  await owner.query("insert into live.position values (1, 1)");
 });
 
 test("an index that has fallen more than a minute behind is unavailable, and back when it has caught up", async () => {
@@ -164,7 +167,7 @@ test("an index that has fallen more than a minute behind is unavailable, and bac
     [61, false],
     [0, true],
   ] as const) {
-    await setCheckpoint(new Date(now.getTime() - secondsBehind * 1000), 7);
+    await setPosition(new Date(now.getTime() - secondsBehind * 1000), 7);
     const index = createActivityIndex(reader, { viewsSchema: "live" });
     expect((await index.activity(wallet, now)) !== null, `${secondsBehind} s behind`).toBe(available);
   }

@@ -3,7 +3,7 @@ import type { Address } from "viem";
 
 const TABLES = [
   ...["wallet_day", "pair", "wallet", "paid", "payee_slot", "payer_funder"],
-  ...["escrow_account", "escrow_merchant", "coverage", "_ponder_checkpoint"],
+  ...["escrow_account", "escrow_merchant", "coverage", "position"],
 ];
 export const CROWDED_PAYER: Address = `0x00000001${"0".repeat(32)}`;
 const address = (kind: number, n: string | number) =>

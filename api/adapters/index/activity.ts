@@ -1,7 +1,7 @@
 import pg from "pg";
 import { ACTIVITY_DAYS, type Activity, type IndexPosition } from "../../kernel/activity.ts";
 import type { Address } from "../../kernel/wallet.ts";
-import { createReader, MAX_LAG_MS, positionOf, type Read } from "./reader.ts";
+import { createReader, MAX_LAG_MS, type Read } from "./reader.ts";
 
 const DAY_MS = 86_400_000;
 const REACH_CACHE_MS = 200;
@@ -82,14 +82,15 @@ export function createActivityIndex(
 
 async function readReach(read: Read, viewsSchema: string): Promise<Reach | null> {
   const views = pg.escapeIdentifier(viewsSchema);
-  const rows = await read<{ scope: Activity["scope"]; first_block: number; checkpoint: string | null }>({
+  const rows = await read<{ scope: Activity["scope"]; first_block: number; block: number; at: number }>({
     name: `reach of ${viewsSchema}`,
-    text: `select scope, first_block, (select max(latest_checkpoint) from ${views}._ponder_checkpoint) as checkpoint from ${views}.coverage`,
+    text: `select scope, first_block, block::float8, at::float8 from ${views}.coverage cross join ${views}.position`,
     values: [],
   });
   const row = rows?.[0];
-  if (row === undefined || row.checkpoint === null) return null;
-  return { scope: row.scope, firstBlock: row.first_block, position: positionOf(row.checkpoint) };
+  if (row === undefined) return null;
+  const { scope, first_block: firstBlock, block, at } = row;
+  return { scope, firstBlock, position: { block, timestamp: new Date(at * 1000) } };
 }
 
 /** One reading serves everybody who asks in this time. */

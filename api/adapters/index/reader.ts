@@ -1,5 +1,4 @@
 import pg from "pg";
-import type { IndexPosition } from "../../kernel/activity.ts";
 
 /** Base makes a block every two seconds: an index this far behind them is not running, or not there yet. */
 export const MAX_LAG_MS = 60_000;
@@ -33,17 +32,11 @@ export function createReader(pool: pg.Pool): Read {
   };
 }
 
-/** No table, no schema (the first backfill is not over), cancelled by a timeout, shut down. */
-const AWAY = new Set(["42P01", "3F000", "57014", "57P01", "57P02", "57P03"]);
+/** No table, no schema (the first backfill is not over), cancelled by a timeout or a deadlock with a switch of the views, shut down. */
+const AWAY = new Set(["42P01", "3F000", "57014", "40P01", "57P01", "57P02", "57P03"]);
 
 /** An error without a SQLSTATE of PostgreSQL's is the connection's: refused, lost, or too slow. */
 function isUnavailable(error: unknown): boolean {
   if (!(error instanceof pg.DatabaseError) || error.code === undefined) return true;
   return AWAY.has(error.code) || ["08", "53"].includes(error.code.slice(0, 2));
 }
-
-/** Ponder's checkpoint: 10 digits of Unix time, 16 of chain id, 16 of block number, then the place in the block. */
-export const positionOf = (checkpoint: string): IndexPosition => ({
-  timestamp: new Date(Number(checkpoint.slice(0, 10)) * 1000),
-  block: Number(checkpoint.slice(26, 42)),
-});

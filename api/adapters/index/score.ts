@@ -10,7 +10,7 @@ import {
 import type { Network } from "../../kernel/networks.ts";
 import type { Address, Hex } from "../../kernel/wallet.ts";
 import type { ScoreIndex } from "../../score/score-sources.ts";
-import { createReader, MAX_LAG_MS, positionOf } from "./reader.ts";
+import { createReader, MAX_LAG_MS } from "./reader.ts";
 
 const NETWORK: Network = "eip155:8453";
 const DAY_MS = 86_400_000;
@@ -30,8 +30,7 @@ export function createScoreIndex(pool: pg.Pool, { viewsSchema, maxLagMs = MAX_LA
       const values = [wallets, now.getTime()];
       const rows = await read<ReadingRow>({ name: `score in ${viewsSchema}`, text, values });
       if (rows === null || rows.length < wallets.length) return null;
-      const isCurrent = ({ checkpoint }: ReadingRow) =>
-        now.getTime() - positionOf(checkpoint).timestamp.getTime() <= maxLagMs;
+      const isCurrent = ({ at }: ReadingRow) => now.getTime() - at * 1000 <= maxLagMs;
       return rows.every(isCurrent) ? rows.map(renderReading) : null;
     },
   };
@@ -56,13 +55,12 @@ const payeesQuery = (views: string): string => `
       where payee = s.payee and funder in (s.payer, s.payee, me.funder, p.funder)) x
     where s.payer = k.wallet`;
 
-/** `$1` are the wallets, `$2` is the time asked for in milliseconds. Without coverage or checkpoint there is nothing to read. */
+/** `$1` are the wallets, `$2` is the time asked for in milliseconds. Without coverage or position there is nothing to read. */
 const readingQuery = (views: string): string => `
   with reach as materialized (
-    select scope, first_block, checkpoint, greatest($2::int8, left(checkpoint, 10)::int8 * 1000) as as_of_ms
-      from ${views}.coverage, (select max(latest_checkpoint) as checkpoint from ${views}._ponder_checkpoint) newest
-      where checkpoint is not null)
-  select reach.scope, reach.first_block, reach.checkpoint, reach.as_of_ms::float8,
+    select scope, first_block, block, at, greatest($2::int8, at * 1000) as as_of_ms
+      from ${views}.coverage cross join ${views}.position)
+  select reach.scope, reach.first_block, reach.block::float8, reach.at::float8, reach.as_of_ms::float8,
     me.funder, me.last_paid_at::float8, me.last_paid_transaction,
     (select json_agg(json_build_object('day', day, 'count', qualifying, 'value', qualifying_atomic::text))
       from ${views}.wallet_day where wallet = k.wallet
@@ -81,7 +79,8 @@ const readingQuery = (views: string): string => `
 interface ReadingRow {
   readonly scope: ChainFacts["scope"];
   readonly first_block: number;
-  readonly checkpoint: string;
+  readonly block: number;
+  readonly at: number;
   readonly as_of_ms: number;
   readonly funder: Address | null;
   readonly last_paid_at: number | null;
@@ -107,7 +106,7 @@ function renderReading(row: ReadingRow): ChainReading {
   const window = windowAt(as_of);
   return {
     as_of,
-    as_of_block: positionOf(row.checkpoint).block,
+    as_of_block: row.block,
     chain: {
       network: NETWORK,
       scope: row.scope,
