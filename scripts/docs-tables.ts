@@ -2,7 +2,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import pg from "pg";
 import { pino } from "pino";
-import { FETCH_LIMITS_V1 } from "../api/arbiter/policy/v1-categories.ts";
+import { FETCH_LIMITS_V1 } from "../api/arbiter/policy/v1/tables.ts";
 import { CORRECTION_DAYS } from "../api/arbiter/products.ts";
 import { MAX_LIMIT } from "../api/board/board.ts";
 import { SESSION_MINUTES } from "../api/certification/behaviour/session.ts";

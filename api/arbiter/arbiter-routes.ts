@@ -12,7 +12,7 @@ import { arbiterOverview, LOG_PATH, logItem, POLICY_PATH } from "./overview.ts";
 import { renderArbiter } from "./pages/arbiter-page.ts";
 import { renderPolicy } from "./pages/policy-page.ts";
 import { renderVerdict } from "./pages/verdict-page.ts";
-import { POLICY_V1 } from "./policy/v1.ts";
+import { POLICY_V1 } from "./policy/v1/policy.ts";
 import { ARBITER_NETWORK, PRICES, type Variant } from "./products.ts";
 import { type RequestSettings, requestSchema } from "./request.ts";
 

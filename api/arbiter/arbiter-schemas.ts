@@ -18,12 +18,12 @@ import {
 import type { Signed } from "../signing/document.ts";
 import { PROOF } from "../signing/signing-schemas.ts";
 import { VERDICT_TYPES } from "./attestation.ts";
-import { CATEGORY_NAMES } from "./categories/category.ts";
-import { CATEGORIES } from "./categories/index.ts";
 import type { VerdictDocument } from "./document.ts";
 import type { GuardSettings } from "./guard/target.ts";
 import type { arbiterOverview, logItem } from "./overview.ts";
+import { CATEGORY_NAMES } from "./policy/category.ts";
 import type { Policy } from "./policy/policy.ts";
+import { CATEGORIES } from "./policy/v1/categories.ts";
 import { DEAL } from "./request.ts";
 
 export const verdictId = z.string().regex(/^[0-9a-f]{32}$/);

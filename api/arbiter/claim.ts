@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import { jcs } from "../signing/proof-value.ts";
-import type { Category } from "./categories/category.ts";
-import { malformed, refuse, submitted } from "./categories/fields.ts";
-import { CATEGORIES } from "./categories/index.ts";
 import type { GuardSettings } from "./guard/target.ts";
+import type { Category } from "./policy/category.ts";
+import { CATEGORIES } from "./policy/v1/categories.ts";
+import { malformed, refuse, submitted } from "./policy/v1/fields.ts";
 
 /** A claim that the arbiter takes. JSON, so that the journal can hold it, and without any payload. */
 export interface Claim {

@@ -3,7 +3,7 @@ import { jcs } from "../signing/proof-value.ts";
 import type { Attestation } from "./attestation.ts";
 import type { Evidence } from "./evidence.ts";
 import type { PartyTiers } from "./parties.ts";
-import { POLICY_V1 } from "./policy/v1.ts";
+import { POLICY_V1 } from "./policy/v1/policy.ts";
 import type { VerdictRequest } from "./request.ts";
 import type { Place, Superseded } from "./verdict-store.ts";
 

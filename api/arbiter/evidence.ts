@@ -1,4 +1,4 @@
-import type { Fact } from "./categories/category.ts";
+import type { Fact } from "./policy/category.ts";
 import type { Verdict } from "./policy/policy.ts";
 
 /** What the arbiter saw of a claim, and what follows from it. */

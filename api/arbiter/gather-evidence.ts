@@ -1,9 +1,9 @@
-import type { Category, Fact, Observation, Question } from "./categories/category.ts";
 import type { CheckRuns } from "./check-runs.ts";
 import { type Claim, categoryNamed } from "./claim.ts";
 import type { Evidence } from "./evidence.ts";
 import type { Fetcher } from "./fetcher.ts";
-import { decide } from "./verdict.ts";
+import type { Category, Fact, Observation, Question } from "./policy/category.ts";
+import { decide } from "./policy/v1/decide.ts";
 
 export interface EvidenceParts {
   readonly fetcher: Fetcher;

@@ -3,7 +3,7 @@ import { NETWORKS } from "../kernel/networks.ts";
 import type { Address } from "../kernel/wallet.ts";
 import { attestationDomain, VERDICT_TYPES } from "./attestation.ts";
 import { verdictPath } from "./document.ts";
-import { POLICY_V1 } from "./policy/v1.ts";
+import { POLICY_V1 } from "./policy/v1/policy.ts";
 import { ARBITER_NETWORK, CORRECTION_DAYS, PRICES } from "./products.ts";
 import type { LogEntry, VerdictTotals } from "./verdict-store.ts";
 

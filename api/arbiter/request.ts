@@ -2,10 +2,10 @@ import { createHash } from "node:crypto";
 import { z } from "zod";
 import type { PaymentKey } from "../kernel/route.ts";
 import { type Address, type Hex, parseAddress } from "../kernel/wallet.ts";
-import { malformed, refuse, submitted, unicodeText } from "./categories/fields.ts";
 import { type Claim, claimSchema } from "./claim.ts";
 import type { GuardSettings } from "./guard/target.ts";
 import type { Parties } from "./parties.ts";
+import { malformed, refuse, submitted, unicodeText } from "./policy/v1/fields.ts";
 
 /** What a verdict is asked for: JSON, so that the journal and the record can hold it. */
 export interface VerdictRequest extends Claim {

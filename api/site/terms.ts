@@ -1,4 +1,4 @@
-import { POLICY_V1 } from "../arbiter/policy/v1.ts";
+import { POLICY_V1 } from "../arbiter/policy/v1/policy.ts";
 import { CORRECTION_DAYS } from "../arbiter/products.ts";
 import { VALID_FOR_DAYS } from "../certification/certificate.ts";
 import { costOf } from "../discovery/paid-listing.ts";

@@ -1,9 +1,9 @@
 import { html, instant, type Markup } from "../../layout/html.ts";
 import { codeBlock, facts, renderPage } from "../../layout/page.ts";
-import type { Fact } from "../categories/category.ts";
 import { type VerdictDocument, verdictPath } from "../document.ts";
 import { POLICY_PATH } from "../overview.ts";
-import type { JudgedCondition } from "../verdict.ts";
+import type { Fact } from "../policy/category.ts";
+import type { JudgedCondition } from "../policy/v1/decide.ts";
 import type { StoredVerdict } from "../verdict-store.ts";
 import { conditionName, resultMark, VERDICT_TONES } from "./policy-page.ts";
 

@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { CATEGORIES } from "../../../api/arbiter/categories/index.ts";
 import { claimSchema, conditionsSha256 } from "../../../api/arbiter/claim.ts";
-import { POLICY_V1 } from "../../../api/arbiter/policy/v1.ts";
-import { decide } from "../../../api/arbiter/verdict.ts";
+import { CATEGORIES } from "../../../api/arbiter/policy/v1/categories.ts";
+import { decide } from "../../../api/arbiter/policy/v1/decide.ts";
+import { POLICY_V1 } from "../../../api/arbiter/policy/v1/policy.ts";
 import { examine, factsNamed, judged, SETTINGS } from "../../support/arbiter/site.ts";
 
 const sha256 = (text: string | Uint8Array): string => createHash("sha256").update(text).digest("hex");

@@ -3,7 +3,7 @@ import { type Readable, type Transform, Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from "node:zlib";
 import type { Measure, MeasuredBody } from "../../../arbiter/fetcher.ts";
-import { FETCH_LIMITS_V1 } from "../../../arbiter/policy/v1-categories.ts";
+import { FETCH_LIMITS_V1 } from "../../../arbiter/policy/v1/tables.ts";
 import { Failed } from "./dial.ts";
 
 const { maxBodyBytes: MAX_BODY_BYTES, maxCodings: MAX_CODINGS } = FETCH_LIMITS_V1;

@@ -1,9 +1,9 @@
 import { Client, type Dispatcher, errors } from "undici";
-import { isWanted } from "../../../arbiter/categories/http-delivery.ts";
 import type { Fetched, Fetcher, FetchRequest, ResponseHead } from "../../../arbiter/fetcher.ts";
 import { isAddress } from "../../../arbiter/guard/addresses.ts";
 import { bareHost, type GuardSettings, isAllowedOrigin, targetFault, vetted } from "../../../arbiter/guard/target.ts";
-import { FETCH_LIMITS_V1 } from "../../../arbiter/policy/v1-categories.ts";
+import { isWanted } from "../../../arbiter/policy/v1/http-delivery.ts";
+import { FETCH_LIMITS_V1 } from "../../../arbiter/policy/v1/tables.ts";
 import { measureBody } from "./body.ts";
 import { type Dial, type DialSettings, dialTcp, Failed, openConnection } from "./dial.ts";
 import { interfaceAddresses, type Resolve, resolveLocal, resolvePublic } from "./names.ts";

@@ -2,7 +2,7 @@ import type { z } from "zod";
 import type { CheckRunsReading } from "../check-runs.ts";
 import type { Fetched, FetchRequest } from "../fetcher.ts";
 import type { GuardSettings } from "../guard/target.ts";
-import type { JudgedCondition } from "../verdict.ts";
+import type { JudgedCondition } from "./v1/decide.ts";
 
 export const CATEGORY_NAMES = ["http-delivery", "payload-hash", "ci-status"] as const;
 

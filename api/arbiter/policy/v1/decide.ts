@@ -1,4 +1,4 @@
-import type { ConditionResult, Verdict } from "./policy/policy.ts";
+import type { ConditionResult, Verdict } from "../policy.ts";
 
 /** One condition, judged. `reason` says in one stable word why. */
 export interface JudgedCondition {

@@ -1,4 +1,4 @@
-import type { Category } from "./category.ts";
+import type { Category } from "../category.ts";
 import { ciStatus } from "./ci-status.ts";
 import { httpDelivery } from "./http-delivery.ts";
 import { payloadHash } from "./payload-hash.ts";

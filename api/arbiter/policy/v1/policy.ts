@@ -1,5 +1,5 @@
-import type { Policy, PolicyRule } from "./policy.ts";
-import { CI_STATUS_V1, HTTP_DELIVERY_V1, PAYLOAD_HASH_V1 } from "./v1-categories.ts";
+import type { Policy, PolicyRule } from "../policy.ts";
+import { CI_STATUS_V1, HTTP_DELIVERY_V1, PAYLOAD_HASH_V1 } from "./tables.ts";
 
 const RULES: readonly PolicyRule[] = [
   {

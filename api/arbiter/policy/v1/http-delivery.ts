@@ -1,10 +1,10 @@
 import { z } from "zod";
-import type { Fetched, FetchFailure } from "../fetcher.ts";
-import { type GuardSettings, type TargetFault, targetFault } from "../guard/target.ts";
-import { FETCH_LIMITS_V1, UNDECIDED_STATUSES_V1 } from "../policy/v1-categories.ts";
-import { decide, type JudgedCondition } from "../verdict.ts";
-import { type Category, category, type Fact, fetchesOf, printable } from "./category.ts";
+import type { Fetched, FetchFailure } from "../../fetcher.ts";
+import { type GuardSettings, type TargetFault, targetFault } from "../../guard/target.ts";
+import { type Category, category, type Fact, fetchesOf, printable } from "../category.ts";
+import { decide, type JudgedCondition } from "./decide.ts";
 import { conditionsOf, malformed, refuse, sha256Hex, unicodeText, wholeNumber } from "./fields.ts";
+import { FETCH_LIMITS_V1, UNDECIDED_STATUSES_V1 } from "./tables.ts";
 
 interface Conditions {
   readonly url: string;

@@ -1,9 +1,9 @@
 import { z } from "zod";
-import type { CheckRun, CheckRunsReading } from "../check-runs.ts";
-import { GOOD_CONCLUSIONS_V1 } from "../policy/v1-categories.ts";
-import type { JudgedCondition } from "../verdict.ts";
-import { type Category, category, type Fact, printable, readingsOf } from "./category.ts";
+import type { CheckRun, CheckRunsReading } from "../../check-runs.ts";
+import { type Category, category, type Fact, printable, readingsOf } from "../category.ts";
+import type { JudgedCondition } from "./decide.ts";
 import { conditionsOf } from "./fields.ts";
+import { GOOD_CONCLUSIONS_V1 } from "./tables.ts";
 
 interface Conditions {
   readonly repo: string;

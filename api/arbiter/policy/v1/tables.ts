@@ -1,4 +1,4 @@
-import type { PolicyCategory } from "./policy.ts";
+import type { PolicyCategory } from "../policy.ts";
 
 /** Limits of version 1. Times are milliseconds, sizes bytes. */
 export const FETCH_LIMITS_V1 = {

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
-import type { Measure } from "../fetcher.ts";
-import type { JudgedCondition } from "../verdict.ts";
-import { type Category, category } from "./category.ts";
+import type { Measure } from "../../fetcher.ts";
+import { type Category, category } from "../category.ts";
+import type { JudgedCondition } from "./decide.ts";
 import { conditionsOf, malformed, sha256Hex, unicodeText } from "./fields.ts";
 
 /** The payload is measured as it is read, so that no store ever gets it (policy, rule 6). */
