@@ -6,13 +6,14 @@ import { type PaidRoute, paidRoute, type Route } from "../kernel/route.ts";
 import { page, wantsHtml } from "../layout/negotiate.ts";
 import type { Arbiter } from "./arbiter.ts";
 import { ARBITER, claimBody, LOG, POLICY, VERDICT, verdictId } from "./arbiter-schemas.ts";
+import { openCategories } from "./claim.ts";
 import { verdictPath } from "./document.ts";
 import { EXAMPLE_INPUT, exampleOutput } from "./example.ts";
-import { arbiterOverview, LOG_PATH, logItem, POLICY_PATH } from "./overview.ts";
+import { arbiterOverview, LOG_PATH, logItem, POLICY_PATH, policyPath } from "./overview.ts";
 import { renderArbiter } from "./pages/arbiter-page.ts";
 import { renderPolicy } from "./pages/policy-page.ts";
 import { renderVerdict } from "./pages/verdict-page.ts";
-import { POLICY_V1 } from "./policy/v1/policy.ts";
+import type { Category } from "./policy/category.ts";
 import { ARBITER_NETWORK, PRICES, type Variant } from "./products.ts";
 import { type RequestSettings, requestSchema } from "./request.ts";
 
@@ -39,9 +40,16 @@ export const arbiterRoutes = (parts: ArbiterRouteParts): readonly Route[] => [
     method: "GET",
     path: POLICY_PATH,
     summary: "The arbiter's published policy: rules and decision tables",
+    parameters: [
+      optionalInQuery({
+        name: "version",
+        description: "One version; without it, the one in force.",
+        schema: z.int().min(1),
+      }),
+    ],
     output: jsonOrPage(POLICY),
-    handle: (c) =>
-      wantsHtml(c) ? page(c, renderPolicy(POLICY_V1, parts.baseUrl)) : c.json(POLICY_V1, 200, { vary: "Accept" }),
+    problems: ["malformed_request", "not_found"],
+    handle: async (c) => policy(c, parts),
   },
   {
     method: "GET",
@@ -70,14 +78,14 @@ const VARIANTS = {
     id: "arbiter.verify",
     path: "/arbiter/verify",
     summary: "A signed verdict on a machine-verifiable delivery",
-    description:
-      "Verifies a delivery claim (http-delivery, payload-hash or ci-status) by published rules and returns a signed verdict: release, refund or escalate.",
+    description: (categories: string) =>
+      `Verifies a delivery claim (${categories}) by published rules and returns a signed verdict: release, refund or escalate.`,
   },
   scored: {
     id: "arbiter.verify.scored",
     path: "/arbiter/verify/scored",
     summary: "A signed verdict with both parties' risk tiers",
-    description:
+    description: () =>
       "The same verdict as /arbiter/verify, with the risk tiers of payer and payee in the signed document. They never change it.",
   },
 } as const;
@@ -85,6 +93,7 @@ const VARIANTS = {
 const verifyRoute = (variant: Variant, { arbiter, claims, baseUrl }: ArbiterRouteParts): PaidRoute =>
   paidRoute({
     ...VARIANTS[variant],
+    description: VARIANTS[variant].description(eitherOf(openCategories(claims))),
     method: "POST",
     network: ARBITER_NETWORK,
     price: PRICES[variant],
@@ -99,23 +108,39 @@ const verifyRoute = (variant: Variant, { arbiter, claims, baseUrl }: ArbiterRout
     },
   });
 
+const eitherOf = (categories: readonly Category[]): string =>
+  new Intl.ListFormat("en-GB", { type: "disjunction" }).format(new Set(categories.map(({ name }) => name)));
+
 async function overview(c: Context, { arbiter, baseUrl }: ArbiterRouteParts): Promise<Response> {
   const [totals, [head = null], corrections] = await Promise.all([
     arbiter.totals(),
     arbiter.log({ before: null, limit: 1 }),
     arbiter.corrections(CORRECTIONS),
   ]);
-  const document = arbiterOverview({ attestor: arbiter.attestor, totals, head, corrections, baseUrl });
+  const { attestor } = arbiter;
+  const document = arbiterOverview({ attestor, policy: arbiter.currentPolicy(), totals, head, corrections, baseUrl });
   return wantsHtml(c) ? page(c, renderArbiter(document, baseUrl)) : c.json(document, 200, { vary: "Accept" });
 }
 
+function policy(c: Context, { arbiter, baseUrl }: ArbiterRouteParts): Response {
+  const version = indexInQuery(c, { name: "version", means: "a version of the policy" });
+  const found = version === null ? arbiter.currentPolicy() : arbiter.policy(version);
+  if (found === null) throw new Problem("not_found", { detail: `The policy has no version ${version}.` });
+  const path = version === null ? POLICY_PATH : policyPath(version);
+  return wantsHtml(c) ? page(c, renderPolicy(found, { baseUrl, path })) : c.json(found, 200, { vary: "Accept" });
+}
+
+/** A whole number from 1; null when the query has none. */
+function indexInQuery(c: Context, { name, means }: { readonly name: string; readonly means: string }): number | null {
+  const text = c.req.query(name);
+  if (text === undefined) return null;
+  if (/^[1-9]\d{0,14}$/.test(text)) return Number(text);
+  throw new Problem("malformed_request", { detail: `The query parameter ${name} must be ${means}, from 1.` });
+}
+
 async function log(c: Context, { arbiter, baseUrl }: ArbiterRouteParts): Promise<Response> {
-  const text = c.req.query("before");
-  if (text !== undefined && !/^[1-9]\d{0,14}$/.test(text))
-    throw new Problem("malformed_request", {
-      detail: "The query parameter before must be an index of the log, from 1.",
-    });
-  const entries = await arbiter.log({ before: text === undefined ? null : Number(text), limit: LOG_PAGE });
+  const before = indexInQuery(c, { name: "before", means: "an index of the log" });
+  const entries = await arbiter.log({ before, limit: LOG_PAGE });
   const last = entries.at(-1)?.index ?? 1;
   return c.json({
     verdicts: entries.map((entry) => logItem(entry, baseUrl)),

@@ -18,18 +18,18 @@ import {
 import type { Signed } from "../signing/document.ts";
 import { PROOF } from "../signing/signing-schemas.ts";
 import { VERDICT_TYPES } from "./attestation.ts";
+import { type ClaimSettings, openCategories } from "./claim.ts";
 import type { VerdictDocument } from "./document.ts";
-import type { GuardSettings } from "./guard/target.ts";
 import type { arbiterOverview, logItem } from "./overview.ts";
-import { CATEGORY_NAMES } from "./policy/category.ts";
+import { POLICY_VERSIONS } from "./policy/index.ts";
 import type { Policy } from "./policy/policy.ts";
-import { CATEGORIES } from "./policy/v1/categories.ts";
 import { DEAL } from "./request.ts";
 
 export const verdictId = z.string().regex(/^[0-9a-f]{32}$/);
 const verdict = z.enum(["release", "refund", "escalate"]);
 const decided = z.enum(["true", "false", "unknown"]);
-const category = z.enum(CATEGORY_NAMES);
+const category = z.enum([...new Set(POLICY_VERSIONS.flatMap((one) => one.categories.map(({ name }) => name)))]);
+const policyVersion = z.literal(POLICY_VERSIONS.map(({ policy }) => policy.version));
 const measure = z.object({ bytes: count, sha256: sha256Hex });
 const nullableText = z.string().nullable();
 
@@ -111,7 +111,7 @@ const shape = {
   deal_ref: nullableText,
   facts: z.array(FACT),
   timeline: z.array(z.object({ source: z.enum(["fetch", "check-runs"]), started_at: time, finished_at: time })),
-  policy_version: z.literal(1),
+  policy_version: policyVersion,
   issued_at: time,
   verdict_url: url,
   log: z.object({ index: z.int().min(1), previous_sha256: sha256Hex.nullable() }),
@@ -134,7 +134,7 @@ export const VERDICT = {
 
 export const POLICY = z
   .object({
-    version: z.literal(1),
+    version: policyVersion,
     effective_date: day,
     status: z.string(),
     role: z.string(),
@@ -182,7 +182,7 @@ export const ARBITER = z
         what: z.string(),
       }),
     ),
-    policy: z.object({ version: z.literal(1), effective_date: day, url }),
+    policy: z.object({ version: policyVersion, effective_date: day, url }),
     categories: z.array(z.object({ name: category, summary: z.string() })),
     claim: z.object({ body: z.string(), conditions_sha256: z.string() }),
     attestation: z.object({ signer: address, domain, types, primaryType, contract: z.string() }),
@@ -193,12 +193,13 @@ export const ARBITER = z
   .meta({ id: "Arbiter" }) satisfies z.ZodType<ReturnType<typeof arbiterOverview>>;
 
 /**
- * The body of a claim as callers are told of it, in one piece: what `requestSchema` reads step by step has no JSON Schema.
- * The scored variant needs the parties, unless the deal is a payment of our escrow.
+ * The body of a claim as callers are told of it, in one piece: what `requestSchema` reads step by step has no JSON Schema. It has
+ * the categories of the policy in force at the start and of those to come. The scored variant needs the parties, unless the deal is
+ * a payment of our escrow.
  */
-export const claimBody = (settings: GuardSettings) =>
+export const claimBody = (settings: ClaimSettings) =>
   z.union(
-    CATEGORIES.map((one) =>
+    openCategories(settings).map((one) =>
       z.object({ category: z.literal(one.name), conditions: one.conditions(settings), ...DEAL.shape }),
     ),
   );

@@ -1,6 +1,8 @@
 import type { Intake, Sale } from "../kernel/route.ts";
 import type { Address } from "../kernel/wallet.ts";
 import type { EscrowDeals, Parties } from "./parties.ts";
+import type { Policy } from "./policy/policy.ts";
+import { versionAt, versionNumbered } from "./policy/version.ts";
 import type { Variant } from "./products.ts";
 import { type RecordParts, recordVerdict } from "./record-verdict.ts";
 import { escrowPayment, NOT_NEUTRAL, type VerdictRequest, verdictId } from "./request.ts";
@@ -14,6 +16,10 @@ export interface ArbiterParts extends RecordParts {
 export interface Arbiter extends Pick<VerdictStore, "get" | "log" | "corrections" | "totals"> {
   /** The address that signs for contracts. */
   readonly attestor: Address;
+  /** The published policy that claims of now come under. */
+  readonly currentPolicy: () => Policy;
+  /** A published policy, whether it is in force, was, or will be; null when there is none of that number. */
+  readonly policy: (version: number) => Policy | null;
   /** What can be asked only of a chain or an index: the parties of a deal in our own escrow, and whether scores can be read. */
   readonly admit: (request: VerdictRequest, variant: Variant) => Promise<Intake<VerdictRequest>>;
   /** The one verdict that a payment buys. Rejects with `Busy`, or when the sale is another process's by now. */
@@ -21,13 +27,15 @@ export interface Arbiter extends Pick<VerdictStore, "get" | "log" | "corrections
 }
 
 export function createArbiter(parts: ArbiterParts): Arbiter {
-  const { store } = parts;
+  const { store, policies, now } = parts;
   return {
     attestor: parts.attestor.address,
     get: store.get,
     log: store.log,
     corrections: store.corrections,
     totals: store.totals,
+    currentPolicy: () => versionAt(policies, now()).policy,
+    policy: (version) => versionNumbered(policies, version)?.policy ?? null,
     admit: (request, variant) => admit(parts, request, variant),
     async decide({ input, payment, signal }, variant) {
       const id = verdictId(payment);

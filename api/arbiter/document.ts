@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { jcs } from "../signing/proof-value.ts";
 import type { Attestation } from "./attestation.ts";
+import { policyVersionOf } from "./claim.ts";
 import type { Evidence } from "./evidence.ts";
 import type { PartyTiers } from "./parties.ts";
-import { POLICY_V1 } from "./policy/v1/policy.ts";
 import type { VerdictRequest } from "./request.ts";
 import type { Place, Superseded } from "./verdict-store.ts";
 
@@ -42,7 +42,7 @@ export function verdictDocument(
     }),
     facts: evidence.facts,
     timeline: evidence.timeline,
-    policy_version: POLICY_V1.version,
+    policy_version: policyVersionOf(request),
     issued_at: issuedAt.toISOString(),
     verdict_url: `${baseUrl}${verdictPath(id)}`,
     log: { index, previous_sha256: previousSha256 },

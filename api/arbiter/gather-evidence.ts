@@ -1,20 +1,23 @@
 import type { CheckRuns } from "./check-runs.ts";
-import { type Claim, categoryNamed } from "./claim.ts";
+import { type Claim, policyVersionOf } from "./claim.ts";
 import type { Evidence } from "./evidence.ts";
 import type { Fetcher } from "./fetcher.ts";
 import type { Category, Fact, Observation, Question } from "./policy/category.ts";
-import { decide } from "./policy/v1/decide.ts";
+import { categoryNamed, type PolicyVersion, type PolicyVersions, versionNumbered } from "./policy/version.ts";
 
 export interface EvidenceParts {
   readonly fetcher: Fetcher;
   readonly checkRuns: CheckRuns;
+  readonly policies: PolicyVersions;
   readonly now: () => Date;
 }
 
-/** Looks at whatever the claim's category asks for, and judges it. Rejects with `Busy`, and when the signal aborts. */
+/**
+ * Looks at whatever the claim's category asks for, and judges it, by the version of the policy that the claim was taken in under.
+ * Rejects with `Busy`, and when the signal aborts.
+ */
 export async function gatherEvidence(parts: EvidenceParts, claim: Claim, signal: AbortSignal): Promise<Evidence> {
-  const category = categoryNamed(claim.category);
-  if (category === null) throw new Error(`no such category: ${claim.category}`);
+  const { version, category } = rulesFor(claim, parts.policies);
   const seen: Observation[] = [];
   const timeline: Evidence["timeline"][number][] = [];
   for (;;) {
@@ -28,7 +31,21 @@ export async function gatherEvidence(parts: EvidenceParts, claim: Claim, signal:
       finished_at: parts.now().toISOString(),
     });
   }
-  return { ...conclude(category, claim.conditions, seen), timeline };
+  const judged = category.judge(claim.conditions, seen);
+  return {
+    verdict: version.decide(judged.map(({ result }) => result)),
+    facts: [...category.facts(claim.conditions, seen), ...judged.map((one): Fact => ({ fact: "condition", ...one }))],
+    timeline,
+  };
+}
+
+/** Both are there for every claim that this release, or one before it, has taken in. */
+function rulesFor(claim: Claim, policies: PolicyVersions): { version: PolicyVersion; category: Category } {
+  const version = versionNumbered(policies, policyVersionOf(claim));
+  const category = version && categoryNamed(version, claim.category);
+  if (version === null || category === null)
+    throw new Error(`no category ${claim.category} in policy version ${policyVersionOf(claim)}`);
+  return { version, category };
 }
 
 async function look(
@@ -44,12 +61,4 @@ async function look(
     default:
       return question satisfies never;
   }
-}
-
-function conclude(category: Category, conditions: unknown, seen: readonly Observation[]) {
-  const judged = category.judge(conditions, seen);
-  return {
-    verdict: decide(judged.map(({ result }) => result)),
-    facts: [...category.facts(conditions, seen), ...judged.map((one): Fact => ({ fact: "condition", ...one }))],
-  };
 }

@@ -3,15 +3,20 @@ import { NETWORKS } from "../kernel/networks.ts";
 import type { Address } from "../kernel/wallet.ts";
 import { attestationDomain, VERDICT_TYPES } from "./attestation.ts";
 import { verdictPath } from "./document.ts";
-import { POLICY_V1 } from "./policy/v1/policy.ts";
+import type { Policy } from "./policy/policy.ts";
 import { ARBITER_NETWORK, CORRECTION_DAYS, PRICES } from "./products.ts";
 import type { LogEntry, VerdictTotals } from "./verdict-store.ts";
 
 export const POLICY_PATH = "/arbiter/policy";
+/** One version of the policy, in force or not. */
+export const policyPath = (version: number): string => `${POLICY_PATH}?version=${version}`;
+
 export const LOG_PATH = "/arbiter/log";
 
 export interface OverviewParts {
   readonly attestor: Address;
+  /** The one in force. */
+  readonly policy: Policy;
   readonly totals: VerdictTotals;
   readonly head: LogEntry | null;
   readonly corrections: readonly LogEntry[];
@@ -19,7 +24,7 @@ export interface OverviewParts {
 }
 
 /** The arbiter in short: what it sells, by which policy, who signs, and how far its log has come. */
-export function arbiterOverview({ attestor, totals, head, corrections, baseUrl }: OverviewParts) {
+export function arbiterOverview({ attestor, policy, totals, head, corrections, baseUrl }: OverviewParts) {
   const { chainId, key } = NETWORKS[ARBITER_NETWORK];
   const product = (path: string, price: bigint, what: string) => ({
     method: "POST",
@@ -37,8 +42,8 @@ export function arbiterOverview({ attestor, totals, head, corrections, baseUrl }
       product("/arbiter/verify", PRICES.plain, "A signed verdict"),
       product("/arbiter/verify/scored", PRICES.scored, "The same, with both parties' risk tiers beside it"),
     ],
-    policy: { version: POLICY_V1.version, effective_date: POLICY_V1.effective_date, url: `${baseUrl}${POLICY_PATH}` },
-    categories: POLICY_V1.categories.map(({ name, summary }) => ({ name, summary })),
+    policy: { version: policy.version, effective_date: policy.effective_date, url: `${baseUrl}${POLICY_PATH}` },
+    categories: policy.categories.map(({ name, summary }) => ({ name, summary })),
     claim: {
       body: "{category, conditions, deal_ref?, parties? {payer, payee}}",
       conditions_sha256:

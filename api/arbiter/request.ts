@@ -2,10 +2,9 @@ import { createHash } from "node:crypto";
 import { z } from "zod";
 import type { PaymentKey } from "../kernel/route.ts";
 import { type Address, type Hex, parseAddress } from "../kernel/wallet.ts";
-import { type Claim, claimSchema } from "./claim.ts";
-import type { GuardSettings } from "./guard/target.ts";
+import { type Claim, type ClaimSettings, claimSchema } from "./claim.ts";
 import type { Parties } from "./parties.ts";
-import { malformed, refuse, submitted, unicodeText } from "./policy/v1/fields.ts";
+import { malformed, refuse, submitted, unicodeText } from "./submitted.ts";
 
 /** What a verdict is asked for: JSON, so that the journal and the record can hold it. */
 export interface VerdictRequest extends Claim {
@@ -14,7 +13,7 @@ export interface VerdictRequest extends Claim {
   readonly parties: Parties | null;
 }
 
-export interface RequestSettings extends GuardSettings {
+export interface RequestSettings extends ClaimSettings {
   /** Wallets of the service: its payee, its operator's and its arbiter's. Lower case. */
   readonly ownWallets: readonly Address[];
 }

@@ -1,3 +1,4 @@
+import type { Arbiter } from "../arbiter/arbiter.ts";
 import type { FreeRoute, Listed, Route } from "../kernel/route.ts";
 import { page, pageWith, wantsHtml } from "../layout/negotiate.ts";
 import { policyWithScript } from "../layout/page.ts";
@@ -11,6 +12,7 @@ import { renderTerms } from "./terms-page.ts";
 export interface GuideRouteParts extends PayPage {
   /** The whole table; it is complete once the routes are called. */
   readonly routes: () => readonly Listed[];
+  readonly arbiter: Arbiter;
   /** A URI for reports of weaknesses. */
   readonly securityContact: string;
 }
@@ -54,14 +56,14 @@ export function guideRoutes(parts: GuideRouteParts): readonly Route[] {
   ];
 }
 
-function termsRoute({ routes, baseUrl, securityContact: contact }: GuideRouteParts): FreeRoute {
+function termsRoute({ routes, arbiter, baseUrl, securityContact: contact }: GuideRouteParts): FreeRoute {
   return {
     method: "GET",
     path: "/terms",
     summary: "The terms of use",
     output: { "text/markdown": null, "text/html": null },
     handle(c) {
-      const sections = terms({ routes: routes(), contact });
+      const sections = terms({ routes: routes(), policy: arbiter.currentPolicy(), contact });
       if (wantsHtml(c)) return page(c, renderTerms(sections, baseUrl));
       return c.body(termsMarkdown(sections), 200, {
         "content-type": "text/markdown; charset=utf-8",

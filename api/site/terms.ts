@@ -1,4 +1,4 @@
-import { POLICY_V1 } from "../arbiter/policy/v1/policy.ts";
+import type { Policy } from "../arbiter/policy/policy.ts";
 import { CORRECTION_DAYS } from "../arbiter/products.ts";
 import { VALID_FOR_DAYS } from "../certification/certificate.ts";
 import { costOf } from "../discovery/paid-listing.ts";
@@ -10,10 +10,17 @@ export interface Section {
   readonly paragraphs: readonly string[];
 }
 
-const rule = (number: number): string => POLICY_V1.rules.find((one) => one.number === number)?.text ?? "";
+export interface TermsParts {
+  readonly routes: readonly Listed[];
+  /** The arbiter's policy in force. */
+  readonly policy: Policy;
+  readonly contact: string;
+}
+
+const rule = ({ rules }: Policy, number: number): string => rules.find((one) => one.number === number)?.text ?? "";
 
 /** The terms of use, for people and programs alike. Prices are those of the route table. */
-export const terms = ({ routes, contact }: { routes: readonly Listed[]; contact: string }): readonly Section[] => [
+export const terms = ({ routes, policy, contact }: TermsParts): readonly Section[] => [
   {
     title: "What is sold",
     paragraphs: [
@@ -45,9 +52,9 @@ export const terms = ({ routes, contact }: { routes: readonly Listed[]; contact:
   {
     title: "Verdicts",
     paragraphs: [
-      rule(8),
-      rule(11),
-      rule(10),
+      rule(policy, 8),
+      rule(policy, 11),
+      rule(policy, 10),
       `An error of the arbiter is corrected by a verdict that supersedes the first. Either party may ask for a review within ${CORRECTION_DAYS} days, through the contact below.`,
     ],
   },

@@ -4,6 +4,7 @@ import { createGuardedFetch } from "../adapters/web/guarded-fetch/fetch.ts";
 import { createArbiter } from "../arbiter/arbiter.ts";
 import { createAttestor } from "../arbiter/attestation.ts";
 import type { Tiers } from "../arbiter/parties.ts";
+import { POLICY_VERSIONS } from "../arbiter/policy/index.ts";
 import type { RecordParts } from "../arbiter/record-verdict.ts";
 import type { EscrowChain } from "../escrow/escrow-ports.ts";
 import type { Address } from "../kernel/wallet.ts";
@@ -20,6 +21,7 @@ export function wireRecord({ config, pool, signer, now, tiers }: RecordWires): R
   return {
     fetcher: createGuardedFetch({ ...guard(config), userAgent }),
     checkRuns: createGithubChecks({ ...github, userAgent }),
+    policies: POLICY_VERSIONS,
     store: createVerdictStore(pool),
     signer,
     attestor: createAttestor(arbiterKey),
@@ -52,6 +54,6 @@ export function wireArbiter({ ownWallets: others, escrowChain, ...wires }: Arbit
   };
   return {
     arbiter: createArbiter({ ...record, deals, ownWallets }),
-    claims: { ...guard(wires.config), ownWallets },
+    claims: { ...guard(wires.config), ownWallets, policies: record.policies, now: record.now },
   };
 }

@@ -6,6 +6,7 @@ import { createGuardedFetch } from "../../api/adapters/web/guarded-fetch/fetch.t
 import { createArbiter } from "../../api/arbiter/arbiter.ts";
 import { createAttestor } from "../../api/arbiter/attestation.ts";
 import type { Fetcher } from "../../api/arbiter/fetcher.ts";
+import { POLICY_VERSIONS } from "../../api/arbiter/policy/index.ts";
 import { requestSchema } from "../../api/arbiter/request.ts";
 import { NETWORKS } from "../../api/kernel/networks.ts";
 import { didWeb } from "../../api/signing/did.ts";
@@ -27,9 +28,11 @@ export async function ours(plan: SidePlan): Promise<Side & { readonly end: () =>
   const pool = connect(databaseUrl);
   const guard = { ownHost: new URL(baseUrl).hostname, allowedOrigins: [origin] };
   const { fetcher, timed } = timing(createGuardedFetch({ ...guard, userAgent: "bench" }));
+  const now = () => new Date();
   const arbiter = createArbiter({
     fetcher,
     checkRuns: { read: unused },
+    policies: POLICY_VERSIONS,
     tiers: { ready: unused, of: unused },
     deals: { parties: unused },
     ownWallets: [],
@@ -37,16 +40,15 @@ export async function ours(plan: SidePlan): Promise<Side & { readonly end: () =>
     signer: createSigner(await signingKey(signingSeed), didWeb(baseUrl)),
     attestor: createAttestor(arbiterKey),
     baseUrl,
-    now: () => new Date(),
+    now,
   });
-  const schema = requestSchema({ ...guard, ownWallets: [] });
+  const schema = requestSchema({ ...guard, ownWallets: [], policies: POLICY_VERSIONS, now });
   const signal = new AbortController().signal;
   return {
     end: () => pool.end(),
     decide: (claim, number) =>
       timed(async () => {
         const payment = { network, asset: usdc.address, payer: PAYER, nonce: toHex(number, { size: 32 }) } as const;
-        const now = new Date();
         const sale = {
           input: schema.parse(claim),
           payment,
@@ -55,7 +57,7 @@ export async function ours(plan: SidePlan): Promise<Side & { readonly end: () =>
           value: 250_000n,
           validAfter: 0n,
           validBefore: 0n,
-          receivedAt: now,
+          receivedAt: now(),
           settlement: { transaction: payment.nonce, block: 1 },
           signal,
         } as const;

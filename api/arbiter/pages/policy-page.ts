@@ -1,6 +1,5 @@
 import { html, type Markup } from "../../layout/html.ts";
 import { mark, renderPage } from "../../layout/page.ts";
-import { POLICY_PATH } from "../overview.ts";
 import type { ConditionResult, DecisionRow, Policy, PolicyCategory, Verdict } from "../policy/policy.ts";
 
 const RESULT_TONES = { true: "pass", false: "fail", unknown: "grey" } as const satisfies Record<
@@ -19,13 +18,19 @@ export const resultMark = (result: ConditionResult): Markup => mark(RESULT_TONES
 export const conditionName = (name: string): Markup =>
   html`<code>${name.split("_").map((part, at) => html`${at > 0 && html`_<wbr>`}${part}`)}</code>`;
 
+export interface PolicyPlace {
+  readonly baseUrl: string;
+  /** The path, with its query, that the page is shown at. */
+  readonly path: string;
+}
+
 /** The policy for people. */
-export const renderPolicy = (policy: Policy, baseUrl: string): string =>
+export const renderPolicy = (policy: Policy, { baseUrl, path }: PolicyPlace): string =>
   renderPage({
     title: `Arbiter policy, version ${policy.version}`,
     description: policy.role,
-    canonical: `${baseUrl}${POLICY_PATH}`,
-    jsonUrl: `${baseUrl}${POLICY_PATH}?format=json`,
+    canonical: `${baseUrl}${path}`,
+    jsonUrl: `${baseUrl}${asJson(path)}`,
     main: html`<div class="hero"><p class="eyebrow">Arbiter policy</p>
 <h1>The rules, version ${policy.version}</h1>
 <p class="lead">${policy.role}</p>
@@ -40,8 +45,10 @@ export const renderPolicy = (policy: Policy, baseUrl: string): string =>
         html`<tr><th scope="row">${when}</th><td>${mark(VERDICT_TONES[verdict], verdict)}</td></tr>`,
     )}</tbody></table></section>
 ${policy.categories.map(categorySection)}
-<p class="soft small">Programs read <a href="${POLICY_PATH}?format=json">all of this as JSON</a>.</p>`,
+<p class="soft small">Programs read <a href="${asJson(path)}">all of this as JSON</a>.</p>`,
   });
+
+const asJson = (path: string): string => `${path}${path.includes("?") ? "&" : "?"}format=json`;
 
 const categorySection = (category: PolicyCategory): Markup => html`<section aria-labelledby="${category.name}">
 <h2 id="${category.name}"><code>${category.name}</code></h2>

@@ -1,9 +1,8 @@
 import { html, instant, type Markup } from "../../layout/html.ts";
 import { codeBlock, facts, renderPage } from "../../layout/page.ts";
 import { type VerdictDocument, verdictPath } from "../document.ts";
-import { POLICY_PATH } from "../overview.ts";
-import type { Fact } from "../policy/category.ts";
-import type { JudgedCondition } from "../policy/v1/decide.ts";
+import { policyPath } from "../overview.ts";
+import type { Fact, JudgedCondition } from "../policy/category.ts";
 import type { StoredVerdict } from "../verdict-store.ts";
 import { conditionName, resultMark, VERDICT_TONES } from "./policy-page.ts";
 
@@ -38,7 +37,7 @@ ${codeBlock({
   caption: "Check the signature",
   text: `curl -s '${baseUrl}${path}?format=json' > verdict.json\nnpx agent-payment-trust-verifier verdict.json --issuer ${baseUrl}`,
 })}
-<p class="measure soft">It states what was seen at that time, by <a href="${POLICY_PATH}">version ${record.policy_version} of the policy</a>. It is no warranty.</p></section>`,
+<p class="measure soft">It states what was seen at that time, by <a href="${policyPath(record.policy_version)}">version ${record.policy_version} of the policy</a>. It is no warranty.</p></section>`,
   });
 }
 
@@ -59,7 +58,10 @@ function summary({ index }: StoredVerdict, record: VerdictDocument): Parameters<
     return html`<code>${one?.wallet}</code>${one && "tier" in one && html` risk tier ${one.tier} (${one.score} of 100), not used to decide`}`;
   };
   return [
-    ["Category", html`<a href="${POLICY_PATH}#${record.category}"><code>${record.category}</code></a>`],
+    [
+      "Category",
+      html`<a href="${policyPath(record.policy_version)}#${record.category}"><code>${record.category}</code></a>`,
+    ],
     ["Deal", html`<span class="mono">${record.deal_ref ?? "not named"}</span>`],
     ...(parties
       ? ([

@@ -2,11 +2,7 @@ import type { z } from "zod";
 import type { CheckRunsReading } from "../check-runs.ts";
 import type { Fetched, FetchRequest } from "../fetcher.ts";
 import type { GuardSettings } from "../guard/target.ts";
-import type { JudgedCondition } from "./v1/decide.ts";
-
-export const CATEGORY_NAMES = ["http-delivery", "payload-hash", "ci-status"] as const;
-
-export type CategoryName = (typeof CATEGORY_NAMES)[number];
+import type { ConditionResult } from "./policy.ts";
 
 /** What is to be looked at next. */
 export type Question =
@@ -21,12 +17,22 @@ export type Observation =
 /** An item of a verdict's `facts`, as it is published: JSON whose numbers are safe integers. No time is in it. */
 export type Fact = Readonly<Record<string, unknown>>;
 
+/** One condition, judged. `reason` says in one stable word why. */
+export interface JudgedCondition {
+  readonly condition: string;
+  readonly expected: string | number;
+  /** Null when nothing was observed that it could be compared with. */
+  readonly observed: string | number | boolean | null;
+  readonly result: ConditionResult;
+  readonly reason: string;
+}
+
 /**
  * A kind of claim. Everything is pure: the rules for its conditions, what to look at, and the judgement of what was seen. The
  * parsed conditions are JSON, so that a claim can be stored, and hold no payload.
  */
 export interface Category<Conditions = unknown> {
-  readonly name: CategoryName;
+  readonly name: string;
   /** A custom issue is a refusal (422), and its `params.rule` the policy's rule; any other is a malformed claim (400). */
   readonly conditions: (settings: GuardSettings) => z.ZodType<Conditions>;
   /** What to look at after what has been seen so far; null when that is enough. */

@@ -1,9 +1,10 @@
-/** A condition of a claim is true, false or unknown; how its category decides which is a table of these rows. */
+/** A condition of a claim is true, false or unknown; how its category decides which is a table of `DecisionRow`. */
 export type ConditionResult = "true" | "false" | "unknown";
 
 export type Verdict = "release" | "refund" | "escalate";
 
 export interface PolicyRule {
+  /** Keeps its meaning in later versions: refusals name rules by it. */
   readonly number: number;
   readonly title: string;
   readonly text: string;

@@ -2,10 +2,10 @@ import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { claimSchema, conditionsSha256 } from "../../../api/arbiter/claim.ts";
-import { CATEGORIES } from "../../../api/arbiter/policy/v1/categories.ts";
 import { decide } from "../../../api/arbiter/policy/v1/decide.ts";
 import { POLICY_V1 } from "../../../api/arbiter/policy/v1/policy.ts";
-import { examine, factsNamed, judged, SETTINGS } from "../../support/arbiter/site.ts";
+import { VERSION_1 } from "../../../api/arbiter/policy/v1/version.ts";
+import { CLAIMS, examine, factsNamed, judged } from "../../support/arbiter/site.ts";
 
 const sha256 = (text: string | Uint8Array): string => createHash("sha256").update(text).digest("hex");
 const HASH = sha256("x");
@@ -14,7 +14,7 @@ const URL_GIVEN = "https://shop.example/report.pdf?version=2";
 
 /** `ok`, `400`, or `422` with the policy's rule: as the payment gate reads a schema's issues. */
 function taken(category: unknown, conditions: unknown): string {
-  const { success, error } = claimSchema(SETTINGS).safeParse({ category, conditions });
+  const { success, error } = claimSchema(CLAIMS).safeParse({ category, conditions });
   if (success) return "ok";
   const rules = error.issues.map((issue) => (issue.code === "custom" ? issue.params?.rule : null));
   return rules.every((rule) => rule !== null) ? `422 rule ${[...new Set(rules)].join()}` : "400";
@@ -116,7 +116,7 @@ describe("payload-hash", () => {
   test("neither the claim nor the facts hold the payload", async () => {
     const conditions = { payload_text: "a secret text", expected_sha256: HASH };
     const evidence = await examine("payload-hash", conditions, {});
-    const claim = claimSchema(SETTINGS).parse({ category: "payload-hash", conditions });
+    const claim = claimSchema(CLAIMS).parse({ category: "payload-hash", conditions });
     expect(JSON.stringify([evidence, claim])).not.toContain("secret");
     expect(factsNamed(evidence, "payload")).toEqual([
       { fact: "payload", encoding: "text", bytes: 13, sha256: sha256("a secret text") },
@@ -139,7 +139,7 @@ describe("conditions_sha256", () => {
   test("is SHA-256 of the canonical JSON of category and conditions as submitted", () => {
     const json = `{"category":"http-delivery","conditions":{"expect_status":"200","url":"${URL_GIVEN}"}}`;
     expect(conditionsSha256("http-delivery", { url: URL_GIVEN, expect_status: "200" })).toBe(sha256(json));
-    const claim = claimSchema(SETTINGS).parse({
+    const claim = claimSchema(CLAIMS).parse({
       category: "http-delivery",
       conditions: { url: URL_GIVEN, expect_status: "200" },
     });
@@ -165,7 +165,7 @@ describe("conditions_sha256", () => {
 describe("the policy", () => {
   test("has eleven rules, and the categories that the code has", () => {
     expect(POLICY_V1.rules.map(({ number }) => number)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
-    expect(POLICY_V1.categories.map(({ name }) => name)).toEqual(CATEGORIES.map(({ name }) => name));
+    expect(POLICY_V1.categories.map(({ name }) => name)).toEqual(VERSION_1.categories.map(({ name }) => name));
     expect(POLICY_V1).toMatchObject({ version: 1, effective_date: "2026-11-21" });
   });
 

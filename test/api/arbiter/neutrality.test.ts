@@ -9,6 +9,7 @@ import { requestSchema, type VerdictRequest } from "../../../api/arbiter/request
 import type { Sale } from "../../../api/kernel/route.ts";
 import type { Hex } from "../../../api/kernel/wallet.ts";
 import { type ArbiterScene, recordParts, startArbiterScene } from "../../support/arbiter/scene.ts";
+import { CLAIMS } from "../../support/arbiter/site.ts";
 import { forFile } from "../../support/for-file.ts";
 
 type Document = ReturnType<typeof verdictDocument>;
@@ -53,7 +54,7 @@ const saleOf = (input: VerdictRequest): Sale<VerdictRequest> => ({
 });
 
 function requestOf(claim: ArbiterScene["claims"][number] | undefined): VerdictRequest {
-  const settings = { ownHost: "trust.example", allowedOrigins: [scene.shop], ownWallets: [] };
+  const settings = { ...CLAIMS, allowedOrigins: [scene.shop], ownWallets: [] };
   const { category, conditions } = claim ?? {};
   return requestSchema(settings).parse({ category, conditions, deal_ref: "deal 7", parties: PARTIES });
 }

@@ -70,6 +70,21 @@ describe("the published policy", () => {
     ];
     for (const word of words) expect(shown).toContain(word.startsWith("id=") ? word : escaped(word));
   });
+
+  test("is had by its version too: 404 where there is none, 400 for what is no version", async () => {
+    const url = `${scene.service.url}/arbiter/policy`;
+    expect((await send(`${url}?version=1`)).text).toBe((await send(url)).text);
+    const shown = await page("/arbiter/policy?version=1");
+    expect(shown).toContain(`href="${url}?version=1"`);
+    expect(shown).toContain('href="/arbiter/policy?version=1&amp;format=json"');
+    const refused = async (version: string) => {
+      const { status, body } = await send(`${url}?version=${version}`);
+      return [status, body.code];
+    };
+    expect(await refused("2")).toEqual([404, "not_found"]);
+    for (const version of ["0", "-1", "one", "", "1.0"])
+      expect(await refused(version)).toEqual([400, "malformed_request"]);
+  });
 });
 
 describe("the policy's rules hold", () => {

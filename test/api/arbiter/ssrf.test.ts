@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { claimSchema } from "../../../api/arbiter/claim.ts";
 import { HOSTILE_URLS, LEADS_INSIDE } from "../../support/arbiter/hostile-urls.ts";
-import { PUBLIC_ADDRESS, SETTINGS, type Site, startSite } from "../../support/arbiter/site.ts";
+import { CLAIMS, PUBLIC_ADDRESS, type Site, startSite } from "../../support/arbiter/site.ts";
 
 /** The tests' own idea of what is not public, kept apart from the guard's; one list a family, because Node maps IPv4 into IPv6. */
 const INSIDE = { ipv4: new BlockList(), ipv6: new BlockList() };
@@ -100,7 +100,7 @@ describe("the guard, at the socket", () => {
   test.each(
     HOSTILE_URLS.filter((url) => !/\/\/([\w-]+\.example|BÜCHER\.example)\/$/.test(url) || /trust\.example/i.test(url)),
   )("%s is not taken as a claim", (url) => {
-    const { success, error } = claimSchema({ ...SETTINGS, ownHost: "trust.example" }).safeParse({
+    const { success, error } = claimSchema(CLAIMS).safeParse({
       category: "http-delivery",
       conditions: { url },
     });

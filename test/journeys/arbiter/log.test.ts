@@ -8,6 +8,7 @@ import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { walkLog } from "../../support/arbiter/log.ts";
 import { sha256 } from "../../support/arbiter/rows.ts";
 import { handIn, recordParts, startArbiterScene } from "../../support/arbiter/scene.ts";
+import { CLAIMS } from "../../support/arbiter/site.ts";
 import { forFile } from "../../support/for-file.ts";
 import { send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
@@ -179,7 +180,7 @@ async function walkOver(database: TestDatabase) {
 async function lengthen(database: TestDatabase, count: number): Promise<void> {
   const pool = connect(database.apiUrl);
   const record = await recordParts(scene.service, pool);
-  const request = claimSchema({ ownHost: "trust.example", allowedOrigins: [] }).parse({
+  const request = claimSchema(CLAIMS).parse({
     category: "payload-hash",
     conditions: { payload_text: "x", expected_sha256: sha256("x") },
   });

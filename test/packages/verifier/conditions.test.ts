@@ -17,7 +17,7 @@ import { recordVerdict } from "../../../api/arbiter/record-verdict.ts";
 import { requestSchema } from "../../../api/arbiter/request.ts";
 import { checkConditions, claimSha256 } from "../../../packages/verifier/src/commands/conditions.ts";
 import { InputError } from "../../../packages/verifier/src/refusal.ts";
-import { SETTINGS } from "../../support/arbiter/site.ts";
+import { CLAIMS } from "../../support/arbiter/site.ts";
 import { ARBITER_KEY } from "../../support/service/accounts.ts";
 import { freshDatabase } from "../../support/service/database.ts";
 import { BASE_URL, SIGNER } from "./samples.ts";
@@ -44,6 +44,7 @@ async function verdictOn(body: unknown): Promise<string> {
   const parts = {
     fetcher: { attempt: notAsked },
     checkRuns: { read: notAsked },
+    policies: CLAIMS.policies,
     tiers: { ready: notAsked, of: notAsked },
     store: createVerdictStore(pool),
     signer: SIGNER,
@@ -51,7 +52,7 @@ async function verdictOn(body: unknown): Promise<string> {
     baseUrl: BASE_URL,
     now: () => new Date(),
   };
-  const request = requestSchema({ ...SETTINGS, ownWallets: [] }).parse(body);
+  const request = requestSchema({ ...CLAIMS, ownWallets: [] }).parse(body);
   const order = { id: "0".repeat(32), request, supersedes: null, isScored: false };
   const { document } = await recordVerdict(parts, order, new AbortController().signal);
   await pool.end();

@@ -8,6 +8,7 @@ import { claimSchema } from "../../../api/arbiter/claim.ts";
 import type { Evidence } from "../../../api/arbiter/evidence.ts";
 import type { Fetcher } from "../../../api/arbiter/fetcher.ts";
 import { gatherEvidence } from "../../../api/arbiter/gather-evidence.ts";
+import { POLICY_VERSIONS } from "../../../api/arbiter/policy/index.ts";
 import { GOOD, TEST_CA } from "./certificates.ts";
 
 export type Handler = (request: IncomingMessage, response: ServerResponse) => void;
@@ -18,6 +19,9 @@ const OWN_HOST = "trust.example";
 const OWN_ADDRESS = "93.184.216.99";
 /** What the guard is told of the service in every test. */
 export const SETTINGS = { ownHost: OWN_HOST, allowedOrigins: [] } as const;
+
+/** What the arbiter takes claims by. */
+export const CLAIMS = { ...SETTINGS, policies: POLICY_VERSIONS, now: () => new Date() };
 
 export interface Site {
   readonly handlers: Map<string, Handler>;
@@ -106,8 +110,8 @@ export function examine(
   conditions: Record<string, unknown>,
   { fetcher = NOTHING, checkRuns = NOBODY, allowedOrigins = [] }: Sources,
 ): Promise<Evidence> {
-  const claim = claimSchema({ ...SETTINGS, allowedOrigins }).parse({ category, conditions });
-  const parts = { fetcher, checkRuns, now: () => new Date() };
+  const claim = claimSchema({ ...CLAIMS, allowedOrigins }).parse({ category, conditions });
+  const parts = { ...CLAIMS, fetcher, checkRuns };
   return gatherEvidence(parts, claim, new AbortController().signal);
 }
 

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import type { CheckRun, CheckRunsReading } from "../../check-runs.ts";
-import { type Category, category, type Fact, printable, readingsOf } from "../category.ts";
-import type { JudgedCondition } from "./decide.ts";
+import { type Category, category, type Fact, type JudgedCondition, printable, readingsOf } from "../category.ts";
 import { conditionsOf } from "./fields.ts";
 import { GOOD_CONCLUSIONS_V1 } from "./tables.ts";
 

@@ -1,9 +1,10 @@
 import { z } from "zod";
 import type { Fetched, FetchFailure } from "../../fetcher.ts";
 import { type GuardSettings, type TargetFault, targetFault } from "../../guard/target.ts";
-import { type Category, category, type Fact, fetchesOf, printable } from "../category.ts";
-import { decide, type JudgedCondition } from "./decide.ts";
-import { conditionsOf, malformed, refuse, sha256Hex, unicodeText, wholeNumber } from "./fields.ts";
+import { malformed, refuse, unicodeText } from "../../submitted.ts";
+import { type Category, category, type Fact, fetchesOf, type JudgedCondition, printable } from "../category.ts";
+import { decide } from "./decide.ts";
+import { conditionsOf, sha256Hex, wholeNumber } from "./fields.ts";
 import { FETCH_LIMITS_V1, UNDECIDED_STATUSES_V1 } from "./tables.ts";
 
 interface Conditions {

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import type { Measure } from "../../fetcher.ts";
-import { type Category, category } from "../category.ts";
-import type { JudgedCondition } from "./decide.ts";
-import { conditionsOf, malformed, sha256Hex, unicodeText } from "./fields.ts";
+import { malformed, unicodeText } from "../../submitted.ts";
+import { type Category, category, type JudgedCondition } from "../category.ts";
+import { conditionsOf, sha256Hex } from "./fields.ts";
 
 /** The payload is measured as it is read, so that no store ever gets it (policy, rule 6). */
 interface Conditions {

@@ -1,0 +1,24 @@
+import { z } from "zod";
+
+/** The part of zod's refinement context that the two kinds of issue need. */
+export type Issues = Pick<z.RefinementCtx, "addIssue">;
+
+/** A claim that nobody could read: answered with 400. */
+export const malformed = (issues: Issues, path: readonly string[], message: string): void =>
+  issues.addIssue({ code: "invalid_format", format: "claim", path: [...path], message });
+
+/** A claim that can be read and that the policy does not take: answered with 422. */
+export const refuse = (issues: Issues, path: readonly string[], message: string, rule: number): void =>
+  issues.addIssue({ code: "custom", path: [...path], message, params: { rule } });
+
+/** JSON as it came. zod leaves a member `__proto__` out of what it parses: neither refusal nor hash would see it. */
+export const submitted = (rule: number) =>
+  z.unknown().superRefine((given, issues) => {
+    if (typeof given === "object" && given !== null && Object.hasOwn(given, "__proto__"))
+      refuse(issues, ["__proto__"], "expected no member of this name", rule);
+  });
+
+/** Text that has a UTF-8 form: no lone surrogates. */
+export const unicodeText = z.string().superRefine((text, issues) => {
+  if (!text.isWellFormed()) malformed(issues, [], "expected text without lone surrogates");
+});

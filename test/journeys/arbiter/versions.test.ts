@@ -1,0 +1,214 @@
+import { readFile } from "node:fs/promises";
+import type { Pool } from "pg";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { connect } from "../../../api/adapters/postgres/connection.ts";
+import { createVerdictStore } from "../../../api/adapters/postgres/verdict-store.ts";
+import { createArbiter } from "../../../api/arbiter/arbiter.ts";
+import { createAttestor } from "../../../api/arbiter/attestation.ts";
+import { openCategories } from "../../../api/arbiter/claim.ts";
+import { correctVerdict } from "../../../api/arbiter/correct-verdict.ts";
+import type { Observation } from "../../../api/arbiter/policy/category.ts";
+import { POLICY_VERSIONS } from "../../../api/arbiter/policy/index.ts";
+import { type RecordParts, recordVerdict } from "../../../api/arbiter/record-verdict.ts";
+import { requestSchema, type VerdictRequest } from "../../../api/arbiter/request.ts";
+import type { Sale } from "../../../api/kernel/route.ts";
+import { BASE_URL, SIGNER } from "../../packages/verifier/samples.ts";
+import { CLAIMS } from "../../support/arbiter/site.ts";
+import { TOY_DAY, WITH_TOY } from "../../support/arbiter/toy-policy.ts";
+import { ARBITER_KEY } from "../../support/service/accounts.ts";
+import { freshDatabase } from "../../support/service/database.ts";
+
+/** A verdict of version 1, from before requests named their version. */
+interface Golden {
+  readonly id: string;
+  readonly claim: { readonly category: string; readonly conditions: object };
+  readonly request: VerdictRequest;
+  readonly seen: readonly Observation[];
+  readonly document: string;
+  readonly sha256: string;
+}
+
+const VECTORS = new URL("../../vectors/verdicts-v1.json", import.meta.url);
+const { issued_at, verdicts } = JSON.parse(await readFile(VECTORS, "utf8")) as {
+  issued_at: string;
+  verdicts: readonly Golden[];
+};
+const GOLDEN_NOW = new Date(issued_at);
+const BEFORE = new Date(Date.parse(TOY_DAY) - 1);
+const FROM = new Date(TOY_DAY);
+const signal = new AbortController().signal;
+const none = async () => Promise.reject(new Error("not asked for"));
+
+let pool: Pool;
+beforeEach(async () => {
+  pool = connect((await freshDatabase()).apiUrl, 2);
+});
+afterEach(() => pool.end());
+
+/** What the arbiter records verdicts with at a time, both versions beside each other; its sources show again what was seen. */
+function partsAt(now: Date, seen: readonly Observation[] = []): RecordParts {
+  const left = [...seen];
+  const next = async (): Promise<Observation> => left.shift() ?? none();
+  return {
+    fetcher: { attempt: () => next().then((one) => (one.source === "fetch" ? one.fetched : none())) },
+    checkRuns: { read: () => next().then((one) => (one.source === "check-runs" ? one.reading : none())) },
+    policies: WITH_TOY,
+    store: createVerdictStore(pool),
+    signer: SIGNER,
+    attestor: createAttestor(ARBITER_KEY),
+    tiers: { ready: none, of: none },
+    baseUrl: BASE_URL,
+    now: () => now,
+  };
+}
+
+const arbiterAt = (now: Date, seen?: readonly Observation[]) =>
+  createArbiter({ ...partsAt(now, seen), deals: { parties: async () => null }, ownWallets: [] });
+
+const schemaAt = (now: Date) => requestSchema({ ...CLAIMS, ownWallets: [], policies: WITH_TOY, now: () => now });
+
+let sold = 0;
+/** The sale of a request as the journal gives it back. */
+const saleOf = (request: VerdictRequest): Sale<VerdictRequest> => ({
+  input: JSON.parse(JSON.stringify(request)),
+  payment: {
+    network: "eip155:8453",
+    asset: "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913",
+    payer: "0x70997970c51812dc3a010c7d01b50e0d17dc79c8",
+    nonce: `0x${(++sold).toString(16).padStart(64, "0")}`,
+  },
+  version: "v2",
+  payTo: "0x00000000000000000000000000000000c0ffee01",
+  value: 250_000n,
+  validAfter: 0n,
+  validBefore: 0n,
+  receivedAt: BEFORE,
+  settlement: { transaction: "0x", block: 1 },
+  signal,
+});
+
+const goldenOf = (category: string, verdict: string): Golden => {
+  const found = verdicts.find(
+    ({ claim, document }) => claim.category === category && JSON.parse(document).verdict === verdict,
+  );
+  if (found === undefined) throw new Error(`no golden ${category} of ${verdict}`);
+  return found;
+};
+
+/** What a verdict says, and by which version. */
+const told = ({ document }: { readonly document: string }) => {
+  const { verdict, policy_version } = JSON.parse(document);
+  return { verdict, policy_version };
+};
+
+const refusal = (now: Date, claim: unknown) =>
+  schemaAt(now)
+    .safeParse(claim)
+    .error?.issues.map(({ message }) => message);
+
+const EVEN = { category: "even-number", conditions: { number: 4 } };
+
+describe("verdicts of version 1, after version 2 has come into force", () => {
+  test("are decided again to the byte, from the requests as they were stored before they named a version", async () => {
+    for (const { id, request, seen, document, sha256 } of verdicts) {
+      const order = { id, request, supersedes: null, isScored: false };
+      const stored = await recordVerdict(partsAt(GOLDEN_NOW, seen), order, signal);
+      expect([stored.document, stored.sha256]).toEqual([document, sha256]);
+      expect(await createVerdictStore(pool).get(id)).toEqual({ ...stored, request });
+    }
+  });
+
+  test("come out the same of the claims as they were submitted in its time, which name it from now on", async () => {
+    for (const { id, claim, request, seen, document } of verdicts) {
+      const taken = schemaAt(BEFORE).parse(claim);
+      expect(taken).toEqual({ ...request, policyVersion: 1 });
+      const order = { id, request: taken, supersedes: null, isScored: false };
+      expect((await recordVerdict(partsAt(GOLDEN_NOW, seen), order, signal)).document).toBe(document);
+      expect((await createVerdictStore(pool).get(id))?.request).toEqual(taken);
+    }
+  });
+
+  test.each(["http-delivery", "ci-status"])(
+    "%s: a correction escalates by version 1, where 2 refunds",
+    async (name) => {
+      const { id, request, seen } = goldenOf(name, "escalate");
+      const order = { id, request, supersedes: null, isScored: false };
+      await recordVerdict(partsAt(BEFORE, seen), order, signal);
+      const correction = await correctVerdict(partsAt(GOLDEN_NOW, seen), id, "a toy error");
+      if (!("verdict" in correction)) throw new Error(`not corrected: ${correction.refused}`);
+      expect(told(correction.verdict)).toEqual({ verdict: "escalate", policy_version: 1 });
+      expect(correction.verdict.supersedes).toBe(id);
+      const again = await correctVerdict(partsAt(GOLDEN_NOW, seen), correction.verdict.id, "another one");
+      expect("verdict" in again && told(again.verdict)).toEqual({ verdict: "escalate", policy_version: 1 });
+    },
+  );
+});
+
+describe("a claim", () => {
+  const { claim, seen } = goldenOf("http-delivery", "escalate");
+
+  test("that was taken in under version 1 is decided by it, however late", async () => {
+    const sale = saleOf(schemaAt(BEFORE).parse(claim));
+    const stored = await arbiterAt(FROM, seen).decide(sale, "plain");
+    expect(told(stored)).toEqual({ verdict: "escalate", policy_version: 1 });
+    expect(stored.request.policyVersion).toBe(1);
+  });
+
+  test("of a category that version 2 has dropped is decided by version 1, and no longer taken", async () => {
+    const ci = goldenOf("ci-status", "refund");
+    const sale = saleOf(schemaAt(BEFORE).parse(ci.claim));
+    expect(told(await arbiterAt(FROM, ci.seen).decide(sale, "plain"))).toEqual({
+      verdict: "refund",
+      policy_version: 1,
+    });
+    expect(refusal(FROM, ci.claim)).toEqual(["expected one of http-delivery, payload-hash, even-number"]);
+  });
+
+  test("whose payment was journalled before requests named a version is decided by version 1", async () => {
+    const { request } = goldenOf("http-delivery", "escalate");
+    const stored = await arbiterAt(FROM, seen).decide(saleOf(request), "plain");
+    expect(told(stored)).toEqual({ verdict: "escalate", policy_version: 1 });
+  });
+
+  test("comes under version 2 from 0:00 UTC of its first day, and so does the correction of its verdict", async () => {
+    const request = schemaAt(FROM).parse(claim);
+    expect(request.policyVersion).toBe(2);
+    const stored = await arbiterAt(FROM, seen).decide(saleOf(request), "plain");
+    expect(told(stored)).toEqual({ verdict: "refund", policy_version: 2 });
+    const correction = await correctVerdict(partsAt(FROM, seen), stored.id, "a toy error");
+    expect("verdict" in correction && told(correction.verdict)).toEqual({ verdict: "refund", policy_version: 2 });
+  });
+
+  test("of a new category is taken from that day on", async () => {
+    expect(refusal(BEFORE, EVEN)).toEqual(["expected one of http-delivery, payload-hash, ci-status"]);
+    const stored = await arbiterAt(FROM).decide(saleOf(schemaAt(FROM).parse(EVEN)), "plain");
+    expect(told(stored)).toEqual({ verdict: "release", policy_version: 2 });
+  });
+
+  test("of a version that this process does not know yet is left to one that does", async () => {
+    const sale = saleOf(schemaAt(FROM).parse(EVEN));
+    const parts = { ...partsAt(FROM), policies: POLICY_VERSIONS, deals: { parties: none }, ownWallets: [] };
+    await expect(createArbiter(parts).decide(sale, "plain")).rejects.toThrow(/even-number in policy version 2/);
+    expect(told(await arbiterAt(FROM).decide(sale, "plain")).policy_version).toBe(2);
+  });
+});
+
+describe("the published policy", () => {
+  const versionsAt = (now: Date) => {
+    const { currentPolicy, policy } = arbiterAt(now);
+    return [currentPolicy(), policy(1), policy(2), policy(3)].map((one) => one?.version ?? null);
+  };
+
+  test("is the version in force, and each version for whoever asks for it by its number", () => {
+    expect(versionsAt(BEFORE)).toEqual([1, 1, 2, null]);
+    expect(versionsAt(FROM)).toEqual([2, 1, 2, null]);
+    expect(versionsAt(new Date(0))).toEqual([1, 1, 2, null]);
+  });
+
+  test("and the body of a claim name what can be claimed from now on", () => {
+    const namesAt = (now: Date) =>
+      openCategories({ ...CLAIMS, policies: WITH_TOY, now: () => now }).map(({ name }) => name);
+    expect(namesAt(BEFORE)).toEqual(["http-delivery", "payload-hash", "ci-status", "even-number"]);
+    expect(namesAt(FROM)).toEqual(["http-delivery", "payload-hash", "even-number"]);
+  });
+});
