@@ -22,6 +22,7 @@ import { WINDOW_MARGIN_SECONDS } from "../api/payments/check.ts";
 import { MAX_HEADER_BYTES } from "../api/payments/header.ts";
 import { MAX_TIMEOUT_SECONDS } from "../api/payments/terms.ts";
 import { MAX_WALLETS } from "../api/score/products.ts";
+import { FORGED_A, ringSize } from "../api/site/forgery.ts";
 import { needs, RULES } from "../api/site/score-chapter.ts";
 import { CAP_NAMES, COMPONENT_NAMES } from "../api/site/score-names.ts";
 import gas from "../bench/gas/snapshot.json" with { type: "json" };
@@ -188,6 +189,15 @@ const capsTable = (): string =>
     ]),
   );
 
+const forgeryTable = (): string =>
+  table(
+    ["Payees that look independent", "Payments", "Their sum", "Different weeks", "Wallets in the ring"],
+    Object.values(FORGED_A).map((history) => {
+      const { counterparties, payments, value, weeks } = history;
+      return [counterparties, payments, usdc(value), weeks, ringSize(history)].map(String);
+    }),
+  );
+
 const gasTable = (): string =>
   table(
     ["One transaction", "Gas"],
@@ -206,6 +216,7 @@ export const renderTables = (routes: readonly RouteLine[]): Readonly<Record<stri
   components: componentsTable(),
   tiers: tiersTable(),
   caps: capsTable(),
+  forgery: forgeryTable(),
   gas: gasTable(),
 });
 
