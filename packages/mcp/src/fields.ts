@@ -1,12 +1,16 @@
 import { z } from "zod";
+import { parseUsd } from "./money.ts";
 
 export const wallet = z
   .string()
   .regex(/^0x[0-9a-fA-F]{40}$/, "expected a wallet: 0x and 40 hex digits")
   .describe("A wallet's address: 0x and 40 hex digits.");
 
+const USD = 'expected US dollars with at most six decimals, like "0.25" or 0.25';
+
+/** A number counts as the decimal that it is written as: no arithmetic is done on it. */
 export const maxPrice = z
-  .string()
-  .regex(/^\d{1,9}(\.\d{1,6})?$/, 'expected US dollars as text, like "0.25"')
+  .union([z.string().meta({ pattern: "^[0-9]{1,9}([.][0-9]{1,6})?$" }), z.number()], { error: USD })
+  .refine((usd) => parseUsd(String(usd)) !== null, USD)
   .optional()
-  .describe('The most that this call may cost, in US dollars, like "0.25". Without it: the published price.');
+  .describe('The most that this call may cost, in US dollars, like "0.25" or 0.25. Without it: the published price.');

@@ -29,7 +29,7 @@ export interface Purchase {
   readonly product: Product;
   readonly body: unknown;
   /** US dollars; the product's price when left out. */
-  readonly maxPrice: string | undefined;
+  readonly maxPrice: string | number | undefined;
 }
 
 export interface Shop {
@@ -64,7 +64,7 @@ export function createShop({ service, payer, payTo, budget }: ShopParts): Shop {
       const offer = checkTerms(required, {
         published: known.amount,
         payTo: payTo ?? known.payTo,
-        maxPrice: maxPrice === undefined ? usual : (parseUsd(maxPrice) ?? 0n),
+        maxPrice: maxPrice === undefined ? usual : (parseUsd(String(maxPrice)) ?? 0n),
       });
       const price = priceOf(offer);
       if (payer === null)

@@ -114,16 +114,19 @@ test("without a key a paid tool answers its terms and what to do", async () => {
 });
 
 describe("money", () => {
-  test("max_price of a unit less than the price refuses, of the price buys", async () => {
+  test.each([
+    ["text", "0.249999", "0.25"],
+    ["a number", 0.249999, 0.25],
+  ])("max_price as %s of a unit less than the price refuses, of the price buys", async (_form, less, price) => {
     const service = honest();
     const client = await connectLocal({ service, payer });
-    const refused = await call(client, "certify", { test: "basic", max_price: "0.249999" });
+    const refused = await call(client, "certify", { test: "basic", max_price: less });
     expect(refused).toMatchObject({
       isError: true,
       text: expect.stringMatching(/max_price 0\.249999 USD.*Nothing was signed/),
     });
     expect(service.payments).toEqual([]);
-    expect(await call(client, "certify", { test: "basic", max_price: "0.25" })).toMatchObject({ isError: false });
+    expect(await call(client, "certify", { test: "basic", max_price: price })).toMatchObject({ isError: false });
   });
 
   test("the budget holds across calls, and across calls at once", async () => {
@@ -180,9 +183,21 @@ describe("money", () => {
   });
 });
 
+test.each(["", "-1", "0.1234567", "1e3", ".5", "much", -0.1, 0.1 + 0.2, 0.0000001, 1e9, true])(
+  "max_price %j is refused before anything is signed, and the error says what is expected",
+  async (max_price) => {
+    const service = honest();
+    const client = await connectLocal({ service, payer });
+    expect(await call(client, "score_wallet", { wallet: STRANGER, max_price })).toMatchObject({
+      isError: true,
+      text: expect.stringMatching(/max_price: expected US dollars with at most six decimals, like "0\.25" or 0\.25/),
+    });
+    expect(service.payments).toEqual([]);
+  },
+);
+
 test.each([
   ["score_wallet", { wallet: "0x12" }, /0x and 40 hex digits/],
-  ["score_wallet", { wallet: STRANGER, max_price: 0.1 }, /max_price|string/],
   ["score_batch", { wallets: [] }, /wallets/],
   ["score_batch", { wallets: Array.from({ length: 26 }, (_, n) => `0x${String(n).padStart(40, "a")}`) }, /25/],
   ["score_batch", { wallets: [STRANGER, STRANGER.toUpperCase().replace("X", "x")] }, /different wallets/],
