@@ -9,7 +9,13 @@ import { eventually } from "../support/eventually.ts";
 import { ARBITER_KEY } from "../support/service/accounts.ts";
 import { startService, type TestService } from "../support/service/service.ts";
 
-const PAGES = { escrow: "/escrow", "escrow-released": "", "escrow-refunded": "", "escrow-pending": "" };
+const PAGES = {
+  escrow: "/escrow",
+  "escrow-demo": "/escrow/demo",
+  "escrow-released": "",
+  "escrow-refunded": "",
+  "escrow-pending": "",
+};
 
 let chain: TestChain;
 let service: TestService;

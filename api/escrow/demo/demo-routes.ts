@@ -2,10 +2,13 @@ import type { Context } from "hono";
 import { parsePaymentHeader } from "../../../packages/escrow/src/payment-header.ts";
 import { SCHEME } from "../../../packages/escrow/src/terms.ts";
 import { Problem } from "../../kernel/errors.ts";
-import { json } from "../../kernel/output.ts";
+import { formatUsd } from "../../kernel/money.ts";
+import { json, jsonOrPage } from "../../kernel/output.ts";
 import type { Route } from "../../kernel/route.ts";
+import { page, wantsHtml } from "../../layout/negotiate.ts";
 import { DEMO, ESPRESSO } from "../escrow-schemas.ts";
 import { ESCROW_NETWORK } from "../payment.ts";
+import { renderDemo } from "./demo-page.ts";
 import { DEMO_DESCRIPTION, DEMO_PATH, DEMO_PRICE, demoChallenge, demoMismatch } from "./offer.ts";
 import type { Demo, DemoOutcome } from "./sell-espresso.ts";
 
@@ -23,18 +26,8 @@ export const demoRoutes = (parts: DemoRouteParts): readonly Route[] => [
     method: "GET",
     path: DEMO_PATH,
     summary: SUMMARY,
-    output: json(DEMO),
-    handle: (c) =>
-      c.json({
-        what: SUMMARY,
-        how: `POST ${parts.baseUrl}${DEMO_PATH} with an x402 client that knows the scheme "commerce".`,
-        package: "agent-payment-trust-escrow",
-        price: "0.10",
-        price_atomic: DEMO_PRICE.toString(),
-        merchant: parts.demo.offer?.merchant ?? null,
-        contract: parts.demo.offer?.escrow.address ?? null,
-        steps: ["hold", "espresso", "evaluation", "release"],
-      }),
+    output: jsonOrPage(DEMO),
+    handle: (c) => describe(c, parts),
   },
   {
     method: "POST",
@@ -53,6 +46,20 @@ export const demoRoutes = (parts: DemoRouteParts): readonly Route[] => [
     handle: (c) => buy(c, parts),
   },
 ];
+
+function describe(c: Context, { demo, baseUrl }: DemoRouteParts): Response {
+  const document = {
+    what: SUMMARY,
+    how: `POST ${baseUrl}${DEMO_PATH} with an x402 client that knows the scheme "commerce".`,
+    package: "agent-payment-trust-escrow",
+    price: formatUsd(DEMO_PRICE),
+    price_atomic: DEMO_PRICE.toString(),
+    merchant: demo.offer?.merchant ?? null,
+    contract: demo.offer?.escrow.address ?? null,
+    steps: ["hold", "espresso", "evaluation", "release"],
+  };
+  return wantsHtml(c) ? page(c, renderDemo(document, baseUrl)) : c.json(document, 200, { vary: "Accept" });
+}
 
 async function buy(c: Context, parts: DemoRouteParts): Promise<Response> {
   const { demo, now } = parts;

@@ -1,0 +1,59 @@
+import { explorerAddressUrl, NETWORKS } from "../../kernel/networks.ts";
+import { html } from "../../layout/html.ts";
+import { codeBlock, facts, renderPage } from "../../layout/page.ts";
+import { ESCROW_NETWORK } from "../payment.ts";
+import { DEMO_PATH } from "./offer.ts";
+
+/** The parts of the demo's document that its page shows. */
+export interface ShownDemo {
+  readonly price: string;
+  readonly merchant: string | null;
+  /** Null where no contract is configured. */
+  readonly contract: string | null;
+  readonly package: string;
+}
+
+/** The demo of the escrow, for people. */
+export const renderDemo = (demo: ShownDemo, baseUrl: string): string =>
+  renderPage({
+    title: "Escrow demo",
+    description: `An espresso for ${demo.price} USDC that shows a whole escrowed sale: held, served, evaluated and released.`,
+    canonical: `${baseUrl}${DEMO_PATH}`,
+    jsonUrl: `${baseUrl}${DEMO_PATH}?format=json`,
+    main: html`<div class="hero"><p class="eyebrow">Escrow, live</p>
+<h1>An espresso, paid on delivery</h1>
+<p class="lead">An agent buys an espresso for ${demo.price} USDC, and one request goes all the way: the payment is held by the contract, the espresso is served, the delivery is evaluated, and the merchant is paid.</p></div>
+${saleSection(demo)}
+<section aria-labelledby="steps"><h2 id="steps">What happens</h2>
+<ol class="measure"><li><strong>Hold.</strong> The buyer’s signature moves ${demo.price} USDC into the contract. The merchant cannot touch it yet.</li>
+<li><strong>Espresso.</strong> The merchant serves the order, signs what was delivered and forwards it to the arbiter.</li>
+<li><strong>Evaluation.</strong> The arbiter applies <a href="/escrow#rules">the published rules</a> and signs the record.</li>
+<li><strong>Release.</strong> The contract pays the merchant, less the fee. Had the delivery failed, the buyer would have the money back.</li></ol></section>
+<section aria-labelledby="buy"><h2 id="buy">Buy one</h2>
+${codeBlock({ id: "ask", caption: "Ask for the terms without paying", text: `curl -i -X POST ${baseUrl}${DEMO_PATH}` })}
+<p class="measure">To pay, use an x402 client that knows the scheme <code>commerce</code>, such as the one in <code>${demo.package}</code>. <a href="/docs#merchants">The documentation</a> has the code of a buyer and of a shop. Programs read <a href="${DEMO_PATH}?format=json">this page as JSON</a>.</p></section>`,
+  });
+
+const NETWORK = NETWORKS[ESCROW_NETWORK];
+
+const saleSection = ({
+  price,
+  merchant,
+  contract,
+}: ShownDemo) => html`<section aria-labelledby="sale"><h2 id="sale">The sale</h2>
+${
+  contract === null || merchant === null
+    ? html`<p>No escrow contract is configured here, so nothing can be bought.</p>`
+    : facts(
+        [
+          ["Price", html`<strong>${price} ${NETWORK.money}</strong>`],
+          ["Network", html`<code>${NETWORK.key}</code> (${NETWORK.id})`],
+          ["Contract", addressLink(contract)],
+          ["Merchant", html`${addressLink(merchant)}, a wallet of ours that receives nothing else`],
+        ],
+        "ruled",
+      )
+}</section>`;
+
+const addressLink = (address: string) =>
+  html`<a class="mono" href="${explorerAddressUrl(ESCROW_NETWORK, address)}" rel="noopener">${address}</a>`;
