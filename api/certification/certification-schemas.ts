@@ -229,10 +229,12 @@ export const VERIFICATION = z
 /** The verification record as a W3C Verifiable Credential (data model 2.0). */
 export const CREDENTIAL = z
   .object({
-    "@context": z.tuple([
-      z.literal("https://www.w3.org/ns/credentials/v2"),
-      z.literal("https://www.w3.org/ns/credentials/undefined-terms/v2"),
-    ]),
+    "@context": z
+      .tuple([
+        z.literal("https://www.w3.org/ns/credentials/v2"),
+        z.literal("https://www.w3.org/ns/credentials/undefined-terms/v2"),
+      ])
+      .meta({ items: { type: "string" } }),
     id: url,
     type: z.array(z.string()),
     issuer: z.string().regex(/^did:web:/),

@@ -10,13 +10,14 @@ type Override = NonNullable<NonNullable<Parameters<typeof z.toJSONSchema>[1]>["o
 
 /**
  * What a published schema shall not say: that a document never gets another member, that hex digits have one letter case where the
- * service takes both (a pattern has no flags), and that a number ends where JavaScript's exact integers do.
+ * service takes both (a pattern has no flags), Unicode properties, which most other languages' patterns do not know, and that a number
+ * ends where JavaScript's exact integers do.
  */
 const soften =
   (io: Direction): Override =>
   ({ zodSchema, jsonSchema }) => {
     if (io === "output" && jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
-    if (ignoresCase(zodSchema)) delete jsonSchema.pattern;
+    if (ignoresCase(zodSchema) || /\\[pP]\{/.test(jsonSchema.pattern ?? "")) delete jsonSchema.pattern;
     if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
     if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
   };

@@ -5,8 +5,8 @@ import type { Listed, Tag } from "../../kernel/route.ts";
 import { SITE_NAME } from "../../layout/page.ts";
 import { PAYMENT_REQUIRED } from "../../payments/payment-schemas.ts";
 import { SECURITY_PATH } from "../security-txt.ts";
-import { bodySchema, operation, type Schemas, templatePath } from "./operation.ts";
-import { PROBLEM, problemResponses } from "./problems.ts";
+import { bodySchema, isPayable, operation, type Schemas, templatePath } from "./operation.ts";
+import { PROBLEM, problemResponses, problemStatuses } from "./problems.ts";
 
 export interface OpenApiParts {
   readonly routes: readonly Listed[];
@@ -29,6 +29,9 @@ const TAGS: Readonly<Record<Tag, string>> = {
   Keys: "The public keys of signed documents.",
   Discovery: "What the service is, says of itself, and how it is.",
 };
+
+/** Of the interface, the service and its packages alike. */
+const LICENSE = { name: "MIT License", identifier: "MIT" };
 
 const header = (description: string) => ({ description, schema: { type: "string" } });
 
@@ -72,7 +75,7 @@ export function openApiDocument(parts: OpenApiParts) {
       headers: HEADERS,
       responses: {
         PaymentRequired: paymentRequired(outputs.of(PAYMENT_REQUIRED)),
-        ...problemResponses(outputs.of(PROBLEM)),
+        ...problemResponses(outputs.of(PROBLEM), routes.flatMap(problemsOf)),
       },
     },
   };
@@ -84,6 +87,7 @@ function info({ version, contact, baseUrl }: OpenApiParts) {
     title: SITE_NAME,
     version,
     description: ABOUT,
+    license: LICENSE,
     termsOfService: `${baseUrl}/terms`,
     contact: { name: SITE_NAME, url: `${baseUrl}${SECURITY_PATH}`, ...(email && { email }) },
     "x-guidance": `Send a request without a payment to see its terms (402), sign them with any x402 client, and send it again. ${baseUrl}/llms.txt says the rest.`,
@@ -102,6 +106,8 @@ const read = (route: Listed): readonly z.ZodType[] => {
   const input = "input" in route ? [route.input] : [];
   return [...input, ...[bodySchema(route)].filter((schema) => schema !== null)];
 };
+
+const problemsOf = (route: Listed): readonly number[] => problemStatuses(route.problems ?? [], isPayable(route));
 
 function paths(routes: readonly Listed[], schemas: Schemas): Readonly<Record<string, object>> {
   const found: Record<string, Record<string, object>> = {};

@@ -47,10 +47,10 @@ export function problemStatuses(own: readonly ProblemCode[], isPayable: boolean)
 
 export const problemName = (status: number): string => `Problem${status}`;
 
-/** `components.responses` of every status in the catalogue. A browser that finds nothing gets a page. */
-export const problemResponses = (schema: object): Readonly<Record<string, object>> =>
+/** `components.responses` of these statuses. A browser that finds nothing gets a page. */
+export const problemResponses = (schema: object, statuses: Iterable<number>): Readonly<Record<string, object>> =>
   Object.fromEntries(
-    STATUSES.map((status) => {
+    [...new Set(statuses)].map((status) => {
       const codes = CODES.filter((code) => PROBLEMS[code].status === status);
       return [
         problemName(status),

@@ -41,6 +41,15 @@ const operations = () =>
   );
 const usd = (atomic: string) => (Number(atomic) / 1e6).toFixed(2);
 
+/** Every object in a document. */
+const nodes = (value: unknown): readonly Record<string, unknown>[] =>
+  typeof value !== "object" || value === null
+    ? []
+    : [...(Array.isArray(value) ? [] : [value as Record<string, unknown>]), ...Object.values(value).flatMap(nodes)];
+
+const references = (value: unknown): readonly string[] =>
+  nodes(value).flatMap(({ $ref }) => (typeof $ref === "string" ? [$ref] : []));
+
 /** What both validators say of a document: whether it is a valid OpenAPI 3.1 description. */
 async function verdicts(document: object): Promise<readonly boolean[]> {
   const one = await new Validator().validate(structuredClone(document) as Parameters<Validator["validate"]>[0]);
@@ -67,6 +76,31 @@ describe("the OpenAPI description", () => {
       info: { version: "1.0.0", contact: { email: "security@trust.example" } },
       servers: [{ url: scene.service.url }],
     });
+  });
+
+  test("is under the MIT license", () => {
+    expect(parsed()).toMatchObject({ info: { license: { name: "MIT License", identifier: "MIT" } } });
+  });
+
+  test("has no pattern that only JavaScript reads, no list without items, and no component that nothing refers to", () => {
+    const document = parsed() as unknown as Record<string, unknown> & { components: Record<string, object> };
+    const parts = nodes(document);
+    const patterns = parts.flatMap(({ pattern }) => (typeof pattern === "string" ? [pattern] : []));
+    expect(patterns.length).toBeGreaterThan(5);
+    expect(patterns.filter((pattern) => /\\[pPu]\{|\(\?<|\/[a-z]+$/.test(pattern))).toEqual([]);
+    expect(parts.filter(({ type, items }) => type === "array" && items === undefined)).toEqual([]);
+    const { components, ...used } = document;
+    const reached = new Set(references(used));
+    for (const reference of reached) {
+      const [, , kind = "", name = ""] = reference.split("/");
+      const found = (components[kind] as Record<string, unknown>)[name];
+      expect(found, reference).toBeDefined();
+      for (const next of references(found)) reached.add(next);
+    }
+    const all = Object.entries(components).flatMap(([kind, named]) =>
+      Object.keys(named).map((name) => `#/components/${kind}/${name}`),
+    );
+    expect(all.filter((one) => !reached.has(one))).toEqual([]);
   });
 
   test("describes every route that is mounted, all of the specification's among them, and no other", () => {
