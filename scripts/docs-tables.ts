@@ -2,7 +2,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import pg from "pg";
 import { pino } from "pino";
-import { FETCH_LIMITS_V1 } from "../api/arbiter/policy/v1/tables.ts";
+import { FETCH_LIMITS_V1, MAX_ATTEMPTS_V1 } from "../api/arbiter/policy/v1/tables.ts";
 import { CORRECTION_DAYS } from "../api/arbiter/products.ts";
 import { MAX_LIMIT } from "../api/board/board.ts";
 import { SESSION_MINUTES } from "../api/certification/behaviour/session.ts";
@@ -131,7 +131,7 @@ const LIMITS: readonly (readonly [string, string])[] = [
   ["On-chain history in a verification record and a score", `${WINDOW_DAYS} UTC days`],
   ["Wallets in one batch of scores", String(MAX_WALLETS)],
   ["Certificates on one page of the board", String(MAX_LIMIT)],
-  ["Fetches for one `http-delivery` claim", String(FETCH_LIMITS_V1.attempts)],
+  ["Fetches for one `http-delivery` claim", String(MAX_ATTEMPTS_V1)],
   ["Time for one fetch", `${FETCH_LIMITS_V1.deadlineMs / 1000} s`],
   ["Redirects of one fetch", String(FETCH_LIMITS_V1.maxRedirects)],
   ["Body of one fetch", size(FETCH_LIMITS_V1.maxBodyBytes)],

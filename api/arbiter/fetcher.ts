@@ -1,3 +1,13 @@
+/** What an attempt is held to: the policy's version says how much. */
+export interface FetchLimits {
+  /** DNS, connection, TLS, redirects and body together. */
+  readonly deadlineMs: number;
+  readonly maxRedirects: number;
+  /** The body as received, and as decoded, each. */
+  readonly maxBodyBytes: number;
+  readonly maxCodings: number;
+}
+
 /** One attempt to fetch a deliverable. */
 export interface FetchRequest {
   /** Absolute; checked again, like every redirect's target. */
@@ -6,7 +16,12 @@ export interface FetchRequest {
   readonly expectStatus: number | null;
   /** Looked for in the decoded body, as its UTF-8 bytes; null when nothing is. */
   readonly contains: string | null;
+  readonly limits: FetchLimits;
 }
+
+/** Whether a status is the wanted one: only then is the body read. */
+export const isWanted = (status: number, expectStatus: number | null): boolean =>
+  expectStatus === null ? status >= 200 && status <= 299 : status === expectStatus;
 
 /**
  * Why an attempt saw no whole response. `blocked`: the guard refuses the address, name, port or scheme. `redirect`: the target is

@@ -4,6 +4,7 @@ import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createSearch, measureBody } from "../../../api/adapters/web/guarded-fetch/body.ts";
+import { FETCH_LIMITS_V1 } from "../../../api/arbiter/policy/v1/tables.ts";
 import { jcs } from "../../../api/signing/proof-value.ts";
 import { examine, type Site, startSite } from "../../support/arbiter/site.ts";
 
@@ -54,6 +55,7 @@ describe("a body in pieces", () => {
           const body = await measureBody(Readable.from(pieces(sent, cuts)), {
             contentEncoding: coding,
             contains: null,
+            limits: FETCH_LIMITS_V1,
           });
           expect(body.received).toEqual({ bytes: sent.length, sha256: sha256(sent) });
           expect(body.decoded).toEqual({ bytes: bytes.length, sha256: sha256(bytes), contains: null });

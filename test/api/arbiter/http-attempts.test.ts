@@ -1,7 +1,9 @@
 import { createServer, Socket } from "node:net";
+import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import type { GuardedFetchOptions } from "../../../api/adapters/web/guarded-fetch/fetch.ts";
-import { Busy, type Fetched } from "../../../api/arbiter/fetcher.ts";
+import { Busy, type Fetched, type FetchLimits } from "../../../api/arbiter/fetcher.ts";
+import { FETCH_LIMITS_V1 } from "../../../api/arbiter/policy/v1/tables.ts";
 import { examine, factsNamed, judged, PUBLIC_ADDRESS, startSite } from "../../support/arbiter/site.ts";
 import { forFile } from "../../support/for-file.ts";
 
@@ -25,7 +27,7 @@ site.handlers.set("/away", (_request, response) => response.writeHead(303, { loc
 
 const never = new AbortController().signal;
 const attempt = (url: string, options: Partial<GuardedFetchOptions> = {}): Promise<Fetched> =>
-  site.fetcher(options).attempt({ url, expectStatus: null, contains: null }, never);
+  site.fetcher(options).attempt({ url, expectStatus: null, contains: null, limits: FETCH_LIMITS_V1 }, never);
 const targets = ({ redirects }: Fetched) => redirects.map(({ location }) => location.replace(/^https?:\/\/[^/]+/, ""));
 
 describe("redirects", () => {
@@ -65,6 +67,38 @@ describe("redirects", () => {
   test("to another host, whose name is in Host", async () => {
     expect((await attempt("http://shop.example/away")).head?.status).toBe(200);
     expect(site.requests.at(-1)).toMatchObject({ host: "cdn.example", headers: { "accept-encoding": "identity" } });
+  });
+});
+
+describe("the limits of the policy's version", () => {
+  const within = (path: string, limits: Partial<FetchLimits>) =>
+    site.fetcher().attempt(
+      {
+        url: `http://shop.example${path}`,
+        expectStatus: null,
+        contains: null,
+        limits: { ...FETCH_LIMITS_V1, ...limits },
+      },
+      never,
+    );
+
+  test.each<[keyof FetchLimits, string, number, string]>([
+    ["maxRedirects", "/3", 2, "redirect"],
+    ["maxBodyBytes", "/5", 4, "too_large"],
+    ["deadlineMs", "/mute", 500, "timeout"],
+  ])("%s is what the request says", async (limit, path, enough, failure) => {
+    site.handlers.set("/mute", (_request, response) => setTimeout(() => response.end("here"), 100));
+    expect((await within(path, { [limit]: enough })).failure).toBeNull();
+    const less = limit === "deadlineMs" ? 50 : enough - 1;
+    expect((await within(path, { [limit]: less })).failure).toBe(failure);
+  });
+
+  test("maxCodings is what the request says", async () => {
+    site.handlers.set("/zipped", (_request, response) =>
+      response.writeHead(200, { "content-encoding": "gzip" }).end(gzipSync("here")),
+    );
+    expect((await within("/zipped", { maxCodings: 1 })).body?.decoded?.bytes).toBe(4);
+    expect((await within("/zipped", { maxCodings: 0 })).body?.decoded).toBeNull();
   });
 });
 
@@ -184,7 +218,10 @@ describe("slots", () => {
     const patient = site.fetcher({ deadlineMs: 1_000 });
     const hasty = site.fetcher({ deadlineMs: 1_000, maxFetches: 2, queueMs: 100 });
     const hold = (fetcher: typeof patient) =>
-      fetcher.attempt({ url: "http://shop.example/hold", expectStatus: null, contains: null }, never);
+      fetcher.attempt(
+        { url: "http://shop.example/hold", expectStatus: null, contains: null, limits: FETCH_LIMITS_V1 },
+        never,
+      );
     const all = await Promise.all(Array.from({ length: 100 }, () => hold(patient)));
     expect(all.map(({ failure }) => failure)).toEqual(Array(100).fill("timeout"));
     expect(most).toBe(64);
@@ -197,10 +234,16 @@ describe("slots", () => {
   test("a caller who gives up is no observation, and frees the slot", async () => {
     const fetcher = site.fetcher({ maxFetches: 1 });
     const gone = new AbortController();
-    const lost = fetcher.attempt({ url: "http://shop.example/hold", expectStatus: null, contains: null }, gone.signal);
+    const lost = fetcher.attempt(
+      { url: "http://shop.example/hold", expectStatus: null, contains: null, limits: FETCH_LIMITS_V1 },
+      gone.signal,
+    );
     setTimeout(() => gone.abort(new Error("gave up")), 50);
     await expect(lost).rejects.toThrow("gave up");
-    const next = await fetcher.attempt({ url: "http://shop.example/5", expectStatus: null, contains: null }, never);
+    const next = await fetcher.attempt(
+      { url: "http://shop.example/5", expectStatus: null, contains: null, limits: FETCH_LIMITS_V1 },
+      never,
+    );
     expect(next.head?.status).toBe(200);
   });
 });

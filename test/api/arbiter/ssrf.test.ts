@@ -2,6 +2,7 @@ import { BlockList, isIPv6, Socket } from "node:net";
 import fc from "fast-check";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { claimSchema } from "../../../api/arbiter/claim.ts";
+import { FETCH_LIMITS_V1 } from "../../../api/arbiter/policy/v1/tables.ts";
 import { HOSTILE_URLS, LEADS_INSIDE } from "../../support/arbiter/hostile-urls.ts";
 import { CLAIMS, PUBLIC_ADDRESS, type Site, startSite } from "../../support/arbiter/site.ts";
 
@@ -64,7 +65,7 @@ beforeEach(() => {
 const attempt = (url: string) =>
   site
     .fetcher({ resolve, ownAddresses: () => OWN })
-    .attempt({ url, expectStatus: null, contains: null }, new AbortController().signal);
+    .attempt({ url, expectStatus: null, contains: null, limits: FETCH_LIMITS_V1 }, new AbortController().signal);
 
 describe("the guard, at the socket", () => {
   test("there are at least 150 hostile URLs, all different", () => {
@@ -130,7 +131,7 @@ describe("the guard, at the socket", () => {
         site.dialled.length = 0;
         const fetcher = site.fetcher({ resolve: async (name) => (name === "any.example" ? [address] : []) });
         await fetcher.attempt(
-          { url: "http://any.example/", expectStatus: null, contains: null },
+          { url: "http://any.example/", expectStatus: null, contains: null, limits: FETCH_LIMITS_V1 },
           new AbortController().signal,
         );
         const isInside = isIPv6(address) ? INSIDE.ipv6.check(address, "ipv6") : INSIDE.ipv4.check(address);
@@ -151,7 +152,7 @@ describe("names that change", () => {
     };
     const fetcher = site.fetcher({ resolve: changing, ownHost: "93.184.216.99" });
     const fetched = await fetcher.attempt(
-      { url: "http://flips.example/fine", expectStatus: null, contains: null },
+      { url: "http://flips.example/fine", expectStatus: null, contains: null, limits: FETCH_LIMITS_V1 },
       new AbortController().signal,
     );
     expect(fetched.head?.status).toBe(200);
@@ -159,7 +160,7 @@ describe("names that change", () => {
     expect(site.dialled).toEqual([`${PUBLIC_ADDRESS}:80`]);
     // The second attempt looks again, and sees where the name leads now.
     const second = await fetcher.attempt(
-      { url: "http://flips.example/fine", expectStatus: null, contains: null },
+      { url: "http://flips.example/fine", expectStatus: null, contains: null, limits: FETCH_LIMITS_V1 },
       new AbortController().signal,
     );
     expect(second.failure).toBe("blocked");
@@ -172,7 +173,7 @@ describe("names that change", () => {
     const changing = async () => (++lookups > 1 ? ["127.0.0.1"] : [PUBLIC_ADDRESS]);
     const fetcher = site.fetcher({ resolve: changing, ownHost: "93.184.216.99" });
     const fetched = await fetcher.attempt(
-      { url: "http://flips.example/again", expectStatus: null, contains: null },
+      { url: "http://flips.example/again", expectStatus: null, contains: null, limits: FETCH_LIMITS_V1 },
       new AbortController().signal,
     );
     expect(fetched).toMatchObject({

@@ -1,4 +1,5 @@
 import { createGuardedFetch } from "../../../api/adapters/web/guarded-fetch/fetch.ts";
+import { FETCH_LIMITS_V1 } from "../../../api/arbiter/policy/v1/tables.ts";
 
 /**
  * Run as a process of its own: makes 64 fetches at once, of the given paths of a local server in turn, and prints how far its
@@ -13,7 +14,7 @@ const fetcher = createGuardedFetch({
 });
 const attempt = (path = "/") =>
   fetcher.attempt(
-    { url: `${origin}${path}`, expectStatus: null, contains: "never there" },
+    { url: `${origin}${path}`, expectStatus: null, contains: "never there", limits: FETCH_LIMITS_V1 },
     new AbortController().signal,
   );
 await attempt();

@@ -2,20 +2,17 @@ import { createHash } from "node:crypto";
 import { type Readable, type Transform, Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from "node:zlib";
-import type { Measure, MeasuredBody } from "../../../arbiter/fetcher.ts";
-import { FETCH_LIMITS_V1 } from "../../../arbiter/policy/v1/tables.ts";
+import type { FetchLimits, FetchRequest, Measure, MeasuredBody } from "../../../arbiter/fetcher.ts";
 import { Failed } from "./dial.ts";
 
-const { maxBodyBytes: MAX_BODY_BYTES, maxCodings: MAX_CODINGS } = FETCH_LIMITS_V1;
-
 /** Counts and hashes bytes that pass by; throws when they are more than the cap. */
-function createMeter() {
+function createMeter({ maxBodyBytes }: FetchLimits) {
   const hash = createHash("sha256");
   let bytes = 0;
   return {
     add(chunk: Uint8Array) {
       bytes += chunk.length;
-      if (bytes > MAX_BODY_BYTES) throw new Failed("too_large");
+      if (bytes > maxBodyBytes) throw new Failed("too_large");
       hash.update(chunk);
     },
     measure: (): Measure => ({ bytes, sha256: hash.digest("hex") }),
@@ -54,10 +51,10 @@ const DECODERS: Readonly<Record<string, (first: Uint8Array) => Transform>> = {
 };
 
 /** The codings of `Content-Encoding` in the order in which they were applied; null when one is unknown or there are too many. */
-export function codingsOf(header: string | null): readonly string[] | null {
+export function codingsOf(header: string | null, { maxCodings }: FetchLimits): readonly string[] | null {
   const names = (header ?? "").split(",").map((name) => name.trim().toLowerCase());
   const codings = names.filter((name) => name !== "" && name !== "identity");
-  return codings.length <= MAX_CODINGS && codings.every((name) => Object.hasOwn(DECODERS, name)) ? codings : null;
+  return codings.length <= maxCodings && codings.every((name) => Object.hasOwn(DECODERS, name)) ? codings : null;
 }
 
 /** Something that takes bytes until it knows that it cannot. */
@@ -75,29 +72,29 @@ const PLAIN = (add: (chunk: Uint8Array) => void): Sink => ({
 });
 
 /** What a decoder writes to: it goes on to the next sink, and is held to the cap of bodies like every stage. */
-function outputTo(next: Sink): Writable {
+function outputTo(next: Sink, { maxBodyBytes }: FetchLimits): Writable {
   let passed = 0;
   return new Writable({
     write(chunk: Uint8Array, _encoding, callback) {
       passed += chunk.length;
-      const work = passed > MAX_BODY_BYTES ? Promise.reject(new Failed("too_large")) : next.write(chunk);
+      const work = passed > maxBodyBytes ? Promise.reject(new Failed("too_large")) : next.write(chunk);
       work.then(() => callback(), callback);
     },
   });
 }
 
 /** A decoder at work; `done` resolves, to why it stopped early or to null. */
-function startDecoder(coding: string, first: Uint8Array, next: Sink) {
+function startDecoder(coding: string, first: Uint8Array, output: Writable) {
   const decoder = (DECODERS[coding] as (typeof DECODERS)[string])(first);
   const running = { decoder, failure: null as unknown, done: Promise.resolve() };
-  running.done = pipeline(decoder, outputTo(next)).catch((cause: unknown) => {
+  running.done = pipeline(decoder, output).catch((cause: unknown) => {
     running.failure = cause;
   });
   return running;
 }
 
 /** Undoes one coding. Corrupt data are remembered and the rest is let go, because the received form still counts. */
-function decodingSink(coding: string, next: Sink): Sink {
+function decodingSink(coding: string, next: Sink, limits: FetchLimits): Sink {
   let running: ReturnType<typeof startDecoder> | null = null;
   // Held back until the two bytes are there that tell one form of deflate from the other.
   let held: Uint8Array = Buffer.alloc(0);
@@ -105,7 +102,7 @@ function decodingSink(coding: string, next: Sink): Sink {
     if (running?.failure instanceof Failed) throw running.failure;
   };
   const feed = async (chunk: Uint8Array) => {
-    running ??= startDecoder(coding, chunk, next);
+    running ??= startDecoder(coding, chunk, outputTo(next, limits));
     const { decoder, failure, done } = running;
     if (failure === null) await Promise.race([new Promise((resolve) => decoder.write(chunk, resolve)), done]);
     orThrow();
@@ -130,25 +127,30 @@ function decodingSink(coding: string, next: Sink): Sink {
   };
 }
 
+export interface BodyRequest extends Pick<FetchRequest, "contains" | "limits"> {
+  /** The header, null when absent. */
+  readonly contentEncoding: string | null;
+}
+
 /**
  * Reads a body to its end, as received and with its codings undone, and keeps none of it.
  * @throws Failed `too_large`, or what the body's stream throws
  */
 export async function measureBody(
   body: Readable,
-  { contentEncoding, contains }: { readonly contentEncoding: string | null; readonly contains: string | null },
+  { contentEncoding, contains, limits }: BodyRequest,
 ): Promise<MeasuredBody> {
-  const received = createMeter();
+  const received = createMeter(limits);
   const search = contains === null ? null : createSearch(contains);
-  const codings = codingsOf(contentEncoding);
+  const codings = codingsOf(contentEncoding, limits);
   // Without codings both forms are one, and hashed once.
-  const decoded = codings?.length === 0 ? null : createMeter();
+  const decoded = codings?.length === 0 ? null : createMeter(limits);
   const plain = PLAIN((chunk) => {
     decoded?.add(chunk);
     search?.add(chunk);
   });
   // The coding that was applied last is undone first.
-  const sink = codings?.reduce((next, coding) => decodingSink(coding, next), plain) ?? null;
+  const sink = codings?.reduce((next, coding) => decodingSink(coding, next, limits), plain) ?? null;
   try {
     for await (const chunk of body as AsyncIterable<Uint8Array>) {
       received.add(chunk);

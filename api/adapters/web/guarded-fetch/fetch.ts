@@ -1,9 +1,13 @@
 import { Client, type Dispatcher, errors } from "undici";
-import type { Fetched, Fetcher, FetchRequest, ResponseHead } from "../../../arbiter/fetcher.ts";
+import {
+  type Fetched,
+  type Fetcher,
+  type FetchRequest,
+  isWanted,
+  type ResponseHead,
+} from "../../../arbiter/fetcher.ts";
 import { isAddress } from "../../../arbiter/guard/addresses.ts";
 import { bareHost, type GuardSettings, isAllowedOrigin, targetFault, vetted } from "../../../arbiter/guard/target.ts";
-import { isWanted } from "../../../arbiter/policy/v1/http-delivery.ts";
-import { FETCH_LIMITS_V1 } from "../../../arbiter/policy/v1/tables.ts";
 import { measureBody } from "./body.ts";
 import { type Dial, type DialSettings, dialTcp, Failed, openConnection } from "./dial.ts";
 import { interfaceAddresses, type Resolve, resolveLocal, resolvePublic } from "./names.ts";
@@ -31,7 +35,6 @@ interface Parts extends DialSettings {
   readonly interfaces: () => readonly string[];
 }
 
-const { deadlineMs: DEADLINE_MS, maxRedirects: MAX_REDIRECTS, maxBodyBytes: MAX_BODY_BYTES } = FETCH_LIMITS_V1;
 const MAX_FETCHES = 64;
 const QUEUE_MS = 20_000;
 
@@ -50,10 +53,11 @@ export function createGuardedFetch(options: GuardedFetchOptions): Fetcher {
     ca: options.ca,
   };
   const slots = createSlots(options.maxFetches ?? MAX_FETCHES, options.queueMs ?? QUEUE_MS);
-  const deadlineMs = options.deadlineMs ?? DEADLINE_MS;
   return {
-    attempt: (request, signal) =>
-      slots(signal, () => withDeadline(deadlineMs, signal, (deadline) => attempt(parts, request, deadline))),
+    attempt(request, signal) {
+      const deadlineMs = options.deadlineMs ?? request.limits.deadlineMs;
+      return slots(signal, () => withDeadline(deadlineMs, signal, (deadline) => attempt(parts, request, deadline)));
+    },
   };
 }
 
@@ -139,7 +143,7 @@ async function hop(parts: Parts, { url, request, progress }: Hop, signal: AbortS
     const { status } = progress.head;
     if (isWanted(status, request.expectStatus)) return await read(response, request, progress.head);
     if (!REDIRECTS.has(status)) return null;
-    if (progress.redirects.length >= MAX_REDIRECTS) throw new Failed("redirect");
+    if (progress.redirects.length >= request.limits.maxRedirects) throw new Failed("redirect");
     const next = redirectTarget(url, response);
     progress.redirects.push({ status, location: `${next.origin}${next.pathname}` });
     return next;
@@ -196,12 +200,16 @@ function redirectTarget(from: URL, { headers }: Dispatcher.ResponseData): URL {
   return next;
 }
 
-async function read({ body, headers }: Dispatcher.ResponseData, { contains }: FetchRequest, head: ResponseHead) {
+async function read(
+  { body, headers }: Dispatcher.ResponseData,
+  { contains, limits }: FetchRequest,
+  head: ResponseHead,
+) {
   // A transfer coding (RFC 9112, section 7) that nobody offered to undo would be hashed as if it were content.
   if (!/^chunked$/i.test(single(headers["transfer-encoding"]) ?? "chunked")) throw new Failed("bad_response");
-  if (Number(headers["content-length"] ?? 0) > MAX_BODY_BYTES) throw new Failed("too_large");
+  if (Number(headers["content-length"] ?? 0) > limits.maxBodyBytes) throw new Failed("too_large");
   try {
-    return await measureBody(body, { contentEncoding: head.contentEncoding, contains });
+    return await measureBody(body, { contentEncoding: head.contentEncoding, contains, limits });
   } catch (cause) {
     throw cause instanceof Failed ? cause : new Failed("truncated", cause);
   }

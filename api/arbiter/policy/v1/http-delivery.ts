@@ -1,11 +1,11 @@
 import { z } from "zod";
-import type { Fetched, FetchFailure } from "../../fetcher.ts";
+import { type Fetched, type FetchFailure, isWanted } from "../../fetcher.ts";
 import { type GuardSettings, type TargetFault, targetFault } from "../../guard/target.ts";
 import { malformed, refuse, unicodeText } from "../../submitted.ts";
 import { type Category, category, type Fact, fetchesOf, type JudgedCondition, printable } from "../category.ts";
 import { decide } from "./decide.ts";
 import { conditionsOf, sha256Hex, wholeNumber } from "./fields.ts";
-import { FETCH_LIMITS_V1, UNDECIDED_STATUSES_V1 } from "./tables.ts";
+import { FETCH_LIMITS_V1, MAX_ATTEMPTS_V1, UNDECIDED_STATUSES_V1 } from "./tables.ts";
 
 interface Conditions {
   readonly url: string;
@@ -18,7 +18,7 @@ interface Conditions {
 
 const MAX_URL_LENGTH = 2_048;
 const MAX_CONTAINS_BYTES = 4_096;
-const { attempts: MAX_ATTEMPTS, maxBodyBytes: MAX_BODY_BYTES } = FETCH_LIMITS_V1;
+const { maxBodyBytes: MAX_BODY_BYTES } = FETCH_LIMITS_V1;
 
 const REFUSALS: Readonly<Record<TargetFault, { readonly rule: number; readonly message: string }>> = {
   scheme: { rule: 2, message: "expected an http or https URL" },
@@ -70,10 +70,6 @@ const conditions = (settings: GuardSettings) =>
       expectContains: given.expect_contains ?? null,
     }),
   );
-
-/** Whether a status is the wanted one: only then is the body read. */
-export const isWanted = (status: number, expectStatus: number | null): boolean =>
-  expectStatus === null ? status >= 200 && status <= 299 : status === expectStatus;
 
 type Judged = Pick<JudgedCondition, "observed" | "result" | "reason">;
 
@@ -172,9 +168,9 @@ const HTTP_DELIVERY: Category<Conditions> = {
   next(given, seen) {
     const attempts = fetchesOf(seen);
     const isSettled = attempts.some((fetched) => verdictOf(given, fetched) !== "escalate");
-    if (isSettled || attempts.length >= MAX_ATTEMPTS) return null;
+    if (isSettled || attempts.length >= MAX_ATTEMPTS_V1) return null;
     const { url, expectStatus, expectContains } = given;
-    return { source: "fetch", request: { url, expectStatus, contains: expectContains } };
+    return { source: "fetch", request: { url, expectStatus, contains: expectContains, limits: FETCH_LIMITS_V1 } };
   },
   judge: (given, seen) => judgeAttempt(given, deciding(given, fetchesOf(seen))),
   facts: (given, seen) => fetchesOf(seen).map((fetched, index) => attemptFact(given, fetched, index)),

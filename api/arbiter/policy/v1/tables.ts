@@ -1,15 +1,14 @@
+import type { FetchLimits } from "../../fetcher.ts";
 import type { PolicyCategory } from "../policy.ts";
 
-/** Limits of version 1. Times are milliseconds, sizes bytes. */
-export const FETCH_LIMITS_V1 = {
-  attempts: 2,
-  /** One attempt: DNS, connection, TLS, redirects and body together. */
+export const MAX_ATTEMPTS_V1 = 2;
+
+export const FETCH_LIMITS_V1: FetchLimits = {
   deadlineMs: 8_000,
   maxRedirects: 3,
-  /** The body as received, and as decoded, each. */
   maxBodyBytes: 10 * 1024 * 1024,
   maxCodings: 2,
-} as const;
+};
 
 /** Statuses that say "not now" or "not you": they show neither delivery nor its absence. */
 export const UNDECIDED_STATUSES_V1: readonly number[] = [401, 402, 403, 407, 408, 425, 429, 451];
