@@ -1,8 +1,10 @@
 import { paymentId as idOf, type PaymentInfo, payerAgnosticNonce } from "../../packages/escrow/src/payment-info.ts";
+import { FEE_BPS, REFUNDABLE_AFTER_SECONDS } from "../../packages/escrow/src/terms.ts";
 import type { Network } from "../kernel/networks.ts";
 import type { Address, Hex } from "../kernel/wallet.ts";
 
 export type { PaymentInfo };
+export { FEE_BPS };
 
 /** A hold that the chain shows. */
 export interface Hold {
@@ -23,11 +25,10 @@ export type EscrowStatus = "none" | "held" | "released" | "refunded";
 /** The order of `IEscrow.Status`. */
 export const STATUSES: readonly EscrowStatus[] = ["none", "held", "released", "refunded"];
 
-export const FEE_BPS = 100;
 /** The fee as people read it. */
 export const FEE_TEXT = `${FEE_BPS / 100}%`;
 /** The buyer may be refunded by anyone this long after the hold. */
-export const TIMEOUT_SECONDS = 1_800;
+export const TIMEOUT_SECONDS = REFUNDABLE_AFTER_SECONDS;
 /** The same as people read it. */
 export const TIMEOUT_TEXT = `${TIMEOUT_SECONDS / 60} minutes`;
 

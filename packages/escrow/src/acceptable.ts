@@ -31,7 +31,7 @@ export interface AcceptableTerms {
 /** The longest that a signed authorization may stay valid, in seconds. */
 const LONGEST_PRE_APPROVAL_SECONDS = 3600;
 /** The longest that a merchant may be released the money, in seconds. */
-const LONGEST_AUTHORIZATION_SECONDS = 48 * 3600;
+export const LONGEST_AUTHORIZATION_SECONDS = 48 * 3600;
 
 /** The terms are dangerous or not understood: nothing was signed. */
 export class RefusedTerms extends Error {}

@@ -4,8 +4,9 @@ import { type PrivateKeyAccount, privateKeyToAccount } from "viem/accounts";
 import { getTransactionReceipt } from "viem/actions";
 import { formatUsd } from "./money.ts";
 import { RefundRefused, type RefundTarget, selfRefund } from "./self-refund.ts";
+import { REFUNDABLE_AFTER_TEXT } from "./terms.ts";
 
-export const USAGE = `Refunds a payment that an escrow holds to its payer, from 30 minutes after the hold on.
+export const USAGE = `Refunds a payment that an escrow holds to its payer, from ${REFUNDABLE_AFTER_TEXT} after the hold on.
 
   agent-payment-trust-escrow refund <payment id | transaction of the hold> --rpc <URL> [options]
 

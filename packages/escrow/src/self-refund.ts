@@ -4,6 +4,7 @@ import { escrowAbi } from "./abi.ts";
 import { type FoundHold, findHold, holdsOf } from "./find-hold.ts";
 import { type PaymentInfo, paymentId } from "./payment-info.ts";
 import { readPayment } from "./payment-status.ts";
+import { REFUNDABLE_AFTER_TEXT } from "./terms.ts";
 
 /** Which payment: its terms, its id, or the transaction of its hold. */
 export type RefundTarget =
@@ -102,7 +103,10 @@ async function requireRefundable(client: Client, escrow: Address, id: Hex): Prom
   if (seconds > 0) {
     const from = new Date(refundableFrom * 1000).toISOString().replace(".000", "");
     const wait = `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
-    refuse("too_early", `Payment ${id} can be refunded from ${from} on, 30 minutes after its hold: in ${wait}.`);
+    refuse(
+      "too_early",
+      `Payment ${id} can be refunded from ${from} on, ${REFUNDABLE_AFTER_TEXT} after its hold: in ${wait}.`,
+    );
   }
 }
 

@@ -11,6 +11,7 @@ export const AUTHORIZATION_SECONDS = 86_400;
 export const REFUND_SECONDS = 2 * 86_400;
 /** From this long after the hold anybody may refund it. */
 export const REFUNDABLE_AFTER_SECONDS = 1800;
+export const REFUNDABLE_AFTER_TEXT = `${REFUNDABLE_AFTER_SECONDS / 60} minutes`;
 
 /** An escrow contract and what it is made for. */
 export interface EscrowFacts {
