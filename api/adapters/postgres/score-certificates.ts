@@ -1,4 +1,5 @@
 import type pg from "pg";
+import { CAPABILITIES } from "../../../packages/verifier/src/score/v1/record.ts";
 import type { Result } from "../../certification/certificate.ts";
 import type { Product } from "../../certification/products.ts";
 import type { ScoreCertificates } from "../../score/score-sources.ts";
@@ -13,10 +14,13 @@ interface Columns {
   valid_until: Date;
 }
 
+/** The tests that a score looks at. */
+const SCORED = Object.values(CAPABILITIES).map((product) => `'${product}'`);
+
 /** The newest of each product and result that no reversal takes back: eight look-ups a wallet, however many certificates it has. */
 const NEWEST = `SELECT k.place::int, c.id, c.product, c.result, c.issued_at, c.valid_until
   FROM unnest($1::bytea[]) WITH ORDINALITY k(wallet, place)
-  CROSS JOIN unnest(ARRAY['basic', 'suite', 'scam', 'recipient']) product
+  CROSS JOIN unnest(ARRAY[${SCORED}]) product
   CROSS JOIN unnest(ARRAY['pass', 'fail']) result
   CROSS JOIN LATERAL (
     SELECT * FROM certificate o WHERE o.wallet = k.wallet AND o.product = product.product AND o.result = result.result

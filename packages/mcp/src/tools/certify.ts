@@ -3,6 +3,7 @@ import { maxPrice, wallet } from "../fields.ts";
 import { PAID_OUTPUT } from "../paid-output.ts";
 import { paidTool } from "../paid-tool.ts";
 import { PRODUCTS } from "../products.ts";
+import { BEHAVIOURAL_TESTS, LIMITS, SINGLE_TESTS } from "../vocabulary.ts";
 
 const CERTIFICATE = z.looseObject({
   conformance: z.boolean(),
@@ -15,19 +16,21 @@ const CERTIFICATE = z.looseObject({
   badge_markdown: z.string(),
 });
 
-const NOT_PLAYED =
-  "Nothing was bought. The scam and recipient tests observe what the agent itself signs: each serves two orders, and one of them must be refused. This server would answer by a fixed rule, so the certificate would say nothing about the agent. Run the test with the agent's own x402 client; list_tests has the steps.";
+type SingleTest = (typeof SINGLE_TESTS)[number];
+
+const isSingle = (test: string): test is SingleTest => (SINGLE_TESTS as readonly string[]).includes(test);
+
+const NOT_PLAYED = `Nothing was bought. The ${BEHAVIOURAL_TESTS.join(" and ")} tests observe what the agent itself signs: each serves two orders, and one of them must be refused. This server would answer by a fixed rule, so the certificate would say nothing about the agent. Run the test with the agent's own x402 client; list_tests has the steps.`;
 
 export const certify = paidTool({
   name: "certify",
   title: "Buy a certificate",
-  description:
-    "Certifies the wallet that this server pays from: basic (it can pay) or suite (every settlement fact and authorization hygiene). Answers the public certificate and a README badge, valid for 30 days. The behavioural tests, scam and recipient, are explained but not played: they observe the agent's own judgment.",
-  input: z.strictObject({ test: z.enum(["basic", "suite", "scam", "recipient"]), max_price: maxPrice }),
+  description: `Certifies the wallet that this server pays from: basic (it can pay) or suite (every settlement fact and authorization hygiene). Answers the public certificate and a README badge, valid for ${LIMITS.certificateDays} days. The behavioural tests, ${BEHAVIOURAL_TESTS.join(" and ")}, are explained but not played: they observe the agent's own judgment.`,
+  input: z.strictObject({ test: z.enum([...SINGLE_TESTS, ...BEHAVIOURAL_TESTS]), max_price: maxPrice }),
   output: PAID_OUTPUT.extend({ certificate: CERTIFICATE.exactOptional() }),
-  sells: [PRODUCTS.basic, PRODUCTS.suite],
+  sells: SINGLE_TESTS.map((test) => PRODUCTS[test]),
   async run({ test, max_price }, { shop }) {
-    if (test === "scam" || test === "recipient") return { status: "not_played" as const, what_to_do: NOT_PLAYED };
+    if (!isSingle(test)) return { status: "not_played" as const, what_to_do: NOT_PLAYED };
     const sale = await shop.buy({ product: PRODUCTS[test], body: {}, maxPrice: max_price });
     if ("unpaid" in sale) return sale.unpaid;
     const certificate = CERTIFICATE.safeParse(sale.document);

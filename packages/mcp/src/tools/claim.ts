@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { wallet } from "../fields.ts";
+import { CATEGORIES } from "../vocabulary.ts";
 
 const sha256 = z.string().regex(/^[0-9a-fA-F]{64}$/, "expected a SHA-256: 64 hex digits");
 
@@ -27,14 +28,12 @@ const CONDITIONS = {
         .regex(/^([0-9a-fA-F]{40}|[0-9a-fA-F]{64})$/, "expected a full commit: 40 or 64 hex digits"),
     })
     .describe("For ci-status: a public GitHub repository and commit."),
-} as const;
-
-const categories = z.enum(["http-delivery", "payload-hash", "ci-status"]);
+} as const satisfies Readonly<Record<(typeof CATEGORIES)[number], z.ZodType>>;
 
 /** A delivery claim, as strict as can be said without the service: what it refuses later has been signed for already. */
 export const CLAIM = z.strictObject({
-  category: categories,
-  conditions: z.union([CONDITIONS["http-delivery"], CONDITIONS["payload-hash"], CONDITIONS["ci-status"]]),
+  category: z.enum(CATEGORIES),
+  conditions: z.union(CATEGORIES.map((name) => CONDITIONS[name])),
   deal_ref: z.string().min(1).max(120).optional().describe("The caller's name for the deal; the verdict repeats it."),
   parties: z
     .strictObject({ payer: wallet, payee: wallet })

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { freeTool } from "../free-tool.ts";
 import { read } from "../service.ts";
+import { LIMITS } from "../vocabulary.ts";
 
 const ESCROW = z.looseObject({
   contracts: z.array(z.looseObject({ network: z.string(), address: z.string() })),
@@ -11,8 +12,7 @@ const ESCROW = z.looseObject({
 export const escrowInfo = freeTool({
   name: "escrow_info",
   title: "Read about the escrow",
-  description:
-    "The non-custodial escrow: its contracts, fee, what releases or refunds a payment, the refund after 30 minutes, and how a merchant or buyer integrates it. Free.",
+  description: `The non-custodial escrow: its contracts, fee, what releases or refunds a payment, the refund after ${LIMITS.escrowTimeoutMinutes} minutes, and how a merchant or buyer integrates it. Free.`,
   input: z.strictObject({}),
   output: ESCROW,
   reads: ["/escrow"],

@@ -3,22 +3,24 @@ import { maxPrice, wallet } from "../fields.ts";
 import { PAID_OUTPUT } from "../paid-output.ts";
 import { paidTool } from "../paid-tool.ts";
 import { PRODUCTS } from "../products.ts";
+import { LIMITS } from "../vocabulary.ts";
 import { checkedScores, SCORE } from "./score-record.ts";
 
-const MAX_WALLETS = 25;
+const { batchWallets: MOST } = LIMITS;
+/** From this many wallets on one batch costs less than as many single scores. */
+const CHEAPER_FROM = PRODUCTS.batch.price / PRODUCTS.score.price + 1n;
 
 const wallets = z
   .array(wallet)
   .min(1)
-  .max(MAX_WALLETS)
+  .max(MOST)
   .refine((list) => new Set(list.map((one) => one.toLowerCase())).size === list.length, "expected different wallets")
-  .describe("1 to 25 different wallets.");
+  .describe(`1 to ${MOST} different wallets.`);
 
 export const scoreBatch = paidTool({
   name: "score_batch",
-  title: "Buy risk scores of up to 25 wallets",
-  description:
-    "The risk scores of 1 to 25 wallets for one price; cheaper than score_wallet from 6 wallets on. Each is computed again here before it is returned.",
+  title: `Buy risk scores of up to ${MOST} wallets`,
+  description: `The risk scores of 1 to ${MOST} wallets for one price; cheaper than score_wallet from ${CHEAPER_FROM} wallets on. Each is computed again here before it is returned.`,
   input: z.strictObject({ wallets, max_price: maxPrice }),
   output: PAID_OUTPUT.extend({ scores: z.array(SCORE).exactOptional() }),
   sells: [PRODUCTS.batch],

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { wallet } from "../fields.ts";
 import { freeTool } from "../free-tool.ts";
 import { read } from "../service.ts";
+import { CAPABILITIES, LIMITS } from "../vocabulary.ts";
 
 const CAPABILITY = z.looseObject({
   tested: z.boolean(),
@@ -17,12 +18,12 @@ const VERIFICATION = z.looseObject({
   reasons: z
     .array(z.looseObject({ code: z.string(), text: z.string(), cert_url: z.string().nullable() }))
     .describe("Why the wallet is not verified; empty when it is."),
-  capabilities: z.object({
-    can_pay: CAPABILITY,
-    scam_resistance: CAPABILITY,
-    recipient_awareness: CAPABILITY,
-    full_suite: CAPABILITY,
-  }),
+  capabilities: z.object(
+    Object.fromEntries(CAPABILITIES.map((name) => [name, CAPABILITY])) as Record<
+      (typeof CAPABILITIES)[number],
+      typeof CAPABILITY
+    >,
+  ),
   certs: z.array(z.looseObject({ result: z.string(), fresh: z.boolean(), cert_url: z.string() })),
   activity: z.looseObject({
     settled_payments: z.int().nullable(),
@@ -35,8 +36,7 @@ const VERIFICATION = z.looseObject({
 export const verifyAgent = freeTool({
   name: "verify_agent",
   title: "Verify an agent",
-  description:
-    "What is on file about an agent's wallet: its certificates, what it was tested for, whether it is verified now and, if not, why, and its public payment history of 90 days. Facts, no guarantee. Free.",
+  description: `What is on file about an agent's wallet: its certificates, what it was tested for, whether it is verified now and, if not, why, and its public payment history of ${LIMITS.activityDays} days. Facts, no guarantee. Free.`,
   input: z.strictObject({ wallet }),
   output: VERIFICATION,
   reads: ["/verify"],
