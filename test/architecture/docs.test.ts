@@ -77,6 +77,15 @@ describe("links", () => {
       });
     expect(broken).toEqual([]);
   });
+
+  test("every document is linked from another one", () => {
+    const linked = PAPERS.flatMap((file) =>
+      [...withoutFences(read(file)).matchAll(/\]\(([^)\s#]+)/g)]
+        .map(([, target = ""]) => relative(ROOT, join(ROOT, dirname(file), target)))
+        .filter((target) => target !== file),
+    );
+    expect(PAPERS.filter((file) => file.startsWith("docs/") && !linked.includes(file))).toEqual([]);
+  });
 });
 
 describe("named files", () => {
