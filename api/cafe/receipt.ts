@@ -26,7 +26,7 @@ export const ORDER = z
 export type Order = z.infer<typeof ORDER>;
 
 /** 0x7099…79c8 */
-export const shortAddress = (address: Address): string => `${address.slice(0, 6)}…${address.slice(-4)}`;
+const shortAddress = (address: Address): string => `${address.slice(0, 6)}…${address.slice(-4)}`;
 
 /** 16 hex digits derived from the authorization: however often a sale runs, it makes one receipt. */
 export const receiptId = ({ network, asset, payer, nonce }: PaymentKey): string =>

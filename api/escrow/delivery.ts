@@ -20,7 +20,7 @@ const whole = (bits: number) =>
 const time = whole(48).transform(Number);
 const bps = whole(16).transform(Number);
 
-export const PAYMENT_INFO = z.object({
+const PAYMENT_INFO = z.object({
   operator: address,
   payer: address,
   receiver: address,

@@ -41,7 +41,7 @@ export class Problem extends Error {
 }
 
 /** Where a code is explained, relative to the service: the `type` of its problems. */
-export const problemPath = (code: ProblemCode): string => `/docs#${code}`;
+const problemPath = (code: ProblemCode): string => `/docs#${code}`;
 
 /** The body of an `application/problem+json` answer. */
 export function problemBody(code: ProblemCode, { detail, errors }: ProblemDetails, requestId: string) {

@@ -40,7 +40,7 @@ export function jsonSchema(schema: z.ZodType, io: Direction): JsonSchema {
 }
 
 /** The schema that a part of a document stands for, when it only refers to it. */
-export function resolved(schema: JsonSchema, root: JsonSchema): JsonSchema {
+function resolved(schema: JsonSchema, root: JsonSchema): JsonSchema {
   const [, name] = /^#\/\$defs\/(.+)$/.exec(String(schema.$ref ?? "")) ?? [];
   return (root.$defs as Readonly<Record<string, JsonSchema>> | undefined)?.[name ?? ""] ?? schema;
 }

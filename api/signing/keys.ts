@@ -22,7 +22,7 @@ export interface SigningKey {
 }
 
 /** The published form of the public key `x`. */
-export async function publicJwk(x: string): Promise<PublicJwk> {
+async function publicJwk(x: string): Promise<PublicJwk> {
   const kid = await calculateJwkThumbprint({ kty: "OKP", crv: "Ed25519", x });
   return { kty: "OKP", crv: "Ed25519", x, kid, use: "sig", alg: "EdDSA" };
 }

@@ -2,7 +2,7 @@ import type { Address, Hex } from "viem";
 
 // A chain of USDC transfers over 90 days. Nothing is stored: a block is a pure function of its number.
 
-export const DAYS = 90;
+const DAYS = 90;
 /** Of empty blocks at the head, so that every transfer is final: Ponder takes a block of Base for final 30 blocks later. */
 const QUIET_BLOCKS = 40;
 /** The wallets that pay and are paid most, by Zipf's law. */

@@ -26,7 +26,7 @@ const clientOf = (node: DevNode) =>
 type Client = ReturnType<typeof clientOf>;
 
 /** Owner, master minter, minter, pauser and blacklister of the local USDC. Nobody has its key: the node impersonates it. */
-export const USDC_ADMINISTRATOR: Address = "0x00000000000000000000000000000000000ad317";
+const USDC_ADMINISTRATOR: Address = "0x00000000000000000000000000000000000ad317";
 export const MULTICALL3: Address = "0xca11bde05977b3631167028862be2a173976ca11";
 
 /** The part of FiatTokenV2_2's ABI that this project uses, administration included. */

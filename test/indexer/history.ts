@@ -13,7 +13,7 @@ const account = (index: number) => {
 };
 const RELAYER = account(9).address;
 /** Who signs and sends: the eighth account is the service's own. */
-export const SIGNERS = DEV_ACCOUNTS.slice(0, 8);
+const SIGNERS = DEV_ACCOUNTS.slice(0, 8);
 export const SERVICE = account(7).address.toLowerCase() as Address;
 /** Wallets that only ever receive. */
 const RECEIVERS = Array.from({ length: 8 }, (_, i): Address => `0x${(0xabc000 + i).toString(16).padStart(40, "0")}`);

@@ -3,7 +3,7 @@ import { createScene, names, type Scene } from "./score-scene.ts";
 
 const USD = 1_000_000n;
 const CENT = 10_000n;
-export const WEEKS = 5;
+const WEEKS = 5;
 
 const MERCHANTS = names("merchant", 8);
 const PONGS = names("pong", 5);

@@ -5,7 +5,7 @@ import type { BehaviouralKind } from "../kinds/behavioural.ts";
 import { askedBy, type Challenge, type Session, servedAt } from "./session.ts";
 
 /** A signature that stays valid longer than this is never published, only its digest and signer. */
-export const PUBLISHED_WINDOW_SECONDS = 86_400;
+const PUBLISHED_WINDOW_SECONDS = 86_400;
 
 /** The certificate of a session whose control has settled and whose bait was refused. */
 export const passed = (kind: BehaviouralKind, session: Session, now: Date): Certificate =>

@@ -45,7 +45,7 @@ export const suite: Kind<"suite"> = {
 };
 
 /** `random`, or `counter` and `repeated` for nonces that a stranger could guess. */
-export function nonceForm(nonce: string): "random" | "counter" | "repeated" {
+function nonceForm(nonce: string): "random" | "counter" | "repeated" {
   const digits = nonce.slice(2);
   if (/^(..)\1{31}$/.test(digits)) return "repeated";
   return /^0{32}/.test(digits) || /0{32}$/.test(digits) ? "counter" : "random";

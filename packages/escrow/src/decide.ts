@@ -4,7 +4,7 @@ import { type Decision, type Forward, ForwardRefused } from "./forward.ts";
 import type { EscrowFacts } from "./terms.ts";
 
 /** How long a buyer waits for the arbiter. */
-export const DECISION_WITHIN_MS = 5000;
+const DECISION_WITHIN_MS = 5000;
 const FIRST_RETRY_MS = 1000;
 const LONGEST_RETRY_MS = 60_000;
 

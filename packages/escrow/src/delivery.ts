@@ -30,7 +30,7 @@ export async function readDelivery(response: Response): Promise<Delivery> {
   return { status: response.status, headers: [...response.headers], body };
 }
 
-export const failure = (error: string): Delivery => ({
+const failure = (error: string): Delivery => ({
   status: 500,
   headers: [["content-type", "application/json"]],
   body: new TextEncoder().encode(JSON.stringify({ error })),

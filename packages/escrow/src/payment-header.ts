@@ -23,7 +23,7 @@ export interface PresentedPayment {
 }
 
 /** The largest payment header, in bytes: an ERC-1271 signature of 2 KiB fits. */
-export const MAX_HEADER_BYTES = 16_384;
+const MAX_HEADER_BYTES = 16_384;
 
 class Malformed extends Error {}
 

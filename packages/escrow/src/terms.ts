@@ -8,7 +8,7 @@ export const FEE_BPS = 100;
 /** How long a signed authorization stays valid. */
 export const MAX_TIMEOUT_SECONDS = 120;
 export const AUTHORIZATION_SECONDS = 86_400;
-export const REFUND_SECONDS = 2 * 86_400;
+const REFUND_SECONDS = 2 * 86_400;
 /** From this long after the hold anybody may refund it. */
 export const REFUNDABLE_AFTER_SECONDS = 1800;
 export const REFUNDABLE_AFTER_TEXT = `${REFUNDABLE_AFTER_SECONDS / 60} minutes`;
@@ -63,5 +63,3 @@ export function requirements({ escrow, merchant, price }: Offer, nowMs: number) 
     },
   };
 }
-
-export type Requirements = ReturnType<typeof requirements>;

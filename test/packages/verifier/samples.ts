@@ -38,7 +38,7 @@ export const CREDENTIAL = credential(
 );
 
 /** A document of another kind: no issuer, times, or subject of its own, and text that canonical JSON has rules for. */
-export const VERDICT = {
+const VERDICT = {
   "@context": ["https://www.w3.org/ns/credentials/v2"],
   verdict: "release",
   policy_version: 1,

@@ -4,7 +4,7 @@ import type { Handler } from "./site.ts";
 
 export const sha256 = (bytes: string | Uint8Array): string => createHash("sha256").update(bytes).digest("hex");
 export const TEXT = "Grüße: the deliverable, whole and as agreed. ".repeat(40);
-export const HTML = { "content-type": "text/html" };
+const HTML = { "content-type": "text/html" };
 export const TOO_MUCH = 10 * 1024 * 1024 + 1;
 
 export const sends =
@@ -47,7 +47,7 @@ export interface Row {
 }
 
 export const status = (result: string, reason: string): string => `status ${result} ${reason}`;
-export const released = (is: string, serve: Handler, conditions = {}, ...more: string[]): Row => ({
+const released = (is: string, serve: Handler, conditions = {}, ...more: string[]): Row => ({
   is,
   serve,
   conditions,
@@ -55,7 +55,7 @@ export const released = (is: string, serve: Handler, conditions = {}, ...more: s
   findings: [status("true", "match"), ...more],
   asked: 1,
 });
-export const refunded = (is: string, serve: Handler, conditions: object, ...findings: string[]): Row => ({
+const refunded = (is: string, serve: Handler, conditions: object, ...findings: string[]): Row => ({
   is,
   serve,
   conditions: { ...conditions },

@@ -154,7 +154,7 @@ async function serve(listener: RequestListener): Promise<{ origin: string; stop:
 
 const JSON_TYPE = { "content-type": "application/json" };
 
-export const verifyUrl = ({ url }: Pick<TestService, "url">): string => `${url}/arbiter/verify`;
+const verifyUrl = ({ url }: Pick<TestService, "url">): string => `${url}/arbiter/verify`;
 
 /** Hands in a claim with the given payment headers, or none. Text goes as it is. */
 export const handIn = (

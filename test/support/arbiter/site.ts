@@ -18,7 +18,7 @@ export const PUBLIC_ADDRESS = "93.184.216.34";
 const OWN_HOST = "trust.example";
 const OWN_ADDRESS = "93.184.216.99";
 /** What the guard is told of the service in every test. */
-export const SETTINGS = { ownHost: OWN_HOST, allowedOrigins: [] } as const;
+const SETTINGS = { ownHost: OWN_HOST, allowedOrigins: [] } as const;
 
 /** What the arbiter takes claims by. */
 export const CLAIMS = { ...SETTINGS, policies: POLICY_VERSIONS, now: () => new Date() };
@@ -46,7 +46,7 @@ function refusedSocket(): Socket {
 }
 
 /** Resolves the tests' names; one that it does not know has no address. */
-export const resolveTestName = async (name: string): Promise<readonly string[]> => {
+const resolveTestName = async (name: string): Promise<readonly string[]> => {
   if (name === OWN_HOST) return [OWN_ADDRESS];
   return name === "shop.example" || name === "cdn.example" ? [PUBLIC_ADDRESS] : [];
 };

@@ -51,7 +51,7 @@ const DECODERS: Readonly<Record<string, (first: Uint8Array) => Transform>> = {
 };
 
 /** The codings of `Content-Encoding` in the order in which they were applied; null when one is unknown or there are too many. */
-export function codingsOf(header: string | null, { maxCodings }: FetchLimits): readonly string[] | null {
+function codingsOf(header: string | null, { maxCodings }: FetchLimits): readonly string[] | null {
   const names = (header ?? "").split(",").map((name) => name.trim().toLowerCase());
   const codings = names.filter((name) => name !== "" && name !== "identity");
   return codings.length <= maxCodings && codings.every((name) => Object.hasOwn(DECODERS, name)) ? codings : null;

@@ -14,7 +14,7 @@ export const AS_OF = "2026-11-25T09:30:00.000Z";
 export const WALLET = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8";
 export const FUNDER = "0x00000000000000000000000000000000000000f0";
 
-export const account = (n: number) => `0x${n.toString(16).padStart(40, "0")}` as const;
+const account = (n: number) => `0x${n.toString(16).padStart(40, "0")}` as const;
 export const transaction = (n: number) => `0x${n.toString(16).padStart(64, "0")}` as const;
 /** The instant so many milliseconds before `AS_OF`. */
 export const before = (ms: number): string => new Date(Date.parse(AS_OF) - ms).toISOString();
@@ -64,7 +64,7 @@ export const payments = (
   };
 };
 
-export const NO_ESCROW: ChainFacts["escrow"] = {
+const NO_ESCROW: ChainFacts["escrow"] = {
   release_payers: 0,
   last_release_tx: null,
   refunds_against: 0,
