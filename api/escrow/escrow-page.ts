@@ -72,12 +72,12 @@ const rulesSection = ({
     html`<tr><th scope="row">${withCode(when)}</th><td>${mark(decision === "release" ? "pass" : "fail", decision === "release" ? "Release" : "Refund")}</td></tr>`,
 )}</tbody></table></section>`;
 
-type Record = ReturnType<typeof evaluationRecord>;
+type EvaluationRecord = ReturnType<typeof evaluationRecord>;
 
 /** One evaluation for people. */
 export function renderEvaluation(answered: Answered, baseUrl: string): string {
   const { evaluation, status } = answered;
-  const record = JSON.parse(evaluation.document) as Record;
+  const record = JSON.parse(evaluation.document) as EvaluationRecord;
   const path = evaluationPath(evaluation.payment);
   const [tone, heading] = [TONES[status], HEADINGS[record.decision][status]];
   return renderPage({
@@ -112,9 +112,10 @@ type Status = Answered["status"];
 const TONES = { pending: "grey", released: "pass", refunded: "fail" } as const;
 
 /** Refunded by somebody else, before the release was mined. */
-const overtaken = ({ decision }: Record, status: Status): boolean => decision === "release" && status === "refunded";
+const overtaken = ({ decision }: EvaluationRecord, status: Status): boolean =>
+  decision === "release" && status === "refunded";
 
-const HEADINGS: { readonly [D in Record["decision"]]: { readonly [S in Status]: string } } = {
+const HEADINGS: { readonly [D in EvaluationRecord["decision"]]: { readonly [S in Status]: string } } = {
   release: {
     pending: "To be released to the merchant",
     released: "Released to the merchant",
@@ -127,7 +128,7 @@ const HEADINGS: { readonly [D in Record["decision"]]: { readonly [S in Status]: 
   },
 };
 
-function moneyFacts(record: Record, { status, transaction }: Answered): Parameters<typeof facts>[0] {
+function moneyFacts(record: EvaluationRecord, { status, transaction }: Answered): Parameters<typeof facts>[0] {
   const link = (hash: string) =>
     html`<a class="mono" href="${explorerTransactionUrl(record.network as Network, hash as `0x${string}`)}" rel="noopener">${hash}</a>`;
   const amount = html`<strong>${record.amount_usd} USDC</strong>`;

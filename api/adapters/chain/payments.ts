@@ -174,7 +174,7 @@ const isTransport = (error: unknown): boolean =>
   );
 
 async function look(client: PublicClient, facts: NetworkFacts, expected: Expected, head: Head): Promise<View> {
-  const find = (range: Range) => findUse(client, facts, expected, range);
+  const find = (range: BlockRange) => findUse(client, facts, expected, range);
   const arrival = since(expected.fromBlock, head);
   const [recent, finalBlock] = await Promise.all([
     findFirst(rangesUpTo(BigInt(head.number), arrival), find),
@@ -221,20 +221,23 @@ function shown(use: Use, finalBlock: bigint): View {
   return use.block <= finalBlock ? { nonce: "dead", reason: "burnt" } : { nonce: "spent" };
 }
 
-interface Range {
+interface BlockRange {
   readonly from: bigint;
   readonly to: bigint | "latest";
 }
 
 /** Ranges that providers take, oldest first; the last one is open, because the head that it was counted from may be half a second old. */
-function rangesUpTo(head: bigint, from: bigint): Range[] {
-  const ranges: Range[] = [];
+function rangesUpTo(head: bigint, from: bigint): BlockRange[] {
+  const ranges: BlockRange[] = [];
   let start = from;
   for (; start + LOG_RANGE <= head; start += LOG_RANGE) ranges.push({ from: start, to: start + LOG_RANGE - 1n });
   return [...ranges, { from: start, to: "latest" }];
 }
 
-async function findFirst(ranges: readonly Range[], find: (range: Range) => Promise<Use | null>): Promise<Use | null> {
+async function findFirst(
+  ranges: readonly BlockRange[],
+  find: (range: BlockRange) => Promise<Use | null>,
+): Promise<Use | null> {
   for (const range of ranges) {
     const use = await find(range);
     if (use !== null) return use;
@@ -243,9 +246,9 @@ async function findFirst(ranges: readonly Range[], find: (range: Range) => Promi
 }
 
 /** The nonce may have been used before the payment arrived: a day back, newest range first. */
-function rangesBefore(newest: bigint): Range[] {
+function rangesBefore(newest: bigint): BlockRange[] {
   const oldest = newest > BEFORE_ARRIVAL ? newest - BEFORE_ARRIVAL : 0n;
-  const ranges: Range[] = [];
+  const ranges: BlockRange[] = [];
   for (let to = newest; to > oldest; to -= LOG_RANGE) {
     const from = to - LOG_RANGE + 1n;
     ranges.push({ from: from > oldest ? from : oldest, to });
@@ -258,7 +261,7 @@ async function findUse(
   client: PublicClient,
   facts: NetworkFacts,
   expected: Expected,
-  range: Range,
+  range: BlockRange,
 ): Promise<Use | null> {
   const { payer, payTo, value } = expected;
   const address = facts.usdc.address;
@@ -282,7 +285,7 @@ async function findUse(
 }
 
 /** The log AuthorizationUsed or AuthorizationCanceled of (payer, nonce): a nonce ends once. */
-async function endOf(client: PublicClient, address: Address, { payer, nonce }: Expected, { from, to }: Range) {
+async function endOf(client: PublicClient, address: Address, { payer, nonce }: Expected, { from, to }: BlockRange) {
   const topics = [ENDS, padHex(payer, { size: 32 }), nonce];
   const toBlock = typeof to === "bigint" ? numberToHex(to) : to;
   const params = [{ address, topics, fromBlock: numberToHex(from), toBlock }] as const;

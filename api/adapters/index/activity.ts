@@ -116,18 +116,18 @@ const activityQuery = (views: string): string => `
     on day > $2
   where wallet = $1 and day between $2 and $3`;
 
-const windowAt = (now: Date): Window => {
+const windowAt = (now: Date): DayWindow => {
   const today = Math.floor(now.getTime() / DAY_MS);
   return { first: today - ACTIVITY_DAYS + 1, today, now };
 };
 
-interface Window {
+interface DayWindow {
   readonly first: number;
   readonly today: number;
   readonly now: Date;
 }
 
-function renderActivity(row: ActivityRow, { first, today, now }: Window, { scope, firstBlock }: Reach): Activity {
+function renderActivity(row: ActivityRow, { first, today, now }: DayWindow, { scope, firstBlock }: Reach): Activity {
   const isoDay = (day: number) => new Date(day * DAY_MS).toISOString().slice(0, 10);
   return {
     settledPayments: row.settled_payments,

@@ -52,9 +52,9 @@ function range(cidr: string): Parsed & { readonly length: number } {
   return { ...parsed, length: Number(length) };
 }
 
-type Range = ReturnType<typeof range>;
+type AddressRange = ReturnType<typeof range>;
 
-function inside({ bits, value }: Parsed, { length, ...prefix }: Range): boolean {
+function inside({ bits, value }: Parsed, { length, ...prefix }: AddressRange): boolean {
   const shift = BigInt(bits - length);
   return bits === prefix.bits && value >> shift === prefix.value >> shift;
 }

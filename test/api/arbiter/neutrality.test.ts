@@ -12,7 +12,7 @@ import { type ArbiterScene, recordParts, startArbiterScene } from "../../support
 import { CLAIMS } from "../../support/arbiter/site.ts";
 import { forFile } from "../../support/for-file.ts";
 
-type Document = ReturnType<typeof verdictDocument>;
+type VerdictDocument = ReturnType<typeof verdictDocument>;
 
 const PARTIES = {
   payer: "0x70997970c51812dc3a010c7d01b50e0d17dc79c8",
@@ -59,13 +59,17 @@ function requestOf(claim: ArbiterScene["claims"][number] | undefined): VerdictRe
   return requestSchema(settings).parse({ category, conditions, deal_ref: "deal 7", parties: PARTIES });
 }
 
-async function documentOf(request: VerdictRequest, tiers: PartyTiers | null, variant: Variant): Promise<Document> {
+async function documentOf(
+  request: VerdictRequest,
+  tiers: PartyTiers | null,
+  variant: Variant,
+): Promise<VerdictDocument> {
   const arbiter = await arbiterBeside(tiers);
   return JSON.parse((await arbiter.decide(saleOf(request), variant)).document);
 }
 
 /** What a verdict decides: everything that an escrow system acts on. */
-const decisionOf = ({ verdict, facts, conditions_sha256, deal_ref, policy_version, attestation }: Document) => ({
+const decisionOf = ({ verdict, facts, conditions_sha256, deal_ref, policy_version, attestation }: VerdictDocument) => ({
   verdict,
   facts,
   conditions_sha256,

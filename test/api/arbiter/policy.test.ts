@@ -17,15 +17,15 @@ import { nothingCharged, settlements } from "../../support/payments/on-chain.ts"
 import { challengeOf, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
 
-type Document = ReturnType<typeof verdictDocument>;
+type VerdictDocument = ReturnType<typeof verdictDocument>;
 
 const ALICE = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8";
 
 const scene = await forFile(startArbiterScene());
 
-const buy = async (claim: Claim): Promise<Document> => {
+const buy = async (claim: Claim): Promise<VerdictDocument> => {
   const { answer } = await buyVerdict(scene.service, await newPayer(scene.chain), claim);
-  return answer.body as unknown as Document;
+  return answer.body as unknown as VerdictDocument;
 };
 
 /** The rules that a claim is refused by; nothing is charged for it. */

@@ -20,7 +20,7 @@ interface Operation {
   readonly "x-payment-info"?: { readonly price: { readonly mode: string; readonly amount: string } };
 }
 
-interface Document {
+interface OpenApiDocument {
   readonly openapi: string;
   readonly servers: readonly { readonly url: string }[];
   readonly info: { readonly version: string; readonly contact: object };
@@ -30,7 +30,7 @@ interface Document {
 const scene = await forFile(startScene());
 const text = (await send(`${scene.service.url}/openapi.json`)).text;
 
-const parsed = (): Document => JSON.parse(text) as Document;
+const parsed = (): OpenApiDocument => JSON.parse(text) as OpenApiDocument;
 const operations = () =>
   Object.entries(parsed().paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({

@@ -12,7 +12,7 @@ import { send, v1, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
 import { ARBITER_KEY, PAY_TO } from "../../support/service/accounts.ts";
 
-type Document = ReturnType<typeof verdictDocument>;
+type VerdictDocument = ReturnType<typeof verdictDocument>;
 
 const scene = await forFile(startArbiterScene());
 
@@ -45,7 +45,7 @@ const reportOn = async (text: string) => {
 };
 
 /** The attestation's signer, from the document alone, when its message says what the document says. */
-async function attestor({ attestation, ...document }: Document): Promise<string> {
+async function attestor({ attestation, ...document }: VerdictDocument): Promise<string> {
   const { domain, types, primaryType, message, signature, signer } = attestation;
   expect({ domain, message }).toEqual({
     domain: { name: "Agent Payment Trust Arbiter", version: "1", chainId: 8453 },
@@ -84,7 +84,7 @@ describe.each(OUTCOMES)("a claim of %s that leads to %s", (category, verdict) =>
     const { answer, headers } = await buyVerdict(service, payer, claim);
     expect({ status: answer.status, ...answer.body }).toMatchObject({ status: 200, verdict });
 
-    const document = answer.body as unknown as Document;
+    const document = answer.body as unknown as VerdictDocument;
     expect(Object.keys(document).sort()).toEqual(MEMBERS);
     expect(document).toMatchObject({
       type: "ArbiterVerdict",
@@ -122,8 +122,9 @@ describe("verdicts", () => {
     const payer = await newPayer(chain);
     const [{ category = "", conditions = {} } = {}] = claims;
     const [one, other] = [
-      (await buyVerdict(service, payer, { category, conditions })).answer.body as unknown as Document,
-      (await handIn(service, { category, conditions }, v1(await signPayment(payer)))).body as unknown as Document,
+      (await buyVerdict(service, payer, { category, conditions })).answer.body as unknown as VerdictDocument,
+      (await handIn(service, { category, conditions }, v1(await signPayment(payer))))
+        .body as unknown as VerdictDocument,
     ];
     expect(other.log.index).toBe(one.log.index + 1);
     expect(other.id).not.toBe(one.id);
@@ -145,7 +146,7 @@ describe("verdicts", () => {
       parties: { payer: { wallet: PARTIES.payer.toLowerCase() }, payee: { wallet: PARTIES.payee.toLowerCase() } },
     });
     expect(Object.keys(answer.body).sort()).toEqual([...MEMBERS, "parties"].sort());
-    await attestor(answer.body as unknown as Document);
+    await attestor(answer.body as unknown as VerdictDocument);
   });
 
   test("over 1,000 check-runs with long names are answered and kept whole", async () => {

@@ -69,7 +69,8 @@ export interface DialSettings {
   readonly ca: SecureContextOptions["ca"];
 }
 
-const isFour = (address: string): number => (address.includes(":") ? 1 : 0);
+/** 0 for IPv4, 1 for IPv6. */
+const familyRank = (address: string): number => (address.includes(":") ? 1 : 0);
 
 /** How many addresses of one name are tried. */
 const MAX_DIALLED = 4;
@@ -77,7 +78,7 @@ const MAX_DIALLED = 4;
 /** Connects to the first of the addresses that answers, IPv4 before IPv6, because many hosts have no route for the latter. */
 async function connectAny({ url, addresses }: Target, dial: Dial, signal: AbortSignal): Promise<Socket> {
   const port = Number(url.port) || (url.protocol === "https:" ? 443 : 80);
-  const ordered = [...addresses].sort((a, b) => isFour(a) - isFour(b)).slice(0, MAX_DIALLED);
+  const ordered = [...addresses].sort((a, b) => familyRank(a) - familyRank(b)).slice(0, MAX_DIALLED);
   let last: unknown = new Failed("dns");
   for (const address of ordered) {
     try {
