@@ -4,7 +4,7 @@ import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 
 import { escrowAbi } from "../../contracts/abi.ts";
 import { devAccount } from "../../scripts/embedded/dev-accounts.ts";
 import type { UsdcChain } from "../support/chain/usdc-chain.ts";
-import { usdcDomain } from "../support/payments/authorization.ts";
+import { signReceiveAuthorization } from "../support/payments/authorization.ts";
 
 /** The terms of a payment, as the contract's ABI has them. */
 export type PaymentInfo = ContractFunctionArgs<typeof escrowAbi, "view", "getHash">[0];
@@ -14,16 +14,6 @@ type Call = "authorize" | "release" | "refund" | "withdraw";
 const ZERO: Address = "0x0000000000000000000000000000000000000000";
 export const NO_RECORD: Hex = `0x${"00".repeat(32)}`;
 
-const RECEIVE = {
-  ReceiveWithAuthorization: [
-    { name: "from", type: "address" },
-    { name: "to", type: "address" },
-    { name: "value", type: "uint256" },
-    { name: "validAfter", type: "uint256" },
-    { name: "validBefore", type: "uint256" },
-    { name: "nonce", type: "bytes32" },
-  ],
-} as const;
 const VERDICT = {
   Verdict: [
     { name: "paymentId", type: "bytes32" },
@@ -81,18 +71,13 @@ export async function deployEscrow(chain: UsdcChain) {
     ...fields,
   });
   const signPayment = (payer: PrivateKeyAccount, info: PaymentInfo): Promise<Hex> =>
-    payer.signTypedData({
-      domain: usdcDomain(network),
-      types: RECEIVE,
-      primaryType: "ReceiveWithAuthorization",
-      message: {
-        from: info.payer,
-        to: address,
-        value: info.maxAmount,
-        validAfter: 0n,
-        validBefore: BigInt(info.preApprovalExpiry),
-        nonce: paymentId(network.chainId, address, info, ZERO),
-      },
+    signReceiveAuthorization(payer, network, {
+      from: info.payer,
+      to: address,
+      value: info.maxAmount,
+      validAfter: 0n,
+      validBefore: BigInt(info.preApprovalExpiry),
+      nonce: paymentId(network.chainId, address, info, ZERO),
     });
   const signVerdict = (info: PaymentInfo, release: boolean, record: Hex): Promise<Hex> =>
     arbiter.signTypedData({

@@ -4,7 +4,7 @@ import { escrowAbi } from "../../contracts/abi.ts";
 import { DEV_ACCOUNTS, devAccount } from "../../scripts/embedded/dev-accounts.ts";
 import type { TestChain } from "../support/chain/chain.ts";
 import { FEE_RECIPIENT, type TestEscrow } from "../support/escrow/contract.ts";
-import { usdcDomain } from "../support/payments/authorization.ts";
+import { signReceiveAuthorization } from "../support/payments/authorization.ts";
 
 export const PAYERS = DEV_ACCOUNTS.slice(0, 4);
 /** Two accounts, one of which also pays, and three that only ever receive. */
@@ -16,16 +16,6 @@ export const MERCHANTS: readonly Address[] = [
 const RELAYER = devAccount(9).address;
 export const STRANGER = devAccount(8).address;
 const GAS = 400_000n;
-const TYPES = {
-  ReceiveWithAuthorization: [
-    { name: "from", type: "address" },
-    { name: "to", type: "address" },
-    { name: "value", type: "uint256" },
-    { name: "validAfter", type: "uint256" },
-    { name: "validBefore", type: "uint256" },
-    { name: "nonce", type: "bytes32" },
-  ],
-} as const;
 
 type Terms = ContractFunctionArgs<typeof escrowAbi, "view", "getHash">[0];
 
@@ -165,11 +155,7 @@ async function signedTerms(
     client.readContract({ address: escrow, abi: escrowAbi, functionName, args: [terms] });
   const [id, nonce] = await Promise.all([read("getHash"), read("getPayerAgnosticHash")]);
   const times = { validAfter: 0n, validBefore: BigInt(terms.preApprovalExpiry) };
-  const signature = await payer.signTypedData({
-    domain: usdcDomain(network),
-    types: TYPES,
-    primaryType: "ReceiveWithAuthorization",
-    message: { from: payer.address, to: escrow, value: wish.maxAmount, ...times, nonce },
-  });
+  const message = { from: payer.address, to: escrow, value: wish.maxAmount, ...times, nonce };
+  const signature = await signReceiveAuthorization(payer, network, message);
   return { id, terms, signature };
 }

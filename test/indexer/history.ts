@@ -3,6 +3,7 @@ import { usdcAbi } from "../../contracts/abi.ts";
 import { DEV_ACCOUNTS } from "../../scripts/embedded/dev-accounts.ts";
 import { MULTICALL3, USDC_ABI } from "../../scripts/embedded/usdc.ts";
 import type { TestChain } from "../support/chain/chain.ts";
+import { signAuthorization, signReceiveAuthorization } from "../support/payments/authorization.ts";
 
 const DAY_SECONDS = 86_400;
 /** Derived once: an account from its mnemonic costs more than a signature. */
@@ -121,19 +122,10 @@ interface Authorised {
 
 async function authorisedCall(chain: TestChain, { from, to, value, kind }: Terms, nonce: Hex): Promise<Authorised> {
   const payer = account(from);
-  const { address: verifyingContract, name, version } = chain.network.usdc;
   const functionName = kind ?? "transferWithAuthorization";
-  const signed =
-    functionName === "transferWithAuthorization" ? "TransferWithAuthorization" : "ReceiveWithAuthorization";
+  const sign = functionName === "transferWithAuthorization" ? signAuthorization : signReceiveAuthorization;
   const message = { from: payer.address, to, value, validAfter: 0n, validBefore: 2n ** 40n, nonce } as const;
-  const fields = ["from", "to", "value", "validAfter", "validBefore", "nonce"] as const;
-  const types = ["address", "address", "uint256", "uint256", "uint256", "bytes32"] as const;
-  const signature = await payer.signTypedData({
-    domain: { name, version, chainId: chain.network.chainId, verifyingContract },
-    types: { [signed]: fields.map((field, i) => ({ name: field, type: types[i] as string })) },
-    primaryType: signed,
-    message,
-  });
+  const signature = await sign(payer, chain.network, message);
   const head = [message.from, to, value, 0n, message.validBefore, nonce] as const;
   const { r, s, v } = parseSignature(signature);
   const forgedHead = [message.from, RELAYER, 9_000_000n, 0n, message.validBefore, nonce] as const;

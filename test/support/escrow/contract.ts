@@ -6,7 +6,7 @@ import { type PaymentInfo, payerAgnosticHash, paymentId } from "../../../api/esc
 import { escrowAbi } from "../../../contracts/abi.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import type { TestChain } from "../chain/chain.ts";
-import { usdcDomain } from "../payments/authorization.ts";
+import { signReceiveAuthorization } from "../payments/authorization.ts";
 import { newPayer } from "../payments/signing.ts";
 import { ARBITER_KEY } from "../service/accounts.ts";
 
@@ -53,17 +53,6 @@ export interface Held {
   readonly transaction: Hex;
 }
 
-const RECEIVE = {
-  ReceiveWithAuthorization: [
-    { name: "from", type: "address" },
-    { name: "to", type: "address" },
-    { name: "value", type: "uint256" },
-    { name: "validAfter", type: "uint256" },
-    { name: "validBefore", type: "uint256" },
-    { name: "nonce", type: "bytes32" },
-  ],
-} as const;
-
 export const newMerchant = (): LocalAccount => privateKeyToAccount(generatePrivateKey());
 
 const lower = (address: Address) => address.toLowerCase() as Address;
@@ -92,18 +81,13 @@ export async function hold(
     salt: BigInt(generatePrivateKey()),
     ...terms,
   };
-  const signature = await buyer.signTypedData({
-    domain: usdcDomain(network),
-    types: RECEIVE,
-    primaryType: "ReceiveWithAuthorization",
-    message: {
-      from: buyer.address,
-      to: escrow.address,
-      value: info.maxAmount,
-      validAfter: 0n,
-      validBefore: BigInt(info.preApprovalExpiry),
-      nonce: payerAgnosticHash(info, network.chainId, escrow.address),
-    },
+  const signature = await signReceiveAuthorization(buyer, network, {
+    from: buyer.address,
+    to: escrow.address,
+    value: info.maxAmount,
+    validAfter: 0n,
+    validBefore: BigInt(info.preApprovalExpiry),
+    nonce: payerAgnosticHash(info, network.chainId, escrow.address),
   });
   const args = [info, info.maxAmount, escrow.address, signature] as const;
   const call = { address: escrow.address, abi: escrowAbi, functionName: "authorize", args } as const;

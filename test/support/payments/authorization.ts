@@ -1,16 +1,12 @@
+import { authorizationTypes } from "@x402/evm";
 import { type Address, type Hex, type LocalAccount, maxUint256, toHex } from "viem";
 import type { NetworkFacts } from "../../../api/kernel/networks.ts";
 import type { Authorization } from "../../../api/payments/authorization.ts";
 
+/** EIP-3009. */
 const TYPES = {
-  TransferWithAuthorization: [
-    { name: "from", type: "address" },
-    { name: "to", type: "address" },
-    { name: "value", type: "uint256" },
-    { name: "validAfter", type: "uint256" },
-    { name: "validBefore", type: "uint256" },
-    { name: "nonce", type: "bytes32" },
-  ],
+  ...authorizationTypes,
+  ReceiveWithAuthorization: authorizationTypes.TransferWithAuthorization,
   CancelAuthorization: [
     { name: "authorizer", type: "address" },
     { name: "nonce", type: "bytes32" },
@@ -32,13 +28,15 @@ export const usdcDomain = ({ chainId, usdc: { address, name, version } }: Networ
   verifyingContract: address,
 });
 
-export const signAuthorization = (signer: LocalAccount, network: NetworkFacts, message: Authorization): Promise<Hex> =>
-  signer.signTypedData({
-    domain: usdcDomain(network),
-    types: TYPES,
-    primaryType: "TransferWithAuthorization",
-    message,
-  });
+type Sign = (signer: LocalAccount, network: NetworkFacts, message: Authorization) => Promise<Hex>;
+const signAs =
+  (primaryType: "TransferWithAuthorization" | "ReceiveWithAuthorization"): Sign =>
+  (signer, network, message) =>
+    signer.signTypedData({ domain: usdcDomain(network), types: TYPES, primaryType, message });
+
+export const signAuthorization = signAs("TransferWithAuthorization");
+/** Only the payee can submit it. */
+export const signReceiveAuthorization = signAs("ReceiveWithAuthorization");
 
 export const signCancellation = (
   signer: LocalAccount,
