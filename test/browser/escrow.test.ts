@@ -6,7 +6,6 @@ import { startTestChain, type TestChain } from "../support/chain/chain.ts";
 import { deployEscrow, hold, newMerchant, statusOf } from "../support/escrow/contract.ts";
 import { deliver, EMPTY, GOOD } from "../support/escrow/delivery.ts";
 import { eventually } from "../support/eventually.ts";
-import { ARBITER_KEY } from "../support/service/accounts.ts";
 import { startService, type TestService } from "../support/service/service.ts";
 
 const PAGES = {
@@ -25,7 +24,7 @@ beforeAll(async () => {
   [chain, browser] = await Promise.all([startTestChain(), launchBrowser()]);
   const [escrow, earlier] = [await deployEscrow(chain), await deployEscrow(chain)];
   const addresses = [escrow.address, earlier.address];
-  service = await startService({ chain, config: { escrowAddresses: addresses, arbiterKey: ARBITER_KEY } });
+  service = await startService({ chain, config: { escrowAddresses: addresses } });
   const merchant = newMerchant();
   const evaluated = async (delivered: typeof GOOD | typeof EMPTY) => {
     const held = await hold({ chain, escrow }, merchant.address);

@@ -8,6 +8,7 @@ import { devAccount } from "../../scripts/embedded/dev-accounts.ts";
 import { waitUntil } from "../../scripts/embedded/wait-until.ts";
 import { startTestChain, type TestChain } from "../support/chain/chain.ts";
 import { deployEscrow, FEE_RECIPIENT, type TestEscrow } from "../support/escrow/contract.ts";
+import { type Launched, launchIndexer } from "../support/indexer/launched.ts";
 import { freshDatabase } from "../support/service/database.ts";
 import {
   ACCOUNTS,
@@ -20,7 +21,6 @@ import {
   STRANGER,
 } from "./escrow-actor.ts";
 import { readEvents, readIndexed, readOwed, readStates, recountAccount, recountOutcomes } from "./escrow-recount.ts";
-import { type Launched, launchIndexer } from "./launched.ts";
 
 // One chain, two escrows (nearly everything happens in the first) and one index of them; the tests go on from each other.
 

@@ -6,9 +6,9 @@ import { type ActivityIndex, createActivityIndex } from "../../api/adapters/inde
 import { createScoreIndex } from "../../api/adapters/index/score.ts";
 import { waitUntil } from "../../scripts/embedded/wait-until.ts";
 import { startTestChain, type TestChain } from "../support/chain/chain.ts";
+import { isAlive, type Launched, launchIndexer } from "../support/indexer/launched.ts";
 import { freshDatabase, type TestDatabase } from "../support/service/database.ts";
 import { type Actor, createActor, playHistory, SERVICE, WALLETS } from "./history.ts";
-import { isAlive, type Launched, launchIndexer } from "./launched.ts";
 import { type Fact, readFacts, recount } from "./recount.ts";
 import { readTables, recountReading, recountTables } from "./score-recount.ts";
 

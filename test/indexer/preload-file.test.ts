@@ -1,18 +1,19 @@
 import { execFileSync } from "node:child_process";
-import { createWriteStream, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { createWriteStream, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import pg from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { generateChain } from "../../bench/index/generated-chain.ts";
 import { serveChain } from "../../bench/index/rpc-server.ts";
 import { connectChain } from "../../indexer/chain.ts";
 import { chooseDeployment } from "../../indexer/deployment.ts";
 import { expectFit, isFinalOn, readHistory } from "../../indexer/history/history.ts";
 import { HISTORY_TABLES } from "../../indexer/history/tables.ts";
+import { folderForFile } from "../support/folder.ts";
+import { forFile } from "../support/for-file.ts";
+import { launchIndexer } from "../support/indexer/launched.ts";
 import { freshDatabase } from "../support/service/database.ts";
-import { launchIndexer } from "./launched.ts";
 import { environment, load, settingsOf, startPreload } from "./preloaded.ts";
 
 const FILE = join(import.meta.dirname, "preload-transfers.csv");
@@ -22,19 +23,9 @@ const STRANGER = "0x000000000000000000000000000000000000dEaD";
 const text = readFileSync(FILE, "utf8");
 const [header = "", ...lines] = text.trimEnd().split("\n");
 
-let folder: string;
-let databaseUrl: string;
-let pool: pg.Pool;
-
-beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "trust-preload-file-"));
-  databaseUrl = (await freshDatabase()).ownerUrl;
-  pool = new pg.Pool({ connectionString: databaseUrl, max: 2 });
-});
-afterAll(async () => {
-  await pool.end();
-  rmSync(folder, { recursive: true, force: true });
-});
+const folder = await folderForFile("trust-preload-file-");
+const databaseUrl = (await freshDatabase()).ownerUrl;
+const pool = await forFile(new pg.Pool({ connectionString: databaseUrl, max: 2 }));
 
 function written(name: string, content: string | Buffer): string {
   const file = join(folder, name);

@@ -1,10 +1,11 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import pg from "pg";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { SERVICE } from "../../bench/index/generated-chain.ts";
-import { freshDatabase, type TestDatabase } from "../support/service/database.ts";
+import { folderForFile } from "../support/folder.ts";
+import { forFile } from "../support/for-file.ts";
+import { freshDatabase } from "../support/service/database.ts";
 import { createDice } from "./history.ts";
 import { load } from "./preloaded.ts";
 import type { Fact } from "./recount.ts";
@@ -20,21 +21,11 @@ const WALLETS = Array.from({ length: 14 }, (_, n) => wallet(0xabc00 + 7 * n));
 const CROWD = Array.from({ length: 120 }, (_, n) => wallet(0xcede00 + n));
 const NOT_COUNTED = [SERVICE.slice(2), wallet(0)];
 
-let folder: string;
-let database: TestDatabase;
-let pool: pg.Pool;
-
-beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "trust-preload-rows-"));
-  database = await freshDatabase();
-  pool = new pg.Pool({ connectionString: database.ownerUrl, max: 1 });
-  // Where an index's rows are read.
-  await pool.query("drop schema live cascade");
-});
-afterAll(async () => {
-  await pool.end();
-  rmSync(folder, { recursive: true, force: true });
-});
+const folder = await folderForFile("trust-preload-rows-");
+const database = await freshDatabase();
+const pool = await forFile(new pg.Pool({ connectionString: database.ownerUrl, max: 1 }));
+// Where an index's rows are read.
+await pool.query("drop schema live cascade");
 
 /** Transfers in the chain's order, a few a block, blocks on both edges of some days. */
 function play(seed: number): readonly Fact[] {

@@ -6,8 +6,8 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { generateChain } from "../../bench/index/generated-chain.ts";
 import { serveChain } from "../../bench/index/rpc-server.ts";
 import { writeCsv } from "../../bench/index/transfers-csv.ts";
+import { type Launched, launchIndexer } from "../support/indexer/launched.ts";
 import { freshDatabase } from "../support/service/database.ts";
-import { type Launched, launchIndexer } from "./launched.ts";
 import { environment, startPreload } from "./preloaded.ts";
 import { readTables } from "./score-recount.ts";
 

@@ -10,9 +10,9 @@ import type { Assessment } from "../../packages/verifier/src/score/v1/record.ts"
 import { score } from "../../packages/verifier/src/score/v1/score.ts";
 import { waitUntil } from "../../scripts/embedded/wait-until.ts";
 import { startTestChain, type TestChain } from "../support/chain/chain.ts";
+import { type Launched, launchIndexer } from "../support/indexer/launched.ts";
 import { freshDatabase } from "../support/service/database.ts";
 import { SERVICE } from "./history.ts";
-import { type Launched, launchIndexer } from "./launched.ts";
 import { CROWDED_PAYER, makeCrowded } from "./score-crowd.ts";
 import { AGENTS, playEconomy } from "./score-economy.ts";
 import { walletOf } from "./score-scene.ts";

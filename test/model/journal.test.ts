@@ -9,7 +9,7 @@ import type { NewPayment } from "../../api/payments/journal.ts";
 import { START, step } from "../../api/payments/step.ts";
 import type { Row, Settlement, State, Write } from "../../api/payments/step-types.ts";
 import { forFile } from "../support/for-file.ts";
-import { freshDatabase } from "../support/service/database.ts";
+import { binary, freshDatabase } from "../support/service/database.ts";
 import { execute, find } from "./journal.ts";
 import { finalise, heartbeat, resolve } from "./shell.ts";
 import {
@@ -153,7 +153,7 @@ async function prepare(writes: readonly Write[], leaseLive: boolean) {
   }
   const until = leaseLive ? "infinity" : "2020-01-01";
   await owner.query("UPDATE payment SET lease_until = $2, look_at = '-infinity' WHERE nonce = $1", [
-    Buffer.from(payment.key.nonce.slice(2), "hex"),
+    binary(payment.key.nonce),
     until,
   ]);
   const [row] = now.rows;

@@ -1,8 +1,9 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { beforeEach, describe, expect, test } from "vitest";
 import { createGithubChecks } from "../../../api/adapters/web/github-checks.ts";
 import { examine, factsNamed, judged } from "../../support/arbiter/site.ts";
+import { forFile } from "../../support/for-file.ts";
+import { serveHttp } from "../../support/http-server.ts";
 
 const SHA = "a".repeat(40);
 type Run = Record<string, unknown>;
@@ -20,8 +21,6 @@ const run = (id: number, conclusion: string | null, more: Run = {}): Run => ({
 let runs: Run[] = [];
 let answer: ((request: IncomingMessage, response: ServerResponse, url: URL) => boolean) | null = null;
 const requests: { readonly url: URL; readonly headers: IncomingMessage["headers"]; status: number }[] = [];
-let server: Server;
-let apiUrl = "";
 
 /** https://docs.github.com/en/rest/checks/runs#list-check-runs-for-a-git-reference, with pages and ETags. */
 function speak(request: IncomingMessage, response: ServerResponse): void {
@@ -41,15 +40,7 @@ function speak(request: IncomingMessage, response: ServerResponse): void {
   response.writeHead(200, { etag, "content-type": "application/json" }).end(body);
 }
 
-beforeAll(async () => {
-  server = createServer(speak);
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  apiUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-});
-afterAll(() => {
-  server.closeAllConnections();
-  server.close();
-});
+const { url: apiUrl } = await forFile(serveHttp(speak));
 beforeEach(() => {
   runs = [];
   answer = null;
@@ -174,15 +165,14 @@ describe("redirects, ETags and tokens", () => {
 
   test("another origin is not, so that the token stays", async () => {
     let strangers = 0;
-    const stranger = createServer((_request, response) => {
+    const stranger = await serveHttp((_request, response) => {
       strangers += 1;
       response.end("{}");
     });
-    await new Promise<void>((resolve) => stranger.listen(0, "127.0.0.1", resolve));
-    renamed(`http://127.0.0.1:${(stranger.address() as AddressInfo).port}/repositories/7/commits/${SHA}/check-runs`);
+    renamed(`${stranger.url}/repositories/7/commits/${SHA}/check-runs`);
     expect(judged(await examineCommit(github("secret"), "octo/old"))).toEqual(["check_runs unknown bad_response"]);
     expect(strangers).toBe(0);
-    stranger.close();
+    stranger.stop();
   });
 
   test("a redirect that loops ends", async () => {

@@ -1,8 +1,7 @@
-import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { heldAxios } from "../../support/behaviour/agents.ts";
 import { forFile } from "../../support/for-file.ts";
+import { serveHttp } from "../../support/http-server.ts";
 import { expectDescribed, holdToItsWord, letGo } from "../../support/openapi/answers.ts";
 import { contractOf, type Exchange, type OpenApi } from "../../support/openapi/openapi.ts";
 import { send } from "../../support/payments/requests.ts";
@@ -58,26 +57,18 @@ describe("an answer is held to the OpenAPI description", () => {
   });
 });
 
-describe("whichever client of a test gets it, at a service of the test's own", () => {
-  let server: Server;
-  let origin: string;
-  beforeAll(async () => {
-    server = createServer(({ url = "" }, response) => {
-      const type = url === "/llms.txt" ? "text/plain" : "application/json";
-      response.writeHead(200, { "content-type": type });
-      if (url === "/openapi.json") response.end(text);
-      else if (url === "/health") response.end('{"ok":true,"version":"1","more":1}');
-      // Neither an endless text nor an endless document.
-      else response.write("{");
-    });
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  });
-  afterAll(() => {
-    server.closeAllConnections();
-    server.close();
-  });
+const { url: origin } = await forFile(
+  serveHttp(({ url = "" }, response) => {
+    const type = url === "/llms.txt" ? "text/plain" : "application/json";
+    response.writeHead(200, { "content-type": type });
+    if (url === "/openapi.json") response.end(text);
+    else if (url === "/health") response.end('{"ok":true,"version":"1","more":1}');
+    // Neither an endless text nor an endless document.
+    else response.write("{");
+  }),
+);
 
+describe("whichever client of a test gets it, at a service of the test's own", () => {
   const WRONG = /^GET \/health 200 is not as described: .*more/;
   const CLIENTS: readonly [string, (url: string) => Promise<unknown>][] = [
     ["fetch", async (url) => expect(await (await fetch(url)).json()).toHaveProperty("more")],

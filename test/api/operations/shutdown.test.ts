@@ -9,6 +9,7 @@ import { post, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
 import type { ApiProcess } from "../../support/service/api-process.ts";
 import { startApiStage } from "../../support/service/api-stage.ts";
+import { binary } from "../../support/service/database.ts";
 
 const PATIENT = { timeout: 10_000, interval: 20 };
 
@@ -70,7 +71,7 @@ test("a paid request in the middle of a stop is answered; no new connection is t
   await chargedOnce(stage.chain, signed);
   expect(await api.ended).toBe(0);
   const stored = await stage.owner.query("SELECT state FROM payment WHERE nonce = $1", [
-    Buffer.from(signed.authorization.nonce.slice(2), "hex"),
+    binary(signed.authorization.nonce),
   ]);
   expect(stored.rows).toEqual([{ state: "fulfilled" }]);
 }, 30_000);

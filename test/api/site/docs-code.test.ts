@@ -1,72 +1,35 @@
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { createActivityIndex } from "../../../api/adapters/index/activity.ts";
 import { connect } from "../../../api/adapters/postgres/connection.ts";
 import { waitUntil } from "../../../scripts/embedded/wait-until.ts";
-import { type Launched, launchIndexer } from "../../indexer/launched.ts";
-import {
-  codeOn,
-  inShell,
-  installForReader,
-  type PageCode,
-  type Reader,
-  run,
-  serve,
-} from "../../support/browser/page-code.ts";
-import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
+import { codeOn, inShell, installForReader, type Reader, run, serve } from "../../support/browser/page-code.ts";
+import { startTestChain } from "../../support/chain/chain.ts";
 import { deployEscrow } from "../../support/escrow/contract.ts";
-import { PAY_TO } from "../../support/service/accounts.ts";
+import { folderForFile } from "../../support/folder.ts";
+import { forFile } from "../../support/for-file.ts";
+import { launchIndexerOf } from "../../support/indexer/launched.ts";
 import { freshDatabase } from "../../support/service/database.ts";
-import { startService, type TestService } from "../../support/service/service.ts";
+import { startService } from "../../support/service/service.ts";
 
 // The documentation's code, taken from its page and run as a reader would run it, against the real service and its index.
 
-let chain: TestChain;
-let service: TestService;
-let launched: Launched;
-let reader: Reader;
-let blocks: ReadonlyMap<string, PageCode>;
-
-beforeAll(async () => {
-  const home = await mkdtemp(join(tmpdir(), "docs-code-"));
-  const installed = installForReader(home, []);
-  chain = await startTestChain({ mining: { everySeconds: 1 } });
-  const escrow = await deployEscrow(chain);
-  const database = await freshDatabase();
-  launched = launchIndexer({
-    DATABASE_URL: database.ownerUrl,
-    BASE_RPC_URL: chain.rpcUrl,
-    PAY_TO_ADDRESS: PAY_TO,
-    EXCLUSIVE: "1",
-    ESCROW_ADDRESSES: escrow.address,
-  });
-  service = await startService({ chain, database, config: { escrowAddresses: [escrow.address] } });
-  const [payer, merchant] = [generatePrivateKey(), generatePrivateKey()];
-  await chain.fund(privateKeyToAccount(payer).address, 10_000_000n);
-  await chain.setBalance(privateKeyToAccount(merchant).address, 10n ** 18n);
-  const env = { PAYER_PRIVATE_KEY: payer, MERCHANT_PRIVATE_KEY: merchant, BASE_RPC_URL: chain.rpcUrl };
-  reader = { home, env };
-  blocks = new Map((await codeOn(`${service.url}/docs`)).map((block) => [block.id, block]));
-  await installed;
-}, 90_000);
-
-afterAll(async () => {
-  launched?.letGo();
-  await launched?.ended;
-  await service?.stop();
-  await chain?.stop();
-  await rm(reader.home, { recursive: true, force: true });
-});
-
-const block = (id: string): PageCode => {
-  const found = blocks.get(id);
-  if (found === undefined) throw new Error(`The page has no code ${id}.`);
-  return found;
-};
+const home = await folderForFile("docs-code-");
+const installed = installForReader(home, []);
+const chain = await forFile(startTestChain({ mining: { everySeconds: 1 } }));
+const escrow = await deployEscrow(chain);
+const database = await freshDatabase();
+const _launched = await forFile(launchIndexerOf({ chain, database, escrows: [escrow] }));
+const service = await forFile(startService({ chain, database, config: { escrowAddresses: [escrow.address] } }));
+const [payer, merchant] = [generatePrivateKey(), generatePrivateKey()];
+await chain.fund(privateKeyToAccount(payer).address, 10_000_000n);
+await chain.setBalance(privateKeyToAccount(merchant).address, 10n ** 18n);
+const env = { PAYER_PRIVATE_KEY: payer, MERCHANT_PRIVATE_KEY: merchant, BASE_RPC_URL: chain.rpcUrl };
+const reader: Reader = { home, env };
+const { blocks, block } = await codeOn(`${service.url}/docs`);
+await installed;
 
 /** Each by the blocks that it runs. */
 const RUNS: Readonly<Record<string, () => Promise<void>>> = {

@@ -1,52 +1,33 @@
 import { existsSync } from "node:fs";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { readFile } from "node:fs/promises";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import type { HDAccount } from "viem/accounts";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { parse } from "yaml";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { STOCK_CLIENTS } from "../../support/behaviour/agents.ts";
-import { codeOn, type PageCode, type Reader, save, serve } from "../../support/browser/page-code.ts";
-import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
+import { codeOn, type Reader, save, serve } from "../../support/browser/page-code.ts";
+import { startTestChain } from "../../support/chain/chain.ts";
 import { linkOwn } from "../../support/escrow/package.ts";
+import { folderForFile } from "../../support/folder.ts";
+import { forFile } from "../../support/for-file.ts";
 import { v2 } from "../../support/payments/requests.ts";
 import { signPayment } from "../../support/payments/signing.ts";
-import { startService, type TestService } from "../../support/service/service.ts";
+import { startService } from "../../support/service/service.ts";
 
 // The code of the integrations page, taken from it and run as it stands.
 
-const fileOf = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url));
+const fileOf = (path: string): string => fileURLToPath(new URL(`../../../${path}`, import.meta.url));
 const [VERIFIED, UNKNOWN] = [devAccount(1), devAccount(2)];
 
-let chain: TestChain;
-let service: TestService;
-let reader: Reader;
-let blocks: ReadonlyMap<string, PageCode>;
-
-beforeAll(async () => {
-  chain = await startTestChain();
-  service = await startService({ chain });
-  await STOCK_CLIENTS[0]?.post(`${service.url}/test/basic`, VERIFIED);
-  const home = await mkdtemp(join(tmpdir(), "integrations-code-"));
-  reader = { home, env: {} };
-  blocks = new Map((await codeOn(`${service.url}/integrations`)).map((block) => [block.id, block]));
-  await save(reader, block("trust"));
-  for (const name of ["hono", "@hono/node-server"]) await linkOwn(home, name);
-}, 60_000);
-
-afterAll(async () => {
-  await service?.stop();
-  await chain?.stop();
-  await rm(reader.home, { recursive: true, force: true });
-});
-
-const block = (id: string): PageCode => {
-  const found = blocks.get(id);
-  if (found === undefined) throw new Error(`The page has no code ${id}.`);
-  return found;
-};
+const chain = await forFile(startTestChain());
+const service = await forFile(startService({ chain }));
+await STOCK_CLIENTS[0]?.post(`${service.url}/test/basic`, VERIFIED);
+const home = await folderForFile("integrations-code-");
+const reader: Reader = { home, env: {} };
+const { blocks, block } = await codeOn(`${service.url}/integrations`);
+await save(reader, block("trust"));
+for (const name of ["hono", "@hono/node-server"]) await linkOwn(home, name);
 
 const HAIKU = { haiku: "An old silent pond" };
 const payment = async (payer: HDAccount) => v2(await signPayment(payer, {}));

@@ -1,50 +1,42 @@
-import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Address } from "viem";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { documentSha256 } from "../../../api/arbiter/document.ts";
 import { verdictId } from "../../../api/arbiter/request.ts";
 import { NETWORKS } from "../../../api/kernel/networks.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
-import { type Hold, type HoldingNode, startHoldingNode } from "../../support/chain/holding-node.ts";
+import { type Hold, startHoldingNode } from "../../support/chain/holding-node.ts";
+import { forFile } from "../../support/for-file.ts";
+import { type LocalServer, serveHttp } from "../../support/http-server.ts";
 import { chargedOnce, settlements } from "../../support/payments/on-chain.ts";
 import { type Answer, post, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
 import type { ApiProcess } from "../../support/service/api-process.ts";
-import { type ApiStage, startApiStage } from "../../support/service/api-stage.ts";
+import { startApiStage } from "../../support/service/api-stage.ts";
+import { binary } from "../../support/service/database.ts";
 
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 const PATIENT = { timeout: 30_000, interval: 10 };
 
-let stage: ApiStage;
-let node: HoldingNode;
-let shop: Shop;
-let api: ApiProcess;
-
 /** A server of deliverables that holds an answer back, so that a test knows where the arbiter stands. */
-interface Shop {
-  readonly origin: string;
+interface Shop extends LocalServer {
   /** How often a path was asked for. */
   readonly asked: (path: string) => number;
   /** Holds the next answer; later ones go out at once. */
   readonly hold: () => Hold;
-  readonly stop: () => void;
 }
 
 async function startShop(): Promise<Shop> {
   const paths: (string | undefined)[] = [];
   const holds: { readonly reach: () => void; readonly released: Promise<void> }[] = [];
-  const server: Server = createServer(async ({ url }, response) => {
+  const server = await serveHttp(async ({ url }, response) => {
     paths.push(url);
     const held = holds.shift();
     held?.reach();
     await held?.released;
     response.end("delivered");
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
-    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    ...server,
     asked: (path) => paths.filter((one) => one === path).length,
     hold() {
       const reached = Promise.withResolvers<void>();
@@ -52,32 +44,17 @@ async function startShop(): Promise<Shop> {
       holds.push({ reach: reached.resolve, released: released.promise });
       return { reached: reached.promise, release: released.resolve };
     },
-    stop() {
-      server.closeAllConnections();
-      server.close();
-    },
   };
 }
 
-beforeAll(async () => {
-  [stage, shop] = await Promise.all([startApiStage(), startShop()]);
-  node = await startHoldingNode(stage.chain);
-  // Storing a verdict ends in a commit that a test can keep from finishing: it waits for this lock.
-  await stage.owner.query(`
-    CREATE FUNCTION wait_at_commit() RETURNS trigger LANGUAGE plpgsql AS
-      $$ BEGIN PERFORM pg_advisory_xact_lock_shared(1); RETURN NULL; END $$;
-    CREATE CONSTRAINT TRIGGER wait_at_commit AFTER INSERT ON verdict
-      DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION wait_at_commit()`);
-  api = await start();
-});
-afterAll(async () => {
-  await api?.kill();
-  node?.stop();
-  shop?.stop();
-  await stage?.stop();
-});
+const [stage, shop] = await Promise.all([forFile(startApiStage()), forFile(startShop())]);
+const node = await forFile(startHoldingNode(stage.chain));
+await stage.lockCommitsOf("verdict");
+let api = await start();
 
-const start = (): Promise<ApiProcess> => stage.start(node, { ARBITER_ALLOWED_ORIGINS: shop.origin });
+function start(): Promise<ApiProcess> {
+  return stage.start(node, { ARBITER_ALLOWED_ORIGINS: shop.url });
+}
 /** A claim that nobody has paid yet: its authorization is signed. */
 const newClaim = async (): Promise<Signed> => signPayment(await newPayer(stage.chain));
 /** One after the other: the chain's faucet is a single account. */
@@ -93,12 +70,12 @@ function idOf({ authorization: { from, nonce } }: Signed): string {
   return verdictId({ network, asset: usdc.address, payer: from.toLowerCase() as Address, nonce });
 }
 function pay(claim: Signed, at: ApiProcess = api): Promise<Answer> {
-  const conditions = { url: `${shop.origin}${pathOf(claim)}`, expect_contains: "delivered" };
+  const conditions = { url: `${shop.url}${pathOf(claim)}`, expect_contains: "delivered" };
   const body = JSON.stringify({ category: "http-delivery", conditions, deal_ref: claim.authorization.nonce });
   return post(`${at.url}/arbiter/verify`, v2(claim), body);
 }
 const isReplay = (answer: Answer) => answer.headers.get("x-idempotent-replay") === "true";
-const nonceOf = ({ authorization }: Signed) => Buffer.from(authorization.nonce.slice(2), "hex");
+const nonceOf = ({ authorization }: Signed) => binary(authorization.nonce);
 const state = async (claim: Signed) =>
   (await stage.owner.query("SELECT state FROM payment WHERE nonce = $1", [nonceOf(claim)])).rows[0]?.state;
 const verdicts = async (claim: Signed) =>

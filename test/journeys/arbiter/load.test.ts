@@ -1,18 +1,18 @@
 import { execFile } from "node:child_process";
-import { createServer, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { ServerResponse } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import type { LocalAccount } from "viem";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 import { waitUntil } from "../../../scripts/embedded/wait-until.ts";
+import { forFile } from "../../support/for-file.ts";
+import { type LocalServer, serveHttp } from "../../support/http-server.ts";
 import { settlements } from "../../support/payments/on-chain.ts";
 import { type Answer, post, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment, unixNow } from "../../support/payments/signing.ts";
-import type { ApiProcess } from "../../support/service/api-process.ts";
-import { type ApiStage, startApiStage } from "../../support/service/api-stage.ts";
+import { startApiStage } from "../../support/service/api-stage.ts";
 
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 });
+vi.setConfig({ testTimeout: 120_000 });
 
 const CLAIMS = 200;
 const PAYERS = 10;
@@ -28,39 +28,28 @@ const READ_LIMIT_MS = { p50: 1_000, p99: 8_000 };
 /** The pool of one process. */
 const CONNECTIONS = 16;
 
-let stage: ApiStage;
-let api: ApiProcess;
-let shop: Shop;
-
 /** A server of deliverables that nobody gets an answer from at first, and everybody a slow one later. */
-interface Shop {
-  readonly origin: string;
+interface Shop extends LocalServer {
   /** Requests without an answer at this moment. */
   readonly hanging: () => number;
   /** From now on every answer takes a second; what hangs gets it too. */
   readonly recover: () => void;
-  readonly stop: () => void;
 }
 
 async function startShop(): Promise<Shop> {
   const hanging = new Set<ServerResponse>();
   let recovered = false;
-  const server: Server = createServer((_, response) => {
+  const server = await serveHttp((_, response) => {
     if (recovered) return void deliver(response);
     hanging.add(response);
     response.on("close", () => hanging.delete(response));
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
-    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    ...server,
     hanging: () => hanging.size,
     recover() {
       recovered = true;
       for (const response of hanging) void deliver(response);
-    },
-    stop() {
-      server.closeAllConnections();
-      server.close();
     },
   };
 }
@@ -76,19 +65,12 @@ async function deliver(response: ServerResponse): Promise<void> {
   response.end();
 }
 
-beforeAll(async () => {
-  [stage, shop] = await Promise.all([startApiStage(), startShop()]);
-  api = await stage.start({ url: stage.chain.rpcUrl }, { ARBITER_ALLOWED_ORIGINS: shop.origin });
-});
-afterAll(async () => {
-  await api?.kill();
-  shop?.stop();
-  await stage?.stop();
-});
+const [stage, shop] = await Promise.all([forFile(startApiStage()), forFile(startShop())]);
+const api = await stage.start({ url: stage.chain.rpcUrl }, { ARBITER_ALLOWED_ORIGINS: shop.url });
 
 const pay = (signed: Signed): Promise<Answer> => {
   const { nonce } = signed.authorization;
-  const conditions = { url: `${shop.origin}/${nonce}`, min_bytes: BODY_BYTES };
+  const conditions = { url: `${shop.url}/${nonce}`, min_bytes: BODY_BYTES };
   const body = JSON.stringify({ category: "http-delivery", conditions, deal_ref: nonce });
   return post(`${api.url}/arbiter/verify`, v2(signed), body);
 };

@@ -8,6 +8,7 @@ import { broadcast } from "../../support/payments/on-chain.ts";
 import { type Answer, challengeOf, post, send, v2 } from "../../support/payments/requests.ts";
 import { altered, newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
 import { PAY_TO } from "../../support/service/accounts.ts";
+import { binary } from "../../support/service/database.ts";
 import { startService } from "../../support/service/service.ts";
 
 /** What becomes of the signature of an order that an agent should have refused, and of money that reaches a decoy. */
@@ -45,7 +46,7 @@ const record = async ({ body }: Answer) =>
 
 const sealed = ({ authorization }: Signed) =>
   withClient(service.database.ownerUrl, async (client) => {
-    const nonce = Buffer.from(authorization.nonce.slice(2), "hex");
+    const nonce = binary(authorization.nonce);
     return (await client.query("SELECT sealed FROM payment WHERE nonce = $1", [nonce])).rows[0]?.sealed;
   });
 

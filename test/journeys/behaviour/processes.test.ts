@@ -1,5 +1,4 @@
-import type pg from "pg";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import {
   askResult,
@@ -26,36 +25,21 @@ import {
   isUsed,
   stored,
 } from "../../support/behaviour/verdicts.ts";
-import { type HoldingNode, startHoldingNode } from "../../support/chain/holding-node.ts";
+import { startHoldingNode } from "../../support/chain/holding-node.ts";
 import { eventually } from "../../support/eventually.ts";
+import { forFile } from "../../support/for-file.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
 import { type Answer, v2 } from "../../support/payments/requests.ts";
 import type { Signed } from "../../support/payments/signing.ts";
-import type { ApiProcess } from "../../support/service/api-process.ts";
-import { type ApiStage, startApiStage } from "../../support/service/api-stage.ts";
+import { startApiStage } from "../../support/service/api-stage.ts";
 
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
+vi.setConfig({ testTimeout: 120_000 });
 
-let stage: ApiStage;
-let node: HoldingNode;
-let owner: pg.Pool;
-let ground: Ground;
-let one: ApiProcess;
-let two: ApiProcess;
-
-beforeAll(async () => {
-  stage = await startApiStage();
-  node = await startHoldingNode(stage.chain);
-  owner = ownerOf(stage.database);
-  ground = { chain: stage.chain, owner };
-  [one, two] = await Promise.all([stage.start(node), stage.start(node)]);
-});
-afterAll(async () => {
-  await Promise.all([one?.kill(), two?.kill()]);
-  await owner?.end();
-  node?.stop();
-  await stage?.stop();
-});
+const stage = await forFile(startApiStage());
+const node = await forFile(startHoldingNode(stage.chain));
+const owner = await forFile(ownerOf(stage.database));
+const ground: Ground = { chain: stage.chain, owner };
+let [one, two] = await Promise.all([stage.start(node), stage.start(node)]);
 
 const start = (product: Product) => startRun({ ...ground, at: one.url }, product);
 const both = (run: Run): readonly [Run, Run] => [via(run, one), via(run, two)];

@@ -27,6 +27,7 @@ import { eventually } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
 import { type Answer, v2 } from "../../support/payments/requests.ts";
+import { binary } from "../../support/service/database.ts";
 
 const CROWD = 8;
 
@@ -35,7 +36,7 @@ const stage = await forFile(startStage());
 const ground = () => ({ ...stage, at: stage.service.url });
 const countOf = async (nonce: string): Promise<number> => {
   const text = "SELECT 1 FROM payment WHERE nonce = $1";
-  return (await stage.owner.query(text, [Buffer.from(nonce.slice(2), "hex")])).rows.length;
+  return (await stage.owner.query(text, [binary(nonce)])).rows.length;
 };
 
 /** Starts each when the one before it waits for the session's row, then lets them go. */

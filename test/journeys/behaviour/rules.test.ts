@@ -37,12 +37,13 @@ import {
 import { type Answer, challengeOf, post, send, v1, v2 } from "../../support/payments/requests.ts";
 import { unixNow } from "../../support/payments/signing.ts";
 import { PAY_TO } from "../../support/service/accounts.ts";
+import { binary } from "../../support/service/database.ts";
 
 const stage = await forFile(startStage());
 
 const start = (product: Run["product"], plan?: RunPlan) => startRun({ ...stage, at: stage.service.url }, product, plan);
 const known = async (nonce: string) =>
-  (await stage.owner.query("SELECT 1 FROM payment WHERE nonce = $1", [Buffer.from(nonce.slice(2), "hex")])).rowCount;
+  (await stage.owner.query("SELECT 1 FROM payment WHERE nonce = $1", [binary(nonce)])).rowCount;
 const without = ({ headers }: Answer, ...names: readonly string[]) =>
   Object.fromEntries([...headers].filter(([name]) => !names.includes(name)));
 

@@ -36,6 +36,7 @@ import { expectPaymentRequired, expectProblem } from "../../support/payments/exp
 import { nothingCharged } from "../../support/payments/on-chain.ts";
 import { post, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
+import { binary } from "../../support/service/database.ts";
 import { startService } from "../../support/service/service.ts";
 
 const HOUR_MS = 3_600_000;
@@ -180,9 +181,7 @@ describe.each(PRODUCTS)("a %s session that has lapsed", (product) => {
     expectProblem(late, 410, "session_over");
     await expectStored(stage, run, null);
     const { nonce } = signed.authorization;
-    const kept = await stage.owner.query("SELECT 1 FROM payment WHERE nonce = $1", [
-      Buffer.from(nonce.slice(2), "hex"),
-    ]);
+    const kept = await stage.owner.query("SELECT 1 FROM payment WHERE nonce = $1", [binary(nonce)]);
     expect(kept.rows).toEqual([]);
   });
 

@@ -20,6 +20,7 @@ import { forFile } from "../../support/for-file.ts";
 import { cancel, settlements } from "../../support/payments/on-chain.ts";
 import { post, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
+import { binary } from "../../support/service/database.ts";
 
 const DAY_MS = 86_400_000;
 const soon = { timeout: 20_000, interval: 200 };
@@ -134,7 +135,7 @@ describe("a control whose settlement a reorganisation removed for good", () => {
     await loseLastBlock();
     await cancel(stage.chain, run.account, signed);
     await stage.chain.mine(8);
-    const nonce = Buffer.from(signed.authorization.nonce.slice(2), "hex");
+    const nonce = binary(signed.authorization.nonce);
     await expect.poll(() => marks(nonce), soon).toEqual([{ kind: "reversed" }]);
     expect((await settlements(stage.chain, run.account.address)).map(({ value }) => value)).toEqual([ENTRY]);
   }
@@ -171,7 +172,7 @@ describe("a control whose settlement a reorganisation removed for good", () => {
     expectIncomplete(await askResult(run));
     expect([await serve(run), await serve(run)].sort()).toEqual(["bait", "control"]);
     await payControl(run);
-    expect(await nonceOf(run)).not.toEqual(Buffer.from(signed.authorization.nonce.slice(2), "hex"));
+    expect(await nonceOf(run)).not.toEqual(binary(signed.authorization.nonce));
     expectVerdict(await askResult(run), run, "pass");
     await expectStored(stage, run, "pass");
     expect(await recordOf(run)).toMatchObject({ fresh: true, reversed: false });

@@ -1,14 +1,15 @@
 import type { LocalAccount } from "viem";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import { ITEMS, type Item, MENU } from "../../../api/cafe/menu.ts";
 import { NETWORKS } from "../../../api/kernel/networks.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
-import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
+import { startTestChain } from "../../support/chain/chain.ts";
+import { forFile } from "../../support/for-file.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
 import { nothingCharged } from "../../support/payments/on-chain.ts";
 import { type Answer, challengeOf, post, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
-import { startService, type TestService } from "../../support/service/service.ts";
+import { startService } from "../../support/service/service.ts";
 
 const SEPOLIA = NETWORKS["eip155:84532"];
 const ACCEPTED = {
@@ -17,17 +18,9 @@ const ACCEPTED = {
   extra: { name: SEPOLIA.usdc.name, version: "2" },
 };
 
-let chain: TestChain;
-let service: TestService;
-
-beforeAll(async () => {
-  chain = await startTestChain({ network: "eip155:84532" });
-  service = await startService({ chain });
-});
-afterAll(async () => {
-  await service?.stop();
-  await chain?.stop();
-});
+const chain = await forFile(startTestChain({ network: "eip155:84532" }));
+let service = await startService({ chain });
+afterAll(() => service.stop());
 
 /** The headers that pay for an item. */
 async function paymentFor(item: Item, payer: LocalAccount): Promise<Record<string, string>> {

@@ -1,8 +1,8 @@
 import type { Hex, LocalAccount } from "viem";
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
+import { beforeEach, expect, test, vi } from "vitest";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
-import { type FaultyNode, leaveAt, startFaultyNode } from "../../support/chain/faulty-node.ts";
+import { leaveAt, startFaultyNode } from "../../support/chain/faulty-node.ts";
 import {
   askedOnChain,
   deployEscrow,
@@ -13,38 +13,29 @@ import {
   statusOf,
 } from "../../support/escrow/contract.ts";
 import { deliver, EMPTY, GOOD } from "../../support/escrow/delivery.ts";
-import { binary, END_TURNS, expectOutcome, hex, PATIENT } from "../../support/escrow/outcomes.ts";
-import { ARBITER_KEY } from "../../support/service/accounts.ts";
-import { startService, type TestService } from "../../support/service/service.ts";
+import { END_TURNS, expectOutcome, PATIENT } from "../../support/escrow/outcomes.ts";
+import { forFile } from "../../support/for-file.ts";
+import { binary, hexOf } from "../../support/service/database.ts";
+import { startService } from "../../support/service/service.ts";
 
 // Whatever becomes of the chain, the outcome of an escrow payment gets there once.
 
-vi.setConfig({ testTimeout: 90_000, hookTimeout: 120_000 });
+vi.setConfig({ testTimeout: 90_000 });
 
-let service: TestService;
-let faulty: FaultyNode;
-let at: EscrowScene;
 let one: Held;
 let merchant: LocalAccount;
 
-beforeAll(async () => {
-  const chain = await startTestChain({ slotsInAnEpoch: 3 });
-  at = { chain, escrow: await deployEscrow(chain) };
-  faulty = await startFaultyNode(chain);
-  const rpcUrls = { "eip155:8453": faulty.url, "eip155:84532": faulty.url };
-  const config = { rpcUrls, escrowAddresses: [at.escrow.address], arbiterKey: ARBITER_KEY };
-  service = await startService({ chain, config });
-  // anvil knows the state of loaded blocks only at its head: let the finalized one be one that it has mined.
-  await chain.mine(10);
-});
+const chain = await forFile(startTestChain({ slotsInAnEpoch: 3 }));
+const at: EscrowScene = { chain, escrow: await deployEscrow(chain) };
+const faulty = await forFile(startFaultyNode(chain));
+const rpcUrls = { "eip155:8453": faulty.url, "eip155:84532": faulty.url };
+const service = await forFile(startService({ chain, config: { rpcUrls, escrowAddresses: [at.escrow.address] } }));
+// anvil knows the state of loaded blocks only at its head: let the finalized one be one that it has mined.
+await chain.mine(10);
+
 beforeEach(async () => {
   merchant = newMerchant();
   one = await hold(at, merchant.address);
-});
-afterAll(async () => {
-  await service?.stop();
-  faulty?.stop();
-  await at?.chain.stop();
 });
 
 const query = (text: string, values: unknown[] = []) =>
@@ -53,7 +44,7 @@ const lookAgain = () => query(END_TURNS);
 const task = "SELECT state FROM escrow_task WHERE payment = $1";
 const stateOf = async () => (await query(task, [binary(one.id)])).rows[0].state;
 const newest = "SELECT hashes FROM relay ORDER BY id DESC LIMIT 1";
-const hashes = async (): Promise<readonly Hex[]> => (await query(newest)).rows[0]?.hashes.map(hex) ?? [];
+const hashes = async (): Promise<readonly Hex[]> => (await query(newest)).rows[0]?.hashes.map(hexOf) ?? [];
 const reorganise = (depth: number) => at.chain.client.request({ method: "anvil_reorg", params: [depth, []] } as never);
 
 test("a transaction that is stuck is replaced at a higher fee", async () => {

@@ -7,14 +7,11 @@ import { forFile } from "../../support/for-file.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
 import { challengeOf, post, send } from "../../support/payments/requests.ts";
 import { newPayer } from "../../support/payments/signing.ts";
-import { ARBITER_KEY } from "../../support/service/accounts.ts";
 import { startService } from "../../support/service/service.ts";
 
 const chain = await forFile(startTestChain());
 const escrow = await deployEscrow(chain);
-const service = await forFile(
-  startService({ chain, config: { escrowAddresses: [escrow.address], arbiterKey: ARBITER_KEY } }),
-);
+const service = await forFile(startService({ chain, config: { escrowAddresses: [escrow.address] } }));
 
 const url = () => `${service.url}/escrow/demo`;
 

@@ -1,7 +1,7 @@
 import type { LocalAccount } from "viem";
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { beforeEach, describe, expect, test, vi } from "vitest";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
-import { type HoldingNode, startHoldingNode } from "../../support/chain/holding-node.ts";
+import { startHoldingNode } from "../../support/chain/holding-node.ts";
 import {
   askedOnChain,
   deployEscrow,
@@ -12,44 +12,33 @@ import {
   statusOf,
 } from "../../support/escrow/contract.ts";
 import { deliver, EMPTY, GOOD } from "../../support/escrow/delivery.ts";
-import { binary, END_TURNS, expectOutcome, hex, PATIENT } from "../../support/escrow/outcomes.ts";
-import { ARBITER_KEY } from "../../support/service/accounts.ts";
-import type { ApiProcess } from "../../support/service/api-process.ts";
-import { type ApiStage, startApiStage } from "../../support/service/api-stage.ts";
+import { END_TURNS, expectOutcome, PATIENT } from "../../support/escrow/outcomes.ts";
+import { forFile } from "../../support/for-file.ts";
+import { startApiStage } from "../../support/service/api-stage.ts";
+import { binary, hexOf } from "../../support/service/database.ts";
 
-vi.setConfig({ testTimeout: 90_000, hookTimeout: 120_000 });
+vi.setConfig({ testTimeout: 90_000 });
 /** PostgreSQL finishes a statement that waits, though its client is gone. */
 const CUT =
   "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'UPDATE escrow_task SET state%'";
 
-let stage: ApiStage;
-let scene: EscrowScene;
-let node: HoldingNode;
-let api: ApiProcess;
 let merchant: LocalAccount;
 let held: Held;
 
-const start = (at: { readonly url: string } = node) =>
-  stage.start(at, { ESCROW_ADDRESSES: scene.escrow.address, ARBITER_PRIVATE_KEY: ARBITER_KEY });
+const start = (at: { readonly url: string } = node) => stage.start(at, { ESCROW_ADDRESSES: scene.escrow.address });
 const endTurns = () => withClient(stage.database.ownerUrl, (client) => client.query(END_TURNS));
 const taskOf = async ({ id }: Held) =>
   (await stage.owner.query("SELECT * FROM escrow_task WHERE payment = $1", [binary(id)])).rows[0];
 const ended = (one: Held, wanted: string) => expect.poll(() => statusOf(scene, one), PATIENT).toBe(wanted);
 
-beforeAll(async () => {
-  stage = await startApiStage();
-  scene = { chain: stage.chain, escrow: await deployEscrow(stage.chain) };
-  node = await startHoldingNode(stage.chain);
-  api = await start();
-});
+const stage = await forFile(startApiStage());
+const scene: EscrowScene = { chain: stage.chain, escrow: await deployEscrow(stage.chain) };
+const node = await forFile(startHoldingNode(stage.chain));
+let api = await start();
+
 beforeEach(async () => {
   merchant = newMerchant();
   held = await hold(scene, merchant.address);
-});
-afterAll(async () => {
-  await api?.kill();
-  node?.stop();
-  await stage?.stop();
 });
 
 async function killAndRestart(): Promise<void> {
@@ -62,7 +51,7 @@ async function killAndRestart(): Promise<void> {
 async function expectOnce(one: Held, decision: "release" | "refund"): Promise<void> {
   const done = await expectOutcome(scene, one, decision);
   const { rows } = await stage.owner.query("SELECT record FROM escrow_evaluation WHERE payment = $1", [binary(one.id)]);
-  expect(done?.event?.record).toBe(hex(rows[0].record));
+  expect(done?.event?.record).toBe(hexOf(rows[0].record));
 }
 
 /** Known as done, with its transaction, and final once the chain says so. */
@@ -71,7 +60,7 @@ async function expectNoted(one: Held): Promise<void> {
   await scene.chain.mine(4);
   await endTurns();
   await expect.poll(async () => (await taskOf(one)).state, PATIENT).toBe("final");
-  expect(hex((await taskOf(one)).tx)).toBe(done?.hash);
+  expect(hexOf((await taskOf(one)).tx)).toBe(done?.hash);
 }
 
 describe("a process killed with SIGKILL loses no outcome, and asks for no second one", () => {
@@ -111,7 +100,7 @@ describe("a process killed with SIGKILL loses no outcome, and asks for no second
       await deliver(api, merchant, { ...held, ...GOOD });
       await expect.poll(async () => (await taskOf(held)).tx, PATIENT).not.toBeNull();
       await killAndRestart();
-      const looking = node.hold("eth_getTransactionReceipt", hex((await taskOf(held)).tx));
+      const looking = node.hold("eth_getTransactionReceipt", hexOf((await taskOf(held)).tx));
       await looking.reached;
       looking.release();
       expect((await stage.chain.client.getTxpoolStatus()).pending).toBe(1);
@@ -130,7 +119,7 @@ describe("a process killed with SIGKILL loses no outcome, and asks for no second
     await sending.reached;
     const { rows } = await stage.owner.query("SELECT hashes[1] AS hash FROM relay ORDER BY id DESC LIMIT 1");
     // Of this one alone: earlier ones are looked at too, when they become final.
-    const looking = node.hold("eth_getTransactionReceipt", hex(rows[0].hash));
+    const looking = node.hold("eth_getTransactionReceipt", hexOf(rows[0].hash));
     sending.release();
     await looking.reached;
     await ended(held, "released");
@@ -148,7 +137,7 @@ describe("a process killed with SIGKILL loses no outcome, and asks for no second
       await deliver(api, merchant, { ...held, ...GOOD });
       await expect.poll(async () => (await taskOf(held)).tx, PATIENT).not.toBeNull();
       await api.kill();
-      await client.dropTransaction({ hash: hex((await taskOf(held)).tx) });
+      await client.dropTransaction({ hash: hexOf((await taskOf(held)).tx) });
       await client.impersonateAccount({ address: scene.escrow.arbiter });
       await client.sendTransaction({ account: scene.escrow.arbiter, to: merchant.address, value: 1n });
     } finally {

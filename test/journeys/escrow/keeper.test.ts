@@ -1,14 +1,12 @@
-import type pg from "pg";
 import { pino } from "pino";
 import type { LocalAccount } from "viem";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { createEscrowIndex, type EscrowIndex } from "../../../api/adapters/index/escrow.ts";
+import { beforeEach, describe, expect, test } from "vitest";
+import { createEscrowIndex } from "../../../api/adapters/index/escrow.ts";
 import { connect } from "../../../api/adapters/postgres/connection.ts";
 import { build } from "../../../api/main.ts";
 import { escrowAbi } from "../../../contracts/abi.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
-import { type Launched, launchIndexer } from "../../indexer/launched.ts";
-import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
+import { startTestChain } from "../../support/chain/chain.ts";
 import {
   askedOnChain,
   deployEscrow,
@@ -19,60 +17,38 @@ import {
   statusOf,
 } from "../../support/escrow/contract.ts";
 import { deliver, GOOD } from "../../support/escrow/delivery.ts";
+import { forFile } from "../../support/for-file.ts";
+import { launchIndexerOf } from "../../support/indexer/launched.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
 import { send } from "../../support/payments/requests.ts";
-import { ARBITER_KEY, PAY_TO } from "../../support/service/accounts.ts";
+import { ARBITER_KEY } from "../../support/service/accounts.ts";
 import { startApiProcess } from "../../support/service/api-process.ts";
-import { startService, type TestService } from "../../support/service/service.ts";
+import { binary } from "../../support/service/database.ts";
+import { startService } from "../../support/service/service.ts";
 
 const PATIENT = { timeout: 30_000, interval: 50 };
 const NO_RECORD = `0x${"00".repeat(32)}`;
 const STRANGER = devAccount(7);
 
-let chain: TestChain;
-let scene: EscrowScene;
-let service: TestService;
-let indexer: Launched;
-let pool: pg.Pool;
-let index: EscrowIndex;
-let jobs: Awaited<ReturnType<typeof build>>["jobs"]["escrow"];
 let merchant: LocalAccount;
 /** The service's clock, in Unix seconds. */
 let clock: number;
 
 const now = () => new Date(clock * 1000);
 
-beforeAll(async () => {
-  chain = await startTestChain();
-  const escrow = await deployEscrow(chain);
-  scene = { chain, escrow };
-  service = await startService({
-    ...{ chain, now, jobs: false },
-    config: { escrowAddresses: [escrow.address], arbiterKey: ARBITER_KEY },
-  });
-  pool = connect(service.config.databaseUrl);
-  const log = pino({ level: "silent" });
-  // The jobs of the same installation, so that a test says when each one runs.
-  jobs = (await build(service.config, pool, { log, access: log }, now)).jobs.escrow;
-  index = createEscrowIndex(pool, { viewsSchema: "live" });
-  indexer = launchIndexer({
-    DATABASE_URL: service.database.ownerUrl,
-    BASE_RPC_URL: chain.rpcUrl,
-    PAY_TO_ADDRESS: PAY_TO,
-    ESCROW_ADDRESSES: escrow.address,
-    EXCLUSIVE: "1",
-  });
-  await indexer.saying("index ready");
-}, 120_000);
+const chain = await forFile(startTestChain());
+const escrow = await deployEscrow(chain);
+const scene: EscrowScene = { chain, escrow };
+const service = await forFile(startService({ chain, now, jobs: false, config: { escrowAddresses: [escrow.address] } }));
+const pool = await forFile(connect(service.config.databaseUrl));
+const log = pino({ level: "silent" });
+// The jobs of the same installation, so that a test says when each one runs.
+const jobs = (await build(service.config, pool, { log, access: log }, now)).jobs.escrow;
+const index = createEscrowIndex(pool, { viewsSchema: "live" });
+const indexer = await forFile(launchIndexerOf({ chain, database: service.database, escrows: [escrow] }));
+await indexer.saying("index ready");
 beforeEach(() => {
   merchant = newMerchant();
-});
-afterAll(async () => {
-  indexer?.kill("SIGTERM");
-  await indexer?.ended;
-  await service?.stop();
-  await pool?.end();
-  await chain?.stop();
 });
 
 async function indexed(): Promise<Held & { readonly refundableFrom: number }> {
@@ -92,7 +68,7 @@ async function arrive(at: number): Promise<void> {
 }
 
 const rows = async (table: "escrow_task" | "escrow_evaluation", { id }: Held) =>
-  (await pool.query(`SELECT * FROM ${table} WHERE payment = $1`, [Buffer.from(id.slice(2), "hex")])).rows;
+  (await pool.query(`SELECT * FROM ${table} WHERE payment = $1`, [binary(id)])).rows;
 
 async function settled(held: Held, wanted: "released" | "refunded"): Promise<void> {
   const isThere = async () => {

@@ -29,6 +29,7 @@ import {
 import { forFile } from "../../support/for-file.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
 import { type Answer, send } from "../../support/payments/requests.ts";
+import { binary } from "../../support/service/database.ts";
 import { startService } from "../../support/service/service.ts";
 import { deployWallet } from "../../support/wallet.ts";
 
@@ -52,7 +53,7 @@ const rows = ({ id }: Held) =>
   withClient(service.database.ownerUrl, async (client) => {
     const text =
       "SELECT payment FROM escrow_evaluation WHERE payment = $1 UNION ALL SELECT payment FROM escrow_task WHERE payment = $1";
-    return (await client.query(text, [Buffer.from(id.slice(2), "hex")])).rowCount;
+    return (await client.query(text, [binary(id)])).rowCount;
   });
 
 async function nothingMoved(held: Held): Promise<void> {

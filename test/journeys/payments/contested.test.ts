@@ -15,6 +15,7 @@ import {
 import { chargedOnce, nothingCharged, settlements } from "../../support/payments/on-chain.ts";
 import { type Answer, post, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
+import { binary } from "../../support/service/database.ts";
 import { RELAYER, startService } from "../../support/service/service.ts";
 
 const SOMEBODY = devAccount(8).address;
@@ -133,7 +134,7 @@ describe.each([
 const row = () =>
   withClient(service.database.ownerUrl, async (client) => {
     const text = "SELECT state, reason, sealed IS NOT NULL AS kept FROM payment WHERE nonce = $1";
-    const values = [Buffer.from(signed.authorization.nonce.slice(2), "hex")];
+    const values = [binary(signed.authorization.nonce)];
     return (await client.query<{ state: string; reason: string; kept: boolean }>(text, values)).rows[0];
   });
 

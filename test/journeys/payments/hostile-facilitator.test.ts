@@ -1,6 +1,4 @@
 import { randomBytes } from "node:crypto";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { LocalAccount } from "viem";
@@ -10,6 +8,7 @@ import { USDC_ABI } from "../../../scripts/embedded/usdc.ts";
 import { waitUntil } from "../../../scripts/embedded/wait-until.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
+import { serveHttp } from "../../support/http-server.ts";
 import { expectNoSignatureAnywhere, expectProblem } from "../../support/payments/expectations.ts";
 import { type Conduct, LIAR, say, startFacilitator } from "../../support/payments/facilitator.ts";
 import { chargedOnce, nothingCharged, settlements } from "../../support/payments/on-chain.ts";
@@ -169,19 +168,18 @@ test.concurrent(
   "a redirect is not followed: nobody else is handed the payment",
   async () => {
     let asked = 0;
-    const elsewhere = createServer((_, answer) => {
+    const elsewhere = await serveHttp((_, answer) => {
       asked++;
       say(answer, 200, { success: true });
     });
-    await new Promise<void>((resolve) => elsewhere.listen(0, "127.0.0.1", resolve));
     try {
-      const location = `http://127.0.0.1:${(elsewhere.address() as AddressInfo).port}/settle`;
+      const location = `${elsewhere.url}/settle`;
       const signed = await signPayment(aPayer());
       await expectToBuyNothing(signed, (_, answer) => answer.writeHead(307, { location }).end());
       await chargedOnce(chain, signed);
       expect(asked).toBe(0);
     } finally {
-      elsewhere.close();
+      elsewhere.stop();
     }
   },
   LIMIT,

@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import type pg from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { connect } from "../../../api/adapters/postgres/connection.ts";
 import { createJournal } from "../../../api/adapters/postgres/journal.ts";
 import { createSeal } from "../../../api/adapters/postgres/seal.ts";
@@ -9,12 +9,13 @@ import type { Journal, NewPayment } from "../../../api/payments/journal.ts";
 import type { Settlement, State, Write } from "../../../api/payments/step-types.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
+import { forFile } from "../../support/for-file.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
 import { chargedOnce } from "../../support/payments/on-chain.ts";
 import { post, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
 import { PAY_TO } from "../../support/service/accounts.ts";
-import { connectOwner, freshDatabase, type TestDatabase } from "../../support/service/database.ts";
+import { binary, connectOwner, freshDatabase } from "../../support/service/database.ts";
 import { startDatabaseLink } from "../../support/service/database-link.ts";
 import { startService } from "../../support/service/service.ts";
 
@@ -22,31 +23,14 @@ const PATIENT = { timeout: 30_000, interval: 10 };
 const SEAL = createSeal(Buffer.alloc(32, 3));
 const CROWD = 8;
 
-let database: TestDatabase;
-let owner: pg.Client;
-const pools: pg.Pool[] = [];
+const database = await freshDatabase();
+const owner = await forFile(connectOwner(database));
+const newPool = (max = 16) => connect(database.apiUrl, max);
 /** Two processes' views of one journal. */
-let journal: Journal;
-let other: Journal;
-
-function newJournal(max = 16): { journal: Journal; pool: pg.Pool } {
-  const pool = connect(database.apiUrl, max);
-  pools.push(pool);
-  return { pool, journal: createJournal(pool, SEAL) };
-}
-
-beforeAll(async () => {
-  database = await freshDatabase();
-  owner = await connectOwner(database);
-  [journal, other] = [newJournal().journal, newJournal().journal];
-});
-afterAll(async () => {
-  await Promise.all(pools.map((pool) => pool.end()));
-  await owner?.end();
-});
+const journal = createJournal(await forFile(newPool()), SEAL);
+const other = createJournal(await forFile(newPool()), SEAL);
 
 const hex = (length: number) => `0x${randomBytes(length).toString("hex")}` as const;
-const binary = (text: string): Buffer => Buffer.from(text.slice(2), "hex");
 
 const newPayment = (more: { payer?: `0x${string}`; paymentId?: string } = {}): NewPayment => ({
   key: {
@@ -165,17 +149,19 @@ describe("two at once", () => {
     ["the first insert commits: no other one counts", "COMMIT", 0],
     ["the first insert fails: exactly one other counts", "ROLLBACK", 1],
   ])("of one payment sent to many, %s", async (_, end, others) => {
-    const first = newJournal(1);
+    const pool = newPool(1);
+    onTestFinished(() => pool.end());
+    const first = createJournal(pool, SEAL);
     for (const payer of [undefined, hex(20)]) {
       // The same authorization, or different ones under one payment identifier.
       const next = () => (payer === undefined ? same : newPayment({ payer, paymentId: "order-1" }));
       const same = newPayment();
       const before = (await countOf("payment")) ?? 0;
-      await first.pool.query("BEGIN");
-      expect(await first.journal.insert(next(), randomUUID())).toBe(1);
+      await pool.query("BEGIN");
+      expect(await first.insert(next(), randomUUID())).toBe(1);
       const inserts = [journal, other, journal, other].map((by) => by.insert(next(), randomUUID()));
       await waiting(inserts.length);
-      await first.pool.query(end);
+      await pool.query(end);
       const changed = (await Promise.all(inserts)).reduce((sum, rows) => sum + rows, 0);
       expect(changed).toBe(others);
       expect(await countOf("payment")).toBe(before + 1);

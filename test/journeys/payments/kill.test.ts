@@ -1,50 +1,35 @@
 import { connect as openSocket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { LocalAccount } from "viem";
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { beforeEach, describe, expect, test, vi } from "vitest";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
-import type { TestChain } from "../../support/chain/chain.ts";
-import { type HoldingNode, startHoldingNode } from "../../support/chain/holding-node.ts";
+import { startHoldingNode } from "../../support/chain/holding-node.ts";
+import { forFile } from "../../support/for-file.ts";
 import { chargedOnce, settlements } from "../../support/payments/on-chain.ts";
 import { type Answer, post, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
 import type { ApiProcess } from "../../support/service/api-process.ts";
-import { type ApiStage, startApiStage } from "../../support/service/api-stage.ts";
+import { startApiStage } from "../../support/service/api-stage.ts";
+import { binary } from "../../support/service/database.ts";
 
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
+vi.setConfig({ testTimeout: 120_000 });
 const PATIENT = { timeout: 30_000, interval: 10 };
 
-let stage: ApiStage;
-let chain: TestChain;
-let node: HoldingNode;
-let api: ApiProcess;
 let payer: LocalAccount;
 let signed: Signed;
 
 const pay = (at: ApiProcess, payment: Signed = signed): Promise<Answer> => post(`${at.url}/test/basic`, v2(payment));
 const isReplay = (answer: Answer | undefined) => answer?.headers.get("x-idempotent-replay") === "true";
-const binary = (hex: string): Buffer => Buffer.from(hex.slice(2), "hex");
 
-beforeAll(async () => {
-  stage = await startApiStage();
-  chain = stage.chain;
-  node = await startHoldingNode(chain);
-  // Storing a certificate ends in a commit that a test can keep from finishing: it waits for this lock.
-  await stage.owner.query(`
-    CREATE FUNCTION wait_at_commit() RETURNS trigger LANGUAGE plpgsql AS
-      $$ BEGIN PERFORM pg_advisory_xact_lock_shared(1); RETURN NULL; END $$;
-    CREATE CONSTRAINT TRIGGER wait_at_commit AFTER INSERT ON certificate
-      DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION wait_at_commit()`);
-  api = await stage.start(node);
-});
+const stage = await forFile(startApiStage());
+const { chain } = stage;
+const node = await forFile(startHoldingNode(chain));
+await stage.lockCommitsOf("certificate");
+let api = await stage.start(node);
+
 beforeEach(async () => {
   payer = await newPayer(chain);
   signed = await signPayment(payer);
-});
-afterAll(async () => {
-  await api?.kill();
-  node?.stop();
-  await stage?.stop();
 });
 
 const ofPayment = (text: string) => stage.owner.query(text, [binary(signed.authorization.nonce)]);

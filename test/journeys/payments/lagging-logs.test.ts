@@ -1,34 +1,23 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
+import { afterAll, beforeEach, expect, test } from "vitest";
+import { startTestChain } from "../../support/chain/chain.ts";
 import { type FaultyNode, standingStillAt, startFaultyNode } from "../../support/chain/faulty-node.ts";
+import { forFile } from "../../support/for-file.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
-import { startFacilitator, type TestFacilitator } from "../../support/payments/facilitator.ts";
+import { startFacilitator } from "../../support/payments/facilitator.ts";
 import { chargedOnce } from "../../support/payments/on-chain.ts";
 import { post, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
-import { startService, type TestService } from "../../support/service/service.ts";
+import { startService } from "../../support/service/service.ts";
 
-let chain: TestChain;
-let node: FaultyNode;
-let facilitator: TestFacilitator;
-let service: TestService;
+const chain = await forFile(startTestChain({ slotsInAnEpoch: 3 }));
+await chain.mine(20);
+const node = await forFile(startFaultyNode(chain));
+const facilitator = await forFile(startFacilitator(chain));
+const rpcUrls = { "eip155:8453": node.url, "eip155:84532": node.url };
+const service = await forFile(startService({ chain, config: { rpcUrls, facilitator: { remote: facilitator.url } } }));
 
-beforeAll(async () => {
-  chain = await startTestChain({ slotsInAnEpoch: 3 });
-  await chain.mine(20);
-  node = await startFaultyNode(chain);
-  facilitator = await startFacilitator(chain);
-  const rpcUrls = { "eip155:8453": node.url, "eip155:84532": node.url };
-  service = await startService({ chain, config: { rpcUrls, facilitator: { remote: facilitator.url } } });
-});
 beforeEach(() => node.become(null));
-afterAll(async () => {
-  node.become(null);
-  await service.stop();
-  facilitator.stop();
-  node.stop();
-  await chain.stop();
-});
+afterAll(() => node.become(null));
 
 type Faulty = Parameters<FaultyNode["become"]>[0] & object;
 

@@ -9,6 +9,7 @@ import { startFacilitator, type TestFacilitator } from "../../support/payments/f
 import { broadcast, chargedOnce, settlements } from "../../support/payments/on-chain.ts";
 import { type Answer, post, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
+import { binary } from "../../support/service/database.ts";
 import { RELAYER, startService, type TestService, type TestServicePlan } from "../../support/service/service.ts";
 
 const LIMIT = 90_000;
@@ -45,7 +46,7 @@ async function stage(plan: Partial<TestServicePlan> = { config: { facilitator: {
   const service = await startService({ chain, ...plan, config: { ...plan.config, rpcUrls } });
   services.push(service);
   const signed = await signedByNext();
-  const values = [Buffer.from(signed.authorization.nonce.slice(2), "hex")];
+  const values = [binary(signed.authorization.nonce)];
   const ask = (text: string) =>
     withClient(service.database.ownerUrl, async (client) => (await client.query<object>(text, values)).rows[0]);
   return {

@@ -1,46 +1,37 @@
-import { createServer, type IncomingMessage, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { IncomingMessage } from "node:http";
 import { text } from "node:stream/consumers";
 import type { LocalAccount } from "viem";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { NETWORKS } from "../../../api/kernel/networks.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
-import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
+import { startTestChain } from "../../support/chain/chain.ts";
+import { forFile } from "../../support/for-file.ts";
+import { serveHttp } from "../../support/http-server.ts";
 import { expectNoSignatureAnywhere, expectProblem } from "../../support/payments/expectations.ts";
 import { chargedOnce, nothingCharged } from "../../support/payments/on-chain.ts";
 import { type Answer, post, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
-import { startService, type TestService } from "../../support/service/service.ts";
+import { startService } from "../../support/service/service.ts";
 
-let chain: TestChain;
-let service: TestService;
-let node: Server;
 let payer: LocalAccount;
 /** What the node in front of the chain refuses at the moment. */
 const broken = new Set<string>();
 const basic = () => `${service.url}/test/basic`;
 
-beforeAll(async () => {
-  chain = await startTestChain();
-  node = createServer((incoming, outgoing) => {
+const chain = await forFile(startTestChain());
+const node = await forFile(
+  serveHttp((incoming, outgoing) => {
     forward(incoming).then(
       ({ status, body }) => outgoing.writeHead(status, { "content-type": "application/json" }).end(body),
       () => outgoing.destroy(),
     );
-  });
-  await new Promise<void>((resolve) => node.listen(0, "127.0.0.1", resolve));
-  const url = `http://127.0.0.1:${(node.address() as AddressInfo).port}`;
-  const rpcUrls = { "eip155:8453": url, "eip155:84532": url };
-  service = await startService({ chain, config: { rpcUrls } });
-});
+  }),
+);
+const rpcUrls = { "eip155:8453": node.url, "eip155:84532": node.url };
+const service = await forFile(startService({ chain, config: { rpcUrls } }));
+
 beforeEach(async () => {
   payer = await newPayer(chain);
-});
-afterAll(async () => {
-  await service?.stop();
-  node?.closeAllConnections();
-  node?.close();
-  await chain?.stop();
 });
 
 /** A node that answers some methods with an error, in which it repeats what it was asked. */

@@ -14,6 +14,7 @@ import { type Answer, post, send, v2 } from "../../support/payments/requests.ts"
 import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
 import { type ApiProcess, startApiProcess } from "../../support/service/api-process.ts";
 import { fundRelayer } from "../../support/service/api-stage.ts";
+import { binary } from "../../support/service/database.ts";
 
 const PATIENT = { timeout: 30_000, interval: 20 };
 // As `stack.ts` names its own, so that a later run removes what a killed one left.
@@ -62,7 +63,7 @@ afterAll(async () => {
 const pay = (): Promise<Answer> => post(`${api.url}/test/basic`, v2(signed));
 const ask = <T>(text: string, values: unknown[] = []) =>
   withClient(postgres.ownerUrl, async (client) => (await client.query<T & object>(text, values)).rows);
-const nonce = () => Buffer.from(signed.authorization.nonce.slice(2), "hex");
+const nonce = () => binary(signed.authorization.nonce);
 const state = async () => (await ask<{ state: string }>("SELECT state FROM payment WHERE nonce = $1", [nonce()]))[0];
 const certificates = async () => (await ask("SELECT 1 FROM certificate WHERE nonce = $1", [nonce()])).length;
 

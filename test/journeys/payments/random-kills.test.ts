@@ -1,25 +1,25 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { LocalAccount } from "viem";
-import { afterAll, beforeAll, expect, onTestFailed, test, vi } from "vitest";
+import { expect, onTestFailed, test, vi } from "vitest";
 import { type HoldingNode, startHoldingNode } from "../../support/chain/holding-node.ts";
 import { chance } from "../../support/chance.ts";
+import { forFile } from "../../support/for-file.ts";
 import { settlements } from "../../support/payments/on-chain.ts";
 import { post, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment, unixNow } from "../../support/payments/signing.ts";
 import type { ApiProcess } from "../../support/service/api-process.ts";
-import { type ApiStage, startApiStage } from "../../support/service/api-stage.ts";
+import { startApiStage } from "../../support/service/api-stage.ts";
 
 const KILLS = Number(process.env.KILLS ?? 12);
 const PAYERS = 8;
 /** At least, however slow the machine is. */
 const EACH_BUYS = 3;
 const seed = Number(process.env.KILL_SEED ?? Math.floor(Math.random() * 2 ** 31));
-vi.setConfig({ testTimeout: 60_000 + KILLS * 6_000, hookTimeout: 120_000 });
+vi.setConfig({ testTimeout: 60_000 + KILLS * 6_000 });
 
 /** How long after the last kill every payment must have its answer. */
 const ANSWERED_WITHIN_MS = 60_000;
 
-let stage: ApiStage;
 let overSince = Number.POSITIVE_INFINITY;
 const nodes: HoldingNode[] = [];
 const running: ApiProcess[] = [];
@@ -30,16 +30,9 @@ interface Purchase {
   readonly text: string;
 }
 
-beforeAll(async () => {
-  stage = await startApiStage();
-  nodes.push(...(await Promise.all([startHoldingNode(stage.chain), startHoldingNode(stage.chain)])));
-  running.push(...(await Promise.all(nodes.map((through) => stage.start(through)))));
-});
-afterAll(async () => {
-  await Promise.all(running.map((process) => process.kill()));
-  for (const through of nodes) through.stop();
-  await stage?.stop();
-});
+const stage = await forFile(startApiStage());
+nodes.push(...(await Promise.all([0, 1].map(() => forFile(startHoldingNode(stage.chain))))));
+running.push(...(await Promise.all(nodes.map((through) => stage.start(through)))));
 
 test(`${KILLS} kills at random moments under ${PAYERS} payers who send each payment until it is answered: one charge, one result, never 402`, async () => {
   onTestFailed(() => console.error(`KILLS=${KILLS} KILL_SEED=${seed}`));

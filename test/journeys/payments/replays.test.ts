@@ -16,6 +16,7 @@ import { chargedOnce, nothingCharged, settlements } from "../../support/payments
 import { type Answer, post, send, v1, v2 } from "../../support/payments/requests.ts";
 import { altered, highS, newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
 import { PAY_TO } from "../../support/service/accounts.ts";
+import { binary } from "../../support/service/database.ts";
 import { startService } from "../../support/service/service.ts";
 
 let ahead = 0;
@@ -43,7 +44,7 @@ async function paid(
 
 const isKnown = ({ authorization }: Signed): Promise<boolean> =>
   withClient(service.database.ownerUrl, async (client) => {
-    const nonce = Buffer.from(authorization.nonce.slice(2), "hex");
+    const nonce = binary(authorization.nonce);
     return (await client.query("SELECT 1 FROM payment WHERE nonce = $1", [nonce])).rowCount === 1;
   });
 

@@ -1,22 +1,15 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { STOCK_CLIENTS } from "../../support/behaviour/agents.ts";
-import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
+import { startTestChain } from "../../support/chain/chain.ts";
+import { forFile } from "../../support/for-file.ts";
 import { PAY_TO } from "../../support/service/accounts.ts";
-import { startService, type TestService } from "../../support/service/service.ts";
+import { startService } from "../../support/service/service.ts";
+
+const chain = await forFile(startTestChain());
+const service = await forFile(startService({ chain }));
 
 describe("five stock clients pay /test/basic", () => {
-  let chain: TestChain;
-  let service: TestService;
-  beforeAll(async () => {
-    chain = await startTestChain();
-    service = await startService({ chain });
-  });
-  afterAll(async () => {
-    await service?.stop();
-    await chain?.stop();
-  });
-
   test.each(STOCK_CLIENTS.map((client, index) => ({ ...client, index })))(
     "$name pays and receives the certificate of what settled",
     async ({ post, version, index }) => {

@@ -16,7 +16,7 @@ import { chargedOnce, nothingCharged } from "../../support/payments/on-chain.ts"
 import { type Answer, post, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment, unixNow } from "../../support/payments/signing.ts";
 import { PAY_TO } from "../../support/service/accounts.ts";
-import { freshDatabase, type TestDatabase } from "../../support/service/database.ts";
+import { binary, freshDatabase, type TestDatabase } from "../../support/service/database.ts";
 import { startService, type TestService } from "../../support/service/service.ts";
 
 const BASE = NETWORKS["eip155:8453"];
@@ -44,7 +44,7 @@ const ask = async <T extends object>(text: string, values: unknown[] = []): Prom
   withClient(database.ownerUrl, async (client: pg.Client) => (await client.query<T>(text, values)).rows);
 const row = async () => {
   const text = `SELECT state, reason, final_at IS NOT NULL AS final, sealed IS NOT NULL AS sealed FROM payment WHERE nonce = $1`;
-  return (await ask(text, [Buffer.from(signed.authorization.nonce.slice(2), "hex")]))[0];
+  return (await ask(text, [binary(signed.authorization.nonce)]))[0];
 };
 const unresolved = async () => (await send(`${service.url}/status`)).body.payments;
 

@@ -1,50 +1,31 @@
 import { randomUUID } from "node:crypto";
 import { ExactEvmScheme } from "@x402/evm/exact/client";
 import { wrapFetchWithPayment, x402Client } from "@x402/fetch";
-import type { LocalAccount } from "viem";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { parseKeySet, replayScores, verifyDocument } from "../../../packages/verifier/src/index.ts";
 import { waitUntil } from "../../../scripts/embedded/wait-until.ts";
-import { type Launched, launchIndexer } from "../../indexer/launched.ts";
-import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
-import { deployEscrow, hold, newMerchant, type TestEscrow } from "../../support/escrow/contract.ts";
+import { startTestChain } from "../../support/chain/chain.ts";
+import { deployEscrow, hold, newMerchant } from "../../support/escrow/contract.ts";
+import { forFile } from "../../support/for-file.ts";
+import { launchIndexerOf } from "../../support/indexer/launched.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
 import { chargedOnce, nothingCharged } from "../../support/payments/on-chain.ts";
 import { type Answer, post, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
-import { ARBITER_KEY, PAY_TO } from "../../support/service/accounts.ts";
-import { startService, type TestService } from "../../support/service/service.ts";
+import { PAY_TO } from "../../support/service/accounts.ts";
+import { startService } from "../../support/service/service.ts";
 
 // Bought from the service over the real index: one Ponder for the whole file.
 
-let chain: TestChain;
-let escrow: TestEscrow;
-let service: TestService;
-let indexer: Launched;
-let agent: LocalAccount;
-
-beforeAll(async () => {
-  chain = await startTestChain({ mining: { everySeconds: 1 } });
-  escrow = await deployEscrow(chain);
-  service = await startService({ chain, config: { escrowAddresses: [escrow.address], arbiterKey: ARBITER_KEY } });
-  agent = await newPayer(chain);
-  indexer = launchIndexer({
-    DATABASE_URL: service.database.ownerUrl,
-    BASE_RPC_URL: chain.rpcUrl,
-    PAY_TO_ADDRESS: PAY_TO,
-    ESCROW_ADDRESSES: escrow.address,
-    EXCLUSIVE: "1",
-  });
-  await indexer.saying("index ready");
-  const isIndexed = async () =>
-    (await (await fetch(`${service.url}/verify?wallet=${PAY_TO}`)).text()).includes('"available":true');
-  if (!(await waitUntil(isIndexed, 45_000))) throw new Error("The index does not answer.");
-}, 90_000);
-afterAll(async () => {
-  indexer?.letGo();
-  await Promise.all([indexer?.ended, service?.stop()]);
-  await chain?.stop();
-});
+const chain = await forFile(startTestChain({ mining: { everySeconds: 1 } }));
+const escrow = await deployEscrow(chain);
+const service = await forFile(startService({ chain, config: { escrowAddresses: [escrow.address] } }));
+const agent = await newPayer(chain);
+const indexer = await forFile(launchIndexerOf({ chain, database: service.database, escrows: [escrow] }));
+await indexer.saying("index ready");
+const isIndexed = async () =>
+  (await (await fetch(`${service.url}/verify?wallet=${PAY_TO}`)).text()).includes('"available":true');
+if (!(await waitUntil(isIndexed, 45_000))) throw new Error("The index does not answer.");
 
 async function buy(path: string, price: bigint, body: unknown): Promise<Answer> {
   const signed = await signPayment(agent, { value: price });

@@ -1,7 +1,6 @@
 import { execFile } from "node:child_process";
 import { cp, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
-import { createServer, type RequestListener } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { RequestListener } from "node:http";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -12,6 +11,7 @@ import { parse } from "yaml";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
+import { serveHttp } from "../../support/http-server.ts";
 import { settlements } from "../../support/payments/on-chain.ts";
 import { startService } from "../../support/service/service.ts";
 
@@ -90,13 +90,9 @@ async function newKey(atomic = 2_000_000n): Promise<{ readonly key: Hex; readonl
 
 /** A service that answers as it likes. */
 async function impostor(listener: RequestListener): Promise<{ "base-url": string }> {
-  const server = createServer(listener);
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return { "base-url": `http://localhost:${(server.address() as AddressInfo).port}` };
+  const server = await serveHttp(listener, "localhost");
+  onTestFinished(server.stop);
+  return { "base-url": server.url };
 }
 
 test("its metadata is whole: every input reaches the script, every output comes from it, and what is paid with is installed", async () => {

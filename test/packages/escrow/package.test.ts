@@ -1,17 +1,17 @@
 import { execFile, spawn } from "node:child_process";
-import { mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { wrapFetchWithPayment, x402Client } from "@x402/fetch";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
-import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { EscrowScheme } from "../../../packages/escrow/src/index.ts";
 import { freePort } from "../../../scripts/embedded/ports.ts";
 import { installEscrowPackage, linkOwn } from "../../support/escrow/package.ts";
 import { newBuyer } from "../../support/escrow/purchase.ts";
 import { startSaleScene } from "../../support/escrow/sale-scene.ts";
+import { folderForFile } from "../../support/folder.ts";
 import { send } from "../../support/payments/requests.ts";
 import { bareEnvironment } from "../../support/service/environment.ts";
 
@@ -20,13 +20,8 @@ const NAME = "agent-payment-trust-escrow";
 const call = promisify(execFile);
 
 /** A folder outside the project with the packed package and viem, which it needs from its user. */
-let home: string;
-let installed: string;
-beforeAll(async () => {
-  home = await mkdtemp(join(tmpdir(), "escrow-package-"));
-  installed = await installEscrowPackage(home);
-}, 60_000);
-afterAll(() => rm(home, { recursive: true, force: true }));
+const home = await folderForFile("escrow-package-");
+const installed = await installEscrowPackage(home);
 
 const node = (script: string) => call(process.execPath, ["--input-type=module", "-e", script], { cwd: home });
 

@@ -1,24 +1,25 @@
 import { execFile } from "node:child_process";
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import type { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { generatePrivateKey, privateKeyToAddress } from "viem/accounts";
-import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
-import { type Launched, launchIndexer } from "../../indexer/launched.ts";
-import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
+import { expect, onTestFinished, test } from "vitest";
+import { startTestChain } from "../../support/chain/chain.ts";
 import { linkOwn } from "../../support/escrow/package.ts";
+import { folderForFile } from "../../support/folder.ts";
+import { forFile } from "../../support/for-file.ts";
+import { launchIndexerOf } from "../../support/indexer/launched.ts";
 import { call, newClient } from "../../support/packages/mcp.ts";
 import { packInto } from "../../support/packages/pack.ts";
 import { settlements } from "../../support/payments/on-chain.ts";
 import { send } from "../../support/payments/requests.ts";
 import { PAY_TO } from "../../support/service/accounts.ts";
 import { freshDatabase } from "../../support/service/database.ts";
-import { startService, type TestService } from "../../support/service/service.ts";
+import { startService } from "../../support/service/service.ts";
 
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 const NAME = "agent-payment-trust-mcp";
@@ -32,27 +33,17 @@ const CLAIM = { category: "payload-hash", conditions: { payload_text: "x", expec
 const run = promisify(execFile);
 
 /** A folder outside the project with the packed package, as npm installs it; its dependencies are this project's own. */
-let home: string;
-let installed: string;
-let chain: TestChain;
-let service: TestService;
-let indexer: Launched;
 
-beforeAll(async () => {
-  home = await mkdtemp(join(tmpdir(), "mcp-package-"));
-  installed = join(home, "node_modules", NAME);
-  chain = await startTestChain({ mining: { everySeconds: 1 } });
-  const database = await freshDatabase();
-  indexer = launchIndexer({ DATABASE_URL: database.ownerUrl, BASE_RPC_URL: chain.rpcUrl, PAY_TO_ADDRESS: PAY_TO });
-  [service] = await Promise.all([startService({ chain, database }), install(), indexer.saying("index ready")]);
-}, 90_000);
-afterAll(async () => {
-  indexer?.letGo();
-  await indexer?.ended;
-  await service?.stop();
-  await chain?.stop();
-  await rm(home, { recursive: true, force: true });
-});
+const home = await folderForFile("mcp-package-");
+const installed = join(home, "node_modules", NAME);
+const chain = await forFile(startTestChain({ mining: { everySeconds: 1 } }));
+const database = await freshDatabase();
+const indexer = await forFile(launchIndexerOf({ chain, database }));
+const [service] = await Promise.all([
+  forFile(startService({ chain, database })),
+  install(),
+  indexer.saying("index ready"),
+]);
 
 async function install(): Promise<void> {
   await packInto(home, "mcp");

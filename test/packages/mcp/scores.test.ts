@@ -1,11 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { launchIndexer } from "../../indexer/launched.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
+import { launchIndexerOf } from "../../support/indexer/launched.ts";
 import { between, call, connectLocal } from "../../support/packages/mcp.ts";
 import { settlements } from "../../support/payments/on-chain.ts";
 import { newPayer } from "../../support/payments/signing.ts";
-import { PAY_TO } from "../../support/service/accounts.ts";
 import { freshDatabase } from "../../support/service/database.ts";
 import { startService } from "../../support/service/service.ts";
 
@@ -19,9 +18,7 @@ interface Party {
 
 const chain = await forFile(startTestChain({ mining: { everySeconds: 1 } }));
 const database = await freshDatabase();
-const indexer = await forFile(
-  launchIndexer({ DATABASE_URL: database.ownerUrl, BASE_RPC_URL: chain.rpcUrl, PAY_TO_ADDRESS: PAY_TO }),
-);
+const indexer = await forFile(launchIndexerOf({ chain, database }));
 const service = await forFile(startService({ chain, database }));
 const payer = await newPayer(chain);
 const wallet = payer.address.toLowerCase();

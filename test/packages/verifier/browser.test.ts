@@ -1,11 +1,10 @@
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { expect, test } from "vitest";
 import type * as Verifier from "../../../packages/verifier/src/index.ts";
 import { launchBrowser } from "../../support/browser/browser.ts";
 import { forFile } from "../../support/for-file.ts";
+import { serveHttp } from "../../support/http-server.ts";
 import { JWKS, SAMPLE_NOW, SIGNED_CREDENTIAL, STRANGER } from "./samples.ts";
 
 const LIBRARY = fileURLToPath(new URL("../../../packages/verifier/src/index.ts", import.meta.url));
@@ -23,14 +22,12 @@ const answers: Readonly<Record<string, readonly [string, string]>> = {
   "/verifier.js": ["text/javascript", bundle.outputFiles[0]?.text ?? ""],
   "/.well-known/jwks.json": ["application/json", JSON.stringify(JWKS)],
 };
-const server = await forFile(
-  createServer(({ url = "" }, response) => {
+const { url: origin } = await forFile(
+  serveHttp(({ url = "" }, response) => {
     const [type, body] = answers[url] ?? ["text/plain", ""];
     response.writeHead(body === "" ? 404 : 200, { "content-type": type }).end(body);
-  }),
+  }, "localhost"),
 );
-await new Promise<void>((resolve) => server.listen(0, "localhost", resolve));
-const origin = `http://localhost:${(server.address() as AddressInfo).port}`;
 const browser = await forFile(launchBrowser());
 const page = await browser.newPage();
 

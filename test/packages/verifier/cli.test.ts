@@ -1,14 +1,14 @@
 import { spawn } from "node:child_process";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { didWeb } from "../../../api/signing/did.ts";
 import { createSigner } from "../../../api/signing/document.ts";
+import { folderForFile } from "../../support/folder.ts";
+import { forFile } from "../../support/for-file.ts";
+import { serveHttp } from "../../support/http-server.ts";
 import { forge } from "./forge.ts";
 import { CREDENTIAL, JWKS, KEY, SAMPLE_NOW, SIGNED_CREDENTIAL, SIGNED_VERDICT, STRANGER } from "./samples.ts";
 
@@ -16,45 +16,36 @@ const CLI = fileURLToPath(new URL("../../../packages/verifier/src/cli.ts", impor
 const AT = ["--at", SAMPLE_NOW.toISOString()];
 const AFTER = ["--at", "2027-06-01T00:00:00Z"];
 
-let folder: string;
-let server: Server;
 /** The issuer, a web server on this machine that serves its keys and one credential. */
-let origin: string;
 let asked: string[] = [];
 /** What the server answers besides; a redirect leads to the keys. */
 const ANSWERS: Record<string, { status: number; body: string; headers?: Record<string, string> }> = {};
 
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "verifier-cli-"));
-  server = createServer((request, response) => {
+const folder = await folderForFile("verifier-cli-");
+const { url: origin } = await forFile(
+  serveHttp((request, response) => {
     asked.push(request.url ?? "");
     const { status, body, headers } = ANSWERS[request.url ?? ""] ?? { status: 404, body: "nothing" };
     response.writeHead(status, headers).end(body);
-  });
-  await new Promise<void>((resolve) => server.listen(0, "localhost", resolve));
-  origin = `http://localhost:${(server.address() as AddressInfo).port}`;
-  const issuer = didWeb(origin);
-  const own = createSigner(KEY, issuer).sign({ ...CREDENTIAL, issuer }, SAMPLE_NOW);
-  const files = {
-    "credential.json": JSON.stringify(SIGNED_CREDENTIAL, null, 2),
-    "verdict.json": JSON.stringify(SIGNED_VERDICT),
-    "forged.json": JSON.stringify({ ...SIGNED_CREDENTIAL, id: "https://trust.example/credential/0x1" }),
-    "strange.json": JSON.stringify(forge({ jwsKey: STRANGER })),
-    "escape.json": '{"proof": "\u001b[2J\u009b2J"}',
-    "jwks.json": JSON.stringify(JWKS),
-    "strangers.json": JSON.stringify({ keys: [STRANGER.publicJwk] }),
-    "own.json": JSON.stringify(own),
-  };
-  for (const [name, content] of Object.entries(files)) await writeFile(join(folder, name), content);
-  ANSWERS["/.well-known/jwks.json"] = { status: 200, body: files["jwks.json"] };
-  ANSWERS["/credential/0x70"] = { status: 200, body: files["own.json"] };
-  ANSWERS["/moved"] = { status: 302, body: "", headers: { location: "/.well-known/jwks.json" } };
-  ANSWERS["/huge"] = { status: 200, body: " ".repeat(1_048_577) };
-});
-afterAll(async () => {
-  server?.close();
-  await rm(folder, { recursive: true, force: true });
-});
+  }, "localhost"),
+);
+const issuer = didWeb(origin);
+const own = createSigner(KEY, issuer).sign({ ...CREDENTIAL, issuer }, SAMPLE_NOW);
+const files = {
+  "credential.json": JSON.stringify(SIGNED_CREDENTIAL, null, 2),
+  "verdict.json": JSON.stringify(SIGNED_VERDICT),
+  "forged.json": JSON.stringify({ ...SIGNED_CREDENTIAL, id: "https://trust.example/credential/0x1" }),
+  "strange.json": JSON.stringify(forge({ jwsKey: STRANGER })),
+  "escape.json": '{"proof": "\u001b[2J\u009b2J"}',
+  "jwks.json": JSON.stringify(JWKS),
+  "strangers.json": JSON.stringify({ keys: [STRANGER.publicJwk] }),
+  "own.json": JSON.stringify(own),
+};
+for (const [name, content] of Object.entries(files)) await writeFile(join(folder, name), content);
+ANSWERS["/.well-known/jwks.json"] = { status: 200, body: files["jwks.json"] };
+ANSWERS["/credential/0x70"] = { status: 200, body: files["own.json"] };
+ANSWERS["/moved"] = { status: 302, body: "", headers: { location: "/.well-known/jwks.json" } };
+ANSWERS["/huge"] = { status: 200, body: " ".repeat(1_048_577) };
 
 /** One run in the folder of the files above. */
 async function run(args: readonly string[], input = "") {

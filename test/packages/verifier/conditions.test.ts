@@ -1,14 +1,11 @@
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import fc from "fast-check";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { connect } from "../../../api/adapters/postgres/connection.ts";
 import { createVerdictStore } from "../../../api/adapters/postgres/verdict-store.ts";
 import { createAttestor } from "../../../api/arbiter/attestation.ts";
@@ -18,6 +15,9 @@ import { requestSchema } from "../../../api/arbiter/request.ts";
 import { checkConditions, claimSha256 } from "../../../packages/verifier/src/commands/conditions.ts";
 import { InputError } from "../../../packages/verifier/src/refusal.ts";
 import { CLAIMS } from "../../support/arbiter/site.ts";
+import { folderForFile } from "../../support/folder.ts";
+import { forFile } from "../../support/for-file.ts";
+import { serveHttp } from "../../support/http-server.ts";
 import { ARBITER_KEY } from "../../support/service/accounts.ts";
 import { freshDatabase } from "../../support/service/database.ts";
 import { BASE_URL, SIGNER } from "./samples.ts";
@@ -32,10 +32,6 @@ const CLAIM = {
   category: "payload-hash",
 };
 const CANONICAL = `{"category":"payload-hash","conditions":{"expected_sha256":"${CLAIM.conditions.expected_sha256}","payload_text":"${PAYLOAD}"}}`;
-
-let folder: string;
-let server: Server;
-let origin: string;
 
 /** The document of a verdict on the claim, as the arbiter records it. */
 async function verdictOn(body: unknown): Promise<string> {
@@ -59,27 +55,19 @@ async function verdictOn(body: unknown): Promise<string> {
   return document;
 }
 
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "verifier-conditions-"));
-  const files = {
-    "claim.json": JSON.stringify(CLAIM, null, 2),
-    "other.json": JSON.stringify({ ...CLAIM, conditions: { ...CLAIM.conditions, payload_text: "cafe" } }),
-    "verdict.json": await verdictOn(CLAIM),
-    "twice.json": '{"category":"payload-hash","conditions":{"min_bytes":1,"min_bytes":2}}',
-    "hidden.json": '{"category":"a","category":"b","conditions":{}}',
-    "huge.json": '{"category":"http-delivery","conditions":{"min_bytes":1e400}}',
-    "list.json": '{"category":"http-delivery","conditions":[]}',
-    "fraction.json": '{"conditions_sha256":"00","score":0.5}',
-  };
-  for (const [name, content] of Object.entries(files)) await writeFile(join(folder, name), content);
-  server = createServer((_, response) => response.end(files["claim.json"]));
-  await new Promise<void>((resolve) => server.listen(0, "localhost", resolve));
-  origin = `http://localhost:${(server.address() as AddressInfo).port}`;
-});
-afterAll(async () => {
-  server?.close();
-  await rm(folder, { recursive: true, force: true });
-});
+const folder = await folderForFile("verifier-conditions-");
+const files = {
+  "claim.json": JSON.stringify(CLAIM, null, 2),
+  "other.json": JSON.stringify({ ...CLAIM, conditions: { ...CLAIM.conditions, payload_text: "cafe" } }),
+  "verdict.json": await verdictOn(CLAIM),
+  "twice.json": '{"category":"payload-hash","conditions":{"min_bytes":1,"min_bytes":2}}',
+  "hidden.json": '{"category":"a","category":"b","conditions":{}}',
+  "huge.json": '{"category":"http-delivery","conditions":{"min_bytes":1e400}}',
+  "list.json": '{"category":"http-delivery","conditions":[]}',
+  "fraction.json": '{"conditions_sha256":"00","score":0.5}',
+};
+for (const [name, content] of Object.entries(files)) await writeFile(join(folder, name), content);
+const { url: origin } = await forFile(serveHttp((_, response) => response.end(files["claim.json"]), "localhost"));
 
 async function run(args: readonly string[], input = "") {
   const child = spawn(process.execPath, [CLI, "conditions", ...args], { cwd: folder });

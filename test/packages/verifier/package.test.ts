@@ -1,11 +1,11 @@
 import { execFile } from "node:child_process";
-import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { scoreDocument } from "../../../packages/verifier/src/score/v1/document.ts";
+import { folderForFile } from "../../support/folder.ts";
 import { packInto } from "../../support/packages/pack.ts";
 import { JWKS, SAMPLE_NOW, SIGNED_CREDENTIAL } from "./samples.ts";
 import { ALL_PASSES, facts } from "./score/facts.ts";
@@ -18,23 +18,17 @@ const FOLDERS = ["@noble/hashes", "canonicalize-4", "jose"];
 const call = promisify(execFile);
 
 /** A folder outside the project with nothing in it but what a user would have: the installed package and a document. */
-let home: string;
-let packed: string[];
-
-beforeAll(async () => {
-  home = await mkdtemp(join(tmpdir(), "verifier-package-"));
-  const npm = (...args: string[]) => call("npm", args, { cwd: home });
-  await packInto(home, "verifier");
-  // The dependencies come from this project's own node_modules, so that no registry is needed.
-  const dependencies = FOLDERS.map((name) => join(ROOT, "node_modules", name));
-  await npm("pack", "--ignore-scripts", "--pack-destination", home, ...dependencies);
-  packed = (await readdir(home)).filter((name) => name.endsWith(".tgz"));
-  await writeFile(join(home, "package.json"), '{"type":"module"}');
-  await npm("install", "--offline", "--no-audit", "--no-fund", ...packed.map((name) => `./${name}`));
-  await writeFile(join(home, "credential.json"), JSON.stringify(SIGNED_CREDENTIAL));
-  await writeFile(join(home, "jwks.json"), JSON.stringify(JWKS));
-}, 60_000);
-afterAll(() => rm(home, { recursive: true, force: true }));
+const home = await folderForFile("verifier-package-");
+const npm = (...args: string[]) => call("npm", args, { cwd: home });
+await packInto(home, "verifier");
+// The dependencies come from this project's own node_modules, so that no registry is needed.
+const dependencies = FOLDERS.map((name) => join(ROOT, "node_modules", name));
+await npm("pack", "--ignore-scripts", "--pack-destination", home, ...dependencies);
+const packed = (await readdir(home)).filter((name) => name.endsWith(".tgz"));
+await writeFile(join(home, "package.json"), '{"type":"module"}');
+await npm("install", "--offline", "--no-audit", "--no-fund", ...packed.map((name) => `./${name}`));
+await writeFile(join(home, "credential.json"), JSON.stringify(SIGNED_CREDENTIAL));
+await writeFile(join(home, "jwks.json"), JSON.stringify(JWKS));
 
 const AT = ["--jwks", "jwks.json", "--at", SAMPLE_NOW.toISOString()];
 const npx = (...args: string[]) => call("npx", ["--no-install", NAME, ...args], { cwd: home });

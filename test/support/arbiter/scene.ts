@@ -1,5 +1,4 @@
-import { createServer, type RequestListener } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { RequestListener } from "node:http";
 import { ExactEvmScheme } from "@x402/evm/exact/client";
 import { wrapFetchWithPayment, x402Client } from "@x402/fetch";
 import type { Pool } from "pg";
@@ -12,6 +11,7 @@ import { createSigner } from "../../../api/signing/document.ts";
 import { signingKey } from "../../../api/signing/keys.ts";
 import { wireRecord } from "../../../api/wiring/arbiter.ts";
 import { startTestChain, type TestChain } from "../chain/chain.ts";
+import { serveHttp } from "../http-server.ts";
 import { type Answer, post, send } from "../payments/requests.ts";
 import { startService, type TestService, type TestServicePlan } from "../service/service.ts";
 import { sha256 } from "./rows.ts";
@@ -62,23 +62,23 @@ export async function startArbiterScene(plan: Partial<TestServicePlan> = {}): Pr
     ["octo/busy", [checkRun(1), checkRun(2, { status: "in_progress", conclusion: null })]],
   ]);
   const [shop, github, chain] = await Promise.all([
-    serve(shopOf(pages)),
-    serve(githubOf(runs)),
+    serveHttp(shopOf(pages)),
+    serveHttp(githubOf(runs)),
     plan.chain ?? startTestChain(),
   ]);
   const config = {
     ...plan.config,
-    arbiterAllowedOrigins: [shop.origin],
-    github: { apiUrl: github.origin, token: null },
+    arbiterAllowedOrigins: [shop.url],
+    github: { apiUrl: github.url, token: null },
   };
   const service = await startService({ ...plan, chain, config });
   return {
     chain,
     service,
-    shop: shop.origin,
+    shop: shop.url,
     pages,
     runs,
-    claims: claimsOn(shop.origin),
+    claims: claimsOn(shop.url),
     async stop() {
       await service.stop();
       await chain.stop();
@@ -139,18 +139,6 @@ const githubOf =
     const body = found && { total_count: found.length, check_runs: found.slice((page - 1) * size, page * size) };
     response.writeHead(found ? 200 : 404, { "content-type": "application/json" }).end(JSON.stringify(body ?? {}));
   };
-
-async function serve(listener: RequestListener): Promise<{ origin: string; stop: () => void }> {
-  const server = createServer(listener);
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return {
-    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    stop() {
-      server.closeAllConnections();
-      server.close();
-    },
-  };
-}
 
 const JSON_TYPE = { "content-type": "application/json" };
 

@@ -20,15 +20,31 @@ export interface PageCode {
 const ENTITIES: Readonly<Record<string, string>> = { lt: "<", gt: ">", quot: '"', "#39": "'", amp: "&" };
 const textOf = (html: string): string => html.replaceAll(/&(lt|gt|quot|#39|amp);/g, (_, name) => ENTITIES[name] ?? "");
 
+/** The code of a page. */
+export interface CodeOfPage {
+  readonly blocks: ReadonlyMap<string, PageCode>;
+  /** Throws for an id that the page does not have. */
+  readonly block: (id: string) => PageCode;
+}
+
 /** Every block of a page, as its reader copies it. */
-export async function codeOn(url: string): Promise<readonly PageCode[]> {
+export async function codeOn(url: string): Promise<CodeOfPage> {
   const html = await (await fetch(url, { headers: { accept: "text/html" } })).text();
-  const blocks = html.matchAll(/<span id="([^"]+)-caption">([^<]*)<\/span>.*?<code id="\1">([^<]*)<\/code>/gs);
-  return [...blocks].map(([, id = "", caption = "", text = ""]) => ({
-    id,
-    caption: textOf(caption),
-    text: textOf(text),
-  }));
+  const found = html.matchAll(/<span id="([^"]+)-caption">([^<]*)<\/span>.*?<code id="\1">([^<]*)<\/code>/gs);
+  const blocks = new Map(
+    [...found].map(([, id = "", caption = "", text = ""]) => [
+      id,
+      { id, caption: textOf(caption), text: textOf(text) },
+    ]),
+  );
+  return {
+    blocks,
+    block(id) {
+      const one = blocks.get(id);
+      if (one === undefined) throw new Error(`The page has no code ${id}.`);
+      return one;
+    },
+  };
 }
 
 /** What a reader has installed: our packages as they are packed, others as this project has them. */

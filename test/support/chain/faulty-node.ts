@@ -1,6 +1,6 @@
-import { createServer, type IncomingMessage } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { IncomingMessage } from "node:http";
 import { text } from "node:stream/consumers";
+import { serveHttp } from "../http-server.ts";
 import type { TestChain } from "./chain.ts";
 
 /** One JSON-RPC call. */
@@ -43,20 +43,15 @@ export async function startFaultyNode(chain: TestChain): Promise<FaultyNode> {
     const replies = await Promise.all([asked].flat().map((call) => (fault === null ? pass(call) : fault(call, pass))));
     return replies.includes(null) ? null : JSON.stringify(Array.isArray(asked) ? replies : replies[0]);
   };
-  const server = createServer(async (incoming, outgoing) => {
+  const server = await serveHttp(async (incoming, outgoing) => {
     const body = await reply(incoming).catch(() => null);
     if (body === null) outgoing.destroy();
     else outgoing.writeHead(200, { "content-type": "application/json" }).end(body);
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    ...server,
     become: (next) => {
       fault = next;
-    },
-    stop() {
-      server.closeAllConnections();
-      server.close();
     },
   };
 }

@@ -1,6 +1,5 @@
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
+import { serveHttp } from "../http-server.ts";
 import type { TestChain } from "./chain.ts";
 
 /** A call that has arrived and is neither answered nor passed on. */
@@ -31,7 +30,7 @@ interface Trap {
 export async function startHoldingNode(chain: TestChain): Promise<HoldingNode> {
   const traps = new Set<Trap>();
   let calls = 0;
-  const server = createServer(async (incoming, outgoing) => {
+  const server = await serveHttp(async (incoming, outgoing) => {
     try {
       const asked = await text(incoming);
       calls++;
@@ -50,9 +49,8 @@ export async function startHoldingNode(chain: TestChain): Promise<HoldingNode> {
       outgoing.destroy();
     }
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    ...server,
     calls: () => calls,
     hold(method, digits) {
       const reached = Promise.withResolvers<void>();
@@ -60,10 +58,6 @@ export async function startHoldingNode(chain: TestChain): Promise<HoldingNode> {
       const plain = digits.replace(/^0x/, "").toLowerCase();
       traps.add({ method, digits: plain, reach: reached.resolve, released: released.promise });
       return { reached: reached.promise, release: released.resolve };
-    },
-    stop() {
-      server.closeAllConnections();
-      server.close();
     },
   };
 }

@@ -1,6 +1,6 @@
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { buffer } from "node:stream/consumers";
+import { serveHttp } from "../http-server.ts";
 
 /** What happens to a delivery on its way to the service: it passes, the line is dead, or somebody else answers. */
 export type Weather =
@@ -37,19 +37,14 @@ export async function startArbiterFront(target: string): Promise<ArbiterFront> {
     outgoing.writeHead(passed.status, { "content-type": "application/json" }).end(await passed.text());
   };
   // What is still being forwarded when the service stops has nobody to answer.
-  const server = createServer((incoming, outgoing) => {
+  const server = await serveHttp((incoming, outgoing) => {
     answer(incoming, outgoing).catch(() => outgoing.destroy());
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    ...server,
     become: (next) => {
       weather = next;
     },
     forwarded,
-    stop() {
-      server.closeAllConnections();
-      server.close();
-    },
   };
 }

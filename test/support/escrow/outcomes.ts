@@ -1,4 +1,3 @@
-import type { Hex } from "viem";
 import { expect } from "vitest";
 import { askedOnChain, type EscrowScene, type Held, statusOf } from "./contract.ts";
 
@@ -7,10 +6,6 @@ export const PATIENT = { timeout: 30_000, interval: 20 };
 
 /** What a task's half minute does by itself: it is anybody's again. */
 export const END_TURNS = "UPDATE escrow_task SET look_at = '-infinity' WHERE state <> 'final'";
-
-/** What the database has for a hex value, and back. */
-export const binary = (value: string): Buffer => Buffer.from(value.slice(2), "hex");
-export const hex = (bytes: Buffer): Hex => `0x${bytes.toString("hex")}`;
 
 /** Exactly one transaction did it, and no other outcome was ever asked for. */
 export async function expectOutcome(at: EscrowScene, one: Held, decision: "release" | "refund") {

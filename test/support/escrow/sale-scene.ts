@@ -2,7 +2,6 @@ import type { Address, Hex } from "viem";
 import { escrowEventsAbi } from "../../../contracts/abi.ts";
 import { type PaymentStatus, readPayment } from "../../../packages/escrow/src/index.ts";
 import { startTestChain, type TestChain } from "../chain/chain.ts";
-import { ARBITER_KEY } from "../service/accounts.ts";
 import { startService, type TestService } from "../service/service.ts";
 import { type ArbiterFront, startArbiterFront } from "./arbiter-front.ts";
 import { deployEscrow, type TestEscrow } from "./contract.ts";
@@ -19,7 +18,7 @@ export interface SaleScene {
 export async function startSaleScene(): Promise<SaleScene> {
   const chain = await startTestChain();
   const escrow = await deployEscrow(chain);
-  const config = { escrowAddresses: [escrow.address], arbiterKey: ARBITER_KEY };
+  const config = { escrowAddresses: [escrow.address] };
   const service = await startService({ chain, config });
   const arbiter = await startArbiterFront(service.url);
   return {

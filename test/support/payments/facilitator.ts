@@ -1,8 +1,8 @@
-import { createServer, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";
 import type { Hex } from "viem";
 import type { TestChain } from "../chain/chain.ts";
+import { serveHttp } from "../http-server.ts";
 import { broadcast } from "./on-chain.ts";
 import type { Signed } from "./signing.ts";
 
@@ -35,7 +35,7 @@ export async function startFacilitator(chain: TestChain): Promise<TestFacilitato
   };
   const honest: Conduct = async (signed, answer) =>
     say(answer, 200, { success: true, transaction: await settle(signed) });
-  const server = createServer(async (request, answer) => {
+  const server = await serveHttp(async (request, answer) => {
     if (request.url === "/supported") return say(answer, 200, { kinds: [] });
     try {
       const signed = signedOf(await text(request));
@@ -46,16 +46,11 @@ export async function startFacilitator(chain: TestChain): Promise<TestFacilitato
       if (!answer.headersSent) say(answer, 500, { error: String(error) });
     }
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    ...server,
     handed,
     treat: (signed, conduct) => void conducts.set(signed.authorization.nonce, conduct),
     settle,
-    stop() {
-      server.closeAllConnections();
-      server.close();
-    },
   };
 }
 

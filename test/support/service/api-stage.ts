@@ -21,6 +21,9 @@ export interface ApiStage {
   readonly endLeases: () => Promise<void>;
   /** Until a statement that begins like this waits for a lock. */
   readonly untilBlocked: (statement: string) => Promise<void>;
+  /** From now on a commit of a row of this table waits while somebody holds the advisory lock 1. */
+  readonly lockCommitsOf: (table: string) => Promise<void>;
+  /** Kills every process that was started here. */
   readonly stop: () => Promise<void>;
 }
 
@@ -28,6 +31,12 @@ const END_LEASES = "UPDATE payment SET lease_until = '-infinity' WHERE lease_unt
 
 const BLOCKED =
   "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE $1";
+
+const lockCommits = (table: string) => `
+  CREATE FUNCTION wait_at_commit() RETURNS trigger LANGUAGE plpgsql AS
+    $$ BEGIN PERFORM pg_advisory_xact_lock_shared(1); RETURN NULL; END $$;
+  CREATE CONSTRAINT TRIGGER wait_at_commit AFTER INSERT ON ${table}
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION wait_at_commit()`;
 
 export async function startApiStage(): Promise<ApiStage> {
   const [chain, sepolia, database] = await Promise.all([
@@ -37,19 +46,26 @@ export async function startApiStage(): Promise<ApiStage> {
   ]);
   await fundRelayer(chain);
   const owner = await connectOwner(database);
+  const processes: ApiProcess[] = [];
   return {
     chain,
     database,
     owner,
-    start: (node, env = {}) =>
-      startApiProcess({ database, baseRpcUrl: node.url, baseSepoliaRpcUrl: sepolia.rpcUrl, env }),
+    async start(node, env = {}) {
+      const plan = { database, baseRpcUrl: node.url, baseSepoliaRpcUrl: sepolia.rpcUrl, env };
+      const started = await startApiProcess(plan);
+      processes.push(started);
+      return started;
+    },
     endLeases: async () => void (await owner.query(END_LEASES)),
     async untilBlocked(statement) {
       const blocked = async () => (await owner.query(BLOCKED, [`${statement}%`])).rowCount === 1;
       if (!(await waitUntil(blocked, BLOCKED_LIMIT_MS, 10)))
         throw new Error(`nothing waits for a lock in ${statement}`);
     },
+    lockCommitsOf: async (table) => void (await owner.query(lockCommits(table))),
     async stop() {
+      await Promise.all(processes.map((one) => one.kill()));
       await owner.end();
       await Promise.all([chain.stop(), sepolia.stop()]);
     },

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import pg from "pg";
+import type { Hex } from "viem";
 import { inject } from "vitest";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 
@@ -25,6 +26,10 @@ export async function connectOwner({ ownerUrl }: TestDatabase): Promise<pg.Clien
   await owner.connect();
   return owner;
 }
+
+/** What the database has for a hex value, and the hex value of that. */
+export const binary = (hex: string): Buffer => Buffer.from(hex.slice(2), "hex");
+export const hexOf = (bytes: Buffer): Hex => `0x${bytes.toString("hex")}`;
 
 /** The superuser's URL of the run's PostgreSQL, in no test's database. */
 export const serverUrl = (): string => inDatabase(inject("templateDatabase").ownerUrl, "postgres");

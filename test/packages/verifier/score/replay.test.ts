@@ -1,19 +1,18 @@
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import canonicalize from "canonicalize";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { InputError } from "../../../../packages/verifier/src/refusal.ts";
 import { replayScores } from "../../../../packages/verifier/src/score/replay.ts";
 import { scoreDocument } from "../../../../packages/verifier/src/score/v1/document.ts";
-import type { ScoreDocument } from "../../../../packages/verifier/src/score/v1/record.ts";
 import { score } from "../../../../packages/verifier/src/score/v1/score.ts";
+import { folderForFile } from "../../../support/folder.ts";
+import { forFile } from "../../../support/for-file.ts";
+import { serveHttp } from "../../../support/http-server.ts";
 import { ALL_PASSES, certificate, daysAgo, escrow, facts, payee, payees, payments, WALLET } from "./facts.ts";
 
 const CLI = fileURLToPath(new URL("../../../../packages/verifier/src/cli.ts", import.meta.url));
@@ -26,30 +25,19 @@ const FACTS = facts(
   ALL_PASSES,
 );
 
-let folder: string;
-let server: Server;
-let document: ScoreDocument;
-
-beforeAll(async () => {
-  document = await scoreDocument(FACTS);
-  folder = await mkdtemp(join(tmpdir(), "score-replay-"));
-  const failed = await scoreDocument(facts({}, [...ALL_PASSES, certificate("scam", { result: "fail" })]));
-  const files = {
-    "score.json": document,
-    "batch.json": [document, failed],
-    "raised.json": { ...document, score: 100, tier: "A" },
-    "one-of-two.json": [document, { ...failed, score: 90 }],
-    "other-facts.json": { ...document, inputs: { ...FACTS, certificates: [] } },
-    "no-facts.json": { ...score(FACTS), inputs_sha256: document.inputs_sha256 },
-  };
-  for (const [name, content] of Object.entries(files)) await writeFile(join(folder, name), JSON.stringify(content));
-  server = createServer((_, response) => response.end(JSON.stringify(document)));
-  await new Promise<void>((resolve) => server.listen(0, "localhost", resolve));
-});
-afterAll(async () => {
-  server?.close();
-  await rm(folder, { recursive: true, force: true });
-});
+const document = await scoreDocument(FACTS);
+const folder = await folderForFile("score-replay-");
+const failed = await scoreDocument(facts({}, [...ALL_PASSES, certificate("scam", { result: "fail" })]));
+const files = {
+  "score.json": document,
+  "batch.json": [document, failed],
+  "raised.json": { ...document, score: 100, tier: "A" },
+  "one-of-two.json": [document, { ...failed, score: 90 }],
+  "other-facts.json": { ...document, inputs: { ...FACTS, certificates: [] } },
+  "no-facts.json": { ...score(FACTS), inputs_sha256: document.inputs_sha256 },
+};
+for (const [name, content] of Object.entries(files)) await writeFile(join(folder, name), JSON.stringify(content));
+const server = await forFile(serveHttp((_, response) => response.end(JSON.stringify(document)), "localhost"));
 
 describe("a score document", () => {
   test("carries its facts and their hash, and says what the score says", () => {
@@ -173,8 +161,7 @@ describe("the command", () => {
     expect(file.out).toContain("\n   30 of 30  payment_capability\n");
     expect(file.out).toContain(`\n  inputs_sha256  ${document.inputs_sha256}\n`);
     expect(await run(["score", "-"], JSON.stringify(document))).toEqual(file);
-    const { port } = server.address() as AddressInfo;
-    expect(await run(["score", `http://localhost:${port}/score.json`])).toEqual(file);
+    expect(await run(["score", `${server.url}/score.json`])).toEqual(file);
     const batch = await run(["score", "batch.json"]);
     expect(batch).toMatchObject({ code: 0, out: expect.stringMatching(/^same: [\s\S]*\nsame: .* 25, tier F/) });
   });

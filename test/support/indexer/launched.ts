@@ -1,6 +1,10 @@
 import { spawn } from "node:child_process";
-import { waitUntil } from "../../scripts/embedded/wait-until.ts";
-import { bareEnvironment } from "../support/service/environment.ts";
+import { waitUntil } from "../../../scripts/embedded/wait-until.ts";
+import type { TestChain } from "../chain/chain.ts";
+import type { TestEscrow } from "../escrow/contract.ts";
+import { PAY_TO } from "../service/accounts.ts";
+import type { TestDatabase } from "../service/database.ts";
+import { bareEnvironment } from "../service/environment.ts";
 
 /** The indexer's program, as `npm run indexer` runs it. */
 export interface Launched {
@@ -55,6 +59,24 @@ export function launchIndexer(env: Readonly<Record<string, string>>): Launched {
     },
   };
 }
+
+export interface IndexerPlan {
+  readonly chain: Pick<TestChain, "rpcUrl">;
+  readonly database: Pick<TestDatabase, "ownerUrl">;
+  readonly escrows?: readonly Pick<TestEscrow, "address">[];
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** Starts the program for a service under test: it follows the chain, and nobody else uses the database's index. */
+export const launchIndexerOf = ({ chain, database, escrows = [], env }: IndexerPlan): Launched =>
+  launchIndexer({
+    DATABASE_URL: database.ownerUrl,
+    BASE_RPC_URL: chain.rpcUrl,
+    PAY_TO_ADDRESS: PAY_TO,
+    ESCROW_ADDRESSES: escrows.map(({ address }) => address).join(","),
+    EXCLUSIVE: "1",
+    ...env,
+  });
 
 /** Whether a process of this id exists. */
 export function isAlive(pid: number): boolean {
