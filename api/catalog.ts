@@ -13,6 +13,7 @@ import { type DemoRouteParts, demoRoutes } from "./escrow/demo/demo-routes.ts";
 import { type EscrowRouteParts, escrowRoutes } from "./escrow/escrow-routes.ts";
 import type { Listed, Route, Tag } from "./kernel/route.ts";
 import { type StatusRouteParts, statusRoutes } from "./operations/status-routes.ts";
+import { type PackageRouteParts, packageRoutes } from "./packages/package-routes.ts";
 import { type ReceiptRouteParts, receiptRoutes } from "./payments/receipt-routes.ts";
 import { type ScoreRouteParts, scoreRoutes } from "./score/score-routes.ts";
 import { signingRoutes } from "./signing/key-routes.ts";
@@ -31,6 +32,7 @@ export interface CatalogParts
     CafeRouteParts,
     McpRouteParts,
     StatusRouteParts,
+    PackageRouteParts,
     Omit<HomeRouteParts, "routes">,
     Omit<ReceiptRouteParts, "routes">,
     Omit<DocumentRouteParts, "routes">,
@@ -47,6 +49,7 @@ export function catalog(parts: CatalogParts): readonly Listed[] {
     ...under("Discovery", receiptRoutes({ ...parts, routes })),
     ...under("Discovery", documentRoutes({ ...parts, routes })),
     ...under("Discovery", guideRoutes({ ...parts, routes })),
+    ...under("Discovery", packageRoutes(parts)),
     ...under("Certification", certificationRoutes(parts)),
     ...under("Certification", behaviourRoutes(parts)),
     ...under("Risk score", scoreRoutes(parts)),

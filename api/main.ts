@@ -41,6 +41,7 @@ import { wireChains } from "./wiring/chains.ts";
 import { wireEscrow } from "./wiring/escrow.ts";
 import { runJobs } from "./wiring/jobs.ts";
 import { wireMeter, wireOperations } from "./wiring/operations.ts";
+import { wirePackages } from "./wiring/packages.ts";
 import { wireScore } from "./wiring/score.ts";
 
 /** Where the service says what it does. */
@@ -107,6 +108,7 @@ export async function build(config: Config, pool: pg.Pool, logs: Logs, now: () =
     publicKeys: await publicKeys(key.publicJwk, config.retiredSigningKeys),
     receipts: createReceipts(pool),
     probes: operations.probes,
+    tarballs: await wirePackages(log),
     toolFailed: (error) => log.error({ err: error }, "a tool failed"),
     renderOgImage: createOgRenderer(OG_FONTS.map((font) => fileURLToPath(import.meta.resolve(font)))),
   });

@@ -19,7 +19,10 @@ if (version !== WANTED) {
     "The npm package `node` brings it. Delete node_modules and run the command again; npm's output above may say why it failed.",
   );
 }
-if (fresh) compile();
+if (fresh) {
+  compile();
+  pack();
+}
 
 function isInstalled() {
   return existsSync(INSTALLED) && statSync(INSTALLED).mtimeMs >= statSync(LOCK).mtimeMs;
@@ -43,6 +46,11 @@ function compile() {
   const { status } = run(NODE, [join(ROOT, "node_modules", ".bin", "hardhat"), "build"]);
   if (status !== 0) fail(`The contracts could not be compiled: hardhat build ended with code ${status}.`);
   utimesSync(INSTALLED, new Date(), new Date());
+}
+
+/** So that the first start need not. The service starts without the packages too, so a failure is only told. */
+function pack() {
+  run(NODE, [join(ROOT, "scripts", "packages.ts")]);
 }
 
 function run(program, args) {

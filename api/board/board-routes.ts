@@ -4,6 +4,7 @@ import { z } from "zod";
 import { capability } from "../certification/certification-schemas.ts";
 import { CAPABILITY_MENU, type Capability } from "../certification/products.ts";
 import { Problem } from "../kernel/errors.ts";
+import { isHeld } from "../kernel/etag.ts";
 import { jsonOrPage, optionalInQuery } from "../kernel/output.ts";
 import type { Route } from "../kernel/route.ts";
 import { page, wantsHtml } from "../layout/negotiate.ts";
@@ -114,9 +115,7 @@ function answer(c: Context, shown: string | object, maxAgeSeconds: number): Resp
   const etag = `"${createHash("sha256").update(body).digest("base64url").slice(0, 22)}"`;
   c.header("etag", etag);
   c.header("cache-control", `public, max-age=${maxAgeSeconds}`);
-  // Weak tags compare too (RFC 9110, section 13.1.2).
-  const held = (c.req.header("if-none-match") ?? "").split(",").map((tag) => tag.trim().replace(/^W\//, ""));
-  if (held.includes(etag) || held.includes("*")) return c.body(null, 304, { vary: "Accept" });
+  if (isHeld(c.req.header("if-none-match"), etag)) return c.body(null, 304, { vary: "Accept" });
   if (typeof shown === "string") return page(c, body);
   return c.body(body, 200, { "content-type": "application/json", vary: "Accept" });
 }

@@ -1,6 +1,7 @@
 import type { Context } from "hono";
 import { z } from "zod";
 import { Problem } from "../kernel/errors.ts";
+import { isHeld } from "../kernel/etag.ts";
 import { remember } from "../kernel/memo.ts";
 import { formatUsd } from "../kernel/money.ts";
 import { inPath, inQuery, json, jsonOrPage } from "../kernel/output.ts";
@@ -238,9 +239,5 @@ async function badge(c: Context, { certification, now }: CertificationRouteParts
     "cache-control": `public, max-age=${BADGE_MAX_AGE_SECONDS}`,
   };
   if (certificate === null) return c.body(svg, 404, headers);
-  return isKnown(c.req.header("if-none-match"), etag) ? c.body(null, 304, headers) : c.body(svg, 200, headers);
+  return isHeld(c.req.header("if-none-match"), etag) ? c.body(null, 304, headers) : c.body(svg, 200, headers);
 }
-
-/** Whether an `If-None-Match` names the tag; weak tags compare too (RFC 9110, section 13.1.2). */
-const isKnown = (condition: string | undefined, etag: string): boolean =>
-  (condition ?? "").split(",").some((tag) => ["*", etag].includes(tag.trim().replace(/^W\//, "")));

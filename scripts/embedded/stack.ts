@@ -4,6 +4,7 @@ import { NETWORKS, type NetworkFacts } from "../../api/kernel/networks.ts";
 import { isReady } from "../../indexer/deployment.ts";
 import { ponderSchemas } from "../../indexer/schemas.ts";
 import { migrate } from "../migrate.ts";
+import { packagesProblem } from "../packages.ts";
 import { anvilClient } from "./anvil.ts";
 import { startChain } from "./chain.ts";
 import type { DataDirectory } from "./data-directory.ts";
@@ -46,6 +47,7 @@ export function createStack(parts: StackParts): Stack {
   const stops: Stops = new Map(STAGES.map((stage) => [stage, []]));
   const start = async () => {
     const { settings } = parts;
+    const packages = packagesProblem();
     const chains = Promise.all([
       startLocalChain(parts, stops, { network: NETWORKS["eip155:8453"], port: settings.baseRpcPort }),
       startLocalChain(parts, stops, { network: NETWORKS["eip155:84532"], port: settings.baseSepoliaRpcPort }),
@@ -58,6 +60,8 @@ export function createStack(parts: StackParts): Stack {
     const targets = deploymentTargets({ base: settings.baseRpcPort, baseSepolia: settings.baseSepoliaRpcPort });
     await takeBackLostBlocks(postgres.ownerUrl, targets, [facilitatorAddress(parts.keys), arbiterAddress(parts.keys)]);
     parts.tell("The database has the newest schema");
+    const problem = await packages;
+    if (problem !== null) parts.tell(problem);
     await startServices({ ...parts, ...postgres, escrow, logs: parts.directory.logs }, parts, stops);
   };
   const stop = async () => {

@@ -13,6 +13,7 @@ export const HTTP: readonly string[] = [
   "api/escrow/escrow-routes.ts",
   "api/operations/metrics-app.ts",
   "api/operations/status-routes.ts",
+  "api/packages/package-routes.ts",
   "api/payments/payable.ts",
   "api/payments/receipt-routes.ts",
   "api/score/score-routes.ts",

@@ -1,19 +1,11 @@
-import { execFile } from "node:child_process";
-import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
-import { withClient } from "../../../scripts/embedded/postgres.ts";
-import { serverUrl } from "../service/database.ts";
+import { copyFile } from "node:fs/promises";
+import { join } from "node:path";
+import { PACKAGES, tarballName } from "../../../api/packages/published.ts";
+import { TARBALLS } from "../../../api/wiring/packages.ts";
 
-const PACKAGES = fileURLToPath(new URL("../../../packages/", import.meta.url));
-const call = promisify(execFile);
-
-/**
- * Puts the tarball of one of our packages into a folder, as npm publishes it. Packing builds in the package's own folder: files
- * that want the same package wait for each other.
- */
-export const packInto = (home: string, folder: "escrow" | "mcp" | "verifier"): Promise<void> =>
-  withClient(serverUrl(), async (client) => {
-    // Whoever holds it is gone with its connection.
-    await client.query("select pg_advisory_lock(hashtext($1))", [folder]);
-    await call("npm", ["pack", "--pack-destination", home, `${PACKAGES}${folder}`], { cwd: home });
-  });
+/** Puts the tarball of one of our packages into a folder, as the service serves it. */
+export async function packInto(home: string, folder: "escrow" | "mcp" | "verifier"): Promise<void> {
+  const published = PACKAGES.find((one) => one.folder === folder);
+  if (published === undefined) throw new Error(`${folder} is not served.`);
+  await copyFile(join(TARBALLS, tarballName(published)), join(home, tarballName(published)));
+}

@@ -14,6 +14,7 @@ import { freePort } from "../../../scripts/embedded/ports.ts";
 import { grantApiRole, startPostgres } from "../../../scripts/embedded/postgres.ts";
 import { fundAccounts, installUsdc } from "../../../scripts/embedded/usdc.ts";
 import { migrate } from "../../../scripts/migrate.ts";
+import { buildPackages } from "../../../scripts/packages.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -38,6 +39,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     startPostgres({ directory: join(folder, "postgres"), port: await freePort(), settings: UNSAFE_AND_FAST }),
     prepareChains(folder),
     buildContracts(hre),
+    buildPackages(),
   ]);
   const teardown = async () => {
     await postgres.stop();

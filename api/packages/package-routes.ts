@@ -1,0 +1,69 @@
+import type { Context } from "hono";
+import { Problem } from "../kernel/errors.ts";
+import { isHeld } from "../kernel/etag.ts";
+import { inPath, json } from "../kernel/output.ts";
+import type { Route } from "../kernel/route.ts";
+import { PACKAGE_LIST, TARBALL_NAME } from "./package-schemas.ts";
+import { PACKAGES, packageUrl, tarballName } from "./published.ts";
+import type { Tarballs } from "./tarball.ts";
+
+export interface PackageRouteParts {
+  readonly tarballs: Tarballs;
+  readonly baseUrl: string;
+}
+
+const FOR_A_YEAR = "public, max-age=31536000, immutable";
+/** On one's own machine a version is built again whenever its sources change. */
+const EVERY_TIME = "no-cache";
+
+/** Our npm packages, to be installed from the service itself. */
+export const packageRoutes = (parts: PackageRouteParts): readonly Route[] => [
+  {
+    method: "GET",
+    path: "/packages",
+    summary: "The npm packages: verifier, escrow, MCP tools",
+    output: json(PACKAGE_LIST),
+    handle: (c) => c.json({ packages: listing(parts) }, 200, { "cache-control": EVERY_TIME }),
+  },
+  {
+    method: "GET",
+    path: "/packages/:file",
+    summary: "The tarball of a package, for npm",
+    parameters: [
+      inPath({ name: "file", description: "Name and version, as /packages lists it.", schema: TARBALL_NAME }),
+    ],
+    output: { "application/gzip": null },
+    others: { 304: {} },
+    problems: ["not_found", "not_available"],
+    handle: (c) => tarball(c, parts),
+  },
+];
+
+const listing = ({ tarballs, baseUrl }: PackageRouteParts) =>
+  PACKAGES.map((published) => {
+    const { name, version, description, node } = published;
+    const integrity = tarballs.get(tarballName(published))?.integrity ?? null;
+    return { name, version, description, node, url: packageUrl(baseUrl, published), integrity };
+  });
+
+function tarball(c: Context, { tarballs, baseUrl }: PackageRouteParts): Response {
+  const file = c.req.param("file") ?? "";
+  if (!PACKAGES.some((published) => tarballName(published) === file))
+    throw new Problem("not_found", {
+      detail: `There is no package ${file.slice(0, 200)}; ${baseUrl}/packages lists them.`,
+    });
+  const found = tarballs.get(file);
+  if (found === undefined)
+    throw new Problem("not_available", {
+      detail: `${file} has not been built. The operator builds it with \`npm run packages\` and restarts the service.`,
+      headers: { "retry-after": "300" },
+    });
+  const headers = {
+    etag: `"${found.integrity}"`,
+    "content-type": "application/gzip",
+    "cache-control": baseUrl.startsWith("https:") ? FOR_A_YEAR : EVERY_TIME,
+  };
+  return isHeld(c.req.header("if-none-match"), headers.etag)
+    ? c.body(null, 304, headers)
+    : c.body(found.bytes, 200, headers);
+}

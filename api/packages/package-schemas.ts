@@ -1,0 +1,24 @@
+import { z } from "zod";
+import { PACKAGES, tarballName } from "./published.ts";
+
+/** The answer of `GET /packages`. */
+export const PACKAGE_LIST = z
+  .object({
+    packages: z.array(
+      z.object({
+        name: z.string(),
+        version: z.string(),
+        description: z.string(),
+        node: z.string().meta({ description: "The versions of Node that it runs on." }),
+        url: z.string().meta({ description: "What `npm install` and `npx` take." }),
+        integrity: z
+          .string()
+          .nullable()
+          .meta({ description: "SHA-512, as lock files write it; null while not built." }),
+      }),
+    ),
+  })
+  .meta({ id: "PackageList" });
+
+/** The last part of a tarball's path. */
+export const TARBALL_NAME = z.enum(PACKAGES.map(tarballName));

@@ -1,0 +1,40 @@
+import escrow from "../../packages/escrow/package.json" with { type: "json" };
+import mcp from "../../packages/mcp/package.json" with { type: "json" };
+import verifier from "../../packages/verifier/package.json" with { type: "json" };
+
+/** One of our npm packages, as its manifest describes it. */
+export interface PublishedPackage {
+  readonly name: string;
+  readonly version: string;
+  readonly description: string;
+  /** The versions of Node that it runs on. */
+  readonly node: string;
+  /** Its folder below `packages/`. */
+  readonly folder: string;
+}
+
+interface Manifest extends Pick<PublishedPackage, "name" | "version" | "description"> {
+  readonly engines: { readonly node: string };
+}
+
+const published = (folder: string, { name, version, description, engines }: Manifest): PublishedPackage => ({
+  name,
+  version,
+  description,
+  node: engines.node,
+  folder,
+});
+
+export const VERIFIER = published("verifier", verifier);
+export const ESCROW = published("escrow", escrow);
+export const MCP = published("mcp", mcp);
+
+/** The packages that the service serves, so that they can be had without a registry. */
+export const PACKAGES: readonly PublishedPackage[] = [VERIFIER, ESCROW, MCP];
+
+/** The name that npm gives the tarball. */
+export const tarballName = ({ name, version }: PublishedPackage): string => `${name}-${version}.tgz`;
+
+/** What `npm install` and `npx` take in place of a package's name. */
+export const packageUrl = (baseUrl: string, published: PublishedPackage): string =>
+  `${baseUrl}/packages/${tarballName(published)}`;

@@ -1,0 +1,15 @@
+import { fileURLToPath } from "node:url";
+import { readTarballs } from "../adapters/process/tarballs.ts";
+import { PACKAGES, tarballName } from "../packages/published.ts";
+import type { Tarballs } from "../packages/tarball.ts";
+
+/** Where `npm run packages` puts the tarballs that the service serves. */
+export const TARBALLS = fileURLToPath(new URL("../../tarballs/", import.meta.url));
+
+/** What can be installed from the service. It starts without them, and says so. */
+export async function wirePackages(log: { warn(facts: object, message: string): void }): Promise<Tarballs> {
+  const tarballs = await readTarballs(TARBALLS);
+  const missing = PACKAGES.map(tarballName).filter((name) => !tarballs.has(name));
+  if (missing.length > 0) log.warn({ missing, folder: TARBALLS }, "packages are not built: run npm run packages");
+  return tarballs;
+}
