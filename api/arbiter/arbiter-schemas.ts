@@ -23,6 +23,7 @@ import type { VerdictDocument } from "./document.ts";
 import type { arbiterOverview, logItem } from "./overview.ts";
 import { POLICY_VERSIONS } from "./policy/index.ts";
 import type { Policy } from "./policy/policy.ts";
+import { CORRECTION_DAYS } from "./products.ts";
 import { DEAL } from "./request.ts";
 
 export const verdictId = z.string().regex(/^[0-9a-f]{32}$/);
@@ -188,7 +189,7 @@ export const ARBITER = z
     attestation: z.object({ signer: address, domain, types, primaryType, contract: z.string() }),
     verdicts: z.object({ release: count, refund: count, escalate: count, record: z.string() }),
     log: z.object({ url, rule: z.string(), head: LOG_ITEM.nullable() }),
-    corrections: z.object({ window_days: z.literal(7), latest: z.array(LOG_ITEM) }),
+    corrections: z.object({ window_days: z.literal(CORRECTION_DAYS), latest: z.array(LOG_ITEM) }),
   })
   .meta({ id: "Arbiter" }) satisfies z.ZodType<ReturnType<typeof arbiterOverview>>;
 

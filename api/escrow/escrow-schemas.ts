@@ -18,6 +18,7 @@ import type { Signed } from "../signing/document.ts";
 import { PROOF } from "../signing/signing-schemas.ts";
 import { DELIVERY_TYPES } from "./delivery.ts";
 import type { escrowOverview } from "./overview.ts";
+import { FEE_BPS, TIMEOUT_SECONDS } from "./payment.ts";
 import type { evaluationRecord } from "./record.ts";
 
 const decision = z.enum(["release", "refund"]);
@@ -40,12 +41,12 @@ export const ESCROW = z
         explorer_url: url,
       }),
     ),
-    fee_policy: z.object({ fee_bps: z.literal(100), text: z.string() }),
+    fee_policy: z.object({ fee_bps: z.literal(FEE_BPS), text: z.string() }),
     verdict_policy: z.object({
       version: z.literal(1),
       rules: z.array(z.object({ id: z.string(), decision, when: z.string() })),
       first_is_final: z.string(),
-      timeout_seconds: z.literal(1_800),
+      timeout_seconds: z.literal(TIMEOUT_SECONDS),
       timeout: z.string(),
       scope: z.string(),
       arbiter_can: z.string(),
