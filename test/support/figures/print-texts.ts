@@ -1,0 +1,36 @@
+import { Client, InMemoryTransport } from "@modelcontextprotocol/client";
+import { BEHAVIOURAL_KINDS } from "../../../api/certification/kinds/index.ts";
+import { renderCertificatePage } from "../../../api/certification/pages/certificate-page.ts";
+import { USAGE } from "../../../packages/escrow/src/refund-command.ts";
+import { createBudget } from "../../../packages/mcp/src/budget.ts";
+import { httpService } from "../../../packages/mcp/src/http-service.ts";
+import { createShop } from "../../../packages/mcp/src/shop.ts";
+import { toolServer } from "../../../packages/mcp/src/tool-server.ts";
+import { parseKeySet, replayScores, verifyDocument } from "../../../packages/verifier/src/index.ts";
+import { EXPIRED, SAMPLE_NOW } from "../certification/samples.ts";
+
+// Prints, as one JSON object by name, the texts that no GET of a service without a history answers.
+const [baseUrl = ""] = process.argv.slice(2);
+
+/** What it paid is its own, and no price of today's. */
+const CERTIFICATE = { ...EXPIRED, settlement: { ...EXPIRED.settlement, amountAtomic: 12_345n } };
+
+async function tools(): Promise<readonly (readonly [string, unknown])[]> {
+  const service = httpService(baseUrl);
+  const shop = createShop({ service, payer: null, payTo: null, budget: createBudget(0n) });
+  const server = await toolServer({ service, shop, verifier: { parseKeySet, replayScores, verifyDocument } });
+  const [near, far] = InMemoryTransport.createLinkedPair();
+  const client = new Client({ name: "test", version: "1.0.0" });
+  await Promise.all([server.connect(far), client.connect(near)]);
+  const { tools: found } = await client.listTools();
+  await client.close();
+  return found.map((tool) => [`the tool ${tool.name}`, tool]);
+}
+
+const texts: readonly (readonly [string, unknown])[] = [
+  ...(await tools()),
+  ["the page of a certificate", renderCertificatePage(CERTIFICATE, { baseUrl, now: SAMPLE_NOW })],
+  ...BEHAVIOURAL_KINDS.map(({ product, failed }) => [`a FAIL of ${product}`, failed] as const),
+  ["the usage of the refund", USAGE],
+];
+console.log(JSON.stringify(Object.fromEntries(texts)));
