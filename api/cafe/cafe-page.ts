@@ -19,7 +19,7 @@ export const renderCafe = (overview: ReturnType<typeof cafeOverview>, baseUrl: s
       ({ item, price, extra }) =>
         html`<li><h3>${item.replaceAll("-", " ")}, with ${extra}</h3><span class="price">${price} ${NETWORKS[CAFE_NETWORK].money}</span><code class="note soft">POST ${orderPath(item)}</code></li>`,
     )}</ul>
-${codeBlock({ id: "order", caption: "Ask for the terms", text: `curl -i -X POST ${baseUrl}${orderPath("espresso")}` })}</section>
+${codeBlock({ id: "order", caption: "Ask for the terms", language: "bash", text: `curl -i -X POST ${baseUrl}${orderPath("espresso")}` })}</section>
 <section aria-labelledby="rounds"><h2 id="rounds">On whose round</h2>
 ${
   overview.open_rounds.length === 0

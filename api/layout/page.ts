@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { raw } from "hono/html";
+import { highlight, type Language, languageOf } from "./highlight.ts";
 import { html, type Markup } from "./html.ts";
 import { rosette } from "./rosette.ts";
 import { STYLE } from "./style.ts";
@@ -146,10 +147,23 @@ ${
 <meta name="twitter:card" content="summary_large_image">`
 }`;
 
+export interface CodeBlock {
+  /** Unique on its page. */
+  readonly id: string;
+  /** The name of the file, or what the code does. */
+  readonly caption: string;
+  /** Unless the caption names a file that tells. */
+  readonly language?: Language;
+  readonly text: string;
+}
+
+const coloured = ({ caption, text, language = languageOf(caption) }: CodeBlock): Markup | string =>
+  language === undefined ? text : highlight(text, language);
+
 /** Text to copy: it scrolls inside its box, and the button shows itself only where the script runs. */
-export const codeBlock = (block: { readonly id: string; readonly caption: string; readonly text: string }): Markup =>
+export const codeBlock = (block: CodeBlock): Markup =>
   html`<figure class="code"><figcaption><span id="${block.id}-caption">${block.caption}</span><span><button class="copy" type="button" data-copy="${block.id}" aria-label="Copy: ${block.caption}" hidden>Copy</button><span class="hide" role="status"></span></span></figcaption>
-<pre tabindex="0" role="region" aria-labelledby="${block.id}-caption"><code id="${block.id}">${block.text}</code></pre></figure>`;
+<pre tabindex="0" role="region" aria-labelledby="${block.id}-caption"><code id="${block.id}">${coloured(block)}</code></pre></figure>`;
 
 /** A list of names and values. */
 export const facts = (

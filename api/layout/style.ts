@@ -2,13 +2,13 @@
 export const STYLE = `
 :root{color-scheme:light dark;
 --paper:#f5f2ea;--card:#fffdf8;--well:#efebdf;--ink:#1a2430;--soft:#515c67;--line:#d9d1bf;--gold:#b08a3c;
---accent:#0b5a4c;--on-accent:#fffdf8;--pass:#0b6447;--fail:#a1271c;--grey:#59636d;
+--str:#7d4a0c;--num:#a1271c;--fn:#1d4f91;--accent:#0b5a4c;--on-accent:#fffdf8;--pass:#0b6447;--fail:#a1271c;--grey:#59636d;
 --serif:"Iowan Old Style","Palatino Linotype",Palatino,"URW Palladio L",P052,"IBM Plex Serif",Georgia,serif;
 --sans:-apple-system,"Segoe UI",Roboto,"Noto Sans","Open Sans",system-ui,"Helvetica Neue",Arial,sans-serif;
 --mono:ui-monospace,"SF Mono",SFMono-Regular,Menlo,"Cascadia Mono","IBM Plex Mono",Consolas,"DejaVu Sans Mono",monospace}
 @media(prefers-color-scheme:dark){:root{
 --paper:#0f151a;--card:#161e25;--well:#0b1014;--ink:#ebe6da;--soft:#a7b0b8;--line:#2d3841;--gold:#c9a35a;
---accent:#77d3b7;--on-accent:#0b1714;--pass:#74d3a6;--fail:#ff9c8f;--grey:#aab3bb}}
+--str:#e3b979;--num:#ff9c8f;--fn:#8fc3f7;--accent:#77d3b7;--on-accent:#0b1714;--pass:#74d3a6;--fail:#ff9c8f;--grey:#aab3bb}}
 *,*::before,*::after{box-sizing:border-box}
 html{-webkit-text-size-adjust:100%;scroll-behavior:smooth}
 @media(prefers-reduced-motion:reduce){html{scroll-behavior:auto}}
@@ -106,6 +106,7 @@ li::marker{color:var(--gold)}
 .code pre{margin:0;padding:1rem;overflow-x:auto;line-height:1.6;font-size:.875rem;tab-size:2}
 .code pre:focus-visible{outline-offset:-3px}
 .code pre code{font-size:inherit}
+.kw{color:var(--accent);font-weight:600}.str{color:var(--str)}.num{color:var(--num)}.fn{color:var(--fn)}.com{color:var(--soft);font-style:italic}
 .copy{min-height:44px;min-width:44px;padding:.3rem .8rem;border:0;background:none;color:var(--accent);font:600 .925rem/1.2 var(--sans);cursor:pointer;flex:none}
 .copy:hover{text-decoration:underline}
 .copy[hidden]{display:none}

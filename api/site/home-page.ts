@@ -80,7 +80,7 @@ const firstTest = ({ menu }: Home): Pick<MenuItem, "method" | "path"> =>
 function trySection(home: Home): Markup {
   const { method, path } = firstTest(home);
   return html`<section aria-labelledby="try"><h2 id="try">Try it in one command</h2>
-${codeBlock({ id: "ask", caption: "Ask for a test without paying: the answer is 402 with the terms", text: `curl -i -X ${method} ${home.baseUrl}${path}` })}</section>`;
+${codeBlock({ id: "ask", caption: "Ask for a test without paying: the answer is 402 with the terms", language: "bash", text: `curl -i -X ${method} ${home.baseUrl}${path}` })}</section>`;
 }
 
 const verifySection = (): Markup => html`<section aria-labelledby="verify"><h2 id="verify">Verify a wallet</h2>
@@ -121,7 +121,7 @@ const answer = await fetchAndPay("${home.baseUrl}${path}", { method: "${method}"
 console.log(await answer.json()); // cert_url, badge_url, badge_markdown`;
   return html`<section aria-labelledby="pay"><h2 id="pay">Pay from an agent</h2>
 <p class="measure">There is no account and no key: the payment is the authorization. Any standard x402 client works. The signature is gasless: the wallet needs USDC on Base and no ETH.</p>
-${codeBlock({ id: "pay-code", caption: "Pay with @x402/fetch", text: pay })}</section>`;
+${codeBlock({ id: "pay-code", caption: "Pay with @x402/fetch", language: "javascript", text: pay })}</section>`;
 }
 
 const readsSection = ({ reads }: Home): Markup => html`<section aria-labelledby="read"><h2 id="read">Free to read</h2>

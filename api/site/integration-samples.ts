@@ -89,6 +89,7 @@ export async function POST(request) {
 export const mcpSample = (baseUrl: string): Sample => ({
   id: "mcp",
   caption: "The client’s configuration",
+  language: "json",
   text: JSON.stringify(
     {
       mcpServers: {

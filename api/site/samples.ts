@@ -1,19 +1,15 @@
 import { scam } from "../certification/kinds/scam.ts";
 import { briefUsd, formatUsd } from "../kernel/money.ts";
+import type { CodeBlock } from "../layout/page.ts";
 
 /** Code that the documentation shows; a test extracts each from its page and runs it. */
-export interface Sample {
-  /** Unique on its page. */
-  readonly id: string;
-  /** The name of the file to write, or what a command does. */
-  readonly caption: string;
-  readonly text: string;
-}
+export type Sample = CodeBlock;
 
 /** What the programs of the documentation import. */
 export const INSTALL: Sample = {
   id: "install",
   caption: "In a folder of your own",
+  language: "bash",
   text: "npm install @x402/fetch @x402/evm viem hono @hono/node-server agent-payment-trust-escrow agent-payment-trust-verifier",
 };
 
@@ -29,6 +25,7 @@ const fetchAndPay = wrapFetchWithPayment(fetch, client);
 export const seeTerms = (baseUrl: string): Sample => ({
   id: "see-terms",
   caption: "See the terms, without paying",
+  language: "bash",
   text: `curl -i -X POST ${baseUrl}/test/basic`,
 });
 
@@ -70,12 +67,14 @@ console.log(await result.json()); // status "complete", and the certificate
 export const verifyWallet = (baseUrl: string, wallet: string): Sample => ({
   id: "verify-wallet",
   caption: "Ask about a wallet",
+  language: "bash",
   text: `curl "${baseUrl}/verify?wallet=${wallet}"`,
 });
 
 export const checkCredential = (baseUrl: string, wallet: string): Sample => ({
   id: "check-credential",
   caption: "Check a credential without trusting this service’s answer",
+  language: "bash",
   text: `npx agent-payment-trust-verifier ${baseUrl}/credential/${wallet}`,
 });
 
@@ -124,6 +123,7 @@ console.log(JSON.parse(text).verdict); // release, refund or escalate
 export const checkVerdict = (baseUrl: string): Sample => ({
   id: "check-verdict",
   caption: "Check the verdict offline",
+  language: "bash",
   text: `npx agent-payment-trust-verifier verdict.json --issuer ${baseUrl}`,
 });
 

@@ -24,7 +24,7 @@ export const renderArbiter = (overview: Overview, baseUrl: string): string =>
       ({ what, price, method, url }) =>
         html`<li><h3>${what}</h3><span class="price">${price} USDC</span><code class="note soft">${method} ${new URL(url).pathname}</code></li>`,
     )}</ul>
-${codeBlock({ id: "claim", caption: "A claim", text: JSON.stringify(EXAMPLE_INPUT.plain, null, 2) })}</section>
+${codeBlock({ id: "claim", caption: "A claim", language: "json", text: JSON.stringify(EXAMPLE_INPUT.plain, null, 2) })}</section>
 <section aria-labelledby="categories"><h2 id="categories">What it verifies</h2>
 <ul class="rows">${overview.categories.map(
       ({ name, summary }) =>

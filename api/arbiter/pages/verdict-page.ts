@@ -35,6 +35,7 @@ ${observationsSection(record)}
 ${codeBlock({
   id: "verify",
   caption: "Check the signature",
+  language: "bash",
   text: `curl -s '${baseUrl}${path}?format=json' > verdict.json\nnpx agent-payment-trust-verifier verdict.json --issuer ${baseUrl}`,
 })}
 <p class="measure soft">It states what was seen at that time, by <a href="${policyPath(record.policy_version)}">version ${record.policy_version} of the policy</a>. It is no warranty.</p></section>`,
@@ -99,5 +100,5 @@ ${timeline.map(
   ({ source, started_at }) =>
     html`<p class="soft small">Looked with <code>${source}</code> on ${instant(new Date(started_at))}.</p>`,
 )}
-${codeBlock({ id: "facts", caption: "The facts, as signed", text: seen.map((fact) => JSON.stringify(fact, null, 2)).join("\n") })}</section>`;
+${codeBlock({ id: "facts", caption: "The facts, as signed", language: "json", text: seen.map((fact) => JSON.stringify(fact, null, 2)).join("\n") })}</section>`;
 }

@@ -50,5 +50,5 @@ ${
   proof === null
     ? html`<p class="measure">${signature.proof}</p>`
     : html`<p class="measure">The signature has expired and is published: hash the typed data, recover the signer, compare. <code>agent-payment-trust-verifier proof</code> does it offline from the JSON record.</p>
-${codeBlock({ id: `proof-${id}`, caption: "Proof as JSON", text: JSON.stringify(proof, null, 2) })}`
+${codeBlock({ id: `proof-${id}`, caption: "Proof as JSON", language: "json", text: JSON.stringify(proof, null, 2) })}`
 }</section>`;

@@ -30,7 +30,7 @@ ${saleSection(demo)}
 <li><strong>Evaluation.</strong> The arbiter applies <a href="/escrow#rules">the published rules</a> and signs the record.</li>
 <li><strong>Release.</strong> The contract pays the merchant, less the fee. Had the delivery failed, the buyer would have the money back.</li></ol></div></section>
 <section aria-labelledby="buy"><h2 id="buy">Buy one</h2>
-${codeBlock({ id: "ask", caption: "Ask for the terms without paying", text: `curl -i -X POST ${baseUrl}${DEMO_PATH}` })}
+${codeBlock({ id: "ask", caption: "Ask for the terms without paying", language: "bash", text: `curl -i -X POST ${baseUrl}${DEMO_PATH}` })}
 <p class="measure">To pay, use an x402 client that knows the scheme <code>commerce</code>, such as the one in <code>${demo.package}</code>. <a href="/docs#merchants">The documentation</a> has the code of a buyer and of a shop. Programs read <a href="${DEMO_PATH}?format=json">this page as JSON</a>.</p></section>`,
   });
 

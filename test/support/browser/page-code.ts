@@ -30,11 +30,11 @@ export interface CodeOfPage {
 /** Every block of a page, as its reader copies it. */
 export async function codeOn(url: string): Promise<CodeOfPage> {
   const html = await (await fetch(url, { headers: { accept: "text/html" } })).text();
-  const found = html.matchAll(/<span id="([^"]+)-caption">([^<]*)<\/span>.*?<code id="\1">([^<]*)<\/code>/gs);
+  const found = html.matchAll(/<span id="([^"]+)-caption">([^<]*)<\/span>.*?<code id="\1">(.*?)<\/code>/gs);
   const blocks = new Map(
     [...found].map(([, id = "", caption = "", text = ""]) => [
       id,
-      { id, caption: textOf(caption), text: textOf(text) },
+      { id, caption: textOf(caption), text: textOf(text.replaceAll(/<[^>]*>/g, "")) },
     ]),
   );
   return {

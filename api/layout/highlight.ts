@@ -1,0 +1,72 @@
+import bash from "refractor/bash";
+import { refractor } from "refractor/core";
+import javascript from "refractor/javascript";
+import json from "refractor/json";
+import solidity from "refractor/solidity";
+import typescript from "refractor/typescript";
+import yaml from "refractor/yaml";
+import { remember } from "../kernel/memo.ts";
+import { html, type Markup } from "./html.ts";
+
+for (const grammar of [bash, javascript, json, solidity, typescript, yaml]) refractor.register(grammar);
+
+export type Language = "bash" | "javascript" | "json" | "solidity" | "typescript" | "yaml";
+
+const BY_ENDING: Readonly<Record<string, Language>> = {
+  js: "javascript",
+  json: "json",
+  mjs: "javascript",
+  sol: "solidity",
+  ts: "typescript",
+  yml: "yaml",
+};
+
+/** The language of the file that a caption names first; none where it names no file. */
+export const languageOf = (caption: string): Language | undefined =>
+  BY_ENDING[/^[\w./-]+\.([a-z]+)\b/.exec(caption)?.[1] ?? ""];
+
+/** The classes of the stylesheet, by the kinds of token that have a colour. */
+const COLOURS: Readonly<Record<string, string>> = {
+  keyword: "kw",
+  atrule: "kw",
+  boolean: "kw",
+  string: "str",
+  "template-string": "str",
+  interpolation: "",
+  comment: "com",
+  number: "num",
+  constant: "num",
+  function: "fn",
+  "class-name": "fn",
+  property: "fn",
+};
+
+type Tree = ReturnType<typeof refractor.highlight>;
+type Branch = Tree["children"][number];
+
+interface Run {
+  readonly colour: string;
+  readonly text: string;
+}
+
+/** The text of a tree in one colour each; what is nested deeper decides. */
+function runs(node: Branch, colour: string): readonly Run[] {
+  if (node.type === "text") return [{ colour, text: node.value }];
+  if (node.type !== "element") return [];
+  const names = [node.properties.className].flat().map(String);
+  const own = names.map((name) => COLOURS[name]).find((one) => one !== undefined) ?? colour;
+  return node.children.flatMap((child) => runs(child, own));
+}
+
+/** Longer texts stay plain: colours are for reading, and they cost time. */
+const LONGEST = 10_000;
+const kept = remember<Markup>(300);
+
+/** Code with its colours as classes of the stylesheet. What was rendered once is remembered. */
+export function highlight(text: string, language: Language): Markup {
+  if (text.length > LONGEST) return html`${text}`;
+  return kept(`${language} ${text}`, () => {
+    const found = refractor.highlight(text, language).children.flatMap((node) => runs(node, ""));
+    return html`${found.map((run) => (run.colour === "" ? run.text : html`<span class="${run.colour}">${run.text}</span>`))}`;
+  });
+}
