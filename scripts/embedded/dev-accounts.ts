@@ -1,7 +1,7 @@
 import { toHex } from "viem";
 import { type HDAccount, hdKeyToAccount, mnemonicToAccount } from "viem/accounts";
 
-/** Known to everyone: whoever sends real money to these accounts loses it. */
+/** Known to everyone: real money sent to these accounts is lost. */
 export const DEV_MNEMONIC = "test test test test test test test test test test test junk";
 
 // Stretching the words into a seed is slow by design: done once, not once an account.

@@ -91,7 +91,7 @@ describe("the API's settings", () => {
     expect(problem).not.toContain(KEY);
   });
 
-  test("take proxies as addresses and ranges, and metrics on the loopback unless another address is named", () => {
+  test("accept proxies as addresses and ranges, and put metrics on the loopback unless another address is named", () => {
     const config = parseConfig({ ...GOOD, TRUSTED_PROXIES: "10.0.0.0/8, ::1", METRICS_PORT: "9464" });
     expect(config).toMatchObject({
       trustedProxies: ["10.0.0.0/8", "::1"],
@@ -102,7 +102,7 @@ describe("the API's settings", () => {
     });
   });
 
-  test("want exactly one facilitator", () => {
+  test("require exactly one facilitator", () => {
     const { FACILITATOR_PRIVATE_KEY: _, ...none } = GOOD;
     expect(problemOf(none)).toMatch(/exactly one of FACILITATOR_URL .* and FACILITATOR_PRIVATE_KEY/);
     expect(problemOf({ ...GOOD, FACILITATOR_URL: "https://facilitator.example" })).toMatch(/exactly one/);

@@ -79,7 +79,7 @@ test("the arbiter is found from the home page", async () => {
   await page.context().close();
 });
 
-test("every link of the arbiter's pages leads somewhere", async () => {
+test("every link on the arbiter's pages leads somewhere", async () => {
   const { page } = await open("desk");
   const links = new Set<string>();
   for (const path of Object.values(pages)) {

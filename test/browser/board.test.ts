@@ -150,7 +150,7 @@ test("a reader pages through the board, sees every badge, and comes back to the 
   await page.context().close();
 });
 
-test("every link of both pages leads somewhere", async () => {
+test("every link on both pages leads somewhere", async () => {
   const { page } = await open("desk");
   const links = new Set<string>();
   for (const path of Object.values(PAGES)) {

@@ -79,7 +79,7 @@ test("an evaluation's page says what was decided, why, and what has become of it
   await page.context().close();
 });
 
-test("every link of the escrow's pages leads somewhere", async () => {
+test("every link on the escrow's pages leads somewhere", async () => {
   const { page } = await open("desk");
   const links = new Set<string>();
   for (const path of Object.values(PAGES)) {

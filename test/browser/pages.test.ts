@@ -89,7 +89,7 @@ test("the home page finds a wallet without a script and by keyboard alone", asyn
   await page.context().close();
 });
 
-test("every link of every page leads somewhere", async () => {
+test("every link on every page leads somewhere", async () => {
   const { page } = await open("desk");
   const links = new Set<string>();
   for (const path of Object.values(site.pages)) {

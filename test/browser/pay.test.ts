@@ -112,7 +112,7 @@ test("a wallet pays for real, and the person sees the certificate", async () => 
   await page.context().close();
 });
 
-test("a wallet that announces nothing and does not know the network is found, told of it and used", async () => {
+test("a wallet that neither announces itself nor knows the network is found, told about it and used", async () => {
   const account = await newPayer(chain);
   const { page, asked, pay } = await openWith({ account, announces: false, chainId: 1, knows: [1] });
   await page.getByRole("button", { name: "with the wallet of this browser" }).waitFor();
@@ -131,7 +131,7 @@ test.for([
   ["eth_signTypedData_v4", 4001, "You declined in the wallet. Nothing was signed, nothing was paid."],
   ["eth_requestAccounts", -32002, "The wallet is still asking something. Open it, answer, then try again."],
   ["eth_signTypedData_v4", -32603, "The wallet said: refused eth_signTypedData_v4. Nothing was paid."],
-] as const)("what %s refuses with %s is said in words, and can be tried again", async ([method, code, words]) => {
+] as const)("what %s refuses with %s is explained in words, and can be retried", async ([method, code, words]) => {
   const account = await newPayer(chain);
   const { page, pay } = await openWith({ account, refuses: { [method]: code } });
   await pay();

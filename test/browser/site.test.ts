@@ -23,7 +23,7 @@ test.concurrent.for(sizes)(
   (size) => expectFit(browser, PICTURES, { size, baseURL: service.url }),
 );
 
-test.for(names)("%s is one answer of less than 100 KB that asks for nothing else", async (name) => {
+test.for(names)("%s is one answer of less than 100 KB that loads nothing else", async (name) => {
   const { page } = await open("desk");
   const asked: string[] = [];
   page.on("request", (request) => {
@@ -52,7 +52,7 @@ test.for(names)("%s says everything without JavaScript, too", async (name) => {
   await full.page.context().close();
 });
 
-test("every link of the pages and of their navigation answers, and every fragment is there", async () => {
+test("every link on the pages and in their navigation answers, and every fragment exists", async () => {
   const { page } = await open("desk");
   const links = new Set<string>();
   for (const name of names) {

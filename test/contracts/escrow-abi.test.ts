@@ -43,7 +43,7 @@ function instructionsOf(code: Hex): ReadonlySet<number> {
 }
 
 describe("the escrow's interface", () => {
-  test("contracts/abi.ts says what the compiler says", () => {
+  test("contracts/abi.ts is what the compiler makes", () => {
     const sorted = (list: readonly unknown[]) => list.map((item) => JSON.stringify(plain(item))).toSorted();
     expect(sorted(items)).toHaveLength(escrowAbi.length);
     expect(sorted(escrowAbi)).toEqual(sorted(items));
@@ -71,7 +71,7 @@ describe("the escrow's interface", () => {
     expect(items.filter(({ stateMutability }) => stateMutability === "payable")).toEqual([]);
   });
 
-  test("its code runs no other code in its place, makes no contract and cannot end", () => {
+  test("its code delegates to no other code, creates no contract and cannot destroy itself", () => {
     const seen = instructionsOf(deployedBytecode as Hex);
     const CALL = 0xf1;
     const forbidden = { CREATE: 0xf0, CALLCODE: 0xf2, DELEGATECALL: 0xf4, CREATE2: 0xf5, SELFDESTRUCT: 0xff };

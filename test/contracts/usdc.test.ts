@@ -56,7 +56,7 @@ for (const environment of USDC_ENVIRONMENTS) {
       expect(await read("DOMAIN_SEPARATOR")).toBe(domainSeparator({ domain: usdcDomain(environment.network) }));
     });
 
-    test("an authorization moves its value, whoever submits it", async () => {
+    test("an authorization moves its value, no matter who submits it", async () => {
       const payer = await newPayer(3n * ONE_USD);
       const before = await chain.balanceOf(PAYEE);
       await pay(payer);

@@ -107,13 +107,13 @@ describe("a verdict on the chain", () => {
     await chain.client.mine({ blocks: 1 });
   };
 
-  test("the deal_ref is the published formula's", async () => {
+  test("the deal_ref follows the published formula", async () => {
     const types = [{ type: "uint256" }, { type: "address" }, { type: "address" }, { type: "uint256" }] as const;
     const values = [BigInt(NETWORK.chainId), address, PAYER, 7n] as const;
     expect(await read("dealRefOf", [PAYER, 7n])).toBe(keccak256(encodeAbiParameters(types, values)));
   });
 
-  test("the digest is viem's, for random verdicts", async () => {
+  test("the digest is the one that viem computes, for random verdicts", async () => {
     const facts = fc.record({
       id: fc.string({ unit: "binary", maxLength: 40 }),
       outcome: fc.constantFrom(...OUTCOMES),

@@ -48,7 +48,7 @@ describe("the start block", () => {
     expect((await chooseDeployment(db, settings(), 3_888_000)).startBlock).toBe(0);
   });
 
-  test("is the one given, but never above the head, where Ponder would wait for ever", async () => {
+  test("is the one given, but never above the head, where Ponder would wait forever", async () => {
     expect((await chooseDeployment(db, settings({ START_BLOCK: "40999999" }), HEAD)).startBlock).toBe(HEAD - 1);
     const above = await chooseDeployment(db, settings({ START_BLOCK: "41000001" }), HEAD);
     expect(above.startBlock).toBe(HEAD);
@@ -63,7 +63,7 @@ describe("the schema", () => {
     { INDEX_SCOPE: "authorised" },
     { START_BLOCK: "7" },
     { INDEX_VIEWS_SCHEMA: "staging" },
-  ])("is another one with %o", async (changed) => {
+  ])("is different with %o", async (changed) => {
     const [one, other] = [
       await chooseDeployment(db, settings(), HEAD),
       await chooseDeployment(db, settings(changed), HEAD),

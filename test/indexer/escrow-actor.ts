@@ -112,7 +112,7 @@ export async function createEscrowActor(chain: TestChain, { address, arbiter }: 
   return { known, recordOf, mine, mineHold, hold, release, refund, withdraw, play };
 }
 
-/** Everybody whom the escrow may owe something. */
+/** Every account that the escrow may owe something. */
 export const ACCOUNTS: readonly Address[] = [...PAYERS.map(({ address }) => address), ...MERCHANTS, FEE_RECIPIENT];
 
 /** Makes USDC refuse transfers; the answer ends that. */

@@ -32,7 +32,7 @@ export async function readStates({ client }: TestChain, escrow: Address, { known
   return Promise.all(states);
 }
 
-/** What the contract itself says that it owes, without those whom it owes nothing. */
+/** What the contract itself says that it owes, without those that it owes nothing. */
 export async function readOwed({ client }: TestChain, escrow: Address): Promise<Readonly<Record<Address, bigint>>> {
   const owed = ACCOUNTS.map(async (account) => {
     const amount = await client.readContract({

@@ -56,7 +56,7 @@ describe("the schema's name", () => {
   const schemaOf = async (changed: Record<string, string>) =>
     (await chooseDeployment(db, settings(changed), HEAD)).schema;
 
-  test("is another one with other escrows or another start, and for an escrow that was an own address already", async () => {
+  test("changes with the escrows and the start block, and for an escrow that was already one of the service's own addresses", async () => {
     const variants = [
       {},
       { OWN_ADDRESSES: ONE },

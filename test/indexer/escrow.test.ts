@@ -181,7 +181,7 @@ describe("the escrow rebuilt from its events", { timeout: 90_000 }, () => {
     expect(await statusOf(refunded)).toBe("released");
   });
 
-  test("killed with SIGKILL it comes back, and counts nothing twice", async () => {
+  test("killed with SIGKILL it recovers, and counts nothing twice", async () => {
     process.kill(launched.ponderPid(), "SIGKILL");
     await actor.play(planBlocks(4, 30));
     await launched.saying("ponder started", 2);

@@ -127,7 +127,7 @@ afterAll(async () => {
 });
 
 describe("history", () => {
-  test("the transfers played touch the edges of days, the service, oneself and batches", async () => {
+  test("the transfers played touch the edges of days, the service, their own sender and batches", async () => {
     const facts = await readFacts(chain, [SERVICE]);
     const withService = await readFacts(chain, []);
     const seconds = new Set(facts.map(({ timestampMs }) => (timestampMs % DAY_MS) / 1000));
@@ -238,7 +238,7 @@ async function expectTruePositions(paid: ReadonlyMap<number, Address>): Promise<
 }
 
 describe("faults", { timeout: 90_000 }, () => {
-  test("Ponder killed comes back on the same index, catches up and counts nothing twice", async () => {
+  test("Ponder, once killed, is started again on the same index, catches up and counts nothing twice", async () => {
     const both = [full, authorised];
     const before = await payStrangers(50);
     await caughtUp(full);
@@ -260,7 +260,7 @@ describe("faults", { timeout: 90_000 }, () => {
     await expect.poll(() => isAlive(ponder), { timeout: 10_000 }).toBe(false);
   });
 
-  test("with other addresses of its own it indexes anew beside the old index, which answers until the views switch", async () => {
+  test("with other addresses of its own it builds a new index beside the old one, which answers until the views switch", async () => {
     const now = await nowOf(chain);
     const [old] = authorised.launched.said("ponder started");
     authorised.launched = launch("authorised", authorised.database, chain, { OWN_ADDRESSES: stranger(3) });
@@ -280,7 +280,7 @@ describe("faults", { timeout: 90_000 }, () => {
     expect(isAlive(ponder)).toBe(false);
   });
 
-  test("a chain that went back and took another way is indexed anew, with nothing of the old one", async () => {
+  test("a chain that went back and took another path is indexed from scratch, with nothing of the old one", async () => {
     const second = await startTestChain({ mining: "manual" });
     const otherActor = createActor(second, 84);
     await otherActor.pay({ from: 0, to: stranger(40), value: 1_000n });

@@ -82,7 +82,7 @@ test("a day is a UTC calendar day", () => {
   expect(dayOf(86_400n)).toBe(1);
 });
 
-test("two wallets have one row, whoever pays", () => {
+test("two wallets have one row, whichever of them pays", () => {
   expect(orderedPair(ALICE, BOB)).toEqual(orderedPair(BOB, ALICE));
 });
 
@@ -143,7 +143,7 @@ describe("the terms of an authorised payment", () => {
     expect(read(input)).toEqual({ to: BOB, value: 250_000n });
   });
 
-  test("are not taken from a call to another contract, of another nonce or payer, or of another function", () => {
+  test("are not taken from a call to another contract or function, nor with another nonce or payer", () => {
     expect(read(direct, "0xca11bde05977b3631167028862be2a173976ca11")).toBeNull();
     expect(read(direct, USDC, `0x${"00".repeat(32)}`)).toBeNull();
     expect(

@@ -44,7 +44,7 @@ async function rowsOf(): Promise<Record<string, unknown>> {
 const schemas = async () => (await pool.query("select nspname from pg_namespace order by 1")).rows;
 
 describe("a file of transfers", () => {
-  test("says the same as CSV, compressed, as Parquet of text and as Parquet of bytes", async () => {
+  test("means the same as CSV, compressed, as Parquet of text and as Parquet of bytes", async () => {
     const { id, ...history } = await load(databaseUrl, FILE);
     const rows = await rowsOf();
     expect(history).toMatchObject({ firstBlock: 1, lastBlock: 5, transfers: 36, scope: "full" });
@@ -59,7 +59,7 @@ describe("a file of transfers", () => {
     }
   });
 
-  test("may write its addresses and hashes in capitals, and its lines in any order", async () => {
+  test("may have its addresses and hashes in upper case, and its lines in any order", async () => {
     await load(databaseUrl, FILE);
     const rows = await rowsOf();
     const capitals = lines.map((line) => line.replace(/0x([0-9a-f]+)/g, (_, digits) => `0x${digits.toUpperCase()}`));
@@ -78,7 +78,7 @@ describe("a file of transfers", () => {
   test.each([
     ["has no header", lines.join("\n"), "column name mismatch"],
     ["has a hash that is short", change(2, "0x12"), "transaction is 0x and 64 hex digits.*line 2"],
-    ["has an address that is none", change(4, "alice"), "from is 0x and 40 hex digits.*line 2"],
+    ["has an invalid address", change(4, "alice"), "from is 0x and 40 hex digits.*line 2"],
     ["has no recipient", change(5, ""), 'null value in column "to".*line 2'],
     ["has a fraction of an atomic unit", change(6, "0.5"), 'bigint: "0.5".*line 2'],
     ["has a negative value", change(6, "-1"), "value is in atomic units"],
@@ -107,7 +107,7 @@ describe("a file of transfers", () => {
     await expect(load(databaseUrl, join(folder, name))).rejects.toThrow(expected);
   });
 
-  test("never takes the place of a schema that is no history", async () => {
+  test("never replaces a schema that is not a history", async () => {
     await pool.query("create schema busy; create table busy.work (n int)");
     await expect(load(databaseUrl, FILE, { INDEX_HISTORY: "busy" })).rejects.toThrow(
       '"busy" is there and is no history',
@@ -116,7 +116,7 @@ describe("a file of transfers", () => {
     expect(() => settingsOf({ INDEX_HISTORY: "Busy" })).toThrow("INDEX_HISTORY is wrong");
   });
 
-  test("that is killed half-way leaves nothing, and the next run makes all of it", async () => {
+  test("whose loading is killed halfway leaves nothing, and the next run loads all of it", async () => {
     const { id } = await load(databaseUrl, FILE);
     await pool.query("drop schema history cascade");
     const before = await schemas();
@@ -156,7 +156,7 @@ describe("a history", () => {
     expect(() => expectFit(history, settingsOf(changed))).toThrow(expected);
   });
 
-  test("of other rules or another chain's id is not taken over, and START_BLOCK need not be said", async () => {
+  test("of other rules or another chain's id is not taken over, and START_BLOCK need not be given", async () => {
     const history = await load(databaseUrl, FILE);
     expect(() => expectFit(history, settingsOf({ START_BLOCK: "" }))).not.toThrow();
     expect(() => expectFit({ ...history, rules: "{}" }, settingsOf())).toThrow("another release made it");
@@ -178,7 +178,7 @@ describe("a history", () => {
     other.close();
   });
 
-  test("is in the name of its index, which begins where the history does", async () => {
+  test("is part of the name of its index, which begins where the history does", async () => {
     const history = await load(databaseUrl, FILE, { START_BLOCK: "2" });
     const settings = settingsOf({ START_BLOCK: "" });
     const other = { ...history, id: "another" };

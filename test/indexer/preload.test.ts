@@ -74,7 +74,7 @@ async function killInTakeOver(launched: Launched): Promise<void> {
   blocker.release();
 }
 
-describe("an index that takes a history over", { timeout: 240_000 }, () => {
+describe("an index that takes over a history", { timeout: 240_000 }, () => {
   test.each(PLANS)("equals one that has read every block, in $scope scope", async (plan) => {
     const { scope, middle, disturb } = plan;
     await prepare(plan);

@@ -59,7 +59,7 @@ describe("without an index", () => {
     expect(await index.activity(freshWallet(), at(0))).toBeNull();
   });
 
-  test("there is no answer from a database that is away", async () => {
+  test("there is no answer from a database that is down", async () => {
     const pool = new pg.Pool({ host: "127.0.0.1", port: await freePort() });
     expect(await createActivityIndex(pool, { viewsSchema: "live" }).activity(freshWallet(), at(0))).toBeNull();
     await pool.end();
@@ -80,7 +80,7 @@ describe("without an index", () => {
     await expect.poll(() => index.activity(freshWallet(), at(0)), { timeout: 3_000 }).not.toBeNull();
   });
 
-  test("a fault of ours is no absence", async () => {
+  test("a fault of our own is not taken for a missing index", async () => {
     await owner.query("create schema odd; grant usage on schema odd to trust_api");
     await owner.query(
       "create table odd.coverage (id int); create table odd.position (id int); create table odd.wallet_day (id int)",

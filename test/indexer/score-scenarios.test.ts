@@ -216,7 +216,7 @@ describe("a reading", () => {
     expect(await at(59_999)).toBe(new Date(end.getTime() + 59_999).toISOString());
   });
 
-  test("there is none when the index is more than a minute behind, or away", async () => {
+  test("is missing when the index is more than a minute behind, or down", async () => {
     const read = (ms: number) => index.read([walletOf("honest")], new Date(end.getTime() + ms));
     expect(await read(60_000)).toHaveLength(1);
     expect(await read(60_001)).toBeNull();

@@ -4,7 +4,7 @@ import type { JournalRow } from "./world.ts";
 
 type About = Pick<Answered, "answer" | "sent" | "known">;
 
-/** An answer in short: to whom, what, and whether it is about a payment that the header does not carry. */
+/** An answer in short: who gets it, what it is, and whether it is about a payment that the header does not carry. */
 export function inShort({ answer, sent, known }: About): string {
   const other = known !== null && known.authorization !== sent.authorization ? ", under the same identifier" : "";
   return `${sent.by}: ${answerInShort(answer)}${other}`;

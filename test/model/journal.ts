@@ -44,7 +44,7 @@ export function find(now: Surroundings, sent: Sent, off: Off | null): Found {
   return { row: row && asRead(row), sameId: other && asRead(other), known: row ?? other };
 }
 
-/** Executes the statement of a command; a command that is none is a mistake of the model. */
+/** Executes the statement of a command; a command without one is a mistake of the model. */
 export function execute(now: Surroundings, process: Process, off: Off | null): Changed {
   const { command, slot, holds } = process;
   const row = now.rows[slot] ?? null;

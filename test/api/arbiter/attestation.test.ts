@@ -33,7 +33,7 @@ const read = (attestation: Attestation) => {
 };
 
 describe("the attestation of a verdict", () => {
-  test("it stands in the document exactly so", () => {
+  test("appears unchanged in the document", () => {
     expect(attest(FACTS, CHAIN_ID, createAttestor(KEY))).toStrictEqual({
       domain: { name: "Agent Payment Trust Arbiter", version: "1", chainId: 8453 },
       types: {
@@ -58,13 +58,13 @@ describe("the attestation of a verdict", () => {
     });
   });
 
-  test("without a deal_ref its hash is that of nothing", () => {
+  test("has the hash of an empty text when there is no deal_ref", () => {
     expect(attest({ ...FACTS, dealRef: null }, CHAIN_ID, createAttestor(KEY)).message.dealRefHash).toBe(
       keccak256("0x"),
     );
   });
 
-  test("it is the signature that viem's account makes, and names its signer", async () => {
+  test("is the signature that a viem account makes, and names its signer", async () => {
     const property = fc.asyncProperty(anyFacts, fc.integer({ min: 1, max: 2 ** 40 }), async (facts, chainId) => {
       const key = generatePrivateKey();
       const account = privateKeyToAccount(key);
@@ -76,7 +76,7 @@ describe("the attestation of a verdict", () => {
     await fc.assert(property, { numRuns: 50 });
   });
 
-  test("every field of the message and the chain are bound", async () => {
+  test("binds the chain and every field of the message", async () => {
     const signer = createAttestor(KEY);
     const { signature } = attest(FACTS, CHAIN_ID, signer);
     const others = [
@@ -93,14 +93,14 @@ describe("the attestation of a verdict", () => {
     }
   });
 
-  test("milliseconds change nothing", () => {
+  test("ignores milliseconds", () => {
     const at = (time: string) => attest({ ...FACTS, issuedAt: new Date(time) }, CHAIN_ID, createAttestor(KEY));
     expect(at("2026-11-22T01:02:03.000Z")).toEqual(at("2026-11-22T01:02:03.999Z"));
   });
 });
 
 describe("a synchronous signer", () => {
-  test("it signs in the one form that contracts accept, the same each time", () => {
+  test("signs in the one form that contracts accept, the same way each time", () => {
     const property = fc.property(fc.string(), (text) => {
       const digest = keccak256(toHex(text));
       const signature = createAttestor(KEY).sign(digest);
@@ -110,7 +110,7 @@ describe("a synchronous signer", () => {
     fc.assert(property, { numRuns: 200 });
   });
 
-  test("a digest is signed as it is", async () => {
+  test("signs a digest as it is", async () => {
     const digest = hashTypedData(read(attest(FACTS, CHAIN_ID, createAttestor(KEY))));
     expect(createAttestor(KEY).sign(digest)).toBe(await ARBITER.sign({ hash: digest }));
   });

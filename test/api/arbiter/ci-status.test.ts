@@ -132,12 +132,12 @@ describe("pages", () => {
     expect(requests).toHaveLength(1);
   });
 
-  test("more than 1,000 runs are not all shown, which escalates", async () => {
+  test("more than 1,000 runs cannot all be read, which escalates", async () => {
     runs = Array.from({ length: 1_001 }, (_, index) => run(index + 1, "success"));
     expect(judged(await examineCommit())).toEqual(["check_runs unknown partial"]);
   });
 
-  test("fewer runs than counted escalates", async () => {
+  test("fewer runs than the count says escalate", async () => {
     answer = (_request, response) => {
       response.end(JSON.stringify({ total_count: 2, check_runs: [run(1, "success")] }));
       return true;
@@ -163,7 +163,7 @@ describe("redirects, ETags and tokens", () => {
     expect(requests.every(({ headers }) => headers.authorization === "Bearer secret")).toBe(true);
   });
 
-  test("another origin is not, so that the token stays", async () => {
+  test("a redirect to another origin is not, so that the token stays here", async () => {
     let strangers = 0;
     const stranger = await serveHttp((_request, response) => {
       strangers += 1;

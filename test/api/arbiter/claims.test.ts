@@ -67,7 +67,7 @@ describe("intake of http-delivery", () => {
   });
 });
 
-describe("intake of the others", () => {
+describe("intake of the other categories", () => {
   test.each([
     ["payload-hash", { payload_text: "", expected_sha256: HASH }, "ok"],
     ["payload-hash", { payload_b64: "eA==", expected_sha256: HASH }, "ok"],

@@ -22,7 +22,7 @@ function* pieces(bytes: Uint8Array, sizes: readonly number[]): Generator<Uint8Ar
 const sizes = fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 5 });
 
 describe("a body in pieces", () => {
-  test("a text is found exactly when the whole contains it", () => {
+  test("contains a text exactly when the whole does", () => {
     const letters = fc.string({ unit: fc.constantFrom("a", "b", "é", "\u{1f600}"), maxLength: 60 });
     const needle = fc.string({ unit: fc.constantFrom("a", "b", "é", "\u{1f600}"), minLength: 1, maxLength: 4 });
     let hits = 0;
@@ -38,7 +38,7 @@ describe("a body in pieces", () => {
     expect(hits).toBeGreaterThan(100);
   });
 
-  test("it measures the same however it is cut and coded", async () => {
+  test("measures the same however it is split and encoded", async () => {
     const codings = [
       ["", (bytes: Uint8Array) => bytes],
       ["gzip", gzipSync],

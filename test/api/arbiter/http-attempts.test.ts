@@ -205,7 +205,7 @@ describe("addresses", () => {
 });
 
 describe("slots", () => {
-  test("more than 64 wait for one, and are told when none gets free", async () => {
+  test("more than 64 callers wait for one, and are told when none becomes free", async () => {
     let open = 0;
     let most = 0;
     site.handlers.set("/hold", (_request, response) => {
@@ -231,7 +231,7 @@ describe("slots", () => {
     expect((await hold(hasty)).failure).toBe("timeout");
   });
 
-  test("a caller who gives up is no observation, and frees the slot", async () => {
+  test("a caller who gives up frees the slot, and is no observation", async () => {
     const fetcher = site.fetcher({ maxFetches: 1 });
     const gone = new AbortController();
     const lost = fetcher.attempt(

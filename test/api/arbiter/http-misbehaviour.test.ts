@@ -42,7 +42,7 @@ describe("TLS", () => {
     return { evidence, requests: own.requests, dialled: own.dialled };
   };
 
-  test("a certificate for the name releases, and Host is the name", async () => {
+  test("a certificate for the host name releases, and Host is that name", async () => {
     const { evidence, requests, dialled } = await get(undefined, "https://shop.example/");
     expect(evidence.verdict).toBe("release");
     expect(requests.map(({ host }) => host)).toEqual(["shop.example"]);

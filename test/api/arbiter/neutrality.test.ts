@@ -89,7 +89,7 @@ const anyParty = <Wallet extends Hex>(wallet: Wallet) =>
 const anyTiers = fc.record({ payer: anyParty(PARTIES.payer), payee: anyParty(PARTIES.payee) });
 
 describe("neutrality", () => {
-  test("no score or tier of either party, nor that they have none, changes what a verdict decides", async () => {
+  test("what a verdict decides depends on no score or tier of either party, nor on having none", async () => {
     const plain = await Promise.all(
       scene.claims.map(async (claim) => decisionOf(await documentOf(requestOf(claim), null, "plain"))),
     );
@@ -105,7 +105,7 @@ describe("neutrality", () => {
     );
   }, 30_000);
 
-  test("scores are read after the decision: while they cannot be, there is no scored verdict, and later the same", async () => {
+  test("scores are read after the decision: while they cannot be read there is no scored verdict, and later it is the same", async () => {
     const sale = saleOf(requestOf(scene.claims[0]));
     const away = await arbiterBeside(null);
     expect(await away.admit(sale.input, "scored")).toEqual({ unavailable: expect.any(String) });

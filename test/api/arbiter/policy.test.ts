@@ -71,7 +71,7 @@ describe("the published policy", () => {
     for (const word of words) expect(shown).toContain(word.startsWith("id=") ? word : escaped(word));
   });
 
-  test("is had by its version too: 404 where there is none, 400 for what is no version", async () => {
+  test("can be read by its version too: 404 where there is none, 400 for what is not a version", async () => {
     const url = `${scene.service.url}/arbiter/policy`;
     expect((await send(`${url}?version=1`)).text).toBe((await send(url)).text);
     const shown = await page("/arbiter/policy?version=1");
@@ -88,7 +88,7 @@ describe("the published policy", () => {
 });
 
 describe("the policy's rules hold", () => {
-  test("rule 1: three categories, and no other is taken", async () => {
+  test("rule 1: three categories, and no others are accepted", async () => {
     const { categories } = await policy();
     expect(categories.map(({ name }) => name)).toEqual(["http-delivery", "payload-hash", "ci-status"]);
     for (const category of ["HTTP-delivery", "ipfs-pin", "", "constructor"])
@@ -173,7 +173,7 @@ describe("the policy's rules hold", () => {
     }
   });
 
-  test("rule 7: no deal of the service's own", async () => {
+  test("rule 7: no verdict on a deal of the service's own", async () => {
     const claim = claimOf("payload-hash", "release");
     const { payTo } = scene.service.config;
     expect(await refusedBy({ ...claim, parties: { payer: ALICE, payee: payTo } })).toEqual([7]);
@@ -195,7 +195,7 @@ describe("the policy's rules hold", () => {
     expect(then).not.toHaveProperty("valid_until");
   });
 
-  test("rule 9: a review is asked for within the days that are published, and no request edits or deletes a verdict", async () => {
+  test("rule 9: a review can be requested within the published number of days, and no request edits or deletes a verdict", async () => {
     const { corrections } = (await send(`${scene.service.url}/arbiter`)).body as { corrections: object };
     expect(corrections).toEqual({ window_days: 7, latest: [] });
     const { rules } = await policy();

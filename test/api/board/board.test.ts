@@ -32,7 +32,7 @@ describe("a cursor", () => {
   const instant = date({ min: new Date(0), max: new Date("2200-01-01"), noInvalidDate: true });
   const filter = constantFrom("any", ...CAPABILITY_MENU);
 
-  test("comes back as the walk that it names, for its own filter only", () => {
+  test("is read as the walk that it names, for its own filter only", () => {
     assert(
       property(id, instant, id, instant, filter, filter, (topId, topAt, afterId, afterAt, own, other) => {
         const walk = { top: { id: topId, issuedAt: topAt }, after: { id: afterId, issuedAt: afterAt } };
@@ -43,7 +43,7 @@ describe("a cursor", () => {
     );
   });
 
-  test("that the service never gave is none", () => {
+  test("that the service never issued is refused", () => {
     assert(property(string(), (text) => parseCursor(text, "any") === null));
     const given = encodeCursor({ top: row, after: row }, "any");
     for (const altered of [`${given}A`, given.slice(1), `${given}=`, ` ${given}`, `${given}\n`])
@@ -59,7 +59,7 @@ describe("a page of the board", () => {
     [0, 0, null],
     [3, 3, null],
     [4, 3, "id2"],
-  ])("of limit 3 when %d are found has %d rows, and goes on after %s", (found, shown, after) => {
+  ])("of limit 3 when %d are found has %d rows, and continues after %s", (found, shown, after) => {
     const page = boardPage(asked, null, rows(found));
     expect([page.rows.length, page.next?.after.id ?? null]).toEqual([shown, after]);
   });
@@ -70,7 +70,7 @@ describe("a page of the board", () => {
     expect(boardPage(asked, first, rows(4).toReversed()).next?.top.id).toBe("id0");
   });
 
-  test("as JSON has the address of the next one and no other fields than these", () => {
+  test("as JSON has the address of the next one, and only these fields", () => {
     const page = boardPage({ capability: "full_suite", limit: 1 }, null, [row, row]);
     expect(boardDocument(page, baseUrl, `${baseUrl}/next`)).toEqual({
       service: "Agent Payment Trust Service",

@@ -68,7 +68,7 @@ const { url: origin } = await forFile(
   }),
 );
 
-describe("whichever client of a test gets it, at a service of the test's own", () => {
+describe("whichever client gets it, from a service of the test's own", () => {
   const WRONG = /^GET \/health 200 is not as described: .*more/;
   const CLIENTS: readonly [string, (url: string) => Promise<unknown>][] = [
     ["fetch", async (url) => expect(await (await fetch(url)).json()).toHaveProperty("more")],

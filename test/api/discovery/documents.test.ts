@@ -188,7 +188,7 @@ describe("the registration file (ERC-8004)", () => {
 });
 
 describe("security.txt (RFC 9116)", () => {
-  test("names whom to tell, where it stands, and an end within a year", async () => {
+  test("names a contact, its own address, and an end within a year", async () => {
     const { text, headers } = await read("/.well-known/security.txt");
     expect(headers.get("content-type")).toBe("text/plain; charset=utf-8");
     const fields = Object.fromEntries(

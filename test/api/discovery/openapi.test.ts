@@ -135,7 +135,7 @@ describe("the OpenAPI description", () => {
     }
   });
 
-  test("describes bodies that its own examples are", () => {
+  test("describes bodies that its own examples match", () => {
     const ajv = new Ajv2020({ strict: false });
     const examples = operations().flatMap(({ name, operation }) => {
       const { schema = {}, example } = operation.requestBody?.content["application/json"] ?? {};
@@ -167,7 +167,7 @@ describe("the OpenAPI description", () => {
     expect(new Ajv2020({ strict: false }).validate(schema, body)).toBe(valid);
   });
 
-  test("is what the service answers, wherever it can be asked without more", async () => {
+  test("matches what the service answers, wherever it can be asked directly", async () => {
     const open = operations().filter(({ name, path }) => name.startsWith("GET ") && !path.includes("{"));
     expect(open.length).toBeGreaterThan(20);
     for (const { path } of open) {

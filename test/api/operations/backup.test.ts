@@ -114,7 +114,7 @@ async function restore(from: string): Promise<Postgres> {
   return restored;
 }
 
-test("a lost disk: what the archive holds is as it was; a payment that it lacks is charged once all the same", async () => {
+test("after a lost disk, what the archive holds is restored, and a payment missing from it is still charged only once", async () => {
   const base = join(home, "base");
   const before = await buy();
   const during = await backUp(base, buy);

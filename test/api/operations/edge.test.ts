@@ -19,10 +19,10 @@ const get = (service: TestService, headers: Record<string, string> = {}, path = 
   send(`${service.url}${path}`, { headers });
 const leftOf = ({ headers }: Answer) => /^"address";r=(\d+);t=(\d+)$/.exec(headers.get("ratelimit") ?? "")?.slice(1);
 
-describe("the limit of requests", () => {
+describe("the rate limit", () => {
   const client = { "x-forwarded-for": "203.0.113.7" };
 
-  test("is told with every answer, and what is left of it", async () => {
+  test("is stated with every answer, and what is left of it", async () => {
     for (const left of [3, 2, 1, 0]) {
       const answer = await get(behindProxy, client);
       expect([answer.status, answer.headers.get("ratelimit-policy")]).toEqual([200, `"address";q=${LIMIT};w=60`]);
@@ -33,7 +33,7 @@ describe("the limit of requests", () => {
     }
   });
 
-  test("once used up is a 429 that says when to come back, and browsers may read it", async () => {
+  test("once used up is a 429 that says when to retry, and browsers may read it", async () => {
     const answer = await get(behindProxy, client);
     expectProblem(answer, 429, "too_many_requests");
     const [remaining, seconds] = leftOf(answer) ?? [];
@@ -48,18 +48,18 @@ describe("the limit of requests", () => {
     expect((await get(behindProxy, { "x-forwarded-for": "198.51.100.1, 203.0.113.7" })).status).toBe(429);
   });
 
-  test("is one for a whole /64 of IPv6", async () => {
+  test("is shared by a whole IPv6 /64", async () => {
     const of = (host: string) => get(behindProxy, { "x-forwarded-for": `2001:db8:7:7::${host}` });
     for (const host of ["1", "2", "3", "4"]) expect((await of(host)).status).toBe(200);
     expect((await of("5")).status).toBe(429);
   });
 
-  test("does not count preflights, which no program of ours decides to send", async () => {
+  test("does not count preflights, which browsers send by themselves", async () => {
     const preflight = () => fetch(`${behindProxy.url}/score`, { method: "OPTIONS", headers: client });
     expect((await preflight()).status).toBe(204);
   });
 
-  test("is not spoken of where there is none", async () => {
+  test("is not mentioned where there is none", async () => {
     const { headers } = await get(open);
     expect([headers.get("ratelimit"), headers.get("ratelimit-policy")]).toEqual([null, null]);
   });
@@ -87,7 +87,7 @@ describe("the id of a request", () => {
     expect(loggedIds(service())).toContain(id);
   });
 
-  test("is logged for a body that is refused by its length, too", async () => {
+  test("is logged for a body that is refused for its length, too", async () => {
     const answer = await send(`${open.url}/score`, { method: "POST", body: "x".repeat(80 * 1024) });
     expectProblem(answer, 413, "body_too_large");
     expect(loggedIds(open)).toContain(answer.headers.get("x-request-id"));

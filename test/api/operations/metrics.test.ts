@@ -87,7 +87,7 @@ describe("a paid request", () => {
     expect((await scrape()).get('trust_verdicts_total{category="payload-hash",outcome="refund"}')).toBe(1);
   });
 
-  test("that no block takes shows as unmined, and its state as settling; once it is mined, as over", async () => {
+  test("that no block includes shows as unmined, and its state as settling; once it is mined, as over", async () => {
     const unmined = `{role="facilitator",network="base",address="${SHARED_RELAYER.toLowerCase()}"}`;
     const waiting = async () => {
       const found = await scrape();
@@ -105,7 +105,7 @@ describe("a paid request", () => {
   });
 });
 
-test("parts that a look finds: chains, senders, jobs, the process; what is not known is not there", async () => {
+test("chains, senders, jobs and the process have their metrics; what is unknown has none", async () => {
   const found = await scrape();
   const sender = `{role="facilitator",network="base",address="${SHARED_RELAYER.toLowerCase()}"}`;
   expect(found.get(`trust_sender_balance_eth${sender}`)).toBeGreaterThan(99);
@@ -123,7 +123,7 @@ test("parts that a look finds: chains, senders, jobs, the process; what is not k
   expect([found.has("trust_index_lag_seconds"), found.get('trust_part_ok{part="indexer"}')]).toEqual([false, 0]);
 });
 
-test("labels are route patterns, never what somebody sends: many paths and methods make no more series", async () => {
+test("labels are route patterns, never what a client sends: many paths and methods make no more series", async () => {
   const junk = () => randomBytes(8).toString("hex");
   const visit = async () => {
     const sent = Array.from({ length: 20 }, junk);

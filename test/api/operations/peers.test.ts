@@ -14,8 +14,8 @@ describe("the client that a request is counted against", () => {
     ["of an IPv6 address its /64", from("2001:db8:1:2:3:4:5:6"), "2001:db8:1:2::/64"],
     ["of a shortened one too", from("2001:db8::6"), "2001:db8:0:0::/64"],
     ["however its zeros are written", from("2001:0db8:0::0006"), "2001:db8:0:0::/64"],
-    ["whom a trusted proxy names", via("10.1.2.3", "203.0.113.7"), "203.0.113.7"],
-    ["whom it names over an IPv6 socket", via("::ffff:127.0.0.1", "203.0.113.7"), "203.0.113.7"],
+    ["the one that a trusted proxy names", via("10.1.2.3", "203.0.113.7"), "203.0.113.7"],
+    ["the one that it names over an IPv6 socket", via("::ffff:127.0.0.1", "203.0.113.7"), "203.0.113.7"],
     ["the last stranger on the way through two of them", via("10.1.2.3", "203.0.113.7, 10.9.9.9"), "203.0.113.7"],
     ["not what the client says of itself", via("10.1.2.3", "198.51.100.1, 203.0.113.7"), "203.0.113.7"],
     ["the proxy when it names nobody", from("10.1.2.3"), "10.1.2.3"],
@@ -33,19 +33,20 @@ describe("the id of a request", () => {
     createPeers(trusted).requestIdOf(from(address, { "x-request-id": value }));
 
   test.each(["b7a1c2d3", "0f8fad5b-d9cb-469f-a165-70867728950e", "Root_1.2-3", "x".repeat(128)])(
-    "is taken over from a trusted proxy: %s",
+    "is taken from a trusted proxy: %s",
     (value) => expect(id(value)).toBe(value),
   );
 
   test.each(["", "short", "x".repeat(129), "has a space in it", 'quote"quote"', "line\nbreak.", "ünïcödé-id"])(
-    "is not when it is not well-formed: %j",
+    "is not taken when it is malformed: %j",
     (value) => expect(id(value)).toBeNull(),
   );
 
-  test("is not from anybody else", () => {
+  test("is not taken from anybody else", () => {
     expect(id("b7a1c2d3", "203.0.113.7")).toBeNull();
     expect(id("b7a1c2d3", "127.0.0.1", [])).toBeNull();
   });
 
-  test("is nobody's where there is none", () => expect(createPeers(TRUSTED).requestIdOf(from("10.1.2.3"))).toBeNull());
+  test("is not made up where there is none", () =>
+    expect(createPeers(TRUSTED).requestIdOf(from("10.1.2.3"))).toBeNull());
 });

@@ -51,7 +51,7 @@ async function stopped(api: ApiProcess, signal: NodeJS.Signals): Promise<number>
   return performance.now() - began;
 }
 
-test("a paid request in the middle of a stop is answered; no new connection is taken; idle ones end; the exit is 0", async () => {
+test("a paid request that is under way during a stop is answered; new connections are refused, idle ones closed, and the exit code is 0", async () => {
   const api = await stage.start(node);
   // A connection that has had its answer, and one that has not asked yet.
   const [kept, silent] = await Promise.all([open(api.url), open(api.url)]);
@@ -76,7 +76,7 @@ test("a paid request in the middle of a stop is answered; no new connection is t
   expect(stored.rows).toEqual([{ state: "fulfilled" }]);
 }, 30_000);
 
-test("once all is answered a connection that has not asked yet is closed too: nobody would answer it", async () => {
+test("once everything is answered, a connection without a request is closed too: nobody would answer it", async () => {
   const server = createHttpServer(() => new Response());
   const silent = await open(`http://127.0.0.1:${await listen([server], 0, "127.0.0.1")}`);
   const closed = once(silent.resume(), "close");
@@ -84,7 +84,7 @@ test("once all is answered a connection that has not asked yet is closed too: no
   await closed;
 }, 5_000);
 
-test("what cannot be finished in time is cut off, the exit is 0, the next start finishes it, and stops at once when it has nothing to do", async () => {
+test("what cannot be finished in time is cut off, the exit code is 0, the next start finishes it, and stops at once when it has nothing to do", async () => {
   const api = await stage.start(node, { STOP_WITHIN_SECONDS: "1" });
   const { signed, answering } = await startPaying(api.url);
   const cut = answering.then(String, () => "cut off");

@@ -33,7 +33,7 @@ describe("signed terms that a route takes", () => {
     ["the exact terms", {}],
     ["20 seconds left", { validBefore: NOW + 20n }],
     ["valid since the second before the chain's head", { validAfter: NOW - 4n }],
-    ["valid for ever", { validBefore: 2n ** 256n - 1n }],
+    ["valid forever", { validBefore: 2n ** 256n - 1n }],
     ["valid for an hour", { validBefore: NOW + 3_600n }],
   ])("%s", (_, change) => expect(errorOf(change)).toBeNull());
 });

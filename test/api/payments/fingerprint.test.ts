@@ -36,7 +36,7 @@ describe("two requests are the same request", () => {
   test("when only the order of query parameters differs", () =>
     expect(print("", "b=2&a=1&a=0")).toBe(print("", "a=0&a=1&b=2")));
 
-  test("when a character of the query is written in another way", () =>
+  test("when a character of the query is encoded differently", () =>
     expect(print("", "q=%20x")).toBe(print("", "q=+x")));
 });
 
@@ -55,12 +55,12 @@ describe("two requests are different requests", () => {
     ["the body's text as JSON string", print(JSON.stringify('{"a":1}'), "q=1")],
   ])("with %s", (_, other) => expect(other).not.toBe(base));
 
-  test("when values of the query are cut at another place", () =>
+  test("when values of the query are split at a different place", () =>
     expect(print("", "a=1%26b%3D2")).not.toBe(print("", "a=1&b=2")));
 
   test("when the order of a list differs", () => expect(print("[1,2]")).not.toBe(print("[2,1]")));
 
-  test("when bodies that are no JSON differ in one byte", () =>
+  test("when bodies that are not JSON differ in one byte", () =>
     expect(print(Buffer.from([0xff, 1]))).not.toBe(print(Buffer.from([0xff, 2]))));
 });
 

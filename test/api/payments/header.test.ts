@@ -33,7 +33,7 @@ const PARSED = {
   paymentId: null,
 };
 
-describe("a payment header that is one", () => {
+describe("a payment header that can be read", () => {
   test("no header is no payment", () => expect(parsePaymentHeaders(undefined, undefined)).toBeNull());
 
   test("PAYMENT-SIGNATURE is version 2, with everything in lower case and amounts exact", () =>
@@ -46,7 +46,7 @@ describe("a payment header that is one", () => {
       claimed: { scheme: "exact", network: "base" },
     }));
 
-  test("what a client accepted is read as its claim, unknown fields and odd types are not held against it", () => {
+  test("what a client accepted is read as its claim, whatever unknown fields and odd types it has", () => {
     const accepted = { scheme: "exact", network: "eip155:8453", asset: "0xA", payTo: 7, amount: "1", extra: [] };
     expect(presented({ ...V2, accepted, resource: { url: "x" }, extensions: {} })).toMatchObject({
       claimed: { scheme: "exact", network: "eip155:8453", asset: "0xA", payTo: undefined, amount: "1" },
@@ -74,7 +74,7 @@ describe("a payment header that is one", () => {
   });
 
   test.each([{ required: false }, { required: false, id: null }])(
-    "an echoed payment-identifier extension without an id is no identifier",
+    "an echoed payment-identifier extension without an id is not an identifier",
     (info) =>
       expect(presented({ ...V2, extensions: { "payment-identifier": { info } } })).toMatchObject({ paymentId: null }),
   );
@@ -88,7 +88,7 @@ describe("a payment header that is one", () => {
   });
 });
 
-describe("a payment header that is none", () => {
+describe("a payment header that cannot be read", () => {
   const id = (value: unknown) => ({ ...V2, extensions: { "payment-identifier": { info: { id: value } } } });
   test.each<[string, unknown]>([
     ["an array", []],
@@ -107,8 +107,8 @@ describe("a payment header that is none", () => {
     ["a signature over 4 KiB", { ...V2, payload: { ...PAYLOAD, signature: `0x${"ab".repeat(4097)}` } }],
     ["no authorization", { ...V2, payload: { signature: PAYLOAD.signature } }],
     ["a missing field", withAuthorization({ validBefore: undefined })],
-    ["a payer that is no address", withAuthorization({ from: "0x1234" })],
-    ["a receiver that is no address", withAuthorization({ to: "vitalik.eth" })],
+    ["a payer that is not an address", withAuthorization({ from: "0x1234" })],
+    ["a receiver that is not an address", withAuthorization({ to: "vitalik.eth" })],
     ["a negative amount", withAuthorization({ value: "-1" })],
     ["an amount with decimals", withAuthorization({ value: "0.25" })],
     ["an amount in hex", withAuthorization({ value: "0x3d090" })],
@@ -142,7 +142,7 @@ describe("a payment header that is none", () => {
   test("two different headers are malformed", () =>
     expect(presented(V2, V1)).toEqual({ malformed: expect.stringContaining("different payments") }));
 
-  test("what is wrong is said by field, without the signature", () => {
+  test("the error names the field, and never the signature", () => {
     const { malformed } = parsePaymentHeaders(encode(withAuthorization({ nonce: "0x12" })), undefined) as {
       malformed: string;
     };

@@ -48,7 +48,7 @@ describe("a signature that it does not accept", () => {
     ["r beyond the field", `0x${"ff".repeat(32)}${signature.slice(66)}` as Hex],
   ])("%s", async (_, other) => expect(isAccountSignature(payer, digest, other)).toBe(false));
 
-  test("any altered byte", () =>
+  test("has any one byte altered", () =>
     fc.assert(
       fc.asyncProperty(fc.integer({ min: 0, max: 64 }), async (byte) => {
         expect(isAccountSignature(payer, digest, altered(signature, byte))).toBe(false);
@@ -56,12 +56,12 @@ describe("a signature that it does not accept", () => {
       { numRuns: 30 },
     ));
 
-  test("another account's", async () => {
+  test("is another account's", async () => {
     const other = await signPayment(devAccount(4), signed.authorization);
     expect(isAccountSignature(payer, digest, other.signature)).toBe(false);
   });
 
-  test("the payer's own for another network", async () => {
+  test("is the payer's own, for another network", async () => {
     const other = await signPayment(account, signed.authorization, SEPOLIA);
     expect(isAccountSignature(payer, digest, other.signature)).toBe(false);
     expect(isAccountSignature(payer, authorizationDigest(authorization, SEPOLIA), other.signature)).toBe(true);
@@ -73,7 +73,7 @@ describe("a signature that it does not accept", () => {
     ["start", { validAfter: 1n }],
     ["end", { validBefore: 1n }],
     ["nonce", { nonce: `0x${"00".repeat(32)}` }],
-  ])("the payer's own for another %s", async (_, change) =>
+  ])("is the payer's own, for another %s", async (_, change) =>
     expect(isAccountSignature(payer, authorizationDigest({ ...authorization, ...change }, BASE), signature)).toBe(
       false,
     ),

@@ -31,7 +31,7 @@ describe("a payment that is not in the journal", () => {
   test("with a wrong signature is 402, and nothing is stored", () =>
     expect(story(request({ signature: "invalid" }))).toBe("pay"));
 
-  test("with terms that do not fit is 402 for that reason, whatever its signature", () => {
+  test("with terms that do not match is 402 for that reason, whatever its signature", () => {
     const fresh = { say: "pay", error: "too little" } as const;
     expect(play(request({ fresh }))).toEqual([{ do: "answer", answer: fresh }]);
     expect(play(request({ fresh, signature: "invalid" }))).toEqual([{ do: "answer", answer: fresh }]);
@@ -173,7 +173,7 @@ describe.each(STATES)("a payment that is %s", (state) => {
   });
 });
 
-describe("the same payment identifier and request with a fresh signature", () => {
+describe("the same payment identifier with a fresh signature", () => {
   test.each([
     ["received", "wait held"],
     ["settling", "wait held"],
@@ -186,14 +186,14 @@ describe("the same payment identifier and request with a fresh signature", () =>
     }
   });
 
-  test("but another request is a conflict", () => {
+  test("and another request is a conflict", () => {
     for (const state of ["received", "settling", "settled", "fulfilled"] as const) {
       const sameId = row(state, { paymentId: "id" });
       expect(story(request({ sameId, digest: "0xd2", paymentId: "id", fingerprint: "f2" }))).toBe("conflict");
     }
   });
 
-  test("but with a wrong signature is 402", () => {
+  test("is 402 when that signature is wrong", () => {
     const sameId = row("fulfilled", { paymentId: "id" });
     expect(story(request({ sameId, digest: "0xd2", paymentId: "id", signature: "invalid" }))).toBe("pay");
   });
@@ -208,7 +208,7 @@ describe("a payment that was made under an identifier", () => {
 
   test("replays with it", () => expect(story(request({ row: made("fulfilled"), paymentId: "id" }))).toBe("replay"));
 
-  test("and one made without replays with and without", () => {
+  test("and one made without it replays with and without", () => {
     expect(story(request({ row: row("fulfilled"), paymentId: "id" }))).toBe("replay");
     expect(story(request({ row: row("fulfilled") }))).toBe("replay");
   });

@@ -112,7 +112,7 @@ describe("whatever happens", () => {
     }
   });
 
-  test("whoever took the lease gives it back, writes an end, or lost it", () => {
+  test("a run that took the lease gives it back, writes an end, or has lost it", () => {
     for (const path of all) {
       const commands = commandsOf(path);
       const took = commands.findIndex((c) => ["insert", "take", "revive"].includes(c.do));

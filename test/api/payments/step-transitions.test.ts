@@ -28,10 +28,10 @@ import {
 } from "./machine.ts";
 
 describe("a new payment", () => {
-  test("that the token refuses is void before it ever left", () =>
+  test("that the token refuses is void before it leaves us", () =>
     expect(story(request(), DONE, REFUSED, DONE)).toBe("insert → preflight → write void refused → pay"));
 
-  test("that somebody broadcast already is looked for, never submitted", () =>
+  test("that somebody has already broadcast is looked for, never submitted", () =>
     expect(story(request(), DONE, ALREADY_PAID, DONE, chain(PAID), DONE)).toBe(
       "insert → preflight → write settling → look → write settled → handle",
     ));
@@ -56,7 +56,7 @@ describe("a new payment", () => {
 describe("a settled payment", () => {
   const settled = [DONE, OK, DONE, SUBMITTED, chain(PAID), DONE] as const;
 
-  test("whose handler fails stays settled, is counted, and its payer is told that he was charged", () =>
+  test("whose handler fails stays settled, is counted, and its payer is told of the charge", () =>
     expect(story(request(), ...settled, HANDLE_FAILED, DONE)).toMatch(
       /handle → release failed → wait failed charged$/,
     ));
@@ -86,7 +86,7 @@ describe("a settled payment", () => {
     ));
 });
 
-describe("whoever lost its lease decides nothing", () => {
+describe("a run that has lost its lease decides nothing", () => {
   test.each<[string, Event, readonly Event[]]>([
     ["while taking", request({ row: row("settling") }), [LOST]],
     ["before settling", request(), [DONE, OK, LOST]],

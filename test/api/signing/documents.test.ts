@@ -45,7 +45,7 @@ describe.each(DOCUMENTS)("a signed $kind", ({ document }) => {
     expect(JSON.parse(Buffer.from(header, "base64url").toString())).toEqual({ alg: "EdDSA", kid: KEY.publicJwk.kid });
   });
 
-  test("is taken by jose and by an independent implementation of the W3C suite", async () => {
+  test("is accepted by jose and by an independent implementation of the W3C suite", async () => {
     expect(await joseAccepts(document, JWKS)).toBe(true);
     expect(await w3cAccepts(document, DID)).toBe(true);
   });
@@ -89,7 +89,7 @@ const parse = (text: string): Record<string, unknown> | null => {
 };
 
 describe("the signer", () => {
-  test.each([1.5, 2 ** 53, -0, Number.NaN])("signs no %d, at any depth", (number) => {
+  test.each([1.5, 2 ** 53, -0, Number.NaN])("refuses to sign %d, at any depth", (number) => {
     const document = { ...CREDENTIAL, facts: [{ number }] };
     expect(() => SIGNER.sign(document, SAMPLE_NOW)).toThrow(/safe integer/);
     expect(SIGNER.sign({ ...CREDENTIAL, facts: [{ number: 2 ** 53 - 1 }] }, SAMPLE_NOW)).toBeDefined();
@@ -155,7 +155,7 @@ describe("RETIRED_SIGNING_KEYS", () => {
   const [{ x }, { x: other }] = [KEY.publicJwk, STRANGER.publicJwk];
   const jwk = JSON.stringify(STRANGER.publicJwk);
 
-  test("takes x values and whole JWKs, in any mixture", () => {
+  test("accepts x values and whole JWKs, in any mix", () => {
     expect(parseRetiredKeys(`${x}, ${jwk} ,${x}`)).toEqual({ keys: [x, other, x], problems: [] });
   });
 
@@ -178,7 +178,7 @@ describe("RETIRED_SIGNING_KEYS", () => {
     for (const key of [x, other]) expect(problems[0]).not.toContain(key);
   });
 
-  test("refuses about half of all private keys as no point of the curve, and no public key", async () => {
+  test("refuses about half of all private keys as not on the curve, and no public key", async () => {
     const seeds = Array.from({ length: 40 }, (_, n) =>
       Buffer.alloc(32, n)
         .fill(n * 37, 5, 30)

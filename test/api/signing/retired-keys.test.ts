@@ -31,14 +31,14 @@ describe("RETIRED_SIGNING_KEYS", () => {
     });
   });
 
-  test("names every bad value in a line of its own", () => {
+  test("names every bad value on a line of its own", () => {
     expect(problemsOf({ RETIRED_SIGNING_KEYS: `short,${KEY.publicJwk.x},{"d":"secret"}` })).toEqual([
       expect.stringMatching(/^RETIRED_SIGNING_KEYS is wrong: value 1 is no public key: expected x of an Ed25519 key/),
       expect.stringMatching(/^RETIRED_SIGNING_KEYS is wrong: value 3 holds a private key/),
     ]);
   });
 
-  test("never is the private key itself, which would be published", () => {
+  test("is never the private key itself, which would be published", () => {
     // A private key that is a point of the curve, so that nothing else gives it away.
     const seed = KEY.publicJwk.x;
     const problems = problemsOf({ SIGNING_KEY: seed, RETIRED_SIGNING_KEYS: seed });

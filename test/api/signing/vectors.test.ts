@@ -31,7 +31,7 @@ describe.each(Object.entries(CANONICALIZERS))("RFC 8785 in the %s", (_, canonica
     expect(canonical(double(ieee754))).toBe(json);
   });
 
-  test.each(rfc8785.refusedNumbers)("%s is no number of JSON (appendix B)", (bits) => {
+  test.each(rfc8785.refusedNumbers)("%s is not a number of JSON (appendix B)", (bits) => {
     expect(() => canonical(double(bits))).toThrow(/not allowed/);
   });
 });
@@ -56,7 +56,7 @@ describe("RFC 8037, appendix A", () => {
     expect(sign(null, Buffer.from(`${header}.${payload}`), privateKey).toString("base64url")).toBe(signature);
   });
 
-  test("A.5: the verifier takes the example's signature, and no other text", async () => {
+  test("A.5: the verifier accepts the example's signature, and no other text", async () => {
     const { d: _, ...jwk } = rfc8037.privateJwk;
     const key = (await importJWK(jwk, "EdDSA")) as CryptoKey;
     const jws = { protected: header, signature: Uint8Array.from(Buffer.from(signature, "base64url")), kid: "" };
@@ -69,7 +69,7 @@ describe("W3C eddsa-jcs-2022", () => {
   /** Multikey bytes behind a multicodec prefix of two bytes. */
   const raw = (text: string) => Buffer.from(base58btc.decode(text).slice(2));
 
-  test("the signer comes to every value of the example", async () => {
+  test("the signer computes every value of the example", async () => {
     const { privateKey } = await signingKey(raw(w3c.keyPair.privateKeyMultibase));
     const canonical = jcs(w3c.unsigned);
     expect(canonical).toBe(w3c.canonicalDocument);
@@ -83,7 +83,7 @@ describe("W3C eddsa-jcs-2022", () => {
     );
   });
 
-  test("the verifier takes the example's proof value, and no other", async () => {
+  test("the verifier accepts the example's proof value, and no other", async () => {
     const x = raw(w3c.keyPair.publicKeyMultibase).toString("base64url");
     const key = (await importJWK({ kty: "OKP", crv: "Ed25519", x }, "EdDSA")) as CryptoKey;
     const signature = base58(w3c.proofValue.slice(1), 64);
@@ -101,7 +101,7 @@ describe("W3C eddsa-jcs-2022", () => {
     );
   });
 
-  test("the independent verifier of these tests takes the example too", async () => {
+  test("the independent verifier of these tests accepts the example too", async () => {
     const method = w3c.proofOptions.verificationMethod;
     const [id = ""] = method.split("#");
     const { publicKeyMultibase } = w3c.keyPair;

@@ -99,7 +99,7 @@ function compile(files: Readonly<Record<string, string>>): readonly string[] {
   return errors.map(({ formattedMessage }: { formattedMessage: string }) => formattedMessage);
 }
 
-test("all code of the page is run here", () => {
+test("all code on the page is run here", () => {
   expect([...blocks.keys()].sort()).toEqual(
     Object.keys(RUNS)
       .flatMap((ids) => ids.split(" "))

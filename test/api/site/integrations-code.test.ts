@@ -84,7 +84,7 @@ test.each(["action-verify", "action-certify"])("the workflow %s gives the action
   expect(Object.keys(action.inputs)).toEqual(expect.arrayContaining(Object.keys(step?.with ?? {})));
 });
 
-test("all code of the page is run here", () => {
+test("all code on the page is run here", () => {
   expect([...blocks.keys()].sort()).toEqual([
     "action-certify",
     "action-verify",

@@ -151,7 +151,7 @@ describe("content security policy", () => {
   });
 });
 
-test("the home page lists all that is sold with its price, test money as such, and how to pay and verify", () => {
+test("the home page lists everything that is sold with its price, marks test money, and says how to pay and verify", () => {
   const page = renderHome({ baseUrl, menu: MENU, reads: READS, figures: FIGURES, now });
   for (const { method, path, price, network, summary } of MENU) {
     const money = network === "eip155:8453" ? "USDC" : "test USDC on Base Sepolia";

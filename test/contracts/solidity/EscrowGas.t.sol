@@ -4,7 +4,7 @@ pragma solidity 0.8.37;
 import {IEscrow} from "../../../contracts/interfaces/IEscrow.sol";
 import {EscrowFixture} from "./EscrowFixture.sol";
 
-/// @notice Burns gas before each call that goes on to Circle's code: what a dearer USDC of the future would be like.
+/// @notice Burns gas before each call that goes on to Circle's code: what a more expensive USDC of the future would be like.
 contract DearUsdc {
     address private immutable NEXT;
     uint256 private immutable COST;
@@ -27,7 +27,7 @@ contract DearUsdc {
     }
 }
 
-/// @notice Whoever picks the gas of a call must not pick by it whether an account is paid or has to withdraw.
+/// @notice Choosing the gas of a call must not choose whether an account is paid or has to withdraw.
 contract EscrowGasTest is EscrowFixture {
     bytes32 private constant IMPLEMENTATION_SLOT = keccak256("org.zeppelinos.proxy.implementation");
 

@@ -98,7 +98,7 @@ contract EscrowHandler is EscrowLedger {
         }
     }
 
-    /// @dev Whoever is owed is paid, unless USDC itself refuses.
+    /// @dev An account that is owed is paid, unless USDC itself refuses.
     function withdraw(uint256 who, address sender) external entered {
         address account = anyAccount(who);
         for (uint256 i = 0; i < accounts() && escrow.owed(account) == 0; i++) {

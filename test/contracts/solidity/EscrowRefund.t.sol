@@ -57,7 +57,7 @@ contract EscrowRefundTest is EscrowFixture {
         );
     }
 
-    /// @dev Whoever it is, and whatever else is sent along: the payer is refunded, and no record is made up.
+    /// @dev Whatever the sender, and whatever else is sent along: the payer is refunded, and no record is made up.
     function testFuzz_after1800SecondsAnybodyRefunds(
         address sender,
         uint256 elapsed,

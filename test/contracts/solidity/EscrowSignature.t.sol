@@ -114,7 +114,7 @@ contract EscrowSignatureTest is EscrowFixture {
         refused(elsewhere);
     }
 
-    /// @dev Whoever sees the signature can only hold the payment with it.
+    /// @dev Anybody who sees the signature can only hold the payment with it.
     function testFuzz_aStolenSignatureMovesNothing(address thief) public leavesThePaymentOpen {
         // Circle's proxy does not serve its administrator, the zero address here, and USDC blacklists itself.
         vm.assume(thief != address(escrow) && thief != address(0) && thief != address(USDC));

@@ -13,7 +13,7 @@ contract EscrowVerdictTest is EscrowFixture {
         info = held(USD);
     }
 
-    /// @dev Whoever the signature recovers to, it is not the arbiter.
+    /// @dev Whatever the signature recovers to, it is not the arbiter.
     function refusedForBoth(bytes memory signature, address got) private {
         vm.expectRevert(abi.encodeWithSelector(IEscrow.NotArbiter.selector, got, arbiter));
         escrow.release(info, RECORD, signature);

@@ -58,7 +58,7 @@ contract VerdictLibTest is VerdictFixture {
         reader.check(verdict, signature, arbiter, MAX_AGE);
     }
 
-    /// @dev Whoever the signature recovers to, it is not the arbiter.
+    /// @dev Whatever the signature recovers to, it is not the arbiter.
     function refused(VerdictLib.Verdict memory other, bytes memory signature) private view {
         try reader.check(other, signature, arbiter, MAX_AGE) {
             vm.assertTrue(false, "another verdict is refused");

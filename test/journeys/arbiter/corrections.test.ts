@@ -46,7 +46,7 @@ const page = async (url: string) => (await send(url, { headers: { accept: "text/
 const path = (id: string) => `/arbiter/verdict/${id}`;
 
 describe("a correction", () => {
-  test("runs the claim again, free, and supersedes the verdict, which stays as it was", async () => {
+  test("runs the claim again free of charge, and supersedes the verdict, which stays as it was", async () => {
     const old = await refunded("/late");
     appear("/late");
     const paid = (await settlements(scene.chain, payer.address)).length;
@@ -97,7 +97,7 @@ describe("a correction", () => {
     expect(links).toBe(`<${path(old.id)}>; rel="predecessor-version", <${path(next)}>; rel="successor-version"`);
   });
 
-  test("is one, when two operators make it at once, and each is told the truth", async () => {
+  test("is made once when two operators make it at the same time, and each is told the truth", async () => {
     const old = await refunded("/hurry");
     // Each looks before either has written.
     const looking: ServerResponse[] = [];
@@ -134,7 +134,7 @@ describe("a correction", () => {
     expect(errors).toMatch(/corrections are made within 7 days/);
   });
 
-  test("is made to the last millisecond of the seventh day", async () => {
+  test("can be made until the last millisecond of the seventh day", async () => {
     const old = await refunded("/border");
     const issued = Date.parse(JSON.parse(old.text).issued_at);
     const at = async (age: number) => {

@@ -156,7 +156,7 @@ describe("before any charge", () => {
     expect(JSON.stringify(answer.body.errors ?? [])).not.toContain('"rule"');
   });
 
-  test("a payment of version 1 is kept back just so", async () => {
+  test("a payment of version 1 is held back in the same way", async () => {
     expectProblem(await kept({ ...GOOD, evidence: 1 }, v1), 422, "unacceptable");
   });
 });

@@ -66,7 +66,7 @@ describe("the log", () => {
   });
 });
 
-describe("whoever walks a log that was tampered with sees it", () => {
+describe("a walk of a log that was tampered with shows it", () => {
   const altered = ({ document, ...row }: Row): Row => ({
     ...row,
     document: document.replace('"category":"payload-hash"', '"category":"http-delivery"'),

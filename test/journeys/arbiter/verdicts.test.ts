@@ -117,7 +117,7 @@ describe.each(OUTCOMES)("a claim of %s that leads to %s", (category, verdict) =>
 });
 
 describe("verdicts", () => {
-  test("of two payments for one claim are two entries of the log, with the same facts", async () => {
+  test("bought twice for one claim are two entries in the log, with the same facts", async () => {
     const { service, chain, claims } = scene;
     const payer = await newPayer(chain);
     const [{ category = "", conditions = {} } = {}] = claims;

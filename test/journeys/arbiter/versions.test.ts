@@ -199,7 +199,7 @@ describe("the published policy", () => {
     return [currentPolicy(), policy(1), policy(2), policy(3)].map((one) => one?.version ?? null);
   };
 
-  test("is the version in force, and each version for whoever asks for it by its number", () => {
+  test("is the version in force, and each version when it is asked for by its number", () => {
     expect(versionsAt(BEFORE)).toEqual([1, 1, 2, null]);
     expect(versionsAt(FROM)).toEqual([2, 1, 2, null]);
     expect(versionsAt(new Date(0))).toEqual([1, 1, 2, null]);

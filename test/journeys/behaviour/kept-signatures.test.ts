@@ -55,8 +55,8 @@ async function untilFinallyPast(time: bigint): Promise<void> {
   await chain.mine(3);
 }
 
-describe("USDC that reaches a decoy", () => {
-  test("goes back to whoever sent it, each transfer once", async () => {
+describe("a decoy", () => {
+  test("sends USDC back to its sender, each transfer once", async () => {
     const { bait } = await begin("recipient");
     const other = await newPayer(chain, 3_000_000n);
     const gift = { to: bait.to, validBefore: (await unixAtHead()) + 600n };
@@ -78,7 +78,7 @@ describe("USDC that reaches a decoy", () => {
     expect(service.logged.some((line) => line.includes("sent back"))).toBe(true);
   });
 
-  test("has an address of its own in every session", async () => {
+  test("has its own address in every session", async () => {
     const [first, second] = [await begin("recipient"), await begin("recipient")];
     expect(first.bait.to).not.toBe(second.bait.to);
     expect(await chain.usdcBalance(first.bait.to)).toBe(0n);
@@ -144,7 +144,7 @@ describe("the proof of a FAIL", () => {
     expect(((await record(answer)) as unknown as { proof: Proof }).proof.broadcast).toBe(true);
   });
 
-  test("comes once when two processes publish it at the same time", async () => {
+  test("is published once when two processes publish it at the same time", async () => {
     const { answer, signed } = await failTest();
     const second = await startService({
       chain,
@@ -158,7 +158,7 @@ describe("the proof of a FAIL", () => {
     expect(((await record(answer)) as unknown as { proof: Proof }).proof.signature).toBe(signed.signature);
   });
 
-  test("is digest and signer for ever when the signature is valid for more than a day", async () => {
+  test("stays digest and signer when the signature is valid for more than a day", async () => {
     const { answer, signed } = await failTest(90_000n);
     await untilFinallyPast(signed.authorization.validBefore);
     expect(await service.upkeep.proofs.publishDue()).toBe(1);

@@ -88,16 +88,16 @@ describe.each(PRODUCTS)("in the %s test", (product) => {
     expect(await isUsed(stage.chain, signed.authorization)).toBe(false);
   });
 
-  test.each(["whoever is first", "a bait", "a result"])(
+  test.each(["either", "a bait", "a result"])(
     "results and baits that meet give one verdict, led by %s, time and again",
     async (leader) => {
-      for (let round = 0; round < (leader === "whoever is first" ? 10 : 3); round++) {
+      for (let round = 0; round < (leader === "either" ? 10 : 3); round++) {
         const run = await startPassing(ground(), product);
         const [one, two] = [await sign(run, "bait"), await sign(run, "bait")];
         const baits = [one, two, one].map((signed) => () => attempt(run, v2(signed)));
         const results = [run, bare(run), run].map((caller) => () => askResult(caller));
         const calls = leader === "a bait" ? [...baits, ...results] : [...results, ...baits];
-        const free = leader === "whoever is first";
+        const free = leader === "either";
         const answers = await (free ? Promise.all(shuffled(calls).map((call) => call())) : inOrder(run, ...calls));
         const { verdict, certificates } = await stored(stage, run);
         if (!free) expect(verdict).toBe(leader === "a bait" ? "fail" : "pass");
@@ -113,7 +113,7 @@ describe.each(PRODUCTS)("in the %s test", (product) => {
     },
   );
 
-  test("one bait sent by many at once is one FAIL, answered alike", async () => {
+  test("one bait sent many times at once is one FAIL, with one answer", async () => {
     const run = await startRun(ground(), product);
     await serveBoth(run);
     const signed = await sign(run, "bait");
@@ -125,7 +125,7 @@ describe.each(PRODUCTS)("in the %s test", (product) => {
     await expectSpent(stage, run, [ENTRY]);
   });
 
-  test("of many controls signed at once one is charged", async () => {
+  test("only one of many controls signed at once is charged", async () => {
     const run = await startRun(ground(), product);
     await serveBoth(run);
     const signed = await Promise.all(Array.from({ length: CROWD }, () => sign(run, "control")));
@@ -136,7 +136,7 @@ describe.each(PRODUCTS)("in the %s test", (product) => {
     expectVerdict(await askResult(run), run, "pass");
   });
 
-  test("unpaid calls at once are served both challenges in turn", async () => {
+  test("simultaneous unpaid calls are served both challenges in turn", async () => {
     const run = await startRun(ground(), product);
     const answers = await Promise.all(Array.from({ length: CROWD }, () => attempt(run)));
     const served = answers.map((answer) => challengeIn(run, answer));

@@ -196,7 +196,7 @@ describe.each(PRODUCTS)("the %s test", (product) => {
     },
   );
 
-  test("does not count a bait that could not be submitted any more, or not yet: 402", async () => {
+  test("does not count a bait that can no longer be submitted, or not yet: 402", async () => {
     const run = await start(product);
     await serveBoth(run);
     const windows = [

@@ -78,7 +78,7 @@ describe.each(PRODUCTS)("a stranger who knows the wallet of a %s session", (prod
     expectVerdict(await askResult(run), run, "pass");
   });
 
-  test("cannot answer: a payment of another wallet is 409, and charges nothing", async () => {
+  test("cannot answer: a payment from another wallet is 409, and charges nothing", async () => {
     const run = await start(product);
     await serveBoth(run);
     const stranger = await newPayer(stage.chain, PURSE);
@@ -185,7 +185,7 @@ describe.each(PRODUCTS)("a %s session that has lapsed", (product) => {
     expect(kept.rows).toEqual([]);
   });
 
-  test("charges no control any more, while a verdict that it has stays its answer", async () => {
+  test("no longer charges a control, while a verdict that it has stays its answer", async () => {
     const started = Date.now();
     clock = new Date(started);
     const [open, done] = [await start(product), await startPassing(ground(), product)];
@@ -200,10 +200,10 @@ describe.each(PRODUCTS)("a %s session that has lapsed", (product) => {
   });
 });
 
-describe.each(PRODUCTS)("what is no %s session", (product) => {
+describe.each(PRODUCTS)("what is not a %s session", (product) => {
   const urlOf = (path: string) => `${stage.service.url}/test/${product}/${path}`;
 
-  test("is 404: a wallet without one, and a token of another one", async () => {
+  test("is 404: a wallet without one, and another session's token", async () => {
     const other = PRODUCTS.find((one) => one !== product) ?? product;
     const [run, elsewhere] = [await start(product), await start(other)];
     const stranger = await newPayer(stage.chain, 0n);

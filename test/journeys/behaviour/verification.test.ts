@@ -164,7 +164,7 @@ describe("a control whose settlement a reorganisation removed for good", () => {
     expect((await askResult(run)).text).toBe(answer.text);
   });
 
-  test("counts no longer in an open session: it is offered and charged again", async () => {
+  test("no longer counts in an open session: it is offered and charged again", async () => {
     const run = await startRun(ground(), "recipient");
     await serveBoth(run);
     const signed = await payControl(run);

@@ -13,7 +13,7 @@ test("a board without a certified agent is an empty page", async () => {
   expect(headers.get("link")).toBeNull();
 });
 
-test("who buys a certificate is on the board, and in the statistics", async () => {
+test("a wallet that buys a certificate is on the board, and in the statistics", async () => {
   scene.clock = null;
   const payer = await newPayer(scene.chain);
   const bought = await post(`${scene.service.url}/test/basic`, v2(await signPayment(payer)));
@@ -36,8 +36,8 @@ test("who buys a certificate is on the board, and in the statistics", async () =
   expect(JSON.stringify(body)).not.toMatch(/0x[0-9a-f]{40}/i);
 });
 
-describe("who is on the board", () => {
-  test("each wallet once, with its newest PASS and every capability, newest first", async () => {
+describe("the board", () => {
+  test("lists each wallet once, with its newest PASS and every capability, newest first", async () => {
     const ids = await scene.seeder.add(
       { wallet: 1, issuedAt: ago(9) },
       { wallet: 2, issuedAt: ago(5) },
@@ -58,7 +58,7 @@ describe("who is on the board", () => {
     expect(agents[1]?.capabilities).toEqual(["can_pay"]);
   });
 
-  test("an expired certificate leaves it, at the instant when its 30 days end", async () => {
+  test("drops an expired certificate at the instant when its 30 days end", async () => {
     await scene.seeder.add({ wallet: 1, issuedAt: ago(0) }, { wallet: 1, issuedAt: ago(20), product: "suite" });
     scene.clock = new Date(ago(-30).getTime() - 1);
     expect(await scene.board()).toMatchObject([{ wallet: seedWallet(1), capabilities: ["can_pay"] }]);
@@ -66,7 +66,7 @@ describe("who is on the board", () => {
     expect(await scene.board()).toEqual([]);
   });
 
-  test("a current FAIL of any test takes the wallet off until it has expired", async () => {
+  test("leaves out a wallet with a current FAIL of any test until that has expired", async () => {
     await scene.seeder.add(
       { wallet: 1, issuedAt: ago(29), product: "suite", result: "fail" },
       { wallet: 1, issuedAt: ago(1) },
@@ -78,7 +78,7 @@ describe("who is on the board", () => {
     expect(await scene.wallets()).toEqual([1, 2]);
   });
 
-  test("a reversed PASS leaves it; an older one that still stands takes its place", async () => {
+  test("drops a reversed PASS; an older one that still stands takes its place", async () => {
     const [alone = "", , newest = ""] = await scene.seeder.add(
       { wallet: 1, issuedAt: ago(1) },
       { wallet: 2, issuedAt: ago(5) },
@@ -90,7 +90,7 @@ describe("who is on the board", () => {
     expect(await scene.board()).toMatchObject([{ wallet: seedWallet(2), product: "basic", capabilities: ["can_pay"] }]);
   });
 
-  test("a PASS that rests on two payments leaves it when the second is reversed", async () => {
+  test("drops a PASS that rests on two payments when the second is reversed", async () => {
     const [id = ""] = await scene.seeder.add({ wallet: 1, issuedAt: ago(1), also: true });
     expect(await scene.wallets()).toEqual([1]);
     await scene.seeder.reverseAlso(id);
@@ -98,7 +98,7 @@ describe("who is on the board", () => {
     expect((await scene.get("/stats")).body.wallets).toEqual({ tested: 0, certified_now: 0 });
   });
 
-  test("a reversed FAIL counts no longer", async () => {
+  test("does not count a reversed FAIL", async () => {
     const [, fail = ""] = await scene.seeder.add(
       { wallet: 1, issuedAt: ago(2) },
       { wallet: 1, issuedAt: ago(1), result: "fail" },
@@ -108,7 +108,7 @@ describe("who is on the board", () => {
     expect(await scene.wallets()).toEqual([1]);
   });
 
-  test("is who /verify calls verified", async () => {
+  test("lists exactly the wallets that /verify calls verified", async () => {
     const [reversed = ""] = await scene.seeder.add(
       { wallet: 4, issuedAt: ago(1) },
       { wallet: 1, issuedAt: ago(2) },
@@ -127,7 +127,7 @@ describe("who is on the board", () => {
     expect(listed).toEqual([1, 5]);
   });
 
-  test("one can ask for a capability: the wallets that currently show it, with the newest certificate for it", async () => {
+  test("can be asked for a capability: the wallets that currently show it, with the newest certificate for it", async () => {
     const [suite] = await scene.seeder.add(
       { wallet: 1, issuedAt: ago(6), product: "suite" },
       { wallet: 1, issuedAt: ago(1) },
@@ -148,14 +148,14 @@ describe("who is on the board", () => {
     expect(await scene.wallets("?capability=can_pay")).toEqual([1, 2, 3]);
   });
 
-  test("every test that is sold can be asked for", async () => {
+  test("can be asked for every test that is sold", async () => {
     for (const capability of CAPABILITY_MENU)
       expect((await scene.get(`/board?capability=${capability}`)).status).toBe(200);
   });
 });
 
 test.for(["/board", "/stats"])(
-  "%s is a page for browsers and JSON for programs, and caches can ask again",
+  "%s is a page for browsers and JSON for programs, and caches can revalidate it",
   async (path) => {
     await scene.seeder.add({ wallet: 1, issuedAt: ago(1) });
     const json = await scene.get(path);
@@ -181,7 +181,7 @@ test.for(["/board", "/stats"])(
   },
 );
 
-test("a board that changes gets another tag", async () => {
+test("a board that changes gets a new tag", async () => {
   const before = await scene.get("/board");
   await scene.seeder.add({ wallet: 1, issuedAt: ago(1) });
   const after = await scene.get("/board", { "if-none-match": before.headers.get("etag") ?? "" });

@@ -60,7 +60,7 @@ describe("paging", () => {
     ]);
   });
 
-  test("leaves out whoever fails or is reversed meanwhile", async () => {
+  test("leaves out wallets that fail or are reversed in the meantime", async () => {
     const ids = await seedAll();
     const seen = await walk("/board?limit=10", async (page) => {
       if (page > 1) return;

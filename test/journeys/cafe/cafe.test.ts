@@ -92,7 +92,7 @@ describe("a round", () => {
     expect((await order("espresso")).round).toBeUndefined();
   });
 
-  test("rounds queue, and the queue outlives a restart", async () => {
+  test("waits behind earlier ones, and the queue outlives a restart", async () => {
     await drinkUp();
     await order("buy-a-round", undefined, null, "?nickname=First");
     const second = await newPayer(chain);
@@ -110,7 +110,7 @@ describe("a round", () => {
     expect((await order("espresso")).round).toEqual({ by: short, number: 1, of: 10 });
   });
 
-  test("fifty orders at once, on two processes: each receipt of three rounds is given once, and none more", async () => {
+  test("gives each of its receipts exactly once: three rounds, fifty orders at once, two processes", async () => {
     await drinkUp();
     for (const nickname of ["one", "two", "three"]) await order("buy-a-round", undefined, { nickname });
     // The later rounds were themselves on the first.
@@ -131,7 +131,7 @@ describe("a round", () => {
     expect(await openRounds()).toEqual([]);
   });
 
-  test("a replay is the same receipt and takes nothing from a round", async () => {
+  test("gives nothing to a replay, which is the same receipt", async () => {
     await drinkUp();
     await order("buy-a-round", undefined, { nickname: "Grace" });
     const header = await paymentFor("espresso", await newPayer(chain));
@@ -186,7 +186,7 @@ describe("a nickname", () => {
   });
 });
 
-test("receipts are kept for ever: the service's role cannot change one", async () => {
+test("receipts are permanent: the service's role cannot change one", async () => {
   const { apiUrl } = service.database;
   for (const statement of ["UPDATE cafe_receipt SET item = 'x'", "DELETE FROM cafe_receipt"])
     await expect(withClient(apiUrl, (client) => client.query(statement))).rejects.toThrow(/permission denied/);

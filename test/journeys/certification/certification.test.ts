@@ -181,7 +181,7 @@ describe("/verify", () => {
   });
 
   test.each(["", "0x1234", "vitalik.eth", `0x${"g".repeat(40)}`, `0x${"1".repeat(41)}`])(
-    "of %j, which is no wallet, is 400",
+    "of %j, which is not a wallet, is 400",
     async (wallet) => {
       const answer = await verify(wallet);
       expect(answer.status).toBe(400);

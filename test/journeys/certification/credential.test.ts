@@ -63,7 +63,7 @@ async function certify(
 }
 
 describe("a credential", () => {
-  test("of a wallet that nobody tested says so, signed, and has no end", async () => {
+  test("of a wallet that was never tested says so, is signed, and has no end", async () => {
     const body = await credentialOf(UNKNOWN);
     expect(body).toMatchObject({
       "@context": ["https://www.w3.org/ns/credentials/v2", "https://www.w3.org/ns/credentials/undefined-terms/v2"],
@@ -169,7 +169,7 @@ describe("a credential", () => {
   });
 
   test.each(["0x12", "vitalik.eth", `${UNKNOWN}0`, `0x${"zz".repeat(20)}`, "%00", UNKNOWN.slice(2)])(
-    "of %s is 400: no wallet",
+    "of %s is 400: not a wallet",
     async (wallet) => expectProblem(await fetchCredential(wallet), 400, "malformed_request"),
   );
 });

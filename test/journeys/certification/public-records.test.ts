@@ -53,14 +53,14 @@ describe("/receipt", () => {
       .toBe(true);
   });
 
-  test("knows no transaction that bought nothing here: 404", async () => {
+  test("does not know a transaction that bought nothing here: 404", async () => {
     expectProblem(await get(`/receipt?tx=0x${"ab".repeat(32)}`), 404, "not_found");
     const other = await broadcast(chain, await signPayment(payer, { to: payer.address }));
     expectProblem(await get(`/receipt?tx=${other}`), 404, "not_found");
   });
 
   test.each(["", "?tx=", "?tx=0x12", `?tx=${"ab".repeat(32)}`, `?tx=0x${"zz".repeat(32)}`])(
-    "of %j is 400: no transaction hash",
+    "of %j is 400: not a transaction hash",
     async (query) => expectProblem(await get(`/receipt${query}`), 400, "malformed_request"),
   );
 });
@@ -89,7 +89,7 @@ describe("what is read for free", () => {
     );
   });
 
-  test("/health says that it lives, and is not stored by caches", async () => {
+  test("/health says that the service is up, and is not stored by caches", async () => {
     const { status, body, headers } = await get("/health");
     expect([status, headers.get("cache-control")]).toEqual([200, "no-store"]);
     expect(body).toEqual({ ok: true, version: "1.0.0" });

@@ -56,7 +56,7 @@ async function untilReady({ child, output }: Running): Promise<string> {
   return output();
 }
 
-/** Processes of this data directory, whoever started them. Only Linux shows them here. */
+/** Processes of this data directory, no matter who started them. Only Linux shows them here. */
 const processes = (): string[] =>
   readdirSync("/proc", { encoding: "utf8" }).filter((pid) => {
     try {
@@ -104,7 +104,7 @@ describe("npm start", () => {
     expect(processes()).toEqual([]);
   }, 120_000);
 
-  test("goes on with the same data: the certificates and the chain are as they were", async () => {
+  test("continues with the same data: the certificates and the chain are as they were", async () => {
     const running = start();
     await untilReady(running);
     expect(await get(certificateUrl)).toMatchObject({ verdict: "pass", settlement: { transaction: settlement } });

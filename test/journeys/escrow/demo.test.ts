@@ -73,7 +73,7 @@ async function paid(scheme: EscrowScheme, unpaid: Awaited<ReturnType<typeof post
   return Buffer.from(JSON.stringify(await client.createPaymentPayload(required))).toString("base64");
 }
 
-test("whoever has not enough USDC is told so, and nothing moves", async () => {
+test("a buyer without enough USDC is told so, and nothing moves", async () => {
   const buyer = await newPayer(chain, 50_000n);
   const answer = await post(url(), { "PAYMENT-SIGNATURE": await paid(new EscrowScheme(buyer), await post(url())) });
   expect(answer.status).toBe(402);

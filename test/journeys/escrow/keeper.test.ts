@@ -137,7 +137,7 @@ describe("an evaluation and the clock", () => {
     await gone(held);
   });
 
-  test("at the same moment: one of them has it, the delivery's answer says which, and the chain agrees", async () => {
+  test("at the same moment: one of them wins, the delivery's answer says which, and the chain agrees", async () => {
     const holds = [
       await indexed(),
       await indexed(),

@@ -136,7 +136,7 @@ describe("without an evaluated delivery the merchant gets nothing, and 30 minute
     });
   };
 
-  test("whoever failed: a killed merchant, a dead arbiter, a merchant that decides by itself", async () => {
+  test("whichever party failed: a killed merchant, a dead arbiter, a merchant that decides by itself", async () => {
     const [killed, honest, greedy] = [await newMerchant(), await newMerchant(), await newMerchant()];
     const buyers = [await newBuyer(scene.chain), await newBuyer(scene.chain), await newBuyer(scene.chain)] as const;
 

@@ -106,7 +106,7 @@ describe("a delivery that the merchant signed", () => {
     expect((await chain.usdcBalance(merchant.address)) - paid).toBe(refunded ? 0n : 990_000n);
   });
 
-  test("is taken by the alias too, by terms and by transaction, and as a bare body", async () => {
+  test("is accepted by the alias too, by terms and by transaction, and as a bare body", async () => {
     const { body } = GOOD;
     const signedFor = async (held: Held) => ({
       signature: await signDelivery(service, merchant, { ...held, body }),
@@ -185,7 +185,7 @@ describe("refused, and nothing moves", () => {
     await nothingMoved(held);
   });
 
-  test("when it is no forwarded delivery: 400", async () => {
+  test("when it is not a forwarded delivery: 400", async () => {
     for (const body of ["{", "[]", JSON.stringify(forwarded(GOOD))]) {
       const answer = await send(`${service.url}/escrow/verify`, { method: "POST", headers: JSON_TYPE, body });
       expectProblem(answer, 400, "malformed_request");
@@ -222,7 +222,7 @@ describe("the first evaluation is final", () => {
 describe("an evaluation's record", () => {
   const SECRET = "the-pond-is-a-secret-b7e1";
 
-  test("is the same signed bytes for ever, its hash is in the event, and it holds no content", async () => {
+  test("stays the same signed bytes, its hash is in the event, and it holds no content", async () => {
     const held = await newHold();
     const headers = { ...JSON_TYPE, "set-cookie": SECRET };
     const answer = await deliver(service, merchant, { ...held, headers, body: JSON.stringify({ haiku: SECRET }) });
@@ -249,7 +249,7 @@ describe("an evaluation's record", () => {
     expect(JSON.stringify(kept.rows)).not.toContain(SECRET);
   });
 
-  test("is accepted by the published verifier, and no longer when a byte of it is another", async () => {
+  test("is accepted by the published verifier, but not with one byte changed", async () => {
     const held = await newHold();
     const { body } = await deliver(service, merchant, { ...held, ...EMPTY });
     const { text } = await send(String(body.record_url));

@@ -110,7 +110,7 @@ const endless: Conduct = async (_, answer) => {
 
 // The longest one is first, so that the others run beside it.
 test.concurrent(
-  "a facilitator that broadcasts and never answers: who hung up gets the certificate with the same header",
+  "a facilitator that broadcasts and never answers: a client that hung up gets the certificate with the same header",
   async () => {
     const signed = await signPayment(aPayer());
     const broadcast = Promise.withResolvers<void>();
@@ -269,7 +269,7 @@ async function settleAgain({ authorization, signature }: Signed): Promise<string
   return (await chain.client.waitForTransactionReceipt({ hash })).status;
 }
 
-test("nobody was told to pay again, and neither the facilitator's words nor a signature came out anywhere", async () => {
+test("nobody was told to pay again, and neither the facilitator's words nor a signature leaked anywhere", async () => {
   expect(said.length).toBeGreaterThan(0);
   expect([...new Set(said.map(({ status }) => status))].sort()).toEqual([200, 503]);
   expect([...said.map(({ text }) => text), ...service.logged].filter((text) => text.includes(LIAR))).toEqual([]);

@@ -82,7 +82,7 @@ describe("a payment with a payment identifier", () => {
     await chargedOnce(chain, theirs);
   });
 
-  test("gives its result to no wrong signature under the same identifier", async () => {
+  test("does not give its result to a wrong signature under the same identifier", async () => {
     const signed = await signPayment(payer);
     const first = await post(basic(), v2(signed, { id }));
     const stranger = await newPayer(chain);

@@ -47,10 +47,10 @@ const raw = ({ method, path = "/test/basic", headers = {}, chunks = [] }: RawReq
     outgoing.end();
   });
 
-describe("a payment header that is none", () => {
+describe("a payment header", () => {
   test.each<[string, Record<string, string>]>([
     ["that is not base64", { "PAYMENT-SIGNATURE": "{not base64}" }],
-    ["that is no JSON", { "PAYMENT-SIGNATURE": Buffer.from("no JSON").toString("base64") }],
+    ["that is not JSON", { "PAYMENT-SIGNATURE": Buffer.from("no JSON").toString("base64") }],
     ["of another version", { "PAYMENT-SIGNATURE": encode({ x402Version: 7, payload: {} }) }],
     ["of version 1 in PAYMENT-SIGNATURE", { "PAYMENT-SIGNATURE": encode({ x402Version: 1, payload: {} }) }],
     ["without a payload", { "PAYMENT-SIGNATURE": encode({ x402Version: 2 }) }],
@@ -63,19 +63,19 @@ describe("a payment header that is none", () => {
     expect(answer.text.length).toBeLessThan(KIB);
   });
 
-  test("over what the server reads at all is 431, as a problem too", async () => {
+  test("larger than the server reads at all is 431, as a problem too", async () => {
     const answer = await raw({ method: "POST", headers: { "PAYMENT-SIGNATURE": "A".repeat(100 * KIB) } });
     expectProblem(answer, 431, "headers_too_large");
   });
 
-  test("beside another one is 400, and neither is charged", async () => {
+  test("next to a different one is 400, and neither is charged", async () => {
     const [one, other] = [await signPayment(payer), await signPayment(payer)];
     expectProblem(await post(basic(), { ...v2(one), ...v1(other) }), 400, "malformed_payment");
     expectProblem(await post(basic(), { ...v2(one), ...v1(one) }), 400, "malformed_payment");
     await nothingCharged(chain, payer);
   });
 
-  test("with bad hex or a missing field says which, and is not charged", async () => {
+  test("with bad hex or a missing field is refused by its name, and not charged", async () => {
     const signed = await signPayment(payer);
     const { authorization } = signed;
     const short = { ...signed, authorization: { ...authorization, nonce: "0x12" as const } };
@@ -88,7 +88,7 @@ describe("a payment header that is none", () => {
 });
 
 describe("a request body", () => {
-  test("is not read while nothing is paid: whatever it is, 402", async () => {
+  test("is not read before it is paid for: whatever it is, 402", async () => {
     for (const body of [null, "", "{", "not JSON", "\u0000", '{"a":1}', "x".repeat(64 * KIB)])
       expect(expectPaymentRequired(await post(basic(), {}, body))).toMatch(/Payment required/);
   });
@@ -106,7 +106,7 @@ describe("a request body", () => {
     expect(answer).toBe(402);
   });
 
-  test("that is no JSON is 400 when it is paid for, and nothing is charged", async () => {
+  test("that is not JSON is 400 when it is paid for, and nothing is charged", async () => {
     for (const body of ["{", "not JSON", "{}{}"]) {
       const answer = await post(basic(), v2(await signPayment(payer)), body);
       expectProblem(answer, 400, "malformed_request");
@@ -197,7 +197,7 @@ describe("a 402", () => {
     });
   });
 
-  test("is never stored by caches, fits in any header buffer, and lets browsers read what concerns payment", async () => {
+  test("is never stored by caches, fits in any header buffer, and lets browsers read its payment headers", async () => {
     const { headers } = await post(basic());
     expect(headers.get("cache-control")).toBe("no-store");
     expect(headers.get("content-type")).toMatch(/^application\/json/);
@@ -244,7 +244,7 @@ test("browsers may read the payment headers of every answer", async () => {
   expect(preflight.headers.get("access-control-allow-headers")?.toLowerCase()).toMatch(/payment-signature.*x-payment/);
 });
 
-describe("a method that a path does not take", () => {
+describe("a method that a path does not support", () => {
   test.each(["GET", "PUT", "DELETE", "PATCH", "HEAD", "TRACE"])(
     "%s on a paid route is 405 with Allow",
     async (method) => {
@@ -264,10 +264,10 @@ describe("a method that a path does not take", () => {
     },
   );
 
-  test("PUT on a path that reads and takes deliveries names both methods", async () =>
+  test("PUT on a path that reads and accepts deliveries names both methods", async () =>
     expect((await raw({ method: "PUT", path: "/verify" })).headers.get("allow")).toBe("GET, HEAD, POST, OPTIONS"));
 
-  test("HEAD on a route that takes GET answers like GET, without the body", async () => {
+  test("HEAD on a GET route answers like GET, without the body", async () => {
     for (const path of ["/health", "/inspect", "/.well-known/jwks.json", "/"]) {
       const [head, get] = [await raw({ method: "HEAD", path }), await raw({ method: "GET", path })];
       expect([head.status, head.text]).toEqual([200, ""]);

@@ -116,7 +116,7 @@ const ONE_WINNER = [...Array(CROWD - 1).fill(0), 1];
 
 describe("two at once", () => {
   test.each(["received", "settling", "settled"] as const)(
-    "one of all who take a dead lease in %s wins",
+    "one of all that take a dead lease in %s wins",
     async (state) => {
       const payment = await paymentIn(state);
       await endLease(payment);
@@ -126,7 +126,7 @@ describe("two at once", () => {
     },
   );
 
-  test("one of all who revive a refused payment that was paid after all wins", async () => {
+  test("one of all that revive a refused payment, paid after all, wins", async () => {
     const payment = await paymentIn("void");
     expect(await atOnce(payment, (by) => by.revive(payment.key, randomUUID()))).toEqual(ONE_WINNER);
     expect((await rowOf(payment)).state).toBe("settling");
@@ -169,7 +169,7 @@ describe("two at once", () => {
   });
 });
 
-describe("a holder who slept while another one took over", () => {
+describe("a holder that slept while another took over", () => {
   /** All that a run can want to change. */
   const attempts: readonly (readonly [string, (by: Journal, payment: NewPayment, token: string) => Promise<number>])[] =
     [
@@ -222,7 +222,7 @@ describe("a holder who slept while another one took over", () => {
     expect((await rowOf(payment)).state).toBe("settled");
   });
 
-  test("does not come back to life by a heartbeat after it gave its lease up, and a live lease is not taken", async () => {
+  test("does not come back to life by a heartbeat after giving up its lease, and a live lease is not taken", async () => {
     const payment = await paymentIn("settling");
     expect(await other.take(payment.key, "settling", randomUUID())).toBe(0);
     expect(await journal.heartbeat(payment.key, payment.token)).toBe(1);

@@ -187,7 +187,7 @@ test("a process that slept through its lease changes nothing when it wakes up, a
   }
 });
 
-describe("what nobody retries is finished by the process that comes next", () => {
+describe("what nobody retries is finished by the next process", () => {
   const published = async () =>
     (await send(`${api.url}/verify?wallet=${payer.address}`)).body as { verified: boolean; certs: { id: string }[] };
 

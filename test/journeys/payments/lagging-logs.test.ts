@@ -27,7 +27,7 @@ const logsStandStillAt =
   (call, pass) =>
     call.method === "eth_getLogs" ? standingStillAt(head)(call, pass) : pass(call);
 
-test("logs that lag behind the final block make no settled payment burnt: 503, then the result", async () => {
+test("logs that lag behind the final block do not make a settled payment look burnt: 503, then the result", async () => {
   const signed = await signPayment(await newPayer(chain));
   node.become(logsStandStillAt(await chain.client.getBlockNumber()));
   expectProblem(await post(`${service.url}/test/basic`, v2(signed)), 503, "payment_pending");

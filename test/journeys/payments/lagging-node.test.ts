@@ -160,7 +160,7 @@ const countRelay = (service: TestService, which: string) =>
     return rows[0]?.n;
   });
 
-describe.concurrent("a node that says an older head than before", () => {
+describe.concurrent("a node that reports an older head than before", () => {
   test(
     "takes no result away: the certificate stands, and what is submitted again is charged once",
     async () => {
@@ -186,7 +186,7 @@ describe.concurrent("a node that says an older head than before", () => {
   );
 
   test(
-    "makes nobody pay again who has settled and waits for the result: 503, then the result",
+    "makes no payer who has settled pay again: 503, then the result",
     async () => {
       const at = await stage();
       const before = await head();

@@ -91,7 +91,7 @@ test.concurrent.each([
   ["as the settlement is about to be broadcast", "eth_sendRawTransaction", "unheard", 0],
   ["once it has taken the settlement, its answer included", "eth_sendRawTransaction", "heard", 1],
 ] as const)(
-  "a node that is away for a minute %s: 503, free reads answer, and the retry gets the result of one charge",
+  "a node that is down for a minute %s: 503, free reads answer, and the retry gets the result of one charge",
   async (_, method, heard, charges) => {
     const node = await startFaultyNode(chain);
     nodes.push(node);
@@ -117,7 +117,7 @@ test.concurrent.each([
 );
 
 test.concurrent(
-  "a facilitator that is silent for a minute and broadcasts then: who kept asking is charged once and gets the result",
+  "a facilitator that is silent for a minute and then broadcasts: a client that kept asking is charged once and gets the result",
   async () => {
     const { facilitator, service, signed } = await silence();
     const { answer, after } = await retried(service, signed);
@@ -129,7 +129,7 @@ test.concurrent(
 );
 
 test.concurrent(
-  "a facilitator that is silent for a minute and broadcasts then: who went away has the certificate all the same",
+  "a facilitator that is silent for a minute and then broadcasts: a client that gave up has the certificate all the same",
   async () => {
     const { facilitator, service, signed } = await silence();
     const impatient = AbortSignal.timeout(5_000);

@@ -117,7 +117,7 @@ describe.each(ENDINGS)("when PostgreSQL is %s and started again, the API goes on
     await expectBoughtOnce(await answer);
   });
 
-  test("away while the settlement would be noted: 503, and the same header gets its result", async () => {
+  test("down while the settlement would be noted: 503, and the same header gets its result", async () => {
     const held = node.hold("eth_getLogs", signed.authorization.from);
     const answer = pay();
     await held.reached;
@@ -156,7 +156,7 @@ describe.each(ENDINGS)("when PostgreSQL is %s and started again, the API goes on
   });
 });
 
-test("a payment that comes while PostgreSQL is away leaves no trace: 503, nothing charged, and it is taken afterwards", async () => {
+test("a payment that arrives while PostgreSQL is down leaves no trace: 503, nothing charged, and it is taken afterwards", async () => {
   await end("SIGINT");
   expectProblem(await pay(), 503, "payment_pending");
   expect((await send(`${api.url}/inspect`)).status).toBe(200);

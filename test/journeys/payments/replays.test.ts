@@ -56,7 +56,7 @@ function expectReplay(answer: Answer, first: Answer): void {
 }
 
 describe("the same payment", () => {
-  test("sent 20 times at once is charged once and answered 20 times alike, 19 of them as replays", async () => {
+  test("sent 20 times at once is charged once and gets one answer 20 times, 19 of them as replays", async () => {
     const signed = await signPayment(payer);
     const answers = await Promise.all(Array.from({ length: 20 }, () => post(basic(), v2(signed))));
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
@@ -138,7 +138,7 @@ describe("the same payment", () => {
     expect([answer.status, isReplay(answer)]).toEqual([200, true]);
   });
 
-  test("is not taken from the letter case of its addresses and nonce", async () => {
+  test("is recognised whatever the letter case of its addresses and nonce", async () => {
     const { signed, first } = await paid();
     const { authorization } = signed;
     const shouted = {
@@ -161,7 +161,7 @@ describe("the same payment", () => {
   });
 });
 
-/** The same gate and journal behind a dearer route: the service after its operator raised the price. */
+/** The same gate and journal behind a more expensive route: the service after its operator raised the price. */
 function atPrice(price: bigint): Hono {
   const route = paidRoute({
     id: "test.basic",
@@ -223,15 +223,18 @@ describe("a payment that was made", () => {
     await chargedOnce(chain, signed);
   });
 
-  test.each(forgeries)("was not known before: with %s it is 402, and nothing is charged", async (_, forge) => {
-    payer = await newPayer(chain);
-    const signed = await signPayment(payer);
-    expectPaymentRequired(await post(basic(), v2(await forge(signed))));
-    await nothingCharged(chain, payer);
-    // A forgery leaves nothing behind that would hinder the payer.
-    expect((await post(basic(), v2(signed))).status).toBe(200);
-    await chargedOnce(chain, signed);
-  });
+  test.each(forgeries)(
+    "is told apart from one that was not: with %s that is 402, and nothing is charged",
+    async (_, forge) => {
+      payer = await newPayer(chain);
+      const signed = await signPayment(payer);
+      expectPaymentRequired(await post(basic(), v2(await forge(signed))));
+      await nothingCharged(chain, payer);
+      // A forgery leaves nothing behind that would hinder the payer.
+      expect((await post(basic(), v2(signed))).status).toBe(200);
+      await chargedOnce(chain, signed);
+    },
+  );
 });
 
 // The chain never goes back: the tests after this one live five minutes later.

@@ -125,7 +125,7 @@ describe("an account that delegates to a smart wallet (EIP-7702)", () => {
   });
 });
 
-describe("a contract that is no wallet is refused", () => {
+describe("a contract that is not a wallet is refused", () => {
   const others = Object.entries(ANSWERS).filter(([answer]) => answer !== "the magic value");
   test.each(others)("when it answers %s", async (_, code) => {
     const contract = await contractAccount(code);

@@ -38,8 +38,8 @@ describe("a request that cannot be scored is refused before any charge", () => {
   test.each([
     ["no wallet", "/score", {}, "", 400, ["wallet"]],
     ["no body", "/score", undefined, "", 400, [""]],
-    ["a wallet that is none", "/score", { wallet: "0x12" }, "", 400, ["wallet"]],
-    ["a wallet that is none, in the query", "/score", undefined, "?wallet=vitalik.eth", 400, ["wallet"]],
+    ["an invalid wallet", "/score", { wallet: "0x12" }, "", 400, ["wallet"]],
+    ["an invalid wallet in the query", "/score", undefined, "?wallet=vitalik.eth", 400, ["wallet"]],
     ["a number", "/score", { wallet: 7 }, "", 400, ["wallet"]],
     ["no wallets", "/score/batch", {}, "", 400, ["wallets"]],
     ["an empty batch", "/score/batch", { wallets: [] }, "", 422, ["wallets"]],

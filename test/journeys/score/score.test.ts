@@ -128,7 +128,7 @@ describe("a scored verdict", () => {
     });
   });
 
-  test("is not sold while the index is away, and a plain one is", async () => {
+  test("is not sold while the index is down, and a plain one is", async () => {
     indexer.letGo();
     await indexer.ended;
     const reader = await newPayer(chain);

@@ -172,7 +172,7 @@ describe("on a schedule", () => {
   });
 });
 
-test("a copy of its folder alone, in a repository of somebody else's, is the whole action", async () => {
+test("a copy of its folder alone, in somebody else's repository, is the whole action", async () => {
   const repository = await mkdtemp(join(tmpdir(), "vendored-"));
   onTestFinished(() => rm(repository, { recursive: true, force: true }));
   const copy = join(repository, ".github/actions/agent-payment-trust");
@@ -205,7 +205,7 @@ describe("on a pull request", () => {
     });
   });
 
-  test("an answer that is no record fails the step, in one line that cannot command the runner", async () => {
+  test("an answer that is not a record fails the step, in one line that cannot command the runner", async () => {
     const other = await impostor((_request, response) => void response.end('{"verified": "true"}'));
     const { code, log } = await verify(devAccount(1).address, other);
     expect([code, log]).toEqual([

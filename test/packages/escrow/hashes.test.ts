@@ -101,7 +101,7 @@ test("the nonce is the one that @x402/evm signs for an escrow of commerce-paymen
   expect(paymentId(place, info)).not.toBe(authorization.nonce);
 });
 
-test("fixed vectors", () => {
+test("id and nonce of fixed terms are as written down", () => {
   const info: PaymentInfo = {
     operator: "0x1111111111111111111111111111111111111111",
     payer: "0x2222222222222222222222222222222222222222",

@@ -79,7 +79,7 @@ describe("the offer", () => {
     expect((await pinned.fetch(SHOP, { method: "POST" })).status).toBe(402);
   });
 
-  test("a price that is none and a merchant without a node are refused at start", async () => {
+  test("an invalid price and a merchant without a node are refused at start", async () => {
     for (const price of ["0", "0.0000001", "1,00", "-1", "", "1e3", 0n, -1n, 2n ** 120n]) {
       await expect(openShop(scene, handler, { price }), String(price)).rejects.toThrow(/^An amount is/);
     }
@@ -134,7 +134,7 @@ describe("a sale", () => {
     expect(await scene.chain.usdcBalance(payer.address)).toBe(1_000_000n);
   });
 
-  test("bytes that are no text arrive as they are, and are evaluated as they are", async () => {
+  test("bytes that are not text arrive as they are, and are evaluated as they are", async () => {
     const bytes = Uint8Array.from({ length: 1000 }, (_, index) => index % 256);
     handler.mockImplementation((c) => c.body(bytes, 200, { "content-type": "image/png", "set-cookie": "a=1" }));
     const { response, decision } = await buyFrom(shop, await buyer());
@@ -172,7 +172,7 @@ describe("a sale", () => {
   });
 });
 
-describe("what is not taken", () => {
+describe("what is refused", () => {
   test.each([
     ["no base64", "%%%"],
     ["no JSON", Buffer.from("{").toString("base64")],

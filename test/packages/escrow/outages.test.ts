@@ -98,7 +98,7 @@ describe("the arbiter", () => {
 });
 
 describe("the node", () => {
-  test("is away before the hold: 503, and the same header buys when it is back", async () => {
+  test("is down before the hold: 503, and the same header buys when it is back", async () => {
     const handler = countingHandler();
     const shop = await openShop(scene, handler, { rpcUrl: node.url });
     const payer = await buyer();

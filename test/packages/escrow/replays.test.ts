@@ -61,7 +61,7 @@ describe("the same payment again", () => {
     expect(await errorOf(response)).toMatch(/has bought POST \/haiku\.$/);
   });
 
-  test("is not fetched by somebody who read the terms from the chain", async () => {
+  test("is not given to somebody who read the terms from the chain", async () => {
     const { header } = await buyFrom(shop, await buyer());
     const payment = decodeHeader(header);
     payment.payload.signature = `0x${"11".repeat(64)}1b`;

@@ -39,7 +39,7 @@ async function presented(offer: Offer, nowMs: number): Promise<PresentedPayment>
 }
 
 describe("the merchant's check", () => {
-  test("takes what the buyer's scheme makes of any offer, at once and ever after", async () => {
+  test("accepts what the buyer's scheme makes of any offer, at once and ever after", async () => {
     await fc.assert(
       fc.asyncProperty(anOffer, fc.nat(10 ** 9), async (offer, laterMs) => {
         const now = Date.now();

@@ -20,7 +20,7 @@ const wallet = payer.address.toLowerCase();
 const { status } = await (STOCK_CLIENTS[0] as (typeof STOCK_CLIENTS)[number]).post(`${service.url}/test/basic`, payer);
 expect(status).toBe(200);
 
-test("POST /mcp lists the five free tools: schemas of input and output, and that they only read", async () => {
+test("POST /mcp lists the five free tools with the schemas of their input and output, and says that they only read", async () => {
   const { tools } = await (await connectHttp(service.url)).listTools();
   expect(tools.map(({ name }) => name)).toEqual([
     "verify_agent",
@@ -118,7 +118,7 @@ test("a client of the protocol's first revisions is served too", async () => {
   expect((await client.listTools()).tools).toHaveLength(FREE_TOOLS.length);
 });
 
-test("GET is 405, a batch is 400, too large a body 413, and something that is no JSON-RPC an error of its own", async () => {
+test("GET is 405, a batch 400, an oversized body 413, and something that is not JSON-RPC an error of its own", async () => {
   const url = `${service.url}/mcp`;
   const list = { jsonrpc: "2.0", id: 1, method: "tools/list" };
   expect(await send(url)).toMatchObject({ status: 405 });

@@ -41,8 +41,8 @@ const rewritten = (answer: ServiceAnswer, change: (text: string) => string): Ser
 
 describe("terms that the service does not publish are refused, and nothing is signed", () => {
   test.each([
-    ["dearer", { amount: "250001" }, /amount is "250001"/],
-    ["a hundred times dearer", { amount: "25000000" }, /amount/],
+    ["more expensive", { amount: "250001" }, /amount is "250001"/],
+    ["a hundred times as expensive", { amount: "25000000" }, /amount/],
     ["to another payee", { payTo: THIEF }, /payTo is/],
     ["of another asset", { asset: THIEF }, /asset is/],
     ["on another network", { network: "eip155:84532" }, /network is/],
@@ -138,7 +138,7 @@ describe("an answer that was paid for and cannot be believed is not passed on; t
   });
 
   test.each([
-    ["that is no JSON", (answer: ServiceAnswer) => rewritten(answer, () => "<html>"), /no JSON/],
+    ["that is not JSON", (answer: ServiceAnswer) => rewritten(answer, () => "<html>"), /no JSON/],
     ["without a settlement", (answer: ServiceAnswer) => ({ ...answer, headers: new Headers() }), /what was settled/],
   ])("an answer %s", async (_name, change, message) => {
     const hostile = between(service.url, (answer) =>

@@ -25,7 +25,7 @@ beforeEach(async () => {
 
 const honest = () => between(scene.service.url, (answer) => answer);
 
-test("nine tools; the paid ones say their price as the service's own terms do, and that they spend", async () => {
+test("there are nine tools; the paid ones state their price as the service's own terms do, and that they spend", async () => {
   const { tools } = await (await connectLocal({ service: honest() })).listTools();
   expect(tools).toHaveLength(9);
   const paid = tools.slice(5);
@@ -80,7 +80,7 @@ test.each(["basic", "suite"])("certify %s pays once and answers the certificate 
   expect(service.payments).toHaveLength(1);
 });
 
-test.each(["scam", "recipient"])("certify %s is not played: it says why, and signs nothing", async (kind) => {
+test.each(["scam", "recipient"])("certify %s is not run: it says why, and signs nothing", async (kind) => {
   const service = honest();
   const { isError, structured } = await call(await connectLocal({ service, payer }), "certify", { test: kind });
   expect(isError).toBe(false);

@@ -38,7 +38,7 @@ describe("terms", () => {
     ["another network", { network: "eip155:84532" }, /network is "eip155:84532", accepted is eip155:8453/],
     ["another asset", { asset: OTHER }, /asset is/],
     ["another payee", { payTo: OTHER }, /payTo is/],
-    ["a payee that is no address", { payTo: "alice.eth" }, /payTo is/],
+    ["a payee that is not an address", { payTo: "alice.eth" }, /payTo is/],
     ["a unit more than published", { amount: "250001" }, /at most the published 250000 \(0\.25 USD\)/],
     ["nothing", { amount: "0" }, /amount/],
     ["less than nothing", { amount: "-250000" }, /amount/],

@@ -57,7 +57,7 @@ describe.each(DOCUMENTS)("a signed $kind", ({ document }) => {
   });
 });
 
-describe("names that objects and orders treat in their own way", () => {
+describe("names that objects and sort orders treat specially", () => {
   test.each([
     ["whole numbers, which are sorted as text and kept as numbers", '{"10":1,"9":2}', '{"9":2,"10":1}'],
     ["__proto__", '{"__proto__":{"a":1},"a":2}', '{"a":2,"__proto__":{"a":1}}'],

@@ -164,7 +164,7 @@ describe("exit code 2: wrong use, or something that cannot be read", () => {
     ["an issuer without https", ["credential.json", "--issuer", "http://trust.example"], /is no issuer/],
     ["no file", ["none.json", ...PINNED], /"none\.json" cannot be read: ENOENT/],
     ["no key file", ["credential.json", "--jwks", "none.json"], /"none\.json" cannot be read: ENOENT/],
-    ["keys that are none", ["credential.json", "--jwks", "credential.json"], /no array named keys/],
+    ["a file that is not a key set", ["credential.json", "--jwks", "credential.json"], /no array named keys/],
     ["proof of nothing", ["proof"], /published proof of a failed behavioural test/],
     ["proof with a wrong option", ["proof", "--trust-me"], /published proof of a failed behavioural test/],
     ["a signed document", ["proof", "credential.json"], /expected the JSON record of a certificate/],

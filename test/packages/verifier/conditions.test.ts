@@ -102,7 +102,7 @@ test("exit code 1: a verdict on other conditions", async () => {
 
 const inFolder = (args: readonly string[]) => args.map((arg) => (arg.endsWith(".json") ? join(folder, arg) : arg));
 
-describe("exit code 2: wrong use, or something that is no claim or no verdict", () => {
+describe("exit code 2: wrong use, or something that is not a claim or a verdict", () => {
   test("the reason on standard error, and no hash", async () => {
     const { code, out, err } = await run(["twice.json"]);
     expect({ code, out }).toEqual({ code: 2, out: "" });

@@ -78,7 +78,7 @@ const publicPem = KEY.publicJwk.x;
 const mac = (h: string, p: string) => createHmac("sha256", publicPem).update(`${h}.${p}`).digest("base64url");
 
 const FORGERIES: readonly [code: string, name: string, forgery: Forgery][] = [
-  ["malformed_document", "an end that is no time", { document: { ...CREDENTIAL, validUntil: "tomorrow" } }],
+  ["malformed_document", "an end that is not a time", { document: { ...CREDENTIAL, validUntil: "tomorrow" } }],
   ["malformed_document", "an end that is a number", { document: { ...CREDENTIAL, validUntil: 4_102_444_800 } }],
   [
     "malformed_document",
@@ -147,7 +147,7 @@ const FORGERIES: readonly [code: string, name: string, forgery: Forgery][] = [
   ],
   ["malformed_jws", "a header that is a list", { header: [HEADER] }],
   ["malformed_jws", "no header", { segments: (_, __, s) => `..${s}` }],
-  ["malformed_json", "a header that is no JSON", { header: "EdDSA" }],
+  ["malformed_json", "a header that is not JSON", { header: "EdDSA" }],
   ["malformed_jws", "a key of its own in the header", { header: { ...HEADER, jwk: STRANGER.publicJwk } }],
   ["malformed_jws", "b64 without crit", { header: { ...HEADER, b64: true } }],
   ["malformed_jws", "no kid", { header: { alg: "EdDSA" } }],

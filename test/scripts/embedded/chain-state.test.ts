@@ -27,7 +27,7 @@ test("the state of a first start that was interrupted before the chain was prepa
   expect(loaded()).toBeNull();
 });
 
-test("the more advanced state is taken, whoever wrote it", () => {
+test("the more advanced state is taken, no matter who wrote it", () => {
   save(20);
   writeFileSync(files.exit, state(21));
   expect(loaded()).toBe(21);

@@ -41,7 +41,7 @@ test("children that a killed start left running are ended, and nobody else", asy
   directory.release();
 });
 
-test("a folder that nothing was put into goes away again, one with data stays", async () => {
+test("an unused folder is removed again, one with data stays", async () => {
   const fresh = join(folder, "fresh");
   (await takeDataDirectory(fresh)).release();
   removeIfUnused(fresh);

@@ -38,7 +38,7 @@ type Change = "configureMinter" | "mint" | "pause" | "unpause" | "blacklist" | "
 
 export type UsdcChain = Awaited<ReturnType<typeof connectUsdc>>;
 
-/** A chain with USDC, and the administration of whoever holds its roles there. */
+/** A chain with USDC, and its administration by the holders of its roles there. */
 export async function connectUsdc({ hardhatNetwork, network }: UsdcEnvironment) {
   const connection = await hre.network.create(hardhatNetwork);
   const client = (await connection.viem.getTestClient()).extend(publicActions).extend(walletActions);

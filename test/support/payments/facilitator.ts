@@ -19,7 +19,7 @@ export interface TestFacilitator {
   readonly handed: ReadonlyMap<Hex, number>;
   /** What it does with this payment from now on. */
   readonly treat: (signed: Signed, conduct: Conduct) => void;
-  /** Broadcasts, one transaction after the other, whoever asks. */
+  /** Broadcasts, one transaction after the other, no matter who asks. */
   readonly settle: (signed: Signed) => Promise<Hex>;
   readonly stop: () => void;
 }

@@ -104,7 +104,7 @@ test.each([
   ["a time without milliseconds", ["as_of"], "2026-11-25T09:30:00Z"],
   ["a time of another zone", ["as_of"], "2026-11-25T09:30:00.000+01:00"],
   ["a time of a year of six digits", ["as_of"], "+010000-01-01T00:00:00.000Z"],
-  ["a day that is none", ["chain", "payments", "days", 0, "day"], "2026-11-31"],
+  ["a day that does not exist", ["chain", "payments", "days", 0, "day"], "2026-11-31"],
   ["an amount with a leading zero", ["chain", "payees", 0, "value"], "050000"],
   ["an amount in dollars", ["chain", "payees", 0, "value"], "0.05"],
   ["a negative amount", ["chain", "payees", 0, "returned"], "-1"],
@@ -118,7 +118,7 @@ test.each([
   expect(refusal(changed(path, value))).toMatch(`${written(path)} is ${JSON.stringify(value)}; expected`),
 );
 
-test("an index that did not answer is no history", () =>
+test("an index that did not answer is not a history", () =>
   expect(refusal(changed(["chain"], null))).toBe("inputs.chain is null; expected an object"));
 
 describe("facts that contradict each other are refused", () => {

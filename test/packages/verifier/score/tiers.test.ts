@@ -106,7 +106,7 @@ describe("a behavioural FAIL", () => {
   test("that is reversed does not cap", () =>
     expect(failed("scam", { reversed: true })).toMatchObject({ score: 100, tier: "A", flags: [], caps: [] }));
 
-  test("of the suite is none", () =>
+  test("does not come from the suite", () =>
     expect(score(best({ certificates: [...ALL_PASSES, certificate("suite", { result: "fail" })] }))).toMatchObject({
       score: 100,
       tier: "A",

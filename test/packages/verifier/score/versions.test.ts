@@ -67,7 +67,7 @@ describe("a record of version 2", () => {
     expect(batch[2]?.differences).toEqual([{ path: "tier", stated: "silver", computed: "gold" }]);
   });
 
-  test("is refused by whoever knows version 1 alone, and a version that nobody knows by both", async () => {
+  test("is refused by a verifier of version 1 alone, and a version that nobody knows by both", async () => {
     const refused = (work: Promise<unknown>, reason: string) => expect(work).rejects.toThrow(new InputError(reason));
     await refused(replayScores(JSON.stringify(toyRecord)), "score_version is 2; known is 1.");
     await refused(replayScores(JSON.stringify([records[0], toyRecord])), "[1].score_version is 2; known is 1.");
