@@ -1,8 +1,9 @@
 import { html, type Markup } from "../layout/html.ts";
 import { codeBlock, renderPage } from "../layout/page.ts";
 import { type Docs, GROUPS } from "./groups.ts";
+import { packagesChapter } from "./packages-chapter.ts";
 import { errorsChapter } from "./problems.ts";
-import { INSTALL } from "./samples.ts";
+import { install } from "./samples.ts";
 import { scoreChapter } from "./score-chapter.ts";
 
 /** The documentation: a chapter for each group of users, the score, the errors. */
@@ -16,7 +17,7 @@ export const renderDocs = (docs: Docs): string =>
     main: html`<div class="hero"><p class="eyebrow">Documentation</p>
 <h1>What do you want to do?</h1>
 <p class="lead">All code on this page runs as it stands. Save it under its name in one folder, and let <code>PAYER_PRIVATE_KEY</code> hold the key of a wallet with USDC on Base.</p>
-${codeBlock(INSTALL)}
+${codeBlock(install(docs.baseUrl))}
 ${contents()}</div>
 ${GROUPS.map(
   ({ id, name, question, chapter }) =>
@@ -24,10 +25,12 @@ ${GROUPS.map(
 ${chapter(docs)}</section>`,
 )}
 ${scoreChapter(docs.baseUrl)}
+${packagesChapter(docs)}
 ${errorsChapter()}`,
   });
 
 const contents = (): Markup => html`<nav class="contents" aria-label="On this page"><ul>${GROUPS.map(
   ({ id, name, question }) => html`<li><a href="#${id}"><strong>${question}</strong><span>${name}</span></a></li>`,
 )}<li><a href="#score"><strong>Read a score</strong><span>Components, tiers, caps</span></a></li>
+<li><a href="#packages"><strong>Install the packages</strong><span>Verifier, escrow, MCP tools</span></a></li>
 <li><a href="#errors"><strong>Handle errors</strong><span>The catalogue</span></a></li></ul></nav>`;

@@ -4,6 +4,7 @@ import { merchantSnippet } from "../escrow/snippet.ts";
 import { formatUsd } from "../kernel/money.ts";
 import { html, type Markup } from "../layout/html.ts";
 import { codeBlock } from "../layout/page.ts";
+import type { Tarballs } from "../packages/tarball.ts";
 import { MAX_WALLETS, SCORE_PRICES } from "../score/products.ts";
 import {
   buyScores,
@@ -23,6 +24,8 @@ export interface Docs {
   readonly baseUrl: string;
   /** A wallet to show, in lower case. */
   readonly wallet: string;
+  /** Our packages, as they have been built. */
+  readonly tarballs: Tarballs;
 }
 
 /** The four groups of users, each with what it does here, in the order of the page. */

@@ -2,6 +2,7 @@ import type { Arbiter } from "../arbiter/arbiter.ts";
 import type { FreeRoute, Listed, Route } from "../kernel/route.ts";
 import { page, pageWith, wantsHtml } from "../layout/negotiate.ts";
 import { policyWithScript } from "../layout/page.ts";
+import type { Tarballs } from "../packages/tarball.ts";
 import { renderDocs } from "./docs-page.ts";
 import { renderIntegrations } from "./integrations-page.ts";
 import { type PayPage, renderPay } from "./pay-page.ts";
@@ -10,6 +11,8 @@ import { terms, termsMarkdown } from "./terms.ts";
 import { renderTerms } from "./terms-page.ts";
 
 export interface GuideRouteParts extends PayPage {
+  /** Our packages, as they have been built. */
+  readonly tarballs: Tarballs;
   /** The whole table; it is complete once the routes are called. */
   readonly routes: () => readonly Listed[];
   readonly arbiter: Arbiter;
@@ -24,9 +27,9 @@ const PAY_POLICY = policyWithScript(PAY_SCRIPT);
 
 /** The pages that explain the service to people; the same for every reader. */
 export function guideRoutes(parts: GuideRouteParts): readonly Route[] {
-  const { baseUrl, payTo } = parts;
+  const { baseUrl, payTo, tarballs } = parts;
   const [docs, integrations, pay] = [
-    renderDocs({ baseUrl, wallet: EXAMPLE_WALLET }),
+    renderDocs({ baseUrl, wallet: EXAMPLE_WALLET, tarballs }),
     renderIntegrations(baseUrl),
     renderPay({ baseUrl, payTo }),
   ];

@@ -1,5 +1,6 @@
 import { suite } from "../certification/kinds/suite.ts";
 import { formatUsd } from "../kernel/money.ts";
+import { MCP, packageUrl } from "../packages/published.ts";
 import type { Sample } from "./samples.ts";
 
 export const trustModule = (baseUrl: string): Sample => ({
@@ -95,7 +96,7 @@ export const mcpSample = (baseUrl: string): Sample => ({
       mcpServers: {
         "agent-payment-trust": {
           command: "npx",
-          args: ["-y", "agent-payment-trust-mcp"],
+          args: ["-y", packageUrl(baseUrl, MCP)],
           env: { BASE_URL: baseUrl, PAYER_PRIVATE_KEY: "0x…" },
         },
       },

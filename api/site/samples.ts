@@ -1,17 +1,32 @@
 import { scam } from "../certification/kinds/scam.ts";
 import { briefUsd, formatUsd } from "../kernel/money.ts";
 import type { CodeBlock } from "../layout/page.ts";
+import { ESCROW, PACKAGES, packageUrl, VERIFIER } from "../packages/published.ts";
 
 /** Code that the documentation shows; a test extracts each from its page and runs it. */
 export type Sample = CodeBlock;
 
+const npmInstall = (...packages: readonly string[]): string => `npm install ${packages.join(" \\\n  ")}`;
+
 /** What the programs of the documentation import. */
-export const INSTALL: Sample = {
+export const install = (baseUrl: string): Sample => ({
   id: "install",
   caption: "In a folder of your own",
   language: "bash",
-  text: "npm install @x402/fetch @x402/evm viem hono @hono/node-server agent-payment-trust-escrow agent-payment-trust-verifier",
-};
+  text: npmInstall(
+    "@x402/fetch @x402/evm viem hono @hono/node-server",
+    packageUrl(baseUrl, ESCROW),
+    packageUrl(baseUrl, VERIFIER),
+  ),
+});
+
+/** Every package of ours. */
+export const installAll = (baseUrl: string): Sample => ({
+  id: "install-packages",
+  caption: "In a folder of your own",
+  language: "bash",
+  text: npmInstall(...PACKAGES.map((published) => packageUrl(baseUrl, published))),
+});
 
 const PAYING_CLIENT = `import { ExactEvmScheme } from "@x402/evm";
 import { wrapFetchWithPayment, x402Client } from "@x402/fetch";

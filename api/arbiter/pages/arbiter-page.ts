@@ -1,5 +1,6 @@
 import { html, type Markup } from "../../layout/html.ts";
 import { codeBlock, facts, mark, renderPage } from "../../layout/page.ts";
+import { packageUrl, VERIFIER } from "../../packages/published.ts";
 import { EXAMPLE_INPUT } from "../example.ts";
 import { type arbiterOverview, LOG_PATH, POLICY_PATH } from "../overview.ts";
 import { VERDICT_TONES } from "./policy-page.ts";
@@ -45,7 +46,7 @@ ${facts(
   [
     ["Signer for contracts", html`<code>${attestation.signer}</code>`],
     ["Conditions hash", claim.conditions_sha256],
-    ["Offline", html`<code>npx agent-payment-trust-verifier verdict.json --issuer ${baseUrl}</code>`],
+    ["Offline", html`<code>npx -y ${packageUrl(baseUrl, VERIFIER)} verdict.json --issuer ${baseUrl}</code>`],
   ],
   "ruled",
 )}</section>`;

@@ -1,5 +1,6 @@
 import { html, instant, type Markup } from "../../layout/html.ts";
 import { codeBlock, facts, renderPage } from "../../layout/page.ts";
+import { packageUrl, VERIFIER } from "../../packages/published.ts";
 import { type VerdictDocument, verdictPath } from "../document.ts";
 import { policyPath } from "../overview.ts";
 import type { Fact, JudgedCondition } from "../policy/category.ts";
@@ -36,7 +37,7 @@ ${codeBlock({
   id: "verify",
   caption: "Check the signature",
   language: "bash",
-  text: `curl -s '${baseUrl}${path}?format=json' > verdict.json\nnpx agent-payment-trust-verifier verdict.json --issuer ${baseUrl}`,
+  text: `curl -s '${baseUrl}${path}?format=json' > verdict.json\nnpx -y ${packageUrl(baseUrl, VERIFIER)} verdict.json --issuer ${baseUrl}`,
 })}
 <p class="measure soft">It states what was seen at that time, by <a href="${policyPath(record.policy_version)}">version ${record.policy_version} of the policy</a>. It is no warranty.</p></section>`,
   });

@@ -1,23 +1,25 @@
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
+import { join } from "node:path";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { expect, test } from "vitest";
 import { createActivityIndex } from "../../../api/adapters/index/activity.ts";
 import { connect } from "../../../api/adapters/postgres/connection.ts";
 import { waitUntil } from "../../../scripts/embedded/wait-until.ts";
-import { codeOn, inShell, installForReader, type Reader, run, serve } from "../../support/browser/page-code.ts";
+import { codeOn, inShell, type Reader, run, serve } from "../../support/browser/page-code.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { deployEscrow } from "../../support/escrow/contract.ts";
 import { folderForFile } from "../../support/folder.ts";
 import { forFile } from "../../support/for-file.ts";
 import { launchIndexerOf } from "../../support/indexer/launched.ts";
+import { startRegistry } from "../../support/packages/registry.ts";
 import { freshDatabase } from "../../support/service/database.ts";
 import { startService } from "../../support/service/service.ts";
 
 // The documentation's code, taken from its page and run as a reader would run it, against the real service and its index.
 
 const home = await folderForFile("docs-code-");
-const installed = installForReader(home, []);
+const registry = await forFile(startRegistry());
 const chain = await forFile(startTestChain({ mining: { everySeconds: 1 } }));
 const escrow = await deployEscrow(chain);
 const database = await freshDatabase();
@@ -27,9 +29,9 @@ const [payer, merchant] = [generatePrivateKey(), generatePrivateKey()];
 await chain.fund(privateKeyToAccount(payer).address, 10_000_000n);
 await chain.setBalance(privateKeyToAccount(merchant).address, 10n ** 18n);
 const env = { PAYER_PRIVATE_KEY: payer, MERCHANT_PRIVATE_KEY: merchant, BASE_RPC_URL: chain.rpcUrl };
-const reader: Reader = { home, env };
+const reader: Reader = { home, env: { ...env, ...registry.environment(home) } };
 const { blocks, block } = await codeOn(`${service.url}/docs`);
-await installed;
+await inShell(reader, block("install"));
 
 /** Each by the blocks that it runs. */
 const RUNS: Readonly<Record<string, () => Promise<void>>> = {
@@ -39,7 +41,15 @@ const RUNS: Readonly<Record<string, () => Promise<void>>> = {
       [...text.matchAll(/ from "(@[^/"]+\/[^/"]+|[^@/"]+)/g)].map(([, name]) => name),
     );
     const used = [...new Set(imported)].filter((name) => !name?.startsWith("node:"));
-    expect(block("install").text.split(" ").slice(2).sort()).toEqual(used.sort());
+    const { dependencies } = JSON.parse(await readFile(join(reader.home, "package.json"), "utf8"));
+    expect(Object.keys(dependencies).sort()).toEqual(used.sort());
+    const served = Object.values<string>(dependencies).filter((range) => range.startsWith(service.url));
+    expect(served).toHaveLength(2);
+  },
+  "install-packages": async () => {
+    await inShell(reader, block("install-packages"));
+    const program = { ...block("install-packages"), text: "npx --no-install agent-payment-trust-mcp --help 2>&1" };
+    expect(await inShell(reader, program)).toMatch(/^The tools of an Agent Payment Trust Service/);
   },
   "see-terms": async () => {
     expect(await inShell(reader, block("see-terms"))).toMatch(/^HTTP\/1.1 402 .*payment-required: /is);

@@ -1,8 +1,8 @@
-import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import type { HDAccount } from "viem/accounts";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { parse } from "yaml";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { STOCK_CLIENTS } from "../../support/behaviour/agents.ts";
@@ -11,6 +11,8 @@ import { startTestChain } from "../../support/chain/chain.ts";
 import { linkOwn } from "../../support/escrow/package.ts";
 import { folderForFile } from "../../support/folder.ts";
 import { forFile } from "../../support/for-file.ts";
+import { newClient } from "../../support/packages/mcp.ts";
+import { startRegistry } from "../../support/packages/registry.ts";
 import { v2 } from "../../support/payments/requests.ts";
 import { signPayment } from "../../support/payments/signing.ts";
 import { startService } from "../../support/service/service.ts";
@@ -51,9 +53,7 @@ const server = (id: string) => async () => {
 
 test("the middleware for Hono serves verified agents only", server("hono"));
 
-const noExpress = existsSync(fileOf("node_modules/express")) ? false : "express is not installed";
-test("the middleware for Express serves verified agents only", async (context) => {
-  if (noExpress) return context.skip(noExpress);
+test("the middleware for Express serves verified agents only", async () => {
   await linkOwn(reader.home, "express");
   await server("express")();
 });
@@ -65,12 +65,20 @@ test("the route for Next serves verified agents only", async () => {
   await expectGuarded((headers) => POST(new Request("http://shop.example/paid/haiku", { method: "POST", headers })));
 });
 
-test("the configuration for MCP clients starts the package of that name, with this service", async () => {
+test("the configuration for MCP clients starts nine tools, from this service", async () => {
   const { mcpServers } = JSON.parse(block("mcp").text);
   const { command, args, env } = mcpServers["agent-payment-trust"];
-  const { name } = JSON.parse(await readFile(fileOf("packages/mcp/package.json"), "utf8"));
-  expect([command, ...args]).toEqual(["npx", "-y", name]);
   expect(env).toEqual({ BASE_URL: service.url, PAYER_PRIVATE_KEY: "0x…" });
+  const registry = await startRegistry();
+  onTestFinished(registry.stop);
+  const client = newClient();
+  onTestFinished(() => client.close());
+  const home = { PATH: process.env.PATH ?? "", HOME: reader.home, ...registry.environment(reader.home) };
+  const { PAYER_PRIVATE_KEY: _, ...withoutKey } = env;
+  await client.connect(
+    new StdioClientTransport({ command, args, cwd: reader.home, env: { ...home, ...withoutKey }, stderr: "ignore" }),
+  );
+  expect((await client.listTools()).tools).toHaveLength(9);
 });
 
 test.each(["action-verify", "action-certify"])("the workflow %s gives the action what it takes", async (id) => {

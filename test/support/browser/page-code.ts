@@ -1,12 +1,10 @@
 import { execFile, spawn } from "node:child_process";
-import { chmod, mkdir, readdir, symlink, writeFile } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { onTestFinished } from "vitest";
 import { freePort } from "../../../scripts/embedded/ports.ts";
 import { waitUntil } from "../../../scripts/embedded/wait-until.ts";
-import { linkOwn } from "../escrow/package.ts";
-import { packInto } from "../packages/pack.ts";
 
 const call = promisify(execFile);
 
@@ -45,28 +43,6 @@ export async function codeOn(url: string): Promise<CodeOfPage> {
       return one;
     },
   };
-}
-
-/** What a reader has installed: our packages as they are packed, others as this project has them. */
-export async function installForReader(home: string, others: readonly string[]): Promise<void> {
-  await writeFile(join(home, "package.json"), '{"private":true}');
-  await Promise.all((["escrow", "verifier"] as const).map((folder) => installPacked(home, folder)));
-  for (const name of ["viem", "hono", "@hono/node-server", "jose", "canonicalize", "@noble/hashes", ...others])
-    await linkOwn(home, name);
-  for (const name of ["core", "evm", "fetch"]) await linkOwn(home, `@x402/${name}`);
-  const bin = join(home, "node_modules/.bin");
-  await mkdir(bin, { recursive: true });
-  const cli = "agent-payment-trust-verifier/dist/cli.js";
-  await chmod(join(home, "node_modules", cli), 0o755);
-  await symlink(join("..", cli), join(bin, "agent-payment-trust-verifier"));
-}
-
-async function installPacked(home: string, folder: "escrow" | "verifier"): Promise<void> {
-  const installed = join(home, "node_modules", `agent-payment-trust-${folder}`);
-  await mkdir(installed, { recursive: true });
-  await packInto(installed, folder);
-  const [tarball = ""] = (await readdir(installed)).filter((name) => name.endsWith(".tgz"));
-  await call("tar", ["-xzf", join(installed, tarball), "-C", installed, "--strip-components=1"]);
 }
 
 /** Where a reader works, and what stands in the environment. */

@@ -1,0 +1,20 @@
+import { html, type Markup } from "../layout/html.ts";
+import { codeBlock } from "../layout/page.ts";
+import { PACKAGES, packageUrl, tarballName } from "../packages/published.ts";
+import type { Docs } from "./groups.ts";
+import { installAll } from "./samples.ts";
+
+/** Our npm packages, which this service serves itself. */
+export const packagesChapter = ({
+  baseUrl,
+  tarballs,
+}: Docs): Markup => html`<section class="chapter" aria-labelledby="packages"><h2 id="packages"><span class="eyebrow">Packages</span> Install our code</h2>
+<p class="measure">This service serves its own npm packages, MIT-licensed; no registry has them. Install one by its URL, or run it with <code>npx -y</code> and the URL. <a href="/packages">The same list as JSON</a>.</p>
+${codeBlock(installAll(baseUrl))}
+<table class="prose stack"><thead><tr><th scope="col">Package</th><th scope="col">What it does</th><th scope="col">Node</th><th scope="col">Integrity</th></tr></thead><tbody>${PACKAGES.map(
+  (published) =>
+    html`<tr><th scope="row"><a href="${packageUrl(baseUrl, published)}">${published.name}</a> ${published.version}</th><td>${published.description}</td><td>${published.node}</td><td>${integrity(tarballs.get(tarballName(published))?.integrity)}</td></tr>`,
+)}</tbody></table></section>`;
+
+const integrity = (text: string | undefined): Markup =>
+  text === undefined ? html`Not built on this service` : html`<code>${text}</code>`;

@@ -1,0 +1,91 @@
+import { spawn } from "node:child_process";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
+import { generatePrivateKey, privateKeyToAddress } from "viem/accounts";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { freePort } from "../../scripts/embedded/ports.ts";
+import { inShell, type PageCode, type Reader, run, save } from "../support/browser/page-code.ts";
+import { type SaleScene, startSaleScene } from "../support/escrow/sale-scene.ts";
+import { newClient } from "../support/packages/mcp.ts";
+import { startRegistry, type TestRegistry } from "../support/packages/registry.ts";
+
+// What the packages' READMEs say, done in a bare folder against a running service.
+
+let scene: SaleScene;
+let registry: TestRegistry;
+let reader: Reader;
+let shopPort: number;
+
+beforeAll(async () => {
+  const home = await mkdtemp(join(tmpdir(), "readmes-"));
+  [scene, registry, shopPort] = [await startSaleScene(), await startRegistry(), await freePort()];
+  const [merchant, payer] = [generatePrivateKey(), generatePrivateKey()];
+  await scene.chain.setBalance(privateKeyToAddress(merchant), 10n ** 18n);
+  await scene.chain.fund(privateKeyToAddress(payer), 1_000_000n);
+  reader = { home, env: { ...registry.environment(home), MERCHANT_PRIVATE_KEY: merchant, PAYER_PRIVATE_KEY: payer } };
+});
+afterAll(async () => {
+  registry?.stop();
+  await scene?.stop();
+  await rm(reader.home, { recursive: true, force: true });
+});
+
+/** A README with the addresses of this test in place of those that it names. */
+async function readme(folder: string): Promise<string> {
+  const text = await readFile(new URL(`../../packages/${folder}/README.md`, import.meta.url), "utf8");
+  return text
+    .replaceAll("http://localhost:4020", scene.service.url)
+    .replaceAll("http://127.0.0.1:8545", scene.chain.rpcUrl)
+    .replaceAll(/\b3000\b/g, String(shopPort));
+}
+
+const command = (text: string): PageCode => ({ id: "command", caption: "command", text });
+const commands = (text: string, pattern: RegExp): readonly string[] =>
+  [...text.matchAll(/^ {4}(.+)$/gm)].map(([, line = ""]) => line).filter((line) => pattern.test(line));
+
+/** The code after the mention of a file's name. */
+function file(text: string, caption: string): PageCode {
+  const [, code = ""] = new RegExp(`\`${caption}\`:\\n\\n\`\`\`ts\\n(.*?)\`\`\``, "s").exec(text) ?? [];
+  return { id: caption, caption, text: code };
+}
+
+test("the verifier is installed and checks a credential of the service that it came from", async () => {
+  const [install = "", check = ""] = commands(await readme("verifier"), /http:\/\/localhost/);
+  expect(install).toMatch(/^npm install \S+$/);
+  await inShell(reader, command(install));
+  expect(await inShell(reader, command(check))).toMatch(/^valid\n/);
+});
+
+test("the escrow package is installed, and its shop sells to its buyer", { timeout: 90_000 }, async () => {
+  const text = await readme("escrow");
+  const [install = "", ...more] = commands(text, /^npm install/);
+  expect(more).toEqual([]);
+  await inShell(reader, command(install));
+  const shop = spawn(process.execPath, [await save(reader, file(text, "shop.ts"))], {
+    cwd: reader.home,
+    env: { ...reader.env, PATH: process.env.PATH },
+    stdio: ["ignore", "ignore", "inherit"],
+  });
+  onTestFinished(() => void shop.kill());
+  const status = () =>
+    fetch(`http://localhost:${shopPort}/haiku`, { method: "POST" }).then(
+      (answer) => answer.status,
+      () => 0,
+    );
+  await expect.poll(status, { timeout: 20_000 }).toBe(402);
+  expect(await run(reader, file(text, "buyer.ts"))).toBe("{ haiku: 'An old silent pond' } release\n");
+});
+
+test("the MCP client's configuration starts the tools", async () => {
+  const [, json = "{}"] = /```json\n(.*?)```/s.exec(await readme("mcp")) ?? [];
+  const { command: program, args, env } = JSON.parse(json).mcpServers.trust;
+  const client = newClient();
+  onTestFinished(() => client.close());
+  const environment = { ...reader.env, PATH: process.env.PATH ?? "", HOME: reader.home, BASE_URL: env.BASE_URL };
+  await client.connect(
+    new StdioClientTransport({ command: program, args, cwd: reader.home, env: environment, stderr: "ignore" }),
+  );
+  expect((await client.listTools()).tools).toHaveLength(9);
+});

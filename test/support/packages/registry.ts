@@ -1,0 +1,92 @@
+import { spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { basename, dirname, join } from "node:path";
+import { pipeline } from "node:stream/promises";
+import { fileURLToPath } from "node:url";
+import { createGzip } from "node:zlib";
+
+const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
+
+interface Locked {
+  readonly name?: string;
+  readonly version?: string;
+}
+
+/** Every package of the project's lock file, by name and version; those at the top come first. */
+function lockedFolders(): ReadonlyMap<string, ReadonlyMap<string, string>> {
+  const { packages } = JSON.parse(readFileSync(join(ROOT, "package-lock.json"), "utf8")) as {
+    packages: Readonly<Record<string, Locked>>;
+  };
+  const byDepth = Object.entries(packages).sort(([one], [other]) => one.length - other.length);
+  const found = new Map<string, Map<string, string>>();
+  for (const [path, locked] of byDepth) {
+    const name = locked.name ?? path.split("node_modules/").at(-1) ?? "";
+    const versions = found.get(name) ?? new Map<string, string>();
+    found.set(name, versions);
+    if (locked.version !== undefined && !versions.has(locked.version)) versions.set(locked.version, join(ROOT, path));
+  }
+  return found;
+}
+
+export interface TestRegistry {
+  /** For npm: this registry, a cache of its own in `home`, and no other traffic. */
+  readonly environment: (home: string) => Readonly<Record<string, string>>;
+  readonly stop: () => void;
+}
+
+/** A registry of this project's own dependencies, so that npm installs as anywhere, and no other machine is asked. */
+export async function startRegistry(): Promise<TestRegistry> {
+  const folders = lockedFolders();
+  const server = createServer((request, response) => {
+    const [name = "", version] = decodeURIComponent(request.url ?? "")
+      .slice(1)
+      .split("/-/");
+    const versions = folders.get(name);
+    const folder = version === undefined ? undefined : versions?.get(version.replace(/\.tgz$/, ""));
+    if (folder !== undefined) return void sendTarball(folder, response);
+    if (versions === undefined || version !== undefined) return void response.writeHead(404).end("{}");
+    const origin = `http://${request.headers.host}`;
+    response
+      .writeHead(200, { "content-type": "application/json" })
+      .end(JSON.stringify(packument({ name, versions, origin })));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    environment: (home) => ({
+      npm_config_registry: `http://127.0.0.1:${port}/`,
+      npm_config_cache: join(home, ".npm"),
+      npm_config_audit: "false",
+      npm_config_fund: "false",
+      npm_config_update_notifier: "false",
+    }),
+    stop: () => {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
+
+interface Asked {
+  readonly name: string;
+  readonly versions: ReadonlyMap<string, string>;
+  readonly origin: string;
+}
+
+function packument({ name, versions, origin }: Asked) {
+  const manifests = [...versions].map(([version, folder]) => {
+    const manifest = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+    return [version, { ...manifest, dist: { tarball: `${origin}/${name}/-/${version}.tgz` } }] as const;
+  });
+  return { name, "dist-tags": { latest: manifests[0]?.[0] }, versions: Object.fromEntries(manifests) };
+}
+
+/** The folder without what is installed below it. npm drops the first step of every path, whatever its name. */
+async function sendTarball(folder: string, response: ServerResponse): Promise<void> {
+  const name = basename(folder);
+  const tar = spawn("tar", ["-cf", "-", `--exclude=${name}/node_modules`, "-C", dirname(folder), name]);
+  response.writeHead(200, { "content-type": "application/gzip" });
+  await pipeline(tar.stdout, createGzip({ level: 1 }), response).catch(() => response.destroy());
+}
