@@ -32,6 +32,6 @@ export const binary = (hex: string): Buffer => Buffer.from(hex.slice(2), "hex");
 export const hexOf = (bytes: Buffer): Hex => `0x${bytes.toString("hex")}`;
 
 /** The superuser's URL of the run's PostgreSQL, in no test's database. */
-export const serverUrl = (): string => inDatabase(inject("templateDatabase").ownerUrl, "postgres");
+const serverUrl = (): string => inDatabase(inject("templateDatabase").ownerUrl, "postgres");
 
 const inDatabase = (url: string, name: string): string => url.replace(/[^/]+$/, name);
