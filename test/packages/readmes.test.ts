@@ -11,7 +11,7 @@ import { type SaleScene, startSaleScene } from "../support/escrow/sale-scene.ts"
 import { newClient } from "../support/packages/mcp.ts";
 import { startRegistry, type TestRegistry } from "../support/packages/registry.ts";
 
-// What the packages' READMEs say, done in a bare folder against a running service.
+// What the READMEs say, done in a bare folder against a running service.
 
 let scene: SaleScene;
 let registry: TestRegistry;
@@ -33,8 +33,10 @@ afterAll(async () => {
 });
 
 /** A README with the addresses of this test in place of those that it names. */
-async function readme(folder: string): Promise<string> {
-  const text = await readFile(new URL(`../../packages/${folder}/README.md`, import.meta.url), "utf8");
+const readme = (folder: string): Promise<string> => addressed(`packages/${folder}/README.md`);
+
+async function addressed(file: string): Promise<string> {
+  const text = await readFile(new URL(`../../${file}`, import.meta.url), "utf8");
   return text
     .replaceAll("http://localhost:4020", scene.service.url)
     .replaceAll("http://127.0.0.1:8545", scene.chain.rpcUrl)
@@ -88,4 +90,15 @@ test("the MCP client's configuration starts the tools", async () => {
     new StdioClientTransport({ command: program, args, cwd: reader.home, env: environment, stderr: "ignore" }),
   );
   expect((await client.listTools()).tools).toHaveLength(9);
+});
+
+test("the project's README leads to a first payment and a first verification", { timeout: 90_000 }, async () => {
+  const text = await addressed("README.md");
+  const [client = "", verifier = ""] = commands(text, /^npm install/);
+  const [check = ""] = commands(text, /^npx agent-payment-trust-verifier/);
+  const [, code = ""] = /```js\n(\/\/ pay\.mjs\n.*?)```/s.exec(text) ?? [];
+  await inShell(reader, command(client));
+  expect(await run(reader, { id: "pay", caption: "pay.mjs", text: code })).toMatch(/verdict: 'pass'/);
+  await inShell(reader, command(verifier));
+  expect(await inShell(reader, command(check))).toMatch(/^valid\n/);
 });
