@@ -1,11 +1,12 @@
 import { z } from "zod";
 import { CAP_LIMITS, MAX_POINTS, SCORE_VERSION } from "../../packages/verifier/src/score/v1/bands.ts";
 import type { ScoreFacts } from "../../packages/verifier/src/score/v1/facts.ts";
-import type { ScoreDocument } from "../../packages/verifier/src/score/v1/record.ts";
-import { product, result } from "../certification/certification-schemas.ts";
+import { CAPABILITIES, type ScoreDocument } from "../../packages/verifier/src/score/v1/record.ts";
+import { result } from "../certification/certification-schemas.ts";
 import { address, atomic, count, day, network, sha256Hex, time, transactionHash, url } from "../kernel/schema.ts";
 import { MAX_WALLETS } from "./products.ts";
 
+const product = z.enum(Object.values(CAPABILITIES));
 const certificate = { url, product, result, valid_until: time };
 const tx = transactionHash;
 

@@ -1,4 +1,4 @@
-import type { ChainReading } from "../../packages/verifier/src/score/v1/facts.ts";
+import type { ChainReading, Product } from "../../packages/verifier/src/score/v1/facts.ts";
 import type { Certificate } from "../certification/certificate.ts";
 import type { Address } from "../kernel/wallet.ts";
 
@@ -11,7 +11,10 @@ export interface ScoreIndex {
   read(wallets: readonly Address[], now: Date): Promise<readonly ChainReading[] | null>;
 }
 
-export type ScoredCertificate = Pick<Certificate, "id" | "product" | "result" | "issuedAt" | "validUntil">;
+/** A certificate of a test that the score looks at. */
+export interface ScoredCertificate extends Pick<Certificate, "id" | "result" | "issuedAt" | "validUntil"> {
+  readonly product: Product;
+}
 
 /** What the score reads of the service's own certificates. */
 export interface ScoreCertificates {

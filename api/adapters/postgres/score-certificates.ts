@@ -1,7 +1,7 @@
 import type pg from "pg";
+import type { Product } from "../../../packages/verifier/src/score/v1/facts.ts";
 import { CAPABILITIES } from "../../../packages/verifier/src/score/v1/record.ts";
 import type { Result } from "../../certification/certificate.ts";
-import type { Product } from "../../certification/products.ts";
 import type { ScoreCertificates } from "../../score/score-sources.ts";
 import { bytes } from "./connection.ts";
 
