@@ -18,6 +18,7 @@ import { type ReceiptRouteParts, receiptRoutes } from "./payments/receipt-routes
 import { type ScoreRouteParts, scoreRoutes } from "./score/score-routes.ts";
 import { signingRoutes } from "./signing/key-routes.ts";
 import type { PublicJwk } from "./signing/keys.ts";
+import { crawlerRoutes } from "./site/crawler-routes.ts";
 import { type GuideRouteParts, guideRoutes } from "./site/guide-routes.ts";
 import { type HomeRouteParts, homeRoutes } from "./site/home-routes.ts";
 
@@ -45,6 +46,7 @@ export function catalog(parts: CatalogParts): readonly Listed[] {
   const routes = () => table;
   const table: readonly Listed[] = [
     ...under("Discovery", homeRoutes({ ...parts, routes })),
+    ...under("Discovery", crawlerRoutes({ ...parts, routes })),
     ...under("Discovery", statusRoutes(parts)),
     ...under("Discovery", receiptRoutes({ ...parts, routes })),
     ...under("Discovery", documentRoutes({ ...parts, routes })),

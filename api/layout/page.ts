@@ -125,6 +125,7 @@ const head = (page: Page): Markup => html`<head>
 <meta name="description" content="${page.description}">
 <meta name="color-scheme" content="light dark">
 <link rel="icon" type="image/svg+xml" href="data:image/svg+xml,${encodeURIComponent(FAVICON_SVG)}">
+<link rel="apple-touch-icon" href="/apple-touch-icon.png">
 ${page.canonical === undefined ? html`<meta name="robots" content="noindex">` : openGraph(page, page.canonical)}
 ${page.jsonUrl !== undefined && html`<link rel="alternate" type="application/json" href="${page.jsonUrl}">`}
 <style>${raw(STYLE)}</style>

@@ -46,10 +46,7 @@ const menu = ({ routes }: HomeRouteParts) =>
 
 const reads = ({ routes }: HomeRouteParts) =>
   routes()
-    .filter(
-      (route) =>
-        route.method === "GET" && route.path !== "/" && !route.path.endsWith(".svg") && !route.path.endsWith(".png"),
-    )
+    .filter((route) => route.method === "GET" && route.path !== "/" && !/\.(svg|png|ico)$/.test(route.path))
     .map(({ path, summary }) => ({ path, summary }));
 
 const home = async (parts: HomeRouteParts): Promise<string> =>

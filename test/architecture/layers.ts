@@ -18,6 +18,7 @@ export const HTTP: readonly string[] = [
   "api/payments/receipt-routes.ts",
   "api/score/score-routes.ts",
   "api/signing/key-routes.ts",
+  "api/site/crawler-routes.ts",
   "api/site/guide-routes.ts",
   "api/site/home-routes.ts",
 ];

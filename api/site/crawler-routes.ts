@@ -1,0 +1,75 @@
+import type { Context } from "hono";
+import { remember } from "../kernel/memo.ts";
+import type { Listed, Route } from "../kernel/route.ts";
+import { html } from "../layout/html.ts";
+import { faviconIco, iconPng } from "./icons.ts";
+
+export interface CrawlerRouteParts {
+  /** The whole table; it is complete once the routes are called. */
+  readonly routes: () => readonly Listed[];
+  readonly baseUrl: string;
+}
+
+const APPLE_SIZE = 180;
+/** Drawn when somebody asks, once. */
+const drawn = remember<Uint8Array>(2);
+const CACHED = { "cache-control": "public, max-age=86400" };
+
+/** What search engines and browsers ask for by themselves. */
+export function crawlerRoutes({ routes, baseUrl }: CrawlerRouteParts): readonly Route[] {
+  return [
+    {
+      method: "GET",
+      path: "/robots.txt",
+      summary: "Crawlers may read everything; where the sitemap is",
+      output: { "text/plain": null },
+      handle: (c) => c.text(`User-agent: *\nDisallow:\n\nSitemap: ${baseUrl}/sitemap.xml\n`, 200, CACHED),
+    },
+    {
+      method: "GET",
+      path: "/sitemap.xml",
+      summary: "Every page that is not about one wallet or record",
+      output: { "application/xml": null },
+      handle: (c) => c.body(sitemap(routes(), baseUrl), 200, { "content-type": "application/xml", ...CACHED }),
+    },
+    {
+      method: "GET",
+      path: "/favicon.ico",
+      summary: "The icon, for browsers that ask for it by this name",
+      output: { "image/vnd.microsoft.icon": null },
+      handle: (c) => picture(c, drawn("ico", faviconIco), "image/vnd.microsoft.icon"),
+    },
+    {
+      method: "GET",
+      path: "/apple-touch-icon.png",
+      summary: "The icon, for home screens",
+      output: { "image/png": null },
+      handle: (c) =>
+        picture(
+          c,
+          drawn("png", () => iconPng(APPLE_SIZE)),
+          "image/png",
+        ),
+    },
+  ];
+}
+
+const picture = (c: Context, bytes: Uint8Array, type: string): Response =>
+  c.body(new Uint8Array(bytes), 200, { "content-type": type, ...CACHED });
+
+/** Pages that ask not to be indexed: they are of the moment. */
+const NOT_INDEXED = ["/status", "/receipt"];
+
+/** A page that can be asked for without more, and be found in a month. */
+const isListed = ({ method, path, output, parameters = [] }: Listed): boolean =>
+  method === "GET" &&
+  "text/html" in output &&
+  !path.includes(":") &&
+  !NOT_INDEXED.includes(path) &&
+  !parameters.some(({ required }) => required);
+
+const sitemap = (routes: readonly Listed[], baseUrl: string): string =>
+  html`<?xml version="1.0" encoding="UTF-8"?>
+<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">
+${routes.filter(isListed).map(({ path }) => html`<url><loc>${baseUrl}${path}</loc></url>\n`)}</urlset>
+`.toString();
