@@ -167,4 +167,20 @@ abstract contract EscrowFixture is UsdcFixture {
     function expectEvent() internal {
         vm.expectEmit(true, true, true, true, address(escrow));
     }
+
+    /// @dev A copy of the terms in which one of the twelve fields has other bits, within its width.
+    function changed(IEscrow.PaymentInfo memory info, uint256 field, uint256 change)
+        internal
+        pure
+        returns (IEscrow.PaymentInfo memory other)
+    {
+        other = abi.decode(abi.encode(info), (IEscrow.PaymentInfo));
+        field = between(field, 0, 11);
+        uint256 width = [160, 160, 160, 160, 120, 48, 48, 48, 16, 16, 160, 256][field];
+        change = between(change, 1, width == 256 ? type(uint256).max - 1 : (1 << width) - 1);
+        assembly ("memory-safe") {
+            let word := add(other, mul(field, 0x20))
+            mstore(word, xor(mload(word), change))
+        }
+    }
 }

@@ -124,14 +124,7 @@ contract EscrowReleaseTest is EscrowFixture {
     /// @dev The id is the hash of all terms: other terms are another payment, which is not held.
     function testFuzz_noFieldCanBeChangedAfterwards(uint256 field, uint256 change) public {
         IEscrow.PaymentInfo memory info = held(USD);
-        IEscrow.PaymentInfo memory other = abi.decode(abi.encode(info), (IEscrow.PaymentInfo));
-        field = between(field, 0, 11);
-        uint256 width = [160, 160, 160, 160, 120, 48, 48, 48, 16, 16, 160, 256][field];
-        change = between(change, 1, width == 256 ? type(uint256).max - 1 : (1 << width) - 1);
-        assembly ("memory-safe") {
-            let word := add(other, mul(field, 0x20))
-            mstore(word, xor(mload(word), change))
-        }
+        IEscrow.PaymentInfo memory other = changed(info, field, change);
         refused(other, IEscrow.Status.None, verdict(other, true, RECORD));
         assertStatus(info, IEscrow.Status.Held);
     }

@@ -32,14 +32,7 @@ contract EscrowSignatureTest is EscrowFixture {
     }
 
     function testFuzz_everyFieldIsBoundByTheSignature(uint256 field, uint256 change) public leavesThePaymentOpen {
-        IEscrow.PaymentInfo memory other = abi.decode(abi.encode(info), (IEscrow.PaymentInfo));
-        field = between(field, 0, 11);
-        uint256 width = [160, 160, 160, 160, 120, 48, 48, 48, 16, 16, 160, 256][field];
-        change = between(change, 1, width == 256 ? type(uint256).max - 1 : (1 << width) - 1);
-        assembly ("memory-safe") {
-            let word := add(other, mul(field, 0x20))
-            mstore(word, xor(mload(word), change))
-        }
+        IEscrow.PaymentInfo memory other = changed(info, field, change);
         if (other.payer != payer && other.payer != address(0)) fund(other.payer, USD);
         (bool ok,) = address(escrow).call(
             abi.encodeCall(IEscrow.authorize, (other, other.maxAmount, address(escrow), signature))
