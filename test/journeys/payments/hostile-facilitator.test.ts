@@ -4,14 +4,13 @@ import { pipeline } from "node:stream/promises";
 import type { LocalAccount } from "viem";
 import { expect, test } from "vitest";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
-import { USDC_ABI } from "../../../scripts/embedded/usdc.ts";
 import { waitUntil } from "../../../scripts/embedded/wait-until.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import { serveHttp } from "../../support/http-server.ts";
 import { expectNoSignatureAnywhere, expectProblem } from "../../support/payments/expectations.ts";
 import { type Conduct, LIAR, say, startFacilitator } from "../../support/payments/facilitator.ts";
-import { chargedOnce, nothingCharged, settlements } from "../../support/payments/on-chain.ts";
+import { chargedOnce, nothingCharged, settlements, submit } from "../../support/payments/on-chain.ts";
 import { type Answer, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
 import { startService } from "../../support/service/service.ts";
@@ -255,19 +254,9 @@ test.concurrent(
   LIMIT,
 );
 
-/** A second transaction with the same authorization, mined whatever it does. */
-async function settleAgain({ authorization, signature }: Signed): Promise<string> {
-  const { from, to, value, validAfter, validBefore, nonce } = authorization;
-  const hash = await chain.client.writeContract({
-    account: devAccount(1),
-    address: chain.network.usdc.address,
-    abi: USDC_ABI,
-    functionName: "transferWithAuthorization",
-    args: [from, to, value, validAfter, validBefore, nonce, signature],
-    gas: 200_000n,
-  });
-  return (await chain.client.waitForTransactionReceipt({ hash })).status;
-}
+/** A second transaction with the same authorization, from another sender. */
+const settleAgain = async (signed: Signed): Promise<string> =>
+  (await submit(chain, signed, { account: devAccount(1), gas: 200_000n })).status;
 
 test("nobody was told to pay again, and neither the facilitator's words nor a signature leaked anywhere", async () => {
   expect(said.length).toBeGreaterThan(0);

@@ -12,19 +12,31 @@ const EVENTS = parseAbi([
   "event Transfer(address indexed from, address indexed to, uint256 value)",
 ]);
 
-/** Sends a signed authorization to USDC as any stranger who got hold of it may, and waits until it is mined. */
-export async function broadcast(chain: TestChain, { authorization, signature }: Signed): Promise<Hex> {
+interface Sender {
+  readonly account?: LocalAccount;
+  /** Given where an estimate would fail. */
+  readonly gas?: bigint;
+}
+
+/** Sends a signed authorization to USDC as any stranger who got hold of it may, and waits until it is mined, whatever it does. */
+export async function submit(chain: TestChain, { authorization, signature }: Signed, by: Sender = {}) {
   const { from, to, value, validAfter, validBefore, nonce } = authorization;
   const hash = await chain.client.writeContract({
     account: devAccount(0),
+    ...by,
     address: chain.network.usdc.address,
     abi: USDC_ABI,
     functionName: "transferWithAuthorization",
     args: [from, to, value, validAfter, validBefore, nonce, signature],
   });
-  const { status } = await chain.client.waitForTransactionReceipt({ hash });
+  return chain.client.waitForTransactionReceipt({ hash });
+}
+
+/** The same, where it has to succeed; answers the transaction's hash. */
+export async function broadcast(chain: TestChain, signed: Signed): Promise<Hex> {
+  const { status, transactionHash } = await submit(chain, signed);
   expect(status).toBe("success");
-  return hash;
+  return transactionHash;
 }
 
 /** Cancels an authorization on the chain, as only its payer can. */
