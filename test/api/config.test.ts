@@ -1,18 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { parseConfig } from "../../api/config.ts";
+import { completeEnvironment } from "../support/service/environment.ts";
 
 const KEY = "A".repeat(43);
-const GOOD = {
-  DATABASE_URL: "postgres://api:secret@localhost:5432/trust",
-  BASE_RPC_URL: "https://base.example",
-  BASE_SEPOLIA_RPC_URL: "https://sepolia.example",
-  PAY_TO_ADDRESS: "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
-  FACILITATOR_PRIVATE_KEY: `0x${"11".repeat(32)}`,
-  SIGNING_KEY: KEY,
-  SEALING_KEY: KEY,
-  DECOY_SEED: KEY,
-  ARBITER_PRIVATE_KEY: `0x${"22".repeat(32)}`,
-};
+const GOOD = completeEnvironment(KEY);
 
 const problemOf = (environment: Record<string, string | undefined>): string => {
   const config = parseConfig(environment);

@@ -1,19 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { parseConfig } from "../../../api/config.ts";
 import { KEY, STRANGER } from "../../packages/verifier/samples.ts";
+import { completeEnvironment } from "../../support/service/environment.ts";
 
 const SEED = Buffer.alloc(32, 7).toString("base64url");
-const GOOD = {
-  DATABASE_URL: "postgres://api:secret@localhost:5432/trust",
-  BASE_RPC_URL: "https://base.example",
-  BASE_SEPOLIA_RPC_URL: "https://sepolia.example",
-  PAY_TO_ADDRESS: "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
-  FACILITATOR_PRIVATE_KEY: `0x${"11".repeat(32)}`,
-  SIGNING_KEY: SEED,
-  SEALING_KEY: SEED,
-  DECOY_SEED: SEED,
-  ARBITER_PRIVATE_KEY: `0x${"22".repeat(32)}`,
-};
+const GOOD = completeEnvironment(SEED);
 
 /** One line a problem. */
 const problemsOf = (environment: Record<string, string>): readonly string[] => {
