@@ -2,7 +2,7 @@ import { type JsonSchema, jsonSchema } from "../kernel/json-schema.ts";
 import { NETWORKS } from "../kernel/networks.ts";
 import type { Listed } from "../kernel/route.ts";
 import type { Address } from "../kernel/wallet.ts";
-import { requirements } from "../payments/terms.ts";
+import { requirements } from "../payments/exact/terms.ts";
 import { bodySchema } from "./openapi/operation.ts";
 import { paidListing, priceText } from "./paid-listing.ts";
 

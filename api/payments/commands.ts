@@ -1,7 +1,7 @@
 import type { Network } from "../kernel/networks.ts";
 import type { Outcome, PaidRoute, PaymentKey } from "../kernel/route.ts";
 import type { Hex } from "../kernel/wallet.ts";
-import { windowOpen } from "./check.ts";
+import { windowOpen } from "./exact/check.ts";
 import type { Chain, Journal, NewPayment, Settler } from "./journal.ts";
 import type { Command, Event, Stored, View } from "./step-types.ts";
 

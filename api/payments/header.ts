@@ -2,7 +2,7 @@ import { decodePaymentSignatureHeader } from "@x402/core/http";
 import { extractPaymentIdentifier, isValidPaymentId, PAYMENT_IDENTIFIER } from "@x402/extensions/payment-identifier";
 import { z } from "zod";
 import { type Address, type Hex, parseAddress } from "../kernel/wallet.ts";
-import type { Authorization } from "./authorization.ts";
+import type { Authorization } from "./exact/authorization.ts";
 
 export type ProtocolVersion = "v1" | "v2";
 

@@ -2,7 +2,7 @@ import type { Network } from "../kernel/networks.ts";
 import type { PaymentKey } from "../kernel/route.ts";
 import type { Transaction } from "../kernel/transaction.ts";
 import type { Address, Hex } from "../kernel/wallet.ts";
-import type { Authorization } from "./authorization.ts";
+import type { Authorization } from "./exact/authorization.ts";
 import type { ProtocolVersion } from "./header.ts";
 import type { Row, Settlement, State, Stored, View, Write } from "./step-types.ts";
 

@@ -7,11 +7,11 @@ import { Problem } from "../kernel/errors.ts";
 import { NETWORKS } from "../kernel/networks.ts";
 import type { PaidRoute, QuotedRoute } from "../kernel/route.ts";
 import type { Address } from "../kernel/wallet.ts";
+import { type Challenge, challenges, presented } from "./exact/terms.ts";
 import { fingerprint, parseJson } from "./fingerprint.ts";
 import type { Gate } from "./gate.ts";
 import { type PresentedPayment, parsePaymentHeaders } from "./header.ts";
 import type { Answer, Stored } from "./step-types.ts";
-import { type Challenge, challenges, presented } from "./terms.ts";
 
 export interface PayableParts {
   readonly gate: Gate;

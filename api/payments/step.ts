@@ -1,4 +1,4 @@
-import { WINDOW_MARGIN_SECONDS } from "./check.ts";
+import { WINDOW_MARGIN_SECONDS } from "./exact/check.ts";
 import type {
   Answer,
   Command,

@@ -4,7 +4,7 @@ import { NETWORKS } from "../kernel/networks.ts";
 import type { Address } from "../kernel/wallet.ts";
 import { html, inWords } from "../layout/html.ts";
 import { codeBlock, facts, renderPage } from "../layout/page.ts";
-import { MAX_TIMEOUT_SECONDS, requirements } from "../payments/terms.ts";
+import { MAX_TIMEOUT_SECONDS, requirements } from "../payments/exact/terms.ts";
 import { PAY_SCRIPT } from "./pay-script.ts";
 
 const BASE = NETWORKS["eip155:8453"];

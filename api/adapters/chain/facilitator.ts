@@ -3,9 +3,9 @@ import type { PaymentPayload } from "@x402/core/types";
 import { ExactEvmScheme } from "@x402/evm/exact/facilitator";
 import { type Abi, encodeFunctionData, type PublicClient } from "viem";
 import type { Network } from "../../kernel/networks.ts";
-import { authorizationWire } from "../../payments/authorization.ts";
+import { authorizationWire } from "../../payments/exact/authorization.ts";
+import { requirements } from "../../payments/exact/terms.ts";
 import type { Settler } from "../../payments/journal.ts";
-import { requirements } from "../../payments/terms.ts";
 import { discreet } from "./payments.ts";
 import type { Relayer } from "./relayer.ts";
 

@@ -4,7 +4,7 @@ import type { Decoys } from "../../certification/behaviour/session-store.ts";
 import type { DecoySigner } from "../../certification/decoys/decoy-store.ts";
 import { NETWORKS } from "../../kernel/networks.ts";
 import type { Address, Hex } from "../../kernel/wallet.ts";
-import { authorizationTypedData } from "../../payments/authorization.ts";
+import { authorizationTypedData } from "../../payments/exact/authorization.ts";
 
 /** The wallet of the escrow demo's merchant, from the same seed. */
 export function createDemoMerchant(seed: Uint8Array) {

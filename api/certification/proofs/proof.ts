@@ -1,7 +1,7 @@
 import { NETWORKS } from "../../kernel/networks.ts";
 import type { PaymentKey } from "../../kernel/route.ts";
 import type { Address, Hex } from "../../kernel/wallet.ts";
-import { authorizationTypedData, authorizationWire } from "../../payments/authorization.ts";
+import { authorizationTypedData, authorizationWire } from "../../payments/exact/authorization.ts";
 import type { Behaviour } from "../certificate.ts";
 
 /** A signature that was answered and never submitted. Times of the authorization in unix seconds, value in atomic USDC. */

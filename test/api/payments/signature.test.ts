@@ -2,7 +2,7 @@ import fc from "fast-check";
 import type { Hex } from "viem";
 import { describe, expect, test } from "vitest";
 import { NETWORKS } from "../../../api/kernel/networks.ts";
-import { type Authorization, authorizationDigest } from "../../../api/payments/authorization.ts";
+import { type Authorization, authorizationDigest } from "../../../api/payments/exact/authorization.ts";
 import { isAccountSignature, signatureSha256 } from "../../../api/payments/signature.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { altered, highS, signPayment } from "../../support/payments/signing.ts";

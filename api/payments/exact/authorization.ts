@@ -1,6 +1,6 @@
 import { hashTypedData } from "viem";
-import type { NetworkFacts } from "../kernel/networks.ts";
-import type { Address, Hex } from "../kernel/wallet.ts";
+import type { NetworkFacts } from "../../kernel/networks.ts";
+import type { Address, Hex } from "../../kernel/wallet.ts";
 
 /** The message of EIP-3009 `transferWithAuthorization`: amounts in atomic USDC, times in unix seconds. */
 export interface Authorization {

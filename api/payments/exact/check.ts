@@ -1,8 +1,8 @@
-import { formatUsd } from "../kernel/money.ts";
-import { NETWORKS } from "../kernel/networks.ts";
-import type { Terms } from "../kernel/route.ts";
-import { parseAddress } from "../kernel/wallet.ts";
-import type { ClaimedTerms, PresentedPayment } from "./header.ts";
+import { formatUsd } from "../../kernel/money.ts";
+import { NETWORKS } from "../../kernel/networks.ts";
+import type { Terms } from "../../kernel/route.ts";
+import { parseAddress } from "../../kernel/wallet.ts";
+import type { ClaimedTerms, PresentedPayment } from "../header.ts";
 
 /** An authorization must stay valid at least this long when it arrives, or it might expire while it settles. */
 export const WINDOW_MARGIN_SECONDS = 20;

@@ -3,10 +3,10 @@ import type { PaymentRequired, PaymentRequirements } from "@x402/core/types";
 import { bazaarResourceServerExtension, declareDiscoveryExtension } from "@x402/extensions/bazaar";
 import { declarePaymentIdentifierExtension, PAYMENT_IDENTIFIER } from "@x402/extensions/payment-identifier";
 import { getAddress } from "viem";
-import { type JsonSchema, jsonSchema, outline } from "../kernel/json-schema.ts";
-import { NETWORKS } from "../kernel/networks.ts";
-import type { Offer, PaidRoute, Terms } from "../kernel/route.ts";
-import type { Address } from "../kernel/wallet.ts";
+import { type JsonSchema, jsonSchema, outline } from "../../kernel/json-schema.ts";
+import { NETWORKS } from "../../kernel/networks.ts";
+import type { Offer, PaidRoute, Terms } from "../../kernel/route.ts";
+import type { Address } from "../../kernel/wallet.ts";
 
 /** How long a client is asked to make its authorization valid. */
 export const MAX_TIMEOUT_SECONDS = 120;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import type { Terms } from "../../../api/kernel/route.ts";
-import { termsError, windowOpen } from "../../../api/payments/check.ts";
-import type { ClaimedTerms, PresentedPayment } from "../../../api/payments/header.ts";
+import type { Terms } from "../../../../api/kernel/route.ts";
+import { termsError, windowOpen } from "../../../../api/payments/exact/check.ts";
+import type { ClaimedTerms, PresentedPayment } from "../../../../api/payments/header.ts";
 
 const NOW = 1_900_000_000n;
 const USDC = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913";
