@@ -42,6 +42,7 @@ import { wireEscrow } from "./wiring/escrow.ts";
 import { runJobs } from "./wiring/jobs.ts";
 import { wireMeter, wireOperations } from "./wiring/operations.ts";
 import { wirePackages } from "./wiring/packages.ts";
+import { wireSchemes } from "./wiring/payments.ts";
 import { wireScore } from "./wiring/score.ts";
 
 /** Where the service says what it does. */
@@ -82,7 +83,7 @@ export async function build(config: Config, pool: pg.Pool, logs: Logs, now: () =
     pool,
     chains,
     facilitators: relayers,
-    arbiters: wired.relayers,
+    arbiters: wired.relayer === null ? [] : [wired.relayer],
     journal,
     position: activity.position,
   });
@@ -112,10 +113,11 @@ export async function build(config: Config, pool: pg.Pool, logs: Logs, now: () =
     toolFailed: (error) => log.error({ err: error }, "a tool failed"),
     renderOgImage: createOgRenderer(OG_FONTS.map((font) => fileURLToPath(import.meta.resolve(font)))),
   });
+  const schemes = wireSchemes({ chains, settler, contracts, arbiter: wired.relayer });
   const gate = createGate({
     journal,
     chains,
-    settler,
+    schemes,
     baseUrl,
     now,
     log,
@@ -128,8 +130,10 @@ export async function build(config: Config, pool: pg.Pool, logs: Logs, now: () =
   const app = createApp({
     routes,
     gate,
+    schemes,
     payTo,
     baseUrl,
+    now,
     log,
     accessLog: logs.access,
     rateLimitPerMinute: config.rateLimitPerMinute,

@@ -1,6 +1,6 @@
 import { type Atomic, formatUsd } from "../kernel/money.ts";
 import { NETWORKS, type Network } from "../kernel/networks.ts";
-import { isPaid, isQuoted, type Listed } from "../kernel/route.ts";
+import { isPaid, isQuoted, type Listed, schemesOf } from "../kernel/route.ts";
 import type { Address } from "../kernel/wallet.ts";
 
 /** The terms of a route that always costs the same. */
@@ -17,10 +17,10 @@ export interface PaidListing {
 /** Null for a route that costs nothing, that quotes every call anew, or that is not for sale. */
 export function paidListing(route: Listed): PaidListing | null {
   if (isPaid(route)) {
-    const { id, network, price, description } = route;
-    return { id, scheme: "exact", network, price, description, payTo: null };
+    const { id, network, price, description, seller = null, closed } = route;
+    const [scheme] = schemesOf(route);
+    return closed === undefined ? { id, scheme, network, price, description, payTo: seller } : null;
   }
-  if ("terms" in route && route.terms !== undefined && route.terms.payTo !== null) return route.terms;
   return null;
 }
 

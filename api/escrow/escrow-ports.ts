@@ -3,15 +3,6 @@ import type { Address, Hex } from "../kernel/wallet.ts";
 import type { Decision } from "./evaluation.ts";
 import type { EscrowStatus, Hold, PaymentInfo } from "./payment.ts";
 
-/** An escrow contract whose arbiter this service is, or was. */
-export interface EscrowContract {
-  readonly network: Network;
-  readonly address: Address;
-  readonly usdc: Address;
-  readonly arbiter: Address;
-  readonly feeRecipient: Address;
-}
-
 /** An evaluation as it is kept for ever. */
 export interface Evaluation {
   readonly payment: Hex;
@@ -78,16 +69,12 @@ export interface EscrowChain {
   outcome(hold: { readonly contract: Address; readonly payment: Hex }): Promise<Hex | null>;
   /** Unix seconds of the head. */
   time(): Promise<number>;
-  /** Simulates a hold: null when it would succeed, else why not. */
-  holdRefusal(contract: Address, info: PaymentInfo, signature: Hex): Promise<string | null>;
 }
 
 /** Sends to the escrow contracts; answers with the hash of the broadcast transaction. */
 export interface EscrowSender {
   /** The arbiter's word. */
   send(task: Task): Promise<Hex>;
-  /** A hold that a buyer has signed. */
-  authorize(contract: Address, info: PaymentInfo, signature: Hex): Promise<Hex>;
   /** What became of a transaction, or of the one that replaced it, within the time. */
   waitFor(transaction: Hex, timeoutMs: number): Promise<"mined" | "reverted" | "pending">;
 }

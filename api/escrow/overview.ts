@@ -1,8 +1,8 @@
 import { formatUsd } from "../kernel/money.ts";
 import { explorerAddressUrl, NETWORKS } from "../kernel/networks.ts";
+import type { EscrowContract } from "../payments/commerce/escrow-contract.ts";
 import { DELIVERY_TYPES, deliveryDomain } from "./delivery.ts";
-import { DEMO_PATH, DEMO_PRICE } from "./demo/offer.ts";
-import type { EscrowContract } from "./escrow-ports.ts";
+import { DEMO_PATH, DEMO_PRICE } from "./demo/espresso.ts";
 import { EVALUATION_VERSION, RULES } from "./evaluation.ts";
 import { FEE_BPS, FEE_TEXT, TIMEOUT_SECONDS, TIMEOUT_TEXT } from "./payment.ts";
 import { merchantSnippet } from "./snippet.ts";

@@ -1,11 +1,11 @@
 import { NETWORKS } from "../kernel/networks.ts";
 import type { Hex } from "../kernel/wallet.ts";
+import type { EscrowContract } from "../payments/commerce/escrow-contract.ts";
 import type { Signer } from "../signing/document.ts";
 import { deliveryDigest, deliveryOf, type Forward } from "./delivery.ts";
 import type {
   Answered,
   EscrowChain,
-  EscrowContract,
   EscrowSender,
   EscrowStore,
   Evaluation,

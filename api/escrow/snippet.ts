@@ -1,5 +1,5 @@
 import { formatUsd } from "../kernel/money.ts";
-import { DEMO_PRICE } from "./demo/offer.ts";
+import { DEMO_PRICE } from "./demo/espresso.ts";
 
 /** Put together, because this file itself reads no environment. */
 const ENV = ["process", "env"].join(".");

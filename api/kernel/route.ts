@@ -29,21 +29,7 @@ export interface FreeRoute extends RouteFacts {
   readonly maxBodyBytes?: number;
   /** What it answers with another status, problems aside. */
   readonly others?: Readonly<Record<number, Output>>;
-  /** Present where it takes payments by itself, in a scheme that the gate does not know. */
-  readonly terms?: OwnTerms;
   readonly handle: (context: Context) => Response | Promise<Response>;
-}
-
-/** How a route is listed among the paid ones that is paid past the gate. */
-export interface OwnTerms {
-  /** Stable name, like that of a paid route. */
-  readonly id: string;
-  readonly scheme: string;
-  readonly network: Network;
-  readonly price: Atomic;
-  readonly description: string;
-  /** Null while it is not for sale. */
-  readonly payTo: Address | null;
 }
 
 /** A route that answers once its payment has settled on the chain. */
@@ -54,6 +40,12 @@ export interface PaidRoute<Input = unknown> extends RouteFacts {
   readonly network: Network;
   readonly price: Atomic;
   readonly description: string;
+  /** The payment schemes that it takes, by name, the preferred one first; `exact` alone unless it says otherwise. */
+  readonly schemes?: readonly [string, ...string[]];
+  /** Who sells, where it is not the service under its receiving address. */
+  readonly seller?: Address;
+  /** Why it is not for sale on this installation, as one sentence; absent where it is. */
+  readonly closed?: string;
   /** Members of the body that may stand in the query instead. */
   readonly query?: readonly string[];
   /** A custom issue is a refusal (422); any other is a malformed body (400). */
@@ -77,7 +69,7 @@ export type Intake<Input> =
   | { readonly refused: readonly FieldError[] }
   | { readonly unavailable: string };
 
-/** What a payment must be signed for: USDC on a network, to one address, exactly so many atomic units. */
+/** What is to be paid: USDC on a network, to one seller, exactly so many atomic units. */
 export interface Terms {
   readonly network: Network;
   readonly payTo: Address;
@@ -144,6 +136,10 @@ export interface MenuFacts {
 
 export type Route = FreeRoute | PaidRoute | QuotedRoute;
 
+/** The schemes that a route takes. */
+export const schemesOf = ({ schemes }: Pick<PaidRoute, "schemes">): readonly [string, ...string[]] =>
+  schemes ?? ["exact"];
+
 /** A route as the table holds it, with the part of the service that it belongs to. */
 export type Listed = Route & { readonly tag: Tag };
 
@@ -167,6 +163,8 @@ export interface Sale<Input> {
   readonly validAfter: bigint;
   readonly validBefore: bigint;
   readonly receivedAt: Date;
+  /** What the payment's scheme keeps of it; null for most. */
+  readonly details: unknown;
   readonly settlement: { readonly transaction: Hex; readonly block: number };
   readonly signal: AbortSignal;
 }

@@ -1,9 +1,11 @@
 import type { Network } from "../kernel/networks.ts";
 import type { Outcome, PaidRoute, PaymentKey } from "../kernel/route.ts";
 import type { Hex } from "../kernel/wallet.ts";
-import { windowOpen } from "./exact/check.ts";
-import type { Chain, Journal, NewPayment, Settler } from "./journal.ts";
+import type { Chain } from "./chain.ts";
+import type { Journal, NewPayment } from "./journal.ts";
+import type { Scheme } from "./scheme.ts";
 import type { Command, Event, Stored, View } from "./step-types.ts";
+import { laterOf, windowOpen } from "./window.ts";
 
 const HEARTBEAT_MS = 10_000;
 /** How long a submitted settlement may take to show on our own view of the chain before the client is told to come back. */
@@ -14,7 +16,8 @@ const MAX_RESPONSE_BYTES = 2 * 1024 * 1024;
 export interface PaymentParts {
   readonly journal: Journal;
   readonly chains: Readonly<Record<Network, Chain>>;
-  readonly settler: Settler;
+  /** By their names. */
+  readonly schemes: ReadonlyMap<string, Scheme>;
   readonly routes: ReadonlyMap<string, PaidRoute>;
   readonly baseUrl: string;
   readonly now: () => Date;
@@ -37,12 +40,6 @@ export interface Subject {
   readonly signature: () => Promise<Hex | null>;
   readonly insert: (token: string) => Promise<number>;
 }
-
-/** The later of our clock and the chain's head, in unix seconds. */
-export const laterOf = (now: Date, headTime: bigint): bigint => {
-  const clock = BigInt(Math.floor(now.getTime() / 1000));
-  return clock > headTime ? clock : headTime;
-};
 
 /** Carries out the commands of one run under one lease token, which is kept alive until `end`. */
 export function beginCommands(parts: PaymentParts, subject: Subject) {
@@ -107,22 +104,30 @@ async function written(parts: PaymentParts, { payer, nonce }: PaymentKey, write:
   }
 }
 
-const authorizationOf = ({ payment: { key, payTo, value, validAfter, validBefore } }: Subject) => ({
-  from: key.payer,
-  to: payTo,
-  value,
-  validAfter,
-  validBefore,
-  nonce: key.nonce,
+/** A payment as its scheme wants it, once more as it was presented. */
+const signedBy = ({ payment: { key, payTo, value, validAfter, validBefore, details } }: Subject, signature: Hex) => ({
+  network: key.network,
+  authorization: { from: key.payer, to: payTo, value, validAfter, validBefore, nonce: key.nonce },
+  signature,
+  details,
 });
 
-/** Our own simulation of the transfer: a remote `verify` would already hand the signature out. */
+/** A name in the journal that nothing answers to is a fault of ours. */
+export function schemeNamed({ schemes }: Pick<PaymentParts, "schemes">, name: string): Scheme {
+  const scheme = schemes.get(name);
+  if (scheme === undefined) throw new Error(`no payment scheme is called ${name}`);
+  return scheme;
+}
+
+const schemeOf = (parts: PaymentParts, { payment }: Subject): Scheme => schemeNamed(parts, payment.scheme);
+
+/** Our own simulation of the settlement: a remote `verify` would already hand the signature out. */
 async function preflight(parts: PaymentParts, subject: Subject): Promise<Event> {
   try {
     const signature = await subject.signature();
     if (signature === null) return { on: "unavailable" };
-    const { key, validBefore } = subject.payment;
-    const { refused, head } = await parts.chains[key.network].simulate(authorizationOf(subject), signature);
+    const { validBefore } = subject.payment;
+    const { refused, head } = await schemeOf(parts, subject).simulate(signedBy(subject, signature));
     if (refused === null) {
       return { on: "preflight", outcome: "ok", windowOpen: windowOpen(validBefore, laterOf(parts.now(), head.time)) };
     }
@@ -131,23 +136,17 @@ async function preflight(parts: PaymentParts, subject: Subject): Promise<Event> 
       ? { on: "preflight", outcome: "paid" }
       : { on: "preflight", outcome: "refused", error: refused };
   } catch (error) {
-    parts.log.warn({ err: error }, "the transfer could not be simulated");
+    parts.log.warn({ err: error }, "the settlement could not be simulated");
     return { on: "unavailable" };
   }
 }
 
-const read = (
-  parts: PaymentParts,
-  { payment: { key, payTo, value, validBefore, headBlock } }: Subject,
-): Promise<View> =>
-  parts.chains[key.network].look({
-    payer: key.payer,
-    nonce: key.nonce,
-    payTo,
-    value,
-    validBefore,
-    fromBlock: headBlock,
-  });
+async function read(parts: PaymentParts, subject: Subject): Promise<View> {
+  const { key, payTo, value, validBefore, headBlock } = subject.payment;
+  const { payer, nonce } = key;
+  const expected = { payer, nonce, payTo, value, validBefore, fromBlock: headBlock };
+  return schemeOf(parts, subject).look(key.network, expected);
+}
 
 async function look(parts: PaymentParts, subject: Subject, patienceMs: number): Promise<Event> {
   const { validBefore, key } = subject.payment;
@@ -173,16 +172,10 @@ async function submit(parts: PaymentParts, subject: Subject): Promise<Event> {
   try {
     const signature = await subject.signature();
     const resource = `${parts.baseUrl}${parts.routes.get(route)?.path ?? "/"}`;
-    if (signature !== null)
-      await parts.settler.submit({
-        network: key.network,
-        authorization: authorizationOf(subject),
-        signature,
-        resource,
-      });
+    if (signature !== null) await schemeOf(parts, subject).submit({ ...signedBy(subject, signature), resource });
   } catch (error) {
     // A failure decides nothing: the transfer may have been broadcast all the same. Only the chain tells.
-    parts.log.warn({ err: error, payer: key.payer, nonce: key.nonce }, "the facilitator reported a failure");
+    parts.log.warn({ err: error, payer: key.payer, nonce: key.nonce }, "the settlement reported a failure");
   }
   return { on: "submitted" };
 }
@@ -193,7 +186,7 @@ async function sell(
   settlement: { transaction: Hex; block: number },
   signal: AbortSignal,
 ): Promise<{ response: Stored; record: Outcome["record"] } | null> {
-  const { key, version, payTo, value, validAfter, validBefore, receivedAt, input } = payment;
+  const { key, version, payTo, value, validAfter, validBefore, receivedAt, input, details } = payment;
   try {
     const route = parts.routes.get(payment.route);
     if (route === undefined) throw new Error(`no route is called ${payment.route}`);
@@ -206,6 +199,7 @@ async function sell(
       validAfter,
       validBefore,
       receivedAt,
+      details,
       settlement,
       signal,
     });

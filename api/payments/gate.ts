@@ -3,15 +3,15 @@ import type { FieldError } from "../kernel/field-error.ts";
 import { NETWORKS } from "../kernel/networks.ts";
 import { type Kept, type Outcome, Over, type PaidRoute, type Terms } from "../kernel/route.ts";
 import type { Address, Hex } from "../kernel/wallet.ts";
-import { beginCommands, laterOf, type PaymentParts, type Subject, stored } from "./commands.ts";
-import { authorizationDigest } from "./exact/authorization.ts";
-import { termsError } from "./exact/check.ts";
-import type { PresentedPayment } from "./header.ts";
-import type { Chain, Journal, NewPayment, PaymentRow, Standing } from "./journal.ts";
+import type { Chain, Standing } from "./chain.ts";
+import { beginCommands, type PaymentParts, type Subject, schemeNamed, stored } from "./commands.ts";
+import type { Journal, NewPayment, PaymentRow } from "./journal.ts";
 import { isKeepable } from "./keepable.ts";
+import type { PresentedPayment } from "./scheme.ts";
 import { isAccountSignature, signatureSha256 } from "./signature.ts";
 import { START, step } from "./step.ts";
 import type { Answer, Event, Request, Settlement } from "./step-types.ts";
+import { laterOf, windowError } from "./window.ts";
 
 /** How long a request waits for another process that works on the same payment. */
 const WAIT_MS = 20_000;
@@ -96,8 +96,9 @@ async function presentKept(parts: PaymentParts, request: KeptRequest): Promise<A
 
 /** Row and record in one transaction; whoever comes second finds the first one's row. */
 async function keep(parts: PaymentParts, request: KeptRequest, created: NewPayment): Promise<Answer> {
-  const { key, digest, version, payTo, value, validAfter, validBefore, receivedAt } = created;
-  const outcome = request.keep({ payment: key, digest, version, payTo, value, validAfter, validBefore, receivedAt });
+  const { key, digest, version, payTo, value, validAfter, validBefore, receivedAt, details } = created;
+  const sold = { payment: key, digest, version, payTo, value, validAfter, validBefore, receivedAt, details };
+  const outcome = request.keep(sold);
   const response = stored(outcome);
   try {
     const rows = await parts.journal.keep(created, response, outcome.record);
@@ -128,7 +129,7 @@ async function ask(parts: PaymentParts, request: PaidRequest): Promise<Asked> {
   const facts = NETWORKS[route.network];
   const { from: payer, nonce } = authorization;
   const key = { network: route.network, asset: facts.usdc.address, payer, nonce };
-  const digest = authorizationDigest(authorization, facts);
+  const digest = schemeNamed(parts, payment.scheme).digest(payment, route.network);
   const { row, sameId } = await parts.journal.find(key, paymentId);
   const same = row !== null && row.digest === digest && row.signatureSha256 === signatureSha256(signature);
   const valid = same || (await isSigned(parts.chains[route.network], payer, digest, signature));
@@ -168,10 +169,11 @@ function newPayment(
   { route, payment, fingerprint }: PaidRequest,
   { key, digest, input, headBlock }: Checked & Pick<NewPayment, "key" | "digest">,
 ): NewPayment {
-  const { authorization, signature, paymentId, version } = payment;
+  const { authorization, signature, paymentId, version, scheme, details } = payment;
   const { to: payTo, value, validAfter, validBefore } = authorization;
+  const signed = { digest, signature, payTo, value, validAfter, validBefore, scheme, details };
   const request = { route: route.id, fingerprint, input, headBlock, receivedAt: parts.now() };
-  return { key, paymentId, digest, signature, version, payTo, value, validAfter, validBefore, ...request };
+  return { key, paymentId, version, ...signed, ...request };
 }
 
 async function isSigned(chain: Chain, payer: Address, digest: Hex, signature: Hex): Promise<boolean> {
@@ -187,7 +189,10 @@ async function freshChecks(
   const head = await parts.chains[route.network].head();
   const none = { input: null, headBlock: head.number };
   if (over !== null) return { ...none, fresh: { say: "over", detail: over } };
-  const wrong = termsError(payment, terms, { now: laterOf(parts.now(), head.time), head: head.time });
+  const now = parts.now();
+  const wrong =
+    schemeNamed(parts, payment.scheme).mismatch(payment, terms, now) ??
+    windowError(payment.authorization, { now: laterOf(now, head.time), head: head.time });
   if (wrong !== null) return { ...none, fresh: { say: "pay", error: wrong } };
   if (body === undefined) return { ...none, fresh: { say: "malformed", detail: "The body is not JSON." } };
   if (!isKeepable(body.value))

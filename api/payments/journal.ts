@@ -1,14 +1,15 @@
-import type { Network } from "../kernel/networks.ts";
 import type { PaymentKey } from "../kernel/route.ts";
 import type { Transaction } from "../kernel/transaction.ts";
 import type { Address, Hex } from "../kernel/wallet.ts";
-import type { Authorization } from "./exact/authorization.ts";
-import type { ProtocolVersion } from "./header.ts";
-import type { Row, Settlement, State, Stored, View, Write } from "./step-types.ts";
+import type { ProtocolVersion } from "./scheme.ts";
+import type { Row, Settlement, State, Stored, Write } from "./step-types.ts";
 
 /** A payment as it enters the journal. */
 export interface NewPayment {
   readonly key: PaymentKey;
+  readonly scheme: string;
+  /** What the scheme keeps of it, as JSON. */
+  readonly details: unknown;
   readonly paymentId: string | null;
   readonly digest: Hex;
   readonly signature: Hex;
@@ -68,48 +69,4 @@ export interface Journal {
   /** Removes payments that were never submitted and whose window is long over. */
   prune(): Promise<number>;
   backlog(): Promise<{ readonly unresolved: number; readonly oldestSeconds: number | null }>;
-}
-
-export interface Head {
-  readonly number: number;
-  /** Unix seconds. */
-  readonly time: bigint;
-}
-
-/** What to look for on the chain. */
-export interface Expected {
-  readonly payer: Address;
-  readonly nonce: Hex;
-  readonly payTo: Address;
-  readonly value: bigint;
-  readonly validBefore: bigint;
-  readonly fromBlock: number;
-}
-
-/** A settlement's block is canonical and not final yet, canonical and final, or neither that this node knows. */
-export type Standing = "pending" | "final" | "unknown";
-
-/** Our own reading of one chain; every method rejects when the chain cannot be read. */
-export interface Chain {
-  head(): Promise<Head>;
-  /** The signature of an account with code, by ERC-1271; false for an account without code. */
-  verifyContractSignature(payer: Address, digest: Hex, signature: Hex): Promise<boolean>;
-  /** Simulates the transfer: `refused` is null when it would succeed, else why the token refuses it. The head is read anew. */
-  simulate(
-    authorization: Authorization,
-    signature: Hex,
-  ): Promise<{ readonly refused: string | null; readonly head: Head }>;
-  look(expected: Expected): Promise<View>;
-  /** What has become of the block of a settlement. */
-  standing(settlement: Settlement): Promise<Standing>;
-}
-
-/** Hands a signed payment to a facilitator. Whatever it says or throws decides nothing. */
-export interface Settler {
-  submit(payment: {
-    readonly network: Network;
-    readonly authorization: Authorization;
-    readonly signature: Hex;
-    readonly resource: string;
-  }): Promise<void>;
 }

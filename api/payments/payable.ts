@@ -5,18 +5,23 @@ import type { ContentfulStatusCode } from "hono/utils/http-status";
 import { readBody } from "../kernel/body.ts";
 import { Problem } from "../kernel/errors.ts";
 import { NETWORKS } from "../kernel/networks.ts";
-import type { PaidRoute, QuotedRoute } from "../kernel/route.ts";
+import { type Offer, type PaidRoute, type QuotedRoute, schemesOf } from "../kernel/route.ts";
 import type { Address } from "../kernel/wallet.ts";
-import { type Challenge, challenges, presented } from "./exact/terms.ts";
+import { type Challenge, type ChallengeParts, challenge, routeExtensions } from "./challenge.ts";
+import { MAX_TIMEOUT_SECONDS } from "./exact/terms.ts";
 import { fingerprint, parseJson } from "./fingerprint.ts";
 import type { Gate } from "./gate.ts";
-import { type PresentedPayment, parsePaymentHeaders } from "./header.ts";
+import { parsePaymentHeaders } from "./header.ts";
+import type { PresentedPayment, SchemeRules } from "./scheme.ts";
 import type { Answer, Stored } from "./step-types.ts";
 
 export interface PayableParts {
   readonly gate: Gate;
+  /** By their names. */
+  readonly schemes: ReadonlyMap<string, SchemeRules>;
   readonly payTo: Address;
   readonly baseUrl: string;
+  readonly now: () => Date;
 }
 
 /** Soon while another request works on it, later when the chain has to move. */
@@ -29,20 +34,25 @@ const PAYMENT_REQUIRED = "Payment required: sign one of the offered terms and se
 const NOT_OFFERED = "This call did not offer what the payment is signed for; sign the offered terms.";
 
 /** The handler of a paid route: 402 without a payment, else whatever the gate answers. */
-export function payable(route: PaidRoute, { gate, payTo, baseUrl }: PayableParts): Handler {
-  const challenge = challenges(route, payTo, baseUrl);
-  const terms = { network: route.network, payTo, value: route.price };
+export function payable(route: PaidRoute, parts: PayableParts): Handler {
+  const { gate, payTo } = parts;
+  const terms = { network: route.network, payTo: route.seller ?? payTo, value: route.price };
+  const { path: resource, description } = route;
+  const accepted = acceptedBy(route, parts);
+  const offer = { terms, resource, description, maxTimeoutSeconds: MAX_TIMEOUT_SECONDS };
+  const required = challenges(offer, { ...accepted, extensions: routeExtensions(route) }, parts);
   return async (c) => {
-    const payment = presentedPayment(c);
+    if (route.closed !== undefined) throw new Problem("not_available", { detail: route.closed });
+    const payment = presentedPayment(c, accepted);
     // The body of an unpaid request is not even read: indexers probe with empty ones.
-    if (payment === null) return demand(c, challenge(PAYMENT_REQUIRED));
+    if (payment === null) return demand(c, required(PAYMENT_REQUIRED));
     const body = await readBody(c);
     const query = new URL(c.req.url).searchParams;
     const print = fingerprint({ method: route.method, route: route.id, query, body });
     const value = withQuery(parseJson(body), query, route.query ?? []);
     const request = { route, terms, payment, fingerprint: print, body: value, over: null };
     const answer = await gate.pay(request);
-    return answer.say === "pay" ? demand(c, challenge(answer.error)) : respond(c, answer, route, payment);
+    return answer.say === "pay" ? demand(c, required(answer.error)) : respond(c, answer, { route, payment });
   };
 }
 
@@ -63,13 +73,16 @@ function withQuery(body: ReturnType<typeof parseJson>, query: URLSearchParams, n
 }
 
 /** The handler of a quoted route: an unpaid call gets its terms, a paid one buys what its payment was signed for. */
-export function quoted(quotedRoute: QuotedRoute, { gate, baseUrl }: PayableParts): Handler {
+export function quoted(quotedRoute: QuotedRoute, parts: PayableParts): Handler {
+  const { gate } = parts;
+  const accepted = acceptedBy({}, parts);
+  const required = (offer: Offer, error: string) => challenges(offer, accepted, parts)(error);
   return async (c) => {
-    const payment = presentedPayment(c);
+    const payment = presentedPayment(c, accepted);
     const quotation = await quotedRoute.quote(c);
-    if (payment === null) return demand(c, presented(await quotation.offer(), baseUrl)(PAYMENT_REQUIRED));
+    if (payment === null) return demand(c, required(await quotation.offer(), PAYMENT_REQUIRED));
     const match = quotation.match(payment.authorization);
-    if (match === null) return demand(c, presented(quotation.repeat(), baseUrl)(NOT_OFFERED));
+    if (match === null) return demand(c, required(quotation.repeat(), NOT_OFFERED));
     const { route, offer, purchase, paymentId, input, over, keep } = match;
     // Another signature for the same purchase is another request: it is refused, not charged and not answered.
     const query = new URLSearchParams({ purchase, nonce: payment.authorization.nonce });
@@ -77,15 +90,35 @@ export function quoted(quotedRoute: QuotedRoute, { gate, baseUrl }: PayableParts
     const own = { ...payment, paymentId };
     const request = { route, terms: offer.terms, payment: own, fingerprint: print, body: { value: input }, over };
     const answer = await (keep === undefined ? gate.pay(request) : gate.keep({ ...request, keep }));
-    return answer.say === "pay"
-      ? demand(c, presented(offer, baseUrl)(answer.error))
-      : respond(c, answer, route, payment);
+    return answer.say === "pay" ? demand(c, required(offer, answer.error)) : respond(c, answer, { route, payment });
   };
 }
 
-function presentedPayment(c: Context): PresentedPayment | null {
+interface Accepted extends ChallengeParts {
+  readonly schemes: readonly [SchemeRules, ...SchemeRules[]];
+}
+
+/** The schemes of a route; one that is not wired is a fault of ours, seen when the service starts. */
+function acceptedBy(route: Pick<PaidRoute, "schemes">, { schemes, baseUrl }: PayableParts): Accepted {
+  const named = (name: string): SchemeRules => {
+    const scheme = schemes.get(name);
+    if (scheme === undefined) throw new Error(`no payment scheme is called ${name}`);
+    return scheme;
+  };
+  const [first, ...others] = schemesOf(route);
+  return { schemes: [named(first), ...others.map(named)], baseUrl };
+}
+
+/** The 402 answers of an offer; only the error, and whatever counts from the present moment, differ from one to the next. */
+const challenges =
+  (offer: Offer, accepted: ChallengeParts, { now }: PayableParts): ((error: string) => Challenge) =>
+  (error) =>
+    challenge(offer, accepted, { error, at: now() });
+
+function presentedPayment(c: Context, { schemes }: Accepted): PresentedPayment | null {
   const request = new HonoAdapter(c);
-  const payment = parsePaymentHeaders(request.getHeader("payment-signature"), request.getHeader("x-payment"));
+  const headers = { v2: request.getHeader("payment-signature"), v1: request.getHeader("x-payment") };
+  const payment = parsePaymentHeaders(headers, schemes);
   if (payment !== null && "malformed" in payment) throw new Problem("malformed_payment", { detail: payment.malformed });
   return payment;
 }
@@ -100,15 +133,15 @@ function outcome({ charged, because }: Extract<Answer, { say: "wait" }>): string
     : "The payment is not settled yet.";
 }
 
-function respond(
-  c: Context,
-  answer: Exclude<Answer, { say: "pay" }>,
-  route: PaidRoute,
-  payment: PresentedPayment,
-): Response {
+interface Paid {
+  readonly route: PaidRoute;
+  readonly payment: PresentedPayment;
+}
+
+function respond(c: Context, answer: Exclude<Answer, { say: "pay" }>, paid: Paid): Response {
   switch (answer.say) {
     case "result":
-      return result(c, answer, route, payment);
+      return result(c, answer, paid);
     case "conflict":
       throw new Problem("payment_conflict", { detail: `${answer.detail} Nothing was charged for this request.` });
     case "malformed":
@@ -137,12 +170,7 @@ function respond(
   }
 }
 
-function result(
-  c: Context,
-  answer: Extract<Answer, { say: "result" }>,
-  route: PaidRoute,
-  payment: PresentedPayment,
-): Response {
+function result(c: Context, answer: Extract<Answer, { say: "result" }>, { route, payment }: Paid): Response {
   const { response, settlement, replay } = answer;
   const headers: Record<string, string> = {
     "content-type": "application/json",

@@ -1,4 +1,3 @@
-import { WINDOW_MARGIN_SECONDS } from "./exact/check.ts";
 import type {
   Answer,
   Command,
@@ -12,6 +11,7 @@ import type {
   View,
   Write,
 } from "./step-types.ts";
+import { WINDOW_MARGIN_SECONDS } from "./window.ts";
 
 export const START: Run = { row: null, job: false, submitted: false, holdsLease: false, settlement: null, next: [] };
 

@@ -14,7 +14,7 @@ import { createDecoyRefunds } from "../certification/decoys/give-back.ts";
 import { createProofs } from "../certification/proofs/publish-proofs.ts";
 import type { Config } from "../config.ts";
 import { NETWORKS, type Network } from "../kernel/networks.ts";
-import type { Settler } from "../payments/journal.ts";
+import type { Settler } from "../payments/exact/scheme.ts";
 
 export interface BehaviourWires {
   readonly config: Config;

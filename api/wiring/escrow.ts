@@ -4,7 +4,7 @@ import { createRelayer } from "../adapters/chain/relayer.ts";
 import { createDemoMerchant } from "../adapters/chain/seeded-accounts.ts";
 import { createEscrowIndex } from "../adapters/index/escrow.ts";
 import { createEscrowStore } from "../adapters/postgres/escrow-store.ts";
-import { elapsedMs, sleep } from "../adapters/process/clock.ts";
+import { sleep } from "../adapters/process/clock.ts";
 import { createDemo } from "../escrow/demo/sell-espresso.ts";
 import { ESCROW_NETWORK } from "../escrow/payment.ts";
 import { createEscrow } from "../escrow/settle-deliveries.ts";
@@ -47,15 +47,11 @@ export async function wireEscrow({ config, pool, chains, log, now, signer }: Esc
   const merchant = createDemoMerchant(config.decoySeed);
   const demo = createDemo({
     contract: current ?? null,
-    chain,
-    sender,
     escrow,
     merchant,
-    log,
     baseUrl: config.baseUrl,
     now,
     sleep,
-    elapsedMs,
   });
   const ownWallets = [merchant.address, ...contracts.flatMap((one) => [one.arbiter, one.feeRecipient])];
   /** What all contracts hold, in atomic USDC; null while the index does not know. */
@@ -64,5 +60,5 @@ export async function wireEscrow({ config, pool, chains, log, now, signer }: Esc
     if (balances.includes(null)) return null;
     return balances.reduce((sum, one) => sum + (one && one !== "absent" ? one.held : 0n), 0n);
   };
-  return { escrow, demo, contracts, chain, held, ownWallets, relayers: relayer ? [relayer] : [] };
+  return { escrow, demo, contracts, chain, held, ownWallets, relayer };
 }

@@ -58,6 +58,7 @@ export async function ours(plan: SidePlan): Promise<Side & { readonly end: () =>
           validAfter: 0n,
           validBefore: 0n,
           receivedAt: now(),
+          details: null,
           settlement: { transaction: payment.nonce, block: 1 },
           signal,
         } as const;

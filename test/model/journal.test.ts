@@ -83,6 +83,8 @@ const random = (bytes: number) => `0x${randomBytes(bytes).toString("hex")}` as c
 
 const newPayment = (payer: `0x${string}`): NewPayment => ({
   key: { network: "eip155:8453", asset: NETWORKS["eip155:8453"].usdc.address, payer, nonce: random(32) },
+  scheme: "exact",
+  details: null,
   paymentId: "X",
   digest: random(32),
   signature: random(65),

@@ -20,10 +20,6 @@ export function createEscrowSender(relayer: Relayer | null): EscrowSender {
       const args = [info, record ?? NO_RECORD, "0x"] as const;
       return send(contract, encodeFunctionData({ abi: escrowAbi, functionName: decision, args }));
     },
-    authorize: (contract, info, signature) => {
-      const args = [info, info.maxAmount, contract, signature] as const;
-      return send(contract, encodeFunctionData({ abi: escrowAbi, functionName: "authorize", args }));
-    },
     async waitFor(transaction, timeoutMs) {
       const receipt = await relayer?.waitFor(transaction, timeoutMs).catch(() => null);
       if (!receipt) return "pending";

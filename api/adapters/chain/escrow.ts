@@ -1,17 +1,11 @@
-import {
-  BaseError,
-  ContractFunctionRevertedError,
-  getAbiItem,
-  type Log,
-  type PublicClient,
-  parseEventLogs,
-} from "viem";
+import { BaseError, getAbiItem, type Log, type PublicClient, parseEventLogs } from "viem";
 import { escrowAbi } from "../../../contracts/abi.ts";
-import type { EscrowChain, EscrowContract } from "../../escrow/escrow-ports.ts";
-import { FEE_BPS, type Hold, type PaymentInfo, paymentId, STATUSES } from "../../escrow/payment.ts";
+import type { EscrowChain } from "../../escrow/escrow-ports.ts";
+import { FEE_BPS, type Hold, paymentId, STATUSES } from "../../escrow/payment.ts";
 import { NETWORKS } from "../../kernel/networks.ts";
 import type { Address, Hex } from "../../kernel/wallet.ts";
-import type { Chain } from "../../payments/journal.ts";
+import type { Chain } from "../../payments/chain.ts";
+import type { EscrowContract } from "../../payments/commerce/escrow-contract.ts";
 import { isAccountSignature } from "../../payments/signature.ts";
 import { discreet } from "./payments.ts";
 
@@ -79,21 +73,7 @@ export function createEscrowChain({ client, chain, contracts }: EscrowChainParts
       return found?.transactionHash ?? null;
     }),
     time: discreet(async () => Number((await chain.head()).time)),
-    holdRefusal: discreet((contract, info, signature) => holdRefusal(client, contract, info, signature)),
   };
-}
-
-async function holdRefusal(client: PublicClient, address: Address, info: PaymentInfo, signature: Hex) {
-  try {
-    const args = [info, info.maxAmount, address, signature] as const;
-    await client.simulateContract({ address, abi: escrowAbi, functionName: "authorize", args });
-    return null;
-  } catch (error) {
-    const reverted = error instanceof BaseError && error.walk((e) => e instanceof ContractFunctionRevertedError);
-    if (!(reverted instanceof ContractFunctionRevertedError)) throw error;
-    const reason = reverted.reason ?? reverted.data?.errorName ?? "it reverted";
-    return `The hold would fail on the chain: ${reason}. Nothing was charged.`;
-  }
 }
 
 async function newestFirst<T>(

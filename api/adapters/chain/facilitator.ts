@@ -4,8 +4,8 @@ import { ExactEvmScheme } from "@x402/evm/exact/facilitator";
 import { type Abi, encodeFunctionData, type PublicClient } from "viem";
 import type { Network } from "../../kernel/networks.ts";
 import { authorizationWire } from "../../payments/exact/authorization.ts";
+import type { Settler } from "../../payments/exact/scheme.ts";
 import { requirements } from "../../payments/exact/terms.ts";
-import type { Settler } from "../../payments/journal.ts";
 import { discreet } from "./payments.ts";
 import type { Relayer } from "./relayer.ts";
 

@@ -14,7 +14,9 @@ import {
 import { usdcAbi, usdcEventsAbi } from "../../../contracts/abi.ts";
 import { NETWORKS, type Network, type NetworkFacts } from "../../kernel/networks.ts";
 import type { Address, Hex } from "../../kernel/wallet.ts";
-import type { Chain, Expected, Head, Standing } from "../../payments/journal.ts";
+import type { Chain, Standing } from "../../payments/chain.ts";
+import type { TransferSimulator } from "../../payments/exact/scheme.ts";
+import type { Authorization, Expected, Head } from "../../payments/scheme.ts";
 import type { Settlement, View } from "../../payments/step-types.ts";
 
 const ERC1271 = parseAbi(["function isValidSignature(bytes32 hash, bytes signature) view returns (bytes4)"]);
@@ -27,7 +29,7 @@ const BEFORE_ARRIVAL = 43_200n;
 const OVERLAP = 64n;
 const HEAD_CACHE_MS = 500;
 
-export interface ChainReader extends Chain {
+export interface ChainReader extends Chain, TransferSimulator {
   readonly client: PublicClient;
   finalizedBlock(): Promise<number>;
 }
@@ -134,7 +136,7 @@ const REFUSALS: readonly (readonly [RegExp, string])[] = [
 async function refusal(
   client: PublicClient,
   facts: NetworkFacts,
-  authorization: Parameters<Chain["simulate"]>[0],
+  authorization: Authorization,
   signature: Hex,
 ): Promise<string | null> {
   const { from, to, value, validAfter, validBefore, nonce } = authorization;

@@ -154,9 +154,9 @@ function insertOf(seal: Seal, payment: NewPayment, { state, token, reason, respo
   return {
     name: "payment-insert",
     text: `INSERT INTO payment (chain, asset, payer, nonce, payment_id, digest, signature_sha256, sealed, valid_after, valid_before, route, fingerprint,
-        input, pay_to, value, version, received_at, head_block, state, lease_token, lease_until, takes, reason, status, response, location)
+        input, pay_to, value, version, received_at, head_block, state, lease_token, lease_until, takes, reason, status, response, location, scheme, details)
       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20::uuid,
-        CASE WHEN $20::uuid IS NULL THEN '-infinity' ELSE now() + ${LEASE} END, 1, $21, $22, $23, $24)
+        CASE WHEN $20::uuid IS NULL THEN '-infinity' ELSE now() + ${LEASE} END, 1, $21, $22, $23, $24, $25, $26)
       ON CONFLICT DO NOTHING`,
     values: [
       ...keyValues(payment.key),
@@ -180,6 +180,8 @@ function insertOf(seal: Seal, payment: NewPayment, { state, token, reason, respo
       response?.status ?? null,
       response?.body ?? null,
       response?.location ?? null,
+      payment.scheme,
+      payment.details === null ? null : JSON.stringify(payment.details),
     ],
   };
 }

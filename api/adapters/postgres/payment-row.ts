@@ -19,7 +19,7 @@ export const sealContext = ({ network, asset, payer, nonce }: PaymentKey): strin
 /** The columns of a journal row, as `parsePayment` reads them. */
 export const PAYMENT_COLUMNS = `chain, asset, payer, nonce, payment_id, digest, signature_sha256, valid_after, valid_before, route, fingerprint, input,
   pay_to, value, version, received_at, head_block, state, reason, lease_until > now() AS lease_live, failures, tx, block_number, block_hash, log_index,
-  final_at, status, response, location`;
+  final_at, status, response, location, scheme, details`;
 
 export interface PaymentColumns {
   chain: number;
@@ -51,12 +51,16 @@ export interface PaymentColumns {
   status: number | null;
   response: Buffer | null;
   location: string | null;
+  scheme: string;
+  details: unknown;
 }
 
 export function parsePayment(c: PaymentColumns): PaymentRow {
   const settled = c.tx !== null && c.block_hash !== null && c.block_number !== null && c.log_index !== null;
   return {
     key: { network: `eip155:${c.chain}` as Network, asset: hex(c.asset), payer: hex(c.payer), nonce: hex(c.nonce) },
+    scheme: c.scheme,
+    details: c.details,
     paymentId: c.payment_id,
     digest: hex(c.digest),
     signatureSha256: c.signature_sha256.toString("hex"),

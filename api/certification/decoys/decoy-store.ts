@@ -1,6 +1,6 @@
 import type { Network } from "../../kernel/networks.ts";
 import type { Address, Hex } from "../../kernel/wallet.ts";
-import type { Authorization } from "../../payments/exact/authorization.ts";
+import type { Authorization } from "../../payments/scheme.ts";
 
 /** A decoy address and the session that it belongs to. */
 export interface DecoyOf {

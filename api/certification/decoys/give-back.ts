@@ -1,5 +1,5 @@
 import type { Network } from "../../kernel/networks.ts";
-import type { Settler } from "../../payments/journal.ts";
+import type { Settler } from "../../payments/exact/scheme.ts";
 import type { DecoyOf, DecoySigner, DecoyStore, Received, UsdcTransfers } from "./decoy-store.ts";
 import { refundNonce, refundOf } from "./refund.ts";
 

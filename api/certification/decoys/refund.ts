@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Hex } from "../../kernel/wallet.ts";
-import type { Authorization } from "../../payments/exact/authorization.ts";
+import type { Authorization } from "../../payments/scheme.ts";
 import type { Received } from "./decoy-store.ts";
 
 const VALID_SECONDS = 3_600n;

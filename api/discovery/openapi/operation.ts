@@ -24,7 +24,7 @@ export const operationId = ({ method, path }: Pick<Listed, "method" | "path">): 
     .join("")}`;
 
 /** Whether a request to the route may carry a payment. */
-export const isPayable = (route: Listed): boolean => isPaid(route) || isQuoted(route) || "terms" in route;
+export const isPayable = (route: Listed): boolean => isPaid(route) || isQuoted(route);
 
 /** The body as callers are told of it; null where there is none. */
 export const bodySchema = (route: Listed): z.ZodType | null => route.body ?? (isPaid(route) ? route.input : null);

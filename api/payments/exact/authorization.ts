@@ -1,16 +1,7 @@
 import { hashTypedData } from "viem";
 import type { NetworkFacts } from "../../kernel/networks.ts";
-import type { Address, Hex } from "../../kernel/wallet.ts";
-
-/** The message of EIP-3009 `transferWithAuthorization`: amounts in atomic USDC, times in unix seconds. */
-export interface Authorization {
-  readonly from: Address;
-  readonly to: Address;
-  readonly value: bigint;
-  readonly validAfter: bigint;
-  readonly validBefore: bigint;
-  readonly nonce: Hex;
-}
+import type { Hex } from "../../kernel/wallet.ts";
+import type { Authorization } from "../scheme.ts";
 
 const TYPES = {
   TransferWithAuthorization: [

@@ -12,11 +12,15 @@ export interface PresentedAuthorization {
   readonly nonce: Hex;
 }
 
-/** A payment as its header carries it; nothing in it has been verified yet. */
-export interface PresentedPayment {
+/** The payload of a payment; nothing in it has been verified yet. */
+export interface PresentedPayload {
   readonly info: PaymentInfo;
   readonly authorization: PresentedAuthorization;
   readonly signature: Hex;
+}
+
+/** A payment as its header carries it. */
+export interface PresentedPayment extends PresentedPayload {
   /** The scheme and network that the client says it accepted; undefined where it left them out. */
   readonly scheme: unknown;
   readonly network: unknown;
@@ -42,9 +46,23 @@ export function parsePaymentHeader(header: string): PresentedPayment | { readonl
 
 function payment(decoded: Record<string, unknown>): PresentedPayment {
   if (decoded.x402Version !== 2) throw new Malformed("x402Version is not 2");
-  const payload = record(decoded.payload, "payload");
-  const { from, to, value, validAfter, validBefore, nonce } = record(payload.authorization, "payload.authorization");
   const accepted = decoded.accepted === undefined ? {} : record(decoded.accepted, "accepted");
+  return { ...readPayload(decoded.payload), scheme: accepted.scheme, network: accepted.network };
+}
+
+/** Reads the `payload` of a decoded header; `malformed` says what is wrong with it. */
+export function parsePayload(payload: unknown): PresentedPayload | { readonly malformed: string } {
+  try {
+    return readPayload(payload);
+  } catch (error) {
+    if (error instanceof Malformed) return { malformed: error.message };
+    throw error;
+  }
+}
+
+function readPayload(given: unknown): PresentedPayload {
+  const payload = record(given, "payload");
+  const { from, to, value, validAfter, validBefore, nonce } = record(payload.authorization, "payload.authorization");
   return {
     info: paymentInfo(record(payload.paymentInfo, "payload.paymentInfo")),
     authorization: {
@@ -56,8 +74,6 @@ function payment(decoded: Record<string, unknown>): PresentedPayment {
       nonce: hex(nonce, /^0x[0-9a-f]{64}$/i, "authorization.nonce"),
     },
     signature: hex(payload.signature ?? payload.collectorData, /^0x([0-9a-f]{2}){1,4096}$/i, "signature"),
-    scheme: accepted.scheme,
-    network: accepted.network,
   };
 }
 

@@ -49,6 +49,7 @@ const saleOf = (input: VerdictRequest): Sale<VerdictRequest> => ({
   validAfter: 0n,
   validBefore: 0n,
   receivedAt: new Date(),
+  details: null,
   settlement: { transaction: "0x", block: 1 },
   signal: new AbortController().signal,
 });

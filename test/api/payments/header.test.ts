@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { EXACT } from "../../../api/payments/exact/scheme.ts";
 import { MAX_HEADER_BYTES, parsePaymentHeaders } from "../../../api/payments/header.ts";
 
 const AUTHORIZATION = {
@@ -12,9 +13,10 @@ const AUTHORIZATION = {
 const PAYLOAD = { signature: `0x${"Cd".repeat(65)}`, authorization: AUTHORIZATION };
 const V2 = { x402Version: 2, payload: PAYLOAD };
 const V1 = { x402Version: 1, scheme: "exact", network: "base", payload: PAYLOAD };
+const read = (v2?: string, v1?: string) => parsePaymentHeaders({ v1, v2 }, [EXACT]);
 const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64");
 const presented = (v2?: unknown, v1?: unknown) =>
-  parsePaymentHeaders(v2 === undefined ? undefined : encode(v2), v1 === undefined ? undefined : encode(v1));
+  read(v2 === undefined ? undefined : encode(v2), v1 === undefined ? undefined : encode(v1));
 const withAuthorization = (change: Record<string, unknown>) => ({
   ...V2,
   payload: { ...PAYLOAD, authorization: { ...AUTHORIZATION, ...change } },
@@ -30,11 +32,13 @@ const PARSED = {
     nonce: `0x${"ab".repeat(32)}`,
   },
   signature: `0x${"cd".repeat(65)}`,
+  scheme: "exact",
+  details: null,
   paymentId: null,
 };
 
 describe("a payment header that can be read", () => {
-  test("no header is no payment", () => expect(parsePaymentHeaders(undefined, undefined)).toBeNull());
+  test("no header is no payment", () => expect(read(undefined, undefined)).toBeNull());
 
   test("PAYMENT-SIGNATURE is version 2, with everything in lower case and amounts exact", () =>
     expect(presented(V2)).toEqual({ ...PARSED, version: "v2", claimed: {} }));
@@ -63,7 +67,7 @@ describe("a payment header that can be read", () => {
 
   test("the same payment in both headers is read once", () => {
     const header = encode(V2);
-    expect(parsePaymentHeaders(header, header)).toMatchObject({ version: "v2" });
+    expect(read(header, header)).toMatchObject({ version: "v2" });
   });
 
   test.each([16, 128])("a payment identifier may have %i characters", (length) => {
@@ -84,7 +88,7 @@ describe("a payment header that can be read", () => {
     const room = Math.floor((MAX_HEADER_BYTES / 4) * 3) - JSON.stringify(padded).length;
     const header = encode({ ...padded, pad: "x".repeat(room) });
     expect(header).toHaveLength(MAX_HEADER_BYTES);
-    expect(parsePaymentHeaders(header, undefined)).toMatchObject({ version: "v2" });
+    expect(read(header, undefined)).toMatchObject({ version: "v2" });
   });
 });
 
@@ -122,7 +126,7 @@ describe("a payment header that cannot be read", () => {
     ["an identifier with a space", id("a".repeat(20).replace("aa", "a "))],
     ["an identifier that is a number", id(1_234_567_890_123_456)],
   ])("%s is malformed", (_, payload) => {
-    expect(parsePaymentHeaders(encode(payload), undefined)).toEqual({ malformed: expect.any(String) });
+    expect(read(encode(payload), undefined)).toEqual({ malformed: expect.any(String) });
   });
 
   test.each([
@@ -132,8 +136,8 @@ describe("a payment header that cannot be read", () => {
     ["two headers in one", `${encode(V2)}, ${encode(V2)}`],
     ["over the limit", "A".repeat(MAX_HEADER_BYTES + 4)],
   ])("%s is malformed", (_, header) => {
-    expect(parsePaymentHeaders(header, undefined)).toEqual({ malformed: expect.any(String) });
-    expect(parsePaymentHeaders(undefined, header)).toEqual({ malformed: expect.any(String) });
+    expect(read(header, undefined)).toEqual({ malformed: expect.any(String) });
+    expect(read(undefined, header)).toEqual({ malformed: expect.any(String) });
   });
 
   test("version 2 in the version 1 header is malformed", () =>
@@ -142,8 +146,8 @@ describe("a payment header that cannot be read", () => {
   test("two different headers are malformed", () =>
     expect(presented(V2, V1)).toEqual({ malformed: expect.stringContaining("different payments") }));
 
-  test("the error names the field, and never the signature", () => {
-    const { malformed } = parsePaymentHeaders(encode(withAuthorization({ nonce: "0x12" })), undefined) as {
+describe("a payment header that can be read", () => {
+  test("no header is no payment", () => expect(read(undefined, undefined)).toBeNull());
       malformed: string;
     };
     expect(malformed).toContain("payload.authorization.nonce");

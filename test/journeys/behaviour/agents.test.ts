@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Authorization } from "../../../api/payments/exact/authorization.ts";
+import type { Authorization } from "../../../api/payments/scheme.ts";
 import { buy, newWatchedAccount, STOCK_CLIENTS } from "../../support/behaviour/agents.ts";
 import {
   askResult,

@@ -39,6 +39,8 @@ const newPayment = (more: { payer?: `0x${string}`; paymentId?: string } = {}): N
     payer: more.payer ?? hex(20),
     nonce: hex(32),
   },
+  scheme: "exact",
+  details: null,
   paymentId: more.paymentId ?? null,
   digest: hex(32),
   signature: hex(65),

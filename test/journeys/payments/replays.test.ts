@@ -2,6 +2,7 @@ import { Hono } from "hono";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { paidRoute } from "../../../api/kernel/route.ts";
+import { EXACT } from "../../../api/payments/exact/scheme.ts";
 import { payable } from "../../../api/payments/payable.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
@@ -177,7 +178,16 @@ function atPrice(price: bigint): Hono {
     sell: () => Promise.reject(new Error("a replay sells nothing")),
   });
   const { gate, config } = service;
-  return new Hono().post(route.path, payable(route, { gate, payTo: PAY_TO, baseUrl: config.baseUrl }));
+  return new Hono().post(
+    route.path,
+    payable(route, {
+      gate,
+      schemes: new Map([[EXACT.id, EXACT]]),
+      payTo: PAY_TO,
+      baseUrl: config.baseUrl,
+      now: () => new Date(),
+    }),
+  );
 }
 
 describe("a payment that was made", () => {

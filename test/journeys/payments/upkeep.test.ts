@@ -101,6 +101,8 @@ async function leave(journal: Journal, { state, ageSeconds = 0, validBefore, lea
   await journal.insert(
     {
       key,
+      scheme: "exact",
+      details: null,
       paymentId: null,
       digest: hex(32),
       signature: hex(65),

@@ -1,7 +1,7 @@
 import { authorizationTypes } from "@x402/evm";
 import { type Address, type Hex, type LocalAccount, maxUint256, toHex } from "viem";
 import type { NetworkFacts } from "../../../api/kernel/networks.ts";
-import type { Authorization } from "../../../api/payments/exact/authorization.ts";
+import type { Authorization } from "../../../api/payments/scheme.ts";
 
 /** EIP-3009. */
 const TYPES = {

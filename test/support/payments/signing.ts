@@ -1,7 +1,7 @@
 import type { Hex, LocalAccount } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { NETWORKS, type NetworkFacts } from "../../../api/kernel/networks.ts";
-import type { Authorization } from "../../../api/payments/exact/authorization.ts";
+import type { Authorization } from "../../../api/payments/scheme.ts";
 import type { TestChain } from "../chain/chain.ts";
 import { witnessed } from "../openapi/witnessed.ts";
 import { PAY_TO } from "../service/accounts.ts";

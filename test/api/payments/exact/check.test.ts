@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { Terms } from "../../../../api/kernel/route.ts";
-import { termsError, windowOpen } from "../../../../api/payments/exact/check.ts";
-import type { ClaimedTerms, PresentedPayment } from "../../../../api/payments/header.ts";
+import { mismatch } from "../../../../api/payments/exact/check.ts";
+import type { ClaimedTerms, PresentedPayment } from "../../../../api/payments/scheme.ts";
+import { windowError, windowOpen } from "../../../../api/payments/window.ts";
 
 const NOW = 1_900_000_000n;
 const USDC = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913";
@@ -22,11 +23,12 @@ const errorOf = (
   change: Partial<PresentedPayment["authorization"]>,
   claimed: ClaimedTerms = {},
   version: PresentedPayment["version"] = "v2",
-) =>
-  termsError({ version, authorization: { ...SIGNED, ...change }, signature: "0x00", paymentId: null, claimed }, TERMS, {
-    now: NOW,
-    head: NOW - 3n,
-  });
+) => {
+  const authorization = { ...SIGNED, ...change };
+  return (
+    mismatch({ version, authorization, claimed }, TERMS) ?? windowError(authorization, { now: NOW, head: NOW - 3n })
+  );
+};
 
 describe("signed terms that a route takes", () => {
   test.each<[string, Partial<PresentedPayment["authorization"]>]>([

@@ -1,0 +1,30 @@
+import { z } from "zod";
+import type { PaymentInfo } from "../../../packages/escrow/src/payment-info.ts";
+import type { Address } from "../../kernel/wallet.ts";
+
+const address = z.string().transform((text) => text.toLowerCase() as Address);
+
+const DETAILS = z.object({
+  operator: address,
+  payer: address,
+  receiver: address,
+  token: address,
+  maxAmount: z.coerce.bigint(),
+  preApprovalExpiry: z.number(),
+  authorizationExpiry: z.number(),
+  refundExpiry: z.number(),
+  minFeeBps: z.number(),
+  maxFeeBps: z.number(),
+  feeReceiver: address,
+  salt: z.coerce.bigint(),
+});
+
+/** The terms of a hold as the journal keeps them: integers that JSON cannot hold are decimal strings. */
+export const asDetails = (info: PaymentInfo) => ({
+  ...info,
+  maxAmount: info.maxAmount.toString(),
+  salt: info.salt.toString(),
+});
+
+/** The terms of a hold, addresses in lower case. Throws for what `asDetails` did not write. */
+export const paymentInfoOf = (details: unknown): PaymentInfo => DETAILS.parse(details);

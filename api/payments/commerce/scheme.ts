@@ -1,0 +1,97 @@
+import { hashTypedData } from "viem";
+import { authorizationOf } from "../../../packages/escrow/src/authorization.ts";
+import { mismatch } from "../../../packages/escrow/src/check-payment.ts";
+import { parsePayload } from "../../../packages/escrow/src/payment-header.ts";
+import type { PaymentInfo } from "../../../packages/escrow/src/payment-info.ts";
+import { SCHEME } from "../../../packages/escrow/src/terms.ts";
+import { NETWORKS, type Network } from "../../kernel/networks.ts";
+import type { Address, Hex } from "../../kernel/wallet.ts";
+import type { Chain } from "../chain.ts";
+import type { Authorization, Payload, Scheme, SchemeRules } from "../scheme.ts";
+import { asDetails, paymentInfoOf } from "./details.ts";
+import type { EscrowContract } from "./escrow-contract.ts";
+import { commerceOffer, requirements } from "./terms.ts";
+
+/** A hold that a buyer has signed. */
+export interface SignedHold {
+  readonly contract: Address;
+  readonly info: PaymentInfo;
+  readonly signature: Hex;
+}
+
+/** Makes holds on the chain. */
+export interface Holds {
+  /** Simulates a hold: null when it would succeed, else why not. Rejects when the chain cannot be read. */
+  refusal(hold: SignedHold): Promise<string | null>;
+  /** Sends a hold and waits until it is mined; rejects when it is not, which decides nothing. */
+  make(hold: SignedHold): Promise<void>;
+}
+
+export interface CommerceParts {
+  /** The contracts whose arbiter this service is, the current one first; empty where there is none. */
+  readonly contracts: readonly EscrowContract[];
+  readonly chains: Readonly<Record<Network, Chain>>;
+  readonly holds: Holds;
+}
+
+/**
+ * The `commerce` draft of x402: USDC is held by the escrow contract until its arbiter releases it to the seller, or refunds the
+ * buyer. The signature is EIP-3009's `ReceiveWithAuthorization` to the contract, and its nonce is the hash of all terms.
+ */
+export const commerceRules = (contracts: CommerceParts["contracts"]): SchemeRules => ({
+  id: SCHEME,
+  versions: ["v2"],
+  requirements: ({ terms }, at) => requirements(current(contracts), terms, at),
+  parse,
+  digest: ({ details }, network) => hashTypedData(typedData(contracts, paymentInfoOf(details), network)),
+  mismatch(payment, terms, at) {
+    const { authorization, signature, claimed } = payment;
+    const { scheme, network } = claimed;
+    const info = paymentInfoOf(payment.details);
+    return mismatch(
+      { info, authorization, signature, scheme, network },
+      commerceOffer(current(contracts), terms),
+      at.getTime(),
+    );
+  },
+});
+
+export const createCommerce = ({ contracts, chains, holds }: CommerceParts): Scheme => ({
+  ...commerceRules(contracts),
+  async simulate({ network, details, signature }) {
+    const [refused, head] = await Promise.all([holds.refusal(holdOf(details, signature)), chains[network].head()]);
+    return { refused, head };
+  },
+  submit: ({ details, signature }) => holds.make(holdOf(details, signature)),
+  look: (network, expected) => chains[network].look(expected),
+});
+
+function current([contract]: readonly EscrowContract[]): EscrowContract {
+  if (contract === undefined) throw new Error("no escrow contract is configured");
+  return contract;
+}
+
+function parse(payload: unknown): Payload | { readonly malformed: string } {
+  const read = parsePayload(payload);
+  if ("malformed" in read) return read;
+  const { info, authorization, signature } = read;
+  return { authorization: lower(authorization), signature, details: asDetails(info) };
+}
+
+const lower = (authorization: Authorization): Authorization => ({
+  ...authorization,
+  from: authorization.from.toLowerCase() as Address,
+  to: authorization.to.toLowerCase() as Address,
+});
+
+/** The operator of a payment is the contract that holds it; another one than ours is refused by its terms. */
+const holdOf = (details: unknown, signature: Hex): SignedHold => {
+  const info = paymentInfoOf(details);
+  return { contract: info.operator, info, signature };
+};
+
+function typedData(contracts: readonly EscrowContract[], info: PaymentInfo, network: Network) {
+  const known = contracts.find(({ address }) => address === info.operator) ?? current(contracts);
+  const { chainId, usdc } = NETWORKS[network];
+  return authorizationOf({ chainId, escrow: known.address }, usdc, info);
+}

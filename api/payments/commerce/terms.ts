@@ -1,0 +1,24 @@
+import {
+  type Offer as CommerceOffer,
+  requirements as commerceRequirements,
+} from "../../../packages/escrow/src/terms.ts";
+import { NETWORKS } from "../../kernel/networks.ts";
+import type { Terms } from "../../kernel/route.ts";
+import type { EscrowContract } from "./escrow-contract.ts";
+
+/** What is sold for these terms, held by this contract until its arbiter decides. */
+export const commerceOffer = ({ network, address, feeRecipient }: EscrowContract, terms: Terms): CommerceOffer => ({
+  escrow: {
+    chainId: NETWORKS[network].chainId,
+    address,
+    usdc: NETWORKS[network].usdc,
+    feeReceiver: feeRecipient,
+    deliveryDomain: { name: "Agent Payment Trust Delivery", version: "1" },
+  },
+  merchant: terms.payTo,
+  price: terms.value,
+});
+
+/** The entry of a `commerce` payment in the `accepts` of a 402; its expiries count from `at`. */
+export const requirements = (contract: EscrowContract, terms: Terms, at: Date) =>
+  commerceRequirements(commerceOffer(contract, terms), at.getTime());

@@ -1,0 +1,23 @@
+import { createHolds } from "../adapters/chain/holds.ts";
+import type { Relayer } from "../adapters/chain/relayer.ts";
+import { ESCROW_NETWORK } from "../escrow/payment.ts";
+import type { EscrowContract } from "../payments/commerce/escrow-contract.ts";
+import { createCommerce } from "../payments/commerce/scheme.ts";
+import { createExact, type Settler } from "../payments/exact/scheme.ts";
+import type { Scheme } from "../payments/scheme.ts";
+import type { wireChains } from "./chains.ts";
+
+export interface PaymentWires {
+  readonly chains: ReturnType<typeof wireChains>["chains"];
+  readonly settler: Settler;
+  readonly contracts: readonly EscrowContract[];
+  /** Sends holds; null where there is no escrow contract. */
+  readonly arbiter: Relayer | null;
+}
+
+/** The payment schemes that the service takes, by name. */
+export function wireSchemes({ chains, settler, contracts, arbiter }: PaymentWires): ReadonlyMap<string, Scheme> {
+  const holds = createHolds(chains[ESCROW_NETWORK].client, arbiter);
+  const schemes = [createExact({ chains, settler }), createCommerce({ contracts, chains, holds })];
+  return new Map(schemes.map((scheme) => [scheme.id, scheme]));
+}
