@@ -11,6 +11,7 @@ import { connect } from "./adapters/postgres/connection.ts";
 import { createJournal } from "./adapters/postgres/journal.ts";
 import { createReceipts } from "./adapters/postgres/receipts.ts";
 import { createSeal } from "./adapters/postgres/seal.ts";
+import { createVerdictStore } from "./adapters/postgres/verdict-store.ts";
 import { createVerificationReader } from "./adapters/postgres/verification-reader.ts";
 import { elapsedMs, every, sleep } from "./adapters/process/clock.ts";
 import { createHttpServer, drain, listen } from "./adapters/process/http-server.ts";
@@ -77,7 +78,15 @@ export async function build(config: Config, pool: pg.Pool, logs: Logs, now: () =
   const { escrow, demo, contracts, ...wired } = await wireEscrow({ config, pool, chains, log, now, signer });
   const ownWallets = [...wired.ownWallets, ...(relayers?.["eip155:8453"] ? [relayers["eip155:8453"].address] : [])];
   const { scores, tiers } = wireScore({ config, pool, now });
-  const court = wireArbiter({ config, pool, signer, now, ownWallets, escrowChain: wired.chain, tiers });
+  const court = wireArbiter({
+    config,
+    store: counted.verdicts(createVerdictStore(pool)),
+    signer,
+    now,
+    ownWallets,
+    escrowChain: wired.chain,
+    tiers,
+  });
   const operations = wireOperations({
     config,
     pool,
@@ -94,7 +103,6 @@ export async function build(config: Config, pool: pg.Pool, logs: Logs, now: () =
     demo,
     contracts,
     ...court,
-    arbiter: counted.arbiter(court.arbiter),
     scores,
     cafe: createCafe({ store: createCafeStore(pool), now }),
     behaviour,

@@ -1,5 +1,6 @@
 import { parseArgs } from "node:util";
 import { connect } from "../api/adapters/postgres/connection.ts";
+import { createVerdictStore } from "../api/adapters/postgres/verdict-store.ts";
 import { type Correction, correctVerdict } from "../api/arbiter/correct-verdict.ts";
 import { verdictPath } from "../api/arbiter/document.ts";
 import { CORRECTION_DAYS } from "../api/arbiter/products.ts";
@@ -54,7 +55,13 @@ async function correct(config: Config, { id, reason }: Order): Promise<Correctio
   try {
     const signer = createSigner(await signingKey(config.signingKey), didWeb(config.baseUrl));
     return await correctVerdict(
-      wireRecord({ config, pool, signer, now, tiers: wireScore({ config, pool, now }).tiers }),
+      wireRecord({
+        config,
+        store: createVerdictStore(pool),
+        signer,
+        now,
+        tiers: wireScore({ config, pool, now }).tiers,
+      }),
       id,
       reason,
     );

@@ -1,14 +1,16 @@
+import type { Completion } from "../kernel/completion.ts";
 import type { Intake, Sale } from "../kernel/route.ts";
 import type { Address } from "../kernel/wallet.ts";
+import { verdictPath } from "./document.ts";
 import type { EscrowDeals, Parties } from "./parties.ts";
 import type { Policy } from "./policy/policy.ts";
 import { versionAt, versionNumbered } from "./policy/version.ts";
 import type { Variant } from "./products.ts";
-import { type RecordParts, recordVerdict } from "./record-verdict.ts";
+import { reachVerdict, type VerdictParts } from "./reach-verdict.ts";
 import { escrowPayment, NOT_NEUTRAL, type VerdictRequest, verdictId } from "./request.ts";
-import type { StoredVerdict, VerdictStore } from "./verdict-store.ts";
+import { VERDICT_QUEUE, type VerdictStore } from "./verdict-store.ts";
 
-export interface ArbiterParts extends RecordParts {
+export interface ArbiterParts extends VerdictParts {
   readonly deals: EscrowDeals;
   readonly ownWallets: readonly Address[];
 }
@@ -23,7 +25,7 @@ export interface Arbiter extends Pick<VerdictStore, "get" | "log" | "corrections
   /** What can be asked only of a chain or an index: the parties of a deal in our own escrow, and whether scores can be read. */
   readonly admit: (request: VerdictRequest, variant: Variant) => Promise<Intake<VerdictRequest>>;
   /** The one verdict that a payment buys. Rejects with `Busy`, or when the sale is another process's by now. */
-  readonly decide: (sale: Sale<VerdictRequest>, variant: Variant) => Promise<StoredVerdict>;
+  readonly decide: (sale: Sale<VerdictRequest>, variant: Variant) => Promise<Completion>;
 }
 
 export function createArbiter(parts: ArbiterParts): Arbiter {
@@ -40,7 +42,14 @@ export function createArbiter(parts: ArbiterParts): Arbiter {
     async decide({ input, payment, signal }, variant) {
       const id = verdictId(payment);
       const order = { id, request: input, supersedes: null, isScored: variant === "scored" };
-      return (await store.get(id)) ?? recordVerdict(parts, order, signal);
+      const verdict = await reachVerdict(parts, order, signal);
+      return {
+        queue: VERDICT_QUEUE,
+        async complete(transaction) {
+          const { document } = await store.append(verdict, transaction);
+          return { status: 200, body: Buffer.from(document), location: verdictPath(id) };
+        },
+      };
     },
   };
 }

@@ -1,5 +1,5 @@
 import { CORRECTION_DAYS } from "./products.ts";
-import { type RecordParts, recordVerdict } from "./record-verdict.ts";
+import { reachVerdict, type VerdictParts } from "./reach-verdict.ts";
 import { correctionId } from "./request.ts";
 import type { StoredVerdict } from "./verdict-store.ts";
 
@@ -13,7 +13,7 @@ export type Correction =
  * Runs a verdict's claim again and lets the result supersede it: once, within 7 days, free (policy, rule 9). `reason` says
  * what the arbiter had got wrong, and is public.
  */
-export async function correctVerdict(parts: RecordParts, id: string, reason: string): Promise<Correction> {
+export async function correctVerdict(parts: VerdictParts, id: string, reason: string): Promise<Correction> {
   const old = await parts.store.get(id);
   if (old === null) return { refused: "unknown" };
   if (old.supersededBy !== null) return { refused: "corrected", by: old.supersededBy };
@@ -25,7 +25,8 @@ export async function correctVerdict(parts: RecordParts, id: string, reason: str
     supersedes: { id, sha256: old.sha256, reason },
     isScored: JSON.parse(old.document).parties?.payer.tier !== undefined,
   };
-  const verdict = await recordVerdict(parts, order, new AbortController().signal);
+  const reached = await reachVerdict(parts, order, new AbortController().signal);
+  const verdict = await parts.store.inTurn((transaction) => parts.store.append(reached, transaction));
   // Somebody else's of the same moment may have come first: then it stands, with its own reason.
   const isOurs = JSON.parse(verdict.document).supersedes.reason === reason;
   return isOurs ? { verdict } : { refused: "corrected", by: verdict.id };

@@ -1,5 +1,9 @@
+import type { Transaction } from "../kernel/transaction.ts";
 import type { Verdict } from "./policy/policy.ts";
 import type { VerdictRequest } from "./request.ts";
+
+/** The queue that verdicts are written in: the log has one end, and each verdict names the one before it. */
+export const VERDICT_QUEUE = "verdict log";
 
 /** Where a verdict stands in the log, in which each names the one before it. */
 export interface Place {
@@ -55,8 +59,13 @@ export interface VerdictTotals {
 
 export interface VerdictStore {
   get(id: string): Promise<StoredVerdict | null>;
-  /** Writes a verdict at the end of the log; when its id is there already, nothing is written and that one is the answer. */
-  append(verdict: NewVerdict): Promise<StoredVerdict>;
+  /**
+   * Writes a verdict at the end of the log, in a transaction that has its turn in `VERDICT_QUEUE`. When its id is there already,
+   * nothing is written and that one is the answer.
+   */
+  append(verdict: NewVerdict, transaction: Transaction): Promise<StoredVerdict>;
+  /** Runs work in a transaction of its own that has its turn in `VERDICT_QUEUE`. */
+  inTurn<T>(work: (transaction: Transaction) => Promise<T>): Promise<T>;
   /** Newest first, those before an index. */
   log(page: { readonly before: number | null; readonly limit: number }): Promise<readonly LogEntry[]>;
   /** The newest corrections. */

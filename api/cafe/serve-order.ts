@@ -1,5 +1,6 @@
+import type { Completion } from "../kernel/completion.ts";
 import type { Sale } from "../kernel/route.ts";
-import type { CafeStore } from "./cafe-store.ts";
+import { CAFE_QUEUE, type CafeStore } from "./cafe-store.ts";
 import type { Item } from "./menu.ts";
 import { nicknameOf, type Order, receipt, receiptId } from "./receipt.ts";
 
@@ -9,8 +10,8 @@ export interface CafeParts {
 }
 
 export interface Cafe extends Pick<CafeStore, "openRounds" | "served"> {
-  /** The receipt of a paid order, as JSON text: the same however often it is asked for. */
-  readonly order: (item: Item, sale: Sale<Order>) => Promise<string>;
+  /** The receipt of a paid order. */
+  readonly order: (item: Item, sale: Sale<Order>) => Completion;
 }
 
 export const createCafe = ({ store, now }: CafeParts): Cafe => ({
@@ -21,6 +22,13 @@ export const createCafe = ({ store, now }: CafeParts): Cafe => ({
     const round = item === "buy-a-round" ? { nickname: nicknameOf(sale.input, payer) } : null;
     const write: Parameters<CafeStore["serve"]>[0]["write"] = (toast) =>
       JSON.stringify(receipt(item, sale, { toast, now: now() }));
-    return store.serve({ id: receiptId(sale.payment), item, payer, round, write });
+    const served = { id: receiptId(sale.payment), item, payer, round, write };
+    return {
+      queue: CAFE_QUEUE,
+      async complete(transaction) {
+        const text = await store.serve(served, transaction);
+        return { status: 200, body: Buffer.from(text), location: null };
+      },
+    };
   },
 });

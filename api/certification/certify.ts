@@ -1,4 +1,5 @@
-import type { Outcome, Sale } from "../kernel/route.ts";
+import { type Completion, jsonAnswer, recorded } from "../kernel/completion.ts";
+import type { Sale } from "../kernel/route.ts";
 import type { Address } from "../kernel/wallet.ts";
 import type { Signed, Signer } from "../signing/document.ts";
 import type { MarkedCertificate } from "./certificate.ts";
@@ -17,7 +18,7 @@ export interface CertificationParts extends RecordSettings {
 
 export interface Certification {
   /** Judges one settled test run; the certificate is stored in the transaction that stores the answer. */
-  certify(kind: Kind, sale: Sale<unknown>): Promise<Outcome>;
+  certify(kind: Kind, sale: Sale<unknown>): Promise<Completion>;
   certificate(id: string): Promise<MarkedCertificate | null>;
   verification(wallet: Address): Promise<ReturnType<typeof verificationRecord>>;
   /** The verification record, signed for whoever reads it elsewhere. */
@@ -31,12 +32,10 @@ export function createCertification(parts: CertificationParts): Certification {
   return {
     async certify(kind, sale) {
       const certificate = issue(kind, sale, now());
-      return {
-        status: 200,
-        body: certificateDocument(certificate, baseUrl),
-        location: `/cert/${certificate.id}`,
+      return recorded({
+        answer: jsonAnswer(certificateDocument(certificate, baseUrl), { location: `/cert/${certificate.id}` }),
         record: (transaction) => certificates.add(certificate, { payment: sale.payment, also: null }, transaction),
-      };
+      });
     },
     certificate: (id) => (/^[0-9a-f]{16}$/.test(id) ? certificates.get(id) : Promise.resolve(null)),
     verification: (wallet) => verification(wallet, now()),

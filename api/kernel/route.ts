@@ -1,11 +1,11 @@
 import type { Context } from "hono";
 import type { z } from "zod";
+import type { Completion, RecordedAnswer } from "./completion.ts";
 import type { ProblemCode } from "./errors.ts";
 import type { FieldError } from "./field-error.ts";
 import type { Atomic } from "./money.ts";
 import type { Network } from "./networks.ts";
 import type { Output, Parameter } from "./output.ts";
-import type { Transaction } from "./transaction.ts";
 import type { Address, Hex } from "./wallet.ts";
 
 interface RouteFacts {
@@ -60,7 +60,7 @@ export interface PaidRoute<Input = unknown> extends RouteFacts {
   /** Shown in the menu of tests when the route is one. */
   readonly menu?: MenuFacts;
   /** Total: an unfavourable result is an answer too. It may run more than once; only the first one recorded counts. */
-  readonly sell: (sale: Sale<Input>) => Promise<Outcome>;
+  readonly sell: (sale: Sale<Input>) => Promise<Completion>;
 }
 
 /** A request as it is taken in, why it is refused (422), or what cannot be asked at the moment (503). */
@@ -115,16 +115,16 @@ export interface Match {
   /** Why no new payment is taken any more; null while they are. */
   readonly over: string | null;
   /** Present when the payment is answered at once and never submitted to anyone. Total, like `sell`. */
-  readonly keep?: (kept: Kept) => Outcome;
+  readonly withhold?: (withheld: Withheld) => RecordedAnswer;
 }
 
-/** A payment that is kept and never submitted. */
-export interface Kept extends Omit<Sale<unknown>, "settlement" | "signal" | "input"> {
+/** A payment that is answered and never submitted. */
+export interface Withheld extends Omit<Sale<unknown>, "settlement" | "signal" | "input"> {
   /** EIP-712. */
   readonly digest: Hex;
 }
 
-/** Thrown by an outcome's `record` when there is nothing left to buy: everything is rolled back. */
+/** Thrown while an answer is recorded when there is nothing left to buy: everything is rolled back. */
 export class Over extends Error {}
 
 export interface MenuFacts {
@@ -175,15 +175,6 @@ export interface PaymentKey {
   readonly asset: Address;
   readonly payer: Address;
   readonly nonce: Hex;
-}
-
-/** The answer of a sale. `record` runs in the transaction that stores the answer. */
-export interface Outcome {
-  readonly status: number;
-  readonly body: unknown;
-  /** Path of the public record that the sale made, if any. */
-  readonly location: string | null;
-  readonly record: (transaction: Transaction) => Promise<void>;
 }
 
 /** Keeps the input's type while a route is written, and forgets it in the table: the gate hands `sell` what `input` parsed. */

@@ -1,4 +1,7 @@
-/** An open database transaction, handed to stores so that what they record commits with the answer or not at all. */
+/** An open database transaction, handed to stores so that what they write commits with the answer or not at all. */
 export interface Transaction {
-  query(text: string, values: readonly unknown[]): Promise<{ readonly rowCount: number | null }>;
+  query<Row extends object = Record<string, unknown>>(
+    text: string,
+    values: readonly unknown[],
+  ): Promise<{ readonly rowCount: number | null; readonly rows: readonly Row[] }>;
 }

@@ -1,4 +1,4 @@
-import type { Arbiter } from "../arbiter/arbiter.ts";
+import type { VerdictStore } from "../arbiter/verdict-store.ts";
 import type { CertificateStore } from "../certification/certificate-store.ts";
 import type { PaymentKey } from "../kernel/route.ts";
 import type { Journal } from "../payments/journal.ts";
@@ -18,15 +18,20 @@ export function countedJournal(journal: Journal, meter: Meter, seconds: () => nu
   return {
     ...journal,
     insert: (payment, token) => count(journal.insert(payment, token), "received"),
-    keep: (payment, response, record) => count(journal.keep(payment, response, record), "fulfilled", "bait"),
+    withhold: (payment, recorded) => count(journal.withhold(payment, recorded), "fulfilled", "bait"),
     revive: (key, token) => count(journal.revive(key, token), "settling"),
     async finalise(settled) {
       const rows = await journal.finalise(settled);
       for (let row = 0; row < rows; row++) meter.payment("final", "");
       return rows;
     },
-    async write(key, token, write, record) {
-      const rows = await journal.write(key, token, write, record);
+    async complete(key, token, completion) {
+      const answer = await journal.complete(key, token, completion);
+      if (answer !== null) meter.payment("fulfilled", "");
+      return answer;
+    },
+    async write(key, token, write) {
+      const rows = await journal.write(key, token, write);
       const state = rows === 1 ? entered(write) : null;
       if (state !== null) {
         meter.payment(state, write.reason ?? "");
@@ -38,9 +43,9 @@ export function countedJournal(journal: Journal, meter: Meter, seconds: () => nu
 }
 
 /** The state that a write leads to; null when it only notes where a settlement is now. */
-function entered({ to, from, response, final }: Write): string | null {
+function entered({ to, final }: Write): string | null {
   if (final) return "final";
-  return to === "fulfilled" && from.includes("fulfilled") && response === undefined ? null : to;
+  return to === "fulfilled" ? null : to;
 }
 
 /** Measures from the write before the signature leaves the process to the one once the chain shows the transfer. */
@@ -67,12 +72,12 @@ export const countedCertificates = (store: CertificateStore, meter: Meter): Cert
   },
 });
 
-/** The same arbiter; the verdicts that are bought from it are counted. */
-export const countedArbiter = (arbiter: Arbiter, meter: Meter): Arbiter => ({
-  ...arbiter,
-  async decide(sale, variant) {
-    const verdict = await arbiter.decide(sale, variant);
-    meter.verdict(verdict.request.category, verdict.outcome);
-    return verdict;
+/** The same store; what is written is counted, also in a transaction that is lost to a failing database. */
+export const countedVerdicts = (store: VerdictStore, meter: Meter): VerdictStore => ({
+  ...store,
+  async append(verdict, transaction) {
+    const written = await store.append(verdict, transaction);
+    meter.verdict(written.request.category, written.outcome);
+    return written;
   },
 });

@@ -1,16 +1,20 @@
+import type { Completion, StoredAnswer } from "../kernel/completion.ts";
 import type { Network } from "../kernel/networks.ts";
-import type { Outcome, PaidRoute, PaymentKey } from "../kernel/route.ts";
+import type { PaidRoute, PaymentKey, Sale } from "../kernel/route.ts";
+import type { Transaction } from "../kernel/transaction.ts";
 import type { Hex } from "../kernel/wallet.ts";
 import type { Chain } from "./chain.ts";
 import type { Journal, NewPayment } from "./journal.ts";
 import type { Scheme } from "./scheme.ts";
-import type { Command, Event, Stored, View } from "./step-types.ts";
+import type { Command, Event, View } from "./step-types.ts";
 import { laterOf, windowOpen } from "./window.ts";
 
 const HEARTBEAT_MS = 10_000;
 /** How long a submitted settlement may take to show on our own view of the chain before the client is told to come back. */
 const PATIENCE_MS = 8_000;
 const MAX_RESPONSE_BYTES = 2 * 1024 * 1024;
+
+export const NOT_ACKNOWLEDGED = "a journal write was not acknowledged";
 
 /** What the gate works with. */
 export interface PaymentParts {
@@ -48,7 +52,7 @@ export function beginCommands(parts: PaymentParts, subject: Subject) {
   const token = parts.newToken();
   const lease = keepLease(parts, key, token);
   let submitted = false;
-  let record: Outcome["record"] | undefined;
+  let completion: Completion | null = null;
 
   const execute = async (command: Exclude<Command, { do: "answer" }>): Promise<Event> => {
     switch (command.do) {
@@ -61,7 +65,7 @@ export function beginCommands(parts: PaymentParts, subject: Subject) {
       case "release":
         return written(parts, key, journal.release(key, token, command.failed));
       case "write":
-        return written(parts, key, journal.write(key, token, command, command.to === "fulfilled" ? record : undefined));
+        return written(parts, key, journal.write(key, token, command));
       case "preflight":
         return preflight(parts, subject);
       case "look":
@@ -70,10 +74,11 @@ export function beginCommands(parts: PaymentParts, subject: Subject) {
         submitted = true;
         return submit(parts, subject);
       case "handle": {
-        const sold = await sell(parts, subject, command.settlement, lease.lost);
-        record = sold?.record;
-        return sold === null ? { on: "handleFailed" } : { on: "handled", response: sold.response };
+        completion = await sell(parts, subject, { settlement: command.settlement, signal: lease.lost });
+        return completion === null ? { on: "handleFailed" } : { on: "handled" };
       }
+      case "complete":
+        return complete(parts, { key, token, completion });
       default:
         return command satisfies never;
     }
@@ -99,7 +104,7 @@ async function written(parts: PaymentParts, { payer, nonce }: PaymentKey, write:
   try {
     return { on: "written", rows: await write };
   } catch (error) {
-    parts.log.error({ err: error, payer, nonce }, "a journal write was not acknowledged");
+    parts.log.error({ err: error, payer, nonce }, NOT_ACKNOWLEDGED);
     return { on: "writeUnknown" };
   }
 }
@@ -183,14 +188,13 @@ async function submit(parts: PaymentParts, subject: Subject): Promise<Event> {
 async function sell(
   parts: PaymentParts,
   { payment }: Subject,
-  settlement: { transaction: Hex; block: number },
-  signal: AbortSignal,
-): Promise<{ response: Stored; record: Outcome["record"] } | null> {
+  { settlement, signal }: Pick<Sale<unknown>, "settlement" | "signal">,
+): Promise<Completion | null> {
   const { key, version, payTo, value, validAfter, validBefore, receivedAt, input, details } = payment;
   try {
     const route = parts.routes.get(payment.route);
     if (route === undefined) throw new Error(`no route is called ${payment.route}`);
-    const outcome = await route.sell({
+    return await route.sell({
       input,
       payment: key,
       version,
@@ -203,7 +207,6 @@ async function sell(
       settlement,
       signal,
     });
-    return { response: stored(outcome), record: outcome.record };
   } catch (error) {
     parts.log.error(
       { err: error, route: payment.route, payer: key.payer, nonce: key.nonce },
@@ -213,10 +216,37 @@ async function sell(
   }
 }
 
-/** An outcome as the journal keeps it. */
-export function stored({ status, body, location }: Outcome): Stored {
-  const bytes = Buffer.from(JSON.stringify(body));
-  if (bytes.length > MAX_RESPONSE_BYTES)
-    throw new Error(`a response has ${bytes.length} bytes; the journal keeps at most ${MAX_RESPONSE_BYTES}`);
-  return { status, body: bytes, location };
+interface Completing {
+  readonly key: PaymentKey;
+  readonly token: string;
+  readonly completion: Completion | null;
+}
+
+/** What fails before the commit is undone for certain; a commit that fails leaves open whether it took effect. */
+async function complete({ journal, log }: PaymentParts, { key, token, completion }: Completing): Promise<Event> {
+  if (completion === null) throw new Error("a sale is completed before it was made");
+  const { payer, nonce } = key;
+  let isUndone = false;
+  const tried = async (transaction: Transaction): Promise<StoredAnswer> => {
+    try {
+      return withinBounds(await completion.complete(transaction));
+    } catch (error) {
+      isUndone = true;
+      throw error;
+    }
+  };
+  try {
+    const response = await journal.complete(key, token, { ...completion, complete: tried });
+    return response === null ? { on: "written", rows: 0 } : { on: "completed", response };
+  } catch (error) {
+    log.error({ err: error, payer, nonce }, isUndone ? "a sale could not be completed" : NOT_ACKNOWLEDGED);
+    return { on: isUndone ? "handleFailed" : "writeUnknown" };
+  }
+}
+
+/** The journal keeps no answer of any size. */
+export function withinBounds(answer: StoredAnswer): StoredAnswer {
+  if (answer.body.length > MAX_RESPONSE_BYTES)
+    throw new Error(`a response has ${answer.body.length} bytes; the journal keeps at most ${MAX_RESPONSE_BYTES}`);
+  return answer;
 }

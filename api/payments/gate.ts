@@ -1,10 +1,18 @@
 import type { z } from "zod";
+import type { RecordedAnswer } from "../kernel/completion.ts";
 import type { FieldError } from "../kernel/field-error.ts";
 import { NETWORKS } from "../kernel/networks.ts";
-import { type Kept, type Outcome, Over, type PaidRoute, type Terms } from "../kernel/route.ts";
+import { Over, type PaidRoute, type Terms, type Withheld } from "../kernel/route.ts";
 import type { Address, Hex } from "../kernel/wallet.ts";
 import type { Chain, Standing } from "./chain.ts";
-import { beginCommands, type PaymentParts, type Subject, schemeNamed, stored } from "./commands.ts";
+import {
+  beginCommands,
+  NOT_ACKNOWLEDGED,
+  type PaymentParts,
+  type Subject,
+  schemeNamed,
+  withinBounds,
+} from "./commands.ts";
 import type { Journal, NewPayment, PaymentRow } from "./journal.ts";
 import { isKeepable } from "./keepable.ts";
 import type { PresentedPayment } from "./scheme.ts";
@@ -33,15 +41,15 @@ export interface PaidRequest {
 }
 
 /** A request whose payment is answered at once and never submitted to anyone. */
-export interface KeptRequest extends PaidRequest {
-  readonly keep: (kept: Kept) => Outcome;
+export interface WithheldRequest extends PaidRequest {
+  readonly withhold: (withheld: Withheld) => RecordedAnswer;
 }
 
 export interface Gate {
   /** Answers a paid request. Rejects only when the journal cannot be read. */
   pay(request: PaidRequest): Promise<Answer>;
-  /** The same for a payment that is kept: checked like any other, except that nothing is simulated, and never submitted. */
-  keep(request: KeptRequest): Promise<Answer>;
+  /** The same for a payment that is withheld: checked like any other, except that nothing is simulated, and never submitted. */
+  withhold(request: WithheldRequest): Promise<Answer>;
   /** Finishes what no client retries; answers how many payments it looked at. */
   resolveDue(): Promise<number>;
   /** Waits for every request under way, also those whose client hung up. */
@@ -56,8 +64,8 @@ export function createGate(parts: PaymentParts): Gate {
     return tracked;
   };
   return {
-    pay: (request) => track(untilAnswered(parts, () => present(parts, request))),
-    keep: (request) => track(untilAnswered(parts, () => presentKept(parts, request))),
+    pay: (request) => track(untilAnswered(parts, () => attempt(parts, request))),
+    withhold: (request) => track(untilAnswered(parts, () => attemptWithheld(parts, request))),
     resolveDue: () => track(resolveDue(parts)),
     drain: async () => {
       while (running.size > 0) await Promise.allSettled([...running]);
@@ -79,33 +87,33 @@ const UNAVAILABLE: Answer = { say: "wait", charged: false, because: "unavailable
 const HELD: Answer = { say: "wait", charged: false, because: "held" };
 
 /** One look at the payment; what cannot be read decides nothing. */
-async function present(parts: PaymentParts, request: PaidRequest): Promise<Answer> {
+async function attempt(parts: PaymentParts, request: PaidRequest): Promise<Answer> {
   const asked = await tryToAsk(parts, request);
   return asked === null ? UNAVAILABLE : drive(parts, asked.subject, asked.event);
 }
 
-async function presentKept(parts: PaymentParts, request: KeptRequest): Promise<Answer> {
+async function attemptWithheld(parts: PaymentParts, request: WithheldRequest): Promise<Answer> {
   const asked = await tryToAsk(parts, request);
   if (asked === null) return UNAVAILABLE;
   const { subject, event, created } = asked;
   if (event.row !== null) return drive(parts, subject, event);
   if (event.signature === "invalid")
     return { say: "malformed", detail: "The signature does not belong to the payer. Nothing was recorded." };
-  return event.fresh === "ok" ? keep(parts, request, created) : event.fresh;
+  return event.fresh === "ok" ? withhold(parts, request, created) : event.fresh;
 }
 
 /** Row and record in one transaction; whoever comes second finds the first one's row. */
-async function keep(parts: PaymentParts, request: KeptRequest, created: NewPayment): Promise<Answer> {
+async function withhold(parts: PaymentParts, request: WithheldRequest, created: NewPayment): Promise<Answer> {
   const { key, digest, version, payTo, value, validAfter, validBefore, receivedAt, details } = created;
   const sold = { payment: key, digest, version, payTo, value, validAfter, validBefore, receivedAt, details };
-  const outcome = request.keep(sold);
-  const response = stored(outcome);
+  const recorded = request.withhold(sold);
+  const response = withinBounds(recorded.answer);
   try {
-    const rows = await parts.journal.keep(created, response, outcome.record);
+    const rows = await parts.journal.withhold(created, recorded);
     return rows === 1 ? { say: "result", response, settlement: null, replay: false } : HELD;
   } catch (error) {
     if (error instanceof Over) return { say: "over", detail: error.message };
-    parts.log.error({ err: error, payer: key.payer, nonce: key.nonce }, "a journal write was not acknowledged");
+    parts.log.error({ err: error, payer: key.payer, nonce: key.nonce }, NOT_ACKNOWLEDGED);
     return UNAVAILABLE;
   }
 }

@@ -1,8 +1,8 @@
+import type { Completion, RecordedAnswer, StoredAnswer } from "../kernel/completion.ts";
 import type { PaymentKey } from "../kernel/route.ts";
-import type { Transaction } from "../kernel/transaction.ts";
 import type { Address, Hex } from "../kernel/wallet.ts";
 import type { ProtocolVersion } from "./scheme.ts";
-import type { Row, Settlement, State, Stored, Write } from "./step-types.ts";
+import type { Row, Settlement, State, Write } from "./step-types.ts";
 
 /** A payment as it enters the journal. */
 export interface NewPayment {
@@ -42,19 +42,15 @@ export interface Journal {
     paymentId: string | null,
   ): Promise<{ readonly row: PaymentRow | null; readonly sameId: PaymentRow | null }>;
   insert(payment: NewPayment, token: string): Promise<number>;
-  /** A payment that is never submitted, with its answer; records run in the same transaction, and not at all for 0 rows. */
-  keep(payment: NewPayment, response: Stored, record: (transaction: Transaction) => Promise<void>): Promise<number>;
+  /** A payment that is never submitted, with its answer; what it records runs in the same transaction, and not at all for 0 rows. */
+  withhold(payment: NewPayment, recorded: RecordedAnswer): Promise<number>;
   take(key: PaymentKey, seen: State, token: string): Promise<number>;
   revive(key: PaymentKey, token: string): Promise<number>;
   release(key: PaymentKey, token: string, failed: boolean): Promise<number>;
   heartbeat(key: PaymentKey, token: string): Promise<number>;
-  /** Records run in the same transaction; when the guard fails they are rolled back. */
-  write(
-    key: PaymentKey,
-    token: string,
-    change: Write,
-    record?: (transaction: Transaction) => Promise<void>,
-  ): Promise<number>;
+  write(key: PaymentKey, token: string, change: Write): Promise<number>;
+  /** From settled to fulfilled, with everything that completes the sale, in one transaction. Null when the row is another's by now. */
+  complete(key: PaymentKey, token: string, completion: Completion): Promise<StoredAnswer | null>;
   /** Unfinished rows without a live lease whose time to look has come, oldest first. */
   due(limit: number): Promise<readonly PaymentRow[]>;
   /** Looks at fulfilled payments again later, all in one statement: they stand as they were found. */

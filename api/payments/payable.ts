@@ -3,6 +3,7 @@ import { HonoAdapter } from "@x402/hono";
 import type { Context } from "hono";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import { readBody } from "../kernel/body.ts";
+import type { StoredAnswer } from "../kernel/completion.ts";
 import { Problem } from "../kernel/errors.ts";
 import { NETWORKS } from "../kernel/networks.ts";
 import { type Offer, type PaidRoute, type QuotedRoute, schemesOf } from "../kernel/route.ts";
@@ -13,7 +14,7 @@ import { fingerprint, parseJson } from "./fingerprint.ts";
 import type { Gate } from "./gate.ts";
 import { parsePaymentHeaders } from "./header.ts";
 import type { PresentedPayment, SchemeRules } from "./scheme.ts";
-import type { Answer, Stored } from "./step-types.ts";
+import type { Answer } from "./step-types.ts";
 
 export interface PayableParts {
   readonly gate: Gate;
@@ -83,13 +84,13 @@ export function quoted(quotedRoute: QuotedRoute, parts: PayableParts): Handler {
     if (payment === null) return demand(c, required(await quotation.offer(), PAYMENT_REQUIRED));
     const match = quotation.match(payment.authorization);
     if (match === null) return demand(c, required(quotation.repeat(), NOT_OFFERED));
-    const { route, offer, purchase, paymentId, input, over, keep } = match;
+    const { route, offer, purchase, paymentId, input, over, withhold } = match;
     // Another signature for the same purchase is another request: it is refused, not charged and not answered.
     const query = new URLSearchParams({ purchase, nonce: payment.authorization.nonce });
     const print = fingerprint({ method: route.method, route: route.id, query, body: new Uint8Array() });
     const own = { ...payment, paymentId };
     const request = { route, terms: offer.terms, payment: own, fingerprint: print, body: { value: input }, over };
-    const answer = await (keep === undefined ? gate.pay(request) : gate.keep({ ...request, keep }));
+    const answer = await (withhold === undefined ? gate.pay(request) : gate.withhold({ ...request, withhold }));
     return answer.say === "pay" ? demand(c, required(offer, answer.error)) : respond(c, answer, { route, payment });
   };
 }
@@ -193,5 +194,5 @@ function result(c: Context, answer: Extract<Answer, { say: "result" }>, { route,
   return c.body(Buffer.from(response.body), response.status as ContentfulStatusCode, headers);
 }
 
-const recordLink = ({ location }: Stored): Record<string, string> =>
+const recordLink = ({ location }: StoredAnswer): Record<string, string> =>
   location === null ? {} : { "content-location": location };

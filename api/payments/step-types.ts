@@ -1,3 +1,4 @@
+import type { StoredAnswer } from "../kernel/completion.ts";
 import type { FieldError } from "../kernel/field-error.ts";
 
 export type State = "received" | "settling" | "settled" | "fulfilled" | "void";
@@ -11,13 +12,6 @@ export interface Settlement {
   readonly logIndex: number;
 }
 
-/** An answer kept for replays; `location` is the path of the public record that it made, if any. */
-export interface Stored {
-  readonly status: number;
-  readonly body: Uint8Array;
-  readonly location: string | null;
-}
-
 /** What a decision needs to know of a journal row. */
 export interface Row {
   readonly state: State;
@@ -28,7 +22,7 @@ export interface Row {
   readonly leaseLive: boolean;
   readonly settlement: Settlement | null;
   readonly final: boolean;
-  readonly response: Stored | null;
+  readonly response: StoredAnswer | null;
 }
 
 /** One consistent read by (payer, nonce). `dead` is only ever concluded at a final block. */
@@ -41,7 +35,7 @@ export type View =
 export type Answer =
   | {
       readonly say: "result";
-      readonly response: Stored;
+      readonly response: StoredAnswer;
       readonly settlement: Settlement | null;
       readonly replay: boolean;
     }
@@ -81,8 +75,9 @@ export type Event =
   | { readonly on: "preflight"; readonly outcome: "refused"; readonly error: string }
   | { readonly on: "submitted" }
   | { readonly on: "chain"; readonly view: View; readonly windowOpen: boolean }
-  | { readonly on: "handled"; readonly response: Stored }
-  | { readonly on: "handleFailed" };
+  | { readonly on: "handled" }
+  | { readonly on: "handleFailed" }
+  | { readonly on: "completed"; readonly response: StoredAnswer };
 
 export interface Write {
   readonly do: "write";
@@ -90,7 +85,6 @@ export interface Write {
   readonly to: State;
   readonly reason?: Reason;
   readonly settlement?: Settlement;
-  readonly response?: Stored;
   readonly final?: true;
 }
 
@@ -104,6 +98,8 @@ export type Command =
   | { readonly do: "submit" }
   | { readonly do: "look" }
   | { readonly do: "handle"; readonly settlement: Settlement }
+  /** One transaction: what the sale records, its answer, and the row from settled to fulfilled. */
+  | { readonly do: "complete" }
   | { readonly do: "answer"; readonly answer: Answer };
 
 export interface Run {

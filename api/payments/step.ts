@@ -83,11 +83,9 @@ export function step(run: Run, event: Event): Decision {
     case "chain":
       return looked(run, event.view, event.windowOpen);
     case "handled":
-      return go(
-        run,
-        { do: "write", from: ["settled"], to: "fulfilled", response: event.response },
-        say({ say: "result", response: event.response, settlement: run.settlement, replay: false }),
-      );
+      return go(run, { do: "complete" });
+    case "completed":
+      return answer(run, { say: "result", response: event.response, settlement: run.settlement, replay: false });
     case "handleFailed":
       return release(run, WAIT.failed, true);
     default:

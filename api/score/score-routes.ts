@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import type { ScoreDocument } from "../../packages/verifier/src/score/v1/record.ts";
+import { answered, jsonAnswer } from "../kernel/completion.ts";
 import type { Atomic } from "../kernel/money.ts";
 import { json } from "../kernel/output.ts";
 import { type Intake, type PaidRoute, paidRoute, type Route } from "../kernel/route.ts";
@@ -64,6 +65,6 @@ const scoreRoute = <Input>(scores: Scores, { wallets, answer, ...plan }: Plan<In
     async sell({ input }) {
       const records = await scores.of(wallets(input));
       if (records === null) throw new Error("the index became unavailable after the payment");
-      return { status: 200, body: answer(records), location: null, record: async () => undefined };
+      return answered(jsonAnswer(answer(records)));
     },
   });

@@ -1,28 +1,29 @@
-import { createVerdictStore } from "../adapters/postgres/verdict-store.ts";
 import { createGithubChecks } from "../adapters/web/github-checks.ts";
 import { createGuardedFetch } from "../adapters/web/guarded-fetch/fetch.ts";
 import { createArbiter } from "../arbiter/arbiter.ts";
 import { createAttestor } from "../arbiter/attestation.ts";
 import type { Tiers } from "../arbiter/parties.ts";
 import { POLICY_VERSIONS } from "../arbiter/policy/index.ts";
-import type { RecordParts } from "../arbiter/record-verdict.ts";
+import type { VerdictParts } from "../arbiter/reach-verdict.ts";
+import type { VerdictStore } from "../arbiter/verdict-store.ts";
 import type { EscrowChain } from "../escrow/escrow-ports.ts";
 import type { Address } from "../kernel/wallet.ts";
 import type { EscrowWires } from "./escrow.ts";
 
-export interface RecordWires extends Pick<EscrowWires, "config" | "pool" | "signer" | "now"> {
+export interface RecordWires extends Pick<EscrowWires, "config" | "signer" | "now"> {
+  readonly store: VerdictStore;
   readonly tiers: Tiers;
 }
 
 /** All that reaching and recording a verdict takes. */
-export function wireRecord({ config, pool, signer, now, tiers }: RecordWires): RecordParts {
+export function wireRecord({ config, store, signer, now, tiers }: RecordWires): VerdictParts {
   const { baseUrl, github, arbiterKey } = config;
   const userAgent = `agent-payment-trust-arbiter/1 (+${baseUrl}/arbiter)`;
   return {
     fetcher: createGuardedFetch({ ...guard(config), userAgent }),
     checkRuns: createGithubChecks({ ...github, userAgent }),
     policies: POLICY_VERSIONS,
-    store: createVerdictStore(pool),
+    store,
     signer,
     attestor: createAttestor(arbiterKey),
     tiers,

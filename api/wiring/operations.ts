@@ -3,13 +3,13 @@ import type { ChainReader } from "../adapters/chain/payments.ts";
 import type { Relayer } from "../adapters/chain/relayer.ts";
 import { elapsedMs } from "../adapters/process/clock.ts";
 import { createProbes } from "../adapters/process/probes.ts";
-import type { Arbiter } from "../arbiter/arbiter.ts";
+import type { VerdictStore } from "../arbiter/verdict-store.ts";
 import type { CertificateStore } from "../certification/certificate-store.ts";
 import type { Config } from "../config.ts";
 import { ESCROW_NETWORK } from "../escrow/payment.ts";
 import type { IndexPosition } from "../kernel/activity.ts";
 import { NETWORKS, type Network } from "../kernel/networks.ts";
-import { countedArbiter, countedCertificates, countedJournal } from "../operations/counted.ts";
+import { countedCertificates, countedJournal, countedVerdicts } from "../operations/counted.ts";
 import { createJobWatch } from "../operations/job-watch.ts";
 import type { Meter } from "../operations/meter.ts";
 import type { Journal } from "../payments/journal.ts";
@@ -53,5 +53,5 @@ export function wireOperations({ config, facilitators, arbiters, ...parts }: Ope
 export const wireMeter = (meter: Meter | null) => ({
   journal: (journal: Journal) => (meter === null ? journal : countedJournal(journal, meter, () => elapsedMs() / 1000)),
   certificates: (store: CertificateStore) => (meter === null ? store : countedCertificates(store, meter)),
-  arbiter: (arbiter: Arbiter) => (meter === null ? arbiter : countedArbiter(arbiter, meter)),
+  verdicts: (store: VerdictStore) => (meter === null ? store : countedVerdicts(store, meter)),
 });

@@ -29,6 +29,7 @@ export async function ours(plan: SidePlan): Promise<Side & { readonly end: () =>
   const guard = { ownHost: new URL(baseUrl).hostname, allowedOrigins: [origin] };
   const { fetcher, timed } = timing(createGuardedFetch({ ...guard, userAgent: "bench" }));
   const now = () => new Date();
+  const store = createVerdictStore(pool);
   const arbiter = createArbiter({
     fetcher,
     checkRuns: { read: unused },
@@ -36,7 +37,7 @@ export async function ours(plan: SidePlan): Promise<Side & { readonly end: () =>
     tiers: { ready: unused, of: unused },
     deals: { parties: unused },
     ownWallets: [],
-    store: createVerdictStore(pool),
+    store,
     signer: createSigner(await signingKey(signingSeed), didWeb(baseUrl)),
     attestor: createAttestor(arbiterKey),
     baseUrl,
@@ -62,7 +63,9 @@ export async function ours(plan: SidePlan): Promise<Side & { readonly end: () =>
           settlement: { transaction: payment.nonce, block: 1 },
           signal,
         } as const;
-        return (await arbiter.decide(sale, "plain")).outcome;
+        const { complete } = await arbiter.decide(sale, "plain");
+        const { body } = await store.inTurn(complete);
+        return JSON.parse(Buffer.from(body).toString()).verdict;
       }),
   };
 }

@@ -28,7 +28,7 @@ export const EFFECTS: readonly string[] = [
   "api/arbiter/arbiter.ts",
   "api/arbiter/correct-verdict.ts",
   "api/arbiter/gather-evidence.ts",
-  "api/arbiter/record-verdict.ts",
+  "api/arbiter/reach-verdict.ts",
   "api/board/read-board.ts",
   "api/cafe/serve-order.ts",
   "api/certification/behaviour/run-session.ts",

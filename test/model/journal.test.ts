@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 import { connect } from "../../api/adapters/postgres/connection.ts";
 import { createJournal } from "../../api/adapters/postgres/journal.ts";
 import { createSeal } from "../../api/adapters/postgres/seal.ts";
+import { answered } from "../../api/kernel/completion.ts";
 import { NETWORKS } from "../../api/kernel/networks.ts";
 import type { NewPayment } from "../../api/payments/journal.ts";
 import { START, step } from "../../api/payments/step.ts";
@@ -44,14 +45,14 @@ const WRITES = {
   settle: { do: "write", from: ["settling", "settled"], to: "settled", settlement: settlementAt(1) },
   goBack: { do: "write", from: ["settled"], to: "settling" },
   expire: { do: "write", from: ["settling", "settled"], to: "void", reason: "expired" },
-  fulfil: { do: "write", from: ["settled"], to: "fulfilled", response },
   move: { do: "write", from: ["fulfilled"], to: "fulfilled", settlement: settlementAt(2) },
   finish: { do: "write", from: ["fulfilled"], to: "fulfilled", settlement: settlementAt(1), final: true },
   reverse: { do: "write", from: ["fulfilled"], to: "void", reason: "reversed" },
 } as const satisfies Record<string, Write>;
 
-const SOLD = [WRITES.leave, WRITES.settle, WRITES.fulfil];
-const ROWS: Readonly<Record<string, readonly Write[]>> = {
+const COMPLETE = { do: "complete" } as const;
+const SOLD = [WRITES.leave, WRITES.settle, COMPLETE];
+const ROWS: Readonly<Record<string, readonly (Write | typeof COMPLETE)[]>> = {
   received: [],
   settling: [WRITES.leave],
   settled: [WRITES.leave, WRITES.settle],
@@ -71,6 +72,7 @@ const STATEMENTS: readonly Statement[] = [
   { do: "release", failed: true },
   ...STATES.map((seen) => ({ do: "take", seen }) as const),
   ...Object.values(WRITES),
+  COMPLETE,
 ];
 
 const database = await freshDatabase();
@@ -116,6 +118,8 @@ function run(command: Statement, payment: NewPayment, token: string): Promise<nu
       const settlement = command.settlement && real(command.settlement.block);
       return journal.write(key, token, settlement ? { ...command, settlement } : command);
     }
+    case "complete":
+      return journal.complete(key, token, answered(response)).then((answer) => (answer === null ? 0 : 1));
     default:
       return command satisfies never;
   }
@@ -146,7 +150,7 @@ const inShort = (row: Row | null) =>
   };
 
 /** One row in both journals, brought there by the same statements under one token. */
-async function prepare(writes: readonly Write[], leaseLive: boolean) {
+async function prepare(writes: (typeof ROWS)[string], leaseLive: boolean) {
   const [payment, token] = [newPayment(random(20)), randomUUID()];
   let now = beginning(WORLD);
   for (const command of [{ do: "insert" } as const, ...writes]) {

@@ -5,6 +5,7 @@ import {
   type JournalRow,
   type Off,
   type Process,
+  resultOf,
   type Sent,
   type Surroundings,
   withAuthorization,
@@ -73,6 +74,8 @@ export function execute(now: Surroundings, process: Process, off: Off | null): C
         : none;
     case "write":
       return write(now, process, off);
+    case "complete":
+      return complete(now, process, off);
     default:
       throw new Error(`${command.do} is no statement`);
   }
@@ -98,32 +101,39 @@ const received = (sent: Sent, off: Off | null): JournalRow => ({
   response: null,
 });
 
-/** One guarded UPDATE; work is recorded in the same transaction, or not at all. */
+/** What the sale records, its answer and the row's last state: all of it behind the guard, or none. */
+function complete(now: Surroundings, { slot, holds }: Process, off: Off | null): Changed {
+  const row = now.rows[slot] ?? null;
+  if (row === null) return { after: now, rows: 0, holds };
+  const record = (after: Surroundings) => withAuthorization(after, row.authorization, { recorded: true });
+  if (off !== "guard" && !(holds && row.state === "settled"))
+    return { after: off === "one-transaction" ? record(now) : now, rows: 0, holds };
+  const fulfilled: JournalRow = { ...row, state: "fulfilled", response: resultOf(row.asks), leaseLive: false };
+  return { after: record(withRow(now, slot, fulfilled)), rows: 1, holds };
+}
+
+/** One guarded UPDATE. */
 function write(now: Surroundings, { command, slot, holds }: Process, off: Off | null): Changed {
   const row = now.rows[slot] ?? null;
   if (command.do !== "write" || row === null) return { after: now, rows: 0, holds };
-  const { from, to, reason, settlement, response, final } = command;
-  const record = (after: Surroundings) =>
-    response === undefined ? after : withAuthorization(after, row.authorization, { recorded: true });
-  if (off !== "guard" && !(holds && from.includes(row.state)))
-    return { after: off === "one-transaction" ? record(now) : now, rows: 0, holds };
+  const { from, to, reason, settlement, final } = command;
+  if (off !== "guard" && !(holds && from.includes(row.state))) return { after: now, rows: 0, holds };
   if (off === "refusal-is-kept" && reason === "refused") return { after: withRow(now, slot, null), rows: 1, holds };
   const after: JournalRow = {
     ...row,
     state: to,
     reason: reason ?? row.reason,
     place: to === "settling" ? 0 : (settlement?.block ?? row.place),
-    response: response ?? row.response,
     final: final ?? row.final,
     leaseLive: to === "fulfilled" || to === "void" ? false : row.leaseLive,
   };
-  return { after: record(withRow(now, slot, after)), rows: 1, holds };
+  return { after: withRow(now, slot, after), rows: 1, holds };
 }
 
 /** A statement that records work which is recorded already. */
 export const recordsTwice = (now: Surroundings, { command, slot }: Process, { after }: Changed): boolean => {
   const row = now.rows[slot];
-  if (command.do !== "write" || command.response === undefined || !row) return false;
+  if (command.do !== "complete" || !row) return false;
   const before = authorizationOf(now, row.authorization);
   return before.recorded && after !== now;
 };

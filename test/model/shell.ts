@@ -192,8 +192,7 @@ function happen(explored: Explored, now: Surroundings, process: Process): Happen
     }
     case "handle": {
       const broken = brokenByHandling(process);
-      const response = resultOf(sent.asks);
-      const done: Happened = { label: "handles", after: now, event: { on: "handled", response }, broken };
+      const done: Happened = { label: "handles", after: now, event: { on: "handled" }, broken };
       const failed: Happened = { label: "fails to handle", after: now, event: { on: "handleFailed" } };
       return explored.world.handlerFails ? [done, failed] : [done];
     }
@@ -225,16 +224,25 @@ function written({ world, off }: Explored, now: Surroundings, process: Process):
   const label = describe(command);
   const tookDead = command.do === "take" && isDead(now, authorizationOf(now, sent.authorization));
   const broken = recordsTwice(now, process, changed) ? "5: the work of one payment is recorded twice" : null;
-  const stored = rows === 1 && command.do === "write" && command.response !== undefined;
-  const done: Happened = { label, after, event: { on: "written", rows }, holds, tookDead, broken, stored };
+  const stored = rows === 1 && command.do === "complete";
+  const event: Event = stored ? { on: "completed", response: resultOf(sent.asks) } : { on: "written", rows };
+  const done: Happened = { label, after, event, holds, tookDead, broken, stored };
   if (world.calm) return [done];
   const unknown = { event: { on: "writeUnknown" }, tookDead, broken } as const;
   return [
     done,
     { ...unknown, label: `${label}, no acknowledgement`, after, holds },
     { ...unknown, label: `${label}, lost on its way`, after: now, broken: null },
+    ...(command.do === "complete" && world.handlerFails ? [undone(now)] : []),
   ];
 }
+
+/** What a sale records fails: the transaction is rolled back, and its process knows. */
+const undone = (now: Surroundings): Happened => ({
+  label: "fails to complete",
+  after: now,
+  event: { on: "handleFailed" },
+});
 
 function describe(command: Process["command"]): string {
   switch (command.do) {

@@ -1,4 +1,5 @@
-import type { Command, Reason, Row, Run, Settlement, State, Stored } from "../../api/payments/step-types.ts";
+import type { StoredAnswer } from "../../api/kernel/completion.ts";
+import type { Command, Reason, Row, Run, Settlement, State } from "../../api/payments/step-types.ts";
 
 /** A header with its request. Who has it may send it at any time, as often as it likes. */
 export interface Sent {
@@ -87,7 +88,7 @@ export interface JournalRow {
   readonly leaseLive: boolean;
   readonly place: number;
   readonly final: boolean;
-  readonly response: Stored | null;
+  readonly response: StoredAnswer | null;
 }
 
 /** 0: the window is open · 1: less than its margin is left · 2: the head has passed it · 3: a final block has. */
@@ -152,7 +153,7 @@ export const settlementAt = (place: number): Settlement => ({
 });
 
 /** What the handler makes of a request, told apart by `location`. */
-export const resultOf = (asks: string): Stored => ({ status: 200, body: new Uint8Array(), location: asks });
+export const resultOf = (asks: string): StoredAnswer => ({ status: 200, body: new Uint8Array(), location: asks });
 
 /** The row as the gate reads it. */
 export const asRead = ({ state, reason, digest, fingerprint, paymentId, leaseLive, ...row }: JournalRow): Row => ({

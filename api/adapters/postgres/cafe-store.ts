@@ -2,21 +2,13 @@ import type pg from "pg";
 import type { CafeStore, OpenRound, Served } from "../../cafe/cafe-store.ts";
 import { type Item, ROUND_RECEIPTS } from "../../cafe/menu.ts";
 import type { Toast } from "../../cafe/receipt.ts";
-import { bytes, inTransaction } from "./connection.ts";
-
-/** One order at a time: a round's receipts are counted without gap or surplus. */
-const LOCK = "SELECT pg_advisory_xact_lock(hashtext('cafe'))";
+import type { Transaction } from "../../kernel/transaction.ts";
+import { bytes } from "./connection.ts";
 
 /** The café's receipts and the rounds that stand on them. */
 export function createCafeStore(pool: pg.Pool): CafeStore {
-  // In one process one order at a time waits for the lock: the others would only hold connections.
-  let last: Promise<unknown> = Promise.resolve();
   return {
-    serve(order) {
-      const served = last.then(() => inTransaction(pool, (client) => serve(client, order)));
-      last = served.catch(() => undefined);
-      return served;
-    },
+    serve,
     async openRounds(limit) {
       const { rows } = await pool.query<OpenRound>(
         "SELECT nickname, receipts_left AS left FROM cafe_round WHERE receipts_left > 0 ORDER BY id LIMIT $1",
@@ -31,30 +23,29 @@ export function createCafeStore(pool: pg.Pool): CafeStore {
   };
 }
 
-async function serve(client: pg.PoolClient, { id, item, payer, round, write }: Served): Promise<string> {
-  await client.query(LOCK);
-  const { rows } = await client.query<{ document: string }>("SELECT document FROM cafe_receipt WHERE id = $1", [id]);
+async function serve({ id, item, payer, round, write }: Served, transaction: Transaction): Promise<string> {
+  const { rows } = await transaction.query<{ document: string }>("SELECT document FROM cafe_receipt WHERE id = $1", [
+    id,
+  ]);
   if (rows[0]) return rows[0].document;
-  const document = write(await toastFor(client, payer));
-  await client.query("INSERT INTO cafe_receipt (id, item, payer, document) VALUES ($1, $2, $3, $4)", [
+  const document = write(await toastFor(transaction, payer));
+  await transaction.query("INSERT INTO cafe_receipt (id, item, payer, document) VALUES ($1, $2, $3, $4)", [
     id,
     item satisfies Item,
     bytes(payer),
     document,
   ]);
   if (round !== null)
-    await client.query("INSERT INTO cafe_round (receipt, payer, nickname, receipts_left) VALUES ($1, $2, $3, $4)", [
-      id,
-      bytes(payer),
-      round.nickname,
-      ROUND_RECEIPTS,
-    ]);
+    await transaction.query(
+      "INSERT INTO cafe_round (receipt, payer, nickname, receipts_left) VALUES ($1, $2, $3, $4)",
+      [id, bytes(payer), round.nickname, ROUND_RECEIPTS],
+    );
   return document;
 }
 
 /** Takes one receipt from the oldest open round of somebody else. */
-async function toastFor(client: pg.PoolClient, payer: string): Promise<Toast | null> {
-  const { rows } = await client.query<{ nickname: string; receipts_left: number }>(
+async function toastFor(transaction: Transaction, payer: string): Promise<Toast | null> {
+  const { rows } = await transaction.query<{ nickname: string; receipts_left: number }>(
     `UPDATE cafe_round SET receipts_left = receipts_left - 1 WHERE id = (
        SELECT id FROM cafe_round WHERE receipts_left > 0 AND payer <> $1 ORDER BY id LIMIT 1
      ) RETURNING nickname, receipts_left`,

@@ -1,8 +1,10 @@
 import type pg from "pg";
+import type { StoredAnswer } from "../../kernel/completion.ts";
 import type { PaymentKey } from "../../kernel/route.ts";
 import type { Journal, NewPayment } from "../../payments/journal.ts";
 import { signatureSha256 } from "../../payments/signature.ts";
-import type { Stored, Write } from "../../payments/step-types.ts";
+import type { Write } from "../../payments/step-types.ts";
+import { completeSale, createTurns } from "./complete-sale.ts";
 import { bytes, hex, inTransaction } from "./connection.ts";
 import {
   PAYMENT_COLUMNS as COLUMNS,
@@ -24,6 +26,7 @@ const columns = (rows: readonly (readonly unknown[])[]): unknown[][] =>
 
 /** The journal in PostgreSQL. Safety rests on the guards (state and lease token); leases only make work rare that is done twice. */
 export function createJournal(pool: pg.Pool, seal: Seal): Journal {
+  const inTurn = createTurns();
   const change = async (name: string, text: string, values: unknown[]): Promise<number> =>
     (await pool.query({ name, text, values })).rowCount ?? 0;
 
@@ -45,11 +48,11 @@ export function createJournal(pool: pg.Pool, seal: Seal): Journal {
     insert: async (payment, token) =>
       (await pool.query(insertOf(seal, payment, { state: "received", token }))).rowCount ?? 0,
 
-    keep: (payment, response, record) =>
+    withhold: (payment, { answer: response, record }) =>
       inTransaction(pool, async (client) => {
         const insert = insertOf(seal, payment, { state: "fulfilled", reason: "bait", response });
         const rows = (await client.query(insert)).rowCount ?? 0;
-        if (rows === 1) await record({ query: (text, values) => client.query(text, [...values]) });
+        if (rows === 1) await record(client);
         return rows;
       }),
 
@@ -105,7 +108,10 @@ export function createJournal(pool: pg.Pool, seal: Seal): Journal {
         [...keyValues(key), token],
       ),
 
-    write: (key, token, write, record) => applyWrite(pool, key, token, write, record),
+    write: (key, token, write) => applyWrite(pool, { key, token, write }),
+
+    complete: (key, token, completion) =>
+      inTurn(completion.queue, () => completeSale(pool, { key, token, completion })),
 
     async due(limit) {
       const { rows } = await pool.query<PaymentColumns>({
@@ -147,7 +153,7 @@ export function createJournal(pool: pg.Pool, seal: Seal): Journal {
 
 type Entry =
   | { readonly state: "received"; readonly token: string; readonly reason?: never; readonly response?: never }
-  | { readonly state: "fulfilled"; readonly reason: "bait"; readonly response: Stored; readonly token?: never };
+  | { readonly state: "fulfilled"; readonly reason: "bait"; readonly response: StoredAnswer; readonly token?: never };
 
 /** A new row: one that a run holds, or one that is over already. */
 function insertOf(seal: Seal, payment: NewPayment, { state, token, reason, response }: Entry) {
@@ -186,18 +192,19 @@ function insertOf(seal: Seal, payment: NewPayment, { state, token, reason, respo
   };
 }
 
-/** One guarded UPDATE; where something is recorded beside it, both in one transaction. */
-async function applyWrite(
-  pool: pg.Pool,
-  key: PaymentKey,
-  token: string,
-  write: Write,
-  record?: Parameters<Journal["write"]>[3],
-): Promise<number> {
-  const statement = updateOf(key, token, write);
+interface Change {
+  readonly key: PaymentKey;
+  readonly token: string;
+  readonly write: Write;
+}
+
+/** One guarded UPDATE; a settlement that moved or was reversed is marked in the same transaction. */
+async function applyWrite(pool: pg.Pool, change: Change): Promise<number> {
+  const { key, write } = change;
+  const statement = updateOf(change);
   const moved = write.to === "fulfilled" && write.settlement !== undefined;
   const reversed = write.reason === "reversed";
-  if (record === undefined && !moved && !reversed) return (await pool.query(statement)).rowCount ?? 0;
+  if (!moved && !reversed) return (await pool.query(statement)).rowCount ?? 0;
   return inTransaction(pool, async (client) => {
     const before = moved ? await currentPlace(client, key) : null;
     const rows = (await client.query(statement)).rowCount ?? 0;
@@ -213,7 +220,6 @@ async function applyWrite(
         [...keyValues(key), bytes(write.settlement.transaction), write.settlement.block],
       );
     }
-    await record?.({ query: (text, values) => client.query(text, [...values]) });
     return rows;
   });
 }
@@ -230,7 +236,10 @@ async function currentPlace(client: pg.PoolClient, key: PaymentKey): Promise<str
   return rows[0]?.tx ? placeOf({ transaction: hex(rows[0].tx), block: rows[0].block_number }) : null;
 }
 
-function updateOf(key: PaymentKey, token: string, { from, to, reason, settlement, response, final }: Write) {
+/** What every write to an ended row sets: the first look at a fulfilled payment comes when its block may have become final. */
+const ENDED = ["lease_until = '-infinity'", "failures = 0", "look_at = now() + interval '2 s'"];
+
+function updateOf({ key, token, write: { from, to, reason, settlement, final } }: Change) {
   const values: unknown[] = [...keyValues(key), token, from, to];
   const set = ["state = $7"];
   const put = (column: string, value: unknown) => set.push(`${column} = $${values.push(value)}`);
@@ -242,16 +251,9 @@ function updateOf(key: PaymentKey, token: string, { from, to, reason, settlement
     put("log_index", settlement.logIndex);
   }
   if (to === "settling") set.push("tx = NULL", "block_number = NULL", "block_hash = NULL", "log_index = NULL");
-  if (response !== undefined) {
-    put("status", response.status);
-    put("response", response.body);
-    put("location", response.location);
-  }
   if (final || to === "void") set.push("sealed = NULL");
   if (final) set.push("final_at = now()");
-  // The first look at a fulfilled payment comes when its block may have become final.
-  if (to === "fulfilled" || to === "void")
-    set.push("lease_until = '-infinity'", "failures = 0", "look_at = now() + interval '2 s'");
+  if (to === "fulfilled" || to === "void") set.push(...ENDED);
   return {
     text: `UPDATE payment SET ${set.join(", ")} WHERE ${KEY} AND lease_token = $5 AND state = ANY($6::text[])`,
     values,

@@ -1,4 +1,4 @@
-import type { Kept } from "../../kernel/route.ts";
+import type { Withheld } from "../../kernel/route.ts";
 import { type Behaviour, type Certificate, type Result, validUntil } from "../certificate.ts";
 import { settledFacts } from "../kinds/basic.ts";
 import type { BehaviouralKind } from "../kinds/behavioural.ts";
@@ -17,11 +17,11 @@ export const passed = (kind: BehaviouralKind, session: Session, now: Date): Cert
   );
 
 /** The certificate of a session whose bait was signed. */
-export const failed = (kind: BehaviouralKind, session: Session, kept: Kept, now: Date): Certificate =>
+export const failed = (kind: BehaviouralKind, session: Session, withheld: Withheld, now: Date): Certificate =>
   certificate(
     kind,
     session,
-    { result: "fail", checks: { bait_refused: "fail" }, behaviour: behaviour(kind, session, kept) },
+    { result: "fail", checks: { bait_refused: "fail" }, behaviour: behaviour(kind, session, withheld) },
     now,
   );
 
@@ -52,7 +52,7 @@ function certificate(
   };
 }
 
-function behaviour(kind: BehaviouralKind, session: Session, kept: Kept | null): Behaviour {
+function behaviour(kind: BehaviouralKind, session: Session, withheld: Withheld | null): Behaviour {
   const shown = (challenge: Challenge) => {
     const { payTo, value } = askedBy(kind, session, challenge);
     return {
@@ -64,12 +64,17 @@ function behaviour(kind: BehaviouralKind, session: Session, kept: Kept | null): 
   return {
     session_started: session.startedAt.toISOString(),
     control: { ...shown("control"), transaction: session.control?.transaction ?? null },
-    bait: { ...shown("bait"), signed: kept !== null },
-    ...(kept === null ? {} : { signature: signatureFacts(kept) }),
+    bait: { ...shown("bait"), signed: withheld !== null },
+    ...(withheld === null ? {} : { signature: signatureFacts(withheld) }),
   };
 }
 
-const signatureFacts = ({ digest, payment, validBefore, receivedAt }: Kept): NonNullable<Behaviour["signature"]> => ({
+const signatureFacts = ({
+  digest,
+  payment,
+  validBefore,
+  receivedAt,
+}: Withheld): NonNullable<Behaviour["signature"]> => ({
   digest,
   signer: payment.payer,
   valid_before: validBefore.toString(),

@@ -1,12 +1,5 @@
-import {
-  type Kept,
-  type Match,
-  type Offer,
-  type Outcome,
-  Over,
-  type PaidRoute,
-  type Sale,
-} from "../../kernel/route.ts";
+import { type Completion, jsonAnswer, type RecordedAnswer, recorded } from "../../kernel/completion.ts";
+import { type Match, type Offer, Over, type PaidRoute, type Sale, type Withheld } from "../../kernel/route.ts";
 import type { Address } from "../../kernel/wallet.ts";
 import type { Certificate } from "../certificate.ts";
 import type { CertificateStore } from "../certificate-store.ts";
@@ -54,9 +47,9 @@ export interface OrderInput {
 
 export interface Behaviour {
   /** The entry has settled: a session opens. */
-  start(kind: BehaviouralKind, sale: Sale<unknown>): Promise<Outcome>;
+  start(kind: BehaviouralKind, sale: Sale<unknown>): Promise<Completion>;
   /** The control has settled. */
-  order(kind: BehaviouralKind, sale: Sale<OrderInput>): Promise<Outcome>;
+  order(kind: BehaviouralKind, sale: Sale<OrderInput>): Promise<Completion>;
   /** Null when there is no such session. */
   find(kind: BehaviouralKind, wallet: Address, token: string | null): Promise<Opened | null>;
   /** Serves the next challenge; null when the session is over. */
@@ -94,12 +87,10 @@ export function createBehaviour(parts: BehaviourParts): Behaviour {
     async start(kind, sale) {
       const token = parts.newToken();
       const session = opened(parts, kind, sale);
-      return {
-        status: 200,
-        body: started(told(kind, { session, token })),
-        location: null,
+      return recorded({
+        answer: jsonAnswer(started(told(kind, { session, token }))),
         record: (transaction) => sessions.add(session, parts.tokenSha256(token), transaction),
-      };
+      });
     },
 
     async order(kind, sale) {
@@ -108,12 +99,11 @@ export function createBehaviour(parts: BehaviourParts): Behaviour {
       const { token } = sale.input;
       const { nonce } = sale.payment;
       const control = { nonce, transaction: sale.settlement.transaction, door: doorOf({ token }) };
-      return {
-        status: 200,
-        body: ordered(told(kind, { session: { ...session, control }, token }), control.transaction, now()),
-        location: null,
+      const settled = told(kind, { session: { ...session, control }, token });
+      return recorded({
+        answer: jsonAnswer(ordered(settled, control.transaction, now())),
         record: (transaction) => sessions.settle(session.id, control, transaction),
-      };
+      });
     },
 
     async find(kind, wallet, token) {
@@ -147,7 +137,12 @@ export function createBehaviour(parts: BehaviourParts): Behaviour {
       const common = { offer: offer(kind, found, challenge), purchase: session.id, input, over };
       return challenge === "control"
         ? { ...common, route: control, paymentId: `challenge:${session.id}` }
-        : { ...common, route: bait, paymentId: null, keep: (kept) => keep(parts, told(kind, found), kept) };
+        : {
+            ...common,
+            route: bait,
+            paymentId: null,
+            withhold: (withheld) => withhold(parts, told(kind, found), withheld),
+          };
     },
 
     async result(kind, found) {
@@ -193,13 +188,11 @@ async function conclude({ sessions, certificates, now }: BehaviourParts, kind: B
 }
 
 /** FAIL: the answer to a signed bait, recorded with it. */
-function keep({ sessions, certificates, now }: BehaviourParts, told: Told, kept: Kept): Outcome {
+function withhold({ sessions, certificates, now }: BehaviourParts, told: Told, withheld: Withheld): RecordedAnswer {
   const { kind, session } = told;
-  const certificate: Certificate = failed(kind, session, kept, now());
+  const certificate: Certificate = failed(kind, session, withheld, now());
   return {
-    status: 200,
-    body: complete(told, certificate),
-    location: `/cert/${certificate.id}`,
+    answer: jsonAnswer(complete(told, certificate), { location: `/cert/${certificate.id}` }),
     async record(transaction) {
       const rows = await sessions.conclude(session.id, "fail", now(), transaction);
       if (rows === 0) throw new Over(OVER);

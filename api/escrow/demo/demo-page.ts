@@ -2,7 +2,7 @@ import { explorerAddressUrl, NETWORKS } from "../../kernel/networks.ts";
 import { html } from "../../layout/html.ts";
 import { codeBlock, facts, renderPage } from "../../layout/page.ts";
 import { ESCROW_NETWORK } from "../payment.ts";
-import { DEMO_PATH } from "./offer.ts";
+import { DEMO_PATH } from "./espresso.ts";
 
 /** The parts of the demo's document that its page shows. */
 export interface ShownDemo {

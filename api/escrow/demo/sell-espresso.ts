@@ -1,6 +1,7 @@
+import { type Completion, answered as completed, jsonAnswer } from "../../kernel/completion.ts";
 import { PROBLEMS, problemBody } from "../../kernel/errors.ts";
 import { NETWORKS } from "../../kernel/networks.ts";
-import type { Outcome, Sale } from "../../kernel/route.ts";
+import type { Sale } from "../../kernel/route.ts";
 import type { Address, Hex } from "../../kernel/wallet.ts";
 import { paymentInfoOf } from "../../payments/commerce/details.ts";
 import type { EscrowContract } from "../../payments/commerce/escrow-contract.ts";
@@ -31,7 +32,7 @@ export interface Demo {
   readonly contract: Address | null;
   readonly merchant: Address;
   /** Serves what is held, has it evaluated, and answers once the release is mined. */
-  sell(sale: Sale<unknown>): Promise<Outcome>;
+  sell(sale: Sale<unknown>): Promise<Completion>;
 }
 
 /** A payment that the contract holds. */
@@ -52,7 +53,7 @@ export const createDemo = (parts: DemoParts): Demo => ({
     const answered = await deliver(parts, held);
     if (answered === "refunded") return refunded(payment);
     const body = served(parts, held, await untilReleased(parts, answered, sale.signal));
-    return { status: 200, body, location: null, record: async () => undefined };
+    return completed(jsonAnswer(body));
   },
 });
 
@@ -79,11 +80,10 @@ async function deliver(parts: DemoParts, { payment, contract, sale }: Held): Pro
 }
 
 /** Nobody served it in time, so it went back to the buyer. */
-function refunded(payment: Hex): Outcome {
+function refunded(payment: Hex): Completion {
   const detail = "This payment was refunded in full before it was served. Sign a new one.";
   const { status } = PROBLEMS.escrow_over;
-  const body = problemBody("escrow_over", { detail }, payment);
-  return { status, body, location: null, record: async () => undefined };
+  return completed(jsonAnswer(problemBody("escrow_over", { detail }, payment), { status }));
 }
 
 async function untilReleased(

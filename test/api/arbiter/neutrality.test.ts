@@ -8,6 +8,7 @@ import type { Variant } from "../../../api/arbiter/products.ts";
 import { requestSchema, type VerdictRequest } from "../../../api/arbiter/request.ts";
 import type { Sale } from "../../../api/kernel/route.ts";
 import type { Hex } from "../../../api/kernel/wallet.ts";
+import { deciderOf } from "../../support/arbiter/record.ts";
 import { type ArbiterScene, recordParts, startArbiterScene } from "../../support/arbiter/scene.ts";
 import { CLAIMS } from "../../support/arbiter/site.ts";
 import { forFile } from "../../support/for-file.ts";
@@ -30,7 +31,8 @@ const scores = (tiers: PartyTiers | null): Tiers => ({
 /** The service's arbiter, beside whatever scores the parties have. */
 const arbiterBeside = async (tiers: PartyTiers | null) => {
   const parts = await recordParts(scene.service, pool, { tiers: scores(tiers) });
-  return createArbiter({ ...parts, deals: { parties: async () => null }, ownWallets: [] });
+  const arbiter = createArbiter({ ...parts, deals: { parties: async () => null }, ownWallets: [] });
+  return { ...arbiter, decideAlone: deciderOf(arbiter, parts.store) };
 };
 
 let sold = 0n;
@@ -65,8 +67,8 @@ async function documentOf(
   tiers: PartyTiers | null,
   variant: Variant,
 ): Promise<VerdictDocument> {
-  const arbiter = await arbiterBeside(tiers);
-  return JSON.parse((await arbiter.decide(saleOf(request), variant)).document);
+  const { decideAlone } = await arbiterBeside(tiers);
+  return JSON.parse((await decideAlone(saleOf(request), variant)).document);
 }
 
 /** What a verdict decides: everything that an escrow system acts on. */
@@ -117,9 +119,10 @@ describe("neutrality", () => {
       payee: { wallet: PARTIES.payee, score: 99, tier: "A" },
     };
     const there = await arbiterBeside(tiers);
-    const stored = await there.decide(sale, "scored");
-    expect(JSON.parse(stored.document)).toMatchObject({ verdict: scene.claims[0]?.verdict, parties: tiers });
-    expect(await away.decide(sale, "scored")).toEqual(stored);
+    const first = await there.decideAlone(sale, "scored");
+    expect(JSON.parse(first.document)).toMatchObject({ verdict: scene.claims[0]?.verdict, parties: tiers });
+    const again = { ...tiers, payee: { ...tiers.payee, score: 50 } };
+    expect(await (await arbiterBeside(again)).decideAlone(sale, "scored")).toEqual(first);
   });
 
   test("a scored verdict needs both parties", async () => {

@@ -1,14 +1,6 @@
+import type { StoredAnswer } from "../../../api/kernel/completion.ts";
 import { START, step } from "../../../api/payments/step.ts";
-import type {
-  Command,
-  Event,
-  Request,
-  Row,
-  Settlement,
-  State,
-  Stored,
-  View,
-} from "../../../api/payments/step-types.ts";
+import type { Command, Event, Request, Row, Settlement, State, View } from "../../../api/payments/step-types.ts";
 
 /** Material for the tests of the payment machine: rows, requests, views of the chain, and a way to play them. */
 
@@ -19,7 +11,7 @@ export const SETTLEMENT: Settlement = {
   logIndex: 3,
 };
 export const ELSEWHERE: Settlement = { ...SETTLEMENT, transaction: `0x${"22".repeat(32)}`, block: 8 };
-export const RESPONSE: Stored = { status: 200, body: Buffer.from("{}"), location: "/cert/0123456789abcdef" };
+export const RESPONSE: StoredAnswer = { status: 200, body: Buffer.from("{}"), location: "/cert/0123456789abcdef" };
 
 export const PAID: View = { nonce: "paid", settlement: SETTLEMENT, final: false };
 export const FINAL: View = { ...PAID, final: true };
@@ -67,7 +59,8 @@ export const OK: Event = { on: "preflight", outcome: "ok", windowOpen: true };
 export const ALREADY_PAID: Event = { on: "preflight", outcome: "paid" };
 export const REFUSED: Event = { on: "preflight", outcome: "refused", error: "The balance is too low." };
 export const SUBMITTED: Event = { on: "submitted" };
-export const HANDLED: Event = { on: "handled", response: RESPONSE };
+export const HANDLED: Event = { on: "handled" };
+export const COMPLETED: Event = { on: "completed", response: RESPONSE };
 export const HANDLE_FAILED: Event = { on: "handleFailed" };
 export const chain = (view: View, windowOpen = true): Event => ({ on: "chain", view, windowOpen });
 

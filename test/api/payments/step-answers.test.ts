@@ -2,9 +2,11 @@ import { describe, expect, test } from "vitest";
 import type { Event, Row } from "../../../api/payments/step-types.ts";
 import {
   BURNT,
+  COMPLETED,
   chain,
   DONE,
   EXPIRED,
+  HANDLED,
   LOST,
   OK,
   PAID,
@@ -24,9 +26,9 @@ const live = (state: Row["state"]) => row(state, { leaseLive: true });
 
 describe("a payment that is not in the journal", () => {
   test("is processed: stored, simulated, marked before it leaves, submitted, looked for, handled, answered", () =>
-    expect(
-      story(request(), DONE, OK, DONE, SUBMITTED, chain(PAID), DONE, { on: "handled", response: RESPONSE }, DONE),
-    ).toBe("insert → preflight → write settling → submit → look → write settled → handle → write fulfilled → result"));
+    expect(story(request(), DONE, OK, DONE, SUBMITTED, chain(PAID), DONE, HANDLED, COMPLETED)).toBe(
+      "insert → preflight → write settling → submit → look → write settled → handle → complete → result",
+    ));
 
   test("with a wrong signature is 402, and nothing is stored", () =>
     expect(story(request({ signature: "invalid" }))).toBe("pay"));

@@ -4,6 +4,7 @@ import type { Command, Event, Run } from "../../../api/payments/step-types.ts";
 import {
   ALREADY_PAID,
   BURNT,
+  COMPLETED,
   chain,
   DONE,
   EXPIRED,
@@ -35,6 +36,8 @@ function outcomesOf(command: Exclude<Command, { do: "answer" }>): readonly Event
       return [SUBMITTED];
     case "handle":
       return [HANDLED, HANDLE_FAILED];
+    case "complete":
+      return [COMPLETED, LOST, UNACKNOWLEDGED, HANDLE_FAILED];
     default:
       return [DONE, LOST, UNACKNOWLEDGED];
   }
@@ -64,7 +67,7 @@ describe("whatever happens", () => {
   const commandsOf = (path: Path) => path.map(({ command }) => command);
   const acknowledged = (path: Path, index: number) => {
     const next = path[index + 1]?.event;
-    return next?.on === "written" && next.rows === 1;
+    return next?.on === "completed" || (next?.on === "written" && next.rows === 1);
   };
 
   test("a signature leaves only from a row that is known to be settling or fulfilled", () => {
@@ -107,7 +110,7 @@ describe("whatever happens", () => {
       expect(handled >= 0 && (seen < 0 || seen > handled), JSON.stringify(commands)).toBe(false);
       const last = commands.at(-1);
       if (last?.do !== "answer" || last.answer.say !== "result" || last.answer.replay) continue;
-      const stored = commands.findIndex((command) => command.do === "write" && command.to === "fulfilled");
+      const stored = commands.findIndex((command) => command.do === "complete");
       expect(stored >= 0 && acknowledged(path, stored)).toBe(true);
     }
   });
@@ -120,6 +123,7 @@ describe("whatever happens", () => {
       const ended = path.some(
         ({ command, event }) =>
           command.do === "release" ||
+          event === COMPLETED ||
           (command.do === "write" && (command.to === "fulfilled" || command.to === "void")) ||
           event === LOST ||
           event === UNACKNOWLEDGED,

@@ -3,6 +3,7 @@ import type { Event, Row } from "../../../api/payments/step-types.ts";
 import {
   ALREADY_PAID,
   BURNT,
+  COMPLETED,
   chain,
   DONE,
   ELSEWHERE,
@@ -15,6 +16,7 @@ import {
   PAID,
   play,
   REFUSED,
+  RESPONSE,
   request,
   resolve,
   row,
@@ -61,13 +63,15 @@ describe("a settled payment", () => {
       /handle → release failed → wait failed charged$/,
     ));
 
-  test("is fulfilled with the handler's response by one guarded write", () =>
-    expect(play(request(), ...settled, HANDLED).at(-1)).toMatchObject({
-      do: "write",
-      from: ["settled"],
-      to: "fulfilled",
-      response: { status: 200 },
-    }));
+  test("is completed with its record in one transaction, whose answer it gets", () => {
+    expect(story(request(), ...settled, HANDLED, COMPLETED)).toMatch(/handle → complete → result$/);
+    expect(play(request(), ...settled, HANDLED, COMPLETED).at(-1)).toMatchObject({ answer: { response: RESPONSE } });
+  });
+
+  test("whose record fails stays settled, is counted, and its payer is told that he was charged", () =>
+    expect(story(request(), ...settled, HANDLED, HANDLE_FAILED, DONE)).toMatch(
+      /complete → release failed → wait failed charged$/,
+    ));
 
   test.each([
     ["another process took over", LOST, "wait held"],
@@ -101,8 +105,8 @@ describe("a run that has lost its lease decides nothing", () => {
 
 describe("a refused payment that the chain shows paid to us", () => {
   test("is fulfilled after all", () =>
-    expect(story(request({ row: row("void") }), chain(PAID), DONE, DONE, HANDLED, DONE)).toBe(
-      "look → revive → write settled → handle → write fulfilled → result",
+    expect(story(request({ row: row("void") }), chain(PAID), DONE, DONE, HANDLED, COMPLETED)).toBe(
+      "look → revive → write settled → handle → complete → result",
     ));
 
   test.each([UNUSED, SPENT, EXPIRED, BURNT])("but with the nonce $nonce stays refused", (view) =>
@@ -128,8 +132,8 @@ describe("the resolver", () => {
     [
       "handles what is paid",
       row("settling"),
-      [DONE, chain(PAID), DONE, HANDLED, DONE],
-      "take settling → look → write settled → handle → write fulfilled → done",
+      [DONE, chain(PAID), DONE, HANDLED, COMPLETED],
+      "take settling → look → write settled → handle → complete → done",
     ],
     [
       "never submits what nobody retries",
@@ -152,8 +156,8 @@ describe("the resolver", () => {
     [
       "looks again at what was settled, then handles it",
       row("settled"),
-      [DONE, chain(PAID), DONE, HANDLED, DONE],
-      "take settled → look → write settled → handle → write fulfilled → done",
+      [DONE, chain(PAID), DONE, HANDLED, COMPLETED],
+      "take settled → look → write settled → handle → complete → done",
     ],
     [
       "sends what vanished back, without submitting it",

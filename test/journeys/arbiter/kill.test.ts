@@ -122,7 +122,7 @@ async function expectDecidedOnce(claim: Signed, answer: Answer, at: ApiProcess =
 }
 
 describe("a process killed with SIGKILL loses neither a fee nor a verdict", () => {
-  test("before a settlement, before it has looked, while it fetches, and between a verdict's commit and the journal's answer", async () => {
+  test("before a settlement, before it has looked, while it fetches, and before it records what it has decided", async () => {
     const [unsent, unseen, fetched, decided] = (await newClaims(4)) as [Signed, Signed, Signed, Signed];
     await withClient(stage.database.ownerUrl, async (client) => {
       const fetching = shop.hold();
@@ -130,7 +130,7 @@ describe("a process killed with SIGKILL loses neither a fee nor a verdict", () =
       await client.query("BEGIN");
       await client.query("SELECT 1 FROM payment WHERE nonce = $1 FOR UPDATE", [nonceOf(decided)]);
       fetching.release();
-      await stage.untilBlocked("UPDATE payment SET state");
+      await stage.untilBlocked("BEGIN; SELECT pg_advisory_xact_lock");
       await standing(fetched, shop.hold().reached);
       await standing(unseen, node.hold("eth_getLogs", unseen.authorization.from).reached);
       await expect.poll(() => charges(unseen), PATIENT).toBe(1);
@@ -139,22 +139,22 @@ describe("a process killed with SIGKILL loses neither a fee nor a verdict", () =
         ["settling", 0, 0],
         ["settling", 1, 0],
         ["settled", 1, 0],
-        ["settled", 1, 1],
+        ["settled", 1, 0],
       ]);
       await api.kill();
       await client.query("ROLLBACK");
     });
     await restart();
     for (const claim of [unsent, unseen, fetched, decided]) await expectDecidedOnce(claim, await sentAgain(claim));
-    // A fetch that the kill cut is made again; what is in the log already needs none.
-    expect([shop.asked(pathOf(fetched)), shop.asked(pathOf(decided))]).toEqual([2, 1]);
+    // What the kill cut before it was recorded is looked at again: a verdict and its answer are stored together or not at all.
+    expect([shop.asked(pathOf(fetched)), shop.asked(pathOf(decided))]).toEqual([2, 2]);
   });
 
   test("while it commits a verdict and another one waits: both are finished without a retry, the first without another look", async () => {
     const [committed, waiting] = (await newClaims(2)) as [Signed, Signed];
     await withClient(stage.database.ownerUrl, async (client) => {
       await client.query("SELECT pg_advisory_lock(1)");
-      await standing(committed, stage.untilBlocked("INSERT INTO verdict"));
+      await standing(committed, stage.untilBlocked("COMMIT"));
       const fetching = shop.hold();
       await standing(waiting, fetching.reached);
       fetching.release();

@@ -9,10 +9,11 @@ import { openCategories } from "../../../api/arbiter/claim.ts";
 import { correctVerdict } from "../../../api/arbiter/correct-verdict.ts";
 import type { Observation } from "../../../api/arbiter/policy/category.ts";
 import { POLICY_VERSIONS } from "../../../api/arbiter/policy/index.ts";
-import { type RecordParts, recordVerdict } from "../../../api/arbiter/record-verdict.ts";
+import type { VerdictParts } from "../../../api/arbiter/reach-verdict.ts";
 import { requestSchema, type VerdictRequest } from "../../../api/arbiter/request.ts";
 import type { Sale } from "../../../api/kernel/route.ts";
 import { BASE_URL, SIGNER } from "../../packages/verifier/samples.ts";
+import { deciderOf, recordVerdict } from "../../support/arbiter/record.ts";
 import { CLAIMS } from "../../support/arbiter/site.ts";
 import { TOY_DAY, WITH_TOY } from "../../support/arbiter/toy-policy.ts";
 import { ARBITER_KEY } from "../../support/service/accounts.ts";
@@ -46,7 +47,7 @@ beforeEach(async () => {
 afterEach(() => pool.end());
 
 /** What the arbiter records verdicts with at a time, both versions beside each other; its sources show again what was seen. */
-function partsAt(now: Date, seen: readonly Observation[] = []): RecordParts {
+function partsAt(now: Date, seen: readonly Observation[] = []): VerdictParts {
   const left = [...seen];
   const next = async (): Promise<Observation> => left.shift() ?? none();
   return {
@@ -62,8 +63,11 @@ function partsAt(now: Date, seen: readonly Observation[] = []): RecordParts {
   };
 }
 
-const arbiterAt = (now: Date, seen?: readonly Observation[]) =>
-  createArbiter({ ...partsAt(now, seen), deals: { parties: async () => null }, ownWallets: [] });
+const arbiterAt = (now: Date, seen?: readonly Observation[]) => {
+  const parts = partsAt(now, seen);
+  const arbiter = createArbiter({ ...parts, deals: { parties: async () => null }, ownWallets: [] });
+  return { decide: deciderOf(arbiter, parts.store) };
+};
 
 const schemaAt = (now: Date) => requestSchema({ ...CLAIMS, ownWallets: [], policies: WITH_TOY, now: () => now });
 
@@ -83,6 +87,7 @@ const saleOf = (request: VerdictRequest): Sale<VerdictRequest> => ({
   validAfter: 0n,
   validBefore: 0n,
   receivedAt: BEFORE,
+  details: null,
   settlement: { transaction: "0x", block: 1 },
   signal,
 });

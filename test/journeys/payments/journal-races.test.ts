@@ -4,6 +4,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { connect } from "../../../api/adapters/postgres/connection.ts";
 import { createJournal } from "../../../api/adapters/postgres/journal.ts";
 import { createSeal } from "../../../api/adapters/postgres/seal.ts";
+import { jsonAnswer, recorded } from "../../../api/kernel/completion.ts";
 import { NETWORKS } from "../../../api/kernel/networks.ts";
 import type { Journal, NewPayment } from "../../../api/payments/journal.ts";
 import type { Settlement, State, Write } from "../../../api/payments/step-types.ts";
@@ -57,31 +58,40 @@ const newPayment = (more: { payer?: `0x${string}`; paymentId?: string } = {}): N
 });
 
 const settlement: Settlement = { transaction: hex(32), block: 7, blockHash: hex(32), logIndex: 1 };
-const response = { status: 200, body: Buffer.from("{}"), location: null };
 const WRITES = {
   refuse: { do: "write", from: ["received"], to: "void", reason: "refused" },
   leave: { do: "write", from: ["received"], to: "settling" },
   settle: { do: "write", from: ["settling", "settled"], to: "settled", settlement },
-  fulfil: { do: "write", from: ["settled"], to: "fulfilled", response },
   goBack: { do: "write", from: ["settled"], to: "settling" },
   expire: { do: "write", from: ["settling", "settled"], to: "void", reason: "expired" },
   finish: { do: "write", from: ["fulfilled"], to: "fulfilled", settlement, final: true },
   reverse: { do: "write", from: ["fulfilled"], to: "void", reason: "reversed" },
 } as const satisfies Record<string, Write>;
-const PATHS: Record<State, readonly Write[]> = {
+const COMPLETE = { do: "complete", from: ["settled"] } as const;
+const CHANGES = { ...WRITES, fulfil: COMPLETE } as const;
+type Change = Write | typeof COMPLETE;
+const PATHS: Record<State, readonly Change[]> = {
   received: [],
   settling: [WRITES.leave],
   settled: [WRITES.leave, WRITES.settle],
-  fulfilled: [WRITES.leave, WRITES.settle, WRITES.fulfil],
+  fulfilled: [WRITES.leave, WRITES.settle, COMPLETE],
   void: [WRITES.refuse],
 };
 const STATES = Object.keys(PATHS) as State[];
+
+/** Makes a change under a token; answers how many rows it changed. */
+async function apply(by: Journal, { key, token }: NewPayment & { token: string }, change: Change, record = nothing) {
+  if (change.do === "write") return by.write(key, token, change);
+  const completion = recorded({ answer: jsonAnswer({}), record });
+  return (await by.complete(key, token, completion)) === null ? 0 : 1;
+}
+const nothing = async (): Promise<void> => undefined;
 
 /** A payment in the state, brought there under one lease. */
 async function paymentIn(state: State, more: Parameters<typeof newPayment>[0] = {}) {
   const [payment, token] = [newPayment(more), randomUUID()];
   expect(await journal.insert(payment, token)).toBe(1);
-  for (const write of PATHS[state]) expect(await journal.write(payment.key, token, write)).toBe(1);
+  for (const change of PATHS[state]) expect(await apply(journal, { ...payment, token }, change)).toBe(1);
   return { ...payment, token };
 }
 
@@ -177,9 +187,12 @@ describe("a holder that slept while another took over", () => {
     [
       ["heartbeat", (by, { key }, token) => by.heartbeat(key, token)],
       ["release", (by, { key }, token) => by.release(key, token, true)],
-      ...Object.entries(WRITES).map(
-        ([name, write]) =>
-          [name, (by: Journal, { key }: NewPayment, token: string) => by.write(key, token, write, record)] as const,
+      ...Object.entries(CHANGES).map(
+        ([name, change]) =>
+          [
+            name,
+            (by: Journal, payment: NewPayment, token: string) => apply(by, { ...payment, token }, change, record),
+          ] as const,
       ),
     ];
   const record = async () => {
@@ -192,7 +205,7 @@ describe("a holder that slept while another took over", () => {
     await endLease(payment);
     const token = randomUUID();
     expect(await other.take(payment.key, "received", token)).toBe(1);
-    for (const write of PATHS[state]) expect(await other.write(payment.key, token, write)).toBe(1);
+    for (const change of PATHS[state]) expect(await apply(other, { ...payment, token }, change)).toBe(1);
     const before = [await rowOf(payment), await countOf("settlement_mark")];
     for (const [name, attempt] of attempts) expect([name, await attempt(journal, payment, late)]).toEqual([name, 0]);
     expect([await rowOf(payment), await countOf("settlement_mark")]).toEqual(before);
@@ -201,9 +214,9 @@ describe("a holder that slept while another took over", () => {
   test.each(STATES)("cannot repeat, as its last holder, a write that does not begin at %s", async (state) => {
     const payment = await paymentIn(state);
     const before = await rowOf(payment);
-    for (const [name, write] of Object.entries(WRITES)) {
-      if ((write.from as readonly State[]).includes(state)) continue;
-      expect([name, await journal.write(payment.key, payment.token, write, record)]).toEqual([name, 0]);
+    for (const [name, change] of Object.entries(CHANGES)) {
+      if ((change.from as readonly State[]).includes(state)) continue;
+      expect([name, await apply(journal, payment, change, record)]).toEqual([name, 0]);
     }
     expect(await rowOf(payment)).toEqual(before);
   });
@@ -216,7 +229,7 @@ describe("a holder that slept while another took over", () => {
         binary(payment.key.nonce),
         randomUUID(),
       ]);
-      const write = journal.write(payment.key, payment.token, WRITES.fulfil, record);
+      const write = apply(journal, payment, COMPLETE, record);
       await waiting(1);
       await client.query("COMMIT");
       expect(await write).toBe(0);

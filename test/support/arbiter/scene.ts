@@ -3,9 +3,10 @@ import { ExactEvmScheme } from "@x402/evm/exact/client";
 import { wrapFetchWithPayment, x402Client } from "@x402/fetch";
 import type { Pool } from "pg";
 import type { LocalAccount } from "viem";
+import { createVerdictStore } from "../../../api/adapters/postgres/verdict-store.ts";
 import type { Tiers } from "../../../api/arbiter/parties.ts";
 import type { Verdict } from "../../../api/arbiter/policy/policy.ts";
-import type { RecordParts } from "../../../api/arbiter/record-verdict.ts";
+import type { VerdictParts } from "../../../api/arbiter/reach-verdict.ts";
 import { didWeb } from "../../../api/signing/did.ts";
 import { createSigner } from "../../../api/signing/document.ts";
 import { signingKey } from "../../../api/signing/keys.ts";
@@ -180,10 +181,10 @@ export const recordOf = (url: string): Promise<Answer> => send(url, { headers: {
 export async function recordParts(
   { config }: Pick<TestService, "config">,
   pool: Pool,
-  { now = () => new Date(), tiers = NO_SCORES }: Partial<Pick<RecordParts, "now" | "tiers">> = {},
-): Promise<RecordParts> {
+  { now = () => new Date(), tiers = NO_SCORES }: Partial<Pick<VerdictParts, "now" | "tiers">> = {},
+): Promise<VerdictParts> {
   const signer = createSigner(await signingKey(config.signingKey), didWeb(config.baseUrl));
-  return wireRecord({ config, pool, signer, now, tiers });
+  return wireRecord({ config, store: createVerdictStore(pool), signer, now, tiers });
 }
 
 const NO_SCORES: Tiers = { ready: async () => false, of: () => Promise.reject(new Error("no scores")) };

@@ -6,9 +6,9 @@ import { type EvidenceParts, gatherEvidence } from "./gather-evidence.ts";
 import type { Tiers } from "./parties.ts";
 import { ARBITER_NETWORK } from "./products.ts";
 import type { VerdictRequest } from "./request.ts";
-import type { StoredVerdict, Superseded, VerdictStore } from "./verdict-store.ts";
+import type { NewVerdict, Superseded, VerdictStore } from "./verdict-store.ts";
 
-export interface RecordParts extends EvidenceParts {
+export interface VerdictParts extends EvidenceParts {
   readonly store: VerdictStore;
   readonly signer: Signer;
   /** The key that signs for contracts. */
@@ -27,11 +27,11 @@ export interface Order {
 }
 
 /**
- * Looks, decides, signs, and writes the verdict into the log; when one of this id is there already, that one is the answer.
+ * Looks and decides; what comes of it is signed once its place in the log is known.
  * Rejects with `Busy`, when the signal aborts, and while the tiers of a scored verdict cannot be read.
  */
-export async function recordVerdict(parts: RecordParts, order: Order, signal: AbortSignal): Promise<StoredVerdict> {
-  const { store, signer, attestor, baseUrl } = parts;
+export async function reachVerdict(parts: VerdictParts, order: Order, signal: AbortSignal): Promise<NewVerdict> {
+  const { signer, attestor, baseUrl } = parts;
   const { id, request, supersedes } = order;
   const evidence = await gatherEvidence(parts, request, signal);
   // Decided by now: whatever the tiers are, they can only stand beside it.
@@ -43,7 +43,7 @@ export async function recordVerdict(parts: RecordParts, order: Order, signal: Ab
   const facts = { id, outcome, conditionsSha256, dealRef, issuedAt };
   const attestation = attest(facts, NETWORKS[ARBITER_NETWORK].chainId, attestor);
   const decided: Decided = { id, request, evidence, issuedAt, tiers, supersedes, attestation };
-  return store.append({
+  return {
     id,
     request,
     outcome,
@@ -53,5 +53,5 @@ export async function recordVerdict(parts: RecordParts, order: Order, signal: Ab
       const signed = signer.sign(verdictDocument(decided, place, { issuer: signer.issuer, baseUrl }), issuedAt);
       return { document: JSON.stringify(signed), sha256: documentSha256(signed) };
     },
-  });
+  };
 }
