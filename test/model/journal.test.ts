@@ -1,15 +1,15 @@
-import { randomBytes, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import pg from "pg";
 import { describe, expect, test } from "vitest";
 import { connect } from "../../api/adapters/postgres/connection.ts";
 import { createJournal } from "../../api/adapters/postgres/journal.ts";
 import { createSeal } from "../../api/adapters/postgres/seal.ts";
 import { answered } from "../../api/kernel/completion.ts";
-import { NETWORKS } from "../../api/kernel/networks.ts";
 import type { NewPayment } from "../../api/payments/journal.ts";
 import { START, step } from "../../api/payments/step.ts";
 import type { Row, Settlement, State, Write } from "../../api/payments/step-types.ts";
 import { forFile } from "../support/for-file.ts";
+import { newPayment } from "../support/payments/journal-rows.ts";
 import { binary, freshDatabase } from "../support/service/database.ts";
 import { execute, find } from "./journal.ts";
 import { finalise, heartbeat, resolve } from "./shell.ts";
@@ -81,27 +81,6 @@ const journal = createJournal(pool, createSeal(Buffer.alloc(32, 3)));
 const owner = await forFile(new pg.Client({ connectionString: database.ownerUrl }));
 await owner.connect();
 
-const random = (bytes: number) => `0x${randomBytes(bytes).toString("hex")}` as const;
-
-const newPayment = (payer: `0x${string}`): NewPayment => ({
-  key: { network: "eip155:8453", asset: NETWORKS["eip155:8453"].usdc.address, payer, nonce: random(32) },
-  scheme: "exact",
-  details: null,
-  paymentId: "X",
-  digest: random(32),
-  signature: random(65),
-  validAfter: 0n,
-  validBefore: 4_000_000_000n,
-  route: "test.basic",
-  fingerprint: randomBytes(32),
-  input: null,
-  payTo: random(20),
-  value: 250_000n,
-  version: "v2",
-  headBlock: 1,
-  receivedAt: new Date(),
-});
-
 /** A statement in PostgreSQL; answers how many rows it changed. */
 function run(command: Statement, payment: NewPayment, token: string): Promise<number> {
   const { key } = payment;
@@ -151,7 +130,7 @@ const inShort = (row: Row | null) =>
 
 /** One row in both journals, brought there by the same statements under one token. */
 async function prepare(writes: (typeof ROWS)[string], leaseLive: boolean) {
-  const [payment, token] = [newPayment(random(20)), randomUUID()];
+  const [payment, token] = [newPayment({ paymentId: "X" }), randomUUID()];
   let now = beginning(WORLD);
   for (const command of [{ do: "insert" } as const, ...writes]) {
     expect(await run(command, payment, token)).toBe(1);
@@ -210,7 +189,7 @@ describe.each(Object.entries(ROWS))("a row that is %s", (_, writes) => {
 
     test("is found by its authorization, and under its identifier as in the model", async () => {
       const { payment, now } = await prepare(writes, leaseLive);
-      const other = newPayment(payment.key.payer);
+      const other = newPayment({ payer: payment.key.payer, paymentId: "X" });
       for (const [sent, asked] of [[FIRST, payment] as const, [SECOND, other] as const]) {
         const found = await journal.find(asked.key, "X");
         const modelled = find(now, sent, null);

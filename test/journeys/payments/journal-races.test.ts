@@ -1,21 +1,28 @@
-import { randomBytes, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import type pg from "pg";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { connect } from "../../../api/adapters/postgres/connection.ts";
 import { createJournal } from "../../../api/adapters/postgres/journal.ts";
 import { createSeal } from "../../../api/adapters/postgres/seal.ts";
-import { jsonAnswer, recorded } from "../../../api/kernel/completion.ts";
-import { NETWORKS } from "../../../api/kernel/networks.ts";
 import type { Journal, NewPayment } from "../../../api/payments/journal.ts";
-import type { Settlement, State, Write } from "../../../api/payments/step-types.ts";
+import type { State } from "../../../api/payments/step-types.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
+import {
+  apply,
+  CHANGES,
+  COMPLETE,
+  hex,
+  newPayment,
+  PATHS,
+  STATES,
+  WRITES,
+} from "../../support/payments/journal-rows.ts";
 import { chargedOnce } from "../../support/payments/on-chain.ts";
 import { post, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
-import { PAY_TO } from "../../support/service/accounts.ts";
 import { binary, connectOwner, freshDatabase } from "../../support/service/database.ts";
 import { startDatabaseLink } from "../../support/service/database-link.ts";
 import { startService } from "../../support/service/service.ts";
@@ -31,67 +38,11 @@ const newPool = (max = 16) => connect(database.apiUrl, max);
 const journal = createJournal(await forFile(newPool()), SEAL);
 const other = createJournal(await forFile(newPool()), SEAL);
 
-const hex = (length: number) => `0x${randomBytes(length).toString("hex")}` as const;
-
-const newPayment = (more: { payer?: `0x${string}`; paymentId?: string } = {}): NewPayment => ({
-  key: {
-    network: "eip155:8453",
-    asset: NETWORKS["eip155:8453"].usdc.address,
-    payer: more.payer ?? hex(20),
-    nonce: hex(32),
-  },
-  scheme: "exact",
-  details: null,
-  paymentId: more.paymentId ?? null,
-  digest: hex(32),
-  signature: hex(65),
-  validAfter: 0n,
-  validBefore: 4_000_000_000n,
-  route: "test.basic",
-  fingerprint: randomBytes(32),
-  input: null,
-  payTo: PAY_TO,
-  value: 250_000n,
-  version: "v2",
-  headBlock: 1,
-  receivedAt: new Date(),
-});
-
-const settlement: Settlement = { transaction: hex(32), block: 7, blockHash: hex(32), logIndex: 1 };
-const WRITES = {
-  refuse: { do: "write", from: ["received"], to: "void", reason: "refused" },
-  leave: { do: "write", from: ["received"], to: "settling" },
-  settle: { do: "write", from: ["settling", "settled"], to: "settled", settlement },
-  goBack: { do: "write", from: ["settled"], to: "settling" },
-  expire: { do: "write", from: ["settling", "settled"], to: "void", reason: "expired" },
-  finish: { do: "write", from: ["fulfilled"], to: "fulfilled", settlement, final: true },
-  reverse: { do: "write", from: ["fulfilled"], to: "void", reason: "reversed" },
-} as const satisfies Record<string, Write>;
-const COMPLETE = { do: "complete", from: ["settled"] } as const;
-const CHANGES = { ...WRITES, fulfil: COMPLETE } as const;
-type Change = Write | typeof COMPLETE;
-const PATHS: Record<State, readonly Change[]> = {
-  received: [],
-  settling: [WRITES.leave],
-  settled: [WRITES.leave, WRITES.settle],
-  fulfilled: [WRITES.leave, WRITES.settle, COMPLETE],
-  void: [WRITES.refuse],
-};
-const STATES = Object.keys(PATHS) as State[];
-
-/** Makes a change under a token; answers how many rows it changed. */
-async function apply(by: Journal, { key, token }: NewPayment & { token: string }, change: Change, record = nothing) {
-  if (change.do === "write") return by.write(key, token, change);
-  const completion = recorded({ answer: jsonAnswer({}), record });
-  return (await by.complete(key, token, completion)) === null ? 0 : 1;
-}
-const nothing = async (): Promise<void> => undefined;
-
 /** A payment in the state, brought there under one lease. */
 async function paymentIn(state: State, more: Parameters<typeof newPayment>[0] = {}) {
   const [payment, token] = [newPayment(more), randomUUID()];
   expect(await journal.insert(payment, token)).toBe(1);
-  for (const change of PATHS[state]) expect(await apply(journal, { ...payment, token }, change)).toBe(1);
+  for (const change of PATHS[state]) expect(await apply(journal, { ...payment, token }, { change })).toBe(1);
   return { ...payment, token };
 }
 
@@ -191,7 +142,7 @@ describe("a holder that slept while another took over", () => {
         ([name, change]) =>
           [
             name,
-            (by: Journal, payment: NewPayment, token: string) => apply(by, { ...payment, token }, change, record),
+            (by: Journal, payment: NewPayment, token: string) => apply(by, { ...payment, token }, { change, record }),
           ] as const,
       ),
     ];
@@ -205,7 +156,7 @@ describe("a holder that slept while another took over", () => {
     await endLease(payment);
     const token = randomUUID();
     expect(await other.take(payment.key, "received", token)).toBe(1);
-    for (const change of PATHS[state]) expect(await apply(other, { ...payment, token }, change)).toBe(1);
+    for (const change of PATHS[state]) expect(await apply(other, { ...payment, token }, { change })).toBe(1);
     const before = [await rowOf(payment), await countOf("settlement_mark")];
     for (const [name, attempt] of attempts) expect([name, await attempt(journal, payment, late)]).toEqual([name, 0]);
     expect([await rowOf(payment), await countOf("settlement_mark")]).toEqual(before);
@@ -216,7 +167,7 @@ describe("a holder that slept while another took over", () => {
     const before = await rowOf(payment);
     for (const [name, change] of Object.entries(CHANGES)) {
       if ((change.from as readonly State[]).includes(state)) continue;
-      expect([name, await apply(journal, payment, change, record)]).toEqual([name, 0]);
+      expect([name, await apply(journal, payment, { change, record })]).toEqual([name, 0]);
     }
     expect(await rowOf(payment)).toEqual(before);
   });
@@ -229,7 +180,7 @@ describe("a holder that slept while another took over", () => {
         binary(payment.key.nonce),
         randomUUID(),
       ]);
-      const write = apply(journal, payment, COMPLETE, record);
+      const write = apply(journal, payment, { change: COMPLETE, record });
       await waiting(1);
       await client.query("COMMIT");
       expect(await write).toBe(0);

@@ -1,25 +1,24 @@
-import { randomBytes, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import type pg from "pg";
 import type { LocalAccount } from "viem";
 import { beforeEach, describe, expect, test } from "vitest";
 import { connect } from "../../../api/adapters/postgres/connection.ts";
 import { createJournal } from "../../../api/adapters/postgres/journal.ts";
 import { createSeal } from "../../../api/adapters/postgres/seal.ts";
-import { NETWORKS } from "../../../api/kernel/networks.ts";
 import type { Journal } from "../../../api/payments/journal.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import { expectPaymentRequired, expectProblem } from "../../support/payments/expectations.ts";
 import { startFacilitator } from "../../support/payments/facilitator.ts";
+import { newPayment } from "../../support/payments/journal-rows.ts";
 import { chargedOnce, nothingCharged } from "../../support/payments/on-chain.ts";
 import { type Answer, post, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment, unixNow } from "../../support/payments/signing.ts";
-import { PAY_TO } from "../../support/service/accounts.ts";
+
 import { binary, freshDatabase, type TestDatabase } from "../../support/service/database.ts";
 import { startService, type TestService } from "../../support/service/service.ts";
 
-const BASE = NETWORKS["eip155:8453"];
 const soon = { timeout: 30_000, interval: 100 };
 
 let payer: LocalAccount;
@@ -93,32 +92,11 @@ interface Row {
 }
 
 async function leave(journal: Journal, { state, ageSeconds = 0, validBefore, leased = false, route }: Row) {
-  const hex = (length: number) => `0x${randomBytes(length).toString("hex")}` as const;
-  const [key, token] = [
-    { network: BASE.id, asset: BASE.usdc.address, payer: hex(20), nonce: hex(32) } as const,
-    randomUUID(),
-  ];
-  await journal.insert(
-    {
-      key,
-      scheme: "exact",
-      details: null,
-      paymentId: null,
-      digest: hex(32),
-      signature: hex(65),
-      validAfter: 0n,
-      validBefore: validBefore ?? unixNow() + 86_400n,
-      route: route ?? "test.basic",
-      fingerprint: randomBytes(32),
-      input: null,
-      payTo: PAY_TO,
-      value: 250_000n,
-      version: "v2",
-      headBlock: 1,
-      receivedAt: new Date(Date.now() - ageSeconds * 1_000),
-    },
-    token,
-  );
+  const receivedAt = new Date(Date.now() - ageSeconds * 1_000);
+  const window = { validBefore: validBefore ?? unixNow() + 86_400n };
+  const payment = newPayment({ ...window, receivedAt, ...(route ? { route } : {}) });
+  const [{ key }, token] = [payment, randomUUID()];
+  await journal.insert(payment, token);
   if (state === "settling") await journal.write(key, token, { do: "write", from: ["received"], to: "settling" });
   if (!leased) await journal.release(key, token, false);
 }

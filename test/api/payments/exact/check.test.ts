@@ -74,7 +74,7 @@ describe("terms that a client claims beside what it signed", () => {
     ["another asset", { asset: "0x036CbD53842c5426634e7929541eC2318f3dCF7e" }, "v2", /asset 0x036/],
     ["another amount", { amount: "10000" }, "v2", /claims 10000 atomic units, but 250000 were signed/],
     ["another receiver", { payTo: "0x00000000000000000000000000000000c0ffee02" }, "v2", /claims to pay/],
-  ])("%s contradicts it", (_, claimed, version, why) => expect(errorOf({}, claimed, version)).toMatch(why));
+  ])("%s contradicts it", (...[, claimed, version, why]) => expect(errorOf({}, claimed, version)).toMatch(why));
 
   test("the price of a route counts, not the price that a client claims for it", () =>
     expect(errorOf({ value: 10_000n }, { amount: "10000" })).toMatch(/exactly 250000/));

@@ -1,0 +1,72 @@
+import { randomBytes } from "node:crypto";
+import { jsonAnswer, recorded } from "../../../api/kernel/completion.ts";
+import { NETWORKS } from "../../../api/kernel/networks.ts";
+import type { Journal, NewPayment } from "../../../api/payments/journal.ts";
+import type { Settlement, State, Write } from "../../../api/payments/step-types.ts";
+import { PAY_TO } from "../service/accounts.ts";
+
+/** Payments as they enter the journal, and every change that a run can want to make to one. */
+
+export const hex = (length: number) => `0x${randomBytes(length).toString("hex")}` as const;
+
+export const newPayment = ({
+  payer = hex(20),
+  ...more
+}: Partial<NewPayment> & { readonly payer?: `0x${string}` } = {}): NewPayment => ({
+  key: { network: "eip155:8453", asset: NETWORKS["eip155:8453"].usdc.address, payer, nonce: hex(32) },
+  scheme: "exact",
+  details: null,
+  paymentId: null,
+  digest: hex(32),
+  signature: hex(65),
+  validAfter: 0n,
+  validBefore: 4_000_000_000n,
+  route: "test.basic",
+  fingerprint: randomBytes(32),
+  input: null,
+  payTo: PAY_TO,
+  value: 250_000n,
+  version: "v2",
+  headBlock: 1,
+  receivedAt: new Date(),
+  ...more,
+});
+
+export const settlement: Settlement = { transaction: hex(32), block: 7, blockHash: hex(32), logIndex: 1 };
+export const WRITES = {
+  refuse: { do: "write", from: ["received"], to: "void", reason: "refused" },
+  leave: { do: "write", from: ["received"], to: "settling" },
+  settle: { do: "write", from: ["settling", "settled"], to: "settled", settlement },
+  goBack: { do: "write", from: ["settled"], to: "settling" },
+  expire: { do: "write", from: ["settling", "settled"], to: "void", reason: "expired" },
+  finish: { do: "write", from: ["fulfilled"], to: "fulfilled", settlement, final: true },
+  reverse: { do: "write", from: ["fulfilled"], to: "void", reason: "reversed" },
+} as const satisfies Record<string, Write>;
+export const COMPLETE = { do: "complete", from: ["settled"] } as const;
+export const CHANGES = { ...WRITES, fulfil: COMPLETE } as const;
+type Change = Write | typeof COMPLETE;
+export const PATHS: Record<State, readonly Change[]> = {
+  received: [],
+  settling: [WRITES.leave],
+  settled: [WRITES.leave, WRITES.settle],
+  fulfilled: [WRITES.leave, WRITES.settle, COMPLETE],
+  void: [WRITES.refuse],
+};
+export const STATES = Object.keys(PATHS) as State[];
+
+interface Applied {
+  readonly change: Change;
+  readonly record?: () => Promise<void>;
+}
+
+/** Makes a change under a token; answers how many rows it changed. */
+export async function apply(
+  by: Journal,
+  { key, token }: NewPayment & { readonly token: string },
+  { change, record = nothing }: Applied,
+): Promise<number> {
+  if (change.do === "write") return by.write(key, token, change);
+  const completion = recorded({ answer: jsonAnswer({}), record });
+  return (await by.complete(key, token, completion)) === null ? 0 : 1;
+}
+const nothing = async (): Promise<void> => undefined;
