@@ -66,7 +66,7 @@ function partsAt(now: Date, seen: readonly Observation[] = []): VerdictParts {
 const arbiterAt = (now: Date, seen?: readonly Observation[]) => {
   const parts = partsAt(now, seen);
   const arbiter = createArbiter({ ...parts, deals: { parties: async () => null }, ownWallets: [] });
-  return { decide: deciderOf(arbiter, parts.store) };
+  return { ...arbiter, decide: deciderOf(arbiter, parts.store) };
 };
 
 const schemaAt = (now: Date) => requestSchema({ ...CLAIMS, ownWallets: [], policies: WITH_TOY, now: () => now });
