@@ -1,9 +1,10 @@
 import { createHash } from "node:crypto";
 import { hashTypedData } from "viem";
 import { z } from "zod";
-import type { NetworkFacts } from "../kernel/networks.ts";
+import { NETWORKS, type NetworkFacts } from "../kernel/networks.ts";
 import type { Address, Hex } from "../kernel/wallet.ts";
 import type { Delivery } from "./evaluation.ts";
+import type { Hold } from "./payment.ts";
 
 const hex = (pattern: RegExp, expected: string) =>
   z
@@ -104,14 +105,12 @@ export const DELIVERY_TYPES = { primaryType: "Delivery", types: TYPES } as const
 
 /** The digest that the merchant signs. */
 export const deliveryDigest = (
-  network: NetworkFacts,
-  contract: Address,
-  payment: Hex,
-  { status, body }: Delivery,
+  { network, contract, id }: Pick<Hold, "network" | "contract" | "id">,
+  delivery: Delivery,
 ): Hex =>
   hashTypedData({
-    domain: deliveryDomain(network, contract),
+    domain: deliveryDomain(NETWORKS[network], contract),
     types: TYPES,
     primaryType: "Delivery",
-    message: { paymentId: payment, status, bodySha256: sha256(body) },
+    message: { paymentId: id, status: delivery.status, bodySha256: sha256(delivery.body) },
   });

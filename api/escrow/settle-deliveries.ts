@@ -70,7 +70,7 @@ export function createEscrow(parts: EscrowParts): Escrow {
       if (hold === null) return { refused: "unknown_payment" };
       if (forward.signature === undefined) return { refused: "not_signed" };
       const delivery = deliveryOf(forward);
-      const digest = deliveryDigest(NETWORKS[hold.network], hold.contract, hold.id, delivery);
+      const digest = deliveryDigest(hold, delivery);
       if (!(await chain.isSigned(hold.info.receiver, digest, forward.signature))) return { refused: "wrong_signer" };
       const known = await store.evaluation(hold.id);
       if (known !== null) return answered(known);

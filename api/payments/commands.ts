@@ -6,7 +6,7 @@ import type { Hex } from "../kernel/wallet.ts";
 import type { Chain } from "./chain.ts";
 import type { Journal, NewPayment } from "./journal.ts";
 import type { Scheme } from "./scheme.ts";
-import type { Command, Event, View } from "./step-types.ts";
+import type { Command, StepEvent, View } from "./step-types.ts";
 import { laterOf, windowOpen } from "./window.ts";
 
 const HEARTBEAT_MS = 10_000;
@@ -54,7 +54,7 @@ export function beginCommands(parts: PaymentParts, subject: Subject) {
   let submitted = false;
   let completion: Completion | null = null;
 
-  const execute = async (command: Exclude<Command, { do: "answer" }>): Promise<Event> => {
+  const execute = async (command: Exclude<Command, { do: "answer" }>): Promise<StepEvent> => {
     switch (command.do) {
       case "insert":
         return written(parts, key, subject.insert(token));
@@ -100,7 +100,7 @@ function keepLease(
   return { lost: lost.signal, end: every(HEARTBEAT_MS, beat) };
 }
 
-async function written(parts: PaymentParts, { payer, nonce }: PaymentKey, write: Promise<number>): Promise<Event> {
+async function written(parts: PaymentParts, { payer, nonce }: PaymentKey, write: Promise<number>): Promise<StepEvent> {
   try {
     return { on: "written", rows: await write };
   } catch (error) {
@@ -127,7 +127,7 @@ export function schemeNamed({ schemes }: Pick<PaymentParts, "schemes">, name: st
 const schemeOf = (parts: PaymentParts, { payment }: Subject): Scheme => schemeNamed(parts, payment.scheme);
 
 /** Our own simulation of the settlement: a remote `verify` would already hand the signature out. */
-async function preflight(parts: PaymentParts, subject: Subject): Promise<Event> {
+async function preflight(parts: PaymentParts, subject: Subject): Promise<StepEvent> {
   try {
     const signature = await subject.signature();
     if (signature === null) return { on: "unavailable" };
@@ -153,7 +153,7 @@ async function read(parts: PaymentParts, subject: Subject): Promise<View> {
   return schemeOf(parts, subject).look(key.network, expected);
 }
 
-async function look(parts: PaymentParts, subject: Subject, patienceMs: number): Promise<Event> {
+async function look(parts: PaymentParts, subject: Subject, patienceMs: number): Promise<StepEvent> {
   const { validBefore, key } = subject.payment;
   const deadline = parts.now().getTime() + patienceMs;
   try {
@@ -172,7 +172,7 @@ async function look(parts: PaymentParts, subject: Subject, patienceMs: number): 
   }
 }
 
-async function submit(parts: PaymentParts, subject: Subject): Promise<Event> {
+async function submit(parts: PaymentParts, subject: Subject): Promise<StepEvent> {
   const { key, route } = subject.payment;
   try {
     const signature = await subject.signature();
@@ -223,7 +223,7 @@ interface Completing {
 }
 
 /** What fails before the commit is undone for certain; a commit that fails leaves open whether it took effect. */
-async function complete({ journal, log }: PaymentParts, { key, token, completion }: Completing): Promise<Event> {
+async function complete({ journal, log }: PaymentParts, { key, token, completion }: Completing): Promise<StepEvent> {
   if (completion === null) throw new Error("a sale is completed before it was made");
   const { payer, nonce } = key;
   let isUndone = false;

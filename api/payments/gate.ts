@@ -18,7 +18,7 @@ import { isKeepable } from "./keepable.ts";
 import type { PresentedPayment } from "./scheme.ts";
 import { isAccountSignature, signatureSha256 } from "./signature.ts";
 import { START, step } from "./step.ts";
-import type { Answer, Event, Request, Settlement } from "./step-types.ts";
+import type { Answer, Arrival, Settlement, StepEvent } from "./step-types.ts";
 import { laterOf, windowError } from "./window.ts";
 
 /** How long a request waits for another process that works on the same payment. */
@@ -120,7 +120,7 @@ async function withhold(parts: PaymentParts, request: WithheldRequest, created: 
 
 interface Asked {
   readonly subject: Subject;
-  readonly event: Request;
+  readonly event: Arrival;
   readonly created: NewPayment;
 }
 
@@ -140,7 +140,7 @@ async function ask(parts: PaymentParts, request: PaidRequest): Promise<Asked> {
   const digest = schemeNamed(parts, payment.scheme).digest(payment, route.network);
   const { row, sameId } = await parts.journal.find(key, paymentId);
   const same = row !== null && row.digest === digest && row.signatureSha256 === signatureSha256(signature);
-  const valid = same || (await isSigned(parts.chains[route.network], payer, digest, signature));
+  const valid = same || (await isSigned(parts.chains[route.network], { payer, digest, signature }));
   const checked = row === null && sameId === null ? await freshChecks(parts, request, valid) : NOT_CHECKED;
   // A copy of this payment may have been taken in and submitted while this one was checked: then its row decides.
   if (checked.fresh !== "ok" && !isEmpty(await parts.journal.find(key, paymentId))) return ask(parts, request);
@@ -184,7 +184,13 @@ function newPayment(
   return { key, paymentId, version, ...signed, ...request };
 }
 
-async function isSigned(chain: Chain, payer: Address, digest: Hex, signature: Hex): Promise<boolean> {
+interface Signed {
+  readonly payer: Address;
+  readonly digest: Hex;
+  readonly signature: Hex;
+}
+
+async function isSigned(chain: Chain, { payer, digest, signature }: Signed): Promise<boolean> {
   return isAccountSignature(payer, digest, signature) || chain.verifyContractSignature(payer, digest, signature);
 }
 
@@ -265,7 +271,7 @@ async function findStanding({ chains }: PaymentParts, rows: readonly PaymentRow[
 }
 
 /** Runs the machine: executes a command, feeds its outcome back, stops at the answer. */
-async function drive(parts: PaymentParts, subject: Subject, first: Event): Promise<Answer> {
+async function drive(parts: PaymentParts, subject: Subject, first: StepEvent): Promise<Answer> {
   const commands = beginCommands(parts, subject);
   let run = START;
   let event = first;

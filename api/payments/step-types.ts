@@ -51,7 +51,7 @@ export type Answer =
   | { readonly say: "unavailable"; readonly detail: string }
   | { readonly say: "done" };
 
-export interface Request {
+export interface Arrival {
   readonly on: "request";
   readonly row: Row | null;
   /** The live row of the same payer and payment identifier, when the authorization itself is unknown. */
@@ -64,8 +64,8 @@ export interface Request {
   readonly fresh: "ok" | Answer;
 }
 
-export type Event =
-  | Request
+export type StepEvent =
+  | Arrival
   | { readonly on: "resolve"; readonly row: Row }
   | { readonly on: "written"; readonly rows: number }
   | { readonly on: "writeUnknown" }

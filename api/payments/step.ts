@@ -1,13 +1,13 @@
 import type {
   Answer,
+  Arrival,
   Command,
   Decision,
-  Event,
   Reason,
-  Request,
   Row,
   Run,
   Settlement,
+  StepEvent,
   View,
   Write,
 } from "./step-types.ts";
@@ -47,7 +47,7 @@ const result = (row: Row, replay: boolean): Answer => {
   return { say: "result", response: row.response, settlement: row.settlement, replay };
 };
 
-export const VOID_ERRORS: Readonly<Record<Reason, string>> = {
+const VOID_ERRORS: Readonly<Record<Reason, string>> = {
   refused: "This authorization was refused by the token contract and is not submitted again. Sign a new one.",
   expired: "This authorization expired before it settled and can never settle. Sign a new one.",
   burnt: "The nonce of this authorization was cancelled or spent elsewhere. Sign a new one.",
@@ -63,7 +63,7 @@ const WINDOW_ERROR = `Less than ${WINDOW_MARGIN_SECONDS} seconds are left until 
  * prevents, are those of the model-checked design.
  * Total: every event has a decision in every run.
  */
-export function step(run: Run, event: Event): Decision {
+export function step(run: Run, event: StepEvent): Decision {
   switch (event.on) {
     case "request":
       return arrive(run, event);
@@ -93,7 +93,7 @@ export function step(run: Run, event: Event): Decision {
   }
 }
 
-function arrive(run: Run, event: Request): Decision {
+function arrive(run: Run, event: Arrival): Decision {
   const { row, sameId } = event;
   if (row !== null) return known({ ...run, row }, row, event);
   if (typeof event.fresh !== "string" && event.fresh.say === "pay" && sameId === null) return answer(run, event.fresh);
@@ -104,7 +104,7 @@ function arrive(run: Run, event: Request): Decision {
 }
 
 /** The same payer, identifier and request with a fresh signature: the same purchase; the new signature is never submitted. */
-function sameIdentifier(run: Run, row: Row, event: Request): Decision {
+function sameIdentifier(run: Run, row: Row, event: Arrival): Decision {
   if (row.fingerprint !== event.fingerprint) {
     return answer(run, {
       say: "conflict",
@@ -115,7 +115,7 @@ function sameIdentifier(run: Run, row: Row, event: Request): Decision {
   return answer(run, row.state === "settled" ? WAIT.heldCharged : WAIT.held);
 }
 
-function known(run: Run, row: Row, event: Request): Decision {
+function known(run: Run, row: Row, event: Arrival): Decision {
   if (event.signature === "invalid") {
     return answer(
       run,
@@ -171,7 +171,7 @@ function proceed(run: Run): Decision {
 const refuse = (run: Run, error: string): Decision =>
   go(run, { do: "write", from: ["received"], to: "void", reason: "refused" }, say(pay(error)));
 
-function preflighted(run: Run, event: Extract<Event, { on: "preflight" }>): Decision {
+function preflighted(run: Run, event: Extract<StepEvent, { on: "preflight" }>): Decision {
   if (event.outcome === "refused") return refuse(run, event.error);
   // A copy that was checked a moment later may have been told to pay again: from its row on, only the open window counts.
   if (event.outcome === "ok" && !event.windowOpen) return refuse(run, WINDOW_ERROR);

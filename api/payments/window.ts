@@ -20,13 +20,13 @@ export const windowOpen = (validBefore: bigint, nowSeconds: bigint): boolean =>
 const iso = (seconds: bigint): string =>
   seconds < 253_402_300_800n ? new Date(Number(seconds) * 1000).toISOString() : `unix time ${seconds}`;
 
-interface Window {
+interface SignedWindow {
   readonly validAfter: bigint;
   readonly validBefore: bigint;
 }
 
 /** Why an authorization cannot be submitted now, as one sentence for its 402; null when it can. */
-export function windowError({ validAfter, validBefore }: Window, { now, head }: ChainClock): string | null {
+export function windowError({ validAfter, validBefore }: SignedWindow, { now, head }: ChainClock): string | null {
   // The token compares with a block's time, and a transfer that it refuses once is refused for good.
   if (validAfter >= head)
     return `The authorization is not valid before ${iso(validAfter)}; the chain is at ${iso(head)}.`;

@@ -1,7 +1,7 @@
 import { createHash, randomBytes, randomInt } from "node:crypto";
 import type pg from "pg";
 import type { Logger } from "pino";
-import type { ChainReader } from "../adapters/chain/payments.ts";
+import type { ChainReader } from "../adapters/chain/chain-reader.ts";
 import { createDecoys } from "../adapters/chain/seeded-accounts.ts";
 import { createUsdcReader } from "../adapters/chain/usdc.ts";
 import { createProofStore } from "../adapters/postgres/proof-store.ts";

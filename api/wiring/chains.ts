@@ -1,7 +1,7 @@
 import type pg from "pg";
 import type { Logger } from "pino";
+import { createChain } from "../adapters/chain/chain-reader.ts";
 import { createInProcessSettler, createRemoteSettler } from "../adapters/chain/facilitator.ts";
-import { createChain } from "../adapters/chain/payments.ts";
 import { createRelayer } from "../adapters/chain/relayer.ts";
 import type { Config } from "../config.ts";
 import { NETWORKS, type Network } from "../kernel/networks.ts";

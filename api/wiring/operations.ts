@@ -1,5 +1,5 @@
 import type pg from "pg";
-import type { ChainReader } from "../adapters/chain/payments.ts";
+import type { ChainReader } from "../adapters/chain/chain-reader.ts";
 import type { Relayer } from "../adapters/chain/relayer.ts";
 import { elapsedMs } from "../adapters/process/clock.ts";
 import { createProbes } from "../adapters/process/probes.ts";

@@ -1,5 +1,5 @@
 import { step } from "../../api/payments/step.ts";
-import type { Command, Decision, Event, Run } from "../../api/payments/step-types.ts";
+import type { Command, Decision, Run, StepEvent } from "../../api/payments/step-types.ts";
 import type { Explored } from "./shell.ts";
 import type { WorldName } from "./worlds.ts";
 
@@ -15,7 +15,7 @@ type Machine = typeof step;
 
 /** The machine with another decision where `instead` gives one. */
 const unless =
-  (instead: (run: Run, event: Event) => Decision | null): Machine =>
+  (instead: (run: Run, event: StepEvent) => Decision | null): Machine =>
   (run, event) =>
     instead(run, event) ?? step(run, event);
 

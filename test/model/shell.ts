@@ -1,5 +1,5 @@
 import { START, type step } from "../../api/payments/step.ts";
-import type { Answer, Event, Request } from "../../api/payments/step-types.ts";
+import type { Answer, Arrival, StepEvent } from "../../api/payments/step-types.ts";
 import { views } from "./chain.ts";
 import { digestOf, execute, find, fingerprintOf, recordsTwice, slotOf } from "./journal.ts";
 import { type Answered, brokenBy, brokenByHandling, brokenBySubmitting } from "./promises.ts";
@@ -40,7 +40,7 @@ export interface Outcome {
 interface Happened {
   readonly label: string;
   readonly after: Surroundings;
-  readonly event: Event;
+  readonly event: StepEvent;
   readonly holds?: boolean;
   readonly tookDead?: boolean;
   readonly stored?: boolean;
@@ -72,8 +72,8 @@ const requested = (
   { off }: Explored,
   now: Surroundings,
   sent: Sent,
-  { row, sameId }: Pick<Request, "row" | "sameId">,
-): Request => ({
+  { row, sameId }: Pick<Arrival, "row" | "sameId">,
+): Arrival => ({
   on: "request",
   row,
   sameId,
@@ -97,7 +97,7 @@ export function resolve(explored: Explored, now: Surroundings): Outcome[] {
     const open = row.state === "settling" || row.state === "settled" || (row.state === "fulfilled" && !row.final);
     if (!open) return [];
     const sent: Sent = { authorization: row.authorization, asks: row.asks, id: row.paymentId, by: "resolver" };
-    const event: Event = { on: "resolve", row: asRead(row) };
+    const event: StepEvent = { on: "resolve", row: asRead(row) };
     const label = `finds payment ${row.authorization} due`;
     return follow(explored, begin(sent, slot), { label, after: now, event });
   });
@@ -210,7 +210,7 @@ function preflight({ world, off }: Explored, now: Surroundings, { sent }: Proces
   const reverted = views(now, authorization, world, off).flatMap((view): Happened[] => {
     if (view.nonce === "paid")
       return [{ label: "simulates: paid already", after, event: { on: "preflight", outcome: "paid" } }];
-    const event: Event = { on: "preflight", outcome: "refused", error: "refused" };
+    const event: StepEvent = { on: "preflight", outcome: "refused", error: "refused" };
     return world.refusals ? [{ label: "simulates: refused", after, event }] : [];
   });
   return [ok, ...reverted];
@@ -225,7 +225,7 @@ function written({ world, off }: Explored, now: Surroundings, process: Process):
   const tookDead = command.do === "take" && isDead(now, authorizationOf(now, sent.authorization));
   const broken = recordsTwice(now, process, changed) ? "5: the work of one payment is recorded twice" : null;
   const stored = rows === 1 && command.do === "complete";
-  const event: Event = stored ? { on: "completed", response: resultOf(sent.asks) } : { on: "written", rows };
+  const event: StepEvent = stored ? { on: "completed", response: resultOf(sent.asks) } : { on: "written", rows };
   const done: Happened = { label, after, event, holds, tookDead, broken, stored };
   if (world.calm) return [done];
   const unknown = { event: { on: "writeUnknown" }, tookDead, broken } as const;

@@ -7,7 +7,7 @@ import type { Address, Hex } from "../../kernel/wallet.ts";
 import type { Chain } from "../../payments/chain.ts";
 import type { EscrowContract } from "../../payments/commerce/escrow-contract.ts";
 import { isAccountSignature } from "../../payments/signature.ts";
-import { discreet } from "./payments.ts";
+import { discreet } from "./rpc-errors.ts";
 
 /** Providers refuse wider `eth_getLogs` ranges. */
 const LOG_RANGE = 9_000n;

@@ -6,8 +6,8 @@ import type { Network } from "../../kernel/networks.ts";
 import { authorizationWire } from "../../payments/exact/authorization.ts";
 import type { Settler } from "../../payments/exact/scheme.ts";
 import { requirements } from "../../payments/exact/terms.ts";
-import { discreet } from "./payments.ts";
 import type { Relayer } from "./relayer.ts";
+import { discreet } from "./rpc-errors.ts";
 
 const TIMEOUT_MS = 15_000;
 const MAX_ANSWER_BYTES = 64 * 1024;

@@ -1,8 +1,8 @@
 import { BaseError, ContractFunctionRevertedError, encodeFunctionData, type PublicClient } from "viem";
 import { escrowAbi } from "../../../contracts/abi.ts";
 import type { Holds, SignedHold } from "../../payments/commerce/scheme.ts";
-import { discreet } from "./payments.ts";
 import type { Relayer } from "./relayer.ts";
+import { discreet } from "./rpc-errors.ts";
 
 const MINED_WITHIN_MS = 20_000;
 

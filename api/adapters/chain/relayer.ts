@@ -5,7 +5,7 @@ import { privateKeyToAccount } from "viem/accounts";
 import type { Hex } from "../../kernel/wallet.ts";
 import { bytes, hex, inTransaction } from "../postgres/connection.ts";
 import { createSeal } from "../postgres/seal.ts";
-import { discreet, withoutSecrets } from "./payments.ts";
+import { discreet, withoutSecrets } from "./rpc-errors.ts";
 
 const STUCK_AFTER = "30 seconds";
 /** No wait for the lock is this long: what is over, but was sent later, may be missing from the chain's count that was read before. */

@@ -4,7 +4,7 @@ import type { Received, UsdcTransfers } from "../../certification/decoys/decoy-s
 import type { UsdcReader } from "../../certification/proofs/proof-store.ts";
 import type { NetworkFacts } from "../../kernel/networks.ts";
 import type { Address } from "../../kernel/wallet.ts";
-import { discreet } from "./payments.ts";
+import { discreet } from "./rpc-errors.ts";
 
 /** Deployed at one address on Base, Base Sepolia and the local chains (multicall3.com). */
 const MULTICALL3 = "0xca11bde05977b3631167028862be2a173976ca11";

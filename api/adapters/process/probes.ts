@@ -6,7 +6,7 @@ import type { JobHealth } from "../../operations/job-watch.ts";
 import type { Probes, SenderFacts } from "../../operations/probes.ts";
 import type { Sender } from "../../operations/status.ts";
 import type { Journal } from "../../payments/journal.ts";
-import type { ChainReader } from "../chain/payments.ts";
+import type { ChainReader } from "../chain/chain-reader.ts";
 import { bytes } from "../postgres/connection.ts";
 import { late } from "./clock.ts";
 

@@ -1,6 +1,6 @@
 import type pg from "pg";
 import { NETWORKS, type Network } from "../../kernel/networks.ts";
-import type { ChainReader } from "../chain/payments.ts";
+import type { ChainReader } from "../chain/chain-reader.ts";
 
 /** What is wrong with the database, or null. The service's role must not be able to change what is permanent. */
 export async function checkDatabase(pool: pg.Pool): Promise<string | null> {

@@ -62,7 +62,7 @@ async function deliver(parts: DemoParts, { payment, contract, sale }: Held): Pro
   const { escrow, merchant, now, sleep } = parts;
   const body = JSON.stringify(espresso(payment));
   const delivery = { status: 200, contentType: "application/json", body: Buffer.from(body) };
-  const digest = deliveryDigest(NETWORKS[sale.payment.network], contract, payment, delivery);
+  const digest = deliveryDigest({ network: sale.payment.network, contract, id: payment }, delivery);
   const forward = {
     payment_id: payment,
     response: { status: 200, headers: { "content-type": "application/json" }, body },

@@ -38,7 +38,7 @@ export interface CommerceParts {
  * The `commerce` draft of x402: USDC is held by the escrow contract until its arbiter releases it to the seller, or refunds the
  * buyer. The signature is EIP-3009's `ReceiveWithAuthorization` to the contract, and its nonce is the hash of all terms.
  */
-export const commerceRules = (contracts: CommerceParts["contracts"]): SchemeRules => ({
+const commerceRules = (contracts: CommerceParts["contracts"]): SchemeRules => ({
   id: SCHEME,
   versions: ["v2"],
   requirements: ({ terms }, at) => requirements(current(contracts), terms, at),

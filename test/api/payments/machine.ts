@@ -1,6 +1,6 @@
 import type { StoredAnswer } from "../../../api/kernel/completion.ts";
 import { START, step } from "../../../api/payments/step.ts";
-import type { Command, Event, Request, Row, Settlement, State, View } from "../../../api/payments/step-types.ts";
+import type { Arrival, Command, Row, Settlement, State, StepEvent, View } from "../../../api/payments/step-types.ts";
 
 /** Material for the tests of the payment machine: rows, requests, views of the chain, and a way to play them. */
 
@@ -37,7 +37,7 @@ export function row(state: State, change: Partial<Row> = {}): Row {
   };
 }
 
-export const request = (change: Partial<Request> = {}): Request => ({
+export const request = (change: Partial<Arrival> = {}): Arrival => ({
   on: "request",
   row: null,
   sameId: null,
@@ -49,23 +49,23 @@ export const request = (change: Partial<Request> = {}): Request => ({
   ...change,
 });
 
-export const resolve = (known: Row): Event => ({ on: "resolve", row: known });
+export const resolve = (known: Row): StepEvent => ({ on: "resolve", row: known });
 
-export const DONE: Event = { on: "written", rows: 1 };
-export const LOST: Event = { on: "written", rows: 0 };
-export const UNACKNOWLEDGED: Event = { on: "writeUnknown" };
-export const UNAVAILABLE: Event = { on: "unavailable" };
-export const OK: Event = { on: "preflight", outcome: "ok", windowOpen: true };
-export const ALREADY_PAID: Event = { on: "preflight", outcome: "paid" };
-export const REFUSED: Event = { on: "preflight", outcome: "refused", error: "The balance is too low." };
-export const SUBMITTED: Event = { on: "submitted" };
-export const HANDLED: Event = { on: "handled" };
-export const COMPLETED: Event = { on: "completed", response: RESPONSE };
-export const HANDLE_FAILED: Event = { on: "handleFailed" };
-export const chain = (view: View, windowOpen = true): Event => ({ on: "chain", view, windowOpen });
+export const DONE: StepEvent = { on: "written", rows: 1 };
+export const LOST: StepEvent = { on: "written", rows: 0 };
+export const UNACKNOWLEDGED: StepEvent = { on: "writeUnknown" };
+export const UNAVAILABLE: StepEvent = { on: "unavailable" };
+export const OK: StepEvent = { on: "preflight", outcome: "ok", windowOpen: true };
+export const ALREADY_PAID: StepEvent = { on: "preflight", outcome: "paid" };
+export const REFUSED: StepEvent = { on: "preflight", outcome: "refused", error: "The balance is too low." };
+export const SUBMITTED: StepEvent = { on: "submitted" };
+export const HANDLED: StepEvent = { on: "handled" };
+export const COMPLETED: StepEvent = { on: "completed", response: RESPONSE };
+export const HANDLE_FAILED: StepEvent = { on: "handleFailed" };
+export const chain = (view: View, windowOpen = true): StepEvent => ({ on: "chain", view, windowOpen });
 
 /** Every command that the machine gives while these outcomes come back. */
-export function play(first: Event, ...outcomes: readonly Event[]): Command[] {
+export function play(first: StepEvent, ...outcomes: readonly StepEvent[]): Command[] {
   let decision = step(START, first);
   const commands = [decision.command];
   for (const outcome of outcomes) {
@@ -76,7 +76,7 @@ export function play(first: Event, ...outcomes: readonly Event[]): Command[] {
 }
 
 /** The same, in short: `write settling`, `take settled`, `answer wait held`. */
-export const story = (first: Event, ...outcomes: readonly Event[]): string =>
+export const story = (first: StepEvent, ...outcomes: readonly StepEvent[]): string =>
   play(first, ...outcomes)
     .map(inShort)
     .join(" → ");

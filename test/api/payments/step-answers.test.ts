@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Event, Row } from "../../../api/payments/step-types.ts";
+import type { Row, StepEvent } from "../../../api/payments/step-types.ts";
 import {
   BURNT,
   COMPLETED,
@@ -54,7 +54,7 @@ describe("a payment that is not in the journal", () => {
 
 /** The table "Answers": a row of the journal, the request, and what happens until the first answer. */
 describe("the same payment again", () => {
-  test.each<[string, Row, readonly Event[], string]>([
+  test.each<[string, Row, readonly StepEvent[], string]>([
     ["received, in work", live("received"), [], "wait held"],
     [
       "received, abandoned: checked again",

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { START, step } from "../../../api/payments/step.ts";
-import type { Command, Event, Run } from "../../../api/payments/step-types.ts";
+import type { Command, Run, StepEvent } from "../../../api/payments/step-types.ts";
 import {
   ALREADY_PAID,
   BURNT,
@@ -26,7 +26,7 @@ import {
 } from "./machine.ts";
 
 /** Every outcome that the shell can report of a command. */
-function outcomesOf(command: Exclude<Command, { do: "answer" }>): readonly Event[] {
+function outcomesOf(command: Exclude<Command, { do: "answer" }>): readonly StepEvent[] {
   switch (command.do) {
     case "preflight":
       return [OK, ALREADY_PAID, REFUSED, UNAVAILABLE];
@@ -43,12 +43,12 @@ function outcomesOf(command: Exclude<Command, { do: "answer" }>): readonly Event
   }
 }
 
-type Path = readonly { readonly event: Event; readonly command: Command }[];
+type Path = readonly { readonly event: StepEvent; readonly command: Command }[];
 
 /** Every way that a run can go until its answer. */
-function paths(first: Event): Path[] {
+function paths(first: StepEvent): Path[] {
   const whole: Path[] = [];
-  const explore = (run: Run, event: Event, before: Path): void => {
+  const explore = (run: Run, event: StepEvent, before: Path): void => {
     const { run: next, command } = step(run, event);
     const path = [...before, { event, command }];
     if (command.do === "answer") return void whole.push(path);

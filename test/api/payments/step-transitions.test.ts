@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Event, Row } from "../../../api/payments/step-types.ts";
+import type { Row, StepEvent } from "../../../api/payments/step-types.ts";
 import {
   ALREADY_PAID,
   BURNT,
@@ -91,7 +91,7 @@ describe("a settled payment", () => {
 });
 
 describe("a run that has lost its lease decides nothing", () => {
-  test.each<[string, Event, readonly Event[]]>([
+  test.each<[string, StepEvent, readonly StepEvent[]]>([
     ["while taking", request({ row: row("settling") }), [LOST]],
     ["before settling", request(), [DONE, OK, LOST]],
     ["before a refusal", request(), [DONE, REFUSED, LOST]],
@@ -128,7 +128,7 @@ describe("the resolver", () => {
     ["fulfilled with a live lease", row("fulfilled", { leaseLive: true })],
   ])("leaves what is %s", (_, known) => expect(story(resolve(known))).toBe("done"));
 
-  test.each<[string, Row, readonly Event[], string]>([
+  test.each<[string, Row, readonly StepEvent[], string]>([
     [
       "handles what is paid",
       row("settling"),
@@ -183,7 +183,7 @@ describe("the resolver", () => {
 
 describe("a fulfilled payment is watched until its settlement is final", () => {
   const moved = { ...PAID, settlement: ELSEWHERE } as const;
-  test.each<[string, readonly Event[], string]>([
+  test.each<[string, readonly StepEvent[], string]>([
     ["not final yet", [DONE, chain(PAID), DONE], "take fulfilled → look → release → done"],
     ["final", [DONE, chain(FINAL), DONE], "take fulfilled → look → write fulfilled final → done"],
     [

@@ -32,7 +32,7 @@ export const newPayment = ({
   ...more,
 });
 
-export const settlement: Settlement = { transaction: hex(32), block: 7, blockHash: hex(32), logIndex: 1 };
+const settlement: Settlement = { transaction: hex(32), block: 7, blockHash: hex(32), logIndex: 1 };
 export const WRITES = {
   refuse: { do: "write", from: ["received"], to: "void", reason: "refused" },
   leave: { do: "write", from: ["received"], to: "settling" },
