@@ -1,4 +1,4 @@
-/** What the service is, in one sentence, wherever a document has room for one. */
+/** The service in one sentence, for documents that have room for only one. */
 export const ABOUT =
   "The trust layer for agents that pay: certificates of how an agent paid over x402, risk scores of wallets, an escrow, and signed verdicts on deliveries, all from facts observed on the chain or by the service itself.";
 

@@ -1,20 +1,20 @@
-/** How many UTC calendar days of a wallet's history are looked at (SPEC.md, limits). */
+/** How many UTC calendar days of a wallet's history count (SPEC.md, limits). */
 export const ACTIVITY_DAYS = 90;
 
 /** A wallet's public USDC history over `ACTIVITY_DAYS`, from `firstDay` to `lastDay` (SPEC.md, verification record). */
 export interface Activity {
-  /** Outgoing authorised payments of more than nothing, not to itself and not to the service. */
+  /** Outgoing authorised payments above zero, excluding those to itself and to the service. */
   readonly settledPayments: number;
-  /** Addresses that it paid or was paid by, without itself and the service. */
+  /** Addresses it paid or was paid by, excluding itself and the service. */
   readonly distinctCounterparties: number;
-  /** Whole days since its last transfer in the window; null when there is none. */
+  /** Whole days since its last transfer in the window; null if it had none. */
   readonly lastSeenDays: number | null;
-  /** `YYYY-MM-DD`, UTC; both days are in the window. */
+  /** `YYYY-MM-DD`, UTC; both days are inclusive. */
   readonly firstDay: string;
   readonly lastDay: string;
-  /** `authorised`: plain transfers are not in the index. */
+  /** `authorised`: the index does not contain plain transfers. */
   readonly scope: "full" | "authorised";
-  /** The index knows nothing of earlier blocks, even when they lie in the window. */
+  /** The index starts at this block, even if the window reaches further back. */
   readonly firstBlock: number;
 }
 

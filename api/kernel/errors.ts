@@ -28,7 +28,9 @@ export interface ProblemDetails {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** A caller's mistake or a passing state of ours, thrown by routes and rendered once, as RFC 9457 problem details. */
+/**
+ * A caller's mistake or a temporary failure of ours. Routes throw it; it is rendered once, as RFC 9457 problem details.
+ */
 export class Problem extends Error {
   readonly code: ProblemCode;
   readonly details: ProblemDetails;
@@ -40,7 +42,7 @@ export class Problem extends Error {
   }
 }
 
-/** Where a code is explained, relative to the service: the `type` of its problems. */
+/** Where a code is explained, relative to the service's root: the `type` of its problems. */
 const problemPath = (code: ProblemCode): string => `/docs#${code}`;
 
 /** The body of an `application/problem+json` answer. */

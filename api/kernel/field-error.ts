@@ -2,6 +2,6 @@
 export interface FieldError {
   readonly path: string;
   readonly message: string;
-  /** The number of the arbiter policy's rule that refuses it. */
+  /** The number of the arbiter policy rule that rejects it. */
   readonly rule?: number;
 }

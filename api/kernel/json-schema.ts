@@ -3,15 +3,15 @@ import { z } from "zod";
 /** A JSON Schema (2020-12), as JSON. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** `output`: what the service writes; `input`: what it reads, before it is parsed. */
+/** `output`: what the service writes; `input`: what it reads, before parsing. */
 type Direction = "output" | "input";
 
 type Override = NonNullable<NonNullable<Parameters<typeof z.toJSONSchema>[1]>["override"]>;
 
 /**
- * What a published schema shall not say: that a document never gets another member, that hex digits have one letter case where the
- * service takes both (a pattern has no flags), Unicode properties, which most other languages' patterns do not know, and that a number
- * ends where JavaScript's exact integers do.
+ * Removes what a published schema must not claim: that a document never gains members, that hex digits are in one case
+ * where the service accepts both (a pattern has no flags), that a number ends at JavaScript's safe integers, and
+ * Unicode property patterns, which most other languages cannot read.
  */
 const soften =
   (io: Direction): Override =>
@@ -31,7 +31,7 @@ const ignoresCase = ({ _zod: { def } }: z.core.$ZodType): boolean =>
 const draw = (schema: z.ZodType, io: Direction) =>
   z.toJSONSchema(schema, { io, unrepresentable: "any", override: soften(io) });
 
-/** One schema that stands alone: its named parts are in `$defs`. */
+/** A standalone schema: its named parts are in `$defs`. */
 export function jsonSchema(schema: z.ZodType, io: Direction): JsonSchema {
   const { $ref: _, $schema: __, $defs = {}, ...own } = draw(schema, io);
   const { id = "" } = schema.meta() ?? {};
@@ -39,20 +39,20 @@ export function jsonSchema(schema: z.ZodType, io: Direction): JsonSchema {
   return { ...own, ...named, ...(Object.keys(parts).length > 0 && { $defs: parts }) };
 }
 
-/** The schema that a part of a document stands for, when it only refers to it. */
+/** Follows a `$ref` to the schema it names. */
 function resolved(schema: JsonSchema, root: JsonSchema): JsonSchema {
   const [, name] = /^#\/\$defs\/(.+)$/.exec(String(schema.$ref ?? "")) ?? [];
   return (root.$defs as Readonly<Record<string, JsonSchema>> | undefined)?.[name ?? ""] ?? schema;
 }
 
-/** The variants of a schema; itself when there is one only. */
+/** The variants of a schema, or the schema itself if it has only one. */
 export function variantsOf(schema: JsonSchema): readonly JsonSchema[] {
   const found = resolved(schema, schema);
   const { anyOf = [found], oneOf = anyOf } = found as Readonly<Record<string, readonly JsonSchema[]>>;
   return oneOf.map((one) => ({ ...resolved(one, schema), $defs: schema.$defs }));
 }
 
-/** A schema in a few words, for places that have little room: the first members and their types, of all variants. */
+/** A short form of a schema, for tight spots: the top-level members and their types, across all variants. */
 export function outline(schema: JsonSchema): JsonSchema {
   const variants = variantsOf(schema);
   const [{ type, items } = {}] = variants;
@@ -65,20 +65,23 @@ export function outline(schema: JsonSchema): JsonSchema {
   return { ...(type !== undefined && { type }), properties: Object.fromEntries(typed) };
 }
 
-/** The types of schemas; nothing when one of them names none. */
+/** The union of the schemas' types, or nothing if any of them has no type. */
 function typeOf(schemas: readonly JsonSchema[]): JsonSchema {
   const [type, ...more] = new Set(schemas.map((one) => one.type));
   if (more.length === 0) return type === undefined ? {} : { type };
   return more.includes(undefined) || type === undefined ? {} : { type: [type, ...more] };
 }
 
-/** Schemas of one document: `of` gives each as it stands where it is used, `named` are those that it refers to. */
+/** The schemas of one document: `of` returns each as it appears in place, `named` are the ones those refer to. */
 export interface SchemaSet {
   readonly of: (schema: z.ZodType) => JsonSchema;
   readonly named: Readonly<Record<string, JsonSchema>>;
 }
 
-/** Draws schemas together, so that a part with an id is written once. `root` is where the named ones will stand, with `/` at its end. */
+/**
+ * Generates schemas together, so that each part with an id is written once. `root` is where the named ones will live
+ * and ends with `/`.
+ */
 export function schemaSet(schemas: Iterable<z.ZodType>, io: Direction, root: string): SchemaSet {
   const all = [...new Set(schemas)];
   const shape = Object.fromEntries(all.map((schema, index) => [`s${index}`, schema]));

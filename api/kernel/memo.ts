@@ -1,4 +1,6 @@
-/** Remembers the last `limit` results of a pure and costly rendering, by a key that says all it depends on. */
+/**
+ * Caches the last `limit` results of a pure but costly rendering. The key must cover everything the result depends on.
+ */
 export function remember<Value>(limit: number): (key: string, make: () => Value) => Value {
   const kept = new Map<string, Value>();
   return (key, make) => {

@@ -8,5 +8,5 @@ export function formatUsd(atomic: Atomic): string {
   return `${digits.slice(0, -6)}.${fraction}`;
 }
 
-/** As `formatUsd`, whole dollars without decimals: `50_000_000n` → `50`. */
+/** Like `formatUsd`, but whole dollars have no decimals: `50_000_000n` → `50`. */
 export const briefUsd = (atomic: Atomic): string => formatUsd(atomic).replace(/\.00$/, "");

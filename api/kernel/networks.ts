@@ -1,6 +1,6 @@
 import type { Address } from "./wallet.ts";
 
-/** CAIP-2 ids of the chains that the service takes payments on (https://chainagnostic.org/CAIPs/caip-2). */
+/** CAIP-2 ids of the chains the service takes payments on (https://chainagnostic.org/CAIPs/caip-2). */
 export type Network = "eip155:8453" | "eip155:84532";
 
 export interface NetworkFacts {
@@ -8,10 +8,10 @@ export interface NetworkFacts {
   /** The name that x402 version 1 and the specification use. */
   readonly key: "base" | "base-sepolia";
   readonly chainId: number;
-  /** Circle's USDC; name and version are those of its EIP-712 domain, which differ between the two chains. */
+  /** Circle's USDC. The name and version are those of its EIP-712 domain, which differ between the two chains. */
   readonly usdc: { readonly address: Address; readonly name: string; readonly version: "2"; readonly decimals: 6 };
   readonly explorer: string;
-  /** What an amount is in, for people. */
+  /** The currency to show to people. */
   readonly money: string;
 }
 

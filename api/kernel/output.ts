@@ -1,15 +1,15 @@
 import type { z } from "zod";
 
-/** What a route answers with: its media types; of JSON the schema, of anything else null. */
+/** What a route returns: its media types, with a schema for JSON and null for anything else. */
 export type Output = Readonly<Record<string, z.ZodType | null>>;
 
-/** A document. */
+/** JSON. */
 export const json = (schema: z.ZodType): Output => ({ "application/json": schema });
 
-/** A document, or a page for browsers. */
+/** JSON, or an HTML page for browsers. */
 export const jsonOrPage = (schema: z.ZodType): Output => ({ "application/json": schema, "text/html": null });
 
-/** A parameter of a path or a query. Those of a path are always needed. */
+/** A path or query parameter. Path parameters are always required. */
 export interface Parameter {
   readonly name: string;
   readonly in: "path" | "query";

@@ -2,11 +2,11 @@ import { z } from "zod";
 import { NETWORKS } from "./networks.ts";
 import type { Address, Hex } from "./wallet.ts";
 
-/** Text of a pattern, which the compiler knows as hex digits with `0x`. */
+/** A pattern whose matches the compiler knows as `0x`-prefixed hex. */
 const hex = (pattern: RegExp, description: string): z.ZodType<Hex> =>
   z.string().regex(pattern).meta({ description }) as unknown as z.ZodType<Hex>;
 
-// The parts that published documents are made of. They describe what the service writes; what it reads is parsed elsewhere.
+// The parts that published documents are built from. They describe what the service writes; input is parsed elsewhere.
 
 export const address: z.ZodType<Address> = hex(/^0x[0-9a-f]{40}$/, "An address: 20 bytes in lower-case hex.");
 export const mixedCaseAddress = hex(/^0x[0-9a-fA-F]{40}$/, "An address: 20 bytes in hex.");
@@ -61,6 +61,6 @@ const typedMember = z.object({ name: z.string(), type: z.string() });
 /** The members of any EIP-712 type. */
 export const typedMembers = z.array(typedMember);
 
-/** The members of one EIP-712 type: which they are is known to the compiler, that they are such stands in the schema. */
+/** The members of one EIP-712 type: the compiler knows which they are; the schema says they are members. */
 export const membersOf = <Members extends readonly object[]>(_: Members): z.ZodType<Members> =>
   typedMembers as unknown as z.ZodType<Members>;

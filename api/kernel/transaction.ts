@@ -1,4 +1,6 @@
-/** An open database transaction, handed to stores so that what they write commits with the answer or not at all. */
+/**
+ * An open database transaction, passed to stores so that their writes commit together with the answer or not at all.
+ */
 export interface Transaction {
   query<Row extends object = Record<string, unknown>>(
     text: string,

@@ -7,21 +7,21 @@ import { NETWORKS } from "../kernel/networks.ts";
 import type { Offer, PaidRoute } from "../kernel/route.ts";
 import type { SchemeRules } from "./scheme.ts";
 
-/** One 402 for both protocol versions: the header carries version 2, the body version 1. */
+/** One 402 for both protocol versions: version 2 in the header, version 1 in the body. */
 export interface Challenge {
   readonly header: string;
   readonly body: string;
 }
 
 export interface ChallengeParts {
-  /** Those that may be paid with, the preferred one first. */
+  /** The schemes a client may pay with, preferred first. */
   readonly schemes: readonly SchemeRules[];
   readonly baseUrl: string;
-  /** What version 2 declares beside the terms. */
+  /** What version 2 declares besides the terms. */
   readonly extensions?: Readonly<Record<string, unknown>>;
 }
 
-/** The 402 of an offer; `error` says why it is answered. */
+/** The 402 for an offer; `error` says why it is sent. */
 export function challenge(offer: Offer, parts: ChallengeParts, { error, at }: { error: string; at: Date }): Challenge {
   const { resource, description } = offer;
   const { schemes, extensions } = parts;
@@ -47,7 +47,7 @@ export function challenge(offer: Offer, parts: ChallengeParts, { error, at }: { 
   };
 }
 
-/** A client of version 1 finds nothing in the body that it would sign. */
+/** A version 1 client finds nothing in the body that it would sign. */
 const onlyVersion2 = (schemes: readonly SchemeRules[]): string =>
   `The scheme is ${schemes.map(({ id }) => `"${id}"`).join(" or ")}: its terms are in the PAYMENT-REQUIRED header (x402 version 2).`;
 
@@ -71,7 +71,7 @@ const asVersion1 = (required: PaymentRequirements, { offer, url, discoverable }:
   extra: required.extra,
 });
 
-/** What a paid route declares of itself: its bazaar entry, and that it takes payment identifiers. */
+/** What a paid route declares about itself: its bazaar entry, and that it accepts payment identifiers. */
 export function routeExtensions(route: PaidRoute): Record<string, unknown> {
   const declared = declareDiscoveryExtension({
     bodyType: "json",
@@ -84,7 +84,7 @@ export function routeExtensions(route: PaidRoute): Record<string, unknown> {
   return { [key]: bazaar, [PAYMENT_IDENTIFIER]: declarePaymentIdentifierExtension(false) };
 }
 
-/** In outline only: clients send what they got of this back, in a header. */
+/** Only an outline, because clients echo it back in a header. */
 function outlineOf(output: PaidRoute["output"]): JsonSchema {
   const schema = output["application/json"];
   return schema ? outline(jsonSchema(schema, "output")) : {};

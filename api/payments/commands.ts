@@ -10,26 +10,28 @@ import type { Command, StepEvent, View } from "./step-types.ts";
 import { laterOf, windowOpen } from "./window.ts";
 
 const HEARTBEAT_MS = 10_000;
-/** How long a submitted settlement may take to show on our own view of the chain before the client is told to come back. */
+/**
+ * How long to wait for a submitted settlement to show on our own view of the chain before telling the client to come
+ * back.
+ */
 const PATIENCE_MS = 8_000;
 const MAX_RESPONSE_BYTES = 2 * 1024 * 1024;
 
 export const NOT_ACKNOWLEDGED = "a journal write was not acknowledged";
 
-/** What the gate works with. */
+/** What the gate depends on. */
 export interface PaymentParts {
   readonly journal: Journal;
   readonly chains: Readonly<Record<Network, Chain>>;
-  /** By their names. */
   readonly schemes: ReadonlyMap<string, Scheme>;
   readonly routes: ReadonlyMap<string, PaidRoute>;
   readonly baseUrl: string;
   readonly now: () => Date;
   readonly newToken: () => string;
   readonly sleep: (ms: number) => Promise<void>;
-  /** Does the work every so many milliseconds until the returned function is called. */
+  /** Repeats the work at an interval in milliseconds until the returned function is called. */
   readonly every: (ms: number, work: () => void) => () => void;
-  /** Milliseconds from a moment in the past; never runs backwards. */
+  /** Milliseconds since an arbitrary moment; never runs backwards. */
   readonly elapsedMs: () => number;
   readonly log: {
     debug(facts: object, message: string): void;
@@ -38,14 +40,14 @@ export interface PaymentParts {
   };
 }
 
-/** What the commands of one run work on. */
+/** What one run's commands work on. */
 export interface Subject {
   readonly payment: Omit<NewPayment, "signature" | "fingerprint" | "digest" | "paymentId">;
   readonly signature: () => Promise<Hex | null>;
   readonly insert: (token: string) => Promise<number>;
 }
 
-/** Carries out the commands of one run under one lease token, which is kept alive until `end`. */
+/** Executes the commands of one run under one lease token, kept alive until `end`. */
 export function beginCommands(parts: PaymentParts, subject: Subject) {
   const { journal } = parts;
   const { key } = subject.payment;
@@ -86,7 +88,7 @@ export function beginCommands(parts: PaymentParts, subject: Subject) {
   return { execute, end: lease.end };
 }
 
-/** Renews the lease; `lost` is aborted when another process has taken the payment over. */
+/** Renews the lease; `lost` aborts when another process has taken the payment over. */
 function keepLease(
   { journal, every }: PaymentParts,
   key: PaymentKey,
@@ -109,7 +111,7 @@ async function written(parts: PaymentParts, { payer, nonce }: PaymentKey, write:
   }
 }
 
-/** A payment as its scheme wants it, once more as it was presented. */
+/** A payment in the form its scheme expects, rebuilt as it was presented. */
 const signedBy = ({ payment: { key, payTo, value, validAfter, validBefore, details } }: Subject, signature: Hex) => ({
   network: key.network,
   authorization: { from: key.payer, to: payTo, value, validAfter, validBefore, nonce: key.nonce },
@@ -117,7 +119,7 @@ const signedBy = ({ payment: { key, payTo, value, validAfter, validBefore, detai
   details,
 });
 
-/** A name in the journal that nothing answers to is a fault of ours. */
+/** A name in the journal that nothing matches is our own bug. */
 export function schemeNamed({ schemes }: Pick<PaymentParts, "schemes">, name: string): Scheme {
   const scheme = schemes.get(name);
   if (scheme === undefined) throw new Error(`no payment scheme is called ${name}`);
@@ -126,7 +128,7 @@ export function schemeNamed({ schemes }: Pick<PaymentParts, "schemes">, name: st
 
 const schemeOf = (parts: PaymentParts, { payment }: Subject): Scheme => schemeNamed(parts, payment.scheme);
 
-/** Our own simulation of the settlement: a remote `verify` would already hand the signature out. */
+/** Our own simulation of the settlement: a remote `verify` would already give the signature away. */
 async function preflight(parts: PaymentParts, subject: Subject): Promise<StepEvent> {
   try {
     const signature = await subject.signature();
@@ -179,7 +181,7 @@ async function submit(parts: PaymentParts, subject: Subject): Promise<StepEvent>
     const resource = `${parts.baseUrl}${parts.routes.get(route)?.path ?? "/"}`;
     if (signature !== null) await schemeOf(parts, subject).submit({ ...signedBy(subject, signature), resource });
   } catch (error) {
-    // A failure decides nothing: the transfer may have been broadcast all the same. Only the chain tells.
+    // A failure decides nothing, because the transfer may have been broadcast anyway. Only the chain tells.
     parts.log.warn({ err: error, payer: key.payer, nonce: key.nonce }, "the settlement reported a failure");
   }
   return { on: "submitted" };
@@ -222,7 +224,7 @@ interface Completing {
   readonly completion: Completion | null;
 }
 
-/** What fails before the commit is undone for certain; a commit that fails leaves open whether it took effect. */
+/** A failure before the commit is certainly undone; after a failed commit, whether it took effect is unknown. */
 async function complete({ journal, log }: PaymentParts, { key, token, completion }: Completing): Promise<StepEvent> {
   if (completion === null) throw new Error("a sale is completed before it was made");
   const { payer, nonce } = key;
@@ -244,7 +246,7 @@ async function complete({ journal, log }: PaymentParts, { key, token, completion
   }
 }
 
-/** The journal keeps no answer of any size. */
+/** The journal limits the size of an answer. */
 export function withinBounds(answer: StoredAnswer): StoredAnswer {
   if (answer.body.length > MAX_RESPONSE_BYTES)
     throw new Error(`a response has ${answer.body.length} bytes; the journal keeps at most ${MAX_RESPONSE_BYTES}`);

@@ -8,7 +8,10 @@ export interface RequestShape {
   readonly body: Uint8Array;
 }
 
-/** SHA-256 over method, route, sorted query and the JCS form (RFC 8785) of the body; a body that is no JSON counts by its bytes. */
+/**
+ * SHA-256 over method, route, sorted query and the body's JCS form (RFC 8785); a body that is not JSON counts as raw
+ * bytes.
+ */
 export function fingerprint({ method, route, query, body }: RequestShape): Buffer {
   const pairs = [...query].map(([name, value]) => JSON.stringify([name, value])).sort();
   return createHash("sha256")
@@ -26,7 +29,7 @@ function bodyDigest(body: Uint8Array): Buffer {
     : hash.update("json:").update(canonical).digest();
 }
 
-/** The JSON value of a body, `{ value: null }` when there is no body, undefined when the bytes are not JSON. */
+/** The JSON value of a body, `{ value: null }` if there is no body, undefined if the bytes are not JSON. */
 export function parseJson(body: Uint8Array): { readonly value: unknown } | undefined {
   if (body.length === 0) return { value: null };
   try {

@@ -21,38 +21,38 @@ import { START, step } from "./step.ts";
 import type { Answer, Arrival, Settlement, StepEvent } from "./step-types.ts";
 import { laterOf, windowError } from "./window.ts";
 
-/** How long a request waits for another process that works on the same payment. */
+/** How long a request waits for another process to finish with the same payment. */
 const WAIT_MS = 20_000;
 const RESOLVED_A_PASS = 128;
-/** A few at a time: requests share the connections. One that waits for a slow server holds only its own place. */
+/** A few at a time, because requests share the connections. One stuck on a slow server holds only its own slot. */
 const RESOLVED_TOGETHER = 16;
 
 /** A request that carries a payment. */
 export interface PaidRequest {
   readonly route: PaidRoute;
-  /** What must have been signed. */
+  /** The terms that must have been signed. */
   readonly terms: Terms;
   readonly payment: PresentedPayment;
   readonly fingerprint: Buffer;
-  /** The parsed body; undefined when its bytes are not JSON. */
+  /** The parsed body; undefined if its bytes are not JSON. */
   readonly body: { readonly value: unknown } | undefined;
-  /** Why no new payment is taken; null while they are. */
+  /** Why no new payments are accepted; null while they are. */
   readonly over: string | null;
 }
 
-/** A request whose payment is answered at once and never submitted to anyone. */
+/** A request whose payment is answered at once and never submitted. */
 export interface WithheldRequest extends PaidRequest {
   readonly withhold: (withheld: Withheld) => RecordedAnswer;
 }
 
 export interface Gate {
-  /** Answers a paid request. Rejects only when the journal cannot be read. */
+  /** Answers a paid request. Rejects only if the journal cannot be read. */
   pay(request: PaidRequest): Promise<Answer>;
-  /** The same for a payment that is withheld: checked like any other, except that nothing is simulated, and never submitted. */
+  /** Likewise for a withheld payment: checked like any other, but not simulated, and never submitted. */
   withhold(request: WithheldRequest): Promise<Answer>;
-  /** Finishes what no client retries; answers how many payments it looked at. */
+  /** Finishes payments that no client retries; returns how many it looked at. */
   resolveDue(): Promise<number>;
-  /** Waits for every request under way, also those whose client hung up. */
+  /** Waits for every request in progress, including those whose client has disconnected. */
   drain(): Promise<void>;
 }
 
@@ -86,7 +86,7 @@ async function untilAnswered(parts: PaymentParts, look: () => Promise<Answer>): 
 const UNAVAILABLE: Answer = { say: "wait", charged: false, because: "unavailable" };
 const HELD: Answer = { say: "wait", charged: false, because: "held" };
 
-/** One look at the payment; what cannot be read decides nothing. */
+/** One look at the payment; a failed read decides nothing. */
 async function attempt(parts: PaymentParts, request: PaidRequest): Promise<Answer> {
   const asked = await tryToAsk(parts, request);
   return asked === null ? UNAVAILABLE : drive(parts, asked.subject, asked.event);
@@ -102,7 +102,7 @@ async function attemptWithheld(parts: PaymentParts, request: WithheldRequest): P
   return event.fresh === "ok" ? withhold(parts, request, created) : event.fresh;
 }
 
-/** Row and record in one transaction; whoever comes second finds the first one's row. */
+/** Stores row and record in one transaction. A concurrent copy that loses the race finds the winner's row. */
 async function withhold(parts: PaymentParts, request: WithheldRequest, created: NewPayment): Promise<Answer> {
   const { key, digest, version, payTo, value, validAfter, validBefore, receivedAt, details } = created;
   const sold = { payment: key, digest, version, payTo, value, validAfter, validBefore, receivedAt, details };
@@ -130,7 +130,7 @@ const tryToAsk = (parts: PaymentParts, request: PaidRequest): Promise<Asked | nu
     return null;
   });
 
-/** Finds the row, authenticates, and checks what has no row yet; `step` decides. */
+/** Finds the row, authenticates, and runs the checks for a payment without a row; `step` decides. */
 async function ask(parts: PaymentParts, request: PaidRequest): Promise<Asked> {
   const { route, payment } = request;
   const { authorization, signature, paymentId } = payment;
@@ -142,7 +142,7 @@ async function ask(parts: PaymentParts, request: PaidRequest): Promise<Asked> {
   const same = row !== null && row.digest === digest && row.signatureSha256 === signatureSha256(signature);
   const valid = same || (await isSigned(parts.chains[route.network], { payer, digest, signature }));
   const checked = row === null && sameId === null ? await freshChecks(parts, request, valid) : NOT_CHECKED;
-  // A copy of this payment may have been taken in and submitted while this one was checked: then its row decides.
+  // A copy of this payment may have been accepted and submitted during the checks: then its row decides.
   if (checked.fresh !== "ok" && !isEmpty(await parts.journal.find(key, paymentId))) return ask(parts, request);
   const created = newPayment(parts, request, { key, digest, ...checked });
   const insert = (token: string) => parts.journal.insert(created, token);
@@ -194,7 +194,7 @@ async function isSigned(chain: Chain, { payer, digest, signature }: Signed): Pro
   return isAccountSignature(payer, digest, signature) || chain.verifyContractSignature(payer, digest, signature);
 }
 
-/** The checks of a payment that has no row: signed terms and window, then the body. Nothing has moved yet. */
+/** The checks for a payment without a row: signed terms and window, then the body. Nothing has moved yet. */
 async function freshChecks(
   parts: PaymentParts,
   { route, terms, payment, body, over }: PaidRequest,
@@ -219,7 +219,7 @@ async function freshChecks(
     const say = parsed.error.issues.every((issue) => issue.code === "custom") ? "unacceptable" : "malformed";
     return { ...none, fresh: { say, detail: UNFIT, errors: parsed.error.issues.map(fieldError) } };
   }
-  // Whoever cannot sign gets no chain or index asked.
+  // Without a valid signature, no chain or index is queried.
   const taken = isSigned && route.intake ? await route.intake(parsed.data) : { input: parsed.data };
   if ("refused" in taken) return { ...none, fresh: { say: "unacceptable", detail: UNFIT, errors: taken.refused } };
   if ("unavailable" in taken) return { ...none, fresh: { say: "unavailable", detail: taken.unavailable } };
@@ -254,7 +254,10 @@ async function resolveDue(parts: PaymentParts): Promise<number> {
 
 type Settled = PaymentRow & { readonly settlement: Settlement };
 
-/** Fulfilled payments whose block stands: watching them costs one reading a block, and no lease. The others get a run each. */
+/**
+ * Watches fulfilled payments whose block still stands at the cost of one block read and no lease. The others get a run
+ * each.
+ */
 async function findStanding({ chains }: PaymentParts, rows: readonly PaymentRow[]) {
   const fulfilled = rows.filter((row): row is Settled => row.state === "fulfilled" && row.settlement !== null);
   const blocks = new Map<string, Promise<Standing>>();
@@ -270,7 +273,7 @@ async function findStanding({ chains }: PaymentParts, rows: readonly PaymentRow[
   return { pending: found("pending"), final: found("final") };
 }
 
-/** Runs the machine: executes a command, feeds its outcome back, stops at the answer. */
+/** Runs the machine: executes a command, feeds back its outcome, stops at the answer. */
 async function drive(parts: PaymentParts, subject: Subject, first: StepEvent): Promise<Answer> {
   const commands = beginCommands(parts, subject);
   let run = START;

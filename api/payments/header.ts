@@ -3,7 +3,7 @@ import { extractPaymentIdentifier, isValidPaymentId, PAYMENT_IDENTIFIER } from "
 import { z } from "zod";
 import type { ClaimedTerms, PresentedPayment, ProtocolVersion, SchemeRules } from "./scheme.ts";
 
-/** The largest payment header: an ERC-1271 signature of 2 KiB fits, and so do echoed extensions. */
+/** The largest payment header, with room for an ERC-1271 signature of 2 KiB and echoed extensions. */
 export const MAX_HEADER_BYTES = 12_288;
 
 type Malformed = { readonly malformed: string };
@@ -27,8 +27,9 @@ const HEADERS = { v1: "X-PAYMENT", v2: "PAYMENT-SIGNATURE" } as const satisfies 
 export type PaymentHeaders = Readonly<Record<ProtocolVersion, string | undefined>>;
 
 /**
- * Decodes `PAYMENT-SIGNATURE` (v2) or `X-PAYMENT` (v1); `malformed` says what is wrong with it. The scheme that the client names
- * reads the payload; one that names none, or none of these, is read by the first, whose checks then tell it what is offered.
+ * Decodes `PAYMENT-SIGNATURE` (v2) or `X-PAYMENT` (v1); `malformed` says what is wrong with it. The scheme the client
+ * names reads the payload. If it names none, or one not offered here, the first scheme reads it, and its checks then
+ * tell the client what is offered.
  */
 export function parsePaymentHeaders(
   headers: PaymentHeaders,
@@ -79,14 +80,14 @@ function openV1(decoded: unknown): Envelope | Malformed {
   return { payload, claimed: { scheme, network } };
 }
 
-/** Only extraction: the validating variants of the library compile a schema that the client sent. */
+/** Extraction only: the library's validating variants compile a schema sent by the client. */
 function identified(
   decoded: unknown,
   payment: Omit<PresentedPayment, "paymentId">,
 ): PresentedPayment | { readonly malformed: string } {
   const payload = decoded as Parameters<typeof extractPaymentIdentifier>[0];
   const paymentId = extractPaymentIdentifier(payload, false);
-  // An identifier of another type must not be dropped: the client relies on it to be charged once.
+  // An identifier of the wrong type must not be dropped: the client relies on it to be charged only once.
   if (paymentId === null ? NAMES_AN_ID.safeParse(decoded).success : !isValidPaymentId(paymentId)) {
     return { malformed: "The payment identifier must have 16 to 128 letters, digits, hyphens or underscores." };
   }

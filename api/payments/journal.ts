@@ -8,7 +8,7 @@ import type { Row, Settlement, State, Write } from "./step-types.ts";
 export interface NewPayment {
   readonly key: PaymentKey;
   readonly scheme: string;
-  /** What the scheme keeps of it, as JSON. */
+  /** What the scheme stores for it, as JSON. */
   readonly details: unknown;
   readonly paymentId: string | null;
   readonly digest: Hex;
@@ -21,20 +21,20 @@ export interface NewPayment {
   readonly payTo: Address;
   readonly value: bigint;
   readonly version: ProtocolVersion;
-  /** The chain's head when the payment arrived: its settlement is looked for from there. */
+  /** The chain's head when the payment arrived; the search for its settlement starts there. */
   readonly headBlock: number;
   readonly receivedAt: Date;
 }
 
-/** A journal row with all that finishing its payment takes. */
+/** A journal row with everything needed to finish its payment. */
 export interface PaymentRow extends Row, Omit<NewPayment, "signature" | "fingerprint" | "digest" | "paymentId"> {
   readonly signatureSha256: string;
   readonly failures: number;
 }
 
 /**
- * The journal of payments. Every write is one guarded statement that answers how many rows it changed (0 or 1); a statement
- * whose commit was not acknowledged rejects, and then nothing is known.
+ * The journal of payments. Every write is one guarded statement that returns the number of rows it changed (0 or 1). A
+ * statement whose commit was not acknowledged rejects, and its outcome is unknown.
  */
 export interface Journal {
   find(
@@ -42,27 +42,33 @@ export interface Journal {
     paymentId: string | null,
   ): Promise<{ readonly row: PaymentRow | null; readonly sameId: PaymentRow | null }>;
   insert(payment: NewPayment, token: string): Promise<number>;
-  /** A payment that is never submitted, with its answer; what it records runs in the same transaction, and not at all for 0 rows. */
+  /**
+   * Inserts a payment that is never submitted, with its answer. Its record is written in the same transaction, or not
+   * at all for 0 rows.
+   */
   withhold(payment: NewPayment, recorded: RecordedAnswer): Promise<number>;
   take(key: PaymentKey, seen: State, token: string): Promise<number>;
   revive(key: PaymentKey, token: string): Promise<number>;
   release(key: PaymentKey, token: string, failed: boolean): Promise<number>;
   heartbeat(key: PaymentKey, token: string): Promise<number>;
   write(key: PaymentKey, token: string, change: Write): Promise<number>;
-  /** From settled to fulfilled, with everything that completes the sale, in one transaction. Null when the row is another's by now. */
+  /**
+   * Moves settled to fulfilled and stores everything that completes the sale, in one transaction. Null if another run
+   * owns the row by now.
+   */
   complete(key: PaymentKey, token: string, completion: Completion): Promise<StoredAnswer | null>;
-  /** Unfinished rows without a live lease whose time to look has come, oldest first. */
+  /** Unfinished rows that are due and have no live lease, oldest first. */
   due(limit: number): Promise<readonly PaymentRow[]>;
-  /** Looks at fulfilled payments again later, all in one statement: they stand as they were found. */
+  /** Schedules another look at fulfilled payments, in one statement, without changing them otherwise. */
   postpone(keys: readonly PaymentKey[]): Promise<void>;
   /**
-   * Marks fulfilled payments as final, all in one statement: those without a live lease whose settlement still is in the block that
-   * was found final. Their lease token changes hands.
+   * Marks fulfilled payments as final, in one statement: those without a live lease whose settlement is still in the
+   * block that was found final. Replaces their lease tokens.
    */
   finalise(settled: readonly { readonly key: PaymentKey; readonly settlement: Settlement }[]): Promise<number>;
-  /** The sealed signature of a payment, until it is final. */
+  /** The sealed signature of a payment, kept until the payment is final. */
   signature(key: PaymentKey): Promise<Hex | null>;
-  /** Removes payments that were never submitted and whose window is long over. */
+  /** Deletes payments that were never submitted and whose window closed long ago. */
   prune(): Promise<number>;
   backlog(): Promise<{ readonly unresolved: number; readonly oldestSeconds: number | null }>;
 }

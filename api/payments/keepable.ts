@@ -1,7 +1,7 @@
-/** Deeper than any request needs to be; the journal's database gives up at a few thousand levels. */
+/** Deeper than any request needs; the journal's database gives up at a few thousand levels. */
 const MAX_DEPTH = 64;
 
-/** Whether the journal can keep a JSON value as it came: PostgreSQL's jsonb takes neither U+0000 nor half a surrogate pair. */
+/** Whether the journal can store a JSON value unchanged: PostgreSQL's jsonb rejects U+0000 and lone surrogates. */
 export function isKeepable(value: unknown, depth = 0): boolean {
   if (typeof value === "string") return isText(value);
   if (typeof value !== "object" || value === null) return true;

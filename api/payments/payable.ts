@@ -18,14 +18,13 @@ import type { Answer } from "./step-types.ts";
 
 export interface PayableParts {
   readonly gate: Gate;
-  /** By their names. */
   readonly schemes: ReadonlyMap<string, SchemeRules>;
   readonly payTo: Address;
   readonly baseUrl: string;
   readonly now: () => Date;
 }
 
-/** Soon while another request works on it, later when the chain has to move. */
+/** Soon if another request is working on it, later if the chain has to move. */
 const RETRY_AFTER_SECONDS = { held: "1", unsettled: "5", failed: "10", unavailable: "5" } as const;
 const DO_NOT_SIGN_AGAIN = "Do not sign again; send the same header again.";
 
@@ -34,7 +33,7 @@ type Handler = (c: Context) => Promise<Response>;
 const PAYMENT_REQUIRED = "Payment required: sign one of the offered terms and send the request again.";
 const NOT_OFFERED = "This call did not offer what the payment is signed for; sign the offered terms.";
 
-/** The handler of a paid route: 402 without a payment, else whatever the gate answers. */
+/** The handler of a paid route: 402 without a payment, else the gate's answer. */
 export function payable(route: PaidRoute, parts: PayableParts): Handler {
   const { gate, payTo } = parts;
   const terms = { network: route.network, payTo: route.seller ?? payTo, value: route.price };
@@ -45,7 +44,7 @@ export function payable(route: PaidRoute, parts: PayableParts): Handler {
   return async (c) => {
     if (route.closed !== undefined) throw new Problem("not_available", { detail: route.closed });
     const payment = presentedPayment(c, accepted);
-    // The body of an unpaid request is not even read: indexers probe with empty ones.
+    // The body of an unpaid request is never read: indexers probe with empty ones.
     if (payment === null) return demand(c, required(PAYMENT_REQUIRED));
     const body = await readBody(c);
     const query = new URL(c.req.url).searchParams;
@@ -57,7 +56,7 @@ export function payable(route: PaidRoute, parts: PayableParts): Handler {
   };
 }
 
-/** The body with the members that stand in the query; a member in both must be the same. */
+/** The body plus the members given in the query; a member in both must be the same. */
 function withQuery(body: ReturnType<typeof parseJson>, query: URLSearchParams, names: readonly string[]) {
   const given = names.flatMap((name) => query.getAll(name).map((value) => [name, value] as const));
   if (body === undefined || given.length === 0) return body;
@@ -73,7 +72,7 @@ function withQuery(body: ReturnType<typeof parseJson>, query: URLSearchParams, n
   return { value };
 }
 
-/** The handler of a quoted route: an unpaid call gets its terms, a paid one buys what its payment was signed for. */
+/** The handler of a quoted route: an unpaid call gets its terms, a paid one buys what it signed for. */
 export function quoted(quotedRoute: QuotedRoute, parts: PayableParts): Handler {
   const { gate } = parts;
   const accepted = acceptedBy({}, parts);
@@ -85,7 +84,7 @@ export function quoted(quotedRoute: QuotedRoute, parts: PayableParts): Handler {
     const match = quotation.match(payment.authorization);
     if (match === null) return demand(c, required(quotation.repeat(), NOT_OFFERED));
     const { route, offer, purchase, paymentId, input, over, withhold } = match;
-    // Another signature for the same purchase is another request: it is refused, not charged and not answered.
+    // Another signature for the same purchase is a different request: refused, not charged and not answered.
     const query = new URLSearchParams({ purchase, nonce: payment.authorization.nonce });
     const print = fingerprint({ method: route.method, route: route.id, query, body: new Uint8Array() });
     const own = { ...payment, paymentId };
@@ -99,7 +98,7 @@ interface Accepted extends ChallengeParts {
   readonly schemes: readonly [SchemeRules, ...SchemeRules[]];
 }
 
-/** The schemes of a route; one that is not wired is a fault of ours, seen when the service starts. */
+/** The schemes of a route. One that is not wired is our own bug, caught at startup. */
 function acceptedBy(route: Pick<PaidRoute, "schemes">, { schemes, baseUrl }: PayableParts): Accepted {
   const named = (name: string): SchemeRules => {
     const scheme = schemes.get(name);
@@ -110,7 +109,7 @@ function acceptedBy(route: Pick<PaidRoute, "schemes">, { schemes, baseUrl }: Pay
   return { schemes: [named(first), ...others.map(named)], baseUrl };
 }
 
-/** The 402 answers of an offer; only the error, and whatever counts from the present moment, differ from one to the next. */
+/** The 402 answers for an offer; only the error and time-dependent fields differ between them. */
 const challenges =
   (offer: Offer, accepted: ChallengeParts, { now }: PayableParts): ((error: string) => Challenge) =>
   (error) =>

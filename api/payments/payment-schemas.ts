@@ -12,7 +12,7 @@ import {
 } from "../kernel/schema.ts";
 import type { receiptDocument } from "./receipt.ts";
 
-/** The body of a 402: the terms as version 1 of x402 has them. Version 2 is in the header `PAYMENT-REQUIRED`. */
+/** The body of a 402: the terms in x402 version 1. Version 2 is in the `PAYMENT-REQUIRED` header. */
 export const PAYMENT_REQUIRED = z
   .object({
     x402Version: z.literal(1),

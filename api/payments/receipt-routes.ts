@@ -7,7 +7,7 @@ import { RECEIPT } from "./payment-schemas.ts";
 import { type Receipts, receiptDocument } from "./receipt.ts";
 
 export interface ReceiptRouteParts {
-  /** The whole table; it is complete once the routes are called. */
+  /** The whole table, complete by the time the routes are called. */
   readonly routes: () => readonly Listed[];
   readonly receipts: Receipts;
   readonly baseUrl: string;

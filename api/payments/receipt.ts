@@ -2,7 +2,7 @@ import { formatUsd } from "../kernel/money.ts";
 import { explorerTransactionUrl, type Network } from "../kernel/networks.ts";
 import type { Address, Hex } from "../kernel/wallet.ts";
 
-/** A settled payment, found by its transaction. */
+/** A settled payment, looked up by its transaction. */
 export interface Purchase {
   readonly network: Network;
   readonly transaction: Hex;
@@ -12,7 +12,7 @@ export interface Purchase {
   readonly payTo: Address;
   readonly value: bigint;
   readonly route: string;
-  /** Path of the public record that it bought, if there is one. */
+  /** Path of the public record it bought, if any. */
   readonly location: string | null;
 }
 
@@ -21,7 +21,7 @@ export interface Receipts {
   byTransaction(transaction: Hex): Promise<readonly Purchase[]>;
 }
 
-/** The answer of `/receipt?tx=`; at least one purchase. */
+/** The answer of `/receipt?tx=`, with at least one purchase. */
 export function receiptDocument(
   purchases: readonly [Purchase, ...Purchase[]],
   baseUrl: string,

@@ -17,7 +17,7 @@ export interface Authorization {
   readonly nonce: Hex;
 }
 
-/** The terms that a client says it accepted; fields that it left out are undefined. */
+/** The terms the client says it accepted; fields it left out are undefined. */
 export interface ClaimedTerms {
   readonly scheme?: string | undefined;
   readonly network?: string | undefined;
@@ -26,15 +26,15 @@ export interface ClaimedTerms {
   readonly amount?: string | undefined;
 }
 
-/** What a scheme reads in the `payload` of a payment header. */
+/** What a scheme reads from the `payload` of a payment header. */
 export interface Payload {
   readonly authorization: Authorization;
   readonly signature: Hex;
-  /** JSON that the journal keeps for the scheme: what submitting the payment takes beside the authorization. Null for nothing. */
+  /** JSON that the journal stores for the scheme: what submission needs besides the authorization. Null for nothing. */
   readonly details: unknown;
 }
 
-/** A payment as its header carries it; nothing in it has been verified yet. */
+/** A payment as its header carries it; none of it has been verified yet. */
 export interface PresentedPayment extends Payload {
   readonly scheme: string;
   readonly version: ProtocolVersion;
@@ -42,10 +42,10 @@ export interface PresentedPayment extends Payload {
   readonly claimed: ClaimedTerms;
 }
 
-/** A payment that is handed over for settlement. */
+/** A payment being submitted for settlement. */
 export interface Submission extends Payload {
   readonly network: Network;
-  /** The absolute URL that is paid for. */
+  /** The absolute URL being paid for. */
   readonly resource: string;
 }
 
@@ -65,33 +65,38 @@ export interface Expected {
   readonly fromBlock: number;
 }
 
-/** The rules of a payment scheme: pure, so that whoever writes a 402 or reads a header needs nothing else. */
+/** The rules of a payment scheme. Pure, so that writing a 402 or reading a header needs nothing else. */
 export interface SchemeRules {
-  /** As x402 names it. */
+  /** Its name in x402. */
   readonly id: string;
-  /** The protocol versions in which it can be paid. */
+  /** The protocol versions that can pay with it. */
   readonly versions: readonly ProtocolVersion[];
   /** Its entry in the `accepts` of a 402. */
   readonly requirements: (offer: Offer, at: Date) => PaymentRequirements;
   /** Reads a header's payload; `malformed` names the field and what is expected of it. */
   readonly parse: (payload: unknown) => Payload | { readonly malformed: string };
-  /** The EIP-712 digest that the payer signs. */
+  /** The EIP-712 digest the payer signs. */
   readonly digest: (payload: Pick<Payload, "authorization" | "details">, network: Network) => Hex;
-  /** Why a payment is not what the terms ask for, as one sentence for its 402; null when it is. Its window is the gate's concern. */
+  /**
+   * Why a payment does not meet the terms, as one sentence for its 402; null if it does. The gate checks its window.
+   */
   readonly mismatch: (payment: PresentedPayment, terms: Terms, at: Date) => string | null;
 }
 
 /**
- * A payment scheme of x402: everything in which one way to pay differs from another. The gate, its state machine and its journal
- * know nothing else of it. A scheme is a folder here, a line in the wiring, and a name that routes offer.
+ * A payment scheme of x402: everything that distinguishes one way to pay from another, and all that the gate, its state
+ * machine and its journal know about it. A scheme is a folder here, a line in the wiring, and a name that routes offer.
  */
 export interface Scheme extends SchemeRules {
-  /** Simulates the settlement: `refused` is null when it would succeed, else why not. The head is read anew. Hands nothing out. */
+  /**
+   * Simulates the settlement: `refused` is null if it would succeed, else why not. Reads the head afresh and gives
+   * nothing away.
+   */
   readonly simulate: (
     payment: Omit<Submission, "resource">,
   ) => Promise<{ readonly refused: string | null; readonly head: Head }>;
-  /** Hands a signed payment over for settlement. What it reports or throws decides nothing: only the chain does. */
+  /** Submits a signed payment for settlement. Nothing it reports or throws decides anything: only the chain does. */
   readonly submit: (payment: Submission) => Promise<void>;
-  /** What the chain shows of a payment, found by payer and nonce. */
+  /** What the chain shows for a payment, found by payer and nonce. */
   readonly look: (network: Network, expected: Expected) => Promise<View>;
 }

@@ -6,8 +6,8 @@ import type { Address, Hex } from "../kernel/wallet.ts";
 const HALF_ORDER = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n;
 
 /**
- * Whether an account without code signed the digest. Accepts exactly what Circle's ECRecover accepts: 65 bytes, v 27 or 28,
- * s in the lower half of the order; an altered copy of a signature is not a second valid one.
+ * Whether an account without code signed the digest. Accepts exactly what Circle's ECRecover accepts: 65 bytes, v 27 or
+ * 28, s in the lower half of the order. An altered copy of a signature is therefore not a second valid one.
  */
 export function isAccountSignature(payer: Address, digest: Hex, signature: Hex): boolean {
   if (signature.length !== 132 || !/1[bc]$/.test(signature)) return false;

@@ -4,7 +4,7 @@ import type { FieldError } from "../kernel/field-error.ts";
 export type State = "received" | "settling" | "settled" | "fulfilled" | "void";
 export type Reason = "refused" | "expired" | "burnt" | "reversed" | "bait";
 
-/** Where the canonical chain shows that the authorization was used to pay us. */
+/** Where the canonical chain shows that the authorization paid us. */
 export interface Settlement {
   readonly transaction: `0x${string}`;
   readonly block: number;
@@ -12,7 +12,7 @@ export interface Settlement {
   readonly logIndex: number;
 }
 
-/** What a decision needs to know of a journal row. */
+/** What a decision needs to know about a journal row. */
 export interface Row {
   readonly state: State;
   readonly reason: Reason | null;
@@ -25,7 +25,7 @@ export interface Row {
   readonly response: StoredAnswer | null;
 }
 
-/** One consistent read by (payer, nonce). `dead` is only ever concluded at a final block. */
+/** One consistent read by (payer, nonce). `dead` is only ever concluded from a final block. */
 export type View =
   | { readonly nonce: "unused" }
   | { readonly nonce: "paid"; readonly settlement: Settlement; readonly final: boolean }
@@ -54,13 +54,13 @@ export type Answer =
 export interface Arrival {
   readonly on: "request";
   readonly row: Row | null;
-  /** The live row of the same payer and payment identifier, when the authorization itself is unknown. */
+  /** The live row with the same payer and payment identifier, if the authorization itself is unknown. */
   readonly sameId: Row | null;
   readonly signature: "valid" | "invalid";
   readonly digest: string;
   readonly fingerprint: string;
   readonly paymentId: string | null;
-  /** What the checks of a payment that has no row yet would say: terms, window, body. */
+  /** The result of the checks for a payment without a row: terms, window, body. */
   readonly fresh: "ok" | Answer;
 }
 
@@ -98,20 +98,20 @@ export type Command =
   | { readonly do: "submit" }
   | { readonly do: "look" }
   | { readonly do: "handle"; readonly settlement: Settlement }
-  /** One transaction: what the sale records, its answer, and the row from settled to fulfilled. */
+  /** One transaction: the sale's record, its answer, and the row's move from settled to fulfilled. */
   | { readonly do: "complete" }
   | { readonly do: "answer"; readonly answer: Answer };
 
 export interface Run {
   readonly row: Row | null;
-  /** A job answers nobody and never submits a payment that nobody retries. */
+  /** A job has no client to answer, and never submits a payment that no client retries. */
   readonly job: boolean;
-  /** This run has handed the signature to the facilitator already. */
+  /** This run has already given the signature to the facilitator. */
   readonly submitted: boolean;
   readonly holdsLease: boolean;
-  /** The settlement that this run has seen. */
+  /** The settlement this run has seen. */
   readonly settlement: Settlement | null;
-  /** What follows, in order, once the command in flight has succeeded. */
+  /** What comes next, in order, once the current command has succeeded. */
   readonly next: readonly Command[];
 }
 

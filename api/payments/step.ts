@@ -33,7 +33,7 @@ const go = (run: Run, command: Command, ...next: Command[]): Decision => ({ run:
 
 const say = (given: Answer): Command => ({ do: "answer", answer: given });
 
-/** Gives the lease back, then answers. A run without a lease only answers. */
+/** Returns the lease, then answers. A run without a lease just answers. */
 const release = (run: Run, given: Answer, failed = false): Decision =>
   run.holdsLease ? go(run, { do: "release", failed }, say(given)) : answer(run, given);
 
@@ -58,9 +58,9 @@ const VOID_ERRORS: Readonly<Record<Reason, string>> = {
 const WINDOW_ERROR = `Less than ${WINDOW_MARGIN_SECONDS} seconds are left until validBefore; this authorization is not submitted. Sign a new one.`;
 
 /**
- * The pure core of the payment gate: one decision at a time, without clock, chance or I/O. The shell (`gate.ts`) executes
- * the command, feeds its outcome back as the next event, and stops at `answer`. The rules, and the traces that each one
- * prevents, are those of the model-checked design.
+ * The pure core of the payment gate: one decision at a time, without clock, randomness or I/O. The shell (`gate.ts`)
+ * executes the command, feeds its outcome back as the next event, and stops at `answer`. The rules, and the traces that
+ * each one prevents, come from the model-checked design.
  * Total: every event has a decision in every run.
  */
 export function step(run: Run, event: StepEvent): Decision {
@@ -103,7 +103,9 @@ function arrive(run: Run, event: Arrival): Decision {
   return go({ ...run, holdsLease: true }, { do: "insert" }, { do: "preflight" });
 }
 
-/** The same payer, identifier and request with a fresh signature: the same purchase; the new signature is never submitted. */
+/**
+ * Same payer, identifier and request with a fresh signature: the same purchase. The new signature is never submitted.
+ */
 function sameIdentifier(run: Run, row: Row, event: Arrival): Decision {
   if (row.fingerprint !== event.fingerprint) {
     return answer(run, {
@@ -134,7 +136,7 @@ function known(run: Run, row: Row, event: Arrival): Decision {
   if (row.state === "void") {
     return row.reason === "refused" ? go(run, { do: "look" }) : answer(run, pay(VOID_ERRORS[row.reason ?? "refused"]));
   }
-  // A reader of the chain can rebuild the authorization, not the identifier that the payer sent with it.
+  // An observer of the chain can rebuild the authorization, but not the identifier the payer sent with it.
   if (row.paymentId !== null && row.paymentId !== event.paymentId) {
     return answer(run, {
       say: "conflict",
@@ -161,7 +163,7 @@ function resolve(run: Run, row: Row): Decision {
   return open && !row.leaseLive ? take(run, row) : answer(run, { say: "done" });
 }
 
-/** The command in flight succeeded: go on with what was to follow. */
+/** The current command succeeded: continue with what comes next. */
 function proceed(run: Run): Decision {
   const [next, ...rest] = run.next;
   if (next === undefined || next.do === "answer") return answer(run, next?.answer ?? WAIT.held);
@@ -173,9 +175,9 @@ const refuse = (run: Run, error: string): Decision =>
 
 function preflighted(run: Run, event: Extract<StepEvent, { on: "preflight" }>): Decision {
   if (event.outcome === "refused") return refuse(run, event.error);
-  // A copy that was checked a moment later may have been told to pay again: from its row on, only the open window counts.
+  // A copy checked a moment later may have been told to pay again: once a row exists, only the open window counts.
   if (event.outcome === "ok" && !event.windowOpen) return refuse(run, WINDOW_ERROR);
-  // Committed before the signature leaves the process; a nonce that has already paid us needs no submission.
+  // Committed before the signature leaves the process. A nonce that has already paid us needs no submission.
   return go(
     run,
     { do: "write", from: ["received"], to: "settling" },
@@ -206,7 +208,10 @@ function settle(run: Run, settlement: Settlement): Decision {
   return go({ ...run, settlement }, write, { do: "handle", settlement });
 }
 
-/** Not on the chain (any more), and not dead either: a settled row goes back; who asks with an open window submits again. */
+/**
+ * Not on the chain (any more) but not dead either: a settled row goes back, and a request with an open window submits
+ * again.
+ */
 function unsettled(run: Run, submitAgain: boolean): Decision {
   if (run.row?.state === "settled") {
     const back: Write = { do: "write", from: ["settled"], to: "settling" };

@@ -1,4 +1,4 @@
-/** An authorization must stay valid at least this long when it arrives, or it might expire while it settles. */
+/** How long an authorization must still be valid when it arrives; with less, it might expire while it settles. */
 export const WINDOW_MARGIN_SECONDS = 20;
 
 /** Unix seconds: the later of our clock and the chain's head, and the head's own time. */
@@ -25,9 +25,9 @@ interface SignedWindow {
   readonly validBefore: bigint;
 }
 
-/** Why an authorization cannot be submitted now, as one sentence for its 402; null when it can. */
+/** Why an authorization cannot be submitted now, as one sentence for its 402; null if it can. */
 export function windowError({ validAfter, validBefore }: SignedWindow, { now, head }: ChainClock): string | null {
-  // The token compares with a block's time, and a transfer that it refuses once is refused for good.
+  // The token compares with the block's time, and one refusal by the token is final for a payment.
   if (validAfter >= head)
     return `The authorization is not valid before ${iso(validAfter)}; the chain is at ${iso(head)}.`;
   if (validBefore <= now) return `The authorization expired at ${iso(validBefore)}; it is ${iso(now)}.`;

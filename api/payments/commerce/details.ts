@@ -19,12 +19,12 @@ const DETAILS = z.object({
   salt: z.coerce.bigint(),
 });
 
-/** The terms of a hold as the journal keeps them: integers that JSON cannot hold are decimal strings. */
+/** The terms of a hold as the journal stores them: integers too large for JSON are decimal strings. */
 export const asDetails = (info: PaymentInfo) => ({
   ...info,
   maxAmount: info.maxAmount.toString(),
   salt: info.salt.toString(),
 });
 
-/** The terms of a hold, addresses in lower case. Throws for what `asDetails` did not write. */
+/** The terms of a hold, addresses in lower case. Throws on anything `asDetails` did not write. */
 export const paymentInfoOf = (details: unknown): PaymentInfo => DETAILS.parse(details);

@@ -1,7 +1,7 @@
 import type { Network } from "../../kernel/networks.ts";
 import type { Address } from "../../kernel/wallet.ts";
 
-/** An escrow contract whose arbiter this service is, or was. */
+/** An escrow contract that this service arbitrates, or used to. */
 export interface EscrowContract {
   readonly network: Network;
   readonly address: Address;

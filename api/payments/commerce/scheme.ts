@@ -12,31 +12,32 @@ import { asDetails, paymentInfoOf } from "./details.ts";
 import type { EscrowContract } from "./escrow-contract.ts";
 import { commerceOffer, requirements } from "./terms.ts";
 
-/** A hold that a buyer has signed. */
+/** A hold signed by a buyer. */
 export interface SignedHold {
   readonly contract: Address;
   readonly info: PaymentInfo;
   readonly signature: Hex;
 }
 
-/** Makes holds on the chain. */
+/** Places holds on the chain. */
 export interface Holds {
-  /** Simulates a hold: null when it would succeed, else why not. Rejects when the chain cannot be read. */
+  /** Simulates a hold: null if it would succeed, else why not. Rejects if the chain cannot be read. */
   refusal(hold: SignedHold): Promise<string | null>;
-  /** Sends a hold and waits until it is mined; rejects when it is not, which decides nothing. */
+  /** Sends a hold and waits until it is mined. Rejects if it is not mined, which decides nothing. */
   make(hold: SignedHold): Promise<void>;
 }
 
 export interface CommerceParts {
-  /** The contracts whose arbiter this service is, the current one first; empty where there is none. */
+  /** The contracts this service arbitrates, current one first; empty if there are none. */
   readonly contracts: readonly EscrowContract[];
   readonly chains: Readonly<Record<Network, Chain>>;
   readonly holds: Holds;
 }
 
 /**
- * The `commerce` draft of x402: USDC is held by the escrow contract until its arbiter releases it to the seller, or refunds the
- * buyer. The signature is EIP-3009's `ReceiveWithAuthorization` to the contract, and its nonce is the hash of all terms.
+ * The `commerce` draft of x402: the escrow contract holds the USDC until its arbiter releases it to the seller or
+ * refunds the buyer. The signature is EIP-3009's `ReceiveWithAuthorization` to the contract, and its nonce is the hash
+ * of all terms.
  */
 const commerceRules = (contracts: CommerceParts["contracts"]): SchemeRules => ({
   id: SCHEME,
@@ -84,7 +85,7 @@ const lower = (authorization: Authorization): Authorization => ({
   to: authorization.to.toLowerCase() as Address,
 });
 
-/** The operator of a payment is the contract that holds it; another one than ours is refused by its terms. */
+/** A payment's operator is the contract that holds it; the terms refuse any contract but ours. */
 const holdOf = (details: unknown, signature: Hex): SignedHold => {
   const info = paymentInfoOf(details);
   return { contract: info.operator, info, signature };

@@ -6,7 +6,7 @@ import { NETWORKS } from "../../kernel/networks.ts";
 import type { Terms } from "../../kernel/route.ts";
 import type { EscrowContract } from "./escrow-contract.ts";
 
-/** What is sold for these terms, held by this contract until its arbiter decides. */
+/** What is sold under these terms; this contract holds the payment until its arbiter decides. */
 export const commerceOffer = ({ network, address, feeRecipient }: EscrowContract, terms: Terms): CommerceOffer => ({
   escrow: {
     chainId: NETWORKS[network].chainId,
@@ -19,6 +19,6 @@ export const commerceOffer = ({ network, address, feeRecipient }: EscrowContract
   price: terms.value,
 });
 
-/** The entry of a `commerce` payment in the `accepts` of a 402; its expiries count from `at`. */
+/** The `accepts` entry for a `commerce` payment in a 402; its expiries count from `at`. */
 export const requirements = (contract: EscrowContract, terms: Terms, at: Date) =>
   commerceRequirements(commerceOffer(contract, terms), at.getTime());

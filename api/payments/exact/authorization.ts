@@ -14,7 +14,7 @@ const TYPES = {
   ],
 } as const;
 
-/** The typed data (EIP-712) that the payer signs, under the domain of the network's USDC. */
+/** The typed data (EIP-712) the payer signs, under the network's USDC domain. */
 export const authorizationTypedData = (authorization: Authorization, { usdc, chainId }: NetworkFacts) => ({
   domain: { name: usdc.name, version: usdc.version, chainId, verifyingContract: usdc.address },
   types: TYPES,
@@ -22,11 +22,11 @@ export const authorizationTypedData = (authorization: Authorization, { usdc, cha
   message: authorization,
 });
 
-/** Its digest. */
+/** The EIP-712 digest of an authorization. */
 export const authorizationDigest = (authorization: Authorization, facts: NetworkFacts): Hex =>
   hashTypedData(authorizationTypedData(authorization, facts));
 
-/** The authorization as x402 payloads carry it: integers as decimal strings. */
+/** The authorization as x402 payloads carry it, with integers as decimal strings. */
 export const authorizationWire = (authorization: Authorization) => ({
   from: authorization.from,
   to: authorization.to,

@@ -6,7 +6,7 @@ import type { ClaimedTerms, PresentedPayment } from "../scheme.ts";
 
 type Checked = Pick<PresentedPayment, "version" | "authorization" | "claimed">;
 
-/** What is wrong with the signed terms of a payment, as one sentence for its 402; null when nothing is. */
+/** What is wrong with a payment's signed terms, as one sentence for its 402; null if they are fine. */
 export function mismatch(payment: Checked, terms: Terms): string | null {
   const { authorization: signed, claimed } = payment;
   const contradiction = claimError(claimed, payment, terms);
@@ -20,7 +20,7 @@ export function mismatch(payment: Checked, terms: Terms): string | null {
   return null;
 }
 
-/** Fields that a client leaves out are not held against it; those that it states must be what it signed. */
+/** Fields the client leaves out are ignored; those it states must match what it signed. */
 function claimError(claimed: ClaimedTerms, { version, authorization }: Checked, terms: Terms): string | null {
   const { id, key, usdc } = NETWORKS[terms.network];
   const network = version === "v1" ? key : id;

@@ -7,14 +7,14 @@ import { mismatch } from "./check.ts";
 import { parsePayload } from "./header.ts";
 import { requirements } from "./terms.ts";
 
-/** Hands a signed transfer to a facilitator. Whatever it says or throws decides nothing. */
+/** Gives a signed transfer to a facilitator. Nothing it says or throws decides anything. */
 export interface Settler {
   submit(payment: Omit<Submission, "details">): Promise<void>;
 }
 
-/** Simulates transfers on one chain, and hands their signatures to nobody but its node. */
+/** Simulates transfers on one chain, and shows their signatures only to its node. */
 export interface TransferSimulator {
-  /** `refused` is null when the transfer would succeed, else why the token refuses it. The head is read anew. */
+  /** `refused` is null if the transfer would succeed, else the token's reason. Reads the head afresh. */
   simulate(
     authorization: Authorization,
     signature: Hex,

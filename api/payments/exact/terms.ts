@@ -3,10 +3,10 @@ import { getAddress } from "viem";
 import { NETWORKS } from "../../kernel/networks.ts";
 import type { Terms } from "../../kernel/route.ts";
 
-/** How long a client is asked to make its authorization valid. */
+/** How long a client is asked to keep its authorization valid. */
 export const MAX_TIMEOUT_SECONDS = 120;
 
-/** The entry of an `exact` payment in the `accepts` of a 402. */
+/** The `accepts` entry for an `exact` payment in a 402. */
 export const requirements = (
   { network, payTo, value }: Terms,
   maxTimeoutSeconds = MAX_TIMEOUT_SECONDS,
