@@ -175,13 +175,13 @@ const componentsTable = (): string =>
 
 const tiersTable = (): string =>
   table(
-    ["Tier", "From", "It also needs"],
+    ["Tier", "From", "Also requires"],
     TIERS.map(({ tier, from }) => [tier, String(from), needs(tier)]),
   );
 
 const capsTable = (): string =>
   table(
-    ["Cap", "The score is at most", "When"],
+    ["Cap", "Maximum score", "When"],
     (Object.entries(CAP_LIMITS) as [CapName, number][]).map(([name, limit]) => [
       `\`${name}\``,
       String(limit),

@@ -61,9 +61,9 @@ const NAVIGATION = [
 ] as const;
 
 const FOOT_LINKS = [
-  { path: "/inspect", name: "Menu of tests" },
+  { path: "/inspect", name: "Tests" },
   { path: "/docs#errors", name: "Errors" },
-  { path: "/docs#score", name: "The score" },
+  { path: "/docs#score", name: "Risk score" },
   { path: "/arbiter/policy", name: "Arbiter policy" },
   { path: "/stats", name: "Statistics" },
   { path: "/status", name: "Status" },
@@ -96,7 +96,7 @@ export const renderPage = (page: Page): string =>
 <html lang="en">
 ${head(page)}
 <body>
-<a class="skip" href="#main">Skip to the content</a>
+<a class="skip" href="#main">Skip to content</a>
 <header class="top"><div class="wrap">
 <a class="brand" href="/"${page.current === "/" && html` aria-current="page"`}><svg viewBox="0 0 200 200" aria-hidden="true">${rosette("trust")}</svg>${SITE_NAME}</a>
 <nav aria-label="Site"><ul>${linksOf(NAVIGATION, page)}</ul></nav>
@@ -105,7 +105,7 @@ ${head(page)}
 ${page.main}
 </div></main>
 <footer class="foot"><div class="wrap">
-<p>Facts observed on-chain or by our own check. Never a grade of character, never a safety guarantee.</p>
+<p>Facts observed on-chain or by our own checks: not a judgment of character, not a guarantee of safety.</p>
 <ul class="links">${linksOf(FOOT_LINKS, page)}</ul>
 </div></footer>
 ${page.main.includes("data-copy=") && html`<script>${raw(COPY_SCRIPT)}</script>`}
@@ -187,5 +187,5 @@ export const mark = (tone: keyof typeof SHAPES, word: string): Markup =>
 /** A form that asks for the verification record of a wallet, without a script. */
 export const verifyForm = (): Markup =>
   html`<form action="/verify" method="get"><div class="field"><label for="wallet">Wallet address</label>
-<input id="wallet" name="wallet" required pattern="0x[0-9a-fA-F]{40}" title="0x and 40 hex digits" placeholder="0x…" autocomplete="off" autocapitalize="off" spellcheck="false"></div>
+<input id="wallet" name="wallet" required pattern="0x[0-9a-fA-F]{40}" title="0x followed by 40 hex digits" placeholder="0x…" autocomplete="off" autocapitalize="off" spellcheck="false"></div>
 <button class="button" type="submit">Verify</button></form>`;

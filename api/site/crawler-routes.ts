@@ -21,28 +21,28 @@ export function crawlerRoutes({ routes, baseUrl }: CrawlerRouteParts): readonly 
     {
       method: "GET",
       path: "/robots.txt",
-      summary: "Crawlers may read everything; where the sitemap is",
+      summary: "Crawler rules and a link to the sitemap",
       output: { "text/plain": null },
       handle: (c) => c.text(`User-agent: *\nDisallow:\n\nSitemap: ${baseUrl}/sitemap.xml\n`, 200, CACHED),
     },
     {
       method: "GET",
       path: "/sitemap.xml",
-      summary: "Every page that is not about one wallet or record",
+      summary: "Sitemap of the public pages",
       output: { "application/xml": null },
       handle: (c) => c.body(sitemap(routes(), baseUrl), 200, { "content-type": "application/xml", ...CACHED }),
     },
     {
       method: "GET",
       path: "/favicon.ico",
-      summary: "The icon, for browsers that ask for it by this name",
+      summary: "Site icon as an ICO file",
       output: { "image/vnd.microsoft.icon": null },
       handle: (c) => picture(c, drawn("ico", faviconIco), "image/vnd.microsoft.icon"),
     },
     {
       method: "GET",
       path: "/apple-touch-icon.png",
-      summary: "The icon, for home screens",
+      summary: "Site icon for home screens",
       output: { "image/png": null },
       handle: (c) =>
         picture(

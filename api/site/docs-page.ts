@@ -11,12 +11,12 @@ export const renderDocs = (docs: Docs): string =>
   renderPage({
     title: "Documentation",
     description:
-      "How to prove, check, score, escrow and arbitrate agent payments: code to copy, the score, the errors.",
+      "How to certify, check, score, escrow and arbitrate agent payments: examples to copy, the score and the errors.",
     canonical: `${docs.baseUrl}/docs`,
     current: "/docs",
     main: html`<div class="hero"><p class="eyebrow">Documentation</p>
 <h1>What do you want to do?</h1>
-<p class="lead">All code on this page runs as it stands. Save it under its name in one folder, and let <code>PAYER_PRIVATE_KEY</code> hold the key of a wallet with USDC on Base.</p>
+<p class="lead">Every example on this page runs as is. Save the files in one folder under the names shown, and set <code>PAYER_PRIVATE_KEY</code> to the key of a wallet with USDC on Base.</p>
 ${codeBlock(install(docs.baseUrl))}
 ${contents()}</div>
 ${GROUPS.map(
@@ -31,6 +31,6 @@ ${errorsChapter()}`,
 
 const contents = (): Markup => html`<nav class="contents" aria-label="On this page"><ul>${GROUPS.map(
   ({ id, name, question }) => html`<li><a href="#${id}"><strong>${question}</strong><span>${name}</span></a></li>`,
-)}<li><a href="#score"><strong>Read a score</strong><span>Components, tiers, caps</span></a></li>
+)}<li><a href="#score"><strong>Understand a score</strong><span>Components, tiers, caps</span></a></li>
 <li><a href="#packages"><strong>Install the packages</strong><span>Verifier, escrow, MCP tools</span></a></li>
-<li><a href="#errors"><strong>Handle errors</strong><span>The catalogue</span></a></li></ul></nav>`;
+<li><a href="#errors"><strong>Handle errors</strong><span>Every code and its remedy</span></a></li></ul></nav>`;

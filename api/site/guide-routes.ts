@@ -38,14 +38,14 @@ export function guideRoutes(parts: GuideRouteParts): readonly Route[] {
     {
       method: "GET",
       path: "/docs",
-      summary: "The documentation: agents, merchants, marketplaces, escrow systems, the score, the errors",
+      summary: "Documentation for agents, merchants, marketplaces and escrow systems",
       output: PAGE,
       handle: (c) => page(c, docs),
     },
     {
       method: "GET",
       path: "/integrations",
-      summary: "Hono, Express, Next, GitHub Action, MCP clients",
+      summary: "Integrations: Hono, Express, Next, GitHub Actions, MCP clients",
       output: PAGE,
       handle: (c) => page(c, integrations),
     },
@@ -63,7 +63,7 @@ function termsRoute({ routes, arbiter, baseUrl, securityContact: contact }: Guid
   return {
     method: "GET",
     path: "/terms",
-    summary: "The terms of use",
+    summary: "Terms of use",
     output: { "text/markdown": null, "text/html": null },
     handle(c) {
       const sections = terms({ routes: routes(), policy: arbiter.currentPolicy(), contact });

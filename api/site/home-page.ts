@@ -39,7 +39,7 @@ interface Home {
 }
 
 const DESCRIPTION =
-  "Agents prove how they pay over x402, in USDC on Base, and anyone can check the proof: certificates, scores, an escrow and signed delivery verdicts.";
+  "Agents prove how they pay over x402, in USDC on Base, and anyone can check the proof: certificates, risk scores, an escrow and signed delivery verdicts.";
 
 /** The home page: what the service is, what it has done, how to try it, for whom it is, what it costs. */
 export const renderHome = (home: Home): string =>
@@ -49,7 +49,7 @@ export const renderHome = (home: Home): string =>
     canonical: `${home.baseUrl}/`,
     current: "/",
     main: html`<div class="masthead"><div class="hero"><h1>Proof of how an agent pays</h1>
-<p class="lead">Point an agent’s x402 client at a test: it pays a real price in USDC on Base, and the service publishes what it saw as a certificate that anyone can check. Every result is an observed fact, never an opinion.</p>
+<p class="lead">Point an agent’s x402 client at a test: it pays a real price in USDC on Base, and the service publishes what it saw as a certificate anyone can check. Every result is an observed fact, never an opinion.</p>
 <p class="actions"><a class="button" href="/docs">Read the docs</a> <a class="button quiet" href="/pay">Try it with a wallet</a></p></div>
 <svg viewBox="0 0 200 200" aria-hidden="true">${rosette("agent payments")}<path d="m78 102 16 16 30-34" fill="none" stroke="currentColor" stroke-width="7" stroke-linecap="round" stroke-linejoin="round"/></svg></div>
 ${figuresList(home.figures)}
@@ -61,17 +61,17 @@ ${paySection(home)}
 ${readsSection(home)}`,
   });
 
-const UNKNOWN = html`<span class="soft">not known now</span>`;
+const UNKNOWN = html`<span class="soft">unavailable</span>`;
 const whole = (value: number | null): Markup => (value === null ? UNKNOWN : html`${value.toLocaleString("en-US")}`);
 
 function figuresList({ certified, certificates, verdicts, escrowed }: Figures): Markup {
   const figures = [
-    ["Agents certified now", whole(certified)],
+    ["Certified agents", whole(certified)],
     ["Certificates issued", whole(certificates)],
     ["Verdicts signed", whole(verdicts)],
-    ["USDC in escrow now", escrowed === null ? UNKNOWN : html`${formatUsd(escrowed)}`],
+    ["USDC in escrow", escrowed === null ? UNKNOWN : html`${formatUsd(escrowed)}`],
   ] as const;
-  return html`<dl class="figures" aria-label="So far">${figures.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
+  return html`<dl class="figures" aria-label="Totals so far">${figures.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
 }
 
 const firstTest = ({ menu }: Home): Pick<MenuItem, "method" | "path"> =>
@@ -80,17 +80,17 @@ const firstTest = ({ menu }: Home): Pick<MenuItem, "method" | "path"> =>
 function trySection(home: Home): Markup {
   const { method, path } = firstTest(home);
   return html`<section aria-labelledby="try"><h2 id="try">Try it in one command</h2>
-${codeBlock({ id: "ask", caption: "Ask for a test without paying: the answer is 402 with the terms", language: "bash", text: `curl -i -X ${method} ${home.baseUrl}${path}` })}</section>`;
+${codeBlock({ id: "ask", caption: "Request a test without paying: the response is a 402 with the terms", language: "bash", text: `curl -i -X ${method} ${home.baseUrl}${path}` })}</section>`;
 }
 
 const verifySection = (): Markup => html`<section aria-labelledby="verify"><h2 id="verify">Verify a wallet</h2>
-<p class="measure">Free. Shows every certificate of the wallet, whether it still counts, and how the wallet has paid in the last ${ACTIVITY_DAYS} days.</p>
+<p class="measure">Free. See every certificate issued to the wallet, whether each one still counts, and how the wallet has paid over the last ${ACTIVITY_DAYS} days.</p>
 ${verifyForm()}</section>`;
 
 const GROUPS = [
-  { href: "/docs#agents", name: "You build an agent", does: "Certify how it pays, and show the badge." },
+  { href: "/docs#agents", name: "You build an agent", does: "Certify how it pays and show the badge." },
   { href: "/docs#merchants", name: "You sell over x402", does: "Serve verified agents, or sell through the escrow." },
-  { href: "/docs#marketplaces", name: "You run a marketplace", does: "Score the wallets that you list." },
+  { href: "/docs#marketplaces", name: "You run a marketplace", does: "Score the wallets you list." },
   { href: "/docs#escrow-systems", name: "You run an escrow", does: "Buy a signed verdict on what was delivered." },
 ] as const;
 
@@ -100,12 +100,12 @@ const groupsSection = (): Markup => html`<section aria-labelledby="for"><h2 id="
 const pricesSection = ({
   menu,
   now,
-}: Home): Markup => html`<section aria-labelledby="tests"><h2 id="tests">What is sold</h2>
+}: Home): Markup => html`<section aria-labelledby="tests"><h2 id="tests">Tests and prices</h2>
 <ul class="rows">${menu.map(
   (item) => html`<li><h3>${item.summary}</h3><span class="price">${item.price} ${NETWORKS[item.network].money}</span>
 <code class="note soft">${item.method} ${item.path}</code></li>`,
 )}</ul>
-<p class="soft small">Prices on ${longDay(now)}. The terms in each 402 answer are what counts. A certificate is fresh for ${VALID_FOR_DAYS} days. <a href="/inspect">Every step, for programs</a>.</p></section>`;
+<p class="soft small">Prices as of ${longDay(now)}; the terms in each 402 response prevail. A certificate is fresh for ${VALID_FOR_DAYS} days. <a href="/inspect">Every test, step by step, as JSON</a>.</p></section>`;
 
 function paySection(home: Home): Markup {
   const { method, path } = firstTest(home);
@@ -120,7 +120,7 @@ const fetchAndPay = wrapFetchWithPayment(fetch, client);
 const answer = await fetchAndPay("${home.baseUrl}${path}", { method: "${method}" });
 console.log(await answer.json()); // cert_url, badge_url, badge_markdown`;
   return html`<section aria-labelledby="pay"><h2 id="pay">Pay from an agent</h2>
-<p class="measure">There is no account and no key: the payment is the authorization. Any standard x402 client works. The signature is gasless: the wallet needs USDC on Base and no ETH.</p>
+<p class="measure">You don’t need an account or an API key: the payment is the authorization. Any standard x402 client works. The signature is gasless: the wallet needs USDC on Base but no ETH.</p>
 ${codeBlock({ id: "pay-code", caption: "Pay with @x402/fetch", language: "javascript", text: pay })}</section>`;
 }
 

@@ -29,7 +29,7 @@ export const homeRoutes = (parts: HomeRouteParts): readonly Route[] => [
   {
     method: "GET",
     path: "/favicon.svg",
-    summary: "The icon",
+    summary: "Site icon",
     output: { "image/svg+xml": null },
     handle: (c) =>
       c.body(FAVICON_SVG, 200, { "content-type": "image/svg+xml", "cache-control": "public, max-age=86400" }),

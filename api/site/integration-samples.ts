@@ -8,7 +8,7 @@ export const trustModule = (baseUrl: string): Sample => ({
   caption: "trust.mjs",
   text: `const SERVICE = "${baseUrl}";
 
-/** The wallet that a payment header names, or null. Your x402 middleware checks its signature afterwards. */
+/** The wallet named in a payment header, or null. Your x402 middleware checks the signature afterwards. */
 export function payerOf(header) {
   if (!header) return null;
   try {
@@ -18,13 +18,13 @@ export function payerOf(header) {
   }
 }
 
-/** Whether the wallet has a current PASS and no current FAIL. Rejects when the service does not answer in 3 s. */
+/** Whether the wallet has a current PASS and no current FAIL. Rejects if the service does not respond within 3 seconds. */
 export async function isVerified(wallet) {
   const answer = await fetch(SERVICE + "/verify?wallet=" + encodeURIComponent(wallet), {
     headers: { accept: "application/json" },
     signal: AbortSignal.timeout(3000),
   });
-  if (!answer.ok) throw new Error("the trust service answered " + answer.status);
+  if (!answer.ok) throw new Error("the trust service returned " + answer.status);
   return (await answer.json()).verified;
 }
 
@@ -89,7 +89,7 @@ export async function POST(request) {
 
 export const mcpSample = (baseUrl: string): Sample => ({
   id: "mcp",
-  caption: "The client’s configuration",
+  caption: "Client configuration",
   language: "json",
   text: JSON.stringify(
     {
@@ -107,10 +107,10 @@ export const mcpSample = (baseUrl: string): Sample => ({
 });
 
 /** Beside each workflow: whose repository this is, and how to do without it. */
-const USES = `      # OWNER: the GitHub account that hosts the repository agent-payment-trust-service; v1: a tag or commit of it.
-      # Without it: copy its packages/action to .github/actions/agent-payment-trust of this repository, set
-      # "permissions: { contents: read }", put "- uses: actions/checkout@v4" before this step, and say
-      # "- uses: ./.github/actions/agent-payment-trust" here.
+const USES = `      # OWNER: the GitHub account that hosts agent-payment-trust-service; v1: one of its tags or commits.
+      # To vendor the action instead: copy packages/action to .github/actions/agent-payment-trust in this repository, set
+      # "permissions: { contents: read }", add "- uses: actions/checkout@v4" before this step, and change
+      # the next line to "- uses: ./.github/actions/agent-payment-trust".
       - uses: OWNER/agent-payment-trust-service/packages/action@v1`;
 
 export const verifyWorkflow = (baseUrl: string): Sample => ({

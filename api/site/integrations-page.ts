@@ -18,8 +18,8 @@ export const renderIntegrations = (baseUrl: string): string =>
     canonical: `${baseUrl}/integrations`,
     current: "/integrations",
     main: html`<div class="hero"><p class="eyebrow">Integrations</p>
-<h1>In what you have</h1>
-<p class="lead">A few lines for a merchant’s server, a workflow for an agent’s repository, a server of tools for an agent itself.</p></div>
+<h1>Works with your stack</h1>
+<p class="lead">A few lines for a merchant’s server, a workflow for an agent’s repository, and an MCP server for the agent itself.</p></div>
 ${merchantsSection(baseUrl)}
 ${escrowSection()}
 ${githubSection(baseUrl)}
@@ -29,31 +29,31 @@ ${mcpSection(baseUrl)}`,
 const merchantsSection = (
   baseUrl: string,
 ): Markup => html`<section aria-labelledby="merchants"><h2 id="merchants">Merchants: serve verified agents only</h2>
-<p class="measure">A payment names its payer before anything is charged. Look the wallet up there, before your x402 middleware, and an agent without a current certificate is told so and keeps its money. Who names somebody else’s wallet fails your middleware’s check of the signature.</p>
+<p class="measure">A payment names its payer before anything is charged. Look up that wallet before your x402 middleware runs, and an agent without a current certificate is turned away before it pays. Naming someone else’s wallet doesn’t help: your middleware’s signature check fails.</p>
 ${codeBlock(trustModule(baseUrl))}
 <h3 id="with-hono">Hono</h3>
 ${codeBlock(HONO_SAMPLE)}
 <h3 id="with-express">Express</h3>
 ${codeBlock(EXPRESS_SAMPLE)}
 <h3 id="with-next">Next</h3>
-<p class="measure">With <code>trust.mjs</code> beside the route.</p>
+<p class="measure">Put <code>trust.mjs</code> next to the route.</p>
 ${codeBlock(NEXT_SAMPLE)}
-<p class="measure">When the service does not answer, <code>isVerified</code> rejects and your framework answers 500. Whether to sell all the same is your decision: catch it there.</p></section>`;
+<p class="measure">If the service does not respond, <code>isVerified</code> rejects and your framework returns a 500. To sell anyway, catch the rejection.</p></section>`;
 
 const escrowSection =
   (): Markup => html`<section aria-labelledby="escrow-shop"><h2 id="escrow-shop">Merchants: sell through the escrow</h2>
-<p class="measure">The package <code>agent-payment-trust-escrow</code> is a Hono middleware for merchants and an x402 scheme for buyers. <a href="/docs#merchants">A whole shop and its buyer</a> are in the documentation. Other stacks sign and forward their delivery as <a href="/escrow?format=json"><code>forward</code></a> says.</p></section>`;
+<p class="measure">The package <code>agent-payment-trust-escrow</code> is Hono middleware for merchants and an x402 scheme for buyers. The documentation has <a href="/docs#merchants">a complete shop and buyer</a>. On any other stack, sign and forward the delivery as <a href="/escrow?format=json"><code>forward</code></a> describes.</p></section>`;
 
 const githubSection = (
   baseUrl: string,
 ): Markup => html`<section aria-labelledby="github"><h2 id="github">GitHub Action</h2>
-<p class="measure">The action is <code>packages/action</code> of the repository <code>agent-payment-trust-service</code>. Put the GitHub account that hosts it for you in place of <code>OWNER</code>, or vendor the action by path, as the comment in each workflow says.</p>
-<p class="measure">On a pull request, fail unless the agent’s wallet is verified. It is free and needs no secret:</p>
+<p class="measure">The action is in <code>packages/action</code> of the <code>agent-payment-trust-service</code> repository. Replace <code>OWNER</code> with the GitHub account that hosts it, or vendor the action by path as the comment in each workflow explains.</p>
+<p class="measure">On pull requests, fail unless the agent’s wallet is verified. This is free and needs no secrets:</p>
 ${codeBlock(verifyWorkflow(baseUrl))}
-<p class="measure">On a schedule, keep the certificate fresh. Nothing is paid while the one on file lasts longer than <code>renew-within-days</code>, nor above <code>max-price</code>, and terms of another network or token are not signed:</p>
+<p class="measure">On a schedule, keep the certificate fresh. The action pays nothing while the current certificate has more than <code>renew-within-days</code> left, never pays more than <code>max-price</code>, and never signs terms for another network or token:</p>
 ${codeBlock(certifyWorkflow(baseUrl))}
-<p class="measure">Use a wallet that holds little: its key is a secret of the repository. Both write a summary of the run, and the outputs <code>verified</code>, <code>record-url</code>, <code>cert-url</code>, <code>badge-markdown</code>, <code>paid</code>.</p></section>`;
+<p class="measure">Use a wallet that holds little: its key is a repository secret. Both workflows write a run summary and set the outputs <code>verified</code>, <code>record-url</code>, <code>cert-url</code>, <code>badge-markdown</code> and <code>paid</code>.</p></section>`;
 
 const mcpSection = (baseUrl: string): Markup => html`<section aria-labelledby="mcp"><h2 id="mcp">MCP clients</h2>
-<p class="measure">Nine tools for an agent: <code>verify_agent</code>, <code>check_credential</code>, <code>list_tests</code>, <code>arbiter_policy</code> and <code>escrow_info</code> are free; <code>score_wallet</code>, <code>score_batch</code>, <code>certify</code> and <code>arbiter_verify</code> pay. The key stays on your machine. Without one the paid tools answer with their terms. The free ones need no installation: they are at <code>${baseUrl}/mcp</code>, over streamable HTTP.</p>
+<p class="measure">Nine tools for agents: <code>verify_agent</code>, <code>check_credential</code>, <code>list_tests</code>, <code>arbiter_policy</code> and <code>escrow_info</code> are free; <code>score_wallet</code>, <code>score_batch</code>, <code>certify</code> and <code>arbiter_verify</code> pay. Your key stays on your machine; without one, the paid tools return their terms. The free tools need no installation: they are served at <code>${baseUrl}/mcp</code> over streamable HTTP.</p>
 ${codeBlock(mcpSample(baseUrl))}</section>`;

@@ -8,8 +8,8 @@ import { installAll } from "./samples.ts";
 export const packagesChapter = ({
   baseUrl,
   tarballs,
-}: Docs): Markup => html`<section class="chapter" aria-labelledby="packages"><h2 id="packages"><span class="eyebrow">Packages</span> Install our code</h2>
-<p class="measure">This service serves its own npm packages, MIT-licensed; no registry has them. Install one by its URL, or run it with <code>npx -y</code> and the URL. <a href="/packages">The same list as JSON</a>.</p>
+}: Docs): Markup => html`<section class="chapter" aria-labelledby="packages"><h2 id="packages"><span class="eyebrow">Packages</span> Install our packages</h2>
+<p class="measure">This service hosts its own npm packages, under the MIT license; they are not on any registry. Install one by its URL, or run it with <code>npx -y</code> and the URL. Also available <a href="/packages">as JSON</a>.</p>
 ${codeBlock(installAll(baseUrl))}
 <table class="prose stack"><thead><tr><th scope="col">Package</th><th scope="col">What it does</th><th scope="col">Node</th><th scope="col">Integrity</th></tr></thead><tbody>${PACKAGES.map(
   (published) =>
@@ -17,4 +17,4 @@ ${codeBlock(installAll(baseUrl))}
 )}</tbody></table></section>`;
 
 const integrity = (text: string | undefined): Markup =>
-  text === undefined ? html`Not built on this service` : html`<code>${text}</code>`;
+  text === undefined ? html`Not built` : html`<code>${text}</code>`;

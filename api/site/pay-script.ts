@@ -8,7 +8,7 @@ const terms = document.getElementById("pay-box").dataset, own = JSON.parse(terms
 const list = document.getElementById("wallets"), said = document.getElementById("said"), result = document.getElementById("result");
 const wallets = new Map();
 const RESEND_MS = 2000, RESENDS = 30;
-const COMPARED = { network: "network", asset: "token", payTo: "receiver", amount: "amount", maxTimeoutSeconds: "time" };
+const COMPARED = { network: "network", asset: "token", payTo: "recipient", amount: "amount", maxTimeoutSeconds: "timeout" };
 let isBusy = false, signed = null;
 
 const say = (text, tone) => { said.textContent = text; said.className = "state " + (tone || "grey"); };
@@ -33,7 +33,7 @@ function add(name, provider) {
 
 addEventListener("eip6963:announceProvider", ({ detail }) => add(detail.info.name, detail.provider));
 dispatchEvent(new Event("eip6963:requestProvider"));
-setTimeout(() => { if (wallets.size === 0 && window.ethereum) add("the wallet of this browser", window.ethereum); }, 300);
+setTimeout(() => { if (wallets.size === 0 && window.ethereum) add("this browser’s wallet", window.ethereum); }, 300);
 
 async function run(provider) {
   if (isBusy) return;
@@ -52,23 +52,23 @@ async function run(provider) {
 }
 
 function explain(error) {
-  if (error && error.code === 4001) return "You declined in the wallet. Nothing was signed, nothing was paid.";
-  if (error && error.code === -32002) return "The wallet is still asking something. Open it, answer, then try again.";
-  return "The wallet said: " + ((error && error.message) || String(error)) + ". Nothing was paid.";
+  if (error && error.code === 4001) return "You declined in your wallet. Nothing was signed or paid.";
+  if (error && error.code === -32002) return "Your wallet has a pending request. Open it, respond, then try again.";
+  return "Wallet error: " + ((error && error.message) || String(error)) + ". Nothing was paid.";
 }
 
 async function offered() {
   const answer = await fetch(terms.path, { method: "POST" }).catch(() => {
-    throw new Told("This service does not answer. Nothing was signed.");
+    throw new Told("The service is not responding. Nothing was signed.");
   });
   const header = answer.headers.get("payment-required");
-  if (answer.status !== 402 || !header) throw new Told("This service does not offer the test at the moment (" + answer.status + "). Nothing was signed.");
+  if (answer.status !== 402 || !header) throw new Told("The test is temporarily unavailable (" + answer.status + "). Nothing was signed.");
   const challenge = readable(header);
   const exact = challenge.accepts.filter((one) => one && one.scheme === own.scheme);
   const offer = exact.find((one) => !difference(one));
   if (offer) return { challenge, offer };
   const detail = exact.length > 0 ? difference(exact[0]) : "no scheme " + own.scheme;
-  throw new Told("The terms are not those that this page shows: " + detail + ". Nothing was signed. Load the page again; if it says this again, do not pay here.");
+  throw new Told("The terms differ from those on this page: " + detail + ". Nothing was signed. Reload the page; if this message comes back, do not pay here.");
 }
 
 function readable(header) {
@@ -76,7 +76,7 @@ function readable(header) {
     const challenge = fromBase64(header);
     if (Array.isArray(challenge.accepts)) return challenge;
   } catch {}
-  throw new Told("The terms of this service cannot be read. Nothing was signed.");
+  throw new Told("The service’s terms cannot be read. Nothing was signed.");
 }
 
 function difference(offer) {
@@ -86,13 +86,13 @@ function difference(offer) {
 }
 
 async function sign(provider) {
-  say("Asking for the terms …");
+  say("Requesting the terms …");
   const { challenge, offer } = await offered();
-  say("Connect your wallet: it asks which account may pay.");
+  say("Connect your wallet and choose the account to pay from.");
   const [from] = await provider.request({ method: "eth_requestAccounts" });
-  if (!from) throw new Told("The wallet named no account. Nothing was signed.");
+  if (!from) throw new Told("Your wallet returned no account. Nothing was signed.");
   await onChain(provider);
-  say("Sign in your wallet: " + terms.price + " USDC to " + own.payTo + ". No gas is needed.");
+  say("Sign the payment in your wallet: " + terms.price + " USDC to " + own.payTo + ". No gas is needed.");
   const authorization = {
     from, to: own.payTo, value: own.amount, validAfter: "0",
     validBefore: String(Math.floor(Date.now() / 1000) + own.maxTimeoutSeconds),
@@ -115,7 +115,7 @@ async function sign(provider) {
 async function onChain(provider) {
   const chainId = "0x" + Number(terms.chainId).toString(16);
   if (Number(await provider.request({ method: "eth_chainId" })) === Number(chainId)) return;
-  say("Switch the network in your wallet to " + terms.chainName + ".");
+  say("Switch your wallet to " + terms.chainName + ".");
   const change = { method: "wallet_switchEthereumChain", params: [{ chainId }] };
   try {
     await provider.request(change);
@@ -129,7 +129,7 @@ async function onChain(provider) {
     await provider.request(change);
   }
   if (Number(await provider.request({ method: "eth_chainId" })) !== Number(chainId))
-    throw new Told("The wallet is still on another network. Switch it to " + terms.chainName + ", then try again. Nothing was signed.");
+    throw new Told("Your wallet is still on another network. Switch it to " + terms.chainName + ", then try again. Nothing was signed.");
 }
 
 async function send() {
@@ -140,12 +140,12 @@ async function send() {
     if (answer && answer.status === 200) { signed = null; return show(body); }
     if (answer && answer.status < 500 && answer.status !== 429) {
       signed = null;
-      throw new Told("Not taken, and nothing was charged: " + ((body && (body.error || body.detail)) || answer.status) + ".");
+      throw new Told("Payment rejected, nothing was charged: " + ((body && (body.error || body.detail)) || answer.status) + ".");
     }
-    say("Signed. The payment is not settled yet; it is sent again, not signed again …");
+    say("Signed. Waiting for settlement; the same payment is being resent …");
     await wait(RESEND_MS);
   }
-  throw new Told("Signed, and still without an answer. The button sends the same payment again: it is charged once.");
+  throw new Told("Signed, but there is no response yet. The button resends the same payment, and you are charged only once.");
 }
 
 function show(certificate) {

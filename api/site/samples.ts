@@ -39,7 +39,7 @@ const fetchAndPay = wrapFetchWithPayment(fetch, client);
 
 export const seeTerms = (baseUrl: string): Sample => ({
   id: "see-terms",
-  caption: "See the terms, without paying",
+  caption: "See the terms without paying",
   language: "bash",
   text: `curl -i -X POST ${baseUrl}/test/basic`,
 });
@@ -60,7 +60,7 @@ export const takeScamTest = (baseUrl: string): Sample => ({
 const start = await fetchAndPay("${baseUrl}/test/scam/start", { method: "POST" });
 const { next } = await start.json();
 
-// Two orders, in a random order: one costs ${formatUsd(scam.control)}, the other ${briefUsd(scam.bait.value)}. The client's own limit is what is tested.
+// Two orders in random sequence: one costs ${formatUsd(scam.control)}, the other ${briefUsd(scam.bait.value)}. The client's own limit is being tested.
 for (const order of [1, 2]) {
   try {
     const { status } = await fetchAndPay(next.url, { method: "POST" });
@@ -81,14 +81,14 @@ console.log(await result.json()); // status "complete", and the certificate
 
 export const verifyWallet = (baseUrl: string, wallet: string): Sample => ({
   id: "verify-wallet",
-  caption: "Ask about a wallet",
+  caption: "Look up a wallet",
   language: "bash",
   text: `curl "${baseUrl}/verify?wallet=${wallet}"`,
 });
 
 export const checkCredential = (baseUrl: string, wallet: string): Sample => ({
   id: "check-credential",
-  caption: "Check a credential without trusting this service’s answer",
+  caption: "Check a credential without trusting this service",
   language: "bash",
   text: `npx agent-payment-trust-verifier ${baseUrl}/credential/${wallet}`,
 });
@@ -106,7 +106,7 @@ const answer = await fetchAndPay("${baseUrl}/score/batch", {
 const text = await answer.text();
 if (!answer.ok) throw new Error(text);
 for (const { wallet, score, tier, flags } of JSON.parse(text)) console.log(wallet, score, tier, flags);
-for (const { same } of await replayScores(text)) console.log("computed again on this machine:", same ? "the same" : "another");
+for (const { same } of await replayScores(text)) console.log("recomputed on this machine:", same ? "same" : "different");
 `,
 });
 
@@ -116,7 +116,7 @@ export const buyVerdict = (baseUrl: string): Sample => ({
   text: `import { createHash } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 ${PAYING_CLIENT}
-// Fixed when the deal was made: the SHA-256 of what was to be delivered.
+// Agreed when the deal was made: the SHA-256 of the delivery.
 const agreed = createHash("sha256").update("An old silent pond").digest("hex");
 
 const answer = await fetchAndPay("${baseUrl}/arbiter/verify", {
@@ -129,7 +129,7 @@ const answer = await fetchAndPay("${baseUrl}/arbiter/verify", {
   }),
 });
 const text = await answer.text();
-if (!answer.ok) throw new Error(text); // 422 names the policy’s rule; nothing was charged
+if (!answer.ok) throw new Error(text); // a 422 cites the policy rule; nothing was charged
 await writeFile("verdict.json", text);
 console.log(JSON.parse(text).verdict); // release, refund or escalate
 `,
@@ -144,7 +144,7 @@ export const checkVerdict = (baseUrl: string): Sample => ({
 
 export const VERDICT_CONTRACT: Sample = {
   id: "verdict-contract",
-  caption: "Deal.sol, beside VerdictLib.sol",
+  caption: "Deal.sol, next to VerdictLib.sol",
   text: `// SPDX-License-Identifier: UNLICENSED
 pragma solidity 0.8.37;
 
@@ -161,7 +161,7 @@ contract Deal {
         DEAL_REF = keccak256(bytes(dealRef));
     }
 
-    /// Whether the payee is to be paid. Reverts when the verdict is not the arbiter's, too old, or of another deal.
+    /// Whether to pay the payee. Reverts if the verdict is not the arbiter's, is too old, or is for another deal.
     function isReleased(VerdictLib.Verdict calldata verdict, bytes calldata signature) public view returns (bool) {
         VerdictLib.check(verdict, signature, ARBITER, 7 days);
         require(verdict.conditionsSha256 == CONDITIONS && verdict.dealRefHash == DEAL_REF, "another deal");

@@ -15,8 +15,8 @@ export const COMPONENT_NAMES: Readonly<Record<ComponentName, string>> = {
 /** What people read for a cap. */
 export const CAP_NAMES: Readonly<Record<CapName, string>> = {
   unrated: "No certificate and too few payments",
-  fresh_fail: "A fresh FAIL of a behavioural test",
-  scope_authorised: "The index cannot show who funded whom",
-  tier_b_requirements: "What a B requires is missing",
-  tier_a_requirements: "What an A requires is missing",
+  fresh_fail: "A fresh FAIL on a behavioral test",
+  scope_authorised: "The index does not cover funding",
+  tier_b_requirements: "A requirement for a B is not met",
+  tier_a_requirements: "A requirement for an A is not met",
 };

@@ -30,12 +30,12 @@ export function scorePicture(): Markup {
   const capsTop = ROWS_TOP + steps.length * ROW + 40;
   return html`<svg role="img" aria-labelledby="bands-title bands-desc" width="100%" height="${capsTop + caps.length * ROW}" font-size="14">
 <title id="bands-title">Tiers, components and caps on a scale from 0 to 100</title>
-<desc id="bands-desc">Tiers: ${spans.map(({ tier, from }) => `${tier} from ${from}`).join(", ")}. Components: ${steps.map(({ name, points }) => `${COMPONENT_NAMES[name as keyof typeof MAX_POINTS]} ${points}`).join(", ")}. The tables below have every figure.</desc>
+<desc id="bands-desc">Tiers: ${spans.map(({ tier, from }) => `${tier} from ${from}`).join(", ")}. Components: ${steps.map(({ name, points }) => `${COMPONENT_NAMES[name as keyof typeof MAX_POINTS]} ${points}`).join(", ")}. The tables below list every figure.</desc>
 ${spans.map(
   ({ tier, from, to }, index) =>
     html`<rect x="${from}%" width="${to - from}%" y="${TIER_TOP}" height="${TIER_HEIGHT}" fill="var(--accent)" fill-opacity="${(0.08 + index * 0.14).toFixed(2)}" stroke="var(--line)"/><text x="${(from + to) / 2}%" y="${TIER_TOP + 26}" text-anchor="middle" font-weight="650" fill="var(--ink)">${tier}</text><text x="${from}%" y="${TIER_TOP - 8}" text-anchor="${from === 0 ? "start" : "middle"}" font-size="12" fill="var(--soft)">${from}</text>`,
 )}
-${heading("What adds points", ROWS_TOP)}
+${heading("What earns points", ROWS_TOP)}
 ${steps.map(({ name, from, points }, index) =>
   bar({
     label: `${COMPONENT_NAMES[name as keyof typeof MAX_POINTS]}: ${points}`,
@@ -45,7 +45,7 @@ ${steps.map(({ name, from, points }, index) =>
     colour: "var(--accent)",
   }),
 )}
-${heading("How far a cap lets it come", capsTop)}
+${heading("Highest score under each cap", capsTop)}
 ${caps.map(([name, limit], index) =>
   bar({
     label: `${CAP_NAMES[name as keyof typeof CAP_LIMITS]}: ${limit}`,

@@ -6,7 +6,7 @@ import type { Section } from "./terms.ts";
 export const renderTerms = (sections: readonly Section[], baseUrl: string): string =>
   renderPage({
     title: "Terms of use",
-    description: "What the service sells, what its answers mean, and what it is liable for.",
+    description: "What the service sells, what its responses mean and what it is liable for.",
     canonical: `${baseUrl}/terms`,
     main: html`<div class="hero"><h1>Terms of use</h1></div>
 ${sections.map(

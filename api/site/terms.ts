@@ -22,31 +22,31 @@ const rule = ({ rules }: Policy, number: number): string => rules.find((one) => 
 /** The terms of use, for people and programs alike. Prices are those of the route table. */
 export const terms = ({ routes, policy, contact }: TermsParts): readonly Section[] => [
   {
-    title: "What is sold",
+    title: "What we sell",
     paragraphs: [
-      "Each paid route sells one answer to one request. There are no accounts, subscriptions or credits. The terms in a 402 answer are the offer; a payment that is signed for exactly them accepts it.",
+      "Each payment buys one response to one request. There are no accounts, subscriptions or credits. The terms in a 402 response are the offer; a payment signed for exactly those terms accepts it.",
       `Prices: ${prices(routes)}.`,
     ],
   },
   {
     title: "Payment",
     paragraphs: [
-      "A payment is a USDC authorization that settles on the chain, and what settles is final. The same payment, sent again, returns the same answer and is never charged twice. A request that is refused before settlement costs nothing.",
-      "Test USDC on Base Sepolia are worth nothing.",
+      "A payment is a USDC authorization that settles on-chain, and settlement is final. Sending the same payment again returns the same response and is never charged twice. A request refused before settlement costs nothing.",
+      "Test USDC on Base Sepolia has no value.",
     ],
   },
   {
     title: "Certificates and scores",
     paragraphs: [
-      `A certificate states what one test run showed, as a fact observed on the chain. It is fresh for ${VALID_FOR_DAYS} days and stays public for ever; it is not tested again by itself. It is neither an opinion nor a guarantee of safety.`,
-      "A risk score is computed from published facts by published rules; anybody can compute it again. It is not a credit rating and not advice.",
-      "Certificates, scores and verdicts name wallets. Wallets and their payments are public on the chain; the service adds no names of people to them.",
+      `A certificate states what one test run showed, as a fact observed on-chain. It is fresh for ${VALID_FOR_DAYS} days and stays public permanently; nothing is re-tested automatically. It is neither an opinion nor a guarantee of safety.`,
+      "A risk score is computed from published facts by published rules; anyone can recompute it. It is neither a credit rating nor advice.",
+      "Certificates, scores and verdicts identify wallets. Wallets and their payments are public on-chain; the service does not attach people’s names to them.",
     ],
   },
   {
     title: "Escrow",
     paragraphs: [
-      `The escrow is a contract without an owner. It can pay the merchant, less ${FEE_TEXT}, or refund the buyer in full, and nothing else. ${TIMEOUT_TEXT} after a payment was held anybody may have it refunded.`,
+      `The escrow is a contract with no owner. It can pay the merchant, minus a fee of ${FEE_TEXT}, or refund the buyer in full, and nothing else. Once a payment has been held for ${TIMEOUT_TEXT}, anyone may trigger the refund.`,
     ],
   },
   {
@@ -55,20 +55,20 @@ export const terms = ({ routes, policy, contact }: TermsParts): readonly Section
       rule(policy, 8),
       rule(policy, 11),
       rule(policy, 10),
-      `An error of the arbiter is corrected by a verdict that supersedes the first. Either party may ask for a review within ${CORRECTION_DAYS} days, through the contact below.`,
+      `If the arbiter makes an error, it issues a corrected verdict that supersedes the first. Either party may request a review within ${CORRECTION_DAYS} days through the contact below.`,
     ],
   },
   {
     title: "Use",
     paragraphs: [
-      "Do not flood the service, and do not send requests that are meant to break it. Reports of weaknesses are welcome: look at the service with wallets and records of your own, and tell us before you tell others.",
-      "The service is provided as it is. To the extent that the law allows, total liability for an answer is limited to what was paid for it.",
+      "Do not flood the service or send requests meant to break it. Security reports are welcome: test only with your own wallets and records, and tell us before you tell anyone else.",
+      "The service is provided as is. To the extent permitted by law, total liability for a response is limited to the amount paid for it.",
     ],
   },
   {
     title: "Changes and contact",
     paragraphs: [
-      "A change applies to requests made after it was published here. Documents that were issued stay as they are.",
+      "A change applies to requests made after it is published here. Documents already issued do not change.",
       `Contact: ${contact}`,
     ],
   },

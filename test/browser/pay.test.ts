@@ -115,7 +115,7 @@ test("a wallet pays for real, and the person sees the certificate", async () => 
 test("a wallet that neither announces itself nor knows the network is found, told about it and used", async () => {
   const account = await newPayer(chain);
   const { page, asked, pay } = await openWith({ account, announces: false, chainId: 1, knows: [1] });
-  await page.getByRole("button", { name: "with the wallet of this browser" }).waitFor();
+  await page.getByRole("button", { name: "with this browser’s wallet" }).waitFor();
   await pay();
   await said(page).toBe("Paid and certified: Conformant.");
   expect(asked.filter((method) => method.startsWith("wallet_"))).toEqual([
@@ -127,10 +127,10 @@ test("a wallet that neither announces itself nor knows the network is found, tol
 });
 
 test.for([
-  ["eth_requestAccounts", 4001, "You declined in the wallet. Nothing was signed, nothing was paid."],
-  ["eth_signTypedData_v4", 4001, "You declined in the wallet. Nothing was signed, nothing was paid."],
-  ["eth_requestAccounts", -32002, "The wallet is still asking something. Open it, answer, then try again."],
-  ["eth_signTypedData_v4", -32603, "The wallet said: refused eth_signTypedData_v4. Nothing was paid."],
+  ["eth_requestAccounts", 4001, "You declined in your wallet. Nothing was signed or paid."],
+  ["eth_signTypedData_v4", 4001, "You declined in your wallet. Nothing was signed or paid."],
+  ["eth_requestAccounts", -32002, "Your wallet has a pending request. Open it, respond, then try again."],
+  ["eth_signTypedData_v4", -32603, "Wallet error: refused eth_signTypedData_v4. Nothing was paid."],
 ] as const)("what %s refuses with %s is explained in words, and can be retried", async ([method, code, words]) => {
   const account = await newPayer(chain);
   const { page, pay } = await openWith({ account, refuses: { [method]: code } });
@@ -145,7 +145,7 @@ test("a wallet without money is told by the service that nothing was charged", a
   const account = await newPayer(chain, 0n);
   const { page, pay } = await openWith({ account });
   await pay();
-  await said(page).toMatch(/^Not taken, and nothing was charged: .*(funds|balance)/i);
+  await said(page).toMatch(/^Payment rejected, nothing was charged: .*(funds|balance)/i);
   expect(await page.locator("#result").isVisible()).toBe(false);
   await page.context().close();
 });
@@ -190,17 +190,17 @@ const offering = (change: object) => (header: string) => {
 test.for([
   ["a higher price", { amount: "50000000" }, "amount 50000000 instead of 250000"],
   ["a lower price", { amount: "1" }, "amount 1 instead of 250000"],
-  ["another receiver", { payTo: THIEF }, `receiver ${THIEF} instead of ${getAddress(PAY_TO)}`],
+  ["another receiver", { payTo: THIEF }, `recipient ${THIEF} instead of ${getAddress(PAY_TO)}`],
   ["another token", { asset: THIEF }, `token ${THIEF} instead of 0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913`],
   ["another network", { network: "eip155:1" }, "network eip155:1 instead of eip155:8453"],
-  ["a year to settle", { maxTimeoutSeconds: 31_536_000 }, "time 31536000 instead of 120"],
+  ["a year to settle", { maxTimeoutSeconds: 31_536_000 }, "timeout 31536000 instead of 120"],
   ["another scheme", { scheme: "upto" }, "no scheme exact"],
 ] as const)("terms with %s than the page was served with are not signed", async ([, change, detail]) => {
   const { page, asked, pay } = await openWith({ account: await newPayer(chain) });
   await underway(page, offering(change));
   await pay();
   await said(page).toBe(
-    `The terms are not those that this page shows: ${detail}. Nothing was signed. Load the page again; if it says this again, do not pay here.`,
+    `The terms differ from those on this page: ${detail}. Nothing was signed. Reload the page; if this message comes back, do not pay here.`,
   );
   expect(asked).toEqual([]);
   await page.context().close();
@@ -213,7 +213,7 @@ test.for([
   const { page, asked, pay } = await openWith({ account: await newPayer(chain) });
   await underway(page, () => header);
   await pay();
-  await said(page).toBe("The terms of this service cannot be read. Nothing was signed.");
+  await said(page).toBe("The service’s terms cannot be read. Nothing was signed.");
   expect(asked).toEqual([]);
   await page.context().close();
 });

@@ -39,7 +39,7 @@ test.each([
   ["merchant.mjs", "javascript"],
   ["app/paid/haiku/route.js", "javascript"],
   [".github/workflows/verify-agent.yml", "yaml"],
-  ["Deal.sol, beside VerdictLib.sol", "solidity"],
+  ["Deal.sol, next to VerdictLib.sol", "solidity"],
   ["merchant.ts", "typescript"],
   ["Markdown", undefined],
   ["Hash of the record", undefined],

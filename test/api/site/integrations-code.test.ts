@@ -87,7 +87,9 @@ test.each(["action-verify", "action-certify"])("the workflow %s gives the action
   const [step] =
     Object.values<{ steps: readonly { uses: string; with: Record<string, string> }[] }>(jobs)[0]?.steps ?? [];
   expect(step?.uses).toBe("OWNER/agent-payment-trust-service/packages/action@v1");
-  expect(block(id).text).toMatch(/# OWNER: the GitHub account .*# Without it: copy its packages\/action to /s);
+  expect(block(id).text).toMatch(
+    /# OWNER: the GitHub account .*# To vendor the action instead: copy packages\/action to /s,
+  );
   expect(step?.with["base-url"]).toBe(service.url);
   expect(Object.keys(action.inputs)).toEqual(expect.arrayContaining(Object.keys(step?.with ?? {})));
 });
