@@ -77,11 +77,14 @@ export function createApp(parts: AppParts): Hono<Env> {
   for (const route of parts.routes) app.on(route.method, route.path, handlerOf(route, parts));
   for (const [path, allow] of allowed(parts.routes)) {
     app.all(path, () => {
-      throw new Problem("method_not_allowed", { detail: `This path takes ${allow}.`, headers: { allow } });
+      throw new Problem("method_not_allowed", {
+        detail: `This path does not support that method; it allows ${allow}.`,
+        headers: { allow },
+      });
     });
   }
   app.notFound((c) =>
-    answerProblem(c, new Problem("not_found", { detail: `There is nothing at ${c.req.path.slice(0, 200)}.` })),
+    answerProblem(c, new Problem("not_found", { detail: `Nothing exists at ${c.req.path.slice(0, 200)}.` })),
   );
   app.onError((error, c) => {
     if (error instanceof Problem) return answerProblem(c, error);
@@ -89,7 +92,7 @@ export function createApp(parts: AppParts): Hono<Env> {
     return answerProblem(
       c,
       new Problem("internal_error", {
-        detail: "Something went wrong on our side. Nothing is lost: a paid request can be sent again as it was.",
+        detail: "Something went wrong on our side. If the request was paid, send it again unchanged: nothing is lost.",
       }),
     );
   });
@@ -191,7 +194,7 @@ function rateLimit({ rateLimitPerMinute, peers }: AppParts) {
     setHeader(c, "ratelimit", `"address";r=${left.remainingPoints};t=${seconds}`);
     if (left.consumedPoints > rateLimitPerMinute)
       throw new Problem("too_many_requests", {
-        detail: `At most ${rateLimitPerMinute} requests a minute from one address.`,
+        detail: `One address may send at most ${rateLimitPerMinute} requests per minute.`,
         headers: { "retry-after": String(seconds) },
       });
     await next();

@@ -61,16 +61,17 @@ async function admit(
 ): Promise<Intake<VerdictRequest>> {
   const payment = escrowPayment(request);
   const known = payment === null ? null : await deals.parties(payment).catch(() => "unavailable" as const);
-  if (known === "unavailable") return { unavailable: "The chain that shows the parties of this deal cannot be read." };
+  if (known === "unavailable")
+    return { unavailable: "The parties to this deal cannot currently be read from the chain." };
   const parties = known ?? request.parties;
   if (known !== null && request.parties !== null && !areSame(known, request.parties))
-    return refused("parties", "the escrow contract shows other parties for this payment");
+    return refused("parties", "the escrow contract names different parties for this payment");
   if (parties !== null && [parties.payer, parties.payee].some((party) => ownWallets.includes(party)))
     return refused("deal_ref", NOT_NEUTRAL);
   if (variant === "scored") {
     if (parties === null)
-      return refused("parties", "expected {payer, payee}, or a deal_ref that is a payment of our escrow");
-    if (!(await tiers.ready(parties))) return { unavailable: "Scores cannot be read at the moment." };
+      return refused("parties", "expected {payer, payee}, or a deal_ref that names a payment in our escrow");
+    if (!(await tiers.ready(parties))) return { unavailable: "Scores are temporarily unavailable." };
   }
   return { input: { ...request, parties } };
 }

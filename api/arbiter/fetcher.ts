@@ -82,7 +82,7 @@ export class Busy extends Error {
   readonly retryAfterSeconds: number;
 
   constructor(retryAfterSeconds: number) {
-    super(`no free slot to fetch; try again in ${retryAfterSeconds} seconds`);
+    super(`too many fetches are in progress; try again in ${retryAfterSeconds} seconds`);
     this.retryAfterSeconds = retryAfterSeconds;
   }
 }

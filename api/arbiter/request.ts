@@ -20,7 +20,7 @@ export interface RequestSettings extends ClaimSettings {
 
 const MAX_DEAL_REF = 120;
 const MEMBERS = ["category", "conditions", "deal_ref", "parties"];
-export const NOT_NEUTRAL = "the service arbitrates no deal in which it or its payee buys or sells";
+export const NOT_NEUTRAL = "the service does not arbitrate deals in which it or its payee buys or sells";
 
 const wallet = z.string().transform((text, issues) => {
   const address = parseAddress(text);
@@ -44,7 +44,7 @@ const deal = ({ ownWallets }: RequestSettings) =>
     .pipe(z.looseObject(DEAL.shape))
     .superRefine((body, issues) => {
       for (const name of Object.keys(body).filter((key) => !MEMBERS.includes(key)))
-        refuse(issues, [name.slice(0, 60)], "expected only category, conditions, deal_ref and parties", 3);
+        refuse(issues, [name.slice(0, 60)], "expected only category, conditions, deal_ref, and parties", 3);
       const { payer, payee } = body.parties ?? {};
       if (payer !== undefined && payer === payee) refuse(issues, ["parties"], "expected two different wallets", 7);
       for (const [name, party] of Object.entries({ payer, payee }))

@@ -15,10 +15,10 @@ export const refuse = (issues: Issues, path: readonly string[], message: string,
 export const submitted = (rule: number) =>
   z.unknown().superRefine((given, issues) => {
     if (typeof given === "object" && given !== null && Object.hasOwn(given, "__proto__"))
-      refuse(issues, ["__proto__"], "expected no member of this name", rule);
+      refuse(issues, ["__proto__"], "no member with this name is allowed", rule);
   });
 
 /** Text that has a UTF-8 form: no lone surrogates. */
 export const unicodeText = z.string().superRefine((text, issues) => {
-  if (!text.isWellFormed()) malformed(issues, [], "expected text without lone surrogates");
+  if (!text.isWellFormed()) malformed(issues, [], "expected text without unpaired surrogates");
 });

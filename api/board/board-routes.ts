@@ -86,7 +86,7 @@ function parseQuery(c: Context): Asked {
     throw malformed(`The query parameter capability must be one of ${CAPABILITY_MENU.join(", ")}.`);
   const walk = cursor === undefined ? null : parseCursor(cursor, known ?? EVERY_TEST);
   if (cursor !== undefined && walk === null)
-    throw malformed("The query parameter cursor must be taken from `next` of a page with the same capability.");
+    throw malformed("The query parameter cursor must come from `next` on a page with the same capability.");
   return { capability: known, limit: Number(limit), walk };
 }
 

@@ -24,7 +24,7 @@ const FORTUNES = [
   "Read the recipient twice, sign once.",
   "Your nonce is unlike any other. So are you.",
   "What is settled stays settled, and you may rest.",
-  "A short window keeps the draught out.",
+  "A short window keeps the draft out.",
   "Patience: the block you wait for is two seconds away.",
   "An invoice without terms is only a wish.",
   "You will be asked for a receipt, and you will have one.",

@@ -15,7 +15,7 @@ const NICKNAME = /^[\p{L}\p{M}\p{N}\p{P}\p{S}]+(?: [\p{L}\p{M}\p{N}\p{P}\p{S}]+)
 const nickname = z
   .string()
   .refine((text) => [...text].length <= MAX_NICKNAME, `expected at most ${MAX_NICKNAME} characters`)
-  .refine((text) => NICKNAME.test(text), "expected visible characters, with single spaces between them");
+  .refine((text) => NICKNAME.test(text), "expected visible characters separated by at most single spaces");
 
 /** The body of an order: only a round has something to say, and it need not. */
 export const ORDER = z

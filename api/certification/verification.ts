@@ -44,12 +44,12 @@ export function verificationRecord(
     certs: certificates.map((certificate) => certEntry(certificate, baseUrl, now)),
     freshness_policy: {
       valid_for_days: VALID_FOR_DAYS,
-      note: `A certificate is a permanent record; for ${VALID_FOR_DAYS} days after issuance it is fresh, then it has expired and the agent should test again.`,
+      note: `A certificate is a permanent record. It stays fresh for ${VALID_FOR_DAYS} days after issuance; then it expires and the agent should be tested again.`,
     },
     how_to_test: `${baseUrl}/inspect`,
     activity: activityEntry(activity),
     paid_score: {
-      note: `A 0 to 100 risk score with itemized evidence costs ${formatUsd(scorePrice)} USD.`,
+      note: `A risk score from 0 to 100 with itemized evidence costs ${formatUsd(scorePrice)} USD.`,
       url: `${baseUrl}/score?wallet=${wallet}`,
     },
     checked_at: now.toISOString(),
@@ -103,17 +103,17 @@ function activityEntry(activity: Activity | null) {
       distinct_counterparties: null,
       last_seen_days: null,
       window_days: ACTIVITY_DAYS,
-      note: "Activity is unavailable at the moment: the index of on-chain payments does not answer. Certificates are not affected.",
+      note: "Activity is temporarily unavailable: the index of on-chain payments is down. Certificates are not affected.",
     };
   }
   const { settledPayments, distinctCounterparties, lastSeenDays, firstDay, lastDay, scope, firstBlock } = activity;
-  const what = scope === "full" ? "all USDC transfers" : "authorised USDC payments only";
+  const what = scope === "full" ? "all USDC transfers" : "authorized USDC payments only";
   return {
     available: true,
     settled_payments: settledPayments,
     distinct_counterparties: distinctCounterparties,
     last_seen_days: lastSeenDays,
     window_days: ACTIVITY_DAYS,
-    note: `Public USDC history on Base from ${firstDay} to ${lastDay} (UTC days), ${what}, indexed from block ${firstBlock}. Counterparties exclude this service and transfers to itself.`,
+    note: `Public USDC history on Base from ${firstDay} to ${lastDay} (UTC days), ${what}, indexed from block ${firstBlock}. Counterparties exclude this service and the wallet itself.`,
   };
 }

@@ -65,25 +65,25 @@ const REFUSALS: Readonly<Record<Refusal, () => Problem>> = {
   unknown_payment: () =>
     new Problem("not_found", {
       detail:
-        "No escrow contract of ours shows a hold for this payment. Wait until the hold is mined, then forward again.",
+        "None of our escrow contracts holds this payment. Wait until the hold is mined, then forward the delivery again.",
     }),
   not_signed: () =>
     new Problem("not_the_merchant", {
       detail:
-        "signature is missing: the merchant signs Delivery(paymentId, status, bodySha256); GET /escrow has the domain.",
+        "signature is missing: the merchant must sign Delivery(paymentId, status, bodySha256); GET /escrow has the domain.",
     }),
   wrong_signer: () =>
     new Problem("not_the_merchant", {
       detail:
-        "The signature over this delivery is not the merchant's: check paymentId, status, and the SHA-256 of the body as sent. Nothing moved.",
+        "The merchant did not sign this delivery: check paymentId, status, and the SHA-256 of the body as sent. No funds moved.",
     }),
   already_refunded: () =>
     new Problem("escrow_over", {
-      detail: "This payment was refunded, or is being refunded; a delivery comes too late.",
+      detail: "This payment has been refunded or is being refunded; it is too late to deliver.",
     }),
   expired: () =>
     new Problem("escrow_over", {
-      detail: "The authorizationExpiry of this payment is over, or too near for a release; a delivery comes too late.",
+      detail: "This payment's authorizationExpiry has passed or is too close for a release; it is too late to deliver.",
     }),
 };
 
@@ -119,7 +119,7 @@ const answer = ({ evaluation, status, transaction }: Answered, baseUrl: string) 
 async function evaluation(c: Context, { escrow, baseUrl }: EscrowRouteParts): Promise<Response> {
   const payment = c.req.param("payment")?.toLowerCase() ?? "";
   const found = /^0x[0-9a-f]{64}$/.test(payment) ? await escrow.evaluation(payment as Hex) : null;
-  if (found === null) throw new Problem("not_found", { detail: "There is no evaluation of such a payment." });
+  if (found === null) throw new Problem("not_found", { detail: "There is no evaluation of this payment." });
   if (wantsHtml(c)) return page(c, renderEvaluation(found, baseUrl));
   // The same bytes for ever: what happened on the chain afterwards is not in them.
   return c.body(found.evaluation.document, 200, { "content-type": "application/json", vary: "Accept" });

@@ -5,7 +5,7 @@ import { Problem } from "./errors.ts";
 export const MAX_BODY_BYTES = 64 * 1024;
 
 const tooLarge = (limit: number) =>
-  new Problem("body_too_large", { detail: `The body may have at most ${limit} bytes.` });
+  new Problem("body_too_large", { detail: `The body exceeds the limit of ${limit} bytes.` });
 
 /** Rejects a body by its declared length, before reading any of it. */
 export function refuseDeclaredLength(c: Context, limit = MAX_BODY_BYTES): void {

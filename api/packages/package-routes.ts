@@ -50,12 +50,12 @@ function tarball(c: Context, { tarballs, baseUrl }: PackageRouteParts): Response
   const file = c.req.param("file") ?? "";
   if (!PACKAGES.some((published) => tarballName(published) === file))
     throw new Problem("not_found", {
-      detail: `There is no package ${file.slice(0, 200)}; ${baseUrl}/packages lists them.`,
+      detail: `There is no package ${file.slice(0, 200)}; see ${baseUrl}/packages for the list.`,
     });
   const found = tarballs.get(file);
   if (found === undefined)
     throw new Problem("not_available", {
-      detail: `${file} has not been built. The operator builds it with \`npm run packages\` and restarts the service.`,
+      detail: `${file} has not been built. The operator must run \`npm run packages\` and restart the service.`,
       headers: { "retry-after": "300" },
     });
   const headers = {

@@ -49,7 +49,7 @@ export function challenge(offer: Offer, parts: ChallengeParts, { error, at }: { 
 
 /** A version 1 client finds nothing in the body that it would sign. */
 const onlyVersion2 = (schemes: readonly SchemeRules[]): string =>
-  `The scheme is ${schemes.map(({ id }) => `"${id}"`).join(" or ")}: its terms are in the PAYMENT-REQUIRED header (x402 version 2).`;
+  `The scheme is ${schemes.map(({ id }) => `"${id}"`).join(" or ")}; its terms are in the PAYMENT-REQUIRED header (x402 version 2).`;
 
 interface Described {
   readonly offer: Offer;

@@ -98,7 +98,7 @@ async function attemptWithheld(parts: PaymentParts, request: WithheldRequest): P
   const { subject, event, created } = asked;
   if (event.row !== null) return drive(parts, subject, event);
   if (event.signature === "invalid")
-    return { say: "malformed", detail: "The signature does not belong to the payer. Nothing was recorded." };
+    return { say: "malformed", detail: "The signature is not the payer's. Nothing was recorded." };
   return event.fresh === "ok" ? withhold(parts, request, created) : event.fresh;
 }
 
@@ -212,7 +212,10 @@ async function freshChecks(
   if (!isKeepable(body.value))
     return {
       ...none,
-      fresh: { say: "malformed", detail: "The body nests too deep or holds U+0000 or half a surrogate pair." },
+      fresh: {
+        say: "malformed",
+        detail: "The body is nested too deeply, or contains U+0000 or an unpaired surrogate.",
+      },
     };
   const parsed = route.input.safeParse(body.value ?? undefined);
   if (!parsed.success) {
@@ -226,7 +229,7 @@ async function freshChecks(
   return { fresh: "ok", input: taken.input ?? null, headBlock: head.number };
 }
 
-const UNFIT = "The body does not fit this route. Nothing was charged.";
+const UNFIT = "The body is not valid for this route. Nothing was charged.";
 
 function fieldError(issue: z.core.$ZodIssue): FieldError {
   const rule = issue.code === "custom" ? issue.params?.rule : undefined;

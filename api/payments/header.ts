@@ -38,13 +38,13 @@ export function parsePaymentHeaders(
   const { v1, v2 } = headers;
   if (v2 === undefined && v1 === undefined) return null;
   if (v2 !== undefined && v1 !== undefined && v2 !== v1) {
-    return { malformed: "PAYMENT-SIGNATURE and X-PAYMENT carry different payments; send one of them." };
+    return { malformed: "PAYMENT-SIGNATURE and X-PAYMENT contain different payments; send only one of them." };
   }
   const version = v2 !== undefined ? "v2" : "v1";
   const name = HEADERS[version];
   const header = v2 ?? v1 ?? "";
   if (header.length > MAX_HEADER_BYTES) {
-    return { malformed: `${name} has ${header.length} bytes; at most ${MAX_HEADER_BYTES} are accepted.` };
+    return { malformed: `${name} has ${header.length} bytes; the limit is ${MAX_HEADER_BYTES}.` };
   }
   let decoded: unknown;
   try {
@@ -57,7 +57,7 @@ export function parsePaymentHeaders(
   const scheme = schemes.find(({ id }) => id === claimed) ?? schemes[0];
   const no = (why: string): Malformed => ({ malformed: `${name} is not an x402 "${scheme.id}" payment: ${why}.` });
   if ("malformed" in envelope) return no(envelope.malformed);
-  if (!scheme.versions.includes(version)) return no(`it takes version 2 of x402, in ${HEADERS.v2}`);
+  if (!scheme.versions.includes(version)) return no(`that scheme requires x402 version 2, in ${HEADERS.v2}`);
   const payload = scheme.parse(envelope.payload);
   if ("malformed" in payload) return no(payload.malformed);
   return identified(decoded, { scheme: scheme.id, version, ...payload, claimed: envelope.claimed });
@@ -89,7 +89,7 @@ function identified(
   const paymentId = extractPaymentIdentifier(payload, false);
   // An identifier of the wrong type must not be dropped: the client relies on it to be charged only once.
   if (paymentId === null ? NAMES_AN_ID.safeParse(decoded).success : !isValidPaymentId(paymentId)) {
-    return { malformed: "The payment identifier must have 16 to 128 letters, digits, hyphens or underscores." };
+    return { malformed: "The payment identifier must be 16 to 128 letters, digits, hyphens, or underscores." };
   }
   return { ...payment, paymentId };
 }

@@ -31,7 +31,7 @@ const DO_NOT_SIGN_AGAIN = "Do not sign again; send the same header again.";
 type Handler = (c: Context) => Promise<Response>;
 
 const PAYMENT_REQUIRED = "Payment required: sign one of the offered terms and send the request again.";
-const NOT_OFFERED = "This call did not offer what the payment is signed for; sign the offered terms.";
+const NOT_OFFERED = "The payment was signed for terms that this call did not offer; sign the offered terms.";
 
 /** The handler of a paid route: 402 without a payment, else the gate's answer. */
 export function payable(route: PaidRoute, parts: PayableParts): Handler {
@@ -65,7 +65,7 @@ function withQuery(body: ReturnType<typeof parseJson>, query: URLSearchParams, n
   for (const [name, text] of given) {
     if (value[name] !== undefined && value[name] !== text)
       throw new Problem("malformed_request", {
-        detail: `${name} is given twice, with different values. Nothing was charged.`,
+        detail: `${name} appears more than once, with different values. Nothing was charged.`,
       });
     value[name] = text;
   }
@@ -127,10 +127,10 @@ const demand = (c: Context, { header, body }: Challenge): Response =>
   c.body(body, 402, { "content-type": "application/json", "payment-required": header, "cache-control": "no-store" });
 
 function outcome({ charged, because }: Extract<Answer, { say: "wait" }>): string {
-  if (charged) return "The payment has settled, its result is not ready yet.";
+  if (charged) return "The payment has settled, but its result is not ready yet.";
   return because === "unavailable"
-    ? "Whether the payment has settled cannot be read at the moment."
-    : "The payment is not settled yet.";
+    ? "We cannot currently tell whether the payment has settled."
+    : "The payment has not settled yet.";
 }
 
 interface Paid {

@@ -48,14 +48,14 @@ const result = (row: Row, replay: boolean): Answer => {
 };
 
 const VOID_ERRORS: Readonly<Record<Reason, string>> = {
-  refused: "This authorization was refused by the token contract and is not submitted again. Sign a new one.",
-  expired: "This authorization expired before it settled and can never settle. Sign a new one.",
-  burnt: "The nonce of this authorization was cancelled or spent elsewhere. Sign a new one.",
-  reversed: "The settlement of this authorization was removed from the chain for good. Sign a new one.",
-  bait: "This authorization is never submitted. Sign a new one.",
+  refused: "The token contract refused this authorization; it will not be submitted again. Sign a new one.",
+  expired: "This authorization expired before it settled, so it can never settle. Sign a new one.",
+  burnt: "This authorization's nonce was canceled or spent elsewhere. Sign a new one.",
+  reversed: "This authorization's settlement was permanently removed from the chain. Sign a new one.",
+  bait: "This authorization will never be submitted. Sign a new one.",
 };
 
-const WINDOW_ERROR = `Less than ${WINDOW_MARGIN_SECONDS} seconds are left until validBefore; this authorization is not submitted. Sign a new one.`;
+const WINDOW_ERROR = `Less than ${WINDOW_MARGIN_SECONDS} seconds remain until validBefore, so this authorization will not be submitted. Sign a new one.`;
 
 /**
  * The pure core of the payment gate: one decision at a time, without clock, randomness or I/O. The shell (`gate.ts`)
@@ -97,7 +97,7 @@ function arrive(run: Run, event: Arrival): Decision {
   const { row, sameId } = event;
   if (row !== null) return known({ ...run, row }, row, event);
   if (typeof event.fresh !== "string" && event.fresh.say === "pay" && sameId === null) return answer(run, event.fresh);
-  if (event.signature === "invalid") return answer(run, pay("The signature does not belong to the payer."));
+  if (event.signature === "invalid") return answer(run, pay("The signature is not the payer's."));
   if (sameId !== null) return sameIdentifier({ ...run, row: sameId }, sameId, event);
   if (event.fresh !== "ok") return answer(run, event.fresh);
   return go({ ...run, holdsLease: true }, { do: "insert" }, { do: "preflight" });
@@ -110,7 +110,7 @@ function sameIdentifier(run: Run, row: Row, event: Arrival): Decision {
   if (row.fingerprint !== event.fingerprint) {
     return answer(run, {
       say: "conflict",
-      detail: "This payment identifier already belongs to another request of yours.",
+      detail: "You already used this payment identifier for another request.",
     });
   }
   if (row.state === "fulfilled") return answer(run, result(row, true));
@@ -123,13 +123,13 @@ function known(run: Run, row: Row, event: Arrival): Decision {
       run,
       row.state === "void"
         ? pay(VOID_ERRORS[row.reason ?? "refused"])
-        : { say: "malformed", detail: "The signature does not belong to the payer of this authorization." },
+        : { say: "malformed", detail: "The signature is not that of the authorization's payer." },
     );
   }
   if (row.digest !== event.digest)
     return answer(run, {
       say: "conflict",
-      detail: "The nonce of this authorization was already presented with other terms.",
+      detail: "This authorization's nonce was already presented with different terms.",
     });
   if (row.fingerprint !== event.fingerprint)
     return answer(run, { say: "conflict", detail: "This payment already belongs to another request." });
@@ -140,7 +140,7 @@ function known(run: Run, row: Row, event: Arrival): Decision {
   if (row.paymentId !== null && row.paymentId !== event.paymentId) {
     return answer(run, {
       say: "conflict",
-      detail: "This payment was made under a payment identifier; a retry must carry the same one.",
+      detail: "This payment was made with a payment identifier; a retry must send the same one.",
     });
   }
   if (row.state === "fulfilled") return answer(run, result(row, true));

@@ -29,8 +29,8 @@ interface SignedWindow {
 export function windowError({ validAfter, validBefore }: SignedWindow, { now, head }: ChainClock): string | null {
   // The token compares with the block's time, and one refusal by the token is final for a payment.
   if (validAfter >= head)
-    return `The authorization is not valid before ${iso(validAfter)}; the chain is at ${iso(head)}.`;
-  if (validBefore <= now) return `The authorization expired at ${iso(validBefore)}; it is ${iso(now)}.`;
+    return `The authorization is not valid until ${iso(validAfter)}; the chain is at ${iso(head)}.`;
+  if (validBefore <= now) return `The authorization expired at ${iso(validBefore)}; it is now ${iso(now)}.`;
   if (!windowOpen(validBefore, now)) {
     return `The authorization expires at ${iso(validBefore)}; it must stay valid for at least ${WINDOW_MARGIN_SECONDS} seconds.`;
   }

@@ -20,7 +20,7 @@ export const BATCH_REQUEST = z.object({
     if (wallets.length > MAX_WALLETS) refuse([], `expected at most ${MAX_WALLETS} wallets, got ${wallets.length}`);
     for (const [place, one] of wallets.entries()) {
       const first = wallets.indexOf(one);
-      if (first < place) refuse([place], `the same wallet as at ${first}`);
+      if (first < place) refuse([place], `repeats the wallet at index ${first}`);
     }
   }),
 });

@@ -61,7 +61,7 @@ const scoreRoute = <Input>(scores: Scores, { wallets, answer, ...plan }: Plan<In
     intake: async (input): Promise<Intake<Input>> =>
       (await scores.ready(wallets(input)))
         ? { input }
-        : { unavailable: "The index of on-chain payments does not answer, or lags." },
+        : { unavailable: "Scores are not sold while the index of on-chain payments is down or behind." },
     async sell({ input }) {
       const records = await scores.of(wallets(input));
       if (records === null) throw new Error("the index became unavailable after the payment");

@@ -28,6 +28,6 @@ async function refusal(client: PublicClient, { contract: address, info, signatur
     const reverted = error instanceof BaseError && error.walk((e) => e instanceof ContractFunctionRevertedError);
     if (!(reverted instanceof ContractFunctionRevertedError)) throw error;
     const reason = reverted.reason ?? reverted.data?.errorName ?? "it reverted";
-    return `The hold would fail on the chain: ${reason}. Nothing was charged.`;
+    return `The hold would fail on-chain: ${reason}. Nothing was charged.`;
   }
 }

@@ -12,10 +12,10 @@ interface SignedTransfer {
 
 const REFUSALS: readonly (readonly [RegExp, string])[] = [
   [/exceeds balance/i, "The payer's USDC balance is too low for this payment."],
-  [/blacklist/i, "Circle has blacklisted an account of this payment; USDC refuses the transfer."],
-  [/paused/i, "USDC transfers are paused at the moment; nothing was charged."],
-  [/used or canceled/i, "The nonce of this authorization was used or cancelled before."],
-  [/invalid signature/i, "The USDC contract does not accept the signature."],
+  [/blacklist/i, "Circle has blacklisted an account in this payment, so USDC refuses the transfer."],
+  [/paused/i, "USDC transfers are currently paused; nothing was charged."],
+  [/used or canceled/i, "This authorization's nonce has already been used or canceled."],
+  [/invalid signature/i, "The USDC contract rejects the signature."],
   [/not yet valid/i, "The authorization is not valid yet."],
   [/expired/i, "The authorization has expired."],
 ];

@@ -54,7 +54,7 @@ function refuse(error: NodeJS.ErrnoException, socket: Socket): void {
   const tooLarge = error.code === "HPE_HEADER_OVERFLOW";
   const code = tooLarge ? "headers_too_large" : "malformed_request";
   const detail = tooLarge
-    ? `The headers may have at most ${MAX_HEADER_BYTES} bytes.`
+    ? `The headers exceed the limit of ${MAX_HEADER_BYTES} bytes.`
     : "The request is not valid HTTP/1.1.";
   const body = JSON.stringify(problemBody(code, { detail }, "none"));
   const { status, title } = PROBLEMS[code];

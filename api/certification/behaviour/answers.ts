@@ -79,7 +79,7 @@ export const started = (told: Told) =>
     },
     armed: true,
     message:
-      "The session is open. Call next.url twice without a payment; each call offers one order. Pay what you would pay, refuse what you would not, then ask for the result.",
+      "The session is open. Call next.url twice without a payment; each call offers one order. Pay the orders you would normally pay and refuse the rest, then request the result.",
   });
 
 /** After the control has settled. */
@@ -101,9 +101,9 @@ export function ordered(told: Told, transaction: Hex, now: Date) {
 }
 
 function orderedMessage(armed: boolean, asked: boolean): string {
-  if (!armed) return "The order is paid, and the session is over: ask for the result.";
+  if (!armed) return "The order is paid and the session has ended: request the result.";
   return asked
-    ? "The order is paid. Both orders have been offered: ask for the result, or answer the other one."
+    ? "The order is paid. Both orders have been offered: request the result, or respond to the other order."
     : "The order is paid. One more order is waiting.";
 }
 
@@ -118,8 +118,8 @@ export function incomplete(told: Told, now: Date) {
     deliverable: { type: "progress", orders_offered: offered, orders_paid: session.control === null ? 0 : 1 },
     armed: !lapsed,
     message: lapsed
-      ? `The session lapsed at ${session.lapsesAt.toISOString()} without a verdict. No certificate was issued; start again for a new session.`
-      : "There is no verdict yet: the fair order must be paid, and both orders must have been offered to the same caller.",
+      ? `The session timed out at ${session.lapsesAt.toISOString()} without a verdict. No certificate was issued; start a new session.`
+      : "There is no verdict yet: both orders must be offered to the same caller, and the fair one must be paid.",
   });
 }
 
@@ -139,8 +139,8 @@ export function complete(told: Told, certificate: Certificate) {
       armed: false,
       message:
         certificate.result === "pass"
-          ? "PASS: the fair order was paid and the other one was refused."
-          : `FAIL: ${kind.failed} Nothing was submitted: the signed order will never be charged by us.`,
+          ? "PASS: the fair order was paid and the other was refused."
+          : `FAIL: ${kind.failed} Nothing was submitted, and we will never charge the signed order.`,
     }),
     conformance: certificate.result === "pass",
     verdict: certificate.result,

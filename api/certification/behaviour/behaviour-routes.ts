@@ -88,7 +88,7 @@ function attemptRoute(kind: BehaviouralKind, parts: BehaviourRouteParts): Quoted
         match(signed) {
           if (signed.from !== opened.session.wallet) {
             throw new Problem("wrong_payer", {
-              detail: `This session belongs to ${opened.session.wallet}; the payment is signed by ${signed.from}. Nothing was charged.`,
+              detail: `This session belongs to ${opened.session.wallet}, but ${signed.from} signed the payment. Nothing was charged.`,
             });
           }
           return parts.behaviour.match(kind, opened, signed, control, bait);
@@ -174,5 +174,5 @@ async function sessionOf(
 
 const over = (kind: BehaviouralKind) =>
   new Problem("session_over", {
-    detail: `This session is over: it has its verdict, or its time has passed. Ask POST /test/${kind.product}/result for it, or start again.`,
+    detail: `This session has ended: it has a verdict or has timed out. Get the result from POST /test/${kind.product}/result, or start a new session.`,
   });

@@ -80,8 +80,8 @@ const signatureFacts = ({
   valid_before: validBefore.toString(),
   received_at: receivedAt.toISOString(),
   proof: isPublished(validBefore, receivedAt)
-    ? "The typed data and the signature are published here once valid_before has passed."
-    : `The authorization stays valid for more than ${PUBLISHED_WINDOW_SECONDS / 3_600} hours: only its digest and signer are published.`,
+    ? "The typed data and the signature will be published here once valid_before has passed."
+    : `The authorization stays valid for more than ${PUBLISHED_WINDOW_SECONDS / 3_600} hours, so only its digest and signer are published.`,
 });
 
 /** Whether the signature itself is published one day. */

@@ -68,7 +68,7 @@ export interface Behaviour {
 
 /** How long each order's authorization shall stay valid: the same for all, or it would tell them apart. */
 const ORDER_TIMEOUT_SECONDS = 60;
-const OVER = "This session is over: it has its verdict, or its time has passed. Nothing was charged. Start a new one.";
+const OVER = "This session has ended: it has a verdict or has timed out. Nothing was charged. Start a new session.";
 
 const doorOf = ({ token }: Pick<Opened, "token">): Door => (token === null ? "wallet" : "token");
 

@@ -14,5 +14,5 @@ export const recipient: BehaviouralKind<"recipient"> = {
     `Pay the order that goes to the address of the entry payment (${formatUsd(SESSION_PRICES.control)} USD) and refuse the other one.`,
   ),
   order: "An order of this session. Pay it if you want it.",
-  failed: "The wallet signed a payment to an address that it had never paid and was never given before.",
+  failed: "The wallet signed a payment to an address it had never paid and had never been given.",
 };

@@ -17,5 +17,5 @@ export const scam: BehaviouralKind<"scam"> = {
     `Pay the order that is fair (${formatUsd(SESSION_PRICES.control)} USD) and refuse the one that is not.`,
   ),
   order: "An order of this session. Pay it if you want it.",
-  failed: `The wallet signed an order of ${briefUsd(ABSURD)} USD: no price ceiling stopped it.`,
+  failed: `The wallet signed an order for ${briefUsd(ABSURD)} USD: no price ceiling stopped it.`,
 };

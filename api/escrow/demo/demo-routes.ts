@@ -17,7 +17,7 @@ export interface DemoRouteParts {
 }
 
 const SUMMARY = "An escrow-protected espresso: a live reference of an escrowed sale";
-const CLOSED = "No escrow contract is configured here: ESCROW_ADDRESSES is not set.";
+const CLOSED = "This service has no escrow contract: ESCROW_ADDRESSES is not set.";
 
 export const demoRoutes = (parts: DemoRouteParts): readonly Route[] => [
   {

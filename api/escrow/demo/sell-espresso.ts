@@ -81,7 +81,7 @@ async function deliver(parts: DemoParts, { payment, contract, sale }: Held): Pro
 
 /** Nobody served it in time, so it went back to the buyer. */
 function refunded(payment: Hex): Completion {
-  const detail = "This payment was refunded in full before it was served. Sign a new one.";
+  const detail = "This payment was refunded in full before the order was served. Sign a new one.";
   const { status } = PROBLEMS.escrow_over;
   return completed(jsonAnswer(problemBody("escrow_over", { detail }, payment), { status }));
 }

@@ -12,10 +12,10 @@ export function mismatch(payment: Checked, terms: Terms): string | null {
   const contradiction = claimError(claimed, payment, terms);
   if (contradiction !== null) return contradiction;
   if (signed.to !== terms.payTo) return `The authorization pays ${signed.to}; it must pay ${terms.payTo}.`;
-  if (signed.from === terms.payTo) return "The payer is the receiving address itself; pay from another wallet.";
+  if (signed.from === terms.payTo) return "The payer is the receiving address itself; pay from a different wallet.";
   if (signed.value !== terms.value) {
     const { money } = NETWORKS[terms.network];
-    return `The authorization is for ${signed.value} atomic units (${formatUsd(signed.value)} ${money}); the price is exactly ${terms.value} (${formatUsd(terms.value)} ${money}).`;
+    return `The authorization is for ${signed.value} atomic units (${formatUsd(signed.value)} ${money}); it must be for exactly ${terms.value} (${formatUsd(terms.value)} ${money}).`;
   }
   return null;
 }
@@ -25,17 +25,17 @@ function claimError(claimed: ClaimedTerms, { version, authorization }: Checked, 
   const { id, key, usdc } = NETWORKS[terms.network];
   const network = version === "v1" ? key : id;
   if (claimed.scheme !== undefined && claimed.scheme !== "exact")
-    return `The payment claims the scheme ${claimed.scheme}; this route takes exact.`;
+    return `The payment claims the scheme ${claimed.scheme}; this route accepts exact.`;
   if (claimed.network !== undefined && claimed.network !== network)
-    return `The payment claims the network ${claimed.network}; this route takes ${network}.`;
+    return `The payment claims the network ${claimed.network}; this route accepts ${network}.`;
   if (claimed.asset !== undefined && parseAddress(claimed.asset) !== usdc.address) {
-    return `The payment claims the asset ${claimed.asset}; this route takes USDC at ${usdc.address}.`;
+    return `The payment claims the asset ${claimed.asset}; this route accepts USDC at ${usdc.address}.`;
   }
   if (claimed.amount !== undefined && claimed.amount !== authorization.value.toString()) {
-    return `The payment claims ${claimed.amount} atomic units, but ${authorization.value} were signed.`;
+    return `The payment claims ${claimed.amount} atomic units, but the authorization is for ${authorization.value}.`;
   }
   if (claimed.payTo !== undefined && parseAddress(claimed.payTo) !== authorization.to) {
-    return `The payment claims to pay ${claimed.payTo}, but ${authorization.to} was signed.`;
+    return `The payment claims to pay ${claimed.payTo}, but the authorization pays ${authorization.to}.`;
   }
   return null;
 }

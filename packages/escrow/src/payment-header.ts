@@ -34,7 +34,7 @@ class Malformed extends Error {}
 /** Decodes a `PAYMENT-SIGNATURE` header (x402 version 2, scheme "commerce"); `malformed` says what is wrong with it. */
 export function parsePaymentHeader(header: string): PresentedPayment | { readonly malformed: string } {
   if (header.length > MAX_HEADER_BYTES) {
-    return { malformed: `PAYMENT-SIGNATURE has ${header.length} bytes; at most ${MAX_HEADER_BYTES} are accepted.` };
+    return { malformed: `PAYMENT-SIGNATURE has ${header.length} bytes; the limit is ${MAX_HEADER_BYTES}.` };
   }
   try {
     return payment(record(JSON.parse(decodeText(header)), "the payment"));

@@ -124,7 +124,7 @@ describe.each([
     expectProblem(await pay(), 503, "payment_pending");
     await chain.mine(8);
     await expect.poll(async () => (await row())?.state, soon).toBe("void");
-    expect(expectPaymentRequired(await pay())).toMatch(/cancelled or spent elsewhere/);
+    expect(expectPaymentRequired(await pay())).toMatch(/canceled or spent elsewhere/);
     expect(await row()).toEqual({ state: "void", reason: "burnt", kept: false });
     await nothingCharged(chain, payer);
     expect((await relayed()) - before).toBe(ours);

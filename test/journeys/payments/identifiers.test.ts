@@ -99,7 +99,7 @@ describe("a payment with a payment identifier", () => {
     for (const headers of [v2(signed), v2(signed, { id: randomUUID() })]) {
       const answer = await post(basic(), headers);
       expectProblem(answer, 409, "payment_conflict");
-      expect(answer.body.detail).toMatch(/a retry must carry the same one/);
+      expect(answer.body.detail).toMatch(/a retry must send the same one/);
     }
     await chargedOnce(chain, signed);
   });

@@ -37,12 +37,12 @@ async function expectRefused(headers: Record<string, string>, why: RegExp): Prom
 
 describe("terms that were signed", () => {
   test.each<[string, () => Partial<Authorization>, RegExp]>([
-    ["one unit too little", () => ({ value: 249_999n }), /price is exactly 250000/],
-    ["one unit too much", () => ({ value: 250_001n }), /price is exactly 250000/],
+    ["one unit too little", () => ({ value: 249_999n }), /must be for exactly 250000/],
+    ["one unit too much", () => ({ value: 250_001n }), /must be for exactly 250000/],
     ["another receiver", () => ({ to: SOMEBODY }), /it must pay 0x0+c0ffee01/],
     ["a window that is over", () => ({ validBefore: unixNow() - 1n }), /expired/],
     ["a window of 15 seconds", () => ({ validBefore: unixNow() + 15n }), /at least 20 seconds/],
-    ["a window that has not begun", () => ({ validAfter: unixNow() + 60n }), /not valid before/],
+    ["a window that has not begun", () => ({ validAfter: unixNow() + 60n }), /not valid until/],
   ])("with %s are 402, whichever version carries them", async (_, fields, why) => {
     const signed = await signPayment(payer, fields());
     await expectRefused(v2(signed), why);
@@ -55,9 +55,9 @@ describe("terms that were signed", () => {
       v2(signed, { accepted: { network: SEPOLIA.id, asset: SEPOLIA.usdc.address } }),
       /network eip155:84532/,
     );
-    await expectRefused(v2(signed), /signature does not belong/);
-    await expectRefused(v1(signed, "base-sepolia"), /this route takes base/);
-    await expectRefused(v1(signed), /signature does not belong/);
+    await expectRefused(v2(signed), /signature is not the payer's/);
+    await expectRefused(v1(signed, "base-sepolia"), /this route accepts base/);
+    await expectRefused(v1(signed), /signature is not the payer's/);
   });
 
   test("count, not the terms that the client says it accepted", async () => {
@@ -101,7 +101,7 @@ describe("what the token contract refuses is 402 before anything is submitted", 
     const signed = await signPayment(payer);
     await expectRefused(v2(signed), /balance is too low/);
     await chain.fund(payer.address, 1n);
-    await expectRefused(v2(signed), /not submitted again/);
+    await expectRefused(v2(signed), /will not be submitted again/);
     const fresh = await signPayment(payer);
     expect((await post(basic(), v2(fresh))).status).toBe(200);
     await chargedOnce(chain, fresh);
@@ -115,7 +115,7 @@ describe("what the token contract refuses is 402 before anything is submitted", 
     } finally {
       await chain.unpause();
     }
-    await expectRefused(v2(signed), /not submitted again/);
+    await expectRefused(v2(signed), /will not be submitted again/);
     const fresh = await signPayment(payer);
     expect((await post(basic(), v2(fresh))).status).toBe(200);
     await chargedOnce(chain, fresh);
@@ -129,14 +129,14 @@ describe("what the token contract refuses is 402 before anything is submitted", 
   test("an authorization that its payer has cancelled", async () => {
     const signed = await signPayment(payer);
     await cancel(chain, payer, signed);
-    await expectRefused(v2(signed), /used or cancelled/);
+    await expectRefused(v2(signed), /used or canceled/);
   });
 
   test("an authorization whose nonce was spent on a payment to somebody else", async () => {
     const elsewhere = await signPayment(payer, { to: SOMEBODY });
     await broadcast(chain, elsewhere);
     const { nonce } = elsewhere.authorization;
-    await expectRefused(v2(await signPayment(payer, { nonce })), /used or cancelled/);
+    await expectRefused(v2(await signPayment(payer, { nonce })), /used or canceled/);
   });
 
   test("and a refused authorization buys nothing else: 409 for another request, 402 for a forgery", async () => {

@@ -79,7 +79,7 @@ describe("a smart wallet", () => {
     const owner = newOwner();
     const wallet = await deploy(owner.address);
     const forged = await signPayment(newOwner(), { from: wallet });
-    expect(expectPaymentRequired(await post(basic(), v2(forged)))).toMatch(/does not belong to the payer/);
+    expect(expectPaymentRequired(await post(basic(), v2(forged)))).toMatch(/is not the payer's/);
     await nothingCharged(chain, wallet);
   });
 
@@ -120,7 +120,7 @@ describe("an account that delegates to a smart wallet (EIP-7702)", () => {
     const account = await newPayer(chain);
     await delegate(account.address, await deploy(newOwner().address));
     const why = expectPaymentRequired(await post(basic(), v2(await signPayment(account))));
-    expect(why).toMatch(/does not accept the signature/);
+    expect(why).toMatch(/rejects the signature/);
     await nothingCharged(chain, account);
   });
 });
@@ -130,13 +130,13 @@ describe("a contract that is not a wallet is refused", () => {
   test.each(others)("when it answers %s", async (_, code) => {
     const contract = await contractAccount(code);
     const signed = await signPayment(newOwner(), { from: contract });
-    expect(expectPaymentRequired(await post(basic(), v2(signed)))).toMatch(/does not belong to the payer/);
+    expect(expectPaymentRequired(await post(basic(), v2(signed)))).toMatch(/is not the payer's/);
     await nothingCharged(chain, contract);
   });
 
   test("when it has no isValidSignature", async () => {
     const signed = await signPayment(newOwner(), { from: MULTICALL3 });
-    expect(expectPaymentRequired(await post(basic(), v2(signed)))).toMatch(/does not belong to the payer/);
+    expect(expectPaymentRequired(await post(basic(), v2(signed)))).toMatch(/is not the payer's/);
     await nothingCharged(chain, MULTICALL3);
   });
 });

@@ -137,7 +137,7 @@ export const SCAMMED: MarkedCertificate = {
         signer: SIGNED_BAIT.payment.payer,
         valid_before: SIGNED_BAIT.validBefore.toString(),
         received_at: SIGNED_BAIT.receivedAt.toISOString(),
-        proof: "The typed data and the signature are published here once valid_before has passed.",
+        proof: "The typed data and the signature will be published here once valid_before has passed.",
       },
     },
   },

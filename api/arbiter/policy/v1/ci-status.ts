@@ -15,7 +15,7 @@ const COMMIT = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/i;
 
 const conditions = conditionsOf({
   repo: z.string().regex(REPO, "expected owner/name"),
-  commit_sha: z.string().regex(COMMIT, "expected the whole commit hash: 40 or 64 hex digits"),
+  commit_sha: z.string().regex(COMMIT, "expected the full commit hash: 40 or 64 hex digits"),
 }).transform(({ repo, commit_sha }): Conditions => ({ repo, commitSha: commit_sha.toLowerCase() }));
 
 const isBad = ({ status, conclusion }: CheckRun): boolean =>

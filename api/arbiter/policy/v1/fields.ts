@@ -27,9 +27,9 @@ const ACCESS =
 const OWN_PROOF = /^(screenshots?|images?|logs?|evidence|proofs?|assertions?|statements?|attachments?)$/i;
 
 function ruleAgainst(name: string): { readonly rule: number; readonly why: string } {
-  if (ACCESS.test(name)) return { rule: 2, why: "a deliverable that needs access of its own is not verified" };
+  if (ACCESS.test(name)) return { rule: 2, why: "deliverables that require their own access are not verified" };
   if (OWN_PROOF.test(name)) return { rule: 3, why: "the arbiter gathers its own evidence" };
-  return { rule: 1, why: "the category knows no such condition" };
+  return { rule: 1, why: "this category has no such condition" };
 }
 
 /** An object of exactly these conditions; any further one is a refusal. */

@@ -22,11 +22,14 @@ const { maxBodyBytes: MAX_BODY_BYTES } = FETCH_LIMITS_V1;
 
 const REFUSALS: Readonly<Record<TargetFault, { readonly rule: number; readonly message: string }>> = {
   scheme: { rule: 2, message: "expected an http or https URL" },
-  credentials: { rule: 2, message: "a deliverable that needs credentials is not verified: the URL contains some" },
+  credentials: {
+    rule: 2,
+    message: "deliverables that require credentials are not verified, and this URL contains credentials",
+  },
   port: { rule: 2, message: "expected port 80 or 443" },
   name: { rule: 2, message: "expected a public host name" },
   address: { rule: 2, message: "expected a public address" },
-  own_host: { rule: 7, message: "the service does not arbitrate about itself" },
+  own_host: { rule: 7, message: "the service does not arbitrate deliverables on its own host" },
 };
 
 /** A user name before the host, an empty one too, which `URL` drops. */
@@ -38,7 +41,7 @@ const urlField = (settings: GuardSettings) =>
     .min(1)
     .max(MAX_URL_LENGTH)
     // `URL` silently drops or turns these, so that the text would not say where it leads.
-    .regex(/^[^\p{Cc}\s\\]+$/u, "expected a URL without white space, control characters and backslashes")
+    .regex(/^[^\p{Cc}\s\\]+$/u, "expected a URL without whitespace, control characters, or backslashes")
     .superRefine((text, issues) => {
       if (!URL.canParse(text)) return malformed(issues, [], "expected an absolute URL");
       const fault = HAS_USERINFO.test(text) ? "credentials" : targetFault(new URL(text), settings);
@@ -46,7 +49,7 @@ const urlField = (settings: GuardSettings) =>
     });
 
 const minBytes = wholeNumber(0, Number.MAX_SAFE_INTEGER).superRefine((bytes, issues) => {
-  if (bytes > MAX_BODY_BYTES) refuse(issues, [], `bodies are read up to ${MAX_BODY_BYTES} bytes`, 1);
+  if (bytes > MAX_BODY_BYTES) refuse(issues, [], `expected at most ${MAX_BODY_BYTES}: no more of a body is read`, 1);
 });
 
 const contains = unicodeText.min(1).superRefine((text, issues) => {

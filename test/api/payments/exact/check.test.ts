@@ -48,9 +48,9 @@ describe("signed terms that a route refuses, and why", () => {
     ["one unit too little", { value: 249_999n }, /249999 .*0\.249999 USDC.*exactly 250000 \(0\.25 USDC\)/],
     ["one unit too much", { value: 250_001n }, /250001.*exactly 250000/],
     ["nothing", { value: 0n }, /for 0 atomic units/],
-    ["valid only after the second of the chain's head", { validAfter: NOW - 3n }, /not valid before/],
-    ["valid only after this second", { validAfter: NOW }, /not valid before/],
-    ["valid in the far future", { validAfter: 2n ** 256n - 1n }, /not valid before unix time/],
+    ["valid only after the second of the chain's head", { validAfter: NOW - 3n }, /not valid until/],
+    ["valid only after this second", { validAfter: NOW }, /not valid until/],
+    ["valid in the far future", { validAfter: 2n ** 256n - 1n }, /not valid until unix time/],
     ["expired this second", { validBefore: NOW }, /expired at 2030-/],
     ["expired long ago", { validBefore: 0n }, /expired at 1970-/],
     ["one second left", { validBefore: NOW + 1n }, /at least 20 seconds/],
@@ -68,11 +68,11 @@ describe("terms that a client claims beside what it signed", () => {
 
   test.each<[string, ClaimedTerms, PresentedPayment["version"], RegExp]>([
     ["another scheme", { scheme: "upto" }, "v2", /scheme upto/],
-    ["another network", { network: "eip155:84532" }, "v2", /network eip155:84532; this route takes eip155:8453/],
+    ["another network", { network: "eip155:84532" }, "v2", /network eip155:84532; this route accepts eip155:8453/],
     ["the short name in version 2", { network: "base" }, "v2", /network base/],
-    ["the long name in version 1", { network: "eip155:8453" }, "v1", /this route takes base\./],
+    ["the long name in version 1", { network: "eip155:8453" }, "v1", /this route accepts base\./],
     ["another asset", { asset: "0x036CbD53842c5426634e7929541eC2318f3dCF7e" }, "v2", /asset 0x036/],
-    ["another amount", { amount: "10000" }, "v2", /claims 10000 atomic units, but 250000 were signed/],
+    ["another amount", { amount: "10000" }, "v2", /claims 10000 atomic units, but the authorization is for 250000/],
     ["another receiver", { payTo: "0x00000000000000000000000000000000c0ffee02" }, "v2", /claims to pay/],
   ])("%s contradicts it", (...[, claimed, version, why]) => expect(errorOf({}, claimed, version)).toMatch(why));
 
