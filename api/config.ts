@@ -1,5 +1,6 @@
 import { isIP } from "node:net";
 import { z } from "zod";
+import { eachNetwork, NETWORKS, type Network, type NetworkFacts, type RpcVariable } from "./kernel/networks.ts";
 import { type Hex, parseAddress } from "./kernel/wallet.ts";
 import { parseRetiredKeys } from "./signing/retired-keys.ts";
 
@@ -23,6 +24,11 @@ const isRange = (text: string): boolean => {
   return isIP(address) !== 0 && isWhole && more.length === 0;
 };
 
+const nodeOf = ({ name, chainId }: NetworkFacts): string => `the JSON-RPC URL of a ${name} node (chain id ${chainId})`;
+const RPC_URLS = Object.fromEntries(
+  Object.values(NETWORKS).map((facts) => [facts.rpcVariable, url(nodeOf(facts), ["http:", "https:"])]),
+) as Record<RpcVariable, ReturnType<typeof url>>;
+
 const ENVIRONMENT = z.object({
   PORT: whole(0, 65535).default(4020),
   HOST: z.string().min(1).optional(),
@@ -37,8 +43,7 @@ const ENVIRONMENT = z.object({
     )
     .optional(),
   DATABASE_URL: url("a PostgreSQL URL, like postgres://api:secret@localhost:5432/trust", ["postgres:", "postgresql:"]),
-  BASE_RPC_URL: url("the JSON-RPC URL of a Base node (chain id 8453)", ["http:", "https:"]),
-  BASE_SEPOLIA_RPC_URL: url("the JSON-RPC URL of a Base Sepolia node (chain id 84532)", ["http:", "https:"]),
+  ...RPC_URLS,
   PAY_TO_ADDRESS: z
     .string()
     .refine((text) => parseAddress(text) !== null, "expected the receiving address: 0x and 40 hex digits"),
@@ -112,7 +117,7 @@ export interface Config {
   /** Where the service is published; every URL it writes begins with it. No trailing slash. */
   readonly baseUrl: string;
   readonly databaseUrl: string;
-  readonly rpcUrls: { readonly "eip155:8453": string; readonly "eip155:84532": string };
+  readonly rpcUrls: Readonly<Record<Network, string>>;
   readonly payTo: `0x${string}`;
   readonly facilitator: { readonly remote: string } | { readonly privateKey: Hex };
   readonly signingKey: Uint8Array;
@@ -165,7 +170,7 @@ export function parseConfig(
     host: env.HOST,
     baseUrl,
     databaseUrl: env.DATABASE_URL,
-    rpcUrls: { "eip155:8453": env.BASE_RPC_URL, "eip155:84532": env.BASE_SEPOLIA_RPC_URL },
+    rpcUrls: eachNetwork((network) => env[NETWORKS[network].rpcVariable]),
     payTo: env.PAY_TO_ADDRESS.toLowerCase() as Hex,
     facilitator:
       env.FACILITATOR_URL !== undefined
@@ -197,8 +202,7 @@ const PRIVATE_KEY_RETIRED =
 
 const EXPECTED: Readonly<Record<string, string>> = {
   DATABASE_URL: "a PostgreSQL URL, like postgres://api:secret@localhost:5432/trust",
-  BASE_RPC_URL: "the JSON-RPC URL of a Base node (chain id 8453)",
-  BASE_SEPOLIA_RPC_URL: "the JSON-RPC URL of a Base Sepolia node (chain id 84532)",
+  ...Object.fromEntries(Object.values(NETWORKS).map((facts) => [facts.rpcVariable, nodeOf(facts)])),
   PAY_TO_ADDRESS: "the receiving address: 0x and 40 hex digits",
   SIGNING_KEY: "the Ed25519 private key that signs documents: 32 bytes as 43 base64url characters",
   SEALING_KEY: "the key that encrypts payers' signatures at rest: 32 bytes as 43 base64url characters",

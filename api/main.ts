@@ -26,6 +26,7 @@ import { catalog } from "./catalog.ts";
 import { createCertification } from "./certification/certify.ts";
 import { createOgRenderer, OG_FONTS } from "./certification/og-image.ts";
 import { type Config, parseConfig } from "./config.ts";
+import { MAIN_NETWORK } from "./kernel/networks.ts";
 import { sold } from "./kernel/route.ts";
 import type { Meter } from "./operations/meter.ts";
 import { createMetricsApp } from "./operations/metrics-app.ts";
@@ -76,7 +77,7 @@ export async function build(config: Config, pool: pg.Pool, logs: Logs, now: () =
   });
   const { behaviour, upkeep } = wireBehaviour({ config, pool, seal, certificates, chains, settler, log, now });
   const { escrow, demo, contracts, ...wired } = await wireEscrow({ config, pool, chains, log, now, signer });
-  const ownWallets = [...wired.ownWallets, ...(relayers?.["eip155:8453"] ? [relayers["eip155:8453"].address] : [])];
+  const ownWallets = [...wired.ownWallets, ...(relayers?.[MAIN_NETWORK] ? [relayers[MAIN_NETWORK].address] : [])];
   const { scores, tiers } = wireScore({ config, pool, now });
   const court = wireArbiter({
     config,

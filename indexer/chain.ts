@@ -1,9 +1,9 @@
 import pg from "pg";
 import { BlockNotFoundError, createPublicClient, type Hex, http, type PublicClient } from "viem";
-import { NETWORKS } from "../api/kernel/networks.ts";
+import { MAIN_NETWORK, NETWORKS } from "../api/kernel/networks.ts";
 import { ponderSchemas } from "./schemas.ts";
 
-const { chainId: CHAIN_ID } = NETWORKS["eip155:8453"];
+const { chainId: CHAIN_ID } = NETWORKS[MAIN_NETWORK];
 /** A node whose head is older than this is behind the chain; Base makes a block every 2 seconds. */
 const FRESH_SECONDS = 60;
 

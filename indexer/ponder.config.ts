@@ -1,10 +1,10 @@
 import { createConfig } from "ponder";
-import { NETWORKS } from "../api/kernel/networks.ts";
+import { MAIN_NETWORK, NETWORKS } from "../api/kernel/networks.ts";
 import { escrowEventsAbi, usdcEventsAbi } from "../contracts/abi.ts";
 
 // The launcher has checked these values; `indexer/settings.ts` says what they mean.
 const env = process.env;
-const { chainId, usdc } = NETWORKS["eip155:8453"];
+const { chainId, usdc } = NETWORKS[MAIN_NETWORK];
 
 const escrows = (env.ESCROW_ADDRESSES ?? "").split(",").filter(Boolean) as `0x${string}`[];
 const escrow = {

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { MAIN_NETWORK, NETWORKS } from "../api/kernel/networks.ts";
 import { type Address, parseAddress } from "../api/kernel/wallet.ts";
 
 /** The launcher's settings; the environment variables behind them are listed once, in `ENVIRONMENT`. */
@@ -29,6 +30,8 @@ export interface IndexerSettings {
   readonly ponderLogLevel: string;
   readonly logLevel: string;
 }
+
+const BASE = NETWORKS[MAIN_NETWORK];
 
 const given = (expected: string, accepts: (text: string) => boolean) =>
   z.string({ error: `expected ${expected}` }).refine(accepts, `expected ${expected}`);
@@ -64,10 +67,10 @@ const ENVIRONMENT = z.object({
     "postgres:",
     "postgresql:",
   ]),
-  BASE_RPC_URL: url("the JSON-RPC URL of a Base node (chain id 8453), without a comma", ["http:", "https:"]).refine(
-    (text) => !text.includes(","),
-    "expected one URL: RPC_COPIES says how often it is listed",
-  ),
+  BASE_RPC_URL: url(`the JSON-RPC URL of a ${BASE.name} node (chain id ${BASE.chainId}), without a comma`, [
+    "http:",
+    "https:",
+  ]).refine((text) => !text.includes(","), "expected one URL: RPC_COPIES says how often it is listed"),
   BASE_WS_URL: url("the WebSocket URL of the same Base node", ["ws:", "wss:"]).optional(),
   RPC_COPIES: whole(1, 500).default(1),
   PAY_TO_ADDRESS: given("the receiving address: 0x and 40 hex digits", (text) => parseAddress(text) !== null),

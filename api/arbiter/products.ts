@@ -1,4 +1,4 @@
-import type { Network } from "../kernel/networks.ts";
+import { MAIN_NETWORK, type Network } from "../kernel/networks.ts";
 
 export type Variant = "plain" | "scored";
 
@@ -6,7 +6,7 @@ export type Variant = "plain" | "scored";
 export const PRICES = { plain: 250_000n, scored: 600_000n } as const;
 
 /** The chain that verdicts are paid on, and that attestations are for. */
-export const ARBITER_NETWORK: Network = "eip155:8453";
+export const ARBITER_NETWORK: Network = MAIN_NETWORK;
 
 /** Within this time either party may ask for a review (policy, rule 9). */
 export const CORRECTION_DAYS = 7;

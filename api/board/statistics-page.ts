@@ -1,6 +1,6 @@
 import { titleOf } from "../certification/products.ts";
 import { formatUsd } from "../kernel/money.ts";
-import type { Network } from "../kernel/networks.ts";
+import { MAIN_NETWORK, NETWORKS, type Network } from "../kernel/networks.ts";
 import { html, instant, type Markup } from "../layout/html.ts";
 import { facts, renderPage } from "../layout/page.ts";
 import { barChart, shortDay } from "./chart.ts";
@@ -12,10 +12,9 @@ const whole = (value: number | null): Markup => (value === null ? WITHHELD : htm
 /** An amount with its thousands apart: 25,000.00. */
 const money = (usd: string): string => usd.replace(/\B(?=(\d{3})+\.)/g, ",");
 
-const MAIN_NETWORK = "eip155:8453";
-const NETWORK_NAMES: Readonly<Record<Network, string>> = {
-  "eip155:8453": "Base",
-  "eip155:84532": "Base Sepolia (test money)",
+const nameOf = (network: Network): string => {
+  const { name, isTest } = NETWORKS[network];
+  return isTest ? `${name} (test money)` : name;
 };
 
 /** The statistics for people; `statisticsDocument` gives the same as JSON. */
@@ -49,8 +48,8 @@ ${facts(
       settled === 0 && network !== MAIN_NETWORK
         ? []
         : [
-            [`Payments on ${NETWORK_NAMES[network]}`, whole(settled)] as const,
-            [`Paid on ${NETWORK_NAMES[network]}`, `${money(formatUsd(volume))} USDC`] as const,
+            [`Payments on ${nameOf(network)}`, whole(settled)] as const,
+            [`Paid on ${nameOf(network)}`, `${money(formatUsd(volume))} USDC`] as const,
           ],
     ),
   ],

@@ -1,12 +1,12 @@
 import type { Atomic } from "../kernel/money.ts";
-import type { Network } from "../kernel/networks.ts";
+import { type Network, TEST_NETWORK } from "../kernel/networks.ts";
 
 export const ITEMS = ["espresso", "flat-white", "the-good-stuff", "buy-a-round"] as const;
 
 export type Item = (typeof ITEMS)[number];
 
 /** The café is on the test network: what it sells costs nothing that is worth anything. */
-export const CAFE_NETWORK: Network = "eip155:84532";
+export const CAFE_NETWORK: Network = TEST_NETWORK;
 
 /** On how many receipts of others a round stands. */
 export const ROUND_RECEIPTS = 10;

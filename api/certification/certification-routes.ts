@@ -4,6 +4,7 @@ import { Problem } from "../kernel/errors.ts";
 import { isHeld } from "../kernel/etag.ts";
 import { remember } from "../kernel/memo.ts";
 import { formatUsd } from "../kernel/money.ts";
+import { MAIN_NETWORK } from "../kernel/networks.ts";
 import { inPath, inQuery, json, jsonOrPage } from "../kernel/output.ts";
 import { isPaid, type PaidRoute, paidRoute, type Route } from "../kernel/route.ts";
 import { mixedCaseAddress } from "../kernel/schema.ts";
@@ -110,7 +111,7 @@ function testRoute(kind: Kind, { certification, baseUrl }: CertificationRoutePar
     id: `test.${kind.product}`,
     method: "POST",
     path,
-    network: "eip155:8453",
+    network: MAIN_NETWORK,
     price: kind.price,
     summary: kind.summary,
     description: kind.description,

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { ACTIVITY_DAYS } from "../kernel/activity.ts";
+import { MAIN_NETWORK } from "../kernel/networks.ts";
 import {
   address,
   atomic,
@@ -241,7 +242,7 @@ export const CREDENTIAL = z
     validFrom: time,
     validUntil: time.exactOptional(),
     credentialSubject: z.object({
-      id: z.string().regex(/^did:pkh:eip155:8453:0x[0-9a-f]{40}$/),
+      id: z.string().regex(new RegExp(`^did:pkh:${MAIN_NETWORK}:0x[0-9a-f]{40}$`)),
       wallet: address,
       tested: z.boolean(),
       verified: z.boolean(),

@@ -1,3 +1,4 @@
+import { MAIN_NETWORK } from "../kernel/networks.ts";
 import type { verificationRecord } from "./verification.ts";
 
 type VerificationRecord = ReturnType<typeof verificationRecord>;
@@ -25,7 +26,7 @@ export function credential(record: VerificationRecord, issuer: string, url: stri
     validFrom: checked_at,
     ...(ends[0] === undefined ? {} : { validUntil: ends[0] }),
     credentialSubject: {
-      id: `did:pkh:eip155:8453:${wallet}`,
+      id: `did:pkh:${MAIN_NETWORK}:${wallet}`,
       wallet,
       tested,
       verified,

@@ -1,6 +1,6 @@
 import { paymentId as idOf, type PaymentInfo, payerAgnosticNonce } from "../../packages/escrow/src/payment-info.ts";
 import { FEE_BPS, REFUNDABLE_AFTER_SECONDS } from "../../packages/escrow/src/terms.ts";
-import type { Network } from "../kernel/networks.ts";
+import { MAIN_NETWORK, type Network } from "../kernel/networks.ts";
 import type { Address, Hex } from "../kernel/wallet.ts";
 
 export type { PaymentInfo };
@@ -18,7 +18,7 @@ export interface Hold {
 }
 
 /** The network of the escrow contracts. */
-export const ESCROW_NETWORK: Network = "eip155:8453";
+export const ESCROW_NETWORK: Network = MAIN_NETWORK;
 
 export type EscrowStatus = "none" | "held" | "released" | "refunded";
 

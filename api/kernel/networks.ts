@@ -1,38 +1,89 @@
 import type { Address } from "./wallet.ts";
 
-/** CAIP-2 ids of the chains the service takes payments on (https://chainagnostic.org/CAIPs/caip-2). */
-export type Network = "eip155:8453" | "eip155:84532";
-
-export interface NetworkFacts {
-  readonly id: Network;
+/** What a chain is to the service. Everything that tells one chain from another stands here. */
+interface Facts {
+  /** CAIP-2 id (https://chainagnostic.org/CAIPs/caip-2). */
+  readonly id: string;
   /** The name that x402 version 1 and the specification use. */
-  readonly key: "base" | "base-sepolia";
+  readonly key: string;
   readonly chainId: number;
-  /** Circle's USDC. The name and version are those of its EIP-712 domain, which differ between the two chains. */
+  /** For people. */
+  readonly name: string;
+  /** Circle's USDC; name and version are those of its EIP-712 domain, which differ between chains. */
   readonly usdc: { readonly address: Address; readonly name: string; readonly version: "2"; readonly decimals: 6 };
   readonly explorer: string;
   /** The currency to show to people. */
   readonly money: string;
+  /** Whether its money is worth nothing. */
+  readonly isTest: boolean;
+  /** Seconds between two blocks. */
+  readonly blockSeconds: number;
+  /** A public node, for wallets that do not know the chain yet. */
+  readonly publicRpcUrl: string;
+  /** The variable that names its node's JSON-RPC URL. */
+  readonly rpcVariable: string;
 }
 
-export const NETWORKS: Readonly<Record<Network, NetworkFacts>> = {
+const TABLE = {
   "eip155:8453": {
     id: "eip155:8453",
     key: "base",
     chainId: 8453,
+    name: "Base",
     usdc: { address: "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913", name: "USD Coin", version: "2", decimals: 6 },
     explorer: "https://basescan.org",
     money: "USDC",
+    isTest: false,
+    blockSeconds: 2,
+    publicRpcUrl: "https://mainnet.base.org",
+    rpcVariable: "BASE_RPC_URL",
   },
   "eip155:84532": {
     id: "eip155:84532",
     key: "base-sepolia",
     chainId: 84532,
+    name: "Base Sepolia",
     usdc: { address: "0x036cbd53842c5426634e7929541ec2318f3dcf7e", name: "USDC", version: "2", decimals: 6 },
     explorer: "https://sepolia.basescan.org",
     money: "test USDC on Base Sepolia",
+    isTest: true,
+    blockSeconds: 2,
+    publicRpcUrl: "https://sepolia.base.org",
+    rpcVariable: "BASE_SEPOLIA_RPC_URL",
   },
-};
+} as const satisfies Record<string, Facts>;
+
+/** The chains that the service takes payments on, by their CAIP-2 ids. */
+export type Network = keyof typeof TABLE;
+
+type Each<Fact extends keyof Facts> = (typeof TABLE)[Network][Fact];
+
+export type RpcVariable = Each<"rpcVariable">;
+
+export interface NetworkFacts extends Facts {
+  readonly id: Network;
+  readonly key: Each<"key">;
+  readonly rpcVariable: RpcVariable;
+}
+
+export const NETWORKS: Readonly<Record<Network, NetworkFacts>> = TABLE;
+
+/** Where the service does what it is for: tests, scores, verdicts and escrow. */
+export const MAIN_NETWORK = "eip155:8453" satisfies Network;
+
+/** Where paying costs nothing: the café. */
+export const TEST_NETWORK = "eip155:84532" satisfies Network;
+
+/** One of something for every network. */
+export const eachNetwork = <T>(make: (network: Network) => T): Record<Network, T> =>
+  Object.fromEntries(Object.values(NETWORKS).map(({ id }) => [id, make(id)])) as Record<Network, T>;
+
+/** The network of a chain id; throws for a chain that the service does not know. */
+export function networkOfChain(chainId: number): Network {
+  const found = Object.values(NETWORKS).find((network) => network.chainId === chainId);
+  if (found === undefined) throw new Error(`no network has the chain id ${chainId}`);
+  return found.id;
+}
 
 export const explorerAddressUrl = (network: Network, address: string): string =>
   `${NETWORKS[network].explorer}/address/${address}`;

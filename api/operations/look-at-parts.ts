@@ -1,5 +1,5 @@
 import { VERSION } from "../kernel/about.ts";
-import type { Network } from "../kernel/networks.ts";
+import { MAIN_NETWORK, type Network } from "../kernel/networks.ts";
 import type { Probes } from "./probes.ts";
 import type { ChainStatus, Sender, SenderStatus, ServiceStatus } from "./status.ts";
 
@@ -69,7 +69,7 @@ function settlementOf(
   senders: readonly SenderStatus[],
   isFacilitatorThere: boolean,
 ): ServiceStatus["settlement"] {
-  const account = senders.find(({ role, network }) => role === "facilitator" && network === "eip155:8453");
+  const account = senders.find(({ role, network }) => role === "facilitator" && network === MAIN_NETWORK);
   if (account === undefined) return { ok: isFacilitatorThere, mode };
   const { ok, address, balanceWei } = account;
   return { ok, mode, address, ...(balanceWei === null ? {} : { balanceWei }) };

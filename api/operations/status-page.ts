@@ -1,4 +1,5 @@
 import { formatEther } from "viem";
+import { NETWORKS } from "../kernel/networks.ts";
 import { html, instant, type Markup } from "../layout/html.ts";
 import { facts, mark, renderPage } from "../layout/page.ts";
 import type { JobHealth } from "./job-watch.ts";
@@ -14,7 +15,7 @@ export const renderStatus = (status: ServiceStatus): string =>
 <h1>${status.ok ? "All parts answer" : "Some parts do not answer"}</h1>
 <p class="lead">Checked ${instant(status.checkedAt)}. Version <code>${status.version}</code>. Programs read <a href="/status?format=json">the same as JSON</a>.</p></div>
 ${part("Database", answers(status.database.ok), html`<p class="soft">Certificates, verdicts and the payment journal.</p>`)}
-${status.chains.map((chain) => part(CHAIN_NAMES[chain.network], answers(chain.ok), chainFacts(chain)))}
+${status.chains.map((chain) => part(NETWORKS[chain.network].name, answers(chain.ok), chainFacts(chain)))}
 ${part("Indexer", indexerMark(status), indexerFacts(status))}
 ${part("Settlement", answers(status.settlement.ok), settlementFacts(status))}
 ${status.senders.map((sender) => part(senderName(sender), sender.ok ? mark("pass", "Sends") : mark("fail", "Needs attention"), senderFacts(sender)))}
@@ -30,7 +31,6 @@ const answers = (ok: boolean): Markup => (ok ? mark("pass", "Answers") : mark("f
 const indexerMark = ({ indexer }: ServiceStatus): Markup =>
   indexer.ready ? (indexer.ok ? mark("pass", "Ready") : mark("fail", "Behind")) : mark("grey", "Catching up");
 
-const CHAIN_NAMES = { "eip155:8453": "Base", "eip155:84532": "Base Sepolia" } as const;
 const whole = (value: number | null): string => value?.toLocaleString("en-US") ?? "unknown";
 const seconds = (value: number | null): string => (value === null ? "unknown" : `${value.toLocaleString("en-US")} s`);
 
@@ -59,7 +59,7 @@ const settlementFacts = ({ settlement }: ServiceStatus): Markup =>
   facts([["Facilitator", settlement.mode === "in-process" ? "In process" : "Remote"]], "short");
 
 const senderName = ({ role, network }: SenderStatus): string =>
-  `${role === "facilitator" ? "Facilitator" : "Arbiter"} on ${CHAIN_NAMES[network]}`;
+  `${role === "facilitator" ? "Facilitator" : "Arbiter"} on ${NETWORKS[network].name}`;
 
 const senderFacts = ({ address, balanceWei, unmined, oldestUnminedSeconds }: SenderStatus): Markup =>
   facts(

@@ -2,6 +2,7 @@ import type { z } from "zod";
 import type { ScoreDocument } from "../../packages/verifier/src/score/v1/record.ts";
 import { answered, jsonAnswer } from "../kernel/completion.ts";
 import type { Atomic } from "../kernel/money.ts";
+import { MAIN_NETWORK } from "../kernel/networks.ts";
 import { json } from "../kernel/output.ts";
 import { type Intake, type PaidRoute, paidRoute, type Route } from "../kernel/route.ts";
 import type { Address } from "../kernel/wallet.ts";
@@ -56,7 +57,7 @@ const scoreRoute = <Input>(scores: Scores, { wallets, answer, ...plan }: Plan<In
   paidRoute<Input>({
     ...plan,
     method: "POST",
-    network: "eip155:8453",
+    network: MAIN_NETWORK,
     // A score without its chain facts would be another one: then nothing is sold.
     intake: async (input): Promise<Intake<Input>> =>
       (await scores.ready(wallets(input)))

@@ -1,7 +1,7 @@
 import { VALID_FOR_DAYS } from "../certification/certificate.ts";
 import { ACTIVITY_DAYS } from "../kernel/activity.ts";
 import { type Atomic, formatUsd } from "../kernel/money.ts";
-import { NETWORKS, type Network } from "../kernel/networks.ts";
+import { MAIN_NETWORK, NETWORKS, type Network } from "../kernel/networks.ts";
 import { html, longDay, type Markup } from "../layout/html.ts";
 import { codeBlock, renderPage, verifyForm } from "../layout/page.ts";
 import { rosette } from "../layout/rosette.ts";
@@ -114,7 +114,7 @@ import { ExactEvmScheme } from "@x402/evm";
 import { privateKeyToAccount } from "viem/accounts";
 
 const payer = privateKeyToAccount(process.env.PAYER_PRIVATE_KEY);
-const client = new x402Client().register("eip155:8453", new ExactEvmScheme(payer));
+const client = new x402Client().register("${MAIN_NETWORK}", new ExactEvmScheme(payer));
 const fetchAndPay = wrapFetchWithPayment(fetch, client);
 
 const answer = await fetchAndPay("${home.baseUrl}${path}", { method: "${method}" });

@@ -1,15 +1,13 @@
 import { basic } from "../certification/kinds/basic.ts";
 import { formatUsd } from "../kernel/money.ts";
-import { NETWORKS } from "../kernel/networks.ts";
+import { MAIN_NETWORK, NETWORKS } from "../kernel/networks.ts";
 import type { Address } from "../kernel/wallet.ts";
 import { html, inWords } from "../layout/html.ts";
 import { codeBlock, facts, renderPage } from "../layout/page.ts";
 import { MAX_TIMEOUT_SECONDS, requirements } from "../payments/exact/terms.ts";
 import { PAY_SCRIPT } from "./pay-script.ts";
 
-const BASE = NETWORKS["eip155:8453"];
-/** What a wallet that does not know Base is told, beside its id. */
-const PUBLIC_RPC = "https://mainnet.base.org";
+const BASE = NETWORKS[MAIN_NETWORK];
 const PRICE = formatUsd(basic.price);
 
 export interface PayPage {
@@ -47,8 +45,8 @@ ${facts(
   "ruled",
 )}</section>
 <section aria-labelledby="pay"><h2 id="pay">Pay</h2>
-<div id="pay-box" data-path="/test/basic" data-price="${PRICE}" data-offer="${JSON.stringify(offer)}" data-chain-id="${BASE.chainId}" data-chain-name="Base" data-rpc-url="${PUBLIC_RPC}" data-explorer="${BASE.explorer}">
-<p id="none">No wallet was found in this browser. This page needs JavaScript and an EIP-1193 wallet, such as a browser extension. Otherwise, <a href="/docs#agents">pay from an agent</a>.</p>
+<div id="pay-box" data-path="/test/basic" data-price="${PRICE}" data-offer="${JSON.stringify(offer)}" data-chain-id="${BASE.chainId}" data-chain-name="${BASE.name}" data-rpc-url="${BASE.publicRpcUrl}" data-explorer="${BASE.explorer}">
+<p id="none">No wallet was found in this browser. This page works with one that speaks EIP-1193, like a wallet extension, and with JavaScript. Without either, <a href="/docs#agents">pay from an agent</a>.</p>
 <p id="wallets" class="actions"></p>
 <p id="said" role="status"></p></div>
 <div id="result" hidden><p class="actions"><a class="button" id="cert-link" href="/docs#agents">See your certificate</a> <img id="cert-badge" height="20" alt=""></p>

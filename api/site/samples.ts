@@ -1,5 +1,6 @@
 import { scam } from "../certification/kinds/scam.ts";
 import { briefUsd, formatUsd } from "../kernel/money.ts";
+import { MAIN_NETWORK } from "../kernel/networks.ts";
 import type { CodeBlock } from "../layout/page.ts";
 import { ESCROW, PACKAGES, packageUrl, VERIFIER } from "../packages/published.ts";
 
@@ -33,7 +34,7 @@ import { wrapFetchWithPayment, x402Client } from "@x402/fetch";
 import { privateKeyToAccount } from "viem/accounts";
 
 const payer = privateKeyToAccount(process.env.PAYER_PRIVATE_KEY);
-const client = new x402Client().register("eip155:8453", new ExactEvmScheme(payer));
+const client = new x402Client().register("${MAIN_NETWORK}", new ExactEvmScheme(payer));
 const fetchAndPay = wrapFetchWithPayment(fetch, client);
 `;
 
@@ -179,7 +180,7 @@ import { EscrowScheme } from "agent-payment-trust-escrow";
 import { privateKeyToAccount } from "viem/accounts";
 
 const payer = privateKeyToAccount(process.env.PAYER_PRIVATE_KEY);
-const client = new x402Client().register("eip155:8453", new EscrowScheme(payer));
+const client = new x402Client().register("${MAIN_NETWORK}", new EscrowScheme(payer));
 const answer = await wrapFetchWithPayment(fetch, client)(process.env.SHOP_URL ?? "http://localhost:3000/haiku", { method: "POST" });
 console.log(await answer.json(), answer.headers.get("x-escrow-decision")); // release
 `,

@@ -4,27 +4,22 @@ import { createChain } from "../adapters/chain/chain-reader.ts";
 import { createInProcessSettler, createRemoteSettler } from "../adapters/chain/facilitator.ts";
 import { createRelayer } from "../adapters/chain/relayer.ts";
 import type { Config } from "../config.ts";
-import { NETWORKS, type Network } from "../kernel/networks.ts";
-
-const each = <T>(make: (network: Network) => T): Record<Network, T> => ({
-  "eip155:8453": make("eip155:8453"),
-  "eip155:84532": make("eip155:84532"),
-});
+import { eachNetwork, NETWORKS } from "../kernel/networks.ts";
 
 /** Everything that speaks to chains and facilitators. */
 export function wireChains(config: Config, pool: pg.Pool, log: Logger) {
-  const chains = each((network) => createChain(network, config.rpcUrls[network]));
+  const chains = eachNetwork((network) => createChain(network, config.rpcUrls[network]));
   if ("remote" in config.facilitator)
     return { chains, relayers: null, settler: createRemoteSettler(config.facilitator.remote) };
   const { privateKey } = config.facilitator;
-  const relayers = each((network) =>
+  const relayers = eachNetwork((network) =>
     createRelayer({ pool, log, privateKey, client: chains[network].client, chainId: NETWORKS[network].chainId }),
   );
   return {
     chains,
     relayers,
     settler: createInProcessSettler(
-      each((network) => ({ client: chains[network].client, relayer: relayers[network] })),
+      eachNetwork((network) => ({ client: chains[network].client, relayer: relayers[network] })),
     ),
   };
 }

@@ -1,11 +1,11 @@
 import pg from "pg";
 import { BlockNotFoundError, type PublicClient } from "viem";
-import { NETWORKS } from "../../api/kernel/networks.ts";
+import { MAIN_NETWORK, NETWORKS } from "../../api/kernel/networks.ts";
 import type { Head } from "../chain.ts";
 import type { IndexerSettings } from "../settings.ts";
 import { HISTORY_RULES } from "./tables.ts";
 
-const { chainId: CHAIN_ID } = NETWORKS["eip155:8453"];
+const { chainId: CHAIN_ID } = NETWORKS[MAIN_NETWORK];
 /** A node whose head is older than this is behind the chain; Base makes a block every 2 seconds. */
 const FRESH_SECONDS = 60;
 /** Ponder takes a block of Base for final when so many have followed. */

@@ -3,14 +3,14 @@ import { Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import pg from "pg";
 import { from as copyFrom } from "pg-copy-streams";
-import { NETWORKS } from "../../api/kernel/networks.ts";
+import { MAIN_NETWORK, NETWORKS } from "../../api/kernel/networks.ts";
 import type { IndexerSettings } from "../settings.ts";
 import { type Counting, INDEXES, RAW_TABLE, stepsOf, TABLE_QUERIES, transfersOf } from "./arithmetic.ts";
 import { HISTORY_TABLE, type History, type Mark, readHistory, UnfitHistoryError } from "./history.ts";
 import { openTransfers } from "./source.ts";
 import { HISTORY_RULES, HISTORY_TABLES, type HistoryTable, keyColumns } from "./tables.ts";
 
-const { chainId: CHAIN_ID } = NETWORKS["eip155:8453"];
+const { chainId: CHAIN_ID } = NETWORKS[MAIN_NETWORK];
 /** A sort or hash table of one step may take this much, and a step has a few of them. */
 const WORK_MEM = "128MB";
 

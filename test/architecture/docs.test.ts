@@ -5,6 +5,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { totalCost } from "../../api/certification/kinds/behavioural.ts";
 import { BEHAVIOURAL_KINDS } from "../../api/certification/kinds/index.ts";
 import { formatUsd } from "../../api/kernel/money.ts";
+import { NETWORKS } from "../../api/kernel/networks.ts";
 import { CERTIFICATES_COST, FORGED_A } from "../../api/site/forgery.ts";
 import { INDEPENDENCE, PAYMENT_VALUE_BANDS, QUALIFYING_PAYMENT } from "../../packages/verifier/src/score/v1/bands.ts";
 import { GENERATED, type RouteLine, readRoutes, renderTables, withTables } from "../../scripts/docs-tables.ts";
@@ -159,7 +160,10 @@ describe("settings", () => {
   /** The variables of a program's schema. */
   const readBy = (file: string): readonly string[] => {
     const [, schema = ""] = /const ENVIRONMENT = z\.object\(\{\n(.*?)^\}\);/ms.exec(read(file)) ?? [];
-    return [...schema.matchAll(/^ {2}([A-Z][A-Z0-9_]+):/gm)].map(([, name = ""]) => name).sort();
+    const named = [...schema.matchAll(/^ {2}([A-Z][A-Z0-9_]+):/gm)].map(([, name = ""]) => name);
+    // The nodes' URLs come from the table of networks.
+    const spread = schema.includes("...RPC_URLS") ? Object.values(NETWORKS).map(({ rpcVariable }) => rpcVariable) : [];
+    return [...named, ...spread].sort();
   };
 
   test.each([

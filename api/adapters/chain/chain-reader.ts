@@ -26,6 +26,7 @@ export function createChain(network: Network, rpcUrl: string): ChainReader {
     cacheTime: 0,
   });
   const head = cachedHead(client);
+  const usdc = { client, usdc: facts.usdc.address, blockSeconds: facts.blockSeconds };
   return {
     client,
     head: discreet(head),
@@ -41,7 +42,7 @@ export function createChain(network: Network, rpcUrl: string): ChainReader {
       return { refused, head };
     }),
     standing: discreet((settlement) => standing(client, settlement)),
-    look: discreet(async (expected) => findSettlement({ client, usdc: facts.usdc.address }, expected, await head())),
+    look: discreet(async (expected) => findSettlement(usdc, expected, await head())),
   };
 }
 

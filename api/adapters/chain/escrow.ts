@@ -1,7 +1,7 @@
 import { BaseError, getAbiItem, type Log, type PublicClient, parseEventLogs } from "viem";
 import { escrowAbi } from "../../../contracts/abi.ts";
 import type { EscrowChain } from "../../escrow/escrow-ports.ts";
-import { FEE_BPS, type Hold, paymentId, STATUSES } from "../../escrow/payment.ts";
+import { ESCROW_NETWORK, FEE_BPS, type Hold, paymentId, STATUSES } from "../../escrow/payment.ts";
 import { NETWORKS } from "../../kernel/networks.ts";
 import type { Address, Hex } from "../../kernel/wallet.ts";
 import type { Chain } from "../../payments/chain.ts";
@@ -11,8 +11,8 @@ import { discreet } from "./rpc-errors.ts";
 
 /** Providers refuse wider `eth_getLogs` ranges. */
 const LOG_RANGE = 9_000n;
-/** A release is possible for a day after the hold; a little more is looked through. */
-const LOOKED_BACK = 54_000n;
+/** A release is possible for a day after the hold; a little more is looked through: 30 hours of blocks. */
+const LOOKED_BACK = BigInt(Math.ceil(108_000 / NETWORKS[ESCROW_NETWORK].blockSeconds));
 
 const HELD = getAbiItem({ abi: escrowAbi, name: "Held" });
 const RELEASED = getAbiItem({ abi: escrowAbi, name: "Released" });

@@ -6,8 +6,8 @@ import type { Settlement, View } from "../../payments/step-types.ts";
 
 /** Providers refuse wider `eth_getLogs` ranges. */
 const LOG_RANGE = 9_000n;
-/** How far before a payment's arrival its authorization may have been used already: a day of Base blocks. */
-const BEFORE_ARRIVAL = 43_200n;
+/** How long before a payment's arrival its authorization may have been used already: a day. */
+const BEFORE_ARRIVAL_SECONDS = 86_400;
 /** A node may run a little behind the head that was noted on arrival. */
 const OVERLAP = 64n;
 
@@ -15,11 +15,13 @@ const OVERLAP = 64n;
 export interface Token {
   readonly client: PublicClient;
   readonly usdc: Address;
+  readonly blockSeconds: number;
 }
 
 /** Looks for the transfer that used an authorization, as the chain stood at `head` or later. */
-export async function findSettlement({ client, usdc }: Token, expected: Expected, head: Head): Promise<View> {
-  const find = (range: BlockRange) => findUse({ client, usdc }, expected, range);
+export async function findSettlement(token: Token, expected: Expected, head: Head): Promise<View> {
+  const { client, usdc, blockSeconds } = token;
+  const find = (range: BlockRange) => findUse(token, expected, range);
   const arrival = since(expected.fromBlock, head);
   const [recent, finalBlock] = await Promise.all([
     findFirst(rangesUpTo(BigInt(head.number), arrival), find),
@@ -38,7 +40,10 @@ export async function findSettlement({ client, usdc }: Token, expected: Expected
     const over = finalBlock.timestamp >= expected.validBefore && !(await used(finalBlock.number));
     return over ? { nonce: "dead", reason: "expired" } : { nonce: "unused" };
   }
-  const earlier = await findFirst(rangesBefore(arrival), find);
+  const earlier = await findFirst(
+    rangesBefore(arrival, BigInt(Math.ceil(BEFORE_ARRIVAL_SECONDS / blockSeconds))),
+    find,
+  );
   if (earlier !== null) return shown(earlier, finalBlock.number);
   // No log explains it: the node's logs may lag behind its state, and what is missing proves nothing.
   if (await used(finalBlock.number)) return { nonce: "spent" };
@@ -83,8 +88,8 @@ async function findFirst(
 }
 
 /** The nonce may have been used before the payment arrived: a day back, newest range first. */
-function rangesBefore(newest: bigint): BlockRange[] {
-  const oldest = newest > BEFORE_ARRIVAL ? newest - BEFORE_ARRIVAL : 0n;
+function rangesBefore(newest: bigint, reach: bigint): BlockRange[] {
+  const oldest = newest > reach ? newest - reach : 0n;
   const ranges: BlockRange[] = [];
   for (let to = newest; to > oldest; to -= LOG_RANGE) {
     const from = to - LOG_RANGE + 1n;
@@ -94,10 +99,11 @@ function rangesBefore(newest: bigint): BlockRange[] {
 }
 
 /** What a range shows of (payer, nonce): its use, and whether the very next log is the Transfer that pays us, or its cancellation. */
-async function findUse({ client, usdc: address }: Token, expected: Expected, range: BlockRange): Promise<Use | null> {
+async function findUse(token: Token, expected: Expected, range: BlockRange): Promise<Use | null> {
+  const { client, usdc: address } = token;
   const { payer, payTo, value } = expected;
   const [ended, transfers] = await Promise.all([
-    endOf({ client, usdc: address }, expected, range),
+    endOf(token, expected, range),
     client.getLogs({
       address,
       event: TRANSFER,

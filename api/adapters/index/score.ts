@@ -7,12 +7,12 @@ import {
   WINDOW_DAYS,
   windowAt,
 } from "../../../packages/verifier/src/score/v1/facts.ts";
-import type { Network } from "../../kernel/networks.ts";
+import { MAIN_NETWORK, type Network } from "../../kernel/networks.ts";
 import type { Address, Hex } from "../../kernel/wallet.ts";
 import type { ScoreIndex } from "../../score/score-sources.ts";
 import { createReader, MAX_LAG_MS } from "./reader.ts";
 
-const NETWORK: Network = "eip155:8453";
+const NETWORK: Network = MAIN_NETWORK;
 const DAY_MS = 86_400_000;
 
 export interface ScoreIndexOptions {

@@ -5,7 +5,7 @@ import type { Totals } from "../../board/statistics.ts";
 import type { Count } from "../../board/withhold.ts";
 import { VALID_FOR_DAYS } from "../../certification/certificate.ts";
 import type { Product } from "../../certification/products.ts";
-import type { Network } from "../../kernel/networks.ts";
+import { networkOfChain } from "../../kernel/networks.ts";
 import { hex } from "./connection.ts";
 
 interface RowColumns {
@@ -122,7 +122,7 @@ export const createTotalsReader = (pool: pg.Pool): TotalsReader => ({
       wallets: { tested: Number(agents?.wallets ?? 0), certified: Number(agents?.certified ?? 0) },
       products: tallies.rows.flatMap((row) => (row.product === null ? [] : [productTotals(row.product, row)])),
       payments: payments.rows.map(({ chain, settled, volume }) => ({
-        network: `eip155:${chain}` as Network,
+        network: networkOfChain(chain),
         settled: Number(settled),
         volume: BigInt(volume),
       })),

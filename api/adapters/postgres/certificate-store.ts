@@ -2,7 +2,7 @@ import type pg from "pg";
 import type { Certificate, Detected, MarkedCertificate, Result } from "../../certification/certificate.ts";
 import type { CertificateStore } from "../../certification/certificate-store.ts";
 import type { Product } from "../../certification/products.ts";
-import { NETWORKS, type Network } from "../../kernel/networks.ts";
+import { NETWORKS, networkOfChain } from "../../kernel/networks.ts";
 import { bytes, hex } from "./connection.ts";
 
 interface Columns {
@@ -92,7 +92,7 @@ function parse(c: Columns): MarkedCertificate {
     issuedAt: c.issued_at,
     validUntil: c.valid_until,
     settlement: {
-      network: `eip155:${c.chain}` as Network,
+      network: networkOfChain(c.chain),
       transaction: hex(c.moved_tx ?? c.tx),
       block: Number(c.moved_block ?? c.block_number),
       amountAtomic: BigInt(c.amount),

@@ -2,7 +2,7 @@ import type pg from "pg";
 import type { EscrowStore, Task } from "../../escrow/escrow-ports.ts";
 import type { Decision } from "../../escrow/evaluation.ts";
 import type { Hold, PaymentInfo } from "../../escrow/payment.ts";
-import { NETWORKS, type Network } from "../../kernel/networks.ts";
+import { NETWORKS, networkOfChain } from "../../kernel/networks.ts";
 import type { Hex } from "../../kernel/wallet.ts";
 import { bytes, hex, inTransaction } from "./connection.ts";
 
@@ -110,7 +110,7 @@ export function createEscrowStore(pool: pg.Pool): EscrowStore {
 function parse({ payment, chain, contract, info, decision, record, state, tx }: Columns): Task {
   const { maxAmount = 0, salt = 0, ...rest } = info;
   return {
-    network: `eip155:${chain}` as Network,
+    network: networkOfChain(chain),
     contract: hex(contract),
     payment: hex(payment),
     info: { ...rest, maxAmount: BigInt(maxAmount), salt: BigInt(salt) } as PaymentInfo,

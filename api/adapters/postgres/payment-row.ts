@@ -1,4 +1,4 @@
-import { NETWORKS, type Network } from "../../kernel/networks.ts";
+import { NETWORKS, networkOfChain } from "../../kernel/networks.ts";
 import type { PaymentKey } from "../../kernel/route.ts";
 import type { PaymentRow } from "../../payments/journal.ts";
 import type { Reason, State } from "../../payments/step-types.ts";
@@ -58,7 +58,7 @@ export interface PaymentColumns {
 export function parsePayment(c: PaymentColumns): PaymentRow {
   const settled = c.tx !== null && c.block_hash !== null && c.block_number !== null && c.log_index !== null;
   return {
-    key: { network: `eip155:${c.chain}` as Network, asset: hex(c.asset), payer: hex(c.payer), nonce: hex(c.nonce) },
+    key: { network: networkOfChain(c.chain), asset: hex(c.asset), payer: hex(c.payer), nonce: hex(c.nonce) },
     scheme: c.scheme,
     details: c.details,
     paymentId: c.payment_id,

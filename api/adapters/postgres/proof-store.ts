@@ -1,7 +1,7 @@
 import type pg from "pg";
 import type { KeptSignature } from "../../certification/proofs/proof.ts";
 import type { ProofStore } from "../../certification/proofs/proof-store.ts";
-import type { Network } from "../../kernel/networks.ts";
+import { networkOfChain } from "../../kernel/networks.ts";
 import { hex, inTransaction } from "./connection.ts";
 import { keyValues, sealContext } from "./payment-row.ts";
 import type { Seal } from "./seal.ts";
@@ -26,7 +26,7 @@ const KEPT = "reason = 'bait' AND sealed IS NOT NULL";
 /** Signatures of payments that were kept; the record that they led to is their `location`. */
 export function createProofStore(pool: pg.Pool, seal: Seal): ProofStore {
   const keyOf = ({ chain, asset, payer, nonce }: Columns) => ({
-    network: `eip155:${chain}` as Network,
+    network: networkOfChain(chain),
     asset: hex(asset),
     payer: hex(payer),
     nonce: hex(nonce),

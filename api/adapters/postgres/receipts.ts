@@ -1,5 +1,5 @@
 import type pg from "pg";
-import type { Network } from "../../kernel/networks.ts";
+import { networkOfChain } from "../../kernel/networks.ts";
 import type { Receipts } from "../../payments/receipt.ts";
 import { bytes, hex } from "./connection.ts";
 
@@ -24,7 +24,7 @@ export const createReceipts = (pool: pg.Pool): Receipts => ({
       values: [bytes(transaction)],
     });
     return rows.map((r) => ({
-      network: `eip155:${r.chain}` as Network,
+      network: networkOfChain(r.chain),
       transaction: hex(r.tx),
       block: Number(r.block_number),
       final: r.final,

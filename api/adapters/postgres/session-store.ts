@@ -5,7 +5,7 @@ import type { Result } from "../../certification/certificate.ts";
 import type { DecoyStore } from "../../certification/decoys/decoy-store.ts";
 import { BEHAVIOURAL_KINDS } from "../../certification/kinds/index.ts";
 import type { BehaviouralProduct } from "../../certification/products.ts";
-import { NETWORKS, type Network } from "../../kernel/networks.ts";
+import { NETWORKS, networkOfChain } from "../../kernel/networks.ts";
 import { bytes, hex, inTransaction } from "./connection.ts";
 
 interface Columns {
@@ -138,7 +138,7 @@ export const createDecoyStore = (pool: pg.Pool): DecoyStore => ({
 });
 
 function parse(c: Columns): Session {
-  const network = `eip155:${c.chain}` as Network;
+  const network = networkOfChain(c.chain);
   const served = ({ control, bait, last }: Columns["served"][Door]): Served => ({
     control: control === null ? null : new Date(control),
     bait: bait === null ? null : new Date(bait),

@@ -19,20 +19,15 @@ export async function checkDatabase(pool: pg.Pool): Promise<string | null> {
   }
 }
 
-const VARIABLES: Readonly<Record<Network, string>> = {
-  "eip155:8453": "BASE_RPC_URL",
-  "eip155:84532": "BASE_SEPOLIA_RPC_URL",
-};
-
 /** What is wrong with the chains, or null: a node of another chain would settle nothing. */
 export async function checkChains(chains: Readonly<Record<Network, ChainReader>>): Promise<string | null> {
   const problems = await Promise.all(
-    Object.values(NETWORKS).map(async ({ id, chainId }) => {
+    Object.values(NETWORKS).map(async ({ id, chainId, rpcVariable }) => {
       try {
         const found = await chains[id].client.getChainId();
-        return found === chainId ? null : `${VARIABLES[id]} is a node of chain ${found}; chain ${chainId} is expected.`;
+        return found === chainId ? null : `${rpcVariable} is a node of chain ${found}; chain ${chainId} is expected.`;
       } catch (error) {
-        return `${VARIABLES[id]} does not answer: ${(error as Error).message.split("\n")[0]}`;
+        return `${rpcVariable} does not answer: ${(error as Error).message.split("\n")[0]}`;
       }
     }),
   );

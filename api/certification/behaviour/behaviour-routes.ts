@@ -3,6 +3,7 @@ import { z } from "zod";
 import { readBody } from "../../kernel/body.ts";
 import { Problem } from "../../kernel/errors.ts";
 import { formatUsd } from "../../kernel/money.ts";
+import { MAIN_NETWORK } from "../../kernel/networks.ts";
 import { inQuery, json, optionalInQuery } from "../../kernel/output.ts";
 import { type PaidRoute, paidRoute, type QuotedRoute, type Route } from "../../kernel/route.ts";
 import { mixedCaseAddress } from "../../kernel/schema.ts";
@@ -19,7 +20,7 @@ export interface BehaviourRouteParts {
 }
 
 /** The network that behavioural tests are paid on. */
-export const BEHAVIOUR_NETWORK = "eip155:8453";
+export const BEHAVIOUR_NETWORK = MAIN_NETWORK;
 const ORDER: z.ZodType<OrderInput> = z.object({ session: z.string(), token: z.string().nullable() });
 const TOKEN = /^[A-Za-z0-9_-]{22}$/;
 const WALLET = { name: "wallet", description: "The wallet that paid the entry.", schema: mixedCaseAddress };
