@@ -24,7 +24,7 @@ export const install = (baseUrl: string): Sample => ({
 /** Every package of ours. */
 export const installAll = (baseUrl: string): Sample => ({
   id: "install-packages",
-  caption: "In a folder of your own",
+  caption: "All packages, in a folder of your own",
   language: "bash",
   text: npmInstall(...PACKAGES.map((published) => packageUrl(baseUrl, published))),
 });

@@ -12,6 +12,7 @@ import {
   walletActions,
 } from "viem";
 import type { NetworkFacts } from "../../api/kernel/networks.ts";
+import { waitUntil } from "./wait-until.ts";
 
 /** A local node whose state may be set: viem's test client of anvil, or of Hardhat's in-process chain. */
 export interface DevNode {
@@ -65,6 +66,8 @@ const INITIALIZERS = parseAbi([
 const SIGNATURE_CHECKER: Address = "0x00000000000000000000000000000000000051c0";
 const LOST_AND_FOUND: Address = "0x000000000000000000000000000000000000dead";
 const MINTER_ALLOWANCE = 10n ** 18n;
+/** A test may mine only once it has begun to wait. */
+const MINED_WITHIN_MS = 60_000;
 const require = createRequire(import.meta.url);
 
 /** Puts Circle's own bytecode and Multicall3 at their canonical addresses, with the real chain's EIP-712 domain. */
@@ -106,10 +109,14 @@ export async function administer(node: DevNode, network: NetworkFacts, calls: re
   const call = { account: USDC_ADMINISTRATOR, chain: null, to: network.usdc.address, gas: 400_000n } as const;
   const hashes: Hex[] = [];
   for (const data of calls) hashes.push(await client.sendTransaction({ ...call, data }));
-  const receipts = await Promise.all(hashes.map((hash) => client.waitForTransactionReceipt({ hash })));
-  const failed = receipts.findIndex((receipt) => receipt.status !== "success");
-  if (failed < 0) return;
-  throw new Error(`USDC on chain ${network.chainId} refused administration call ${failed + 1} of ${calls.length}.`);
+  // A receipt may come after its block's number, and a chain that mines on demand has no next block that viem could wait for.
+  const statusOf = async (hash: Hex) => (await client.getTransactionReceipt({ hash }).catch(() => null))?.status;
+  for (const [index, hash] of hashes.entries()) {
+    const refusal = `USDC on chain ${network.chainId} refused administration call ${index + 1} of ${calls.length}.`;
+    const isMined = async () => (await statusOf(hash)) !== undefined;
+    if (!(await waitUntil(isMined, MINED_WITHIN_MS, 10))) throw new Error(`${refusal} It was not mined.`);
+    if ((await statusOf(hash)) !== "success") throw new Error(refusal);
+  }
 }
 
 async function installMulticall3(client: Client): Promise<void> {

@@ -33,7 +33,7 @@ export const FIGURES: readonly Figure[] = [
     ["plain: 250_000n, scored: 600_000n", "plain: 290_000n, scored: 660_000n"],
     ["DAYS = 7", "DAYS = 9"],
   ),
-  figure("api/escrow/demo/offer.ts", ["PRICE = 100_000n", "PRICE = 170_000n"]),
+  figure("api/escrow/demo/espresso.ts", ["PRICE = 100_000n", "PRICE = 170_000n"]),
   figure(
     "api/cafe/menu.ts",
     ["price: 100_000n", "price: 190_000n"],
@@ -66,7 +66,7 @@ export const FIGURES: readonly Figure[] = [
   figure("api/certification/certificate.ts", ["VALID_FOR_DAYS = 30", "VALID_FOR_DAYS = 37"]),
   figure("api/kernel/activity.ts", ["ACTIVITY_DAYS = 90", "ACTIVITY_DAYS = 97"]),
   figure("api/kernel/body.ts", ["MAX_BODY_BYTES = 64 *", "MAX_BODY_BYTES = 80 *"]),
-  figure("api/payments/terms.ts", ["MAX_TIMEOUT_SECONDS = 120", "MAX_TIMEOUT_SECONDS = 180"]),
+  figure("api/payments/exact/terms.ts", ["MAX_TIMEOUT_SECONDS = 120", "MAX_TIMEOUT_SECONDS = 180"]),
   figure("api/board/statistics.ts", ["WINDOW_DAYS = 30", "WINDOW_DAYS = 34"]),
   figure("packages/verifier/src/score/v1/facts.ts", ["WINDOW_DAYS = 90", "WINDOW_DAYS = 97"]),
   figure(
