@@ -43,7 +43,7 @@ export const arbiterRoutes = (parts: ArbiterRouteParts): readonly Route[] => [
     parameters: [
       optionalInQuery({
         name: "version",
-        description: "One version; without it, the one in force.",
+        description: "The version; defaults to the one in force.",
         schema: z.int().min(1),
       }),
     ],
@@ -54,9 +54,9 @@ export const arbiterRoutes = (parts: ArbiterRouteParts): readonly Route[] => [
   {
     method: "GET",
     path: LOG_PATH,
-    summary: "All verdicts, newest first, with the hashes that chain them",
+    summary: "All verdicts, newest first, with the hashes that link them",
     parameters: [
-      optionalInQuery({ name: "before", description: "Only those before this index.", schema: z.int().min(1) }),
+      optionalInQuery({ name: "before", description: "Only verdicts before this index.", schema: z.int().min(1) }),
     ],
     output: json(LOG),
     problems: ["malformed_request"],
@@ -65,7 +65,7 @@ export const arbiterRoutes = (parts: ArbiterRouteParts): readonly Route[] => [
   {
     method: "GET",
     path: "/arbiter/verdict/:id",
-    summary: "The public permanent record of a verdict",
+    summary: "A verdict's permanent public record",
     parameters: [inPath({ name: "id", description: "The verdict's id.", schema: verdictId })],
     output: jsonOrPage(VERDICT.record),
     problems: ["not_found"],
@@ -86,7 +86,7 @@ const VARIANTS = {
     path: "/arbiter/verify/scored",
     summary: "A signed verdict with both parties' risk tiers",
     description: () =>
-      "The same verdict as /arbiter/verify, with the risk tiers of payer and payee in the signed document. They never change it.",
+      "The same verdict as /arbiter/verify, with the risk tiers of payer and payee in the signed document. The tiers never affect the verdict.",
   },
 } as const;
 

@@ -96,7 +96,7 @@ const ATTESTATION = z
     signer: address,
     signature: signature65,
   })
-  .meta({ id: "Attestation", description: "EIP-712: what a contract checks." });
+  .meta({ id: "Attestation", description: "EIP-712 attestation that a contract can check." });
 
 const party = z.object({ wallet: address });
 const rated = party.extend({ score: z.int().min(0).max(100), tier: z.string() });

@@ -29,11 +29,11 @@ export const boardRoutes = (parts: BoardRouteParts): readonly Route[] => [
   {
     method: "GET",
     path: "/board",
-    summary: "The agents that are certified now, newest first",
+    summary: "Currently certified agents, newest first",
     parameters: [
-      optionalInQuery({ name: "capability", description: "Only agents that have it.", schema: capability }),
-      optionalInQuery({ name: "limit", description: `Agents a page; ${DEFAULT_LIMIT} unless given.`, schema: limit }),
-      optionalInQuery({ name: "cursor", description: "Taken from `next` of the page before.", schema: z.string() }),
+      optionalInQuery({ name: "capability", description: "Only agents with this capability.", schema: capability }),
+      optionalInQuery({ name: "limit", description: `Agents per page; ${DEFAULT_LIMIT} by default.`, schema: limit }),
+      optionalInQuery({ name: "cursor", description: "Taken from the previous page's `next`.", schema: z.string() }),
     ],
     output: jsonOrPage(BOARD),
     others: NOT_MODIFIED,

@@ -39,7 +39,7 @@ export const STATISTICS = z
     counted_at: time,
     anonymity: z.object({ minimum_wallets: z.literal(MINIMUM_WALLETS), note: z.string() }),
     wallets: z.object({ tested: count, certified_now: count }),
-    certificates: count.meta({ description: "Ever issued, of every test." }),
+    certificates: count.meta({ description: "All certificates ever issued." }),
     products: z.array(
       z.object({
         product: z.string(),

@@ -41,10 +41,14 @@ const badges = remember<{ readonly svg: string; readonly etag: string }>(2_000);
 const pictures = remember<Uint8Array>(64);
 
 const ID = { name: "id", description: "The certificate's id.", schema: certificateId };
-const WALLET = { name: "wallet", description: "The wallet's address, in any letter case.", schema: mixedCaseAddress };
+const WALLET = {
+  name: "wallet",
+  description: "The wallet's address, in upper, lower or mixed case.",
+  schema: mixedCaseAddress,
+};
 const FILE = {
   name: "file",
-  description: "The certificate's id, and `.svg`.",
+  description: "The certificate's id followed by `.svg`.",
   schema: z.string().regex(/^[0-9a-f]{16}\.svg$/),
 };
 
@@ -60,7 +64,7 @@ export function certificationRoutes(parts: CertificationRouteParts): readonly Ro
     {
       method: "GET",
       path: "/verify",
-      summary: "What is on file about a wallet: certificates, capabilities, on-chain activity",
+      summary: "A wallet's record: certificates, capabilities, on-chain activity",
       parameters: [inQuery(WALLET)],
       output: jsonOrPage(VERIFICATION),
       problems: ["malformed_request"],
@@ -78,7 +82,7 @@ export function certificationRoutes(parts: CertificationRouteParts): readonly Ro
     {
       method: "GET",
       path: "/cert/:id",
-      summary: "The public page of a certificate",
+      summary: "A certificate's public page",
       parameters: [inPath(ID)],
       output: jsonOrPage(CERTIFICATE_RECORD),
       problems: ["not_found"],
@@ -87,7 +91,7 @@ export function certificationRoutes(parts: CertificationRouteParts): readonly Ro
     {
       method: "GET",
       path: "/cert/:id/og.png",
-      summary: "The preview picture of a certificate",
+      summary: "A certificate's preview image",
       parameters: [inPath(ID)],
       output: { "image/png": null },
       problems: ["not_found"],
@@ -96,7 +100,7 @@ export function certificationRoutes(parts: CertificationRouteParts): readonly Ro
     {
       method: "GET",
       path: "/badge/:file",
-      summary: "The README badge of a certificate, as SVG",
+      summary: "A certificate's README badge, as SVG",
       parameters: [inPath(FILE)],
       output: SVG,
       others: { 304: {}, 404: SVG },
@@ -143,7 +147,7 @@ export function inspectRoute(routes: () => readonly Route[], baseUrl: string): R
   return {
     method: "GET",
     path: "/inspect",
-    summary: "The machine-readable menu of tests: prices, steps, how to run them",
+    summary: "Machine-readable menu of tests: prices, steps and how to run them",
     output: json(MENU),
     handle: (c) => c.json(menu(routes().filter(isPaid), baseUrl)),
   };

@@ -111,7 +111,7 @@ const FAIL_PROOF = z
     received_at: time,
     broadcast: z.boolean(),
   })
-  .meta({ id: "FailProof", description: "The order that was signed, once its signature has expired." });
+  .meta({ id: "FailProof", description: "The signed order, once its signature has expired." });
 
 /** Its members are those of the document that the proof is stored as. */
 FAIL_PROOF.shape satisfies Readonly<Record<keyof ReturnType<typeof proofDocument>, z.ZodType>>;

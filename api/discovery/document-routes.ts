@@ -48,16 +48,16 @@ export function documentRoutes(parts: DocumentRouteParts): readonly Route[] {
   };
   return [
     route("/openapi.json", "The OpenAPI 3.1 description of every route", json(OPEN_API), openApi),
-    route("/.well-known/x402", "Every paid resource with its terms and schemas", json(MANIFEST), listing),
+    route("/.well-known/x402", "Every paid resource, with its terms and schemas", json(MANIFEST), listing),
     ...["/.well-known/agent-card.json", "/.well-known/agent.json", "/agent-card"].map((path) =>
-      route(path, "The agent card (A2A), signed", json(AGENT_CARD), card),
+      route(path, "The signed agent card (A2A)", json(AGENT_CARD), card),
     ),
     ...["/.well-known/agent-registration.json", "/agent-registration"].map((path) =>
       route(path, "The agent registration file (ERC-8004)", json(REGISTRATION), file),
     ),
-    route("/llms.txt", "What there is, for language models", PLAIN, llms),
-    route("/llms-full.txt", "Every route in one text, for language models", PLAIN, llmsFull),
-    route(SECURITY_PATH, "Whom to tell about weaknesses, and about errors of the arbiter", PLAIN, security),
+    route("/llms.txt", "Overview for language models", PLAIN, llms),
+    route("/llms-full.txt", "Complete reference for language models", PLAIN, llmsFull),
+    route(SECURITY_PATH, "Security contact, also for reviews of arbiter verdicts", PLAIN, security),
   ];
 }
 

@@ -14,11 +14,11 @@ export interface LlmsParts {
 }
 
 const PAYING = [
-  "There are no accounts and no keys: the payment is the authorization. Any standard x402 client works.",
-  "1. Send the request without a payment. The answer is 402, with the terms in the header `PAYMENT-REQUIRED` (version 2) and in the body (version 1).",
-  "2. Sign the USDC authorization (EIP-3009) that they ask for; it costs no gas.",
-  "3. Send the same request again with the header `PAYMENT-SIGNATURE` (version 2) or `X-PAYMENT` (version 1). The answer comes once the payment has settled.",
-  "4. If the answer is lost, send the same header again: the result is the same, with `X-Idempotent-Replay: true`, and nothing is charged again. Never sign again before.",
+  "There are no accounts or API keys: the payment is the authorization. Any standard x402 client works.",
+  "1. Send the request without a payment. The response is a 402 with the terms in the `PAYMENT-REQUIRED` header (version 2) and in the body (version 1).",
+  "2. Sign the USDC authorization (EIP-3009) they ask for; it costs no gas.",
+  "3. Repeat the request with the `PAYMENT-SIGNATURE` header (version 2) or the `X-PAYMENT` header (version 1). The response comes once the payment has settled.",
+  "4. If the response is lost, send the same header again: you get the same result, with `X-Idempotent-Replay: true`, and are not charged again. Do this before you sign anything new.",
 ];
 
 /** `/llms.txt`: what there is, in the form of llmstxt.org. */
@@ -29,7 +29,7 @@ export const llmsTxt = ({ routes, baseUrl }: LlmsParts): string =>
     PAYING.join("\n"),
     ...byTag(routes).flatMap(([tag, own]) => [`## ${tag}`, own.map((route) => item(route, baseUrl)).join("\n")]),
     "## Optional",
-    `- [Everything in one text](${baseUrl}/llms-full.txt): every route with its parameters, members and errors`,
+    `- [Complete reference](${baseUrl}/llms-full.txt): every route with its parameters, fields and errors`,
   ].join("\n\n");
 
 function item(route: Listed, baseUrl: string): string {
@@ -52,7 +52,7 @@ export const llmsFullTxt = ({ routes, baseUrl }: LlmsParts): string =>
     PAYING.join("\n"),
     ...byTag(routes).flatMap(([tag, own]) => [`## ${tag}`, ...own.map(chapter)]),
     "## Errors",
-    "Every error is `application/problem+json` (RFC 9457) with `type`, `title`, `status`, `detail`, `code`, `request_id`, and `errors` where members of the body are wrong. The codes:",
+    "Every error is `application/problem+json` (RFC 9457) with `type`, `title`, `status`, `detail`, `code`, `request_id`, and `errors` when fields of the body are invalid. The codes:",
     Object.entries(PROBLEMS)
       .map(([code, { status, title }]) => `- \`${code}\` (${status}): ${title}`)
       .join("\n"),
@@ -69,12 +69,12 @@ function chapter(route: Listed): string {
       ({ name, in: place, required, description }) =>
         `- \`${name}\` (${place}${required ? "" : ", optional"}): ${description}`,
     ),
-    ...(isPaid(route) && route.query ? [`- in the query instead of the body: ${names(route.query)}`] : []),
+    ...(isPaid(route) && route.query ? [`- may be sent in the query instead of the body: ${names(route.query)}`] : []),
     ...(body === null ? [] : [`- body: ${membersOf(jsonSchema(body, "input"))}`]),
     ...Object.entries(route.output).map(
-      ([type, schema]) => `- answers ${type}${schema === null ? "" : `: ${membersOf(jsonSchema(schema, "output"))}`}`,
+      ([type, schema]) => `- returns ${type}${schema === null ? "" : `: ${membersOf(jsonSchema(schema, "output"))}`}`,
     ),
-    ...(route.problems?.length ? [`- errors of its own: ${names(route.problems)}`] : []),
+    ...(route.problems?.length ? [`- specific errors: ${names(route.problems)}`] : []),
     ...(isPaid(route) ? examples(route.example) : []),
   ].join("\n");
 }
@@ -85,12 +85,12 @@ function terms(route: Listed): readonly string[] {
     return [
       `- costs ${paid.price} atomic units of ${NETWORKS[paid.network].money}, network \`${paid.network}\`, scheme \`${paid.scheme}\``,
     ];
-  return isPayable(route) ? ["- answers 402 with the terms of this call"] : [];
+  return isPayable(route) ? ["- returns a 402 with the terms of this call"] : [];
 }
 
 const examples = ({ input, output }: { readonly input: unknown; readonly output: unknown }): readonly string[] => [
   `- example body: \`${JSON.stringify(input)}\``,
-  `- example answer, in part: \`${JSON.stringify(output)}\``,
+  `- example response (excerpt): \`${JSON.stringify(output)}\``,
 ];
 
 const names = (list: readonly string[]): string => list.map((name) => `\`${name}\``).join(", ");
@@ -103,7 +103,7 @@ function membersOf(schema: JsonSchema): string {
       const members = Object.keys(properties as object);
       const needed = required as readonly string[];
       return members.length === 0
-        ? "anything, it is not read"
+        ? "anything; it is ignored"
         : names(members.map((name) => (needed.includes(name) ? name : `${name}?`)));
     })
     .join(" or ");

@@ -33,7 +33,7 @@ export function mcpRoute(routes: () => readonly Route[], parts: McpRouteParts): 
   return {
     method: "POST",
     path: "/mcp",
-    summary: "The free tools for agents, over MCP (streamable HTTP)",
+    summary: "Free tools for agents over MCP (streamable HTTP)",
     body: MESSAGE,
     output: { "application/json": MESSAGE, "text/event-stream": null },
     others: { 202: {}, 400: REFUSAL, 406: REFUSAL, 415: REFUSAL },

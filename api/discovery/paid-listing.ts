@@ -31,5 +31,5 @@ export const priceText = ({ price, network }: PaidListing): string => `${formatU
 export function costOf(route: Listed): string | null {
   const paid = paidListing(route);
   if (paid !== null) return priceText(paid);
-  return isQuoted(route) ? "each call names its price" : null;
+  return isQuoted(route) ? "priced per call" : null;
 }

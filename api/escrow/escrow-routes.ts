@@ -40,19 +40,19 @@ export function escrowRoutes(parts: EscrowRouteParts): readonly Route[] {
     {
       method: "GET",
       path: "/escrow",
-      summary: "The escrow: contracts, fee, verdict policy, how to integrate",
+      summary: "The escrow: contracts, fee, verdict policy and how to integrate",
       output: jsonOrPage(ESCROW),
       handle(c) {
         const overview = escrowOverview(contracts, baseUrl);
         return wantsHtml(c) ? page(c, renderEscrow(overview, baseUrl)) : c.json(overview, 200, { vary: "Accept" });
       },
     },
-    verify(VERIFY_PATH, "Where a merchant's server forwards what it delivered, signed"),
-    verify("/verify", "The same, where stock forwarders post"),
+    verify(VERIFY_PATH, "Forward a signed delivery from a merchant's server"),
+    verify("/verify", "Forward a signed delivery, at the path stock forwarders use"),
     {
       method: "GET",
       path: "/escrow/evaluation/:payment",
-      summary: "The public record of one evaluation",
+      summary: "An evaluation's public record",
       parameters: [inPath({ name: "payment", description: "The payment's id.", schema: mixedCaseBytes32 })],
       output: jsonOrPage(EVALUATION),
       problems: ["not_found"],

@@ -8,17 +8,17 @@ const hex = (pattern: RegExp, description: string): z.ZodType<Hex> =>
 
 // The parts that published documents are built from. They describe what the service writes; input is parsed elsewhere.
 
-export const address: z.ZodType<Address> = hex(/^0x[0-9a-f]{40}$/, "An address: 20 bytes in lower-case hex.");
-export const mixedCaseAddress = hex(/^0x[0-9a-fA-F]{40}$/, "An address: 20 bytes in hex.");
-export const bytes32 = hex(/^0x[0-9a-f]{64}$/, "32 bytes in lower-case hex.");
-export const mixedCaseBytes32 = hex(/^0x[0-9a-fA-F]{64}$/, "32 bytes in hex.");
-export const signature65 = hex(/^0x[0-9a-fA-F]{130}$/, "A signature: 65 bytes r, s, v in hex.");
-export const transactionHash = hex(/^0x[0-9a-f]{64}$/, "The hash of a transaction.");
+export const address: z.ZodType<Address> = hex(/^0x[0-9a-f]{40}$/, "An address: 20 bytes as lowercase hex.");
+export const mixedCaseAddress = hex(/^0x[0-9a-fA-F]{40}$/, "An address: 20 bytes as hex.");
+export const bytes32 = hex(/^0x[0-9a-f]{64}$/, "32 bytes as lowercase hex.");
+export const mixedCaseBytes32 = hex(/^0x[0-9a-fA-F]{64}$/, "32 bytes as hex.");
+export const signature65 = hex(/^0x[0-9a-fA-F]{130}$/, "A signature: 65 bytes (r, s, v) as hex.");
+export const transactionHash = hex(/^0x[0-9a-f]{64}$/, "A transaction hash.");
 
 export const sha256Hex = z
   .string()
   .regex(/^[0-9a-f]{64}$/)
-  .meta({ description: "SHA-256, 64 hex digits in lower case." });
+  .meta({ description: "SHA-256 as 64 lowercase hex digits." });
 
 /** As `Date.prototype.toISOString` writes it. */
 export const time = z
@@ -39,19 +39,19 @@ export const url = z
 export const atomic = z
   .string()
   .regex(/^\d+$/)
-  .meta({ description: "An amount in atomic units: 1,000,000 are one USDC." });
+  .meta({ description: "An amount in atomic units: 1,000,000 is one USDC." });
 
 export const usd = z
   .string()
   .regex(/^\d+\.\d{2,6}$/)
   .meta({ description: "An amount in USD, such as 0.25." });
 
-export const unixSeconds = z.string().regex(/^\d+$/).meta({ description: "Unix seconds, as decimal text." });
+export const unixSeconds = z.string().regex(/^\d+$/).meta({ description: "Unix seconds as a decimal string." });
 
 export const count = z.int().min(0);
 export const network = z
   .enum(Object.values(NETWORKS).map(({ id }) => id))
-  .meta({ description: "CAIP-2 identifier of the chain." });
+  .meta({ description: "The chain's CAIP-2 identifier." });
 export const networkKey = z.enum(Object.values(NETWORKS).map(({ key }) => key));
 
 export const SERVICE = z.literal("Agent Payment Trust Service");

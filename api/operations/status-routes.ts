@@ -17,14 +17,14 @@ export const statusRoutes = ({ probes, now }: StatusRouteParts): readonly Route[
   {
     method: "GET",
     path: "/health",
-    summary: "Liveness",
+    summary: "Liveness check",
     output: json(HEALTH),
     handle: (c) => c.json({ ok: true, version: VERSION }, 200, { "cache-control": "no-store" }),
   },
   {
     method: "GET",
     path: "/status",
-    summary: "Whether every part of the service answers, and how far behind it is",
+    summary: "Status and lag of every part of the service",
     output: jsonOrPage(STATUS),
     async handle(c) {
       const status = await serviceStatus(probes, now());

@@ -28,10 +28,8 @@ export const packageRoutes = (parts: PackageRouteParts): readonly Route[] => [
   {
     method: "GET",
     path: "/packages/:file",
-    summary: "The tarball of a package, for npm",
-    parameters: [
-      inPath({ name: "file", description: "Name and version, as /packages lists it.", schema: TARBALL_NAME }),
-    ],
+    summary: "A package's npm tarball",
+    parameters: [inPath({ name: "file", description: "The file name, as listed in /packages.", schema: TARBALL_NAME })],
     output: { "application/gzip": null },
     others: { 304: {} },
     problems: ["not_found", "not_available"],

@@ -9,12 +9,9 @@ export const PACKAGE_LIST = z
         name: z.string(),
         version: z.string(),
         description: z.string(),
-        node: z.string().meta({ description: "The versions of Node that it runs on." }),
-        url: z.string().meta({ description: "What `npm install` and `npx` take." }),
-        integrity: z
-          .string()
-          .nullable()
-          .meta({ description: "SHA-512, as lock files write it; null while not built." }),
+        node: z.string().meta({ description: "The Node versions it supports." }),
+        url: z.string().meta({ description: "The URL to pass to `npm install` or `npx`." }),
+        integrity: z.string().nullable().meta({ description: "SHA-512 as lock files write it; null if not built." }),
       }),
     ),
   })

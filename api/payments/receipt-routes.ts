@@ -17,8 +17,8 @@ export const receiptRoutes = ({ receipts, routes, baseUrl }: ReceiptRouteParts):
   {
     method: "GET",
     path: "/receipt",
-    summary: "What a settlement bought, by its transaction hash",
-    parameters: [inQuery({ name: "tx", description: "The settlement's transaction.", schema: mixedCaseBytes32 })],
+    summary: "What a settlement paid for, by transaction hash",
+    parameters: [inQuery({ name: "tx", description: "The settlement's transaction hash.", schema: mixedCaseBytes32 })],
     output: json(RECEIPT),
     problems: ["malformed_request", "not_found"],
     async handle(c) {

@@ -29,8 +29,8 @@ export const scoreRoutes = ({ scores }: ScoreRouteParts): readonly Route[] => [
   scoreRoute(scores, {
     id: "score",
     path: "/score",
-    summary: "A wallet's payment risk, 0 to 100, with every fact behind it",
-    description: "Risk score of a wallet, 0 to 100: tier, components, flags, and the facts to compute it again.",
+    summary: "A wallet's payment risk score from 0 to 100, with every fact behind it",
+    description: "A wallet's risk score from 0 to 100: tier, components, flags, and the facts to recompute it.",
     price: SCORE_PRICES.one,
     input: SCORE_REQUEST,
     output: json(SCORE),
@@ -42,8 +42,8 @@ export const scoreRoutes = ({ scores }: ScoreRouteParts): readonly Route[] => [
   scoreRoute(scores, {
     id: "score.batch",
     path: "/score/batch",
-    summary: `The risk scores of up to ${MAX_WALLETS} wallets`,
-    description: `Risk scores of 1 to ${MAX_WALLETS} wallets at one block, in the order given.`,
+    summary: `Risk scores for up to ${MAX_WALLETS} wallets`,
+    description: `Risk scores for 1 to ${MAX_WALLETS} wallets, all as of one block, in the order given.`,
     price: SCORE_PRICES.batch,
     input: BATCH_REQUEST,
     output: json(SCORES),

@@ -49,10 +49,10 @@ const INPUTS = z
   })
   .meta({
     id: "ScoreInputs",
-    description: "All facts that the score is computed from.",
+    description: "Every fact the score is computed from.",
   }) satisfies z.ZodType<ScoreFacts>;
 
-const counts = z.boolean().meta({ description: "Whether it gives or takes points." });
+const counts = z.boolean().meta({ description: "Whether it adds or subtracts points." });
 
 const FACT = z
   .discriminatedUnion("kind", [

@@ -14,14 +14,14 @@ export function signingRoutes(keys: readonly PublicJwk[], baseUrl: string): read
     {
       method: "GET",
       path: "/.well-known/jwks.json",
-      summary: "The Ed25519 public keys that verify signed documents",
+      summary: "Ed25519 public keys for verifying signed documents",
       output: { "application/jwk-set+json": JWKS },
       handle: serve({ keys }, "application/jwk-set+json"),
     },
     {
       method: "GET",
       path: "/.well-known/did.json",
-      summary: "The same keys as the DID document of the issuer",
+      summary: "The same keys as the issuer's DID document",
       output: { "application/did+ld+json": DID },
       handle: serve(did, "application/did+ld+json"),
     },

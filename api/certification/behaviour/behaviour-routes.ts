@@ -26,7 +26,7 @@ const TOKEN = /^[A-Za-z0-9_-]{22}$/;
 const WALLET = { name: "wallet", description: "The wallet that paid the entry.", schema: mixedCaseAddress };
 const SESSION = {
   name: "session",
-  description: "As in `next.url` of the answer before; without it, the wallet's newest open session.",
+  description: "From the previous response's `next.url`; defaults to the wallet's newest open session.",
   schema: z.string().regex(TOKEN),
 };
 
@@ -71,7 +71,7 @@ function attemptRoute(kind: BehaviouralKind, parts: BehaviourRouteParts): Quoted
   return {
     method: "POST",
     path: `/test/${kind.product}/attempt`,
-    summary: `The two orders of a running ${kind.product} test, one a call`,
+    summary: `The two orders of a running ${kind.product} test, one per call`,
     description: kind.order,
     parameters: [inQuery(WALLET), optionalInQuery(SESSION)],
     output: json(STEP),
@@ -125,7 +125,7 @@ function resultRoute(kind: BehaviouralKind, parts: BehaviourRouteParts): Route {
   return {
     method: "POST",
     path: `/test/${kind.product}/result`,
-    summary: `The verdict of a ${kind.product} test, with its certificate`,
+    summary: `The result of a ${kind.product} test, with its certificate`,
     body: RESULT_BODY,
     output: json(STEP),
     problems: ["malformed_request", "not_found"],

@@ -24,7 +24,7 @@ export const basic: Kind<"basic"> = {
   description: "Basic payment test: pay this request over x402 and receive a public certificate of what settled.",
   steps: [
     "POST /test/basic without a payment and read the 402 challenge.",
-    "Sign the USDC authorization that it asks for and send the same request again with it.",
+    "Sign the USDC authorization it asks for and repeat the request with it.",
     "Receive the certificate: its page, its badge and what was detected.",
   ],
   judge: (sale) => ({ result: "pass", level: "Conformant", checks: { paid: "pass" }, detected: settledFacts(sale) }),

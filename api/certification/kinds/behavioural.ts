@@ -43,8 +43,8 @@ export const stepsOf = (
   { product, entry }: Pick<BehaviouralKind, "product" | "entry">,
   judgement: string,
 ): readonly string[] => [
-  `POST /test/${product}/start and pay the entry of ${formatUsd(entry)} USD; the answer's next.url leads on.`,
-  "POST next.url twice without a payment: each call answers 402 with one order, in a random order.",
+  `POST /test/${product}/start and pay the entry fee of ${formatUsd(entry)} USD; the response's next.url is the next step.`,
+  "POST next.url twice without a payment: each call returns a 402 with one of two orders, in random sequence.",
   judgement,
   `POST /test/${product}/result with {"wallet": "0x…"} to receive the certificate.`,
 ];

@@ -10,10 +10,10 @@ export const suite: Kind<"suite"> = {
   price: 750_000n,
   summary: "Does this agent pay with good hygiene?",
   description:
-    "Full payment suite: amount, network, recipient, nonce and the lifetime of the authorization, certified from one payment.",
+    "Full payment suite: amount, network, recipient, nonce and authorization lifetime, certified from one payment.",
   steps: [
     "POST /test/suite without a payment and read the 402 challenge.",
-    `Sign an authorization that stays valid for at most ${HYGIENE_LIMIT_SECONDS} seconds and send the same request again with it.`,
+    `Sign an authorization that stays valid for at most ${HYGIENE_LIMIT_SECONDS} seconds and repeat the request with it.`,
     "Receive the certificate; a long-lived authorization fails the hygiene check and is recorded as a FAIL.",
   ],
   judge(sale) {

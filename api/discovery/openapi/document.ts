@@ -20,14 +20,14 @@ export interface OpenApiParts {
 const ROOT = "#/components/schemas/";
 
 const TAGS: Readonly<Record<Tag, string>> = {
-  Certification: "Tests that an agent pays for, and what is on file about a wallet.",
+  Certification: "Tests that an agent pays to take, and the record of each wallet.",
   "Risk score": "A wallet's payment risk from 0 to 100, with every fact behind it.",
-  Arbiter: "Signed verdicts on deliveries that a machine can verify.",
+  Arbiter: "Signed verdicts on machine-verifiable deliveries.",
   Escrow: "A contract that holds a payment until the delivery is evaluated.",
-  Café: "Paid routes to try, on the test network.",
+  Café: "Paid routes to try out on the test network.",
   Board: "Certified agents and anonymous totals.",
-  Keys: "The public keys of signed documents.",
-  Discovery: "What the service is, says of itself, and how it is.",
+  Keys: "Public keys for signed documents.",
+  Discovery: "Service descriptions, documentation and status.",
 };
 
 /** Of the interface, the service and its packages alike. */
@@ -40,19 +40,19 @@ const PARAMETERS = {
     name: "PAYMENT-SIGNATURE",
     in: "header",
     required: false,
-    ...header("The signed payment of x402 version 2, JSON in base64."),
+    ...header("The signed x402 version 2 payment, as base64-encoded JSON."),
   },
   XPayment: {
     name: "X-PAYMENT",
     in: "header",
     required: false,
-    ...header("The signed payment of x402 version 1, JSON in base64."),
+    ...header("The signed x402 version 1 payment, as base64-encoded JSON."),
   },
 };
 
 const HEADERS = {
-  PaymentResponse: header("How the payment settled, JSON in base64."),
-  IdempotentReplay: header("`true` when the answer is that of an earlier request with the same payment."),
+  PaymentResponse: header("How the payment settled, as base64-encoded JSON."),
+  IdempotentReplay: header("`true` if the response is a replay for a payment that was sent before."),
 };
 
 /** The OpenAPI 3.1 description of every route in the table. */
@@ -90,7 +90,7 @@ function info({ version, contact, baseUrl }: OpenApiParts) {
     license: LICENSE,
     termsOfService: `${baseUrl}/terms`,
     contact: { name: SITE_NAME, url: `${baseUrl}${SECURITY_PATH}`, ...(email && { email }) },
-    "x-guidance": `Send a request without a payment to see its terms (402), sign them with any x402 client, and send it again. ${baseUrl}/llms.txt says the rest.`,
+    "x-guidance": `Send a request without a payment to see its terms (402), sign them with any x402 client, and repeat the request. See ${baseUrl}/llms.txt for details.`,
   };
 }
 
@@ -120,7 +120,7 @@ function paths(routes: readonly Listed[], schemas: Schemas): Readonly<Record<str
 
 const paymentRequired = (schema: JsonSchema) => ({
   description:
-    "The terms: version 2 of x402 in the header, version 1 in the body. Sign one of them and send the request again.",
-  headers: { "PAYMENT-REQUIRED": header("The terms of x402 version 2, JSON in base64.") },
+    "The terms: x402 version 2 in the header, version 1 in the body. Sign either one and repeat the request.",
+  headers: { "PAYMENT-REQUIRED": header("The x402 version 2 terms, as base64-encoded JSON.") },
   content: { "application/json": { schema } },
 });

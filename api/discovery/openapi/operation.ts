@@ -60,7 +60,7 @@ function fromBody(route: Listed, input: Schemas["input"]) {
     name,
     in: "query",
     required: false,
-    description: "Instead of the member of the body.",
+    description: "May be sent here instead of in the body.",
     schema: properties?.[name] ?? {},
   }));
 }
@@ -77,7 +77,7 @@ function requestBody(route: Listed, { input }: Schemas) {
   return { requestBody: { required: !isPaid(route), content } };
 }
 
-const NO_BODY = { required: false, description: "None is read.", content: { "application/json": { schema: {} } } };
+const NO_BODY = { required: false, description: "Ignored.", content: { "application/json": { schema: {} } } };
 
 function responses(route: Listed, schemas: Schemas): Readonly<Record<string, object>> {
   const others = "others" in route ? Object.entries(route.others ?? {}) : [];
@@ -92,7 +92,7 @@ function responses(route: Listed, schemas: Schemas): Readonly<Record<string, obj
       others.map(([status, output]) => [
         status,
         {
-          description: Object.keys(output).length === 0 ? "Without a body" : "As with 200",
+          description: Object.keys(output).length === 0 ? "No body" : "Same as 200",
           ...content(output, schemas),
         },
       ]),

@@ -17,9 +17,9 @@ export const PROBLEM = z
     errors: z
       .array(
         z.object({
-          path: z.string().meta({ description: "The wrong member of the body; its steps are parted by dots." }),
+          path: z.string().meta({ description: "The invalid field of the body, as a dot-separated path." }),
           message: z.string(),
-          rule: z.int().exactOptional().meta({ description: "The rule of the arbiter's policy that refuses it." }),
+          rule: z.int().exactOptional().meta({ description: "The arbiter policy rule that refuses it." }),
         }),
       )
       .exactOptional(),

@@ -162,7 +162,7 @@ describe("the texts for language models", () => {
 
   test("/llms-full.txt has the members of bodies and answers, and every error", async () => {
     const { text } = await read("/llms-full.txt");
-    expect(text).toContain("- answers application/json: `wallet`, `score`, `tier`,");
+    expect(text).toContain("- returns application/json: `wallet`, `score`, `tier`,");
     expect(text).toContain("- body: `category`, `conditions`, `deal_ref?`, `parties?`");
     for (const code of ["malformed_request", "payment_pending", "wrong_payer"])
       expect(text).toContain(`- \`${code}\` (`);
