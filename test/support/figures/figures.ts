@@ -112,5 +112,5 @@ export const PRINTED: readonly string[] = [
     "27 wallets",
     "28 wallets",
   ],
-  ...["Up to 27", "1.5%", "40 minutes", "three minutes", "80 KiB", "800 seconds", "next 12 receipts", "from 5 wallets"],
+  ...["up to 27", "1.5%", "40 minutes", "three minutes", "80 KiB", "800 seconds", "next 12 receipts", "from 5 wallets"],
 ];

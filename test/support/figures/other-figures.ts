@@ -1,3 +1,4 @@
+import { accessSync } from "node:fs";
 import { registerHooks } from "node:module";
 import { fileURLToPath } from "node:url";
 import { FIGURES } from "./figures.ts";
@@ -5,6 +6,8 @@ import { FIGURES } from "./figures.ts";
 // Imported before a program of the service: its prices and limits are others, changed in their source as it is loaded.
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 const changed = new Map(FIGURES.map(({ file, changes }) => [`${ROOT}${file}`, changes]));
+// A file that has moved would keep its figures unnoticed.
+for (const path of changed.keys()) accessSync(path);
 
 registerHooks({
   load(url, context, next) {
