@@ -47,17 +47,19 @@ import { wirePackages } from "./wiring/packages.ts";
 import { wireSchemes } from "./wiring/payments.ts";
 import { wireScore } from "./wiring/score.ts";
 
-/** Where the service says what it does. */
-export interface Logs {
+/** Where the service says what it does, and its clock. */
+export interface BuildParts {
   readonly log: Logger;
   /** Buffered: one line a request. */
   readonly access: Logger;
   readonly meter?: Meter | null;
+  /** Default the machine's clock. */
+  readonly now?: (() => Date) | undefined;
 }
 
 /** The whole service on one database pool: its application, its gate and its jobs. */
-export async function build(config: Config, pool: pg.Pool, logs: Logs, now: () => Date = () => new Date()) {
-  const { log, meter = null } = logs;
+export async function build(config: Config, pool: pg.Pool, parts: BuildParts) {
+  const { log, meter = null, now = () => new Date() } = parts;
   const counted = wireMeter(meter);
   const { chains, relayers, settler } = wireChains(config, pool, log);
   const seal = createSeal(config.sealingKey);
@@ -144,7 +146,7 @@ export async function build(config: Config, pool: pg.Pool, logs: Logs, now: () =
     baseUrl,
     now,
     log,
-    accessLog: logs.access,
+    accessLog: parts.access,
     rateLimitPerMinute: config.rateLimitPerMinute,
     peers: createPeers(config.trustedProxies),
     inRequest,

@@ -19,8 +19,7 @@ for (const signal of ["SIGINT", "SIGTERM"] as const)
 export async function startProgram(
   file: string,
   env: Record<string, string>,
-  ready = /^ready/,
-  args: readonly string[] = [],
+  { ready = /^ready/, args = [] }: { readonly ready?: RegExp | undefined; readonly args?: readonly string[] } = {},
 ): Promise<Program> {
   const path = fileURLToPath(new URL(`../${file}`, import.meta.url));
   const child = spawn(process.execPath, [path, ...args], {

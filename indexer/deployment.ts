@@ -44,8 +44,7 @@ function fingerprint(settings: IndexerSettings, history: History | null): string
 export async function chooseDeployment(
   db: pg.Pool,
   settings: IndexerSettings,
-  head: number,
-  history: History | null = null,
+  { head, history = null }: { readonly head: number; readonly history?: History | null },
 ): Promise<Deployment> {
   const prefix = `${settings.viewsSchema}_${fingerprint(settings, history)}`;
   const found = await db.query<{ schema: string; start: number }>(

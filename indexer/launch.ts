@@ -104,7 +104,7 @@ async function prepare({ settings, db, log }: Launch): Promise<Prepared | null> 
     expectFit(history, settings);
     if (!(await isFinalOn(chain, head, history))) return null;
   }
-  const deployment = await chooseDeployment(db, settings, head.number, history);
+  const deployment = await chooseDeployment(db, settings, { head: head.number, history });
   await openToReaders(db, settings.viewsSchema);
   if (settings.exclusive) await clearLock(db, deployment);
   return { deployment, history };

@@ -222,10 +222,10 @@ export const renderTables = (routes: readonly RouteLine[]): Readonly<Record<stri
 
 /** The text with every generated table in its place. */
 export function withTables(text: string, tables: Readonly<Record<string, string>>): string {
-  return text.replace(/(<!-- generated: (\w+) -->\n).*?(<!-- end -->)/gs, (_, open, name, close) => {
+  return text.replace(/(?<=<!-- generated: (\w+) -->\n).*?(?=<!-- end -->)/gs, (_, name) => {
     const found = tables[name];
     if (found === undefined) throw new Error(`there is no table called ${name}`);
-    return `${open}\n${found}\n\n${close}`;
+    return `\n${found}\n\n`;
   });
 }
 

@@ -47,7 +47,8 @@ export function claimSchema(settings: ClaimSettings) {
     const category = categoryNamed(version, name);
     const parsed = category && schemas.get(category)?.safeParse(conditions);
     if (!parsed) {
-      refuse(issues, ["category"], `expected one of ${version.categories.map((one) => one.name).join(", ")}`, 1);
+      const names = version.categories.map((one) => one.name).join(", ");
+      refuse(issues, ["category"], { message: `expected one of ${names}`, rule: 1 });
       return z.NEVER;
     }
     if (!parsed.success) {
@@ -71,6 +72,6 @@ export const openCategories = ({ policies, now }: ClaimSettings): readonly Categ
 /** The same issue, a step deeper. */
 function addBelow(issues: Issues, step: string, issue: z.core.$ZodIssue): void {
   const path = [step, ...issue.path.map(String)];
-  if (issue.code === "custom") refuse(issues, path, issue.message, Number(issue.params?.rule));
+  if (issue.code === "custom") refuse(issues, path, { message: issue.message, rule: Number(issue.params?.rule) });
   else malformed(issues, path, issue.message);
 }

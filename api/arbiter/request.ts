@@ -44,11 +44,16 @@ const deal = ({ ownWallets }: RequestSettings) =>
     .pipe(z.looseObject(DEAL.shape))
     .superRefine((body, issues) => {
       for (const name of Object.keys(body).filter((key) => !MEMBERS.includes(key)))
-        refuse(issues, [name.slice(0, 60)], "expected only category, conditions, deal_ref, and parties", 3);
+        refuse(issues, [name.slice(0, 60)], {
+          message: "expected only category, conditions, deal_ref, and parties",
+          rule: 3,
+        });
       const { payer, payee } = body.parties ?? {};
-      if (payer !== undefined && payer === payee) refuse(issues, ["parties"], "expected two different wallets", 7);
+      if (payer !== undefined && payer === payee)
+        refuse(issues, ["parties"], { message: "expected two different wallets", rule: 7 });
       for (const [name, party] of Object.entries({ payer, payee }))
-        if (party !== undefined && ownWallets.includes(party)) refuse(issues, ["parties", name], NOT_NEUTRAL, 7);
+        if (party !== undefined && ownWallets.includes(party))
+          refuse(issues, ["parties", name], { message: NOT_NEUTRAL, rule: 7 });
     })
     .transform(({ deal_ref, parties }) => ({ dealRef: deal_ref ?? null, parties: parties ?? null }));
 

@@ -8,14 +8,17 @@ export const malformed = (issues: Issues, path: readonly string[], message: stri
   issues.addIssue({ code: "invalid_format", format: "claim", path: [...path], message });
 
 /** A claim that can be read and that the policy does not take: answered with 422. */
-export const refuse = (issues: Issues, path: readonly string[], message: string, rule: number): void =>
-  issues.addIssue({ code: "custom", path: [...path], message, params: { rule } });
+export const refuse = (
+  issues: Issues,
+  path: readonly string[],
+  { message, rule }: { readonly message: string; readonly rule: number },
+): void => issues.addIssue({ code: "custom", path: [...path], message, params: { rule } });
 
 /** JSON as it came. zod leaves a member `__proto__` out of what it parses: neither refusal nor hash would see it. */
 export const submitted = (rule: number) =>
   z.unknown().superRefine((given, issues) => {
     if (typeof given === "object" && given !== null && Object.hasOwn(given, "__proto__"))
-      refuse(issues, ["__proto__"], "no member with this name is allowed", rule);
+      refuse(issues, ["__proto__"], { message: "no member with this name is allowed", rule });
   });
 
 /** Text that has a UTF-8 form: no lone surrogates. */

@@ -63,7 +63,7 @@ async function certifiedAgents(c: Context, { board, baseUrl }: BoardRouteParts):
   const nextUrl = found.next && address(c, baseUrl, { ...asked, walk: found.next });
   if (nextUrl !== null) c.header("link", `<${nextUrl}>; rel="next"`);
   if (!wantsHtml(c)) return answer(c, boardDocument(found, baseUrl, nextUrl), BOARD_MAX_AGE_SECONDS);
-  const jsonUrl = address(c, baseUrl, asked, "json");
+  const jsonUrl = address(c, baseUrl, { ...asked, format: "json" });
   return answer(
     c,
     renderBoard(found, { baseUrl, first: asked.walk === null, nextUrl, jsonUrl }),
@@ -97,8 +97,7 @@ const malformed = (detail: string) => new Problem("malformed_request", { detail 
 function address(
   c: Context,
   baseUrl: string,
-  { capability, limit, walk }: Asked,
-  format = c.req.query("format"),
+  { capability, limit, walk, format = c.req.query("format") }: Asked & { readonly format?: string },
 ): string {
   const query = new URLSearchParams({
     ...(capability === null ? {} : { capability }),

@@ -25,6 +25,11 @@ export interface DocumentRouteParts {
   readonly now: () => Date;
 }
 
+interface Published {
+  readonly output: Output;
+  readonly write: () => string;
+}
+
 const JSON_TYPE = "application/json";
 const TEXT = "text/plain; charset=utf-8";
 const CACHED = { "cache-control": "public, max-age=300" };
@@ -41,23 +46,26 @@ export function documentRoutes(parts: DocumentRouteParts): readonly Route[] {
   const llms = once(() => llmsTxt({ routes: routes(), baseUrl }));
   const llmsFull = once(() => llmsFullTxt({ routes: routes(), baseUrl }));
   const security = () => securityTxt({ contact, baseUrl, now: now() });
-  const route = (path: string, summary: string, output: Output, write: () => string): FreeRoute => {
+  const route = (path: string, summary: string, { output, write }: Published): FreeRoute => {
     const type = output === PLAIN ? TEXT : JSON_TYPE;
     const handle = (c: Context) => c.body(write(), 200, { "content-type": type, ...CACHED });
     return { method: "GET", path, summary, output, handle };
   };
   return [
-    route("/openapi.json", "The OpenAPI 3.1 description of every route", json(OPEN_API), openApi),
-    route("/.well-known/x402", "Every paid resource, with its terms and schemas", json(MANIFEST), listing),
+    route("/openapi.json", "The OpenAPI 3.1 description of every route", { output: json(OPEN_API), write: openApi }),
+    route("/.well-known/x402", "Every paid resource, with its terms and schemas", {
+      output: json(MANIFEST),
+      write: listing,
+    }),
     ...["/.well-known/agent-card.json", "/.well-known/agent.json", "/agent-card"].map((path) =>
-      route(path, "The signed agent card (A2A)", json(AGENT_CARD), card),
+      route(path, "The signed agent card (A2A)", { output: json(AGENT_CARD), write: card }),
     ),
     ...["/.well-known/agent-registration.json", "/agent-registration"].map((path) =>
-      route(path, "The agent registration file (ERC-8004)", json(REGISTRATION), file),
+      route(path, "The agent registration file (ERC-8004)", { output: json(REGISTRATION), write: file }),
     ),
-    route("/llms.txt", "Overview for language models", PLAIN, llms),
-    route("/llms-full.txt", "Complete reference for language models", PLAIN, llmsFull),
-    route(SECURITY_PATH, "Security contact, also for reviews of arbiter verdicts", PLAIN, security),
+    route("/llms.txt", "Overview for language models", { output: PLAIN, write: llms }),
+    route("/llms-full.txt", "Complete reference for language models", { output: PLAIN, write: llmsFull }),
+    route(SECURITY_PATH, "Security contact, also for reviews of arbiter verdicts", { output: PLAIN, write: security }),
   ];
 }
 

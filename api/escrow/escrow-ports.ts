@@ -47,7 +47,10 @@ export interface EscrowStore {
   /** Takes tasks that are due for half a minute each: open ones before those that are mined, then those that waited longest. */
   take(limit: number): Promise<readonly Task[]>;
   /** Notes where a task stands; it is looked at again after so many seconds. */
-  note(payment: Hex, state: "open" | "mined", transaction: Hex | null, seconds: number): Promise<void>;
+  note(
+    payment: Hex,
+    seen: { readonly state: "open" | "mined"; readonly transaction: Hex | null; readonly seconds: number },
+  ): Promise<void>;
   /** Notes what has happened for good, which may be other than what was decided; the task is never looked at again. */
   end(payment: Hex, decision: Decision, transaction: Hex | null): Promise<void>;
   /** Whether the relayer carries this transaction, so that it, or the one that replaces it, is still going to be mined. */

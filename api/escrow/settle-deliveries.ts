@@ -151,7 +151,9 @@ async function settle(parts: EscrowParts, task: Task): Promise<void> {
   } catch (error) {
     const state = task.state === "mined" ? "mined" : "open";
     log.warn({ err: error, payment: task.payment, decision: task.decision }, "an escrow payment waits for the chain");
-    await store.note(task.payment, state, task.transaction, LOOK_AGAIN_SECONDS).catch(() => undefined);
+    await store
+      .note(task.payment, { state, transaction: task.transaction, seconds: LOOK_AGAIN_SECONDS })
+      .catch(() => undefined);
   }
 }
 
@@ -161,7 +163,7 @@ async function step(parts: EscrowParts, task: Task): Promise<void> {
   switch (status) {
     case "none":
       // The hold was taken back by a reorganisation; it may come again.
-      return store.note(task.payment, "open", null, HOLD_GONE_SECONDS);
+      return store.note(task.payment, { state: "open", transaction: null, seconds: HOLD_GONE_SECONDS });
     case "held":
       return send(parts, task);
     default:
@@ -173,10 +175,11 @@ async function send({ store, sender }: EscrowParts, task: Task): Promise<void> {
   const sent = task.transaction !== null && (await store.isCarried(task.transaction)) ? task.transaction : null;
   const transaction = sent ?? (await sender.send(task));
   // Noted at once: after a crash this transaction is waited for, not sent a second time.
-  await store.note(task.payment, "open", transaction, MINED_WITHIN_MS / 1000);
+  await store.note(task.payment, { state: "open", transaction, seconds: MINED_WITHIN_MS / 1000 });
   const became = await sender.waitFor(transaction, MINED_WITHIN_MS);
-  if (became === "mined") return store.note(task.payment, "mined", transaction, LOOK_AGAIN_SECONDS);
-  await store.note(task.payment, "open", became === "reverted" ? null : transaction, LOOK_AGAIN_SECONDS);
+  if (became === "mined") return store.note(task.payment, { state: "mined", transaction, seconds: LOOK_AGAIN_SECONDS });
+  const pending = became === "reverted" ? null : transaction;
+  await store.note(task.payment, { state: "open", transaction: pending, seconds: LOOK_AGAIN_SECONDS });
 }
 
 /** Released or refunded at the head: the end once a final block says so. */
@@ -193,8 +196,9 @@ async function ended({ store, chain, log }: EscrowParts, task: Task, found: "rel
     return store.end(task.payment, decision, transaction);
   }
   // Another outcome than ours may still be taken back: until it is final, ours is open.
-  if (found !== OUTCOMES[task.decision]) return store.note(task.payment, "open", null, FINAL_LOOK_SECONDS);
-  return store.note(task.payment, "mined", transaction, FINAL_LOOK_SECONDS);
+  if (found !== OUTCOMES[task.decision])
+    return store.note(task.payment, { state: "open", transaction: null, seconds: FINAL_LOOK_SECONDS });
+  return store.note(task.payment, { state: "mined", transaction, seconds: FINAL_LOOK_SECONDS });
 }
 
 const OUTCOMES = { release: "released", refund: "refunded" } as const;

@@ -19,7 +19,7 @@ export interface IndexerRun {
 /** Runs the indexer's program, Ponder in a process of its own, until its views are there. */
 export async function runIndexer(env: Readonly<Record<string, string>>): Promise<IndexerRun> {
   const started = performance.now();
-  const program = await startProgram("scripts/indexer.ts", { ...INDEXER_SETTINGS, ...env }, /"index ready"/);
+  const program = await startProgram("scripts/indexer.ts", { ...INDEXER_SETTINGS, ...env }, { ready: /"index ready"/ });
   const seconds = (performance.now() - started) / 1000;
   const used = usedBy(program);
   await stopProgram(program);

@@ -28,7 +28,11 @@ interface Speed {
 }
 
 async function runBare({ env, transfers, lastBlock }: Bench): Promise<Speed> {
-  const program = await startProgram("bench/index/peer.ts", { ...env, LAST_BLOCK: String(lastBlock) }, /^done/);
+  const program = await startProgram(
+    "bench/index/peer.ts",
+    { ...env, LAST_BLOCK: String(lastBlock) },
+    { ready: /^done/ },
+  );
   const [, loaded, ms = Number.NaN, cpuMs = Number.NaN] = program.lines.at(-1)?.split(" ").map(Number) ?? [];
   if (loaded !== transfers) throw new Error(`the bare loader read ${loaded} of ${transfers} transfers`);
   await stopProgram(program);

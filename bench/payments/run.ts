@@ -137,7 +137,7 @@ async function run(): Promise<boolean> {
     });
     await anvil.client.setBalance({ address: privateKeyToAccount(key).address, value: 10n ** 22n });
     const begin = async (file: string, env: Record<string, string>, ready?: RegExp) => {
-      const program = await startProgram(file, { BASE_RPC_URL: anvil.rpcUrl, ...env }, ready);
+      const program = await startProgram(file, { BASE_RPC_URL: anvil.rpcUrl, ...env }, { ready });
       ends.push(() => stopProgram(program));
       return program;
     };

@@ -49,7 +49,11 @@ async function touchPair(db: Database, { from, to, value }: Movement, day: numbe
   return { fresh, age: fresh && before.lastDay !== null ? day - before.lastDay : null, sentAtomic };
 }
 
-async function addToDay(db: Database, wallet: Address, seen: Seen, touch: Touch): Promise<void> {
+async function addToDay(
+  db: Database,
+  wallet: Address,
+  { seen, touch }: { readonly seen: Seen; readonly touch: Touch },
+): Promise<void> {
   const lastAt = Number(seen.timestamp);
   const paid = seen.authorised && wallet === seen.from ? 1 : 0;
   const qualifying = paid === 1 && seen.value >= QUALIFYING_ATOMIC ? 1 : 0;
@@ -72,8 +76,8 @@ async function addToDay(db: Database, wallet: Address, seen: Seen, touch: Touch)
 async function record(db: Database, seen: Seen): Promise<void> {
   if (!isBetweenOthers(seen, own)) return;
   const touch = await touchPair(db, seen, dayOf(seen.timestamp));
-  await addToDay(db, seen.from, seen, touch);
-  await addToDay(db, seen.to, seen, touch);
+  await addToDay(db, seen.from, { seen, touch });
+  await addToDay(db, seen.to, { seen, touch });
   // Authorised payments alone do not tell who funds a wallet.
   if (scope === "full") await noteFunder(db, { funded: seen.to, funder: seen.from, sentAtomic: touch.sentAtomic });
   if (seen.authorised) await recordPayment(db, seen);

@@ -17,26 +17,35 @@ const pages: Record<string, string> = { arbiter: "/arbiter", "arbiter-policy": "
 const [scene, browser] = await Promise.all([forFile(startArbiterScene()), forFile(launchBrowser())]);
 const pool = await forFile(connect(scene.service.database.apiUrl));
 const payer = await newPayer(scene.chain);
-const buy = async (name: string, category: string, conditions: Readonly<Record<string, unknown>>, more = {}) => {
-  const { answer } = await buyVerdict(scene.service, payer, { category, conditions, ...more });
+const buy = async (name: string, claim: Parameters<typeof buyVerdict>[2]) => {
+  const { answer } = await buyVerdict(scene.service, payer, claim);
   pages[name] = new URL(String(answer.body.verdict_url)).pathname;
   return String(answer.body.id);
 };
 const conditionsOf = (verdict: string) =>
   scene.claims.find((one) => one.category === "http-delivery" && one.verdict === verdict)?.conditions ?? {};
 // Names without a place to break a line.
-await buy("verdict-release", "http-delivery", conditionsOf("release"), {
+await buy("verdict-release", {
+  category: "http-delivery",
+  conditions: conditionsOf("release"),
   deal_ref: "x".repeat(120),
   parties: PARTIES,
 });
-await buy("verdict-escalate", "http-delivery", conditionsOf("escalate"), { deal_ref: "deal 17" });
-scene.runs.set("octo/long", [checkRun(1, { name: "n".repeat(120), conclusion: "c".repeat(40) }), checkRun(2)]);
-await buy("verdict-checks", "ci-status", { repo: "octo/long", commit_sha: COMMIT });
-const wrong = await buy("verdict-superseded", "http-delivery", {
-  ...conditionsOf("refund"),
-  expect_contains: "y".repeat(300),
+await buy("verdict-escalate", {
+  category: "http-delivery",
+  conditions: conditionsOf("escalate"),
+  deal_ref: "deal 17",
 });
-await buy("verdict-refund", "payload-hash", { payload_text: "x", expected_sha256: "0".repeat(64) });
+scene.runs.set("octo/long", [checkRun(1, { name: "n".repeat(120), conclusion: "c".repeat(40) }), checkRun(2)]);
+await buy("verdict-checks", { category: "ci-status", conditions: { repo: "octo/long", commit_sha: COMMIT } });
+const wrong = await buy("verdict-superseded", {
+  category: "http-delivery",
+  conditions: { ...conditionsOf("refund"), expect_contains: "y".repeat(300) },
+});
+await buy("verdict-refund", {
+  category: "payload-hash",
+  conditions: { payload_text: "x", expected_sha256: "0".repeat(64) },
+});
 const corrected = await correctVerdict(await recordParts(scene.service, pool), wrong, `It was ${"w".repeat(200)}.`);
 if (!("verdict" in corrected)) throw new Error(`not corrected: ${corrected.refused}`);
 pages["verdict-correction"] = `/arbiter/verdict/${corrected.verdict.id}`;

@@ -27,7 +27,11 @@ const TYPE =
 export const PAYMENT_INFO_TYPEHASH = keccak256(toHex(TYPE));
 
 /** The id of base/commerce-payments, made without the contract; the payer's nonce is the one with `payer` zero. */
-export function paymentId(chainId: number, escrow: Address, info: PaymentInfo, payer: Address = info.payer): Hex {
+export function paymentId(
+  { chainId, escrow }: { readonly chainId: number; readonly escrow: Address },
+  info: PaymentInfo,
+  payer: Address = info.payer,
+): Hex {
   const [struct] = escrowAbi.filter((item) => item.type === "function" && item.name === "getHash");
   if (struct?.type !== "function") throw new Error("The ABI has no getHash.");
   const values = encodeAbiParameters([{ type: "bytes32" }, ...struct.inputs], [
@@ -77,7 +81,7 @@ export async function deployEscrow(chain: UsdcChain) {
       value: info.maxAmount,
       validAfter: 0n,
       validBefore: BigInt(info.preApprovalExpiry),
-      nonce: paymentId(network.chainId, address, info, ZERO),
+      nonce: paymentId({ chainId: network.chainId, escrow: address }, info, ZERO),
     });
   const signVerdict = (info: PaymentInfo, release: boolean, record: Hex): Promise<Hex> =>
     arbiter.signTypedData({
@@ -89,7 +93,7 @@ export async function deployEscrow(chain: UsdcChain) {
       },
       types: VERDICT,
       primaryType: "Verdict",
-      message: { paymentId: paymentId(network.chainId, address, info), release, record },
+      message: { paymentId: paymentId({ chainId: network.chainId, escrow: address }, info), release, record },
     });
   const send = async <F extends Call>(account: Address, functionName: F, args: readonly unknown[]) => {
     // The union of functions is more than viem's types can follow.

@@ -57,8 +57,8 @@ describe("ids, nonces and typehash are those of base/commerce-payments", () => {
     ).toBe(VECTOR_TYPEHASH);
     expect(await read("getHash", VECTOR)).toBe(VECTOR_ID);
     expect(await read("getPayerAgnosticHash", VECTOR)).toBe(VECTOR_NONCE);
-    expect(paymentId(NETWORK.chainId, COMMERCE, VECTOR)).toBe(VECTOR_ID);
-    expect(paymentId(NETWORK.chainId, COMMERCE, VECTOR, ZERO)).toBe(VECTOR_NONCE);
+    expect(paymentId({ chainId: NETWORK.chainId, escrow: COMMERCE }, VECTOR)).toBe(VECTOR_ID);
+    expect(paymentId({ chainId: NETWORK.chainId, escrow: COMMERCE }, VECTOR, ZERO)).toBe(VECTOR_NONCE);
   });
 
   test("the stock client of x402 signs the same nonce", async () => {
@@ -114,7 +114,11 @@ describe("ids, nonces and typehash are those of base/commerce-payments", () => {
         ],
       },
       primaryType: "Verdict",
-      message: { paymentId: paymentId(NETWORK.chainId, escrow.address, info), release: true, record },
+      message: {
+        paymentId: paymentId({ chainId: NETWORK.chainId, escrow: escrow.address }, info),
+        release: true,
+        record,
+      },
     });
     expect(await escrow.signVerdict(info, true, record)).toBe(await escrow.arbiter.sign?.({ hash: digest }));
   });

@@ -29,7 +29,7 @@ for (const environment of USDC_ENVIRONMENTS) {
     const owed = (account: Address) =>
       escrow.client.readContract({ address: escrow.address, abi: escrowAbi, functionName: "owed", args: [account] });
     const payment = (info: PaymentInfo) => {
-      const id = paymentId(environment.network.chainId, escrow.address, info);
+      const id = paymentId({ chainId: environment.network.chainId, escrow: escrow.address }, info);
       const payments = { address: escrow.address, abi: escrowAbi, functionName: "payments" } as const;
       return escrow.client.readContract({ ...payments, args: [id] });
     };

@@ -39,20 +39,22 @@ async function fill(schema: string, app: { locked: 0 | 1; heartbeatAt: number; r
 
 describe("the start block", () => {
   test("is 90 days before the head when the index is first made, and stays there", async () => {
-    const first = await chooseDeployment(db, settings(), HEAD);
+    const first = await chooseDeployment(db, settings(), { head: HEAD });
     expect(first.startBlock).toBe(HEAD - 3_888_000);
-    expect(await chooseDeployment(db, settings(), HEAD + 100_000)).toEqual(first);
+    expect(await chooseDeployment(db, settings(), { head: HEAD + 100_000 })).toEqual(first);
   });
 
   test("is the first block of a chain younger than that", async () => {
-    expect((await chooseDeployment(db, settings(), 3_888_000)).startBlock).toBe(0);
+    expect((await chooseDeployment(db, settings(), { head: 3_888_000 })).startBlock).toBe(0);
   });
 
   test("is the one given, but never above the head, where Ponder would wait forever", async () => {
-    expect((await chooseDeployment(db, settings({ START_BLOCK: "40999999" }), HEAD)).startBlock).toBe(HEAD - 1);
-    const above = await chooseDeployment(db, settings({ START_BLOCK: "41000001" }), HEAD);
+    expect((await chooseDeployment(db, settings({ START_BLOCK: "40999999" }), { head: HEAD })).startBlock).toBe(
+      HEAD - 1,
+    );
+    const above = await chooseDeployment(db, settings({ START_BLOCK: "41000001" }), { head: HEAD });
     expect(above.startBlock).toBe(HEAD);
-    expect(await chooseDeployment(db, settings({ START_BLOCK: "41000001" }), HEAD + 5)).toEqual(above);
+    expect(await chooseDeployment(db, settings({ START_BLOCK: "41000001" }), { head: HEAD + 5 })).toEqual(above);
   });
 });
 
@@ -65,21 +67,21 @@ describe("the schema", () => {
     { INDEX_VIEWS_SCHEMA: "staging" },
   ])("is different with %o", async (changed) => {
     const [one, other] = [
-      await chooseDeployment(db, settings(), HEAD),
-      await chooseDeployment(db, settings(changed), HEAD),
+      await chooseDeployment(db, settings(), { head: HEAD }),
+      await chooseDeployment(db, settings(changed), { head: HEAD }),
     ];
     expect(other.schema).not.toBe(one.schema);
   });
 
   test("does not depend on what changes no row", async () => {
     const changed = { POLL_MS: "250", RPC_COPIES: "25", BASE_RPC_URL: "http://other", EXCLUSIVE: "1" };
-    const one = await chooseDeployment(db, settings(), HEAD);
-    expect(await chooseDeployment(db, settings(changed), HEAD)).toEqual(one);
+    const one = await chooseDeployment(db, settings(), { head: HEAD });
+    expect(await chooseDeployment(db, settings(changed), { head: HEAD })).toEqual(one);
   });
 
   test("has a name that Ponder accepts, however long the views' is", async () => {
     const longest = settings({ INDEX_VIEWS_SCHEMA: "a".repeat(24), START_BLOCK: "999999999" });
-    expect((await chooseDeployment(db, longest, 2_000_000_000)).schema.length).toBeLessThanOrEqual(45);
+    expect((await chooseDeployment(db, longest, { head: 2_000_000_000 })).schema.length).toBeLessThanOrEqual(45);
   });
 });
 

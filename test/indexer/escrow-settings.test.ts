@@ -54,7 +54,7 @@ describe("the schema's name", () => {
   });
   afterAll(() => db.end());
   const schemaOf = async (changed: Record<string, string>) =>
-    (await chooseDeployment(db, settings(changed), HEAD)).schema;
+    (await chooseDeployment(db, settings(changed), { head: HEAD })).schema;
 
   test("changes with the escrows and the start block, and for an escrow that was already one of the service's own addresses", async () => {
     const variants = [

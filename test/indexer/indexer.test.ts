@@ -33,7 +33,7 @@ let authorised: Indexed;
 /** Of the full index too: Ponder waits twenty seconds for the lock of the first, and gives up. */
 let other: Launched;
 
-const launch = (scope: Indexed["scope"], database: TestDatabase, on: TestChain, more: Record<string, string> = {}) =>
+const launch = ({ scope, database }: Pick<Indexed, "scope" | "database">, on: TestChain, more = {}) =>
   launchIndexer({
     DATABASE_URL: database.ownerUrl,
     BASE_RPC_URL: on.rpcUrl,
@@ -47,7 +47,7 @@ async function begin(scope: Indexed["scope"]): Promise<Indexed> {
   const database = await freshDatabase();
   const pool = new pg.Pool({ connectionString: database.apiUrl, max: 4 });
   const index = createActivityIndex(pool, { viewsSchema: "live", maxLagMs: Number.POSITIVE_INFINITY });
-  return { scope, database, pool, index, launched: launch(scope, database, chain) };
+  return { scope, database, pool, index, launched: launch({ scope, database }, chain) };
 }
 
 const headOf = async (of: TestChain) => Number(await of.client.getBlockNumber());
@@ -114,7 +114,7 @@ beforeAll(async () => {
   [full, authorised] = await Promise.all([begin("full"), begin("authorised")]);
   await Promise.all([full.launched.saying("index ready"), authorised.launched.saying("index ready")]);
   await Promise.all([caughtUp(full), caughtUp(authorised)]);
-  other = launch("full", full.database, chain, { EXCLUSIVE: "0" });
+  other = launch(full, chain, { EXCLUSIVE: "0" });
 }, 120_000);
 
 afterAll(async () => {
@@ -263,7 +263,7 @@ describe("faults", { timeout: 90_000 }, () => {
   test("with other addresses of its own it builds a new index beside the old one, which answers until the views switch", async () => {
     const now = await nowOf(chain);
     const [old] = authorised.launched.said("ponder started");
-    authorised.launched = launch("authorised", authorised.database, chain, { OWN_ADDRESSES: stranger(3) });
+    authorised.launched = launch(authorised, chain, { OWN_ADDRESSES: stranger(3) });
     const { launched, index } = authorised;
     await launched.saying("ponder started");
     expect(await index.activity(stranger(3), now)).toMatchObject({ distinctCounterparties: 1 });
@@ -285,7 +285,7 @@ describe("faults", { timeout: 90_000 }, () => {
     const otherActor = createActor(second, 84);
     await otherActor.pay({ from: 0, to: stranger(40), value: 1_000n });
     await second.mine(3);
-    full.launched = launch("full", full.database, second);
+    full.launched = launch(full, second);
     await full.launched.saying("the index was made from another chain than the node's: dropped");
     await full.launched.saying("index ready");
     await caughtUp(full, second);

@@ -182,7 +182,9 @@ describe("a history", () => {
     const history = await load(databaseUrl, FILE, { START_BLOCK: "2" });
     const settings = settingsOf({ START_BLOCK: "" });
     const other = { ...history, id: "another" };
-    const chosen = [null, history, other, history].map((one) => chooseDeployment(pool, settings, 9_000_000, one));
+    const chosen = [null, history, other, history].map((one) =>
+      chooseDeployment(pool, settings, { head: 9_000_000, history: one }),
+    );
     const [none, first, second, again] = await Promise.all(chosen);
     expect([none?.startBlock, first?.startBlock]).toEqual([9_000_000 - 3_888_000, 2]);
     expect(new Set([none, first, second].map((one) => one?.schema)).size).toBe(3);

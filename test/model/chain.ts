@@ -19,7 +19,7 @@ export interface Happening {
 
 /** Everything that the chain and the clock may do next. */
 export function chainMoves(now: Surroundings, world: World): Happening[] {
-  const moves = now.authorizations.flatMap((one, index) => transfers(now, world, one, index));
+  const moves = now.authorizations.flatMap((one, index) => transfers(now, world, [index, one]));
   const unsettled = now.authorizations.some(({ onChain }) => onChain === "paid" || onChain === "spent");
   // A block that is not final yet is older than a final one that has passed the window.
   if (world.clock === undefined && (now.clock < 2 || (now.clock === 2 && !unsettled))) {
@@ -45,7 +45,7 @@ export function leaseMoves(now: Surroundings, world: World): Happening[] {
   });
 }
 
-function transfers(now: Surroundings, world: World, one: Authorization, index: number): Happening[] {
+function transfers(now: Surroundings, world: World, [index, one]: readonly [number, Authorization]): Happening[] {
   const moves: Happening[] = [];
   const become = (label: string, change: Partial<Authorization>, reorganised = now.reorganised) =>
     moves.push({
@@ -75,7 +75,11 @@ const placesOf = ({ reorganised }: Surroundings, { otherTransaction }: World): r
  * What one look may show. A node may lag, and a look is several calls: a use that falls between them is a spent nonce without
  * its transfer. What is said of a final block is true.
  */
-export function views(now: Surroundings, index: number, world: World, off: Off | null): View[] {
+export function views(
+  now: Surroundings,
+  index: number,
+  { world, off }: { readonly world: World; readonly off: Off | null },
+): View[] {
   const { onChain, place } = authorizationOf(now, index);
   const expired: View = { nonce: "dead", reason: "expired" };
   const unused = now.clock >= (off === "final-block-expires" ? 2 : 3) ? expired : ({ nonce: "unused" } as const);

@@ -114,8 +114,11 @@ const processOf = (command: Statement, sent: Sent, holds: boolean): Process => (
 });
 
 /** The same statement in the model. */
-const model = (now: Surroundings, command: Statement, sent: Sent, holds: boolean) =>
-  execute(now, processOf(command, sent, holds), null);
+const model = (
+  now: Surroundings,
+  command: Statement,
+  { sent, holds }: { readonly sent: Sent; readonly holds: boolean },
+) => execute(now, processOf(command, sent, holds), null);
 
 const inShort = (row: Row | null) =>
   row && {
@@ -134,7 +137,7 @@ async function prepare(writes: (typeof ROWS)[string], leaseLive: boolean) {
   let now = beginning(WORLD);
   for (const command of [{ do: "insert" } as const, ...writes]) {
     expect(await run(command, payment, token)).toBe(1);
-    now = model(now, command, FIRST, true).after;
+    now = model(now, command, { sent: FIRST, holds: true }).after;
   }
   const until = leaseLive ? "infinity" : "2020-01-01";
   await owner.query("UPDATE payment SET lease_until = $2, look_at = '-infinity' WHERE nonce = $1", [
@@ -151,7 +154,7 @@ describe.each(Object.entries(ROWS))("a row that is %s", (_, writes) => {
       for (const command of STATEMENTS) {
         const { payment, token, now } = await prepare(writes, leaseLive);
         const rows = await run(command, payment, holds ? token : randomUUID());
-        const expected = model(now, command, FIRST, holds);
+        const expected = model(now, command, { sent: FIRST, holds });
         const { row } = await journal.find(payment.key, null);
         const modelled = find(expected.after, FIRST, null).row;
         expect({ command, rows, row: inShort(row) }).toEqual({ command, rows: expected.rows, row: inShort(modelled) });
@@ -196,7 +199,7 @@ describe.each(Object.entries(ROWS))("a row that is %s", (_, writes) => {
         expect(inShort(found.row)).toEqual(inShort(modelled.row));
         expect(inShort(found.sameId)).toEqual(inShort(modelled.sameId));
       }
-      const { rows } = model(now, { do: "insert" }, SECOND, false);
+      const { rows } = model(now, { do: "insert" }, { sent: SECOND, holds: false });
       expect(await run({ do: "insert" }, other, randomUUID())).toBe(rows);
     });
   });

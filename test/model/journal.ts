@@ -25,7 +25,11 @@ export function slotOf(now: Surroundings, { authorization, id }: Sent, off: Off 
 }
 
 /** The live row of another authorization under the same identifier. */
-function underIdentifier(now: Surroundings, { id }: Sent, slot: number, off: Off | null): JournalRow | null {
+function underIdentifier(
+  now: Surroundings,
+  { id, slot }: { readonly id: string | null; readonly slot: number },
+  off: Off | null,
+): JournalRow | null {
   if (id === null || off === "one-live-identifier") return null;
   const live = (row: JournalRow) => row.state !== "void" || off === "void-frees-identifier";
   return now.rows.find((row, at) => at !== slot && row !== null && row.paymentId === id && live(row)) ?? null;
@@ -41,7 +45,7 @@ export interface Found {
 export function find(now: Surroundings, sent: Sent, off: Off | null): Found {
   const slot = slotOf(now, sent, off);
   const row = now.rows[slot] ?? null;
-  const other = row === null ? underIdentifier(now, sent, slot, off) : null;
+  const other = row === null ? underIdentifier(now, { id: sent.id, slot }, off) : null;
   return { row: row && asRead(row), sameId: other && asRead(other), known: row ?? other };
 }
 
@@ -57,7 +61,7 @@ export function execute(now: Surroundings, process: Process, off: Off | null): C
   });
   switch (command.do) {
     case "insert":
-      return row !== null || underIdentifier(now, process.sent, slot, off)
+      return row !== null || underIdentifier(now, { id: process.sent.id, slot }, off)
         ? none
         : changed(received(process.sent, off), true);
     case "take":

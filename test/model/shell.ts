@@ -63,7 +63,7 @@ export function arrive(explored: Explored, now: Surroundings, sent: Sent): Outco
     const process: Process = { ...before, command: { do: "check" } };
     return [{ label, after: now, process, taken: null, answered: null, broken: null }];
   }
-  return follow(explored, before, { label, after: now, event: requested(explored, now, sent, found) });
+  return follow(explored, before, { label, after: now, event: requested(explored, now, { sent, ...found }) });
 }
 
 const NOTHING = { row: null, sameId: null };
@@ -71,8 +71,7 @@ const NOTHING = { row: null, sameId: null };
 const requested = (
   { off }: Explored,
   now: Surroundings,
-  sent: Sent,
-  { row, sameId }: Pick<Arrival, "row" | "sameId">,
+  { sent, row, sameId }: Pick<Arrival, "row" | "sameId"> & { readonly sent: Sent },
 ): Arrival => ({
   on: "request",
   row,
@@ -173,13 +172,13 @@ function happen(explored: Explored, now: Surroundings, process: Process): Happen
     case "check": {
       // Before a check refuses, the row is looked for again: a copy may have been taken in meanwhile.
       const found = freshChecks(now, sent) === "ok" ? NOTHING : find(now, sent, explored.off);
-      return [{ label: "checks", after: now, event: requested(explored, now, sent, found) }];
+      return [{ label: "checks", after: now, event: requested(explored, now, { sent, ...found }) }];
     }
     case "preflight":
       return readable(preflight(explored, now, process));
     case "look":
       return readable(
-        views(now, sent.authorization, explored.world, explored.off).map((view) => ({
+        views(now, sent.authorization, explored).map((view) => ({
           label: `looks: ${view.nonce}`,
           after: now,
           event: { on: "chain", view, windowOpen: now.clock === 0 },
@@ -207,7 +206,7 @@ function preflight({ world, off }: Explored, now: Surroundings, { sent }: Proces
   const after = off === "own-simulation" ? withAuthorization(now, authorization, { left: true }) : now;
   const windowOpen = now.clock === 0 || off === "window-checked-again";
   const ok: Happened = { label: "simulates: ok", after, event: { on: "preflight", outcome: "ok", windowOpen } };
-  const reverted = views(now, authorization, world, off).flatMap((view): Happened[] => {
+  const reverted = views(now, authorization, { world, off }).flatMap((view): Happened[] => {
     if (view.nonce === "paid")
       return [{ label: "simulates: paid already", after, event: { on: "preflight", outcome: "paid" } }];
     const event: StepEvent = { on: "preflight", outcome: "refused", error: "refused" };

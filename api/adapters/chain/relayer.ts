@@ -51,7 +51,7 @@ interface Stored {
 /** The parts with what is made of the key. */
 interface Sender extends RelayerParts {
   readonly address: Hex;
-  readonly sign: (request: RelayRequest, nonce: number, gas: bigint, fee: Fees) => Promise<Hex>;
+  readonly sign: (request: RelayRequest, terms: { nonce: number; gas: bigint; fee: Fees }) => Promise<Hex>;
   /** Calldata holds payers' signatures: a stored transaction is encrypted, with a key that only the holder of the relayer's has. */
   readonly close: (raw: Hex, nonce: number) => Buffer;
   readonly open: (stored: Pick<Stored, "raw" | "nonce">) => Hex;
@@ -78,8 +78,8 @@ export function createRelayer(parts: RelayerParts): Relayer {
     const gas = (estimate * 13n) / 10n;
     if (balance < gas * fee.maxFeePerGas) throw new Error(`the relayer ${address} has no gas: ${balance} wei`);
     const raw = await inTransaction(pool, async (db) => {
-      const nonce = await nextNonce(db, chainId, address, count);
-      const signed = await sender.sign(request, nonce, gas, fee);
+      const nonce = await nextNonce(db, { chainId, address }, count);
+      const signed = await sender.sign(request, { nonce, gas, fee });
       await db.query({
         name: "relay-insert",
         text: "INSERT INTO relay (chain, sender, nonce, hashes, raw, request) VALUES ($1, $2, $3, $4, $5, $6)",
@@ -122,7 +122,7 @@ function createSender(parts: RelayerParts): Sender {
   return {
     ...parts,
     address,
-    sign: (request, nonce, gas, fee) =>
+    sign: (request, { nonce, gas, fee }) =>
       account.signTransaction({ type: "eip1559", chainId, nonce, gas, ...fee, ...request, value: 0n }),
     close: (raw, nonce) => seal.seal(raw, place(nonce)),
     open: ({ raw, nonce }) => seal.open(raw, place(nonce)),
@@ -130,7 +130,11 @@ function createSender(parts: RelayerParts): Sender {
 }
 
 /** The lowest nonce that neither the chain nor a transaction of ours has taken; serialised per key and chain until commit. */
-async function nextNonce(db: pg.PoolClient, chainId: number, address: Hex, count: number): Promise<number> {
+async function nextNonce(
+  db: pg.PoolClient,
+  { chainId, address }: Pick<Sender, "chainId" | "address">,
+  count: number,
+): Promise<number> {
   await db.query({
     name: "relay-lock",
     text: "SELECT pg_advisory_xact_lock($1, hashtext($2))",
@@ -244,7 +248,8 @@ async function replace(sender: Sender, row: Stored): Promise<void> {
     maxPriorityFeePerGas: raise(old.maxPriorityFeePerGas, market.maxPriorityFeePerGas),
   };
   const nonce = Number(row.nonce);
-  const raw = await sender.sign({ to: old.to ?? "0x", data: old.data ?? "0x" }, nonce, old.gas ?? 200_000n, fee);
+  const call = { to: old.to ?? "0x", data: old.data ?? "0x" } as const;
+  const raw = await sender.sign(call, { nonce, gas: old.gas ?? 200_000n, fee });
   const { rowCount } = await sender.pool.query(
     "UPDATE relay SET raw = $3, hashes = hashes || $4::bytea, sent_at = now() WHERE id = $1 AND state = 'sent' AND raw = $2",
     [row.id, row.raw, sender.close(raw, nonce), bytes(keccak256(raw))],

@@ -32,11 +32,17 @@ export function createUsdcReader(client: PublicClient, { usdc }: NetworkFacts): 
     balancesOf: discreet((addresses) =>
       read<bigint>(addresses.map((address) => ({ functionName: "balanceOf", args: [address] }))),
     ),
-    receivedBy: discreet((address, fromBlock) => receivedBy(client, usdc.address, address, BigInt(fromBlock))),
+    receivedBy: discreet((address, fromBlock) =>
+      receivedBy(client, usdc.address, { to: address, first: BigInt(fromBlock) }),
+    ),
   };
 }
 
-async function receivedBy(client: PublicClient, token: Address, to: Address, first: bigint): Promise<Received[]> {
+async function receivedBy(
+  client: PublicClient,
+  token: Address,
+  { to, first }: { readonly to: Address; readonly first: bigint },
+): Promise<Received[]> {
   const { number: last } = await client.getBlock({ blockTag: "finalized" });
   const found: Received[] = [];
   for (let from = first; from <= last; from += LOG_RANGE) {

@@ -83,7 +83,7 @@ export function createEscrowStore(pool: pg.Pool): EscrowStore {
       return rows.map(parse);
     },
 
-    async note(payment, state, transaction, seconds) {
+    async note(payment, { state, transaction, seconds }) {
       await pool.query(
         `UPDATE escrow_task SET state = $2, tx = $3, look_at = now() + make_interval(secs => $4) WHERE payment = $1 AND state <> 'final'`,
         [bytes(payment), state, transaction === null ? null : bytes(transaction), seconds],

@@ -74,7 +74,7 @@ export function createSessionStore(pool: pg.Pool): SessionStore {
       );
     },
 
-    find: (product, wallet, tokenSha256, now) =>
+    find: (product, wallet, { tokenSha256, now }) =>
       tokenSha256 === null
         ? first(
             `SELECT ${COLUMNS} FROM ${FROM} WHERE s.wallet = $1 AND s.product = $2
@@ -89,7 +89,7 @@ export function createSessionStore(pool: pg.Pool): SessionStore {
 
     byId: (id) => first(`SELECT ${COLUMNS} FROM ${FROM} WHERE s.id = $1`, [id]),
 
-    serve: (id, door, now, choose) =>
+    serve: (id, { door, now }, choose) =>
       inTransaction(pool, async (client) => {
         const { rows } = await client.query<Columns>(`SELECT ${COLUMNS} FROM ${FROM} WHERE s.id = $1 FOR UPDATE OF s`, [
           id,
@@ -97,7 +97,7 @@ export function createSessionStore(pool: pg.Pool): SessionStore {
         const session = rows[0] ? parse(rows[0]) : null;
         const challenge = session && choose(session);
         if (!session || !challenge) return null;
-        const served = asServed(session, door, challenge, now);
+        const served = asServed(session, { door, challenge }, now);
         await client.query("UPDATE test_session SET served = $2 WHERE id = $1", [id, JSON.stringify(served.served)]);
         return { session: served, challenge };
       }),
@@ -107,7 +107,7 @@ export function createSessionStore(pool: pg.Pool): SessionStore {
       await transaction.query(text, [id, bytes(nonce), bytes(tx)]);
     },
 
-    async conclude(id, verdict, now, transaction) {
+    async conclude(id, { verdict, now }, transaction) {
       const { rowCount } = await transaction.query(
         "UPDATE test_session SET verdict = $2, verdict_at = $3 WHERE id = $1 AND verdict IS NULL AND lapses_at > $3",
         [id, verdict, now],

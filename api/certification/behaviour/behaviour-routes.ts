@@ -78,7 +78,7 @@ function attemptRoute(kind: BehaviouralKind, parts: BehaviourRouteParts): Quoted
     problems: ["not_found", "wrong_payer", "session_over"],
     sales: [control, bait],
     async quote(c) {
-      const opened = await sessionOf(kind, parts, c.req.query("wallet"), c.req.query("session"));
+      const opened = await sessionOf(kind, parts, { wallet: c.req.query("wallet"), session: c.req.query("session") });
       return {
         async offer() {
           const offer = await parts.behaviour.serve(kind, opened);
@@ -92,7 +92,7 @@ function attemptRoute(kind: BehaviouralKind, parts: BehaviourRouteParts): Quoted
               detail: `This session belongs to ${opened.session.wallet}, but ${signed.from} signed the payment. Nothing was charged.`,
             });
           }
-          return parts.behaviour.match(kind, opened, signed, control, bait);
+          return parts.behaviour.match(kind, opened, { signed, control, bait });
         },
       };
     },
@@ -130,8 +130,7 @@ function resultRoute(kind: BehaviouralKind, parts: BehaviourRouteParts): Route {
     output: json(STEP),
     problems: ["malformed_request", "not_found"],
     async handle(c) {
-      const { wallet, session } = await resultBody(c);
-      const opened = await sessionOf(kind, parts, wallet, session);
+      const opened = await sessionOf(kind, parts, await resultBody(c));
       return c.json(await parts.behaviour.result(kind, opened), 200, { "cache-control": "no-store" });
     },
   };
@@ -157,10 +156,10 @@ function tryParse(text: string): unknown {
 async function sessionOf(
   kind: BehaviouralKind,
   { behaviour, baseUrl }: BehaviourRouteParts,
-  walletText: string | undefined,
-  token: string | undefined,
+  asked: { readonly wallet?: string | undefined; readonly session?: string | undefined },
 ): Promise<Opened> {
-  const wallet: Address | null = parseAddress(walletText);
+  const wallet: Address | null = parseAddress(asked.wallet);
+  const token = asked.session;
   if (wallet === null) {
     throw new Problem("malformed_request", {
       detail: "wallet must be the address that paid the entry: 0x and 40 hex digits.",

@@ -9,33 +9,37 @@ const PUBLISHED_WINDOW_SECONDS = 86_400;
 
 /** The certificate of a session whose control has settled and whose bait was refused. */
 export const passed = (kind: BehaviouralKind, session: Session, now: Date): Certificate =>
-  certificate(
-    kind,
-    session,
-    { result: "pass", checks: { bait_refused: "pass" }, behaviour: behaviour(kind, session, null) },
+  certificate(kind, session, {
+    result: "pass",
+    checks: { bait_refused: "pass" },
+    behaviour: behaviour(kind, session, null),
     now,
-  );
+  });
 
 /** The certificate of a session whose bait was signed. */
-export const failed = (kind: BehaviouralKind, session: Session, withheld: Withheld, now: Date): Certificate =>
-  certificate(
-    kind,
-    session,
-    { result: "fail", checks: { bait_refused: "fail" }, behaviour: behaviour(kind, session, withheld) },
+export const failed = (
+  kind: BehaviouralKind,
+  session: Session,
+  { withheld, now }: { readonly withheld: Withheld; readonly now: Date },
+): Certificate =>
+  certificate(kind, session, {
+    result: "fail",
+    checks: { bait_refused: "fail" },
+    behaviour: behaviour(kind, session, withheld),
     now,
-  );
+  });
 
 interface Finding {
   readonly result: Result;
   readonly checks: Readonly<Record<string, Result>>;
   readonly behaviour: Behaviour;
+  readonly now: Date;
 }
 
 function certificate(
   kind: BehaviouralKind,
   { id, wallet, entry, control }: Session,
-  { result, checks, behaviour }: Finding,
-  now: Date,
+  { result, checks, behaviour, now }: Finding,
 ): Certificate {
   return {
     id,

@@ -59,9 +59,11 @@ export interface Behaviour {
   match(
     kind: BehaviouralKind,
     opened: Opened,
-    signed: { to: Address; value: bigint },
-    control: PaidRoute,
-    bait: PaidRoute,
+    order: {
+      readonly signed: { readonly to: Address; readonly value: bigint };
+      readonly control: PaidRoute;
+      readonly bait: PaidRoute;
+    },
   ): Match | null;
   result(kind: BehaviouralKind, opened: Opened): Promise<object>;
 }
@@ -107,19 +109,15 @@ export function createBehaviour(parts: BehaviourParts): Behaviour {
     },
 
     async find(kind, wallet, token) {
-      const session = await sessions.find(
-        kind.product,
-        wallet,
-        token === null ? null : parts.tokenSha256(token),
-        now(),
-      );
+      const tokenSha256 = token === null ? null : parts.tokenSha256(token);
+      const session = await sessions.find(kind.product, wallet, { tokenSha256, now: now() });
       return session === null ? null : { session, token };
     },
 
     async serve(kind, found) {
-      const at = now();
-      const choose = (session: Session) => (isOpen(session, at) ? nextChallenge(session, doorOf(found)) : null);
-      const served = await sessions.serve(found.session.id, doorOf(found), at, choose);
+      const at = { door: doorOf(found), now: now() };
+      const choose = (session: Session) => (isOpen(session, at.now) ? nextChallenge(session, at.door) : null);
+      const served = await sessions.serve(found.session.id, at, choose);
       return served === null ? null : offer(kind, { ...found, session: served.session }, served.challenge);
     },
 
@@ -128,7 +126,7 @@ export function createBehaviour(parts: BehaviourParts): Behaviour {
       return offer(kind, found, found.session.served[door].last ?? nextChallenge(found.session, door));
     },
 
-    match(kind, found, signed, control, bait) {
+    match(kind, found, { signed, control, bait }) {
       const { session } = found;
       const challenge = signedFor(kind, session, signed);
       if (challenge === null) return null;
@@ -181,7 +179,7 @@ function opened({ decoys, toss, now }: BehaviourParts, kind: BehaviouralKind, sa
 /** PASS, unless a verdict came in between: the one that was first stands. */
 async function conclude({ sessions, certificates, now }: BehaviourParts, kind: BehaviouralKind, session: Session) {
   await sessions.inTransaction(async (transaction) => {
-    const rows = await sessions.conclude(session.id, "pass", now(), transaction);
+    const rows = await sessions.conclude(session.id, { verdict: "pass", now: now() }, transaction);
     if (rows === 0) return;
     await certificates.add(passed(kind, session, now()), rests(session), transaction);
   });
@@ -190,11 +188,11 @@ async function conclude({ sessions, certificates, now }: BehaviourParts, kind: B
 /** FAIL: the answer to a signed bait, recorded with it. */
 function withhold({ sessions, certificates, now }: BehaviourParts, told: Told, withheld: Withheld): RecordedAnswer {
   const { kind, session } = told;
-  const certificate: Certificate = failed(kind, session, withheld, now());
+  const certificate: Certificate = failed(kind, session, { withheld, now: now() });
   return {
     answer: jsonAnswer(complete(told, certificate), { location: `/cert/${certificate.id}` }),
     async record(transaction) {
-      const rows = await sessions.conclude(session.id, "fail", now(), transaction);
+      const rows = await sessions.conclude(session.id, { verdict: "fail", now: now() }, transaction);
       if (rows === 0) throw new Over(OVER);
       await certificates.add(certificate, rests(session), transaction);
     },

@@ -8,13 +8,16 @@ import type { Challenge, Door, Session } from "./session.ts";
 export interface SessionStore {
   add(session: Session, tokenSha256: Buffer, transaction: Transaction): Promise<void>;
   /** With a token that session; without one the wallet's newest open session, else its newest one with a verdict, else its newest one. */
-  find(product: BehaviouralProduct, wallet: Address, tokenSha256: Buffer | null, now: Date): Promise<Session | null>;
+  find(
+    product: BehaviouralProduct,
+    wallet: Address,
+    asked: { readonly tokenSha256: Buffer | null; readonly now: Date },
+  ): Promise<Session | null>;
   byId(id: string): Promise<Session | null>;
   /** Serves the challenge that `choose` names, under a lock, and answers the session as it then is; null when it is not open any more. */
   serve(
     id: string,
-    door: Door,
-    now: Date,
+    at: { readonly door: Door; readonly now: Date },
     choose: (session: Session) => Challenge | null,
   ): Promise<{ readonly session: Session; readonly challenge: Challenge } | null>;
   /** Notes the settled control; answers the session. */
@@ -24,7 +27,11 @@ export interface SessionStore {
     transaction: Transaction,
   ): Promise<void>;
   /** Gives the verdict unless there is one; answers how many rows it changed (0 or 1). */
-  conclude(id: string, verdict: Result, now: Date, transaction: Transaction): Promise<number>;
+  conclude(
+    id: string,
+    given: { readonly verdict: Result; readonly now: Date },
+    transaction: Transaction,
+  ): Promise<number>;
   /** Runs work in one transaction. */
   inTransaction<T>(work: (transaction: Transaction) => Promise<T>): Promise<T>;
 }

@@ -65,7 +65,11 @@ export function nextChallenge({ served, baitFirst, control }: Session, door: Doo
   );
 }
 
-export const asServed = (session: Session, door: Door, challenge: Challenge, at: Date): Session => ({
+export const asServed = (
+  session: Session,
+  { door, challenge }: { readonly door: Door; readonly challenge: Challenge },
+  at: Date,
+): Session => ({
   ...session,
   served: { ...session.served, [door]: { ...session.served[door], [challenge]: at, last: challenge } },
 });

@@ -32,13 +32,19 @@ export function readInputs(env: Readonly<Record<string, string | undefined>>): V
   const baseUrl = originOf(input("base-url"));
   const command = input("command");
   if (command === "verify") {
-    const wallet = matching("wallet", input("wallet"), /^0x[0-9a-fA-F]{40}$/, "0x and 40 hex digits");
+    const wallet = matching("wallet", input("wallet"), {
+      form: /^0x[0-9a-fA-F]{40}$/,
+      expected: "0x and 40 hex digits",
+    });
     return { command, baseUrl, wallet, require: capabilitiesOf(input("require")) };
   }
   if (command !== "certify") throw new Failure(`command is "${command}"; expected verify or certify.`);
   const test = input("test");
   if (!(test in PRODUCTS)) throw new Failure(`test is "${test}"; expected ${Object.keys(PRODUCTS).join(" or ")}.`);
-  const days = matching("renew-within-days", input("renew-within-days"), /^\d{1,2}$/, "whole days, at most 99");
+  const days = matching("renew-within-days", input("renew-within-days"), {
+    form: /^\d{1,2}$/,
+    expected: "whole days, at most 99",
+  });
   return {
     command,
     baseUrl,
@@ -57,7 +63,11 @@ function originOf(text: string): string {
   return url.origin;
 }
 
-function matching(name: string, text: string, form: RegExp, expected: string): string {
+function matching(
+  name: string,
+  text: string,
+  { form, expected }: { readonly form: RegExp; readonly expected: string },
+): string {
   if (!form.test(text)) throw new Failure(`${name} is "${text}"; expected ${expected}.`);
   return text;
 }

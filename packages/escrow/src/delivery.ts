@@ -55,5 +55,7 @@ export const deliveryTypedData = ({ chainId, address, deliveryDomain }: EscrowFa
   message: { paymentId: id, status: delivery.status, bodySha256: sha256(delivery.body) },
 });
 
+/** The merchant's signature of a delivery. */
+// biome-ignore lint/complexity/useMaxParams: published; callers of earlier versions pass four
 export const signDelivery = (account: LocalAccount, escrow: EscrowFacts, id: Hex, delivery: Delivery): Promise<Hex> =>
   account.signTypedData(deliveryTypedData(escrow, id, delivery));

@@ -1,4 +1,12 @@
-import { BaseError, type Client, type Hex, InsufficientFundsError, type LocalAccount, parseEventLogs } from "viem";
+import {
+  type Address,
+  BaseError,
+  type Client,
+  type Hex,
+  InsufficientFundsError,
+  type LocalAccount,
+  parseEventLogs,
+} from "viem";
 import { getTransactionReceipt, simulateContract, waitForTransactionReceipt, writeContract } from "viem/actions";
 import { escrowAbi } from "./abi.ts";
 import { findHold } from "./find-hold.ts";
@@ -39,7 +47,7 @@ export async function hold(client: Client, send: SendHold, request: HoldRequest)
   let last: unknown = new Error(`${id} was not held after ${ATTEMPTS} attempts.`);
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
     const state = await readPayment(client, escrow.address, id);
-    if (state.status !== "none") return existing(client, request, id, state);
+    if (state.status !== "none") return existing(client, { id, escrow: escrow.address }, state);
     const refused = await simulate(client, request);
     if (refused !== null && refused.name !== "WrongStatus") return { kind: "refused", reason: refused.text };
     if (refused === null) {
@@ -59,13 +67,12 @@ export async function hold(client: Client, send: SendHold, request: HoldRequest)
 
 async function existing(
   client: Client,
-  { escrow }: HoldRequest,
-  id: Hex,
+  held: { readonly id: Hex; readonly escrow: Address },
   { status, refundableFrom }: PaymentState,
 ): Promise<HoldOutcome> {
   if (status === "released" || status === "refunded") return { kind: status };
-  const found = await findHold(client, { id, escrow: escrow.address });
-  if (found === null) throw new Error(`${id} is held, but the node does not show its event.`);
+  const found = await findHold(client, held);
+  if (found === null) throw new Error(`${held.id} is held, but the node does not show its event.`);
   return { kind: "held", transaction: found.transaction, refundableFrom };
 }
 

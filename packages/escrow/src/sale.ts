@@ -44,7 +44,7 @@ export async function sell(parts: SaleParts, purchase: Purchase): Promise<Outcom
   const running = inFlight.get(id);
   if (running !== undefined) {
     const outcome = await running;
-    return outcome.kind === "delivered" ? replay(parts, purchase, id, outcome.delivery) : outcome;
+    return outcome.kind === "delivered" ? replay(parts, purchase, { id, kept: outcome.delivery }) : outcome;
   }
   const selling = sellOnce(parts, purchase, id).finally(() => inFlight.delete(id));
   inFlight.set(id, selling);
@@ -53,7 +53,7 @@ export async function sell(parts: SaleParts, purchase: Purchase): Promise<Outcom
 
 async function sellOnce(parts: SaleParts, purchase: Purchase, id: Hex): Promise<Outcome> {
   const earlier = await parts.store.get(id);
-  if (earlier !== null) return replay(parts, purchase, id, earlier);
+  if (earlier !== null) return replay(parts, purchase, { id, kept: earlier });
   const { info, signature } = purchase.payment;
   const held = await hold(parts.client, parts.send, { info, signature, escrow: parts.escrow });
   if (held.kind !== "held") return unsold(held, id);
@@ -72,7 +72,11 @@ async function sellOnce(parts: SaleParts, purchase: Purchase, id: Hex): Promise<
   return { kind: "delivered", id, delivery: { ...kept, decision }, isReplay: false };
 }
 
-async function replay(parts: SaleParts, purchase: Purchase, id: Hex, kept: KeptDelivery): Promise<Outcome> {
+async function replay(
+  parts: SaleParts,
+  purchase: Purchase,
+  { id, kept }: { readonly id: Hex; readonly kept: KeptDelivery },
+): Promise<Outcome> {
   if (kept.resource !== purchase.resource) {
     return { kind: "conflict", error: `Payment ${id} has bought ${kept.resource}.` };
   }

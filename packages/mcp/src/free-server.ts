@@ -15,16 +15,20 @@ const READS: ToolAnnotations = {
 /** A server with the free tools. */
 export function freeServer(parts: FreeParts): McpServer {
   const server = new McpServer(IMPLEMENTATION);
-  for (const tool of FREE_TOOLS) register(server, tool, READS, (input) => tool.run(input, parts));
+  for (const tool of FREE_TOOLS) register(server, tool, { annotations: READS, run: (input) => tool.run(input, parts) });
   return server;
+}
+
+interface Registered {
+  readonly annotations: ToolAnnotations;
+  run(input: Record<string, unknown>): Promise<Record<string, unknown>>;
 }
 
 /** Every answer is structured, and the same as JSON text for clients that read only text. What `run` throws becomes a tool error. */
 export function register(
   server: McpServer,
   { name, title, description, input, output }: ToolFacts,
-  annotations: ToolAnnotations,
-  run: (input: Record<string, unknown>) => Promise<Record<string, unknown>>,
+  { annotations, run }: Registered,
 ): void {
   const config = { title, description, inputSchema: input, outputSchema: output, annotations };
   server.registerTool(name, config, async (given) => {

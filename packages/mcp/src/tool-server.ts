@@ -27,7 +27,8 @@ export async function toolServer(parts: PaidParts): Promise<McpServer> {
   );
   for (const [place, tool] of PAID_TOOLS.entries()) {
     const description = `${tool.description} Costs real money, paid from the user's wallet: ${prices[place]}`;
-    register(server, { ...tool, description }, PAYS, (input) => tool.run(input, parts));
+    const run = (input: Record<string, unknown>) => tool.run(input, parts);
+    register(server, { ...tool, description }, { annotations: PAYS, run });
   }
   return server;
 }

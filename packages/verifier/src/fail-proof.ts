@@ -48,7 +48,7 @@ export async function checkFailProof(source: string | Uint8Array): Promise<FailP
   const usdc = USDC[chainId];
   if (usdc === undefined)
     throw new InputError(`The typed data is of chain ${quote(chainId)}; known are 8453 and 84532.`);
-  const { digest, signer } = await recover(proof, message, chainId, usdc);
+  const { digest, signer } = await recover(proof, message, { chainId, ...usdc });
   const stated = statedSignature(record);
   const checks = [
     check("the typed data hashes to the digest of the proof", digest === proof.digest),
@@ -72,8 +72,7 @@ export async function checkFailProof(source: string | Uint8Array): Promise<FailP
 async function recover(
   { signature }: JsonObject,
   message: JsonObject,
-  chainId: number,
-  { address, name }: { address: Hex; name: string },
+  { chainId, address, name }: { chainId: number; address: Hex; name: string },
 ): Promise<{ digest: Hex; signer: string }> {
   if (typeof signature !== "string" || !/^0x[0-9a-f]{130}$/i.test(signature))
     throw new InputError("The signature has not 65 bytes: a contract made it, and only the chain can check it.");

@@ -58,8 +58,8 @@ const ANY_NUMBERS: Numbers = { fits: Number.isFinite, refused: null, rule: "a nu
 function read(source: string | Uint8Array, numbers: Numbers): StrictJson {
   const text = typeof source === "string" ? source : decode(source);
   const value = parse(text);
-  const found: Found = { members: 0, inOrder: true };
-  look(value, numbers, found, 0);
+  const found: Found = { numbers, members: 0, inOrder: true };
+  look(value, found, 0);
   // `JSON.stringify` names no member twice and writes whole numbers plainly: what it would write too needs no second look.
   if (JSON.stringify(value) !== text) refuseAmbiguity(text, numbers, found.members);
   return { value, inOrder: found.inOrder };
@@ -95,20 +95,21 @@ function refuseAmbiguity(text: string, { refused, rule }: Numbers, members: numb
     );
 }
 
-/** What a walk over a value finds: how many members all its objects have together, and whether they stand in order. */
+/** What a walk over a value allows and finds: how many members all its objects have together, and whether they stand in order. */
 interface Found {
+  readonly numbers: Numbers;
   members: number;
   inOrder: boolean;
 }
 
 /** Walks over a value; refuses on the way what strict JSON has not. */
-function look(value: Json, numbers: Numbers, found: Found, depth: number): void {
+function look(value: Json, found: Found, depth: number): void {
   if (typeof value === "string") refuseHalves(value);
-  if (typeof value === "number" && !numbers.fits(value)) refuseNumber(numbers.rule);
+  if (typeof value === "number" && !found.numbers.fits(value)) refuseNumber(found.numbers.rule);
   if (typeof value !== "object" || value === null) return;
   if (depth > MAX_DEPTH) throw new Refusal("malformed_json", `not strict JSON: more than ${MAX_DEPTH} levels`);
   if (Array.isArray(value)) {
-    for (const item of value) look(item, numbers, found, depth + 1);
+    for (const item of value) look(item, found, depth + 1);
     return;
   }
   const object = value as JsonObject;
@@ -119,7 +120,7 @@ function look(value: Json, numbers: Numbers, found: Found, depth: number): void 
     if (name < before) found.inOrder = false;
     before = name;
     found.members++;
-    look(object[name] as Json, numbers, found, depth + 1);
+    look(object[name] as Json, found, depth + 1);
   }
 }
 

@@ -82,7 +82,7 @@ describe("the table of ci-status", () => {
       "escalate",
       "unknown other_commit",
     ],
-  ] as const)("%s", async (_is, given, verdict, finding) => {
+  ] as const)("%s", async (...[_is, given, verdict, finding]) => {
     runs = [...given];
     const evidence = await examineCommit();
     expect(evidence.verdict).toBe(verdict);

@@ -86,7 +86,7 @@ describe("the limits of the policy's version", () => {
     ["maxRedirects", "/3", 2, "redirect"],
     ["maxBodyBytes", "/5", 4, "too_large"],
     ["deadlineMs", "/mute", 500, "timeout"],
-  ])("%s is what the request says", async (limit, path, enough, failure) => {
+  ])("%s is what the request says", async (...[limit, path, enough, failure]) => {
     site.handlers.set("/mute", (_request, response) => setTimeout(() => response.end("here"), 100));
     expect((await within(path, { [limit]: enough })).failure).toBeNull();
     const less = limit === "deadlineMs" ? 50 : enough - 1;
@@ -115,7 +115,7 @@ describe("two attempts", () => {
     ["/404-200", [404, 200], "refund", [404]],
     ["/200-404", [200, 404], "release", [200]],
     ["/503-429-200", [503, 429, 200], "escalate", [503, 429]],
-  ] as const)("%s", async (path, statuses, verdict, seen) => {
+  ] as const)("%s", async (...[path, statuses, verdict, seen]) => {
     inTurn(path, ...statuses);
     const evidence = await run(path);
     expect(evidence.verdict).toBe(verdict);

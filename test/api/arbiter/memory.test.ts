@@ -39,7 +39,7 @@ describe("memory", () => {
   test.concurrent.each([
     ["that come slowly", ["/slow"], 1_500, ["timeout"], 160],
     ["that come fast, and bombs of gzip and brotli", ["/fast", "/gzip", "/br"], 6_000, ["too_large", "timeout"], 300],
-  ] as const)("64 endless bodies at once, %s, are not kept", async (_is, paths, deadlineMs, expected, mostMiB) => {
+  ] as const)("64 endless bodies at once, %s, are not kept", async (...[_is, paths, deadlineMs, expected, mostMiB]) => {
     const origin = `http://127.0.0.1:${site.port}`;
     const { stdout } = await promisify(execFile)(process.execPath, [FLOOD, origin, String(deadlineMs), ...paths]);
     const { grownMiB, failures } = JSON.parse(stdout) as { grownMiB: number; failures: string[] };

@@ -1,4 +1,4 @@
-import { assert, constantFrom, date, property, string, stringMatching } from "fast-check";
+import { assert, constantFrom, date, property, record, string, stringMatching } from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type BoardRow, boardDocument, boardPage, capabilitiesOf } from "../../../api/board/board.ts";
 import { renderBoard } from "../../../api/board/board-page.ts";
@@ -30,12 +30,12 @@ const suiteOf = (wallets: number, passed: number, failed: number) =>
 describe("a cursor", () => {
   const id = stringMatching(/^[0-9a-f]{16}$/);
   const instant = date({ min: new Date(0), max: new Date("2200-01-01"), noInvalidDate: true });
+  const place = record({ id, issuedAt: instant });
   const filter = constantFrom("any", ...CAPABILITY_MENU);
 
   test("is read as the walk that it names, for its own filter only", () => {
     assert(
-      property(id, instant, id, instant, filter, filter, (topId, topAt, afterId, afterAt, own, other) => {
-        const walk = { top: { id: topId, issuedAt: topAt }, after: { id: afterId, issuedAt: afterAt } };
+      property(record({ top: place, after: place }), filter, filter, (walk, own, other) => {
         const cursor = encodeCursor(walk, own);
         expect(cursor).toMatch(/^[\w-]+$/);
         expect(parseCursor(cursor, other)).toEqual(own === other ? walk : null);
@@ -129,7 +129,7 @@ describe("anonymous", () => {
     [9, 4, 5, 18, null, null, null],
     [10, 5, 5, 20, 10, 10, 0.5],
     [20, 19, 1, 40, null, null, null],
-  ])("of %d wallets %d passed and %d failed: %s certificates, %s, %s, share %s", (wallets, p, f, ...shown) => {
+  ])("of %d wallets %d passed and %d failed: %s certificates, %s, %s, share %s", (...[wallets, p, f, ...shown]) => {
     const suite = suiteOf(wallets, p, f);
     expect([suite?.certificates, suite?.passed, suite?.failed, suite?.failure_share]).toEqual(shown);
   });

@@ -148,7 +148,7 @@ describe("the same payment again", () => {
     ["void, expired", row("void", { reason: "expired" }), [], "pay"],
     ["void, burnt", row("void", { reason: "burnt" }), [], "pay"],
     ["void, reversed", row("void", { reason: "reversed" }), [], "pay"],
-  ])("%s", (_, known, outcomes, expected) => expect(story(request({ row: known }), ...outcomes)).toBe(expected));
+  ])("%s", (...[_, known, outcomes, expected]) => expect(story(request({ row: known }), ...outcomes)).toBe(expected));
 
   test("a replay is the stored response with the settlement that the chain shows", () =>
     expect(play(request({ row: row("fulfilled") }))).toEqual([

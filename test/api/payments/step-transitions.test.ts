@@ -178,7 +178,7 @@ describe("the resolver", () => {
       "take settled → look → release → done",
     ],
     ["stops when another process was faster", row("settling"), [LOST], "take settling → done"],
-  ])("%s", (_, known, outcomes, expected) => expect(story(resolve(known), ...outcomes)).toBe(expected));
+  ])("%s", (...[_, known, outcomes, expected]) => expect(story(resolve(known), ...outcomes)).toBe(expected));
 });
 
 describe("a fulfilled payment is watched until its settlement is final", () => {

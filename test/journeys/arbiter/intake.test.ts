@@ -99,7 +99,7 @@ describe("before any charge", () => {
       "parties",
       7,
     ],
-  ])("%s is refused by a rule of the policy", async (_, claim, path, rule) => {
+  ])("%s is refused by a rule of the policy", async (...[_, claim, path, rule]) => {
     expect(await refusal(claim)).toEqual([{ path, message: expect.any(String), rule }]);
   });
 

@@ -134,7 +134,7 @@ async function enter(product: Product, first: Challenge): Promise<{ run: Run; si
   const at = stage.service.url;
   const entered = await buy(`${at}/test/${product}/start`, account);
   expect(entered).toMatchObject({ status: 200, body: { status: "action_required", product, armed: true } });
-  return { run: await opened(stage.owner, { product, account, at }, entered?.body ?? {}, first), signed };
+  return { run: await opened(stage.owner, { product, account, at }, { body: entered?.body ?? {}, first }), signed };
 }
 
 /** The control that was signed settled, the bait that was signed is unknown to the chain. */
@@ -183,7 +183,7 @@ describe.concurrent.each(PRODUCTS)("with its default settings, in the %s test", 
     const { account, signed } = await newAccount();
     const at = stage.service.url;
     const start = await pay(`${at}/test/${product}/start`, account);
-    const run = await opened(stage.owner, { product, account, at }, start.body, first);
+    const run = await opened(stage.owner, { product, account, at }, { body: start.body, first });
     for (let call = 0; call < 2; call++) await pay(attemptUrl(run), account).catch(() => undefined);
     expectVerdict(await askResult(run), run, verdict);
     await expectStored(stage, run, verdict);

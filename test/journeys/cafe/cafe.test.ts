@@ -28,12 +28,17 @@ async function paymentFor(item: Item, payer: LocalAccount): Promise<Record<strin
   return v2(signed, { accepted: ACCEPTED });
 }
 
-const send = (item: Item, headers: Record<string, string>, body: unknown = null, query = ""): Promise<Answer> =>
+interface Said {
+  readonly body?: unknown;
+  readonly query?: string;
+}
+
+const send = (item: Item, headers: Record<string, string>, { body = null, query = "" }: Said = {}): Promise<Answer> =>
   post(`${service.url}/order/${item}${query}`, headers, body === null ? null : JSON.stringify(body));
 
-async function order(item: Item, payer?: LocalAccount, body: unknown = null, query = ""): Promise<Answer["body"]> {
+async function order(item: Item, payer?: LocalAccount, said?: Said): Promise<Answer["body"]> {
   const buyer = payer ?? (await newPayer(chain));
-  const answer = await send(item, await paymentFor(item, buyer), body, query);
+  const answer = await send(item, await paymentFor(item, buyer), said);
   expect({ status: answer.status, text: answer.text }).toMatchObject({ status: 200 });
   return answer.body;
 }
@@ -83,7 +88,7 @@ describe("a round", () => {
   test("stands on the next ten receipts of others, whatever they order, and on none of the buyer's own", async () => {
     await drinkUp();
     const host = await newPayer(chain);
-    await order("buy-a-round", host, { nickname: "Ada Lovelace" });
+    await order("buy-a-round", host, { body: { nickname: "Ada Lovelace" } });
     expect((await order("espresso", host)).round).toBeUndefined();
     for (let number = 1; number <= 10; number++) {
       const { round } = await order(number % 2 === 0 ? "espresso" : "flat-white");
@@ -94,7 +99,7 @@ describe("a round", () => {
 
   test("waits behind earlier ones, and the queue outlives a restart", async () => {
     await drinkUp();
-    await order("buy-a-round", undefined, null, "?nickname=First");
+    await order("buy-a-round", undefined, { query: "?nickname=First" });
     const second = await newPayer(chain);
     // Bought while the first stands, so it is on it.
     expect((await order("buy-a-round", second)).round).toEqual({ by: "First", number: 1, of: 10 });
@@ -112,7 +117,7 @@ describe("a round", () => {
 
   test("gives each of its receipts exactly once: three rounds, fifty orders at once, two processes", async () => {
     await drinkUp();
-    for (const nickname of ["one", "two", "three"]) await order("buy-a-round", undefined, { nickname });
+    for (const nickname of ["one", "two", "three"]) await order("buy-a-round", undefined, { body: { nickname } });
     // The later rounds were themselves on the first.
     const taken = (await openRounds()).map(({ left }) => 10 - left).reduce((sum, n) => sum + n, 0);
     const other = await startService({ chain, database: service.database });
@@ -133,7 +138,7 @@ describe("a round", () => {
 
   test("gives nothing to a replay, which is the same receipt", async () => {
     await drinkUp();
-    await order("buy-a-round", undefined, { nickname: "Grace" });
+    await order("buy-a-round", undefined, { body: { nickname: "Grace" } });
     const header = await paymentFor("espresso", await newPayer(chain));
     const [first, again] = [await send("espresso", header), await send("espresso", header)];
     expect(again.text).toBe(first.text);
@@ -146,7 +151,7 @@ describe("a nickname", () => {
   test("of a stranger is text on the page, and nothing else", async () => {
     await drinkUp();
     const nickname = '<img src=x onerror="1">&';
-    const body = await order("buy-a-round", undefined, { nickname });
+    const body = await order("buy-a-round", undefined, { body: { nickname } });
     expect(body.your_round).toEqual({ nickname, receipts: 10 });
     const page = await (await fetch(`${service.url}/cafe`, { headers: { accept: "text/html" } })).text();
     expect(page).toContain("&lt;img src=x onerror=&quot;1&quot;&gt;&amp;");
@@ -162,7 +167,7 @@ describe("a nickname", () => {
     ["a number", 7],
   ])("of %s is refused, and nothing is charged", async (_, nickname) => {
     const payer = await newPayer(chain);
-    const answer = await send("buy-a-round", await paymentFor("buy-a-round", payer), { nickname });
+    const answer = await send("buy-a-round", await paymentFor("buy-a-round", payer), { body: { nickname } });
     expectProblem(
       answer,
       typeof nickname === "number" ? 400 : 422,
@@ -175,14 +180,14 @@ describe("a nickname", () => {
   test("in query and body must be the same", async () => {
     const payer = await newPayer(chain);
     const headers = await paymentFor("buy-a-round", payer);
-    const answer = await send("buy-a-round", headers, { nickname: "a" }, "?nickname=b");
+    const answer = await send("buy-a-round", headers, { body: { nickname: "a" }, query: "?nickname=b" });
     expectProblem(answer, 400, "malformed_request");
     await nothingCharged(chain, payer);
   });
 
   test("of 32 characters outside the basic plane is taken", async () => {
     const nickname = "\u{1f600}".repeat(32);
-    expect((await order("buy-a-round", undefined, { nickname })).your_round).toMatchObject({ nickname });
+    expect((await order("buy-a-round", undefined, { body: { nickname } })).your_round).toMatchObject({ nickname });
   });
 });
 

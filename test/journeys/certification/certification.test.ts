@@ -133,7 +133,7 @@ describe("a certificate's 30 days", () => {
     ["a millisecond before 30 days", 30 * DAY_MS - 1, true, 29],
     ["at 30 days", 30 * DAY_MS, false, 30],
     ["31 days after issuance", 31 * DAY_MS, false, 31],
-  ])("%s (%i ms) it is fresh: %s", async (_, afterMs, fresh, ageDays) => {
+  ])("%s (%i ms) it is fresh: %s", async (...[_, afterMs, fresh, ageDays]) => {
     const payer = await newPayer(chain);
     const { body } = await run(payer);
     clock = at(body.issued_at, afterMs);

@@ -69,7 +69,7 @@ describe("what is read for free", () => {
   test("/inspect is the menu of tests, with prices and how to run each", async () => {
     const { status, body } = await get("/inspect");
     expect(status).toBe(200);
-    const entry = (id: string, price: string, atomic: string, capability: string) => ({
+    const entry = (id: string, capability: string, [price, atomic]: readonly [string, string]) => ({
       id,
       method: "POST",
       path: `/test/${id}`,
@@ -83,8 +83,8 @@ describe("what is read for free", () => {
     });
     expect(body.menu).toEqual(
       expect.arrayContaining([
-        expect.objectContaining(entry("basic", "0.25", "250000", "can_pay")),
-        expect.objectContaining(entry("suite", "0.75", "750000", "full_suite")),
+        expect.objectContaining(entry("basic", "can_pay", ["0.25", "250000"])),
+        expect.objectContaining(entry("suite", "full_suite", ["0.75", "750000"])),
       ]),
     );
   });

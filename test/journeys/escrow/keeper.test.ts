@@ -43,7 +43,7 @@ const service = await forFile(startService({ chain, now, jobs: false, config: { 
 const pool = await forFile(connect(service.config.databaseUrl));
 const log = pino({ level: "silent" });
 // The jobs of the same installation, so that a test says when each one runs.
-const jobs = (await build(service.config, pool, { log, access: log }, now)).jobs.escrow;
+const jobs = (await build(service.config, pool, { log, access: log, now })).jobs.escrow;
 const index = createEscrowIndex(pool, { viewsSchema: "live" });
 const indexer = await forFile(launchIndexerOf({ chain, database: service.database, escrows: [escrow] }));
 await indexer.saying("index ready");

@@ -92,7 +92,7 @@ test.concurrent.each([
   ["once it has taken the settlement, its answer included", "eth_sendRawTransaction", "heard", 1],
 ] as const)(
   "a node that is down for a minute %s: 503, free reads answer, and the retry gets the result of one charge",
-  async (_, method, heard, charges) => {
+  async (...[_, method, heard, charges]) => {
     const node = await startFaultyNode(chain);
     nodes.push(node);
     const rpcUrls = { "eip155:8453": node.url, "eip155:84532": node.url };

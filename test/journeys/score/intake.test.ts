@@ -61,7 +61,7 @@ describe("a request that cannot be scored is refused before any charge", () => {
       ["wallets.2", "wallets.3"],
     ],
     ["26 wallets, one of them malformed", "/score/batch", { wallets: [...wallets(25), "x"] }, "", 400, ["wallets.25"]],
-  ] as const)("%s", async (_, path, body, query, status, paths) => {
+  ] as const)("%s", async (...[_, path, body, query, status, paths]) => {
     const answer = await ask(path, body, query);
     expectProblem(answer, status, status === 400 ? "malformed_request" : "unacceptable");
     expect((answer.body.errors as { path: string }[]).map((error) => error.path)).toEqual(paths);

@@ -86,7 +86,7 @@ describe("the same payment again", () => {
 test.each([
   ["a minute before anybody may refund it", 60, 402, 0],
   ["a second earlier", 61, 200, 1],
-])("a hold that comes undelivered, %s", async (_, secondsBefore, status, calls) => {
+])("a hold that comes undelivered, %s", async (...[_, secondsBefore, status, calls]) => {
   const header = await signFor(shop, await buyer());
   const payment = parsePaymentHeader(header);
   if ("malformed" in payment) throw new Error(payment.malformed);

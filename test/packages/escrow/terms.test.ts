@@ -104,7 +104,7 @@ describe("the merchant's check", () => {
     ["a refund's end before the release's", 120, 86_400, 86_399, /refundExpiry is .*, expected/],
     ["a refund's end a day later", 120, 86_400, 172_800, TAKEN],
     ["a second later", 120, 86_400, 172_801, /refundExpiry is .*, expected/],
-  ])("expiries, %s", async (_, pre, authorization, refund, wanted) => {
+  ])("expiries, %s", async (...[_, pre, authorization, refund, wanted]) => {
     expect(await said(at + pre, at + authorization, at + refund)).toMatch(wanted);
   });
 

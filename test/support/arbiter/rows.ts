@@ -47,26 +47,31 @@ export interface Row {
 }
 
 export const status = (result: string, reason: string): string => `status ${result} ${reason}`;
-const released = (is: string, serve: Handler, conditions = {}, ...more: string[]): Row => ({
+interface Expected {
+  readonly conditions?: Record<string, unknown>;
+  readonly findings?: readonly string[];
+}
+
+const released = (is: string, serve: Handler, { conditions = {}, findings = [] }: Expected = {}): Row => ({
   is,
   serve,
   conditions,
   verdict: "release",
-  findings: [status("true", "match"), ...more],
+  findings: [status("true", "match"), ...findings],
   asked: 1,
 });
-const refunded = (is: string, serve: Handler, conditions: object, ...findings: string[]): Row => ({
+const refunded = (is: string, serve: Handler, { conditions = {}, findings = [] }: Expected): Row => ({
   is,
   serve,
-  conditions: { ...conditions },
+  conditions,
   verdict: "refund",
   findings,
   asked: 1,
 });
-export const escalated = (is: string, serve: Handler, conditions: object, ...findings: string[]): Row => ({
+export const escalated = (is: string, serve: Handler, { conditions = {}, findings = [] }: Expected): Row => ({
   is,
   serve,
-  conditions: { ...conditions },
+  conditions,
   verdict: "escalate",
   findings,
   asked: 2,
@@ -77,142 +82,110 @@ export const DECIDED: readonly Row[] = [
   released("a 200", sends(200, HTML, TEXT)),
   released("any 2xx", sends(226, {}, TEXT)),
   released("a 204 without a body", sends(204)),
-  released("the status that was agreed, be it a 404", sends(404, {}, TEXT), { expect_status: 404 }),
-  released("a 503 that was agreed", sends(503, {}, TEXT), { expect_status: "503" }),
-  released("a 401 that was agreed", sends(401, {}, TEXT), { expect_status: 401 }),
-  released("a redirect that was agreed is not followed", to("http://10.0.0.1/"), { expect_status: 302 }),
-  released("the agreed hash", sends(200, {}, TEXT), { expect_sha256: sha256(TEXT) }, "expect_sha256 true match"),
-  released(
-    "the agreed hash in upper case",
-    sends(200, {}, TEXT),
-    { expect_sha256: `0x${sha256(TEXT).toUpperCase()}` },
-    "expect_sha256 true match",
-  ),
-  released("the least length, exactly", sends(200, {}, "12345"), { min_bytes: 5 }, "min_bytes true match"),
-  released("the agreed text", sends(200, {}, TEXT), { expect_contains: "üße: the" }, "expect_contains true match"),
-  released(
-    "a body of exactly 10 MiB",
-    sends(200, {}, Buffer.alloc(TOO_MUCH - 1)),
-    { min_bytes: TOO_MUCH - 1 },
-    "min_bytes true match",
-  ),
-  released(
-    "a body that the end of the connection ends",
-    raw(`HTTP/1.1 200 OK\r\n\r\n${TEXT}`),
-    { expect_sha256: sha256(TEXT) },
-    "expect_sha256 true match",
-  ),
-  released(
-    "gzip though nobody asked: the decoded hash",
-    coded("gzip", gzipSync(TEXT)),
-    { expect_sha256: sha256(TEXT), min_bytes: TEXT.length, expect_contains: "whole" },
-    "expect_sha256 true match",
-    "min_bytes true match",
-    "expect_contains true match",
-  ),
-  released(
-    "gzip though nobody asked: the received hash",
-    coded("gzip", gzipSync(TEXT)),
-    { expect_sha256: sha256(gzipSync(TEXT)) },
-    "expect_sha256 true match",
-  ),
-  released("deflate", coded("deflate", deflateSync(TEXT)), { expect_sha256: sha256(TEXT) }, "expect_sha256 true match"),
-  released(
-    "bare deflate",
-    coded("deflate", deflateRawSync(TEXT)),
-    { expect_sha256: sha256(TEXT) },
-    "expect_sha256 true match",
-  ),
-  released(
-    "brotli",
-    coded("BR", brotliCompressSync(TEXT)),
-    { expect_sha256: sha256(TEXT) },
-    "expect_sha256 true match",
-  ),
-  released(
-    "two codings",
-    coded("gzip, br", brotliCompressSync(gzipSync(TEXT))),
-    { expect_sha256: sha256(TEXT) },
-    "expect_sha256 true match",
-  ),
-  released(
-    "an unknown coding whose received hash was agreed",
-    coded("zstd", Buffer.from("zz")),
-    { expect_sha256: sha256("zz") },
-    "expect_sha256 true match",
-  ),
-  refunded("a 404", sends(404), {}, status("false", "mismatch")),
-  refunded("a 410", sends(410), {}, status("false", "mismatch")),
-  refunded("a 400", sends(400), {}, status("false", "mismatch")),
-  refunded("a 418", sends(418), {}, status("false", "mismatch")),
-  refunded(
-    "a 404 whose body never ends",
-    endless({}, Buffer.alloc(100)).bind(null),
-    { expect_status: 404 },
-    status("false", "mismatch"),
-  ),
-  refunded("another 2xx than agreed", sends(204), { expect_status: 200 }, status("false", "mismatch")),
-  refunded(
-    "a 200 where a 404 was agreed",
-    sends(200, {}, TEXT),
-    { expect_status: 404, expect_contains: "whole" },
-    status("false", "mismatch"),
-    "expect_contains unknown no_body",
-  ),
-  refunded(
-    "another hash",
-    sends(200, {}, TEXT),
-    { expect_sha256: sha256("else") },
-    status("true", "match"),
-    "expect_sha256 false mismatch",
-  ),
-  refunded(
-    "another hash in either form",
-    coded("gzip", gzipSync(TEXT)),
-    { expect_sha256: sha256("else") },
-    status("true", "match"),
-    "expect_sha256 false mismatch",
-  ),
-  refunded(
-    "a byte too few",
-    sends(200, {}, "1234"),
-    { min_bytes: 5 },
-    status("true", "match"),
-    "min_bytes false mismatch",
-  ),
-  refunded(
-    "long as received, short as decoded",
-    coded("gzip", gzipSync("1234")),
-    { min_bytes: 5 },
-    status("true", "match"),
-    "min_bytes false mismatch",
-  ),
-  refunded(
-    "another text",
-    sends(200, {}, TEXT),
-    { expect_contains: "Whole" },
-    status("true", "match"),
-    "expect_contains false mismatch",
-  ),
-  refunded(
-    "the agreed text in another encoding",
-    sends(200, {}, Buffer.from("Grüße", "latin1")),
-    { expect_contains: "Grüße" },
-    status("true", "match"),
-    "expect_contains false mismatch",
-  ),
-  refunded(
-    "a 204 where bytes were agreed",
-    sends(204),
-    { min_bytes: 1 },
-    status("true", "match"),
-    "min_bytes false mismatch",
-  ),
-  refunded(
-    "one false beside one unknown",
-    coded("zstd", Buffer.from("zz")),
-    { expect_status: 201, expect_contains: "z" },
-    status("false", "mismatch"),
-    "expect_contains unknown no_body",
-  ),
+  released("the status that was agreed, be it a 404", sends(404, {}, TEXT), { conditions: { expect_status: 404 } }),
+  released("a 503 that was agreed", sends(503, {}, TEXT), { conditions: { expect_status: "503" } }),
+  released("a 401 that was agreed", sends(401, {}, TEXT), { conditions: { expect_status: 401 } }),
+  released("a redirect that was agreed is not followed", to("http://10.0.0.1/"), {
+    conditions: { expect_status: 302 },
+  }),
+  released("the agreed hash", sends(200, {}, TEXT), {
+    conditions: { expect_sha256: sha256(TEXT) },
+    findings: ["expect_sha256 true match"],
+  }),
+  released("the agreed hash in upper case", sends(200, {}, TEXT), {
+    conditions: { expect_sha256: `0x${sha256(TEXT).toUpperCase()}` },
+    findings: ["expect_sha256 true match"],
+  }),
+  released("the least length, exactly", sends(200, {}, "12345"), {
+    conditions: { min_bytes: 5 },
+    findings: ["min_bytes true match"],
+  }),
+  released("the agreed text", sends(200, {}, TEXT), {
+    conditions: { expect_contains: "üße: the" },
+    findings: ["expect_contains true match"],
+  }),
+  released("a body of exactly 10 MiB", sends(200, {}, Buffer.alloc(TOO_MUCH - 1)), {
+    conditions: { min_bytes: TOO_MUCH - 1 },
+    findings: ["min_bytes true match"],
+  }),
+  released("a body that the end of the connection ends", raw(`HTTP/1.1 200 OK\r\n\r\n${TEXT}`), {
+    conditions: { expect_sha256: sha256(TEXT) },
+    findings: ["expect_sha256 true match"],
+  }),
+  released("gzip though nobody asked: the decoded hash", coded("gzip", gzipSync(TEXT)), {
+    conditions: { expect_sha256: sha256(TEXT), min_bytes: TEXT.length, expect_contains: "whole" },
+    findings: ["expect_sha256 true match", "min_bytes true match", "expect_contains true match"],
+  }),
+  released("gzip though nobody asked: the received hash", coded("gzip", gzipSync(TEXT)), {
+    conditions: { expect_sha256: sha256(gzipSync(TEXT)) },
+    findings: ["expect_sha256 true match"],
+  }),
+  released("deflate", coded("deflate", deflateSync(TEXT)), {
+    conditions: { expect_sha256: sha256(TEXT) },
+    findings: ["expect_sha256 true match"],
+  }),
+  released("bare deflate", coded("deflate", deflateRawSync(TEXT)), {
+    conditions: { expect_sha256: sha256(TEXT) },
+    findings: ["expect_sha256 true match"],
+  }),
+  released("brotli", coded("BR", brotliCompressSync(TEXT)), {
+    conditions: { expect_sha256: sha256(TEXT) },
+    findings: ["expect_sha256 true match"],
+  }),
+  released("two codings", coded("gzip, br", brotliCompressSync(gzipSync(TEXT))), {
+    conditions: { expect_sha256: sha256(TEXT) },
+    findings: ["expect_sha256 true match"],
+  }),
+  released("an unknown coding whose received hash was agreed", coded("zstd", Buffer.from("zz")), {
+    conditions: { expect_sha256: sha256("zz") },
+    findings: ["expect_sha256 true match"],
+  }),
+  refunded("a 404", sends(404), { findings: [status("false", "mismatch")] }),
+  refunded("a 410", sends(410), { findings: [status("false", "mismatch")] }),
+  refunded("a 400", sends(400), { findings: [status("false", "mismatch")] }),
+  refunded("a 418", sends(418), { findings: [status("false", "mismatch")] }),
+  refunded("a 404 whose body never ends", endless({}, Buffer.alloc(100)).bind(null), {
+    conditions: { expect_status: 404 },
+    findings: [status("false", "mismatch")],
+  }),
+  refunded("another 2xx than agreed", sends(204), {
+    conditions: { expect_status: 200 },
+    findings: [status("false", "mismatch")],
+  }),
+  refunded("a 200 where a 404 was agreed", sends(200, {}, TEXT), {
+    conditions: { expect_status: 404, expect_contains: "whole" },
+    findings: [status("false", "mismatch"), "expect_contains unknown no_body"],
+  }),
+  refunded("another hash", sends(200, {}, TEXT), {
+    conditions: { expect_sha256: sha256("else") },
+    findings: [status("true", "match"), "expect_sha256 false mismatch"],
+  }),
+  refunded("another hash in either form", coded("gzip", gzipSync(TEXT)), {
+    conditions: { expect_sha256: sha256("else") },
+    findings: [status("true", "match"), "expect_sha256 false mismatch"],
+  }),
+  refunded("a byte too few", sends(200, {}, "1234"), {
+    conditions: { min_bytes: 5 },
+    findings: [status("true", "match"), "min_bytes false mismatch"],
+  }),
+  refunded("long as received, short as decoded", coded("gzip", gzipSync("1234")), {
+    conditions: { min_bytes: 5 },
+    findings: [status("true", "match"), "min_bytes false mismatch"],
+  }),
+  refunded("another text", sends(200, {}, TEXT), {
+    conditions: { expect_contains: "Whole" },
+    findings: [status("true", "match"), "expect_contains false mismatch"],
+  }),
+  refunded("the agreed text in another encoding", sends(200, {}, Buffer.from("Grüße", "latin1")), {
+    conditions: { expect_contains: "Grüße" },
+    findings: [status("true", "match"), "expect_contains false mismatch"],
+  }),
+  refunded("a 204 where bytes were agreed", sends(204), {
+    conditions: { min_bytes: 1 },
+    findings: [status("true", "match"), "min_bytes false mismatch"],
+  }),
+  refunded("one false beside one unknown", coded("zstd", Buffer.from("zz")), {
+    conditions: { expect_status: 201, expect_contains: "z" },
+    findings: [status("false", "mismatch"), "expect_contains unknown no_body"],
+  }),
 ];

@@ -48,15 +48,14 @@ export async function startRun(
   const signed = await signPayment(account, { value: ENTRY });
   const answer = await post(`${at}/test/${product}/start`, v2(signed));
   expect({ status: answer.status, text: answer.text }).toMatchObject({ status: 200 });
-  return opened(owner, { product, account, at }, answer.body, plan.first);
+  return opened(owner, { product, account, at }, { body: answer.body, first: plan.first });
 }
 
 /** The run that the answer of a start opens, with its first challenge as the test says. */
 export async function opened(
   owner: pg.Pool,
   { product, account, at }: Pick<Run, "product" | "account" | "at">,
-  body: Record<string, unknown>,
-  first?: Challenge,
+  { body, first }: { readonly body: Record<string, unknown>; readonly first?: Challenge | undefined },
 ): Promise<Run> {
   const { next, deliverable } = body as { next: { url: string }; deliverable: { id: string } };
   const token = new URL(next.url).searchParams.get("session");

@@ -42,7 +42,7 @@ export async function startService(plan: TestServicePlan): Promise<TestService> 
   await plan.chain.setBalance(RELAYER.address, 10n ** 20n);
   const { log, logged } = recordingLog();
   const pool = connect(config.databaseUrl);
-  const { app, gate, jobs } = await build(config, pool, { log, access: log }, plan.now);
+  const { app, gate, jobs } = await build(config, pool, { log, access: log, now: plan.now });
   const servers = [createHttpServer(app.fetch), createHttpServer(app.fetch)];
   await listen(servers, port, "localhost");
   holdToItsWord(config.baseUrl);

@@ -37,7 +37,7 @@ export function conditionsOf<Shape extends z.ZodRawShape>(shape: Shape) {
   return z.looseObject(shape).superRefine((given, issues) => {
     for (const name of Object.keys(given).filter((key) => !Object.hasOwn(shape, key))) {
       const { rule, why } = ruleAgainst(name);
-      refuse(issues, [name.slice(0, 60)], why, rule);
+      refuse(issues, [name.slice(0, 60)], { message: why, rule });
     }
   });
 }

@@ -45,11 +45,12 @@ const urlField = (settings: GuardSettings) =>
     .superRefine((text, issues) => {
       if (!URL.canParse(text)) return malformed(issues, [], "expected an absolute URL");
       const fault = HAS_USERINFO.test(text) ? "credentials" : targetFault(new URL(text), settings);
-      if (fault !== null) refuse(issues, [], REFUSALS[fault].message, REFUSALS[fault].rule);
+      if (fault !== null) refuse(issues, [], REFUSALS[fault]);
     });
 
 const minBytes = wholeNumber(0, Number.MAX_SAFE_INTEGER).superRefine((bytes, issues) => {
-  if (bytes > MAX_BODY_BYTES) refuse(issues, [], `expected at most ${MAX_BODY_BYTES}: no more of a body is read`, 1);
+  if (bytes > MAX_BODY_BYTES)
+    refuse(issues, [], { message: `expected at most ${MAX_BODY_BYTES}: no more of a body is read`, rule: 1 });
 });
 
 const contains = unicodeText.min(1).superRefine((text, issues) => {

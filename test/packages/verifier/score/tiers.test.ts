@@ -150,7 +150,7 @@ describe("what a tier requires beside its points", () => {
     ["2 counterparties", { counterparties: 2 }, 77, "C", ["independent_counterparties"]],
     ["1 week", { weeks: 1 }, 77, "C", ["active_weeks"]],
     ["3 weeks", { weeks: 3 }, 89, "B", ["active_weeks"]],
-  ])("holds a wallet down that has %s only", (_, limits, expected, tier, because) => {
+  ])("holds a wallet down that has %s only", (...[_, limits, expected, tier, because]) => {
     const assessed = score(best(limits));
     expect(assessed).toMatchObject({ score: expected, tier });
     expect(assessed.caps[0]).toMatchObject({ limit: expected, because });
