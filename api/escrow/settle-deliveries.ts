@@ -53,7 +53,7 @@ export interface Escrow {
   /** Carries decisions to the chain until they are final there; answers how many it looked at. */
   settleDue(): Promise<number>;
   /** Refunds what nobody decided in 30 minutes; answers how many holds it took up. */
-  keep(): Promise<number>;
+  refundOverdue(): Promise<number>;
 }
 
 export function createEscrow(parts: EscrowParts): Escrow {
@@ -95,7 +95,7 @@ export function createEscrow(parts: EscrowParts): Escrow {
       return tasks.length;
     },
 
-    async keep() {
+    async refundOverdue() {
       const holds = (await overdue.overdue(Math.floor(now().getTime() / 1000), OVERDUE_AT_ONCE)) ?? [];
       let taken = 0;
       for (const hold of holds) taken += await store.timeOut(hold);

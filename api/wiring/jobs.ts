@@ -7,7 +7,7 @@ export interface JobParts {
   readonly gate: Gate;
   readonly journal: Journal;
   readonly relayers: readonly { readonly name: string; tend(): Promise<void> }[];
-  readonly escrow: { settleDue(): Promise<number>; keep(): Promise<number> };
+  readonly escrow: { settleDue(): Promise<number>; refundOverdue(): Promise<number> };
   readonly upkeep: {
     readonly proofs: { publishDue(): Promise<number>; watch(): Promise<void> };
     readonly refunds: { giveBack(): Promise<number> };
@@ -23,7 +23,7 @@ const WATCH_EVERY_MS = 30_000;
 const PUBLISH_EVERY_MS = 10_000;
 const REFUND_EVERY_MS = 60_000;
 const ESCROW_EVERY_MS = 500;
-const KEEP_EVERY_MS = 10_000;
+const REFUND_OVERDUE_EVERY_MS = 10_000;
 /** An older unresolved payment is worth an alert. */
 const ALERT_AFTER_SECONDS = 120;
 
@@ -52,7 +52,7 @@ export function runJobs({ gate, journal, relayers, upkeep, escrow, watch, log }:
         log.warn({ unresolved, oldest_seconds: oldestSeconds }, "payments wait for their outcome");
     }),
     every(ESCROW_EVERY_MS, "escrow", () => escrow.settleDue()),
-    every(KEEP_EVERY_MS, "keep", () => escrow.keep()),
+    every(REFUND_OVERDUE_EVERY_MS, "keep", () => escrow.refundOverdue()),
     every(PUBLISH_EVERY_MS, "publish", () => upkeep.proofs.publishDue()),
     every(WATCH_EVERY_MS, "watch kept", () => upkeep.proofs.watch()),
     every(REFUND_EVERY_MS, "refund", () => upkeep.refunds.giveBack()),

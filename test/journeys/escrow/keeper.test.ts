@@ -86,9 +86,9 @@ describe("a hold that nobody decided", () => {
   test("is refunded in full after 30 minutes, not a second before, with no record; a delivery then comes too late", async () => {
     const held = await indexed();
     await arrive(held.refundableFrom - 1);
-    expect([await jobs.keep(), await rows("escrow_task", held)]).toEqual([0, []]);
+    expect([await jobs.refundOverdue(), await rows("escrow_task", held)]).toEqual([0, []]);
     await arrive(held.refundableFrom);
-    expect([await jobs.keep(), await jobs.keep()]).toEqual([1, 0]);
+    expect([await jobs.refundOverdue(), await jobs.refundOverdue()]).toEqual([1, 0]);
     expectProblem(await deliver(service, merchant, { ...held, ...GOOD }), 409, "escrow_over");
     await settled(held, "refunded");
     expect(await chain.usdcBalance(held.buyer.address)).toBe(10_000_000n);
@@ -108,7 +108,7 @@ describe("a hold that nobody decided", () => {
     expect(answers.map(({ body }) => body.decision)).toEqual(waiting.map(() => "release"));
     const held = await indexed();
     await arrive(held.refundableFrom);
-    expect(await jobs.keep()).toBe(1);
+    expect(await jobs.refundOverdue()).toBe(1);
     expect(await rows("escrow_task", held)).toMatchObject([{ decision: "refund", record: null }]);
     for (const one of waiting) await settled(one, "released");
     await settled(held, "refunded");
@@ -131,7 +131,7 @@ describe("an evaluation and the clock", () => {
     const held = await indexed();
     expect((await deliver(service, merchant, { ...held, ...GOOD })).body.decision).toBe("release");
     await arrive(held.refundableFrom + 60);
-    expect([await jobs.keep(), (await rows("escrow_task", held)).length]).toEqual([0, 1]);
+    expect([await jobs.refundOverdue(), (await rows("escrow_task", held)).length]).toEqual([0, 1]);
     await settled(held, "released");
     expect(await askedOnChain(scene, held)).toMatchObject([{ decision: "release", succeeded: true }]);
     await gone(held);
@@ -149,7 +149,7 @@ describe("an evaluation and the clock", () => {
     await arrive(Math.max(...holds.map(({ refundableFrom }) => refundableFrom)));
     const [answers] = await Promise.all([
       Promise.all(holds.map((one) => deliver(service, merchant, { ...one, ...GOOD }))),
-      jobs.keep(),
+      jobs.refundOverdue(),
     ]);
     for (const [at, held] of holds.entries()) {
       const isRefused = answers[at]?.status === 409;
