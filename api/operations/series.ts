@@ -123,9 +123,9 @@ function jobSamples({ name: job, ok, runs, failures, lastSuccessAt, lastSeconds 
   ];
 }
 
-const backlogSamples = ({ payments, escrowTasks, keptSignatures }: Backlog, status: ServiceStatus) => [
+const backlogSamples = ({ payments, escrowTasks, withheldSignatures }: Backlog, status: ServiceStatus) => [
   ...PAYMENT_STATES.map((state) => sample("trust_payments", payments[state] ?? 0, { state })),
   sample("trust_payments_oldest_unresolved_seconds", status.payments.oldestUnresolvedSeconds ?? 0),
   ...TASK_STATES.map((state) => sample("trust_escrow_tasks", escrowTasks[state] ?? 0, { state })),
-  sample("trust_kept_signatures", keptSignatures),
+  sample("trust_kept_signatures", withheldSignatures),
 ];

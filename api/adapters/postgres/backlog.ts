@@ -7,11 +7,11 @@ const TIMEOUT_MS = 2_000;
 const WAITING = `SELECT 'payment' AS kind, state AS name, count(*)::int AS count FROM payment
     WHERE (state IN ('settling', 'settled') OR (state = 'fulfilled' AND final_at IS NULL)) AND reason IS NULL GROUP BY state
   UNION ALL SELECT 'payment', 'received', count(*)::int FROM payment WHERE state = 'received'
-  UNION ALL SELECT 'kept', 'kept', count(*)::int FROM payment WHERE reason = 'bait' AND sealed IS NOT NULL
+  UNION ALL SELECT 'withheld', 'withheld', count(*)::int FROM payment WHERE reason = 'bait' AND sealed IS NOT NULL
   UNION ALL SELECT 'task', state, count(*)::int FROM escrow_task WHERE state <> 'final' GROUP BY state`;
 
 interface Row {
-  readonly kind: "payment" | "kept" | "task";
+  readonly kind: "payment" | "withheld" | "task";
   readonly name: string;
   readonly count: number;
 }
@@ -26,5 +26,5 @@ export const createBacklogReader = (pool: pg.Pool) => async (): Promise<Backlog>
   const { rows } = await pool.query<Row>(query);
   const of = (wanted: Row["kind"]) =>
     Object.fromEntries(rows.filter(({ kind }) => kind === wanted).map(({ name, count }) => [name, count]));
-  return { payments: of("payment"), escrowTasks: of("task"), keptSignatures: of("kept").kept ?? 0 };
+  return { payments: of("payment"), escrowTasks: of("task"), withheldSignatures: of("withheld").withheld ?? 0 };
 };

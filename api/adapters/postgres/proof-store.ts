@@ -1,5 +1,5 @@
 import type pg from "pg";
-import type { KeptSignature } from "../../certification/proofs/proof.ts";
+import type { WithheldSignature } from "../../certification/proofs/proof.ts";
 import type { ProofStore } from "../../certification/proofs/proof-store.ts";
 import { networkOfChain } from "../../kernel/networks.ts";
 import { hex, inTransaction } from "./connection.ts";
@@ -21,9 +21,9 @@ interface Columns {
   location: string;
 }
 
-const KEPT = "reason = 'bait' AND sealed IS NOT NULL";
+const WITHHELD = "reason = 'bait' AND sealed IS NOT NULL";
 
-/** Signatures of payments that were kept; the record that they led to is their `location`. */
+/** Signatures of withheld payments; the record that they led to is their `location`. */
 export function createProofStore(pool: pg.Pool, seal: Seal): ProofStore {
   const keyOf = ({ chain, asset, payer, nonce }: Columns) => ({
     network: networkOfChain(chain),
@@ -32,7 +32,7 @@ export function createProofStore(pool: pg.Pool, seal: Seal): ProofStore {
     nonce: hex(nonce),
   });
   const certificateOf = ({ location }: Columns): string => location.split("/").at(-1) ?? "";
-  const parse = (c: Columns): KeptSignature => ({
+  const parse = (c: Columns): WithheldSignature => ({
     certificate: certificateOf(c),
     payment: keyOf(c),
     payTo: hex(c.pay_to),
@@ -44,7 +44,7 @@ export function createProofStore(pool: pg.Pool, seal: Seal): ProofStore {
     signature: seal.open(c.sealed, sealContext(keyOf(c))),
   });
   const select = async (condition: string, time: bigint, limit: number): Promise<Columns[]> => {
-    const text = `SELECT * FROM payment WHERE ${KEPT} AND ${condition} ORDER BY valid_before LIMIT $2`;
+    const text = `SELECT * FROM payment WHERE ${WITHHELD} AND ${condition} ORDER BY valid_before LIMIT $2`;
     return (await pool.query<Columns>(text, [time.toString(), limit])).rows;
   };
   return {

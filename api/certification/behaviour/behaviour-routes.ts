@@ -99,7 +99,7 @@ function attemptRoute(kind: BehaviouralKind, parts: BehaviourRouteParts): Quoted
   };
 }
 
-/** What the gate knows the two orders by. The second is kept: its `sell` is never reached. */
+/** What the gate knows the two orders by. The second is withheld: its `sell` is never reached. */
 function orders(kind: BehaviouralKind, { behaviour }: BehaviourRouteParts): readonly [PaidRoute, PaidRoute] {
   const order = (id: string, price: bigint, sell: PaidRoute<OrderInput>["sell"]) =>
     paidRoute({
@@ -117,7 +117,7 @@ function orders(kind: BehaviouralKind, { behaviour }: BehaviourRouteParts): read
     });
   return [
     order("first", kind.control, (sale) => behaviour.order(kind, sale)),
-    order("second", kind.bait.value, () => Promise.reject(new Error("a kept payment is never sold"))),
+    order("second", kind.bait.value, () => Promise.reject(new Error("a withheld payment is never sold"))),
   ];
 }
 

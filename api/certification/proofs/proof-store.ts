@@ -1,15 +1,15 @@
 import type { PaymentKey } from "../../kernel/route.ts";
 import type { Address, Hex } from "../../kernel/wallet.ts";
-import type { KeptSignature } from "./proof.ts";
+import type { WithheldSignature } from "./proof.ts";
 
-/** Kept signatures, sealed until they are worthless. */
+/** Withheld signatures, sealed until they are worthless. */
 export interface ProofStore {
   /** Those whose `validBefore` is at most `time` (unix seconds), oldest first. */
-  due(time: bigint, limit: number): Promise<readonly KeptSignature[]>;
+  due(time: bigint, limit: number): Promise<readonly WithheldSignature[]>;
   /** Those that are still valid, by their payments. */
   live(time: bigint, limit: number): Promise<readonly { readonly certificate: string; readonly payment: PaymentKey }[]>;
   /** Publishes a proof, or none, and wipes the sealed signature, both or neither. Once only: a second time changes nothing. */
-  publish(kept: KeptSignature, document: object | null): Promise<void>;
+  publish(withheld: WithheldSignature, document: object | null): Promise<void>;
 }
 
 /** Readings of one chain's USDC. */

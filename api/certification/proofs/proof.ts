@@ -5,7 +5,7 @@ import { authorizationTypedData, authorizationWire } from "../../payments/exact/
 import type { Behaviour } from "../certificate.ts";
 
 /** A signature that was answered and never submitted. Times of the authorization in unix seconds, value in atomic USDC. */
-export interface KeptSignature {
+export interface WithheldSignature {
   /** The certificate that it led to. */
   readonly certificate: string;
   readonly payment: PaymentKey;
@@ -29,19 +29,19 @@ const DOMAIN = [
  * The proof of a FAIL, complete: whoever hashes `typed_data` (EIP-712) gets `digest`, and whoever recovers the signer of `signature`
  * over it gets `signer`. `broadcast`: somebody used the authorization on the chain after all.
  */
-export function proofDocument(kept: KeptSignature, bait: Behaviour["bait"], broadcast: boolean) {
-  const { payment, payTo, value, validAfter, validBefore } = kept;
+export function proofDocument(withheld: WithheldSignature, bait: Behaviour["bait"], broadcast: boolean) {
+  const { payment, payTo, value, validAfter, validBefore } = withheld;
   const message = { from: payment.payer, to: payTo, value, validAfter, validBefore, nonce: payment.nonce };
   const { domain, types, primaryType } = authorizationTypedData(message, NETWORKS[payment.network]);
   return {
-    certificate: kept.certificate,
+    certificate: withheld.certificate,
     challenge: { served_at: bait.served_at, pay_to: bait.pay_to, amount: bait.amount },
     typed_data: { types: { EIP712Domain: DOMAIN, ...types }, domain, primaryType, message: authorizationWire(message) },
-    digest: kept.digest,
-    signature: kept.signature,
+    digest: withheld.digest,
+    signature: withheld.signature,
     signer: payment.payer,
     valid_before: validBefore.toString(),
-    received_at: kept.receivedAt.toISOString(),
+    received_at: withheld.receivedAt.toISOString(),
     broadcast,
   };
 }

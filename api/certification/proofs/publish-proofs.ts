@@ -1,6 +1,6 @@
 import { isPublished } from "../behaviour/judge.ts";
 import type { CertificateStore } from "../certificate-store.ts";
-import { type KeptSignature, proofDocument } from "./proof.ts";
+import { proofDocument, type WithheldSignature } from "./proof.ts";
 import type { ProofStore, UsdcReader } from "./proof-store.ts";
 
 const AT_ONCE = 100;
@@ -15,19 +15,20 @@ export interface ProofParts {
 export interface Proofs {
   /** Publishes what can no longer be used on the chain; answers how many signatures it finished with. */
   publishDue(): Promise<number>;
-  /** Raises an alert for a kept signature that somebody has used on the chain while it was valid. */
+  /** Raises an alert for a withheld signature that somebody has used on the chain while it was valid. */
   watch(): Promise<void>;
 }
 
 /** What becomes of signatures that were answered and never submitted. */
 export function createProofs({ proofs, certificates, usdc, log }: ProofParts): Proofs {
   const alerted = new Set<string>();
-  const publish = async (kept: KeptSignature, used: boolean) => {
-    const certificate = await certificates.get(kept.certificate);
+  const publish = async (withheld: WithheldSignature, used: boolean) => {
+    const certificate = await certificates.get(withheld.certificate);
     const bait = certificate?.detected.behaviour?.bait;
-    if (bait === undefined) throw new Error(`the certificate ${kept.certificate} of a kept signature shows no bait`);
-    const wanted = isPublished(kept.validBefore, kept.receivedAt);
-    await proofs.publish(kept, wanted ? proofDocument(kept, bait, used) : null);
+    if (bait === undefined)
+      throw new Error(`the certificate ${withheld.certificate} of a withheld signature shows no bait`);
+    const wanted = isPublished(withheld.validBefore, withheld.receivedAt);
+    await proofs.publish(withheld, wanted ? proofDocument(withheld, bait, used) : null);
   };
   return {
     async publishDue() {
@@ -35,7 +36,7 @@ export function createProofs({ proofs, certificates, usdc, log }: ProofParts): P
       const due = await proofs.due(await usdc.finalTime(), AT_ONCE);
       if (due.length === 0) return 0;
       const used = await usdc.areUsed(due.map(({ payment }) => payment));
-      for (const [index, kept] of due.entries()) await publish(kept, used[index] === true);
+      for (const [index, withheld] of due.entries()) await publish(withheld, used[index] === true);
       return due.length;
     },
     async watch() {

@@ -1,6 +1,6 @@
 import type { MarkedCertificate } from "../../../api/certification/certificate.ts";
 import { validUntil } from "../../../api/certification/certificate.ts";
-import { type KeptSignature, proofDocument } from "../../../api/certification/proofs/proof.ts";
+import { proofDocument, type WithheldSignature } from "../../../api/certification/proofs/proof.ts";
 import { NETWORKS } from "../../../api/kernel/networks.ts";
 
 const issuedAt = new Date("2026-11-21T09:30:00.000Z");
@@ -103,7 +103,7 @@ export const RESISTING: MarkedCertificate = {
 };
 
 /** A FAIL whose signature has expired and is published. */
-const SIGNED_BAIT: KeptSignature = {
+const SIGNED_BAIT: WithheldSignature = {
   certificate: "5ca1ab1e00000002",
   payment: {
     network: "eip155:8453",
