@@ -14,11 +14,11 @@ import {
   withinBounds,
 } from "./commands.ts";
 import type { Journal, NewPayment, PaymentRow } from "./journal.ts";
-import { isKeepable } from "./keepable.ts";
 import type { PresentedPayment } from "./scheme.ts";
 import { isAccountSignature, signatureSha256 } from "./signature.ts";
 import { START, step } from "./step.ts";
 import type { Answer, Arrival, Settlement, StepEvent } from "./step-types.ts";
+import { isStorable } from "./storable.ts";
 import { laterOf, windowError } from "./window.ts";
 
 /** How long a request waits for another process to finish with the same payment. */
@@ -209,7 +209,7 @@ async function freshChecks(
     windowError(payment.authorization, { now: laterOf(now, head.time), head: head.time });
   if (wrong !== null) return { ...none, fresh: { say: "pay", error: wrong } };
   if (body === undefined) return { ...none, fresh: { say: "malformed", detail: "The body is not JSON." } };
-  if (!isKeepable(body.value))
+  if (!isStorable(body.value))
     return {
       ...none,
       fresh: {

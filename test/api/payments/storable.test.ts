@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isKeepable } from "../../../api/payments/keepable.ts";
+import { isStorable } from "../../../api/payments/storable.ts";
 
 const nested = (levels: number): unknown => JSON.parse("[".repeat(levels) + "]".repeat(levels));
 
@@ -9,7 +9,7 @@ test.each<[string, unknown]>([
   ["any Unicode text", "é 😀 \u0001 \ud83d\ude00"],
   ["objects and lists", { a: [{ b: null }, "c"] }],
   ["64 levels", nested(64)],
-])("the journal can keep %s", (_, value) => expect(isKeepable(value)).toBe(true));
+])("the journal can store %s", (_, value) => expect(isStorable(value)).toBe(true));
 
 test.each<[string, unknown]>([
   ["U+0000", "a\u0000"],
@@ -17,4 +17,4 @@ test.each<[string, unknown]>([
   ["half a surrogate pair", ["\ud83d"]],
   ["half a surrogate pair in a name", { "\ude00": 1 }],
   ["65 levels", nested(65)],
-])("the journal cannot keep %s", (_, value) => expect(isKeepable(value)).toBe(false));
+])("the journal cannot store %s", (_, value) => expect(isStorable(value)).toBe(false));

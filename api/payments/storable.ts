@@ -2,11 +2,11 @@
 const MAX_DEPTH = 64;
 
 /** Whether the journal can store a JSON value unchanged: PostgreSQL's jsonb rejects U+0000 and lone surrogates. */
-export function isKeepable(value: unknown, depth = 0): boolean {
+export function isStorable(value: unknown, depth = 0): boolean {
   if (typeof value === "string") return isText(value);
   if (typeof value !== "object" || value === null) return true;
   return (
-    depth < MAX_DEPTH && Object.entries(value).every(([name, inner]) => isText(name) && isKeepable(inner, depth + 1))
+    depth < MAX_DEPTH && Object.entries(value).every(([name, inner]) => isText(name) && isStorable(inner, depth + 1))
   );
 }
 
