@@ -4,7 +4,7 @@ import { html, type Markup } from "../layout/html.ts";
 import { SITE_NAME } from "../layout/page.ts";
 import { appearance } from "./appearance.ts";
 import type { MarkedCertificate } from "./certificate.ts";
-import { seal } from "./pages/drawn-seal.ts";
+import { emblem } from "./pages/emblem.ts";
 import { PRODUCTS } from "./products.ts";
 
 /** The fonts of the picture, as module specifiers: the caller resolves them to paths for `createOgRenderer`. */
@@ -41,7 +41,7 @@ function picture(certificate: MarkedCertificate, now: Date): Markup {
 <rect width="1200" height="630" fill="#f5f2ea"/>
 <rect x="32" y="32" width="1136" height="566" fill="#fffdf8" stroke="#d9d1bf"/>
 <rect x="44" y="44" width="1112" height="542" fill="none" stroke="#b08a3c" stroke-width="1.5"/>
-<svg x="748" y="116" width="372" height="372" viewBox="0 0 200 200" color="${TONES[shown.tone]}" font-weight="600">${seal(certificate.id, shown)}</svg>
+<svg x="748" y="116" width="372" height="372" viewBox="0 0 200 200" color="${TONES[shown.tone]}" font-weight="600">${emblem(certificate.id, shown)}</svg>
 <g fill="#1a2430">
 <text x="92" y="132" font-size="27" fill="#515c67">${SITE_NAME}</text>
 <text x="88" y="${headline.length > 12 ? 252 : 262}" font-size="${headlineSize(headline)}" font-weight="600">${headline}</text>

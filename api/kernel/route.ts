@@ -80,7 +80,7 @@ export interface Terms {
   readonly value: Atomic;
 }
 
-/** One 402: the terms and their presentation. */
+/** One 402: the terms and their wording. */
 export interface Offer {
   readonly terms: Terms;
   /** The path being paid for, with its query. */

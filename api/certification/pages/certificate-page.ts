@@ -7,7 +7,7 @@ import { ageDays, type MarkedCertificate, VALID_FOR_DAYS } from "../certificate.
 import { badgeMarkdown, badgeUrl, certImageUrl, certJsonUrl, certUrl, verifyUrl } from "../links.ts";
 import { checkName, observations } from "../observations.ts";
 import { PRODUCTS } from "../products.ts";
-import { seal } from "./drawn-seal.ts";
+import { emblem } from "./emblem.ts";
 import { evidenceSection } from "./evidence-section.ts";
 
 interface Context {
@@ -46,7 +46,7 @@ const deed = (
   shown: Appearance,
   now: Date,
 ): Markup => html`<article class="deed ${shown.tone}">
-<div class="deed-head"><svg class="seal" viewBox="0 0 200 200" role="img" aria-label="Seal: ${shown.word}, ${shown.state.toLowerCase()}">${seal(certificate.id, shown)}</svg>
+<div class="deed-head"><svg class="seal" viewBox="0 0 200 200" role="img" aria-label="Seal: ${shown.word}, ${shown.state.toLowerCase()}">${emblem(certificate.id, shown)}</svg>
 <div><p class="eyebrow">${PRODUCTS[certificate.product].title}</p>
 <h1>${shown.state === "Current" ? "Passed" : shown.state}: ${certificate.level}</h1>
 <p class="state"><strong>${shown.state}.</strong> ${shown.sentence}</p></div></div>
