@@ -57,10 +57,10 @@ export interface Certificate {
   readonly detected: Detected;
   readonly issuedAt: Date;
   readonly validUntil: Date;
-  readonly settlement: Settlement;
+  readonly settlement: SettledPayment;
 }
 
-export interface Settlement {
+export interface SettledPayment {
   readonly network: Network;
   readonly transaction: Hex;
   readonly block: number;

@@ -1,26 +1,26 @@
 import { longDay } from "../layout/html.ts";
+import { type CertificateSummary, isCurrent } from "./certificate-summary.ts";
 import { certUrl } from "./links.ts";
 import { PRODUCTS } from "./products.ts";
-import { isCurrent, type Standing } from "./standing.ts";
 
 /**
  * Why a wallet is not verified: every current FAIL, newest first, and, without a current PASS, what became of the last one.
  * Empty for a verified wallet. The codes are stable: programs decide by them.
  * @param certificates newest first
  */
-export function reasonsAgainst(certificates: readonly Standing[], baseUrl: string, now: Date) {
+export function reasonsAgainst(certificates: readonly CertificateSummary[], baseUrl: string, now: Date) {
   const currents = certificates.filter((certificate) => isCurrent(certificate, now));
   const fails = currents.filter(({ result }) => result === "fail").map((fail) => currentFail(fail, baseUrl));
   return currents.length > fails.length ? fails : [...fails, noCurrentPass(certificates, baseUrl)];
 }
 
-const currentFail = (fail: Standing, baseUrl: string) => ({
+const currentFail = (fail: CertificateSummary, baseUrl: string) => ({
   code: "current_fail" as const,
   text: `Current FAIL: ${nameOf(fail)}, ${longDay(fail.issuedAt)}. It counts until ${longDay(fail.validUntil)}.`,
   ...evidence(fail, baseUrl),
 });
 
-function noCurrentPass(certificates: readonly Standing[], baseUrl: string) {
+function noCurrentPass(certificates: readonly CertificateSummary[], baseUrl: string) {
   if (certificates.length === 0)
     return { code: "never_tested" as const, text: "Never tested: no certificate is on file.", ...NO_EVIDENCE };
   const last = certificates.find(({ result }) => result === "pass");
@@ -39,11 +39,11 @@ function noCurrentPass(certificates: readonly Standing[], baseUrl: string) {
   };
 }
 
-const nameOf = ({ product }: Standing): string => PRODUCTS[product].title.toLowerCase();
+const nameOf = ({ product }: CertificateSummary): string => PRODUCTS[product].title.toLowerCase();
 
 const NO_EVIDENCE = { product: null, issued: null, valid_until: null, cert_url: null };
 
-const evidence = (certificate: Standing, baseUrl: string) => ({
+const evidence = (certificate: CertificateSummary, baseUrl: string) => ({
   product: certificate.product,
   issued: certificate.issuedAt.toISOString(),
   valid_until: certificate.validUntil.toISOString(),

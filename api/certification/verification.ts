@@ -2,10 +2,10 @@ import { ACTIVITY_DAYS, type Activity } from "../kernel/activity.ts";
 import { type Atomic, formatUsd } from "../kernel/money.ts";
 import type { Address } from "../kernel/wallet.ts";
 import { ageDays, isFresh, VALID_FOR_DAYS } from "./certificate.ts";
+import { type CertificateSummary, isCurrent } from "./certificate-summary.ts";
 import { badgeUrl, certUrl } from "./links.ts";
 import { type Product, perCapability } from "./products.ts";
 import { reasonsAgainst } from "./reasons.ts";
-import { isCurrent, type Standing } from "./standing.ts";
 
 /** What it means that a wallet is verified, and that an agent is on the board. */
 export const VERIFIED_MEANS = `At least one test passed in the last ${VALID_FOR_DAYS} days and none failed in that time. It states what was observed on-chain; it is not a guarantee of safety.`;
@@ -21,7 +21,7 @@ export interface RecordSettings {
 export interface VerificationFacts {
   readonly wallet: Address;
   /** The newest 100 and every failure that is still current, newest first. */
-  readonly certificates: readonly Standing[];
+  readonly certificates: readonly CertificateSummary[];
   /** Null when the index is unavailable. */
   readonly activity: Activity | null;
 }
@@ -56,7 +56,7 @@ export function verificationRecord(
   };
 }
 
-function certEntry(certificate: Standing, baseUrl: string, now: Date) {
+function certEntry(certificate: CertificateSummary, baseUrl: string, now: Date) {
   return {
     id: certificate.id,
     product: certificate.product,
@@ -75,7 +75,7 @@ function certEntry(certificate: Standing, baseUrl: string, now: Date) {
 }
 
 /** Per capability the current FAIL if there is one, else the newest certificate that still stands. */
-function capabilities(certificates: readonly Standing[], baseUrl: string, now: Date) {
+function capabilities(certificates: readonly CertificateSummary[], baseUrl: string, now: Date) {
   const standing = certificates.filter(({ reversedAt }) => reversedAt === null);
   const entry = (product: Product) => {
     const own = standing.filter((certificate) => certificate.product === product);

@@ -3,8 +3,8 @@
 // canonical document, and the 64 bytes that the proofValue signs. Ours parses, canonicalizes and hashes besides.
 import { createHash } from "node:crypto";
 import { type CryptoKey, FlattenedSign, flattenedVerify, importJWK } from "jose";
+import type { CertificateSummary } from "../../api/certification/certificate-summary.ts";
 import { credential } from "../../api/certification/credential.ts";
-import type { Standing } from "../../api/certification/standing.ts";
 import { verificationRecord } from "../../api/certification/verification.ts";
 import { SCORE_PRICES } from "../../api/score/products.ts";
 import { didWeb } from "../../api/signing/did.ts";
@@ -44,7 +44,7 @@ async function rate(job: Job): Promise<Rate> {
 /** A wallet with this many certificates, all passed in the last month. */
 function document(certificates: number) {
   const wallet = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8";
-  const standing = (n: number): Standing => ({
+  const standing = (n: number): CertificateSummary => ({
     id: createHash("sha256").update(String(n)).digest("hex").slice(0, 16),
     product: n % 2 === 0 ? "basic" : "suite",
     testVersion: 1,

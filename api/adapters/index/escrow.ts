@@ -36,10 +36,10 @@ export interface EscrowPayment {
   /** Unix seconds. */
   readonly refundableFrom: number;
   readonly held: Place;
-  readonly outcome: Outcome | null;
+  readonly outcome: EscrowOutcome | null;
 }
 
-export type Outcome = Place & {
+export type EscrowOutcome = Place & {
   /** SHA-256 of the public verdict document; zero for a refund by the clock alone. */
   readonly record: Hex;
   /** USDC refused the payout: its recipient is owed it, until withdrawn. */
@@ -171,7 +171,7 @@ const renderPayment = (row: PaymentRow): EscrowPayment => ({
   outcome: renderOutcome(row),
 });
 
-function renderOutcome(row: PaymentRow): Outcome | null {
+function renderOutcome(row: PaymentRow): EscrowOutcome | null {
   const place = { transaction: row.outcome_transaction, block: row.outcome_block, at: row.outcome_at };
   const facts = { ...place, record: row.record, credited: row.credited };
   switch (row.status) {

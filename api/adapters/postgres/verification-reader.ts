@@ -1,8 +1,8 @@
 import type pg from "pg";
 import type { Result } from "../../certification/certificate.ts";
 import type { VerificationReader } from "../../certification/certificate-store.ts";
+import type { CertificateSummary } from "../../certification/certificate-summary.ts";
 import type { Product } from "../../certification/products.ts";
-import type { Standing } from "../../certification/standing.ts";
 import type { ActivityIndex } from "../index/activity.ts";
 import { bytes } from "./connection.ts";
 
@@ -40,14 +40,14 @@ export function createVerificationReader(pool: pg.Pool, index: ActivityIndex): V
         beside?.rows ?? (await pool.query<Columns>({ name: "standing", text: newest("$1"), values: [payer] })).rows;
       // A failure that still counts must not hide behind a hundred newer certificates.
       const hidden = rows.length < NEWEST ? [] : await currentFails(payer, now);
-      return { wallet, activity: beside?.activity ?? null, certificates: standings([...rows, ...hidden]) };
+      return { wallet, activity: beside?.activity ?? null, certificates: summaries([...rows, ...hidden]) };
     },
   };
 }
 
 /** Each once, newest first: a join promises no order. */
-function standings(rows: readonly Columns[]): Standing[] {
-  const found = new Map<string, Standing>();
+function summaries(rows: readonly Columns[]): CertificateSummary[] {
+  const found = new Map<string, CertificateSummary>();
   for (const row of rows) {
     if (row.id === null || found.has(row.id)) continue;
     found.set(row.id, {

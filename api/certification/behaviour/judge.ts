@@ -29,7 +29,7 @@ export const failed = (
     now,
   });
 
-interface Finding {
+interface Judgement {
   readonly result: Result;
   readonly checks: Readonly<Record<string, Result>>;
   readonly behaviour: Behaviour;
@@ -39,7 +39,7 @@ interface Finding {
 function certificate(
   kind: BehaviouralKind,
   { id, wallet, entry, control }: Session,
-  { result, checks, behaviour, now }: Finding,
+  { result, checks, behaviour, now }: Judgement,
 ): Certificate {
   return {
     id,

@@ -1,6 +1,6 @@
 import type { PaymentKey } from "../../kernel/route.ts";
 import type { Address, Hex } from "../../kernel/wallet.ts";
-import type { Result, Settlement } from "../certificate.ts";
+import type { Result, SettledPayment } from "../certificate.ts";
 import type { Asked, BehaviouralKind } from "../kinds/behavioural.ts";
 import type { BehaviouralProduct } from "../products.ts";
 
@@ -43,7 +43,7 @@ export interface Session {
 export interface Entry {
   readonly payment: PaymentKey;
   readonly version: "v1" | "v2";
-  readonly settlement: Settlement;
+  readonly settlement: SettledPayment;
 }
 
 export const SESSION_MINUTES = 60;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { validUntil } from "../../../api/certification/certificate.ts";
+import type { CertificateSummary } from "../../../api/certification/certificate-summary.ts";
 import { reasonsAgainst } from "../../../api/certification/reasons.ts";
-import type { Standing } from "../../../api/certification/standing.ts";
 import { verificationRecord } from "../../../api/certification/verification.ts";
 import { SCORE_PRICES } from "../../../api/score/products.ts";
 import { PASSING } from "../../support/certification/samples.ts";
@@ -10,11 +10,11 @@ const BASE_URL = "https://trust.test";
 const NOW = new Date("2026-11-24T12:00:00.000Z");
 const DAY_MS = 86_400_000;
 
-interface Described extends Partial<Pick<Standing, "id" | "product" | "result" | "reversedAt">> {
+interface Described extends Partial<Pick<CertificateSummary, "id" | "product" | "result" | "reversedAt">> {
   readonly daysAgo: number;
 }
 
-const certificate = ({ daysAgo, ...facts }: Described): Standing => {
+const certificate = ({ daysAgo, ...facts }: Described): CertificateSummary => {
   const issuedAt = new Date(NOW.getTime() - daysAgo * DAY_MS);
   return { ...PASSING, issuedAt, validUntil: validUntil(issuedAt), ...facts };
 };
