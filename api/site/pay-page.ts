@@ -46,7 +46,7 @@ ${facts(
 )}</section>
 <section aria-labelledby="pay"><h2 id="pay">Pay</h2>
 <div id="pay-box" data-path="/test/basic" data-price="${PRICE}" data-offer="${JSON.stringify(offer)}" data-chain-id="${BASE.chainId}" data-chain-name="${BASE.name}" data-rpc-url="${BASE.publicRpcUrl}" data-explorer="${BASE.explorer}">
-<p id="none">No wallet was found in this browser. This page works with one that speaks EIP-1193, like a wallet extension, and with JavaScript. Without either, <a href="/docs#agents">pay from an agent</a>.</p>
+<p id="none">No wallet was found in this browser. This page needs JavaScript and an EIP-1193 wallet, such as a browser extension. Otherwise, <a href="/docs#agents">pay from an agent</a>.</p>
 <p id="wallets" class="actions"></p>
 <p id="said" role="status"></p></div>
 <div id="result" hidden><p class="actions"><a class="button" id="cert-link" href="/docs#agents">See your certificate</a> <img id="cert-badge" height="20" alt=""></p>
