@@ -127,7 +127,7 @@ function policy(c: Context, { arbiter, baseUrl }: ArbiterRouteParts): Response {
   return wantsHtml(c) ? page(c, renderPolicy(found, { baseUrl, path })) : c.json(found, 200, { vary: "Accept" });
 }
 
-/** A whole number from 1; null when the query has none. */
+/** A whole number from 1; null if the query has none. */
 function indexInQuery(c: Context, { name, means }: { readonly name: string; readonly means: string }): number | null {
   const text = c.req.query(name);
   if (text === undefined) return null;
@@ -155,6 +155,6 @@ async function verdict(c: Context, { arbiter, baseUrl }: ArbiterRouteParts): Pro
   ];
   if (links.length > 0) c.header("link", links.join(", "));
   if (wantsHtml(c)) return page(c, renderVerdict(stored, baseUrl));
-  // The same bytes for ever: what superseded it later is in the header.
+  // These bytes never change: a later correction appears in a header.
   return c.body(stored.document, 200, { "content-type": "application/json", vary: "Accept" });
 }

@@ -124,7 +124,7 @@ const shape = {
 const parties = z.object({ payer: party, payee: party });
 const ratedParties = z.object({ payer: rated, payee: rated });
 
-/** The signed verdict of either variant. */
+/** The signed verdict, in either variant. */
 export const VERDICT = {
   plain: z.object({ ...shape, parties: parties.exactOptional() }).meta({ id: "Verdict" }),
   scored: z.object({ ...shape, parties: ratedParties }).meta({ id: "ScoredVerdict" }),
@@ -194,9 +194,9 @@ export const ARBITER = z
   .meta({ id: "Arbiter" }) satisfies z.ZodType<ReturnType<typeof arbiterOverview>>;
 
 /**
- * The body of a claim as callers are told of it, in one piece: what `requestSchema` reads step by step has no JSON Schema. It has
- * the categories of the policy in force at the start and of those to come. The scored variant needs the parties, unless the deal is
- * a payment of our escrow.
+ * The body of a claim as documented to callers, in one piece, because what `requestSchema` reads step by step has no
+ * JSON Schema. It covers the categories of the policy in force at startup and of those to come. The scored variant
+ * needs the parties, unless the deal is a payment in our escrow.
  */
 export const claimBody = (settings: ClaimSettings) =>
   z.union(

@@ -16,15 +16,17 @@ export interface ArbiterParts extends VerdictParts {
 }
 
 export interface Arbiter extends Pick<VerdictStore, "get" | "log" | "corrections" | "totals"> {
-  /** The address that signs for contracts. */
+  /** The address of the key that signs for contracts. */
   readonly attestor: Address;
-  /** The published policy that claims of now come under. */
+  /** The published policy for claims made now. */
   readonly currentPolicy: () => Policy;
-  /** A published policy, whether it is in force, was, or will be; null when there is none of that number. */
+  /** A published policy: past, current or future; null if no policy has that number. */
   readonly policy: (version: number) => Policy | null;
-  /** What can be asked only of a chain or an index: the parties of a deal in our own escrow, and whether scores can be read. */
+  /**
+   * What only a chain or an index can answer: the parties of a deal in our own escrow, and whether scores can be read.
+   */
   readonly admit: (request: VerdictRequest, variant: Variant) => Promise<Intake<VerdictRequest>>;
-  /** The one verdict that a payment buys. Rejects with `Busy`, or when the sale is another process's by now. */
+  /** The one verdict a payment buys. Rejects with `Busy`, or if another process owns the sale by now. */
   readonly decide: (sale: Sale<VerdictRequest>, variant: Variant) => Promise<Completion>;
 }
 

@@ -4,7 +4,7 @@ import { privateKeyToAddress } from "viem/accounts";
 import type { Address, Hex } from "../kernel/wallet.ts";
 import type { Verdict } from "./policy/policy.ts";
 
-/** What a contract needs to know of a verdict. */
+/** What a contract needs to know about a verdict. */
 export interface VerdictFacts {
   /** The verdict's id. */
   readonly id: string;
@@ -22,7 +22,7 @@ export interface Attestor {
   readonly sign: (digest: Hex) => Hex;
 }
 
-/** The EIP-712 type that the arbiter signs. */
+/** The EIP-712 type the arbiter signs. */
 export const VERDICT_TYPES = {
   Verdict: [
     { name: "id", type: "string" },
@@ -36,7 +36,7 @@ export const VERDICT_TYPES = {
 /** The EIP-712 domain of verdicts. It names no contract: any escrow on the chain may execute a verdict. */
 export const attestationDomain = (chainId: number) => ({ name: "Agent Payment Trust Arbiter", version: "1", chainId });
 
-/** The same for every verdict on a chain. */
+/** The parts that every verdict on a chain shares. */
 const separators = new Map<number, Hex>();
 
 function separatorOf(chainId: number): Hex {
@@ -48,8 +48,8 @@ function separatorOf(chainId: number): Hex {
 export type Attestation = ReturnType<typeof attest>;
 
 /**
- * The EIP-712 signature of a verdict, as it stands in the document. `contracts/VerdictLib.sol` checks it on the chain.
- * `issuedAt` is in unix seconds, the fraction cut off.
+ * The EIP-712 signature of a verdict, as published in the document. `contracts/VerdictLib.sol` checks it on chain.
+ * `issuedAt` is in unix seconds, rounded down.
  */
 export function attest(facts: VerdictFacts, chainId: number, attestor: Attestor) {
   const message = {
@@ -74,7 +74,7 @@ export function attest(facts: VerdictFacts, chainId: number, attestor: Attestor)
   } as const;
 }
 
-/** The attestor of a key. Deterministic (RFC 6979): the same digest always has the same signature. */
+/** Creates a key's attestor. Deterministic (RFC 6979): the same digest always gets the same signature. */
 export function createAttestor(privateKey: Hex): Attestor {
   const key = Buffer.from(privateKey.slice(2), "hex");
   return {

@@ -6,20 +6,20 @@ export interface CheckRun {
   readonly status: string;
   /** Null until completed. */
   readonly conclusion: string | null;
-  /** The commit that it ran on, in lower-case hex. */
+  /** The commit it ran on, in lower-case hex. */
   readonly headSha: string;
 }
 
-/** What an API said of a commit; `partial` when it did not show every run that it counts. */
+/** What an API reported about a commit; `partial` if it did not show every run that it counts. */
 export type CheckRunsReading =
   | { readonly outcome: "read"; readonly runs: readonly CheckRun[]; readonly partial: boolean }
   | { readonly outcome: "not_found" | "rate_limited" | "denied" | "unavailable" | "bad_response" };
 
 export interface CheckRuns {
   /**
-   * The newest run of every check of a commit, over all pages.
+   * The newest run of every check of a commit, across all pages.
    * @param repo `owner/name`
-   * @param commitSha the whole hash, lower-case hex
+   * @param commitSha the full hash, lower-case hex
    */
   read(commit: { readonly repo: string; readonly commitSha: string }, signal: AbortSignal): Promise<CheckRunsReading>;
 }

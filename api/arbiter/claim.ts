@@ -6,18 +6,18 @@ import type { Category } from "./policy/category.ts";
 import { categoryNamed, openVersions, type PolicyVersions, versionAt } from "./policy/version.ts";
 import { type Issues, malformed, refuse, submitted } from "./submitted.ts";
 
-/** A claim that the arbiter takes. JSON, so that the journal can hold it, and without any payload. */
+/** A claim the arbiter accepts: JSON, so that the journal can store it, and without any payload. */
 export interface Claim {
-  /** Of the policy in force when it was taken in; absent in claims that were stored before there was another than 1. */
+  /** Of the policy in force when it was accepted; absent in claims stored before there was a second version. */
   readonly policyVersion?: number;
   readonly category: string;
-  /** As the category's own schema parsed them; only that category reads them. */
+  /** As parsed by the category's own schema; only that category reads them. */
   readonly conditions: unknown;
   /** SHA-256 of the conditions as submitted, lower-case hex. */
   readonly conditionsSha256: string;
 }
 
-/** The version of the policy that a claim is decided by, however late. */
+/** The version of the policy that decides a claim, however late. */
 export const policyVersionOf = ({ policyVersion = 1 }: Pick<Claim, "policyVersion">): number => policyVersion;
 
 export interface ClaimSettings extends GuardSettings {
@@ -35,8 +35,9 @@ const SUBMITTED = z.object({
 });
 
 /**
- * The schema of a claim's category and conditions, as the policy in force has them. A custom issue is a refusal (422) whose
- * `params.rule` is the policy's rule; any other is a malformed claim (400). Further members of the body are left to the caller.
+ * The schema of a claim's category and conditions under the policy in force. A custom issue is a refusal (422) whose
+ * `params.rule` is the policy's rule; any other is a malformed claim (400). Other members of the body are left to the
+ * caller.
  */
 export function claimSchema(settings: ClaimSettings) {
   const { policies, now } = settings;
@@ -64,12 +65,12 @@ export function claimSchema(settings: ClaimSettings) {
   });
 }
 
-/** What claims can be about from now on: the categories of the policy in force and of those that are to follow it. */
+/** What claims can be about from now on: the categories of the current policy and of those to come. */
 export const openCategories = ({ policies, now }: ClaimSettings): readonly Category[] => [
   ...new Set(openVersions(policies, now()).flatMap(({ categories }) => categories)),
 ];
 
-/** The same issue, a step deeper. */
+/** The same issue, one level deeper. */
 function addBelow(issues: Issues, step: string, issue: z.core.$ZodIssue): void {
   const path = [step, ...issue.path.map(String)];
   if (issue.code === "custom") refuse(issues, path, { message: issue.message, rule: Number(issue.params?.rule) });

@@ -10,8 +10,8 @@ export type Correction =
   | { readonly refused: "corrected"; readonly by: string };
 
 /**
- * Runs a verdict's claim again and lets the result supersede it: once, within 7 days, free (policy, rule 9). `reason` says
- * what the arbiter had got wrong, and is public.
+ * Runs a verdict's claim again and lets the result supersede it: once, within 7 days, free (policy, rule 9). `reason`
+ * says what the arbiter got wrong, and is public.
  */
 export async function correctVerdict(parts: VerdictParts, id: string, reason: string): Promise<Correction> {
   const old = await parts.store.get(id);
@@ -27,7 +27,7 @@ export async function correctVerdict(parts: VerdictParts, id: string, reason: st
   };
   const reached = await reachVerdict(parts, order, new AbortController().signal);
   const verdict = await parts.store.inTurn((transaction) => parts.store.append(reached, transaction));
-  // Somebody else's of the same moment may have come first: then it stands, with its own reason.
+  // A concurrent correction may have come first: then that one stands, with its own reason.
   const isOurs = JSON.parse(verdict.document).supersedes.reason === reason;
   return isOurs ? { verdict } : { refused: "corrected", by: verdict.id };
 }

@@ -9,19 +9,19 @@ import type { Place, Superseded } from "./verdict-store.ts";
 
 export const verdictPath = (id: string): string => `/arbiter/verdict/${id}`;
 
-/** All of a verdict but its place in the log and its proof. */
+/** A whole verdict except its place in the log and its proof. */
 export interface Decided {
   readonly id: string;
   readonly request: VerdictRequest;
   readonly evidence: Evidence;
   readonly issuedAt: Date;
-  /** Of the scored variant, read after the verdict was decided. */
+  /** Only in the scored variant; read after the verdict was decided. */
   readonly tiers: PartyTiers | null;
   readonly supersedes: Superseded | null;
   readonly attestation: Attestation;
 }
 
-/** The public record of one verdict, before it is signed. It holds no content of a deliverable (policy, rule 6). */
+/** The public record of one verdict, before signing. It holds no content of a deliverable (policy, rule 6). */
 export function verdictDocument(
   { id, request, evidence, issuedAt, tiers, supersedes, attestation }: Decided,
   { index, previousSha256 }: Place,
@@ -51,8 +51,11 @@ export function verdictDocument(
   };
 }
 
-/** A verdict as it is read again; it is signed besides. */
+/** A stored verdict as it is read back, with its signature. */
 export type VerdictDocument = ReturnType<typeof verdictDocument>;
 
-/** What the log and corrections link by: SHA-256 of the canonical form (RFC 8785) of the whole signed document, lower-case hex. */
+/**
+ * What the log and corrections link by: SHA-256 of the canonical form (RFC 8785) of the whole signed document,
+ * lower-case hex.
+ */
 export const documentSha256 = (signed: object): string => createHash("sha256").update(jcs(signed)).digest("hex");

@@ -16,7 +16,7 @@ export const EXAMPLE_INPUT: Readonly<Record<Variant, Readonly<Record<string, unk
   scored: { ...CLAIM, parties: PARTIES },
 };
 
-/** The members of a verdict that a caller reads first. */
+/** The members of a verdict that callers read first. */
 export const exampleOutput = (variant: Variant, baseUrl: string): Readonly<Record<string, unknown>> => ({
   id: "0123456789abcdef0123456789abcdef",
   verdict: "release",

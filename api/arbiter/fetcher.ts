@@ -1,31 +1,32 @@
-/** What an attempt is held to: the policy's version says how much. */
+/** The limits on an attempt; the policy's version sets them. */
 export interface FetchLimits {
   /** DNS, connection, TLS, redirects and body together. */
   readonly deadlineMs: number;
   readonly maxRedirects: number;
-  /** The body as received, and as decoded, each. */
+  /** Applies separately to the body as received and as decoded. */
   readonly maxBodyBytes: number;
   readonly maxCodings: number;
 }
 
 /** One attempt to fetch a deliverable. */
 export interface FetchRequest {
-  /** Absolute; checked again, like every redirect's target. */
+  /** Absolute; checked again, like the target of every redirect. */
   readonly url: string;
-  /** The status that is wanted; null means any of 200 to 299. Only a response that has it is read. */
+  /** The wanted status; null means any of 200 to 299. A response with any other status is not read. */
   readonly expectStatus: number | null;
-  /** Looked for in the decoded body, as its UTF-8 bytes; null when nothing is. */
+  /** Searched for in the decoded body, as UTF-8 bytes; null to search for nothing. */
   readonly contains: string | null;
   readonly limits: FetchLimits;
 }
 
-/** Whether a status is the wanted one: only then is the body read. */
+/** Whether the status is the wanted one; only then is the body read. */
 export const isWanted = (status: number, expectStatus: number | null): boolean =>
   expectStatus === null ? status >= 200 && status <= 299 : status === expectStatus;
 
 /**
- * Why an attempt saw no whole response. `blocked`: the guard refuses the address, name, port or scheme. `redirect`: the target is
- * missing, unusable, one too many, or goes from https to http. `bad_response`: not HTTP. `truncated`: the body broke off.
+ * Why an attempt saw no whole response. `blocked`: the guard refuses the address, name, port or scheme. `redirect`: the
+ * target is missing, unusable, one too many, or goes from https to http. `bad_response`: not HTTP. `truncated`: the
+ * body ended early.
  */
 export type FetchFailure =
   | "blocked"
@@ -46,26 +47,29 @@ export interface Measure {
   readonly sha256: string;
 }
 
-/** A whole body, measured while it streamed by and not kept. */
+/** A whole body, measured while streaming and not kept. */
 export interface MeasuredBody {
-  /** As it was received, in whatever content coding. */
+  /** As received, in its original content coding. */
   readonly received: Measure;
-  /** After its content codings are undone; null when one is unknown or its data are corrupt. `contains` is null when nothing was looked for. */
+  /**
+   * After decoding; null if a coding is unknown or the data are corrupt. `contains` is null if nothing was searched
+   * for.
+   */
   readonly decoded: (Measure & { readonly contains: boolean | null }) | null;
 }
 
 export interface ResponseHead {
   readonly status: number;
-  /** Header values as sent; null when absent. */
+  /** Header values as sent; null if absent. */
   readonly contentType: string | null;
   readonly contentEncoding: string | null;
 }
 
 /** What one attempt saw. Nothing in it depends on the clock or on where a name happened to resolve. */
 export interface Fetched {
-  /** Those that were followed, in order; `location` without its query, which often holds a passing token. */
+  /** The redirects followed, in order; `location` without its query, which often holds a temporary token. */
   readonly redirects: readonly { readonly status: number; readonly location: string }[];
-  /** Of the last response; null when none arrived. */
+  /** Of the last response; null if none arrived. */
   readonly head: ResponseHead | null;
   /** Null unless the status is the wanted one and the body arrived whole. */
   readonly body: MeasuredBody | null;
@@ -73,11 +77,11 @@ export interface Fetched {
 }
 
 export interface Fetcher {
-  /** Rejects with `Busy` when no slot gets free in time, and with the signal's reason when it aborts; resolves otherwise. */
+  /** Rejects with `Busy` if no slot opens in time, and with the signal's reason if it aborts; resolves otherwise. */
   attempt(request: FetchRequest, signal: AbortSignal): Promise<Fetched>;
 }
 
-/** Too many fetches are under way in this process; a later call may find a slot. */
+/** Too many fetches are running in this process; a later call may find a slot. */
 export class Busy extends Error {
   readonly retryAfterSeconds: number;
 

@@ -13,8 +13,8 @@ export interface EvidenceParts {
 }
 
 /**
- * Looks at whatever the claim's category asks for, and judges it, by the version of the policy that the claim was taken in under.
- * Rejects with `Busy`, and when the signal aborts.
+ * Looks at whatever the claim's category asks for and judges it, by the policy version the claim was accepted under.
+ * Rejects with `Busy`, and if the signal aborts.
  */
 export async function gatherEvidence(parts: EvidenceParts, claim: Claim, signal: AbortSignal): Promise<Evidence> {
   const { version, category } = rulesFor(claim, parts.policies);
@@ -39,7 +39,7 @@ export async function gatherEvidence(parts: EvidenceParts, claim: Claim, signal:
   };
 }
 
-/** Both are there for every claim that this release, or one before it, has taken in. */
+/** Both exist for every claim that this or an earlier release has accepted. */
 function rulesFor(claim: Claim, policies: PolicyVersions): { version: PolicyVersion; category: Category } {
   const version = versionNumbered(policies, policyVersionOf(claim));
   const category = version && categoryNamed(version, claim.category);

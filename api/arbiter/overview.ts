@@ -23,7 +23,7 @@ export interface OverviewParts {
   readonly baseUrl: string;
 }
 
-/** The arbiter in short: what it sells, by which policy, who signs, and how far its log has come. */
+/** The arbiter at a glance: what it sells, under which policy, who signs, and how long its log is. */
 export function arbiterOverview({ attestor, policy, totals, head, corrections, baseUrl }: OverviewParts) {
   const { chainId, key } = NETWORKS[ARBITER_NETWORK];
   const product = (path: string, price: bigint, what: string) => ({

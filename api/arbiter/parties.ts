@@ -6,7 +6,7 @@ export interface Parties {
   readonly payee: Address;
 }
 
-/** The parties of payments in the service's own escrow contracts; rejects when the chain cannot be read. */
+/** The parties of payments in the service's own escrow contracts. Rejects if the chain cannot be read. */
 export interface EscrowDeals {
   parties(payment: Hex): Promise<Parties | null>;
 }
@@ -25,7 +25,7 @@ export interface PartyTiers {
 
 /** Both parties' risk, as of one block. */
 export interface Tiers {
-  /** Whether it can be read at the moment. */
+  /** Whether it can be read right now. */
   ready(parties: Parties): Promise<boolean>;
   /** Rejects while it cannot. */
   of(parties: Parties): Promise<PartyTiers>;

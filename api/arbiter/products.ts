@@ -8,5 +8,5 @@ export const PRICES = { plain: 250_000n, scored: 600_000n } as const;
 /** The chain that verdicts are paid on, and that attestations are for. */
 export const ARBITER_NETWORK: Network = MAIN_NETWORK;
 
-/** Within this time either party may ask for a review (policy, rule 9). */
+/** How long either party may ask for a review (policy, rule 9). */
 export const CORRECTION_DAYS = 7;

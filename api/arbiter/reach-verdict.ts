@@ -18,7 +18,7 @@ export interface VerdictParts extends EvidenceParts {
   readonly baseUrl: string;
 }
 
-/** A verdict that is to be reached. */
+/** A verdict to be reached. */
 export interface Order {
   readonly id: string;
   readonly request: VerdictRequest;
@@ -27,14 +27,14 @@ export interface Order {
 }
 
 /**
- * Looks and decides; what comes of it is signed once its place in the log is known.
- * Rejects with `Busy`, when the signal aborts, and while the tiers of a scored verdict cannot be read.
+ * Looks and decides; the result is signed once its place in the log is known. Rejects with `Busy`, if the signal
+ * aborts, and while the tiers of a scored verdict cannot be read.
  */
 export async function reachVerdict(parts: VerdictParts, order: Order, signal: AbortSignal): Promise<NewVerdict> {
   const { signer, attestor, baseUrl } = parts;
   const { id, request, supersedes } = order;
   const evidence = await gatherEvidence(parts, request, signal);
-  // Decided by now: whatever the tiers are, they can only stand beside it.
+  // Already decided: whatever the tiers are, they are only reported alongside.
   const tiers = order.isScored && request.parties !== null ? await parts.tiers.of(request.parties) : null;
   signal.throwIfAborted();
   const issuedAt = parts.now();

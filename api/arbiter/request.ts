@@ -6,15 +6,15 @@ import { type Claim, type ClaimSettings, claimSchema } from "./claim.ts";
 import type { Parties } from "./parties.ts";
 import { malformed, refuse, submitted, unicodeText } from "./submitted.ts";
 
-/** What a verdict is asked for: JSON, so that the journal and the record can hold it. */
+/** A request for a verdict: JSON, so that the journal and the record can store it. */
 export interface VerdictRequest extends Claim {
-  /** The caller's name for its deal. */
+  /** The caller's own name for its deal. */
   readonly dealRef: string | null;
   readonly parties: Parties | null;
 }
 
 export interface RequestSettings extends ClaimSettings {
-  /** Wallets of the service: its payee, its operator's and its arbiter's. Lower case. */
+  /** The service's wallets: its payee, its operator's and its arbiter's. Lower case. */
   readonly ownWallets: readonly Address[];
 }
 
@@ -29,7 +29,7 @@ const wallet = z.string().transform((text, issues) => {
   return z.NEVER;
 });
 
-/** The members that say whose deal it is. */
+/** The members that say who the deal is between. */
 export const DEAL = z.object({
   deal_ref: unicodeText
     .min(1)
@@ -58,19 +58,19 @@ const deal = ({ ownWallets }: RequestSettings) =>
     .transform(({ deal_ref, parties }) => ({ dealRef: deal_ref ?? null, parties: parties ?? null }));
 
 /**
- * The body of `POST /arbiter/verify`. A custom issue is a refusal (422) whose `params.rule` is the policy's rule; any other is a
- * malformed body (400).
+ * The body of `POST /arbiter/verify`. A custom issue is a refusal (422) whose `params.rule` is the policy's rule; any
+ * other is a malformed body (400).
  */
 export const requestSchema = (settings: RequestSettings): z.ZodType<VerdictRequest> =>
   z.intersection(claimSchema(settings), deal(settings));
 
-/** A payment id of an escrow contract, when the caller's name for the deal may be one. */
+/** An escrow contract's payment id, if the caller's name for the deal could be one. */
 export const escrowPayment = ({ dealRef }: VerdictRequest): Hex | null =>
   dealRef !== null && /^0x[0-9a-f]{64}$/i.test(dealRef) ? (dealRef.toLowerCase() as Hex) : null;
 
 const idOf = (text: string): string => createHash("sha256").update(text).digest("hex").slice(0, 32);
 
-/** 32 hex digits derived from the authorization that bought it: however often a sale runs, it makes one verdict. */
+/** 32 hex digits derived from the authorization that bought it: a sale makes one verdict, however often it runs. */
 export const verdictId = ({ network, asset, payer, nonce }: PaymentKey): string =>
   idOf(`verdict|${network}|${asset}|${payer}|${nonce}`);
 

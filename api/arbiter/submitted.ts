@@ -1,9 +1,9 @@
 import { z } from "zod";
 
-/** The part of zod's refinement context that the two kinds of issue need. */
+/** The part of zod's refinement context that both kinds of issue need. */
 export type Issues = Pick<z.RefinementCtx, "addIssue">;
 
-/** A claim that nobody could read: answered with 400. */
+/** A claim that cannot be read: answered with 400. */
 export const malformed = (issues: Issues, path: readonly string[], message: string): void =>
   issues.addIssue({ code: "invalid_format", format: "claim", path: [...path], message });
 
@@ -14,7 +14,7 @@ export const refuse = (
   { message, rule }: { readonly message: string; readonly rule: number },
 ): void => issues.addIssue({ code: "custom", path: [...path], message, params: { rule } });
 
-/** JSON as it came. zod leaves a member `__proto__` out of what it parses: neither refusal nor hash would see it. */
+/** JSON as submitted. zod drops a member `__proto__`, so neither a refusal nor the hash would see it. */
 export const submitted = (rule: number) =>
   z.unknown().superRefine((given, issues) => {
     if (typeof given === "object" && given !== null && Object.hasOwn(given, "__proto__"))

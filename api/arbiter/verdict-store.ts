@@ -2,37 +2,37 @@ import type { Transaction } from "../kernel/transaction.ts";
 import type { Verdict } from "./policy/policy.ts";
 import type { VerdictRequest } from "./request.ts";
 
-/** The queue that verdicts are written in: the log has one end, and each verdict names the one before it. */
+/** The queue verdicts are written in: the log has one end, and each verdict names the previous one. */
 export const VERDICT_QUEUE = "verdict log";
 
-/** Where a verdict stands in the log, in which each names the one before it. */
+/** A verdict's place in the log, where each names the previous one. */
 export interface Place {
   /** From 1, without gaps. */
   readonly index: number;
-  /** Of the whole document before this one; null for the first. */
+  /** Of the whole previous document; null for the first. */
   readonly previousSha256: string | null;
 }
 
-/** The verdict that a correction takes the place of. */
+/** The verdict that a correction replaces. */
 export interface Superseded {
   readonly id: string;
   readonly sha256: string;
-  /** What the arbiter had got wrong. */
+  /** What the arbiter got wrong. */
   readonly reason: string;
 }
 
-/** A verdict that is to be written into the log. */
+/** A verdict to be appended to the log. */
 export interface NewVerdict {
   readonly id: string;
   readonly supersedes: string | null;
   readonly request: VerdictRequest;
   readonly outcome: Verdict;
   readonly issuedAt: Date;
-  /** Signs the document for its place. */
+  /** Signs the document for its place in the log. */
   readonly signAt: (place: Place) => { readonly document: string; readonly sha256: string };
 }
 
-/** A verdict as it is kept for ever. */
+/** A verdict as stored permanently. */
 export interface StoredVerdict {
   readonly id: string;
   readonly index: number;
@@ -60,13 +60,13 @@ export interface VerdictTotals {
 export interface VerdictStore {
   get(id: string): Promise<StoredVerdict | null>;
   /**
-   * Writes a verdict at the end of the log, in a transaction that has its turn in `VERDICT_QUEUE`. When its id is there already,
-   * nothing is written and that one is the answer.
+   * Appends a verdict to the log, in a transaction that holds `VERDICT_QUEUE`. If its id is already there, writes
+   * nothing and returns that one.
    */
   append(verdict: NewVerdict, transaction: Transaction): Promise<StoredVerdict>;
-  /** Runs work in a transaction of its own that has its turn in `VERDICT_QUEUE`. */
+  /** Runs work in its own transaction, holding `VERDICT_QUEUE`. */
   inTurn<T>(work: (transaction: Transaction) => Promise<T>): Promise<T>;
-  /** Newest first, those before an index. */
+  /** Newest first, before the given index. */
   log(page: { readonly before: number | null; readonly limit: number }): Promise<readonly LogEntry[]>;
   /** The newest corrections. */
   corrections(limit: number): Promise<readonly LogEntry[]>;

@@ -1,10 +1,10 @@
 import { addressClass, isAddress, sameAddress } from "./addresses.ts";
 
-/** What of the installation decides whether a URL may be fetched. */
+/** What decides, on this installation, whether a URL may be fetched. */
 export interface GuardSettings {
-  /** Exact origins that may be loopback and on any port, for tests and local trials: `http://localhost:8080`. */
+  /** Exact origins allowed on loopback and any port, for tests and local trials: `http://localhost:8080`. */
   readonly allowedOrigins: readonly string[];
-  /** The service's own host name or address, as URLs write it; it is nobody's deliverable. */
+  /** The service's own host name or address, as URLs write it; it cannot be a deliverable. */
   readonly ownHost: string;
 }
 
@@ -13,19 +13,19 @@ export type TargetFault = "scheme" | "credentials" | "port" | "name" | "address"
 const PORTS = new Set(["", "80", "443"]);
 
 /**
- * Top-level names that never lead to a public site: the IANA Special-Use Domain Names registry (RFC 6761, 6762, 7686, 8375, 9476),
- * ICANN's `.internal`, and what private networks commonly use.
+ * Top-level names that never lead to a public site: the IANA Special-Use Domain Names registry (RFC 6761, 6762, 7686,
+ * 8375, 9476), ICANN's `.internal`, and common names of private networks.
  */
 const PRIVATE_SUFFIXES =
   /\.(localhost|local|internal|home\.arpa|localdomain|lan|intranet|private|corp|home|onion|alt|test|invalid)$/;
 
-/** The host as addresses are written: no brackets, no trailing dot. */
+/** The host without brackets or trailing dot. */
 export const bareHost = ({ hostname }: URL): string => hostname.replace(/^\[(.*)\]$/, "$1").replace(/\.$/, "");
 
 export const isAllowedOrigin = (url: URL, { allowedOrigins }: GuardSettings): boolean =>
   allowedOrigins.includes(url.origin);
 
-/** Query parameters that are somebody's key by their names alone, signed links of the large stores among them. */
+/** Query parameters whose names alone say they are secrets, including those in signed links of the large stores. */
 const SECRET_PARAMETERS =
   /^(access_token|auth_token|api_?key|client_secret|passw(or)?d|secret|authorization|x-(amz|goog)-(signature|credential|security-token))$/i;
 
@@ -42,11 +42,11 @@ function nameFault(url: URL, { ownHost }: GuardSettings): TargetFault | null {
     return sameAddress(host, ownHost) ? "own_host" : null;
   }
   if (host === ownHost.replace(/\.$/, "")) return "own_host";
-  // A name that ends in a dot is the same name to DNS and another one to certificates.
+  // A trailing dot makes no difference to DNS but does to certificates.
   return host.includes(".") && !url.hostname.endsWith(".") && !PRIVATE_SUFFIXES.test(host) ? null : "name";
 }
 
-/** What is wrong with a URL before its name is resolved; null when nothing is. */
+/** What is wrong with a URL before its name is resolved; null if nothing is. */
 export function targetFault(url: URL, settings: GuardSettings): TargetFault | null {
   if (url.protocol !== "http:" && url.protocol !== "https:") return "scheme";
   if (hasCredentials(url)) return "credentials";
@@ -58,11 +58,11 @@ export function targetFault(url: URL, settings: GuardSettings): TargetFault | nu
 export interface Resolved {
   readonly url: URL;
   readonly addresses: readonly string[];
-  /** Where the service itself can be reached: its host's addresses and those of the machine's interfaces. */
+  /** Where the service itself can be reached: the addresses of its host and of the machine's interfaces. */
   readonly ownAddresses: readonly string[];
 }
 
-/** The addresses that may be connected to: all of them, or none when any one is not public or is the service's own. */
+/** The addresses to connect to: all of them, or none if any is not public or belongs to the service. */
 export function vetted({ url, addresses, ownAddresses }: Resolved, settings: GuardSettings): readonly string[] | null {
   const isAllowed = isAllowedOrigin(url, settings);
   const isFit = (address: string): boolean => {

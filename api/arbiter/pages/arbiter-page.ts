@@ -8,7 +8,7 @@ import { VERDICT_TONES } from "./policy-page.ts";
 type Overview = ReturnType<typeof arbiterOverview>;
 type Item = Overview["corrections"]["latest"][number];
 
-/** The arbiter for people. */
+/** The arbiter's page. */
 export const renderArbiter = (overview: Overview, baseUrl: string): string =>
   renderPage({
     title: "Arbiter",

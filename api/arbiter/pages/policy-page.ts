@@ -14,17 +14,17 @@ export const VERDICT_TONES = { release: "pass", refund: "fail", escalate: "grey"
 /** The result of a condition as a word with its sign. */
 export const resultMark = (result: ConditionResult): Markup => mark(RESULT_TONES[result], result);
 
-/** The name of a condition, which may break after an underscore. */
+/** The name of a condition, with line breaks allowed after underscores. */
 export const conditionName = (name: string): Markup =>
   html`<code>${name.split("_").map((part, at) => html`${at > 0 && html`_<wbr>`}${part}`)}</code>`;
 
 export interface PolicyPlace {
   readonly baseUrl: string;
-  /** The path, with its query, that the page is shown at. */
+  /** The path the page is shown at, with its query. */
   readonly path: string;
 }
 
-/** The policy for people. */
+/** The policy's page. */
 export const renderPolicy = (policy: Policy, { baseUrl, path }: PolicyPlace): string =>
   renderPage({
     title: `Arbiter policy, version ${policy.version}`,

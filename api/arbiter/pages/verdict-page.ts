@@ -15,7 +15,7 @@ const MEANINGS = {
     "The conditions could not be verified for sure. That is a verdict, not a failure: the escrow that asked chooses what follows.",
 } as const;
 
-/** One verdict for people. */
+/** A verdict's page. */
 export function renderVerdict(stored: StoredVerdict, baseUrl: string): string {
   const record = JSON.parse(stored.document) as VerdictDocument;
   const path = verdictPath(stored.id);

@@ -4,44 +4,49 @@ import type { Fetched, FetchRequest } from "../fetcher.ts";
 import type { GuardSettings } from "../guard/target.ts";
 import type { ConditionResult } from "./policy.ts";
 
-/** What is to be looked at next. */
+/** What to look at next. */
 export type Question =
   | { readonly source: "fetch"; readonly request: FetchRequest }
   | { readonly source: "check-runs"; readonly commit: { readonly repo: string; readonly commitSha: string } };
 
-/** What a question brought. */
+/** What a question returned. */
 export type Observation =
   | { readonly source: "fetch"; readonly fetched: Fetched }
   | { readonly source: "check-runs"; readonly reading: CheckRunsReading };
 
-/** An item of a verdict's `facts`, as it is published: JSON whose numbers are safe integers. No time is in it. */
+/** An item of a verdict's `facts`, as published: JSON whose numbers are safe integers, and which contains no time. */
 export type Fact = Readonly<Record<string, unknown>>;
 
-/** One condition, judged. `reason` says in one stable word why. */
+/** One judged condition. `reason` says why in one stable word. */
 export interface JudgedCondition {
   readonly condition: string;
   readonly expected: string | number;
-  /** Null when nothing was observed that it could be compared with. */
+  /** Null if nothing comparable was observed. */
   readonly observed: string | number | boolean | null;
   readonly result: ConditionResult;
   readonly reason: string;
 }
 
 /**
- * A kind of claim. Everything is pure: the rules for its conditions, what to look at, and the judgement of what was seen. The
- * parsed conditions are JSON, so that a claim can be stored, and hold no payload.
+ * A kind of claim. Everything is pure: the rules for its conditions, what to look at, and the judgment of what was
+ * seen. Parsed conditions are JSON, so that a claim can be stored, and hold no payload.
  */
 export interface Category<Conditions = unknown> {
   readonly name: string;
-  /** A custom issue is a refusal (422), and its `params.rule` the policy's rule; any other is a malformed claim (400). */
+  /**
+   * A custom issue is a refusal (422) whose `params.rule` is the policy's rule; any other is a malformed claim (400).
+   */
   readonly conditions: (settings: GuardSettings) => z.ZodType<Conditions>;
-  /** What to look at after what has been seen so far; null when that is enough. */
+  /** What to look at given what has been seen so far; null if that is enough. */
   readonly next: (conditions: Conditions, seen: readonly Observation[]) => Question | null;
   readonly judge: (conditions: Conditions, seen: readonly Observation[]) => readonly JudgedCondition[];
   readonly facts: (conditions: Conditions, seen: readonly Observation[]) => readonly Fact[];
 }
 
-/** Keeps the type while a category is written and forgets it in the list: conditions go only to the category that parsed them. */
+/**
+ * Checks a category against its own type, then erases the type for the list: conditions only reach the category that
+ * parsed them.
+ */
 export const category = <Conditions>(one: Category<Conditions>): Category => one as unknown as Category;
 
 export const fetchesOf = (seen: readonly Observation[]): readonly Fetched[] =>
@@ -50,5 +55,5 @@ export const fetchesOf = (seen: readonly Observation[]): readonly Fetched[] =>
 export const readingsOf = (seen: readonly Observation[]): readonly CheckRunsReading[] =>
   seen.flatMap((one) => (one.source === "check-runs" ? [one.reading] : []));
 
-/** Text of strangers as it is published: printable ASCII, cut at a length. */
+/** Text from strangers as published: printable ASCII, truncated. */
 export const printable = (text: string, limit: number): string => text.slice(0, limit).replace(/[^\x20-\x7e]/g, "?");

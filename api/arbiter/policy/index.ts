@@ -1,5 +1,5 @@
 import { VERSION_1 } from "./v1/version.ts";
 import type { PolicyVersions } from "./version.ts";
 
-/** Every version that the arbiter decides by, the earliest first. A new one is a folder beside `v1` and an entry here. */
+/** Every version the arbiter decides by, earliest first. A new one is a folder beside `v1` and an entry here. */
 export const POLICY_VERSIONS: PolicyVersions = [VERSION_1];

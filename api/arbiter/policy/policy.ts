@@ -1,10 +1,13 @@
-/** A condition of a claim is true, false or unknown; how its category decides which is a table of `DecisionRow`. */
+/**
+ * A condition of a claim is true, false or unknown; each category has a table of `DecisionRow` that says how it
+ * decides.
+ */
 export type ConditionResult = "true" | "false" | "unknown";
 
 export type Verdict = "release" | "refund" | "escalate";
 
 export interface PolicyRule {
-  /** Keeps its meaning in later versions: refusals name rules by it. */
+  /** Keeps its meaning in later versions, because refusals name rules by it. */
   readonly number: number;
   readonly title: string;
   readonly text: string;
@@ -23,10 +26,10 @@ export interface PolicyCategory {
   readonly table: readonly DecisionRow[];
 }
 
-/** A published policy. A version is never edited: what changes is a new one. */
+/** A published policy. A version is never edited: a change makes a new version. */
 export interface Policy {
   readonly version: number;
-  /** The first day of the deals that it applies to (UTC, ISO 8601). */
+  /** The first day of the deals it applies to (UTC, ISO 8601). */
   readonly effective_date: string;
   readonly status: string;
   readonly role: string;

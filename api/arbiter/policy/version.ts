@@ -2,28 +2,28 @@ import type { Category } from "./category.ts";
 import type { ConditionResult, Policy, Verdict } from "./policy.ts";
 
 /**
- * A version of the policy: what is published, and the code that decides by it. It is never edited; a change is a version of its
- * own, in a folder of its own, and what was taken in or decided by this one stays with it.
+ * A version of the policy: what is published, and the code that decides by it. It is never edited; a change is a new
+ * version in its own folder, and whatever was accepted or decided under this one stays with it.
  */
 export interface PolicyVersion {
   readonly policy: Policy;
   readonly categories: readonly Category[];
-  /** The verdict that the judged conditions of a claim lead to. */
+  /** The verdict that follows from a claim's judged conditions. */
   readonly decide: (results: readonly ConditionResult[]) => Verdict;
 }
 
-/** Versions by their effective dates, the earliest first. */
+/** Versions by effective date, earliest first. */
 export type PolicyVersions = readonly [PolicyVersion, ...PolicyVersion[]];
 
-/** The version for claims that are taken in now: the last one whose effective date (from 0:00 UTC) has come. */
+/** The version for claims accepted now: the last whose effective date (from 0:00 UTC) has come. */
 export const versionAt = (versions: PolicyVersions, now: Date): PolicyVersion =>
   versions.findLast(({ policy }) => Date.parse(policy.effective_date) <= now.getTime()) ?? versions[0];
 
-/** The version of that number; null when there is none. */
+/** The version with that number; null if there is none. */
 export const versionNumbered = (versions: PolicyVersions, number: number): PolicyVersion | null =>
   versions.find(({ policy }) => policy.version === number) ?? null;
 
-/** The versions that claims can still be made under: the one in force, and those that are to follow it. */
+/** The versions claims can still be made under: the one in force, and those to come. */
 export const openVersions = (versions: PolicyVersions, now: Date): readonly PolicyVersion[] =>
   versions.slice(versions.indexOf(versionAt(versions, now)));
 

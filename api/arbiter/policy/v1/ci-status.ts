@@ -23,7 +23,7 @@ const isBad = ({ status, conclusion }: CheckRun): boolean =>
 
 const isOpen = ({ status, conclusion }: CheckRun): boolean => status !== "completed" || conclusion === null;
 
-/** The rows of the policy's table for `check_runs`, in the order in which they apply. */
+/** The rows of the policy's table for `check_runs`, in the order they apply. */
 function resultOf(
   reading: CheckRunsReading | undefined,
   commitSha: string,
@@ -39,7 +39,7 @@ function resultOf(
   return { result: "true", reason: "all_good" };
 }
 
-/** What is compared in short: the worst conclusion that was seen. */
+/** A short form of what is compared: the worst conclusion seen. */
 function observed(reading: CheckRunsReading | undefined): string | null {
   if (reading?.outcome !== "read") return null;
   const conclusions = new Set(reading.runs.map(({ status, conclusion }) => conclusion ?? status));

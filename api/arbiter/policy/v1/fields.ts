@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { refuse } from "../../submitted.ts";
 
-/** SHA-256 in hex of either case, with or without `0x`; in lower case without it. */
+/** SHA-256 in hex of either case, with or without `0x`; returns lower case without it. */
 export const sha256Hex = z
   .string()
   .regex(/^(0x)?[0-9a-f]{64}$/i, "expected a SHA-256: 64 hex digits")
@@ -18,10 +18,10 @@ export const wholeNumber = (least: number, most: number) =>
         .transform(Number),
     ])
     .pipe(z.number().int().min(least).max(most))
-    // Minus zero is a number to JSON, and none that can be signed.
+    // Minus zero is a number in JSON, but not one that can be signed.
     .transform((number) => number + 0);
 
-/** What callers send to be let in, or as proof of their own. */
+/** Names by which callers try to pass credentials, or (below) evidence of their own. */
 const ACCESS =
   /^(headers?|cookies?|auth(orization)?|bearer|tokens?|user(name)?|password|api_?key|credentials?|body|method)$/i;
 const OWN_PROOF = /^(screenshots?|images?|logs?|evidence|proofs?|assertions?|statements?|attachments?)$/i;
@@ -32,7 +32,7 @@ function ruleAgainst(name: string): { readonly rule: number; readonly why: strin
   return { rule: 1, why: "this category has no such condition" };
 }
 
-/** An object of exactly these conditions; any further one is a refusal. */
+/** An object with exactly these conditions; any other is a refusal. */
 export function conditionsOf<Shape extends z.ZodRawShape>(shape: Shape) {
   return z.looseObject(shape).superRefine((given, issues) => {
     for (const name of Object.keys(given).filter((key) => !Object.hasOwn(shape, key))) {

@@ -9,7 +9,7 @@ import { FETCH_LIMITS_V1, MAX_ATTEMPTS_V1, UNDECIDED_STATUSES_V1 } from "./table
 
 interface Conditions {
   readonly url: string;
-  /** Null where the claim does not have the condition. */
+  /** Null if the claim lacks the condition. */
   readonly expectStatus: number | null;
   readonly expectSha256: string | null;
   readonly minBytes: number | null;
@@ -32,7 +32,7 @@ const REFUSALS: Readonly<Record<TargetFault, { readonly rule: number; readonly m
   own_host: { rule: 7, message: "the service does not arbitrate deliverables on its own host" },
 };
 
-/** A user name before the host, an empty one too, which `URL` drops. */
+/** A user name before the host, even an empty one, which `URL` drops. */
 const HAS_USERINFO = /^[a-z][a-z\d+.-]*:\/\/[^/?#]*@/i;
 
 const urlField = (settings: GuardSettings) =>
@@ -104,7 +104,7 @@ const compared = (isTrue: boolean, observed: JudgedCondition["observed"]): Judge
   reason: isTrue ? "match" : "mismatch",
 });
 
-/** Either form's hash may match. While the decoded form is not known, a mismatch of the received one decides nothing. */
+/** Either form's hash may match. While the decoded form is unknown, a mismatch of the received form decides nothing. */
 function judgeHash({ body }: Fetched, expected: string): Judged {
   if (body === null) return unknown("no_body");
   const { received, decoded } = body;
@@ -145,7 +145,7 @@ const UNSEEN: Fetched = { redirects: [], head: null, body: null, failure: "unrea
 const verdictOf = (given: Conditions, fetched: Fetched) =>
   decide(judgeAttempt(given, fetched).map(({ result }) => result));
 
-/** The first attempt that leads to release or refund decides; without any, the last one speaks. */
+/** The first attempt that leads to release or refund decides; without one, the last attempt does. */
 function deciding(given: Conditions, attempts: readonly Fetched[]): Fetched {
   return attempts.find((fetched) => verdictOf(given, fetched) !== "escalate") ?? attempts.at(-1) ?? UNSEEN;
 }

@@ -5,7 +5,7 @@ import { malformed, unicodeText } from "../../submitted.ts";
 import { type Category, category, type JudgedCondition } from "../category.ts";
 import { conditionsOf, sha256Hex } from "./fields.ts";
 
-/** The payload is measured as it is read, so that no store ever gets it (policy, rule 6). */
+/** Measures the payload while reading it, so that no store ever gets it (policy, rule 6). */
 interface Conditions {
   readonly encoding: "text" | "base64";
   readonly payload: Measure;

@@ -59,7 +59,7 @@ const RULES: readonly PolicyRule[] = [
   },
 ];
 
-/** Version 1 of the arbiter's policy. Never edited: a change is a version of its own. */
+/** Version 1 of the arbiter's policy. Never edited: a change makes a new version. */
 export const POLICY_V1: Policy = {
   version: 1,
   effective_date: "2026-11-21",
