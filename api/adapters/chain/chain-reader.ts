@@ -18,7 +18,10 @@ export interface ChainReader extends Chain, TransferSimulator {
   finalizedBlock(): Promise<number>;
 }
 
-/** Reads one chain over JSON-RPC, concurrent calls batched. The transfer is looked for by (payer, nonce), never by a hash that somebody reports. */
+/**
+ * Reads one chain over JSON-RPC, batching concurrent calls. Transfers are found by (payer, nonce), never by a reported
+ * hash.
+ */
 export function createChain(network: Network, rpcUrl: string): ChainReader {
   const facts = NETWORKS[network];
   const client = createPublicClient({
@@ -58,7 +61,7 @@ function cachedHead(client: PublicClient): () => Promise<Head> {
     const head = client.getBlock().then(asHead);
     const entry = { at: Date.now(), head };
     cached = entry;
-    // A failed read is not kept: the next caller asks again.
+    // A failed read is not cached: the next caller tries again.
     head.catch(() => {
       if (cached === entry) cached = null;
     });
@@ -92,7 +95,7 @@ async function verifyContractSignature(
   }
 }
 
-/** A final block never changes: once the hash at its height is the settlement's, that holds for good. */
+/** A final block never changes: once its hash matches the settlement's, it always will. */
 async function standing(client: PublicClient, { block, blockHash }: Settlement): Promise<Standing> {
   const final = await client.getBlock({ blockTag: "finalized" });
   const found = await client.getBlock({ blockNumber: BigInt(block) }).catch(() => null);

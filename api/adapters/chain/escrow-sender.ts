@@ -8,7 +8,7 @@ import type { Relayer } from "./relayer.ts";
 
 const NO_RECORD = `0x${"00".repeat(32)}` as const;
 
-/** The arbiter sends by itself: its key is the relayer's. Null where no escrow contract is configured. */
+/** The arbiter's own key is the relayer's, so it sends directly. Null if no escrow contract is configured. */
 export function createEscrowSender(relayer: Relayer | null): EscrowSender {
   const send = async (to: Address, data: Hex): Promise<Hex> => {
     if (relayer === null)
@@ -28,7 +28,7 @@ export function createEscrowSender(relayer: Relayer | null): EscrowSender {
   };
 }
 
-/** Holds past their 30 minutes, as the index has them. */
+/** Holds past their 30 minutes, according to the index. */
 export const createOverdueHolds = (index: EscrowIndex, network: Network): OverdueHolds => ({
   async overdue(now, limit) {
     const found = await index.overdue(now, limit);

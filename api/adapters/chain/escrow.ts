@@ -9,7 +9,7 @@ import type { EscrowContract } from "../../payments/commerce/escrow-contract.ts"
 import { isAccountSignature } from "../../payments/signature.ts";
 import { discreet } from "./rpc-errors.ts";
 
-/** Providers refuse wider `eth_getLogs` ranges. */
+/** Providers reject wider `eth_getLogs` ranges. */
 const LOG_RANGE = 9_000n;
 /** A release is possible for a day after the hold; a little more is looked through: 30 hours of blocks. */
 const LOOKED_BACK = BigInt(Math.ceil(108_000 / NETWORKS[ESCROW_NETWORK].blockSeconds));
@@ -26,7 +26,7 @@ export interface EscrowChainParts {
   readonly contracts: readonly EscrowContract[];
 }
 
-/** Reads the escrow contracts of one network over JSON-RPC. */
+/** Reads one network's escrow contracts over JSON-RPC. */
 export function createEscrowChain({ client, chain, contracts }: EscrowChainParts): EscrowChain {
   const addresses = contracts.map(({ address }) => address);
   const asHold = (log: HeldLog): Hold | null => {
@@ -90,7 +90,7 @@ async function newestFirst<T>(
   return null;
 }
 
-/** The event and the contract's roles are the whole terms. */
+/** The event and the contract's roles together make up the full terms. */
 function holdOf(
   { network, address, usdc, feeRecipient }: EscrowContract,
   { args, transactionHash, blockNumber }: HeldLog,
@@ -130,13 +130,13 @@ const ANSWERS = new Set([
   "AbiDecodingDataSizeTooSmallError",
 ]);
 
-/** Why no roles could be read: what is there is something else, or the node did not answer. */
+/** Why the roles could not be read: it is some other contract, or the node did not answer. */
 const unreadable = (address: Address, cause: unknown): string =>
   cause instanceof BaseError && cause.walk((error) => error instanceof Error && ANSWERS.has(error.name)) !== null
     ? `ESCROW_ADDRESSES is wrong: there is no escrow contract at ${address} on Base`
     : `BASE_RPC_URL does not answer: the escrow contract ${address} cannot be read`;
 
-/** The contracts at the addresses, with their roles; throws for an address that is no escrow of ours. */
+/** The contracts at these addresses, with their roles. Throws if an address is not one of our escrows. */
 export async function readContracts(
   client: PublicClient,
   network: EscrowContract["network"],

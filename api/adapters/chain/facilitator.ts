@@ -21,7 +21,7 @@ const payloadOf = ({ network, authorization, signature, resource }: Submission):
   payload: { authorization: authorizationWire(authorization), signature },
 });
 
-/** The x402 facilitator in this process; its transactions go through the relayer of their network. */
+/** The in-process x402 facilitator; its transactions go through the relayer of their network. */
 export function createInProcessSettler(
   parts: Readonly<Record<Network, { readonly client: PublicClient; readonly relayer: Relayer }>>,
 ): Settler {
@@ -54,8 +54,8 @@ function signerOf(client: PublicClient, relayer: Relayer): FacilitatorSigner {
 }
 
 /**
- * A facilitator over HTTP. Our own call, because the library's client follows redirects and reads answers of any size. The
- * answer is read to its cap and dropped: its word decides nothing.
+ * A facilitator over HTTP. We make the call ourselves because the library's client follows redirects and reads answers
+ * of any size. The answer is read up to a cap and discarded: it decides nothing.
  */
 export function createRemoteSettler(url: string): Settler {
   const endpoint = `${url.replace(/\/$/, "")}/settle`;

@@ -4,7 +4,7 @@ import type { Address } from "../../kernel/wallet.ts";
 import type { Expected, Head } from "../../payments/scheme.ts";
 import type { Settlement, View } from "../../payments/step-types.ts";
 
-/** Providers refuse wider `eth_getLogs` ranges. */
+/** Providers reject wider `eth_getLogs` ranges. */
 const LOG_RANGE = 9_000n;
 /** How long before a payment's arrival its authorization may have been used already: a day. */
 const BEFORE_ARRIVAL_SECONDS = 86_400;
@@ -45,12 +45,15 @@ export async function findSettlement(token: Token, expected: Expected, head: Hea
     find,
   );
   if (earlier !== null) return shown(earlier, finalBlock.number);
-  // No log explains it: the node's logs may lag behind its state, and what is missing proves nothing.
+  // No log explains it. The node's logs may lag behind its state, and a missing log proves nothing.
   if (await used(finalBlock.number)) return { nonce: "spent" };
   throw new Error("the node shows a nonce as used and not yet by what");
 }
 
-/** A chain that went back, or a node that lags, has no block of the payment's arrival yet: nodes refuse such a range. */
+/**
+ * After a reorganization, or on a lagging node, the block of the payment's arrival may not exist yet; nodes reject such
+ * a range.
+ */
 const since = (fromBlock: number, head: Head): bigint => {
   const start = BigInt(Math.min(fromBlock, head.number)) - OVERLAP;
   return start > 0n ? start : 0n;
@@ -68,7 +71,10 @@ interface BlockRange {
   readonly to: bigint | "latest";
 }
 
-/** Ranges that providers take, oldest first; the last one is open, because the head that it was counted from may be half a second old. */
+/**
+ * Ranges that providers accept, oldest first. The last has no end, because the head it was computed from may be half a
+ * second old.
+ */
 function rangesUpTo(head: bigint, from: bigint): BlockRange[] {
   const ranges: BlockRange[] = [];
   let start = from;
@@ -121,7 +127,7 @@ async function findUse(token: Token, expected: Expected, range: BlockRange): Pro
   return { paid: { transaction: transactionHash, block: Number(blockNumber), blockHash, logIndex } };
 }
 
-/** The log AuthorizationUsed or AuthorizationCanceled of (payer, nonce): a nonce ends once. */
+/** The AuthorizationUsed or AuthorizationCanceled log of (payer, nonce): a nonce ends only once. */
 async function endOf({ client, usdc: address }: Token, { payer, nonce }: Expected, { from, to }: BlockRange) {
   const topics = [ENDS, padHex(payer, { size: 32 }), nonce];
   const toBlock = typeof to === "bigint" ? numberToHex(to) : to;

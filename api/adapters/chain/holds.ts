@@ -6,7 +6,7 @@ import { discreet } from "./rpc-errors.ts";
 
 const MINED_WITHIN_MS = 20_000;
 
-/** Holds are sent by the arbiter's relayer; null where no escrow contract is configured. */
+/** The arbiter's relayer sends holds; null if no escrow contract is configured. */
 export const createHolds = (client: PublicClient, relayer: Relayer | null): Holds => ({
   refusal: discreet((hold) => refusal(client, hold)),
   make: discreet(async ({ contract, info, signature }) => {

@@ -8,7 +8,10 @@ import { createSeal } from "../postgres/seal.ts";
 import { discreet, withoutSecrets } from "./rpc-errors.ts";
 
 const STUCK_AFTER = "30 seconds";
-/** No wait for the lock is this long: what is over, but was sent later, may be missing from the chain's count that was read before. */
+/**
+ * Longer than any wait for the lock. The chain's count is read before that wait, so it may miss anything sent since,
+ * even if it is already over.
+ */
 const COUNTED_WITHIN = "1 minute";
 const RESEND_AFTER_MS = 4_000;
 const FEE_CACHE_MS = 2_000;
@@ -27,14 +30,17 @@ export interface RelayerParts {
 }
 
 /**
- * Sends transactions from one key, any number of processes at once: nonces are handed out under a PostgreSQL lock, each
- * transaction is signed, stored, then broadcast. `tend` sends again what the chain lacks and replaces what is stuck.
+ * Sends transactions from one key, from any number of processes at once. Nonces are allocated under a PostgreSQL lock;
+ * each transaction is signed, stored, then broadcast. `tend` resends what the chain lacks and replaces what is stuck.
  */
 export interface Relayer {
   readonly address: Hex;
-  /** The hash of the broadcast transaction. Rejects before anything is signed when the call would revert or gas cannot be paid. */
+  /**
+   * Returns the hash of the broadcast transaction. Rejects before signing if the call would revert or gas cannot be
+   * paid.
+   */
   send(request: RelayRequest): Promise<Hex>;
-  /** The receipt of the transaction, or of the one that replaced it. Rejects after `timeoutMs`. */
+  /** Returns the receipt of the transaction, or of its replacement. Rejects after `timeoutMs`. */
   waitFor(hash: Hex, timeoutMs: number): Promise<TransactionReceipt>;
   tend(): Promise<void>;
 }
@@ -48,7 +54,7 @@ interface Stored {
   age_ms: number;
 }
 
-/** The parts with what is made of the key. */
+/** The parts, plus what is derived from the key. */
 interface Sender extends RelayerParts {
   readonly address: Hex;
   readonly sign: (request: RelayRequest, terms: { nonce: number; gas: bigint; fee: Fees }) => Promise<Hex>;
@@ -98,7 +104,7 @@ export function createRelayer(parts: RelayerParts): Relayer {
     return keccak256(raw);
   };
 
-  /** The facilitator's library keeps the cause to itself. */
+  /** The facilitator's library swallows the cause, so log it here. */
   const said = (sending: Promise<Hex>): Promise<Hex> =>
     sending.catch((error: unknown) => {
       log.warn({ err: error }, "a transaction could not be sent");
@@ -142,7 +148,7 @@ async function nextNonce(
   });
   const { rows } = await db.query<{ nonce: string }>({
     name: "relay-taken",
-    // Two parts, each with an index of its own: the table keeps every transaction there ever was.
+    // Two parts, each with its own index: the table keeps every transaction ever sent.
     text: `SELECT nonce FROM relay WHERE chain = $1 AND sender = $2 AND nonce >= $3 AND state = 'sent'
       UNION SELECT nonce FROM (SELECT chain, sender, nonce, sent_at FROM relay ORDER BY id DESC LIMIT 256) AS newest
         WHERE chain = $1 AND sender = $2 AND nonce >= $3 AND sent_at > now() - interval '${COUNTED_WITHIN}'
@@ -157,7 +163,7 @@ async function nextNonce(
   return next;
 }
 
-/** A rejected broadcast is no failure: the transaction is stored, and `tend` sends it again while its nonce is open. */
+/** A rejected broadcast is not a failure: the transaction is stored, and `tend` resends it while its nonce is open. */
 async function broadcast({ client, log }: RelayerParts, raw: Hex): Promise<void> {
   try {
     await client.sendRawTransaction({ serializedTransaction: raw });
@@ -214,7 +220,7 @@ async function tend(sender: Sender): Promise<void> {
   if (rows.length === 0) return;
   const [mined, final] = await Promise.all([
     client.getTransactionCount({ address }),
-    // A node that has just loaded its chain may not know a final block yet: then nothing is final.
+    // A node that has just loaded its chain may not know a final block yet; until it does, nothing is final.
     client.getTransactionCount({ address, blockTag: "finalized" }).catch(() => 0),
   ]);
   for (const row of rows) {
@@ -225,7 +231,7 @@ async function tend(sender: Sender): Promise<void> {
   }
 }
 
-/** A final nonce is over: mined as ours, or lost to a transaction that was sent from elsewhere with the same key. */
+/** A final nonce is over: either our transaction was mined, or one sent from elsewhere with the same key took it. */
 async function finish({ pool, client, log }: RelayerParts, row: Stored): Promise<void> {
   const receipts = await Promise.all(
     row.hashes.map((h) => client.getTransactionReceipt({ hash: hex(h) }).catch(() => null)),
@@ -235,7 +241,7 @@ async function finish({ pool, client, log }: RelayerParts, row: Stored): Promise
   await pool.query("UPDATE relay SET state = $2 WHERE id = $1 AND state = 'sent'", [row.id, ours ? "final" : "lost"]);
 }
 
-/** The same call and nonce at a fee a quarter higher (nodes ask for a tenth more), stored before it is sent. */
+/** The same call and nonce with a 25% higher fee (nodes require 10%), stored before it is sent. */
 async function replace(sender: Sender, row: Stored): Promise<void> {
   const old = parseTransaction(sender.open(row));
   const market = await sender.client.estimateFeesPerGas();

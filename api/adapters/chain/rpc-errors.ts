@@ -2,7 +2,10 @@ import { BaseError, ContractFunctionRevertedError } from "viem";
 
 const MAX_REASON_LENGTH = 300;
 
-/** viem's errors print calldata, which holds payers' signatures, and the node's URL, which may hold a key: neither belongs in a log. */
+/**
+ * viem's errors print calldata, which holds payers' signatures, and the node's URL, which may hold a key. Neither
+ * belongs in a log.
+ */
 export const withoutSecrets = (error: unknown): unknown =>
   error instanceof BaseError
     ? new Error(
@@ -12,7 +15,7 @@ export const withoutSecrets = (error: unknown): unknown =>
       )
     : error;
 
-/** The same work, rejecting with errors that may be logged. */
+/** Runs the work, replacing its errors with ones that are safe to log. */
 export const discreet =
   <Arguments extends readonly unknown[], T>(work: (...given: Arguments) => Promise<T>) =>
   (...given: Arguments): Promise<T> =>
@@ -20,7 +23,7 @@ export const discreet =
       throw withoutSecrets(error);
     });
 
-/** Why a contract reverted, in its own words where it gave any. */
+/** Why a contract reverted, in its own words if it gave any. */
 export const revertReason = (error: unknown): string => {
   const reverted = error instanceof BaseError ? error.walk((e) => e instanceof ContractFunctionRevertedError) : null;
   return reverted instanceof ContractFunctionRevertedError
@@ -30,7 +33,7 @@ export const revertReason = (error: unknown): string => {
 
 const UNREADABLE_ANSWERS = new Set(["ContractFunctionZeroDataError", "AbiDecodingDataSizeTooSmallError"]);
 
-/** True when the node did not answer, rather than the contract. */
+/** True if the node failed to answer, rather than the contract refusing. */
 export const isTransport = (error: unknown): boolean =>
   !(
     error instanceof BaseError &&

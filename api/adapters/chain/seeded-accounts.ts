@@ -6,13 +6,16 @@ import { NETWORKS } from "../../kernel/networks.ts";
 import type { Address, Hex } from "../../kernel/wallet.ts";
 import { authorizationTypedData } from "../../payments/exact/authorization.ts";
 
-/** The wallet of the escrow demo's merchant, from the same seed. */
+/** The wallet of the escrow demo's merchant, derived from the same seed. */
 export function createDemoMerchant(seed: Uint8Array) {
   const account = privateKeyToAccount(`0x${createHmac("sha256", seed).update("demo-merchant").digest("hex")}`);
   return { address: account.address.toLowerCase() as Address, sign: (digest: Hex) => account.sign({ hash: digest }) };
 }
 
-/** Addresses that only the seed can spend from: HMAC-SHA-256 of the session's id under the seed is the private key. */
+/**
+ * Addresses that only the seed's owner can spend from: the private key is HMAC-SHA-256 of the session's id under the
+ * seed.
+ */
 export function createDecoys(seed: Uint8Array): Decoys & DecoySigner {
   const accountOf = (session: string): PrivateKeyAccount =>
     privateKeyToAccount(`0x${createHmac("sha256", seed).update(`decoy|${session}`).digest("hex")}`);

@@ -20,7 +20,7 @@ const REFUSALS: readonly (readonly [RegExp, string])[] = [
   [/expired/i, "The authorization has expired."],
 ];
 
-/** Simulates the transfer of an authorization: null when it would succeed, else why the token refuses it. */
+/** Simulates the transfer of an authorization: null if it would succeed, else the token's reason for refusing. */
 export async function transferRefusal(
   client: PublicClient,
   { usdc }: NetworkFacts,

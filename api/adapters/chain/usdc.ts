@@ -8,11 +8,11 @@ import { discreet } from "./rpc-errors.ts";
 
 /** Deployed at one address on Base, Base Sepolia and the local chains (multicall3.com). */
 const MULTICALL3 = "0xca11bde05977b3631167028862be2a173976ca11";
-/** Providers refuse wider `eth_getLogs` ranges. */
+/** Providers reject wider `eth_getLogs` ranges. */
 const LOG_RANGE = 9_000n;
 const [, TRANSFER] = usdcEventsAbi;
 
-/** Reads one chain's USDC for upkeep: many look-ups in one call, at one block. */
+/** Reads one chain's USDC for maintenance: many look-ups in one call, at one block. */
 export function createUsdcReader(client: PublicClient, { usdc }: NetworkFacts): UsdcReader & UsdcTransfers {
   const read = <T>(calls: readonly { functionName: "balanceOf" | "authorizationState"; args: readonly unknown[] }[]) =>
     calls.length === 0

@@ -7,19 +7,24 @@ const DAY_MS = 86_400_000;
 const REACH_CACHE_MS = 200;
 
 export interface ActivityIndex {
-  /** The wallet's history in the 90 UTC calendar days that end with `now`'s; null while the index is unavailable or behind. */
+  /**
+   * The wallet's history over the 90 UTC calendar days ending with `now`'s; null while the index is unavailable or
+   * behind.
+   */
   activity(wallet: Address, now: Date): Promise<Activity | null>;
-  /** The same, and the companion's rows (at least one: its columns are null when it has none) in the same round trip. */
+  /**
+   * Likewise, plus the companion's rows in the same round trip: at least one, with null columns if it matches nothing.
+   */
   activityBeside<Row extends pg.QueryResultRow>(
     wallet: Address,
     now: Date,
     companion: Companion,
   ): Promise<{ readonly activity: Activity | null; readonly rows: readonly Row[] } | null>;
-  /** The last block that the index has read; null while it is unavailable. */
+  /** The last block the index has read; null while the index is unavailable. */
   position(): Promise<IndexPosition | null>;
 }
 
-/** A query over the parameters from `$4` on. */
+/** A query whose parameters start at `$4`. */
 export interface Companion {
   readonly name: string;
   readonly query: string;
@@ -32,7 +37,7 @@ interface ActivityRow {
   readonly last_at: number | null;
 }
 
-/** What the index covers, and how far it has come. */
+/** What the index covers, and how far it has read. */
 interface Reach {
   readonly scope: Activity["scope"];
   readonly firstBlock: number;
@@ -41,11 +46,11 @@ interface Reach {
 
 export interface ActivityIndexOptions {
   readonly viewsSchema: string;
-  /** An index further behind the time that is asked for counts as unavailable. */
+  /** An index that lags further behind the requested time counts as unavailable. */
   readonly maxLagMs?: number;
 }
 
-/** Reads what the indexer keeps in PostgreSQL, through the views that follow it from deployment to deployment. */
+/** Reads what the indexer stores in PostgreSQL, through views that follow it across deployments. */
 export function createActivityIndex(
   pool: pg.Pool,
   { viewsSchema, maxLagMs = MAX_LAG_MS }: ActivityIndexOptions,
@@ -93,7 +98,7 @@ async function readReach(read: Read, viewsSchema: string): Promise<Reach | null>
   return { scope, firstBlock, position: { block, timestamp: new Date(at * 1000) } };
 }
 
-/** One reading serves everybody who asks in this time. */
+/** All callers within this time share one reading. */
 function cachedFor<T>(ms: number, make: () => Promise<T>): () => Promise<T> {
   let made: { readonly at: number; readonly value: Promise<T> } | null = null;
   return () => {
@@ -103,8 +108,8 @@ function cachedFor<T>(ms: number, make: () => Promise<T>): () => Promise<T> {
 }
 
 /**
- * The number at `day - first` of `ages` (`TouchedDay` in indexer/ledger.ts), or the last one, is how many of the day's
- * counterparties were touched on an earlier day of the window.
+ * The number at `day - first` of `ages` (`TouchedDay` in indexer/ledger.ts), or the last one, says how many of the
+ * day's counterparties were already touched on an earlier day of the window.
  */
 const activityQuery = (views: string): string => `
   select coalesce(sum(paid), 0)::int as settled_payments,
@@ -132,7 +137,7 @@ function renderActivity(row: ActivityRow, { first, today, now }: DayWindow, { sc
   return {
     settledPayments: row.settled_payments,
     distinctCounterparties: row.distinct_counterparties,
-    // A block's timestamp may be a little ahead of this machine's clock.
+    // A block's timestamp may be slightly ahead of this machine's clock.
     lastSeenDays: row.last_at === null ? null : Math.max(0, Math.floor((now.getTime() - row.last_at * 1000) / DAY_MS)),
     firstDay: isoDay(first),
     lastDay: isoDay(today),

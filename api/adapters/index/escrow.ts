@@ -4,21 +4,22 @@ import type { Address, Hex } from "../../kernel/wallet.ts";
 import { createReader } from "./reader.ts";
 
 /**
- * What the index knows of the escrow contracts. Every answer is null while the index is unavailable. It may be some blocks
- * behind the chain, and a reorganisation may take an answer back: the activity index's `position` says how far it has come.
+ * What the index knows about the escrow contracts. Every answer is null while the index is unavailable. It may be a few
+ * blocks behind the chain, and a reorganization may undo an answer; the activity index's `position` says how far it has
+ * read.
  */
 export interface EscrowIndex {
-  /** `absent`: the index has read no hold of this id. */
+  /** `absent`: the index has seen no hold with this id. */
   payment(id: Hex): Promise<EscrowPayment | "absent" | null>;
-  /** The newest payments of a payer or of a merchant, newest first. */
+  /** A payer's or a merchant's payments, newest first. */
   payments(
     of: ({ readonly payer: Address } | { readonly receiver: Address }) & { readonly limit: number },
   ): Promise<readonly EscrowPayment[] | null>;
-  /** The payments that are held though anybody may refund them by `now` (Unix seconds), oldest first. */
+  /** Payments still held that anyone may refund by `now` (Unix seconds), oldest first. */
   overdue(now: number, limit: number): Promise<readonly EscrowPayment[] | null>;
-  /** What merchants and their payers have had of each other, over all escrows. */
+  /** The history between merchants and their payers, over all escrows. */
   merchant(address: Address): Promise<MerchantRecord | null>;
-  /** `absent`: not an escrow of this index. */
+  /** `absent`: not an escrow in this index. */
   balances(contract: Address): Promise<EscrowBalances | "absent" | null>;
 }
 
@@ -42,18 +43,18 @@ export interface EscrowPayment {
 export type EscrowOutcome = Place & {
   /** SHA-256 of the public verdict document; zero for a refund by the clock alone. */
   readonly record: Hex;
-  /** USDC refused the payout: its recipient is owed it, until withdrawn. */
+  /** USDC refused the payout; its recipient is owed it until withdrawn. */
   readonly credited: boolean;
 } & ({ readonly status: "released"; readonly fee: bigint } | { readonly status: "refunded" });
 
 /** Sums are atomic units of USDC. */
 export interface MerchantRecord {
-  /** Payments released to it, and their sum with the fee. */
+  /** Payments released to it, and their sum including the fee. */
   readonly releases: number;
   readonly released: bigint;
-  /** Others from whom something was released to it. */
+  /** Other wallets whose payments were released to it. */
   readonly releasePayers: number;
-  /** Payments to it that a verdict sent back to their payers. */
+  /** Payments to it that a verdict returned to their payers. */
   readonly refundsAgainst: number;
 }
 
@@ -61,12 +62,12 @@ export interface MerchantRecord {
 export interface EscrowBalances {
   readonly held: bigint;
   readonly owed: bigint;
-  /** All fees so far, withdrawn or not. */
+  /** All fees to date, withdrawn or not. */
   readonly fees: bigint;
   readonly withdrawn: bigint;
 }
 
-/** Reads the escrow's part of what the indexer keeps in PostgreSQL. */
+/** Reads the escrow part of what the indexer stores in PostgreSQL. */
 export function createEscrowIndex(pool: pg.Pool, { viewsSchema }: { readonly viewsSchema: string }): EscrowIndex {
   const queries = queriesOf(pg.escapeIdentifier(viewsSchema));
   const send = createReader(pool);
@@ -102,7 +103,7 @@ const PAYMENT = `p.id, p.contract, p.payer, p.receiver, p.amount, p.salt, c.usdc
   p.status, p.held_transaction, p.held_block::float8, p.held_at::float8,
   p.outcome_transaction, p.outcome_block::float8, p.outcome_at::float8, p.record, p.fee, p.credited`;
 
-/** `offset 0` is a fence: without it the planner may scan all payments for the few that are wanted. */
+/** `offset 0` is a fence: without it the planner may scan all payments to find these few. */
 const queriesOf = (views: string) => {
   const byId = (id: string) => `cross join lateral (select * from ${views}.escrow_payment where id = ${id} offset 0) p
     cross join lateral (select * from ${views}.escrow_contract where contract = p.contract offset 0) c`;

@@ -1,20 +1,20 @@
 import pg from "pg";
 
-/** Base makes a block every two seconds: an index this far behind them is not running, or not there yet. */
+/** Base makes a block every two seconds: an index further behind than this is not running, or has not caught up yet. */
 export const MAX_LAG_MS = 60_000;
 
 const TIMEOUT_MS = 1_000;
-/** While the index is away, one request in this time finds out; the others are answered at once. */
+/** While the index is down, one request per interval probes it; the others are answered at once. */
 const ASK_AGAIN_MS = 1_000;
 
 interface TimedQuery extends pg.QueryConfig {
   readonly query_timeout: number;
 }
 
-/** Null: the index cannot be read now, which is no error of the caller's. */
+/** Null: the index cannot be read right now, which is not the caller's fault. */
 export type Read = <Row extends pg.QueryResultRow>(query: pg.QueryConfig) => Promise<Row[] | null>;
 
-/** Reads what the indexer keeps, without ever waiting long for it. */
+/** Reads what the indexer stores, without ever waiting long. */
 export function createReader(pool: pg.Pool): Read {
   let awayUntil = 0;
   return async <Row extends pg.QueryResultRow>(query: pg.QueryConfig) => {
@@ -25,17 +25,21 @@ export function createReader(pool: pg.Pool): Read {
       return rows;
     } catch (error) {
       if (!isUnavailable(error)) throw error;
-      // The pool drops a connection at every error: a reader that insists would cost everybody theirs.
+      // The pool drops a connection on every error, so a reader that keeps retrying would cost all other readers
+      // theirs.
       awayUntil = Date.now() + ASK_AGAIN_MS;
       return null;
     }
   };
 }
 
-/** No table, no schema (the first backfill is not over), cancelled by a timeout or a deadlock with a switch of the views, shut down. */
+/**
+ * No table, no schema (the first backfill is still running), canceled by a timeout or a deadlock with a switch of the
+ * views, or shut down.
+ */
 const AWAY = new Set(["42P01", "3F000", "57014", "40P01", "57P01", "57P02", "57P03"]);
 
-/** An error without a SQLSTATE of PostgreSQL's is the connection's: refused, lost, or too slow. */
+/** An error without a PostgreSQL SQLSTATE comes from the connection: refused, lost, or too slow. */
 function isUnavailable(error: unknown): boolean {
   if (!(error instanceof pg.DatabaseError) || error.code === undefined) return true;
   return AWAY.has(error.code) || ["08", "53"].includes(error.code.slice(0, 2));

@@ -17,11 +17,14 @@ const DAY_MS = 86_400_000;
 
 export interface ScoreIndexOptions {
   readonly viewsSchema: string;
-  /** An index further behind the time that is asked for counts as unavailable. */
+  /** An index that lags further behind the requested time counts as unavailable. */
   readonly maxLagMs?: number;
 }
 
-/** Reads what the indexer keeps in PostgreSQL: one statement for all wallets, so that one block stands behind every fact. */
+/**
+ * Reads what the indexer stores in PostgreSQL: one statement for all wallets, so that every fact comes from the same
+ * block.
+ */
 export function createScoreIndex(pool: pg.Pool, { viewsSchema, maxLagMs = MAX_LAG_MS }: ScoreIndexOptions): ScoreIndex {
   const read = createReader(pool);
   const text = readingQuery(pg.escapeIdentifier(viewsSchema));
@@ -37,8 +40,8 @@ export function createScoreIndex(pool: pg.Pool, { viewsSchema, maxLagMs = MAX_LA
 }
 
 /**
- * `offset 0` is a fence: without it the planner scans all of a payer's payees for each of its slots. The order of two
- * addresses is that of the key of `pair`.
+ * `offset 0` is a fence: without it the planner scans all of a payer's payees for each slot. The two addresses are
+ * ordered as in the key of `pair`.
  */
 const payeesQuery = (views: string): string => `
   select json_agg(json_build_object(
@@ -55,7 +58,9 @@ const payeesQuery = (views: string): string => `
       where payee = s.payee and funder in (s.payer, s.payee, me.funder, p.funder)) x
     where s.payer = k.wallet`;
 
-/** `$1` are the wallets, `$2` is the time asked for in milliseconds. Without coverage or position there is nothing to read. */
+/**
+ * `$1` is the wallets, `$2` the requested time in milliseconds. Without coverage or position there is nothing to read.
+ */
 const readingQuery = (views: string): string => `
   with reach as materialized (
     select scope, first_block, block, at, greatest($2::int8, at * 1000) as as_of_ms
@@ -93,7 +98,7 @@ interface ReadingRow {
   readonly last_refund_transaction: Hex | null;
 }
 
-/** A payee as the index has it: times in Unix seconds, and counts whatever the scope. */
+/** A payee as the index stores it: times in Unix seconds, and counts for any scope. */
 type PayeeColumns = Omit<PayeeFact, "first_at" | "last_at" | "other_funders" | "unfunded_payers"> & {
   readonly [Name in "first_at" | "last_at" | "other_funders" | "unfunded_payers"]: number;
 };

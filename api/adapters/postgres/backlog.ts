@@ -3,7 +3,7 @@ import type { Backlog } from "../../operations/meter.ts";
 
 const TIMEOUT_MS = 2_000;
 
-/** Each part reads a partial index that holds only what is not over, however much there has ever been. */
+/** Each part reads a partial index of unfinished rows only, so its cost does not grow with history. */
 const WAITING = `SELECT 'payment' AS kind, state AS name, count(*)::int AS count FROM payment
     WHERE (state IN ('settling', 'settled') OR (state = 'fulfilled' AND final_at IS NULL)) AND reason IS NULL GROUP BY state
   UNION ALL SELECT 'payment', 'received', count(*)::int FROM payment WHERE state = 'received'
@@ -20,7 +20,7 @@ interface TimedQuery extends pg.QueryConfig {
   readonly query_timeout: number;
 }
 
-/** Counts what waits, in one query; rejects when that takes longer than two seconds. */
+/** Counts what is waiting, in one query. Rejects if that takes longer than two seconds. */
 export const createBacklogReader = (pool: pg.Pool) => async (): Promise<Backlog> => {
   const query: TimedQuery = { name: "backlog", text: WAITING, query_timeout: TIMEOUT_MS };
   const { rows } = await pool.query<Row>(query);

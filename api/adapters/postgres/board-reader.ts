@@ -19,19 +19,19 @@ interface RowColumns {
 }
 
 const DAY_MS = 86_400_000;
-/** Above every place in the order of the board. */
+/** Sorts above every place on the board. */
 const ABOVE_ALL = ["infinity", ""] as const;
 const place = (position: Position | undefined) => (position ? [position.issuedAt, position.id] : ABOVE_ALL);
 
-/** `OFFSET 0` keeps the planner from joining whole tables: it is a key look-up for one certificate. */
+/** `OFFSET 0` keeps the planner from joining whole tables: this is a key look-up for one certificate. */
 const notReversed = (c: string) => `NOT EXISTS (SELECT FROM settlement_mark m
   WHERE m.payer = ${c}.wallet AND m.nonce IN (${c}.nonce, ${c}.also_nonce) AND m.chain = ${c}.chain AND m.asset = ${c}.asset AND m.kind = 'reversed' OFFSET 0)`;
 
 /**
  * $1 now, $2 when the oldest fresh certificate can have been issued, $3 and $4 the place after which the page begins,
- * $5 and $6 the top of the walk, $7 how many rows, $8 the product. One step of the recursion finds one row: the next
- * certificate that no other of its wallet outdoes. Written as one ordered query, a plan without the parameters' values
- * sorts all fresh certificates.
+ * $5 and $6 the top of the walk, $7 how many rows, $8 the product. Each step of the recursion finds one row: the next
+ * certificate that is not outranked by another of the same wallet. As a single ordered query, a plan made without the
+ * parameters' values would sort all fresh certificates.
  */
 function certifiedQuery(product: Product | null): string {
   const ofProduct = (c: string) => (product === null ? "" : `AND ${c}.product = $8`);
@@ -80,7 +80,7 @@ const boardRow = (row: RowColumns): BoardRow => ({
   products: row.products,
 });
 
-/** Reads whole tables in one pass each; the few reversals are kept in memory meanwhile. */
+/** Reads each table in one pass and keeps the few reversals in memory meanwhile. */
 const STANDING = `reversed AS MATERIALIZED (SELECT chain, asset, payer, nonce FROM settlement_mark WHERE kind = 'reversed'),
 standing AS (SELECT * FROM certificate c WHERE NOT EXISTS (SELECT FROM reversed r
   WHERE r.payer = c.wallet AND r.nonce IN (c.nonce, c.also_nonce) AND r.chain = c.chain AND r.asset = c.asset))`;
@@ -95,7 +95,7 @@ UNION ALL
 SELECT NULL, count(*), NULL, NULL, NULL, NULL, count(*) FILTER (WHERE passes AND NOT fails)
   FROM (SELECT bool_or(passes) AS passes, bool_or(fails) AS fails FROM tally GROUP BY wallet) AS agents`;
 
-/** The day is null for all certificates before the first of the days. */
+/** Certificates from before the first of the days have a null day. */
 const BY_DAY = `WITH ${STANDING}
 SELECT CASE WHEN issued_at >= $1 THEN to_char(issued_at AT TIME ZONE 'UTC', 'YYYY-MM-DD') END AS day,
   count(*) AS certificates, count(DISTINCT wallet) AS wallets
@@ -109,7 +109,7 @@ type DayColumns = Texts<"certificates" | "wallets">;
 type ProductColumns = Texts<"wallets" | "passed" | "passed_wallets" | "failed" | "failed_wallets">;
 
 export const createTotalsReader = (pool: pg.Pool): TotalsReader => ({
-  // One after the other: a count takes one connection, and payments keep the rest.
+  // One at a time: counting then uses one connection and leaves the rest to payments.
   async totals(now, firstDay) {
     const tallies = await pool.query<ProductColumns & { product: string | null; certified: string | null }>(
       BY_WALLET_AND_PRODUCT,

@@ -5,7 +5,7 @@ import type { Toast } from "../../cafe/receipt.ts";
 import type { Transaction } from "../../kernel/transaction.ts";
 import { bytes } from "./connection.ts";
 
-/** The café's receipts and the rounds that stand on them. */
+/** The café's receipts and the rounds that depend on them. */
 export function createCafeStore(pool: pg.Pool): CafeStore {
   return {
     serve,
@@ -43,7 +43,7 @@ async function serve({ id, item, payer, round, write }: Served, transaction: Tra
   return document;
 }
 
-/** Takes one receipt from the oldest open round of somebody else. */
+/** Takes one receipt from the oldest open round that another wallet bought. */
 async function toastFor(transaction: Transaction, payer: string): Promise<Toast | null> {
   const { rows } = await transaction.query<{ nickname: string; receipts_left: number }>(
     `UPDATE cafe_round SET receipts_left = receipts_left - 1 WHERE id = (

@@ -29,7 +29,7 @@ interface Columns {
 
 const COLUMNS =
   "c.id, c.product, c.test_version, c.result, c.level, c.wallet, c.checks, c.detected, c.issued_at, c.valid_until, c.chain, c.tx, c.block_number, c.amount, c.pay_to";
-/** A settlement that a reorganisation moved or removed is a mark beside the certificate; the newest move counts. */
+/** A settlement that a reorganization moved or removed is marked beside the certificate; the newest move counts. */
 const MARKS = `LEFT JOIN LATERAL (
     SELECT (array_agg(tx ORDER BY id DESC) FILTER (WHERE kind = 'moved' AND nonce = c.nonce))[1] AS moved_tx,
       (array_agg(block_number ORDER BY id DESC) FILTER (WHERE kind = 'moved' AND nonce = c.nonce))[1] AS moved_block,

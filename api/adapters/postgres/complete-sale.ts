@@ -5,13 +5,13 @@ import type { PaymentKey } from "../../kernel/route.ts";
 import { inTransaction } from "./connection.ts";
 import { keyValues } from "./payment-row.ts";
 
-/** Takes a queue until the transaction ends, among all processes. */
+/** Locks a queue, across all processes, until the transaction ends. */
 export const takeQueue = (queue: string): string =>
   `SELECT pg_advisory_xact_lock(hashtext(${pg.escapeLiteral(queue)}))`;
 
 /**
- * Waits for its turn in this process. The others would each hold a connection while they wait for the queue's lock.
- * One turn's failure is no other's.
+ * Waits for its turn within this process; otherwise every waiter would hold a connection while it waits for the queue's
+ * lock. A failed turn does not affect the others.
  */
 export function createTurns(): <T>(queue: string | undefined, work: () => Promise<T>) => Promise<T> {
   const last = new Map<string, Promise<unknown>>();
@@ -32,7 +32,7 @@ export interface Completing {
   readonly completion: Completion;
 }
 
-/** Holds the row while its sale completes: a process that woke up too late finds it gone. */
+/** Locks the row while its sale completes: a process that woke up too late finds it gone. */
 const guardOf = ({ key: { network, asset, payer, nonce }, token }: Completing): string =>
   `SELECT 1 FROM payment WHERE chain = ${NETWORKS[network].chainId} AND ${[
     `asset = ${binary(asset)}`,
@@ -47,7 +47,7 @@ const FULFIL = `UPDATE payment SET state = 'fulfilled', status = $5, response = 
     lease_until = '-infinity', failures = 0, look_at = now() + interval '2 s'
   WHERE chain = $1 AND asset = $2 AND payer = $3 AND nonce = $4`;
 
-/** One transaction: the queue, the row, what the sale records, its answer. Null when the row is another's by now. */
+/** One transaction: the queue, the row, the sale's record, its answer. Null if another run owns the row by now. */
 export async function completeSale(pool: pg.Pool, completing: Completing): Promise<StoredAnswer | null> {
   const { key, completion } = completing;
   const first = completion.queue === undefined ? [] : [takeQueue(completion.queue)];

@@ -1,7 +1,7 @@
 import pg from "pg";
 import type { Hex } from "../../kernel/wallet.ts";
 
-/** A pool whose statements are planned once: every read goes by key, so a generic plan is the right one. */
+/** A pool whose statements are planned once: every read is by key, so a generic plan is the right one. */
 export function connect(connectionString: string, max = 16): pg.Pool {
   const pool = new pg.Pool({
     connectionString,
@@ -9,9 +9,9 @@ export function connect(connectionString: string, max = 16): pg.Pool {
     connectionTimeoutMillis: 5_000,
     options: "-c plan_cache_mode=force_generic_plan -c jit=off",
   });
-  // An idle connection that breaks is replaced on next use; without a listener it would end the process.
+  // A broken idle connection is replaced on next use; without a listener its error would end the process.
   pool.on("error", () => undefined);
-  // So would one that breaks while it is lent out: the statement under way rejects, which says it all.
+  // So would one that breaks while in use: the running statement rejects, and that is enough.
   pool.on("connect", (client) => client.on("error", () => undefined));
   return pool;
 }
@@ -20,8 +20,8 @@ export const bytes = (hex: string): Buffer => Buffer.from(hex.startsWith("0x") ?
 export const hex = (buffer: Buffer): Hex => `0x${buffer.toString("hex")}`;
 
 /**
- * Runs `work` in one transaction. A failed COMMIT rejects: whether it took effect is then unknown.
- * @param first statements without parameters that go out together with BEGIN; `work` gets what each of them answered
+ * Runs `work` in one transaction. If COMMIT fails, it rejects: whether it took effect is unknown.
+ * @param first statements without parameters, sent together with BEGIN; `work` receives their results
  */
 export async function inTransaction<T>(
   pool: pg.Pool,
@@ -31,7 +31,7 @@ export async function inTransaction<T>(
   const client = await pool.connect();
   let broken: Error | undefined;
   try {
-    // Of several statements pg makes a list of results, which its types do not say.
+    // For several statements pg returns a list of results, which its types do not show.
     const [, ...answered] = [await client.query(["BEGIN", ...first].join("; "))].flat() as pg.QueryResult[];
     const result = await work(client, answered);
     await client.query("COMMIT");

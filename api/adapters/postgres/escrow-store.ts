@@ -6,7 +6,7 @@ import { NETWORKS, networkOfChain } from "../../kernel/networks.ts";
 import type { Hex } from "../../kernel/wallet.ts";
 import { bytes, hex, inTransaction } from "./connection.ts";
 
-/** How long a taken task is nobody else's. */
+/** How long a claimed task is reserved for its worker. */
 const TAKEN = "interval '30 s'";
 
 interface Columns {
@@ -31,7 +31,10 @@ const taskValues = ({ id, network, contract, info }: Hold, decision: Decision, r
   record === null ? null : bytes(record),
 ];
 
-/** Evaluations, kept for ever, and what is to happen on the chain. A payment has one task: both outcomes are never asked for. */
+/**
+ * Evaluations, kept permanently, and what should happen on chain. A payment has one task, so both outcomes are never
+ * requested.
+ */
 export function createEscrowStore(pool: pg.Pool): EscrowStore {
   return {
     async evaluation(payment) {

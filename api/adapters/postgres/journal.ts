@@ -17,14 +17,19 @@ import type { Seal } from "./seal.ts";
 
 const LEASE = "interval '30 s'";
 const KEY = "chain = $1 AND asset = $2 AND payer = $3 AND nonce = $4";
-/** When the resolver looks again: soon after a payment came, ever more rarely as it ages; a failing handler backs off faster. */
+/**
+ * When the resolver looks again: soon after a payment arrives, then less and less often; a failing handler backs off
+ * faster.
+ */
 const LOOK_LATER = `now() + CASE WHEN failures > 0 AND state = 'settled' THEN least(interval '1 s' * power(2, least(failures, 12)), interval '1 h')
   WHEN state = 'fulfilled' THEN least(greatest((now() - received_at) / 4, interval '2 s'), interval '1 min')
   ELSE least(greatest((now() - received_at) / 4, interval '2 s'), interval '1 h') END`;
 const columns = (rows: readonly (readonly unknown[])[]): unknown[][] =>
   (rows[0] ?? []).map((_, column) => rows.map((row) => row[column]));
 
-/** The journal in PostgreSQL. Safety rests on the guards (state and lease token); leases only make work rare that is done twice. */
+/**
+ * The journal in PostgreSQL. Safety rests on the guards (state and lease token); leases only make duplicate work rare.
+ */
 export function createJournal(pool: pg.Pool, seal: Seal): Journal {
   const inTurn = createTurns();
   const change = async (name: string, text: string, values: unknown[]): Promise<number> =>
@@ -64,7 +69,7 @@ export function createJournal(pool: pg.Pool, seal: Seal): Journal {
         [...keyValues(key), token, seen],
       ),
 
-    // The identifier may belong to another purchase by now, and stays free.
+    // The identifier may belong to another purchase by now, so it stays unset.
     revive: (key, token) =>
       change(
         "payment-revive",
@@ -155,7 +160,7 @@ type Entry =
   | { readonly state: "received"; readonly token: string; readonly reason?: never; readonly response?: never }
   | { readonly state: "fulfilled"; readonly reason: "bait"; readonly response: StoredAnswer; readonly token?: never };
 
-/** A new row: one that a run holds, or one that is over already. */
+/** A new row, either held by a run or already over. */
 function insertOf(seal: Seal, payment: NewPayment, { state, token, reason, response }: Entry) {
   return {
     name: "payment-insert",
@@ -198,7 +203,7 @@ interface Change {
   readonly write: Write;
 }
 
-/** One guarded UPDATE; a settlement that moved or was reversed is marked in the same transaction. */
+/** One guarded UPDATE; the same transaction marks a settlement that moved or was reversed. */
 async function applyWrite(pool: pg.Pool, change: Change): Promise<number> {
   const { key, write } = change;
   const statement = updateOf(change);
@@ -227,7 +232,7 @@ async function applyWrite(pool: pg.Pool, change: Change): Promise<number> {
 const placeOf = ({ transaction, block }: { transaction: string; block: number | string }): string =>
   `${transaction} in ${block}`;
 
-/** Where the certificate says that the settlement is: a reorganisation may move the same transaction to another block. */
+/** Where the certificate says the settlement is: a reorganization may move the same transaction to another block. */
 async function currentPlace(client: pg.PoolClient, key: PaymentKey): Promise<string | null> {
   const { rows } = await client.query<{ tx: Buffer | null; block_number: string }>(
     `SELECT tx, block_number FROM payment WHERE ${KEY} FOR UPDATE`,
@@ -236,7 +241,10 @@ async function currentPlace(client: pg.PoolClient, key: PaymentKey): Promise<str
   return rows[0]?.tx ? placeOf({ transaction: hex(rows[0].tx), block: rows[0].block_number }) : null;
 }
 
-/** What every write to an ended row sets: the first look at a fulfilled payment comes when its block may have become final. */
+/**
+ * What every write to an ended row sets. The first look at a fulfilled payment comes when its block may have become
+ * final.
+ */
 const ENDED = ["lease_until = '-infinity'", "failures = 0", "look_at = now() + interval '2 s'"];
 
 function updateOf({ key, token, write: { from, to, reason, settlement, final } }: Change) {

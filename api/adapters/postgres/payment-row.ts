@@ -12,7 +12,7 @@ export const keyValues = ({ network, asset, payer, nonce }: PaymentKey) => [
   bytes(nonce),
 ];
 
-/** What a row's sealed signature is bound to. */
+/** The context a row's sealed signature is bound to. */
 export const sealContext = ({ network, asset, payer, nonce }: PaymentKey): string =>
   `${network}|${asset}|${payer}|${nonce}`;
 

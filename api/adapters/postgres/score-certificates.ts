@@ -14,10 +14,13 @@ interface Columns {
   valid_until: Date;
 }
 
-/** The tests that a score looks at. */
+/** The tests a score considers. */
 const SCORED = Object.values(CAPABILITIES).map((product) => `'${product}'`);
 
-/** The newest of each product and result that no reversal takes back: eight look-ups a wallet, however many certificates it has. */
+/**
+ * The newest certificate per product and result that no reversal undoes: eight look-ups per wallet, however many
+ * certificates it has.
+ */
 const NEWEST = `SELECT k.place::int, c.id, c.product, c.result, c.issued_at, c.valid_until
   FROM unnest($1::bytea[]) WITH ORDINALITY k(wallet, place)
   CROSS JOIN unnest(ARRAY[${SCORED}]) product
@@ -28,7 +31,7 @@ const NEWEST = `SELECT k.place::int, c.id, c.product, c.result, c.issued_at, c.v
         AND m.chain = o.chain AND m.asset = o.asset AND m.kind = 'reversed')
     ORDER BY o.issued_at DESC LIMIT 1) c`;
 
-/** What the score reads of the service's own certificates. */
+/** What the score reads from the service's own certificates. */
 export const createScoreCertificates = (pool: pg.Pool): ScoreCertificates => ({
   async newest(wallets) {
     const { rows } = await pool.query<Columns>({

@@ -8,7 +8,7 @@ export interface Seal {
   open(sealed: Buffer, context: string): Hex;
 }
 
-/** `context` is bound into every seal, so that a sealed signature only opens in the row it was made for. */
+/** `context` is bound into every seal, so a sealed signature opens only in the row it was made for. */
 export function createSeal(key: Uint8Array): Seal {
   return {
     seal(signature, context) {

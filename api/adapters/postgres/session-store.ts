@@ -34,7 +34,7 @@ interface Columns {
 const COLUMNS = `s.id, s.product, s.wallet, s.chain, s.asset, s.nonce, s.tx, s.block_number, s.amount, s.pay_to, s.version, s.bait_first, s.decoy,
   s.started_at, s.lapses_at, s.served, s.verdict, control.nonce AS control_nonce, control.tx AS control_tx,
   control.input ->> 'token' AS control_token`;
-/** A control whose settlement is gone for good counts no longer. */
+/** A control whose settlement is permanently gone no longer counts. */
 const FROM = `test_session s LEFT JOIN payment control
   ON control.chain = s.chain AND control.asset = s.asset AND control.payer = s.wallet AND control.nonce = s.control_nonce
     AND control.state <> 'void'`;
@@ -120,7 +120,7 @@ export function createSessionStore(pool: pg.Pool): SessionStore {
   };
 }
 
-/** The tests whose decoys anyone is shown. */
+/** The tests whose decoys are public. */
 const DECOYED = BEHAVIOURAL_KINDS.flatMap(({ product, bait }) => (bait.to === "decoy" ? [product] : []));
 
 export const createDecoyStore = (pool: pg.Pool): DecoyStore => ({

@@ -14,7 +14,7 @@ import { inTransaction } from "./connection.ts";
 
 const INSERT = `INSERT INTO verdict (idx, id, supersedes, category, outcome, request, document, sha256, issued_at)
   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`;
-/** The end of the log, and whether a verdict is in it already. */
+/** The end of the log, and whether it already contains a verdict. */
 const END = `SELECT last.idx, last.sha256, EXISTS (SELECT FROM verdict WHERE id = $1) AS known
   FROM (SELECT) one LEFT JOIN LATERAL (SELECT idx, sha256 FROM verdict ORDER BY idx DESC LIMIT 1) last ON true`;
 
@@ -35,7 +35,7 @@ const FIND =
   "SELECT v.*, s.id AS superseded_by FROM verdict v LEFT JOIN verdict s ON s.supersedes = v.id WHERE v.id = $1";
 const ENTRY = "SELECT idx, id, supersedes, category, outcome, sha256, issued_at FROM verdict";
 
-/** The log of verdicts: append-only, each naming the hash of the one before it. */
+/** The log of verdicts: append-only, each entry naming the hash of the previous one. */
 export function createVerdictStore(pool: pg.Pool): VerdictStore {
   return {
     get: (id) => find(pool, id),
@@ -82,7 +82,7 @@ async function append(verdict: NewVerdict, transaction: Transaction): Promise<St
   return stored;
 }
 
-/** In the order of the insert. */
+/** In insertion order. */
 const columnsOf = (verdict: StoredVerdict): readonly unknown[] => [
   verdict.index,
   verdict.id,

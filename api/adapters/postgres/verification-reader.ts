@@ -19,13 +19,15 @@ interface Columns {
 
 const NEWEST = 100;
 const COLUMNS = "c.id, c.product, c.test_version, c.result, c.level, c.issued_at, c.valid_until, m.at AS reversed_at";
-/** A payment is reversed once at the most; a certificate may rest on two. */
+/** A payment is reversed at most once; a certificate may rest on two. */
 const FROM = `certificate c LEFT JOIN settlement_mark m
   ON m.payer = c.wallet AND m.nonce IN (c.nonce, c.also_nonce) AND m.chain = c.chain AND m.asset = c.asset AND m.kind = 'reversed'`;
 const newest = (wallet: string) =>
   `SELECT ${COLUMNS} FROM ${FROM} WHERE c.wallet = ${wallet} ORDER BY c.issued_at DESC LIMIT ${NEWEST}`;
 
-/** Certificates and activity of a wallet: one round trip while the index answers, certificates alone while it does not. */
+/**
+ * A wallet's certificates and activity: one round trip while the index answers, certificates alone while it does not.
+ */
 export function createVerificationReader(pool: pg.Pool, index: ActivityIndex): VerificationReader {
   const currentFails = async (payer: Buffer, now: Date): Promise<Columns[]> => {
     const text = `SELECT ${COLUMNS} FROM ${FROM} WHERE c.wallet = $1 AND c.result = 'fail' AND c.valid_until > $2 ORDER BY c.issued_at DESC`;
@@ -38,7 +40,7 @@ export function createVerificationReader(pool: pg.Pool, index: ActivityIndex): V
       const beside = await index.activityBeside<Columns>(wallet, now, companion);
       const rows =
         beside?.rows ?? (await pool.query<Columns>({ name: "standing", text: newest("$1"), values: [payer] })).rows;
-      // A failure that still counts must not hide behind a hundred newer certificates.
+      // A failure that still counts must not disappear behind a hundred newer certificates.
       const hidden = rows.length < NEWEST ? [] : await currentFails(payer, now);
       return { wallet, activity: beside?.activity ?? null, certificates: summaries([...rows, ...hidden]) };
     },

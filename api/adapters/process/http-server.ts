@@ -6,10 +6,10 @@ import { PROBLEMS, problemBody } from "../../kernel/errors.ts";
 
 type Fetch = Parameters<typeof createAdaptorServer>[0]["fetch"];
 
-/** Room for a payment header beyond our own limit, so that it gets our answer instead of a cut connection. */
+/** Large enough for a payment header over our own limit, so that it gets our answer instead of a dropped connection. */
 const MAX_HEADER_BYTES = 96 * 1024;
 
-/** The answers that each server still owes. */
+/** The pending answers of each server. */
 const owed = new WeakMap<Server, Set<ServerResponse>>();
 
 /** An HTTP server with limits for slow and flooding clients. */
@@ -17,7 +17,7 @@ export function createHttpServer(fetch: Fetch): Server {
   const server = createAdaptorServer({
     async fetch(request, env) {
       const response = await fetch(request, env);
-      // Once it takes no more connections, an open one ends with its answer, and says so.
+      // Once the server accepts no more connections, an open one closes after its answer and says so.
       if (!server.listening) env.outgoing.setHeader("connection", "close");
       return response;
     },
@@ -41,14 +41,14 @@ export function createHttpServer(fetch: Fetch): Server {
 
 const LOOK_EVERY_MS = 25;
 
-/** Refuses new connections, waits until every request that has arrived is answered, then closes what is still open. */
+/** Refuses new connections, waits until every request received has been answered, then closes what is still open. */
 export async function drain(servers: readonly Server[]): Promise<void> {
   for (const server of servers) server.close();
   while (servers.some((server) => (owed.get(server)?.size ?? 0) > 0)) await sleep(LOOK_EVERY_MS);
   for (const server of servers) server.closeAllConnections();
 }
 
-/** What the parser refuses never reaches the application: answer in its form all the same. */
+/** Requests the parser rejects never reach the application; answer them in its format anyway. */
 function refuse(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
   const tooLarge = error.code === "HPE_HEADER_OVERFLOW";
@@ -63,7 +63,7 @@ function refuse(error: NodeJS.ErrnoException, socket: Socket): void {
   );
 }
 
-/** Listens on every address; `localhost` means both loopbacks. Rejects with the system's error when the port is taken. */
+/** Listens on every address; `localhost` means both loopbacks. Rejects with the system's error if the port is taken. */
 export async function listen(servers: readonly Server[], port: number, host: string | undefined): Promise<number> {
   const hosts = host === "localhost" ? ["127.0.0.1", "::1"] : [host];
   let bound = port;
@@ -73,7 +73,7 @@ export async function listen(servers: readonly Server[], port: number, host: str
     try {
       bound = await listenOn(server, bound, address);
     } catch (error) {
-      // A machine without IPv6 has one loopback only.
+      // A machine without IPv6 has only one loopback.
       if (index === 0 || !["EADDRNOTAVAIL", "EAFNOSUPPORT"].includes((error as NodeJS.ErrnoException).code ?? ""))
         throw error;
     }

@@ -1,17 +1,22 @@
 import type { IncomingMessage } from "node:http";
 import { BlockList, isIP } from "node:net";
 
-/** What a request says of where it comes from, as far as it can be believed. */
+/** Where a request comes from, as far as it can be trusted. */
 export interface Peers {
-  /** Whom to count the request against: the client's address, of an IPv6 one the network (/64), which one subscriber has whole. */
+  /**
+   * The key to count the request under: the client's address or, for IPv6, its /64 network, which belongs to one
+   * subscriber.
+   */
   clientOf(incoming: IncomingMessage): string;
-  /** The id that a trusted proxy gave it; null when there is none, or one that does not belong in a log. */
+  /** The id a trusted proxy assigned; null if there is none, or if it does not belong in a log. */
   requestIdOf(incoming: IncomingMessage): string | null;
 }
 
 const WELL_FORMED_ID = /^[A-Za-z0-9._-]{8,128}$/;
 
-/** @param trusted addresses and ranges (CIDR) of our own reverse proxies: what only they may say is believed from nobody else */
+/**
+ * @param trusted addresses and ranges (CIDR) of our own reverse proxies; forwarding headers are believed only from them
+ */
 export function createPeers(trusted: readonly string[]): Peers {
   const proxies = new BlockList();
   for (const range of trusted) {
@@ -23,7 +28,7 @@ export function createPeers(trusted: readonly string[]): Peers {
   return {
     clientOf(incoming) {
       let client = plain(incoming.socket.remoteAddress ?? "unknown");
-      // Each proxy appends whom it was called by: from the end, the first that is no proxy of ours is the client.
+      // Each proxy appends the address that called it: from the end, the first that is not our proxy is the client.
       const hops = String(incoming.headers["x-forwarded-for"] ?? "").split(",");
       for (let hop = hops.pop(); hop !== undefined && isProxy(client); hop = hops.pop()) {
         const address = plain(hop.trim());
@@ -42,7 +47,7 @@ export function createPeers(trusted: readonly string[]): Peers {
 
 const familyOf = (address: string) => (isIP(address) === 6 ? "ipv6" : "ipv4");
 
-/** An IPv4 address that came over an IPv6 socket is written like any other. */
+/** Writes an IPv4 address that arrived over an IPv6 socket in plain IPv4 form. */
 const plain = (address: string): string => address.replace(/^::ffff:(?=[\d.]+$)/i, "");
 
 /** The first four of the eight groups. */

@@ -14,7 +14,7 @@ export interface ProbeParts {
   readonly pool: pg.Pool;
   readonly chains: Readonly<Record<Network, ChainReader>>;
   readonly senders: readonly Sender[];
-  /** The URL of the remote facilitator; null for the one in this process. */
+  /** The URL of the remote facilitator; null for the in-process one. */
   readonly facilitator: string | null;
   readonly journal: Journal;
   readonly position: () => Promise<IndexPosition | null>;
@@ -22,10 +22,10 @@ export interface ProbeParts {
 }
 
 const FACILITATOR_TIMEOUT_MS = 2_500;
-/** The status is public: what it asks of somebody else is asked this often at the most. */
+/** The status is public, so it queries third parties at most this often. */
 const FACILITATOR_CACHE_MS = 10_000;
 
-/** What has been sent and has a nonce that the chain has not reached. */
+/** Transactions sent with a nonce the chain has not reached yet. */
 const UNMINED = `SELECT count(*)::int AS unmined, extract(epoch FROM now() - min(created_at))::int AS oldest
   FROM relay WHERE chain = $1 AND sender = $2 AND state = 'sent' AND nonce >= $3`;
 
@@ -62,7 +62,7 @@ async function senderFacts({ pool, chains }: ProbeParts, { network, address }: S
   return { balanceWei, unmined: rows[0]?.unmined ?? 0, oldestUnminedSeconds: rows[0]?.oldest ?? null };
 }
 
-/** Every x402 facilitator says at `/supported` what it settles. */
+/** Every x402 facilitator lists what it settles at `/supported`. */
 async function reach(url: string): Promise<void> {
   const response = await fetch(`${url.replace(/\/$/, "")}/supported`, {
     redirect: "error",

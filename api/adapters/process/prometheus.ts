@@ -3,18 +3,21 @@ import { NETWORKS } from "../../kernel/networks.ts";
 import type { Meter } from "../../operations/meter.ts";
 import { type Sample, SERIES } from "../../operations/series.ts";
 
-/** The methods of the route table and their companions; whatever else a client makes up is one value. */
+/** The methods of the route table and their companions; anything else a client invents becomes one label value. */
 const METHODS = new Set(["GET", "HEAD", "POST", "OPTIONS"]);
 const REQUEST_BUCKETS = [0.005, 0.02, 0.1, 0.5, 2, 10, 30];
 const SETTLEMENT_BUCKETS = [0.25, 0.5, 1, 2, 4, 8, 15, 30, 60, 120, 300];
 
 export interface PrometheusMeter extends Meter {
   readonly contentType: string;
-  /** Everything as Prometheus text: what was counted, the process, and these samples in place of the last ones. One call at a time. */
+  /**
+   * Everything as Prometheus text: the counters, the process, and these samples in place of the previous ones. One call
+   * at a time.
+   */
   expose(samples: readonly Sample[]): Promise<string>;
 }
 
-/** Counts in this process, in a registry of its own. */
+/** Counts within this process, in its own registry. */
 export function createMeter(): PrometheusMeter {
   const registry = new Registry();
   const registers = [registry];
@@ -53,10 +56,10 @@ export function createMeter(): PrometheusMeter {
     async expose(samples) {
       for (const [name, { labels }] of Object.entries(SERIES) as [Sample["name"], { labels: readonly string[] }][]) {
         series[name].reset();
-        // The library sets what has no labels to 0, and the lag of an index that does not answer is not 0.
+        // The library sets unlabeled metrics to 0, but the lag of an index that does not answer is not 0.
         if (labels.length === 0) series[name].remove();
       }
-      // Right after a reset, a gauge and a counter both take a value by adding it.
+      // Right after a reset, adding sets the value of both gauges and counters.
       for (const { name, labels, value } of samples) series[name].inc(labels, value);
       return registry.metrics();
     },

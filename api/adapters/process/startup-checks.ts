@@ -2,7 +2,7 @@ import type pg from "pg";
 import { NETWORKS, type Network } from "../../kernel/networks.ts";
 import type { ChainReader } from "../chain/chain-reader.ts";
 
-/** What is wrong with the database, or null. The service's role must not be able to change what is permanent. */
+/** What is wrong with the database, or null. The service's role must not be able to change permanent records. */
 export async function checkDatabase(pool: pg.Pool): Promise<string | null> {
   try {
     const { rows } = await pool.query<{ table: string | null; may_change: boolean | null }>(

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { PACKAGES, tarballName } from "../../packages/published.ts";
 import type { Tarball, Tarballs } from "../../packages/tarball.ts";
 
-/** The packages' tarballs in a folder; what has not been built is left out. */
+/** The packages' tarballs in a folder, skipping those not built yet. */
 export async function readTarballs(folder: string): Promise<Tarballs> {
   const read = PACKAGES.map(tarballName).map(async (name) => [name, await readTarball(join(folder, name))] as const);
   return new Map((await Promise.all(read)).flatMap(([name, tarball]) => (tarball === null ? [] : [[name, tarball]])));

@@ -4,22 +4,22 @@ import type { CheckRun, CheckRuns, CheckRunsReading } from "../../arbiter/check-
 import { withDeadline } from "./guarded-fetch/slots.ts";
 
 export interface GithubChecksOptions {
-  /** Where the API is, without trailing slash: `https://api.github.com`, or another installation or stand-in. */
+  /** The API's base URL without a trailing slash: `https://api.github.com`, another installation, or a stand-in. */
   readonly apiUrl: string;
-  /** Raises the rate limit. It must have no access to private repositories: what it reads becomes public. */
+  /** Raises the rate limit. It must not have access to private repositories: what it reads becomes public. */
   readonly token: string | null;
   /** Sent as `User-Agent`, which GitHub requires. */
   readonly userAgent: string;
-  /** Over all pages of one reading; for tests. */
+  /** Covers all pages of one reading; set in tests. */
   readonly deadlineMs?: number;
 }
 
 const DEADLINE_MS = 20_000;
 const PER_PAGE = 100;
-/** GitHub shows the runs of 1,000 check suites at most; what goes past ten pages is `partial`. */
+/** GitHub shows the runs of at most 1,000 check suites; anything past ten pages is `partial`. */
 const MAX_PAGES = 10;
 const MAX_REDIRECTS = 3;
-/** A run's output alone may have 128 KiB. */
+/** The output of a single run may take 128 KiB. */
 const MAX_PAGE_BYTES = 16 * 1024 * 1024;
 const MAX_REMEMBERED = 500;
 
@@ -66,7 +66,7 @@ interface Parts extends GithubChecksOptions {
 }
 
 /**
- * GitHub's check-runs of a commit (https://docs.github.com/en/rest/checks/runs). A page that GitHub says is unchanged (ETag) is
+ * GitHub's check runs for a commit (https://docs.github.com/en/rest/checks/runs). A page that is unchanged (ETag) is
  * not sent again and does not count against the rate limit.
  */
 export function createGithubChecks(options: GithubChecksOptions): CheckRuns {
@@ -96,7 +96,7 @@ async function readPages(
   for (let number = 1; number <= MAX_PAGES; number += 1) {
     url.search = `filter=latest&per_page=${PER_PAGE}&page=${number}`;
     const answer = await readPage(parts, url, signal);
-    // A renamed repository has moved for the pages that follow, too.
+    // A renamed repository has moved for the following pages too.
     url = new URL(answer.url);
     for (const run of answer.page.runs) runs.set(run.id, run);
     if (runs.size >= answer.page.total) return { outcome: "read", runs: [...runs.values()], partial: false };
@@ -107,7 +107,7 @@ async function readPages(
 
 const REDIRECTS = new Set([301, 302, 307, 308]);
 
-/** One page, and the URL that it came from after redirects. */
+/** One page, and its URL after redirects. */
 async function readPage(parts: Parts, first: URL, signal: AbortSignal): Promise<{ page: Page; url: URL }> {
   let url = first;
   for (let hops = 0; hops <= MAX_REDIRECTS; hops += 1) {
@@ -147,7 +147,7 @@ async function send(
   });
 }
 
-/** GitHub says 403 or 429 at a limit; then nothing remains, or it says when to come back. */
+/** GitHub answers 403 or 429 at a limit, with none remaining or a time to come back. */
 function outcomeOf({ statusCode: status, headers }: Dispatcher.ResponseData): Unreadable {
   if (status === 404 || status === 422) return "not_found";
   const isLimit = headers["x-ratelimit-remaining"] === "0" || headers["retry-after"] !== undefined;
@@ -155,7 +155,10 @@ function outcomeOf({ statusCode: status, headers }: Dispatcher.ResponseData): Un
   return status === 401 || status === 403 || status === 451 ? "denied" : "unavailable";
 }
 
-/** A renamed repository's new place; only on the API's own origin, because the token goes along. */
+/**
+ * The new location of a renamed repository, accepted only on the API's own origin because the request carries the
+ * token.
+ */
 function moved(from: URL, location: string | string[] | undefined): URL {
   if (typeof location !== "string" || !URL.canParse(location, from.href)) throw new NotRead("bad_response");
   const to = new URL(location, from.href);

@@ -5,7 +5,7 @@ import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw }
 import type { FetchLimits, FetchRequest, Measure, MeasuredBody } from "../../../arbiter/fetcher.ts";
 import { Failed } from "./dial.ts";
 
-/** Counts and hashes bytes that pass by; throws when they are more than the cap. */
+/** Counts and hashes the bytes that pass through; throws if they exceed the cap. */
 function createMeter({ maxBodyBytes }: FetchLimits) {
   const hash = createHash("sha256");
   let bytes = 0;
@@ -19,7 +19,7 @@ function createMeter({ maxBodyBytes }: FetchLimits) {
   };
 }
 
-/** Looks for a text's UTF-8 bytes in a stream; keeps no more than one byte less than it of what has passed. */
+/** Searches a stream for a text's UTF-8 bytes, keeping one byte less than its length of what has passed. */
 export function createSearch(text: string) {
   const needle = Buffer.from(text);
   let tail = Buffer.alloc(0);
@@ -27,7 +27,7 @@ export function createSearch(text: string) {
   return {
     add(chunk: Uint8Array) {
       if (found) return;
-      // A match across the border lies in the kept tail and the chunk's beginning.
+      // A match across the boundary lies in the kept tail and the start of the chunk.
       const border = Buffer.concat([tail, chunk.subarray(0, needle.length - 1)]);
       found = border.includes(needle) || Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length).includes(needle);
       const kept = chunk.length >= needle.length ? chunk : Buffer.concat([tail, chunk]);
@@ -37,7 +37,10 @@ export function createSearch(text: string) {
   };
 }
 
-/** `deflate` is the zlib format (RFC 9110, section 8.4.1.2); some servers send it bare, which the first two bytes show (RFC 1950). */
+/**
+ * `deflate` is the zlib format (RFC 9110, section 8.4.1.2). Some servers send it raw; the first two bytes tell (RFC
+ * 1950).
+ */
 function inflateFor(first: Uint8Array): Transform {
   const [cmf = 0, flags = 0] = first;
   return (cmf & 0x0f) === 8 && (cmf * 256 + flags) % 31 === 0 ? createInflate() : createInflateRaw();
@@ -50,14 +53,14 @@ const DECODERS: Readonly<Record<string, (first: Uint8Array) => Transform>> = {
   deflate: inflateFor,
 };
 
-/** The codings of `Content-Encoding` in the order in which they were applied; null when one is unknown or there are too many. */
+/** The codings of `Content-Encoding` in the order they were applied; null if one is unknown or there are too many. */
 function codingsOf(header: string | null, { maxCodings }: FetchLimits): readonly string[] | null {
   const names = (header ?? "").split(",").map((name) => name.trim().toLowerCase());
   const codings = names.filter((name) => name !== "" && name !== "identity");
   return codings.length <= maxCodings && codings.every((name) => Object.hasOwn(DECODERS, name)) ? codings : null;
 }
 
-/** Something that takes bytes until it knows that it cannot. */
+/** Takes bytes until it knows it cannot. */
 interface Sink {
   write(chunk: Uint8Array): Promise<void>;
   /** Whether everything could be decoded. */
@@ -71,7 +74,7 @@ const PLAIN = (add: (chunk: Uint8Array) => void): Sink => ({
   destroy: () => {},
 });
 
-/** What a decoder writes to: it goes on to the next sink, and is held to the cap of bodies like every stage. */
+/** Where a decoder writes: passes bytes to the next sink, under the same size cap as every stage. */
 function outputTo(next: Sink, { maxBodyBytes }: FetchLimits): Writable {
   let passed = 0;
   return new Writable({
@@ -83,7 +86,7 @@ function outputTo(next: Sink, { maxBodyBytes }: FetchLimits): Writable {
   });
 }
 
-/** A decoder at work; `done` resolves, to why it stopped early or to null. */
+/** A running decoder; `done` resolves to why it stopped early, or null. */
 function startDecoder(coding: string, first: Uint8Array, output: Writable) {
   const decoder = (DECODERS[coding] as (typeof DECODERS)[string])(first);
   const running = { decoder, failure: null as unknown, done: Promise.resolve() };
@@ -93,10 +96,12 @@ function startDecoder(coding: string, first: Uint8Array, output: Writable) {
   return running;
 }
 
-/** Undoes one coding. Corrupt data are remembered and the rest is let go, because the received form still counts. */
+/**
+ * Undoes one coding. On corrupt data it notes the fact and ignores the rest, because the received form still counts.
+ */
 function decodingSink(coding: string, next: Sink, limits: FetchLimits): Sink {
   let running: ReturnType<typeof startDecoder> | null = null;
-  // Held back until the two bytes are there that tell one form of deflate from the other.
+  // Holds back until it has the two bytes that tell one form of deflate from the other.
   let held: Uint8Array = Buffer.alloc(0);
   const orThrow = () => {
     if (running?.failure instanceof Failed) throw running.failure;
@@ -128,12 +133,12 @@ function decodingSink(coding: string, next: Sink, limits: FetchLimits): Sink {
 }
 
 export interface BodyRequest extends Pick<FetchRequest, "contains" | "limits"> {
-  /** The header, null when absent. */
+  /** The header; null if absent. */
   readonly contentEncoding: string | null;
 }
 
 /**
- * Reads a body to its end, as received and with its codings undone, and keeps none of it.
+ * Reads a body to its end, both as received and decoded, and keeps none of it.
  * @throws Failed `too_large`, or what the body's stream throws
  */
 export async function measureBody(
@@ -143,13 +148,13 @@ export async function measureBody(
   const received = createMeter(limits);
   const search = contains === null ? null : createSearch(contains);
   const codings = codingsOf(contentEncoding, limits);
-  // Without codings both forms are one, and hashed once.
+  // Without codings, both forms are the same and hashed once.
   const decoded = codings?.length === 0 ? null : createMeter(limits);
   const plain = PLAIN((chunk) => {
     decoded?.add(chunk);
     search?.add(chunk);
   });
-  // The coding that was applied last is undone first.
+  // Undo the last coding first.
   const sink = codings?.reduce((next, coding) => decodingSink(coding, next, limits), plain) ?? null;
   try {
     for await (const chunk of body as AsyncIterable<Uint8Array>) {

@@ -4,7 +4,7 @@ import type { FetchFailure } from "../../../arbiter/fetcher.ts";
 import { isAddress } from "../../../arbiter/guard/addresses.ts";
 import { bareHost } from "../../../arbiter/guard/target.ts";
 
-/** Why an attempt ended, as it will be published; `cause` stays here. */
+/** Why an attempt ended, as it will be published; `cause` stays internal. */
 export class Failed extends Error {
   readonly failure: FetchFailure;
 
@@ -14,7 +14,7 @@ export class Failed extends Error {
   }
 }
 
-/** Opens a TCP connection to an address and port. It is given vetted addresses only, never a name. */
+/** Opens a TCP connection to an address and port. It only ever receives vetted addresses, never a name. */
 export type Dial = (address: string, port: number) => Socket;
 
 export const dialTcp: Dial = (address, port) => connect({ host: address, port, autoSelectFamily: false });
@@ -27,7 +27,7 @@ function connectFailure(cause: unknown): FetchFailure {
   return UNREACHABLE.has(code) ? "unreachable" : "reset";
 }
 
-/** Resolves with the socket at the event, rejects with a `Failed` when it breaks first; an abort destroys it. */
+/** Resolves with the socket on the event, rejects with a `Failed` if it breaks first; an abort destroys the socket. */
 function established<S extends Socket>(
   socket: S,
   event: "connect" | "secureConnect",
@@ -50,7 +50,7 @@ function established<S extends Socket>(
       settle(() => reject(new Failed(failure(cause), cause)));
     };
     signal.addEventListener("abort", onAbort);
-    // Stays for the socket's whole life: an error after this is the request's to see, and must not be uncaught.
+    // Stays for the socket's whole life: later errors belong to the request, but must not be uncaught.
     socket.on("error", fail);
     socket.once("close", () => fail(null));
     socket.once(event, () => settle(() => resolve(socket)));
@@ -65,17 +65,17 @@ interface Target {
 
 export interface DialSettings {
   readonly dial: Dial;
-  /** Certificate authorities in place of Node's own, for tests. */
+  /** Replaces Node's certificate authorities in tests. */
   readonly ca: SecureContextOptions["ca"];
 }
 
 /** 0 for IPv4, 1 for IPv6. */
 const familyRank = (address: string): number => (address.includes(":") ? 1 : 0);
 
-/** How many addresses of one name are tried. */
+/** How many addresses of one name to try. */
 const MAX_DIALLED = 4;
 
-/** Connects to the first of the addresses that answers, IPv4 before IPv6, because many hosts have no route for the latter. */
+/** Connects to the first address that answers, IPv4 before IPv6, because many hosts have no IPv6 route. */
 async function connectAny({ url, addresses }: Target, dial: Dial, signal: AbortSignal): Promise<Socket> {
   const port = Number(url.port) || (url.protocol === "https:" ? 443 : 80);
   const ordered = [...addresses].sort((a, b) => familyRank(a) - familyRank(b)).slice(0, MAX_DIALLED);
@@ -91,7 +91,9 @@ async function connectAny({ url, addresses }: Target, dial: Dial, signal: AbortS
   throw last;
 }
 
-/** A connection for one request, over TLS when the URL says so; name and certificate are those of the URL's host. */
+/**
+ * A connection for one request, over TLS if the URL says so; server name and certificate are those of the URL's host.
+ */
 export async function openConnection(
   target: Target,
   { dial, ca }: DialSettings,
@@ -103,7 +105,7 @@ export async function openConnection(
   const secure = tlsConnect({
     socket,
     host,
-    // RFC 6066, section 3: a literal address is no server name.
+    // RFC 6066, section 3: a literal address is not a server name.
     servername: isAddress(host) ? "" : host,
     ALPNProtocols: ["http/1.1"],
     ...(ca === undefined ? {} : { ca }),

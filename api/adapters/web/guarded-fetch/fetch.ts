@@ -16,7 +16,7 @@ import { createSlots, withDeadline } from "./slots.ts";
 export interface GuardedFetchOptions extends GuardSettings {
   /** Sent as `User-Agent`. */
   readonly userAgent: string;
-  /** What follows is for tests; each has the default of production. */
+  /** The rest is for tests; each member defaults to its production value. */
   readonly resolve?: Resolve;
   readonly dial?: Dial;
   readonly ca?: DialSettings["ca"];
@@ -30,7 +30,7 @@ interface Parts extends DialSettings {
   readonly settings: GuardSettings;
   readonly userAgent: string;
   readonly resolve: Resolve;
-  /** For names that the operator chose: allowed origins and the service's own. */
+  /** For names the operator chose: allowed origins and the service's own. */
   readonly resolveAllowed: Resolve;
   readonly interfaces: () => readonly string[];
 }
@@ -39,8 +39,9 @@ const MAX_FETCHES = 64;
 const QUEUE_MS = 20_000;
 
 /**
- * Fetches deliverables from the public Internet and nothing else: every name is resolved once, and only an address that was
- * checked is connected to. Names and addresses of this machine, its network and the service itself are refused.
+ * Fetches deliverables from the public Internet and nowhere else. Every name is resolved once, and only addresses that
+ * passed the check are connected to. Names and addresses of this machine, its network and the service itself are
+ * refused.
  */
 export function createGuardedFetch(options: GuardedFetchOptions): Fetcher {
   const parts: Parts = {
@@ -61,7 +62,7 @@ export function createGuardedFetch(options: GuardedFetchOptions): Fetcher {
   };
 }
 
-/** What an attempt has seen so far; a failure at any step keeps it. */
+/** What an attempt has seen so far; kept if any step fails. */
 interface Progress {
   readonly redirects: { readonly status: number; readonly location: string }[];
   head: ResponseHead | null;
@@ -84,14 +85,16 @@ async function attempt(parts: Parts, request: FetchRequest, signal: AbortSignal)
   }
 }
 
-/** Null when the caller gave up, which is no observation. */
+/** Null if the caller gave up, which is not an observation. */
 function failureOf(cause: unknown, signal: AbortSignal): Fetched["failure"] {
   if (signal.aborted) return signal.reason instanceof Failed ? signal.reason.failure : null;
   if (cause instanceof Failed) return cause.failure;
   throw cause;
 }
 
-/** The vetted addresses of a URL's host. Own addresses are asked for each time: they may change while the process runs. */
+/**
+ * The vetted addresses of a URL's host. Own addresses are looked up each time: they may change while the process runs.
+ */
 async function addressesOf({ settings, resolve, resolveAllowed, interfaces }: Parts, url: URL, signal: AbortSignal) {
   if (targetFault(url, settings) !== null) throw new Failed("blocked");
   const known = (host: string, how: Resolve) => (isAddress(host) ? [host] : how(host, signal));
@@ -118,14 +121,14 @@ interface Hop {
   readonly progress: Progress;
 }
 
-/** One request: the measured body, null when it is not wanted, or where to go next. */
+/** One request: the measured body, null if it is not wanted, or where to go next. */
 async function hop(parts: Parts, { url, request, progress }: Hop, signal: AbortSignal) {
   const addresses = await unlessAborted(addressesOf(parts, url, signal), signal);
   const socket = await openConnection({ url, addresses }, parts, signal);
-  // The connection is made already; a second one is never opened.
+  // The connection is already open; a second one is never opened.
   let isUsed = false;
   const client = new Client(url.origin, {
-    // undici looks at its queue again only when the answer comes later than the call.
+    // undici rechecks its queue only if the callback comes after the call returns.
     connect: (_options, callback) =>
       queueMicrotask(() => {
         if (isUsed || socket.destroyed) return callback(new Failed("reset"), null);
@@ -137,7 +140,7 @@ async function hop(parts: Parts, { url, request, progress }: Hop, signal: AbortS
     bodyTimeout: 0,
   });
   try {
-    // A request that undici has not begun to write does not see its signal.
+    // Until undici starts writing a request, the request ignores its signal.
     const response = await unlessAborted(send(client, { url, userAgent: parts.userAgent, signal }), signal);
     progress.head = headOf(response);
     const { status } = progress.head;
@@ -190,7 +193,7 @@ const headOf = ({ statusCode, headers }: Dispatcher.ResponseData): ResponseHead 
 
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 
-/** Where a redirect leads (RFC 9110, section 10.2.2); the target is guarded when it is gone to. */
+/** Where a redirect leads (RFC 9110, section 10.2.2); its target is checked when it is followed. */
 function redirectTarget(from: URL, { headers }: Dispatcher.ResponseData): URL {
   const { location } = headers;
   const target = typeof location === "string" && location !== "" && URL.canParse(location, from.href);
@@ -205,7 +208,7 @@ async function read(
   { contains, limits }: FetchRequest,
   head: ResponseHead,
 ) {
-  // A transfer coding (RFC 9112, section 7) that nobody offered to undo would be hashed as if it were content.
+  // A transfer coding (RFC 9112, section 7) that we never offered to undo would be hashed as if it were content.
   if (!/^chunked$/i.test(single(headers["transfer-encoding"]) ?? "chunked")) throw new Failed("bad_response");
   if (Number(headers["content-length"] ?? 0) > limits.maxBodyBytes) throw new Failed("too_large");
   try {

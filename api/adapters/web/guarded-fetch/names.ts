@@ -1,14 +1,14 @@
 import { lookup, Resolver } from "node:dns/promises";
 import { networkInterfaces } from "node:os";
 
-/** Every address of a name, IPv4 and IPv6; empty when it has none. Rejects when the answer is not known. */
+/** Every address of a name, IPv4 and IPv6; empty if it has none. Rejects if the answer is unknown. */
 export type Resolve = (name: string, signal: AbortSignal) => Promise<readonly string[]>;
 
 const HAS_NONE = new Set(["ENODATA", "ENOTFOUND"]);
 
 /**
- * Asks the DNS itself, both record types at once. `dns.lookup` would do its work in the few threads that all of the process
- * shares, so that names whose servers do not answer could stop it.
+ * Queries DNS directly, both record types at once. `dns.lookup` would run in the few threads the whole process shares,
+ * so names whose servers never answer could stall it.
  */
 export const resolvePublic: Resolve = async (name, signal) => {
   const resolver = new Resolver({ timeout: 2_000, tries: 2 });
@@ -25,7 +25,7 @@ export const resolvePublic: Resolve = async (name, signal) => {
   }
 };
 
-/** Asks as other programs of this machine do, its own table of hosts included: only for names that the operator chose. */
+/** Resolves the way other programs on this machine do, hosts file included: only for names the operator chose. */
 export const resolveLocal: Resolve = async (name) => {
   try {
     return (await lookup(name, { all: true })).map(({ address }) => address);

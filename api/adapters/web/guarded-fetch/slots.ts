@@ -5,7 +5,7 @@ type Slots = <Value>(signal: AbortSignal, work: () => Promise<Value>) => Promise
 
 const RETRY_AFTER_SECONDS = 10;
 
-/** Waits for a turn in the line. Rejects with `Busy` after `queueMs`, and with the signal's reason when it aborts. */
+/** Waits in line. Rejects with `Busy` after `queueMs`, and with the signal's reason if it aborts. */
 function waitIn(line: (() => void)[], queueMs: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const leave = (act: () => void) => {
@@ -23,7 +23,7 @@ function waitIn(line: (() => void)[], queueMs: number, signal: AbortSignal): Pro
   });
 }
 
-/** Lets so many works run at once; the others wait their turn, first come first served, and get `Busy` when it takes too long. */
+/** Limits how many tasks run at once. The others wait in order of arrival, and get `Busy` if it takes too long. */
 export function createSlots(limit: number, queueMs: number): Slots {
   let free = limit;
   const line: (() => void)[] = [];
@@ -32,7 +32,7 @@ export function createSlots(limit: number, queueMs: number): Slots {
     if (free === 0) return waitIn(line, queueMs, signal);
     free -= 1;
   };
-  /** A slot goes straight to whoever waits longest. */
+  /** Hands a free slot straight to the longest waiter. */
   const give = () => {
     const [next] = line;
     if (next === undefined) free += 1;
@@ -48,7 +48,7 @@ export function createSlots(limit: number, queueMs: number): Slots {
   };
 }
 
-/** Runs work under a signal that aborts with `Failed("timeout")` at the deadline, or as the caller's does. */
+/** Runs work under a signal that aborts with `Failed("timeout")` at the deadline, or when the caller's does. */
 export async function withDeadline<Value>(
   deadlineMs: number,
   signal: AbortSignal,
