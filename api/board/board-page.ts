@@ -18,7 +18,7 @@ interface Context {
 const pathOf = (capability: Capability | null): string =>
   capability === null ? "/board" : `/board?capability=${capability}`;
 
-/** The board for people; `boardDocument` gives the same as JSON. */
+/** The board's page; `boardDocument` gives the same as JSON. */
 export const renderBoard = (board: BoardPage, context: Context): string =>
   renderPage({
     title: "Certified agents",

@@ -93,7 +93,7 @@ function parseQuery(c: Context): Asked {
 const EVERY_TEST = "any";
 const malformed = (detail: string) => new Problem("malformed_request", { detail });
 
-/** The absolute URL of a page of the board, in the format that was asked for by name. */
+/** The absolute URL of a board page, in the format the request named. */
 function address(
   c: Context,
   baseUrl: string,
@@ -108,7 +108,7 @@ function address(
   return query.size === 0 ? `${baseUrl}/board` : `${baseUrl}/board?${query}`;
 }
 
-/** A page (text) or a document that caches may keep for a while and then ask about by its tag. */
+/** A page (text) or a document that caches may keep for a while and then revalidate by its tag. */
 function answer(c: Context, shown: string | object, maxAgeSeconds: number): Response {
   const body = typeof shown === "string" ? shown : JSON.stringify(shown);
   const etag = `"${createHash("sha256").update(body).digest("base64url").slice(0, 22)}"`;

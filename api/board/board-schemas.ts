@@ -30,7 +30,7 @@ export const BOARD = z
   })
   .meta({ id: "Board" }) satisfies z.ZodType<ReturnType<typeof boardDocument>>;
 
-/** Null is a figure that is withheld. */
+/** Null is a withheld figure. */
 const figure = count.nullable();
 
 export const STATISTICS = z

@@ -7,24 +7,24 @@ import type { Address } from "../kernel/wallet.ts";
 export const DEFAULT_LIMIT = 25;
 export const MAX_LIMIT = 100;
 
-/** A certificate's place in the order of the board: by `issuedAt`, then by `id`. */
+/** A certificate's place on the board: by `issuedAt`, then by `id`. */
 export type Position = Pick<Certificate, "id" | "issuedAt">;
 
 /**
- * A reader's way through the board. What was issued after `top` does not move any wallet while the reader is under way,
- * so no wallet is missed and none comes twice, however many certificates arrive.
+ * A reader's walk through the board. Certificates issued after `top` move no wallet during the walk, so no wallet is
+ * missed or repeated, however many arrive.
  */
 export interface Walk {
   /** The first row of the first page. */
   readonly top: Position;
-  /** The last row of the page before. */
+  /** The last row of the previous page. */
   readonly after: Position;
 }
 
-/** A certified wallet with its newest current PASS (of the capability that was asked for). */
+/** A certified wallet with its newest current PASS (for the requested capability). */
 export interface BoardRow extends Pick<Certificate, "id" | "product" | "level" | "issuedAt" | "validUntil"> {
   readonly wallet: Address;
-  /** Every product that the wallet currently passes. */
+  /** Every product the wallet currently passes. */
   readonly products: readonly string[];
 }
 
@@ -36,7 +36,7 @@ export interface BoardPage {
   readonly next: Walk | null;
 }
 
-/** The page made of at most `limit` rows, when one more than that was read. */
+/** Builds a page of at most `limit` rows from up to one more than that. */
 export function boardPage(
   asked: Pick<BoardPage, "capability" | "limit">,
   walk: Walk | null,
@@ -49,11 +49,11 @@ export function boardPage(
   return { ...asked, rows, next: more ? { top: walk?.top ?? first, after: last } : null } satisfies BoardPage;
 }
 
-/** The capabilities that these products show, in the order of the menu. */
+/** The capabilities these products prove, in menu order. */
 export const capabilitiesOf = (products: readonly string[]): readonly Capability[] =>
   PRODUCT_MENU.filter((product) => products.includes(product)).map((product) => PRODUCTS[product].capability);
 
-/** The board as JSON. `nextUrl` is the address of the next page; null on the last one. */
+/** The board as JSON. `nextUrl` is the next page's address; null on the last page. */
 export function boardDocument({ capability, limit, rows }: BoardPage, baseUrl: string, nextUrl: string | null) {
   return {
     service: "Agent Payment Trust Service",

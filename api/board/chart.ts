@@ -3,14 +3,14 @@ import { html, type Markup } from "../layout/html.ts";
 export interface Bar {
   /** `YYYY-MM-DD`. */
   readonly day: string;
-  /** Null when the figure is withheld. */
+  /** Null if the figure is withheld. */
   readonly value: number | null;
 }
 
 const HEIGHT = 262;
 const TOP = 38;
 const BASE = 208;
-/** Widths are per cent of the picture: it stretches with the page, and its letters keep their size. */
+/** Widths are percentages of the picture: it stretches with the page while its text keeps its size. */
 const LEFT = 12;
 const MOST_TICKS = 4;
 const WITHHELD_HEIGHT = 7;
@@ -20,14 +20,17 @@ const SHORT = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short",
 /** `2026-11-21` → 21 Nov. */
 export const shortDay = (day: string): string => SHORT.format(new Date(`${day}T00:00:00Z`));
 
-/** Whole numbers from 0, evenly spaced in steps of 1, 2 or 5 times a power of ten; the last one is at least `highest`. */
+/** Integers from 0, evenly spaced in steps of 1, 2 or 5 times a power of ten; the last is at least `highest`. */
 export function ticks(highest: number): readonly number[] {
   const steps = Array.from({ length: 16 }, (_, power) => [1, 2, 5].map((digit) => digit * 10 ** power)).flat();
   const step = steps.find((size) => size * MOST_TICKS >= highest) ?? highest;
   return Array.from({ length: Math.max(1, Math.ceil(highest / step)) + 1 }, (_, index) => index * step);
 }
 
-/** A bar chart of the days as SVG, with a title, a description and named axes; the table beside it has the same figures. */
+/**
+ * A bar chart of the days as SVG, with a title, a description and named axes. The table beside it shows the same
+ * figures.
+ */
 export function barChart(bars: readonly Bar[], title: string): Markup {
   const scale = ticks(Math.max(...bars.map(({ value }) => value ?? 0)));
   const most = scale.at(-1) ?? 1;
@@ -51,7 +54,7 @@ ${bars.map(({ value }, index) => {
 </svg>`;
 }
 
-/** The first day, the one in the middle and the last. */
+/** The first, middle and last day. */
 const dayLabels = (bars: readonly Bar[], slot: number): readonly Markup[] =>
   [
     { index: 0, anchor: "start", x: LEFT },

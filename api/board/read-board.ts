@@ -14,12 +14,12 @@ export interface Board {
     asked: { readonly capability: Capability | null; readonly limit: number },
     walk: Walk | null,
   ): Promise<BoardPage>;
-  /** Counted at most once a minute; while a new count is under way, the one before is answered. */
+  /** Counts at most once a minute; during a new count, readers get the previous one. */
   statistics(): Promise<Statistics>;
 }
 
 const COUNT_AGAIN_MS = 60_000;
-/** Older figures are not shown: who asks waits for the new count. */
+/** Older figures are not shown: the reader waits for the new count. */
 const TOO_OLD_MS = 600_000;
 
 export function createBoard({ reader, totals, now }: BoardParts): Board {
@@ -46,7 +46,7 @@ export function createBoard({ reader, totals, now }: BoardParts): Board {
     async statistics() {
       const age = known === null ? Number.POSITIVE_INFINITY : now().getTime() - known.countedAt.getTime();
       if (known === null || age >= TOO_OLD_MS) return countOnce();
-      // A count that fails leaves the figures as they are: the next reader starts another.
+      // A failed count leaves the figures as they are; the next reader starts another.
       if (age >= COUNT_AGAIN_MS) countOnce().catch(() => undefined);
       return known;
     },

@@ -9,7 +9,7 @@ import { MINIMUM_WALLETS } from "./withhold.ts";
 
 const WITHHELD = html`<span class="soft small">withheld</span>`;
 const whole = (value: number | null): Markup => (value === null ? WITHHELD : html`${value.toLocaleString("en-US")}`);
-/** An amount with its thousands apart: 25,000.00. */
+/** An amount with thousands separators: 25,000.00. */
 const money = (usd: string): string => usd.replace(/\B(?=(\d{3})+\.)/g, ",");
 
 const nameOf = (network: Network): string => {
@@ -17,7 +17,7 @@ const nameOf = (network: Network): string => {
   return isTest ? `${name} (test money)` : name;
 };
 
-/** The statistics for people; `statisticsDocument` gives the same as JSON. */
+/** The statistics page; `statisticsDocument` gives the same as JSON. */
 export const renderStatistics = (statistics: Statistics, baseUrl: string): string =>
   renderPage({
     title: "Statistics",

@@ -9,7 +9,7 @@ const DAY_MS = 86_400_000;
 
 export interface ProductTotals {
   readonly product: string;
-  /** Different wallets with either result. */
+  /** Distinct wallets with either result. */
   readonly wallets: number;
   readonly passed: Count;
   readonly failed: Count;
@@ -21,7 +21,7 @@ export interface PaymentTotals {
   readonly volume: Atomic;
 }
 
-/** Everything counted exactly, for this process alone. Reversed certificates and payments count nowhere. */
+/** Exact counts, for this process only. Reversed certificates and payments are excluded everywhere. */
 export interface Totals {
   readonly wallets: { readonly tested: number; readonly certified: number };
   readonly products: readonly ProductTotals[];
@@ -32,16 +32,16 @@ export interface Totals {
   readonly earlier: Count;
 }
 
-/** Midnight UTC of the first of the days that end today. */
+/** Midnight UTC of the first in the run of days that ends today. */
 export const firstDay = (now: Date): Date =>
   new Date(Math.floor(now.getTime() / DAY_MS) * DAY_MS - (WINDOW_DAYS - 1) * DAY_MS);
 
 export type Statistics = ReturnType<typeof statistics>;
 
 /**
- * What is published; null is a withheld figure. Totals are published from the first certificate on. Their parts, by test and by day,
- * are published as `withhold` says; results are only split when either side is of enough wallets or of none, since with one side of
- * a part the other is known.
+ * What is published; null is a withheld figure. Totals are published from the first certificate on. Their parts, by
+ * test and by day, are published as `withhold` says. Results are split only if each side covers enough wallets or none,
+ * because one side of a part reveals the other.
  */
 export function statistics(totals: Totals, countedAt: Date) {
   const products = everyProduct(totals.products);
@@ -75,7 +75,7 @@ function published(totals: ProductTotals, isWithheld: boolean) {
   };
 }
 
-/** Every test that is sold, in the order of the menu, and after them any other that has certificates. */
+/** Every test on sale, in menu order, followed by any other that has certificates. */
 function everyProduct(found: readonly ProductTotals[]): readonly ProductTotals[] {
   const sold: readonly string[] = PRODUCT_MENU;
   const others = found.filter(({ product }) => !sold.includes(product));
@@ -87,7 +87,7 @@ function everyProduct(found: readonly ProductTotals[]): readonly ProductTotals[]
   ];
 }
 
-/** Networks apart, so that test money is never added to money. */
+/** Each network separately, so that test money is never added to real money. */
 const everyNetwork = (found: readonly PaymentTotals[]): readonly PaymentTotals[] =>
   Object.values(NETWORKS).map(
     ({ id }) => found.find(({ network }) => network === id) ?? { network: id, settled: 0, volume: 0n },

@@ -1,7 +1,7 @@
-/** A figure about what fewer wallets did is not published as part of a whole. */
+/** A figure that covers fewer wallets than this is not published as part of a whole. */
 export const MINIMUM_WALLETS = 5;
 
-/** How many certificates there are, and of how many different wallets. */
+/** How many certificates there are, and from how many distinct wallets. */
 export interface Count {
   readonly certificates: number;
   readonly wallets: number;
@@ -9,14 +9,14 @@ export interface Count {
 
 export const NONE: Count = { certificates: 0, wallets: 0 };
 
-/** About nobody, or about enough wallets. */
+/** Covers no wallet, or enough of them. */
 export const isPublic = ({ wallets }: Count): boolean => wallets === 0 || wallets >= MINIMUM_WALLETS;
 
 /**
- * Which parts of a published total are withheld. Where one part is about too few wallets, it is withheld together with the
- * parts that are zero and, if that is not another one, with the smallest of the others: at least two are withheld then, and any of
- * them may be zero, so what is left of the total after the shown ones does not tell any of them.
- * @param beside what the total counts besides these parts, and is not shown itself
+ * Which parts of a published total to withhold. If a part covers too few wallets, it is withheld together with all
+ * parts that are zero and, if that still leaves it alone, with the smallest of the others. At least two parts are then
+ * withheld, and any of them may be zero, so the total minus the published parts reveals none of them.
+ * @param beside what the total counts besides these parts, and which is not published itself
  */
 export function withhold(parts: readonly Count[], beside: Count = NONE): readonly boolean[] {
   if ([...parts, beside].every(isPublic)) return parts.map(() => false);

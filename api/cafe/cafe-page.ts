@@ -4,7 +4,7 @@ import { codeBlock, renderPage } from "../layout/page.ts";
 import { CAFE_NETWORK } from "./menu.ts";
 import { type cafeOverview, orderPath } from "./overview.ts";
 
-/** The café for people. */
+/** The café's page. */
 export const renderCafe = (overview: ReturnType<typeof cafeOverview>, baseUrl: string): string =>
   renderPage({
     title: "Café",

@@ -51,7 +51,7 @@ const REALMS = [
   "the Final Block",
 ] as const;
 
-/** One of a list, always the same for the same seed. */
+/** Picks one of a list, always the same for the same seed. */
 function pick<Value>(list: readonly Value[], seed: string): Value {
   const number = createHash("sha256").update(seed).digest().readUInt32BE(0);
   return list[number % list.length] as Value;
@@ -61,7 +61,7 @@ export const cup = (receipt: string): string => pick(CUPS, `cup|${receipt}`).joi
 
 export const fortune = (receipt: string): string => pick(FORTUNES, `fortune|${receipt}`);
 
-/** A wallet has one title a day (UTC). */
+/** A wallet keeps one title per day (UTC). */
 export const title = (wallet: Address, now: Date): string => {
   const seed = `${wallet}|${day(now)}`;
   return `${pick(RANKS, `rank|${seed}`)} of ${pick(REALMS, `realm|${seed}`)}`;

@@ -5,10 +5,10 @@ export const ITEMS = ["espresso", "flat-white", "the-good-stuff", "buy-a-round"]
 
 export type Item = (typeof ITEMS)[number];
 
-/** The café is on the test network: what it sells costs nothing that is worth anything. */
+/** The café is on the test network, where money has no value. */
 export const CAFE_NETWORK: Network = TEST_NETWORK;
 
-/** On how many receipts of others a round stands. */
+/** How many receipts of others a round covers. */
 export const ROUND_RECEIPTS = 10;
 
 /** SPEC.md, general rules. */

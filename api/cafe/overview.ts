@@ -5,7 +5,7 @@ import { CAFE_NETWORK, ITEMS, type Item, MENU } from "./menu.ts";
 
 export const orderPath = (item: Item): string => `/order/${item}`;
 
-/** The café in short: menu, receipts so far, and whose rounds still stand on receipts to come. */
+/** The café at a glance: menu, receipts so far, and whose rounds still have receipts left. */
 export const cafeOverview = (
   { rounds, served }: { readonly rounds: readonly OpenRound[]; readonly served: number },
   baseUrl: string,

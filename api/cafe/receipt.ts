@@ -9,7 +9,7 @@ import { type Item, ROUND_RECEIPTS } from "./menu.ts";
 
 const MAX_NICKNAME = 32;
 
-/** Letters, marks, numbers, punctuation, symbols and single spaces: nothing that hides, turns or breaks a line. */
+/** Letters, marks, numbers, punctuation, symbols and single spaces: nothing that hides, reverses or breaks a line. */
 const NICKNAME = /^[\p{L}\p{M}\p{N}\p{P}\p{S}]+(?: [\p{L}\p{M}\p{N}\p{P}\p{S}]+)*$/u;
 
 const nickname = z
@@ -17,7 +17,7 @@ const nickname = z
   .refine((text) => [...text].length <= MAX_NICKNAME, `expected at most ${MAX_NICKNAME} characters`)
   .refine((text) => NICKNAME.test(text), "expected visible characters separated by at most single spaces");
 
-/** The body of an order: only a round has something to say, and it need not. */
+/** The body of an order: only a round takes a message, and it is optional. */
 export const ORDER = z
   .object({ nickname: nickname.optional() })
   .optional()
@@ -28,11 +28,11 @@ export type Order = z.infer<typeof ORDER>;
 /** 0x7099…79c8 */
 const shortAddress = (address: Address): string => `${address.slice(0, 6)}…${address.slice(-4)}`;
 
-/** 16 hex digits derived from the authorization: however often a sale runs, it makes one receipt. */
+/** 16 hex digits derived from the authorization: a sale makes one receipt, however often it runs. */
 export const receiptId = ({ network, asset, payer, nonce }: PaymentKey): string =>
   createHash("sha256").update(`receipt|${network}|${asset}|${payer}|${nonce}`).digest("hex").slice(0, 16);
 
-/** Who bought the round that a receipt is one of. */
+/** Who bought the round that covers a receipt. */
 export interface Toast {
   readonly nickname: string;
   /** Which of the round's receipts this is, from 1. */

@@ -10,7 +10,7 @@ export interface CafeParts {
 }
 
 export interface Cafe extends Pick<CafeStore, "openRounds" | "served"> {
-  /** The receipt of a paid order. */
+  /** Completes a paid order with its receipt. */
   readonly order: (item: Item, sale: Sale<Order>) => Completion;
 }
 

@@ -21,11 +21,11 @@ const BY_ENDING: Readonly<Record<string, Language>> = {
   yml: "yaml",
 };
 
-/** The language of the file that a caption names first; none where it names no file. */
+/** The language of the first file named in a caption; none if it names no file. */
 export const languageOf = (caption: string): Language | undefined =>
   BY_ENDING[/^[\w./-]+\.([a-z]+)\b/.exec(caption)?.[1] ?? ""];
 
-/** The classes of the stylesheet, by the kinds of token that have a colour. */
+/** The stylesheet's classes for the kinds of token that have a color. */
 const COLOURS: Readonly<Record<string, string>> = {
   keyword: "kw",
   atrule: "kw",
@@ -49,7 +49,7 @@ interface Run {
   readonly text: string;
 }
 
-/** The text of a tree in one colour each; what is nested deeper decides. */
+/** A tree flattened to text in one color each; the innermost color wins. */
 function runs(node: Branch, colour: string): readonly Run[] {
   if (node.type === "text") return [{ colour, text: node.value }];
   if (node.type !== "element") return [];
@@ -58,11 +58,11 @@ function runs(node: Branch, colour: string): readonly Run[] {
   return node.children.flatMap((child) => runs(child, own));
 }
 
-/** Longer texts stay plain: colours are for reading, and they cost time. */
+/** Longer texts stay plain: coloring takes time, and it only helps reading. */
 const LONGEST = 10_000;
 const kept = remember<Markup>(300);
 
-/** Code with its colours as classes of the stylesheet. What was rendered once is remembered. */
+/** Code with its colors as stylesheet classes. Renderings are cached. */
 export function highlight(text: string, language: Language): Markup {
   if (text.length > LONGEST) return html`${text}`;
   return kept(`${language} ${text}`, () => {

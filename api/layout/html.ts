@@ -1,10 +1,10 @@
 import { raw, html as template } from "hono/html";
 
-/** Text that is safe to put into a page as it stands. */
+/** Text that is safe to insert into a page unescaped. */
 export type Markup = ReturnType<typeof raw>;
 export type Child = Markup | string | number | bigint | false | null | undefined | readonly Child[];
 
-/** A template whose values are escaped unless they are `Markup` themselves; synchronous, since no value is a promise. */
+/** A template whose values are escaped unless they are `Markup`; synchronous, since no value is a promise. */
 export function html(strings: TemplateStringsArray, ...values: readonly Child[]): Markup {
   const rendered = template(strings, ...values);
   if (rendered instanceof Promise) throw new TypeError("html: a value is a promise; render it first");
@@ -18,7 +18,7 @@ export const jsonLd = (document: Readonly<Record<string, unknown>>): Markup =>
 /** 2026-12-21, in UTC. */
 const WORDS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"];
 
-/** A whole number in a sentence: in words up to twelve. */
+/** A whole number for use in a sentence: spelled out up to twelve. */
 export const inWords = (number: number): string => WORDS[number] ?? String(number);
 
 export const day = (date: Date): string => date.toISOString().slice(0, 10);

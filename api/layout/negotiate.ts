@@ -1,15 +1,15 @@
 import type { Context } from "hono";
 import { CONTENT_SECURITY_POLICY } from "./page.ts";
 
-/** HTML for browsers, which name it; JSON for everybody else, and for anyone who asks with `?format=json`. */
+/** HTML for browsers, which ask for it by name; JSON for everyone else, and for `?format=json`. */
 export const wantsHtml = (c: Context): boolean =>
   c.req.query("format") !== "json" && (c.req.header("accept") ?? "").includes("text/html");
 
-/** A page with the headers that keep it safe. */
+/** A page with its security headers. */
 export const page = (c: Context, markup: string, status: 200 | 404 | 503 = 200): Response =>
   pageWith(c, markup, { status, policy: CONTENT_SECURITY_POLICY });
 
-/** A page with a content security policy of its own. */
+/** A page with its own content security policy. */
 export function pageWith(
   c: Context,
   markup: string,

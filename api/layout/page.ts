@@ -7,7 +7,7 @@ import { STYLE } from "./style.ts";
 
 export const SITE_NAME = "Agent Payment Trust Service";
 
-/** The icon of the site, served at `/favicon.svg` and inline in every page. */
+/** The site's icon, served at `/favicon.svg` and inlined in every page. */
 export const FAVICON_SVG =
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="7" fill="#0b5a4c"/>' +
   '<circle cx="16" cy="16" r="10.5" fill="none" stroke="#e3c788" stroke-width="1.5"/>' +
@@ -31,23 +31,23 @@ const COPY_SCRIPT = `for (const button of document.querySelectorAll("[data-copy]
 
 const sourceHash = (text: string): string => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
 
-/** Our own style and the named scripts by hash, nothing from elsewhere. */
+/** Allows our own style and the named scripts by hash, and nothing from elsewhere. */
 const policyOf = (scripts: readonly string[]): readonly string[] => [
   "default-src 'none'",
   `script-src ${scripts.map(sourceHash).join(" ")}`,
   `style-src ${sourceHash(STYLE)}`,
   "img-src 'self' data:",
-  // Crawlers ask for robots.txt in the name of the page.
+  // Crawlers request robots.txt on the page's behalf.
   "connect-src 'self'",
   "form-action 'self'",
   "base-uri 'none'",
   "frame-ancestors 'none'",
 ];
 
-/** The `Content-Security-Policy` of every HTML page but those with a script of their own. */
+/** The `Content-Security-Policy` of every HTML page without a script of its own. */
 export const CONTENT_SECURITY_POLICY = policyOf([COPY_SCRIPT]).join("; ");
 
-/** The policy of a page with a script of its own, which may call this service and nobody else. */
+/** The policy of a page with its own script, which may call only this service. */
 export const policyWithScript = (script: string): string => policyOf([COPY_SCRIPT, script]).join("; ");
 
 const NAVIGATION = [
@@ -76,7 +76,7 @@ const FOOT_LINKS = [
 export interface Page {
   readonly title: string;
   readonly description: string;
-  /** The absolute URL of the page; a page without one asks not to be indexed. */
+  /** The absolute URL of the page; without one, the page asks not to be indexed. */
   readonly canonical?: string;
   /** Absolute URL of a 1200 by 630 picture for link previews, and its text alternative. */
   readonly image?: { readonly url: string; readonly alt: string };
@@ -85,12 +85,12 @@ export interface Page {
   /** More elements for the head, such as a JSON-LD block. */
   readonly head?: Markup;
   readonly current?: "/" | (typeof NAVIGATION | typeof FOOT_LINKS)[number]["path"];
-  /** A script of the page's own, allowed by `policyWithScript`. */
+  /** The page's own script, allowed by `policyWithScript`. */
   readonly script?: string;
   readonly main: Markup;
 }
 
-/** The whole HTML document of a page. */
+/** A page's whole HTML document. */
 export const renderPage = (page: Page): string =>
   html`<!doctype html>
 <html lang="en">
@@ -154,7 +154,7 @@ export interface CodeBlock {
   readonly id: string;
   /** The name of the file, or what the code does. */
   readonly caption: string;
-  /** Unless the caption names a file that tells. */
+  /** Needed unless the caption names a file that implies it. */
   readonly language?: Language;
   readonly text: string;
 }
@@ -162,7 +162,7 @@ export interface CodeBlock {
 const coloured = ({ caption, text, language = languageOf(caption) }: CodeBlock): Markup | string =>
   language === undefined ? text : highlight(text, language);
 
-/** Text to copy: it scrolls inside its box, and the button shows itself only where the script runs. */
+/** Text to copy: it scrolls inside its box, and the button appears only if the script runs. */
 export const codeBlock = (block: CodeBlock): Markup =>
   html`<figure class="code"><figcaption><span id="${block.id}-caption">${block.caption}</span><span><button class="copy" type="button" data-copy="${block.id}" aria-label="Copy: ${block.caption}" hidden>Copy</button><span class="hide" role="status"></span></span></figcaption>
 <pre tabindex="0" role="region" aria-labelledby="${block.id}-caption"><code id="${block.id}">${coloured(block)}</code></pre></figure>`;
@@ -180,11 +180,11 @@ const SHAPES = {
   grey: "M3 8h10",
 } as const;
 
-/** A word with its sign and colour; the word alone says it all. */
+/** A word with its sign and color; the word alone says everything. */
 export const mark = (tone: keyof typeof SHAPES, word: string): Markup =>
   html`<span class="mark ${tone}"><svg viewBox="0 0 16 16" aria-hidden="true"><path d="${SHAPES[tone]}" fill="none" stroke="currentColor" stroke-width="2.4" stroke-linecap="round"/></svg>${word}</span>`;
 
-/** A form that asks for the verification record of a wallet, without a script. */
+/** A form that requests a wallet's verification record, without a script. */
 export const verifyForm = (): Markup =>
   html`<form action="/verify" method="get"><div class="field"><label for="wallet">Wallet address</label>
 <input id="wallet" name="wallet" required pattern="0x[0-9a-fA-F]{40}" title="0x followed by 40 hex digits" placeholder="0x…" autocomplete="off" autocapitalize="off" spellcheck="false"></div>

@@ -13,10 +13,10 @@ export interface PackageRouteParts {
 }
 
 const FOR_A_YEAR = "public, max-age=31536000, immutable";
-/** On one's own machine a version is built again whenever its sources change. */
+/** On a developer's machine, a version is rebuilt whenever its sources change. */
 const EVERY_TIME = "no-cache";
 
-/** Our npm packages, to be installed from the service itself. */
+/** Our npm packages, installable from the service itself. */
 export const packageRoutes = (parts: PackageRouteParts): readonly Route[] => [
   {
     method: "GET",

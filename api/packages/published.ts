@@ -7,9 +7,9 @@ export interface PublishedPackage {
   readonly name: string;
   readonly version: string;
   readonly description: string;
-  /** The versions of Node that it runs on. */
+  /** The Node versions it runs on. */
   readonly node: string;
-  /** Its folder below `packages/`. */
+  /** Its folder under `packages/`. */
   readonly folder: string;
 }
 
@@ -29,12 +29,12 @@ export const VERIFIER = published("verifier", verifier);
 export const ESCROW = published("escrow", escrow);
 export const MCP = published("mcp", mcp);
 
-/** The packages that the service serves, so that they can be had without a registry. */
+/** The packages the service serves, so that installing them needs no registry. */
 export const PACKAGES: readonly PublishedPackage[] = [VERIFIER, ESCROW, MCP];
 
-/** The name that npm gives the tarball. */
+/** The tarball's file name as npm writes it. */
 export const tarballName = ({ name, version }: PublishedPackage): string => `${name}-${version}.tgz`;
 
-/** What `npm install` and `npx` take in place of a package's name. */
+/** What to give `npm install` and `npx` instead of a package name. */
 export const packageUrl = (baseUrl: string, published: PublishedPackage): string =>
   `${baseUrl}/packages/${tarballName(published)}`;

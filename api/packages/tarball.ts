@@ -1,9 +1,9 @@
-/** A package as npm packs it. */
+/** A package as packed by npm. */
 export interface Tarball {
   readonly bytes: Uint8Array<ArrayBuffer>;
-  /** Of the bytes, as lock files write it: `sha512-` and base64. */
+  /** Hash of the bytes in lock file form: `sha512-` and base64. */
   readonly integrity: string;
 }
 
-/** The tarballs that have been built, by the names of their files. */
+/** The tarballs built so far, by file name. */
 export type Tarballs = ReadonlyMap<string, Tarball>;

@@ -1,6 +1,6 @@
 export const EXAMPLE_WALLETS = ["0x70997970c51812dc3a010c7d01b50e0d17dc79c8"] as const;
 
-/** The members of a score record that a caller reads first. */
+/** The members of a score record that callers read first. */
 export const exampleRecord = {
   wallet: EXAMPLE_WALLETS[0],
   score: 61,

@@ -13,7 +13,7 @@ export interface ScoreParts {
 }
 
 export interface Scores {
-  /** One record a wallet, in the order given, all as of one block; null while the index is unavailable. */
+  /** One record per wallet, in the given order, all as of one block; null while the index is unavailable. */
   of(wallets: readonly Address[]): Promise<readonly ScoreDocument[] | null>;
   /** Whether the index answers for these wallets. */
   ready(wallets: readonly Address[]): Promise<boolean>;

@@ -4,15 +4,15 @@ import { multibase } from "./multibase.ts";
 /** The multicodec prefix of an Ed25519 public key (`ed25519-pub`, 0xed as a varint). */
 const ED25519_PUB = [0xed, 0x01];
 
-/** The did:web identifier of the published address: its host, the port's colon as `%3A`. */
+/** The did:web identifier of the published address: its host, with a port's colon as `%3A`. */
 export const didWeb = (baseUrl: string): string => `did:web:${new URL(baseUrl).host.replace(":", "%3A")}`;
 
-/** What a proof names as its `verificationMethod`. */
+/** The `verificationMethod` a proof names. */
 export const keyUrl = (did: string, { kid }: Pick<PublicJwk, "kid">): string => `${did}#${kid}`;
 
 /**
- * The DID document (DID Core 1.0) of a did:web identifier. Every key, the retired ones too, may verify a statement that
- * was made with it.
+ * The DID document (DID Core 1.0) of a did:web identifier. Every key, including retired ones, may verify statements
+ * made with it.
  */
 export function didDocument(did: string, keys: readonly PublicJwk[]) {
   return {

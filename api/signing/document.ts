@@ -3,7 +3,7 @@ import { keyUrl } from "./did.ts";
 import type { SigningKey } from "./keys.ts";
 import { jcs, proofValue } from "./proof-value.ts";
 
-/** A document before it is signed. Its numbers are safe integers; money is text. */
+/** A document before signing. Its numbers are safe integers; money is text. */
 export interface Unsigned {
   readonly "@context": readonly string[];
   readonly proof?: never;
@@ -20,23 +20,25 @@ export interface Proof {
   readonly proofPurpose: "assertionMethod";
   /** RFC 7515, appendix F: `header..signature`, over the JCS form of the document without `proof`. */
   readonly jws: string;
-  /** The W3C suite's signature, over the other members of the proof, `jws` among them, and the document. */
+  /** The W3C suite's signature, over the document and the proof's other members, including `jws`. */
   readonly proofValue: string;
 }
 
 export type Signed<Document> = Document & { readonly proof: Proof };
 
-/** Signs every kind of document that the service publishes. */
+/** Signs every kind of document the service publishes. */
 export interface Signer {
-  /** The did:web identifier that documents name as their issuer. */
+  /** The did:web identifier documents name as their issuer. */
   readonly issuer: string;
-  /** The document as JSON reads it back, with its proof. Members stand in canonical order: a verifier need not sort them. */
+  /**
+   * The document as parsed from JSON, with its proof. Members are in canonical order, so verifiers need not sort them.
+   */
   sign<Document extends Unsigned>(document: Document, at: Date): Signed<Document>;
 }
 
 export function createSigner({ privateKey, publicJwk }: SigningKey, issuer: string): Signer {
   const header = base64url(JSON.stringify({ alg: "EdDSA", kid: publicJwk.kid }));
-  // In one thread: `jose` would hand each signature to another and wait, which takes longer than to sign.
+  // Synchronous: `jose` would send each signature to another thread and wait, which takes longer than signing.
   const detachedJws = (payload: string): string =>
     `${header}..${sign(null, Buffer.from(`${header}.${base64url(payload)}`), privateKey).toString("base64url")}`;
   return {
@@ -59,13 +61,13 @@ export function createSigner({ privateKey, publicJwk }: SigningKey, issuer: stri
   };
 }
 
-/** The same members in the order of RFC 8785; those inside of them stay as they are. */
+/** The same members in RFC 8785 order; nested ones are left as they are. */
 const sorted = <Members extends object>(members: Members): Members =>
   Object.fromEntries(Object.entries(members).sort(([one], [other]) => (one < other ? -1 : 1))) as Members;
 
 const base64url = (text: string): string => Buffer.from(text).toString("base64url");
 
-/** A number that another program reads or writes differently would break the signature. */
+/** A number that other programs read or write differently would break the signature. */
 function refuseInexactNumbers(value: unknown): void {
   if (typeof value === "number" && (!Number.isSafeInteger(value) || Object.is(value, -0)))
     throw new Error(`a signed number is a safe integer, not ${value}`);

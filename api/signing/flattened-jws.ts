@@ -9,7 +9,7 @@ export interface FlattenedJws {
 
 const base64url = (text: string): string => Buffer.from(text).toString("base64url");
 
-/** Signs texts whose verifiers know the payload. `jku` is where the key set is. */
+/** Signs texts whose verifiers already have the payload. `jku` is the address of the key set. */
 export function flattenedJws({ privateKey, publicJwk }: SigningKey, jku: string): (payload: string) => FlattenedJws {
   const header = base64url(JSON.stringify({ alg: "EdDSA", typ: "JOSE", kid: publicJwk.kid, jku }));
   return (payload) => ({

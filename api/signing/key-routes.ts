@@ -6,7 +6,7 @@ import { DID, JWKS } from "./signing-schemas.ts";
 
 const CACHED = { "cache-control": "public, max-age=300" };
 
-/** Where verifiers find the keys: the current one first, then the retired ones. */
+/** Serves the keys to verifiers: the current one first, then the retired ones. */
 export function signingRoutes(keys: readonly PublicJwk[], baseUrl: string): readonly Route[] {
   const did = didDocument(didWeb(baseUrl), keys);
   const serve = (body: object, type: string) => (c: Context) => c.json(body, 200, { "content-type": type, ...CACHED });

@@ -4,7 +4,7 @@ import { calculateJwkThumbprint } from "jose";
 /** The DER frame of an Ed25519 private key in PKCS #8 (RFC 8410); the 32-byte key follows. */
 const PKCS8_ED25519 = Buffer.from("302e020100300506032b657004220420", "hex");
 
-/** A public Ed25519 key as RFC 8037 writes it. */
+/** A public Ed25519 key in RFC 8037 form. */
 export interface PublicJwk {
   readonly kty: "OKP";
   readonly crv: "Ed25519";
@@ -35,7 +35,7 @@ export async function signingKey(seed: Uint8Array): Promise<SigningKey> {
   return { privateKey, publicJwk: await publicJwk(x) };
 }
 
-/** The keys to publish: the one that signs, then those that signed before, each once. */
+/** The keys to publish: the signing key, then its predecessors, each once. */
 export async function publicKeys(current: PublicJwk, retired: readonly string[]): Promise<readonly PublicJwk[]> {
   const former = new Set(retired.filter((x) => x !== current.x));
   return [current, ...(await Promise.all([...former].map(publicJwk)))];

@@ -1,6 +1,6 @@
 const ALPHABET = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
 
-/** As many digits as fit a safe integer: large numbers are divided seldom. */
+/** As many digits as fit a safe integer, to keep divisions of large numbers few. */
 const CHUNK = 9;
 const CHUNK_BASE = 58n ** BigInt(CHUNK);
 

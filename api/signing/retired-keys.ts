@@ -7,16 +7,16 @@ const D = 3709570593466943934313808350875456518954211387984321901638878553308594
 const JWK = z.object({ kty: z.literal("OKP"), crv: z.literal("Ed25519"), x: z.string() });
 
 export interface RetiredKeys {
-  /** The `x` of every key, in the order given. */
+  /** The `x` of every key, in the given order. */
   readonly keys: readonly string[];
-  /** One sentence for each value that is no public key; it never repeats the value. */
+  /** One sentence for each value that is not a public key; it never repeats the value. */
   readonly problems: readonly string[];
 }
 
 /**
- * Public keys that signed in the past: `x` values or whole public JWKs, separated by commas. A private key looks like an
- * `x` value, and would be published: a JWK with `d` and every text that is no point of the curve (half of all private keys)
- * are refused.
+ * Public keys that signed in the past: comma-separated `x` values or whole public JWKs. A private key looks like an `x`
+ * value and would be published, so a JWK with `d` and any text that is not a point of the curve (half of all private
+ * keys) are rejected.
  */
 export function parseRetiredKeys(text: string): RetiredKeys {
   const values = text.split(/,(?![^{}]*\})/).map((value) => value.trim());

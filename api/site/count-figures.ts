@@ -6,13 +6,13 @@ import type { Figures } from "./home-page.ts";
 export interface SiteParts {
   readonly board: Pick<Board, "statistics">;
   readonly arbiter: Pick<Arbiter, "totals">;
-  /** What all escrow contracts hold now; null while the index does not know. */
+  /** What all escrow contracts hold now; null while the index cannot tell. */
   readonly held: () => Promise<Atomic | null>;
   readonly now: () => Date;
 }
 
 export interface Site {
-  /** Counted at most four times a minute; never rejects. */
+  /** Counts at most four times a minute; never rejects. */
   figures(): Promise<Figures>;
 }
 

@@ -5,17 +5,17 @@ import { html } from "../layout/html.ts";
 import { faviconIco, iconPng } from "./icons.ts";
 
 export interface CrawlerRouteParts {
-  /** The whole table; it is complete once the routes are called. */
+  /** The whole table; complete by the time the routes are called. */
   readonly routes: () => readonly Listed[];
   readonly baseUrl: string;
 }
 
 const APPLE_SIZE = 180;
-/** Drawn when somebody asks, once. */
+/** Drawn once, on first request. */
 const drawn = remember<Uint8Array>(2);
 const CACHED = { "cache-control": "public, max-age=86400" };
 
-/** What search engines and browsers ask for by themselves. */
+/** What search engines and browsers request on their own. */
 export function crawlerRoutes({ routes, baseUrl }: CrawlerRouteParts): readonly Route[] {
   return [
     {
@@ -57,10 +57,10 @@ export function crawlerRoutes({ routes, baseUrl }: CrawlerRouteParts): readonly 
 const picture = (c: Context, bytes: Uint8Array, type: string): Response =>
   c.body(new Uint8Array(bytes), 200, { "content-type": type, ...CACHED });
 
-/** Pages that ask not to be indexed: they are of the moment. */
+/** Pages that ask not to be indexed, because they are short-lived. */
 const NOT_INDEXED = ["/status", "/receipt"];
 
-/** A page that can be asked for without more, and be found in a month. */
+/** A page that needs no input and will still exist in a month. */
 const isListed = ({ method, path, output, parameters = [] }: Listed): boolean =>
   method === "GET" &&
   "text/html" in output &&

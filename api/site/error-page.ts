@@ -8,7 +8,7 @@ export interface Problem {
   readonly request_id: string;
 }
 
-/** A problem as a page, for a browser that asked for something that is not there. */
+/** A problem as a page, for a browser that requested something that does not exist. */
 export const renderProblem = ({ status, title, detail, request_id }: Problem): string =>
   renderPage({
     title: `${status} ${title}`,

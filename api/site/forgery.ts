@@ -12,16 +12,16 @@ export interface Forgery {
 }
 
 /**
- * Two histories that give an A beside the three tests passed and no escrowed sale: the one of few wallets, and the one of few weeks.
- * A test holds both to the score's own function, from both sides.
+ * Two histories that reach an A with the three tests passed and no escrowed sale: one with the fewest wallets, one with
+ * the fewest weeks. A test checks both against the score's own function, from both sides.
  */
 export const FORGED_A = {
   fewWallets: { counterparties: 8, payments: 25, value: 5_000_000n, weeks: 5 },
   fewWeeks: { counterparties: 20, payments: 20, value: 1_000_000n, weeks: 4 },
 } as const satisfies Readonly<Record<string, Forgery>>;
 
-/** The wallets of such a ring: the agent, its payees, and the same payers for each payee, each with a funder of its own. */
+/** The wallets in such a ring: the agent, its payees, and the same payers for each payee, each with its own funder. */
 export const ringSize = ({ counterparties }: Forgery): number => 1 + counterparties + 2 * INDEPENDENCE.otherFunders;
 
-/** What the certificates of an A cost, every time that they expire. Atomic USDC. */
+/** What the certificates for an A cost each time they expire. Atomic USDC. */
 export const CERTIFICATES_COST = BEHAVIOURAL_KINDS.reduce((sum, kind) => sum + totalCost(kind), suite.price);

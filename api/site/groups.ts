@@ -24,11 +24,11 @@ export interface Docs {
   readonly baseUrl: string;
   /** A wallet to show, in lower case. */
   readonly wallet: string;
-  /** Our packages, as they have been built. */
+  /** Our packages, as built. */
   readonly tarballs: Tarballs;
 }
 
-/** The four groups of users, each with what it does here, in the order of the page. */
+/** The four groups of users and what each does here, in page order. */
 export const GROUPS: readonly {
   readonly id: string;
   readonly name: string;

@@ -11,21 +11,21 @@ import { terms, termsMarkdown } from "./terms.ts";
 import { renderTerms } from "./terms-page.ts";
 
 export interface GuideRouteParts extends PayPage {
-  /** Our packages, as they have been built. */
+  /** Our packages, as built. */
   readonly tarballs: Tarballs;
-  /** The whole table; it is complete once the routes are called. */
+  /** The whole table; complete by the time the routes are called. */
   readonly routes: () => readonly Listed[];
   readonly arbiter: Arbiter;
-  /** A URI for reports of weaknesses. */
+  /** A URI for vulnerability reports. */
   readonly securityContact: string;
 }
 
-/** An address of the examples; nobody pays with it on the real Base. */
+/** An address for the examples; nobody pays with it on the real Base. */
 const EXAMPLE_WALLET = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8";
 const PAGE = { "text/html": null };
 const PAY_POLICY = policyWithScript(PAY_SCRIPT);
 
-/** The pages that explain the service to people; the same for every reader. */
+/** The pages that explain the service; the same for every reader. */
 export function guideRoutes(parts: GuideRouteParts): readonly Route[] {
   const { baseUrl, payTo, tarballs } = parts;
   const [docs, integrations, pay] = [

@@ -17,14 +17,14 @@ export interface MenuItem {
   readonly summary: string;
 }
 
-/** What the service has done so far. Null is a figure that cannot be read at the moment. */
+/** What the service has done so far. Null is a figure that cannot be read right now. */
 export interface Figures {
-  /** Wallets that are certified now. */
+  /** Wallets certified now. */
   readonly certified: number | null;
   /** Ever issued. */
   readonly certificates: number | null;
   readonly verdicts: number | null;
-  /** USDC that the escrow contracts hold now. */
+  /** USDC held by the escrow contracts now. */
   readonly escrowed: Atomic | null;
 }
 
@@ -41,7 +41,7 @@ interface Home {
 const DESCRIPTION =
   "Agents prove how they pay over x402, in USDC on Base, and anyone can check the proof: certificates, risk scores, an escrow and signed delivery verdicts.";
 
-/** The home page: what the service is, what it has done, how to try it, for whom it is, what it costs. */
+/** The home page: what the service is, what it has done, how to try it, who it is for, what it costs. */
 export const renderHome = (home: Home): string =>
   renderPage({
     title: "Proof of how an agent pays",

@@ -10,7 +10,7 @@ import { renderHome } from "./home-page.ts";
 import { HOME } from "./site-schemas.ts";
 
 export interface HomeRouteParts {
-  /** The whole table, these routes among it; it is complete once they are called. */
+  /** The whole table, including these routes; complete by the time they are called. */
   readonly routes: () => readonly Listed[];
   readonly baseUrl: string;
   readonly site: Site;

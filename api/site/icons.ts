@@ -1,7 +1,7 @@
 import { Resvg } from "@resvg/resvg-js";
 import { FAVICON_SVG } from "../layout/page.ts";
 
-/** The icon of the site as a square PNG. */
+/** The site's icon as a square PNG. */
 export const iconPng = (size: number): Uint8Array =>
   new Resvg(FAVICON_SVG, { fitTo: { mode: "width", value: size }, font: { loadSystemFonts: false } }).render().asPng();
 
@@ -9,7 +9,7 @@ const HEADER_BYTES = 6;
 const ENTRY_BYTES = 16;
 const FAVICON_SIZES = [16, 32, 48] as const;
 
-/** The icon of the site as a Windows icon file: a directory, and after it a PNG of each size. */
+/** The site's icon as a Windows icon file: a directory followed by a PNG of each size. */
 export function faviconIco(): Uint8Array {
   const images = FAVICON_SIZES.map((size) => ({ size, png: iconPng(size) }));
   const directory = Buffer.alloc(HEADER_BYTES + ENTRY_BYTES * images.length);

@@ -10,7 +10,7 @@ import {
   verifyWorkflow,
 } from "./integration-samples.ts";
 
-/** How to put the service into what one has: merchants' frameworks, continuous integration, agents' tools. */
+/** How to add the service to an existing stack: merchants' frameworks, continuous integration, agents' tools. */
 export const renderIntegrations = (baseUrl: string): string =>
   renderPage({
     title: "Integrations",

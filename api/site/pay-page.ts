@@ -18,8 +18,8 @@ export interface PayPage {
 }
 
 /**
- * The page where a person with a browser wallet takes the basic test. It carries the terms itself, so that its script can hold the
- * 402 to them. Without a script or a wallet it says what is missing.
+ * The page where a person with a browser wallet takes the basic test. It carries the terms itself, so that its script
+ * can check the 402 against them. Without a script or a wallet it says what is missing.
  */
 export function renderPay({ baseUrl, payTo }: PayPage): string {
   const offer = requirements({ network: BASE.id, payTo, value: basic.price });

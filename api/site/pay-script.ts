@@ -1,7 +1,8 @@
 /**
- * The script of `/pay`, for browsers: it finds wallets (EIP-6963, and `window.ethereum`), asks for the terms, lets the wallet sign
- * the page's own (EIP-3009 as EIP-712 typed data) and sends the payment. Terms that differ from the page's in anything are refused
- * before the wallet is asked. A payment that was signed is sent again as it is, never signed anew, until it is answered.
+ * The script of `/pay`, for browsers. It finds wallets (EIP-6963, and `window.ethereum`), requests the terms, has the
+ * wallet sign the page's own (EIP-3009 as EIP-712 typed data) and sends the payment. Terms that differ from the page's
+ * in any way are refused before the wallet is asked. A signed payment is resent unchanged, never signed again, until it
+ * is answered.
  */
 export const PAY_SCRIPT = `"use strict";
 const terms = document.getElementById("pay-box").dataset, own = JSON.parse(terms.offer);

@@ -3,7 +3,9 @@ import { PROBLEMS, type ProblemCode } from "../kernel/errors.ts";
 import { html, type Markup } from "../layout/html.ts";
 import { MAX_WALLETS } from "../score/products.ts";
 
-/** What each problem means and what its caller can do; the compiler asks for every code of the catalogue. */
+/**
+ * What each problem means and what its caller can do; the compiler requires an entry for every code of the catalogue.
+ */
 const MEANINGS: Readonly<Record<ProblemCode, { readonly when: string; readonly remedy: string }>> = {
   malformed_request: {
     when: "The path, query or body cannot be parsed; errors[] names each invalid field.",
@@ -65,7 +67,7 @@ const MEANINGS: Readonly<Record<ProblemCode, { readonly when: string; readonly r
   },
 };
 
-/** The catalogue of errors; the `type` of every problem points to its entry. */
+/** The catalogue of errors; every problem's `type` links to its entry. */
 export const errorsChapter = (): Markup => html`<section aria-labelledby="errors"><h2 id="errors">Errors</h2>
 <p class="measure">Every error is <code>application/problem+json</code> (RFC 9457): <code>type, title, status, detail, code, request_id</code>, and <code>errors[]</code> when fields are invalid. The meaning of a <code>code</code> never changes; <code>type</code> is the address of its entry here, relative to the service. A 402 is not an error: it carries the terms, and its <code>error</code> says why a payment was rejected. A rejected payment is never submitted later.</p>
 <ul class="rows">${Object.entries(PROBLEMS).map(

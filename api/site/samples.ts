@@ -4,12 +4,12 @@ import { MAIN_NETWORK } from "../kernel/networks.ts";
 import type { CodeBlock } from "../layout/page.ts";
 import { ESCROW, PACKAGES, packageUrl, VERIFIER } from "../packages/published.ts";
 
-/** Code that the documentation shows; a test extracts each from its page and runs it. */
+/** Code that the documentation shows; a test extracts each piece from its page and runs it. */
 export type Sample = CodeBlock;
 
 const npmInstall = (...packages: readonly string[]): string => `npm install ${packages.join(" \\\n  ")}`;
 
-/** What the programs of the documentation import. */
+/** What the documentation's programs import. */
 export const install = (baseUrl: string): Sample => ({
   id: "install",
   caption: "In a folder of your own",
@@ -21,7 +21,7 @@ export const install = (baseUrl: string): Sample => ({
   ),
 });
 
-/** Every package of ours. */
+/** All of our packages. */
 export const installAll = (baseUrl: string): Sample => ({
   id: "install-packages",
   caption: "All packages, in a folder of your own",

@@ -33,7 +33,7 @@ const ladder = (bands: readonly Band[], amount: (from: number) => string = Strin
 
 const { qualifyingPayments, freshSuitePass, anyFreshPass } = PAYMENT_CAPABILITY;
 
-/** What gives the points of a component. */
+/** What earns a component's points. */
 export const RULES: Readonly<Record<keyof typeof MAX_POINTS, string>> = {
   payment_capability: `Fresh suite PASS: ${freshSuitePass} · any other fresh PASS: ${anyFreshPass} · otherwise, ${qualifyingPayments.from} qualifying payments: ${qualifyingPayments.points}`,
   scam_resistance: `Fresh PASS and no fresh FAIL: ${BEHAVIOURAL_PASS}`,
@@ -45,7 +45,7 @@ export const RULES: Readonly<Record<keyof typeof MAX_POINTS, string>> = {
   escrow_outcomes: `Payers whose escrow was released to the wallet: ${ladder(RELEASE_BANDS)}. Each refund against it subtracts ${REFUND_PENALTY.each}, up to ${REFUND_PENALTY.most}`,
 };
 
-/** The chapter about the risk score: every figure is one that the score computes with. */
+/** The chapter about the risk score: every figure is one the score computes with. */
 export const scoreChapter = (
   baseUrl: string,
 ): Markup => html`<section aria-labelledby="score"><h2 id="score">The risk score</h2>

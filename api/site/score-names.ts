@@ -1,6 +1,6 @@
 import type { CapName, ComponentName } from "../../packages/verifier/src/score/v1/bands.ts";
 
-/** What people read for a component. */
+/** A component's name on pages. */
 export const COMPONENT_NAMES: Readonly<Record<ComponentName, string>> = {
   payment_capability: "Payment capability",
   scam_resistance: "Scam resistance",
@@ -12,7 +12,7 @@ export const COMPONENT_NAMES: Readonly<Record<ComponentName, string>> = {
   escrow_outcomes: "Escrow outcomes",
 };
 
-/** What people read for a cap. */
+/** A cap's name on pages. */
 export const CAP_NAMES: Readonly<Record<CapName, string>> = {
   unrated: "No certificate and too few payments",
   fresh_fail: "A fresh FAIL on a behavioral test",

@@ -7,14 +7,14 @@ const TIER_TOP = 26;
 const TIER_HEIGHT = 40;
 const ROWS_TOP = TIER_TOP + TIER_HEIGHT + 44;
 
-/** Each tier with the scores that it spans, lowest first; `to` is where the next one begins. */
+/** Each tier with its range of scores, lowest first; `to` is where the next one begins. */
 const spans = TIERS.toReversed().map(({ tier, from }, index, all) => ({
   tier,
   from,
   to: all[index + 1]?.from ?? 100,
 }));
 
-/** The components one after another: together they reach 100. */
+/** The components one after another: together they add up to 100. */
 const steps = Object.entries(MAX_POINTS).map(([name, points], index, all) => ({
   name,
   points,
@@ -22,8 +22,8 @@ const steps = Object.entries(MAX_POINTS).map(([name, points], index, all) => ({
 }));
 
 /**
- * The score on one scale from 0 to 100: the tiers, what each component can add, and how far each cap lets a score come.
- * Widths are per cent: it stretches with the page, and its letters keep their size.
+ * The score on one scale from 0 to 100: the tiers, what each component can add, and how high each cap lets a score go.
+ * Widths are percentages: the picture stretches with the page while its text keeps its size.
  */
 export function scorePicture(): Markup {
   const caps = Object.entries(CAP_LIMITS).filter(([, limit]) => limit > 0);

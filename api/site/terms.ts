@@ -19,7 +19,7 @@ export interface TermsParts {
 
 const rule = ({ rules }: Policy, number: number): string => rules.find((one) => one.number === number)?.text ?? "";
 
-/** The terms of use, for people and programs alike. Prices are those of the route table. */
+/** The terms of use, for people and programs alike. Prices come from the route table. */
 export const terms = ({ routes, policy, contact }: TermsParts): readonly Section[] => [
   {
     title: "What we sell",
