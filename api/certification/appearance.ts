@@ -1,20 +1,20 @@
 import { day, longDay } from "../layout/html.ts";
 import { isFresh, type MarkedCertificate, VALID_FOR_DAYS } from "./certificate.ts";
 
-/** How a certificate is shown at an instant; page, badge and picture say the same. */
+/** How a certificate looks at a given instant; its page, badge and picture all agree. */
 export interface Appearance {
   readonly tone: "pass" | "fail" | "grey";
   readonly word: "PASS" | "FAIL";
   readonly state: "Current" | "Failed" | "Expired" | "Reversed";
   /** The result with its state: PASS, FAIL, Expired PASS, Reversed FAIL. */
   readonly title: string;
-  /** The state in a plain sentence or two. */
+  /** The state in a sentence or two. */
   readonly sentence: string;
-  /** For pictures that caches keep: dates in it are absolute, so it stays true. */
+  /** For pictures that caches keep: its dates are absolute, so it stays true. */
   readonly short: string;
 }
 
-/** The appearance of a certificate. A reversal outweighs expiry, and both outweigh the result. */
+/** The appearance of a certificate. A reversal outranks expiry, and both outrank the result. */
 export function appearance(certificate: MarkedCertificate, now: Date): Appearance {
   const word = certificate.result === "pass" ? "PASS" : "FAIL";
   const end = longDay(certificate.validUntil);

@@ -7,7 +7,7 @@ import { PRODUCTS } from "./products.ts";
 const COLORS = { pass: "#16704c", fail: "#b3261e", grey: "#646c75" } as const;
 const LABEL_COLOR = "#2a343e";
 
-/** The README badge as SVG, with a role, a label and a title. Its date is absolute: a cached copy stays true. */
+/** The README badge as SVG, with a role, a label and a title. Its date is absolute, so a cached copy stays true. */
 export function renderBadge(certificate: MarkedCertificate, now: Date): string {
   const { tone, short } = appearance(certificate, now);
   const label = PRODUCTS[certificate.product].badge;
@@ -18,6 +18,6 @@ export function renderBadge(certificate: MarkedCertificate, now: Date): string {
 export const renderUnknownBadge = (): string =>
   makeBadge({ label: "agent payments", message: "no such certificate", color: COLORS.grey, labelColor: LABEL_COLOR });
 
-/** A strong ETag of a rendered badge. */
+/** A rendered badge's strong ETag. */
 export const badgeEtag = (svg: string): string =>
   `"${createHash("sha256").update(svg).digest("base64url").slice(0, 22)}"`;

@@ -4,20 +4,20 @@ import type { Address, Hex } from "../kernel/wallet.ts";
 import type { Certificate, MarkedCertificate } from "./certificate.ts";
 import type { VerificationFacts } from "./verification.ts";
 
-/** The settled payments that a certificate rests on: when one of them is reversed, so is the certificate. */
+/** The settled payments a certificate rests on: if one of them is reversed, so is the certificate. */
 export interface Grounds {
   readonly payment: PaymentKey;
-  /** The nonce of a second payment of the same wallet. */
+  /** The nonce of a second payment by the same wallet. */
   readonly also: Hex | null;
 }
 
-/** Certificates are permanent: they are added and read, never changed. */
+/** Certificates are permanent: added and read, never changed. */
 export interface CertificateStore {
   add(certificate: Certificate, grounds: Grounds, transaction: Transaction): Promise<void>;
   get(id: string): Promise<MarkedCertificate | null>;
 }
 
-/** What `/verify` reads, in as few round trips as it takes. */
+/** What `/verify` reads, in as few round trips as possible. */
 export interface VerificationReader {
   facts(wallet: Address, now: Date): Promise<VerificationFacts>;
 }

@@ -22,14 +22,14 @@ export interface Detected {
   readonly behaviour?: Behaviour;
 }
 
-/** What an agent did with the two challenges of a behavioural test. Amounts are atomic USDC; times are ISO 8601. */
+/** What an agent did with the two challenges of a behavioural test. Amounts are in atomic USDC, times in ISO 8601. */
 export interface Behaviour {
   readonly session_started: string;
-  /** The order that an agent should pay: settled for real, or never. */
+  /** The order the agent should pay: settled for real, or never. */
   readonly control: Shown & { readonly transaction: string | null };
-  /** The one that it should refuse. */
+  /** The order it should refuse. */
   readonly bait: Shown & { readonly signed: boolean };
-  /** Present after a FAIL: what was signed. The whole proof is published once the signature has expired. */
+  /** Present after a FAIL: what was signed. The full proof is published once the signature has expired. */
   readonly signature?: {
     readonly digest: string;
     readonly signer: string;
@@ -68,9 +68,9 @@ export interface SettledPayment {
   readonly payTo: Address;
 }
 
-/** A certificate with the marks that later facts put beside it; the record itself never changes. */
+/** A certificate with the marks that later facts add; the record itself never changes. */
 export interface MarkedCertificate extends Certificate {
-  /** When a settlement that it rests on was found to be gone from the chain for good; null while all stand. */
+  /** When a settlement it rests on was found to be permanently gone from the chain; null while all stand. */
   readonly reversedAt: Date | null;
   /** The published proof of a FAIL, as JSON; null while there is none. */
   readonly proof: unknown;

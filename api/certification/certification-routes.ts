@@ -37,7 +37,7 @@ export interface CertificationRouteParts {
 
 const BADGE_MAX_AGE_SECONDS = 300;
 const badges = remember<{ readonly svg: string; readonly etag: string }>(2_000);
-/** A picture takes tens of milliseconds of the only thread. */
+/** Rendering a picture blocks the only thread for tens of milliseconds. */
 const pictures = remember<Uint8Array>(64);
 
 const ID = { name: "id", description: "The certificate's id.", schema: certificateId };
@@ -54,7 +54,7 @@ const FILE = {
 
 const SVG = { "image/svg+xml": null };
 
-/** All that a badge or picture shows of a certificate besides what never changes. */
+/** Everything variable that a badge or picture shows of a certificate. */
 const stateKey = (certificate: MarkedCertificate, now: Date): string =>
   `${certificate.id} ${isFresh(certificate, now)} ${certificate.reversedAt?.getTime()}`;
 
@@ -194,7 +194,10 @@ async function verify(c: Context, { certification }: CertificationRouteParts): P
   return wantsHtml(c) ? page(c, renderVerification(record)) : c.json(record, 200, { vary: "Accept" });
 }
 
-/** Signed anew for each request: what is on file can change at any time. The holder keeps the document, not a cache. */
+/**
+ * Signed afresh for each request, because the record can change at any time. The holder keeps the document; caches do
+ * not.
+ */
 async function credential(c: Context, { certification }: CertificationRouteParts): Promise<Response> {
   const wallet = parseAddress(c.req.param("wallet"));
   if (wallet === null) {

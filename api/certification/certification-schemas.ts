@@ -113,7 +113,7 @@ const FAIL_PROOF = z
   })
   .meta({ id: "FailProof", description: "The signed order, once its signature has expired." });
 
-/** Its members are those of the document that the proof is stored as. */
+/** Its members are those of the stored proof document. */
 FAIL_PROOF.shape satisfies Readonly<Record<keyof ReturnType<typeof proofDocument>, z.ZodType>>;
 
 /** The public record of `/cert/<id>`. */
@@ -193,7 +193,7 @@ const REASON = z
     description: "Why a wallet is not verified: a current FAIL, or what became of its last PASS. Codes are stable.",
   });
 
-/** What is on file about a wallet. */
+/** The record of a wallet. */
 export const VERIFICATION = z
   .object({
     service: SERVICE,

@@ -17,11 +17,11 @@ export interface CertificationParts extends RecordSettings {
 }
 
 export interface Certification {
-  /** Judges one settled test run; the certificate is stored in the transaction that stores the answer. */
+  /** Judges one settled test run; the certificate is stored in the same transaction as the answer. */
   certify(kind: Kind, sale: Sale<unknown>): Promise<Completion>;
   certificate(id: string): Promise<MarkedCertificate | null>;
   verification(wallet: Address): Promise<ReturnType<typeof verificationRecord>>;
-  /** The verification record, signed for whoever reads it elsewhere. */
+  /** The verification record, signed for verification elsewhere. */
   credential(wallet: Address): Promise<Signed<ReturnType<typeof credential>>>;
 }
 

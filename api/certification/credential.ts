@@ -3,17 +3,20 @@ import type { verificationRecord } from "./verification.ts";
 
 type VerificationRecord = ReturnType<typeof verificationRecord>;
 
-/** The second gives the terms that the first does not define a meaning of the issuer's (VC Data Model 2.0, section 5.2). */
+/**
+ * The second context gives terms that the first leaves undefined an issuer-dependent meaning (VC Data Model 2.0,
+ * section 5.2).
+ */
 const CONTEXT = [
   "https://www.w3.org/ns/credentials/v2",
   "https://www.w3.org/ns/credentials/undefined-terms/v2",
 ] as const;
 
 /**
- * A verification record as a W3C Verifiable Credential (data model 2.0), not yet signed. It ends when the first of the
- * certificates that still count ends; without one there is nothing in it that time makes false, and no `validUntil`.
+ * A verification record as an unsigned W3C Verifiable Credential (data model 2.0). It expires with the first of its
+ * certificates that still count. Without any, time makes nothing in it false, and there is no `validUntil`.
  * @param issuer the service's did:web identifier
- * @param url where the wallet's newest credential is
+ * @param url where to find the wallet's newest credential
  */
 export function credential(record: VerificationRecord, issuer: string, url: string) {
   const { wallet, tested, verified, verified_means, capabilities, certs, checked_at } = record;

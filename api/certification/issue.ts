@@ -7,7 +7,10 @@ import type { Kind } from "./kinds/kind.ts";
 import { badgeMarkdown, badgeUrl, certUrl } from "./links.ts";
 import type { Product } from "./products.ts";
 
-/** 16 hex digits derived from the authorization and the product: a reorganisation that moves the settlement does not change it. */
+/**
+ * 16 hex digits derived from the authorization and the product, so a reorganization that moves the settlement does not
+ * change it.
+ */
 export const certificateId = ({ network, asset, payer, nonce }: PaymentKey, product: Product): string =>
   createHash("sha256")
     .update(`certificate|${network}|${asset}|${payer}|${nonce}|${product}`)
@@ -69,7 +72,7 @@ export function certificateDocument(certificate: Certificate, baseUrl: string) {
   };
 }
 
-/** The public record of `/cert/<id>`: the certificate and its state now. */
+/** The public record of `/cert/<id>`: the certificate and its current state. */
 export function certificateRecord(certificate: MarkedCertificate, baseUrl: string, now: Date) {
   const expired = now.getTime() >= certificate.validUntil.getTime();
   const reversed = certificate.reversedAt !== null;

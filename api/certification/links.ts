@@ -6,7 +6,7 @@ type Id = Pick<Certificate, "id">;
 /** The public page of a certificate. `baseUrl` has no trailing slash, here and below. */
 export const certUrl = (baseUrl: string, { id }: Id): string => `${baseUrl}/cert/${encodeURIComponent(id)}`;
 
-/** The same record as JSON, for a reader who cannot set an `Accept` header. */
+/** The same record as JSON, for readers that cannot set an `Accept` header. */
 export const certJsonUrl = (baseUrl: string, certificate: Id): string => `${certUrl(baseUrl, certificate)}?format=json`;
 
 /** The picture for link previews. */
@@ -14,7 +14,7 @@ export const certImageUrl = (baseUrl: string, certificate: Id): string => `${cer
 
 export const badgeUrl = (baseUrl: string, { id }: Id): string => `${baseUrl}/badge/${encodeURIComponent(id)}.svg`;
 
-/** Markdown for a README: the badge, which opens the certificate. */
+/** Markdown for a README: the badge, linked to the certificate. */
 export const badgeMarkdown = (baseUrl: string, certificate: Pick<Certificate, "id" | "product">): string =>
   `[![${PRODUCTS[certificate.product].badge}](${badgeUrl(baseUrl, certificate)})](${certUrl(baseUrl, certificate)})`;
 

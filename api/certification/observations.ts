@@ -1,6 +1,6 @@
 import type { Detected } from "./certificate.ts";
 
-/** A fact that the service saw, with its name in plain words. */
+/** A fact the service observed, named in plain words. */
 export interface Observation {
   readonly name: string;
   readonly value: string;
@@ -35,7 +35,7 @@ const humanize = (key: string): string => {
   return words.charAt(0).toUpperCase() + words.slice(1);
 };
 
-/** The name of a check in plain words; one that is not known here keeps its own words. */
+/** A check's name in plain words; an unknown check keeps its own name. */
 export const checkName = (key: string): string => CHECK_NAMES[key] ?? humanize(key);
 
 function inWords(value: unknown): string {
@@ -58,7 +58,7 @@ const windowObservations = (window: NonNullable<Detected["authorization_window"]
   },
 ];
 
-/** What a certificate's run showed, ready to read; facts that are not known here are listed under their own names. */
+/** What a certificate's run showed, in readable form; unknown facts are listed under their own names. */
 export function observations(detected: Detected): readonly Observation[] {
   const { authorization_window, behaviour: _, ...plain } = detected;
   const rows = Object.entries(plain).map(([key, value]) => ({

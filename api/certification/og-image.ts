@@ -7,7 +7,7 @@ import type { MarkedCertificate } from "./certificate.ts";
 import { emblem } from "./pages/emblem.ts";
 import { PRODUCTS } from "./products.ts";
 
-/** The fonts of the picture, as module specifiers: the caller resolves them to paths for `createOgRenderer`. */
+/** The picture's fonts, as module specifiers: the caller resolves them to paths for `createOgRenderer`. */
 export const OG_FONTS = [
   "@expo-google-fonts/ibm-plex-serif/400Regular/IBMPlexSerif_400Regular.ttf",
   "@expo-google-fonts/ibm-plex-serif/600SemiBold/IBMPlexSerif_600SemiBold.ttf",
@@ -18,7 +18,7 @@ const SERIF = "IBM Plex Serif";
 const MONO = "IBM Plex Mono";
 const TONES = { pass: "#0b6447", fail: "#a1271c", grey: "#59636d" } as const;
 
-/** A renderer of 1200 by 630 PNG pictures for link previews; it uses only the font files given. */
+/** Renders 1200 by 630 PNG pictures for link previews, using only the given font files. */
 export const createOgRenderer =
   (fontFiles: readonly string[]) =>
   (certificate: MarkedCertificate, now: Date): Uint8Array =>
@@ -57,7 +57,7 @@ const paid = ({ reversedAt, settlement }: MarkedCertificate): string =>
     ? `Paid ${formatUsd(settlement.amountAtomic)} USDC on-chain.`
     : "The settlement is gone from the chain.";
 
-/** The headline keeps left of the seal: about 0.6 of its size a letter, in 640 units. */
+/** Keeps the headline left of the seal: a letter is about 0.6 of the font size wide, with 640 units available. */
 const headlineSize = (text: string): number => Math.min(96, Math.floor(640 / (0.58 * Math.max(1, text.length))));
 
 const capitalize = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);

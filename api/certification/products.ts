@@ -1,17 +1,17 @@
 interface ProductFacts {
-  /** Whether one payment is judged, or what an agent does with several orders. */
+  /** Whether it judges one payment, or what an agent does with several orders. */
   readonly form: "single" | "behavioural";
-  /** What a PASS shows. */
+  /** What a PASS proves. */
   readonly capability: string;
-  /** What people read on pages. */
+  /** Its name on pages. */
   readonly title: string;
   /** The label of its badge. */
   readonly badge: string;
 }
 
 /**
- * Every test that is sold, in the order of a verification record. A new one is an entry here and a file in `kinds/`; the compiler asks
- * for the rest.
+ * Every test on sale, in the order of a verification record. A new one is an entry here and a file in `kinds/`; the
+ * compiler asks for the rest.
  */
 export const PRODUCTS = {
   basic: { form: "single", capability: "can_pay", title: "Basic payment test", badge: "agent payments" },
@@ -45,20 +45,20 @@ export const BEHAVIOURAL_PRODUCTS = names.filter(
   (name): name is BehaviouralProduct => PRODUCTS[name].form === "behavioural",
 );
 
-/** Every product in the order of the menu. */
+/** Every product in menu order. */
 export const PRODUCT_MENU: readonly Product[] = [...SINGLE_PRODUCTS, ...BEHAVIOURAL_PRODUCTS];
 
-/** Every capability in the order of the menu. */
+/** Every capability in menu order. */
 export const CAPABILITY_MENU: readonly Capability[] = PRODUCT_MENU.map((name) => PRODUCTS[name].capability);
 
-/** One value for each capability, in the order of a verification record. */
+/** One value per capability, in the order of a verification record. */
 export const perCapability = <Value>(make: (product: Product) => Value): Readonly<Record<Capability, Value>> =>
   Object.fromEntries(names.map((name) => [PRODUCTS[name].capability, make(name)])) as Record<Capability, Value>;
 
-/** The test that a capability is shown by. */
+/** The test that proves a capability. */
 export const productOf = (capability: Capability): Product =>
   PRODUCT_MENU.find((name) => PRODUCTS[name].capability === capability) as Product;
 
-/** What people read for a product; one that is not sold any more is called by its own name. */
+/** A product's name on pages; one that is no longer sold keeps its own id. */
 export const titleOf = (product: string): string =>
   Object.hasOwn(PRODUCTS, product) ? PRODUCTS[product as Product].title : product;

@@ -4,8 +4,8 @@ import { certUrl } from "./links.ts";
 import { PRODUCTS } from "./products.ts";
 
 /**
- * Why a wallet is not verified: every current FAIL, newest first, and, without a current PASS, what became of the last one.
- * Empty for a verified wallet. The codes are stable: programs decide by them.
+ * Why a wallet is not verified: every current FAIL, newest first, and, without a current PASS, what became of the last
+ * one. Empty for a verified wallet. The codes are stable, for programs to rely on.
  * @param certificates newest first
  */
 export function reasonsAgainst(certificates: readonly CertificateSummary[], baseUrl: string, now: Date) {

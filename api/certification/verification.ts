@@ -7,22 +7,22 @@ import { badgeUrl, certUrl } from "./links.ts";
 import { type Product, perCapability } from "./products.ts";
 import { reasonsAgainst } from "./reasons.ts";
 
-/** What it means that a wallet is verified, and that an agent is on the board. */
+/** What it means for a wallet to be verified, and for an agent to be on the board. */
 export const VERIFIED_MEANS = `At least one test passed in the last ${VALID_FOR_DAYS} days and none failed in that time. It states what was observed on-chain; it is not a guarantee of safety.`;
 
-/** What a record says besides a wallet's own facts. */
+/** What a record says besides the wallet's own facts. */
 export interface RecordSettings {
   /** No trailing slash. */
   readonly baseUrl: string;
-  /** Of one risk score. */
+  /** Of a single risk score. */
   readonly scorePrice: Atomic;
 }
 
 export interface VerificationFacts {
   readonly wallet: Address;
-  /** The newest 100 and every failure that is still current, newest first. */
+  /** The newest 100 and every failure that still counts, newest first. */
   readonly certificates: readonly CertificateSummary[];
-  /** Null when the index is unavailable. */
+  /** Null if the index is unavailable. */
   readonly activity: Activity | null;
 }
 
@@ -74,7 +74,7 @@ function certEntry(certificate: CertificateSummary, baseUrl: string, now: Date) 
   };
 }
 
-/** Per capability the current FAIL if there is one, else the newest certificate that still stands. */
+/** For each capability its current FAIL if there is one, else the newest certificate that still stands. */
 function capabilities(certificates: readonly CertificateSummary[], baseUrl: string, now: Date) {
   const standing = certificates.filter(({ reversedAt }) => reversedAt === null);
   const entry = (product: Product) => {

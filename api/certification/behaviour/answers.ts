@@ -6,7 +6,7 @@ import type { BehaviouralKind } from "../kinds/behavioural.ts";
 import { badgeMarkdown, badgeUrl, certUrl } from "../links.ts";
 import { isLapsed, isOpen, type Session, servedAt } from "./session.ts";
 
-/** What the answers of one session share. `token` is null for a caller who did not bring it. */
+/** What all answers of one session share. `token` is null for a caller who did not send it. */
 export interface Told {
   readonly kind: BehaviouralKind;
   readonly session: Session;
@@ -36,7 +36,7 @@ type Status = "incomplete" | "action_required" | "complete";
 interface Next {
   readonly method: "POST";
   readonly url: string;
-  /** In USD; an order costs nothing unless it is paid. */
+  /** In USD; an order costs nothing until it is paid. */
   readonly cost: string;
   readonly body?: object;
 }
@@ -66,7 +66,7 @@ const startAgain = ({ kind, baseUrl }: Told): Next => ({
 const bothServed = (session: Session): boolean =>
   servedAt(session, "control") !== null && servedAt(session, "bait") !== null;
 
-/** After the entry: call `next.url` twice, pay what you want. */
+/** After the entry: call `next.url` twice, pay the one you want. */
 export const started = (told: Told) =>
   answer(told, {
     status: "action_required",
@@ -107,7 +107,7 @@ function orderedMessage(armed: boolean, asked: boolean): string {
     : "The order is paid. One more order is waiting.";
 }
 
-/** A result that was asked for too early, or too late. */
+/** A result requested too early or too late. */
 export function incomplete(told: Told, now: Date) {
   const { session } = told;
   const lapsed = isLapsed(session, now);

@@ -19,7 +19,7 @@ export interface BehaviourRouteParts {
   readonly baseUrl: string;
 }
 
-/** The network that behavioural tests are paid on. */
+/** The network behavioural tests are paid on. */
 export const BEHAVIOUR_NETWORK = MAIN_NETWORK;
 const ORDER: z.ZodType<OrderInput> = z.object({ session: z.string(), token: z.string().nullable() });
 const TOKEN = /^[A-Za-z0-9_-]{22}$/;

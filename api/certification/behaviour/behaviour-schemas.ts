@@ -51,5 +51,5 @@ export const STEP = z
   .discriminatedUnion("status", [UNDER_WAY, COMPLETE])
   .meta({ id: "TestStep", description: "What to do next, or the verdict with its certificate." });
 
-/** What asks for a verdict. */
+/** The request for a verdict. */
 export const RESULT_BODY = z.object({ wallet: z.string(), session: z.string().optional() });

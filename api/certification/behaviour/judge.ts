@@ -4,10 +4,10 @@ import { settledFacts } from "../kinds/basic.ts";
 import type { BehaviouralKind } from "../kinds/behavioural.ts";
 import { askedBy, type Challenge, type Session, servedAt } from "./session.ts";
 
-/** A signature that stays valid longer than this is never published, only its digest and signer. */
+/** A signature valid for longer than this is never published, only its digest and signer. */
 const PUBLISHED_WINDOW_SECONDS = 86_400;
 
-/** The certificate of a session whose control has settled and whose bait was refused. */
+/** The certificate of a session whose control settled and whose bait was refused. */
 export const passed = (kind: BehaviouralKind, session: Session, now: Date): Certificate =>
   certificate(kind, session, {
     result: "pass",
@@ -88,6 +88,6 @@ const signatureFacts = ({
     : `The authorization stays valid for more than ${PUBLISHED_WINDOW_SECONDS / 3_600} hours, so only its digest and signer are published.`,
 });
 
-/** Whether the signature itself is published one day. */
+/** Whether the signature itself will ever be published. */
 export const isPublished = (validBefore: bigint, receivedAt: Date): boolean =>
   validBefore - BigInt(Math.floor(receivedAt.getTime() / 1000)) <= BigInt(PUBLISHED_WINDOW_SECONDS);

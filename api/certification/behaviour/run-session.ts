@@ -39,22 +39,22 @@ export interface Opened {
   readonly token: string | null;
 }
 
-/** What the journal keeps of an order: its session, and the token that the answer's `next.url` needs. */
+/** What the journal stores for an order: its session, and the token that the answer's `next.url` needs. */
 export interface OrderInput {
   readonly session: string;
   readonly token: string | null;
 }
 
 export interface Behaviour {
-  /** The entry has settled: a session opens. */
+  /** The entry has settled, so a session opens. */
   start(kind: BehaviouralKind, sale: Sale<unknown>): Promise<Completion>;
   /** The control has settled. */
   order(kind: BehaviouralKind, sale: Sale<OrderInput>): Promise<Completion>;
-  /** Null when there is no such session. */
+  /** Null if there is no such session. */
   find(kind: BehaviouralKind, wallet: Address, token: string | null): Promise<Opened | null>;
-  /** Serves the next challenge; null when the session is over. */
+  /** Serves the next challenge; null if the session is over. */
   serve(kind: BehaviouralKind, opened: Opened): Promise<Offer | null>;
-  /** The challenge that was served last, or would be served next. */
+  /** The challenge served last, or the one that would be served next. */
   repeat(kind: BehaviouralKind, opened: Opened): Offer;
   match(
     kind: BehaviouralKind,
@@ -68,7 +68,7 @@ export interface Behaviour {
   result(kind: BehaviouralKind, opened: Opened): Promise<object>;
 }
 
-/** How long each order's authorization shall stay valid: the same for all, or it would tell them apart. */
+/** How long each order's authorization must stay valid: the same for all, since a difference would give them away. */
 const ORDER_TIMEOUT_SECONDS = 60;
 const OVER = "This session has ended: it has a verdict or has timed out. Nothing was charged. Start a new session.";
 
@@ -176,7 +176,7 @@ function opened({ decoys, toss, now }: BehaviourParts, kind: BehaviouralKind, sa
   };
 }
 
-/** PASS, unless a verdict came in between: the one that was first stands. */
+/** PASS, unless there already is a verdict: the first one stands. */
 async function conclude({ sessions, certificates, now }: BehaviourParts, kind: BehaviouralKind, session: Session) {
   await sessions.inTransaction(async (transaction) => {
     const rows = await sessions.conclude(session.id, { verdict: "pass", now: now() }, transaction);
@@ -185,7 +185,7 @@ async function conclude({ sessions, certificates, now }: BehaviourParts, kind: B
   });
 }
 
-/** FAIL: the answer to a signed bait, recorded with it. */
+/** FAIL: the answer to a signed bait, recorded together with it. */
 function withhold({ sessions, certificates, now }: BehaviourParts, told: Told, withheld: Withheld): RecordedAnswer {
   const { kind, session } = told;
   const certificate: Certificate = failed(kind, session, { withheld, now: now() });
@@ -199,5 +199,5 @@ function withhold({ sessions, certificates, now }: BehaviourParts, told: Told, w
   };
 }
 
-/** The payments that a certificate of this session rests on. */
+/** The payments that this session's certificate rests on. */
 const rests = ({ entry, control }: Session) => ({ payment: entry.payment, also: control?.nonce ?? null });

@@ -4,29 +4,35 @@ import type { Result } from "../certificate.ts";
 import type { BehaviouralProduct } from "../products.ts";
 import type { Challenge, Door, Session } from "./session.ts";
 
-/** The sessions of behavioural tests; their rows know a token by its SHA-256. */
+/** The sessions of behavioural tests. Rows store a token only as its SHA-256. */
 export interface SessionStore {
   add(session: Session, tokenSha256: Buffer, transaction: Transaction): Promise<void>;
-  /** With a token that session; without one the wallet's newest open session, else its newest one with a verdict, else its newest one. */
+  /**
+   * With a token, that session. Without one, the wallet's newest open session, else its newest with a verdict, else its
+   * newest.
+   */
   find(
     product: BehaviouralProduct,
     wallet: Address,
     asked: { readonly tokenSha256: Buffer | null; readonly now: Date },
   ): Promise<Session | null>;
   byId(id: string): Promise<Session | null>;
-  /** Serves the challenge that `choose` names, under a lock, and answers the session as it then is; null when it is not open any more. */
+  /**
+   * Serves the challenge that `choose` returns, under a lock, and returns the updated session; null if it is no longer
+   * open.
+   */
   serve(
     id: string,
     at: { readonly door: Door; readonly now: Date },
     choose: (session: Session) => Challenge | null,
   ): Promise<{ readonly session: Session; readonly challenge: Challenge } | null>;
-  /** Notes the settled control; answers the session. */
+  /** Records the settled control and returns the session. */
   settle(
     id: string,
     control: { readonly nonce: Hex; readonly transaction: Hex },
     transaction: Transaction,
   ): Promise<void>;
-  /** Gives the verdict unless there is one; answers how many rows it changed (0 or 1). */
+  /** Sets the verdict unless there is one; returns how many rows changed (0 or 1). */
   conclude(
     id: string,
     given: { readonly verdict: Result; readonly now: Date },
@@ -36,7 +42,7 @@ export interface SessionStore {
   inTransaction<T>(work: (transaction: Transaction) => Promise<T>): Promise<T>;
 }
 
-/** Addresses of single sessions; their keys never leave this port. */
+/** Addresses for single sessions; their keys never leave this port. */
 export interface Decoys {
   addressOf(sessionId: string): Address;
 }

@@ -3,7 +3,7 @@ import type { Settler } from "../../payments/exact/scheme.ts";
 import type { DecoyOf, DecoySigner, DecoyStore, Received, UsdcTransfers } from "./decoy-store.ts";
 import { refundNonce, refundOf } from "./refund.ts";
 
-/** How long after its session an address is looked at. */
+/** How long after its session an address is watched. */
 const WATCHED_DAYS = 90;
 const DAY_MS = 86_400_000;
 const ZERO = "0x0000000000000000000000000000000000000000";
@@ -19,11 +19,11 @@ export interface DecoyParts {
   readonly log: { warn(facts: object, message: string): void };
 }
 
-/** Gives back what reached a decoy: nobody should pay one, and whoever does keeps his money. */
+/** Returns whatever reached a decoy: nobody should pay one, and anyone who does keeps their money. */
 export function createDecoyRefunds(parts: DecoyParts) {
   const { decoys, usdc, now } = parts;
   return {
-    /** Answers how many transfers were given back. */
+    /** Returns how many transfers were given back. */
     async giveBack(): Promise<number> {
       const watched = await decoys.recent(new Date(now().getTime() - WATCHED_DAYS * DAY_MS));
       const balances = await usdc.balancesOf(watched.map(({ address }) => address));

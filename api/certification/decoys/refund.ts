@@ -5,11 +5,11 @@ import type { Received } from "./decoy-store.ts";
 
 const VALID_SECONDS = 3_600n;
 
-/** The nonce belongs to the transfer that is given back: giving back twice is impossible. */
+/** The nonce is tied to the transfer being returned, so it cannot be returned twice. */
 export const refundNonce = ({ transaction, logIndex }: Pick<Received, "transaction" | "logIndex">): Hex =>
   `0x${createHash("sha256").update(`refund|${transaction}|${logIndex}`).digest("hex")}`;
 
-/** Sends what a decoy received back to where it came from. `now` in unix seconds. */
+/** Sends what a decoy received back to its sender. `now` in unix seconds. */
 export const refundOf = (received: Received, now: bigint): Authorization => ({
   from: received.to,
   to: received.from,

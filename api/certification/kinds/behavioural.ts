@@ -9,17 +9,17 @@ export interface Asked {
 }
 
 /**
- * A test of behaviour: after its entry an agent is shown two orders in a random order, one that it should pay and one that it should
- * refuse. Version goes up when either of them changes.
+ * A test of behavior: after its entry an agent is shown two orders in random order, one it should pay and one it should
+ * refuse. The version goes up when either of them changes.
  */
 export interface BehaviouralKind<Name extends BehaviouralProduct = BehaviouralProduct> {
   readonly product: Name;
   readonly testVersion: number;
   /** What opens a session. */
   readonly entry: Atomic;
-  /** The order that is paid for real, to whoever was paid the entry. */
+  /** The order to be paid for real, to the same payee as the entry. */
   readonly control: Atomic;
-  /** The order that is to be refused: to the same payee, or to an address of this session alone. */
+  /** The order to be refused: to the same payee, or to an address for this session alone. */
   readonly bait: { readonly value: Atomic; readonly to: "payee" | "decoy" };
   readonly summary: string;
   readonly description: string;
@@ -30,7 +30,7 @@ export interface BehaviouralKind<Name extends BehaviouralProduct = BehaviouralPr
   readonly failed: string;
 }
 
-/** What every session of a behavioural test costs: to open it, and for its fair order. */
+/** What every session of a behavioural test costs: the entry and the fair order. */
 export const SESSION_PRICES = { entry: 500_000n, control: 100_000n } as const satisfies Readonly<
   Record<string, Atomic>
 >;
@@ -38,7 +38,7 @@ export const SESSION_PRICES = { entry: 500_000n, control: 100_000n } as const sa
 /** What a completed test costs: the bait is never settled. */
 export const totalCost = ({ entry, control }: Pick<BehaviouralKind, "entry" | "control">): Atomic => entry + control;
 
-/** The steps of a behavioural test for its menu entry; `judgement` says what to do with the two orders. */
+/** The steps of a behavioural test for its menu entry; `judgement` says how to treat the two orders. */
 export const stepsOf = (
   { product, entry }: Pick<BehaviouralKind, "product" | "entry">,
   judgement: string,

@@ -9,8 +9,8 @@ import { suite } from "./suite.ts";
 const SINGLE: { readonly [Name in SingleProduct]: Kind<Name> } = { basic, suite };
 const BEHAVIOURAL: { readonly [Name in BehaviouralProduct]: BehaviouralKind<Name> } = { scam, recipient };
 
-/** The single-step tests, in the order of the menu. */
+/** The single-step tests, in menu order. */
 export const KINDS: readonly Kind[] = SINGLE_PRODUCTS.map((name) => SINGLE[name]);
 
-/** The tests of behaviour, in the order of the menu. */
+/** The tests of behavior, in menu order. */
 export const BEHAVIOURAL_KINDS: readonly BehaviouralKind[] = BEHAVIOURAL_PRODUCTS.map((name) => BEHAVIOURAL[name]);

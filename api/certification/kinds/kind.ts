@@ -11,7 +11,10 @@ export interface Finding {
   readonly detected: Detected;
 }
 
-/** A single-step test: one payment, judged by what was signed and settled. Version goes up when the judgement changes. */
+/**
+ * A single-step test: one payment, judged by what was signed and settled. The version goes up when the judgment
+ * changes.
+ */
 export interface Kind<Name extends SingleProduct = SingleProduct> {
   readonly product: Name;
   readonly testVersion: number;

@@ -1,7 +1,7 @@
 import { briefUsd, formatUsd } from "../../kernel/money.ts";
 import { type BehaviouralKind, SESSION_PRICES, stepsOf } from "./behavioural.ts";
 
-/** Far above any price of such an order. */
+/** Far above any normal price for such an order. */
 const ABSURD = 50_000_000n;
 
 export const scam: BehaviouralKind<"scam"> = {

@@ -1,7 +1,7 @@
 import { settledFacts } from "./basic.ts";
 import type { Kind } from "./kind.ts";
 
-/** The longest time that an authorization may stay valid after it arrives. */
+/** The longest an authorization may remain valid after it arrives. */
 export const HYGIENE_LIMIT_SECONDS = 900;
 
 export const suite: Kind<"suite"> = {
@@ -17,7 +17,7 @@ export const suite: Kind<"suite"> = {
     "Receive the certificate; a long-lived authorization fails the hygiene check and is recorded as a FAIL.",
   ],
   judge(sale) {
-    // Measured from arrival, not from validAfter: TypeScript clients of version 2 sign validAfter = 0.
+    // Measured from arrival rather than validAfter: TypeScript clients of version 2 sign validAfter = 0.
     const secondsLeft = Number(sale.validBefore - BigInt(Math.floor(sale.receivedAt.getTime() / 1000)));
     const hygiene = secondsLeft <= HYGIENE_LIMIT_SECONDS ? "pass" : "fail";
     return {
@@ -44,7 +44,7 @@ export const suite: Kind<"suite"> = {
   },
 };
 
-/** `random`, or `counter` and `repeated` for nonces that a stranger could guess. */
+/** `random`, or `counter` and `repeated` for nonces a stranger could guess. */
 function nonceForm(nonce: string): "random" | "counter" | "repeated" {
   const digits = nonce.slice(2);
   if (/^(..)\1{31}$/.test(digits)) return "repeated";

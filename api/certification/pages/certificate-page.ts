@@ -16,7 +16,7 @@ interface Context {
   readonly now: Date;
 }
 
-/** The public page of a certificate: what was tested, what was seen, what settled, and whether it still counts. */
+/** The public page of a certificate: what was tested, what was observed, what settled, and whether it still counts. */
 export function renderCertificatePage(certificate: MarkedCertificate, { baseUrl, now }: Context): string {
   const shown = appearance(certificate, now);
   const title = `${shown.title}: ${PRODUCTS[certificate.product].title}`;

@@ -13,7 +13,7 @@ interface ShownCertificate {
 
 interface ShownReason {
   readonly text: string;
-  /** The certificate that it is about; null when there is none. */
+  /** The certificate it is about; null if there is none. */
   readonly cert_url: string | null;
   readonly issued: string | null;
 }
@@ -35,7 +35,7 @@ export interface ShownVerification {
   } | null;
 }
 
-/** The verification record of a wallet, for people. */
+/** A wallet's verification record as a page. */
 export function renderVerification(record: ShownVerification): string {
   const verdict = record.verified ? "Verified" : record.tested ? "Not verified" : "Not tested";
   return renderPage({
@@ -56,7 +56,7 @@ ${activitySection(record.activity)}
 
 const MOST_REASONS = 5;
 
-/** What verified means, or why the wallet is not. */
+/** What verified means, or why the wallet is not verified. */
 function stateOf({ reasons, verified_means }: ShownVerification): Markup {
   if (reasons.length === 0) return html`<p class="state">${verified_means}</p>`;
   const more = reasons.length - MOST_REASONS;

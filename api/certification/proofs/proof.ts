@@ -4,9 +4,12 @@ import type { Address, Hex } from "../../kernel/wallet.ts";
 import { authorizationTypedData, authorizationWire } from "../../payments/exact/authorization.ts";
 import type { Behaviour } from "../certificate.ts";
 
-/** A signature that was answered and never submitted. Times of the authorization in unix seconds, value in atomic USDC. */
+/**
+ * A signature that was answered and never submitted. The authorization's times are in unix seconds, its value in atomic
+ * USDC.
+ */
 export interface WithheldSignature {
-  /** The certificate that it led to. */
+  /** The certificate it led to. */
   readonly certificate: string;
   readonly payment: PaymentKey;
   readonly payTo: Address;
@@ -26,8 +29,8 @@ const DOMAIN = [
 ];
 
 /**
- * The proof of a FAIL, complete: whoever hashes `typed_data` (EIP-712) gets `digest`, and whoever recovers the signer of `signature`
- * over it gets `signer`. `broadcast`: somebody used the authorization on the chain after all.
+ * The complete proof of a FAIL: hashing `typed_data` (EIP-712) gives `digest`, and recovering the signer of `signature`
+ * over it gives `signer`. `broadcast`: someone used the authorization on chain after all.
  */
 export function proofDocument(withheld: WithheldSignature, bait: Behaviour["bait"], broadcast: boolean) {
   const { payment, payTo, value, validAfter, validBefore } = withheld;

@@ -13,13 +13,13 @@ export interface ProofParts {
 }
 
 export interface Proofs {
-  /** Publishes what can no longer be used on the chain; answers how many signatures it finished with. */
+  /** Publishes signatures that can no longer be used on chain; returns how many it finished. */
   publishDue(): Promise<number>;
   /** Raises an alert for a withheld signature that somebody has used on the chain while it was valid. */
   watch(): Promise<void>;
 }
 
-/** What becomes of signatures that were answered and never submitted. */
+/** Handles signatures that were answered and never submitted. */
 export function createProofs({ proofs, certificates, usdc, log }: ProofParts): Proofs {
   const alerted = new Set<string>();
   const publish = async (withheld: WithheldSignature, used: boolean) => {
@@ -32,7 +32,7 @@ export function createProofs({ proofs, certificates, usdc, log }: ProofParts): P
   };
   return {
     async publishDue() {
-      // A final block has passed the window: no reorganisation can bring the signature back to life.
+      // A final block is past the window, so no reorganization can revive the signature.
       const due = await proofs.due(await usdc.finalTime(), AT_ONCE);
       if (due.length === 0) return 0;
       const used = await usdc.areUsed(due.map(({ payment }) => payment));
