@@ -71,7 +71,7 @@ export const FORWARD = z
 
 export type Forward = z.infer<typeof FORWARD>;
 
-/** The delivery that a forwarded body carries. A bare `responseBody` was answered with status 200. */
+/** The delivery in a forwarded body. A bare `responseBody` counts as answered with status 200. */
 export function deliveryOf({ response, responseBody }: Forward): Delivery {
   if (response === undefined) return { status: 200, contentType: null, body: Buffer.from(responseBody ?? "") };
   const { status, headers = {}, body, body_base64 } = response;
@@ -93,7 +93,7 @@ const TYPES = {
   ],
 } as const;
 
-/** What a merchant signs of a delivery, under the domain of one escrow contract (EIP-712). */
+/** What a merchant signs for a delivery, under the domain of one escrow contract (EIP-712). */
 export const deliveryDomain = ({ chainId }: NetworkFacts, contract: Address) => ({
   name: "Agent Payment Trust Delivery",
   version: "1",
@@ -103,7 +103,7 @@ export const deliveryDomain = ({ chainId }: NetworkFacts, contract: Address) => 
 
 export const DELIVERY_TYPES = { primaryType: "Delivery", types: TYPES } as const;
 
-/** The digest that the merchant signs. */
+/** The digest the merchant signs. */
 export const deliveryDigest = (
   { network, contract, id }: Pick<Hold, "network" | "contract" | "id">,
   delivery: Delivery,

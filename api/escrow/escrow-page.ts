@@ -9,7 +9,7 @@ import { evaluationPath, type evaluationRecord } from "./record.ts";
 
 type Overview = ReturnType<typeof escrowOverview>;
 
-/** The escrow for people. */
+/** The escrow's page. */
 export const renderEscrow = (overview: Overview, baseUrl: string): string =>
   renderPage({
     title: "Escrow",
@@ -59,7 +59,7 @@ const arbiterMay = "can release or refund, and nothing else";
 const contractLink = ({ address, explorer_url }: Overview["contracts"][number]): Markup =>
   html`<a class="mono" href="${explorer_url}" rel="noopener">${address}</a>`;
 
-/** Words between backticks are code. */
+/** Renders words between backticks as code. */
 const withCode = (text: string): readonly (Markup | string)[] =>
   text.split("`").map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : part));
 
@@ -74,7 +74,7 @@ const rulesSection = ({
 
 type EvaluationRecord = ReturnType<typeof evaluationRecord>;
 
-/** One evaluation for people. */
+/** One evaluation's page. */
 export function renderEvaluation(answered: Answered, baseUrl: string): string {
   const { evaluation, status } = answered;
   const record = JSON.parse(evaluation.document) as EvaluationRecord;
@@ -111,7 +111,7 @@ ${codeBlock({ id: "record", caption: "Hash of the record", text: evaluation.reco
 type Status = Answered["status"];
 const TONES = { pending: "grey", released: "pass", refunded: "fail" } as const;
 
-/** Refunded by somebody else, before the release was mined. */
+/** Refunded by someone else before the release was mined. */
 const overtaken = ({ decision }: EvaluationRecord, status: Status): boolean =>
   decision === "release" && status === "refunded";
 

@@ -21,7 +21,7 @@ export interface EscrowRouteParts {
   readonly baseUrl: string;
 }
 
-/** A delivery of 256 KiB as JSON, in base64 or with every character escaped. */
+/** Fits a delivery of 256 KiB as JSON, in base64 or with every character escaped. */
 const MAX_FORWARD_BYTES = 2 * 1024 * 1024;
 
 export function escrowRoutes(parts: EscrowRouteParts): readonly Route[] {
@@ -121,6 +121,6 @@ async function evaluation(c: Context, { escrow, baseUrl }: EscrowRouteParts): Pr
   const found = /^0x[0-9a-f]{64}$/.test(payment) ? await escrow.evaluation(payment as Hex) : null;
   if (found === null) throw new Problem("not_found", { detail: "There is no evaluation of this payment." });
   if (wantsHtml(c)) return page(c, renderEvaluation(found, baseUrl));
-  // The same bytes for ever: what happened on the chain afterwards is not in them.
+  // These bytes never change: they do not include what happened on chain afterwards.
   return c.body(found.evaluation.document, 200, { "content-type": "application/json", vary: "Accept" });
 }

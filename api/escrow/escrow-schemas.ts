@@ -69,7 +69,7 @@ export const ESCROW = z
 
 const DECIDED = { decision, rule: z.string(), record: bytes32, record_url: url };
 
-/** What a forwarded delivery is answered with. */
+/** The answer to a forwarded delivery. */
 export const EVALUATED = z
   .object({ payment_id: bytes32, ...DECIDED, status, transaction: transactionHash.nullable() })
   .meta({ id: "EscrowAnswer" });
@@ -105,7 +105,7 @@ export const EVALUATION = z
   })
   .meta({ id: "EscrowEvaluation" }) satisfies z.ZodType<Signed<ReturnType<typeof evaluationRecord>>>;
 
-/** What the demo is, for who reads it without paying. */
+/** The demo's description, for readers who do not pay. */
 export const DEMO = z
   .object({
     what: z.string(),

@@ -1,8 +1,8 @@
-/** What a merchant's server answered its buyer, as it forwards it. */
+/** What a merchant's server answered its buyer, as the merchant forwards it. */
 export interface Delivery {
   /** HTTP status. */
   readonly status: number;
-  /** The content type that it was sent with; null when it is not known. */
+  /** The content type it was sent with; null if unknown. */
   readonly contentType: string | null;
   readonly body: Uint8Array;
 }
@@ -18,7 +18,7 @@ export interface Rule {
 
 export const EVALUATION_VERSION = 1;
 
-/** JSON as the WHATWG's MIME Sniffing Standard has it; one that is not stated, or blank, is taken for JSON. */
+/** JSON as defined by the WHATWG's MIME Sniffing Standard; a missing or blank type counts as JSON. */
 const isJson = ({ contentType }: Delivery): boolean =>
   /^(?:\s*|(?:application|text)\/json|[^\s/;,]+\/[^\s/;,]+\+json)$/i.test(contentType?.split(/[;,]/)[0]?.trim() ?? "");
 
@@ -30,7 +30,7 @@ function parsed({ body }: Delivery): { readonly value: unknown } | null {
   }
 }
 
-/** An answer that says of itself that it failed: `error`, `errors` with something in it, or `success: false` at the top. */
+/** An answer that reports its own failure: `error`, a non-empty `errors`, or `success: false` at the top level. */
 function saysError(value: unknown): boolean {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
   const { error, errors, success } = value as Record<string, unknown>;
@@ -41,7 +41,7 @@ function saysError(value: unknown): boolean {
 
 const isBlank = ({ body }: Delivery): boolean => /^\s*$/.test(new TextDecoder().decode(body));
 
-/** The rules of version 1, in their order: the first one that applies decides. */
+/** The rules of version 1, in order: the first that applies decides. */
 export const RULES: readonly Rule[] = [
   {
     id: "error_status",
@@ -75,7 +75,7 @@ export const RULES: readonly Rule[] = [
   },
 ];
 
-/** The rule that decides a delivery. Deterministic: the same delivery gets the same rule, for ever, within one version. */
+/** The rule that decides a delivery. Deterministic: within one version, the same delivery always gets the same rule. */
 export function evaluate(delivery: Delivery): Rule {
   const rule = RULES.find(({ applies }) => applies(delivery));
   if (rule === undefined) throw new Error("the last rule applies to everything");

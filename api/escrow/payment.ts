@@ -6,7 +6,7 @@ import type { Address, Hex } from "../kernel/wallet.ts";
 export type { PaymentInfo };
 export { FEE_BPS };
 
-/** A hold that the chain shows. */
+/** A hold as the chain shows it. */
 export interface Hold {
   readonly network: Network;
   readonly contract: Address;
@@ -22,22 +22,22 @@ export const ESCROW_NETWORK: Network = MAIN_NETWORK;
 
 export type EscrowStatus = "none" | "held" | "released" | "refunded";
 
-/** The order of `IEscrow.Status`. */
+/** In the order of `IEscrow.Status`. */
 export const STATUSES: readonly EscrowStatus[] = ["none", "held", "released", "refunded"];
 
-/** The fee as people read it. */
+/** The fee as text for people. */
 export const FEE_TEXT = `${FEE_BPS / 100}%`;
-/** The buyer may be refunded by anyone this long after the hold. */
+/** How long after the hold anyone may refund the buyer. */
 export const TIMEOUT_SECONDS = REFUNDABLE_AFTER_SECONDS;
-/** The same as people read it. */
+/** The same as text for people. */
 export const TIMEOUT_TEXT = `${TIMEOUT_SECONDS / 60} minutes`;
 
-/** What the merchant gets when a payment is released: all but the fee, rounded down. */
+/** What the merchant gets when a payment is released: everything but the fee, rounded down. */
 export const feeOf = (amount: bigint): bigint => (amount * BigInt(FEE_BPS)) / 10_000n;
 
 /** The id of a payment: base/commerce-payments' hash of the terms, the chain and the contract. */
 export const paymentId = (info: PaymentInfo, chainId: number, escrow: Address): Hex => idOf({ chainId, escrow }, info);
 
-/** The nonce of the payer's authorization: the id as if the payer were zero. */
+/** The nonce of the payer's authorization: the id computed with a zero payer. */
 export const payerAgnosticHash = (info: PaymentInfo, chainId: number, escrow: Address): Hex =>
   payerAgnosticNonce({ chainId, escrow }, info);

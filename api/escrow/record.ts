@@ -8,7 +8,7 @@ import { feeOf, type Hold } from "./payment.ts";
 
 export const evaluationPath = (payment: Hex): string => `/escrow/evaluation/${payment}`;
 
-/** The public record of one evaluation, before it is signed. It holds no content of the delivery, only length and hash. */
+/** The public record of one evaluation, before signing. It holds no content of the delivery, only length and hash. */
 export function evaluationRecord(
   { hold, delivery, rule }: { readonly hold: Hold; readonly delivery: Delivery; readonly rule: Rule },
   { issuer, url, now }: { readonly issuer: string; readonly url: string; readonly now: Date },
@@ -42,5 +42,5 @@ export function evaluationRecord(
   };
 }
 
-/** What the chain keeps of a record: SHA-256 of the canonical form (RFC 8785) of the whole signed document. */
+/** What the chain stores of a record: SHA-256 of the canonical form (RFC 8785) of the whole signed document. */
 export const recordHash = (signed: object): Hex => `0x${createHash("sha256").update(jcs(signed)).digest("hex")}`;

@@ -19,12 +19,15 @@ import { evaluationPath, evaluationRecord, recordHash } from "./record.ts";
 const AT_ONCE = 16;
 const MINED_WITHIN_MS = 20_000;
 const LOOK_AGAIN_SECONDS = 4;
-/** Finality takes minutes: what is mined is looked at so rarely that new payments never wait for it. */
+/** Finality takes minutes. Mined tasks are checked rarely enough that new payments never wait for them. */
 const FINAL_LOOK_SECONDS = 30;
 const HOLD_GONE_SECONDS = 60;
-/** More than are taken up at a time: those that have their task already stay overdue until the chain is done with them. */
+/**
+ * More than can be started at once, because holds that already have a task stay overdue until the chain is done with
+ * them.
+ */
 const OVERDUE_AT_ONCE = 256;
-/** What a release needs to be mined; a later one would revert, and its payment would never end. */
+/** The time a release needs to be mined; a later one would revert, and its payment would never end. */
 const RELEASE_WITHIN_SECONDS = 60;
 
 export interface EscrowParts {
@@ -43,16 +46,16 @@ export interface EscrowParts {
   };
 }
 
-/** Why a forwarded delivery is not evaluated; nothing moves. */
+/** Why a forwarded delivery is not evaluated; no money moves. */
 export type Refusal = "unknown_payment" | "not_signed" | "wrong_signer" | "already_refunded" | "expired";
 
 export interface Escrow {
-  /** Evaluates a merchant's delivery, once: the first evaluation of a payment is final, and repeats get it again. */
+  /** Evaluates a merchant's delivery once. The first evaluation of a payment is final; repeats get the same one. */
   verify(forward: Forward): Promise<Answered | { readonly refused: Refusal }>;
   evaluation(payment: Hex): Promise<Answered | null>;
-  /** Carries decisions to the chain until they are final there; answers how many it looked at. */
+  /** Carries decisions to the chain until they are final there; returns how many it looked at. */
   settleDue(): Promise<number>;
-  /** Refunds what nobody decided in 30 minutes; answers how many holds it took up. */
+  /** Refunds what was not decided within 30 minutes; returns how many holds it took up. */
   refundOverdue(): Promise<number>;
 }
 
@@ -61,7 +64,7 @@ export function createEscrow(parts: EscrowParts): Escrow {
   const answered = async (evaluation: Evaluation): Promise<Answered> => {
     const task = await store.task(evaluation.payment);
     if (task === null || task.state === "open") return { evaluation, status: "pending", transaction: null };
-    // The task's, not the evaluation's: anybody may have refunded before the release was mined.
+    // From the task, not the evaluation: anyone may have refunded before the release was mined.
     return { evaluation, status: OUTCOMES[task.decision], transaction: task.transaction };
   };
   return {
@@ -79,7 +82,7 @@ export function createEscrow(parts: EscrowParts): Escrow {
         const evaluation = signed(parts, { hold, delivery, rule: evaluate(delivery) });
         if ((await store.decide(hold, evaluation)) === 1) return answered(evaluation);
       }
-      // Another request may have decided since we looked, and even ended the hold: its evaluation is this one's too.
+      // A concurrent request may have decided, and even ended the hold: its evaluation is this request's too.
       const first = await store.evaluation(hold.id);
       return first === null ? { refused: refused ?? "already_refunded" } : answered(first);
     },
@@ -108,7 +111,7 @@ async function findHold(parts: EscrowParts, forward: Forward): Promise<Hold | nu
   const hold = await readHold(parts, forward);
   const [current, ...earlier] = parts.contracts;
   const contract = [current, ...earlier].find((candidate) => candidate?.address === hold?.contract);
-  // An earlier contract with another arbiter takes no word of ours: the clock alone ends what it holds.
+  // An earlier contract with another arbiter does not accept our decisions: only the clock ends what it holds.
   return contract?.arbiter === current?.arbiter ? hold : null;
 }
 
@@ -121,7 +124,7 @@ async function readHold({ chain, contracts }: EscrowParts, forward: Forward): Pr
   return chain.holdById(paymentId(paymentInfo, NETWORKS[contract.network].chainId, contract.address));
 }
 
-/** Why a delivery that was not evaluated yet comes too late, or too early for this node; null when it does not. */
+/** Why a delivery that has no evaluation yet is too late, or too early for this node; null if it is neither. */
 async function tooLate({ chain, store }: EscrowParts, { contract, id, info }: Hold): Promise<Refusal | null> {
   if ((await store.task(id)) !== null) return "already_refunded";
   const [status, time] = await Promise.all([chain.status({ contract, payment: id }, "latest"), chain.time()]);
@@ -143,7 +146,7 @@ function signed({ signer, baseUrl, now }: EscrowParts, found: Parameters<typeof 
   };
 }
 
-/** One step of a task: send what is missing, wait until it is final, then leave it. What cannot be read is tried again. */
+/** One step of a task: send what is missing, wait until it is final, then leave it. Failed reads are retried. */
 async function settle(parts: EscrowParts, task: Task): Promise<void> {
   const { store, log } = parts;
   try {
@@ -162,7 +165,7 @@ async function step(parts: EscrowParts, task: Task): Promise<void> {
   const status = await chain.status(task, "latest");
   switch (status) {
     case "none":
-      // The hold was taken back by a reorganisation; it may come again.
+      // A reorganization removed the hold; it may come back.
       return store.note(task.payment, { state: "open", transaction: null, seconds: HOLD_GONE_SECONDS });
     case "held":
       return send(parts, task);
@@ -174,7 +177,7 @@ async function step(parts: EscrowParts, task: Task): Promise<void> {
 async function send({ store, sender }: EscrowParts, task: Task): Promise<void> {
   const sent = task.transaction !== null && (await store.isCarried(task.transaction)) ? task.transaction : null;
   const transaction = sent ?? (await sender.send(task));
-  // Noted at once: after a crash this transaction is waited for, not sent a second time.
+  // Recorded at once: after a crash this transaction is awaited, not sent a second time.
   await store.note(task.payment, { state: "open", transaction, seconds: MINED_WITHIN_MS / 1000 });
   const became = await sender.waitFor(transaction, MINED_WITHIN_MS);
   if (became === "mined") return store.note(task.payment, { state: "mined", transaction, seconds: LOOK_AGAIN_SECONDS });
@@ -182,7 +185,7 @@ async function send({ store, sender }: EscrowParts, task: Task): Promise<void> {
   await store.note(task.payment, { state: "open", transaction: pending, seconds: LOOK_AGAIN_SECONDS });
 }
 
-/** Released or refunded at the head: the end once a final block says so. */
+/** Released or refunded at the head; over once a final block agrees. */
 async function ended({ store, chain, log }: EscrowParts, task: Task, found: "released" | "refunded"): Promise<void> {
   const transaction = (await chain.outcome(task)) ?? task.transaction;
   const final = await chain.status(task, "finalized");
@@ -195,7 +198,7 @@ async function ended({ store, chain, log }: EscrowParts, task: Task, found: "rel
       );
     return store.end(task.payment, decision, transaction);
   }
-  // Another outcome than ours may still be taken back: until it is final, ours is open.
+  // A different outcome may still be undone: until it is final, our task stays open.
   if (found !== OUTCOMES[task.decision])
     return store.note(task.payment, { state: "open", transaction: null, seconds: FINAL_LOOK_SECONDS });
   return store.note(task.payment, { state: "mined", transaction, seconds: FINAL_LOOK_SECONDS });

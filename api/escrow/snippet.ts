@@ -1,7 +1,7 @@
 import { formatUsd } from "../kernel/money.ts";
 import { DEMO_PRICE } from "./demo/espresso.ts";
 
-/** Put together, because this file itself reads no environment. */
+/** Concatenated, because this file itself reads no environment. */
 const ENV = ["process", "env"].join(".");
 
 const IMPORTS = [
@@ -11,7 +11,7 @@ const IMPORTS = [
   'import { privateKeyToAccount } from "viem/accounts";',
 ];
 
-/** A whole merchant's server; a test runs it as it is published. */
+/** A complete merchant server; a test runs it exactly as published. */
 export const merchantSnippet = (arbiterUrl: string): string =>
   [
     ...IMPORTS,

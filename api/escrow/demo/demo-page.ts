@@ -8,12 +8,12 @@ import { DEMO_PATH } from "./espresso.ts";
 export interface ShownDemo {
   readonly price: string;
   readonly merchant: string | null;
-  /** Null where no contract is configured. */
+  /** Null if no contract is configured. */
   readonly contract: string | null;
   readonly package: string;
 }
 
-/** The demo of the escrow, for people. */
+/** The escrow demo's page. */
 export const renderDemo = (demo: ShownDemo, baseUrl: string): string =>
   renderPage({
     title: "Escrow demo",

@@ -5,5 +5,5 @@ export const DEMO_DESCRIPTION = "An escrow-protected espresso: held, served, eva
 
 const CUP = ["   ( (", "    ) )", "  ........", "  |      |]", "  \\      /", "   `----'"].join("\n");
 
-/** The espresso: the same one for the same payment. */
+/** The espresso, always the same for the same payment. */
 export const espresso = (payment: string) => ({ item: "espresso", order: payment.slice(2, 10), art: CUP });

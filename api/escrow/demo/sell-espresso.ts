@@ -17,10 +17,10 @@ const RELEASED_WITHIN_MS = 20_000;
 const PAUSE_MS = 150;
 
 export interface DemoParts {
-  /** Null where none is configured. */
+  /** Null if none is configured. */
   readonly contract: EscrowContract | null;
   readonly escrow: Escrow;
-  /** The demo's merchant: a wallet of ours, and not the one that fees and payments go to. */
+  /** The demo's merchant: one of our wallets, but not the one that receives fees and payments. */
   readonly merchant: { readonly address: Address; sign(digest: Hex): Promise<Hex> };
   readonly baseUrl: string;
   readonly now: () => Date;
@@ -28,14 +28,14 @@ export interface DemoParts {
 }
 
 export interface Demo {
-  /** The contract that sales are held by; null where the demo is closed. */
+  /** The contract that holds sales; null while the demo is closed. */
   readonly contract: Address | null;
   readonly merchant: Address;
   /** Serves what is held, has it evaluated, and answers once the release is mined. */
   sell(sale: Sale<unknown>): Promise<Completion>;
 }
 
-/** A payment that the contract holds. */
+/** A payment held by the contract. */
 interface Held {
   readonly payment: Hex;
   readonly contract: Address;
@@ -57,7 +57,7 @@ export const createDemo = (parts: DemoParts): Demo => ({
   },
 });
 
-/** The espresso goes the way of every merchant's delivery: signed, forwarded, evaluated by the published rules. */
+/** The espresso is handled like any merchant's delivery: signed, forwarded, evaluated by the published rules. */
 async function deliver(parts: DemoParts, { payment, contract, sale }: Held): Promise<Answered | "refunded"> {
   const { escrow, merchant, now, sleep } = parts;
   const body = JSON.stringify(espresso(payment));
@@ -68,7 +68,7 @@ async function deliver(parts: DemoParts, { payment, contract, sale }: Held): Pro
     response: { status: 200, headers: { "content-type": "application/json" }, body },
     signature: await merchant.sign(digest),
   };
-  // The node that is asked may lag behind the one that showed the hold.
+  // This node may lag behind the one that showed the hold.
   for (const deadline = now().getTime() + SEEN_WITHIN_MS; ; await sleep(PAUSE_MS)) {
     sale.signal.throwIfAborted();
     const answered = await escrow.verify(forward);
@@ -79,7 +79,7 @@ async function deliver(parts: DemoParts, { payment, contract, sale }: Held): Pro
   }
 }
 
-/** Nobody served it in time, so it went back to the buyer. */
+/** It was not served in time, so the payment went back to the buyer. */
 function refunded(payment: Hex): Completion {
   const detail = "This payment was refunded in full before the order was served. Sign a new one.";
   const { status } = PROBLEMS.escrow_over;
