@@ -23,22 +23,22 @@ export interface AccessLog {
 
 export interface AppParts extends PayableParts {
   readonly routes: readonly Route[];
-  /** Requests per minute and client address; 0 for no limit. */
+  /** Requests per minute per client address; 0 for no limit. */
   readonly rateLimitPerMinute: number;
   readonly peers: {
-    /** Whom the limit counts the request against. */
+    /** The key the limit counts a request under. */
     clientOf(incoming: IncomingMessage): string;
-    /** An id to take over; null where there is none to trust. */
+    /** A trusted id to adopt; null if there is none. */
     requestIdOf(incoming: IncomingMessage): string | null;
   };
-  /** Handles a request so that whatever is logged meanwhile can name it. */
+  /** Handles a request so that everything logged meanwhile can name it. */
   readonly inRequest: (id: string, handle: () => Promise<void>) => Promise<void>;
   readonly log: AppLog;
-  /** Takes one line a request; lines may be lost when the process is killed. */
+  /** Receives one line per request; lines may be lost if the process is killed. */
   readonly accessLog: AccessLog;
-  /** Milliseconds from a moment in the past; never runs backwards. */
+  /** Milliseconds since an arbitrary moment; never runs backwards. */
   readonly elapsedMs: () => number;
-  /** Null where nobody counts. */
+  /** Null if nothing is counted. */
   readonly meter: Pick<Meter, "request"> | null;
 }
 
@@ -66,11 +66,12 @@ const EVERY_ANSWER = [
   ["x-content-type-options", "nosniff"],
 ] as const;
 
-/** The HTTP application: every route of the table mounted, errors as problem details, nothing else. */
+/** The HTTP application: mounts every route of the table, answers errors as problem details, and nothing else. */
 export function createApp(parts: AppParts): Hono<Env> {
   const app = new Hono<Env>();
   app.use(everyRequest(parts));
-  // The library's middleware sets its headers on a finished response, which costs every answer a second one: only preflights take it.
+  // The library's middleware sets headers on a finished response, costing every answer a second one, so only preflights
+  // use it.
   app.options("*", cors({ origin: "*", allowHeaders: REQUEST_HEADERS, maxAge: 86_400 }));
   if (parts.rateLimitPerMinute > 0) app.use(rateLimit(parts));
   app.use(lengthLimit(bodyLimits(parts.routes)));
@@ -112,7 +113,7 @@ function allowed(routes: readonly Route[]): Map<string, string> {
   return new Map([...methods].map(([path, list]) => [path, [...new Set(list), "OPTIONS"].join(", ")]));
 }
 
-/** The largest body of every path that takes another one than usual. */
+/** The largest body of each path that differs from the default. */
 const bodyLimits = (routes: readonly Route[]): ReadonlyMap<string, number> =>
   new Map(
     routes.flatMap((route) =>
@@ -131,7 +132,9 @@ function answerProblem(c: Context<Env>, { code, details }: Problem): Response {
   });
 }
 
-/** Set through Hono, headers would cost every answer a Headers object; without Node's response there is no other way. */
+/**
+ * Setting headers through Hono would cost every answer a Headers object; Node's response is the only way around that.
+ */
 function setHeader(c: Context<Env>, name: string, value: string): void {
   const { outgoing } = c.env ?? {};
   if (outgoing) outgoing.setHeader(name, value);
@@ -139,8 +142,8 @@ function setHeader(c: Context<Env>, name: string, value: string): void {
 }
 
 /**
- * What every request gets: an id, the common headers, and one line in the log, without a header, query or body in it.
- * Reads that succeed are logged for debugging only.
+ * What every request gets: an id, the common headers, and one log line without any header, query or body. Successful
+ * reads are logged at debug level only.
  */
 function everyRequest({ accessLog: log, meter, peers, inRequest, elapsedMs }: AppParts) {
   return async (c: Context<Env>, next: () => Promise<void>): Promise<void> => {
@@ -163,7 +166,7 @@ function everyRequest({ accessLog: log, meter, peers, inRequest, elapsedMs }: Ap
 
 const EVERY_PATH = "/*";
 
-/** The pattern of the route that has answered, `none` where there is no route, `refused` when the request did not get to it. */
+/** The pattern of the route that answered, `none` if there is no route, `refused` if the request never reached it. */
 function routeOf(c: Context): string {
   const answered = routePath(c);
   if (answered !== EVERY_PATH) return answered;
@@ -179,7 +182,7 @@ function lengthLimit(limits: ReadonlyMap<string, number>) {
 
 const LIMIT_SECONDS = 60;
 
-/** The headers are those of draft-ietf-httpapi-ratelimit-headers: the policy, and what is left of it. */
+/** The headers of draft-ietf-httpapi-ratelimit-headers: the policy and what is left of it. */
 function rateLimit({ rateLimitPerMinute, peers }: AppParts) {
   const limiter = new RateLimiterMemory({ points: rateLimitPerMinute, duration: LIMIT_SECONDS });
   const policy = `"address";q=${rateLimitPerMinute};w=${LIMIT_SECONDS}`;

@@ -41,7 +41,7 @@ export interface CatalogParts
   readonly publicKeys: readonly PublicJwk[];
 }
 
-/** The one table of routes. Mounting, 402 terms and every published list are derived from it. */
+/** The single route table. Mounting, 402 terms and every published list derive from it. */
 export function catalog(parts: CatalogParts): readonly Listed[] {
   const routes = () => table;
   const table: readonly Listed[] = [

@@ -112,42 +112,42 @@ const ENVIRONMENT = z.object({
 
 export interface Config {
   readonly port: number;
-  /** The address to listen on; `localhost` is both loopbacks, undefined every address. */
+  /** The address to listen on; `localhost` means both loopbacks, undefined every address. */
   readonly host: string | undefined;
-  /** Where the service is published; every URL it writes begins with it. No trailing slash. */
+  /** Where the service is published; all its URLs start with it. No trailing slash. */
   readonly baseUrl: string;
   readonly databaseUrl: string;
   readonly rpcUrls: Readonly<Record<Network, string>>;
   readonly payTo: `0x${string}`;
   readonly facilitator: { readonly remote: string } | { readonly privateKey: Hex };
   readonly signingKey: Uint8Array;
-  /** `x` of every public key that signed before `signingKey`; they are published for ever. */
+  /** `x` of every public key that signed before `signingKey`; they stay published permanently. */
   readonly retiredSigningKeys: readonly string[];
   readonly sealingKey: Uint8Array;
   readonly decoySeed: Uint8Array;
-  /** Contracts on Base, the current one first; empty where there is none. */
+  /** Contracts on Base, current one first; empty if there are none. */
   readonly escrowAddresses: readonly Hex[];
-  /** Signs what contracts check: the escrow's outcomes, and the attestations of verdicts. */
+  /** Signs what contracts verify: the escrow's outcomes and the attestations of verdicts. */
   readonly arbiterKey: Hex;
-  /** Origins that deliveries may be fetched from though they are not public. */
+  /** Origins that deliveries may be fetched from although they are not public. */
   readonly arbiterAllowedOrigins: readonly string[];
-  /** GitHub's API without trailing slash. */
+  /** GitHub's API without a trailing slash. */
   readonly github: { readonly apiUrl: string; readonly token: string | null };
   /** A URI, published in `security.txt`. */
   readonly securityContact: string;
   readonly indexViewsSchema: string;
-  /** Requests per minute and client address; 0 switches the limit off. */
+  /** Requests per minute per client address; 0 turns the limit off. */
   readonly rateLimitPerMinute: number;
-  /** Addresses and ranges (CIDR) of the reverse proxies whose `X-Forwarded-For` and `X-Request-Id` are believed. */
+  /** Addresses and ranges (CIDR) of reverse proxies whose `X-Forwarded-For` and `X-Request-Id` are trusted. */
   readonly trustedProxies: readonly string[];
-  /** Where the metrics are served, and nothing else; null for nowhere. */
+  /** A separate port for metrics only; null to disable it. */
   readonly metrics: { readonly port: number; readonly host: string } | null;
-  /** The longest that a stop may take until the requests under way are cut off. */
+  /** How long a shutdown may take before it cuts off pending requests. */
   readonly stopWithinSeconds: number;
   readonly logLevel: string;
 }
 
-/** The settings, or one message that names every variable that is missing or bad and what it should be. */
+/** The settings, or one message that names every missing or invalid variable and what it should be. */
 export function parseConfig(
   environment: Readonly<Record<string, string | undefined>>,
 ): Config | { readonly problem: string } {

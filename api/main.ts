@@ -50,14 +50,14 @@ import { wireScore } from "./wiring/score.ts";
 /** Where the service says what it does, and its clock. */
 export interface BuildParts {
   readonly log: Logger;
-  /** Buffered: one line a request. */
+  /** Buffered: one line per request. */
   readonly access: Logger;
   readonly meter?: Meter | null;
   /** Default the machine's clock. */
   readonly now?: (() => Date) | undefined;
 }
 
-/** The whole service on one database pool: its application, its gate and its jobs. */
+/** The whole service on one database pool: its application, gate and jobs. */
 export async function build(config: Config, pool: pg.Pool, parts: BuildParts) {
   const { log, meter = null, now = () => new Date() } = parts;
   const counted = wireMeter(meter);
@@ -193,11 +193,11 @@ async function main(): Promise<void> {
   };
   const stop = async () => {
     log.info({}, "stopping");
-    // Whoever signals again does not want to wait: the next signal has its usual effect.
+    // A second signal means hurry: it has its default effect.
     process.off("SIGTERM", stop).off("SIGINT", stop);
-    // What is cut off goes on with the next start: it is in the journal.
+    // Whatever is cut off continues after the next start: it is in the journal.
     setTimeout(end, config.stopWithinSeconds * 1000);
-    // The jobs run on meanwhile: a request may wait for one of them.
+    // The jobs keep running meanwhile, because a request may be waiting for one of them.
     await drain(servers);
     await stopJobs();
     await gate.drain();
@@ -207,7 +207,7 @@ async function main(): Promise<void> {
   process.on("SIGTERM", stop).on("SIGINT", stop);
 }
 
-/** Null once the servers listen; else what to do about it. */
+/** Null once the servers listen; else what to do about the failure. */
 async function listenOr(
   variable: string,
   servers: Parameters<typeof listen>[0],

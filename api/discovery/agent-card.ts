@@ -16,7 +16,7 @@ export interface CardParts {
 
 const JSON_TYPE = "application/json";
 
-/** The agent card: the fields of A2A 1.0, signed (section 8.4), and beside them those that only 0.3 has. */
+/** The agent card: the signed fields of A2A 1.0 (section 8.4), plus those that only 0.3 has. */
 export function agentCard({ routes, baseUrl, version, signJws }: CardParts) {
   const card = {
     name: SITE_NAME,
@@ -41,10 +41,13 @@ export function agentCard({ routes, baseUrl, version, signJws }: CardParts) {
   };
 }
 
-/** The service is asked over plain HTTP as its OpenAPI document says, which is none of A2A's own bindings: a URI names it. */
+/**
+ * The service speaks plain HTTP as described by its OpenAPI document, which is not one of A2A's own bindings, so a URI
+ * names it.
+ */
 const binding = (baseUrl: string): string => `${baseUrl}/openapi.json`;
 
-/** Whatever an agent may ask for; documents about the service itself are no skills. */
+/** Everything an agent may request; documents about the service itself are not skills. */
 const isSkill = ({ tag, output }: Listed): boolean => tag !== "Discovery" && tag !== "Keys" && JSON_TYPE in output;
 
 function skill(route: Listed, baseUrl: string) {

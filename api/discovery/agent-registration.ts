@@ -3,8 +3,8 @@ import { SITE_NAME } from "../layout/page.ts";
 import { didWeb } from "../signing/did.ts";
 
 /**
- * The registration file of ERC-8004. It is in no identity registry, and offers itself for discovery only: no
- * trust model of that standard is named.
+ * The registration file of ERC-8004. The service is in no identity registry and offers itself for discovery only, so it
+ * names no trust model of that standard.
  */
 export const registration = (baseUrl: string) => ({
   type: "https://eips.ethereum.org/EIPS/eip-8004#registration-v1",

@@ -13,13 +13,13 @@ import { openApiDocument } from "./openapi/document.ts";
 import { SECURITY_PATH, securityTxt } from "./security-txt.ts";
 
 export interface DocumentRouteParts {
-  /** The whole table, these routes among it; it is complete once they are called. */
+  /** The whole table, including these routes; complete by the time they are called. */
   readonly routes: () => readonly Listed[];
   readonly baseUrl: string;
   readonly payTo: Address;
   /** The facilitator's URL. */
   readonly facilitator: string;
-  /** A URI for reports of weaknesses. */
+  /** A URI for vulnerability reports. */
   readonly securityContact: string;
   readonly signJws: (payload: string) => FlattenedJws;
   readonly now: () => Date;
@@ -35,7 +35,7 @@ const TEXT = "text/plain; charset=utf-8";
 const CACHED = { "cache-control": "public, max-age=300" };
 const PLAIN: Output = { "text/plain": null };
 
-/** What the service says of itself to programs. All of it is derived from the table, once, when it is first asked for. */
+/** What the service tells programs about itself. Everything derives from the table, once, on first request. */
 export function documentRoutes(parts: DocumentRouteParts): readonly Route[] {
   const { routes, baseUrl, securityContact: contact, now } = parts;
   const lastUpdated = now();
@@ -69,7 +69,7 @@ export function documentRoutes(parts: DocumentRouteParts): readonly Route[] {
   ];
 }
 
-/** The text of a document, written when it is first asked for: the table is whole by then. */
+/** The text of a document, written on first request, when the table is complete. */
 function once(make: () => string | object): () => string {
   let text: string | null = null;
   return () => {

@@ -21,7 +21,7 @@ const PAYING = [
   "4. If the response is lost, send the same header again: you get the same result, with `X-Idempotent-Replay: true`, and are not charged again. Do this before you sign anything new.",
 ];
 
-/** `/llms.txt`: what there is, in the form of llmstxt.org. */
+/** `/llms.txt`: an overview in the llmstxt.org format. */
 export const llmsTxt = ({ routes, baseUrl }: LlmsParts): string =>
   [
     `# ${SITE_NAME}`,
@@ -42,7 +42,7 @@ function cost(route: Listed): string {
   return text === null ? "" : ` (${text})`;
 }
 
-/** `/llms-full.txt`: every route with all that OpenAPI says of it, to be read in one go. */
+/** `/llms-full.txt`: every route with everything OpenAPI says about it, to be read in one go. */
 export const llmsFullTxt = ({ routes, baseUrl }: LlmsParts): string =>
   [
     `# ${SITE_NAME}`,
@@ -58,7 +58,7 @@ export const llmsFullTxt = ({ routes, baseUrl }: LlmsParts): string =>
       .join("\n"),
   ].join("\n\n");
 
-/** All that is known of one route. */
+/** Everything known about one route. */
 function chapter(route: Listed): string {
   const body = bodySchema(route);
   return [
@@ -95,7 +95,7 @@ const examples = ({ input, output }: { readonly input: unknown; readonly output:
 
 const names = (list: readonly string[]): string => list.map((name) => `\`${name}\``).join(", ");
 
-/** The members of an object in short, those of its variants too; an optional one has a question mark. */
+/** A short list of an object's members, including those of its variants; optional ones have a question mark. */
 function membersOf(schema: JsonSchema): string {
   return variantsOf(schema)
     .map(({ type, items, properties = {}, required = [], $defs }) => {
@@ -111,7 +111,7 @@ function membersOf(schema: JsonSchema): string {
 
 function byTag(routes: readonly Listed[]): readonly (readonly [Tag, readonly Listed[]])[] {
   const tags = [...new Set(routes.map(({ tag }) => tag))];
-  // What is said about the service itself comes last.
+  // Routes about the service itself come last.
   tags.sort((one, other) => Number(one === "Discovery") - Number(other === "Discovery"));
   return tags.map((tag) => [tag, routes.filter((route) => route.tag === tag)]);
 }

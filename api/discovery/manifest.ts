@@ -10,12 +10,12 @@ export interface ManifestParts {
   readonly routes: readonly Listed[];
   readonly baseUrl: string;
   readonly payTo: Address;
-  /** The facilitator's URL: our own when it is in this process. */
+  /** The facilitator's URL: our own if it is in this process. */
   readonly facilitator: string;
   readonly lastUpdated: Date;
 }
 
-/** `/.well-known/x402`: every paid resource with its terms, and what goes in and comes out (SPEC.md, free read routes). */
+/** `/.well-known/x402`: every paid resource with its terms, input and output (SPEC.md, free read routes). */
 export const manifest = ({ routes, baseUrl, payTo, facilitator, lastUpdated }: ManifestParts) => ({
   x402Version: 2,
   facilitator,

@@ -9,12 +9,12 @@ import { PROBLEMS, Problem, problemBody } from "../kernel/errors.ts";
 import type { FreeRoute, Route } from "../kernel/route.ts";
 
 const MESSAGE = z.looseObject({ jsonrpc: z.literal("2.0") });
-/** A header or the message is not as MCP wants it. */
+/** A header or the message breaks MCP's rules. */
 const REFUSAL = { "application/json": MESSAGE };
 
 const FAILED = "Something went wrong on our side.";
 
-/** A batch would be many calls in one request; newer versions of MCP have none. */
+/** A batch would put many calls into one request; newer versions of MCP have none. */
 const NO_BATCH = {
   jsonrpc: "2.0",
   id: null,
@@ -23,11 +23,11 @@ const NO_BATCH = {
 
 export interface McpRouteParts {
   readonly baseUrl: string;
-  /** Told of what failed inside a tool: its caller hears only that something did. */
+  /** Receives what failed inside a tool; its caller only learns that something did. */
   readonly toolFailed: (error: unknown) => void;
 }
 
-/** The free tools for agents, over MCP's streamable HTTP and without sessions. They read the routes of this very table. */
+/** The free tools for agents, over MCP's streamable HTTP without sessions. They read the routes of this same table. */
 export function mcpRoute(routes: () => readonly Route[], parts: McpRouteParts): Route {
   let handler: ReturnType<typeof freeHandler> | null = null;
   return {
@@ -49,7 +49,7 @@ export function mcpRoute(routes: () => readonly Route[], parts: McpRouteParts): 
   };
 }
 
-/** The service as its own tools read it: the free routes that they name, called without a network. */
+/** The service as its own tools see it: the free routes they name, called without a network. */
 function inProcess(routes: readonly Route[], { baseUrl, toolFailed }: McpRouteParts): Service {
   const app = new Hono();
   for (const path of new Set(FREE_TOOLS.flatMap(({ reads }) => reads))) app.get(path, routeAt(routes, path).handle);

@@ -3,18 +3,18 @@ import { NETWORKS, type Network } from "../kernel/networks.ts";
 import { isPaid, isQuoted, type Listed, schemesOf } from "../kernel/route.ts";
 import type { Address } from "../kernel/wallet.ts";
 
-/** The terms of a route that always costs the same. */
+/** The terms of a route with a fixed price. */
 export interface PaidListing {
   readonly id: string;
   readonly scheme: string;
   readonly network: Network;
   readonly price: Atomic;
   readonly description: string;
-  /** Null where it is paid to the service's own address. */
+  /** Null if it is paid to the service's own address. */
   readonly payTo: Address | null;
 }
 
-/** Null for a route that costs nothing, that quotes every call anew, or that is not for sale. */
+/** Null for a route that is free, quotes each call, or is not for sale. */
 export function paidListing(route: Listed): PaidListing | null {
   if (isPaid(route)) {
     const { id, network, price, description, seller = null, closed } = route;
@@ -24,10 +24,10 @@ export function paidListing(route: Listed): PaidListing | null {
   return null;
 }
 
-/** A price as people read it: money, or money that is worth nothing. */
+/** A price for people: real money, or test money without value. */
 export const priceText = ({ price, network }: PaidListing): string => `${formatUsd(price)} ${NETWORKS[network].money}`;
 
-/** What a call costs, in words; null when it costs nothing. */
+/** What a call costs, in words; null if it is free. */
 export function costOf(route: Listed): string | null {
   const paid = paidListing(route);
   if (paid !== null) return priceText(paid);

@@ -5,10 +5,10 @@ import type { Journal } from "../payments/journal.ts";
 import type { Write } from "../payments/step-types.ts";
 import type { Meter } from "./meter.ts";
 
-/** Settlements under way that are remembered; one that another process ends is never asked for again. */
+/** How many unfinished settlements to remember; one that another process ends is never looked up again. */
 const TIMED = 10_000;
 
-/** The same journal; what it has written is counted, and how long settlements take. */
+/** Wraps the journal and counts its writes and how long settlements take. */
 export function countedJournal(journal: Journal, meter: Meter, seconds: () => number): Journal {
   const timed = createTimer(meter, seconds);
   const count = async (rows: Promise<number>, state: string, reason = ""): Promise<number> => {
@@ -42,13 +42,13 @@ export function countedJournal(journal: Journal, meter: Meter, seconds: () => nu
   };
 }
 
-/** The state that a write leads to; null when it only notes where a settlement is now. */
+/** The state a write leads to; null if it only updates the settlement's position. */
 function entered({ to, final }: Write): string | null {
   if (final) return "final";
   return to === "fulfilled" ? null : to;
 }
 
-/** Measures from the write before the signature leaves the process to the one once the chain shows the transfer. */
+/** Measures from the write before the signature leaves the process to the write once the chain shows the transfer. */
 function createTimer(meter: Meter, seconds: () => number) {
   const submitted = new Map<string, number>();
   return ({ network, payer, nonce }: PaymentKey, state: string): void => {
@@ -63,7 +63,7 @@ function createTimer(meter: Meter, seconds: () => number) {
   };
 }
 
-/** The same store; what is added is counted, also in a transaction that is lost to a failing database. */
+/** Wraps the store and counts what is added, even in a transaction lost to a failing database. */
 export const countedCertificates = (store: CertificateStore, meter: Meter): CertificateStore => ({
   ...store,
   async add(certificate, grounds, transaction) {
@@ -72,7 +72,7 @@ export const countedCertificates = (store: CertificateStore, meter: Meter): Cert
   },
 });
 
-/** The same store; what is written is counted, also in a transaction that is lost to a failing database. */
+/** Wraps the store and counts what is written, even in a transaction lost to a failing database. */
 export const countedVerdicts = (store: VerdictStore, meter: Meter): VerdictStore => ({
   ...store,
   async append(verdict, transaction) {

@@ -11,15 +11,15 @@ export interface JobHealth {
 }
 
 export interface JobWatch {
-  /** A run begins; the returned function says how it ended. */
+  /** A run starts; the returned function reports how it ended. */
   begin(name: string): (outcome: "done" | "failed") => void;
-  /** Every job that has begun at least once, in the order of their first runs. */
+  /** Every job that has started at least once, in order of their first runs. */
   list(): readonly JobHealth[];
 }
 
-/** So many failures in a row are no accident. */
+/** This many failures in a row are no accident. */
 const FAILING_RUNS = 3;
-/** No run takes so long: it hangs. */
+/** No run takes this long: it hangs. */
 const HANGS_AFTER_MS = 600_000;
 
 interface Kept {
@@ -31,7 +31,7 @@ interface Kept {
   lastSeconds: number | null;
 }
 
-/** Remembers how the jobs of this process run. A job has one run at a time. */
+/** Tracks how this process's jobs run. A job has one run at a time. */
 export function createJobWatch(now: () => Date): JobWatch {
   const jobs = new Map<string, Kept>();
   return {

@@ -3,14 +3,14 @@ import { MAIN_NETWORK, type Network } from "../kernel/networks.ts";
 import type { Probes } from "./probes.ts";
 import type { ChainStatus, Sender, SenderStatus, ServiceStatus } from "./status.ts";
 
-/** A part that does not answer in this time counts as down. */
+/** A part that does not answer within this time counts as down. */
 const PATIENCE_MS = 3_000;
-/** An index or chain further behind than this is not healthy. */
+/** An index or chain that lags further behind is unhealthy. */
 const MAX_LAG_SECONDS = 120;
-/** Gas for about a hundred settlements; below it settlement is about to stop. */
+/** Gas for about a hundred settlements; below this, settlement is about to stop. */
 const LOW_BALANCE_WEI = 50_000_000_000_000n;
 const OLD_PAYMENT_SECONDS = 600;
-/** A transaction that waits longer is not only behind others: its fee has been raised ten times by then. */
+/** A transaction that waits longer is not just queued behind others: its fee has been raised ten times by then. */
 const OLD_TRANSACTION_SECONDS = 300;
 
 const orNull = <T>({ late }: Probes, work: Promise<T>): Promise<T | null> =>
@@ -19,7 +19,7 @@ const orNull = <T>({ late }: Probes, work: Promise<T>): Promise<T | null> =>
 const secondsSince = (then: Date, now: Date): number =>
   Math.max(0, Math.round((now.getTime() - then.getTime()) / 1000));
 
-/** Looks at every part once; parts that do not answer are reported, never thrown. */
+/** Looks at every part once. Parts that do not answer are reported, never thrown. */
 export async function serviceStatus(probes: Probes, now: Date): Promise<ServiceStatus> {
   const [database, chains, position, senders, facilitator, payments] = await Promise.all([
     orNull(
@@ -63,7 +63,7 @@ export async function serviceStatus(probes: Probes, now: Date): Promise<ServiceS
   };
 }
 
-/** Settlement on Base: by our own account there, or by the remote facilitator. */
+/** Settlement on Base: through our own account there, or the remote facilitator. */
 function settlementOf(
   { settlementMode: mode }: Probes,
   senders: readonly SenderStatus[],

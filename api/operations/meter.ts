@@ -1,23 +1,23 @@
 import type { Network } from "../kernel/networks.ts";
 
-/** What is counted while the service works, since this process began. */
+/** What is counted while the service runs, since this process started. */
 export interface Meter {
-  /** `route` is a pattern of the route table, never a path that somebody sent. */
+  /** `route` is a pattern of the route table, never a path a client sent. */
   request(request: {
     readonly method: string;
     readonly route: string;
     readonly status: number;
     readonly seconds: number;
   }): void;
-  /** A payment entered a state of the journal; `reason` is empty but for void ones and baits. */
+  /** A payment entered a state of the journal; `reason` is empty except for void payments and baits. */
   payment(state: string, reason: string): void;
-  /** A settlement was submitted and seen on the chain, so many seconds apart. */
+  /** A settlement was seen on chain, `seconds` after it was submitted. */
   settled(network: Network, seconds: number): void;
   certificate(product: string, result: string): void;
   verdict(category: string, outcome: string): void;
 }
 
-/** What waits in the database, by its state. States that nothing is in may be missing. */
+/** What is waiting in the database, by state. Empty states may be missing. */
 export interface Backlog {
   /** Of the journal: `received`, `settling`, `settled`, and `fulfilled` while the settlement is not final. */
   readonly payments: Readonly<Record<string, number>>;

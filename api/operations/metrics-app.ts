@@ -6,13 +6,13 @@ import { type Sample, samplesOf } from "./series.ts";
 
 export interface MetricsParts {
   readonly probes: Probes;
-  /** Rejects while the database does not answer. */
+  /** Rejects if the database does not answer. */
   readonly backlog: () => Promise<Backlog>;
   readonly exposition: { readonly contentType: string; expose(samples: readonly Sample[]): Promise<string> };
   readonly now: () => Date;
 }
 
-/** The application of the metrics' own port: `GET /metrics` and nothing else. Who scrapes at the same time shares one look. */
+/** The application on the metrics port: `GET /metrics` and nothing else. Concurrent scrapes share one look. */
 export function createMetricsApp(parts: MetricsParts): Hono {
   let scrape: Promise<string> | null = null;
   const app = new Hono();
@@ -28,7 +28,7 @@ export function createMetricsApp(parts: MetricsParts): Hono {
   return app;
 }
 
-/** The status bounds how long a part may take to answer; the backlog is asked for only where the database has answered. */
+/** The status limits how long a part may take to answer; the backlog is requested only if the database answered. */
 async function look({ probes, backlog, exposition, now }: MetricsParts): Promise<string> {
   const status = await serviceStatus(probes, now());
   const waiting = status.database.ok ? await backlog().catch(() => null) : null;

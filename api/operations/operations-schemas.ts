@@ -6,7 +6,7 @@ export const HEALTH = z.object({ ok: z.literal(true), version: z.string() }).met
 
 const part = { ok: z.boolean() };
 
-/** Null is what is not known at the moment. */
+/** Null is unknown at the moment. */
 export const STATUS = z
   .object({
     ...part,

@@ -2,7 +2,7 @@ import { NETWORKS, type Network } from "../kernel/networks.ts";
 import type { Backlog } from "./meter.ts";
 import type { ServiceStatus } from "./status.ts";
 
-/** The series that are read anew at each scrape. Every label has few values: parts, networks, states, jobs. */
+/** The series read afresh on each scrape. Every label has few values: parts, networks, states, jobs. */
 export const SERIES = {
   trust_build_info: { type: "gauge", help: "Always 1; the version is its label.", labels: ["version"] },
   trust_ok: { type: "gauge", help: "1 while /status says ok.", labels: [] },
@@ -63,7 +63,7 @@ export interface Sample {
 const PAYMENT_STATES = ["received", "settling", "settled", "fulfilled"];
 const TASK_STATES = ["open", "mined"];
 
-/** What a look at the service says in numbers; what is not known has no sample. */
+/** A look at the service in numbers; unknown values have no sample. */
 export const samplesOf = (status: ServiceStatus, backlog: Backlog | null): readonly Sample[] => [
   sample("trust_build_info", 1, { version: status.version }),
   sample("trust_ok", Number(status.ok)),

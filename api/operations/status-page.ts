@@ -5,7 +5,7 @@ import { facts, mark, renderPage } from "../layout/page.ts";
 import type { JobHealth } from "./job-watch.ts";
 import type { ChainStatus, SenderStatus, ServiceStatus } from "./status.ts";
 
-/** The status page for people; `statusDocument` gives the same as JSON. */
+/** The status page; `statusDocument` gives the same as JSON. */
 export const renderStatus = (status: ServiceStatus): string =>
   renderPage({
     title: status.ok ? "All parts answer" : "Some parts do not answer",

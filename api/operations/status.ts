@@ -11,7 +11,7 @@ export interface ChainStatus {
   readonly lagSeconds: number | null;
 }
 
-/** An account whose transactions the service sends, and pays the gas for. */
+/** An account whose transactions the service sends and pays gas for. */
 export interface Sender {
   readonly role: "facilitator" | "arbiter";
   readonly network: Network;
@@ -20,15 +20,15 @@ export interface Sender {
 
 export interface SenderStatus extends Sender {
   readonly ok: boolean;
-  /** Null, like the other two, while the chain or the database does not answer. */
+  /** Null, like the next two, while the chain or the database does not answer. */
   readonly balanceWei: bigint | null;
-  /** Transactions that no block has yet. */
+  /** Transactions not in a block yet. */
   readonly unmined: number | null;
-  /** Null also when there is none. */
+  /** Also null if there are none. */
   readonly oldestUnminedSeconds: number | null;
 }
 
-/** What the service found when it last looked at its own parts. */
+/** What the service found when it last checked its own parts. */
 export interface ServiceStatus {
   readonly ok: boolean;
   readonly checkedAt: Date;
@@ -38,7 +38,7 @@ export interface ServiceStatus {
   readonly indexer: {
     readonly ok: boolean;
     readonly ready: boolean;
-    /** Null before the first backfill has ended. */
+    /** Null until the first backfill has finished. */
     readonly block: number | null;
     readonly lagSeconds: number | null;
   };
@@ -49,10 +49,10 @@ export interface ServiceStatus {
     readonly balanceWei?: bigint;
   };
   readonly senders: readonly SenderStatus[];
-  /** The recurring work of the process that answers. */
+  /** The recurring jobs of the answering process. */
   readonly jobs: readonly JobHealth[];
   readonly payments: {
-    /** Payments whose outcome is not yet known. */
+    /** Payments whose outcome is still unknown. */
     readonly unresolved: number;
     readonly oldestUnresolvedSeconds: number | null;
   };

@@ -15,7 +15,7 @@ export interface RecordWires extends Pick<EscrowWires, "config" | "signer" | "no
   readonly tiers: Tiers;
 }
 
-/** All that reaching and recording a verdict takes. */
+/** Everything needed to reach and record a verdict. */
 export function wireRecord({ config, store, signer, now, tiers }: RecordWires): VerdictParts {
   const { baseUrl, github, arbiterKey } = config;
   const userAgent = `agent-payment-trust-arbiter/1 (+${baseUrl}/arbiter)`;
@@ -42,7 +42,7 @@ export interface ArbiterWires extends RecordWires {
   readonly escrowChain: EscrowChain;
 }
 
-/** The external arbiter, and what it takes as a claim. */
+/** The external arbiter, and what it accepts as a claim. */
 export function wireArbiter({ ownWallets: others, escrowChain, ...wires }: ArbiterWires) {
   const record = wireRecord(wires);
   const own = [wires.config.payTo, record.attestor.address, ...others].map((one) => one.toLowerCase() as Address);

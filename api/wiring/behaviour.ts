@@ -27,7 +27,7 @@ export interface BehaviourWires {
   readonly now: () => Date;
 }
 
-/** The behavioural tests, and what becomes of their signatures and decoys. */
+/** The behavioral tests, and what becomes of their signatures and decoys. */
 export function wireBehaviour({ config, pool, seal, certificates, chains, settler, log, now }: BehaviourWires) {
   const { baseUrl } = config;
   const network = BEHAVIOUR_NETWORK;

@@ -6,7 +6,7 @@ import { createRelayer } from "../adapters/chain/relayer.ts";
 import type { Config } from "../config.ts";
 import { eachNetwork, NETWORKS } from "../kernel/networks.ts";
 
-/** Everything that speaks to chains and facilitators. */
+/** Everything that talks to chains and facilitators. */
 export function wireChains(config: Config, pool: pg.Pool, log: Logger) {
   const chains = eachNetwork((network) => createChain(network, config.rpcUrls[network]));
   if ("remote" in config.facilitator)

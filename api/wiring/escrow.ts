@@ -16,7 +16,7 @@ export interface EscrowWires extends Pick<BehaviourWires, "config" | "pool" | "c
   readonly signer: Signer;
 }
 
-/** The escrow, whose arbiter this service is; without a contract it knows no payment and has nothing to do. */
+/** The escrow this service arbitrates; without a contract it knows no payment and has nothing to do. */
 export async function wireEscrow({ config, pool, chains, log, now, signer }: EscrowWires) {
   const network = ESCROW_NETWORK;
   const { client } = chains[network];
@@ -54,7 +54,7 @@ export async function wireEscrow({ config, pool, chains, log, now, signer }: Esc
     sleep,
   });
   const ownWallets = [merchant.address, ...contracts.flatMap((one) => [one.arbiter, one.feeRecipient])];
-  /** What all contracts hold, in atomic USDC; null while the index does not know. */
+  /** What all contracts hold, in atomic USDC; null while the index cannot tell. */
   const held = async () => {
     const balances = await Promise.all(contracts.map(({ address }) => index.balances(address)));
     if (balances.includes(null)) return null;

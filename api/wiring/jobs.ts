@@ -24,10 +24,10 @@ const PUBLISH_EVERY_MS = 10_000;
 const REFUND_EVERY_MS = 60_000;
 const ESCROW_EVERY_MS = 500;
 const REFUND_OVERDUE_EVERY_MS = 10_000;
-/** An older unresolved payment is worth an alert. */
+/** An unresolved payment older than this deserves an alert. */
 const ALERT_AFTER_SECONDS = 120;
 
-/** Starts the recurring work; the returned function stops it and waits for what is under way. */
+/** Starts the recurring jobs; the returned function stops them and waits for running ones to finish. */
 export function runJobs({ gate, journal, relayers, upkeep, escrow, watch, log }: JobParts): () => Promise<void> {
   const stopped = new AbortController();
   const every = async (ms: number, name: string, work: () => Promise<unknown>): Promise<void> => {

@@ -18,14 +18,14 @@ export interface OperationWires {
   readonly config: Pick<Config, "facilitator">;
   readonly pool: pg.Pool;
   readonly chains: Readonly<Record<Network, ChainReader>>;
-  /** Of the facilitator in this process; null with a remote one. */
+  /** Of the in-process facilitator; null with a remote one. */
   readonly facilitators: Readonly<Record<Network, Relayer>> | null;
   readonly arbiters: readonly Relayer[];
   readonly journal: Journal;
   readonly position: () => Promise<IndexPosition | null>;
 }
 
-/** How the service is looked at from outside, and the jobs of everything that sends transactions. */
+/** How the service is observed from outside, and the jobs of everything that sends transactions. */
 export function wireOperations({ config, facilitators, arbiters, ...parts }: OperationWires) {
   const watch = createJobWatch(() => new Date());
   const sending = [
@@ -49,7 +49,7 @@ export function wireOperations({ config, facilitators, arbiters, ...parts }: Ope
   return { watch, probes, relayers };
 }
 
-/** Puts the meter around what it counts; without one everything is as it was. */
+/** Wraps what the meter counts; without a meter everything stays as it was. */
 export const wireMeter = (meter: Meter | null) => ({
   journal: (journal: Journal) => (meter === null ? journal : countedJournal(journal, meter, () => elapsedMs() / 1000)),
   certificates: (store: CertificateStore) => (meter === null ? store : countedCertificates(store, meter)),

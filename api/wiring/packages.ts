@@ -6,7 +6,7 @@ import type { Tarballs } from "../packages/tarball.ts";
 /** Where `npm run packages` puts the tarballs that the service serves. */
 export const TARBALLS = fileURLToPath(new URL("../../tarballs/", import.meta.url));
 
-/** What can be installed from the service. It starts without them, and says so. */
+/** What can be installed from the service. It starts without any and says so. */
 export async function wirePackages(log: { warn(facts: object, message: string): void }): Promise<Tarballs> {
   const tarballs = await readTarballs(TARBALLS);
   const missing = PACKAGES.map(tarballName).filter((name) => !tarballs.has(name));

@@ -11,11 +11,11 @@ export interface PaymentWires {
   readonly chains: ReturnType<typeof wireChains>["chains"];
   readonly settler: Settler;
   readonly contracts: readonly EscrowContract[];
-  /** Sends holds; null where there is no escrow contract. */
+  /** Sends holds; null if there is no escrow contract. */
   readonly arbiter: Relayer | null;
 }
 
-/** The payment schemes that the service takes, by name. */
+/** The payment schemes the service accepts, by name. */
 export function wireSchemes({ chains, settler, contracts, arbiter }: PaymentWires): ReadonlyMap<string, Scheme> {
   const holds = createHolds(chains[ESCROW_NETWORK].client, arbiter);
   const schemes = [createExact({ chains, settler }), createCommerce({ contracts, chains, holds })];

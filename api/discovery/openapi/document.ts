@@ -30,7 +30,7 @@ const TAGS: Readonly<Record<Tag, string>> = {
   Discovery: "Service descriptions, documentation and status.",
 };
 
-/** Of the interface, the service and its packages alike. */
+/** The version of the interface, which the service and its packages share. */
 const LICENSE = { name: "MIT License", identifier: "MIT" };
 
 const header = (description: string) => ({ description, schema: { type: "string" } });
@@ -94,7 +94,7 @@ function info({ version, contact, baseUrl }: OpenApiParts) {
   };
 }
 
-/** The schemas of what a route writes, and of its parameters. */
+/** The schemas of what routes write, and of their parameters. */
 const written = ({ output, parameters = [], ...route }: Listed): readonly z.ZodType[] =>
   [
     ...Object.values(output),

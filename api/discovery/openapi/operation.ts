@@ -7,16 +7,16 @@ import { isPaid, isQuoted, type Listed } from "../../kernel/route.ts";
 import { paidListing } from "../paid-listing.ts";
 import { problemName, problemStatuses } from "./problems.ts";
 
-/** How the schemas of one document are written where they are used. */
+/** How one document's schemas are written where they are used. */
 export interface Schemas {
   readonly output: (schema: z.ZodType) => JsonSchema;
   readonly input: (schema: z.ZodType) => JsonSchema;
 }
 
-/** The path in OpenAPI's writing: `/cert/:id` is `/cert/{id}`. */
+/** The path in OpenAPI notation: `/cert/:id` is `/cert/{id}`. */
 export const templatePath = (path: string): string => path.replace(/:(\w+)/g, "{$1}");
 
-/** `POST /arbiter/verify` is `postArbiterVerify`: unique, since method and path are. */
+/** `POST /arbiter/verify` becomes `postArbiterVerify`, unique because method and path are. */
 export const operationId = ({ method, path }: Pick<Listed, "method" | "path">): string =>
   `${method.toLowerCase()}${path
     .split(/[^A-Za-z0-9]+/)
@@ -26,7 +26,7 @@ export const operationId = ({ method, path }: Pick<Listed, "method" | "path">): 
 /** Whether a request to the route may carry a payment. */
 export const isPayable = (route: Listed): boolean => isPaid(route) || isQuoted(route);
 
-/** The body as callers are told of it; null where there is none. */
+/** The body as documented to callers; null if there is none. */
 export const bodySchema = (route: Listed): z.ZodType | null => route.body ?? (isPaid(route) ? route.input : null);
 
 /** One operation of the document. */
@@ -35,7 +35,7 @@ export const operation = (route: Listed, schemas: Schemas) => ({
   summary: route.summary,
   ...("description" in route && { description: route.description }),
   tags: [route.tag],
-  // Payment is the authorization: nothing else is asked for.
+  // Payment is the authorization; nothing else is required.
   security: [],
   ...parameters(route, schemas),
   ...requestBody(route, schemas),
@@ -52,7 +52,7 @@ function parameters(route: Listed, { output, input }: Schemas) {
   return list.length === 0 ? {} : { parameters: list };
 }
 
-/** Members of the body that may stand in the query instead. */
+/** Body members that may be given in the query instead. */
 function fromBody(route: Listed, input: Schemas["input"]) {
   if (!isPaid(route)) return [];
   const { properties } = input(route.input) as { readonly properties?: Readonly<Record<string, JsonSchema>> };
@@ -73,7 +73,7 @@ function requestBody(route: Listed, { input }: Schemas) {
   if (schema === null) return isPayable(route) && !isQuoted(route) ? { requestBody: NO_BODY } : {};
   const example = isPaid(route) ? { example: route.example.input } : {};
   const content = { "application/json": { schema: input(schema), ...example } };
-  // A paid route shows its terms to whoever sends nothing.
+  // A paid route shows its terms to any empty request.
   return { requestBody: { required: !isPaid(route), content } };
 }
 
@@ -111,7 +111,7 @@ const SETTLED_HEADERS = {
   "X-Idempotent-Replay": { $ref: "#/components/headers/IdempotentReplay" },
 };
 
-/** Price and terms of a route that always costs the same. */
+/** Price and terms of a route with a fixed price. */
 function paymentInfo(route: Listed) {
   const paid = paidListing(route);
   if (paid === null) return {};

@@ -26,10 +26,10 @@ export const PROBLEM = z
   })
   .meta({ id: "Problem" }) satisfies z.ZodType<ReturnType<typeof problemBody>>;
 
-/** What any request may be answered with. */
+/** Possible answers to any request. */
 const OF_ALL: readonly ProblemCode[] = ["body_too_large", "too_many_requests", "headers_too_large", "internal_error"];
 
-/** What any request that can pay may be answered with. */
+/** Possible answers to any request that can pay. */
 const OF_PAYABLE: readonly ProblemCode[] = [
   "malformed_request",
   "malformed_payment",
@@ -39,7 +39,7 @@ const OF_PAYABLE: readonly ProblemCode[] = [
   "not_available",
 ];
 
-/** The statuses of the problems that a route may answer with. */
+/** The statuses of the problems a route may answer with. */
 export function problemStatuses(own: readonly ProblemCode[], isPayable: boolean): readonly number[] {
   const codes = [...OF_ALL, ...(isPayable ? OF_PAYABLE : []), ...own];
   return [...new Set(codes.map((code) => PROBLEMS[code].status))].sort((one, other) => one - other);
@@ -47,7 +47,7 @@ export function problemStatuses(own: readonly ProblemCode[], isPayable: boolean)
 
 export const problemName = (status: number): string => `Problem${status}`;
 
-/** `components.responses` of these statuses. A browser that finds nothing gets a page. */
+/** `components.responses` for these statuses. A browser that finds nothing gets a page. */
 export const problemResponses = (schema: object, statuses: Iterable<number>): Readonly<Record<string, object>> =>
   Object.fromEntries(
     [...new Set(statuses)].map((status) => {
