@@ -19,7 +19,7 @@ export interface VerdictParts extends EvidenceParts {
 }
 
 /** A verdict to be reached. */
-export interface Order {
+export interface VerdictOrder {
   readonly id: string;
   readonly request: VerdictRequest;
   readonly supersedes: Superseded | null;
@@ -30,7 +30,7 @@ export interface Order {
  * Looks and decides; the result is signed once its place in the log is known. Rejects with `Busy`, if the signal
  * aborts, and while the tiers of a scored verdict cannot be read.
  */
-export async function reachVerdict(parts: VerdictParts, order: Order, signal: AbortSignal): Promise<NewVerdict> {
+export async function reachVerdict(parts: VerdictParts, order: VerdictOrder, signal: AbortSignal): Promise<NewVerdict> {
   const { signer, attestor, baseUrl } = parts;
   const { id, request, supersedes } = order;
   const evidence = await gatherEvidence(parts, request, signal);

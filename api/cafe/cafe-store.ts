@@ -7,7 +7,7 @@ import type { Toast } from "./receipt.ts";
 export const CAFE_QUEUE = "cafe";
 
 /** A paid order. */
-export interface Served {
+export interface ServedOrder {
   /** Of the receipt. */
   readonly id: string;
   readonly item: Item;
@@ -28,7 +28,7 @@ export interface CafeStore {
    * Stores a receipt, counts it against the oldest open round of another wallet, and opens the buyer's own. Orders run
    * one at a time, in `CAFE_QUEUE`. A receipt that already exists is returned as it was written.
    */
-  serve(order: Served, transaction: Transaction): Promise<string>;
+  serve(order: ServedOrder, transaction: Transaction): Promise<string>;
   /** Rounds with receipts left, oldest first. */
   openRounds(limit: number): Promise<readonly OpenRound[]>;
   served(): Promise<number>;

@@ -1,7 +1,7 @@
 import type { Detected } from "./certificate.ts";
 
 /** A fact the service observed, named in plain words. */
-export interface Observation {
+export interface NamedFact {
   readonly name: string;
   readonly value: string;
 }
@@ -49,7 +49,7 @@ const moment = (unixSeconds: string): string => {
   return Number.isNaN(date.getTime()) ? unixSeconds : `${date.toISOString().slice(0, 19).replace("T", " ")} UTC`;
 };
 
-const windowObservations = (window: NonNullable<Detected["authorization_window"]>): readonly Observation[] => [
+const windowObservations = (window: NonNullable<Detected["authorization_window"]>): readonly NamedFact[] => [
   { name: "Authorization valid from", value: moment(window.valid_after) },
   { name: "Authorization valid until", value: moment(window.valid_before) },
   {
@@ -59,7 +59,7 @@ const windowObservations = (window: NonNullable<Detected["authorization_window"]
 ];
 
 /** What a certificate's run showed, in readable form; unknown facts are listed under their own names. */
-export function observations(detected: Detected): readonly Observation[] {
+export function observations(detected: Detected): readonly NamedFact[] {
   const { authorization_window, behaviour: _, ...plain } = detected;
   const rows = Object.entries(plain).map(([key, value]) => ({
     name: DETECTED_NAMES[key] ?? humanize(key),

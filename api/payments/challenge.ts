@@ -8,7 +8,7 @@ import type { Offer, PaidRoute } from "../kernel/route.ts";
 import type { SchemeRules } from "./scheme.ts";
 
 /** One 402 for both protocol versions: version 2 in the header, version 1 in the body. */
-export interface Challenge {
+export interface PaymentChallenge {
   readonly header: string;
   readonly body: string;
 }
@@ -22,7 +22,11 @@ export interface ChallengeParts {
 }
 
 /** The 402 for an offer; `error` says why it is sent. */
-export function challenge(offer: Offer, parts: ChallengeParts, { error, at }: { error: string; at: Date }): Challenge {
+export function challenge(
+  offer: Offer,
+  parts: ChallengeParts,
+  { error, at }: { error: string; at: Date },
+): PaymentChallenge {
   const { resource, description } = offer;
   const { schemes, extensions } = parts;
   const url = `${parts.baseUrl}${resource}`;

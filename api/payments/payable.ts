@@ -8,7 +8,7 @@ import { Problem } from "../kernel/errors.ts";
 import { NETWORKS } from "../kernel/networks.ts";
 import { type Offer, type PaidRoute, type QuotedRoute, schemesOf } from "../kernel/route.ts";
 import type { Address } from "../kernel/wallet.ts";
-import { type Challenge, type ChallengeParts, challenge, routeExtensions } from "./challenge.ts";
+import { type ChallengeParts, challenge, type PaymentChallenge, routeExtensions } from "./challenge.ts";
 import { MAX_TIMEOUT_SECONDS } from "./exact/terms.ts";
 import { fingerprint, parseJson } from "./fingerprint.ts";
 import type { Gate } from "./gate.ts";
@@ -111,7 +111,7 @@ function acceptedBy(route: Pick<PaidRoute, "schemes">, { schemes, baseUrl }: Pay
 
 /** The 402 answers for an offer; only the error and time-dependent fields differ between them. */
 const challenges =
-  (offer: Offer, accepted: ChallengeParts, { now }: PayableParts): ((error: string) => Challenge) =>
+  (offer: Offer, accepted: ChallengeParts, { now }: PayableParts): ((error: string) => PaymentChallenge) =>
   (error) =>
     challenge(offer, accepted, { error, at: now() });
 
@@ -123,7 +123,7 @@ function presentedPayment(c: Context, { schemes }: Accepted): PresentedPayment |
   return payment;
 }
 
-const demand = (c: Context, { header, body }: Challenge): Response =>
+const demand = (c: Context, { header, body }: PaymentChallenge): Response =>
   c.body(body, 402, { "content-type": "application/json", "payment-required": header, "cache-control": "no-store" });
 
 function outcome({ charged, because }: Extract<Answer, { say: "wait" }>): string {

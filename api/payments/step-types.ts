@@ -115,7 +115,7 @@ export interface Run {
   readonly next: readonly Command[];
 }
 
-export interface Decision {
+export interface StepDecision {
   readonly run: Run;
   readonly command: Command;
 }

@@ -2,11 +2,11 @@ import type {
   Answer,
   Arrival,
   Command,
-  Decision,
   Reason,
   Row,
   Run,
   Settlement,
+  StepDecision,
   StepEvent,
   View,
   Write,
@@ -24,17 +24,17 @@ const WAIT = {
   failed: { say: "wait", charged: true, because: "failed" },
 } as const satisfies Record<string, Answer>;
 
-const answer = (run: Run, given: Answer): Decision => ({
+const answer = (run: Run, given: Answer): StepDecision => ({
   run,
   command: { do: "answer", answer: run.job ? { say: "done" } : given },
 });
 
-const go = (run: Run, command: Command, ...next: Command[]): Decision => ({ run: { ...run, next }, command });
+const go = (run: Run, command: Command, ...next: Command[]): StepDecision => ({ run: { ...run, next }, command });
 
 const say = (given: Answer): Command => ({ do: "answer", answer: given });
 
 /** Returns the lease, then answers. A run without a lease just answers. */
-const release = (run: Run, given: Answer, failed = false): Decision =>
+const release = (run: Run, given: Answer, failed = false): StepDecision =>
   run.holdsLease ? go(run, { do: "release", failed }, say(given)) : answer(run, given);
 
 const unavailable = ({ row, settlement }: Run): Answer =>
@@ -63,7 +63,7 @@ const WINDOW_ERROR = `Less than ${WINDOW_MARGIN_SECONDS} seconds remain until va
  * each one prevents, come from the model-checked design.
  * Total: every event has a decision in every run.
  */
-export function step(run: Run, event: StepEvent): Decision {
+export function step(run: Run, event: StepEvent): StepDecision {
   switch (event.on) {
     case "request":
       return arrive(run, event);
@@ -93,7 +93,7 @@ export function step(run: Run, event: StepEvent): Decision {
   }
 }
 
-function arrive(run: Run, event: Arrival): Decision {
+function arrive(run: Run, event: Arrival): StepDecision {
   const { row, sameId } = event;
   if (row !== null) return known({ ...run, row }, row, event);
   if (typeof event.fresh !== "string" && event.fresh.say === "pay" && sameId === null) return answer(run, event.fresh);
@@ -106,7 +106,7 @@ function arrive(run: Run, event: Arrival): Decision {
 /**
  * Same payer, identifier and request with a fresh signature: the same purchase. The new signature is never submitted.
  */
-function sameIdentifier(run: Run, row: Row, event: Arrival): Decision {
+function sameIdentifier(run: Run, row: Row, event: Arrival): StepDecision {
   if (row.fingerprint !== event.fingerprint) {
     return answer(run, {
       say: "conflict",
@@ -117,7 +117,7 @@ function sameIdentifier(run: Run, row: Row, event: Arrival): Decision {
   return answer(run, row.state === "settled" ? WAIT.heldCharged : WAIT.held);
 }
 
-function known(run: Run, row: Row, event: Arrival): Decision {
+function known(run: Run, row: Row, event: Arrival): StepDecision {
   if (event.signature === "invalid") {
     return answer(
       run,
@@ -148,14 +148,14 @@ function known(run: Run, row: Row, event: Arrival): Decision {
   return take(run, row);
 }
 
-const take = (run: Run, row: Row): Decision =>
+const take = (run: Run, row: Row): StepDecision =>
   go(
     { ...run, holdsLease: true },
     { do: "take", seen: row.state },
     row.state === "received" ? { do: "preflight" } : { do: "look" },
   );
 
-function resolve(run: Run, row: Row): Decision {
+function resolve(run: Run, row: Row): StepDecision {
   const open =
     row.state === "settling" ||
     row.state === "settled" ||
@@ -164,16 +164,16 @@ function resolve(run: Run, row: Row): Decision {
 }
 
 /** The current command succeeded: continue with what comes next. */
-function proceed(run: Run): Decision {
+function proceed(run: Run): StepDecision {
   const [next, ...rest] = run.next;
   if (next === undefined || next.do === "answer") return answer(run, next?.answer ?? WAIT.held);
   return go(run, next, ...rest);
 }
 
-const refuse = (run: Run, error: string): Decision =>
+const refuse = (run: Run, error: string): StepDecision =>
   go(run, { do: "write", from: ["received"], to: "void", reason: "refused" }, say(pay(error)));
 
-function preflighted(run: Run, event: Extract<StepEvent, { on: "preflight" }>): Decision {
+function preflighted(run: Run, event: Extract<StepEvent, { on: "preflight" }>): StepDecision {
   if (event.outcome === "refused") return refuse(run, event.error);
   // A copy checked a moment later may have been told to pay again: once a row exists, only the open window counts.
   if (event.outcome === "ok" && !event.windowOpen) return refuse(run, WINDOW_ERROR);
@@ -185,7 +185,7 @@ function preflighted(run: Run, event: Extract<StepEvent, { on: "preflight" }>): 
   );
 }
 
-function looked(run: Run, view: View, windowOpen: boolean): Decision {
+function looked(run: Run, view: View, windowOpen: boolean): StepDecision {
   const state = run.row?.state;
   if (state === "void") return revive(run, view);
   if (state === "fulfilled") return watched(run, view, windowOpen);
@@ -203,7 +203,7 @@ function looked(run: Run, view: View, windowOpen: boolean): Decision {
   }
 }
 
-function settle(run: Run, settlement: Settlement): Decision {
+function settle(run: Run, settlement: Settlement): StepDecision {
   const write: Write = { do: "write", from: ["settling", "settled"], to: "settled", settlement };
   return go({ ...run, settlement }, write, { do: "handle", settlement });
 }
@@ -212,7 +212,7 @@ function settle(run: Run, settlement: Settlement): Decision {
  * Not on the chain (any more) but not dead either: a settled row goes back, and a request with an open window submits
  * again.
  */
-function unsettled(run: Run, submitAgain: boolean): Decision {
+function unsettled(run: Run, submitAgain: boolean): StepDecision {
   if (run.row?.state === "settled") {
     const back: Write = { do: "write", from: ["settled"], to: "settling" };
     const row = { ...run.row, state: "settling" as const, settlement: null };
@@ -224,7 +224,7 @@ function unsettled(run: Run, submitAgain: boolean): Decision {
 }
 
 /** A refused authorization that the chain shows paid to us is fulfilled after all. */
-function revive(run: Run, view: View): Decision {
+function revive(run: Run, view: View): StepDecision {
   if (view.nonce !== "paid") return answer(run, pay(VOID_ERRORS.refused));
   const write: Write = { do: "write", from: ["settling"], to: "settled", settlement: view.settlement };
   const { settlement } = view;
@@ -232,7 +232,7 @@ function revive(run: Run, view: View): Decision {
 }
 
 /** A fulfilled payment is watched until its settlement is final. */
-function watched(run: Run, view: View, windowOpen: boolean): Decision {
+function watched(run: Run, view: View, windowOpen: boolean): StepDecision {
   const from = ["fulfilled"] as const;
   const done = say({ say: "done" });
   switch (view.nonce) {

@@ -1,7 +1,7 @@
 import { html } from "../layout/html.ts";
 import { renderPage } from "../layout/page.ts";
 
-export interface Problem {
+export interface ProblemText {
   readonly status: number;
   readonly title: string;
   readonly detail: string;
@@ -9,7 +9,7 @@ export interface Problem {
 }
 
 /** A problem as a page, for a browser that requested something that does not exist. */
-export const renderProblem = ({ status, title, detail, request_id }: Problem): string =>
+export const renderProblem = ({ status, title, detail, request_id }: ProblemText): string =>
   renderPage({
     title: `${status} ${title}`,
     description: detail,

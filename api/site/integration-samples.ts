@@ -1,9 +1,9 @@
 import { suite } from "../certification/kinds/suite.ts";
 import { formatUsd } from "../kernel/money.ts";
+import type { CodeBlock } from "../layout/page.ts";
 import { MCP, packageUrl } from "../packages/published.ts";
-import type { Sample } from "./samples.ts";
 
-export const trustModule = (baseUrl: string): Sample => ({
+export const trustModule = (baseUrl: string): CodeBlock => ({
   id: "trust",
   caption: "trust.mjs",
   text: `const SERVICE = "${baseUrl}";
@@ -35,7 +35,7 @@ export const NOT_VERIFIED = {
 `,
 });
 
-export const HONO_SAMPLE: Sample = {
+export const HONO_SAMPLE: CodeBlock = {
   id: "hono",
   caption: "hono.mjs",
   text: `import { serve } from "@hono/node-server";
@@ -55,7 +55,7 @@ serve({ fetch: app.fetch, port: Number(process.env.PORT ?? 3000) });
 `,
 };
 
-export const EXPRESS_SAMPLE: Sample = {
+export const EXPRESS_SAMPLE: CodeBlock = {
   id: "express",
   caption: "express.mjs",
   text: `import express from "express";
@@ -74,7 +74,7 @@ app.listen(Number(process.env.PORT ?? 3000));
 `,
 };
 
-export const NEXT_SAMPLE: Sample = {
+export const NEXT_SAMPLE: CodeBlock = {
   id: "next",
   caption: "app/paid/haiku/route.js",
   text: `import { isVerified, NOT_VERIFIED, payerOf } from "./trust.mjs";
@@ -87,7 +87,7 @@ export async function POST(request) {
 `,
 };
 
-export const mcpSample = (baseUrl: string): Sample => ({
+export const mcpSample = (baseUrl: string): CodeBlock => ({
   id: "mcp",
   caption: "Client configuration",
   language: "json",
@@ -113,7 +113,7 @@ const USES = `      # OWNER: the GitHub account that hosts agent-payment-trust-s
       # the next line to "- uses: ./.github/actions/agent-payment-trust".
       - uses: OWNER/agent-payment-trust-service/packages/action@v1`;
 
-export const verifyWorkflow = (baseUrl: string): Sample => ({
+export const verifyWorkflow = (baseUrl: string): CodeBlock => ({
   id: "action-verify",
   caption: ".github/workflows/verify-agent.yml",
   text: `name: Verify agent
@@ -132,7 +132,7 @@ ${USES}
 `,
 });
 
-export const certifyWorkflow = (baseUrl: string): Sample => ({
+export const certifyWorkflow = (baseUrl: string): CodeBlock => ({
   id: "action-certify",
   caption: ".github/workflows/certify-agent.yml",
   text: `name: Certify agent

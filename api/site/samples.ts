@@ -4,13 +4,12 @@ import { MAIN_NETWORK } from "../kernel/networks.ts";
 import type { CodeBlock } from "../layout/page.ts";
 import { ESCROW, PACKAGES, packageUrl, VERIFIER } from "../packages/published.ts";
 
-/** Code that the documentation shows; a test extracts each piece from its page and runs it. */
-export type Sample = CodeBlock;
+// What the documentation shows: a test extracts each block from its page and runs it.
 
 const npmInstall = (...packages: readonly string[]): string => `npm install ${packages.join(" \\\n  ")}`;
 
 /** What the documentation's programs import. */
-export const install = (baseUrl: string): Sample => ({
+export const install = (baseUrl: string): CodeBlock => ({
   id: "install",
   caption: "In a folder of your own",
   language: "bash",
@@ -22,7 +21,7 @@ export const install = (baseUrl: string): Sample => ({
 });
 
 /** All of our packages. */
-export const installAll = (baseUrl: string): Sample => ({
+export const installAll = (baseUrl: string): CodeBlock => ({
   id: "install-packages",
   caption: "All packages, in a folder of your own",
   language: "bash",
@@ -38,14 +37,14 @@ const client = new x402Client().register("${MAIN_NETWORK}", new ExactEvmScheme(p
 const fetchAndPay = wrapFetchWithPayment(fetch, client);
 `;
 
-export const seeTerms = (baseUrl: string): Sample => ({
+export const seeTerms = (baseUrl: string): CodeBlock => ({
   id: "see-terms",
   caption: "See the terms without paying",
   language: "bash",
   text: `curl -i -X POST ${baseUrl}/test/basic`,
 });
 
-export const payForTest = (baseUrl: string): Sample => ({
+export const payForTest = (baseUrl: string): CodeBlock => ({
   id: "pay",
   caption: "pay.mjs",
   text: `${PAYING_CLIENT}
@@ -54,7 +53,7 @@ console.log(await answer.json()); // cert_url, badge_url, badge_markdown, …
 `,
 });
 
-export const takeScamTest = (baseUrl: string): Sample => ({
+export const takeScamTest = (baseUrl: string): CodeBlock => ({
   id: "scam-test",
   caption: "scam-test.mjs",
   text: `${PAYING_CLIENT}
@@ -80,21 +79,21 @@ console.log(await result.json()); // status "complete", and the certificate
 `,
 });
 
-export const verifyWallet = (baseUrl: string, wallet: string): Sample => ({
+export const verifyWallet = (baseUrl: string, wallet: string): CodeBlock => ({
   id: "verify-wallet",
   caption: "Look up a wallet",
   language: "bash",
   text: `curl "${baseUrl}/verify?wallet=${wallet}"`,
 });
 
-export const checkCredential = (baseUrl: string, wallet: string): Sample => ({
+export const checkCredential = (baseUrl: string, wallet: string): CodeBlock => ({
   id: "check-credential",
   caption: "Check a credential without trusting this service",
   language: "bash",
   text: `npx agent-payment-trust-verifier ${baseUrl}/credential/${wallet}`,
 });
 
-export const buyScores = (baseUrl: string, wallet: string): Sample => ({
+export const buyScores = (baseUrl: string, wallet: string): CodeBlock => ({
   id: "scores",
   caption: "scores.mjs",
   text: `import { replayScores } from "agent-payment-trust-verifier";
@@ -111,7 +110,7 @@ for (const { same } of await replayScores(text)) console.log("recomputed on this
 `,
 });
 
-export const buyVerdict = (baseUrl: string): Sample => ({
+export const buyVerdict = (baseUrl: string): CodeBlock => ({
   id: "verdict",
   caption: "verdict.mjs",
   text: `import { createHash } from "node:crypto";
@@ -136,14 +135,14 @@ console.log(JSON.parse(text).verdict); // release, refund or escalate
 `,
 });
 
-export const checkVerdict = (baseUrl: string): Sample => ({
+export const checkVerdict = (baseUrl: string): CodeBlock => ({
   id: "check-verdict",
   caption: "Check the verdict offline",
   language: "bash",
   text: `npx agent-payment-trust-verifier verdict.json --issuer ${baseUrl}`,
 });
 
-export const VERDICT_CONTRACT: Sample = {
+export const VERDICT_CONTRACT: CodeBlock = {
   id: "verdict-contract",
   caption: "Deal.sol, next to VerdictLib.sol",
   text: `// SPDX-License-Identifier: UNLICENSED
@@ -172,7 +171,7 @@ contract Deal {
 `,
 };
 
-export const buyThroughEscrow = (): Sample => ({
+export const buyThroughEscrow = (): CodeBlock => ({
   id: "escrow-buyer",
   caption: "buyer.mjs",
   text: `import { wrapFetchWithPayment, x402Client } from "@x402/fetch";

@@ -1,5 +1,5 @@
 import { step } from "../../api/payments/step.ts";
-import type { Command, Decision, Run, StepEvent } from "../../api/payments/step-types.ts";
+import type { Command, Run, StepDecision, StepEvent } from "../../api/payments/step-types.ts";
 import type { Explored } from "./shell.ts";
 import type { WorldName } from "./worlds.ts";
 
@@ -15,22 +15,22 @@ type Machine = typeof step;
 
 /** The machine with another decision where `instead` gives one. */
 const unless =
-  (instead: (run: Run, event: StepEvent) => Decision | null): Machine =>
+  (instead: (run: Run, event: StepEvent) => StepDecision | null): Machine =>
   (run, event) =>
     instead(run, event) ?? step(run, event);
 
 /** The machine with its decisions changed afterwards. */
 const changing =
-  (change: (decision: Decision) => Decision): Machine =>
+  (change: (decision: StepDecision) => StepDecision): Machine =>
   (run, event) =>
     change(step(run, event));
 
-const go = (run: Run, command: Command, ...next: Command[]): Decision => ({ run: { ...run, next }, command });
+const go = (run: Run, command: Command, ...next: Command[]): StepDecision => ({ run: { ...run, next }, command });
 const pay: Command = { do: "answer", answer: { say: "pay", error: "pay again" } };
 const wait: Command = { do: "answer", answer: { say: "wait", charged: false, because: "held" } };
 const done: Command = { do: "answer", answer: { say: "done" } };
 const refuse: Command = { do: "write", from: ["settling", "settled"], to: "void", reason: "refused" };
-const stop = (run: Run): Decision => go(run, run.job ? done : wait);
+const stop = (run: Run): StepDecision => go(run, run.job ? done : wait);
 
 const facilitatorRefuses = unless((run, event) => (event.on === "submitted" ? go(run, refuse, pay) : null));
 

@@ -1,5 +1,5 @@
 import type pg from "pg";
-import type { CafeStore, OpenRound, Served } from "../../cafe/cafe-store.ts";
+import type { CafeStore, OpenRound, ServedOrder } from "../../cafe/cafe-store.ts";
 import { type Item, ROUND_RECEIPTS } from "../../cafe/menu.ts";
 import type { Toast } from "../../cafe/receipt.ts";
 import type { Transaction } from "../../kernel/transaction.ts";
@@ -23,7 +23,7 @@ export function createCafeStore(pool: pg.Pool): CafeStore {
   };
 }
 
-async function serve({ id, item, payer, round, write }: Served, transaction: Transaction): Promise<string> {
+async function serve({ id, item, payer, round, write }: ServedOrder, transaction: Transaction): Promise<string> {
   const { rows } = await transaction.query<{ document: string }>("SELECT document FROM cafe_receipt WHERE id = $1", [
     id,
   ]);

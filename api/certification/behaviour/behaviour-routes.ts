@@ -12,10 +12,10 @@ import { type BehaviouralKind, totalCost } from "../kinds/behavioural.ts";
 import { BEHAVIOURAL_KINDS } from "../kinds/index.ts";
 import { PRODUCTS } from "../products.ts";
 import { RESULT_BODY, STEP } from "./behaviour-schemas.ts";
-import type { Behaviour, Opened, OrderInput } from "./run-session.ts";
+import type { BehaviouralTests, Opened, OrderInput } from "./run-session.ts";
 
 export interface BehaviourRouteParts {
-  readonly behaviour: Behaviour;
+  readonly behaviour: BehaviouralTests;
   readonly baseUrl: string;
 }
 

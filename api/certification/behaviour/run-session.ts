@@ -45,7 +45,7 @@ export interface OrderInput {
   readonly token: string | null;
 }
 
-export interface Behaviour {
+export interface BehaviouralTests {
   /** The entry has settled, so a session opens. */
   start(kind: BehaviouralKind, sale: Sale<unknown>): Promise<Completion>;
   /** The control has settled. */
@@ -74,7 +74,7 @@ const OVER = "This session has ended: it has a verdict or has timed out. Nothing
 
 const doorOf = ({ token }: Pick<Opened, "token">): Door => (token === null ? "wallet" : "token");
 
-export function createBehaviour(parts: BehaviourParts): Behaviour {
+export function createBehaviour(parts: BehaviourParts): BehaviouralTests {
   const { sessions, certificates, baseUrl, now } = parts;
   const told = (kind: BehaviouralKind, { session, token }: Opened): Told => ({ kind, session, token, baseUrl });
 
