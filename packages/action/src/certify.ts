@@ -13,7 +13,7 @@ export async function certify({ baseUrl, test, maxPrice, renewWithinDays, privat
   const bought = lasting === null ? await buyCertificate() : { ...lasting, passed: true, paid: 0n };
   const { verified } = await readRecord(baseUrl, wallet);
   const { certUrl, badge, passed, paid } = bought;
-  const done = lasting === null ? `paid ${formatUsd(paid)} USDC` : "still fresh, nothing was paid";
+  const done = lasting === null ? `paid ${formatUsd(paid)} USDC` : "still fresh, so nothing was paid";
   return {
     outputs: {
       verified: String(verified),
@@ -23,14 +23,14 @@ export async function certify({ baseUrl, test, maxPrice, renewWithinDays, privat
       paid: formatUsd(paid),
     },
     summary: `### ${passed ? "Certified" : "Failed"}: \`${wallet}\`\n\nTest \`${test}\`: ${done}. [Certificate](${certUrl}), [record](${url})\n\n${badge}`,
-    failure: passed ? null : `The test ${test} was failed: ${certUrl}`,
+    failure: passed ? null : `The wallet failed the ${test} test: ${certUrl}`,
   };
 
   async function buyCertificate() {
     const { body, paid } = await buy({ url: `${baseUrl}${PRODUCTS[test]}`, maxPrice, privateKey });
     const { verdict, cert_url, badge_markdown } = body as Record<string, unknown>;
     if (!isOurs(cert_url, baseUrl))
-      throw new Failure(`${formatUsd(paid)} USDC were paid, and the answer names no certificate of ${baseUrl}.`);
+      throw new Failure(`${formatUsd(paid)} USDC was paid, but the answer names no certificate from ${baseUrl}.`);
     return { certUrl: cert_url, badge: String(badge_markdown), passed: verdict === "pass", paid };
   }
 }

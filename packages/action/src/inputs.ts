@@ -75,23 +75,21 @@ function matching(
 /** The key itself never gets into a message. */
 function keyOf(text: string): `0x${string}` {
   if (!/^0x[0-9a-fA-F]{64}$/.test(text))
-    throw new Failure(
-      "payer-private-key is not a key; expected 0x and 64 hex digits, from a secret of the repository.",
-    );
+    throw new Failure("payer-private-key is not a key; expected 0x and 64 hex digits, from a repository secret.");
   return text as `0x${string}`;
 }
 
 function capabilitiesOf(text: string): readonly Capability[] {
   const names = text.split(",").flatMap((name) => name.trim() || []);
   const unknown = names.find((name) => !(CAPABILITIES as readonly string[]).includes(name));
-  if (unknown !== undefined) throw new Failure(`require names "${unknown}"; expected of ${CAPABILITIES.join(", ")}.`);
+  if (unknown !== undefined) throw new Failure(`require names "${unknown}"; expected only ${CAPABILITIES.join(", ")}.`);
   return names as Capability[];
 }
 
 /** `0.75` → 750000n. */
 function parseUsd(text: string): bigint {
   const [, whole = "", fraction = ""] = /^(\d{1,6})(?:\.(\d{1,6}))?$/.exec(text) ?? [];
-  if (whole === "") throw new Failure(`max-price is "${text}"; expected USDC in digits, such as 0.75.`);
+  if (whole === "") throw new Failure(`max-price is "${text}"; expected an amount in USDC, such as 0.75.`);
   return BigInt(whole + fraction.padEnd(6, "0"));
 }
 

@@ -15,6 +15,6 @@ try {
       .join("\n"),
   );
 } catch (error) {
-  console.log(errorLine(error instanceof Failure ? error.message : `Unexpected: ${String(error)}`));
+  console.log(errorLine(error instanceof Failure ? error.message : `Unexpected error: ${String(error)}`));
   process.exitCode = 1;
 }

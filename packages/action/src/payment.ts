@@ -30,7 +30,7 @@ export async function buy({
   privateKey,
 }: Order): Promise<{ readonly body: unknown; readonly paid: bigint }> {
   const unpaid = await post(url, {}).catch((error: unknown) => {
-    throw new Failure(`${url} does not answer: ${String(error)}. Nothing was signed.`);
+    throw new Failure(`${url} did not respond: ${String(error)}. Nothing was signed.`);
   });
   if (unpaid.status !== 402)
     throw new Failure(`${url} answered ${unpaid.status} instead of terms. Nothing was signed.`);
@@ -40,7 +40,7 @@ export async function buy({
   const offer = accepts.find(
     ({ scheme, network, asset }) => scheme === "exact" && network === NETWORK && asset.toLowerCase() === USDC,
   );
-  if (offer === undefined) throw new Failure(`${url} does not take USDC on Base. Nothing was signed.`);
+  if (offer === undefined) throw new Failure(`${url} does not accept USDC on Base. Nothing was signed.`);
   const paid = BigInt(offer.amount);
   if (paid > maxPrice)
     throw new Failure(
@@ -58,15 +58,13 @@ async function settle(url: string, headers: Readonly<Record<string, string>>): P
       const text = await answer.text();
       if (answer.status === 200) return JSON.parse(text);
       if (answer.status < 500 && answer.status !== 429)
-        throw new Failure(
-          `The payment was not taken (${answer.status}), and nothing was charged: ${text.slice(0, 300)}`,
-        );
+        throw new Failure(`The payment was rejected (${answer.status}) and nothing was charged: ${text.slice(0, 300)}`);
     }
     said = typeof answer === "string" ? answer : `status ${answer.status}`;
     await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
   }
   throw new Failure(
-    `The payment was signed and sent, and is still not answered: ${said}. Look at the wallet's record before the next run.`,
+    `The payment was signed and sent, but there is still no answer: ${said}. Check the wallet's record before the next run.`,
   );
 }
 

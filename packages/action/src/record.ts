@@ -36,12 +36,12 @@ export async function readRecord(baseUrl: string, wallet: string): Promise<Walle
     said = typeof answer === "string" ? answer : `status ${answer.status}`;
     if (time < TRIES) await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
   }
-  throw new Failure(`${url} does not answer: ${said}.`);
+  throw new Failure(`${url} did not respond: ${said}.`);
 }
 
 function recordOf(body: unknown, url: string): WalletRecord {
   const record = body as Partial<WalletRecord> | null;
   if (typeof record?.verified !== "boolean" || typeof record.capabilities !== "object" || !Array.isArray(record.certs))
-    throw new Failure(`${url} answers with something else than a verification record.`);
+    throw new Failure(`${url} did not return a verification record.`);
   return record as WalletRecord;
 }

@@ -10,7 +10,7 @@ export async function verify({ baseUrl, wallet, require }: Verify): Promise<Repo
   const failure = !record.verified
     ? `The wallet ${wallet} is not verified: ${url}`
     : missing.length > 0
-      ? `The wallet ${wallet} has no fresh PASS of ${missing.join(", ")}: ${url}`
+      ? `The wallet ${wallet} has no fresh PASS for ${missing.join(", ")}: ${url}`
       : null;
   return {
     outputs: { verified: String(record.verified), "record-url": url },

@@ -111,17 +111,17 @@ function time(name: string, extra: Record<string, unknown>, { least, most }: { l
 
 function text(name: string, extra: Record<string, unknown>): string {
   const value = extra[name];
-  return typeof value === "string" && value !== "" ? value : refuse(`extra.${name}`, value, "a text");
+  return typeof value === "string" && value !== "" ? value : refuse(`extra.${name}`, value, "a string");
 }
 
 function address(name: string, value: unknown): Address {
   if (typeof value !== "string" || !isAddress(value, { strict: false }) || isAddressEqual(value, zeroAddress)) {
-    return refuse(name, value, "an address that is not zero");
+    return refuse(name, value, "a nonzero address");
   }
   return getAddress(value);
 }
 
 function refuse(field: string, got: unknown, wanted: unknown): never {
   const shown = (JSON.stringify(got) ?? "missing").slice(0, 100);
-  throw new RefusedTerms(`These escrow terms are refused: ${field} is ${shown}, accepted is ${String(wanted)}.`);
+  throw new RefusedTerms(`These escrow terms are refused: ${field} is ${shown}, expected ${String(wanted)}.`);
 }

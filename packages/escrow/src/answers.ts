@@ -24,7 +24,7 @@ export function paymentRequired({ offer, url, description, error }: Challenge): 
     resource: { url, description, mimeType: "application/json" },
     accepts: [requirements(offer, Date.now())],
   };
-  const explained = `${error} This is sold through an escrow: x402 version 2, scheme "commerce"; see the PAYMENT-REQUIRED header.`;
+  const explained = `${error} This sale goes through an escrow: x402 version 2, scheme "commerce"; see the PAYMENT-REQUIRED header.`;
   const body = { x402Version: 1, error: explained, accepts: [] };
   return json(402, body, { "payment-required": encodeText(JSON.stringify(terms)) });
 }

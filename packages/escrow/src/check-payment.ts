@@ -72,4 +72,4 @@ function wrongAuthorization({ info, authorization }: PresentedPayment, { escrow 
 }
 
 const says = (field: string, got: unknown, wanted: unknown): string =>
-  `The payment is not what is offered: ${field} is ${String(got).slice(0, 100)}, expected ${String(wanted)}.`;
+  `The payment does not match the offer: ${field} is ${String(got).slice(0, 100)}, expected ${String(wanted)}.`;

@@ -64,7 +64,12 @@ async function attempt({ escrow, forward, store, log }: DecisionParts, { id, del
     return decision;
   } catch (error) {
     const isFinal = error instanceof ForwardRefused;
-    log(isFinal ? `The arbiter refuses the delivery of ${id}.` : `The delivery of ${id} is not decided yet.`, error);
+    log(
+      isFinal
+        ? `The arbiter refused the delivery for payment ${id}.`
+        : `The delivery for payment ${id} is not decided yet.`,
+      error,
+    );
     return isFinal ? "refused" : "pending";
   }
 }

@@ -37,7 +37,7 @@ const failure = (error: string): Delivery => ({
 });
 
 const tooLarge = (): Delivery =>
-  failure(`The merchant's response is larger than ${MAX_BODY_BYTES} bytes, the most that can be evaluated.`);
+  failure(`The merchant's response is larger than ${MAX_BODY_BYTES} bytes, the largest that can be evaluated.`);
 
 const TYPES = {
   Delivery: [

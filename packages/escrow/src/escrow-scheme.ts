@@ -48,7 +48,8 @@ export class EscrowScheme {
     x402Version: number,
     offered: OfferedTerms,
   ): Promise<{ x402Version: number; payload: Record<string, unknown> }> {
-    if (x402Version !== 2) throw new Error(`Escrowed sales are x402 version 2; this one is ${x402Version}.`);
+    if (x402Version !== 2)
+      throw new Error(`Escrowed sales require x402 version 2; this one uses version ${x402Version}.`);
     const { chainId, escrow, token, info } = accept(offered, this.#limits, Date.now());
     const salt =
       `0x${[...crypto.getRandomValues(new Uint8Array(32))].map((byte) => byte.toString(16).padStart(2, "0")).join("")}` as Hex;

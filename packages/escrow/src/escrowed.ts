@@ -82,7 +82,7 @@ function counter(options: EscrowedOptions): () => Promise<Counter | null> {
       return { parts: { client, escrow, send, forward, store, log }, offer, description };
     } catch (error) {
       known = undefined;
-      log("The escrow cannot be read.", error);
+      log("The escrow could not be read.", error);
       return null;
     }
   };
@@ -90,14 +90,15 @@ function counter(options: EscrowedOptions): () => Promise<Counter | null> {
 
 function clientOf({ client, rpcUrl }: EscrowedOptions): Client {
   if (client !== undefined) return client;
-  if (rpcUrl === undefined) throw new TypeError("escrowed() needs rpcUrl or client: the chain that it sells on.");
+  if (rpcUrl === undefined) throw new TypeError("escrowed() needs rpcUrl or client to reach the chain it sells on.");
   return createClient({ transport: http(rpcUrl) });
 }
 
-const UNKNOWN = "The payment could not be looked after. Do not sign again: send the same header again.";
+const UNKNOWN = "The payment could not be completed. Do not sign again; send the same header again.";
 
 async function serve(c: Context, counter: Counter | null, run: () => Promise<Response>): Promise<Response> {
-  if (counter === null) return answers.unavailable("The escrow cannot be reached. Send the same request again.");
+  if (counter === null)
+    return answers.unavailable("The escrow is temporarily unreachable. Send the same request again.");
   const { parts, offer, description } = counter;
   const refuse = (error: string) => answers.paymentRequired({ offer, url: c.req.url, description, error });
   const header = c.req.header("payment-signature");
@@ -108,14 +109,14 @@ async function serve(c: Context, counter: Counter | null, run: () => Promise<Res
   if (wrong !== null) return refuse(wrong);
   try {
     if (!(await isSignedByPayer(parts.client, offer.escrow, payment))) {
-      return refuse(`The signature is not that of ${payment.info.payer} over these terms.`);
+      return refuse(`${payment.info.payer} did not sign these terms.`);
     }
     const outcome = await sell(parts, { payment, resource: resourceOf(c.req), run });
     if (outcome.kind === "payment_required") return refuse(outcome.error);
     if (outcome.kind === "conflict") return answers.conflict(outcome.error);
     return answers.delivered(outcome, { offer, payer: payment.info.payer });
   } catch (error) {
-    parts.log("A payment could not be looked after.", error);
+    parts.log("A payment could not be completed.", error);
     return answers.unavailable(UNKNOWN);
   }
 }

@@ -44,7 +44,7 @@ const MINED_WITHIN_MS = 60_000;
 export async function hold(client: Client, send: SendHold, request: HoldRequest): Promise<HoldOutcome> {
   const { info, escrow } = request;
   const id = paymentId({ chainId: escrow.chainId, escrow: escrow.address }, info);
-  let last: unknown = new Error(`${id} was not held after ${ATTEMPTS} attempts.`);
+  let last: unknown = new Error(`Payment ${id} was not held after ${ATTEMPTS} attempts.`);
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
     const state = await readPayment(client, escrow.address, id);
     if (state.status !== "none") return existing(client, { id, escrow: escrow.address }, state);
@@ -72,7 +72,7 @@ async function existing(
 ): Promise<HoldOutcome> {
   if (status === "released" || status === "refunded") return { kind: status };
   const found = await findHold(client, held);
-  if (found === null) throw new Error(`${held.id} is held, but the node does not show its event.`);
+  if (found === null) throw new Error(`Payment ${held.id} is held, but the node does not return its event.`);
   return { kind: "held", transaction: found.transaction, refundableFrom };
 }
 

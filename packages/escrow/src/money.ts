@@ -7,7 +7,7 @@ export function parseAmount(amount: string | bigint): bigint {
   const atomic = typeof amount === "bigint" ? amount : fromUsd(amount);
   if (atomic === null || atomic <= 0n || atomic >= 2n ** 120n) {
     throw new TypeError(
-      `An amount is US dollars like "0.10", with at most 6 decimals, or atomic units like 100000n; got ${JSON.stringify(String(amount))}.`,
+      `An amount must be US dollars with at most 6 decimals, like "0.10", or atomic units, like 100000n; got ${JSON.stringify(String(amount))}.`,
     );
   }
   return atomic;

@@ -39,7 +39,7 @@ export function parsePaymentHeader(header: string): PresentedPayment | { readonl
   try {
     return payment(record(JSON.parse(decodeText(header)), "the payment"));
   } catch (error) {
-    const why = error instanceof Malformed ? error.message : "it is not base64 of JSON";
+    const why = error instanceof Malformed ? error.message : "it is not base64-encoded JSON";
     return { malformed: `PAYMENT-SIGNATURE is not an x402 version 2 "commerce" payment: ${why}.` };
   }
 }
@@ -107,7 +107,8 @@ function address(value: unknown, name: string): Address {
 }
 
 function hex(value: unknown, pattern: RegExp, name: string): Hex {
-  if (typeof value !== "string" || !pattern.test(value)) throw new Malformed(`${name} is not hex of the right length`);
+  if (typeof value !== "string" || !pattern.test(value))
+    throw new Malformed(`${name} is not hex of the expected length`);
   return value.toLowerCase() as Hex;
 }
 

@@ -17,6 +17,7 @@ export async function readPayment(client: Client, escrow: Address, id: Hex): Pro
   const call = { address: escrow, abi: escrowAbi, functionName: "payments", args: [id] } as const;
   const [code, refundableFrom] = await readContract(client, call);
   const status = STATUSES[code];
-  if (status === undefined) throw new Error(`${escrow} answered status ${code} for ${id}: it is not the escrow.`);
+  if (status === undefined)
+    throw new Error(`${escrow} returned status ${code} for payment ${id}: it is not the escrow.`);
   return { status, refundableFrom };
 }

@@ -54,7 +54,7 @@ async function published(arbiterUrl: string, network: string): Promise<Published
   const policy = (await response.json()) as { contracts?: readonly ContractEntry[]; forward?: { domain?: unknown } };
   const inUse = policy.contracts?.find((entry) => entry.network === network && isCurrent(entry.valid_until));
   if (typeof inUse?.address !== "string" || !isAddress(inUse.address, { strict: false })) {
-    throw new Error(`${url} names no escrow contract in use on ${network}.`);
+    throw new Error(`${url} names no current escrow contract on ${network}.`);
   }
   return { address: getAddress(inUse.address), deliveryDomain: namesOf(policy.forward?.domain) };
 }

@@ -6,16 +6,17 @@ import { formatUsd } from "./money.ts";
 import { RefundRefused, type RefundTarget, selfRefund } from "./self-refund.ts";
 import { REFUNDABLE_AFTER_TEXT } from "./terms.ts";
 
-export const USAGE = `Refunds a payment that an escrow holds to its payer, from ${REFUNDABLE_AFTER_TEXT} after the hold on.
+export const USAGE = `Refunds an escrowed payment to its payer, starting ${REFUNDABLE_AFTER_TEXT} after the hold.
 
   agent-payment-trust-escrow refund <payment id | transaction of the hold> --rpc <URL> [options]
 
   --rpc <URL>        JSON-RPC of the chain
-  --key-env <NAME>   environment variable with the private key that sends it and pays the gas (default PRIVATE_KEY);
-                     any account may: the money goes to the payer
-  --escrow <0x…>     the escrow contract; makes finding a payment id surer
+  --key-env <NAME>   environment variable holding the private key that sends the refund and pays the gas
+                     (default PRIVATE_KEY); any account will do, since the money goes to the payer
+  --escrow <0x…>     the escrow contract; makes it easier to find a payment by its id
 
-Exit code: 0 refunded, 1 not refundable (too early, over, no such payment), 2 wrong use or no answer from the chain.`;
+Exit codes: 0 refunded; 1 not refundable (too early, already settled, or no such payment); 2 usage error, or the chain cannot be
+read.`;
 
 /** Wrong use of the command line. */
 export class UsageError extends Error {}
@@ -37,9 +38,11 @@ export async function refundCommand(args: readonly string[]): Promise<0 | 1> {
       rpcUrl,
       ...(await target(options)),
     });
-    console.log(`Payment ${id}: ${formatUsd(amount)} USDC refunded to ${payer} by transaction ${transaction}.`);
+    console.log(`Payment ${id}: ${formatUsd(amount)} USDC was refunded to ${payer} in transaction ${transaction}.`);
     if (!isPaid)
-      console.log("USDC refused the transfer: the escrow owes it to the payer; withdraw(payer) pays it later.");
+      console.log(
+        "USDC refused the transfer, so the escrow owes the payer this amount; withdraw(payer) pays it out later.",
+      );
     return 0;
   } catch (error) {
     if (!(error instanceof RefundRefused)) throw error;
@@ -67,14 +70,15 @@ function parse(args: readonly string[]): Options {
   const [key] = positionals;
   const { rpc, "key-env": keyEnv = "PRIVATE_KEY", escrow } = values;
   if (positionals.length !== 1 || !isHash(key))
-    throw new UsageError("Name one payment id or transaction: 0x and 64 hex digits.");
-  if (rpc === undefined || !URL.canParse(rpc)) throw new UsageError("--rpc <URL> is missing: JSON-RPC of the chain.");
+    throw new UsageError("Name one payment id or transaction hash: 0x and 64 hex digits.");
+  if (rpc === undefined || !URL.canParse(rpc))
+    throw new UsageError("--rpc <URL> is missing: the chain's JSON-RPC URL.");
   if (escrow !== undefined && !isAddress(escrow, { strict: false }))
     throw new UsageError("--escrow is not an address.");
   const secret = process.env[keyEnv];
   if (!isHash(secret)) {
     throw new UsageError(
-      `${keyEnv} is not set to a private key (0x and 64 hex digits); --key-env names another variable.`,
+      `${keyEnv} is not set to a private key (0x and 64 hex digits); use --key-env to name a different variable.`,
     );
   }
   return { key, rpcUrl: rpc, account: privateKeyToAccount(secret), escrow };

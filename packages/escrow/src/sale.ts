@@ -78,7 +78,7 @@ async function replay(
   { id, kept }: { readonly id: Hex; readonly kept: KeptDelivery },
 ): Promise<Outcome> {
   if (kept.resource !== purchase.resource) {
-    return { kind: "conflict", error: `Payment ${id} has bought ${kept.resource}.` };
+    return { kind: "conflict", error: `Payment ${id} already bought ${kept.resource}.` };
   }
   const { authorizationExpiry } = purchase.payment.info;
   const decision =
@@ -93,12 +93,12 @@ function unsold(outcome: Exclude<HoldOutcome, { kind: "held" }>, id: Hex): Outco
     case "refunded":
       return { kind: "payment_required", error: `Payment ${id} was refunded to its payer; sign a new one.` };
     case "released":
-      return { kind: "conflict", error: `Payment ${id} was released, and its response is not kept any more.` };
+      return { kind: "conflict", error: `Payment ${id} was released, and its response is no longer stored.` };
     default:
       return outcome satisfies never;
   }
 }
 
 const tooLate = (id: Hex, refundableFrom: number): string =>
-  `Payment ${id} was held but not delivered in time: anybody can refund it to its payer from ` +
-  `${new Date(refundableFrom * 1000).toISOString()} on. Sign a new one.`;
+  `Payment ${id} was held but not delivered in time. Anyone can refund it to its payer starting at ` +
+  `${new Date(refundableFrom * 1000).toISOString()}. Sign a new one.`;

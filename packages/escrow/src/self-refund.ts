@@ -67,7 +67,7 @@ export async function selfRefund(request: RefundRequest): Promise<SelfRefund> {
 
 function clientOf({ client, rpcUrl }: RefundRequest): Client {
   if (client !== undefined) return client;
-  if (rpcUrl === undefined) throw new TypeError("selfRefund() needs rpcUrl or client: the chain of the hold.");
+  if (rpcUrl === undefined) throw new TypeError("selfRefund() needs rpcUrl or client to reach the chain of the hold.");
   return createClient({ transport: http(rpcUrl) });
 }
 
@@ -78,14 +78,14 @@ async function locate(client: Client, target: RefundTarget): Promise<Pick<FoundH
   }
   if ("paymentId" in target) {
     const found = await findHold(client, { id: target.paymentId, escrow: target.escrow });
-    return found ?? refuse("not_found", `The chain shows no hold of payment ${target.paymentId}.`);
+    return found ?? refuse("not_found", `The chain shows no hold for payment ${target.paymentId}.`);
   }
   const holds = await holdsOf(client, target.transaction);
   const [first] = holds;
   if (first === undefined) return refuse("not_found", `Transaction ${target.transaction} holds no payment.`);
   if (holds.length > 1) {
     const ids = holds.map(({ id }) => id).join(", ");
-    return refuse("ambiguous", `Transaction ${target.transaction} holds several payments; name one: ${ids}.`);
+    return refuse("ambiguous", `Transaction ${target.transaction} holds several payments; name one of them: ${ids}.`);
   }
   return first;
 }
@@ -98,14 +98,14 @@ async function requireRefundable(client: Client, escrow: Address, id: Hex): Prom
   ]);
   if (status === "none") refuse("not_found", `The escrow ${escrow} holds no payment ${id}.`);
   if (status === "released") refuse("already_released", `Payment ${id} was released to its merchant.`);
-  if (status === "refunded") refuse("already_refunded", `Payment ${id} was refunded to its payer already.`);
+  if (status === "refunded") refuse("already_refunded", `Payment ${id} has already been refunded to its payer.`);
   const seconds = refundableFrom - Number(timestamp);
   if (seconds > 0) {
     const from = new Date(refundableFrom * 1000).toISOString().replace(".000", "");
     const wait = `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
     refuse(
       "too_early",
-      `Payment ${id} can be refunded from ${from} on, ${REFUNDABLE_AFTER_TEXT} after its hold: in ${wait}.`,
+      `Payment ${id} cannot be refunded until ${from}, ${REFUNDABLE_AFTER_TEXT} after its hold: in ${wait}.`,
     );
   }
 }

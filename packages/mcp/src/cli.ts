@@ -8,12 +8,12 @@ import { DEFAULT_BUDGET_USD, parseSettings } from "./settings.ts";
 import { createShop } from "./shop.ts";
 import { toolServer } from "./tool-server.ts";
 
-const USAGE = `The tools of an Agent Payment Trust Service, for an MCP client that starts this program and speaks over stdio.
+const USAGE = `The tools of an Agent Payment Trust Service, for an MCP client that starts this program and talks to it over stdio.
 
   BASE_URL            the service's origin, like https://trust.example
-  PAYER_PRIVATE_KEY   of a wallet with USDC on Base; without it paid tools only show their terms
-  SESSION_BUDGET_USD  the most that is signed for until this program ends; default ${DEFAULT_BUDGET_USD}
-  PAY_TO_ADDRESS      the only address that is paid; default: the one that the service publishes`;
+  PAYER_PRIVATE_KEY   the key of a wallet with USDC on Base; without it, paid tools only show their terms
+  SESSION_BUDGET_USD  the most that this program will sign for before it exits; default ${DEFAULT_BUDGET_USD}
+  PAY_TO_ADDRESS      the only address that is ever paid; default: the address that the service publishes`;
 
 function main([argument]: readonly string[]): void {
   const isHelp = argument === "--help" || argument === "-h";

@@ -21,7 +21,7 @@ export async function deliver(
     if (typeof answer !== "string") return answer;
     if (Date.now() + RETRY_MS > until)
       throw new ServiceError(
-        `${request.path}: a payment was signed and sent, but its outcome is not known: ${answer} It counts against the session's budget. Do not simply buy again: look at the payer's wallet first.`,
+        `${request.path}: a payment was signed and sent, but its outcome is unknown: ${answer} It counts against the session's budget. Check the payer's wallet before buying again.`,
       );
     await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
   }

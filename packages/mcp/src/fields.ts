@@ -13,4 +13,4 @@ export const maxPrice = z
   .union([z.string().meta({ pattern: "^[0-9]{1,9}([.][0-9]{1,6})?$" }), z.number()], { error: USD })
   .refine((usd) => parseUsd(String(usd)) !== null, USD)
   .optional()
-  .describe('The most that this call may cost, in US dollars, like "0.25" or 0.25. Without it: the published price.');
+  .describe('The most that this call may cost, in US dollars, like "0.25" or 0.25. Defaults to the published price.');

@@ -18,7 +18,7 @@ export const httpService = (baseUrl: string): Service => ({
       return { status: response.status, headers: response.headers, text: await readText(response) };
     } catch (cause) {
       const { message, cause: inner } = cause as Error & { cause?: { code?: string; message?: string } };
-      throw new ServiceError(`${baseUrl}${path} cannot be read: ${inner?.code ?? inner?.message ?? message}.`, {
+      throw new ServiceError(`${baseUrl}${path} could not be read: ${inner?.code ?? inner?.message ?? message}.`, {
         cause,
       });
     }

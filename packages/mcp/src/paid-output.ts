@@ -6,7 +6,9 @@ const usd = z.string().describe('US dollars, like "0.25".');
 export const PAID_OUTPUT = z.object({
   status: z
     .enum(["paid", "payment_required", "not_played"])
-    .describe("payment_required: nothing was bought, see what_to_do. not_played: this test is for the agent itself."),
+    .describe(
+      "payment_required: nothing was bought; see what_to_do. not_played: the agent must take this test itself.",
+    ),
   price: z
     .object({
       amount_usd: usd,

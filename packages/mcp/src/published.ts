@@ -29,6 +29,6 @@ export function publishedBy(service: Service): (path: string) => Promise<Publish
 
 async function readManifest(service: Service): Promise<z.infer<typeof MANIFEST>> {
   const manifest = MANIFEST.safeParse((await read(service, "/.well-known/x402")).document);
-  if (!manifest.success) throw new ServiceError("/.well-known/x402 is no x402 manifest. Nothing was signed.");
+  if (!manifest.success) throw new ServiceError("/.well-known/x402 is not an x402 manifest. Nothing was signed.");
   return manifest.data;
 }

@@ -34,7 +34,7 @@ export function parseJson({ text }: ServiceAnswer, path: string): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw new ServiceError(`${path} answered something that is no JSON.`, { cause });
+    throw new ServiceError(`${path} did not return JSON.`, { cause });
   }
 }
 

@@ -21,7 +21,7 @@ export function parseSettings(env: Readonly<Record<string, string | undefined>>)
   if (baseUrl === null)
     return { problem: "BASE_URL must be the service's origin, like https://trust.example (http only for localhost)." };
   if (key !== "" && !isKey(key))
-    return { problem: "PAYER_PRIVATE_KEY must be 0x and 64 hex digits; leave it out to use the free tools only." };
+    return { problem: "PAYER_PRIVATE_KEY must be 0x and 64 hex digits; leave it out to use only the free tools." };
   if (payTo !== "" && !isAddress(payTo, { strict: false }))
     return {
       problem: "PAY_TO_ADDRESS must be 0x and 40 hex digits; leave it out to trust what the service publishes.",

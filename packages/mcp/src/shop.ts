@@ -51,7 +51,7 @@ export interface ShopParts {
 export class UntrustedAnswer extends Error {}
 
 const NO_KEY =
-  "Nothing was bought: this server has no key to pay with. Ask the user to start it with PAYER_PRIVATE_KEY of a wallet that holds USDC on Base, or pay these terms with any x402 client.";
+  "Nothing was bought: this server has no key to pay with. Ask the user to set PAYER_PRIVATE_KEY to the key of a wallet that holds USDC on Base and restart it, or pay these terms with any x402 client.";
 
 export function createShop({ service, payer, payTo, budget }: ShopParts): Shop {
   const published = publishedBy(service);
@@ -80,7 +80,7 @@ export function createShop({ service, payer, payTo, budget }: ShopParts): Shop {
         paid: { status: "paid", price, budget: budgetNow(), settlement },
         refuse: (reason) =>
           new UntrustedAnswer(
-            `Paid ${toPay(offer)} (transaction ${transaction}), but the answer is not passed on: ${reason}`,
+            `Paid ${toPay(offer)} (transaction ${transaction}), but the answer was withheld: ${reason}`,
           ),
       };
     },
@@ -94,12 +94,12 @@ function opened(answer: ServiceAnswer, path: string, offer: Offer) {
   try {
     if (answer.status !== 200) throw new ServiceError(problemOf(answer));
     const { success, transaction, network } = settlementOf(answer.headers);
-    if (!success) throw new ServiceError("the service says that nothing was settled.");
+    if (!success) throw new ServiceError("the service says nothing was settled.");
     return { transaction, network, document: parseJson(answer, path) };
   } catch (cause) {
     const { message } = cause as Error;
     throw new ServiceError(
-      `${path}: ${message} A payment of ${toPay(offer)} was signed and counts against the session's budget: whoever holds it can settle it for ${offer.maxTimeoutSeconds} s.`,
+      `${path}: ${message} A payment of ${toPay(offer)} was signed and counts against the session's budget: anyone who holds it can settle it for ${offer.maxTimeoutSeconds} s.`,
       { cause },
     );
   }

@@ -15,7 +15,7 @@ export const termsOf = (headers: Headers): PaymentRequired =>
 
 /** What was settled. @throws ServiceError when the answer does not say */
 export const settlementOf = (headers: Headers): Settlement =>
-  decoded("the service does not say what was settled.", () => http.getPaymentSettleResponse((n) => headers.get(n)));
+  decoded("the service did not say what was settled.", () => http.getPaymentSettleResponse((n) => headers.get(n)));
 
 /** Signs exactly this offer, without the extensions that came with it, and answers the header that carries the payment. */
 export async function sign(

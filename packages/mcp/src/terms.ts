@@ -28,7 +28,7 @@ export function checkTerms({ accepts }: PaymentRequired, allowed: Allowed): Offe
   if (offer.scheme !== "exact") refuse("scheme", offer.scheme, "exact");
   if (offer.network !== NETWORK) refuse("network", offer.network, `${NETWORK} (Base)`);
   if (!isSame(offer.asset, USDC.address)) refuse("asset", offer.asset, `${USDC.address} (USDC)`);
-  if (!isSame(offer.payTo, allowed.payTo)) refuse("payTo", offer.payTo, `${allowed.payTo}, which is published`);
+  if (!isSame(offer.payTo, allowed.payTo)) refuse("payTo", offer.payTo, `the published ${allowed.payTo}`);
   checkSignedForm(offer);
   const amount = amountOf(offer);
   if (amount > allowed.published)
@@ -57,5 +57,5 @@ const isSame = (got: string, wanted: Address): boolean =>
 
 function refuse(field: string, got: unknown, accepted: string): never {
   const shown = (JSON.stringify(got) ?? "missing").slice(0, 100);
-  throw new RefusedTerms(`These terms are refused: ${field} is ${shown}, accepted is ${accepted}. Nothing was signed.`);
+  throw new RefusedTerms(`These terms are refused: ${field} is ${shown}, expected ${accepted}. Nothing was signed.`);
 }

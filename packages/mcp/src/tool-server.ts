@@ -42,5 +42,5 @@ async function quoted(service: Service, { path, price }: Product): Promise<strin
   } catch {
     // The tool itself says what is wrong when it is called.
   }
-  return `${path} ${formatUsd(price)} USD in USDC on Base, as published; the service did not show its terms when this server started.`;
+  return `${path} ${formatUsd(price)} USD in USDC on Base, as published; the service did not return its terms when this server started.`;
 }

@@ -144,7 +144,7 @@ describe("on a schedule", () => {
     const { key } = await newKey(0n);
     expect(await certify(key)).toMatchObject({
       code: 1,
-      log: expect.stringMatching(/^::error::The payment was not taken \(402\), and nothing was charged/),
+      log: expect.stringMatching(/^::error::The payment was rejected \(402\) and nothing was charged/),
     });
   });
 
@@ -165,7 +165,7 @@ describe("on a schedule", () => {
       });
       expect(await certify(key, other)).toMatchObject({
         code: 1,
-        log: expect.stringContaining("does not take USDC on Base. Nothing was signed."),
+        log: expect.stringContaining("does not accept USDC on Base. Nothing was signed."),
       });
       expect(signed).toEqual([]);
     }
@@ -193,7 +193,7 @@ describe("on a pull request", () => {
     });
     const lacking = await verify(wallet, { require: "can_pay, scam_resistance" });
     expect(lacking).toMatchObject({ code: 1, outputs: { verified: "true" } });
-    expect(lacking.log).toMatch(/^::error::The wallet 0x\w+ has no fresh PASS of scam_resistance: /);
+    expect(lacking.log).toMatch(/^::error::The wallet 0x\w+ has no fresh PASS for scam_resistance: /);
   });
 
   test("verify fails for an unknown wallet, and says where its record is", async () => {
@@ -210,7 +210,7 @@ describe("on a pull request", () => {
     const { code, log } = await verify(devAccount(1).address, other);
     expect([code, log]).toEqual([
       1,
-      expect.stringMatching(/^::error::http:\S+ answers with something else than a verification record\.\n$/),
+      expect.stringMatching(/^::error::http:\S+ did not return a verification record\.\n$/),
     ]);
   });
 });

@@ -57,7 +57,7 @@ describe("the arbiter", () => {
     const asked = scene.arbiter.forwarded.length;
     await new Promise((resolve) => setTimeout(resolve, 1500));
     expect(scene.arbiter.forwarded).toHaveLength(asked);
-    expect(shop.logged).toEqual([expect.stringMatching(/^The arbiter refuses the delivery of 0x.*403/)]);
+    expect(shop.logged).toEqual([expect.stringMatching(/^The arbiter refused the delivery for payment 0x.*403/)]);
     expect(await statusOf(scene, id)).toBe("held");
     scene.arbiter.become("fair");
     expect((await pay(shop, header)).headers.get("x-escrow-decision")).toBe("release");

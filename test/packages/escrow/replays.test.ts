@@ -58,7 +58,7 @@ describe("the same payment again", () => {
     const { header } = await buyFrom(shop, await buyer());
     const response = await pay(shop, header, `${SHOP}?another`);
     expect(response.status).toBe(409);
-    expect(await errorOf(response)).toMatch(/has bought POST \/haiku\.$/);
+    expect(await errorOf(response)).toMatch(/already bought POST \/haiku\.$/);
   });
 
   test("is not given to somebody who read the terms from the chain", async () => {
@@ -107,7 +107,7 @@ test.each([
   expect(response.status).toBe(status);
   expect(handler).toHaveBeenCalledTimes(calls);
   if (status === 402)
-    expect(await errorOf(response)).toMatch(/anybody can refund it to its payer from 2.*Sign a new one/);
+    expect(await errorOf(response)).toMatch(/Anyone can refund it to its payer starting at 2.*Sign a new one/);
 });
 
 test("the memory of responses is bounded: the oldest decided one goes first, then the oldest", async () => {

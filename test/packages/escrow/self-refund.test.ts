@@ -129,12 +129,12 @@ test("the command: 2 for wrong use, 1 too early, 0 when it refunded, by the hold
   const early = await command(["refund", transaction, ...args], env);
   expect(early).toMatchObject({
     code: 1,
-    stderr: expect.stringMatching(/can be refunded from 2.*Z on.*in 20 min 0 s/),
+    stderr: expect.stringMatching(/cannot be refunded until 2.*Z,.*in 20 min 0 s/),
   });
   await after(1800);
   const done = await command(["refund", transaction, ...args], env);
-  expect(done.stdout).toContain(`Payment ${id}: 0.10 USDC refunded to ${payer} by transaction 0x`);
+  expect(done.stdout).toContain(`Payment ${id}: 0.10 USDC was refunded to ${payer} in transaction 0x`);
   expect(await scene.chain.usdcBalance(payer)).toBe(1_000_000n);
   const again = await command(["refund", id, ...args, "--escrow", scene.escrow.address], env);
-  expect(again).toMatchObject({ code: 1, stderr: expect.stringMatching(/refunded to its payer already/) });
+  expect(again).toMatchObject({ code: 1, stderr: expect.stringMatching(/already been refunded to its payer/) });
 });

@@ -68,7 +68,7 @@ describe("terms that the service does not publish are refused, and nothing is si
     const client = await connectLocal({ service: hostile, payer });
     expect(await call(client, "certify", { test: "basic" })).toMatchObject({
       isError: true,
-      text: expect.stringMatching(/accepted is at most 250000 \(max_price 0\.25 USD\)/),
+      text: expect.stringMatching(/expected at most 250000 \(max_price 0\.25 USD\)/),
     });
     expect(hostile.payments).toEqual([]);
   });
@@ -103,7 +103,7 @@ describe("terms that the service does not publish are refused, and nothing is si
   });
 
   test.each([
-    ["no manifest", (answer: ServiceAnswer) => rewritten(answer, () => "{}"), /no x402 manifest/],
+    ["no manifest", (answer: ServiceAnswer) => rewritten(answer, () => "{}"), /not an x402 manifest/],
     ["a manifest without the path", (answer: ServiceAnswer) => rewritten(answer, () => '{"resources":[]}'), /no price/],
   ])("%s", async (_name, change, message) => {
     const hostile = between(service.url, (answer, { path }) =>
@@ -124,7 +124,7 @@ describe("an answer that was paid for and cannot be believed is not passed on; t
     ],
     ["a verdict without a proof", (text: string) => text.replace('"proof":', '"prof":'), /there is no proof/],
     ["a member that is named twice", (text: string) => text.replace("{", '{"verdict":"release",'), /duplicate_key/],
-    ["no verdict", () => "{}", /signature does not hold/],
+    ["no verdict", () => "{}", /signature is not valid/],
   ])("%s", async (_name, change, message) => {
     const hostile = between(service.url, (answer) =>
       answer.headers.has("payment-response") ? rewritten(answer, change) : answer,
@@ -138,7 +138,7 @@ describe("an answer that was paid for and cannot be believed is not passed on; t
   });
 
   test.each([
-    ["that is not JSON", (answer: ServiceAnswer) => rewritten(answer, () => "<html>"), /no JSON/],
+    ["that is not JSON", (answer: ServiceAnswer) => rewritten(answer, () => "<html>"), /did not return JSON/],
     ["without a settlement", (answer: ServiceAnswer) => ({ ...answer, headers: new Headers() }), /what was settled/],
   ])("an answer %s", async (_name, change, message) => {
     const hostile = between(service.url, (answer) =>
@@ -150,10 +150,14 @@ describe("an answer that was paid for and cannot be believed is not passed on; t
   });
 
   test.each([
-    ["another claim", { conditions: { payload_text: "something else", expected_sha256: HASH } }, /other conditions/],
-    ["another deal", { deal_ref: "deal 8" }, /another deal/],
-    ["other parties", { parties: { payer: ALICE, payee: THIEF } }, /other parties/],
-    ["nobody", { parties: undefined }, /other parties/],
+    [
+      "another claim",
+      { conditions: { payload_text: "something else", expected_sha256: HASH } },
+      /different conditions/,
+    ],
+    ["another deal", { deal_ref: "deal 8" }, /a different deal/],
+    ["other parties", { parties: { payer: ALICE, payee: THIEF } }, /different parties/],
+    ["nobody", { parties: undefined }, /different parties/],
   ])("a genuine verdict on %s", async (_name, other, message) => {
     const claim = { ...CLAIM, deal_ref: "deal 7", parties: { payer: ALICE, payee: BOB } };
     const hostile = between(
@@ -170,7 +174,7 @@ describe("an answer that was paid for and cannot be believed is not passed on; t
 
   test("a certificate of another wallet, or of another test", async () => {
     for (const [change, message] of [
-      [(text: string) => text.replace(/"wallet":"0x[0-9a-f]{40}/, `"wallet":"${THIEF}`), /another wallet/],
+      [(text: string) => text.replace(/"wallet":"0x[0-9a-f]{40}/, `"wallet":"${THIEF}`), /a different wallet/],
       [(text: string) => text.replace('"product":"basic"', '"product":"suite"'), /certifies suite, not basic/],
     ] as const) {
       const hostile = between(service.url, (answer) =>

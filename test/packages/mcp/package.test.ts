@@ -106,7 +106,7 @@ test("npx serves nine tools over stdio; a free one answers, a paid one pays with
   const over = await call(client, "certify", { test: "basic" });
   expect(over).toMatchObject({
     isError: true,
-    text: expect.stringMatching(/0\.00 of the session's 0\.50 USD are left/),
+    text: expect.stringMatching(/0\.00 of the session's 0\.50 USD budget is left/),
   });
   expect(await settlements(chain, payer)).toHaveLength(2);
 });
@@ -146,7 +146,7 @@ test("over stdio a scored verdict is bought, and what is refused is not charged"
   expect(await settlements(chain, payer)).toMatchObject([{ value: 600_000n }]);
   expect(await call(client, "arbiter_verify", { ...claim, parties })).toMatchObject({
     isError: true,
-    text: expect.stringMatching(/0\.20 of the session's 2\.00 USD are left\. Nothing was signed/),
+    text: expect.stringMatching(/0\.20 of the session's 2\.00 USD budget is left\. Nothing was signed/),
   });
 });
 

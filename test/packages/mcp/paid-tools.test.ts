@@ -134,7 +134,7 @@ describe("money", () => {
     const client = await connectLocal({ service, payer, limit: 600_000n });
     const answers = await Promise.all([1, 2, 3].map(() => call(client, "certify", { test: "basic" })));
     expect(answers.filter(({ isError }) => isError)).toMatchObject([
-      { text: expect.stringMatching(/0\.10 of the session's 0\.60 USD are left\. Nothing was signed/) },
+      { text: expect.stringMatching(/0\.10 of the session's 0\.60 USD budget is left\. Nothing was signed/) },
     ]);
     expect(await call(client, "arbiter_verify", CLAIM)).toMatchObject({ isError: true });
     expect(service.payments).toHaveLength(2);
@@ -169,7 +169,7 @@ describe("money", () => {
     const service = between(scene.service.url, (answer) => ({ ...answer, status: 503, text: "" }));
     const request = { path: "/test/basic", body: {}, headers: { "PAYMENT-SIGNATURE": "the same" } };
     await expect(deliver(service, request, 1_500)).rejects.toThrow(
-      /the service answered 503\. .* Do not simply buy again/,
+      /the service answered 503\. .* Check the payer's wallet before buying again/,
     );
     expect(service.payments).toEqual(["the same", "the same"]);
   });

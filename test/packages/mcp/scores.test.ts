@@ -85,10 +85,14 @@ describe("a scored verdict", () => {
 });
 
 test.each([
-  ["raised", (text: string) => text.replace(/"score":\d+/, '"score":99'), /facts of a record give another score/],
-  ["of another wallet", (text: string) => text.replaceAll(stranger(1), stranger(2)), /not those of the wallets/],
-  ["missing", () => "[]", /not those of the wallets/],
-  ["without facts", (text: string) => text.replace('"inputs":', '"outputs":'), /cannot be computed again/],
+  [
+    "raised",
+    (text: string) => text.replace(/"score":\d+/, '"score":99'),
+    /a record's facts give different values for score/,
+  ],
+  ["of another wallet", (text: string) => text.replaceAll(stranger(1), stranger(2)), /not for the requested wallets/],
+  ["missing", () => "[]", /not for the requested wallets/],
+  ["without facts", (text: string) => text.replace('"inputs":', '"outputs":'), /cannot be recomputed/],
 ])("a record that is %s is paid for and withheld", async (_name, change, message) => {
   const hostile = between(service.url, (answer) =>
     answer.headers.has("payment-response") ? { ...answer, text: change(answer.text) } : answer,

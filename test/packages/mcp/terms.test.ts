@@ -35,7 +35,7 @@ describe("terms", () => {
   test.each([
     ["no terms", null, /no terms/],
     ["another scheme", { scheme: "upto" }, /scheme is "upto"/],
-    ["another network", { network: "eip155:84532" }, /network is "eip155:84532", accepted is eip155:8453/],
+    ["another network", { network: "eip155:84532" }, /network is "eip155:84532", expected eip155:8453/],
     ["another asset", { asset: OTHER }, /asset is/],
     ["another payee", { payTo: OTHER }, /payTo is/],
     ["a payee that is not an address", { payTo: "alice.eth" }, /payTo is/],

@@ -13,7 +13,7 @@ export const arbiterPolicy = freeTool({
   name: "arbiter_policy",
   title: "Read the arbiter's policy",
   description:
-    "The arbiter's published policy: what it verifies, what it refuses, how each observation leads to release, refund or escalate. Read it before arbiter_verify. Free.",
+    "The arbiter's published policy: what it verifies, what it refuses, and how each observation leads to release, refund, or escalate. Read it before you call arbiter_verify. Free.",
   input: z.strictObject({}),
   output: POLICY,
   reads: ["/arbiter/policy"],

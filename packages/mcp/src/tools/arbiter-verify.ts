@@ -30,16 +30,16 @@ export const arbiterVerify = paidTool({
   name: "arbiter_verify",
   title: "Buy a delivery verdict",
   description:
-    "A signed verdict on a machine-verifiable delivery: release, refund or escalate, with the facts that the arbiter observed. Its signature, and that it is about these very conditions and parties, is checked here before it is returned. With scored, both parties' risk tiers are in the signed document; they never change the verdict.",
+    "Buys a signed verdict on a machine-verifiable delivery: release, refund, or escalate, with the facts that the arbiter observed. Before returning it, this tool checks the signature and that the verdict is about exactly these conditions and parties. With scored, the signed document includes both parties' risk tiers; they never change the verdict.",
   input: CLAIM.extend({
-    scored: z.boolean().optional().describe("Report the parties' risk tiers too; dearer."),
+    scored: z.boolean().optional().describe("Also report the parties' risk tiers; costs more."),
     max_price: maxPrice,
   }),
   output: PAID_OUTPUT.extend({ verdict: VERDICT.exactOptional() }),
   sells: [PRODUCTS.verdict, PRODUCTS.scoredVerdict],
   async run({ scored = false, max_price, ...claim }, { shop, service, verifier }) {
     const fault = conditionsFault(claim);
-    if (fault !== null) throw new Error(`The claim is not understood: ${fault}. Nothing was signed.`);
+    if (fault !== null) throw new Error(`The claim is not valid: ${fault}. Nothing was signed.`);
     const product = scored ? PRODUCTS.scoredVerdict : PRODUCTS.verdict;
     const sale = await shop.buy({ product, body: claim, maxPrice: max_price });
     if ("unpaid" in sale) return sale.unpaid;
@@ -54,14 +54,15 @@ async function checkedVerdict(
   { service, verifier }: { readonly service: Service; readonly verifier: Verifier },
 ): Promise<z.infer<typeof VERDICT>> {
   const { signature, document } = await checkSigned(sale.text, service, verifier).catch((error: Error) => {
-    throw sale.refuse(`its signature cannot be checked: ${error.message}`);
+    throw sale.refuse(`its signature could not be checked: ${error.message}`);
   });
-  if (!signature.valid) throw sale.refuse(`its signature does not hold (${signature.code}): ${signature.reason}.`);
+  if (!signature.valid) throw sale.refuse(`its signature is not valid (${signature.code}): ${signature.reason}.`);
   const verdict = VERDICT.safeParse(document);
-  if (!verdict.success) throw sale.refuse("what is signed is no verdict.");
-  if (verdict.data.conditions_sha256 !== conditionsSha256(claim)) throw sale.refuse("it is about other conditions.");
-  if (verdict.data.deal_ref !== (claim.deal_ref ?? null)) throw sale.refuse("it is about another deal.");
-  if (!isAbout(verdict.data.parties, claim.parties)) throw sale.refuse("it is about other parties.");
+  if (!verdict.success) throw sale.refuse("the signed document is not a verdict.");
+  if (verdict.data.conditions_sha256 !== conditionsSha256(claim))
+    throw sale.refuse("it is about different conditions.");
+  if (verdict.data.deal_ref !== (claim.deal_ref ?? null)) throw sale.refuse("it is about a different deal.");
+  if (!isAbout(verdict.data.parties, claim.parties)) throw sale.refuse("it is about different parties.");
   return verdict.data;
 }
 

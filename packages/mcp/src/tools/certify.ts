@@ -20,12 +20,12 @@ type SingleTest = (typeof SINGLE_TESTS)[number];
 
 const isSingle = (test: string): test is SingleTest => (SINGLE_TESTS as readonly string[]).includes(test);
 
-const NOT_PLAYED = `Nothing was bought. The ${BEHAVIOURAL_TESTS.join(" and ")} tests observe what the agent itself signs: each serves two orders, and one of them must be refused. This server would answer by a fixed rule, so the certificate would say nothing about the agent. Run the test with the agent's own x402 client; list_tests has the steps.`;
+const NOT_PLAYED = `Nothing was bought. The ${BEHAVIOURAL_TESTS.join(" and ")} tests observe what the agent itself signs: each serves two orders, one of which must be refused. This server would answer by a fixed rule, so the certificate would say nothing about the agent. Run the test with the agent's own x402 client; list_tests has the steps.`;
 
 export const certify = paidTool({
   name: "certify",
   title: "Buy a certificate",
-  description: `Certifies the wallet that this server pays from: basic (it can pay) or suite (every settlement fact and authorization hygiene). Answers the public certificate and a README badge, valid for ${LIMITS.certificateDays} days. The behavioural tests, ${BEHAVIOURAL_TESTS.join(" and ")}, are explained but not played: they observe the agent's own judgment.`,
+  description: `Certifies the wallet that this server pays from: basic (it can pay) or suite (every settlement fact and authorization hygiene). Returns the public certificate and a README badge, valid for ${LIMITS.certificateDays} days. The behavioral tests, ${BEHAVIOURAL_TESTS.join(" and ")}, are explained but not run: they observe the agent's own judgment.`,
   input: z.strictObject({ test: z.enum([...SINGLE_TESTS, ...BEHAVIOURAL_TESTS]), max_price: maxPrice }),
   output: PAID_OUTPUT.extend({ certificate: CERTIFICATE.exactOptional() }),
   sells: SINGLE_TESTS.map((test) => PRODUCTS[test]),
@@ -34,10 +34,10 @@ export const certify = paidTool({
     const sale = await shop.buy({ product: PRODUCTS[test], body: {}, maxPrice: max_price });
     if ("unpaid" in sale) return sale.unpaid;
     const certificate = CERTIFICATE.safeParse(sale.document);
-    if (!certificate.success) throw sale.refuse("it is no certificate.");
+    if (!certificate.success) throw sale.refuse("it is not a certificate.");
     if (certificate.data.product !== test) throw sale.refuse(`it certifies ${certificate.data.product}, not ${test}.`);
     if (certificate.data.wallet.toLowerCase() !== shop.payer?.toLowerCase())
-      throw sale.refuse("it certifies another wallet.");
+      throw sale.refuse("it certifies a different wallet.");
     return { ...sale.paid, certificate: certificate.data };
   },
 });

@@ -7,23 +7,23 @@ import { checkSigned } from "../verifier.ts";
 const MAX_LENGTH = 32_768;
 
 const REPORT = z.object({
-  valid: z.boolean().describe("Signed by this service, unchanged, and not expired."),
+  valid: z.boolean().describe("Signed by this service, unaltered, and not expired."),
   signature: z.looseObject({ valid: z.boolean(), reason: z.string().exactOptional() }),
   freshness: z.looseObject({ state: z.string() }),
   credential: z
     .record(z.string(), z.unknown())
     .nullable()
-    .describe("The credential, once its signature has been found valid; null otherwise."),
+    .describe("The credential if its signature is valid; null otherwise."),
 });
 
 export const checkCredential = freeTool({
   name: "check_credential",
   title: "Check a credential",
   description:
-    "Checks the Ed25519 signatures and the freshness of a credential: the current one of a wallet, or one that another agent handed over (pass its JSON text exactly as received). Free.",
+    "Checks the Ed25519 signatures and freshness of a credential: a wallet's current one, or one that another agent gave you (pass its JSON text exactly as received). Free.",
   input: z.strictObject({
     wallet: wallet.optional(),
-    credential: z.string().max(MAX_LENGTH).optional().describe("The credential's JSON, as text, exactly as received."),
+    credential: z.string().max(MAX_LENGTH).optional().describe("The credential's JSON text, exactly as received."),
   }),
   output: REPORT,
   reads: ["/credential/:wallet", "/.well-known/jwks.json"],

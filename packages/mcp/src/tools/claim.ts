@@ -7,11 +7,11 @@ const sha256 = z.string().regex(/^[0-9a-fA-F]{64}$/, "expected a SHA-256: 64 hex
 const CONDITIONS = {
   "http-delivery": z
     .strictObject({
-      url: z.string().min(1).max(2_048).describe("A public http or https URL; the arbiter fetches it itself."),
+      url: z.string().min(1).max(2_048).describe("A public http or https URL, which the arbiter fetches itself."),
       expect_status: z
         .union([z.int().min(200).max(599), z.string().regex(/^[2-5]\d\d$/)])
         .optional()
-        .describe("Without it: any 2xx."),
+        .describe("Defaults to any 2xx."),
       expect_sha256: sha256.optional(),
       min_bytes: z.union([z.int().min(0), z.string().regex(/^\d{1,15}$/)]).optional(),
       expect_contains: z.string().min(1).optional(),
@@ -19,13 +19,13 @@ const CONDITIONS = {
     .describe("For http-delivery."),
   "payload-hash": z
     .strictObject({ payload_text: z.string().optional(), payload_b64: z.string().optional(), expected_sha256: sha256 })
-    .describe("For payload-hash: exactly one of payload_text and payload_b64."),
+    .describe("For payload-hash: give exactly one of payload_text and payload_b64."),
   "ci-status": z
     .strictObject({
       repo: z.string().regex(/^[^/\s]+\/[^/\s]+$/, "expected owner/name"),
       commit_sha: z
         .string()
-        .regex(/^([0-9a-fA-F]{40}|[0-9a-fA-F]{64})$/, "expected a full commit: 40 or 64 hex digits"),
+        .regex(/^([0-9a-fA-F]{40}|[0-9a-fA-F]{64})$/, "expected a full commit hash: 40 or 64 hex digits"),
     })
     .describe("For ci-status: a public GitHub repository and commit."),
 } as const satisfies Readonly<Record<(typeof CATEGORIES)[number], z.ZodType>>;
@@ -34,11 +34,16 @@ const CONDITIONS = {
 export const CLAIM = z.strictObject({
   category: z.enum(CATEGORIES),
   conditions: z.union(CATEGORIES.map((name) => CONDITIONS[name])),
-  deal_ref: z.string().min(1).max(120).optional().describe("The caller's name for the deal; the verdict repeats it."),
+  deal_ref: z
+    .string()
+    .min(1)
+    .max(120)
+    .optional()
+    .describe("The caller's own reference for the deal, which the verdict repeats."),
   parties: z
     .strictObject({ payer: wallet, payee: wallet })
     .optional()
-    .describe("Needed for scored, unless deal_ref is a payment of the service's own escrow."),
+    .describe("Required for scored, unless deal_ref is a payment in the service's own escrow."),
 });
 
 /** What the category finds wrong with its conditions, or null. */

@@ -12,7 +12,7 @@ const ESCROW = z.looseObject({
 export const escrowInfo = freeTool({
   name: "escrow_info",
   title: "Read about the escrow",
-  description: `The non-custodial escrow: its contracts, fee, what releases or refunds a payment, the refund after ${LIMITS.escrowTimeoutMinutes} minutes, and how a merchant or buyer integrates it. Free.`,
+  description: `The non-custodial escrow: its contracts, its fee, what releases or refunds a payment, the refund after ${LIMITS.escrowTimeoutMinutes} minutes, and how merchants and buyers integrate it. Free.`,
   input: z.strictObject({}),
   output: ESCROW,
   reads: ["/escrow"],

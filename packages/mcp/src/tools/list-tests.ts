@@ -21,7 +21,7 @@ export const listTests = freeTool({
   name: "list_tests",
   title: "List the tests",
   description:
-    "The menu of certification tests and other products: prices in US dollars, steps, how to run each. Free.",
+    "Lists the certification tests and other products, with prices in US dollars and how to run each one. Free.",
   input: z.strictObject({}),
   output: MENU,
   reads: ["/inspect"],

@@ -20,7 +20,7 @@ const wallets = z
 export const scoreBatch = paidTool({
   name: "score_batch",
   title: `Buy risk scores of up to ${MOST} wallets`,
-  description: `The risk scores of 1 to ${MOST} wallets for one price; cheaper than score_wallet from ${CHEAPER_FROM} wallets on. Each is computed again here before it is returned.`,
+  description: `Buys the risk scores of 1 to ${MOST} wallets for a single price, which is cheaper than score_wallet for ${CHEAPER_FROM} or more wallets. Recomputes each score before returning it.`,
   input: z.strictObject({ wallets, max_price: maxPrice }),
   output: PAID_OUTPUT.extend({ scores: z.array(SCORE).exactOptional() }),
   sells: [PRODUCTS.batch],

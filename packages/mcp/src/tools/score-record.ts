@@ -19,14 +19,15 @@ type Score = z.infer<typeof SCORE>;
 /** The records of these wallets, computed again from the facts that they carry. @throws UntrustedAnswer */
 export async function checkedScores(bought: Bought, wallets: readonly string[], verifier: Verifier): Promise<Score[]> {
   const parsed = z.array(SCORE).safeParse([bought.document].flat());
-  if (!parsed.success) throw bought.refuse("it has no score records.");
+  if (!parsed.success) throw bought.refuse("it contains no score records.");
   const asked = wallets.map((one) => one.toLowerCase()).join();
   if (parsed.data.map((one) => one.wallet.toLowerCase()).join() !== asked)
-    throw bought.refuse("its records are not those of the wallets that were asked for, in their order.");
+    throw bought.refuse("its records are not for the requested wallets in the requested order.");
   const replays = await verifier.replayScores(bought.text).catch((error: Error) => {
-    throw bought.refuse(`a record cannot be computed again: ${error.message}`);
+    throw bought.refuse(`a record cannot be recomputed: ${error.message}`);
   });
   const wrong = replays.flatMap(({ differences }) => differences.map(({ path }) => path));
-  if (wrong.length > 0) throw bought.refuse(`the facts of a record give another ${wrong.slice(0, 5).join(", ")}.`);
+  if (wrong.length > 0)
+    throw bought.refuse(`a record's facts give different values for ${wrong.slice(0, 5).join(", ")}.`);
   return parsed.data;
 }

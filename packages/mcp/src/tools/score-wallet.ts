@@ -9,7 +9,7 @@ export const scoreWallet = paidTool({
   name: "score_wallet",
   title: "Buy a wallet's risk score",
   description:
-    "A deterministic risk score of a wallet, 0 to 100, with tier, points and evidence. It is computed again here from the facts that come with it before it is returned.",
+    "Buys a wallet's deterministic risk score, from 0 to 100, with its tier, points, and evidence. Recomputes the score from the facts that come with it before returning it.",
   input: z.strictObject({ wallet, max_price: maxPrice }),
   output: PAID_OUTPUT.extend({ score: SCORE.exactOptional() }),
   sells: [PRODUCTS.score],

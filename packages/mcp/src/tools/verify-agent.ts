@@ -36,7 +36,7 @@ const VERIFICATION = z.looseObject({
 export const verifyAgent = freeTool({
   name: "verify_agent",
   title: "Verify an agent",
-  description: `What is on file about an agent's wallet: its certificates, what it was tested for, whether it is verified now and, if not, why, and its public payment history of ${LIMITS.activityDays} days. Facts, no guarantee. Free.`,
+  description: `Shows what is on file about an agent's wallet: its certificates, what it was tested for, whether it is verified now (and if not, why), and its public payment history over ${LIMITS.activityDays} days. These are facts, not a guarantee. Free.`,
   input: z.strictObject({ wallet }),
   output: VERIFICATION,
   reads: ["/verify"],
