@@ -47,12 +47,12 @@ export async function checkFailProof(source: string | Uint8Array): Promise<FailP
   const chainId = Number(object(typed.domain, "proof.typed_data.domain").chainId);
   const usdc = USDC[chainId];
   if (usdc === undefined)
-    throw new InputError(`The typed data is of chain ${quote(chainId)}; known are 8453 and 84532.`);
+    throw new InputError(`The typed data is for chain ${quote(chainId)}; expected 8453 or 84532.`);
   const { digest, signer } = await recover(proof, message, { chainId, ...usdc });
   const stated = statedSignature(record);
   const checks = [
     check("the typed data hashes to the digest of the proof", digest === proof.digest),
-    check("the typed data hashes to the digest that the certificate stated at once", digest === stated.digest),
+    check("the typed data hashes to the digest that the certificate stated at issuance", digest === stated.digest),
     check("the signature recovers to the signer of the proof", same(signer, proof.signer)),
     check("the signer is the certified wallet", same(signer, record.wallet)),
     check("the signer is the payer of the order", same(signer, message.from)),
@@ -75,7 +75,7 @@ async function recover(
   { chainId, address, name }: { chainId: number; address: Hex; name: string },
 ): Promise<{ digest: Hex; signer: string }> {
   if (typeof signature !== "string" || !/^0x[0-9a-f]{130}$/i.test(signature))
-    throw new InputError("The signature has not 65 bytes: a contract made it, and only the chain can check it.");
+    throw new InputError("The signature is not 65 bytes long: a contract made it, and only the chain can check it.");
   const domain = { name, version: "2", chainId, verifyingContract: address };
   const primaryType = "TransferWithAuthorization";
   const digest = hashTypedData({ domain, types: TYPES, primaryType, message: authorization(message) });
@@ -88,7 +88,7 @@ async function recover(
 function authorization({ from, to, value, validAfter, validBefore, nonce }: JsonObject) {
   const take = (field: Json | undefined, pattern: RegExp, name: string): string => {
     if (typeof field === "string" && pattern.test(field)) return field;
-    throw new InputError(`proof.typed_data.message.${name} is ${quote(field)}, which it cannot be.`);
+    throw new InputError(`proof.typed_data.message.${name} is ${quote(field)}, which is not a valid value.`);
   };
   const account = (field: Json | undefined, name: string) =>
     take(field, /^0x[0-9a-f]{40}$/i, name).toLowerCase() as Hex;

@@ -9,14 +9,14 @@ const LOOPBACK = ["localhost", "127.0.0.1", "[::1]"];
  * @throws InputError
  */
 export async function fetchText(url: string): Promise<Uint8Array<ArrayBuffer>> {
-  if (!URL.canParse(url)) throw new InputError(`${quote(url)} is no address`);
+  if (!URL.canParse(url)) throw new InputError(`${quote(url)} is not a URL`);
   const { protocol, hostname } = new URL(url);
   if (protocol !== "https:" && !(protocol === "http:" && LOOPBACK.includes(hostname)))
-    throw new InputError(`${quote(url)} is not read: expected https (http only on this machine)`);
+    throw new InputError(`${quote(url)} was not fetched: expected https (http only on this machine)`);
   const answer = await attempt(url, () =>
     fetch(url, { redirect: "error", signal: AbortSignal.timeout(TIMEOUT_MS), headers: { accept: "application/json" } }),
   );
-  if (!answer.ok) throw new InputError(`${quote(url)} answered ${answer.status}`);
+  if (!answer.ok) throw new InputError(`${quote(url)} returned status ${answer.status}`);
   return attempt(url, () => readAll(answer));
 }
 

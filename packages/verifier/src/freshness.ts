@@ -29,5 +29,5 @@ export const isTime = (text: Json | undefined): text is string =>
 
 function time(value: Json | undefined, name: string): string | undefined {
   if (value === undefined || isTime(value)) return value;
-  throw new Refusal("malformed_document", `${name} is no UTC time like 2026-11-21T09:30:00Z`);
+  throw new Refusal("malformed_document", `${name} is not a UTC time like 2026-11-21T09:30:00Z`);
 }

@@ -24,7 +24,7 @@ export function parseIssuer(text: string): Issuer {
     return issuer;
   }
   throw new InputError(
-    `${quote(text)} is no issuer: expected an origin like https://trust.example (http only for localhost, no IP address, no path) or its did:web identifier`,
+    `${quote(text)} is not an issuer: expected an origin like https://trust.example (http only for localhost, no IP address, no path) or its did:web identifier`,
   );
 }
 

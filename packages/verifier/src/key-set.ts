@@ -11,15 +11,15 @@ export type KeySet = ReadonlyMap<string, CryptoKey>;
  */
 export async function parseKeySet(text: string): Promise<KeySet> {
   const { keys } = parseSet(text);
-  if (!Array.isArray(keys)) throw new InputError("the key set is no JWK Set: it has no array named keys");
+  if (!Array.isArray(keys)) throw new InputError("the key set is not a JWK Set: it has no array named keys");
   const found = new Map<string, CryptoKey>();
   for (const jwk of keys as readonly Json[]) {
     if (!isObject(jwk) || !isOurs(jwk)) continue;
     const { kid, x } = jwk;
-    if ("d" in jwk) throw new InputError("the key set holds a private key: never give one to anybody");
+    if ("d" in jwk) throw new InputError("the key set contains a private key: never share one with anyone");
     if (typeof kid !== "string" || typeof x !== "string" || !isKey(x))
       throw new InputError("the key set has an Ed25519 key without a usable kid and x");
-    if (found.has(kid)) throw new InputError(`the key set names the key id ${quote(kid)} twice`);
+    if (found.has(kid)) throw new InputError(`the key set contains the key ID ${quote(kid)} twice`);
     found.set(kid, (await importJWK({ kty: "OKP", crv: "Ed25519", x }, "EdDSA")) as CryptoKey);
   }
   if (found.size === 0) throw new InputError("the key set has no Ed25519 key for signatures");
@@ -34,7 +34,7 @@ function parseSet(text: string): Readonly<Record<string, Json>> {
     if (!(error instanceof Refusal)) throw error;
     throw new InputError(`the key set cannot be read: ${error.message}`);
   }
-  throw new InputError("the key set is no JWK Set: it is no JSON object");
+  throw new InputError("the key set is not a JWK Set: it is not a JSON object");
 }
 
 const isOurs = ({ kty, crv, use = "sig", alg = "EdDSA" }: Readonly<Record<string, Json>>): boolean =>

@@ -36,7 +36,7 @@ const FIXED = { type: "DataIntegrityProof", cryptosuite: "eddsa-jcs-2022", proof
 export function readProof(document: JsonObject): Proof {
   const { proof, "@context": context, issuer: named } = document;
   if (proof === undefined) throw new Refusal("malformed_document", "there is no proof");
-  if (!isObject(proof)) throw new Refusal("malformed_proof", "the proof is not one object");
+  if (!isObject(proof)) throw new Refusal("malformed_proof", "the proof is not a single object");
   const strange = Object.keys(proof).find((name) => !MEMBERS.includes(name));
   if (strange !== undefined) throw new Refusal("malformed_proof", `the proof has an unknown member ${quote(strange)}`);
   for (const [name, expected] of Object.entries(FIXED)) {
@@ -46,13 +46,14 @@ export function readProof(document: JsonObject): Proof {
   const { "@context": repeated } = proof;
   if (context === undefined || repeated === undefined || jcs(repeated) !== jcs(context))
     throw new Refusal("malformed_proof", "the proof's @context is not the document's");
-  if (!isTime(proof.created)) throw new Refusal("malformed_proof", "created is no UTC time like 2026-11-21T09:30:00Z");
+  if (!isTime(proof.created))
+    throw new Refusal("malformed_proof", "created is not a UTC time like 2026-11-21T09:30:00Z");
   if (typeof proof.jws !== "string") throw new Refusal("malformed_proof", "there is no jws");
   const { issuer, kid } = readMethod(proof.verificationMethod);
   if (named !== undefined && named !== issuer.did)
     throw new Refusal(
       "issuer_mismatch",
-      `the document names the issuer ${quote(named)}, its proof ${quote(issuer.did)}`,
+      `the document names the issuer ${quote(named)}, but its proof names ${quote(issuer.did)}`,
     );
   const { proofValue, ...options } = proof;
   return { issuer, kid, created: proof.created, jws: proof.jws, proofValue: readValue(proofValue), options };
@@ -68,5 +69,5 @@ function readMethod(method: Json | undefined): Pick<Proof, "issuer" | "kid"> {
 function readValue(text: Json | undefined): Uint8Array<ArrayBuffer> {
   const value = typeof text === "string" && text.startsWith("z") ? base58(text.slice(1), 64) : null;
   if (value !== null) return value;
-  throw new Refusal("malformed_proof", "proofValue is not 64 bytes in base58btc, with z before them");
+  throw new Refusal("malformed_proof", "proofValue is not z followed by 64 bytes in base58btc");
 }

@@ -20,8 +20,8 @@ const encoder = new TextEncoder();
 export function readJws(jws: string, expectedKid: string): DetachedJws {
   const [header = "", payload, signature, ...more] = jws.split(".");
   if (payload === undefined || signature === undefined || more.length > 0)
-    throw new Refusal("malformed_jws", "the jws is not header, nothing and signature with two dots between them");
-  if (payload !== "") throw new Refusal("payload_not_detached", "the jws carries a payload of its own");
+    throw new Refusal("malformed_jws", "the jws is not a header and a signature separated by two dots");
+  if (payload !== "") throw new Refusal("payload_not_detached", "the jws carries its own payload");
   // Written as nearly every program writes it, a good header needs no reading.
   if (header !== encode(`{"alg":"EdDSA","kid":"${expectedKid}"}`)) checkHeader(header, expectedKid);
   const bytes = decode(signature);
@@ -32,7 +32,8 @@ export function readJws(jws: string, expectedKid: string): DetachedJws {
 function checkHeader(text: string, expectedKid: string): void {
   const { alg, kid, crit, ...others } = readHeader(text);
   if (crit !== undefined) throw new Refusal("critical_header", `the jws requires extensions: crit is ${quote(crit)}`);
-  if (alg !== "EdDSA") throw new Refusal("algorithm_not_allowed", `the jws has alg ${quote(alg)}, allowed is EdDSA`);
+  if (alg !== "EdDSA")
+    throw new Refusal("algorithm_not_allowed", `the jws has alg ${quote(alg)}; only EdDSA is allowed`);
   if (typeof kid !== "string") throw new Refusal("malformed_jws", "the jws header names no kid");
   const [strange] = Object.keys(others);
   if (strange !== undefined)
@@ -44,7 +45,7 @@ function readHeader(text: string): JsonObject {
   const bytes = decode(text);
   const header = bytes === null ? null : parseStrictJson(bytes);
   if (isObject(header ?? undefined)) return header as JsonObject;
-  throw new Refusal("malformed_jws", "the jws header is no JSON object in base64url");
+  throw new Refusal("malformed_jws", "the jws header is not a base64url-encoded JSON object");
 }
 
 /** Base64url in its one canonical form: the spare bits of the last character are zero. */

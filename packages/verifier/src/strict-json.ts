@@ -51,7 +51,7 @@ interface Numbers {
 const SIGNED_NUMBERS: Numbers = {
   fits: (value) => Number.isSafeInteger(value) && !Object.is(value, -0),
   refused: /\d[.eE]/,
-  rule: "a signed number is a whole number of at most 53 bits",
+  rule: "a signed number must be a whole number of at most 53 bits",
 };
 const ANY_NUMBERS: Numbers = { fits: Number.isFinite, refused: null, rule: "a number is too large for a double" };
 
@@ -91,7 +91,7 @@ function refuseAmbiguity(text: string, { refused, rule }: Numbers, members: numb
   if (skeleton.split(":").length - 1 !== members)
     throw new Refusal(
       "duplicate_key",
-      "a member is named twice in one object: programs would read different documents",
+      "an object contains a duplicate member: programs would read different documents",
     );
 }
 
@@ -125,7 +125,7 @@ function look(value: Json, found: Found, depth: number): void {
 }
 
 function refuseHalves(text: string): void {
-  if (!text.isWellFormed()) throw new Refusal("malformed_json", "not strict JSON: half of a surrogate pair");
+  if (!text.isWellFormed()) throw new Refusal("malformed_json", "not strict JSON: unpaired surrogate");
 }
 
 function refuseNumber(rule: string): never {

@@ -48,15 +48,15 @@ export async function verifyDocument(source: string | Uint8Array, expected: Expe
 async function verify(source: string | Uint8Array, { keys, issuer, at = new Date() }: Expectation): Promise<Report> {
   const expectedDid = issuer === undefined ? null : parseIssuer(issuer).did;
   const { value: document, inOrder } = readStrictJson(source);
-  if (!isObject(document)) throw new Refusal("malformed_document", "the document is no JSON object");
+  if (!isObject(document)) throw new Refusal("malformed_document", "the document is not a JSON object");
   const proof = readProof(document);
   if (expectedDid !== null && proof.issuer.did !== expectedDid) {
-    const reason = `the document is signed as ${quote(proof.issuer.did)}, expected ${quote(expectedDid)}`;
+    const reason = `the document is signed by ${quote(proof.issuer.did)}, expected ${quote(expectedDid)}`;
     throw new Refusal("issuer_mismatch", reason);
   }
   const jws = readJws(proof.jws, proof.kid);
   const key = keys.get(proof.kid);
-  if (key === undefined) throw new Refusal("unknown_key", `no trusted key has the id ${quote(proof.kid)}`);
+  if (key === undefined) throw new Refusal("unknown_key", `no trusted key has the ID ${quote(proof.kid)}`);
   const { proof: _, ...unsigned } = document;
   const write = inOrder ? JSON.stringify : jcs;
   const canonical = canonicalOf(write(unsigned));
@@ -65,11 +65,11 @@ async function verify(source: string | Uint8Array, { keys, issuer, at = new Date
     jwsHolds(jws, canonical, key),
     proofValueHolds(signed, canonical, key),
   ]);
-  if (!jwsValid) throw new Refusal("jws_mismatch", "the jws does not verify: the document is not what was signed");
+  if (!jwsValid) throw new Refusal("jws_mismatch", "the jws does not verify: this document is not what was signed");
   if (!valueValid)
     throw new Refusal(
       "proof_value_mismatch",
-      "the proofValue does not verify: the document or its proof is not what was signed",
+      "the proofValue does not verify: this document or its proof is not what was signed",
     );
   const { created } = proof;
   const state = freshness(document, created, at);

@@ -151,25 +151,25 @@ describe("exit code 1: not valid", () => {
 
 describe("exit code 2: wrong use, or something that cannot be read", () => {
   test.each([
-    ["nothing", [], /Exit code: 0 valid/],
-    ["two documents", ["a.json", "b.json"], /Expected one file, URL or - for standard input, got 2/],
+    ["nothing", [], /Exit codes: 0 valid/],
+    ["two documents", ["a.json", "b.json"], /Expected one file, URL, or - for standard input; got 2/],
     ["an unknown option", ["credential.json", "--trust-me"], /--trust-me/],
     [
       "a document that only names its own issuer",
       ["credential.json"],
-      /names its own issuer proves nothing: add --issuer or --jwks/,
+      /names its own issuer proves nothing; add --issuer or --jwks/,
     ],
-    ["no time", ["credential.json", ...PINNED, "--at", "yesterday"], /--at "yesterday" is no UTC time/],
-    ["no issuer", ["credential.json", "--issuer", "trust.example"], /"trust\.example" is no issuer/],
-    ["an issuer without https", ["credential.json", "--issuer", "http://trust.example"], /is no issuer/],
+    ["no time", ["credential.json", ...PINNED, "--at", "yesterday"], /--at "yesterday" is not a UTC time/],
+    ["no issuer", ["credential.json", "--issuer", "trust.example"], /"trust\.example" is not an issuer/],
+    ["an issuer without https", ["credential.json", "--issuer", "http://trust.example"], /is not an issuer/],
     ["no file", ["none.json", ...PINNED], /"none\.json" cannot be read: ENOENT/],
     ["no key file", ["credential.json", "--jwks", "none.json"], /"none\.json" cannot be read: ENOENT/],
     ["a file that is not a key set", ["credential.json", "--jwks", "credential.json"], /no array named keys/],
-    ["proof of nothing", ["proof"], /published proof of a failed behavioural test/],
-    ["proof with a wrong option", ["proof", "--trust-me"], /published proof of a failed behavioural test/],
+    ["proof of nothing", ["proof"], /published proof of a failed behavioral test/],
+    ["proof with a wrong option", ["proof", "--trust-me"], /published proof of a failed behavioral test/],
     ["a signed document", ["proof", "credential.json"], /expected the JSON record of a certificate/],
     ["a record without a proof", ["proof", "jwks.json"], /no published proof/],
-    ["plain http", ["http://trust.example/credential/0x70"], /is not read: expected https/],
+    ["plain http", ["http://trust.example/credential/0x70"], /was not fetched: expected https/],
   ])("%s", async (_, args, said) => {
     const { code, out, err } = await run(args);
     expect({ code, out, asked }).toEqual({ code: 2, out: "", asked: [] });
@@ -178,7 +178,7 @@ describe("exit code 2: wrong use, or something that cannot be read", () => {
   });
 
   test.each([
-    ["/missing", /answered 404/],
+    ["/missing", /returned status 404/],
     ["/moved", /cannot be read/],
     ["/huge", /more than 1 MiB/],
   ])("keys at %s", async (path, said) => {

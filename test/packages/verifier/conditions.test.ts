@@ -106,21 +106,21 @@ describe("exit code 2: wrong use, or something that is not a claim or a verdict"
   test("the reason on standard error, and no hash", async () => {
     const { code, out, err } = await run(["twice.json"]);
     expect({ code, out }).toEqual({ code: 2, out: "" });
-    expect(err).toMatch(/^The claim is not understood: a member is named twice.*\n$/);
+    expect(err).toMatch(/^The claim is not valid: an object contains a duplicate member.*\n$/);
   });
 
   test.each([
-    ["nothing", [], /Computes conditions_sha256/],
-    ["two claims", ["claim.json", "other.json"], /Computes conditions_sha256/],
-    ["standard input twice", ["-", "--verdict", "-"], /Computes conditions_sha256/],
+    ["nothing", [], /Computes the conditions_sha256/],
+    ["two claims", ["claim.json", "other.json"], /Computes the conditions_sha256/],
+    ["standard input twice", ["-", "--verdict", "-"], /Computes the conditions_sha256/],
     ["an unknown option", ["claim.json", "--trust-me"], /--trust-me/],
     ["no file", ["none.json"], /none\.json" cannot be read: ENOENT/],
-    ["a category named twice", ["hidden.json"], /a member is named twice/],
+    ["a category named twice", ["hidden.json"], /an object contains a duplicate member/],
     ["a number that no double holds", ["huge.json"], /too large for a double/],
-    ["conditions that are no object", ["list.json"], /expected category, a text, and conditions, an object/],
-    ["a verdict instead of a claim", ["verdict.json"], /expected category, a text, and conditions/],
+    ["conditions that are no object", ["list.json"], /expected category, a string, and conditions, an object/],
+    ["a verdict instead of a claim", ["verdict.json"], /expected category, a string, and conditions/],
     ["a claim instead of a verdict", ["claim.json", "--verdict", "claim.json"], /no conditions_sha256/],
-    ["a verdict that nobody signs", ["claim.json", "--verdict", "fraction.json"], /a signed number is a whole/],
+    ["a verdict that nobody signs", ["claim.json", "--verdict", "fraction.json"], /a signed number must be a whole/],
   ])("%s", async (_, args, said) => {
     const refused = checkConditions(inFolder(args));
     await expect(refused).rejects.toThrow(InputError);

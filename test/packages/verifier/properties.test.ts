@@ -157,7 +157,7 @@ describe("a key set", () => {
 
   test.each([
     ["no JSON", "keys", /cannot be read/],
-    ["a list", "[]", /no JWK Set/],
+    ["a list", "[]", /not a JWK Set/],
     ["without keys", "{}", /no array named keys/],
     ["empty", set(), /no Ed25519 key/],
     ["of others only", set({ kty: "RSA" }), /no Ed25519 key/],
@@ -165,7 +165,7 @@ describe("a key set", () => {
     ["without a kid", set({ ...good, kid: undefined }), /usable kid and x/],
     ["with a short key", set({ ...good, x: "AAAA" }), /usable kid and x/],
     ["that names a key id twice", set(good, { ...STRANGER.publicJwk, kid: good.kid }), /twice/],
-    ["that names a member twice", '{"keys":[],"keys":[]}', /named twice/],
+    ["that names a member twice", '{"keys":[],"keys":[]}', /duplicate member/],
   ])("%s is the caller's mistake", async (_, text, message) => {
     await expect(parseKeySet(text)).rejects.toThrow(InputError);
     await expect(parseKeySet(text)).rejects.toThrow(message);
@@ -201,6 +201,6 @@ describe("an issuer", () => {
     "\u001b[2J",
   ])("%j is none", (text) => {
     expect(() => parseIssuer(text)).toThrow(InputError);
-    expect(() => parseIssuer(text)).toThrow(/^[\x20-\x7e]+ is no issuer/);
+    expect(() => parseIssuer(text)).toThrow(/^[\x20-\x7e]+ is not an issuer/);
   });
 });

@@ -5,14 +5,14 @@ import { InputError, quote, Refusal } from "../refusal.ts";
 import { isObject, type Json, parseStrictJson, parseUnsignedJson } from "../strict-json.ts";
 import { readSource } from "./source.ts";
 
-const USAGE = `Computes conditions_sha256 of a delivery claim, which every verdict on it contains, offline.
+const USAGE = `Computes the conditions_sha256 of a delivery claim, which every verdict on the claim contains, offline.
 
   agent-payment-trust-verifier conditions <file | URL | -> [--verdict <file | URL | ->]
 
-The source is the claim as it was submitted: JSON with category and conditions; other members do not count. With --verdict the
-hash is compared with the one that the verdict names. The verdict's own signature is checked by the command document.
+The source is the claim as submitted: JSON with category and conditions; other members are ignored. With --verdict, the hash is
+compared with the one in the verdict. To check the verdict's own signature, use the document command.
 
-Exit code: 0 computed, or the same as the verdict's; 1 the verdict names another; 2 wrong use or something that cannot be read.`;
+Exit codes: 0 computed, or the same as in the verdict; 1 the verdict names a different hash; 2 usage error or unreadable input.`;
 
 /** The sub-command `conditions`. @throws InputError for wrong use, or for a source that cannot be read, is no claim or no verdict */
 export async function checkConditions(args: readonly string[]): Promise<0 | 1> {
@@ -25,9 +25,9 @@ export async function checkConditions(args: readonly string[]): Promise<0 | 1> {
   console.log(
     same
       ? "same: the verdict is about these conditions"
-      : `DIFFERS: the verdict names ${quote(stated)}, so it is about other conditions`,
+      : `DIFFERS: the verdict names ${quote(stated)}, so it is about different conditions`,
   );
-  console.log("  The verdict's own signature is not checked here: agent-payment-trust-verifier document does that.");
+  console.log("  The verdict's own signature is not checked here; use agent-payment-trust-verifier document.");
   return same ? 0 : 1;
 }
 
@@ -39,7 +39,7 @@ export async function checkConditions(args: readonly string[]): Promise<0 | 1> {
 export function claimSha256(source: string | Uint8Array): string {
   const claim = readJson("The claim", () => parseUnsignedJson(source));
   if (!isObject(claim) || typeof claim.category !== "string" || !isObject(claim.conditions))
-    throw new InputError("The claim is not understood: expected category, a text, and conditions, an object.");
+    throw new InputError("The claim is not valid: expected category, a string, and conditions, an object.");
   const { category, conditions } = claim;
   return createHash("sha256").update(jcs({ category, conditions })).digest("hex");
 }
@@ -47,7 +47,7 @@ export function claimSha256(source: string | Uint8Array): string {
 function statedSha256(source: Uint8Array): string {
   const document = readJson("The verdict", () => parseStrictJson(source));
   const stated = isObject(document) ? document.conditions_sha256 : undefined;
-  if (typeof stated !== "string") throw new InputError("The verdict is not understood: it has no conditions_sha256.");
+  if (typeof stated !== "string") throw new InputError("The verdict is not valid: it has no conditions_sha256.");
   return stated;
 }
 
@@ -56,7 +56,7 @@ function readJson(what: string, parse: () => Json): Json {
     return parse();
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
-    throw new InputError(`${what} is not understood: ${error.message}`);
+    throw new InputError(`${what} is not valid: ${error.message}`);
   }
 }
 

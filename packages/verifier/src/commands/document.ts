@@ -10,19 +10,19 @@ export const USAGE = `Checks a signed credential or verdict of an Agent Payment 
 
   agent-payment-trust-verifier [document] <file | URL | -> [options]
 
-  --issuer <origin | did:web:…>  who must have signed it, like https://trust.example; the keys are fetched from there
+  --issuer <origin | did:web:…>  the expected signer, like https://trust.example; its keys are fetched from there
   --jwks <file | URL>            the trusted keys; nothing is fetched from the issuer
-  --at <time>                    judge freshness at this time, like 2026-11-21T09:30:00Z, instead of now
+  --at <time>                    judge freshness as of this time, like 2026-11-21T09:30:00Z, instead of now
   --json                         print the report as JSON
 
-A document names its own issuer, and anyone can sign as themselves: it proves something only about an issuer that you
-expect. So one of --issuer and --jwks is needed, except for an https document, which is expected from its own origin.
+A document names its own issuer, and anyone can sign as themselves, so a signature proves something only about an issuer
+you expect. Give --issuer or --jwks, except for an https document, which must come from its own origin.
 
-  agent-payment-trust-verifier proof <file | URL | ->        re-checks the published proof of a failed behavioural test
-  agent-payment-trust-verifier score <file | URL | ->        computes a risk score again from its facts
+  agent-payment-trust-verifier proof <file | URL | ->        re-checks the published proof of a failed behavioral test
+  agent-payment-trust-verifier score <file | URL | ->        recomputes a risk score from its facts
   agent-payment-trust-verifier conditions <file | URL | ->   computes the conditions_sha256 of a delivery claim
 
-Exit code: 0 valid and fresh, 1 not valid or not fresh, 2 wrong use or something that cannot be read.`;
+Exit codes: 0 valid and fresh; 1 not valid or not fresh; 2 usage error or unreadable input.`;
 
 /** Whose keys were trusted, and why: the part of the answer that no signature can give. */
 interface Trust {
@@ -55,10 +55,10 @@ function readOptions(args: readonly string[]): Options {
   const { values, positionals } = parse(args);
   const [source] = positionals;
   if (source === undefined || positionals.length > 1)
-    throw new InputError(`Expected one file, URL or - for standard input, got ${positionals.length}.\n\n${USAGE}`);
+    throw new InputError(`Expected one file, URL, or - for standard input; got ${positionals.length}.\n\n${USAGE}`);
   const { at, issuer, jwks, json = false } = values;
   if (at !== undefined && !isTime(at))
-    throw new InputError(`--at ${quote(at)} is no UTC time like 2026-11-21T09:30:00Z`);
+    throw new InputError(`--at ${quote(at)} is not a UTC time like 2026-11-21T09:30:00Z`);
   return { source, issuer, jwks, json, at: at === undefined ? undefined : new Date(at) };
 }
 
@@ -84,7 +84,7 @@ async function trust({ source, issuer: named, jwks, at }: Options): Promise<Trus
   if (issuer !== undefined) return fetched(issuer, "--issuer names this issuer", at);
   if (isUrl(source)) return fetched(parseIssuer(new URL(source).origin), "the document was read from this origin", at);
   throw new InputError(
-    `Whose document should this be? A document that names its own issuer proves nothing: add --issuer or --jwks.\n\n${USAGE}`,
+    `Whose document should this be? A document that names its own issuer proves nothing; add --issuer or --jwks.\n\n${USAGE}`,
   );
 }
 
@@ -110,11 +110,11 @@ function render({ valid, signature, freshness }: Report, trusted: { readonly key
 function describe(freshness: Report["freshness"]): string {
   switch (freshness.state) {
     case "unknown":
-      return "unknown: without a valid signature nothing in the document can be believed";
+      return "unknown: without a valid signature, nothing in the document can be trusted";
     case "not_yet_valid":
       return `not valid before ${freshness.from}`;
     case "no_expiry":
-      return `states no end; it says what was known on ${freshness.from}`;
+      return `has no expiry; it states what was known on ${freshness.from}`;
     case "current":
       return `current until ${freshness.until}`;
     case "expired":

@@ -1,12 +1,12 @@
 import { InputError } from "../refusal.ts";
 import { readSource } from "./source.ts";
 
-const USAGE = `Re-checks the published proof of a failed behavioural test, offline.
+const USAGE = `Re-checks the published proof of a failed behavioral test, offline.
 
   agent-payment-trust-verifier proof <file | URL | -> [--json]
 
 The source is the JSON record of a certificate, like https://trust.example/cert/0123456789abcdef?format=json.
-Needs the package viem beside this one: npm install viem.`;
+Requires the viem package: npm install viem.`;
 
 /** The sub-command `proof`. @throws InputError for wrong use, or for a source that cannot be read or has no proof */
 export async function checkProof(args: readonly string[]): Promise<0 | 1> {
@@ -26,7 +26,7 @@ async function load(): Promise<typeof import("../fail-proof.ts")> {
     return await import("../fail-proof.ts");
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ERR_MODULE_NOT_FOUND") throw error;
-    throw new InputError("This check needs the package viem: npm install viem.");
+    throw new InputError("This check requires the viem package: npm install viem.");
   }
 }
 

@@ -3,14 +3,14 @@ import { InputError, quote } from "../refusal.ts";
 import { type Replay, replayScores } from "../score/replay.ts";
 import { readSource } from "./source.ts";
 
-const USAGE = `Computes a risk score again from the facts that its record carries, offline.
+const USAGE = `Recomputes a risk score from the facts in its record, offline.
 
   agent-payment-trust-verifier score <file | URL | -> [--json]
 
-The source is the JSON of a score record, or of a batch. Whether its facts are true is not asked: each names the certificate or the
-transaction to look at.
+The source is the JSON of a score record or of a batch. This does not check that the facts are true: each one names the
+certificate or transaction to look at.
 
-Exit code: 0 the facts give this record, 1 they give another, 2 wrong use or something that is no score record.`;
+Exit codes: 0 the facts give this record; 1 they give a different record; 2 usage error, or not a score record.`;
 
 const MAX_SHOWN = 20;
 

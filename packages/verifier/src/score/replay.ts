@@ -34,7 +34,7 @@ export async function replayBy<Document extends ScoreRecord>(
 ): Promise<readonly Replay<Document>[]> {
   const json = readJson(source);
   if (!Array.isArray(json)) return [await replay(versions, json, "")];
-  if (json.length === 0) throw new InputError("The list has no score documents.");
+  if (json.length === 0) throw new InputError("The list contains no score documents.");
   return Promise.all(json.map((document: Json, index) => replay(versions, document, `[${index}].`)));
 }
 

@@ -129,9 +129,11 @@ describe("a score document", () => {
     const refused = (text: string, reason: string) =>
       expect(replayScores(text)).rejects.toThrow(new InputError(reason));
     await refused(JSON.stringify({ ...document, score_version: 2 }), "score_version is 2; known is 1.");
-    await expect(replayScores(JSON.stringify(document).replace("{", '{"score":100,'))).rejects.toThrow(/named twice/);
+    await expect(replayScores(JSON.stringify(document).replace("{", '{"score":100,'))).rejects.toThrow(
+      /duplicate member/,
+    );
     const inputs = { ...FACTS, wallet: "\u001b[2J" };
-    const reason = String.raw`inputs.wallet is "\u001b[2J"; expected an address in lower case`;
+    const reason = String.raw`inputs.wallet is "\u001b[2J"; expected a lowercase address`;
     await refused(JSON.stringify({ ...document, inputs }), reason);
   });
 

@@ -19,18 +19,18 @@ import {
 const isoTime = (value: string): string | null =>
   /^\d{4}-/.test(value) && !Number.isNaN(Date.parse(value)) ? new Date(value).toISOString() : null;
 
-const account = matching<Account>(/^0x[0-9a-f]{40}$/, "an address in lower case");
-const transaction = matching<TransactionHash>(/^0x[0-9a-f]{64}$/, "a transaction's hash in lower case");
-const amount = matching(/^(0|[1-9]\d{0,77})$/, "atomic units of USDC as a decimal text");
+const account = matching<Account>(/^0x[0-9a-f]{40}$/, "a lowercase address");
+const transaction = matching<TransactionHash>(/^0x[0-9a-f]{64}$/, "a lowercase transaction hash");
+const amount = matching(/^(0|[1-9]\d{0,77})$/, "atomic units of USDC as a decimal string");
 const time = text((value) => isoTime(value) === value, "a UTC time like 2026-11-25T09:30:00.000Z");
 const day = text((value) => isoTime(value) === `${value}T00:00:00.000Z`, "a UTC day like 2026-11-25");
 const pageUrl = text(
   (value) => URL.canParse(value) && new URL(value).href === value && /^https?:/.test(value),
-  "an http or https address in its normal form",
+  "a normalized http or https URL",
 );
 
 const certificate = object<CertificateFact>({
-  id: matching(/^[\w-]{1,64}$/, "letters, digits, hyphens and underscores"),
+  id: matching(/^[\w-]{1,64}$/, "letters, digits, hyphens, and underscores"),
   url: pageUrl,
   product: oneOf("basic", "suite", "scam", "recipient"),
   result: oneOf("pass", "fail"),
@@ -103,7 +103,7 @@ function statements({ wallet, as_of, as_of_block, certificates, chain }: ScoreFa
   const { from, to } = windowAt(as_of);
   const { window } = chain;
   return [
-    [window.from === from && window.to === to, "chain.window", `the 90 days from ${from} to ${to}, when as_of is`],
+    [window.from === from && window.to === to, "chain.window", `the 90 days from ${from} to ${to}, given as_of`],
     [chain.first_block <= as_of_block, "chain.first_block", "no block after as_of_block"],
     [chain.scope === "full" || chain.largest_funder === null, "chain.largest_funder", "null in scope authorised"],
     ...certificates.map(
@@ -136,7 +136,7 @@ function ofPayments({ payments: { days, last }, window }: ChainFacts, asOf: stri
     [
       last === null ? lastDay === undefined : dayOf(last.at) === lastDay && last.at <= asOf,
       "chain.payments.last",
-      "a time on the last of the days and not after as_of, or null when there are no days",
+      "a time on the last of these days and not after as_of, or null if there are no days",
     ],
   ];
 }
@@ -148,11 +148,11 @@ function ofPayee(
 ): readonly Statement[] {
   const known = chain.scope === "full";
   return [
-    [payee !== wallet, `${where}.payee`, "another than the wallet"],
+    [payee !== wallet, `${where}.payee`, "an address other than the wallet"],
     [first_at <= last_at && last_at <= as_of, `${where}.last_at`, "a time from first_at to as_of"],
     [known || funder_at_floor === null, `${where}.funder_at_floor`, "null in scope authorised"],
-    [(other_funders !== null) === known, `${where}.other_funders`, "null in scope authorised and only there"],
-    [(unfunded_payers !== null) === known, `${where}.unfunded_payers`, "null in scope authorised and only there"],
+    [(other_funders !== null) === known, `${where}.other_funders`, "null in scope authorised, and only there"],
+    [(unfunded_payers !== null) === known, `${where}.unfunded_payers`, "null in scope authorised, and only there"],
   ];
 }
 
@@ -164,7 +164,7 @@ function ofEscrow({
 }: EscrowFacts): readonly Statement[] {
   const [releases, refunds] = ["chain.escrow.last_release_tx", "chain.escrow.last_refund_tx"];
   return [
-    [(last_release_tx === null) === (release_payers === 0), releases, "null when nobody released, and only then"],
-    [(last_refund_tx === null) === (refunds_against === 0), refunds, "null when nothing was refunded, and only then"],
+    [(last_release_tx === null) === (release_payers === 0), releases, "null if and only if nothing was released"],
+    [(last_refund_tx === null) === (refunds_against === 0), refunds, "null if and only if nothing was refunded"],
   ];
 }
