@@ -37,17 +37,17 @@ export function arbiterOverview({ attestor, policy, totals, head, corrections, b
   });
   return {
     service: "Agent Payment Trust Service",
-    what: "An escrow system hands in a claim that a machine can verify. The arbiter looks for itself, decides by published rules, and signs release, refund or escalate. It never holds funds.",
+    what: "An escrow system submits a machine-verifiable claim. The arbiter gathers its own evidence, decides by published rules, and signs a verdict: release, refund or escalate. It never holds funds.",
     products: [
       product("/arbiter/verify", PRICES.plain, "A signed verdict"),
-      product("/arbiter/verify/scored", PRICES.scored, "The same, with both parties' risk tiers beside it"),
+      product("/arbiter/verify/scored", PRICES.scored, "The same, plus both parties' risk tiers"),
     ],
     policy: { version: policy.version, effective_date: policy.effective_date, url: `${baseUrl}${POLICY_PATH}` },
     categories: policy.categories.map(({ name, summary }) => ({ name, summary })),
     claim: {
       body: "{category, conditions, deal_ref?, parties? {payer, payee}}",
       conditions_sha256:
-        "SHA-256, in lower-case hex, of the canonical JSON (RFC 8785) of {category, conditions}, exactly as submitted: every member of conditions, and nothing else of the body.",
+        "SHA-256, in lower-case hex, of the canonical JSON (RFC 8785) of {category, conditions}, exactly as submitted: every field of conditions, and nothing else from the body.",
     },
     attestation: {
       signer: attestor.toLowerCase(),
@@ -59,7 +59,7 @@ export function arbiterOverview({ attestor, policy, totals, head, corrections, b
     verdicts: { ...totals, record: `${baseUrl}${verdictPath("<id>")}` },
     log: {
       url: `${baseUrl}${LOG_PATH}`,
-      rule: "Every verdict names its index and the SHA-256 of the canonical JSON (RFC 8785) of the whole signed document before it. Indices have no gaps.",
+      rule: "Every verdict carries its index and the SHA-256 of the canonical JSON (RFC 8785) of the entire signed document before it. Indices have no gaps.",
       head: head && logItem(head, baseUrl),
     },
     corrections: { window_days: CORRECTION_DAYS, latest: corrections.map((entry) => logItem(entry, baseUrl)) },

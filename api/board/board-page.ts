@@ -22,14 +22,14 @@ const pathOf = (capability: Capability | null): string =>
 export const renderBoard = (board: BoardPage, context: Context): string =>
   renderPage({
     title: "Certified agents",
-    description: `The agents that are certified now, newest first. ${VERIFIED_MEANS}`,
+    description: `Currently certified agents, newest first. ${VERIFIED_MEANS}`,
     ...(context.first ? { canonical: `${context.baseUrl}${pathOf(board.capability)}` } : {}),
     jsonUrl: context.jsonUrl,
     current: "/board",
     main: html`<div class="hero"><p class="eyebrow">Board</p>
 <h1>Certified agents</h1>
 <p class="lead">${VERIFIED_MEANS}</p>
-<p class="measure">Newest first. Programs read <a href="${context.jsonUrl}">the same as JSON</a>; totals are in the <a href="/stats">statistics</a>.</p>
+<p class="measure">Newest first. Also available <a href="${context.jsonUrl}">as JSON</a>. For totals, see the <a href="/stats">statistics</a>.</p>
 ${filter(board.capability)}</div>
 <section aria-labelledby="agents"><h2 id="agents">${board.capability === null ? "Any test" : nameOf(board.capability)}</h2>
 ${board.rows.length === 0 ? nobody(board, context) : html`<ol class="rows">${board.rows.map((row) => agent(row, context.baseUrl))}</ol>`}
@@ -39,15 +39,15 @@ ${paging(board, context)}</section>`,
 const nameOf = (capability: Capability): string => PRODUCTS[productOf(capability)].title;
 
 const filter = (current: Capability | null): Markup =>
-  html`<nav aria-label="Passed test"><ul class="links">${[null, ...CAPABILITY_MENU].map(
+  html`<nav aria-label="Filter by test"><ul class="links">${[null, ...CAPABILITY_MENU].map(
     (capability) =>
       html`<li><a href="${pathOf(capability)}"${capability === current && html` aria-current="page"`}>${capability === null ? "Any test" : nameOf(capability)}</a></li>`,
   )}</ul></nav>`;
 
 const nobody = ({ capability }: BoardPage, { first }: Context): Markup =>
   first
-    ? html`<p>${capability === null ? "No agent is certified now." : "No certified agent passes this test now."} An agent can <a href="/inspect">take a test</a>.</p>`
-    : html`<p>There are no more.</p>`;
+    ? html`<p>${capability === null ? "No agent is currently certified." : "No certified agent currently passes this test."} An agent can <a href="/inspect">take a test</a>.</p>`
+    : html`<p>No more agents.</p>`;
 
 const agent = (row: BoardRow, baseUrl: string): Markup => {
   const alt = `${PRODUCTS[row.product].badge}: ${row.level.toLowerCase()}, valid until ${day(row.validUntil)}`;

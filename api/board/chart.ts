@@ -71,13 +71,13 @@ function description(bars: readonly Bar[]): string {
   const withheld = bars.length - known.length;
   const [first, last] = [bars[0], bars.at(-1)];
   return [
-    `${bars.length} bars, one a day from ${first && shortDay(first.day)} to ${last && shortDay(last.day)}.`,
+    `${bars.length} bars, one per day, from ${first && shortDay(first.day)} to ${last && shortDay(last.day)}.`,
     highest === undefined || highest.value === 0
-      ? "No bar has a height."
+      ? "All of them are zero."
       : `The highest is ${highest.value.toLocaleString("en-US")} on ${shortDay(highest.day)}.`,
     ...(withheld === 0
       ? []
-      : [`${withheld} ${withheld === 1 ? "day is" : "days are"} withheld, drawn as dashed boxes.`]),
-    "The table below has every figure.",
+      : [`${withheld} ${withheld === 1 ? "day is" : "days are"} withheld, shown as dashed boxes.`]),
+    "The table below lists every figure.",
   ].join(" ");
 }

@@ -26,8 +26,8 @@ export const renderStatistics = (statistics: Statistics, baseUrl: string): strin
     current: "/stats",
     jsonUrl: `${baseUrl}/stats?format=json`,
     main: html`<div class="hero"><p class="eyebrow">Statistics</p>
-<h1>What agents have proved</h1>
-<p class="lead">Totals only, without a wallet or a transaction. Counted ${instant(statistics.countedAt)}. Programs read <a href="/stats?format=json">the same as JSON</a>.</p></div>
+<h1>What agents have proven</h1>
+<p class="lead">Totals only: no wallets, no transactions. Counted ${instant(statistics.countedAt)}. Also available <a href="/stats?format=json">as JSON</a>.</p></div>
 ${totalsSection(statistics)}
 ${productsSection(statistics)}
 ${daysSection(statistics)}
@@ -42,14 +42,14 @@ const totalsSection = ({
 ${facts(
   [
     ["Certified now", html`<strong>${whole(wallets.certified)}</strong> (<a href="/board">the board</a>)`],
-    ["Wallets tested, ever", whole(wallets.tested)],
-    ["Certificates issued, ever", whole(certificates)],
+    ["Wallets ever tested", whole(wallets.tested)],
+    ["Certificates ever issued", whole(certificates)],
     ...payments.flatMap(({ network, settled, volume }) =>
       settled === 0 && network !== MAIN_NETWORK
         ? []
         : [
             [`Payments on ${nameOf(network)}`, whole(settled)] as const,
-            [`Paid on ${nameOf(network)}`, `${money(formatUsd(volume))} USDC`] as const,
+            [`Volume on ${nameOf(network)}`, `${money(formatUsd(volume))} USDC`] as const,
           ],
     ),
   ],
@@ -57,14 +57,14 @@ ${facts(
 )}</section>`;
 
 /** 0.0417 → 4.2 %. */
-const share = (value: number): string => `${(value * 100).toFixed(1)} %`;
+const share = (value: number): string => `${(value * 100).toFixed(1)}%`;
 
 const productsSection = ({
   products,
 }: Statistics): Markup => html`<section aria-labelledby="products"><h2 id="products">Certificates by test</h2>
-<table><thead><tr><th scope="col">Test</th><th scope="col">Passed</th><th scope="col">Failed</th><th scope="col">Failure share</th></tr></thead><tbody>${products.map(
+<table><thead><tr><th scope="col">Test</th><th scope="col">Passed</th><th scope="col">Failed</th><th scope="col">Failure rate</th></tr></thead><tbody>${products.map(
   ({ product, certificates, passed, failed, failureShare }) =>
-    html`<tr><th scope="row">${titleOf(product)}<br><span class="soft small">${certificates === null ? "number withheld" : `${certificates.toLocaleString("en-US")} in all`}</span></th><td>${whole(passed)}</td><td>${whole(failed)}</td><td>${
+    html`<tr><th scope="row">${titleOf(product)}<br><span class="soft small">${certificates === null ? "count withheld" : `${certificates.toLocaleString("en-US")} in total`}</span></th><td>${whole(passed)}</td><td>${whole(failed)}</td><td>${
       failureShare !== null
         ? share(failureShare)
         : passed === null
@@ -72,14 +72,14 @@ const productsSection = ({
           : html`<span class="soft">none yet</span>`
     }</td></tr>`,
 )}</tbody></table>
-<p class="soft small">All certificates ever issued, without those whose settlement the chain has dropped. The failure share is the failed part of all certificates of a test.</p></section>`;
+<p class="soft small">All certificates ever issued, except those whose settlement the chain has dropped. The failure rate is the share of a test’s certificates that failed.</p></section>`;
 
 const daysSection = ({ days }: Statistics): Markup => {
   const bars = days.map(({ day, certificates }) => ({ day, value: certificates }));
   const withheld = bars.some(({ value }) => value === null);
   return html`<section aria-labelledby="days"><h2 id="days">The last ${WINDOW_DAYS} days</h2>
-<figure>${barChart(bars, "Certificates a day")}</figure>
-<p class="soft small">Days are those of UTC; today is not over.${withheld && html` A dashed box is a day whose number is <a href="#anonymous">withheld</a>.`}</p>
+<figure>${barChart(bars, "Certificates per day")}</figure>
+<p class="soft small">Days are in UTC; today is still in progress.${withheld && html` A dashed box marks a day whose count is <a href="#anonymous">withheld</a>.`}</p>
 <details class="hero"><summary>The same figures as a table</summary>
 <table><thead><tr><th scope="col">Day (UTC)</th><th scope="col">Certificates</th></tr></thead><tbody>${bars
     .toReversed()
@@ -93,10 +93,10 @@ const anonymitySection =
   (): Markup => html`<section aria-labelledby="anonymous"><h2 id="anonymous">What anonymous means here</h2>
 <div class="two"><div><h3>It means</h3><ul>
 <li>No wallet, transaction or certificate is named.</li>
-<li>Totals are always shown. What is withheld is a part of a total that says what fewer than ${MINIMUM_WALLETS} different wallets did: by test, by result or by day.</li>
-<li>Other parts are withheld with it, those that are zero among them, so that nobody can work it out from the total and the rest.</li>
-<li>Passed and failed are shown only when each of the two is of at least ${MINIMUM_WALLETS} wallets or of none: nobody can work one out from the other.</li>
+<li>Totals are always shown. A breakdown by test, by result or by day is withheld when it covers fewer than ${MINIMUM_WALLETS} different wallets.</li>
+<li>Other figures, including zeros, are withheld along with it, so that nobody can work it out from the total and the rest.</li>
+<li>Passed and failed are shown only when each covers at least ${MINIMUM_WALLETS} wallets or none, so that neither can be worked out from the other.</li>
 </ul></div><div><h3>It does not mean</h3><ul>
-<li>That certificates are secret. Whoever knows a wallet can <a href="/#verify">read its record</a>, and <a href="/board">the board</a> names every certified wallet.</li>
-<li>That payments are secret. They are on a public chain, where anyone can count them, and an amount often tells what was bought.</li>
+<li>That certificates are secret. Anyone who knows a wallet can <a href="/#verify">read its record</a>, and <a href="/board">the board</a> lists every certified wallet.</li>
+<li>That payments are secret. They are on a public chain, where anyone can count them, and an amount often reveals what was bought.</li>
 </ul></div></div></section>`;

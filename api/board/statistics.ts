@@ -101,7 +101,7 @@ function everyDay(found: Totals["days"], now: Date): Totals["days"] {
   });
 }
 
-const ANONYMITY_NOTE = `No wallet, transaction or certificate is named. Totals are always published. A part of a total, by test, result or day, is null when it is about fewer than ${MINIMUM_WALLETS} different wallets, and so are enough other parts that nobody can work it out from the total.`;
+const ANONYMITY_NOTE = `No wallet, transaction or certificate is named. Totals are always published. A breakdown by test, result or day is null when it covers fewer than ${MINIMUM_WALLETS} different wallets, and enough other figures are null with it that nobody can work it out from the total.`;
 
 /** The statistics as JSON. */
 export function statisticsDocument({ countedAt, wallets, certificates, products, payments, days }: Statistics) {

@@ -20,13 +20,12 @@ export const renderCafe = (overview: ReturnType<typeof cafeOverview>, baseUrl: s
         html`<li><h3>${item.replaceAll("-", " ")}, with ${extra}</h3><span class="price">${price} ${NETWORKS[CAFE_NETWORK].money}</span><code class="note soft">POST ${orderPath(item)}</code></li>`,
     )}</ul>
 ${codeBlock({ id: "order", caption: "Ask for the terms", language: "bash", text: `curl -i -X POST ${baseUrl}${orderPath("espresso")}` })}</section>
-<section aria-labelledby="rounds"><h2 id="rounds">On whose round</h2>
+<section aria-labelledby="rounds"><h2 id="rounds">Open rounds</h2>
 ${
   overview.open_rounds.length === 0
-    ? html`<p class="soft">Nobody’s at the moment. ${overview.receipts_served} receipts so far.</p>`
+    ? html`<p class="soft">None right now. Receipts served so far: ${overview.receipts_served}.</p>`
     : html`<ul class="rows">${overview.open_rounds.map(
-        ({ nickname, left }) =>
-          html`<li><h3>${nickname}</h3><span class="note soft">on ${left} more receipts</span></li>`,
+        ({ nickname, left }) => html`<li><h3>${nickname}</h3><span class="note soft">buys the next ${left}</span></li>`,
       )}</ul>`
 }</section>`,
   });

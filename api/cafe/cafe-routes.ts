@@ -21,7 +21,7 @@ export const cafeRoutes = (parts: CafeRouteParts): readonly Route[] => [
   {
     method: "GET",
     path: "/cafe",
-    summary: "The café on the test network: its menu, and whose round it is",
+    summary: "The test-network café: its menu and open rounds",
     output: jsonOrPage(CAFE),
     async handle(c) {
       const [rounds, served] = await Promise.all([parts.cafe.openRounds(OPEN_ROUNDS), parts.cafe.served()]);
@@ -42,7 +42,7 @@ function orderRoute(item: Item, { cafe }: CafeRouteParts): PaidRoute {
     network: CAFE_NETWORK,
     price,
     summary: `Café: ${item.replaceAll("-", " ")}, with ${extra}`,
-    description: `Demo on Base Sepolia, the test network: one ${item.replaceAll("-", " ")} and its receipt, with ${extra}.`,
+    description: `Demo on the Base Sepolia test network: you get a receipt and ${extra}.`,
     input: isRound ? ORDER : z.unknown().transform(() => null),
     output: json(receiptSchema(item)),
     ...(isRound && { query: ["nickname"] }),

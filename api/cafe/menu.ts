@@ -13,11 +13,11 @@ export const ROUND_RECEIPTS = 10;
 
 /** SPEC.md, general rules. */
 export const MENU: Readonly<Record<Item, { readonly price: Atomic; readonly extra: string }>> = {
-  espresso: { price: 100_000n, extra: "a cup in ASCII" },
+  espresso: { price: 100_000n, extra: "an ASCII-art cup" },
   "flat-white": { price: 250_000n, extra: "a fortune" },
   "the-good-stuff": { price: 1_000_000n, extra: "a title for the day" },
   "buy-a-round": {
     price: 5_000_000n,
-    extra: `your nickname on the next ${ROUND_RECEIPTS} receipts of others`,
+    extra: `your nickname on the next ${ROUND_RECEIPTS} receipts issued to others`,
   },
 };

@@ -10,7 +10,7 @@ export const cafeOverview = (
   { rounds, served }: { readonly rounds: readonly OpenRound[]; readonly served: number },
   baseUrl: string,
 ) => ({
-  what: `A café where agents try a real payment with ${NETWORKS[CAFE_NETWORK].money}. It works like every other paid route here.`,
+  what: `A café where agents can try out a real payment with ${NETWORKS[CAFE_NETWORK].money}. It works like every other paid route here.`,
   network: CAFE_NETWORK,
   network_key: NETWORKS[CAFE_NETWORK].key,
   menu: ITEMS.map((item) => ({

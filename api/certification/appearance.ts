@@ -19,7 +19,7 @@ export function appearance(certificate: MarkedCertificate, now: Date): Appearanc
   const word = certificate.result === "pass" ? "PASS" : "FAIL";
   const end = longDay(certificate.validUntil);
   if (certificate.reversedAt !== null) {
-    const sentence = `The settlement behind this ${word} was found to be gone from the chain on ${longDay(certificate.reversedAt)}. The record stays public, but it no longer counts.`;
+    const sentence = `The settlement behind this ${word} was found missing from the chain on ${longDay(certificate.reversedAt)}. The record stays public but no longer counts.`;
     return {
       tone: "grey",
       word,

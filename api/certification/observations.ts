@@ -54,7 +54,7 @@ const windowObservations = (window: NonNullable<Detected["authorization_window"]
   { name: "Authorization valid until", value: moment(window.valid_before) },
   {
     name: "Time left when it reached us",
-    value: `${window.seconds_left_when_received.toLocaleString("en-US")} s, of at most ${window.limit_seconds} s`,
+    value: `${window.seconds_left_when_received.toLocaleString("en-US")} s (limit ${window.limit_seconds} s)`,
   },
 ];
 

@@ -34,7 +34,7 @@ function noCurrentPass(certificates: readonly CertificateSummary[], baseUrl: str
     };
   return {
     code: "pass_reversed" as const,
-    text: `No current PASS: the payment behind the last one was found to be gone from the chain on ${longDay(last.reversedAt)} (${nameOf(last)}).`,
+    text: `No current PASS: the payment behind the last one was found missing from the chain on ${longDay(last.reversedAt)} (${nameOf(last)}).`,
     ...evidence(last, baseUrl),
   };
 }

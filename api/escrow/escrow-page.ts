@@ -19,16 +19,16 @@ export const renderEscrow = (overview: Overview, baseUrl: string): string =>
     jsonUrl: `${baseUrl}/escrow?format=json`,
     main: html`<div class="hero"><p class="eyebrow">Escrow</p>
 <h1>Paid when delivered</h1>
-<p class="lead">${overview.what} Nobody’s word can pay anybody else: there is no owner, no upgrade and no pause.</p></div>
+<p class="lead">${overview.what} Nobody can send the money anywhere else: the contract has no owner, no upgrade and no pause.</p></div>
 ${contractsSection(overview)}
 ${rulesSection(overview)}
-<section aria-labelledby="time"><h2 id="time">Fee and time</h2>
+<section aria-labelledby="time"><h2 id="time">Fee and timeout</h2>
 <p class="measure">${overview.fee_policy.text}</p><p class="measure">${overview.verdict_policy.timeout}</p></section>
 <section aria-labelledby="try"><h2 id="try">Try it</h2>
 <p class="measure">An agent buys <a href="${new URL(overview.demo.url).pathname}">an espresso for ${overview.demo.price} USDC</a>: held, served, evaluated and released. ${overview.neutrality}</p></section>
 <section aria-labelledby="merchant"><h2 id="merchant">A merchant in a few lines</h2>
 ${codeBlock({ id: "snippet", caption: "merchant.ts", text: overview.integration.snippet })}
-<p class="measure">Programs read <a href="/escrow?format=json">all of this as JSON</a>, with the typed data that a merchant signs.</p></section>`,
+<p class="measure">Also available <a href="/escrow?format=json">as JSON</a>, with the typed data a merchant signs.</p></section>`,
   });
 
 function contractsSection({ contracts }: Overview): Markup {
@@ -50,7 +50,7 @@ ${
 ${
   earlier.length > 0 &&
   html`<section aria-labelledby="earlier"><h2 id="earlier">Earlier contracts</h2>
-<ul class="rows">${earlier.map((contract) => html`<li>${contractLink(contract)}<span class="note soft">Finishes what it holds, takes nothing new.</span></li>`)}</ul></section>`
+<ul class="rows">${earlier.map((contract) => html`<li>${contractLink(contract)}<span class="note soft">Settles what it holds, accepts nothing new.</span></li>`)}</ul></section>`
 }`;
 }
 
@@ -65,8 +65,8 @@ const withCode = (text: string): readonly (Markup | string)[] =>
 
 const rulesSection = ({
   verdict_policy,
-}: Overview): Markup => html`<section aria-labelledby="rules"><h2 id="rules">What decides</h2>
-<p class="measure">The first rule that applies, in this order. ${verdict_policy.first_is_final} ${verdict_policy.scope}</p>
+}: Overview): Markup => html`<section aria-labelledby="rules"><h2 id="rules">How a delivery is judged</h2>
+<p class="measure">The first rule that applies decides, in this order. ${verdict_policy.first_is_final} ${verdict_policy.scope}</p>
 <table><thead><tr><th scope="col">When</th><th scope="col">Then</th></tr></thead><tbody>${verdict_policy.rules.map(
   ({ decision, when }) =>
     html`<tr><th scope="row">${withCode(when)}</th><td>${mark(decision === "release" ? "pass" : "fail", decision === "release" ? "Release" : "Refund")}</td></tr>`,
@@ -87,10 +87,10 @@ export function renderEvaluation(answered: Answered, baseUrl: string): string {
     jsonUrl: `${baseUrl}${path}?format=json`,
     main: html`<article class="deed ${tone}"><p class="eyebrow">Escrow evaluation</p>
 <h1>${heading}</h1>
-<p class="state">${withCode(record.rule_text)}${overtaken(record, status) && ` The evaluation says release, but a refund for the buyer, which anybody may ask for after ${TIMEOUT_TEXT}, came first.`}</p>
+<p class="state">${withCode(record.rule_text)}${overtaken(record, status) && ` The evaluation says release, but a refund to the buyer, which anyone may trigger after ${TIMEOUT_TEXT}, came first.`}</p>
 ${facts(moneyFacts(record, answered), "ruled")}</article>
 <section aria-labelledby="seen"><h2 id="seen">What was delivered</h2>
-<p class="measure">As the merchant forwarded and signed it. Its content is not kept here: only its length and its hash.</p>
+<p class="measure">As the merchant forwarded and signed it. We do not keep the content, only its length and hash.</p>
 ${facts(
   [
     ["Status", `${record.delivery.status}`],
@@ -103,7 +103,7 @@ ${facts(
   "ruled",
 )}</section>
 <section aria-labelledby="check"><h2 id="check">Check it</h2>
-<p class="measure"><a href="${path}?format=json">The signed record</a> never changes. The transaction that we send for it puts the SHA-256 of its canonical form (RFC 8785) into the contract’s event:</p>
+<p class="measure"><a href="${path}?format=json">The signed record</a> never changes. The transaction we send for it puts the SHA-256 of its canonical form (RFC 8785) in the contract’s event:</p>
 ${codeBlock({ id: "record", caption: "Hash of the record", text: evaluation.record })}</section>`,
   });
 }
@@ -138,7 +138,7 @@ function moneyFacts(record: EvaluationRecord, { status, transaction }: Answered)
     [
       "Amount",
       fee === 0n || overtaken(record, status)
-        ? html`${amount}, with no fee`
+        ? html`${amount}, no fee`
         : html`${amount}: ${paid} for the merchant, ${formatUsd(fee)} fee`,
     ],
     ["Outcome", transaction === null ? "decided, not mined yet" : link(transaction)],

@@ -14,7 +14,7 @@ export function escrowOverview(contracts: readonly EscrowContract[], baseUrl: st
   const [current] = contracts;
   return {
     service: "Agent Payment Trust Service",
-    what: `A contract holds what a buyer pays a merchant over x402. It can only pay the merchant, less ${FEE_TEXT}, or the buyer.`,
+    what: `A contract holds what a buyer pays a merchant over x402. It can only pay the merchant, minus a fee of ${FEE_TEXT}, or refund the buyer.`,
     contracts: contracts.map((contract) => ({
       network: contract.network,
       network_key: NETWORKS[contract.network].key,
@@ -22,21 +22,21 @@ export function escrowOverview(contracts: readonly EscrowContract[], baseUrl: st
       usdc: contract.usdc,
       arbiter: contract.arbiter,
       fee_recipient: contract.feeRecipient,
-      validity: contract === current ? "current" : "earlier: finishes what it holds, takes nothing new",
+      validity: contract === current ? "current" : "earlier: settles what it holds, accepts nothing new",
       explorer_url: explorerAddressUrl(contract.network, contract.address),
     })),
     fee_policy: {
       fee_bps: FEE_BPS,
-      text: `${FEE_TEXT} of what is released, rounded down, bound in each payment's signed terms. A refund is in full.`,
+      text: `${FEE_TEXT} of the amount released, rounded down and fixed in each payment's signed terms. Refunds are in full.`,
     },
     verdict_policy: {
       version: EVALUATION_VERSION,
       rules: RULES.map(({ id, decision, when }) => ({ id, decision, when })),
-      first_is_final: "The first evaluation of a payment is final; repeats get the same answer.",
+      first_is_final: "The first evaluation of a payment is final; repeating it gets the same answer.",
       timeout_seconds: TIMEOUT_SECONDS,
-      timeout: `${TIMEOUT_TEXT} after the hold anybody may refund it, always to the buyer and in full; we do so by ourselves.`,
+      timeout: `From ${TIMEOUT_TEXT} after the hold, anyone may refund it, always to the buyer and in full; we do so automatically.`,
       scope: "Version 1 evaluates what the merchant forwards and signs. It does not judge quality.",
-      arbiter_can: "release to the merchant or refund the buyer, and nothing else: the contract enforces it.",
+      arbiter_can: "release to the merchant or refund the buyer, and nothing else; the contract enforces this.",
     },
     forward:
       current === undefined
@@ -48,7 +48,7 @@ export function escrowOverview(contracts: readonly EscrowContract[], baseUrl: st
             domain: deliveryDomain(NETWORKS[current.network], current.address),
             ...DELIVERY_TYPES,
           },
-    neutrality: "The demo's merchant is a wallet of ours, and not the one that fees and payments go to.",
+    neutrality: "The demo's merchant is one of our wallets, but not the one that receives fees and payments.",
     integration: { package: "agent-payment-trust-escrow", language: "typescript", snippet: merchantSnippet(baseUrl) },
     demo: { method: "POST", url: `${baseUrl}${DEMO_PATH}`, price: formatUsd(DEMO_PRICE), scheme: "commerce" },
   };

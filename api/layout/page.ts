@@ -105,7 +105,7 @@ ${head(page)}
 ${page.main}
 </div></main>
 <footer class="foot"><div class="wrap">
-<p>Facts observed on-chain or by our own checks: not a judgment of character, not a guarantee of safety.</p>
+<p>These are facts observed on-chain or by our own checks, not a judgment of character or a guarantee of safety.</p>
 <ul class="links">${linksOf(FOOT_LINKS, page)}</ul>
 </div></footer>
 ${page.main.includes("data-copy=") && html`<script>${raw(COPY_SCRIPT)}</script>`}

@@ -8,25 +8,25 @@ import type { ChainStatus, SenderStatus, ServiceStatus } from "./status.ts";
 /** The status page; `statusDocument` gives the same as JSON. */
 export const renderStatus = (status: ServiceStatus): string =>
   renderPage({
-    title: status.ok ? "All parts answer" : "Some parts do not answer",
-    description: "Whether the database, the chains, the indexer and settlement answer now.",
+    title: status.ok ? "All systems operational" : "Some systems need attention",
+    description: "Live status of the database, the chains, the indexer and settlement.",
     current: "/status",
     main: html`<div class="hero"><p class="eyebrow">Status</p>
-<h1>${status.ok ? "All parts answer" : "Some parts do not answer"}</h1>
-<p class="lead">Checked ${instant(status.checkedAt)}. Version <code>${status.version}</code>. Programs read <a href="/status?format=json">the same as JSON</a>.</p></div>
+<h1>${status.ok ? "All systems operational" : "Some systems need attention"}</h1>
+<p class="lead">Checked ${instant(status.checkedAt)}. Version <code>${status.version}</code>. Also available <a href="/status?format=json">as JSON</a>.</p></div>
 ${part("Database", answers(status.database.ok), html`<p class="soft">Certificates, verdicts and the payment journal.</p>`)}
 ${status.chains.map((chain) => part(NETWORKS[chain.network].name, answers(chain.ok), chainFacts(chain)))}
 ${part("Indexer", indexerMark(status), indexerFacts(status))}
 ${part("Settlement", answers(status.settlement.ok), settlementFacts(status))}
-${status.senders.map((sender) => part(senderName(sender), sender.ok ? mark("pass", "Sends") : mark("fail", "Needs attention"), senderFacts(sender)))}
+${status.senders.map((sender) => part(senderName(sender), sender.ok ? mark("pass", "Sending") : mark("fail", "Needs attention"), senderFacts(sender)))}
 ${status.jobs.length > 0 && part("Jobs", jobsMark(status.jobs), jobFacts(status.jobs))}
-${part("Payments", status.payments.unresolved === 0 ? mark("pass", "All resolved") : mark("grey", "Some open"), paymentFacts(status))}`,
+${part("Payments", status.payments.unresolved === 0 ? mark("pass", "All resolved") : mark("grey", "Some pending"), paymentFacts(status))}`,
   });
 
 const part = (name: string, sign: Markup, detail: Markup): Markup =>
   html`<section class="part"><h2><span>${name}</span> ${sign}</h2>${detail}</section>`;
 
-const answers = (ok: boolean): Markup => (ok ? mark("pass", "Answers") : mark("fail", "Does not answer"));
+const answers = (ok: boolean): Markup => (ok ? mark("pass", "Responding") : mark("fail", "Not responding"));
 
 const indexerMark = ({ indexer }: ServiceStatus): Markup =>
   indexer.ready ? (indexer.ok ? mark("pass", "Ready") : mark("fail", "Behind")) : mark("grey", "Catching up");
@@ -66,20 +66,20 @@ const senderFacts = ({ address, balanceWei, unmined, oldestUnminedSeconds }: Sen
     [
       ["Address", html`<code>${address}</code>`],
       ["Gas balance", balanceWei === null ? "unknown" : `${formatEther(balanceWei)} ETH`],
-      ["Not mined yet", whole(unmined)],
-      ...(oldestUnminedSeconds === null ? [] : [["Oldest of them", seconds(oldestUnminedSeconds)] as const]),
+      ["Unmined transactions", whole(unmined)],
+      ...(oldestUnminedSeconds === null ? [] : [["Oldest unmined", seconds(oldestUnminedSeconds)] as const]),
     ],
     "short",
   );
 
 const jobsMark = (jobs: readonly JobHealth[]): Markup =>
-  jobs.every(({ ok }) => ok) ? mark("pass", "Run") : mark("fail", "Some fail");
+  jobs.every(({ ok }) => ok) ? mark("pass", "Running") : mark("fail", "Some failing");
 
 const jobFacts = (jobs: readonly JobHealth[]): Markup =>
   facts(
     jobs.map(({ name, ok, lastSuccessAt }) => [
       name,
-      html`${ok ? "" : "Fails. "}${lastSuccessAt === null ? "Not done yet" : html`Last done ${instant(lastSuccessAt)}`}`,
+      html`${ok ? "" : "Failing. "}${lastSuccessAt === null ? "No success yet" : html`Last succeeded ${instant(lastSuccessAt)}`}`,
     ]),
     "short",
   );
@@ -87,9 +87,9 @@ const jobFacts = (jobs: readonly JobHealth[]): Markup =>
 const paymentFacts = ({ payments }: ServiceStatus): Markup =>
   facts(
     [
-      ["Outcome not yet known", whole(payments.unresolved)],
+      ["Outcome still unknown", whole(payments.unresolved)],
       [
-        "Oldest of them",
+        "Oldest such payment",
         payments.oldestUnresolvedSeconds === null ? "none" : seconds(payments.oldestUnresolvedSeconds),
       ],
     ],

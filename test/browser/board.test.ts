@@ -74,7 +74,7 @@ test.concurrent.for(sizes)("on a %s, board and statistics are accessible, fit, a
 test("without a certificate, board and statistics say so", async () => {
   const { page, troubles } = await open("phone", empty.url);
   await page.goto("/board");
-  expect(await page.getByText("No agent is certified now.").isVisible()).toBe(true);
+  expect(await page.getByText("No agent is currently certified.").isVisible()).toBe(true);
   await look(page, "board-empty", "phone");
   await page.goto("/stats");
   await look(page, "stats-empty", "phone");
@@ -86,7 +86,7 @@ test("the letters of the chart are no smaller on a phone, lie inside it, and do 
   for (const size of sizes) {
     const { page } = await open(size);
     await page.goto("/stats");
-    const chart = page.getByRole("img", { name: "Certificates a day" });
+    const chart = page.getByRole("img", { name: "Certificates per day" });
     expect(await chart.evaluate((svg) => svg.querySelector("desc")?.textContent)).toMatch(
       /^30 bars.*The highest is \d+ on/,
     );

@@ -34,19 +34,19 @@ ${codeBlock({ id: "claim", caption: "A claim", language: "json", text: JSON.stri
 ${attestationSection(overview, baseUrl)}
 ${logSection(overview)}
 ${correctionsSection(overview)}
-<p class="soft small">Programs read <a href="/arbiter?format=json">all of this as JSON</a>.</p>`,
+<p class="soft small">Also available <a href="/arbiter?format=json">as JSON</a>.</p>`,
   });
 
 const attestationSection = (
   { attestation, claim }: Overview,
   baseUrl: string,
 ): Markup => html`<section aria-labelledby="check"><h2 id="check">Check a verdict</h2>
-<p class="measure">Every verdict is signed twice: with the service’s Ed25519 key, for programs, and as EIP-712 typed data, which a contract can check with <code>${attestation.contract}</code>.</p>
+<p class="measure">Every verdict is signed twice: with the service’s Ed25519 key, for programs, and as EIP-712 typed data, for contracts, which check it with <code>${attestation.contract}</code>.</p>
 ${facts(
   [
-    ["Signer for contracts", html`<code>${attestation.signer}</code>`],
+    ["EIP-712 signer", html`<code>${attestation.signer}</code>`],
     ["Conditions hash", claim.conditions_sha256],
-    ["Offline", html`<code>npx -y ${packageUrl(baseUrl, VERIFIER)} verdict.json --issuer ${baseUrl}</code>`],
+    ["Check offline", html`<code>npx -y ${packageUrl(baseUrl, VERIFIER)} verdict.json --issuer ${baseUrl}</code>`],
   ],
   "ruled",
 )}</section>`;
@@ -61,7 +61,7 @@ ${facts(
     ["Released", verdicts.release],
     ["Refunded", verdicts.refund],
     ["Escalated", verdicts.escalate],
-    ["Newest", log.head === null ? "none yet" : itemLink(log.head)],
+    ["Latest", log.head === null ? "none yet" : itemLink(log.head)],
   ],
   "ruled",
 )}</section>`;
@@ -69,7 +69,7 @@ ${facts(
 const correctionsSection = ({
   corrections,
 }: Overview): Markup => html`<section aria-labelledby="corrections"><h2 id="corrections">Corrections</h2>
-<p class="measure">Within ${corrections.window_days} days either party may ask for a review. A verdict that was wrong stays, and a new one supersedes it.</p>
+<p class="measure">Within ${corrections.window_days} days, either party may request a review. A wrong verdict stays on record, and a new one supersedes it.</p>
 ${
   corrections.latest.length === 0
     ? html`<p class="soft">None so far.</p>`

@@ -34,18 +34,18 @@ export const renderPolicy = (policy: Policy, { baseUrl, path }: PolicyPlace): st
     main: html`<div class="hero"><p class="eyebrow">Arbiter policy</p>
 <h1>The rules, version ${policy.version}</h1>
 <p class="lead">${policy.role}</p>
-<p class="soft">For deals from ${policy.effective_date}. Status: ${policy.status}. A version is never edited: what changes is a new one.</p></div>
+<p class="soft">Applies to deals from ${policy.effective_date}. Status: ${policy.status}. A version is never edited: changes go into a new one.</p></div>
 <section aria-labelledby="rules"><h2 id="rules">Rules</h2>
 <ol class="rules">${policy.rules.map(
       ({ number, title, text }) => html`<li id="rule-${number}"><h3>${title}</h3><p class="measure">${text}</p></li>`,
     )}</ol></section>
-<section aria-labelledby="decision"><h2 id="decision">What decides</h2>
+<section aria-labelledby="decision"><h2 id="decision">How a verdict is decided</h2>
 <table><thead><tr><th scope="col">When</th><th scope="col">Verdict</th></tr></thead><tbody>${policy.decision.map(
       ({ when, verdict }) =>
         html`<tr><th scope="row">${when}</th><td>${mark(VERDICT_TONES[verdict], verdict)}</td></tr>`,
     )}</tbody></table></section>
 ${policy.categories.map(categorySection)}
-<p class="soft small">Programs read <a href="${asJson(path)}">all of this as JSON</a>.</p>`,
+<p class="soft small">Also available <a href="${asJson(path)}">as JSON</a>.</p>`,
   });
 
 const asJson = (path: string): string => `${path}${path.includes("?") ? "&" : "?"}format=json`;

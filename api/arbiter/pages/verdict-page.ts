@@ -12,7 +12,7 @@ const MEANINGS = {
   release: "Every condition was verified true: the evidence supports paying the seller.",
   refund: "At least one condition was verified false: the evidence supports refunding the buyer.",
   escalate:
-    "The conditions could not be verified for sure. That is a verdict, not a failure: the escrow that asked chooses what follows.",
+    "The conditions could not be verified with certainty. That is a verdict, not a failure: the escrow that asked decides what happens next.",
 } as const;
 
 /** A verdict's page. */
@@ -24,7 +24,7 @@ export function renderVerdict(stored: StoredVerdict, baseUrl: string): string {
     description: MEANINGS[stored.outcome],
     canonical: `${baseUrl}${path}`,
     jsonUrl: `${baseUrl}${path}?format=json`,
-    main: html`<article class="deed ${stored.supersededBy === null ? VERDICT_TONES[stored.outcome] : "grey"}"><p class="eyebrow">Verdict of the arbiter</p>
+    main: html`<article class="deed ${stored.supersededBy === null ? VERDICT_TONES[stored.outcome] : "grey"}"><p class="eyebrow">Arbiter verdict</p>
 <h1>${HEADINGS[stored.outcome]}</h1>
 <p class="state">${MEANINGS[stored.outcome]}</p>
 ${correction(stored, record)}
@@ -32,24 +32,24 @@ ${facts(summary(stored, record), "ruled")}</article>
 ${conditionsSection(record)}
 ${observationsSection(record)}
 <section aria-labelledby="check"><h2 id="check">Check it</h2>
-<p class="measure"><a href="${path}?format=json">The signed record</a> never changes. Its signature, and its place in the log, can be checked without this service:</p>
+<p class="measure"><a href="${path}?format=json">The signed record</a> never changes. Its signature and its place in the log can be checked without this service:</p>
 ${codeBlock({
   id: "verify",
   caption: "Check the signature",
   language: "bash",
   text: `curl -s '${baseUrl}${path}?format=json' > verdict.json\nnpx -y ${packageUrl(baseUrl, VERIFIER)} verdict.json --issuer ${baseUrl}`,
 })}
-<p class="measure soft">It states what was seen at that time, by <a href="${policyPath(record.policy_version)}">version ${record.policy_version} of the policy</a>. It is no warranty.</p></section>`,
+<p class="measure soft">It states what was observed at that time, under <a href="${policyPath(record.policy_version)}">version ${record.policy_version} of the policy</a>. It is not a warranty.</p></section>`,
   });
 }
 
 function correction({ supersededBy }: StoredVerdict, { supersedes }: VerdictDocument): Markup {
   return html`${
     supersededBy !== null &&
-    html`<p class="state"><strong>Superseded</strong> by <a class="mono" href="${verdictPath(supersededBy)}">${supersededBy}</a>, because the arbiter had erred. This record stays as it was.</p>`
+    html`<p class="state"><strong>Superseded</strong> by <a class="mono" href="${verdictPath(supersededBy)}">${supersededBy}</a>, because the arbiter made an error. This record stays as it was.</p>`
   }${
     supersedes &&
-    html`<p class="state">Supersedes <a class="mono" href="${verdictPath(supersedes.id)}">${supersedes.id}</a>. What the arbiter had got wrong: ${supersedes.reason}</p>`
+    html`<p class="state">Supersedes <a class="mono" href="${verdictPath(supersedes.id)}">${supersedes.id}</a>. What the arbiter got wrong: ${supersedes.reason}</p>`
   }`;
 }
 
@@ -64,7 +64,7 @@ function summary({ index }: StoredVerdict, record: VerdictDocument): Parameters<
       "Category",
       html`<a href="${policyPath(record.policy_version)}#${record.category}"><code>${record.category}</code></a>`,
     ],
-    ["Deal", html`<span class="mono">${record.deal_ref ?? "not named"}</span>`],
+    ["Deal", html`<span class="mono">${record.deal_ref ?? "none given"}</span>`],
     ...(parties
       ? ([
           ["Buyer", party("payer")],
@@ -73,7 +73,7 @@ function summary({ index }: StoredVerdict, record: VerdictDocument): Parameters<
       : []),
     ["Conditions, SHA-256", html`<code>${record.conditions_sha256}</code>`],
     ["Issued", instant(new Date(record.issued_at))],
-    ["Number", `${index} of the log`],
+    ["Log entry", `No. ${index}`],
   ];
 }
 
@@ -96,10 +96,10 @@ const conditionsSection = ({
 
 function observationsSection({ facts: all, timeline }: VerdictDocument): Markup {
   const seen = all.filter((fact) => !isCondition(fact));
-  return html`<section aria-labelledby="seen"><h2 id="seen">What was seen</h2>
+  return html`<section aria-labelledby="seen"><h2 id="seen">What was observed</h2>
 ${timeline.map(
   ({ source, started_at }) =>
-    html`<p class="soft small">Looked with <code>${source}</code> on ${instant(new Date(started_at))}.</p>`,
+    html`<p class="soft small">Checked with <code>${source}</code> on ${instant(new Date(started_at))}.</p>`,
 )}
 ${codeBlock({ id: "facts", caption: "The facts, as signed", language: "json", text: seen.map((fact) => JSON.stringify(fact, null, 2)).join("\n") })}</section>`;
 }

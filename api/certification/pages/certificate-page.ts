@@ -102,19 +102,19 @@ const meaningSection = (
 ): Markup => html`<section aria-labelledby="meaning"><h2 id="meaning">What this certificate states</h2>
 <div class="two"><div><h3>It states</h3><ul>
 <li>This wallet paid ${formatUsd(certificate.settlement.amountAtomic)} USDC over x402, and the payment ${certificate.reversedAt === null ? "settled in the transaction above. Anyone can check that on-chain." : "was seen to settle in the transaction above, which the chain has since dropped."}</li>
-<li>How the client paid, as the service saw it in that one run.</li>
-<li>Each check is a published rule with two answers. Nobody’s opinion is in it.</li>
+<li>How the client paid, as the service observed it in that one run.</li>
+<li>Each check is a published rule with two possible results. No opinion is involved.</li>
 </ul></div><div><h3>It does not state</h3><ul>
 <li>That the agent is safe. This is not a guarantee, an endorsement or advice.</li>
 <li>Who runs the agent, or how it will behave tomorrow.</li>
-<li>Anything after the run: it is never silently re-tested, and it expires ${VALID_FOR_DAYS} days after issue.</li>
+<li>Anything after the run: nothing is silently re-tested, and the certificate expires ${VALID_FOR_DAYS} days after it was issued.</li>
 </ul></div></div></section>`;
 
 const badgeSection = (
   certificate: MarkedCertificate,
   shown: Appearance,
   baseUrl: string,
-): Markup => html`<section aria-labelledby="badge"><h2 id="badge">Badge for a README</h2>
+): Markup => html`<section aria-labelledby="badge"><h2 id="badge">README badge</h2>
 <p class="badge"><img src="/badge/${encodeURIComponent(certificate.id)}.svg" height="20" alt="${PRODUCTS[certificate.product].badge}: ${shown.short}"> <a href="${badgeUrl(baseUrl, certificate)}">Badge as SVG</a></p>
 ${codeBlock({ id: "badge-markdown", caption: "Markdown", text: badgeMarkdown(baseUrl, certificate) })}</section>`;
 
@@ -123,7 +123,7 @@ const moreSection = (
   baseUrl: string,
 ): Markup => html`<section aria-labelledby="more"><h2 id="more">Check it yourself</h2>
 <ul class="links"><li><a href="${certJsonUrl(baseUrl, certificate)}">This record as JSON</a></li>
-<li><a href="${verifyUrl(baseUrl, certificate.wallet)}">Everything about this wallet</a></li>
+<li><a href="${verifyUrl(baseUrl, certificate.wallet)}">This wallet’s full record</a></li>
 <li><a href="${baseUrl}/inspect">All tests</a></li></ul></section>`;
 
 const linkedData = (

@@ -10,11 +10,11 @@ export function evidenceSection(certificate: MarkedCertificate): Markup {
   if (behaviour === undefined) return html``;
   const { control, bait, signature } = behaviour;
   return html`<section aria-labelledby="evidence"><h2 id="evidence">The two orders</h2>
-<p class="measure">Both were offered under the same words, in a random order. Only their terms differ.</p>
-<div class="two"><div><h3>To be paid</h3>
+<p class="measure">Both were offered with the same wording, in random sequence. Only their terms differ.</p>
+<div class="two"><div><h3>The order to pay</h3>
 ${facts([...terms(control), ["Outcome", paid(certificate, control)]], "ruled short")}</div>
-<div><h3>To be refused</h3>
-${facts([...terms(bait), ["Outcome", bait.signed ? "Signed. Never submitted to anyone." : "Not signed"]], "ruled short")}</div></div></section>
+<div><h3>The order to refuse</h3>
+${facts([...terms(bait), ["Outcome", bait.signed ? "Signed. Never submitted." : "Not signed"]], "ruled short")}</div></div></section>
 ${signature === undefined ? "" : signed(certificate, signature)}`;
 }
 
@@ -49,6 +49,6 @@ ${facts(
 ${
   proof === null
     ? html`<p class="measure">${signature.proof}</p>`
-    : html`<p class="measure">The signature has expired and is published: hash the typed data, recover the signer, compare. <code>agent-payment-trust-verifier proof</code> does it offline from the JSON record.</p>
+    : html`<p class="measure">The signature has expired and is now public. To check it, hash the typed data, recover the signer and compare the two; <code>agent-payment-trust-verifier proof</code> does this offline from the JSON record.</p>
 ${codeBlock({ id: `proof-${id}`, caption: "Proof as JSON", language: "json", text: JSON.stringify(proof, null, 2) })}`
 }</section>`;

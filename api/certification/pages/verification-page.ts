@@ -48,8 +48,8 @@ export function renderVerification(record: ShownVerification): string {
 ${stateOf(record)}</article>
 ${certificatesSection(record.certs)}
 ${activitySection(record.activity)}
-<section aria-labelledby="credential"><h2 id="credential">Take it along</h2>
-<p class="measure">The same record as a <a href="/credential/${record.wallet}">signed credential</a>: anyone can check it offline, against our <a href="/.well-known/jwks.json">public keys</a>.</p></section>
+<section aria-labelledby="credential"><h2 id="credential">Portable credential</h2>
+<p class="measure">The same record as a <a href="/credential/${record.wallet}">signed credential</a>. Anyone can check it offline against our <a href="/.well-known/jwks.json">public keys</a>.</p></section>
 <section aria-labelledby="again"><h2 id="again">Check another wallet</h2>${verifyForm()}</section>`,
   });
 }
@@ -68,7 +68,7 @@ const reasonLine = ({ text, cert_url, issued }: ShownReason): Markup =>
   html`<p class="state">${text}${
     cert_url !== null &&
     issued !== null &&
-    html` <a href="${cert_url}">See the certificate of ${longDay(new Date(issued))}</a>.`
+    html` <a href="${cert_url}">See the certificate from ${longDay(new Date(issued))}</a>.`
   }</p>`;
 
 const tone = (record: ShownVerification) => (record.verified ? "pass" : record.tested ? "fail" : "grey");
@@ -96,7 +96,7 @@ ${
 const known = (count: number | null): string => count?.toLocaleString("en-US") ?? "unknown";
 
 function lastSeen({ last_seen_days, settled_payments }: NonNullable<ShownVerification["activity"]>): string {
-  if (last_seen_days === null) return settled_payments === null ? "unknown" : "not in this time";
+  if (last_seen_days === null) return settled_payments === null ? "unknown" : "not in this period";
   return last_seen_days === 0 ? "today" : `${days(last_seen_days)} ago`;
 }
 
@@ -105,10 +105,10 @@ const activitySection = (
 ): Markup => html`<section aria-labelledby="activity"><h2 id="activity">On-chain activity</h2>
 ${
   activity === null
-    ? html`<p>Not available at the moment.</p>`
+    ? html`<p>Temporarily unavailable.</p>`
     : html`${facts(
         [
-          [`Payments settled in ${activity.window_days} days`, known(activity.settled_payments)],
+          [`Payments settled in the last ${activity.window_days} days`, known(activity.settled_payments)],
           ["Distinct counterparties", known(activity.distinct_counterparties)],
           ["Last seen", lastSeen(activity)],
         ],

@@ -22,16 +22,16 @@ export const renderDemo = (demo: ShownDemo, baseUrl: string): string =>
     jsonUrl: `${baseUrl}${DEMO_PATH}?format=json`,
     main: html`<div class="hero"><p class="eyebrow">Escrow, live</p>
 <h1>An espresso, paid on delivery</h1>
-<p class="lead">An agent buys an espresso for ${demo.price} USDC, and one request goes all the way: the payment is held by the contract, the espresso is served, the delivery is evaluated, and the merchant is paid.</p></div>
+<p class="lead">An agent buys an espresso for ${demo.price} USDC, all in one request: the contract holds the payment, the espresso is served, the delivery is evaluated, and the merchant is paid.</p></div>
 ${saleSection(demo)}
 <section aria-labelledby="steps"><h2 id="steps">What happens</h2>
 <div class="measure"><ol><li><strong>Hold.</strong> The buyer’s signature moves ${demo.price} USDC into the contract. The merchant cannot touch it yet.</li>
 <li><strong>Espresso.</strong> The merchant serves the order, signs what was delivered and forwards it to the arbiter.</li>
 <li><strong>Evaluation.</strong> The arbiter applies <a href="/escrow#rules">the published rules</a> and signs the record.</li>
-<li><strong>Release.</strong> The contract pays the merchant, less the fee. Had the delivery failed, the buyer would have the money back.</li></ol></div></section>
+<li><strong>Release.</strong> The contract pays the merchant, less the fee. If the delivery had failed, the buyer would have been refunded.</li></ol></div></section>
 <section aria-labelledby="buy"><h2 id="buy">Buy one</h2>
 ${codeBlock({ id: "ask", caption: "Ask for the terms without paying", language: "bash", text: `curl -i -X POST ${baseUrl}${DEMO_PATH}` })}
-<p class="measure">To pay, use an x402 client that knows the scheme <code>commerce</code>, such as the one in <code>${demo.package}</code>. <a href="/docs#merchants">The documentation</a> has the code of a buyer and of a shop. Programs read <a href="${DEMO_PATH}?format=json">this page as JSON</a>.</p></section>`,
+<p class="measure">To pay, use an x402 client that supports the <code>commerce</code> scheme, such as the one in <code>${demo.package}</code>. <a href="/docs#merchants">The documentation</a> has code for a buyer and for a shop. Also available <a href="${DEMO_PATH}?format=json">as JSON</a>.</p></section>`,
   });
 
 const NETWORK = NETWORKS[ESCROW_NETWORK];
@@ -49,7 +49,10 @@ ${
           ["Price", html`<strong>${price} ${NETWORK.money}</strong>`],
           ["Network", html`<code>${NETWORK.key}</code> (${NETWORK.id})`],
           ["Contract", addressLink(contract)],
-          ["Merchant", html`${addressLink(merchant)}, a wallet of ours, and not the one that fees and payments go to`],
+          [
+            "Merchant",
+            html`${addressLink(merchant)}, one of our wallets, but not the one that receives fees and payments`,
+          ],
         ],
         "ruled",
       )

@@ -16,7 +16,7 @@ export interface DemoRouteParts {
   readonly baseUrl: string;
 }
 
-const SUMMARY = "An escrow-protected espresso: a live reference of an escrowed sale";
+const SUMMARY = "An escrow-protected espresso: an escrowed sale, live";
 const CLOSED = "This service has no escrow contract: ESCROW_ADDRESSES is not set.";
 
 export const demoRoutes = (parts: DemoRouteParts): readonly Route[] => [
@@ -33,7 +33,7 @@ export const demoRoutes = (parts: DemoRouteParts): readonly Route[] => [
 function describe(c: Context, { demo, baseUrl }: DemoRouteParts): Response {
   const document = {
     what: SUMMARY,
-    how: `POST ${baseUrl}${DEMO_PATH} with an x402 client that knows the scheme "${SCHEME}".`,
+    how: `POST ${baseUrl}${DEMO_PATH} with an x402 client that supports the "${SCHEME}" scheme.`,
     package: "agent-payment-trust-escrow",
     price: formatUsd(DEMO_PRICE),
     price_atomic: DEMO_PRICE.toString(),

@@ -1,7 +1,7 @@
 /** Atomic USDC. */
 export const DEMO_PRICE = 100_000n;
 export const DEMO_PATH = "/escrow/demo";
-export const DEMO_DESCRIPTION = "An escrow-protected espresso: held, served, evaluated and released, all on the chain.";
+export const DEMO_DESCRIPTION = "An escrow-protected espresso: held, served, evaluated and released, all on-chain.";
 
 const CUP = ["   ( (", "    ) )", "  ........", "  |      |]", "  \\      /", "   `----'"].join("\n");
 

@@ -162,7 +162,7 @@ describe("anonymous", () => {
     expect(payments[0]).toMatchObject({ settled: 1, volume_atomic: "750000", volume: "0.75" });
     for (const part of [...products, ...days]) expect(part.certificates).toBeNull();
     const [totals = ""] = /id="totals".*?<\/section>/s.exec(renderStatistics(one, baseUrl)) ?? [];
-    for (const text of ["Certificates issued, ever</dt><dd>2<", "Payments on Base</dt><dd>1<", "0.75 USDC"])
+    for (const text of ["Certificates ever issued</dt><dd>2<", "Payments on Base</dt><dd>1<", "0.75 USDC"])
       expect(totals).toContain(text);
     expect(totals).not.toContain("withheld");
   });
@@ -221,9 +221,9 @@ describe("the statistics", () => {
       "1,234,567.89 USDC",
       ">28<",
       ">10<",
-      "26.3 %",
+      "26.3%",
       "20 Nov</time></th><td>1,234<",
-      "nobody can work one",
+      "neither can be worked out",
     ])
       expect(page).toContain(text);
     expect(page).not.toContain("Base Sepolia");
@@ -255,10 +255,10 @@ describe("the chart", () => {
         { day: "2026-11-20", value: null },
         { day: "2026-11-21", value: 10 },
       ],
-      "Certificates a day",
+      "Certificates per day",
     ).toString();
     expect(chart).toContain('<svg role="img" aria-labelledby="chart-title chart-desc"');
-    expect(chart).toContain('<title id="chart-title">Certificates a day</title>');
+    expect(chart).toContain('<title id="chart-title">Certificates per day</title>');
     expect(chart).toContain("from 19 Nov to 21 Nov. The highest is 40 on 19 Nov. 1 day is withheld");
     const heights = [...chart.matchAll(/<rect [^>]*height="([\d.]+)" fill="var\(--accent\)"/g)].map(([, height]) =>
       Number(height),
@@ -269,6 +269,6 @@ describe("the chart", () => {
   });
 
   test("of days without a certificate says that no bar has a height", () => {
-    expect(barChart([{ day: "2026-11-21", value: 0 }], "x").toString()).toContain("No bar has a height.");
+    expect(barChart([{ day: "2026-11-21", value: 0 }], "x").toString()).toContain("All of them are zero.");
   });
 });

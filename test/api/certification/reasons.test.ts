@@ -126,7 +126,7 @@ describe("the reasons against a wallet", () => {
       { text: "No current PASS: the last one expired on 14 November 2026 (basic payment test).", product: "basic" },
     ]);
     expect(against({ ...pass, ...reversed, daysAgo: 1 })).toMatchObject([
-      { text: expect.stringMatching(/gone from the chain on 23 November 2026 \(full payment suite\)\.$/) },
+      { text: expect.stringMatching(/missing from the chain on 23 November 2026 \(full payment suite\)\.$/) },
     ]);
   });
 });

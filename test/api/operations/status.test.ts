@@ -67,7 +67,9 @@ test("a job that fails again and again is named, in JSON and on the page, until 
   await rename("payment", "payment_away");
   await expect.poll(resolve, PATIENT).toMatchObject({ ok: false });
   const page = await (await fetch(`${service.url}/status`, { headers: { accept: "text/html" } })).text();
-  expect(page).toMatch(/Some parts do not answer.*Jobs<\/span> <span class="mark fail">.*resolve<\/dt><dd>Fails\./s);
+  expect(page).toMatch(
+    /Some systems need attention.*Jobs<\/span> <span class="mark fail">.*resolve<\/dt><dd>Failing\./s,
+  );
   await rename("payment_away", "payment");
   await expect.poll(resolve, PATIENT).toMatchObject({ ok: true });
 }, 40_000);

@@ -44,7 +44,7 @@ describe("certificate page", () => {
     ["block", "31415926"],
     ["protocol version", "v2"],
     ["nonce form", "32 random bytes"],
-    ["authorization window", "119 s, of at most 900 s"],
+    ["authorization window", "119 s (limit 900 s)"],
     ["verification link", `${baseUrl}/verify?wallet=${PASSING.wallet}`],
     ["JSON link", `${baseUrl}/cert/${PASSING.id}?format=json`],
     ["badge preview", `<img src="/badge/${PASSING.id}.svg"`],
@@ -71,7 +71,7 @@ describe("certificate page", () => {
     const failed = show(FAILING);
     expect(failed).toContain("Failed: Non-conformant");
     expect(failed).toContain("counts against the wallet until 21 December 2026");
-    expect(failed).toContain("31,536,000 s, of at most 900 s");
+    expect(failed).toContain("31,536,000 s (limit 900 s)");
   });
 
   test("an expired certificate says when its 30 days ended", () => {
@@ -80,7 +80,7 @@ describe("certificate page", () => {
 
   test("a reversed certificate says that it no longer counts", () => {
     const reversed = show(REVERSED);
-    expect(reversed).toContain("gone from the chain on 22 November 2026");
+    expect(reversed).toContain("missing from the chain on 22 November 2026");
     expect(reversed).toContain("Reversed PASS: ");
     expect(reversed).not.toContain("Anyone can check that on-chain");
   });
@@ -219,8 +219,8 @@ describe("status", () => {
 
   test("its page names the part that does not answer", () => {
     const page = renderStatus({ ...STATUS, ok: false, database: { ok: false } });
-    expect(page).toContain("Some parts do not answer");
-    expect(page).toMatch(/Database<\/span> <span class="mark fail">.*Does not answer/);
+    expect(page).toContain("Some systems need attention");
+    expect(page).toMatch(/Database<\/span> <span class="mark fail">.*Not responding/);
   });
 
   test("what is not known is said to be unknown", () => {
@@ -263,7 +263,7 @@ describe("verification page", () => {
       renderVerification({ ...VERIFICATION, verified: false, reasons });
     const one = refused(reason("Current FAIL: basic payment test.", FAILING.id));
     expect(one).toContain(
-      `Current FAIL: basic payment test. <a href="${baseUrl}/cert/${FAILING.id}">See the certificate of 22 November 2026</a>.`,
+      `Current FAIL: basic payment test. <a href="${baseUrl}/cert/${FAILING.id}">See the certificate from 22 November 2026</a>.`,
     );
     expect(one).toContain('<meta name="description" content="Current FAIL: basic payment test.">');
     expect(one).not.toContain(VERIFICATION.verified_means);
@@ -276,8 +276,8 @@ describe("verification page", () => {
 
   test("a wallet that was never seen, or whose activity is not known, is shown as such", () => {
     const unseen = { settled_payments: 0, distinct_counterparties: 0, last_seen_days: null, window_days: 90, note: "" };
-    expect(renderVerification({ ...VERIFICATION, activity: unseen })).toContain("<dd>not in this time</dd>");
-    expect(renderVerification({ ...VERIFICATION, activity: null })).toContain("Not available at the moment");
+    expect(renderVerification({ ...VERIFICATION, activity: unseen })).toContain("<dd>not in this period</dd>");
+    expect(renderVerification({ ...VERIFICATION, activity: null })).toContain("Temporarily unavailable");
   });
 });
 

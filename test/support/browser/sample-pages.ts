@@ -50,7 +50,7 @@ export const MENU: readonly MenuItem[] = [
     path: "/order/espresso",
     price: "0.10",
     network: "eip155:84532",
-    summary: "Café: espresso, with a cup in ASCII",
+    summary: "Café: espresso, with an ASCII-art cup",
   },
 ];
 
