@@ -7,7 +7,7 @@ const { chainId: CHAIN_ID } = NETWORKS[MAIN_NETWORK];
 /** A node whose head is older than this is behind the chain; Base makes a block every 2 seconds. */
 const FRESH_SECONDS = 60;
 
-/** The node answers for another chain: a setting is wrong, and no restart will mend it. */
+/** The node serves another chain: a setting is wrong, and no restart will fix it. */
 export class WrongChainError extends Error {
   override readonly name = "WrongChainError";
 }
@@ -20,7 +20,7 @@ export interface Head {
 export const connectChain = (rpcUrl: string): PublicClient =>
   createPublicClient({ transport: http(rpcUrl, { timeout: 10_000, retryCount: 0 }) });
 
-/** The newest block of the node, which must answer for Base. */
+/** The node's newest block; the node must serve Base. */
 export async function readHead(chain: PublicClient): Promise<Head> {
   const chainId = await chain.getChainId();
   if (chainId !== CHAIN_ID) {
@@ -30,7 +30,7 @@ export async function readHead(chain: PublicClient): Promise<Head> {
   return { number: Number(number), timestamp: Number(timestamp) };
 }
 
-/** A block as the index remembers it; the part of a checkpoint has a time only. */
+/** A block as the index remembers it; one taken from a checkpoint has only a time. */
 interface Mark {
   readonly number: number;
   readonly hash: Hex | null;
@@ -47,7 +47,10 @@ async function highestSyncedBlock(db: pg.Pool, upTo: number): Promise<readonly M
   return rows.map(({ number, hash, timestamp }) => ({ number: Number(number), hash, timestamp: Number(timestamp) }));
 }
 
-/** Where each index stands for good. A quiet chain leaves nothing in `ponder_sync.blocks`, but Ponder still refuses to go back behind this. */
+/**
+ * Where each index permanently stands. A quiet chain leaves nothing in `ponder_sync.blocks`, but Ponder still refuses
+ * to go back before this.
+ */
 async function finalizedMarks(db: pg.Pool): Promise<readonly Mark[]> {
   const marks = (await ponderSchemas(db)).map(async (schema) => {
     const { rows } = await db.query<{ checkpoint: string }>(
@@ -80,9 +83,9 @@ async function findOnChain(chain: PublicClient, mark: Mark): Promise<Finding> {
 
 /**
  * Whether the index was made from this chain. Ponder keys its copy by chain id alone: on a local chain that was wiped
- * or went back it would stop, or keep the dead fork's rows for ever.
+ * or rolled back it would stop, or keep the dead fork's rows permanently.
  *
- * `behind`: the node lacks a block that is final here and its head is old, so the node may only be late; wait, drop nothing.
+ * `behind`: the node lacks a block that is final here and its head is old, so it may just be late; wait, drop nothing.
  */
 export async function compareWithChain(
   db: pg.Pool,

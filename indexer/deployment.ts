@@ -9,7 +9,7 @@ import { dropSchemas, ponderSchemas, type Queryable } from "./schemas.ts";
 import type { IndexerSettings } from "./settings.ts";
 
 const WINDOW_BLOCKS = (90 * 86_400) / 2;
-/** Ponder takes a lock for dead when its owner has not renewed it for this long. */
+/** Ponder considers a lock dead once its owner has not renewed it for this long. */
 const LOCK_EXPIRES_MS = 25_000;
 
 /** The path of Ponder's package.json. */
@@ -19,13 +19,15 @@ export function ponderPackage(): string {
   return path;
 }
 
-/** One index: a schema of Ponder's, named `<views schema>_<hash of what the rows follow from>_<start block>`. */
+/** One index: a Ponder schema named `<views schema>_<hash of what the rows follow from>_<start block>`. */
 export interface Deployment {
   readonly schema: string;
   readonly startBlock: number;
 }
 
-/** Ponder refuses a schema that other code has filled, and does not see that environment values have changed: both are in the name. */
+/**
+ * Ponder refuses a schema filled by other code but does not notice changed environment values, so the name covers both.
+ */
 function fingerprint(settings: IndexerSettings, history: History | null): string {
   const { ownAddresses, escrows, escrowStartBlock, scope, startBlock } = settings;
   const files = ["ponder.config.ts", "ponder.schema.ts", "ledger.ts", "escrow-ledger.ts"];
@@ -38,8 +40,8 @@ function fingerprint(settings: IndexerSettings, history: History | null): string
 }
 
 /**
- * The index that belongs to these settings: the one that exists, else a new, empty one.
- * The start block is chosen once and read from the name ever after, so a restart does not move it with the head.
+ * The index for these settings: the existing one, else a new, empty one. The start block is chosen once and read from
+ * the name afterwards, so a restart does not move it with the head.
  */
 export async function chooseDeployment(
   db: pg.Pool,
@@ -62,13 +64,13 @@ export async function chooseDeployment(
   return { schema, startBlock };
 }
 
-/** Lets the next process in at once. Right only when the lock's owner is known to be gone. */
+/** Lets the next process in at once. Only correct if the lock's owner is known to be gone. */
 export async function clearLock(db: pg.Pool, { schema }: Deployment): Promise<void> {
   if (!(await ponderSchemas(db)).includes(schema)) return;
   await db.query(`update ${pg.escapeIdentifier(schema)}._ponder_meta set value = jsonb_set(value, '{is_locked}', '0')`);
 }
 
-/** Whether a process that has held the lock since `since` has filled the index and made the views. */
+/** Whether a process that has held the lock since `since` has filled the index and created the views. */
 export async function isReady(db: Queryable, { schema }: Pick<Deployment, "schema">, since: number): Promise<boolean> {
   if (!(await ponderSchemas(db)).includes(schema)) return false;
   const { rowCount } = await db.query(
@@ -80,8 +82,9 @@ export async function isReady(db: Queryable, { schema }: Pick<Deployment, "schem
 }
 
 /**
- * Drops the indexes that these views showed before: nothing reads them, each holds up to 90 days of the chain, and going
- * back to one is a backfill from Ponder's own copy of the logs. One that a process may still hold is left for the next start.
+ * Drops the indexes these views showed before. Nothing reads them, each holds up to 90 days of the chain, and going
+ * back to one is a backfill from Ponder's own copy of the logs. One that a process may still hold is left for the next
+ * start.
  */
 export async function dropReplaced(
   db: pg.Pool,
@@ -111,8 +114,8 @@ async function isHeld(db: pg.Pool, schema: string): Promise<boolean> {
 const READER = "trust_api";
 
 /**
- * Lets the API's role read the views, which own their access to the rows behind them. The default privilege makes
- * that true of views that Ponder makes again, from the instant that they exist.
+ * Lets the API's role read the views, which carry their own access to the rows behind them. The default privilege makes
+ * that true for views Ponder recreates, from the moment they exist.
  */
 export async function openToReaders(db: pg.Pool, viewsSchema: string): Promise<void> {
   const views = pg.escapeIdentifier(viewsSchema);

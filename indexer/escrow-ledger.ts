@@ -1,7 +1,7 @@
 type Address = `0x${string}`;
 type Hex = `0x${string}`;
 
-/** What one account has done in one escrow, and what it can claim there. Amounts are atomic units of USDC. */
+/** What one account has done in one escrow, and what it can claim there, in atomic units of USDC. */
 export interface AccountSums {
   /** As payer: held now. */
   readonly held: bigint;
@@ -15,23 +15,29 @@ export interface AccountSums {
   /** As merchant: how many holds were released to it, and their sum, the fee included. */
   readonly releases: number;
   readonly released: bigint;
-  /** As merchant: others whose first release to it, in any escrow, was in this one. The sum over all escrows counts each once. */
+  /**
+   * As merchant: other payers whose first release to it, in any escrow, was in this one. The sum over all escrows
+   * counts each once.
+   */
   readonly releasePayers: number;
-  /** As merchant: how many holds for it a verdict refunded. What the clock refunds says nothing of it: anybody may hold for anybody. */
+  /**
+   * As merchant: how many of its holds a verdict refunded. Refunds by the clock do not count against it: anyone may
+   * hold for anyone.
+   */
   readonly refundsAgainst: number;
   readonly withdrawn: bigint;
 }
 
-/** What one escrow holds and has earned. USDC that came without a hold is in no event of its own, and not counted. */
+/** What one escrow holds and has earned. USDC that arrived without a hold has no event and is not counted. */
 export interface EscrowSums {
-  /** Of all payments that are held now. With `owed`, the whole of what the escrow must have. */
+  /** The sum of all payments held now. Together with `owed`, everything the escrow must have. */
   readonly held: bigint;
   readonly owed: bigint;
   readonly fees: bigint;
   readonly withdrawn: bigint;
 }
 
-/** What one event adds to the sums; the same account may stand in several entries. */
+/** What one event adds to the sums; the same account may appear in several entries. */
 export interface Posting {
   readonly accounts: readonly { readonly account: Address; readonly add: Partial<AccountSums> }[];
   readonly escrow: Partial<EscrowSums>;
@@ -84,21 +90,21 @@ interface Payment {
   readonly amount: bigint;
 }
 
-// One function an event of contracts/interfaces/IEscrow.sol. A payout that USDC refuses has an event of its own, `Credited`.
+// One function per event of contracts/interfaces/IEscrow.sol. A payout that USDC refuses has its own event, `Credited`.
 
 export const postHeld = ({ payer, amount }: Payment): Posting => ({
   accounts: [{ account: payer, add: { held: amount, paid: amount } }],
   escrow: { held: amount },
 });
 
-/** The fee is owed to the fee recipient of `Opened`; the rest leaves at once. */
+/** The fee is owed to the fee recipient of `Opened`; the rest is paid out at once. */
 export const postReleased = (
   { payer, receiver, amount, fee }: Payment & { readonly fee: bigint },
   { feeRecipient, isFirstOfPair }: { readonly feeRecipient: Address; readonly isFirstOfPair: boolean },
 ): Posting => ({
   accounts: [
     { account: payer, add: { held: -amount } },
-    // Nobody vouches for himself.
+    // A sale to oneself proves nothing.
     {
       account: receiver,
       add: { releases: 1, released: amount, releasePayers: isFirstOfPair && payer !== receiver ? 1 : 0 },

@@ -21,10 +21,10 @@ import type { IndexerSettings } from "./settings.ts";
 
 const FIRST_RESTART_MS = 500;
 const LAST_RESTART_MS = 30_000;
-/** A run this long was no failed start: the next restart is quick again. */
+/** After a run this long the start counts as successful, and the next restart is quick again. */
 const STEADY_MS = 60_000;
 const READY_POLL_MS = 250;
-/** Ponder gives itself 5 seconds to close. */
+/** Ponder allows itself 5 seconds to close. */
 const CLOSE_MS = 8_000;
 
 interface Launch {
@@ -35,9 +35,10 @@ interface Launch {
 }
 
 /**
- * Keeps Ponder indexing until `signal` is aborted, and has ended it when the promise settles. Ponder exits 1 and 75 for
- * reasons that pass; every start is preceded by the check that the index and the chain still belong together.
- * @throws WrongChainError when the node is not of Base, UnfitHistoryError when the history is not of these settings and this chain.
+ * Keeps Ponder indexing until `signal` aborts; when the promise settles, Ponder has ended. Ponder exits with 1 and 75
+ * for temporary reasons, so every start first checks that the index and the chain still belong together.
+ * @throws WrongChainError if the node does not serve Base, UnfitHistoryError if the history does not fit these settings
+ * and this chain.
  */
 export async function runIndexer(settings: IndexerSettings, log: Logger, signal: AbortSignal): Promise<void> {
   const db = new pg.Pool({ connectionString: settings.databaseUrl, max: 2, application_name: "indexer_launcher" });
@@ -88,7 +89,7 @@ interface Prepared {
   readonly history: History | null;
 }
 
-/** Everything that must be true before Ponder starts; null when the node is late and nothing can be said yet. */
+/** Everything that must hold before Ponder starts; null while the node is late and nothing can be decided. */
 async function prepare({ settings, db, log }: Launch): Promise<Prepared | null> {
   const chain = connectChain(settings.rpcUrl);
   const head = await readHead(chain);
@@ -121,14 +122,14 @@ function startPonder(
   const output = ["--hostname", "127.0.0.1", "--log-format", "json", "--log-level", settings.ponderLogLevel];
   const env = {
     ...process.env,
-    // Ponder prefers PORT, which is the API's, to its own flag.
+    // Ponder prefers PORT, which is the API's, over its own flag.
     PORT: String(settings.ponderPort),
     DATABASE_URL: settings.databaseUrl,
     BASE_RPC_URL: Array.from({ length: settings.rpcCopies }, () => settings.rpcUrl).join(","),
     BASE_WS_URL: settings.websocketUrl ?? "",
     OWN_ADDRESSES: settings.ownAddresses.join(","),
     ESCROW_ADDRESSES: settings.escrows.join(","),
-    // From the index's own start at the latest: that one is pinned in the schema's name.
+    // At the latest from the index's own start, which the schema's name fixes.
     ESCROW_START_BLOCK: String(Math.min(settings.escrowStartBlock, startBlock)),
     INDEX_SCOPE: settings.scope,
     INDEX_SCHEMA: schema,
@@ -137,7 +138,7 @@ function startPonder(
     HISTORY_SCHEMA: history?.schema ?? "",
     POLL_MS: String(settings.pollMs),
   };
-  // Ponder's own use of pg makes Node warn of a deprecation at every start.
+  // Ponder's use of pg makes Node print a deprecation warning at every start.
   const node = [
     `--max-old-space-size=${settings.heapMiB}`,
     "--disable-warning=DeprecationWarning",
@@ -155,10 +156,10 @@ function closePonder(ponder: ChildProcess): void {
   setTimeout(() => ponder.kill("SIGKILL"), CLOSE_MS).unref();
 }
 
-/** Waits until this run of Ponder answers, then lets the readers in and clears away what the views showed before. */
+/** Waits until this run of Ponder answers, then lets readers in and drops what the views showed before. */
 async function serve({ settings, db, log }: Launch, deployment: Deployment, over: AbortSignal): Promise<void> {
   const started = Date.now();
-  // A backfill may last hours and outlive a restart of the database.
+  // A backfill may take hours and outlast a database restart.
   const ready = () => isReady(db, deployment, started).catch(() => false);
   try {
     while (!(await ready())) await wait(READY_POLL_MS, undefined, { signal: over });

@@ -1,6 +1,6 @@
 /**
- * Calls back once when the process that started this one is gone, however it went: the kernel closes its end of the
- * IPC channel, or of standard input where there is no channel.
+ * Calls back once when the parent process is gone, however it ended: the kernel closes its end of the IPC channel, or
+ * of standard input if there is no channel.
  */
 export function onParentGone(callback: () => void): void {
   if (process.channel) {

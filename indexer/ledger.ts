@@ -2,15 +2,15 @@ import { toEventSelector } from "viem";
 
 type Address = `0x${string}`;
 
-/** Width of the window that a wallet's rows answer for, in UTC calendar days. */
+/** Width of the window a wallet's rows cover, in UTC calendar days. */
 export const WINDOW_DAYS = 90;
 const DAY_SECONDS = 86_400n;
-// As score_version 1 has them (packages/verifier/src/score/v1/bands.ts): other values need another index.
-/** The least authorised payment that qualifies: 0.001 USD. */
+// As in score_version 1 (packages/verifier/src/score/v1/bands.ts): other values need another index.
+/** The smallest authorized payment that qualifies: 0.001 USD. */
 export const QUALIFYING_ATOMIC = 1_000n;
-/** What a payer's authorised payments to a payee reach in all before the score looks at that payee: 0.05 USD. */
+/** What a payer's authorized payments to a payee must total before the score considers that payee: 0.05 USD. */
 export const FLOOR_ATOMIC = 50_000n;
-/** How many payees the index knows by name for each payer: those whose sums reached the floor last. */
+/** How many payees the index lists by name for each payer: those that reached the floor most recently. */
 export const PAYEE_SLOTS = 64;
 
 /** The UTC calendar day of a block's timestamp, counted from 1970-01-01. */
@@ -22,15 +22,15 @@ export const orderedPair = (a: Address, b: Address): { readonly low: Address; re
 
 const COUNT_BYTES = 3;
 
-/** The k-th number of a day's histogram (`TouchedDay.ages`), from 1; past its end it is the last one. */
+/** The k-th number of a day's histogram (`TouchedDay.ages`), counted from 1; past its end, the last one. */
 function countOf(ages: Buffer, k: number): number {
   const last = Math.min(k, ages.length / COUNT_BYTES);
   return last < 1 ? 0 : ages.readUIntBE((last - 1) * COUNT_BYTES, COUNT_BYTES);
 }
 
 /**
- * A day's histogram (`TouchedDay.ages`) with one more counterparty, last touched `age` days before (null: never).
- * An age of the window's width or more says the same as never to every window, so it is not kept.
+ * A day's histogram (`TouchedDay.ages`) with one more counterparty, last touched `age` days earlier (null: never). For
+ * every window, an age of the window's width or more is the same as never, so it is not stored.
  */
 export function withAge(ages: string | null, age: number | null): string | null {
   if (age === null || age >= WINDOW_DAYS) return ages;
@@ -41,22 +41,22 @@ export function withAge(ages: string | null, age: number | null): string | null 
   return after.toString("base64");
 }
 
-/** What one day of one wallet remembers of its counterparties. */
+/** What one wallet's day records about its counterparties. */
 export interface TouchedDay {
   readonly day: number;
   /** Counterparties touched on that day. */
   readonly touched: number;
   /**
-   * How many of them were last touched at most 1, 2, … days before: big-endian numbers of 24 bits, each four characters of
-   * base64. Text, because Ponder clones rows with arrays in depth; sums, so that a reader needs one of them.
+   * How many of them were last touched at most 1, 2, … days before: big-endian 24-bit numbers, each four characters of
+   * base64. Text, because Ponder deep-clones rows with arrays; cumulative, so that a reader needs only one of them.
    */
   readonly ages: string | null;
 }
 
 /**
- * Distinct counterparties over the days `first` to `last`: each is counted on the first of its days in the window,
- * which is the one whose touch before lies outside. Exact for any past window of at most 90 days.
- * The reader states the same sum in SQL.
+ * Distinct counterparties over the days `first` to `last`: each is counted on its first day in the window, the one
+ * whose previous touch lies outside. Exact for any past window of at most 90 days. The reader computes the same sum in
+ * SQL.
  */
 export function distinctCounterparties(rows: readonly TouchedDay[], first: number, last: number): number {
   const inside = rows.filter(({ day }) => day >= first && day <= last);
@@ -72,17 +72,23 @@ export interface Movement {
 
 export const NOBODY: Address = "0x0000000000000000000000000000000000000000";
 
-/** Whether money moved between two others: not minted or burnt, not to oneself, not from or to an address of the service. */
+/**
+ * Whether money moved between two third parties: not minted or burnt, not to oneself, not from or to an address of the
+ * service.
+ */
 export const isBetweenOthers = ({ from, to, value }: Movement, own: ReadonlySet<string>): boolean =>
   value > 0n && from !== to && ![from, to].some((address) => address === NOBODY || own.has(address));
 
-/** Whether this payment is the one with which the sum reaches the floor. */
+/** Whether this payment takes the sum to the floor. */
 export const reachesFloor = (sumBefore: bigint, value: bigint): boolean =>
   sumBefore < FLOOR_ATOMIC && sumBefore + value >= FLOOR_ATOMIC;
 
 export const TRANSFER_TOPIC = toEventSelector("Transfer(address,address,uint256)");
 
-/** transferWithAuthorization and receiveWithAuthorization, with (v, r, s) and with bytes: all begin with the same six words. */
+/**
+ * transferWithAuthorization and receiveWithAuthorization, with (v, r, s) and with bytes: all start with the same six
+ * words.
+ */
 const AUTHORISED_CALLS = new Set(["0xe3ee160e", "0xcf092995", "0xef55bec6", "0x88b7ab63"]);
 
 interface AuthorisedCall {
@@ -92,7 +98,10 @@ interface AuthorisedCall {
   readonly nonce: string;
 }
 
-/** To whom and how much an authorisation paid, when the transaction itself is that call to USDC; null otherwise: inner calldata can lie. */
+/**
+ * The payee and amount of an authorization if the transaction itself is that call to USDC; null otherwise, because
+ * inner calldata can lie.
+ */
 export function directTerms({ transaction, usdc, authorizer, nonce }: AuthorisedCall): Omit<Movement, "from"> | null {
   if (transaction.to?.toLowerCase() !== usdc.toLowerCase()) return null;
   if (!AUTHORISED_CALLS.has(transaction.input.slice(0, 10).toLowerCase())) return null;

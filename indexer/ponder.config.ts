@@ -15,7 +15,7 @@ const escrow = {
     startBlock: Number(env.ESCROW_START_BLOCK),
   },
 } as const;
-/** Ponder refuses a contract without an address, and types its events by the configuration. */
+/** Ponder refuses a contract without an address, and derives its events' types from the configuration. */
 const withoutEscrow = {} as typeof escrow;
 
 export default createConfig({

@@ -1,20 +1,23 @@
 import { int8, onchainTable, onchainView, primaryKey, sql } from "ponder";
 
 // No secondary index: Ponder drops and rebuilds them at every restart, and every read here is by primary key.
-// Values are atomic units of USDC, of any size: sums over flash loans pass 64 bits. Times are Unix seconds, addresses in lower case.
+// Values are atomic units of USDC, of any size: sums over flash loans exceed 64 bits. Times are Unix seconds, addresses
+// lower case.
 
-/** One row a wallet and UTC day with a transfer, written on that day only: past rows stay true for any past window. */
+/**
+ * One row per wallet and UTC day with a transfer, written on that day only: past rows stay true for any past window.
+ */
 export const walletDay = onchainTable(
   "wallet_day",
   (t) => ({
     wallet: t.hex().notNull(),
     day: t.integer().notNull(),
-    /** Outgoing payments that the wallet authorised by signature (EIP-3009). */
+    /** Outgoing payments the wallet authorized by signature (EIP-3009). */
     paid: t.integer().notNull(),
-    /** Those of them that the score counts, and their sum (`QUALIFYING_ATOMIC` in ledger.ts). */
+    /** Those that the score counts, and their sum (`QUALIFYING_ATOMIC` in ledger.ts). */
     qualifying: t.integer().notNull(),
     qualifyingAtomic: t.bigint().notNull(),
-    /** Counterparties that it paid or was paid by on that day. */
+    /** Counterparties it paid or was paid by on that day. */
     touched: t.integer().notNull(),
     /** How many of them were last touched at most 1, 2, … days before (`TouchedDay` in ledger.ts). */
     ages: t.text(),
@@ -24,7 +27,10 @@ export const walletDay = onchainTable(
   (t) => ({ key: primaryKey({ columns: [t.wallet, t.day] }) }),
 );
 
-/** One row two wallets (low < high): the last day on which money moved between them, either way, and how much each way. */
+/**
+ * One row per pair of wallets (low < high): the last day on which money moved between them, either way, and how much
+ * each way.
+ */
 export const pair = onchainTable(
   "pair",
   (t) => ({
@@ -38,24 +44,34 @@ export const pair = onchainTable(
   (t) => ({ key: primaryKey({ columns: [t.low, t.high] }) }),
 );
 
-/** One row a wallet that received something (in full scope), made a qualifying payment, or is on either side of a sum that reached the floor. */
+/**
+ * One row per wallet that received something (in full scope), made a qualifying payment, or is on either side of a sum
+ * that reached the floor.
+ */
 export const wallet = onchainTable("wallet", (t) => ({
   wallet: t.hex().primaryKey(),
-  /** Who has sent it the most in all, of equals the first to reach it, and how much; null in the authorised scope. */
+  /**
+   * Who has sent it the most in total (the first to reach it wins ties), and how much; null in the authorised scope.
+   */
   funder: t.hex(),
   funderAtomic: t.bigint().notNull(),
   /** Its last qualifying payment. */
   lastPaidAt: t.int8({ mode: "number" }),
   lastPaidTransaction: t.hex(),
-  /** Those to whom the sum of its authorised payments has reached the floor (`FLOOR_ATOMIC` in ledger.ts), and those whose sum to it has. */
+  /**
+   * The wallets that its authorized payments have reached the floor for (`FLOOR_ATOMIC` in ledger.ts), and those whose
+   * payments reached it for this wallet.
+   */
   payees: t.integer().notNull(),
   payers: t.integer().notNull(),
-  /** Of these payers, as of when each reached the floor: how many distinct largest funders they had, and how many had none. */
+  /**
+   * Of these payers, when each reached the floor: how many distinct largest funders they had, and how many had none.
+   */
   payerFunders: t.integer().notNull(),
   unfundedPayers: t.integer().notNull(),
 }));
 
-/** One row a payer and payee with an authorised payment between them. */
+/** One row per payer and payee with an authorized payment between them. */
 export const paid = onchainTable(
   "paid",
   (t) => ({
@@ -66,13 +82,16 @@ export const paid = onchainTable(
     firstAt: t.int8({ mode: "number" }).notNull(),
     lastAt: t.int8({ mode: "number" }).notNull(),
     lastTransaction: t.hex().notNull(),
-    /** The payer's largest funder when the sum reached the floor; null before that, or when it had none. */
+    /** The payer's largest funder when the sum reached the floor; null before that, or if it had none. */
     funder: t.hex(),
   }),
   (t) => ({ key: primaryKey({ columns: [t.payer, t.payee] }) }),
 );
 
-/** The payees of a payer whose sums reached the floor last: the one of ordinal n (from 0) is in slot n mod `PAYEE_SLOTS`. */
+/**
+ * The payees for which a payer's sums most recently reached the floor: ordinal n (from 0) is in slot n mod
+ * `PAYEE_SLOTS`.
+ */
 export const payeeSlot = onchainTable(
   "payee_slot",
   (t) => ({
@@ -84,14 +103,14 @@ export const payeeSlot = onchainTable(
   (t) => ({ key: primaryKey({ columns: [t.payer, t.slot] }) }),
 );
 
-/** One row a payee and funder that `payerFunders` of the payee's row counts. */
+/** One row per payee and funder that `payerFunders` of the payee's row counts. */
 export const payerFunder = onchainTable(
   "payer_funder",
   (t) => ({ payee: t.hex().notNull(), funder: t.hex().notNull() }),
   (t) => ({ key: primaryKey({ columns: [t.payee, t.funder] }) }),
 );
 
-/** One row: what this index covers. It stands beside the rows so that a switch of the views switches it too. */
+/** One row: what this index covers. Stored beside the rows so that a switch of the views switches it too. */
 export const coverage = onchainTable("coverage", (t) => ({
   id: t.integer().primaryKey(),
   scope: t.text().$type<"full" | "authorised">().notNull(),
@@ -101,8 +120,9 @@ export const coverage = onchainTable("coverage", (t) => ({
 const own = (table: string) => sql`${sql.identifier(process.env.INDEX_SCHEMA ?? "")}.${sql.identifier(table)}`;
 
 /**
- * One row: the last block whose transfers are in the rows. A restart takes the blocks since the safe checkpoint out of the
- * rows and leaves the latest checkpoint as it was: until they are back, and Ponder is ready, the safe one is the true one.
+ * One row: the last block whose transfers are in the rows. A restart removes the blocks after the safe checkpoint from
+ * the rows but leaves the latest checkpoint unchanged. Until they are back and Ponder is ready, the safe checkpoint is
+ * the correct one.
  */
 export const position = onchainView("position", {
   block: int8({ mode: "number" }).notNull(),
@@ -115,7 +135,7 @@ export const position = onchainView("position", {
 
 // The escrow.
 
-/** One row an escrow contract: its roles, from `Opened`, and its sums (`EscrowSums` in escrow-ledger.ts). */
+/** One row per escrow contract: its roles, from `Opened`, and its sums (`EscrowSums` in escrow-ledger.ts). */
 export const escrowContract = onchainTable("escrow_contract", (t) => ({
   contract: t.hex().primaryKey(),
   usdc: t.hex().notNull(),
@@ -127,7 +147,10 @@ export const escrowContract = onchainTable("escrow_contract", (t) => ({
   withdrawn: t.bigint().notNull(),
 }));
 
-/** One row a payment: the terms as `Held` has them, and what became of it. The id is a hash over chain and contract too. */
+/**
+ * One row per payment: the terms as in `Held`, and what became of it. The id is a hash that covers chain and contract
+ * too.
+ */
 export const escrowPayment = onchainTable("escrow_payment", (t) => ({
   id: t.hex().primaryKey(),
   contract: t.hex().notNull(),
@@ -150,11 +173,11 @@ export const escrowPayment = onchainTable("escrow_payment", (t) => ({
   record: t.hex(),
   /** Of a release. */
   fee: t.bigint(),
-  /** Whether USDC refused the payout, so that its recipient is owed it. */
+  /** Whether USDC refused the payout, so that the recipient is owed it. */
   credited: t.boolean().notNull(),
 }));
 
-/** Two rows a payment, so that either party's are found newest first by the key alone. */
+/** Two rows per payment, so that either party's can be found newest first by the key alone. */
 export const escrowParty = onchainTable(
   "escrow_party",
   (t) => ({
@@ -168,8 +191,8 @@ export const escrowParty = onchainTable(
 );
 
 /**
- * One row a payment that is held now, deleted by its outcome: those past `refundableFrom` are the first of the key, however
- * long the history is.
+ * One row per payment held now, deleted by its outcome. Those past `refundableFrom` come first by key, however long the
+ * history.
  */
 export const escrowOpen = onchainTable(
   "escrow_open",
@@ -177,7 +200,7 @@ export const escrowOpen = onchainTable(
   (t) => ({ key: primaryKey({ columns: [t.refundableFrom, t.id] }) }),
 );
 
-/** One row an account and escrow: `AccountSums` in escrow-ledger.ts. */
+/** One row per account and escrow: `AccountSums` in escrow-ledger.ts. */
 export const escrowAccount = onchainTable(
   "escrow_account",
   (t) => ({
@@ -197,18 +220,18 @@ export const escrowAccount = onchainTable(
   (t) => ({ key: primaryKey({ columns: [t.account, t.contract] }) }),
 );
 
-/** One row a merchant and payer between whom money was released, in whichever escrow. */
+/** One row per merchant and payer with a release between them, in any escrow. */
 export const escrowPair = onchainTable(
   "escrow_pair",
   (t) => ({ merchant: t.hex().notNull(), payer: t.hex().notNull(), releases: t.integer().notNull() }),
   (t) => ({ key: primaryKey({ columns: [t.merchant, t.payer] }) }),
 );
 
-/** One row a merchant with an outcome: the newest transactions of each kind, in whichever escrow. */
+/** One row per merchant with an outcome: the newest transactions of each kind, in any escrow. */
 export const escrowMerchant = onchainTable("escrow_merchant", (t) => ({
   merchant: t.hex().primaryKey(),
-  /** That released something to it from another. */
+  /** The one that released something to it from another wallet. */
   lastReleaseTransaction: t.hex(),
-  /** That refunded a payment to it. */
+  /** The one that refunded a payment to it. */
   lastRefundTransaction: t.hex(),
 }));

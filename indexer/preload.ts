@@ -2,7 +2,7 @@ import { onParentGone } from "./leash.ts";
 
 const GRACE_MS = 6_000;
 
-// Loaded into Ponder before its own code: a SIGKILL to the launcher must not leave Ponder holding the index's lock.
+// Loaded into Ponder before its own code: a SIGKILL of the launcher must not leave Ponder holding the index's lock.
 onParentGone(() => {
   process.kill(process.pid, "SIGTERM");
   setTimeout(() => process.exit(1), GRACE_MS).unref();

@@ -2,7 +2,7 @@ import pg from "pg";
 
 export type Queryable = Pick<pg.Client, "query">;
 
-/** Every schema that a Ponder process has filled in this database; all of them share `ponder_sync`. */
+/** Every schema a Ponder process has filled in this database; they all share `ponder_sync`. */
 export async function ponderSchemas(db: Queryable): Promise<readonly string[]> {
   const { rows } = await db.query<{ schema: string }>(
     `select nspname as schema from pg_class join pg_namespace on pg_namespace.oid = relnamespace

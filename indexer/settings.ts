@@ -6,25 +6,28 @@ import { type Address, parseAddress } from "../api/kernel/wallet.ts";
 export interface IndexerSettings {
   readonly databaseUrl: string;
   readonly rpcUrl: string;
-  /** Ponder starts each listed URL at 20 requests a second; the same URL listed n times gets n times that. */
+  /** Ponder starts each listed URL at 20 requests a second; listing the same URL n times gives n times that. */
   readonly rpcCopies: number;
   readonly websocketUrl: string | null;
-  /** Addresses of the service itself, in lower case, sorted: their transfers are nobody's history. */
+  /** Addresses of the service itself, in lower case, sorted: their transfers count in no history. */
   readonly ownAddresses: readonly Address[];
   /** Escrow contracts to follow, in lower case, sorted; they are among `ownAddresses`. */
   readonly escrows: readonly Address[];
-  /** Not after the first escrow's deployment: balances are rebuilt from all events, however old. */
+  /** No later than the first escrow's deployment: balances are rebuilt from all events, however old. */
   readonly escrowStartBlock: number;
   readonly scope: "full" | "authorised";
-  /** Null: 90 days before the head, as it is when the index is first made. */
+  /** Null: 90 days before the head at the time the index is first made. */
   readonly startBlock: number | null;
-  /** The schema of a history that `npm run index:preload` has made; null: every block is read from the node. */
+  /** The schema of a history made by `npm run index:preload`; null: every block is read from the node. */
   readonly historySchema: string | null;
   readonly viewsSchema: string;
   readonly pollMs: number;
-  /** 0: any free port of the loopback interface. Nothing of ours reads it; Prometheus may (`/metrics`). */
+  /** 0: any free port on the loopback interface. Nothing of ours reads it; Prometheus may (`/metrics`). */
   readonly ponderPort: number;
-  /** The operator's word that nobody else runs on this database's index, so that a lock found there is a dead process's. */
+  /**
+   * The operator's assurance that no other process runs this database's index, so that any lock found belongs to a dead
+   * one.
+   */
   readonly exclusive: boolean;
   readonly heapMiB: number;
   readonly ponderLogLevel: string;
@@ -49,14 +52,14 @@ const LEVELS = ["silent", "fatal", "error", "warn", "info", "debug", "trace"] as
 const logLevel = (otherwise: (typeof LEVELS)[number]) =>
   z.enum(LEVELS, { error: "expected silent, fatal, error, warn, info, debug or trace" }).default(otherwise);
 
-// With the hash and the start block behind it the name of the views must stay within Ponder's 45 characters.
+// Once the hash and the start block are appended, the views' name must fit Ponder's 45 characters.
 const schemaName = given("a PostgreSQL schema name: up to 24 of a-z, 0-9 and _, a letter first", (text) =>
   /^[a-z][a-z0-9_]{0,23}$/.test(text),
 );
 
 const addressList = (text: string) => text.split(",").map((item) => item.trim());
 
-/** The addresses of these lists, in lower case, each once. */
+/** The addresses in these lists, in lower case, each once. */
 const sortedAddresses = (...lists: readonly (string | undefined)[]): readonly Address[] => {
   const addresses = lists.flatMap((text) => (text === undefined ? [] : addressList(text)));
   return [...new Set(addresses.map((address) => address.toLowerCase() as Address))].sort();
@@ -93,7 +96,9 @@ const ENVIRONMENT = z.object({
   LOG_LEVEL: logLevel("info"),
 });
 
-/** The settings, or one line for every variable that is missing or wrong with what is expected. An empty variable is a missing one. */
+/**
+ * The settings, or one line per missing or wrong variable saying what is expected. An empty variable counts as missing.
+ */
 export function parseSettings(
   environment: Readonly<Record<string, string | undefined>>,
 ): IndexerSettings | { readonly problem: string } {

@@ -5,11 +5,11 @@ import type { HistoryTable } from "./tables.ts";
 // The handlers' arithmetic (src/index.ts, src/payments.ts) over all transfers at once, in PostgreSQL's SQL. Relations without a
 // schema are the loader's own, found by its search path.
 
-/** Ten times as quick as a pattern that counts the digits itself. */
+/** Ten times as fast as a pattern that counts the digits itself. */
 const isHex = (column: string, digits: number): string =>
   `${column} ~ '^0x[0-9a-fA-F]*$' and length(${column}) = ${digits + 2}`;
 
-/** Of the columns of the file. They are checked as they come in, so that a wrong row is named with its line. */
+/** The file's columns, checked as they are read, so that an error names the line of the wrong row. */
 export const RAW_TABLE = `create unlogged table raw (
   block int8 not null constraint "block is below 2^31" check (block between 0 and 2147483647),
   time int8 not null constraint "time is in Unix seconds" check (time between 0 and 9999999999),
@@ -43,17 +43,18 @@ interface Step {
   readonly query: string;
 }
 
-/** What the tables are made of, in this order. */
+/** What the tables are built from, in this order. */
 export const stepsOf = ({ scope }: Pick<Counting, "scope">): readonly Step[] => [
   {
-    // Days on which two wallets met; age: how many days since they met before, null when that says the same as never.
+    // The days on which two wallets met. age: days since their previous meeting; null if that makes no difference from
+    // never.
     name: "meetings",
     query: `select low, high, day, case when age < ${WINDOW_DAYS} then age end as age from (
       select low, high, day, day - lag(day) over (partition by low, high order by day) as age from (
         select distinct least(sender, payee) as low, greatest(sender, payee) as high, day from transfers) days) aged`,
   },
   {
-    // Whenever a wallet's largest funder so far sent it more than anybody before: the funder from then on.
+    // Each time someone has sent a wallet more in total than anyone before: its largest funder from then on.
     name: "funders",
     query: `select wallet, place, funder, sent from (
       select *, max(sent) over (partition by wallet order by place rows between unbounded preceding and 1 preceding) as most from (
@@ -68,7 +69,7 @@ export const stepsOf = ({ scope }: Pick<Counting, "scope">): readonly Step[] => 
       from transfers where authorised`,
   },
   {
-    // The payment of each payer and payee with which the sum reached the floor; funder: the payer's largest at that moment.
+    // For each payer and payee, the payment that took the sum to the floor; funder: the payer's largest at that moment.
     name: "reached",
     query: `select payer, payee, f.funder, (row_number() over (partition by payer order by place) - 1)::int as ordinal
       from payments left join lateral (
@@ -77,13 +78,13 @@ export const stepsOf = ({ scope }: Pick<Counting, "scope">): readonly Step[] => 
   },
 ];
 
-/** An index that a later step goes by. */
+/** An index that a later step relies on. */
 export const INDEXES: Readonly<Record<string, string>> = { funders: "create index on funders (wallet, place)" };
 
-/** Six hex digits a number, four characters of base64: `TouchedDay.ages` in ledger.ts. */
+/** Each number is six hex digits, which make four characters of base64: `TouchedDay.ages` in ledger.ts. */
 const count = (sql: string) => `lpad(to_hex((${sql})::int), 6, '0')`;
 
-/** `ages` from the ages that occur: text, because no aggregate fills the gaps between them. */
+/** `ages` from the ages that occur; text, because no aggregate fills the gaps between them. */
 const WALLET_DAY = `
   with counted as (
     select wallet, day, count(*) filter (where authorised)::int as paid,
@@ -140,7 +141,7 @@ const PAYEE_SLOT = `
   from (select *, max(ordinal) over (partition by payer) as newest from reached) numbered
   where ordinal > newest - ${PAYEE_SLOTS}`;
 
-/** The rows of each table, from the steps' relations. */
+/** Each table's rows, from the steps' relations. */
 export const TABLE_QUERIES: Readonly<Record<HistoryTable, string>> = {
   wallet_day: WALLET_DAY,
   pair: PAIR,

@@ -8,25 +8,25 @@ import { HISTORY_RULES } from "./tables.ts";
 const { chainId: CHAIN_ID } = NETWORKS[MAIN_NETWORK];
 /** A node whose head is older than this is behind the chain; Base makes a block every 2 seconds. */
 const FRESH_SECONDS = 60;
-/** Ponder takes a block of Base for final when so many have followed. */
+/** Ponder considers a Base block final once this many have followed. */
 const FINAL_AFTER_BLOCKS = 30;
 
-/** The history cannot be used: a setting or the file is wrong, and no restart will mend it. */
+/** The history cannot be used: a setting or the file is wrong, and no restart will fix it. */
 export class UnfitHistoryError extends Error {
   override readonly name = "UnfitHistoryError";
 }
 
-/** A transfer of the history, by which its chain is known. */
+/** A transfer of the history that identifies its chain. */
 export interface Mark {
   readonly block: number;
   readonly time: number;
   readonly transaction: string;
 }
 
-/** The rows of the index after `lastBlock`, made by `npm run index:preload`, in a schema of their own. */
+/** The rows of the index up to `lastBlock`, made by `npm run index:preload`, in their own schema. */
 export interface History {
   readonly schema: string;
-  /** A hash of all that the rows follow from. */
+  /** A hash of everything the rows follow from. */
   readonly id: string;
   readonly chainId: number;
   readonly ownAddresses: readonly string[];
@@ -43,7 +43,7 @@ export const HISTORY_TABLE = `create table history (id text primary key, chain_i
   scope text not null, first_block int not null, last_block int not null, rules text not null, marks jsonb not null,
   transfers int8 not null, made_at timestamptz not null default now())`;
 
-/** @throws UnfitHistoryError when there is none of this name. */
+/** @throws UnfitHistoryError if there is none with this name. */
 export async function readHistory(db: Pick<pg.Client, "query">, schema: string): Promise<History> {
   const table = `${pg.escapeIdentifier(schema)}.history`;
   const found = await db.query("select to_regclass($1) is not null as exists", [table]);
@@ -62,7 +62,7 @@ export async function readHistory(db: Pick<pg.Client, "query">, schema: string):
 
 type Wanted = Pick<IndexerSettings, "ownAddresses" | "scope" | "startBlock">;
 
-/** What keeps a history from being that of these settings; null when nothing does. */
+/** Why a history does not fit these settings; null if it does. */
 function misfit(history: History, { ownAddresses, scope, startBlock }: Wanted): string | null {
   const [has, wants] = [history.ownAddresses, ownAddresses].map((list) => [...list].sort().join(", "));
   if (history.chainId !== CHAIN_ID) return `it is of chain ${history.chainId}, the index is of ${CHAIN_ID}`;
@@ -75,7 +75,7 @@ function misfit(history: History, { ownAddresses, scope, startBlock }: Wanted): 
   return null;
 }
 
-/** @throws UnfitHistoryError when the history was made for other settings. */
+/** @throws UnfitHistoryError if the history was made for other settings. */
 export function expectFit(history: History, wanted: Wanted): void {
   const reason = misfit(history, wanted);
   if (reason !== null)
@@ -94,7 +94,7 @@ async function isOnChain(chain: PublicClient, { block, time, transaction }: Mark
 
 /**
  * Whether the history's last block is final on the node's chain: false while the node is late.
- * @throws UnfitHistoryError when the history is of another chain than the node's.
+ * @throws UnfitHistoryError if the history belongs to another chain than the node's.
  */
 export async function isFinalOn(chain: PublicClient, head: Head, history: History): Promise<boolean> {
   const { marks, lastBlock, schema } = history;

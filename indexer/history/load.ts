@@ -11,23 +11,25 @@ import { openTransfers } from "./source.ts";
 import { HISTORY_RULES, HISTORY_TABLES, type HistoryTable, keyColumns } from "./tables.ts";
 
 const { chainId: CHAIN_ID } = NETWORKS[MAIN_NETWORK];
-/** A sort or hash table of one step may take this much, and a step has a few of them. */
+/** How much memory one sort or hash table may take; a step has a few of them. */
 const WORK_MEM = "128MB";
 
 export interface LoadPlan {
   readonly db: pg.Client;
   readonly file: string;
-  /** The history's name. One that is there already is replaced at the end. */
+  /** The history's name. An existing one of that name is replaced at the end. */
   readonly schema: string;
   readonly settings: Pick<IndexerSettings, "ownAddresses" | "scope" | "startBlock">;
-  /** Called with the finished history before it takes its place; what it throws undoes everything. */
+  /** Called with the finished history before it is put in place; if it throws, everything is undone. */
   readonly accept: (history: History) => Promise<void>;
   readonly tell: (line: string) => void;
 }
 
 /**
- * Makes a history from a file of transfers, in one transaction: a run that ends early, however, leaves nothing behind.
- * @throws UnfitHistoryError when the file is not as docs/index.md says, or something else has the history's name.
+ * Makes a history from a file of transfers, in one transaction: a run that ends early, for whatever reason, leaves
+ * nothing behind.
+ * @throws UnfitHistoryError if the file is not as docs/index.md describes, or the history's name belongs to something
+ * else.
  */
 export async function loadHistory(plan: LoadPlan): Promise<History> {
   const { db, schema } = plan;
@@ -48,7 +50,7 @@ export async function loadHistory(plan: LoadPlan): Promise<History> {
   }
 }
 
-/** What is replaced is dropped with all that is in it. */
+/** Drops what is being replaced, with everything in it. */
 async function expectOwnName(db: pg.Client, schema: string): Promise<void> {
   const { rows } = await db.query<{ taken: boolean }>(
     "select to_regnamespace($1) is not null and to_regclass($1 || '.history') is null as taken",
@@ -83,7 +85,7 @@ async function make(db: pg.Client, name: string, statement: string): Promise<voi
   await db.query(`${INDEXES[name] ?? ""}; analyze ${name}`);
 }
 
-/** In the order of its key, which makes the take-over's index quick to fill and a wallet's rows neighbours. */
+/** Sorted by key, so that the copy's index fills quickly and a wallet's rows stay together. */
 async function makeTable(db: pg.Client, table: HistoryTable, query: string): Promise<void> {
   const columns = HISTORY_TABLES[table].join();
   await db.query(
@@ -91,7 +93,7 @@ async function makeTable(db: pg.Client, table: HistoryTable, query: string): Pro
   );
 }
 
-/** Answers a hash of what was copied. */
+/** Returns a hash of what was copied. */
 async function copyIn(db: pg.Client, file: string): Promise<string> {
   const hash = createHash("sha256");
   const hashing = new Transform({
@@ -101,7 +103,7 @@ async function copyIn(db: pg.Client, file: string): Promise<string> {
     },
   });
   await db.query(RAW_TABLE);
-  // Before COPY, which would wait for data, and beside the pipeline, which hears its errors.
+  // Before COPY, which would wait for data, and alongside the pipeline, whose errors this must see.
   const source = openTransfers(file);
   const copy = db.query(copyFrom("copy raw from stdin (format csv, header match)"));
   await pipeline(source, hashing, copy).catch((error: unknown) => {
@@ -112,7 +114,7 @@ async function copyIn(db: pg.Client, file: string): Promise<string> {
   return hash.digest("hex");
 }
 
-/** Of equal places one would be counted twice, and without one order of blocks and times no day can be told. */
+/** Duplicate places would lose a transfer, and unless blocks and times are in the same order, days are undefined. */
 const CONTRADICTION = `select block from (
     select block, min(time) as earliest, max(time) as latest, lag(max(time)) over (order by block) as before from raw group by block) times
   where earliest <> latest or earliest < before order by block limit 1`;

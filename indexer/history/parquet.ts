@@ -3,7 +3,7 @@ import { asyncBufferFromFile, type ColumnData, type Compressors, parquetMetadata
 import { UnfitHistoryError } from "./history.ts";
 
 const COLUMNS = ["block", "time", "transaction", "log_index", "from", "to", "value", "authorised"];
-/** Snappy is in hyparquet itself. */
+/** hyparquet itself includes Snappy. */
 const COMPRESSORS: Compressors = {
   GZIP: (bytes) => gunzipSync(bytes),
   ZSTD: (bytes) => zstdDecompressSync(bytes),
@@ -12,9 +12,9 @@ const COMPRESSORS: Compressors = {
 const LINES_A_CHUNK = 10_000;
 
 /**
- * The rows of a Parquet file as CSV with a header. Hashes and addresses may be text or bytes, times numbers of seconds or
+ * The rows of a Parquet file as CSV with a header. Hashes and addresses may be text or bytes, times may be seconds or
  * timestamps, the value an integer, a decimal or text.
- * @throws UnfitHistoryError when it lacks a column or has a value that is none of these.
+ * @throws UnfitHistoryError if a column is missing or has a value of any other kind.
  */
 export async function* readParquet(path: string): AsyncGenerator<string> {
   const file = await asyncBufferFromFile(path);

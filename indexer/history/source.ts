@@ -4,7 +4,7 @@ import { createGunzip } from "node:zlib";
 import { UnfitHistoryError } from "./history.ts";
 import { readParquet } from "./parquet.ts";
 
-/** The file's transfers as CSV with a header. @throws UnfitHistoryError when its name does not say what it is. */
+/** The file's transfers as CSV with a header. @throws UnfitHistoryError if its name does not reveal its format. */
 export function openTransfers(file: string): Readable {
   if (file.endsWith(".csv")) return createReadStream(file);
   if (file.endsWith(".csv.gz")) return createReadStream(file).compose(createGunzip());

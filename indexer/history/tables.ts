@@ -1,6 +1,6 @@
 import { FLOOR_ATOMIC, PAYEE_SLOTS, QUALIFYING_ATOMIC, WINDOW_DAYS } from "../ledger.ts";
 
-/** The tables that a history fills, as ponder.schema.ts has them: their columns, those of the key first. */
+/** The tables a history fills, as in ponder.schema.ts: their columns, key columns first. */
 export const HISTORY_TABLES = {
   wallet_day: ["wallet", "day", "paid", "qualifying", "qualifying_atomic", "touched", "ages", "last_at"],
   pair: ["low", "high", "last_day", "up_atomic", "down_atomic"],
@@ -19,7 +19,7 @@ export type HistoryTable = keyof typeof HISTORY_TABLES;
 export const keyColumns = (table: HistoryTable): readonly string[] =>
   HISTORY_TABLES[table].slice(0, table === "wallet" ? 1 : 2);
 
-/** What the rows follow from beside the transfers: a history that another release made by other rules is not taken over. */
+/** What the rows follow from besides the transfers: a history that another release made by other rules is rejected. */
 export const HISTORY_RULES = JSON.stringify({
   ...{ version: 2, window: WINDOW_DAYS, slots: PAYEE_SLOTS, tables: HISTORY_TABLES },
   ...{ floor: String(FLOOR_ATOMIC), qualifying: String(QUALIFYING_ATOMIC) },

@@ -33,7 +33,7 @@ const partiesOf = (args: { payer: Address; receiver: Address; amount: bigint }) 
   amount: args.amount,
 });
 
-/** The contract's roles. They are known from its first event on. */
+/** The contract's roles, known from its first event on. */
 async function rolesOf(db: Database, contract: Address): Promise<typeof escrowContract.$inferSelect> {
   const roles = await db.find(escrowContract, { contract });
   if (roles) return roles;
@@ -51,7 +51,7 @@ async function post(db: Database, contract: Address, { accounts, escrow }: Posti
   await db.update(escrowContract, { contract }).set((row) => addToEscrow(row, escrow));
 }
 
-/** Whether nothing was ever released from this payer to this merchant before. */
+/** Whether this payer has never released anything to this merchant before. */
 async function countRelease(db: Database, merchant: Address, payer: Address): Promise<boolean> {
   const before = await db.find(escrowPair, { merchant, payer });
   if (before) await db.update(escrowPair, { merchant, payer }).set({ releases: before.releases + 1 });
@@ -85,11 +85,11 @@ async function settle(db: Database, id: Hex, { status, record, fee, block, trans
     outcomeBlock: Number(block.number),
     outcomeAt: Number(block.timestamp),
   });
-  // By key, so that Ponder's row cache stays, and undone by a reorganisation like every other change.
+  // By key, so that Ponder's row cache survives and a reorganization undoes it like any other change.
   await db.delete(escrowOpen, { refundableFrom, id });
 }
 
-// Ponder refuses handlers of a contract that its configuration leaves out.
+// Ponder refuses handlers for a contract missing from its configuration.
 if (process.env.ESCROW_ADDRESSES) {
   ponder.on("Escrow:Opened", async ({ event: { args, log }, context: { db } }) => {
     await db.insert(escrowContract).values({

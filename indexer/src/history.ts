@@ -12,9 +12,11 @@ const TABLES = {
   payer_funder: payerFunder,
 } satisfies Readonly<Record<HistoryTable, unknown>>;
 
-/** Copies a preloaded history into the empty index. For `setup` alone, whose transaction holds the first checkpoint too. */
+/**
+ * Copies a preloaded history into the empty index. Only for `setup`, whose transaction also holds the first checkpoint.
+ */
 export async function takeOver(db: Context["db"], history: string): Promise<void> {
-  // Ponder gives a statement two minutes.
+  // Ponder allows a statement two minutes.
   await db.sql.execute(sql`select set_config('statement_timeout', '0', true)`);
   for (const name of Object.keys(TABLES) as HistoryTable[]) {
     const columns = sql.raw(HISTORY_TABLES[name].join());

@@ -22,11 +22,14 @@ type Seen = Movement & {
   readonly timestamp: bigint;
   readonly transaction: `0x${string}`;
 };
-/** `age` is the number of days since the pair's touch before, null for the first; `fresh` is false after the first touch of a day. */
+/**
+ * `age` is the number of days since the pair's previous touch, null for the first; `fresh` is false after the first
+ * touch of a day.
+ */
 interface Touch {
   readonly fresh: boolean;
   readonly age: number | null;
-  /** All that this sender has sent this receiver so far. */
+  /** Everything this sender has sent this receiver so far. */
   readonly sentAtomic: bigint;
 }
 
@@ -78,7 +81,7 @@ async function record(db: Database, seen: Seen): Promise<void> {
   const touch = await touchPair(db, seen, dayOf(seen.timestamp));
   await addToDay(db, seen.from, { seen, touch });
   await addToDay(db, seen.to, { seen, touch });
-  // Authorised payments alone do not tell who funds a wallet.
+  // Authorized payments alone do not show who funds a wallet.
   if (scope === "full") await noteFunder(db, { funded: seen.to, funder: seen.from, sentAtomic: touch.sentAtomic });
   if (seen.authorised) await recordPayment(db, seen);
 }
@@ -90,7 +93,7 @@ ponder.on("Usdc:setup", async ({ context }) => {
 });
 
 if (scope === "authorised") {
-  // Transfer is not subscribed at all, which is what saves the disk and the wire.
+  // Not subscribing to Transfer at all is what saves disk and bandwidth.
   ponder.on("Usdc:AuthorizationUsed", async ({ event: { args, block, log, transaction }, context: { client, db } }) => {
     const from = lower(args.authorizer);
     let terms = directTerms({ transaction, usdc: log.address, authorizer: from, nonce: args.nonce });
@@ -110,7 +113,8 @@ if (scope === "authorised") {
     });
   });
 } else {
-  // FiatTokenV2_2 emits AuthorizationUsed and its Transfer as the very next log. Ponder commits whole blocks only, so memory is enough.
+  // FiatTokenV2_2 emits AuthorizationUsed and, as the very next log, its Transfer. Ponder commits only whole blocks, so
+  // memory suffices.
   let used = { block: "", nextLog: -1 };
   ponder.on("Usdc:AuthorizationUsed", async ({ event: { block, log } }) => {
     used = { block: block.hash, nextLog: log.logIndex + 1 };

@@ -2,7 +2,8 @@ import type { Context } from "ponder:registry";
 import { paid, payeeSlot, payerFunder, wallet } from "ponder:schema";
 import { type Movement, PAYEE_SLOTS, QUALIFYING_ATOMIC, reachesFloor } from "../ledger.ts";
 
-// What the score needs to know of a wallet's payees: who they are, and whether others than its own circle pay them.
+// What the score needs to know about a wallet's payees: who they are, and whether anyone outside its own circle pays
+// them.
 
 type Address = `0x${string}`;
 type Database = Context["db"];
@@ -15,11 +16,11 @@ const NOTHING = {
 interface Funding {
   readonly funded: Address;
   readonly funder: Address;
-  /** All that this funder has sent it so far. */
+  /** Everything this funder has sent it so far. */
   readonly sentAtomic: bigint;
 }
 
-/** Keeps a wallet's largest funder so far. */
+/** Updates a wallet's largest funder so far. */
 export async function noteFunder(db: Database, { funded, funder, sentAtomic }: Funding): Promise<void> {
   const before = await db.find(wallet, { wallet: funded });
   const largest = { funder, funderAtomic: sentAtomic };
@@ -51,7 +52,7 @@ export async function recordPayment(db: Database, payment: Payment): Promise<voi
   if (reachesFloor(atomic - value, value)) await joinCounterparties(db, payer, payee);
 }
 
-/** The payee becomes the newest of the payer's, and the payer one of the payee's with the largest funder that it has now. */
+/** Makes the payee the payer's newest, and counts the payer for the payee under its current largest funder. */
 async function joinCounterparties(db: Database, payer: Address, payee: Address): Promise<void> {
   const { payees, funder } = await db
     .insert(wallet)
