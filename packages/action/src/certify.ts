@@ -5,7 +5,7 @@ import type { Report } from "./report.ts";
 
 const DAY_MS = 86_400_000;
 
-/** Buys the test's certificate, unless one is on file that lasts longer than `renewWithinDays`. */
+/** Buys the test's certificate, unless the wallet already has one that lasts longer than `renewWithinDays`. */
 export async function certify({ baseUrl, test, maxPrice, renewWithinDays, privateKey }: Certify): Promise<Report> {
   const wallet = walletOf(privateKey);
   const url = recordUrl(baseUrl, wallet);
@@ -38,7 +38,7 @@ export async function certify({ baseUrl, test, maxPrice, renewWithinDays, privat
 const isOurs = (url: unknown, baseUrl: string): url is string =>
   typeof url === "string" && url.startsWith(`${baseUrl}/cert/`) && /\/[0-9a-f]{16}$/.test(url);
 
-/** The fresh PASS of the test that lasts beyond the instant (Unix milliseconds), or null. */
+/** The fresh PASS of the test that outlasts the given instant (Unix milliseconds), or null. */
 function lastingCertificate({ certs }: WalletRecord, test: string, beyond: number) {
   const found = certs.find(
     ({ product, result, fresh, valid_until }) =>

@@ -2,7 +2,7 @@ export type Capability = (typeof CAPABILITIES)[number];
 export type Product = keyof typeof PRODUCTS;
 
 export const CAPABILITIES = ["can_pay", "scam_resistance", "recipient_awareness", "full_suite"] as const;
-/** The tests that one payment completes, and the path of each. */
+/** The tests that a single payment completes, with their paths. */
 export const PRODUCTS = { basic: "/test/basic", suite: "/test/suite" } as const;
 
 export interface Verify {
@@ -23,7 +23,7 @@ export interface Certify {
   readonly privateKey: `0x${string}`;
 }
 
-/** What the workflow or the service has got wrong: the text for the log. */
+/** What is wrong with the workflow or the service: the text for the log. */
 export class Failure extends Error {}
 
 /** The inputs of the step, from `INPUT_*`. Throws a Failure that names the input and what is expected. */
@@ -72,7 +72,7 @@ function matching(
   return text;
 }
 
-/** The key itself never gets into a message. */
+/** The key itself never appears in a message. */
 function keyOf(text: string): `0x${string}` {
   if (!/^0x[0-9a-fA-F]{64}$/.test(text))
     throw new Failure("payer-private-key is not a key; expected 0x and 64 hex digits, from a repository secret.");

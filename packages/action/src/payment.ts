@@ -20,8 +20,8 @@ export interface Order {
 export const walletOf = (privateKey: `0x${string}`): string => privateKeyToAccount(privateKey).address;
 
 /**
- * Buys once: asks for the terms, refuses what is not USDC on Base or dearer than allowed, signs, and sends the same payment again
- * until it is answered. Never signs twice.
+ * Buys once: requests the terms, refuses anything but USDC on Base or a price above the limit, signs, and resends the
+ * same payment until it is answered. Never signs twice.
  * @throws Failure that says whether anything was signed
  */
 export async function buy({

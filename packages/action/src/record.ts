@@ -1,6 +1,6 @@
 import { type Capability, Failure } from "./inputs.ts";
 
-/** What the action reads of a wallet's verification record. */
+/** What the action reads from a wallet's verification record. */
 export interface WalletRecord {
   readonly verified: boolean;
   readonly capabilities: Readonly<
@@ -22,7 +22,7 @@ const PAUSE_MS = 2_000;
 
 export const recordUrl = (baseUrl: string, wallet: string): string => `${baseUrl}/verify?wallet=${wallet}`;
 
-/** Reads the record, three times at the most. Throws a Failure when the service does not answer as documented. */
+/** Reads the record, trying at most three times. Throws a Failure if the service does not answer as documented. */
 export async function readRecord(baseUrl: string, wallet: string): Promise<WalletRecord> {
   const url = recordUrl(baseUrl, wallet);
   let said = "";

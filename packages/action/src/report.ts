@@ -5,11 +5,11 @@ import { appendFile } from "node:fs/promises";
 export interface Report {
   readonly outputs: Readonly<Record<string, string>>;
   readonly summary: string;
-  /** Why the step fails; null when it does not. */
+  /** Why the step fails; null if it succeeds. */
   readonly failure: string | null;
 }
 
-/** Writes to the files that GitHub names, where it does. A value cannot end its own block: the delimiter is random. */
+/** Writes to the files GitHub names, if any. The random delimiter keeps a value from ending its own block. */
 export async function write(report: Report, env: Readonly<Record<string, string | undefined>>): Promise<void> {
   const end = randomUUID();
   const outputs = Object.entries(report.outputs).map(([name, value]) => `${name}<<${end}\n${value}\n${end}\n`);
@@ -19,6 +19,6 @@ export async function write(report: Report, env: Readonly<Record<string, string 
 
 const ESCAPES: Readonly<Record<string, string>> = { "%": "%25", "\r": "%0D", "\n": "%0A" };
 
-/** A line that GitHub shows as an error of the step. */
+/** A line that GitHub displays as an error of the step. */
 export const errorLine = (message: string): string =>
   `::error::${message.replace(/[%\r\n]/g, (one) => ESCAPES[one] ?? "")}`;

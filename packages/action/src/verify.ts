@@ -2,7 +2,7 @@ import { CAPABILITIES, type Capability, type Verify } from "./inputs.ts";
 import { readRecord, recordUrl, type WalletRecord } from "./record.ts";
 import type { Report } from "./report.ts";
 
-/** Whether the wallet is verified and has a fresh PASS of each capability that is required. */
+/** Whether the wallet is verified and has a fresh PASS for each required capability. */
 export async function verify({ baseUrl, wallet, require }: Verify): Promise<Report> {
   const record = await readRecord(baseUrl, wallet);
   const url = recordUrl(baseUrl, wallet);

@@ -1,6 +1,8 @@
 import { parseAbi } from "viem";
 
-/** What this package calls and reads of the escrow contract. Amounts are atomic units of USDC, times unix seconds. */
+/**
+ * What this package calls on and reads from the escrow contract. Amounts are atomic units of USDC, times unix seconds.
+ */
 export const escrowAbi = parseAbi([
   "struct PaymentInfo { address operator; address payer; address receiver; address token; uint120 maxAmount; uint48 preApprovalExpiry; uint48 authorizationExpiry; uint48 refundExpiry; uint16 minFeeBps; uint16 maxFeeBps; address feeReceiver; uint256 salt; }",
   "event Held(bytes32 indexed id, address indexed payer, address indexed receiver, uint256 amount, uint48 preApprovalExpiry, uint48 authorizationExpiry, uint48 refundExpiry, uint256 salt, uint48 refundableFrom)",

@@ -3,7 +3,7 @@ import type { Token } from "./authorization.ts";
 import type { PaymentInfo } from "./payment-info.ts";
 import { FEE_BPS, SCHEME } from "./terms.ts";
 
-/** Payment requirements of x402 version 2, as they come from a stranger. */
+/** Payment requirements of x402 version 2, from an untrusted source. */
 export interface OfferedTerms {
   readonly scheme: string;
   readonly network: string;
@@ -16,11 +16,11 @@ export interface OfferedTerms {
 export interface BuyerLimits {
   /** The most that one payment may cost, in atomic units. */
   readonly maxAmount?: bigint | undefined;
-  /** The only escrow contracts that are trusted with money. */
+  /** The only escrow contracts trusted with money. */
   readonly escrows?: readonly Address[] | undefined;
 }
 
-/** Terms that are safe to sign; the payer and the salt are still to come. */
+/** Terms that are safe to sign, still without payer and salt. */
 export interface AcceptableTerms {
   readonly chainId: number;
   readonly escrow: Address;
@@ -28,17 +28,17 @@ export interface AcceptableTerms {
   readonly info: Omit<PaymentInfo, "payer" | "salt">;
 }
 
-/** The longest that a signed authorization may stay valid, in seconds. */
+/** The longest a signed authorization may stay valid, in seconds. */
 const LONGEST_PRE_APPROVAL_SECONDS = 3600;
-/** The longest that a merchant may be released the money, in seconds. */
+/** The longest the arbiter may have to release the money, in seconds. */
 export const LONGEST_AUTHORIZATION_SECONDS = 48 * 3600;
 
-/** The terms are dangerous or not understood: nothing was signed. */
+/** The terms are dangerous or not understood; nothing was signed. */
 export class RefusedTerms extends Error {}
 
 /**
- * Reads the terms of an escrowed sale and refuses those that a buyer must not sign.
- * @throws RefusedTerms saying the field, what it is and what is accepted
+ * Reads the terms of an escrowed sale and refuses those a buyer must not sign.
+ * @throws RefusedTerms naming the field, its value and what is accepted
  */
 export function accept(offered: OfferedTerms, limits: BuyerLimits, nowMs: number): AcceptableTerms {
   const { extra } = offered;
@@ -68,7 +68,7 @@ export function accept(offered: OfferedTerms, limits: BuyerLimits, nowMs: number
   return { chainId, escrow, token, info };
 }
 
-/** One contract has to play all three roles: another operator or collector could send the money elsewhere. */
+/** One contract has to play all three roles: a different operator or collector could send the money elsewhere. */
 function contractOf(extra: Record<string, unknown>, { escrows }: BuyerLimits): Address {
   const escrow = address("extra.escrowAddress", extra.escrowAddress);
   for (const field of ["operatorAddress", "tokenCollector"] as const) {

@@ -16,7 +16,7 @@ const json = (status: number, body: unknown, headers: Record<string, string> = {
     headers: { "content-type": "application/json", "cache-control": "no-store", ...headers },
   });
 
-/** The 402: terms of x402 version 2 in its header; its body has nothing that a version 1 client could sign. */
+/** The 402: x402 version 2 terms in its header; its body has nothing a version 1 client could sign. */
 export function paymentRequired({ offer, url, description, error }: Challenge): Response {
   const terms = {
     x402Version: 2,
@@ -32,10 +32,10 @@ export function paymentRequired({ offer, url, description, error }: Challenge): 
 export const malformed = (error: string): Response => json(400, { error });
 export const conflict = (error: string): Response => json(409, { error });
 
-/** Nothing is known to have failed: the same header finishes what was begun. */
+/** Nothing is known to have failed: the same header will finish what was started. */
 export const unavailable = (error: string): Response => json(503, { error }, { "retry-after": "5" });
 
-/** The merchant's response with what became of its payment. */
+/** The merchant's response plus what became of its payment. */
 export function delivered(
   { id, delivery, isReplay }: Extract<Outcome, { kind: "delivered" }>,
   { offer: { escrow }, payer }: { readonly offer: Offer; readonly payer: Address },

@@ -20,8 +20,8 @@ const TYPES = {
 } as const;
 
 /**
- * What the payer signs: USDC's `ReceiveWithAuthorization` (EIP-3009) to the escrow, which alone can redeem it. Its nonce is the
- * hash of all terms, so that the signature binds every one of them.
+ * What the payer signs: USDC's `ReceiveWithAuthorization` (EIP-3009) to the escrow, which alone can redeem it. Its
+ * nonce is the hash of all terms, so the signature binds every one of them.
  */
 export const authorizationOf = (place: EscrowPlace, { name, version }: Token, info: PaymentInfo) => ({
   domain: { name, version, chainId: place.chainId, verifyingContract: info.token } satisfies TypedDataDomain,

@@ -7,6 +7,6 @@ export function encodeBytes(bytes: Uint8Array): string {
   return btoa(latin1);
 }
 
-/** The text again. @throws when it is not base64, or its bytes are not UTF-8 */
+/** The decoded text. @throws if it is not base64, or its bytes are not UTF-8 */
 export const decodeText = (base64: string): string =>
   new TextDecoder("utf-8", { fatal: true }).decode(Uint8Array.from(atob(base64), (char) => char.charCodeAt(0)));

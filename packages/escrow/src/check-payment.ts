@@ -3,14 +3,14 @@ import { authorizationOf } from "./authorization.ts";
 import type { PresentedPayment } from "./payment-header.ts";
 import { AUTHORIZATION_SECONDS, FEE_BPS, MAX_TIMEOUT_SECONDS, networkOf, type Offer, SCHEME } from "./terms.ts";
 
-/** How far the clocks of a merchant's machines may be apart, in seconds. */
+/** How far apart the clocks of a merchant's machines may be, in seconds. */
 const CLOCK_SKEW_SECONDS = 30;
-/** The least time that an arbiter has to release, in seconds: an hour less than is offered. */
+/** The least time an arbiter needs for the release, in seconds: an hour less than is offered. */
 const LEAST_AUTHORIZATION_SECONDS = AUTHORIZATION_SECONDS - 3600;
 
 /**
- * Why a payment is not what was offered, and what would be right; null when it is.
- * Only an upper bound depends on the time, so that what was once accepted stays so.
+ * Why a payment does not match the offer, and what would; null if it does. Only an upper bound depends on the time, so
+ * a payment accepted once stays accepted.
  */
 export const mismatch = (payment: PresentedPayment, offer: Offer, nowMs: number): string | null =>
   wrongScheme(payment, offer) ??
@@ -61,7 +61,7 @@ function wrongExpiry({ info }: PresentedPayment, nowMs: number): string | null {
   return null;
 }
 
-/** The contract makes the authorization from the terms: one that differs was signed over something else. */
+/** The contract builds the authorization from the terms: a different one was signed over something else. */
 function wrongAuthorization({ info, authorization }: PresentedPayment, { escrow }: Offer): string | null {
   const { message } = authorizationOf({ chainId: escrow.chainId, escrow: escrow.address }, escrow.usdc, info);
   for (const [field, wanted] of Object.entries(message)) {

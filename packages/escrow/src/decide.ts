@@ -3,7 +3,7 @@ import type { DeliveryStore, KeptDelivery } from "./delivery-store.ts";
 import { type Decision, type Forward, ForwardRefused } from "./forward.ts";
 import type { EscrowFacts } from "./terms.ts";
 
-/** How long a buyer waits for the arbiter. */
+/** How long a buyer waits for the arbiter's decision. */
 const DECISION_WITHIN_MS = 5000;
 const FIRST_RETRY_MS = 1000;
 const LONGEST_RETRY_MS = 60_000;
@@ -24,12 +24,13 @@ export interface Undecided {
 
 type Attempt = Decision | "pending" | "refused";
 
-/** Deliveries whose forward this process goes on trying. */
+/** Deliveries this process keeps trying to forward. */
 const retrying = new Set<Hex>();
 
 /**
- * Forwards a delivery and waits 5 s at most. What is pending then is tried again in the background, after 1 s, 2 s and so on up
- * to every minute, until the arbiter decides or no release is possible any more. Never throws: the buyer's response is there.
+ * Forwards a delivery and waits at most 5 s. If it is still pending, retries in the background, after 1 s, 2 s and so
+ * on up to every minute, until the arbiter decides or no release is possible any more. Never throws: the buyer's
+ * response already exists.
  */
 export async function decide(parts: DecisionParts, undecided: Undecided): Promise<KeptDelivery["decision"]> {
   const first = attempt(parts, undecided);

@@ -2,7 +2,7 @@ import type { Hex } from "viem";
 import type { Delivery } from "./delivery.ts";
 import type { Decision } from "./forward.ts";
 
-/** A delivery that was made, and for what. */
+/** A delivery that was made, and what for. */
 export interface KeptDelivery extends Delivery {
   /** Method and path with its query: what was bought. */
   readonly resource: string;
@@ -12,12 +12,12 @@ export interface KeptDelivery extends Delivery {
 }
 
 /**
- * Keeps deliveries by payment id, so that a payment buys one and gets it again. With several processes, or goods that must not
- * be made twice after a restart, bring one that they share.
+ * Stores deliveries by payment id, so that a payment buys one and gets it again. If you run several processes, or sell
+ * goods that must not be made twice after a restart, provide a shared store.
  */
 export interface DeliveryStore {
   get(id: Hex): Promise<KeptDelivery | null>;
-  /** Keeps it unless there is one already; answers the one that is kept. */
+  /** Stores it unless there already is one; returns the stored one. */
   keep(id: Hex, delivery: KeptDelivery): Promise<KeptDelivery>;
   /** The arbiter has decided. */
   decide(id: Hex, decision: Decision): Promise<void>;
@@ -28,7 +28,7 @@ export interface MemoryLimits {
   readonly bytes: number;
 }
 
-/** Keeps them in this process; past the limits the oldest decided one goes first, then the oldest. */
+/** Stores them in memory. Past the limits, the oldest decided one is dropped first, then the oldest. */
 export function memoryStore(limits: MemoryLimits = { deliveries: 10_000, bytes: 64 * 1024 * 1024 }): DeliveryStore {
   const kept = new Map<Hex, KeptDelivery>();
   let bytes = 0;
@@ -61,5 +61,5 @@ export function memoryStore(limits: MemoryLimits = { deliveries: 10_000, bytes: 
   };
 }
 
-/** What all routes of this process share, so that one payment cannot buy at two of them. */
+/** Shared by all routes of this process, so that one payment cannot buy at two of them. */
 export const sharedMemory: DeliveryStore = memoryStore();

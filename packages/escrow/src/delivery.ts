@@ -1,18 +1,18 @@
 import { type Hex, type LocalAccount, sha256 } from "viem";
 import type { EscrowFacts } from "./terms.ts";
 
-/** The largest body that is delivered, in bytes. */
+/** The largest body to deliver, in bytes. */
 export const MAX_BODY_BYTES = 256 * 1024;
 
-/** What a merchant's handler answered, as the buyer gets it. */
+/** A merchant handler's answer, as the buyer gets it. */
 export interface Delivery {
   readonly status: number;
-  /** In their order; `set-cookie` may stand more than once. */
+  /** In order; `set-cookie` may appear more than once. */
   readonly headers: readonly (readonly [name: string, value: string])[];
   readonly body: Uint8Array;
 }
 
-/** Reads a response to its end. One that is larger than 256 KiB becomes a 500 that says so, which the arbiter refunds. */
+/** Reads a response to its end. One larger than 256 KiB becomes a 500 that says so, which the arbiter refunds. */
 export async function readDelivery(response: Response): Promise<Delivery> {
   const chunks: Uint8Array[] = [];
   let length = 0;
@@ -47,7 +47,7 @@ const TYPES = {
   ],
 } as const;
 
-/** The EIP-712 typed data that a merchant signs of a delivery: it binds the payment, the status and the body's bytes. */
+/** The EIP-712 typed data a merchant signs for a delivery; it binds the payment, the status and the body's bytes. */
 export const deliveryTypedData = ({ chainId, address, deliveryDomain }: EscrowFacts, id: Hex, delivery: Delivery) => ({
   domain: { ...deliveryDomain, chainId, verifyingContract: address },
   types: TYPES,

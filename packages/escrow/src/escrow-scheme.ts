@@ -4,17 +4,17 @@ import { authorizationOf } from "./authorization.ts";
 import { parseAmount } from "./money.ts";
 import { SCHEME } from "./terms.ts";
 
-/** Who pays: any viem account, or whatever else signs typed data. */
+/** The payer: any viem account, or anything else that signs typed data. */
 export type Payer = Pick<LocalAccount, "address" | "signTypedData">;
 
 export interface EscrowSchemeOptions {
   /** The most that one payment may cost: US dollars like "0.10", or atomic units. */
   readonly maxAmount?: string | bigint;
-  /** The escrow contracts that you trust. Without it any contract that a merchant names is: name yours. */
+  /** The escrow contracts you trust. If omitted, any contract a merchant names is accepted, so set this. */
   readonly escrows?: readonly Address[];
 }
 
-/** Circle's USDC: the spending limits of the stock client apply to it, in dollars. */
+/** Circle's USDC: the stock client's spending limits apply to it, in dollars. */
 const USDC: Readonly<Record<string, string>> = {
   "eip155:8453": "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913",
   "eip155:84532": "0x036cbd53842c5426634e7929541ec2318f3dcf7e",
@@ -29,7 +29,7 @@ export class EscrowScheme {
   readonly #payer: Payer;
   readonly #limits: BuyerLimits;
 
-  /** @throws TypeError for a `maxAmount` that is no amount */
+  /** @throws TypeError for an invalid `maxAmount` */
   constructor(payer: Payer, { maxAmount, escrows }: EscrowSchemeOptions = {}) {
     this.#payer = payer;
     this.#limits = { maxAmount: maxAmount === undefined ? undefined : parseAmount(maxAmount), escrows };
@@ -42,7 +42,7 @@ export class EscrowScheme {
 
   /**
    * Signs a payment: USDC's `ReceiveWithAuthorization` to the escrow, whose nonce binds every term.
-   * @throws RefusedTerms for terms that a buyer must not sign
+   * @throws RefusedTerms for terms a buyer must not sign
    */
   async createPaymentPayload(
     x402Version: number,

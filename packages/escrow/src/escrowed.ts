@@ -13,34 +13,37 @@ import { type SaleParts, sell } from "./sale.ts";
 import type { EscrowFacts, Offer } from "./terms.ts";
 
 export interface EscrowedOptions {
-  /** The merchant: is paid, signs deliveries, and unless `hold` is given sends the holds and pays their gas. */
+  /**
+   * The merchant: receives the payments, signs deliveries and, unless `hold` is given, sends the holds and pays their
+   * gas.
+   */
   readonly account: LocalAccount;
-  /** JSON-RPC of the chain that is sold on; this or `client`. */
+  /** JSON-RPC of the chain to sell on; either this or `client`. */
   readonly rpcUrl?: string;
   readonly client?: Client;
   /** US dollars like "0.10", or atomic units of USDC. */
   readonly price: string | bigint;
   /** The trust service, like "https://trust.example". */
   readonly arbiterUrl: string;
-  /** The escrow contract; without it the trust service is asked once which one it arbitrates. */
+  /** The escrow contract; if omitted, the trust service is asked once which one it arbitrates. */
   readonly escrow?: Address;
-  /** What is sold, for the buyer. */
+  /** What is sold, described for the buyer. */
   readonly description?: string;
-  /** Puts `authorize` on the chain instead of `account`, and answers the transaction. */
+  /** Sends `authorize` to the chain in place of `account`, and returns the transaction. */
   readonly hold?: SendHold;
   /** Default: in memory, shared by all routes of the process, bounded. */
   readonly store?: DeliveryStore;
-  /** Gives a delivery to the arbiter; default `POST {arbiterUrl}/escrow/verify`. */
+  /** Gives a delivery to the arbiter; defaults to `POST {arbiterUrl}/escrow/verify`. */
   readonly forward?: Forward;
-  /** Hears of what went wrong where no answer can say it; default `console.error`. */
+  /** Receives errors that no answer can report; defaults to `console.error`. */
   readonly log?: (message: string, cause: unknown) => void;
 }
 
 /**
- * Turns a route into an escrowed one: an unpaid request is answered 402 with the terms; a paid one is held on the chain, then
- * handled, and its response is given to the arbiter, who releases the money or refunds it.
- * @param handler the route's handler; without it the following ones answer
- * @throws TypeError for a price that is none, or without a node to ask
+ * Turns a route into an escrowed one: an unpaid request is answered 402 with the terms; a paid one is held on chain,
+ * then handled, and its response goes to the arbiter, who releases or refunds the money.
+ * @param handler the route's handler; if omitted, the next ones answer
+ * @throws TypeError for an invalid price, or without a node to ask
  */
 export function escrowed<E extends Env = Env>(options: EscrowedOptions, handler?: Handler<E>): MiddlewareHandler<E> {
   const open = counter(options);
@@ -51,20 +54,20 @@ export function escrowed<E extends Env = Env>(options: EscrowedOptions, handler?
       return c.res;
     });
     if (!c.finalized) return answer;
-    // Assigning over a response merges its headers into the new one.
+    // Assigning to a response would merge its headers into the new one.
     c.res = undefined;
     c.res = answer;
   };
 }
 
-/** Everything that a request is served with; null while the escrow cannot be read. */
+/** Everything needed to serve a request; null while the escrow cannot be read. */
 interface Counter {
   readonly parts: SaleParts;
   readonly offer: Offer;
   readonly description: string;
 }
 
-/** Reads the escrow at the first request, and again after a failure. */
+/** Reads the escrow on the first request, and again after a failure. */
 function counter(options: EscrowedOptions): () => Promise<Counter | null> {
   const price = parseAmount(options.price);
   const arbiterUrl = options.arbiterUrl.replace(/\/+$/, "");
@@ -126,7 +129,7 @@ const resourceOf = ({ method, url }: Context["req"]): string => {
   return `${method} ${pathname}${search}`;
 };
 
-/** What a handler answers; an error of its own becomes a response, as Hono's default is. */
+/** A handler's answer; if it throws, a response like Hono's default. */
 async function handled(handler: () => unknown, c: Context): Promise<Response | undefined> {
   try {
     return (await handler()) as Response | undefined;

@@ -4,7 +4,7 @@ import { escrowAbi } from "./abi.ts";
 import { type PaymentInfo, paymentId } from "./payment-info.ts";
 import { FEE_BPS } from "./terms.ts";
 
-/** How many blocks one request asks for: what common nodes allow. */
+/** How many blocks to request at a time: what common nodes allow. */
 const BLOCKS_A_REQUEST = 10_000n;
 const MOST_REQUESTS = 50;
 const HELD = getAbiItem({ abi: escrowAbi, name: "Held" });
@@ -21,13 +21,13 @@ export interface FoundHold {
 
 export interface HoldKey {
   readonly id: Hex;
-  /** The contract; without it the event is looked for in all of them. */
+  /** The contract; if omitted, all contracts are searched for the event. */
   readonly escrow?: Address | undefined;
 }
 
 /**
- * Finds a hold by its payment id, newest blocks first, as far back as 500,000 blocks (11 days on Base).
- * @returns null when there is no such hold
+ * Finds a hold by its payment id, newest blocks first, up to 500,000 blocks back (11 days on Base).
+ * @returns null if there is no such hold
  */
 export async function findHold(client: Client, { id, escrow }: HoldKey): Promise<FoundHold | null> {
   let toBlock = await getBlockNumber(client, { cacheTime: 0 });
@@ -45,7 +45,7 @@ export async function findHold(client: Client, { id, escrow }: HoldKey): Promise
   return null;
 }
 
-/** The holds that a transaction made. @throws viem's error when there is no such transaction */
+/** The holds that a transaction made. @throws viem's error if there is no such transaction */
 export async function holdsOf(client: Client, transaction: Hex): Promise<readonly FoundHold[]> {
   const receipt = await getTransactionReceipt(client, { hash: transaction });
   const logs = parseEventLogs({ abi: escrowAbi, eventName: "Held", logs: receipt.logs });
@@ -53,7 +53,7 @@ export async function holdsOf(client: Client, transaction: Hex): Promise<readonl
   return found.filter((hold) => hold !== null);
 }
 
-/** The whole terms: the event's, and the roles that the contract has for ever. Null when they do not hash to its id. */
+/** The full terms: those in the event, plus the contract's permanent roles. Null if they do not hash to its id. */
 async function describe(
   client: Client,
   { address, args, transactionHash }: Pick<HeldLog, "address" | "args" | "transactionHash">,

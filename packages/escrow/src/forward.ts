@@ -13,15 +13,15 @@ export interface ForwardRequest {
 
 /**
  * Gives a delivery to the arbiter.
- * @throws ForwardRefused when trying again cannot help; any other error when it can
+ * @throws ForwardRefused if retrying cannot help; any other error if it can
  */
 export type Forward = (request: ForwardRequest) => Promise<Decision>;
 
-/** The arbiter refuses this delivery for good. */
+/** The arbiter refuses this delivery permanently. */
 export class ForwardRefused extends Error {}
 
 const TIMEOUT_MS = 30_000;
-/** Not yet, or too often: the same request may be taken later. */
+/** Too early or too often: the same request may be accepted later. */
 const PASSING = new Set([404, 408, 425, 429]);
 
 /** Forwards to `POST {arbiterUrl}/escrow/verify`, signed by the merchant. */
@@ -48,17 +48,19 @@ export const forwardTo =
     throw isFinal ? new ForwardRefused(why) : new Error(why);
   };
 
-/** A response as the arbiter takes it. Of the headers it gets those that say what the body is, and no cookies. */
+/**
+ * A response in the arbiter's form. Of the headers, only those that describe the body are passed on, and no cookies.
+ */
 function wire({ status, headers, body }: Delivery) {
   const described = Object.fromEntries(headers.filter(([name]) => /^content-(type|encoding|language)$/i.test(name)));
   const text = asText(body);
   return { status, headers: described, ...(text === null ? { body_base64: encodeBytes(body) } : { body: text }) };
 }
 
-/** The body as text; null when its bytes are not UTF-8, or grow more in JSON than in base64. */
+/** The body as text; null if its bytes are not UTF-8, or would take more space in JSON than in base64. */
 function asText(body: Uint8Array): string | null {
   try {
-    // A byte order mark is part of the bytes that are signed.
+    // A byte order mark is part of the signed bytes.
     const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(body);
     return new TextEncoder().encode(JSON.stringify(text)).length <= body.length * 1.4 + 64 ? text : null;
   } catch {

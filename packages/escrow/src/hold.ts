@@ -15,20 +15,20 @@ import { type PaymentState, readPayment } from "./payment-status.ts";
 import { revertReason } from "./revert-reason.ts";
 import type { EscrowFacts } from "./terms.ts";
 
-/** What `authorize` is called with. */
+/** The arguments of `authorize`. */
 export interface HoldRequest {
   readonly info: PaymentInfo;
   readonly signature: Hex;
   readonly escrow: EscrowFacts;
 }
 
-/** Sends `authorize` and answers its transaction, which need not be mined yet. */
+/** Sends `authorize` and returns its transaction, which need not be mined yet. */
 export type SendHold = (request: HoldRequest) => Promise<Hex>;
 
-/** Where a payment stands once everything that could be done for its hold is done. */
+/** Where a payment stands once everything possible was done for its hold. */
 export type HoldOutcome =
   | { readonly kind: "held"; readonly transaction: Hex; readonly refundableFrom: number }
-  /** USDC or the escrow refuses; nothing was sent. */
+  /** USDC or the escrow refused; nothing was sent. */
   | { readonly kind: "refused"; readonly reason: string }
   | { readonly kind: "released" }
   | { readonly kind: "refunded" };
@@ -37,9 +37,9 @@ const ATTEMPTS = 6;
 const MINED_WITHIN_MS = 60_000;
 
 /**
- * Puts a payment on the chain, once, whoever else tries at the same time: a hold is asked for only while the chain shows none,
- * and one that somebody else made is as good.
- * @throws the last error of the node or the sender, when it stays unknown whether the payment is held
+ * Puts a payment on chain exactly once, even with concurrent attempts elsewhere: a hold is sent only while the chain
+ * shows none, and one made by someone else is just as good.
+ * @throws the last error of the node or the sender, if it remains unknown whether the payment is held
  */
 export async function hold(client: Client, send: SendHold, request: HoldRequest): Promise<HoldOutcome> {
   const { info, escrow } = request;
@@ -59,7 +59,7 @@ export async function hold(client: Client, send: SendHold, request: HoldRequest)
         last = error;
       }
     }
-    // Another process was faster, or took the nonce of this account: what it did shows on the chain soon.
+    // Another process was faster, or used this account's nonce; its effect will soon show on the chain.
     await new Promise((resolve) => setTimeout(resolve, 100 * 2 ** attempt * (1 + Math.random())));
   }
   throw last;
@@ -87,7 +87,9 @@ async function simulate(client: Client, request: HoldRequest) {
   }
 }
 
-/** The hold as its own receipt shows it, since another node may lag; null when the transaction reverted or was replaced. */
+/**
+ * The hold as shown by its own receipt, since another node may lag; null if the transaction reverted or was replaced.
+ */
 async function mined(client: Client, hash: Hex, id: Hex): Promise<HoldOutcome | null> {
   const options = { hash, timeout: MINED_WITHIN_MS, pollingInterval: 250 };
   const receipt = await waitForTransactionReceipt(client, options).catch(async (error: unknown) => {
@@ -113,7 +115,7 @@ const authorizeCall = ({ info, signature, escrow }: HoldRequest) =>
     args: [info, info.maxAmount, escrow.address, signature],
   }) as const;
 
-/** One sender at a time and account, so that two holds here never take the same nonce. */
+/** One sender at a time per account, so that two holds here never use the same nonce. */
 const queues = new Map<string, Promise<unknown>>();
 
 /** Sends holds from the merchant's own account, which pays their gas. */

@@ -1,7 +1,7 @@
 /**
  * An amount in atomic units of USDC (1 USD is 1,000,000).
  * @param amount US dollars as a decimal text like "0.10", or atomic units as a bigint
- * @throws TypeError when it is neither, not positive, or finer than an atomic unit
+ * @throws TypeError if it is neither, not positive, or finer than an atomic unit
  */
 export function parseAmount(amount: string | bigint): bigint {
   const atomic = typeof amount === "bigint" ? amount : fromUsd(amount);

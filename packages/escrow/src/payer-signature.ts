@@ -18,9 +18,9 @@ const erc1271Abi = parseAbi(["function isValidSignature(bytes32 hash, bytes sign
 const VALID = "0x1626ba7e";
 
 /**
- * Whether the payer signed these terms, as an account or as a contract (ERC-1271). Once held, the terms are public: only the
- * signature keeps others from fetching what was bought.
- * @throws the node's error when a contract cannot be asked
+ * Whether the payer signed these terms, as an account or as a contract (ERC-1271). Held terms are public: only the
+ * signature keeps others from fetching the purchase.
+ * @throws the node's error if a contract cannot be asked
  */
 export async function isSignedByPayer(
   client: Client,

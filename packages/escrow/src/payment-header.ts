@@ -2,7 +2,7 @@ import { type Address, getAddress, type Hex, isAddress } from "viem";
 import { decodeText } from "./base64.ts";
 import type { PaymentInfo } from "./payment-info.ts";
 
-/** The authorization as the payment names it; the contract derives its own from the terms. */
+/** The authorization as stated in the payment; the contract derives its own from the terms. */
 export interface PresentedAuthorization {
   readonly from: Address;
   readonly to: Address;
@@ -12,7 +12,7 @@ export interface PresentedAuthorization {
   readonly nonce: Hex;
 }
 
-/** The payload of a payment; nothing in it has been verified yet. */
+/** A payment's payload; none of it has been verified yet. */
 export interface PresentedPayload {
   readonly info: PaymentInfo;
   readonly authorization: PresentedAuthorization;
@@ -21,12 +21,12 @@ export interface PresentedPayload {
 
 /** A payment as its header carries it. */
 export interface PresentedPayment extends PresentedPayload {
-  /** The scheme and network that the client says it accepted; undefined where it left them out. */
+  /** The scheme and network the client says it accepted; undefined if it left them out. */
   readonly scheme: unknown;
   readonly network: unknown;
 }
 
-/** The largest payment header, in bytes: an ERC-1271 signature of 2 KiB fits. */
+/** The largest payment header, in bytes, with room for an ERC-1271 signature of 2 KiB. */
 const MAX_HEADER_BYTES = 16_384;
 
 class Malformed extends Error {}

@@ -22,7 +22,7 @@ export interface EscrowPlace {
   readonly escrow: Address;
 }
 
-/** The hash of the type of the terms, as EIP-712 forms it. */
+/** The EIP-712 type hash of the terms. */
 export const PAYMENT_INFO_TYPEHASH: Hex = keccak256(
   stringToBytes(
     "PaymentInfo(address operator,address payer,address receiver,address token,uint120 maxAmount,uint48 preApprovalExpiry,uint48 authorizationExpiry,uint48 refundExpiry,uint16 minFeeBps,uint16 maxFeeBps,address feeReceiver,uint256 salt)",
@@ -52,7 +52,7 @@ const PLACE = [{ type: "uint256" }, { type: "address" }, { type: "bytes32" }] as
  */
 export const paymentId = (place: EscrowPlace, info: PaymentInfo): Hex => hash(place, info, info.payer);
 
-/** The nonce of the payer's authorization: the id as if the payer were zero (`getPayerAgnosticHash`). */
+/** The nonce of the payer's authorization: the id computed with a zero payer (`getPayerAgnosticHash`). */
 export const payerAgnosticNonce = (place: EscrowPlace, info: Omit<PaymentInfo, "payer">): Hex =>
   hash(place, info, zeroAddress);
 

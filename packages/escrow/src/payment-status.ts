@@ -2,14 +2,14 @@ import type { Address, Client, Hex } from "viem";
 import { readContract } from "viem/actions";
 import { escrowAbi } from "./abi.ts";
 
-/** What has become of a payment; it only ever goes from none to held, and from held to released or refunded. */
+/** What has become of a payment: from none to held, then to released or refunded, never back. */
 export type PaymentStatus = "none" | "held" | "released" | "refunded";
 
 const STATUSES: readonly PaymentStatus[] = ["none", "held", "released", "refunded"];
 
 export interface PaymentState {
   readonly status: PaymentStatus;
-  /** Unix seconds from which anybody may refund it; 0 when it was never held. */
+  /** Unix seconds from which anyone may refund it; 0 if it was never held. */
   readonly refundableFrom: number;
 }
 

@@ -12,10 +12,10 @@ interface Published {
 }
 
 /**
- * Everything about the escrow contract that a sale needs. The trust service says which contract it arbitrates, the contract
- * itself says what it takes and who gets the fee.
- * @param pinned the contract's address, when it is not to be asked of the service
- * @throws Error when the service or the node does not answer, or the service arbitrates no escrow on the node's chain
+ * Everything a sale needs to know about the escrow contract. The trust service says which contract it arbitrates; the
+ * contract itself says what it accepts and who gets the fee.
+ * @param pinned the contract's address, if the service should not be asked
+ * @throws Error if the service or the node does not answer, or the service arbitrates no escrow on the node's chain
  */
 export async function readEscrow(client: Client, arbiterUrl: string, pinned?: Address): Promise<EscrowFacts> {
   const chainId = await getChainId(client);

@@ -11,7 +11,7 @@ export interface SaleParts extends DecisionParts {
   readonly send: SendHold;
 }
 
-/** A payment whose terms are those of the offer and whose signature is the payer's. */
+/** A payment that matches the offer's terms and carries the payer's signature. */
 export interface Purchase {
   readonly payment: PresentedPayment;
   /** Method and path with its query. */
@@ -24,19 +24,19 @@ export type Outcome =
   | { readonly kind: "delivered"; readonly id: Hex; readonly delivery: KeptDelivery; readonly isReplay: boolean }
   /** This payment buys nothing; the buyer has to sign a new one. */
   | { readonly kind: "payment_required"; readonly error: string }
-  /** This payment has bought something else, or what it bought is not here any more. */
+  /** This payment bought something else, or what it bought is no longer available. */
   | { readonly kind: "conflict"; readonly error: string };
 
-/** Shorter before anybody may refund it, a hold is no payment: the buyer could have both. */
+/** With less time left before anyone may refund it, a hold is not a payment: the buyer could get both. */
 const LEAST_SECONDS_TO_DECIDE = 60;
 
-/** What this process is selling at the moment, by payment id. */
+/** What this process is selling right now, by payment id. */
 const inFlight = new Map<Hex, Promise<Outcome>>();
 
 /**
- * Sells one request: holds the payment, runs the handler once, keeps its response, and has the arbiter decide. The same payment
- * again, at the same time or later, gets the same response.
- * @throws when it is unknown whether the payment is held, or the store fails; the same request may be sent again
+ * Sells one request: holds the payment, runs the handler once, stores its response, and has the arbiter decide. The
+ * same payment again, concurrently or later, gets the same response.
+ * @throws if it is unknown whether the payment is held, or if the store fails; the same request may be sent again
  */
 export async function sell(parts: SaleParts, purchase: Purchase): Promise<Outcome> {
   const { escrow } = parts;

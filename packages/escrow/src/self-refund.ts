@@ -6,14 +6,14 @@ import { type PaymentInfo, paymentId } from "./payment-info.ts";
 import { readPayment } from "./payment-status.ts";
 import { REFUNDABLE_AFTER_TEXT } from "./terms.ts";
 
-/** Which payment: its terms, its id, or the transaction of its hold. */
+/** The payment, by its terms, its id, or the transaction of its hold. */
 export type RefundTarget =
   | { readonly escrow: Address; readonly paymentInfo: PaymentInfo }
   | { readonly escrow?: Address; readonly paymentId: Hex }
   | { readonly transaction: Hex };
 
 export type RefundRequest = RefundTarget & {
-  /** Whoever sends it and pays the gas; the money goes to the payer all the same. */
+  /** Sends the refund and pays the gas; the money always goes to the payer. */
   readonly account: Account;
   readonly client?: Client;
   /** JSON-RPC of the chain; this or `client`. */
@@ -26,7 +26,7 @@ export interface SelfRefund {
   readonly payer: Address;
   /** Atomic units of USDC. */
   readonly amount: bigint;
-  /** False when USDC refused the payer: the escrow then owes it, and `withdraw` pays it later. */
+  /** False if USDC refused the payer: the escrow then owes it, and `withdraw` pays it later. */
   readonly isPaid: boolean;
 }
 
@@ -43,8 +43,8 @@ export class RefundRefused extends Error {
 }
 
 /**
- * Refunds a held payment to its payer without the arbiter, from 30 minutes after the hold on. Anybody may.
- * @throws RefundRefused when there is no such hold, it is too early, or it is over
+ * Refunds a held payment to its payer without the arbiter, starting 30 minutes after the hold. Anyone may call it.
+ * @throws RefundRefused if there is no such hold, or it is too early, or already over
  */
 export async function selfRefund(request: RefundRequest): Promise<SelfRefund> {
   const client = clientOf(request);
@@ -90,7 +90,7 @@ async function locate(client: Client, target: RefundTarget): Promise<Pick<FoundH
   return first;
 }
 
-/** By the chain's own clock, which the contract goes by. */
+/** By the chain's own clock, which the contract uses. */
 async function requireRefundable(client: Client, escrow: Address, id: Hex): Promise<void> {
   const [{ status, refundableFrom }, { timestamp }] = await Promise.all([
     readPayment(client, escrow, id),

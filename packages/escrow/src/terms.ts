@@ -1,25 +1,25 @@
 import { type Address, getAddress } from "viem";
 import type { Token } from "./authorization.ts";
 
-/** The payment scheme of x402 that these terms belong to. */
+/** The x402 payment scheme of these terms. */
 export const SCHEME = "commerce";
-/** The fee that the contract demands: 1% of what is released. */
+/** The fee the contract requires: 1% of what is released. */
 export const FEE_BPS = 100;
 /** How long a signed authorization stays valid. */
 export const MAX_TIMEOUT_SECONDS = 120;
 export const AUTHORIZATION_SECONDS = 86_400;
 const REFUND_SECONDS = 2 * 86_400;
-/** From this long after the hold anybody may refund it. */
+/** How long after the hold anyone may refund it. */
 export const REFUNDABLE_AFTER_SECONDS = 1800;
 export const REFUNDABLE_AFTER_TEXT = `${REFUNDABLE_AFTER_SECONDS / 60} minutes`;
 
-/** An escrow contract and what it is made for. */
+/** An escrow contract and its roles. */
 export interface EscrowFacts {
   readonly chainId: number;
   readonly address: Address;
   readonly usdc: Token;
   readonly feeReceiver: Address;
-  /** Name and version of the EIP-712 domain under which deliveries are signed. */
+  /** Name and version of the EIP-712 domain that deliveries are signed under. */
   readonly deliveryDomain: { readonly name: string; readonly version: string };
 }
 
@@ -35,7 +35,7 @@ export const networkOf = ({ chainId }: { readonly chainId: number }): `eip155:${
 
 /**
  * The x402 version 2 payment requirements of an offer.
- * @param nowMs the time from which the expiries count, in milliseconds; they are absolute unix seconds, rounded up
+ * @param nowMs the time the expiries count from, in milliseconds; they are absolute unix seconds, rounded up
  */
 export function requirements({ escrow, merchant, price }: Offer, nowMs: number) {
   const now = Math.ceil(nowMs / 1000);

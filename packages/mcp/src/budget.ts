@@ -1,13 +1,16 @@
 import { formatUsd } from "./money.ts";
 
-/** The session's money is spent: nothing was signed. */
+/** The session's money is spent; nothing was signed. */
 export class OverBudget extends Error {}
 
-/** What one session may sign for, in atomic units. What was signed counts, whatever came of it: a signature can be settled. */
+/**
+ * What one session may sign for, in atomic units. Everything signed counts, whatever came of it, because a signature
+ * can be settled.
+ */
 export interface Budget {
   readonly limit: bigint;
   readonly spent: () => bigint;
-  /** @throws OverBudget when the amount is more than what is left; then nothing is taken */
+  /** @throws OverBudget if the amount exceeds what is left; then nothing is taken */
   readonly take: (amount: bigint) => void;
 }
 

@@ -3,12 +3,12 @@ import { problemOf, type Service, type ServiceAnswer, ServiceError, type Service
 /** MCP clients wait a minute for a tool. */
 const GIVE_UP_AFTER_MS = 45_000;
 const RETRY_MS = 1_000;
-/** Settling, overloaded, or a broken connection on the way: the same payment is sent again, which is never charged twice. */
+/** Settling, overloaded, or a broken connection: the same payment is sent again, which never charges twice. */
 const NOT_YET = [429, 500, 502, 503, 504];
 
 /**
- * Sends a paid request until it is answered for good, for 45 seconds at most.
- * @throws ServiceError when its outcome is still not known then
+ * Sends a paid request until it gets a final answer, for 45 seconds at most.
+ * @throws ServiceError if the outcome is still unknown then
  */
 export async function deliver(
   service: Service,

@@ -8,7 +8,7 @@ export const wallet = z
 
 const USD = 'expected US dollars with at most six decimals, like "0.25" or 0.25';
 
-/** A number counts as the decimal that it is written as: no arithmetic is done on it. */
+/** A number counts as the decimal it is written as, without any arithmetic. */
 export const maxPrice = z
   .union([z.string().meta({ pattern: "^[0-9]{1,9}([.][0-9]{1,6})?$" }), z.number()], { error: USD })
   .refine((usd) => parseUsd(String(usd)) !== null, USD)

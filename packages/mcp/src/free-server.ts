@@ -2,7 +2,7 @@ import { createMcpHandler, McpServer, type ToolAnnotations } from "@modelcontext
 import type { FreeParts, ToolFacts } from "./free-tool.ts";
 import { FREE_TOOLS } from "./tools/free.ts";
 
-/** The product, as MCP clients are told of it. */
+/** How the product introduces itself to MCP clients. */
 const IMPLEMENTATION = { name: "agent-payment-trust", title: "Agent Payment Trust Service", version: "1.0.0" };
 
 const READS: ToolAnnotations = {
@@ -24,7 +24,10 @@ interface Registered {
   run(input: Record<string, unknown>): Promise<Record<string, unknown>>;
 }
 
-/** Every answer is structured, and the same as JSON text for clients that read only text. What `run` throws becomes a tool error. */
+/**
+ * Every answer is structured, and repeated as JSON text for clients that only read text. What `run` throws becomes a
+ * tool error.
+ */
 export function register(
   server: McpServer,
   { name, title, description, input, output }: ToolFacts,
@@ -37,6 +40,6 @@ export function register(
   });
 }
 
-/** The free tools over streamable HTTP, without sessions: what is served at `POST /mcp`. */
+/** The free tools over streamable HTTP, without sessions, as served at `POST /mcp`. */
 export const freeHandler = (parts: FreeParts): ((request: Request) => Promise<Response>) =>
   createMcpHandler(() => freeServer(parts), { maxSubscriptions: 0 }).fetch;

@@ -2,7 +2,7 @@ import type { z } from "zod";
 import type { Service } from "./service.ts";
 import type { Verifier } from "./verifier.ts";
 
-/** What a client is told of a tool, whoever pays. */
+/** What a client learns about a tool, free or paid. */
 export interface ToolFacts<Input extends z.ZodObject = z.ZodObject, Output extends z.ZodObject = z.ZodObject> {
   readonly name: string;
   readonly title: string;
@@ -16,15 +16,15 @@ export interface FreeParts {
   readonly verifier: Verifier;
 }
 
-/** A tool that costs nothing and changes nothing. What goes wrong is thrown, with a message for the agent. */
+/** A tool that costs nothing and changes nothing. Failures are thrown, with a message for the agent. */
 export interface FreeTool<Input extends z.ZodObject = z.ZodObject, Output extends z.ZodObject = z.ZodObject>
   extends ToolFacts<Input, Output> {
-  /** The free routes that it reads, as the service's route table names them. */
+  /** The free routes it reads, as named in the service's route table. */
   readonly reads: readonly string[];
   readonly run: (input: z.infer<Input>, parts: FreeParts) => Promise<z.infer<Output>>;
 }
 
-/** Keeps the types while a tool is written and forgets them in the list: the server hands `run` what `input` parsed. */
+/** Checks a tool against its own types, then erases them for the list: the server passes `run` what `input` parsed. */
 export const freeTool = <Input extends z.ZodObject, Output extends z.ZodObject>(
   tool: FreeTool<Input, Output>,
 ): FreeTool => tool as unknown as FreeTool;

@@ -1,10 +1,10 @@
 import { type Service, type ServiceAnswer, ServiceError, type ServiceRequest } from "./service.ts";
 
-/** Longer than the arbiter looks at a delivery. */
+/** Longer than the arbiter spends on a delivery. */
 const TIMEOUT_MS = 40_000;
 const MAX_BYTES = 4 * 1024 * 1024;
 
-/** The service at its origin: no redirect is followed, answers are read up to 4 MiB, within 40 seconds. */
+/** The service at its origin. Follows no redirect; reads answers of up to 4 MiB within 40 seconds. */
 export const httpService = (baseUrl: string): Service => ({
   baseUrl,
   async send({ path, body, headers, timeoutMs = TIMEOUT_MS }: ServiceRequest): Promise<ServiceAnswer> {

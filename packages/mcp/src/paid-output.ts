@@ -2,7 +2,7 @@ import { z } from "zod";
 
 const usd = z.string().describe('US dollars, like "0.25".');
 
-/** What every paid tool answers besides what was bought. */
+/** What every paid tool returns besides the purchase. */
 export const PAID_OUTPUT = z.object({
   status: z
     .enum(["paid", "payment_required", "not_played"])

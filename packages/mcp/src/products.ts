@@ -1,7 +1,7 @@
-/** What a paid tool buys: a path of the service, and the price that it is published with, in atomic units of USDC. */
+/** What a paid tool buys: a path of the service and its published price, in atomic units of USDC. */
 export interface Product {
   readonly path: string;
-  /** A dearer offer is refused unless the caller's max_price allows it. */
+  /** A more expensive offer is refused unless the caller's max_price allows it. */
   readonly price: bigint;
 }
 

@@ -2,7 +2,7 @@ import { type Address, getAddress, isAddress } from "viem";
 import { z } from "zod";
 import { read, type Service, ServiceError } from "./service.ts";
 
-/** What the service publishes about a paid path: the price in atomic units, and who is paid. */
+/** What the service publishes about a paid path: the price in atomic units, and the payee. */
 export interface Published {
   readonly amount: bigint;
   readonly payTo: Address;
@@ -14,12 +14,12 @@ const MANIFEST = z.object({
   resources: z.array(z.object({ resource: z.string(), amount: z.string().regex(/^\d{1,19}$/), payTo: address })),
 });
 
-/** Reads `/.well-known/x402` when it is first asked, and keeps to that for the whole session: later changes are not followed. */
+/** Reads `/.well-known/x402` on first use and keeps it for the whole session; later changes are ignored. */
 export function publishedBy(service: Service): (path: string) => Promise<Published> {
   let manifest: Promise<z.infer<typeof MANIFEST>> | null = null;
   return async (path) => {
     manifest ??= readManifest(service);
-    // What could not be read is asked for again.
+    // A failed read is retried next time.
     manifest.catch(() => (manifest = null));
     const found = (await manifest).resources.find(({ resource }) => resource === `${service.baseUrl}${path}`);
     if (found === undefined) throw new ServiceError(`The service publishes no price for ${path}. Nothing was signed.`);

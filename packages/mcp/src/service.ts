@@ -3,7 +3,7 @@ export interface ServiceRequest {
   readonly path: string;
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
-  /** How long to wait for the whole answer, where it is not the usual time. */
+  /** How long to wait for the whole answer, if not the default. */
   readonly timeoutMs?: number;
 }
 
@@ -13,17 +13,17 @@ export interface ServiceAnswer {
   readonly text: string;
 }
 
-/** The trust service: over the network, or the one that this program itself is. */
+/** The trust service: over the network, or this very program. */
 export interface Service {
   readonly baseUrl: string;
-  /** @throws ServiceError when there is no answer */
+  /** @throws ServiceError if there is no answer */
   readonly send: (request: ServiceRequest) => Promise<ServiceAnswer>;
 }
 
-/** The service did not answer, or not as it should. The message is meant for the agent. */
+/** The service did not answer, or not as it should. The message is written for the agent. */
 export class ServiceError extends Error {}
 
-/** The text of a free document, and what it says. @throws ServiceError saying why the service refused */
+/** A free document's text and its content. @throws ServiceError saying why the service refused */
 export async function read(service: Service, path: string): Promise<{ text: string; document: unknown }> {
   const answer = await service.send({ path });
   if (answer.status !== 200) throw new ServiceError(`GET ${path}: ${problemOf(answer)}`);

@@ -6,7 +6,7 @@ export interface Settings {
   readonly baseUrl: string;
   /** Null: paid tools answer with their terms. */
   readonly payerKey: Hex | null;
-  /** The only address that is ever paid; null for the one that the service publishes. */
+  /** The only address to ever pay; null for the one the service publishes. */
   readonly payTo: Address | null;
   /** Atomic units. */
   readonly budget: bigint;

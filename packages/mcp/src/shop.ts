@@ -16,26 +16,26 @@ import {
 import { settlementOf, sign, termsOf } from "./stock-client.ts";
 import { amountOf, checkTerms, type Offer, type PaymentRequired } from "./terms.ts";
 
-/** What was bought, and the part of the tool's answer that says what it cost. */
+/** The purchase, and the part of the tool's answer that says what it cost. */
 export interface Bought {
   readonly text: string;
   readonly document: unknown;
   readonly paid: PaidOutput;
-  /** The error that names what was paid for an answer that cannot be believed. */
+  /** Builds the error that names what was paid for an answer that cannot be trusted. */
   readonly refuse: (reason: string) => UntrustedAnswer;
 }
 
 export interface Purchase {
   readonly product: Product;
   readonly body: unknown;
-  /** US dollars; the product's price when left out. */
+  /** US dollars; defaults to the product's price. */
   readonly maxPrice: string | number | undefined;
 }
 
 export interface Shop {
   /** Null without a key. */
   readonly payer: Address | null;
-  /** Buys once. Without a key it answers the terms. @throws RefusedTerms, OverBudget, ServiceError, UntrustedAnswer */
+  /** Buys once. Without a key it returns the terms. @throws RefusedTerms, OverBudget, ServiceError, UntrustedAnswer */
   readonly buy: (purchase: Purchase) => Promise<Bought | { readonly unpaid: PaidOutput }>;
 }
 
@@ -47,7 +47,7 @@ export interface ShopParts {
   readonly budget: Budget;
 }
 
-/** Paid for, but what came back is not what a true service answers. */
+/** Paid for, but the answer is not what a genuine service returns. */
 export class UntrustedAnswer extends Error {}
 
 const NO_KEY =
@@ -89,7 +89,10 @@ export function createShop({ service, payer, payTo, budget }: ShopParts): Shop {
 
 const toPay = (offer: Offer): string => `${formatUsd(amountOf(offer))} USD to ${offer.payTo}`;
 
-/** The answer to a payment. @throws ServiceError that says what was signed, when nothing was sold or it cannot be read */
+/**
+ * The answer to a payment. @throws ServiceError that says what was signed, if nothing was sold or the answer cannot be
+ * read
+ */
 function opened(answer: ServiceAnswer, path: string, offer: Offer) {
   try {
     if (answer.status !== 200) throw new ServiceError(problemOf(answer));

@@ -5,23 +5,26 @@ import { formatUsd } from "./money.ts";
 export type PaymentRequired = ReturnType<x402HTTPClient["getPaymentRequiredResponse"]>;
 export type Offer = PaymentRequired["accepts"][number];
 
-/** The one network and asset that are paid with: Circle's USDC on Base. */
+/** The only network and asset to pay with: Circle's USDC on Base. */
 const NETWORK = "eip155:8453";
 const USDC = { address: "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913", name: "USD Coin", version: "2" } as const;
-/** The longest that a signed authorization stays valid. */
+/** The longest a signed authorization stays valid. */
 const MAX_TIMEOUT_SECONDS = 300;
 
-/** What may be paid, and to whom. Amounts in atomic units. */
+/** What may be paid, and who to. Amounts in atomic units. */
 export interface Allowed {
   readonly published: bigint;
   readonly maxPrice: bigint;
   readonly payTo: Address;
 }
 
-/** The terms are not what the service publishes, or too dear: nothing was signed. */
+/** The terms differ from what the service publishes, or cost too much; nothing was signed. */
 export class RefusedTerms extends Error {}
 
-/** The offer in USDC on Base, once it is safe to sign. @throws RefusedTerms naming the field, what it is and what is accepted */
+/**
+ * The offer in USDC on Base, once it is safe to sign. @throws RefusedTerms naming the field, its value and what is
+ * accepted
+ */
 export function checkTerms({ accepts }: PaymentRequired, allowed: Allowed): Offer {
   const offer = accepts.find(({ scheme, network }) => scheme === "exact" && network === NETWORK) ?? accepts[0];
   if (offer === undefined) throw new RefusedTerms("The service offers no terms to pay. Nothing was signed.");
@@ -38,11 +41,11 @@ export function checkTerms({ accepts }: PaymentRequired, allowed: Allowed): Offe
   return offer;
 }
 
-/** An amount in atomic units. @throws RefusedTerms when it is none */
+/** An amount in atomic units. @throws RefusedTerms if it is not one */
 export const amountOf = ({ amount }: Offer): bigint =>
   /^[1-9]\d{0,18}$/.test(amount) ? BigInt(amount) : refuse("amount", amount, "atomic units of USDC");
 
-/** The stock client would sign a Permit2 allowance, or under another contract's name, when the terms say so. */
+/** If the terms say so, the stock client would sign a Permit2 allowance, or under another contract's name. */
 function checkSignedForm({ extra, maxTimeoutSeconds }: Offer): void {
   const { name, version, assetTransferMethod = "eip3009" } = extra ?? {};
   if (assetTransferMethod !== "eip3009") refuse("extra.assetTransferMethod", assetTransferMethod, "eip3009");

@@ -8,7 +8,7 @@ import { askTerms } from "./shop.ts";
 import { amountOf } from "./terms.ts";
 import { PAID_TOOLS } from "./tools/paid.ts";
 
-/** Money that was paid does not come back: clients should ask their user. */
+/** Money paid does not come back, so clients should ask their user. */
 const PAYS: ToolAnnotations = {
   readOnlyHint: false,
   destructiveHint: true,
@@ -16,10 +16,10 @@ const PAYS: ToolAnnotations = {
   openWorldHint: true,
 };
 
-/** An MCP client waits for its tools meanwhile. */
+/** An MCP client is waiting for its tools meanwhile. */
 const QUOTE_TIMEOUT_MS = 5_000;
 
-/** A server with all tools. The prices in its descriptions are asked for once, here. */
+/** A server with all tools. Requests the prices for its descriptions once, here. */
 export async function toolServer(parts: PaidParts): Promise<McpServer> {
   const server = freeServer(parts);
   const prices = await Promise.all(
@@ -33,14 +33,14 @@ export async function toolServer(parts: PaidParts): Promise<McpServer> {
   return server;
 }
 
-/** The price of a product as the service's own terms say it, for people; as it was published when they cannot be read. */
+/** A product's price for people, from the service's own terms; the published price if they cannot be read. */
 async function quoted(service: Service, { path, price }: Product): Promise<string> {
   try {
     const [offer] = (await askTerms(service, { path, body: {}, timeoutMs: QUOTE_TIMEOUT_MS })).accepts;
-    // Descriptions are read by models: nothing but the number is taken from the service.
+    // Models read descriptions, so nothing but the number is taken from the service.
     if (offer !== undefined) return `${path} ${formatUsd(amountOf(offer))} USD in USDC on Base.`;
   } catch {
-    // The tool itself says what is wrong when it is called.
+    // The tool itself says what is wrong when called.
   }
   return `${path} ${formatUsd(price)} USD in USDC on Base, as published; the service did not return its terms when this server started.`;
 }

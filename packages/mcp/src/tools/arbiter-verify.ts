@@ -47,7 +47,7 @@ export const arbiterVerify = paidTool({
   },
 });
 
-/** The verdict, once it is signed by the service and answers this claim. @throws UntrustedAnswer */
+/** The verdict, checked to be signed by the service and to answer this claim. @throws UntrustedAnswer */
 async function checkedVerdict(
   sale: Bought,
   claim: Claim,
@@ -66,12 +66,14 @@ async function checkedVerdict(
   return verdict.data;
 }
 
-/** Parties that the caller did not name are those of the deal. */
+/** Parties the caller left out are those of the deal. */
 const isAbout = (found: z.infer<typeof VERDICT>["parties"], asked: Claim["parties"]): boolean =>
   asked === undefined ||
   (found?.payer.wallet === asked.payer.toLowerCase() && found.payee.wallet === asked.payee.toLowerCase());
 
-/** As every verdict names what it was asked: SHA-256 of the RFC 8785 form of the category and conditions as submitted. */
+/**
+ * What every verdict names as its question: SHA-256 of the RFC 8785 form of the category and conditions as submitted.
+ */
 const conditionsSha256 = ({ category, conditions }: Claim): string =>
   createHash("sha256")
     .update(canonicalize({ category, conditions }) as string)

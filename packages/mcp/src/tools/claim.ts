@@ -30,7 +30,10 @@ const CONDITIONS = {
     .describe("For ci-status: a public GitHub repository and commit."),
 } as const satisfies Readonly<Record<(typeof CATEGORIES)[number], z.ZodType>>;
 
-/** A delivery claim, as strict as can be said without the service: what it refuses later has been signed for already. */
+/**
+ * A delivery claim, checked as strictly as possible without the service: anything the service refuses has already been
+ * signed for.
+ */
 export const CLAIM = z.strictObject({
   category: z.enum(CATEGORIES),
   conditions: z.union(CATEGORIES.map((name) => CONDITIONS[name])),
@@ -46,7 +49,7 @@ export const CLAIM = z.strictObject({
     .describe("Required for scored, unless deal_ref is a payment in the service's own escrow."),
 });
 
-/** What the category finds wrong with its conditions, or null. */
+/** What the category rejects about its conditions, or null. */
 export function conditionsFault({
   category,
   conditions,
