@@ -92,7 +92,7 @@ function whyNot(correction: Extract<Correction, { refused: string }>, id: string
   }
 }
 
-/** In one line; a connection that is refused on every address has no message of its own. */
+/** In one line; a connection refused on every address has no message of its own. */
 const causeOf = (error: unknown): string =>
   String((error as Error).message || (error as NodeJS.ErrnoException).code).split("\n")[0] ?? "";
 

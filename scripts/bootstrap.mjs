@@ -41,14 +41,16 @@ function install() {
   console.log(`The dependencies are installed (${Math.round((Date.now() - started) / 1000)} s).`);
 }
 
-/** So that the first start need not: it would take longer, and twice the memory. */
+/** Saves the first start from doing this, which would take longer and twice the memory. */
 function compile() {
   const { status } = run(NODE, [join(ROOT, "node_modules", ".bin", "hardhat"), "build"]);
   if (status !== 0) fail(`The contracts could not be compiled: hardhat build ended with code ${status}.`);
   utimesSync(INSTALLED, new Date(), new Date());
 }
 
-/** So that the first start need not. The service starts without the packages too, so a failure is only told. */
+/**
+ * Saves the first start from doing this. The service also starts without the packages, so a failure is only reported.
+ */
 function pack() {
   run(NODE, [join(ROOT, "scripts", "packages.ts")]);
 }

@@ -26,7 +26,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
  * What a deployment needs.
- * @throws Error that names everything that is missing or wrong, and where it is expected.
+ * @throws Error that names everything missing or wrong, and where it is expected.
  */
 export function readDeploySettings(network: string | undefined, env: Environment, root: string): DeploySettings {
   if (network === undefined || !isChainName(network))

@@ -1,5 +1,5 @@
-// Deploys the escrow: `npm run deploy -- --network base`. An instance with other roles is another deployment; the same roles
-// again find the instance that is there.
+// Deploys the escrow: `npm run deploy -- --network base`. Different roles make a new deployment; the same roles find
+// the existing instance.
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import hre from "hardhat";
@@ -36,7 +36,7 @@ async function deploy({ network, facts, privateKey, roles }: DeploySettings): Pr
   }
 }
 
-/** The runtime code with the roles where the compiler left room for them, in the order of their declaration. */
+/** The runtime code with the roles filled in where the compiler left room for them, in order of declaration. */
 async function expectedCode(roles: DeploySettings["roles"]): Promise<Hex> {
   const { deployedBytecode, immutableReferences = {} } = await hre.artifacts.readArtifact("Escrow");
   const inOrder = Object.keys(immutableReferences).toSorted((a, b) => Number(a) - Number(b));

@@ -48,7 +48,7 @@ export interface RouteLine {
   readonly path: string;
   readonly tag: string;
   readonly summary: string;
-  /** Decimal, like `0.25`; null where it costs nothing, or another amount each time. */
+  /** Decimal, like `0.25`; null if it is free or the amount varies. */
   readonly price: string | null;
   /** The price in words. */
   readonly cost: string;
@@ -66,7 +66,7 @@ interface Operation {
 
 const KEY = "A".repeat(43);
 const NOWHERE = "http://127.0.0.1:1";
-/** Enough to build the service, which asks nobody until it is asked. */
+/** Just enough to build the service, which calls nobody until it is called. */
 const SETTINGS = {
   DATABASE_URL: "postgres://nobody@127.0.0.1:1/none",
   BASE_RPC_URL: NOWHERE,
@@ -96,7 +96,7 @@ function routeLine(method: string, path: string, operation: Operation): RouteLin
   const { tags, summary, responses, "x-payment-info": info } = operation;
   const line = { method, path, summary, tag: tags[0] ?? "" };
   const network = info?.protocols[0]?.x402.network ?? "eip155:8453";
-  // No escrow contract is configured here, and without one the demo is described without a price.
+  // No escrow contract is configured here, so the demo is described without a price.
   const price = info?.price.amount ?? (method === "POST" && path === DEMO_PATH ? formatUsd(DEMO_PRICE) : null);
   if (price !== null) return { ...line, price, cost: `${price} ${NETWORKS[network].money}` };
   return { ...line, price, cost: "402" in responses ? "as its 402 says" : "free" };
@@ -207,7 +207,7 @@ const gasTable = (): string =>
 const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
   [head, head.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
 
-/** The generated tables by their names. */
+/** The generated tables by name. */
 export const renderTables = (routes: readonly RouteLine[]): Readonly<Record<string, string>> => ({
   routes: routesTable(routes),
   limits: limitsTable(),
@@ -220,7 +220,7 @@ export const renderTables = (routes: readonly RouteLine[]): Readonly<Record<stri
   gas: gasTable(),
 });
 
-/** The text with every generated table in its place. */
+/** The text with every generated table filled in. */
 export function withTables(text: string, tables: Readonly<Record<string, string>>): string {
   return text.replace(/(?<=<!-- generated: (\w+) -->\n).*?(?=<!-- end -->)/gs, (_, name) => {
     const found = tables[name];

@@ -13,7 +13,7 @@ async function preload(settings: IndexerSettings, schema: string, file: string):
   const chain = connectChain(settings.rpcUrl);
   const head = await readHead(chain);
   const db = new pg.Client({ connectionString: settings.databaseUrl, application_name: "index_preload" });
-  // A connection that breaks rejects the statement under way, which says it all.
+  // A broken connection rejects the running statement, and that is enough.
   db.on("error", () => undefined);
   await db.connect();
   try {

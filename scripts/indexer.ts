@@ -8,7 +8,7 @@ import { COMPILE_CACHE } from "./embedded/compile-cache.ts";
 
 const STOP_MS = 12_000;
 
-// For Ponder, which inherits it: it is up again a second sooner.
+// For Ponder, which inherits it and restarts a second sooner.
 process.env.NODE_COMPILE_CACHE ??= COMPILE_CACHE;
 const settings = parseSettings(process.env);
 if ("problem" in settings) {
@@ -19,7 +19,7 @@ if ("problem" in settings) {
 const stopping = new AbortController();
 const stop = () => {
   stopping.abort();
-  // A database or node that does not answer must not keep this process: Ponder is closed or killed well before.
+  // A database or node that does not answer must not keep this process alive: Ponder is closed or killed well before.
   setTimeout(() => process.exit(0), STOP_MS).unref();
 };
 process.on("SIGTERM", stop).on("SIGINT", stop);

@@ -4,10 +4,10 @@ import { migrate as applyMigrations } from "drizzle-orm/node-postgres/migrator";
 import pg from "pg";
 
 const FOLDER = fileURLToPath(new URL("../api/adapters/postgres/migrations", import.meta.url));
-/** Any number: two migrations of one database at once wait for each other on it. */
+/** Any number: concurrent migrations of one database use it to wait for each other. */
 const LOCK = 7_402_402;
 
-/** Brings the database to the newest schema; needs the role that owns it. Running it again changes nothing. */
+/** Brings the database to the latest schema; needs the role that owns it. Running it again changes nothing. */
 export async function migrate(ownerUrl: string): Promise<void> {
   const client = new pg.Client({ connectionString: ownerUrl });
   await client.connect();

@@ -9,7 +9,7 @@ import { TARBALLS } from "../api/wiring/packages.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const FOLDERS = PACKAGES.map(({ folder }) => join("packages", folder));
-/** What the tarballs were built from when they were built last. */
+/** What the tarballs were last built from. */
 const DIGEST = "built-from";
 const call = promisify(execFile);
 
@@ -17,14 +17,14 @@ const call = promisify(execFile);
 const isSource = (path: string): boolean => !/(^|\/)(dist|node_modules)(\/|$)/.test(relative(ROOT, path));
 
 /**
- * Packs the npm packages that the service serves, unless their sources are those of the last time. It builds in a copy, so that
- * several programs may do it at once. Answers whether there was anything to do.
+ * Packs the npm packages the service serves, unless their sources are unchanged. It builds in a copy, so that several
+ * programs may do so at once. Returns whether there was anything to do.
  */
 export async function buildPackages(into: string = TARBALLS): Promise<boolean> {
   const digest = await digestOfSources();
   if ((await builtFrom(into)) === digest) return false;
   await mkdir(into, { recursive: true });
-  // Inside the project, whose compiler and types it takes.
+  // Inside the project, whose compiler and types it uses.
   await mkdir(TARBALLS, { recursive: true });
   const copy = await mkdtemp(join(TARBALLS, "build-"));
   try {
@@ -55,14 +55,14 @@ async function digestOfSources(): Promise<string> {
   return hash.digest("hex");
 }
 
-/** The digest that all tarballs of a folder were built from; null where one of them is missing. */
+/** The digest that all tarballs of a folder were built from; null if one of them is missing. */
 async function builtFrom(folder: string): Promise<string | null> {
   const present = await readdir(folder).catch(() => [] as string[]);
   if (![DIGEST, ...PACKAGES.map(tarballName)].every((name) => present.includes(name))) return null;
   return readFile(join(folder, DIGEST), "utf8");
 }
 
-/** What went wrong, and what it means; null when the tarballs are there. */
+/** What went wrong, and what it means; null if the tarballs exist. */
 export async function packagesProblem(): Promise<string | null> {
   try {
     await buildPackages();

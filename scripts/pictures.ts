@@ -29,7 +29,7 @@ const BASE = NETWORKS["eip155:8453"];
 const AGENT = devAccount(1);
 const READY_WITHIN_MS = 120_000;
 const INDEXED_WITHIN_MS = 5_000;
-/** No picture may weigh more. */
+/** The largest size a picture may have. */
 const MAX_BYTES = 250_000;
 
 interface Stack {
@@ -68,7 +68,7 @@ async function untilReady(child: ChildProcess): Promise<void> {
     if (child.exitCode !== null || Date.now() > deadline) throw new Error(`The stack did not start.\n${output}`);
 }
 
-/** An agent with sense: it pays the service's own address, and never more than a dollar. */
+/** A sensible agent: it pays the service's own address, and never more than a dollar. */
 async function createAgent(url: string) {
   const manifest = await fetch(`${url}/.well-known/x402`).then((answer) => answer.json());
   const { resources } = manifest as { resources: { payTo: string; resource: string }[] };

@@ -15,12 +15,12 @@ import { loadKeys } from "./embedded/keys.ts";
 import { demandFreePorts, readSettings, SettingError, type StartSettings } from "./embedded/settings.ts";
 import { createStack } from "./embedded/stack.ts";
 
-// For the services, which inherit it.
+// Inherited by the services.
 process.env.NODE_COMPILE_CACHE ??= COMPILE_CACHE;
 const began = performance.now();
 const tell = (line: string) => console.log(`${((performance.now() - began) / 1000).toFixed(1).padStart(6)} s  ${line}`);
 
-/** Takes the folder and the ports, or ends the process with one line that says which of them is not to be had. */
+/** Claims the folder and the ports, or ends the process with one line that says which is unavailable. */
 async function claim(): Promise<{ settings: StartSettings; directory: DataDirectory }> {
   let release = () => {};
   try {
@@ -60,7 +60,7 @@ async function start(): Promise<void> {
     tell,
     onLoss: (reason) => fail(reason),
   });
-  // A terminal's Ctrl-C reaches npm too, which passes it on: a second signal changes nothing.
+  // A terminal's Ctrl-C also reaches npm, which passes it on: a second signal changes nothing.
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => end(0, "Stopping …"));
   endWithNpm(() => end(0, "npm is gone. Stopping …"));
   tell(`Starting from ${settings.dataDirectory}`);
@@ -82,7 +82,7 @@ async function welcome(settings: StartSettings): Promise<void> {
   console.log(`ready ${baseUrl}`);
 }
 
-/** `npm start` that is killed with -9 cannot pass anything on; who it leaves behind is adopted by another process. */
+/** An `npm start` killed with -9 cannot pass anything on; its children are adopted by another process. */
 function endWithNpm(callback: () => void): void {
   const npm = process.ppid;
   if (process.env.npm_lifecycle_event !== "start") return;

@@ -21,7 +21,7 @@ export interface Anvil {
 
 export type AnvilClient = ReturnType<typeof anvilClient>;
 
-/** A client that reads, signs for the node's own accounts, and moves the node's time, blocks and balances. */
+/** A client that reads, signs for the node's own accounts, and controls the node's time, blocks and balances. */
 export const anvilClient = (rpcUrl: string, network: NetworkFacts) =>
   createTestClient({
     mode: "anvil",
@@ -33,7 +33,7 @@ export const anvilClient = (rpcUrl: string, network: NetworkFacts) =>
     .extend(publicActions)
     .extend(walletActions);
 
-// Not from `viem/chains`: that loads the files of hundreds of chains.
+// Not from `viem/chains`, which loads files for hundreds of chains.
 const chainOf = ({ chainId, key }: NetworkFacts, rpcUrl: string) =>
   defineChain({
     id: chainId,
@@ -72,7 +72,10 @@ export async function startAnvil({ network, port, options, logFile }: AnvilPlan)
   return { rpcUrl, client, process: child };
 }
 
-/** npm's `anvil` is a Node wrapper: a SIGKILL to it leaves the real program behind, so that one is started itself. */
+/**
+ * npm's `anvil` is a Node wrapper that leaves the real program running after a SIGKILL, so the real program is started
+ * directly.
+ */
 function anvilBinary(): string {
   const require = createRequire(createRequire(import.meta.url).resolve("@foundry-rs/anvil/package.json"));
   const arch = process.arch === "x64" ? "amd64" : process.arch;

@@ -10,7 +10,7 @@ export interface BannerFacts {
   readonly smartWallet: Address | null;
 }
 
-/** What a developer needs to begin: where everything is, and an account that can pay. */
+/** What a developer needs to get started: where everything is, and an account that can pay. */
 export function renderBanner({ settings, baseUrl, certificateUrl, smartWallet }: BannerFacts): string {
   const payer = devAccount(0);
   return `

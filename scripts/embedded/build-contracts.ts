@@ -3,7 +3,7 @@ import type { HardhatRuntimeEnvironment } from "hardhat/types/hre";
 
 const ATTEMPTS = 5;
 
-/** Compiles what has changed. Hardhat writes its cache without a lock: of processes that build at once, those that lose try again. */
+/** Compiles what has changed. Hardhat writes its cache without a lock, so concurrent builds that fail try again. */
 export async function buildContracts(
   hre: HardhatRuntimeEnvironment,
   options: { readonly noTests: boolean } = { noTests: true },

@@ -8,8 +8,9 @@ import { replaceFile } from "./replace-file.ts";
 const DUMP_ATTEMPTS = 20;
 
 /**
- * Where a chain's state is kept. anvil writes `exit` itself when it ends, not atomically: a kill can leave it torn. `saved` (gzip) is ours
- * and always whole. anvil's own periodic dump is not used: it writes the whole chain, 1.7 kB a block, every second.
+ * Where a chain's state is stored. anvil writes `exit` itself when it ends, but not atomically, so a kill can corrupt
+ * it. `saved` (gzip) is ours and always intact. anvil's own periodic dump is not used, because it writes the whole
+ * chain, 1.7 kB a block, every second.
  */
 export interface StateFiles {
   readonly exit: string;
@@ -27,7 +28,7 @@ export function stateFiles(directory: string): StateFiles {
   };
 }
 
-/** The path of the most advanced whole state, ready for `--load-state`; null when the chain has yet to be prepared. */
+/** The path of the most recent intact state, ready for `--load-state`; null if the chain has not been prepared yet. */
 export function newestState(files: StateFiles): string | null {
   // The first save is made when the chain is prepared: `exit` alone is from a first start that was interrupted before.
   if (!existsSync(files.saved)) return null;
@@ -40,14 +41,14 @@ export function newestState(files: StateFiles): string | null {
   return files.load;
 }
 
-/** Writes the chain's state now, replacing the file at once. */
+/** Writes the chain's state now, replacing the file atomically. */
 export async function saveState(client: AnvilClient, path: string): Promise<void> {
   replaceFile(path, Buffer.from((await dumpState(client)).slice(2), "hex"));
 }
 
 /**
- * The chain's whole state as anvil gives it: gzipped JSON, in hex. anvil reads its blocks and its accounts one after the other:
- * of a block that is mined in between it would keep what was paid and lose the logs that say so, so such a state is thrown away.
+ * The chain's whole state as anvil returns it: gzipped JSON, in hex. anvil reads its blocks and its accounts one after
+ * the other, so for a block mined in between it would keep the payments but lose their logs. Such a state is discarded.
  */
 export async function dumpState(client: AnvilClient): Promise<`0x${string}`> {
   for (let attempt = 1; attempt <= DUMP_ATTEMPTS; attempt++) {
@@ -61,7 +62,10 @@ export async function dumpState(client: AnvilClient): Promise<`0x${string}`> {
   throw new Error(`The local chain mined a block during each of ${DUMP_ATTEMPTS} dumps of its state.`);
 }
 
-/** Saves every second, and less often as the chain grows, so that saving takes a tenth of the time at most. Ends with `signal`. */
+/**
+ * Saves every second, and less often as the chain grows, so that saving takes at most a tenth of the time. Ends with
+ * `signal`.
+ */
 export async function keepSaving(client: AnvilClient, path: string, signal: AbortSignal): Promise<void> {
   let lastHeight = -1n;
   while (!signal.aborted) {

@@ -6,29 +6,31 @@ import { fundAccounts, installUsdc } from "./usdc.ts";
 
 export interface LocalChain extends Anvil {
   readonly network: NetworkFacts;
-  /** Ends the chain and leaves its state for the next start. */
+  /** Ends the chain and saves its state for the next start. */
   readonly stop: () => Promise<void>;
 }
 
 export interface ChainPlan {
   readonly network: NetworkFacts;
   readonly port: number;
-  /** Where the chain's state is kept. */
+  /** Where to store the chain's state. */
   readonly directory: string;
   readonly logFile: string;
 }
 
-/** A transaction is mined at once, time goes on by itself, and `finalized` follows six blocks behind. */
+/** Transactions are mined at once, time advances on its own, and `finalized` is six blocks behind. */
 const MINING = ["--mixed-mining", "--block-time", "2", "--slots-in-an-epoch", "3"];
 const NEVER = String(10 ** 9);
-/** What each development account holds at first: 10,000 USDC and 100 ETH. */
+/** The initial balance of each development account: 10,000 USDC and 100 ETH. */
 export const DEV_FUNDS = {
   accounts: DEV_ACCOUNTS.map(({ address }) => address),
   usdc: 10_000_000_000n,
   wei: 100n * 10n ** 18n,
 };
 
-/** Starts a lasting chain: it goes on from its folder's state, or begins with USDC and funded development accounts. */
+/**
+ * Starts a persistent chain: it resumes from its folder's state, or starts with USDC and funded development accounts.
+ */
 export async function startChain({ network, port, directory, logFile }: ChainPlan): Promise<LocalChain> {
   const files = stateFiles(directory);
   const state = newestState(files);

@@ -1,4 +1,4 @@
 import { fileURLToPath } from "node:url";
 
-/** Where Node keeps what it has compiled (`NODE_COMPILE_CACHE`): a program starts in half the time from then on. */
+/** Where Node caches compiled code (`NODE_COMPILE_CACHE`): later starts take half the time. */
 export const COMPILE_CACHE = fileURLToPath(new URL("../../node_modules/.cache/compile", import.meta.url));

@@ -12,11 +12,11 @@ import {
 import { join } from "node:path";
 import { endProcess, identify, isAlive, type ProcessIdentity } from "./leftovers.ts";
 
-/** A start's hold on its data directory. */
+/** A start's claim on its data directory. */
 export interface DataDirectory {
-  /** Where the children write their output; the last start's is in `logs.previous`. */
+  /** Where the children write their output; the previous start's is in `logs.previous`. */
   readonly logs: string;
-  /** Remembers a child, for the next start to end when this one could not. */
+  /** Records a child, so that the next start can end it if this one could not. */
   readonly remember: (name: string, pid: number) => void;
   readonly release: () => void;
 }
@@ -24,8 +24,8 @@ export interface DataDirectory {
 export class DirectoryInUseError extends Error {}
 
 /**
- * Takes the data directory for this process and ends what a killed start has left running from it.
- * @throws DirectoryInUseError while another start lives on it.
+ * Claims the data directory for this process and ends what a killed start left running from it.
+ * @throws DirectoryInUseError while another start is using it.
  */
 export async function takeDataDirectory(path: string): Promise<DataDirectory> {
   mkdirSync(path, { recursive: true });
@@ -50,7 +50,7 @@ export async function takeDataDirectory(path: string): Promise<DataDirectory> {
   return { logs, remember, release };
 }
 
-/** Takes back a directory that nothing was put into. */
+/** Removes a directory that nothing was written to. */
 export function removeIfUnused(path: string): void {
   rmSync(join(path, "logs"), { recursive: true, force: true });
   try {

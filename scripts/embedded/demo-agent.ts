@@ -8,7 +8,7 @@ export const DEMO_WALLET = devAccount(9).address;
 
 const PAY_WITHIN_MS = 60_000;
 
-/** Buys one certificate over x402 as any agent would, with the stock client, and returns its URL. */
+/** Buys one certificate over x402 like any agent, with the stock client, and returns its URL. */
 export async function payAsDemoAgent(baseUrl: string): Promise<string> {
   const client = new x402Client().register("eip155:8453", new ExactEvmScheme(devAccount(9)));
   const response = await wrapFetchWithPayment(patientFetch, client)(`${baseUrl}/test/basic`, {
@@ -23,7 +23,7 @@ export async function payAsDemoAgent(baseUrl: string): Promise<string> {
   return url;
 }
 
-/** A 503 says: do not sign again, send the same header again. After a kill, what is lost of the chain is sent first. */
+/** A 503 means: do not sign again, resend the same header. After a kill, whatever the chain lost is sent first. */
 const patientFetch: typeof fetch = async (input, init) => {
   for (;;) {
     const response = await fetch(input instanceof Request ? input.clone() : input, init);

@@ -24,7 +24,7 @@ import { fundAccounts } from "./usdc.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
-/** Deploys the contracts that a chain lacks, with Ignition, whose journal is kept in `folder`. */
+/** Deploys the contracts missing from a chain with Ignition, which keeps its journal in `folder`. */
 async function deployContracts(
   folder: string,
   targets: readonly DeploymentTarget[],

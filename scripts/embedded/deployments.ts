@@ -5,7 +5,7 @@ import { NETWORKS, type NetworkFacts } from "../../api/kernel/networks.ts";
 import { escrowAbi } from "../../contracts/abi.ts";
 import { anvilClient } from "./anvil.ts";
 
-/** One local chain as Hardhat's configuration names it. */
+/** One local chain as named in Hardhat's configuration. */
 export interface DeploymentTarget {
   readonly network: NetworkFacts;
   readonly hardhatName: "localBase" | "localBaseSepolia";
@@ -29,17 +29,17 @@ export const deploymentTargets = (ports: {
 export const journalOf = (folder: string, target: DeploymentTarget): string =>
   join(folder, "deployments", `chain-${target.network.chainId}`);
 
-/** Whose word the local escrows take, and who is owed their fees. */
+/** The arbiter of the local escrows, and the recipient of their fees. */
 export interface EscrowRoles {
   readonly arbiter: Address;
   readonly feeRecipient: Address;
 }
 
-/** The smart wallet's address on the chain, or null when it is not there. */
+/** The smart wallet's address on the chain, or null if it is not deployed. */
 export const deployedWallet = (folder: string, target: DeploymentTarget): Promise<Address | null> =>
   deployed(folder, target, "SmartWallet#SmartWallet");
 
-/** The escrow's address on the chain, or null when it is not there with these roles. */
+/** The escrow's address on the chain, or null if it is not deployed with these roles. */
 export async function deployedEscrow(
   folder: string,
   target: DeploymentTarget,
@@ -54,7 +54,7 @@ export async function deployedEscrow(
   return isSame ? address : null;
 }
 
-/** Whether every contract that the journal names is there: those of a chain that is gone are not. */
+/** Whether every contract in the journal exists; those of a discarded chain do not. */
 export async function isJournalTrue(folder: string, target: DeploymentTarget, roles: EscrowRoles): Promise<boolean> {
   const names = Object.keys(recorded(folder, target));
   const escrow = names.includes("Escrow#Escrow") ? await deployedEscrow(folder, target, roles) : undefined;
@@ -69,7 +69,7 @@ async function deployed(folder: string, target: DeploymentTarget, name: string):
   return code === undefined ? null : address;
 }
 
-/** Empty, too, for a file that a kill left half-written: then the contracts are deployed again. */
+/** Also empty for a file that a kill left half-written: then the contracts are deployed again. */
 function recorded(folder: string, target: DeploymentTarget): Readonly<Record<string, Address>> {
   try {
     return JSON.parse(readFileSync(join(journalOf(folder, target), "deployed_addresses.json"), "utf8"));

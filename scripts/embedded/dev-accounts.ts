@@ -4,7 +4,7 @@ import { type HDAccount, hdKeyToAccount, mnemonicToAccount } from "viem/accounts
 /** Known to everyone: real money sent to these accounts is lost. */
 export const DEV_MNEMONIC = "test test test test test test test test test test test junk";
 
-// Stretching the words into a seed is slow by design: done once, not once an account.
+// Stretching the words into a seed is slow by design, so it is done once for all accounts.
 const PARENT = mnemonicToAccount(DEV_MNEMONIC, { path: "m/44'/60'/0'/0" }).getHdKey();
 const derive = (index: number): HDAccount =>
   // viem's type asks for a path from the master key; this is the rest of it, from the parent.

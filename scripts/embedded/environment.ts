@@ -6,8 +6,8 @@ import { apiPlan } from "./services.ts";
 import { readSettings, SettingError } from "./settings.ts";
 
 /**
- * The environment of the API of a running `npm start`, for commands beside it.
- * @throws SettingError when nothing runs in `DATA_DIR`
+ * The environment of a running `npm start`'s API, for commands run alongside it.
+ * @throws SettingError if nothing runs in `DATA_DIR`
  */
 export async function embeddedEnvironment(
   env: Readonly<Record<string, string | undefined>>,

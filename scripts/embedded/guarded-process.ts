@@ -3,9 +3,9 @@ import { closeSync, openSync, readFileSync } from "node:fs";
 import type { Writable } from "node:stream";
 
 /**
- * The shell becomes the program (same pid) and leaves a watcher behind that holds file descriptor 3, a pipe from us. When we are
- * gone, by whatever means, the pipe closes and the watcher signals the program, so that even a kill -9 orphans nothing. A line on
- * the pipe tells the watcher that the program has ended by itself.
+ * The shell becomes the program (same pid) and leaves behind a watcher that holds file descriptor 3, a pipe from us.
+ * When we end, for whatever reason, the pipe closes and the watcher signals the program, so that even a kill -9 orphans
+ * nothing. A line on the pipe tells the watcher that the program ended on its own.
  */
 const WATCHED = '{ read _ <&3 || kill -s "$0" $$; } 2>/dev/null >&2 & exec 3<&-; exec "$@"';
 
@@ -16,9 +16,9 @@ export interface ProcessPlan {
   readonly cwd?: string;
   /** Another user to run as; only root can. */
   readonly user?: { readonly uid: number; readonly gid: number };
-  /** What asks the program to end. Default SIGTERM. */
+  /** The signal that asks the program to end. Default SIGTERM. */
   readonly stopSignal?: "SIGINT" | "SIGTERM";
-  /** Output is appended here; without it only its end is kept, in memory. */
+  /** Output is appended here; without it only the end is kept, in memory. */
   readonly logFile?: string;
 }
 
@@ -35,7 +35,10 @@ export interface GuardedProcess {
 
 const KEPT_OUTPUT = 4_000;
 
-/** Starts a program that never outlives this process, in a group of its own: a terminal's Ctrl-C does not reach it. */
+/**
+ * Starts a program that never outlives this process, in its own process group, so that a terminal's Ctrl-C does not
+ * reach it.
+ */
 export async function startGuarded(plan: ProcessPlan): Promise<GuardedProcess> {
   const signal = plan.stopSignal ?? "SIGTERM";
   const log = plan.logFile === undefined ? "pipe" : openSync(plan.logFile, "a", 0o600);

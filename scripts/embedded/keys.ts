@@ -5,7 +5,7 @@ import type { Hex } from "viem";
 import { generatePrivateKey, privateKeyToAddress } from "viem/accounts";
 import { replaceFile } from "./replace-file.ts";
 
-/** The secrets of an embedded installation. PostgreSQL's passwords lie with its data. */
+/** The secrets of an embedded installation. PostgreSQL's passwords are stored with its data. */
 export interface Keys {
   /** 32 bytes, base64url: the Ed25519 key that signs documents. */
   readonly signingKey: string;
@@ -15,13 +15,13 @@ export interface Keys {
   readonly decoySeed: string;
   /** Sends the settlements. */
   readonly facilitatorPrivateKey: Hex;
-  /** Owns the address that payments go to. */
+  /** Owns the address that receives payments. */
   readonly payToPrivateKey: Hex;
   /** Decides the escrow's payments. */
   readonly arbiterPrivateKey: Hex;
 }
 
-/** The installation's secrets, generated when they are first needed and the same ever after. */
+/** The installation's secrets, generated on first use and unchanged from then on. */
 export function loadKeys(dataDirectory: string): Keys {
   const file = join(dataDirectory, "keys.json");
   const known: Partial<Keys> = existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : {};

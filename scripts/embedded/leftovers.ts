@@ -2,13 +2,13 @@ import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { waitUntil } from "./wait-until.ts";
 
-/** A process as it can be recognised later: pids are used again, a pid with its start time is not. */
+/** A process as it can be recognized later: pids are reused, but not together with their start time. */
 export interface ProcessIdentity {
   readonly pid: number;
   readonly startedAt: string;
 }
 
-/** Who runs under this pid now; null when nobody does (a zombie counts as nobody). */
+/** Who runs under this pid now; null if there is no one (a zombie does not count). */
 export function identify(pid: number): ProcessIdentity | null {
   const startedAt = process.platform === "linux" ? linuxStart(pid) : ps(pid, "lstart=");
   return startedAt === null || startedAt === "" ? null : { pid, startedAt };
@@ -26,7 +26,7 @@ export function commandLineOf(pid: number): string {
 
 export const isAlive = (process: ProcessIdentity): boolean => identify(process.pid)?.startedAt === process.startedAt;
 
-/** Ends exactly this process: the signal, then after the grace period SIGKILL. Nothing happens when it has ended before. */
+/** Ends exactly this process: the signal, then SIGKILL after the grace period. Does nothing if it has already ended. */
 export async function endProcess(target: ProcessIdentity, signal: NodeJS.Signals, graceMs: number): Promise<void> {
   if (!isAlive(target)) return;
   process.kill(target.pid, signal);
@@ -38,7 +38,7 @@ export async function endProcess(target: ProcessIdentity, signal: NodeJS.Signals
 function linuxStart(pid: number): string | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-    // The second field is the program's name in brackets and may itself hold spaces and brackets.
+    // The second field is the program's name in brackets, which may itself contain spaces and brackets.
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
     return fields[0] === "Z" ? null : (fields[19] ?? null);
   } catch {

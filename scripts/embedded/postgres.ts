@@ -11,7 +11,7 @@ import { waitUntil } from "./wait-until.ts";
 export interface Postgres {
   /** The superuser's URL: migrations and the indexer. */
   readonly ownerUrl: string;
-  /** The API's login role `trust_service`; it may do what `grantApiRole` gives it. */
+  /** The API's login role `trust_service`; its rights come from `grantApiRole`. */
   readonly apiUrl: string;
   readonly process: GuardedProcess;
   readonly stop: () => Promise<void>;
@@ -55,7 +55,7 @@ const INITDB_FLAGS = [
   "--no-instructions",
 ];
 
-/** Starts PostgreSQL in the directory, which is filled on first use. Ends a server that a killed start left there. */
+/** Starts PostgreSQL in the directory, initializing it on first use. Ends a server that a killed start left there. */
 export async function startPostgres({ directory, port, ...options }: PostgresPlan): Promise<Postgres> {
   const home = resolve(directory);
   mkdirSync(home, { recursive: true, mode: 0o755 });
@@ -83,7 +83,9 @@ function urlsOf({ owner, service }: Passwords, port: number): Pick<Postgres, "ow
   return { ownerUrl: url(OWNER, owner), apiUrl: url(SERVICE, service) };
 }
 
-/** The URLs of the server that runs in the directory; null when none does. Its port is the fourth line of its pid file. */
+/**
+ * The URLs of the server running in the directory; null if there is none. Its port is the fourth line of its pid file.
+ */
 export function runningPostgres(directory: string): Pick<Postgres, "ownerUrl" | "apiUrl"> | null {
   const home = resolve(directory);
   const file = join(home, "cluster", "postmaster.pid");
@@ -92,7 +94,7 @@ export function runningPostgres(directory: string): Pick<Postgres, "ownerUrl" | 
   return pid && port && identify(pid) !== null ? urlsOf(readPasswords(home), port) : null;
 }
 
-/** Lets the API's login role act as `trust_api`, the role without login that the migrations create and give rights to. */
+/** Lets the API's login role act as `trust_api`, the role without login that migrations create and grant rights to. */
 export const grantApiRole = (ownerUrl: string): Promise<void> =>
   withClient(ownerUrl, async (client) => {
     await client.query(`grant trust_api to ${SERVICE}`);
@@ -119,7 +121,7 @@ function readPasswords(home: string): Passwords {
 }
 
 async function initialise(program: PostgresProgram, home: string, passwords: Passwords): Promise<void> {
-  // Filled beside its place and then renamed: a first start that was killed half-way leaves no half database.
+  // Initialized next to its final place and then renamed, so that a killed first start leaves no partial database.
   const fresh = join(home, "cluster.new");
   const passwordFile = join(home, "initdb-password");
   rmSync(fresh, { recursive: true, force: true });

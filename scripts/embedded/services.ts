@@ -41,7 +41,7 @@ export const apiPlan = (parts: ServiceParts): ProcessPlan => ({
   },
 });
 
-/** The indexer: the one process on this database's index, polling a chain that costs nothing to ask. */
+/** The indexer: the only process on this database's index, polling a chain that is free to query. */
 export const indexerPlan = (parts: ServiceParts, ponderPort: number): ProcessPlan => ({
   ...program("scripts/indexer.ts", parts.logs, "indexer.log"),
   env: {
@@ -64,7 +64,7 @@ export const indexerPlan = (parts: ServiceParts, ponderPort: number): ProcessPla
   },
 });
 
-/** Hardhat and Ignition in a process of their own: they need much memory, for a few seconds. */
+/** Hardhat and Ignition in their own process: they need a lot of memory for a few seconds. */
 export const deploymentPlan = (parts: Pick<ServiceParts, "settings" | "keys" | "logs">): ProcessPlan => ({
   ...program("scripts/embedded/deploy-contracts.ts", parts.logs, "deploy.log"),
   args: [join(ROOT, "scripts/embedded/deploy-contracts.ts"), join(parts.settings.dataDirectory, "ignition")],

@@ -9,10 +9,10 @@ export interface StartSettings {
   readonly postgresPort: number;
 }
 
-/** A setting that cannot be: the message names the variable to change. */
+/** An invalid setting; the message names the variable to change. */
 export class SettingError extends Error {}
 
-/** What the embedded mode reads from the environment. */
+/** What embedded mode reads from the environment. */
 export async function readSettings(env: Readonly<Record<string, string | undefined>>): Promise<StartSettings> {
   const settings = {
     dataDirectory: resolve(env.DATA_DIR || ".data"),
@@ -31,7 +31,7 @@ export async function readSettings(env: Readonly<Record<string, string | undefin
   return settings;
 }
 
-/** @throws SettingError that names the first port something else listens on. */
+/** @throws SettingError naming the first port that something else is listening on. */
 export async function demandFreePorts(settings: StartSettings): Promise<void> {
   for (const [name, port] of namedPorts(settings)) {
     if ((await isPortFree(port)) && (await isPortFree(port, "127.0.0.1"))) continue;

@@ -22,23 +22,23 @@ export interface StackParts {
   readonly settings: StartSettings;
   readonly keys: Keys;
   readonly directory: DataDirectory;
-  /** Says that a part is up, or in trouble. */
+  /** Reports that a part is up, or in trouble. */
   readonly tell: (line: string) => void;
-  /** A part that the others cannot do without has ended. */
+  /** A part the others depend on has ended. */
   readonly onLoss: (reason: string) => void;
 }
 
 export interface Stack {
-  /** Starts everything; settles when every part answers. */
+  /** Starts everything; settles once every part answers. */
   readonly start: () => Promise<void>;
-  /** Ends what was started: the API first, PostgreSQL last. */
+  /** Ends what was started, the API first and PostgreSQL last. */
   readonly stop: () => Promise<void>;
 }
 
 const SENDER_WEI = 100n * 10n ** 18n;
 const READY_WITHIN_MS = 120_000;
 
-/** What ends together; the first stage ends first. */
+/** Stages of parts that end together; the first stage ends first. */
 const STAGES = ["deployment", "api", "indexer", "chains", "postgres"] as const;
 type Stops = Map<(typeof STAGES)[number], (() => Promise<void>)[]>;
 
@@ -52,7 +52,7 @@ export function createStack(parts: StackParts): Stack {
       startLocalChain(parts, stops, { network: NETWORKS["eip155:8453"], port: settings.baseRpcPort }),
       startLocalChain(parts, stops, { network: NETWORKS["eip155:84532"], port: settings.baseSepoliaRpcPort }),
     ]);
-    // Before the services: Hardhat, for its few seconds, needs as much memory as they do.
+    // Before the services: for a few seconds Hardhat needs as much memory as they do.
     const deployed = chains.then(() => deployMissing(parts, stops));
     const [postgres, escrow] = await Promise.all([startDatabase(parts, stops), deployed]);
     await migrate(postgres.ownerUrl);
@@ -102,7 +102,7 @@ function watch(name: string, process: GuardedProcess, onLoss: (reason: string) =
   process.ended.then((outcome) => onLoss(`${name} ended (${outcome}). ${process.lastOutput().trim()}`));
 }
 
-/** Deploys what is missing; answers with the address of the escrow on the local Base. */
+/** Deploys what is missing; returns the address of the escrow on the local Base. */
 async function deployMissing({ settings, keys, directory, tell }: StackParts, stops: Stops): Promise<Address> {
   const targets = deploymentTargets({ base: settings.baseRpcPort, baseSepolia: settings.baseSepoliaRpcPort });
   const folder = join(settings.dataDirectory, "ignition");
@@ -155,14 +155,16 @@ async function startServices(services: ServiceParts, parts: StackParts, stops: S
 
 const isOk = async (url: string): Promise<boolean> => (await fetch(url, { signal: AbortSignal.timeout(5_000) })).ok;
 
-/** Whether the index is this run's: the rows of the last run are there at once, and may be of blocks that the chain has lost. */
+/**
+ * Whether the index is from this run: the last run's rows are there at once, and may cover blocks the chain has lost.
+ */
 const isIndexReady = (ownerUrl: string, began: number): Promise<boolean> =>
   withClient(ownerUrl, async (client) => {
     for (const schema of await ponderSchemas(client)) if (await isReady(client, { schema }, began)) return true;
     return false;
   });
 
-/** Whether the index holds a block of this run. */
+/** Whether the index contains a block from this run. */
 async function hasIndexed(baseUrl: string, block: number): Promise<boolean> {
   const headers = { accept: "application/json" };
   const response = await fetch(`${baseUrl}/status`, { headers, signal: AbortSignal.timeout(5_000) });

@@ -12,19 +12,19 @@ export interface Service {
 }
 
 export interface SupervisedService {
-  /** Rejects, with the service's last output, when it ends before it was ever ready or is not ready in time. */
+  /** Rejects, with the service's last output, if it ends before it is ready or is not ready in time. */
   readonly ready: Promise<void>;
   readonly stop: () => Promise<void>;
 }
 
 const FIRST_RETRY_MS = 500;
-/** Asking costs the service time that it needs to get ready. */
+/** Asking takes time that the service needs to get ready. */
 const READY_POLL_MS = 200;
 const LAST_RETRY_MS = 10_000;
-/** After so long a life, a crash counts as the first again. */
+/** After running this long, a crash counts as the first again. */
 const STEADY_MS = 60_000;
 
-/** Runs a service until `stop`. Once it has been ready, it is started again whenever it ends. */
+/** Runs a service until `stop`. Once it has been ready, it is restarted whenever it ends. */
 export async function supervise(service: Service): Promise<SupervisedService> {
   const stopping = new AbortController();
   const run = await begin(service);
@@ -69,6 +69,6 @@ async function keepRunning(service: Service, current: { run: GuardedProcess }, s
     retryMs = Math.min(retryMs * 2, LAST_RETRY_MS);
     if (!stopping.aborted) current.run = await begin(service);
   }
-  // It may have been started again in the very moment of stopping.
+  // It may have been restarted at the very moment of stopping.
   await current.run.stop();
 }

@@ -14,7 +14,7 @@ import {
 import type { NetworkFacts } from "../../api/kernel/networks.ts";
 import { waitUntil } from "./wait-until.ts";
 
-/** A local node whose state may be set: viem's test client of anvil, or of Hardhat's in-process chain. */
+/** A local node whose state can be set: viem's test client for anvil, or for Hardhat's in-process chain. */
 export interface DevNode {
   readonly mode: "anvil" | "hardhat" | "ganache";
   request(...args: never[]): Promise<unknown>;
@@ -66,7 +66,7 @@ const INITIALIZERS = parseAbi([
 const SIGNATURE_CHECKER: Address = "0x00000000000000000000000000000000000051c0";
 const LOST_AND_FOUND: Address = "0x000000000000000000000000000000000000dead";
 const MINTER_ALLOWANCE = 10n ** 18n;
-/** A test may mine only once it has begun to wait. */
+/** A test can mine only once it has started to wait. */
 const MINED_WITHIN_MS = 60_000;
 const require = createRequire(import.meta.url);
 
@@ -90,7 +90,7 @@ export async function installUsdc(node: DevNode, network: NetworkFacts): Promise
   ]);
 }
 
-/** Mints USDC (atomic units) to each account and sets its balance to this many wei. */
+/** Mints USDC (atomic units) to each account and sets its balance to the given wei. */
 export async function fundAccounts(
   node: DevNode,
   network: NetworkFacts,
@@ -109,7 +109,7 @@ export async function administer(node: DevNode, network: NetworkFacts, calls: re
   const call = { account: USDC_ADMINISTRATOR, chain: null, to: network.usdc.address, gas: 400_000n } as const;
   const hashes: Hex[] = [];
   for (const data of calls) hashes.push(await client.sendTransaction({ ...call, data }));
-  // A receipt may come after its block's number, and a chain that mines on demand has no next block that viem could wait for.
+  // A receipt may come after its block's number, and an on-demand chain has no next block for viem to wait for.
   const statusOf = async (hash: Hex) => (await client.getTransactionReceipt({ hash }).catch(() => null))?.status;
   for (const [index, hash] of hashes.entries()) {
     const refusal = `USDC on chain ${network.chainId} refused administration call ${index + 1} of ${calls.length}.`;

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 
-/** Polls until `check` says true (a rejection counts as false); false when the time is up. */
+/** Polls until `check` returns true (a rejection counts as false); false once the time is up. */
 export async function waitUntil(
   check: () => Promise<boolean> | boolean,
   limitMs: number,
