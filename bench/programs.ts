@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 
 export interface Program {
   readonly child: ChildProcess;
-  /** Every line that it has printed. */
+  /** Every line it has printed. */
   readonly lines: readonly string[];
 }
 

@@ -22,7 +22,7 @@ const unused = async (): Promise<never> => {
   throw new Error("no claim of this bench needs it");
 };
 
-/** The service of the arbiter as the API runs it, from the parsed JSON of a claim to the stored verdict. */
+/** The arbiter's service as the API runs it, from a claim's parsed JSON to the stored verdict. */
 export async function ours(plan: SidePlan): Promise<Side & { readonly end: () => Promise<void> }> {
   const { databaseUrl, baseUrl, signingSeed, arbiterKey, origin } = plan;
   const pool = connect(databaseUrl);

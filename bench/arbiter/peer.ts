@@ -25,11 +25,11 @@ const sha256 = (bytes: string | Uint8Array): Buffer => createHash("sha256").upda
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex");
 const jcs = (value: unknown): string => canonicalize(value) as string;
 
-/** The table that the peer inserts into. */
+/** The table the peer inserts into. */
 export const PEER_TABLE =
   "CREATE TABLE peer_verdict (id text PRIMARY KEY, category text NOT NULL, outcome text NOT NULL, document text NOT NULL, issued_at timestamptz NOT NULL)";
 
-/** What somebody writes who needs signed verdicts and knows the libraries: no more than a verdict of ours shows. */
+/** What someone who needs signed verdicts and knows the libraries would write: no more than our verdicts show. */
 export async function peer(plan: SidePlan): Promise<Side & { readonly end: () => Promise<void> }> {
   const pool = new pg.Pool({ connectionString: plan.databaseUrl, max: 16 });
   const sign = signer(plan, await signingKey(plan.signingSeed));

@@ -1,9 +1,10 @@
-// Verdicts a second, ours beside a bare script: one process, one PostgreSQL with its usual durability, the same claims, in turns.
-// Ours is the arbiter's service as the API runs it after the payment: the claim is checked, looked up by its id, its evidence
-// gathered, the verdict signed (detached JWS, Data Integrity, EIP-712), chained to the one before by its hash, and stored. The peer
-// (peer.ts) hashes or fetches, builds a document of about the same size, makes the same three signatures with jose, node:crypto and
-// tiny-secp256k1, and stores it with one INSERT. Both open a connection for each deliverable. The peer checks and refuses nothing,
-// guards no address, has no deadline, retry or second attempt, and no log whose order its inserts would have to keep.
+// Verdicts per second, ours against a bare script: one process, one PostgreSQL with its usual durability, the same
+// claims, in turns. Ours is the arbiter's service as the API runs it after the payment: the claim is checked, looked up
+// by its id, its evidence gathered, and the verdict signed (detached JWS, Data Integrity, EIP-712), chained to the
+// previous one by its hash, and stored. The peer (peer.ts) hashes or fetches, builds a document of about the same size,
+// makes the same three signatures with jose, node:crypto and tiny-secp256k1, and stores it with one INSERT. Both open a
+// connection for each deliverable. The peer checks and refuses nothing, guards no address, has no deadline, retry or
+// second attempt, and keeps no ordered log.
 import { createHash, randomBytes } from "node:crypto";
 import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -16,7 +17,7 @@ import { ours } from "./ours.ts";
 import { PEER_TABLE, peer } from "./peer.ts";
 import type { Claim, Side, SidePlan } from "./sides.ts";
 
-/** Many short turns: what else the machine does meanwhile hits both alike. */
+/** Many short turns, so that other load on the machine hits both sides equally. */
 const ROUNDS = 31;
 const MS = 200;
 const CONCURRENCIES = [1, 16];
@@ -27,15 +28,15 @@ const sha256 = (bytes: string | Uint8Array): string => createHash("sha256").upda
 
 interface Turn {
   readonly perSecond: number;
-  /** Mean milliseconds of one verdict, without its fetch. */
+  /** Mean milliseconds per verdict, without its fetch. */
   readonly ownMs: number;
-  /** Processor time of one verdict in milliseconds, without PostgreSQL's: other programs' load changes it little. */
+  /** Processor time per verdict in milliseconds, without PostgreSQL's; other programs' load hardly affects it. */
   readonly cpuMs: number;
 }
 
 let number = 0;
 
-/** So many claims at a time, for a while. */
+/** Runs this many claims at a time, for a while. */
 async function turn(side: Side, claim: Claim, concurrency: number): Promise<Turn> {
   const [start, before] = [performance.now(), process.cpuUsage()];
   let [done, ownMs] = [0, 0];
@@ -56,7 +57,7 @@ async function turn(side: Side, claim: Claim, concurrency: number): Promise<Turn
 
 type Sides = Readonly<Record<"ours" | "peer", Side>>;
 
-/** Prints the figures of one kind of claim; answers ours over the peer's. */
+/** Prints the figures for one kind of claim; returns the ratio of ours to the peer's. */
 async function compare(sides: Sides, claim: Claim, concurrency: number): Promise<number> {
   for (const side of [sides.ours, sides.peer]) await turn(side, claim, concurrency);
   const runs: Record<keyof Sides, Turn>[] = [];

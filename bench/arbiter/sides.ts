@@ -1,6 +1,6 @@
 /** One side of bench:arbiter. */
 export interface Side {
-  /** A verdict on a claim, signed and stored; its number makes it one of its own. */
+  /** A signed and stored verdict on a claim; the number makes each verdict distinct. */
   readonly decide: (claim: Claim, number: number) => Promise<Decided>;
 }
 
@@ -12,12 +12,12 @@ export interface Claim {
 
 export interface Decided {
   readonly verdict: string;
-  /** Milliseconds in which the deliverable was fetched and hashed; 0 when none was. */
+  /** Milliseconds spent fetching and hashing the deliverable; 0 if there was none. */
   readonly fetchMs: number;
 }
 
 export interface SidePlan {
-  /** A role that may insert; each side has connections of its own. */
+  /** A role that may insert; each side has its own connections. */
   readonly databaseUrl: string;
   readonly baseUrl: string;
   /** 32 bytes. */

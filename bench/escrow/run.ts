@@ -1,5 +1,5 @@
-// Escrowed sales end to end (hold, evaluation, release, all mined) beside the same number of sales paid with plain `exact`: one
-// service, one chain, the same 16 buyers, in turns.
+// Escrowed sales end to end (hold, evaluation, release, all mined) against the same number of sales paid with plain
+// `exact`: one service, one chain, the same 16 buyers, in turns.
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

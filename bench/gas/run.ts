@@ -1,5 +1,5 @@
-// The escrow's gas beside its ceilings, with Circle's token alone and behind Circle's proxy, as on Base. `--write` keeps the
-// figures as the snapshot that test/contracts/escrow-gas.test.ts holds the contract to.
+// The escrow's gas against its ceilings, with Circle's token on its own and behind Circle's proxy, as on Base.
+// `--write` stores the figures as the snapshot that test/contracts/escrow-gas.test.ts checks the contract against.
 import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import hre from "hardhat";

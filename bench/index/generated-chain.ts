@@ -1,14 +1,14 @@
 import type { Address, Hex } from "viem";
 
-// A chain of USDC transfers over 90 days. Nothing is stored: a block is a pure function of its number.
+// A chain of USDC transfers over 90 days. Nothing is stored: each block is a pure function of its number.
 
 const DAYS = 90;
-/** Of empty blocks at the head, so that every transfer is final: Ponder takes a block of Base for final 30 blocks later. */
+/** Empty blocks at the head, so that every transfer is final: Ponder considers a Base block final 30 blocks later. */
 const QUIET_BLOCKS = 40;
-/** The wallets that pay and are paid most, by Zipf's law. */
+/** The wallets that pay and are paid most, following Zipf's law. */
 const HOT = 200;
 const NOBODY: Address = `0x${"0".repeat(40)}`;
-/** The service's own: what it is paid is nobody's history. */
+/** The service's own address: payments to it count in no history. */
 export const SERVICE: Address = `0x${"5e".repeat(20)}`;
 /** In atomic units: dust, the edges of what the score counts, and prices; few enough that sums are often equal. */
 const VALUES = [
@@ -59,7 +59,10 @@ export const walletCount = (transfers: number): number => Math.max(2 * HOT, Math
 
 const zipf = (n: number): number => Math.min(HOT - 1, Math.floor(HOT ** ((n % 10_000) / 10_000)) - 1);
 
-/** Every tenth by a hot wallet; a quarter to the largest, a quarter to hot ones, else to one of four neighbours, or by a hot one to anybody. */
+/**
+ * Hot wallets send every tenth transfer. A quarter goes to the largest wallet, a quarter to hot ones, the rest to one
+ * of four neighbors, or from a hot wallet to anyone.
+ */
 function parties(block: number, index: number, wallets: number): { from: Address; to: Address; dice: number } {
   const dice = mix(mix(block * 8191 + index) + 1);
   const other = mix(dice + 1);
@@ -75,7 +78,7 @@ function parties(block: number, index: number, wallets: number): { from: Address
   return { from: walletAt(payer), to: walletAt(payee), dice };
 }
 
-/** Block `n` has `perBlock` transfers, a fifth of them authorised, each in a transaction of its own. */
+/** Block `n` has `perBlock` transfers, a fifth of them authorized, each in its own transaction. */
 export function generateChain({ transfers, perBlock, endsAt }: ChainPlan): GeneratedChain {
   const last = Math.ceil(transfers / perBlock);
   const head = last + QUIET_BLOCKS;

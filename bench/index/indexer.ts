@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { type Program, startProgram, stopProgram } from "../programs.ts";
 import { SERVICE } from "./generated-chain.ts";
 
-/** What the indexer of a generated chain is started with, beside its database and node. */
+/** How to start the indexer of a generated chain, besides its database and node. */
 export const INDEXER_SETTINGS = {
   ...{ PAY_TO_ADDRESS: SERVICE, OWN_ADDRESSES: "", ESCROW_ADDRESSES: "", ESCROW_START_BLOCK: "" },
   ...{ BASE_WS_URL: "", START_BLOCK: "1", RPC_COPIES: "25", POLL_MS: "250", EXCLUSIVE: "1", LOG_LEVEL: "info" },
@@ -11,12 +11,12 @@ export const INDEXER_SETTINGS = {
 
 export interface IndexerRun {
   readonly seconds: number;
-  /** The most memory that Ponder's process has held, and the processor's time that it took: where the system tells, else not numbers. */
+  /** The peak memory of Ponder's process and its processor time; not numbers if the system does not report them. */
   readonly peakMiB: number;
   readonly cpuSeconds: number;
 }
 
-/** Runs the indexer's program, Ponder in a process of its own, until its views are there. */
+/** Runs the indexer's program, with Ponder in its own process, until its views exist. */
 export async function runIndexer(env: Readonly<Record<string, string>>): Promise<IndexerRun> {
   const started = performance.now();
   const program = await startProgram("scripts/indexer.ts", { ...INDEXER_SETTINGS, ...env }, { ready: /"index ready"/ });
@@ -33,7 +33,7 @@ function usedBy({ lines }: Program): Pick<IndexerRun, "peakMiB" | "cpuSeconds"> 
   try {
     const status = readFileSync(`/proc/${pid}/status`, "utf8");
     const peakMiB = Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1]) / 1024;
-    // The 14th and 15th field; the second is a name in brackets.
+    // Fields 14 and 15; the second field is a name in brackets.
     const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
     return { peakMiB, cpuSeconds: (Number(fields[11]) + Number(fields[12])) / TICKS_A_SECOND };
   } catch {

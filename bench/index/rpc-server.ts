@@ -4,7 +4,8 @@ import { type Address, type Hex, toEventSelector } from "viem";
 import { NETWORKS } from "../../api/kernel/networks.ts";
 import { type GeneratedChain, type GeneratedTransfer, generateChain, SERVICE } from "./generated-chain.ts";
 
-// JSON-RPC as far as Ponder and viem ask for it. Answers are built as text: the server must not be what a measurement measures.
+// As much JSON-RPC as Ponder and viem need. Answers are built as text, so that the server itself is not what gets
+// measured.
 
 const { chainId, usdc } = NETWORKS["eip155:8453"];
 const TRANSFER = toEventSelector("Transfer(address,address,uint256)");

@@ -23,7 +23,7 @@ interface Bench {
 
 interface Speed {
   readonly perSecond: number;
-  /** Of the process's own. Other programs' load changes it little. */
+  /** Of the process itself; other programs' load hardly affects it. */
   readonly perCpuSecond: number;
 }
 
@@ -60,7 +60,7 @@ async function dropSchemas(db: pg.Client, pattern: string): Promise<void> {
 interface Measured {
   readonly bare: readonly Speed[];
   readonly syncing: IndexerRun;
-  /** Started again on the index that it had made. */
+  /** Restarted on the index it made. */
   readonly again: IndexerRun;
   readonly cached: IndexerRun;
   readonly authorised: IndexerRun;
@@ -95,7 +95,7 @@ interface Goal {
   readonly isFloor: boolean;
 }
 
-/** Prints each figure with its goal; answers whether all were reached. */
+/** Prints each figure with its goal; returns whether all were met. */
 function judge(goals: readonly Goal[]): boolean {
   const isReached = ({ value, limit, isFloor }: Goal) => (isFloor ? value >= limit : value <= limit);
   for (const goal of goals) {

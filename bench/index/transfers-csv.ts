@@ -18,6 +18,6 @@ function* csvOf(chain: GeneratedChain, lastBlock: number): Generator<string> {
   }
 }
 
-/** Writes the chain's transfers up to this block as a file for `npm run index:preload`. */
+/** Writes the chain's transfers up to this block to a file for `npm run index:preload`. */
 export const writeCsv = (chain: GeneratedChain, file: string, lastBlock = chain.last): Promise<void> =>
   pipeline(csvOf(chain, lastBlock), createWriteStream(file));

@@ -1,5 +1,6 @@
-// A paid route of ours beside a bare `@x402/hono` server with the stock middleware and an empty handler: the same chain,
-// facilitator, machine and payers, in turns. Payments are signed beforehand: only the servers' time is measured.
+// One of our paid routes against a bare `@x402/hono` server with the stock middleware and an empty handler: the same
+// chain, facilitator, machine and payers, in turns. Payments are signed beforehand, so only the servers' time is
+// measured.
 import { randomBytes } from "node:crypto";
 import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -91,7 +92,7 @@ async function compare(urls: Sides, payers: readonly PrivateKeyAccount[]): Promi
   return median(ratios);
 }
 
-/** Where our time goes: mean milliseconds of each command of the gate, from its own debug log. */
+/** Where our time goes: mean milliseconds per gate command, from its own debug log. */
 async function breakdown(url: string, program: Program, payer: PrivateKeyAccount): Promise<void> {
   const before = program.lines.length;
   const times: number[] = [];

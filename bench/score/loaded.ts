@@ -10,17 +10,17 @@ import { openReadings, type Readings } from "./readings.ts";
 
 const PER_BLOCK = 100;
 const HISTORY = "history";
-/** Ranks below are those of the wallets that everybody pays. */
+/** Ranks below this are the wallets that everyone pays. */
 const FIRST_SMALL = 200;
 
-/** An index of so many transfers, in a database of its own. */
+/** An index with this many transfers, in its own database. */
 export interface Loaded {
   readonly transfers: number;
   readonly readings: Readings;
-  /** The head's time. */
+  /** The time of the head. */
   readonly now: Date;
   readonly largest: Address;
-  /** One of those with few transfers; another for each number. */
+  /** A wallet with few transfers; each number gives a different one. */
   readonly small: (n: number) => Address;
 }
 
@@ -31,7 +31,10 @@ export interface LoadPlan {
   readonly folder: string;
 }
 
-/** Makes a file of transfers, a history from it and an index from that, by the programs that an operator runs. */
+/**
+ * Makes a file of transfers, a history from the file and an index from the history, with the programs an operator would
+ * use.
+ */
 export async function loadIndex({ ownerUrl, apiUrl, transfers, folder }: LoadPlan): Promise<Loaded> {
   const endsAt = Math.floor(Date.now() / 1000);
   const chain = { TRANSFERS: String(transfers), PER_BLOCK: String(PER_BLOCK), ENDS_AT: String(endsAt), PORT: "0" };

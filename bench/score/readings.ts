@@ -12,11 +12,13 @@ import { createScores } from "../../api/score/read-scores.ts";
 const BASE_URL = "http://localhost";
 const VIEWS = { viewsSchema: "live", maxLagMs: Number.POSITIVE_INFINITY };
 
-/** What `GET /verify` and `POST /score` do after their routes: the same queries, over one connection, and the same record. */
+/**
+ * What `GET /verify` and `POST /score` do after routing: the same queries, over one connection, and the same record.
+ */
 export interface Readings {
   readonly verify: (wallet: Address, now: Date) => Promise<unknown>;
   readonly score: (wallets: readonly Address[], now: Date) => Promise<unknown>;
-  /** The pages of PostgreSQL's that the statements of this call touch, from `EXPLAIN (ANALYZE, BUFFERS)` of each. */
+  /** The PostgreSQL pages that this call's statements touch, from `EXPLAIN (ANALYZE, BUFFERS)` of each. */
   readonly pages: (call: () => Promise<unknown>) => Promise<number>;
   readonly close: () => Promise<void>;
 }
@@ -44,7 +46,7 @@ export function openReadings(apiUrl: string): Readings {
       ),
     score: (wallets, now) => createScores({ index, certificates, baseUrl: BASE_URL, now: () => now }).of(wallets),
     async pages(call) {
-      // What is known already is asked again by nobody, so once to know it and once to see the rest.
+      // Cached answers are not requested again, so one call fills the caches and the next shows the rest.
       await call();
       seen = [];
       await call();
@@ -55,7 +57,7 @@ export function openReadings(apiUrl: string): Readings {
   };
 }
 
-/** Executed as prepared, so that its plan is the generic one that the API goes by. */
+/** Executed as prepared, so that it uses the generic plan, like the API. */
 async function pagesOf(pool: pg.Pool, { name, text, values }: Statement): Promise<number> {
   const literals = values.map((value) => pg.escapeLiteral(literal(value))).join();
   const prepared = pg.escapeIdentifier(`explain ${name}`);

@@ -61,7 +61,7 @@ async function timesOf(loaded: Loaded, name: Name, round: number): Promise<numbe
 
 async function measure(all: readonly Loaded[]): Promise<ReadonlyMap<Loaded, Readonly<Record<Name, Cost>>>> {
   const times = new Map(all.map((loaded) => [loaded, new Map<Name, number[]>(NAMES.map((name) => [name, []]))]));
-  // A round that nobody counts: statements are prepared and pages read in.
+  // An uncounted round, which prepares statements and reads pages in.
   for (let round = -1; round < ROUNDS; round += 1)
     for (const name of NAMES)
       for (const loaded of all) {
@@ -103,7 +103,7 @@ function reportCosts(costs: ReadonlyMap<Loaded, Readonly<Record<Name, Cost>>>): 
   }
 }
 
-/** Prints the largest index's costs over the smallest's beside the goals; answers whether all were reached. */
+/** Prints the largest index's costs over the smallest's, with the goals; returns whether all were met. */
 function judge(costs: ReadonlyMap<Loaded, Readonly<Record<Name, Cost>>>): boolean {
   const [small, large] = [[...costs.values()].at(0), [...costs.values()].at(-1)];
   if (small === undefined || large === undefined) throw new Error("nothing was measured");

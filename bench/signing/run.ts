@@ -14,7 +14,7 @@ import { hashData, jcs } from "../../api/signing/proof-value.ts";
 import { parseKeySet, verifyDocument } from "../../packages/verifier/src/index.ts";
 import { median, percentile } from "../programs.ts";
 
-/** Many short turns: what else the machine does meanwhile hits both alike. */
+/** Many short turns, so that other load on the machine hits both sides equally. */
 const ROUNDS = 41;
 const MS = 150;
 /** A usual credential, and the largest: its goal is not the same, since canonical JSON alone takes longer than two signatures. */
@@ -27,9 +27,9 @@ const NOW = new Date("2026-11-24T12:00:00.000Z");
 type Job = () => Promise<unknown>;
 
 interface Rate {
-  /** How often a second the job is done, one after the other. */
+  /** How many times per second the job runs, one after the other. */
   readonly perSecond: number;
-  /** Processor time of one job in microseconds, all threads together: other programs' load changes it little. */
+  /** Processor time per job in microseconds, over all threads; other programs' load hardly affects it. */
   readonly cpuMicros: number;
 }
 
@@ -93,7 +93,7 @@ async function jobs(
   const tokens = await Promise.all(payloads.map(bare));
   const check = (payload: Buffer | undefined, token: (typeof tokens)[number]) =>
     flattenedVerify({ ...token, payload: payload?.toString("base64url") ?? "" }, publicKey, { algorithms: ["EdDSA"] });
-  /** What somebody writes who has jose and a canonicalizer, and is not strict. */
+  /** What someone with jose and a canonicalizer would write, without strict checks. */
   const byHand = () => {
     const { proof, ...rest } = JSON.parse(text) as typeof signed;
     const { proofValue: _, ...stated } = proof;
