@@ -1,6 +1,6 @@
 /**
- * Certificates that the tests' own TLS servers show, for `shop.example` unless said otherwise. Made with OpenSSL for these tests
- * alone: nothing else trusts them, and their keys are no secret.
+ * Certificates shown by the tests' own TLS servers, for `shop.example` unless stated otherwise. Made with OpenSSL for
+ * these tests only: nothing else trusts them, and their keys are not secret.
  */
 
 /** Signed all but `SELF_SIGNED`; valid to 2126. */

@@ -2,8 +2,8 @@ import { createGuardedFetch } from "../../../api/adapters/web/guarded-fetch/fetc
 import { FETCH_LIMITS_V1 } from "../../../api/arbiter/policy/v1/tables.ts";
 
 /**
- * Run as a process of its own: makes 64 fetches at once, of the given paths of a local server in turn, and prints how far its
- * memory grew, in MiB, and how the attempts ended. Arguments: origin, deadline in milliseconds, paths.
+ * Runs as its own process: makes 64 fetches at once, cycling through the given paths of a local server, and prints how
+ * much its memory grew, in MiB, and how the attempts ended. Arguments: origin, deadline in milliseconds, paths.
  */
 const [, , origin = "", deadlineMs = "", ...paths] = process.argv;
 const fetcher = createGuardedFetch({

@@ -1,4 +1,4 @@
-/** IPv4 addresses that nobody outside may be led to; every one is written in the notations below. */
+/** IPv4 addresses that no outsider may be led to; each is written in the notations below. */
 const IPV4 = [
   "127.0.0.1",
   "127.255.255.254",
@@ -75,7 +75,7 @@ const IPV6 = [
   "::ffff:0:127.0.0.1",
 ].map((address) => `[${address}]`);
 
-/** Names that are refused by themselves, whatever they resolve to. */
+/** Names refused by themselves, whatever they resolve to. */
 const NAMES = [
   "localhost",
   "LOCALHOST",

@@ -16,8 +16,9 @@ interface LogPage {
 }
 
 /**
- * Follows the public log from its newest entry to its first, as anybody can: every document is fetched, hashed, and compared
- * with its entry and with what the one after it says. Answers how many pages and documents there were, and what is wrong.
+ * Follows the public log from its newest entry to its first, as anyone can: fetches and hashes every document, and
+ * compares it with its entry and with what the next one says. Returns how many pages and documents there were, and what
+ * is wrong.
  */
 export async function walkLog(baseUrl: string): Promise<{ pages: number; documents: number; faults: string[] }> {
   const faults: string[] = [];

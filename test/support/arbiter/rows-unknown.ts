@@ -15,7 +15,7 @@ import {
   to,
 } from "./rows.ts";
 
-/** What a server does that leaves the verdict open after two attempts. */
+/** Server behavior that leaves the verdict open after two attempts. */
 export const UNDECIDED: readonly Row[] = [
   ...[401, 402, 403, 407, 408, 425, 429, 451].map((code) =>
     escalated(`a ${code}`, sends(code), { findings: [status("unknown", "undecided_status")] }),

@@ -11,7 +11,7 @@ export const sends =
   (status: number, headers: Record<string, string> = {}, body: string | Uint8Array = ""): Handler =>
   (_request, response) =>
     response.writeHead(status, headers).end(body);
-/** Bytes as they are, with whatever they claim to be. */
+/** Bytes as they are, whatever they claim to be. */
 export const raw =
   (text: string): Handler =>
   ({ socket }) =>
@@ -77,7 +77,7 @@ export const escalated = (is: string, serve: Handler, { conditions = {}, finding
   asked: 2,
 });
 
-/** What a server does, and the verdict that it decides at once. */
+/** Server behavior, and the verdict it decides at once. */
 export const DECIDED: readonly Row[] = [
   released("a 200", sends(200, HTML, TEXT)),
   released("any 2xx", sends(226, {}, TEXT)),

@@ -17,7 +17,7 @@ import { type Answer, post, send } from "../payments/requests.ts";
 import { startService, type TestService, type TestServicePlan } from "../service/service.ts";
 import { sha256 } from "./rows.ts";
 
-/** What a client hands in, before it is text. */
+/** What a client submits, before it becomes text. */
 export interface Claim {
   readonly category: string;
   readonly conditions: Readonly<Record<string, unknown>>;
@@ -25,7 +25,7 @@ export interface Claim {
   readonly parties?: Readonly<Record<string, string>>;
 }
 
-/** A claim and the verdict that the scene's servers lead to. */
+/** A claim and the verdict the scene's servers lead to. */
 export interface ClaimOf {
   readonly category: string;
   readonly verdict: Verdict;
@@ -35,16 +35,16 @@ export interface ClaimOf {
 /** A check-run as GitHub's API shows it. */
 export type Run = Readonly<Record<string, unknown>>;
 
-/** Where verdicts are bought: a chain, the service, and local servers in place of a merchant's and of GitHub's. */
+/** Where verdicts are bought: a chain, the service, and local servers standing in for a merchant's and GitHub's. */
 export interface ArbiterScene {
   readonly chain: TestChain;
   readonly service: TestService;
-  /** The origin of the merchant's server; a path that it does not know is a 404. */
+  /** The origin of the merchant's server; unknown paths return 404. */
   readonly shop: string;
   readonly pages: Map<string, RequestListener>;
   /** Check-runs of `COMMIT` by repository. */
   readonly runs: Map<string, readonly Run[]>;
-  /** One claim for every category and every verdict that it can have. */
+  /** One claim for every category and every verdict it can have. */
   readonly claims: readonly ClaimOf[];
   readonly stop: () => Promise<void>;
 }
@@ -89,7 +89,7 @@ export async function startArbiterScene(plan: Partial<TestServicePlan> = {}): Pr
   };
 }
 
-/** A run that has succeeded, unless the fields say otherwise. */
+/** A successful run, unless the fields say otherwise. */
 export const checkRun = (id: number, fields: Run = {}): Run => ({
   id,
   name: `check ${id}`,
@@ -145,7 +145,7 @@ const JSON_TYPE = { "content-type": "application/json" };
 
 const verifyUrl = ({ url }: Pick<TestService, "url">): string => `${url}/arbiter/verify`;
 
-/** Hands in a claim with the given payment headers, or none. Text goes as it is. */
+/** Submits a claim with the given payment headers, or none. Text is sent unchanged. */
 export const handIn = (
   service: Pick<TestService, "url">,
   claim: object | string,
@@ -153,7 +153,7 @@ export const handIn = (
 ): Promise<Answer> =>
   post(verifyUrl(service), { ...JSON_TYPE, ...headers }, typeof claim === "string" ? claim : JSON.stringify(claim));
 
-/** Buys a verdict with the stock client of `@x402/fetch`; `headers` are those of its payment, to be sent again. */
+/** Buys a verdict with the stock client of `@x402/fetch`; `headers` are its payment's, for sending again. */
 export async function buyVerdict(
   service: Pick<TestService, "url">,
   payer: LocalAccount,
@@ -174,10 +174,13 @@ export async function buyVerdict(
   return { answer, headers: { "payment-signature": paid } };
 }
 
-/** A record as programs read it. */
+/** A record in the form programs read. */
 export const recordOf = (url: string): Promise<Answer> => send(url, { headers: { accept: "application/json" } });
 
-/** What the service's arbiter records verdicts with, on a pool of the test's own. Scores cannot be read, unless the test says so. */
+/**
+ * What the service's arbiter records verdicts with, on the test's own pool. Scores are unavailable unless the test says
+ * otherwise.
+ */
 export async function recordParts(
   { config }: Pick<TestService, "config">,
   pool: Pool,

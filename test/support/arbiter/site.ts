@@ -13,21 +13,21 @@ import { GOOD, TEST_CA } from "./certificates.ts";
 
 export type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** A public address that the tests' names resolve to. Nothing is ever sent there: `site.dial` leads to the local servers. */
+/** A public address the tests' names resolve to. Nothing is ever sent there: `site.dial` leads to the local servers. */
 export const PUBLIC_ADDRESS = "93.184.216.34";
 const OWN_HOST = "trust.example";
 const OWN_ADDRESS = "93.184.216.99";
-/** What the guard is told of the service in every test. */
+/** What every test tells the guard about the service. */
 const SETTINGS = { ownHost: OWN_HOST, allowedOrigins: [] } as const;
 
-/** What the arbiter takes claims by. */
+/** The settings the arbiter accepts claims by. */
 export const CLAIMS = { ...SETTINGS, policies: POLICY_VERSIONS, now: () => new Date() };
 
 export interface Site {
   readonly handlers: Map<string, Handler>;
   /** Path and host of every request that arrived. */
   readonly requests: { readonly path: string; readonly host: string; readonly headers: IncomingMessage["headers"] }[];
-  /** Every connection that was asked for, `address:port`. */
+  /** Every connection requested, `address:port`. */
   readonly dialled: string[];
   readonly dial: Dial;
   readonly port: number;
@@ -38,14 +38,14 @@ export interface Site {
 const listening = (server: Server): Promise<number> =>
   new Promise((resolve) => server.listen(0, "127.0.0.1", () => resolve((server.address() as AddressInfo).port)));
 
-/** A connection that nobody answers. */
+/** A connection that is never answered. */
 function refusedSocket(): Socket {
   const socket = new Socket();
   process.nextTick(() => socket.destroy(Object.assign(new Error("refused by the test"), { code: "ECONNREFUSED" })));
   return socket;
 }
 
-/** Resolves the tests' names; one that it does not know has no address. */
+/** Resolves the tests' names; an unknown name has no address. */
 const resolveTestName = async (name: string): Promise<readonly string[]> => {
   if (name === OWN_HOST) return [OWN_ADDRESS];
   return name === "shop.example" || name === "cdn.example" ? [PUBLIC_ADDRESS] : [];
@@ -104,7 +104,7 @@ export interface Sources {
   readonly allowedOrigins?: readonly string[];
 }
 
-/** A claim from its submission to its evidence, as the service will do it. Throws when the claim is not taken. */
+/** A claim from submission to evidence, as in the service. Throws if the claim is refused. */
 export function examine(
   category: string,
   conditions: Record<string, unknown>,
@@ -119,6 +119,6 @@ export function examine(
 export const factsNamed = (evidence: Evidence, name: string): Record<string, unknown>[] =>
   evidence.facts.filter(({ fact }) => fact === name) as Record<string, unknown>[];
 
-/** `status true match`, one line a condition. */
+/** `status true match`, one line per condition. */
 export const judged = (evidence: Evidence): string[] =>
   factsNamed(evidence, "condition").map(({ condition, result, reason }) => `${condition} ${result} ${reason}`);

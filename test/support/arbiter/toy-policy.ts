@@ -25,7 +25,7 @@ const EVEN_NUMBER: Category<{ readonly number: number }> = {
   facts: () => [],
 };
 
-/** Version 2: without ci-status, with a category of its own, and never escalating: what is unknown is refunded. */
+/** Version 2: without ci-status, with its own category, and never escalating: the unknown is refunded. */
 const TOY_V2: PolicyVersion = {
   policy: { ...VERSION_1.policy, version: 2, effective_date: TOY_DAY, status: "a toy" },
   categories: [...VERSION_1.categories.filter(({ name }) => name !== "ci-status"), category(EVEN_NUMBER)],

@@ -15,7 +15,7 @@ import { privateKeyOf } from "../../../scripts/embedded/dev-accounts.ts";
 import type { TestChain } from "../chain/chain.ts";
 import { hold } from "../openapi/answers.ts";
 
-/** What a client got in the end. */
+/** What a client ended up with. */
 export interface Received {
   readonly status: number;
   readonly body: Record<string, unknown>;
@@ -33,7 +33,7 @@ const received = async (response: Response): Promise<Received> => ({
   body: (await response.json()) as Received["body"],
 });
 
-/** axios, whose answers are held to the service's description as those of `fetch` are. */
+/** axios, whose answers are checked against the service's description, like those of `fetch`. */
 export function heldAxios(): AxiosInstance {
   const client = axios.create();
   const held = async (response: AxiosResponse) => {
@@ -50,7 +50,7 @@ export function heldAxios(): AxiosInstance {
   return client;
 }
 
-/** The clients that agents use today, as their documentation says to set them up. */
+/** The clients agents use today, set up as their documentation says. */
 export const STOCK_CLIENTS: readonly StockClient[] = [
   {
     name: "@x402/fetch",
@@ -93,7 +93,7 @@ export const STOCK_CLIENTS: readonly StockClient[] = [
   },
 ];
 
-/** A new account of the kind that all stock clients take, with USDC, and everything that it signs. */
+/** A new account of the kind all stock clients accept, with USDC, and everything it signs. */
 export async function newWatchedAccount(
   chain: TestChain,
   atomic: bigint,
@@ -111,7 +111,7 @@ export async function newWatchedAccount(
   return { account: { ...own, signTypedData: signTypedData as HDAccount["signTypedData"] }, signed };
 }
 
-/** What an agent of `@x402/fetch` lets itself be asked for. */
+/** What an agent of `@x402/fetch` agrees to be asked for. */
 export interface Limits {
   /** Default: the client's own, 1 USD a payment. */
   readonly spending?: false;

@@ -14,7 +14,7 @@ export const ENTRY = 500_000n;
 export const CONTROL = 100_000n;
 export const BAIT = 50_000_000n;
 
-/** Enough to pay everything that is asked for, the bait of the scam test too. */
+/** Enough to pay everything requested, including the scam test's bait. */
 export const PURSE = 100_000_000n;
 
 /** A session whose entry is paid, as its agent sees it. */
@@ -23,7 +23,7 @@ export interface Run {
   readonly account: LocalAccount;
   /** Where the service is asked. */
   readonly at: string;
-  /** Null for an agent that knows the specification's URLs only. */
+  /** Null for an agent that only knows the specification's URLs. */
   readonly token: string | null;
   readonly id: string;
   readonly decoy: Address;
@@ -33,7 +33,7 @@ export const bare = (run: Run): Run => ({ ...run, token: null });
 export const via = (run: Run, { url }: { readonly url: string }): Run => ({ ...run, at: url });
 
 export interface RunPlan {
-  /** Which challenge comes first; drawn by the service when it is left out. */
+  /** Which challenge comes first; if omitted, the service draws. */
   readonly first?: Challenge;
   /** Default a new one with a full purse. */
   readonly account?: LocalAccount;
@@ -51,7 +51,7 @@ export async function startRun(
   return opened(owner, { product, account, at }, { body: answer.body, first: plan.first });
 }
 
-/** The run that the answer of a start opens, with its first challenge as the test says. */
+/** The run opened by the answer to a start, with its first challenge as the test says. */
 export async function opened(
   owner: pg.Pool,
   { product, account, at }: Pick<Run, "product" | "account" | "at">,
@@ -109,15 +109,15 @@ export function challengeIn(run: Run, answer: Answer): Challenge {
   return found[0] as Challenge;
 }
 
-/** An unpaid call; answers which challenge it served. */
+/** An unpaid call; returns which challenge it served. */
 export const serve = async (run: Run): Promise<Challenge> => challengeIn(run, await attempt(run));
 
-/** Both challenges, one a call. */
+/** Both challenges, one per call. */
 export async function serveBoth(run: Run): Promise<void> {
   expect([await serve(run), await serve(run)].sort()).toEqual(["bait", "control"]);
 }
 
-/** Signs a challenge as its 402 asks; any field can be another. */
+/** Signs a challenge as its 402 asks; any field can be overridden. */
 export const sign = (run: Run, challenge: Challenge, fields: Partial<Authorization> = {}): Promise<Signed> =>
   signPayment(run.account, { ...termsOf(run, challenge), validBefore: unixNow() + 60n, ...fields });
 
@@ -128,7 +128,7 @@ export async function payControl(run: Run): Promise<Signed> {
   return signed;
 }
 
-/** A run whose both challenges are served and whose control is paid: a PASS once the result is asked. */
+/** A run with both challenges served and the control paid: a PASS once the result is requested. */
 export async function startPassing(...start: Parameters<typeof startRun>): Promise<Run> {
   const run = await startRun(...start);
   await serveBoth(run);

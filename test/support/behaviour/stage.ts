@@ -40,7 +40,7 @@ export function ownerOf(database: TestDatabase): pg.Pool {
   return owner.on("error", () => undefined);
 }
 
-/** Every row of every table as text; what is in hex or base64 is there decoded too. */
+/** Every row of every table as text, with hex and base64 also decoded. */
 export async function everyRow({ owner }: Pick<Ground, "owner">): Promise<readonly string[]> {
   const tables = await owner.query<{ read: string }>(
     `SELECT format('SELECT t::text AS row FROM %I.%I t', schemaname, tablename) AS read FROM pg_tables
@@ -58,7 +58,7 @@ export async function everyRow({ owner }: Pick<Ground, "owner">): Promise<readon
   });
 }
 
-/** Until so many statements wait for a row. */
+/** Until this many statements are waiting for a row. */
 export const untilWaiting = async ({ owner }: Pick<Ground, "owner">, wanted: number): Promise<void> => {
   const text = `SELECT 1 FROM pg_stat_activity
     WHERE datname = current_database() AND wait_event_type = 'Lock' AND wait_event IN ('tuple', 'transactionid')`;

@@ -10,7 +10,7 @@ import type { Ground } from "./stage.ts";
 
 export const isReplay = (answer: Answer): boolean => answer.headers.get("x-idempotent-replay") === "true";
 
-/** A certificate that came of a run, in the answer of a bait or of a result. */
+/** A certificate from a run, in the answer to a bait or a result. */
 export function expectVerdict(answer: Answer, { id, product, account }: Run, verdict: "pass" | "fail"): void {
   expect({ status: answer.status, ...answer.body }).toMatchObject({
     status: "complete",
@@ -44,14 +44,14 @@ export async function stored({ owner }: Ground, { id }: Run) {
   };
 }
 
-/** One verdict and one certificate, which say the same; or neither. */
+/** Exactly one verdict and one certificate that agree, or neither. */
 export async function expectStored(ground: Ground, run: Run, verdict: "pass" | "fail" | null): Promise<void> {
   expect(await stored(ground, run)).toEqual({ verdict, certificates: verdict === null ? [] : [verdict] });
 }
 
 /**
- * The chain shows that the run's account paid the service these amounts by authorization and lost nothing else, and that the decoy
- * never received anything.
+ * The chain shows that the run's account paid the service these amounts by authorization and lost nothing else, and
+ * that the decoy never received anything.
  */
 export async function expectSpent({ chain }: Ground, { account, decoy }: Run, amounts: readonly bigint[]) {
   const paid = await settlements(chain, account.address);
@@ -72,7 +72,7 @@ const transfers = (chain: TestChain, args: { readonly from?: Address; readonly t
     fromBlock: 0n,
   });
 
-/** Whether the chain knows the authorization's nonce as used or cancelled. */
+/** Whether the chain shows the authorization's nonce as used or canceled. */
 export const isUsed = (chain: TestChain, { from, nonce }: Pick<Authorization, "from" | "nonce">): Promise<boolean> =>
   chain.client.readContract({
     address: chain.network.usdc.address,

@@ -7,7 +7,7 @@ import { type BoardSeeder, boardSeeder } from "./seed.ts";
 const DAY_MS = 86_400_000;
 export const NOON = new Date("2026-11-21T12:00:00.000Z");
 
-/** So many days before `NOON`. */
+/** This many days before `NOON`. */
 export const ago = (days: number): Date => new Date(NOON.getTime() - days * DAY_MS);
 
 export interface ListedAgent {
@@ -17,7 +17,7 @@ export interface ListedAgent {
   readonly cert_url: string;
 }
 
-/** A service of each test's own, with an empty database, whose clock the test sets. */
+/** A separate service for each test, with an empty database, whose clock the test sets. */
 export interface BoardScene {
   chain: TestChain;
   service: TestService;

@@ -22,7 +22,7 @@ export interface Seed {
 /** Wallet 7 is 0x…07. */
 export const seedWallet = (number: number): Address => `0x${number.toString(16).padStart(40, "0")}`;
 
-/** Stores certificates as the service stores them, without a payment. */
+/** Stores certificates the way the service does, without a payment. */
 export function boardSeeder(database: TestDatabase) {
   const pool = new pg.Pool({ connectionString: database.apiUrl });
   const store = createCertificateStore(pool);
@@ -38,7 +38,7 @@ export function boardSeeder(database: TestDatabase) {
     );
   let ordinal = 0;
   return {
-    /** Answers the certificates' ids, in the order given. */
+    /** Returns the certificates' ids, in the given order. */
     async add(...seeds: readonly Seed[]): Promise<readonly string[]> {
       const ids: string[] = [];
       for (const { wallet, issuedAt, product = "basic", result = "pass", also = false } of seeds) {

@@ -5,7 +5,10 @@ import type { Page } from "playwright-core";
 
 const SCRIPT = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 
-/** What axe finds on a page. It runs through the debugger, so the page's content security policy stays in force. In the dark only colours differ. */
+/**
+ * axe's findings on a page. It runs through the debugger, so the page's content security policy stays in force. In dark
+ * mode only colors differ.
+ */
 export async function findings(page: Page, scheme: "light" | "dark"): Promise<axe.AxeResults["violations"]> {
   if (!(await page.evaluate("'axe' in window"))) {
     // What is shown now, and, far cheaper, all that is visited later.
@@ -22,6 +25,6 @@ export async function findings(page: Page, scheme: "light" | "dark"): Promise<ax
 export const inLine = ({ id, nodes }: Pick<axe.Result, "id" | "nodes">): string =>
   `${id}: ${nodes.map((node) => node.html).join(" | ")}`;
 
-/** By how many pixels a page scrolls sideways. */
+/** How many pixels a page scrolls sideways. */
 export const widerThanScreen = (page: Page) =>
   page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");

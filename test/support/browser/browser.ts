@@ -14,7 +14,7 @@ const FONTS = dirname(dirname(require.resolve("@expo-google-fonts/ibm-plex-serif
 
 /**
  * Chromium from npm alone: the binary, the shared libraries that a bare machine lacks, and a font. It is unpacked once,
- * beside its final place and then renamed, so that two runs at once never start a half-written file.
+ * next to its final place and then renamed, so that two concurrent runs never start a half-written file.
  */
 async function unpackChromium(): Promise<string> {
   const { version } = require(join(PACKAGE, "package.json")) as { version: string };

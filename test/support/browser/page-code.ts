@@ -45,7 +45,7 @@ export async function codeOn(url: string): Promise<CodeOfPage> {
   };
 }
 
-/** Where a reader works, and what stands in the environment. */
+/** Where a reader works, and what the environment contains. */
 export interface Reader {
   readonly home: string;
   readonly env: Readonly<Record<string, string>>;
@@ -65,7 +65,7 @@ export async function save({ home }: Reader, { caption, text }: PageCode): Promi
   return path;
 }
 
-/** Writes a program and runs it to its end; rejects with its output when it fails. */
+/** Writes a program and runs it to its end; rejects with its output if it fails. */
 export async function run(reader: Reader, code: PageCode): Promise<string> {
   const { stdout } = await call(process.execPath, [await save(reader, code)], {
     cwd: reader.home,
@@ -74,13 +74,13 @@ export async function run(reader: Reader, code: PageCode): Promise<string> {
   return stdout;
 }
 
-/** Runs commands as a shell does. */
+/** Runs commands like a shell. */
 export async function inShell(reader: Reader, { text }: PageCode): Promise<string> {
   const { stdout } = await call("bash", ["-euc", text], { cwd: reader.home, env: environment(reader) });
   return stdout;
 }
 
-/** Starts a server until the test ends; answers its origin once it listens. */
+/** Starts a server until the test ends; returns its origin once it listens. */
 export async function serve(reader: Reader, code: PageCode): Promise<string> {
   const port = await freePort();
   const env = { ...environment(reader), PORT: String(port) };

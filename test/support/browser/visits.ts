@@ -29,12 +29,12 @@ export async function openPage(
   return { page, troubles };
 }
 
-/** A picture of the whole page for people, who ask for it: `SCREENSHOTS=1`. It takes as long as all checks together. */
+/** A picture of the whole page, only on request: `SCREENSHOTS=1`. It takes as long as all checks together. */
 export async function picture(page: Page, name: string): Promise<void> {
   if (process.env.SCREENSHOTS) await page.screenshot({ path: `${SCREENSHOTS}${name}.png`, fullPage: true });
 }
 
-/** Every page fits the screen, has nothing that axe finds in light and dark, and logs no error. */
+/** Every page fits the screen, passes axe in light and dark mode, and logs no error. */
 export async function expectFit(
   browser: Browser,
   pages: Readonly<Record<string, string>>,
