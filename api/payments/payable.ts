@@ -173,7 +173,8 @@ function respond(c: Context, answer: Exclude<Answer, { say: "pay" }>, paid: Paid
 function result(c: Context, answer: Extract<Answer, { say: "result" }>, { route, payment }: Paid): Response {
   const { response, settlement, replay } = answer;
   const headers: Record<string, string> = {
-    "content-type": "application/json",
+    // A sale may end in a problem that is as final as any result.
+    "content-type": response.status >= 400 ? "application/problem+json" : "application/json",
     "cache-control": "private, no-store",
     ...recordLink(response),
   };

@@ -2,7 +2,8 @@ import { z } from "zod";
 import type { PaymentInfo } from "../../../packages/escrow/src/payment-info.ts";
 import type { Address } from "../../kernel/wallet.ts";
 
-const address = z.string().transform((text) => text.toLowerCase() as Address);
+const lower = (address: string): Address => address.toLowerCase() as Address;
+const address = z.string().transform(lower);
 
 const DETAILS = z.object({
   operator: address,
@@ -22,6 +23,11 @@ const DETAILS = z.object({
 /** The terms of a hold as the journal stores them: integers too large for JSON are decimal strings. */
 export const asDetails = (info: PaymentInfo) => ({
   ...info,
+  operator: lower(info.operator),
+  payer: lower(info.payer),
+  receiver: lower(info.receiver),
+  token: lower(info.token),
+  feeReceiver: lower(info.feeReceiver),
   maxAmount: info.maxAmount.toString(),
   salt: info.salt.toString(),
 });

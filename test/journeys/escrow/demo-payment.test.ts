@@ -1,0 +1,106 @@
+import { x402Client } from "@x402/fetch";
+import { expect, test } from "vitest";
+import { usdcEventsAbi } from "../../../contracts/abi.ts";
+import { EscrowScheme } from "../../../packages/escrow/src/index.ts";
+import { selfRefund } from "../../../packages/escrow/src/self-refund.ts";
+import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
+import { startTestChain } from "../../support/chain/chain.ts";
+import { type Fault, startFaultyNode } from "../../support/chain/faulty-node.ts";
+import { deployEscrow } from "../../support/escrow/contract.ts";
+import { encodeHeader } from "../../support/escrow/purchase.ts";
+import { forFile } from "../../support/for-file.ts";
+import { expectProblem } from "../../support/payments/expectations.ts";
+import { challengeOf, post } from "../../support/payments/requests.ts";
+import { newPayer } from "../../support/payments/signing.ts";
+import { connectOwner } from "../../support/service/database.ts";
+import { startService } from "../../support/service/service.ts";
+
+const chain = await forFile(startTestChain());
+const escrow = await deployEscrow(chain);
+const node = await forFile(startFaultyNode(chain));
+const service = await forFile(
+  startService({
+    chain,
+    config: { escrowAddresses: [escrow.address], rpcUrls: { "eip155:8453": node.url, "eip155:84532": node.url } },
+  }),
+);
+const owner = await forFile(connectOwner(service.database));
+
+const url = `${service.url}/escrow/demo`;
+const PATIENT = { timeout: 30_000, interval: 50 };
+
+/** A node whose logs cannot be read: what is sent gets mined, and nobody sees it. */
+const withoutLogs: Fault = async (call, pass) =>
+  call.method === "eth_getLogs" ? { id: call.id, error: { code: -32_000, message: "logs are away" } } : pass(call);
+
+async function signed() {
+  const buyer = await newPayer(chain, 1_000_000n);
+  const client = new x402Client().register("eip155:*", new EscrowScheme(buyer));
+  const payment = await client.createPaymentPayload(challengeOf(await post(url)));
+  return { buyer, header: { "PAYMENT-SIGNATURE": encodeHeader(payment) } };
+}
+
+/** Pays while the hold cannot be seen: it is mined, and its buyer is asked to come back. */
+async function heldUnseen() {
+  const { buyer, header } = await signed();
+  node.become(withoutLogs);
+  expectProblem(await post(url, header), 503, "payment_pending");
+  await expect.poll(() => chain.usdcBalance(buyer.address), PATIENT).toBe(900_000n);
+  return { buyer, header };
+}
+
+/** What the journal says of a buyer's payments. */
+const rowsOf = async (buyer: `0x${string}`) =>
+  (
+    await owner.query("SELECT state, scheme, details ->> 'payer' AS payer FROM payment WHERE payer = $1", [
+      Buffer.from(buyer.slice(2), "hex"),
+    ])
+  ).rows;
+
+test("its 402 declares what every paid route declares, in a header that leaves room for the payment", async () => {
+  const answer = await post(url);
+  expect(Object.keys(challengeOf(answer).extensions ?? {})).toEqual(["bazaar", "payment-identifier"]);
+  expect(answer.headers.get("payment-required")?.length).toBeLessThan(4_096);
+});
+
+test("a payment in the header of version 1 is refused, and the error names the header to use", async () => {
+  const { header } = await signed();
+  const answer = await post(url, { "X-PAYMENT": header["PAYMENT-SIGNATURE"] });
+  expectProblem(answer, 400, "malformed_payment");
+  const version1 = encodeHeader({ x402Version: 1, scheme: "commerce", network: "base", payload: {} });
+  expect((await post(url, { "X-PAYMENT": version1 })).body.detail).toMatch(/x402 version 2, in PAYMENT-SIGNATURE/);
+});
+
+test("a hold whose buyer does not come back is served, evaluated and released all the same", async () => {
+  const { buyer, header } = await heldUnseen();
+  node.become(null);
+  const payer = buyer.address.toLowerCase();
+  await expect.poll(() => rowsOf(buyer.address), PATIENT).toEqual([{ state: "fulfilled", scheme: "commerce", payer }]);
+  const answer = await post(url, header);
+  expect([answer.status, answer.headers.get("x-idempotent-replay")]).toEqual([200, "true"]);
+  expect(answer.body).toMatchObject({ item: "espresso", escrow: { evaluation: { decision: "release" } } });
+  expect(await chain.usdcBalance(buyer.address)).toBe(900_000n);
+});
+
+test("a hold that was refunded before it was served is told so, and the same answer is given again", async () => {
+  const { buyer, header } = await heldUnseen();
+  await chain.increaseTime(1_801);
+  const transaction = await heldIn(buyer.address);
+  await selfRefund({ account: devAccount(7), rpcUrl: chain.rpcUrl, transaction });
+  expect(await chain.usdcBalance(buyer.address)).toBe(1_000_000n);
+  node.become(null);
+  await expect.poll(async () => (await post(url, header)).status, PATIENT).toBe(409);
+  const answer = await post(url, header);
+  expect(answer.body).toMatchObject({ code: "escrow_over", detail: expect.stringMatching(/refunded/) });
+  expect((await post(url, header)).text).toBe(answer.text);
+  expect(await chain.usdcBalance(buyer.address)).toBe(1_000_000n);
+});
+
+/** The transaction that holds a buyer's money. */
+async function heldIn(buyer: `0x${string}`): Promise<`0x${string}`> {
+  const [, event] = usdcEventsAbi;
+  const args = { from: buyer, to: escrow.address };
+  const [log] = await chain.client.getLogs({ address: chain.network.usdc.address, event, args, fromBlock: 0n });
+  if (!log) throw new Error("nothing is held");
+  return log.transactionHash;
+}
