@@ -35,11 +35,11 @@ const ENVIRONMENT = z.object({
   BASE_URL: url("an absolute http(s) URL without a path, like https://trust.example", ["http:", "https:"])
     .refine(
       (text) => !URL.canParse(text) || (new URL(text).pathname === "/" && !text.endsWith("/") && !new URL(text).search),
-      "expected no path, query or trailing slash",
+      "expected no path, query, or trailing slash",
     )
     .refine(
       (text) => !URL.canParse(text) || !/^(\[|[\d.]+$)/.test(new URL(text).hostname),
-      "expected a host name: the issuer of signed documents is its did:web identifier, which knows no IP addresses",
+      "expected a host name: signed documents name a did:web issuer, which cannot be an IP address",
     )
     .optional(),
   DATABASE_URL: url("a PostgreSQL URL, like postgres://api:secret@localhost:5432/trust", ["postgres:", "postgresql:"]),
@@ -86,14 +86,14 @@ const ENVIRONMENT = z.object({
     .transform((text) => text.replace(/\/$/, ""))
     .default("https://api.github.com"),
   GITHUB_TOKEN: z.string().optional(),
-  SECURITY_CONTACT: url("a URI for reports of weaknesses, like mailto:security@trust.example", [
+  SECURITY_CONTACT: url("a URI for security reports, like mailto:security@trust.example", [
     "mailto:",
     "https:",
     "tel:",
   ]).optional(),
   INDEX_VIEWS_SCHEMA: z
     .string()
-    .regex(/^[a-z_][a-z0-9_]{0,40}$/, "expected a PostgreSQL schema name in lower case")
+    .regex(/^[a-z_][a-z0-9_]{0,40}$/, "expected a lowercase PostgreSQL schema name")
     .default("live"),
   RATE_LIMIT_PER_MINUTE: whole(0, 1_000_000).default(1200),
   TRUSTED_PROXIES: z
@@ -101,7 +101,7 @@ const ENVIRONMENT = z.object({
     .transform((text) => text.split(",").map((part) => part.trim()))
     .refine(
       (ranges) => ranges.every(isRange),
-      "expected addresses or ranges of your own reverse proxies, comma-separated, like 10.0.0.0/8, ::1",
+      "expected the addresses or ranges of your own reverse proxies, comma-separated, like 10.0.0.0/8, ::1",
     )
     .default([]),
   METRICS_PORT: whole(0, 65535).optional(),
@@ -156,7 +156,7 @@ export function parseConfig(
   const problems = (parsed.error?.issues ?? []).map((issue) => {
     const name = String(issue.path[0]);
     return given[name] === undefined
-      ? `${name} is missing: ${EXPECTED[name] ?? "a value is needed"}`
+      ? `${name} is missing: ${EXPECTED[name] ?? "a value is required"}`
       : `${name} is wrong: ${issue.message}`;
   });
   if ((given.FACILITATOR_URL === undefined) === (given.FACILITATOR_PRIVATE_KEY === undefined))
@@ -198,7 +198,7 @@ const ONE_FACILITATOR =
   "Set exactly one of FACILITATOR_URL (a remote x402 facilitator) and FACILITATOR_PRIVATE_KEY (the in-process one).";
 
 const PRIVATE_KEY_RETIRED =
-  "RETIRED_SIGNING_KEYS is wrong: it holds the value of SIGNING_KEY, which is private and would be published; expected x from /.well-known/jwks.json.";
+  "RETIRED_SIGNING_KEYS is wrong: it contains the value of SIGNING_KEY, which is private and would be published; expected x from /.well-known/jwks.json.";
 
 const EXPECTED: Readonly<Record<string, string>> = {
   DATABASE_URL: "a PostgreSQL URL, like postgres://api:secret@localhost:5432/trust",
@@ -208,5 +208,5 @@ const EXPECTED: Readonly<Record<string, string>> = {
   SEALING_KEY: "the key that encrypts payers' signatures at rest: 32 bytes as 43 base64url characters",
   DECOY_SEED: "the seed of decoy addresses: 32 bytes as 43 base64url characters",
   ARBITER_PRIVATE_KEY:
-    "the private key that signs verdicts for contracts, and is the arbiter of the escrow: 0x and 64 hex digits",
+    "the private key that signs verdicts for contracts and acts as the escrow's arbiter: 0x and 64 hex digits",
 };

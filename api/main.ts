@@ -217,7 +217,7 @@ async function listenOr(
     await listen(servers, port, host);
     return null;
   } catch (error) {
-    return `Port ${port} cannot be used (${(error as NodeJS.ErrnoException).code ?? String(error)}); set ${variable} to a free one.`;
+    return `Port ${port} cannot be used (${(error as NodeJS.ErrnoException).code ?? String(error)}); set ${variable} to a free port.`;
   }
 }
 

@@ -24,7 +24,7 @@ export const connectChain = (rpcUrl: string): PublicClient =>
 export async function readHead(chain: PublicClient): Promise<Head> {
   const chainId = await chain.getChainId();
   if (chainId !== CHAIN_ID) {
-    throw new WrongChainError(`BASE_RPC_URL is wrong: expected a node of chain ${CHAIN_ID}, this one is of ${chainId}`);
+    throw new WrongChainError(`BASE_RPC_URL is wrong: expected a node of chain ${CHAIN_ID}, got chain ${chainId}`);
   }
   const { number, timestamp } = await chain.getBlock({ blockTag: "latest" });
   return { number: Number(number), timestamp: Number(timestamp) };

@@ -15,7 +15,7 @@ const LOCK_EXPIRES_MS = 25_000;
 /** The path of Ponder's package.json. */
 export function ponderPackage(): string {
   const path = findPackageJSON("ponder", import.meta.url);
-  if (path === undefined) throw new Error("the package ponder is not installed: run npm install");
+  if (path === undefined) throw new Error("the ponder package is not installed: run npm install");
   return path;
 }
 

@@ -54,7 +54,7 @@ export async function runIndexer(settings: IndexerSettings, log: Logger, signal:
       if (signal.aborted) break;
       if (Date.now() - started > STEADY_MS) failures = 0;
       const retryMs = Math.min(LAST_RESTART_MS, FIRST_RESTART_MS * 2 ** failures);
-      log.warn({ ...outcome, retryMs }, "the indexer stopped and starts again");
+      log.warn({ ...outcome, retryMs }, "the indexer stopped and is restarting");
       await wait(retryMs, undefined, { signal }).catch(() => undefined);
     }
   } finally {
@@ -64,7 +64,7 @@ export async function runIndexer(settings: IndexerSettings, log: Logger, signal:
 
 async function runOnce(launch: Launch): Promise<object> {
   const prepared = await prepare(launch);
-  if (prepared === null) return { reason: "the node has not reached a block that is final in the index" };
+  if (prepared === null) return { reason: "the node is behind a block that is final in the index" };
   if (launch.signal.aborted) return {};
   const { deployment, history } = prepared;
   const ponder = startPonder(launch.settings, deployment, history);
@@ -98,7 +98,10 @@ async function prepare({ settings, db, log }: Launch): Promise<Prepared | null> 
   if (fit === "other") {
     const schemas = [...(await ponderSchemas(db)), "ponder_sync"];
     await dropSchemas(db, schemas);
-    log.warn({ schemas, head: head.number }, "the index was made from another chain than the node's: dropped");
+    log.warn(
+      { schemas, head: head.number },
+      "the index was built from a different chain than the node's and was dropped",
+    );
   }
   const history = settings.historySchema === null ? null : await readHistory(db, settings.historySchema);
   if (history !== null) {
@@ -167,6 +170,6 @@ async function serve({ settings, db, log }: Launch, deployment: Deployment, over
     const dropped = await dropReplaced(db, settings, deployment);
     log.info({ ...deployment, afterMs: Date.now() - started, dropped }, "index ready");
   } catch (error) {
-    if (!over.aborted) log.warn({ err: error }, "the index could not be opened to its readers");
+    if (!over.aborted) log.warn({ err: error }, "the index could not be made available to readers");
   }
 }

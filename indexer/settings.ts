@@ -50,11 +50,12 @@ const whole = (low: number, high: number) =>
 
 const LEVELS = ["silent", "fatal", "error", "warn", "info", "debug", "trace"] as const;
 const logLevel = (otherwise: (typeof LEVELS)[number]) =>
-  z.enum(LEVELS, { error: "expected silent, fatal, error, warn, info, debug or trace" }).default(otherwise);
+  z.enum(LEVELS, { error: "expected silent, fatal, error, warn, info, debug, or trace" }).default(otherwise);
 
 // Once the hash and the start block are appended, the views' name must fit Ponder's 45 characters.
-const schemaName = given("a PostgreSQL schema name: up to 24 of a-z, 0-9 and _, a letter first", (text) =>
-  /^[a-z][a-z0-9_]{0,23}$/.test(text),
+const schemaName = given(
+  "a PostgreSQL schema name: up to 24 characters from a-z, 0-9, and _, starting with a letter",
+  (text) => /^[a-z][a-z0-9_]{0,23}$/.test(text),
 );
 
 const addressList = (text: string) => text.split(",").map((item) => item.trim());
@@ -73,7 +74,7 @@ const ENVIRONMENT = z.object({
   BASE_RPC_URL: url(`the JSON-RPC URL of a ${BASE.name} node (chain id ${BASE.chainId}), without a comma`, [
     "http:",
     "https:",
-  ]).refine((text) => !text.includes(","), "expected one URL: RPC_COPIES says how often it is listed"),
+  ]).refine((text) => !text.includes(","), "expected one URL; RPC_COPIES says how many times it is listed"),
   BASE_WS_URL: url("the WebSocket URL of the same Base node", ["ws:", "wss:"]).optional(),
   RPC_COPIES: whole(1, 500).default(1),
   PAY_TO_ADDRESS: given("the receiving address: 0x and 40 hex digits", (text) => parseAddress(text) !== null),
@@ -90,7 +91,7 @@ const ENVIRONMENT = z.object({
   INDEX_VIEWS_SCHEMA: schemaName.default("live"),
   POLL_MS: whole(50, 60_000).default(1000),
   PONDER_PORT: whole(0, 65_535).default(0),
-  EXCLUSIVE: z.enum(["0", "1"], { error: "expected 1 (nobody else runs on this index) or 0" }).default("0"),
+  EXCLUSIVE: z.enum(["0", "1"], { error: "expected 1 (nothing else runs on this index) or 0" }).default("0"),
   INDEX_HEAP_MIB: whole(128, 65_536).default(4096),
   PONDER_LOG_LEVEL: logLevel("warn"),
   LOG_LEVEL: logLevel("info"),

@@ -13,10 +13,10 @@ import { wireScore } from "../api/wiring/score.ts";
 import { embeddedEnvironment } from "./embedded/environment.ts";
 import { SettingError } from "./embedded/settings.ts";
 
-const USAGE = `Usage: npm run arbiter:correct -- <id of the verdict> --reason "what the arbiter had got wrong"
+const USAGE = `Usage: npm run arbiter:correct -- <id of the verdict> --reason "what the arbiter got wrong"
 
-Runs the verdict's claim again and records a new verdict that supersedes it. The reason is public. Configured like the API:
-by DATABASE_URL and its other variables, or by DATA_DIR and PORT of a running "npm start".`;
+Reruns the verdict's claim and records a new verdict that supersedes it. The reason is public. Configured like the API:
+by DATABASE_URL and its other variables, or by the DATA_DIR and PORT of a running "npm start".`;
 const MAX_REASON = 500;
 
 interface Order {
@@ -37,7 +37,7 @@ function readOrder(args: readonly string[]): Order {
   const reason = values.reason?.trim() ?? "";
   if (positionals.length !== 1 || !/^[0-9a-f]{32}$/.test(id) || reason === "" || reason.length > MAX_REASON)
     throw new SettingError(
-      `Expected an id of 32 hex digits, and a reason of 1 to ${MAX_REASON} characters.\n\n${USAGE}`,
+      `Expected an ID of 32 hex digits and a reason of 1 to ${MAX_REASON} characters.\n\n${USAGE}`,
     );
   return { id, reason };
 }
@@ -84,9 +84,9 @@ function whyNot(correction: Extract<Correction, { refused: string }>, id: string
     case "unknown":
       return `There is no verdict ${id}.`;
     case "corrected":
-      return `Verdict ${id} was corrected already, by ${correction.by}.`;
+      return `Verdict ${id} has already been corrected by ${correction.by}.`;
     case "too_late":
-      return `Verdict ${id} is of ${correction.issuedAt.toISOString()}: corrections are made within ${CORRECTION_DAYS} days.`;
+      return `Verdict ${id} was issued at ${correction.issuedAt.toISOString()}: corrections must be made within ${CORRECTION_DAYS} days.`;
     default:
       return correction satisfies never;
   }

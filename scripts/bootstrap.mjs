@@ -15,8 +15,8 @@ if (fresh) install();
 const version = versionOf(NODE);
 if (version !== WANTED) {
   fail(
-    `${NODE} is ${version === null ? "missing" : `Node ${version}`}, but Node ${WANTED} is needed.`,
-    "The npm package `node` brings it. Delete node_modules and run the command again; npm's output above may say why it failed.",
+    `${NODE} is ${version === null ? "missing" : `Node ${version}`}, but Node ${WANTED} is required.`,
+    "The npm package `node` provides it. Delete node_modules and run the command again; npm's output above may say why it failed.",
   );
 }
 if (fresh) {
@@ -33,18 +33,18 @@ function install() {
   const npm = ["npm", "install", "--no-save", "--no-audit", "--no-fund", "--include=dev", "--include=optional"];
   // An npm on an older Node silently leaves out native packages whose `engines` it does not meet.
   const command = isOlderThan(22, 12) ? ["npx", "-y", "-p", `node@${WANTED}`, "--", ...npm] : npm;
-  console.log(`Installing the dependencies, about a minute, only this once: ${command.join(" ")}`);
+  console.log(`Installing dependencies (takes about a minute, only the first time): ${command.join(" ")}`);
   const started = Date.now();
   const { status, error } = run(command[0], command.slice(1));
   if (status !== 0)
-    fail(`The dependencies could not be installed: ${error?.message ?? `npm ended with code ${status}`}.`);
+    fail(`The dependencies could not be installed: ${error?.message ?? `npm exited with code ${status}`}.`);
   console.log(`The dependencies are installed (${Math.round((Date.now() - started) / 1000)} s).`);
 }
 
 /** Saves the first start from doing this, which would take longer and twice the memory. */
 function compile() {
   const { status } = run(NODE, [join(ROOT, "node_modules", ".bin", "hardhat"), "build"]);
-  if (status !== 0) fail(`The contracts could not be compiled: hardhat build ended with code ${status}.`);
+  if (status !== 0) fail(`The contracts could not be compiled: hardhat build exited with code ${status}.`);
   utimesSync(INSTALLED, new Date(), new Date());
 }
 

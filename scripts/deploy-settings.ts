@@ -30,13 +30,15 @@ type Environment = Readonly<Record<string, string | undefined>>;
  */
 export function readDeploySettings(network: string | undefined, env: Environment, root: string): DeploySettings {
   if (network === undefined || !isChainName(network))
-    throw new Error(`--network is needed: one of ${Object.keys(CHAINS).join(", ")}; got ${JSON.stringify(network)}.`);
+    throw new Error(`--network is required: one of ${Object.keys(CHAINS).join(", ")}; got ${JSON.stringify(network)}.`);
   const { facts, url } = CHAINS[network];
   const problems: string[] = [];
   if (url !== null && !env[url]) problems.push(`${url}: the JSON-RPC URL of a node of chain ${facts.chainId}`);
   const privateKey = env.DEPLOYER_PRIVATE_KEY;
   if (!isHex(privateKey) || privateKey.length !== 66)
-    problems.push("DEPLOYER_PRIVATE_KEY: 32 bytes as 0x and 64 hex digits, of an account that holds ETH there");
+    problems.push(
+      "DEPLOYER_PRIVATE_KEY: 32 bytes as 0x and 64 hex digits, for an account that holds ETH on that chain",
+    );
   const file = join("ignition", "parameters", `${network}.json`);
   const known = parametersIn(join(root, file));
   const role = (name: keyof typeof ROLES): Address => {
@@ -44,7 +46,7 @@ export function readDeploySettings(network: string | undefined, env: Environment
     const text = (variable && env[variable]) || known[name];
     if (text !== undefined && isAddress(text) && text !== zeroAddress) return getAddress(text);
     const places = variable === null ? "" : `${variable}, or `;
-    problems.push(`${places}Escrow.${name} in ${file}: an address, not zero; got ${JSON.stringify(text)}`);
+    problems.push(`${places}Escrow.${name} in ${file}: a nonzero address; got ${JSON.stringify(text)}`);
     return zeroAddress;
   };
   const roles = { usdc: role("usdc"), arbiter: role("arbiter"), feeRecipient: role("feeRecipient") };

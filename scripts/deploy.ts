@@ -27,7 +27,7 @@ async function deploy({ network, facts, privateKey, roles }: DeploySettings): Pr
     if ((await client.getCode({ address })) !== (await expectedCode(roles)))
       throw new Error(`The code at ${address} is not this project's escrow with these roles.`);
     const build = (await hre.artifacts.getBuildInfoId("contracts/Escrow.sol:Escrow")) ?? "";
-    console.log(`escrow        ${address} on chain ${chainId}, its code checked against the compiler's`);
+    console.log(`escrow        ${address} on chain ${chainId}; its code matches the compiler's output`);
     for (const [role, account] of Object.entries(roles)) console.log(`${role.padEnd(13)} ${account}`);
     console.log(`arguments     ${constructorArguments}`);
     console.log(`compiler      "input" in ${await hre.artifacts.getBuildInfoPath(build)}`);

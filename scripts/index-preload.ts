@@ -6,8 +6,8 @@ import { type IndexerSettings, parseSettings } from "../indexer/settings.ts";
 
 const USAGE = `Usage: npm run index:preload -- <transfers.csv | transfers.csv.gz | transfers.parquet>
 
-Makes the rows of the index from a file of USDC transfers, in the schema INDEX_HISTORY. Configured like the indexer.
-The columns: block, time, transaction, log_index, from, to, value, authorised. docs/index.md says what they hold.`;
+Builds the rows of the index from a file of USDC transfers, in the schema INDEX_HISTORY. Configured like the indexer.
+The columns: block, time, transaction, log_index, from, to, value, authorised. docs/index.md describes them.`;
 
 async function preload(settings: IndexerSettings, schema: string, file: string): Promise<History> {
   const chain = connectChain(settings.rpcUrl);
@@ -19,7 +19,7 @@ async function preload(settings: IndexerSettings, schema: string, file: string):
   try {
     const accept = async (history: History) => {
       if (await isFinalOn(chain, head, history)) return;
-      throw new UnfitHistoryError(`The last block of the file, ${history.lastBlock}, is not final on the node yet`);
+      throw new UnfitHistoryError(`The last block in the file, ${history.lastBlock}, is not final on the node yet`);
     };
     return await loadHistory({ db, file, schema, settings, accept, tell: (line) => console.log(line) });
   } finally {
@@ -33,13 +33,13 @@ try {
   if (file === undefined || more.length > 0) throw new UnfitHistoryError(USAGE);
   if ("problem" in settings) throw new UnfitHistoryError(settings.problem);
   if (settings.historySchema === null)
-    throw new UnfitHistoryError("INDEX_HISTORY is missing: expected the name of the schema to make, like history");
+    throw new UnfitHistoryError("INDEX_HISTORY is missing: expected the name of the schema to create, like history");
   const { schema, transfers, firstBlock, lastBlock } = await preload(settings, settings.historySchema, file);
   console.log(
-    `${schema}: ${transfers} transfers, blocks ${firstBlock} to ${lastBlock}. The indexer takes it over with INDEX_HISTORY=${schema}.`,
+    `${schema}: ${transfers} transfers, blocks ${firstBlock} to ${lastBlock}. Run the indexer with INDEX_HISTORY=${schema} to use it.`,
   );
 } catch (error) {
   const isKnown = error instanceof UnfitHistoryError || error instanceof WrongChainError;
-  console.error(isKnown ? error.message : `The history could not be made: ${String(error)}`);
+  console.error(isKnown ? error.message : `The history could not be created: ${String(error)}`);
   process.exitCode = 1;
 }

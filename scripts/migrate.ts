@@ -28,5 +28,5 @@ if (import.meta.main) {
     process.exit(1);
   }
   await migrate(url);
-  console.log("The database has the newest schema.");
+  console.log("The database schema is up to date.");
 }

@@ -62,7 +62,7 @@ async function start(): Promise<void> {
   });
   // A terminal's Ctrl-C also reaches npm, which passes it on: a second signal changes nothing.
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => end(0, "Stopping …"));
-  endWithNpm(() => end(0, "npm is gone. Stopping …"));
+  endWithNpm(() => end(0, "npm has exited. Stopping …"));
   tell(`Starting from ${settings.dataDirectory}`);
   try {
     await stack.start();
@@ -75,7 +75,7 @@ async function start(): Promise<void> {
 async function welcome(settings: StartSettings): Promise<void> {
   const baseUrl = `http://localhost:${settings.port}`;
   const certificateUrl = await payAsDemoAgent(baseUrl);
-  tell("The demo agent has paid and holds a certificate");
+  tell("The demo agent has paid and has a certificate");
   const [base] = deploymentTargets({ base: settings.baseRpcPort, baseSepolia: settings.baseSepoliaRpcPort });
   const smartWallet = await deployedWallet(join(settings.dataDirectory, "ignition"), base);
   console.log(renderBanner({ settings, baseUrl, certificateUrl, smartWallet }));

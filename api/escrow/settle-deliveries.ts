@@ -153,7 +153,10 @@ async function settle(parts: EscrowParts, task: Task): Promise<void> {
     await step(parts, task);
   } catch (error) {
     const state = task.state === "mined" ? "mined" : "open";
-    log.warn({ err: error, payment: task.payment, decision: task.decision }, "an escrow payment waits for the chain");
+    log.warn(
+      { err: error, payment: task.payment, decision: task.decision },
+      "an escrow payment is waiting for the chain",
+    );
     await store
       .note(task.payment, { state, transaction: task.transaction, seconds: LOOK_AGAIN_SECONDS })
       .catch(() => undefined);
@@ -192,10 +195,7 @@ async function ended({ store, chain, log }: EscrowParts, task: Task, found: "rel
   if (final === "released" || final === "refunded") {
     const decision = final === "released" ? "release" : "refund";
     if (decision !== task.decision)
-      log.error(
-        { payment: task.payment, decision: task.decision, final },
-        "an escrow payment ended otherwise than decided",
-      );
+      log.error({ payment: task.payment, decision: task.decision, final }, "an escrow payment did not end as decided");
     return store.end(task.payment, decision, transaction);
   }
   // A different outcome may still be undone: until it is final, our task stays open.

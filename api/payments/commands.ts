@@ -212,7 +212,7 @@ async function sell(
   } catch (error) {
     parts.log.error(
       { err: error, route: payment.route, payer: key.payer, nonce: key.nonce },
-      "a paid request could not be handled; it is kept and tried again",
+      "a paid request could not be handled; it will be retried",
     );
     return null;
   }
@@ -249,6 +249,6 @@ async function complete({ journal, log }: PaymentParts, { key, token, completion
 /** The journal limits the size of an answer. */
 export function withinBounds(answer: StoredAnswer): StoredAnswer {
   if (answer.body.length > MAX_RESPONSE_BYTES)
-    throw new Error(`a response has ${answer.body.length} bytes; the journal keeps at most ${MAX_RESPONSE_BYTES}`);
+    throw new Error(`a response has ${answer.body.length} bytes; the journal stores at most ${MAX_RESPONSE_BYTES}`);
   return answer;
 }

@@ -33,9 +33,10 @@ function parseKey(value: string, name: string): ParsedKey {
   if (!value.startsWith("{")) return checkPoint(value, name);
   const jwk = parseJson(value);
   if (typeof jwk === "object" && jwk !== null && "d" in jwk)
-    return { problem: `${name} holds a private key: take out its member d` };
+    return { problem: `${name} holds a private key: remove its member d` };
   const { success, data } = JWK.safeParse(jwk);
-  if (!success) return { problem: `${name} is no JWK of a public Ed25519 key: expected kty OKP, crv Ed25519 and x` };
+  if (!success)
+    return { problem: `${name} is not a JWK of a public Ed25519 key: expected kty OKP, crv Ed25519, and x` };
   return checkPoint(data.x, name);
 }
 
@@ -51,12 +52,12 @@ function checkPoint(x: string, name: string): ParsedKey {
   const bytes = Buffer.from(x, "base64url");
   if (bytes.length !== 32 || bytes.toString("base64url") !== x)
     return {
-      problem: `${name} is no public key: expected x of an Ed25519 key (32 bytes as 43 base64url characters) or a JWK`,
+      problem: `${name} is not a public key: expected x of an Ed25519 key (32 bytes as 43 base64url characters) or a JWK`,
     };
   return isPoint(bytes)
     ? { x }
     : {
-        problem: `${name} is no point of the curve Ed25519: expected x from /.well-known/jwks.json, never a SIGNING_KEY`,
+        problem: `${name} is not a point on the Ed25519 curve: expected x from /.well-known/jwks.json, never a SIGNING_KEY`,
       };
 }
 

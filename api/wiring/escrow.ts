@@ -28,7 +28,7 @@ export async function wireEscrow({ config, pool, chains, log, now, signer }: Esc
       : createRelayer({ pool, log, privateKey: config.arbiterKey, client, chainId: NETWORKS[network].chainId });
   if (current && relayer && current.arbiter !== relayer.address.toLowerCase())
     throw new Error(
-      `the arbiter of ${current.address} is ${current.arbiter}; ARBITER_PRIVATE_KEY is of ${relayer.address}`,
+      `the arbiter of ${current.address} is ${current.arbiter}, but ARBITER_PRIVATE_KEY belongs to ${relayer.address}`,
     );
   const index = createEscrowIndex(pool, { viewsSchema: config.indexViewsSchema });
   const chain = createEscrowChain({ client, chain: chains[network], contracts });

@@ -37,7 +37,7 @@ export function runJobs({ gate, journal, relayers, upkeep, escrow, watch, log }:
         () => end("done"),
         (error: unknown) => {
           end("failed");
-          log.error({ err: error }, `the job ${name} failed; it runs again`);
+          log.error({ err: error }, `the job ${name} failed; it will run again`);
         },
       );
       await sleep(ms, undefined, { signal: stopped.signal }).catch(() => undefined);
@@ -49,7 +49,7 @@ export function runJobs({ gate, journal, relayers, upkeep, escrow, watch, log }:
     every(WATCH_EVERY_MS, "watch", async () => {
       const { unresolved, oldestSeconds } = await journal.backlog();
       if (oldestSeconds !== null && oldestSeconds > ALERT_AFTER_SECONDS)
-        log.warn({ unresolved, oldest_seconds: oldestSeconds }, "payments wait for their outcome");
+        log.warn({ unresolved, oldest_seconds: oldestSeconds }, "payments are waiting for their outcome");
     }),
     every(ESCROW_EVERY_MS, "escrow", () => escrow.settleDue()),
     every(REFUND_OVERDUE_EVERY_MS, "keep", () => escrow.refundOverdue()),

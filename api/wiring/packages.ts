@@ -10,6 +10,7 @@ export const TARBALLS = fileURLToPath(new URL("../../tarballs/", import.meta.url
 export async function wirePackages(log: { warn(facts: object, message: string): void }): Promise<Tarballs> {
   const tarballs = await readTarballs(TARBALLS);
   const missing = PACKAGES.map(tarballName).filter((name) => !tarballs.has(name));
-  if (missing.length > 0) log.warn({ missing, folder: TARBALLS }, "packages are not built: run npm run packages");
+  if (missing.length > 0)
+    log.warn({ missing, folder: TARBALLS }, "the npm packages are not built: run npm run packages");
   return tarballs;
 }

@@ -19,7 +19,7 @@ export function wireScore({ config, pool, now }: ScoreWires) {
     ready: ({ payer, payee }) => scores.ready([payer, payee]),
     async of({ payer, payee }) {
       const records = await scores.of([payer, payee]);
-      if (records === null) throw new Error("the scores of the parties cannot be read at the moment");
+      if (records === null) throw new Error("the parties' scores are temporarily unavailable");
       const [one, other] = records.map(({ wallet, score, tier }) => ({ wallet, score, tier }));
       if (!one || !other) throw new Error("a party has no score record");
       return { payer: one, payee: other };

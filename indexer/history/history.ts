@@ -49,14 +49,14 @@ export async function readHistory(db: Pick<pg.Client, "query">, schema: string):
   const found = await db.query("select to_regclass($1) is not null as exists", [table]);
   if (!found.rows[0]?.exists)
     throw new UnfitHistoryError(
-      `INDEX_HISTORY is wrong: there is no history "${schema}" in this database. Make it with npm run index:preload`,
+      `INDEX_HISTORY is wrong: this database has no history "${schema}". Create it with npm run index:preload`,
     );
   const { rows } = await db.query<Omit<History, "schema">>(
     `select id, chain_id as "chainId", own_addresses as "ownAddresses", scope, first_block as "firstBlock",
       last_block as "lastBlock", rules, marks, transfers::float8 from ${table}`,
   );
   const [row] = rows;
-  if (row === undefined) throw new UnfitHistoryError(`The history "${schema}" is empty. Make it again.`);
+  if (row === undefined) throw new UnfitHistoryError(`The history "${schema}" is empty. Recreate it.`);
   return { schema, ...row };
 }
 
@@ -65,13 +65,13 @@ type Wanted = Pick<IndexerSettings, "ownAddresses" | "scope" | "startBlock">;
 /** Why a history does not fit these settings; null if it does. */
 function misfit(history: History, { ownAddresses, scope, startBlock }: Wanted): string | null {
   const [has, wants] = [history.ownAddresses, ownAddresses].map((list) => [...list].sort().join(", "));
-  if (history.chainId !== CHAIN_ID) return `it is of chain ${history.chainId}, the index is of ${CHAIN_ID}`;
-  if (history.scope !== scope) return `its scope is ${history.scope}, INDEX_SCOPE is ${scope}`;
+  if (history.chainId !== CHAIN_ID) return `it is for chain ${history.chainId}, but the index is for chain ${CHAIN_ID}`;
+  if (history.scope !== scope) return `its scope is ${history.scope}, but INDEX_SCOPE is ${scope}`;
   if (startBlock !== null && history.firstBlock !== startBlock)
-    return `it starts at block ${history.firstBlock}, START_BLOCK is ${startBlock}`;
+    return `it starts at block ${history.firstBlock}, but START_BLOCK is ${startBlock}`;
   if (has !== wants)
-    return `it leaves out the service's addresses ${has}; PAY_TO_ADDRESS, OWN_ADDRESSES and ESCROW_ADDRESSES are ${wants}`;
-  if (history.rules !== HISTORY_RULES) return "another release made it, by other rules";
+    return `it leaves out the service's addresses ${has}, but PAY_TO_ADDRESS, OWN_ADDRESSES, and ESCROW_ADDRESSES are ${wants}`;
+  if (history.rules !== HISTORY_RULES) return "a different release created it under different rules";
   return null;
 }
 
@@ -80,7 +80,7 @@ export function expectFit(history: History, wanted: Wanted): void {
   const reason = misfit(history, wanted);
   if (reason !== null)
     throw new UnfitHistoryError(
-      `The history "${history.schema}" does not fit: ${reason}. Make it again with npm run index:preload`,
+      `The history "${history.schema}" does not match: ${reason}. Recreate it with npm run index:preload`,
     );
 }
 
@@ -101,12 +101,12 @@ export async function isFinalOn(chain: PublicClient, head: Head, history: Histor
   const isFresh = head.timestamp >= Date.now() / 1000 - FRESH_SECONDS;
   if (head.number < lastBlock && isFresh)
     throw new UnfitHistoryError(
-      `The history "${schema}" goes to block ${lastBlock}, the node's head is ${head.number}: it is of another chain`,
+      `The history "${schema}" goes to block ${lastBlock}, but the node's head is ${head.number}: it is from a different chain`,
     );
   for (const mark of marks) {
     if (mark.block > head.number || (await isOnChain(chain, mark))) continue;
     throw new UnfitHistoryError(
-      `The history "${schema}" is of another chain than the node's: block ${mark.block} is not of time ${mark.time} with transaction ${mark.transaction}`,
+      `The history "${schema}" is not from the node's chain: block ${mark.block} does not have time ${mark.time} and transaction ${mark.transaction}`,
     );
   }
   return head.number >= lastBlock + FINAL_AFTER_BLOCKS;

@@ -57,7 +57,7 @@ async function expectOwnName(db: pg.Client, schema: string): Promise<void> {
     [schema],
   );
   if (rows[0]?.taken)
-    throw new UnfitHistoryError(`INDEX_HISTORY is wrong: the schema "${schema}" is there and is no history`);
+    throw new UnfitHistoryError(`INDEX_HISTORY is wrong: the schema "${schema}" exists but is not a history`);
 }
 
 async function fill({ db, file, settings, tell }: LoadPlan): Promise<void> {
@@ -122,20 +122,21 @@ const CONTRADICTION = `select block from (
 async function firstBlockOf(db: pg.Client, { startBlock }: LoadPlan["settings"]): Promise<number> {
   await db.query("alter table raw add primary key (block, log_index)").catch((error: unknown) => {
     throw new UnfitHistoryError(
-      `The file has a transfer twice: ${error instanceof pg.DatabaseError ? error.detail : String(error)}`,
+      `The file contains a duplicate transfer: ${error instanceof pg.DatabaseError ? error.detail : String(error)}`,
     );
   });
   await db.query("analyze raw");
   const contradiction = await db.query<{ block: string }>(CONTRADICTION);
   if (contradiction.rows[0])
     throw new UnfitHistoryError(
-      `The times in the file contradict the order of its blocks at block ${contradiction.rows[0].block}`,
+      `The times in the file contradict its block order at block ${contradiction.rows[0].block}`,
     );
   const { rows } = await db.query<{ first: number | null }>(
     "select min(block)::int as first from raw where block >= $1",
     [startBlock ?? 0],
   );
-  if (typeof rows[0]?.first !== "number") throw new UnfitHistoryError("The file has no transfer from START_BLOCK on");
+  if (typeof rows[0]?.first !== "number")
+    throw new UnfitHistoryError("The file has no transfers at or after START_BLOCK");
   return startBlock ?? rows[0].first;
 }
 

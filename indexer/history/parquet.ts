@@ -21,7 +21,7 @@ export async function* readParquet(path: string): AsyncGenerator<string> {
   const metadata = await parquetMetadataAsync(file);
   const names = metadata.schema.map(({ name }) => name);
   const missing = COLUMNS.filter((name) => !names.includes(name));
-  if (missing.length > 0) throw new UnfitHistoryError(`${path}: it has no column ${missing.join(", ")}`);
+  if (missing.length > 0) throw new UnfitHistoryError(`${path}: missing column ${missing.join(", ")}`);
   yield `${COLUMNS.join()}\n`;
   let rowStart = 0;
   for (const { num_rows } of metadata.row_groups) {
@@ -60,5 +60,5 @@ function cellOf(value: unknown, column: string): string {
   if (value instanceof Date) return String(value.getTime() / 1000);
   if (value instanceof Uint8Array) return `0x${Buffer.from(value).toString("hex")}`;
   if (typeof value === "string" && /^\w+$/.test(value)) return value;
-  throw new UnfitHistoryError(`column ${column} has a value that cannot be read: ${String(value)}`);
+  throw new UnfitHistoryError(`column ${column} contains an unreadable value: ${String(value)}`);
 }

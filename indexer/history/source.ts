@@ -9,5 +9,5 @@ export function openTransfers(file: string): Readable {
   if (file.endsWith(".csv")) return createReadStream(file);
   if (file.endsWith(".csv.gz")) return createReadStream(file).compose(createGunzip());
   if (file.endsWith(".parquet")) return Readable.from(readParquet(file), { objectMode: false });
-  throw new UnfitHistoryError(`${file}: expected a file that ends in .csv, .csv.gz or .parquet`);
+  throw new UnfitHistoryError(`${file}: expected a .csv, .csv.gz, or .parquet file`);
 }

@@ -37,7 +37,9 @@ const partiesOf = (args: { payer: Address; receiver: Address; amount: bigint }) 
 async function rolesOf(db: Database, contract: Address): Promise<typeof escrowContract.$inferSelect> {
   const roles = await db.find(escrowContract, { contract });
   if (roles) return roles;
-  throw new Error(`${contract} is no escrow, or ESCROW_START_BLOCK is later than its deployment: no Opened was read`);
+  throw new Error(
+    `${contract} is not an escrow, or ESCROW_START_BLOCK is after its deployment: no Opened event was found`,
+  );
 }
 
 async function post(db: Database, contract: Address, { accounts, escrow }: Posting): Promise<void> {

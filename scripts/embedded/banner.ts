@@ -16,18 +16,18 @@ export function renderBanner({ settings, baseUrl, certificateUrl, smartWallet }:
   return `
   Home                 ${baseUrl}/
   Certificate          ${certificateUrl}
-                       (just bought over x402 by the demo agent)
+                       (the demo agent just bought it over x402)
   Its wallet           ${baseUrl}/verify?wallet=${DEMO_WALLET}
   Status               ${baseUrl}/status
   Base RPC             http://127.0.0.1:${settings.baseRpcPort}  (chain id 8453)
   Base Sepolia RPC     http://127.0.0.1:${settings.baseSepoliaRpcPort}  (chain id 84532)
   Data and logs        ${settings.dataDirectory}
 
-  An account to pay with, 10,000 USDC and 100 ETH on both chains at first:
+  An account to pay with, funded with 10,000 USDC and 100 ETH on both chains:
   Address              ${payer.address}
   Private key          ${privateKeyOf(payer)}${smartWallet === null ? "" : `\n  Smart wallet         ${smartWallet}  (ERC-1271, owned by ${devAccount(8).address})`}
 
-  WARNING: these are local chains, but their ids, 8453 and 84532, are the real ones. What you sign here is
-  valid on the real Base. Never sign here with a key that holds real money.
+  WARNING: these are local chains, but they use the real chain ids, 8453 and 84532. Anything you sign here is
+  valid on the real chains. Never sign here with a key that holds real money.
 `;
 }

@@ -59,7 +59,7 @@ export async function dumpState(client: AnvilClient): Promise<`0x${string}`> {
     });
     if ((await client.getBlockNumber()) === before) return state;
   }
-  throw new Error(`The local chain mined a block during each of ${DUMP_ATTEMPTS} dumps of its state.`);
+  throw new Error(`The local chain mined a block during each of ${DUMP_ATTEMPTS} state dumps.`);
 }
 
 /**

@@ -64,7 +64,7 @@ function takeLock(lock: string, path: string): void {
   const holder = readIdentity(lock);
   if (holder !== null && isAlive(holder)) {
     throw new DirectoryInUseError(
-      `${path} is in use by another start (process ${holder.pid}). End it, or set DATA_DIR to another folder.`,
+      `${path} is in use by another npm start (process ${holder.pid}). Stop it, or set DATA_DIR to a different folder.`,
     );
   }
   rmSync(lock, { force: true });

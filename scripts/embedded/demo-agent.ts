@@ -19,7 +19,7 @@ export async function payAsDemoAgent(baseUrl: string): Promise<string> {
   if (!response.ok)
     throw new Error(`The demo payment failed: POST /test/basic answered ${response.status}.\n${text.slice(0, 2_000)}`);
   const { cert_url: url }: { cert_url?: unknown } = JSON.parse(text);
-  if (typeof url !== "string") throw new Error(`The demo payment brought no cert_url:\n${text.slice(0, 2_000)}`);
+  if (typeof url !== "string") throw new Error(`The demo payment returned no cert_url:\n${text.slice(0, 2_000)}`);
   return url;
 }
 

@@ -63,7 +63,7 @@ async function deployTo(hre: HardhatRuntimeEnvironment, { folder, target, roles 
   await connection.close();
   const wallet = await deployedWallet(folder, target);
   if (wallet === null || (await deployedEscrow(folder, target, roles)) === null)
-    throw new Error(`Ignition left a contract out on chain ${target.network.chainId}.`);
+    throw new Error(`Ignition skipped a contract on chain ${target.network.chainId}.`);
   if (hadWallet) return;
   const client = anvilClient(target.rpcUrl, target.network);
   await fundAccounts(client, target.network, { ...DEV_FUNDS, accounts: [wallet], wei: 0n });
@@ -71,7 +71,7 @@ async function deployTo(hre: HardhatRuntimeEnvironment, { folder, target, roles 
 
 const { BASE_RPC_PORT = "8545", BASE_SEPOLIA_RPC_PORT = "8546", ARBITER_ADDRESS, FEE_RECIPIENT_ADDRESS } = process.env;
 if (!ARBITER_ADDRESS || !FEE_RECIPIENT_ADDRESS)
-  throw new Error("ARBITER_ADDRESS and FEE_RECIPIENT_ADDRESS are needed: the roles of the escrow.");
+  throw new Error("ARBITER_ADDRESS and FEE_RECIPIENT_ADDRESS, the escrow's roles, are required.");
 const [folder = "ignition"] = process.argv.slice(2);
 const targets = deploymentTargets({ base: BASE_RPC_PORT, baseSepolia: BASE_SEPOLIA_RPC_PORT });
 await deployContracts(folder, targets, {

@@ -16,7 +16,7 @@ export const DEV_ACCOUNTS: readonly HDAccount[] = Array.from({ length: 10 }, (_,
 /** One of the ten well-known development accounts (0 to 9). */
 export function devAccount(index: number): HDAccount {
   const account = DEV_ACCOUNTS[index];
-  if (account === undefined) throw new Error(`There are ten development accounts, 0 to 9; got ${index}.`);
+  if (account === undefined) throw new Error(`The development accounts are numbered 0 to 9; got ${index}.`);
   return account;
 }
 

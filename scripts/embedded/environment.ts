@@ -17,7 +17,7 @@ export async function embeddedEnvironment(
   const postgres = existsSync(dataDirectory) ? runningPostgres(join(dataDirectory, "postgres")) : null;
   if (postgres === null)
     throw new SettingError(
-      `Nothing runs in ${dataDirectory}. Run npm start first, name its DATA_DIR and PORT, or set DATABASE_URL and the API's other variables.`,
+      `Nothing is running in ${dataDirectory}. Run npm start first, set its DATA_DIR and PORT, or set DATABASE_URL and the API's other variables.`,
     );
   return { ...apiPlan({ settings, keys: loadKeys(dataDirectory), ...postgres, logs: dataDirectory }).env };
 }

@@ -28,7 +28,7 @@ function asOrdinaryUser(programs: { initdb: string; postgres: string }, director
   const user = findUser("postgres") ?? createUser() ?? findUser("nobody");
   if (user === null)
     throw new Error(
-      "PostgreSQL does not run as root, and there is no other user to run it as. Start as an ordinary user.",
+      "PostgreSQL does not run as root, and there is no other user to run it as. Start as a regular user.",
     );
   const reaches = ["-c", 'test -x "$0" && test -x "$1"', programs.postgres, directory];
   if (spawnSync("/bin/sh", reaches, { cwd: "/", ...user }).status === 0) return { ...programs, user, wrap: [] };
@@ -46,7 +46,7 @@ function asOrdinaryUser(programs: { initdb: string; postgres: string }, director
   if (program !== undefined && spawnSync(program, [...args, "/bin/sh", ...reaches], { cwd: "/" }).status === 0)
     return { ...programs, user, wrap };
   throw new Error(
-    `PostgreSQL does not run as root, and user ${user.uid} cannot enter ${directory}. Start as an ordinary user, or from a folder that others may read.`,
+    `PostgreSQL does not run as root, and user ${user.uid} cannot access ${directory}. Start as a regular user, or from a folder that others can read.`,
   );
 }
 

@@ -135,7 +135,7 @@ async function initialise(program: PostgresProgram, home: string, passwords: Pas
   const outcome = await initdb.ended;
   rmSync(passwordFile, { force: true });
   if (outcome !== 0)
-    throw new Error(`PostgreSQL could not be initialised in ${fresh}.
+    throw new Error(`PostgreSQL could not be initialized in ${fresh}.
 ${initdb.lastOutput().trim()}`);
   renameSync(fresh, join(home, "cluster"));
 }

@@ -36,7 +36,7 @@ export async function demandFreePorts(settings: StartSettings): Promise<void> {
   for (const [name, port] of namedPorts(settings)) {
     if ((await isPortFree(port)) && (await isPortFree(port, "127.0.0.1"))) continue;
     throw new SettingError(
-      `Port ${port} is taken or not allowed. Set ${name} to a free port, like ${name}=${await freePort()}.`,
+      `Port ${port} is in use or not allowed. Set ${name} to a free port, like ${name}=${await freePort()}.`,
     );
   }
 }

@@ -59,7 +59,7 @@ export function createStack(parts: StackParts): Stack {
     await grantApiRole(postgres.ownerUrl);
     const targets = deploymentTargets({ base: settings.baseRpcPort, baseSepolia: settings.baseSepoliaRpcPort });
     await takeBackLostBlocks(postgres.ownerUrl, targets, [facilitatorAddress(parts.keys), arbiterAddress(parts.keys)]);
-    parts.tell("The database has the newest schema");
+    parts.tell("The database schema is up to date");
     const problem = await packages;
     if (problem !== null) parts.tell(problem);
     await startServices({ ...parts, ...postgres, escrow, logs: parts.directory.logs }, parts, stops);
@@ -99,7 +99,7 @@ async function startLocalChain(
 }
 
 function watch(name: string, process: GuardedProcess, onLoss: (reason: string) => void): void {
-  process.ended.then((outcome) => onLoss(`${name} ended (${outcome}). ${process.lastOutput().trim()}`));
+  process.ended.then((outcome) => onLoss(`${name} exited (${outcome}). ${process.lastOutput().trim()}`));
 }
 
 /** Deploys what is missing; returns the address of the escrow on the local Base. */
@@ -118,7 +118,7 @@ async function deployMissing({ settings, keys, directory, tell }: StackParts, st
   if (outcome !== 0)
     throw new Error(`The contracts could not be deployed (${outcome}).\n${deployment.lastOutput().trim()}`);
   const address = await escrow();
-  if (address === null) throw new Error("The escrow was deployed, and is not there.");
+  if (address === null) throw new Error("The escrow was deployed but cannot be found.");
   tell("The contracts are deployed");
   return address;
 }
@@ -150,7 +150,7 @@ async function startServices(services: ServiceParts, parts: StackParts, stops: S
   const indexer = await begin("indexer", indexerPlan(services, await freePort()), indexed);
   const api = await begin("api", apiPlan(services), () => isOk(`${url}/health`));
   const announce = (service: SupervisedService, line: string) => service.ready.then(() => tell(line));
-  await Promise.all([announce(api, "The API answers"), announce(indexer, "The indexer has caught up")]);
+  await Promise.all([announce(api, "The API is up"), announce(indexer, "The indexer has caught up")]);
 }
 
 const isOk = async (url: string): Promise<boolean> => (await fetch(url, { signal: AbortSignal.timeout(5_000) })).ok;

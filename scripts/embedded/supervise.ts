@@ -53,7 +53,7 @@ async function whenReady(service: Service, run: GuardedProcess, stopping: AbortS
   const inTime = await waitUntil(done, service.readyWithinMs, READY_POLL_MS);
   if (stopping.aborted) throw new Error(`The ${service.name} was stopped before it was ready.`);
   if (inTime && run.running()) return;
-  const what = run.running() ? `is not ready after ${service.readyWithinMs / 1000} s` : "ended before it was ready";
+  const what = run.running() ? `was not ready after ${service.readyWithinMs / 1000} s` : "exited before it was ready";
   throw new Error(`The ${service.name} ${what}. Its last output:\n${run.lastOutput().trim() || "(none)"}`);
 }
 
@@ -64,7 +64,7 @@ async function keepRunning(service: Service, current: { run: GuardedProcess }, s
     const outcome = await current.run.ended;
     if (stopping.aborted) return;
     if (Date.now() - started > STEADY_MS) retryMs = FIRST_RETRY_MS;
-    service.onTrouble(`The ${service.name} ended (${outcome}); it starts again in ${retryMs / 1000} s.`);
+    service.onTrouble(`The ${service.name} exited (${outcome}); restarting in ${retryMs / 1000} s.`);
     await delay(retryMs, undefined, { signal: stopping }).catch(() => {});
     retryMs = Math.min(retryMs * 2, LAST_RETRY_MS);
     if (!stopping.aborted) current.run = await begin(service);

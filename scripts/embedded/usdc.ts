@@ -112,7 +112,7 @@ export async function administer(node: DevNode, network: NetworkFacts, calls: re
   // A receipt may come after its block's number, and an on-demand chain has no next block for viem to wait for.
   const statusOf = async (hash: Hex) => (await client.getTransactionReceipt({ hash }).catch(() => null))?.status;
   for (const [index, hash] of hashes.entries()) {
-    const refusal = `USDC on chain ${network.chainId} refused administration call ${index + 1} of ${calls.length}.`;
+    const refusal = `USDC on chain ${network.chainId} refused administrative call ${index + 1} of ${calls.length}.`;
     const isMined = async () => (await statusOf(hash)) !== undefined;
     if (!(await waitUntil(isMined, MINED_WITHIN_MS, 10))) throw new Error(`${refusal} It was not mined.`);
     if ((await statusOf(hash)) !== "success") throw new Error(refusal);

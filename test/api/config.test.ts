@@ -53,7 +53,7 @@ describe("the API's settings", () => {
   test.each([
     ["PORT", "70000", /whole number from 0 to 65535/],
     ["PORT", "4o20", /whole number/],
-    ["BASE_URL", "https://trust.example/", /no path, query or trailing slash/],
+    ["BASE_URL", "https://trust.example/", /no path, query, or trailing slash/],
     ["BASE_URL", "trust.example", /absolute http\(s\) URL/],
     ["DATABASE_URL", "mysql://x", /PostgreSQL URL/],
     ["BASE_RPC_URL", "ws://base.example", /JSON-RPC URL of a Base node/],
@@ -61,7 +61,7 @@ describe("the API's settings", () => {
     ["FACILITATOR_PRIVATE_KEY", "0x12", /64 hex digits/],
     ["SIGNING_KEY", "short", /43 base64url characters/],
     ["RATE_LIMIT_PER_MINUTE", "-1", /whole number/],
-    ["SECURITY_CONTACT", "security@trust.example", /a URI for reports/],
+    ["SECURITY_CONTACT", "security@trust.example", /a URI for security reports/],
     ["LOG_LEVEL", "loud", /info/],
     ["TRUSTED_PROXIES", "10.0.0.0/33", /reverse proxies, comma-separated/],
     ["TRUSTED_PROXIES", "::1/129", /reverse proxies/],

@@ -201,11 +201,11 @@ describe("live", { timeout: 60_000 }, () => {
   });
 
   test("a second instance on the same index waits, gives up, and does no harm", async () => {
-    await other.saying("the indexer stopped and starts again");
+    await other.saying("the indexer stopped and is restarting");
     expect(other.said("ponder started")[0]?.schema).toBe(full.launched.said("ponder started")[0]?.schema);
     other.letGo();
     await other.ended;
-    expect(full.launched.said("the indexer stopped and starts again")).toEqual([]);
+    expect(full.launched.said("the indexer stopped and is restarting")).toEqual([]);
     await playBlocks(2);
     await caughtUp(full);
     await expectRecount(full, [await nowOf(chain)]);
@@ -286,7 +286,7 @@ describe("faults", { timeout: 90_000 }, () => {
     await otherActor.pay({ from: 0, to: stranger(40), value: 1_000n });
     await second.mine(3);
     full.launched = launch(full, second);
-    await full.launched.saying("the index was made from another chain than the node's: dropped");
+    await full.launched.saying("the index was built from a different chain than the node's and was dropped");
     await full.launched.saying("index ready");
     await caughtUp(full, second);
     const now = await nowOf(second);

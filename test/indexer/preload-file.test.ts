@@ -83,10 +83,10 @@ describe("a file of transfers", () => {
     ["has a fraction of an atomic unit", change(6, "0.5"), 'bigint: "0.5".*line 2'],
     ["has a negative value", change(6, "-1"), "value is in atomic units"],
     ["has times in milliseconds", change(1, "1795000000000"), "time is in Unix seconds"],
-    ["has a transfer twice", [header, first, ...lines].join("\n"), "a transfer twice.*block, log_index.*1, 0"],
-    ["has two times for one block", change(1, "1787396801"), "contradict the order of its blocks at block 1"],
+    ["has a transfer twice", [header, first, ...lines].join("\n"), "a duplicate transfer.*block, log_index.*1, 0"],
+    ["has two times for one block", change(1, "1787396801"), "contradict its block order at block 1"],
     ["has a time before that of an earlier block", `${text}6,1,${first.split(",").slice(2).join()}\n`, "at block 6"],
-    ["is empty", `${header}\n`, "no transfer from START_BLOCK on"],
+    ["is empty", `${header}\n`, "no transfers at or after START_BLOCK"],
   ])("that %s is refused, and the history before it stays", async (_, content, expected) => {
     await load(databaseUrl, FILE);
     const [before, rows] = [await schemas(), await rowsOf()];
@@ -97,7 +97,7 @@ describe("a file of transfers", () => {
   });
 
   test.each([
-    ["transfers.xlsx", "ends in .csv, .csv.gz or .parquet"],
+    ["transfers.xlsx", "expected a .csv, .csv.gz, or .parquet file"],
     ["absent.csv", "no such file"],
     ["absent.parquet", "no such file"],
     ["broken.csv.gz", "incorrect header check"],
@@ -110,7 +110,7 @@ describe("a file of transfers", () => {
   test("never replaces a schema that is not a history", async () => {
     await pool.query("create schema busy; create table busy.work (n int)");
     await expect(load(databaseUrl, FILE, { INDEX_HISTORY: "busy" })).rejects.toThrow(
-      '"busy" is there and is no history',
+      '"busy" exists but is not a history',
     );
     expect((await pool.query("select from busy.work")).rowCount).toBe(0);
     expect(() => settingsOf({ INDEX_HISTORY: "Busy" })).toThrow("INDEX_HISTORY is wrong");
@@ -146,10 +146,10 @@ describe("a file of transfers", () => {
 
 describe("a history", () => {
   test.each([
-    ["another scope", { INDEX_SCOPE: "authorised" }, "its scope is full, INDEX_SCOPE is authorised"],
-    ["another start block", { START_BLOCK: "2" }, "it starts at block 1, START_BLOCK is 2"],
+    ["another scope", { INDEX_SCOPE: "authorised" }, "its scope is full, but INDEX_SCOPE is authorised"],
+    ["another start block", { START_BLOCK: "2" }, "it starts at block 1, but START_BLOCK is 2"],
     ["other addresses of its own", { OWN_ADDRESSES: STRANGER }, "leaves out the service's addresses 0x5e"],
-    ["other escrows", { ESCROW_ADDRESSES: STRANGER }, "OWN_ADDRESSES and ESCROW_ADDRESSES are 0x000"],
+    ["other escrows", { ESCROW_ADDRESSES: STRANGER }, "OWN_ADDRESSES, and ESCROW_ADDRESSES are 0x000"],
   ])("is not taken over by an index of %s", async (_, changed, expected) => {
     const history = await load(databaseUrl, FILE);
     expect(() => expectFit(history, settingsOf())).not.toThrow();
@@ -159,8 +159,8 @@ describe("a history", () => {
   test("of other rules or another chain's id is not taken over, and START_BLOCK need not be given", async () => {
     const history = await load(databaseUrl, FILE);
     expect(() => expectFit(history, settingsOf({ START_BLOCK: "" }))).not.toThrow();
-    expect(() => expectFit({ ...history, rules: "{}" }, settingsOf())).toThrow("another release made it");
-    expect(() => expectFit({ ...history, chainId: 1 }, settingsOf())).toThrow("it is of chain 1");
+    expect(() => expectFit({ ...history, rules: "{}" }, settingsOf())).toThrow("a different release created it");
+    expect(() => expectFit({ ...history, chainId: 1 }, settingsOf())).toThrow("it is for chain 1");
   });
 
   test("of another chain ends the loader and the indexer with what differs", async () => {
@@ -170,7 +170,7 @@ describe("a history", () => {
     const [preload, indexer] = [startPreload(FILE, env), launchIndexer(env)];
     expect(await preload.ended).toMatchObject({
       code: 1,
-      said: expect.stringContaining("of another chain than the node's: block 1"),
+      said: expect.stringContaining("is not from the node's chain: block 1"),
     });
     expect(await indexer.ended).toBe(1);
     const { code } = await startPreload(FILE, { ...env, INDEX_HISTORY: "" }).ended;
@@ -192,7 +192,7 @@ describe("a history", () => {
   });
 
   test("that does not exist ends the indexer", async () => {
-    await expect(readHistory(pool, "nowhere")).rejects.toThrow('there is no history "nowhere"');
+    await expect(readHistory(pool, "nowhere")).rejects.toThrow('this database has no history "nowhere"');
   });
 
   test("whose last block is not final yet is waited for", async () => {
@@ -205,7 +205,7 @@ describe("a history", () => {
     expect(await isFinalOn(chain, { number: head + 1, timestamp: now }, history)).toBe(true);
     expect(await isFinalOn(chain, { number: CHAIN.last - 1, timestamp: now - 600 }, history)).toBe(false);
     const shorter = isFinalOn(chain, { number: CHAIN.last - 1, timestamp: now }, history);
-    await expect(shorter).rejects.toThrow("goes to block 5, the node's head is 4");
+    await expect(shorter).rejects.toThrow("goes to block 5, but the node's head is 4");
     const env = environment({ DATABASE_URL: databaseUrl, BASE_RPC_URL: rpc.url });
     const preload = await startPreload(FILE, env).ended;
     expect(preload).toMatchObject({ code: 1, said: expect.stringContaining("is not final on the node yet") });

@@ -61,7 +61,7 @@ describe("the indexer's settings", () => {
     ["INDEX_VIEWS_SCHEMA", "a".repeat(25), "up to 24"],
     ["POLL_MS", "fast", "50 to 60000"],
     ["PONDER_PORT", "65536", "0 to 65535"],
-    ["EXCLUSIVE", "yes", "1 (nobody else runs on this index) or 0"],
+    ["EXCLUSIVE", "yes", "1 (nothing else runs on this index) or 0"],
     ["INDEX_HEAP_MIB", "64", "128 to 65536"],
     ["PONDER_LOG_LEVEL", "loud", "silent"],
   ])("%s=%s is named with what is expected", (name, value, expected) => {
@@ -87,6 +87,6 @@ describe("the indexer's program", () => {
     const { code, said } = await runProgram({ ...GOOD, DATABASE_URL: database.ownerUrl, BASE_RPC_URL: chain.rpcUrl });
     await chain.stop();
     expect(code).toBe(1);
-    expect(said).toContain("BASE_RPC_URL is wrong: expected a node of chain 8453, this one is of 84532");
+    expect(said).toContain("BASE_RPC_URL is wrong: expected a node of chain 8453, got chain 84532");
   });
 });

@@ -112,7 +112,7 @@ function holdOf(
   };
   const id: Hex = args.id;
   if (paymentId(info, NETWORKS[network].chainId, address) !== id)
-    throw new Error(`the terms of the hold ${id} do not hash to its id`);
+    throw new Error(`the terms of hold ${id} do not hash to its id`);
   return {
     network,
     contract: address,
@@ -134,7 +134,7 @@ const ANSWERS = new Set([
 const unreadable = (address: Address, cause: unknown): string =>
   cause instanceof BaseError && cause.walk((error) => error instanceof Error && ANSWERS.has(error.name)) !== null
     ? `ESCROW_ADDRESSES is wrong: there is no escrow contract at ${address} on Base`
-    : `BASE_RPC_URL does not answer: the escrow contract ${address} cannot be read`;
+    : `BASE_RPC_URL is not responding: the escrow contract ${address} cannot be read`;
 
 /** The contracts at these addresses, with their roles. Throws if an address is not one of our escrows. */
 export async function readContracts(
@@ -151,7 +151,7 @@ export async function readContracts(
     });
     const lower = (account: Address) => account.toLowerCase() as Address;
     if (lower(usdc) !== NETWORKS[network].usdc.address.toLowerCase())
-      throw new Error(`ESCROW_ADDRESSES is wrong: ${address} is an escrow of ${usdc}, which is not USDC on Base`);
+      throw new Error(`ESCROW_ADDRESSES is wrong: ${address} is an escrow for ${usdc}, which is not USDC on Base`);
     return { network, address, usdc: lower(usdc), arbiter: lower(arbiter), feeRecipient: lower(feeRecipient) };
   };
   return Promise.all(addresses.map(read));

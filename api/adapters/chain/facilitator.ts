@@ -70,7 +70,7 @@ export function createRemoteSettler(url: string): Settler {
         signal: AbortSignal.timeout(TIMEOUT_MS),
       });
       await discard(response);
-      if (!response.ok) throw new Error(`the facilitator answered ${response.status}`);
+      if (!response.ok) throw new Error(`the facilitator returned status ${response.status}`);
     },
   };
 }

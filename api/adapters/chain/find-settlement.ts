@@ -47,7 +47,7 @@ export async function findSettlement(token: Token, expected: Expected, head: Hea
   if (earlier !== null) return shown(earlier, finalBlock.number);
   // No log explains it. The node's logs may lag behind its state, and a missing log proves nothing.
   if (await used(finalBlock.number)) return { nonce: "spent" };
-  throw new Error("the node shows a nonce as used and not yet by what");
+  throw new Error("the node reports a nonce as used but not yet which transaction used it");
 }
 
 /**

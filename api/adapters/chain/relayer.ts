@@ -169,7 +169,10 @@ async function broadcast({ client, log }: RelayerParts, raw: Hex): Promise<void>
     await client.sendRawTransaction({ serializedTransaction: raw });
   } catch (error) {
     if (!/already known|already imported|nonce too low/i.test(String(error)))
-      log.warn({ err: withoutSecrets(error), hash: keccak256(raw) }, "a transaction could not be broadcast yet");
+      log.warn(
+        { err: withoutSecrets(error), hash: keccak256(raw) },
+        "a transaction could not be broadcast; it will be retried",
+      );
   }
 }
 
@@ -181,7 +184,7 @@ async function waitFor({ pool, client }: RelayerParts, hash: Hex, timeoutMs: num
       const receipt = await client.getTransactionReceipt({ hash: candidate }).catch(() => null);
       if (receipt !== null) return receipt;
     }
-    if (Date.now() > deadline) throw new Error(`the transaction ${hash} was not mined in ${timeoutMs} ms`);
+    if (Date.now() > deadline) throw new Error(`transaction ${hash} was not mined within ${timeoutMs} ms`);
     await new Promise((resolve) => setTimeout(resolve, pause));
     if (pause === 500) {
       const { rows } = await pool.query<{ hashes: Buffer[] }>(
@@ -237,7 +240,7 @@ async function finish({ pool, client, log }: RelayerParts, row: Stored): Promise
     row.hashes.map((h) => client.getTransactionReceipt({ hash: hex(h) }).catch(() => null)),
   );
   const ours = receipts.some((receipt) => receipt !== null);
-  if (!ours) log.warn({ nonce: row.nonce }, "a nonce of the relayer's key was used from elsewhere");
+  if (!ours) log.warn({ nonce: row.nonce }, "another sender used a nonce of the relayer's key");
   await pool.query("UPDATE relay SET state = $2 WHERE id = $1 AND state = 'sent'", [row.id, ours ? "final" : "lost"]);
 }
 

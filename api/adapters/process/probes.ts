@@ -69,7 +69,7 @@ async function reach(url: string): Promise<void> {
     signal: AbortSignal.timeout(FACILITATOR_TIMEOUT_MS),
   });
   await response.body?.cancel();
-  if (response.status >= 500) throw new Error(`the facilitator answers ${response.status}`);
+  if (response.status >= 500) throw new Error(`the facilitator returns status ${response.status}`);
 }
 
 function cached(ask: () => Promise<void>): () => Promise<void> {

@@ -9,13 +9,13 @@ export async function checkDatabase(pool: pg.Pool): Promise<string | null> {
       `SELECT to_regclass('certificate')::text AS table, has_table_privilege(to_regclass('certificate')::oid, 'UPDATE, DELETE, TRUNCATE') AS may_change`,
     );
     if (rows[0]?.table === null)
-      return "The database has no schema yet: run `npm run migrate` with the owner's DATABASE_URL first.";
+      return "The database has no schema: run `npm run migrate` with the owner's DATABASE_URL first.";
     if (rows[0]?.may_change) {
-      return "DATABASE_URL names a role that may change or delete certificates. Use a login role that is only a member of trust_api: CREATE ROLE trust LOGIN PASSWORD '…' IN ROLE trust_api.";
+      return "The role in DATABASE_URL can change or delete certificates. Use a login role that is a member of only trust_api: CREATE ROLE trust LOGIN PASSWORD '…' IN ROLE trust_api.";
     }
     return null;
   } catch (error) {
-    return `The database of DATABASE_URL cannot be used: ${(error as Error).message}`;
+    return `The database in DATABASE_URL cannot be used: ${(error as Error).message}`;
   }
 }
 
@@ -25,9 +25,9 @@ export async function checkChains(chains: Readonly<Record<Network, ChainReader>>
     Object.values(NETWORKS).map(async ({ id, chainId, rpcVariable }) => {
       try {
         const found = await chains[id].client.getChainId();
-        return found === chainId ? null : `${rpcVariable} is a node of chain ${found}; chain ${chainId} is expected.`;
+        return found === chainId ? null : `${rpcVariable} is a node of chain ${found}; expected chain ${chainId}.`;
       } catch (error) {
-        return `${rpcVariable} does not answer: ${(error as Error).message.split("\n")[0]}`;
+        return `${rpcVariable} is not responding: ${(error as Error).message.split("\n")[0]}`;
       }
     }),
   );

@@ -55,7 +55,7 @@ async function refund({ signer, settler, network, baseUrl, now, log }: DecoyPart
       value: transfer.value.toString(),
       transaction: transfer.transaction,
     },
-    "USDC reached a decoy address and is sent back",
+    "USDC reached a decoy address and will be sent back",
   );
   await settler.submit({ network, authorization, signature, resource: `${baseUrl}/test/recipient/start` });
 }

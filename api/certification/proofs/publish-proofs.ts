@@ -47,7 +47,7 @@ export function createProofs({ proofs, certificates, usdc, log }: ProofParts): P
         alerted.add(certificate);
         log.error(
           { certificate, payer: payment.payer, nonce: payment.nonce },
-          "an order that is never submitted was paid or cancelled on the chain; a payment of it is to be given back",
+          "an order that we never submit was paid or canceled on-chain; if it was paid, the money must be returned",
         );
       }
     },

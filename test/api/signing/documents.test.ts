@@ -160,18 +160,18 @@ describe("RETIRED_SIGNING_KEYS", () => {
   });
 
   test.each([
-    ["short", /^value 1 is no public key: .*43 base64url/],
-    ["", /^value 1 is no public key/],
-    [`${x}=`, /^value 1 is no public key/],
+    ["short", /^value 1 is not a public key: .*43 base64url/],
+    ["", /^value 1 is not a public key/],
+    [`${x}=`, /^value 1 is not a public key/],
     // The same 32 bytes, written with other spare bits.
-    [`${x.slice(0, -1)}${String.fromCharCode(x.charCodeAt(42) + 1)}`, /^value 1 is no public key/],
-    [`${x},,${x}`, /^value 2 is no public key/],
-    ['{"kty":"OKP"', /^value 1 is no JWK/],
-    [`${x},{"kty":"EC","crv":"P-256","x":"${x}"}`, /^value 2 is no JWK .*kty OKP, crv Ed25519/],
-    [`{"kty":"OKP","crv":"Ed25519","x":"${x}","d":"${other}"}`, /^value 1 holds a private key: take out its member d$/],
-    ["AgAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", /^value 1 is no point .*never a SIGNING_KEY/],
-    ["_____________________________________________", /^value 1 is no public key/],
-    [Buffer.from(`ed${"ff".repeat(30)}7f`, "hex").toString("base64url"), /^value 1 is no point/],
+    [`${x.slice(0, -1)}${String.fromCharCode(x.charCodeAt(42) + 1)}`, /^value 1 is not a public key/],
+    [`${x},,${x}`, /^value 2 is not a public key/],
+    ['{"kty":"OKP"', /^value 1 is not a JWK/],
+    [`${x},{"kty":"EC","crv":"P-256","x":"${x}"}`, /^value 2 is not a JWK .*kty OKP, crv Ed25519/],
+    [`{"kty":"OKP","crv":"Ed25519","x":"${x}","d":"${other}"}`, /^value 1 holds a private key: remove its member d$/],
+    ["AgAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", /^value 1 is not a point .*never a SIGNING_KEY/],
+    ["_____________________________________________", /^value 1 is not a public key/],
+    [Buffer.from(`ed${"ff".repeat(30)}7f`, "hex").toString("base64url"), /^value 1 is not a point/],
   ])("refuses %s with a reason that does not repeat it", (text, problem) => {
     const { problems } = parseRetiredKeys(text);
     expect(problems).toEqual([expect.stringMatching(problem)]);

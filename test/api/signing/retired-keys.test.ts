@@ -24,7 +24,9 @@ describe("RETIRED_SIGNING_KEYS", () => {
 
   test("names every bad value on a line of its own", () => {
     expect(problemsOf({ RETIRED_SIGNING_KEYS: `short,${KEY.publicJwk.x},{"d":"secret"}` })).toEqual([
-      expect.stringMatching(/^RETIRED_SIGNING_KEYS is wrong: value 1 is no public key: expected x of an Ed25519 key/),
+      expect.stringMatching(
+        /^RETIRED_SIGNING_KEYS is wrong: value 1 is not a public key: expected x of an Ed25519 key/,
+      ),
       expect.stringMatching(/^RETIRED_SIGNING_KEYS is wrong: value 3 holds a private key/),
     ]);
   });

@@ -88,7 +88,7 @@ describe("a correction", () => {
     expect(await correct(environment, old.id, "--reason", "two")).toEqual({
       code: 1,
       output: "",
-      errors: `Verdict ${old.id} was corrected already, by ${id}.\n`,
+      errors: `Verdict ${old.id} has already been corrected by ${id}.\n`,
     });
     const second = await correct(environment, id, "--reason", "three");
     expect(second.code).toBe(0);
@@ -118,7 +118,7 @@ describe("a correction", () => {
     expect(ended[1 - done]).toEqual({
       code: 1,
       output: "",
-      errors: `Verdict ${old.id} was corrected already, by ${id}.\n`,
+      errors: `Verdict ${old.id} has already been corrected by ${id}.\n`,
     });
   });
 
@@ -131,7 +131,7 @@ describe("a correction", () => {
     await earlier.stop();
     const { code, output, errors } = await correct(environment, old.id, "--reason", REASON);
     expect([code, output]).toEqual([1, ""]);
-    expect(errors).toMatch(/corrections are made within 7 days/);
+    expect(errors).toMatch(/corrections must be made within 7 days/);
   });
 
   test("can be made until the last millisecond of the seventh day", async () => {
@@ -150,9 +150,9 @@ describe("the command ends with 1 and one message", () => {
   const ID = "0".repeat(32);
   test("for arguments that it does not understand, and for a verdict that is not there", async () => {
     const cases: [readonly string[], RegExp][] = [
-      [[], /^Expected an id of 32 hex digits.*Usage: npm run arbiter:correct/s],
-      [[ID, ID, "--reason", "x"], /^Expected an id/],
-      [[ID, "--reason", "x".repeat(501)], /^Expected an id/],
+      [[], /^Expected an ID of 32 hex digits.*Usage: npm run arbiter:correct/s],
+      [[ID, ID, "--reason", "x"], /^Expected an ID/],
+      [[ID, "--reason", "x".repeat(501)], /^Expected an ID/],
       [[ID, "--force"], /^Unknown option '--force'.*Usage/s],
       [[ID, "--reason", "x".repeat(500)], /^There is no verdict 0{32}\.\n$/],
     ];
@@ -168,7 +168,10 @@ describe("the command ends with 1 and one message", () => {
     const folder = mkdtempSync(join(tmpdir(), "trust-correct-"));
     const ended = [folder, join(folder, "none")].map((DATA_DIR) => correct({ DATA_DIR }, ID, "--reason", "x"));
     for (const { code, errors } of await Promise.all(ended))
-      expect([code, errors]).toEqual([1, expect.stringMatching(/^Nothing runs in \S+\. Run npm start first[^\n]*\n$/)]);
+      expect([code, errors]).toEqual([
+        1,
+        expect.stringMatching(/^Nothing is running in \S+\. Run npm start first[^\n]*\n$/),
+      ]);
     rmSync(folder, { recursive: true });
   });
 

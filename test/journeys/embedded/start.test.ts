@@ -129,7 +129,7 @@ describe("npm start", () => {
     const { port } = holder.address() as { port: number };
     const running = start({ PORT: String(port), DATA_DIR: `${environment.DATA_DIR}/other` });
     expect(await running.ended).toBe(1);
-    expect(running.output()).toContain(`Port ${port} is taken`);
+    expect(running.output()).toContain(`Port ${port} is in use`);
     expect(running.output()).toContain("PORT=");
     holder.close();
   });

@@ -217,7 +217,7 @@ describe("a process with a wrong escrow configuration ends with one clear messag
     [
       "another arbiter's key",
       () => ({ ESCROW_ADDRESSES: scene.escrow.address, ARBITER_PRIVATE_KEY: OTHER_KEY }),
-      /^The service cannot start: the arbiter of 0x[0-9a-f]{40} is 0x[0-9a-f]{40}; ARBITER_PRIVATE_KEY is of 0x[0-9a-f]{40}$/,
+      /^The service cannot start: the arbiter of 0x[0-9a-f]{40} is 0x[0-9a-f]{40}, but ARBITER_PRIVATE_KEY belongs to 0x[0-9a-f]{40}$/,
     ],
     [
       "an account",
@@ -232,7 +232,7 @@ describe("a process with a wrong escrow configuration ends with one clear messag
     [
       "a node that is away",
       () => ({ ...GOOD_ENV(), BASE_RPC_URL: "http://127.0.0.1:9/secret-key" }),
-      /^The service cannot start: BASE_RPC_URL does not answer: the escrow contract 0x[0-9a-f]{40} cannot be read$/,
+      /^The service cannot start: BASE_RPC_URL is not responding: the escrow contract 0x[0-9a-f]{40} cannot be read$/,
     ],
   ])("%s", async (_, env, message) => {
     const said = await refused(env());

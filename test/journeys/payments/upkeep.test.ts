@@ -126,7 +126,7 @@ test("a payment that waits for two minutes is an alert in the log, and /status s
   const alerts = ({ logged }: TestService) =>
     logged.flatMap((line) => {
       const { level, msg, unresolved, oldest_seconds } = JSON.parse(line);
-      return msg === "payments wait for their outcome" ? [{ level, unresolved, oldest_seconds }] : [];
+      return msg === "payments are waiting for their outcome" ? [{ level, unresolved, oldest_seconds }] : [];
     });
   const statusOf = async ({ url }: TestService) => (await send(`${url}/status`)).body.payments;
   const settling = (ageSeconds: number): Row => ({ state: "settling", ageSeconds });
