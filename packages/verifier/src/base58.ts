@@ -3,9 +3,9 @@ const ALPHABET = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
 /** Digits taken at once: a byte times 58³ is a small number. */
 const CHUNK = 3;
 
-/** The bytes of base58btc text, or null when it is none or would not be `length` bytes. */
+/** The bytes of base58btc text, or null if it is not valid or would not be `length` bytes. */
 export function base58(text: string, length: number): Uint8Array<ArrayBuffer> | null {
-  // A byte takes at most 1.37 digits: longer text is not worth the arithmetic.
+  // A byte takes at most 1.37 digits, so longer text is rejected without any arithmetic.
   if (text.length > length * 1.4 + 1) return null;
   const bytes = new Uint8Array(length);
   // All bytes before it are zero so far.
@@ -28,7 +28,7 @@ export function base58(text: string, length: number): Uint8Array<ArrayBuffer> | 
     }
     first = at + 1;
   }
-  // A zero byte at the beginning is written as a 1, one each.
+  // Each leading zero byte is written as a 1.
   const ones = /^1*/.exec(text)?.[0].length ?? 0;
   const zeros = bytes.findIndex((byte) => byte !== 0);
   return ones === (zeros === -1 ? length : zeros) ? bytes : null;

@@ -5,10 +5,10 @@ import { checkProof } from "./commands/proof.ts";
 import { checkScore } from "./commands/score.ts";
 import { InputError } from "./refusal.ts";
 
-/** What a sub-command answers: 0 valid, 1 invalid; it throws an `InputError` for 2. */
+/** A sub-command's exit code: 0 valid, 1 invalid; it throws an `InputError` for 2. */
 export type Command = (args: readonly string[]) => Promise<0 | 1>;
 
-/** The sub-commands by name; without a name it is `document`. */
+/** The sub-commands by name; the default is `document`. */
 const COMMANDS: Readonly<Record<string, Command>> = {
   document: checkDocument,
   proof: checkProof,

@@ -8,7 +8,7 @@ const USDC: Readonly<Record<number, { readonly address: Hex; readonly name: stri
   84532: { address: "0x036CbD53842c5426634e7929541eC2318f3dCF7e", name: "USDC" },
 };
 
-/** What USDC takes as an order to pay (EIP-3009). */
+/** What USDC accepts as an order to pay (EIP-3009). */
 const TYPES = {
   TransferWithAuthorization: [
     { name: "from", type: "address" },
@@ -21,7 +21,7 @@ const TYPES = {
 } as const;
 
 export interface FailProofReport {
-  /** The wallet signed exactly the order that the record says it should have refused. */
+  /** The wallet signed exactly the order the record says it should have refused. */
   readonly valid: boolean;
   /** Every statement of the proof that was checked, and whether it holds. */
   readonly checks: readonly { readonly statement: string; readonly holds: boolean }[];

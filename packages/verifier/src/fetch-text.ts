@@ -5,7 +5,7 @@ const MAX_BYTES = 1_048_576;
 const LOOPBACK = ["localhost", "127.0.0.1", "[::1]"];
 
 /**
- * What an https address answers (http on this machine only): within 10 seconds, at most 1 MiB, without redirects.
+ * The text at an https address (http only on this machine): within 10 seconds, at most 1 MiB, without redirects.
  * @throws InputError
  */
 export async function fetchText(url: string): Promise<Uint8Array<ArrayBuffer>> {

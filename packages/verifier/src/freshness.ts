@@ -1,14 +1,14 @@
 import { Refusal } from "./refusal.ts";
 import type { Json, JsonObject } from "./strict-json.ts";
 
-/** What a document says of its own time, apart from who signed it. Times are ISO 8601, UTC. */
+/** What a document says about its own validity period, regardless of who signed it. Times are ISO 8601, UTC. */
 export type Freshness =
-  /** The signature is not valid: nothing that the document says can be believed. */
+  /** The signature is not valid, so nothing the document says can be believed. */
   | { readonly state: "unknown" }
   | { readonly state: "not_yet_valid" | "no_expiry"; readonly from: string }
   | { readonly state: "current" | "expired"; readonly from: string; readonly until: string };
 
-/** How far the clocks of issuer and verifier may differ at the beginning of a document's time. */
+/** How far the clocks of issuer and verifier may differ at the start of a document's validity. */
 const SKEW_MS = 60_000;
 const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,3})?Z$/;
 

@@ -1,4 +1,4 @@
-// The library: it runs in browsers and in Node 22 or newer, and imports nothing of either.
+// The library: it runs in browsers and in Node 22 or newer, and imports nothing specific to either.
 export { fetchText } from "./fetch-text.ts";
 export type { Freshness } from "./freshness.ts";
 export { type Issuer, parseIssuer } from "./issuer.ts";

@@ -1,19 +1,19 @@
 import { InputError, quote } from "./refusal.ts";
 
-/** Whoever signs: one host, as a did:web identifier and as the origin that serves its keys. */
+/** The signer: one host, as a did:web identifier and as the origin that serves its keys. */
 export interface Issuer {
   readonly did: string;
   readonly origin: string;
 }
 
-/** Whoever checks many documents mostly expects one issuer. */
+/** Programs that check many documents mostly expect one issuer. */
 let last: { readonly text: string; readonly issuer: Issuer } | undefined;
 
 const DID_WEB = /^did:web:((?:[a-z0-9-]+\.)*[a-z0-9-]+)(?:%3A(\d{1,5}))?$/;
 
 /**
- * An issuer by its origin (`https://trust.example`) or its did:web identifier (`did:web:trust.example`). Plain http is for
- * `localhost` only.
+ * An issuer by its origin (`https://trust.example`) or its did:web identifier (`did:web:trust.example`). Plain http is
+ * only for `localhost`.
  * @throws InputError
  */
 export function parseIssuer(text: string): Issuer {
@@ -28,7 +28,7 @@ export function parseIssuer(text: string): Issuer {
   );
 }
 
-/** The issuer that a did:web identifier without a path names, or null. */
+/** The issuer named by a did:web identifier without a path, or null. */
 export function issuerOfDid(did: string): Issuer | null {
   const [, host, port] = DID_WEB.exec(did) ?? [];
   if (host === undefined || /^[\d.]+$/.test(host) || Number(port ?? 0) > 65_535) return null;

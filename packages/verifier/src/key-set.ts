@@ -6,8 +6,8 @@ import { isObject, type Json, parseStrictJson } from "./strict-json.ts";
 export type KeySet = ReadonlyMap<string, CryptoKey>;
 
 /**
- * The Ed25519 keys of a JWK Set (RFC 7517); keys of other kinds or uses are left out.
- * @throws InputError when it is no key set, holds a private key, names a key id twice, or has no such key
+ * The Ed25519 keys of a JWK Set (RFC 7517); keys of other kinds or uses are ignored.
+ * @throws InputError if it is not a key set, holds a private key, names a key id twice, or has no such key
  */
 export async function parseKeySet(text: string): Promise<KeySet> {
   const { keys } = parseSet(text);

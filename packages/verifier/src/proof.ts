@@ -5,7 +5,7 @@ import { jcs } from "./jcs.ts";
 import { quote, Refusal } from "./refusal.ts";
 import { isObject, type Json, type JsonObject } from "./strict-json.ts";
 
-/** A proof whose form has been checked; its signatures have not. */
+/** A proof whose form has been checked, but not its signatures. */
 export interface Proof {
   readonly issuer: Issuer;
   readonly kid: string;
@@ -16,7 +16,7 @@ export interface Proof {
   readonly options: JsonObject;
 }
 
-/** A proof has these members and no others: one that this verifier does not know could change what the proof means. */
+/** A proof has exactly these members: one unknown to this verifier could change what the proof means. */
 const MEMBERS = [
   "@context",
   "type",
@@ -30,7 +30,7 @@ const MEMBERS = [
 const FIXED = { type: "DataIntegrityProof", cryptosuite: "eddsa-jcs-2022", proofPurpose: "assertionMethod" } as const;
 
 /**
- * The proof of a document, in the one form that the service writes.
+ * The proof of a document, in the only form the service writes.
  * @throws Refusal `malformed_document`, `malformed_proof` or `issuer_mismatch`
  */
 export function readProof(document: JsonObject): Proof {

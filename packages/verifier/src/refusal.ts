@@ -1,4 +1,4 @@
-/** Why a document is not valid. Codes are stable; the text beside them is for people. */
+/** Why a document is not valid. Codes are stable; the text next to them is for people. */
 export type RefusalCode =
   | "malformed_json"
   | "duplicate_key"
@@ -13,7 +13,7 @@ export type RefusalCode =
   | "jws_mismatch"
   | "proof_value_mismatch";
 
-/** Thrown inside the library only: `verifyDocument` turns it into a report. */
+/** Thrown only inside the library: `verifyDocument` turns it into a report. */
 export class Refusal extends Error {
   readonly code: RefusalCode;
 
@@ -23,10 +23,10 @@ export class Refusal extends Error {
   }
 }
 
-/** The caller's mistake, not the document's: a bad key set, issuer or address, or one that cannot be read. */
+/** The caller's mistake, not the document's: an invalid key set, issuer or address, or one that cannot be read. */
 export class InputError extends Error {}
 
-/** Text of a stranger, cut and made safe for a terminal. */
+/** Untrusted text, truncated and made safe for a terminal. */
 export const quote = (value: unknown): string =>
   (JSON.stringify(value) ?? "nothing")
     .slice(0, 120)

@@ -3,7 +3,7 @@ import { base64url, type CryptoKey } from "jose";
 import { quote, Refusal } from "./refusal.ts";
 import { isObject, type JsonObject, parseStrictJson } from "./strict-json.ts";
 
-/** A detached JWS, taken apart; only its form has been checked. */
+/** A detached JWS, split into its parts; only its form has been checked. */
 export interface DetachedJws {
   readonly protected: string;
   readonly signature: Uint8Array<ArrayBuffer>;
@@ -22,7 +22,7 @@ export function readJws(jws: string, expectedKid: string): DetachedJws {
   if (payload === undefined || signature === undefined || more.length > 0)
     throw new Refusal("malformed_jws", "the jws is not a header and a signature separated by two dots");
   if (payload !== "") throw new Refusal("payload_not_detached", "the jws carries its own payload");
-  // Written as nearly every program writes it, a good header needs no reading.
+  // A header in the usual form needs no parsing.
   if (header !== encode(`{"alg":"EdDSA","kid":"${expectedKid}"}`)) checkHeader(header, expectedKid);
   const bytes = decode(signature);
   if (bytes?.length !== 64) throw new Refusal("malformed_jws", "the signature is not 64 bytes in base64url");
@@ -51,11 +51,14 @@ function readHeader(text: string): JsonObject {
 /** Base64url in its one canonical form: the spare bits of the last character are zero. */
 const BASE64URL = /^(?:[\w-]{4})*(?:[\w-][AQgw]|[\w-]{2}[AEIMQUYcgkosw048])?$/;
 
-/** The bytes of canonical base64url, or null: other forms with the same bytes are refused. */
+/** The bytes of canonical base64url, or null: other encodings of the same bytes are refused. */
 const decode = (text: string): Uint8Array<ArrayBuffer> | null =>
   text !== "" && BASE64URL.test(text) ? (base64url.decode(text) as Uint8Array<ArrayBuffer>) : null;
 
-/** Base64url of UTF-8. Text of one byte a character, which nearly every document is, goes the browser's short way. */
+/**
+ * Base64url of UTF-8. Text with one byte per character, as in nearly every document, takes the browser's built-in
+ * shortcut.
+ */
 function encode(text: string, bytes = encoder.encode(text)): string {
   if (bytes.length !== text.length) return base64url.encode(bytes);
   return btoa(text).replace(/=/g, "").replace(/\+/g, "-").replace(/\//g, "_");

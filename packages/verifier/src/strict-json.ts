@@ -5,7 +5,7 @@ export interface JsonObject {
   readonly [name: string]: Json;
 }
 
-/** A byte order mark is kept, and then refused: it is no part of JSON. */
+/** A byte order mark is kept, and then rejected: it is not part of JSON. */
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const MAX_DEPTH = 64;
 const STRINGS = /"[^"\\]*(?:\\.[^"\\]*)*"/g;

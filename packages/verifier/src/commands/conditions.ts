@@ -14,7 +14,10 @@ compared with the one in the verdict. To check the verdict's own signature, use 
 
 Exit codes: 0 computed, or the same as in the verdict; 1 the verdict names a different hash; 2 usage error or unreadable input.`;
 
-/** The sub-command `conditions`. @throws InputError for wrong use, or for a source that cannot be read, is no claim or no verdict */
+/**
+ * The sub-command `conditions`. @throws InputError for wrong usage, or for a source that cannot be read or is neither
+ * claim nor verdict
+ */
 export async function checkConditions(args: readonly string[]): Promise<0 | 1> {
   const { source, verdict } = readOptions(args);
   const computed = claimSha256(await readSource(source));
@@ -32,9 +35,9 @@ export async function checkConditions(args: readonly string[]): Promise<0 | 1> {
 }
 
 /**
- * SHA-256 of the RFC 8785 form of a claim's `{category, conditions}`, lower-case hex. A claim is not signed: its numbers may be any
- * that JSON can write, and count as the double that every parser reads.
- * @throws InputError when it is no claim
+ * SHA-256 of the RFC 8785 form of a claim's `{category, conditions}`, lower-case hex. A claim is not signed: its
+ * numbers may be any that JSON can write, and count as the double that every parser reads.
+ * @throws InputError if it is not a claim
  */
 export function claimSha256(source: string | Uint8Array): string {
   const claim = readJson("The claim", () => parseUnsignedJson(source));

@@ -39,7 +39,7 @@ interface Options {
   readonly json: boolean;
 }
 
-/** The sub-command `document`. @throws InputError for wrong use, or for a file or address that cannot be read */
+/** The sub-command `document`. @throws InputError for wrong usage, or for a file or address that cannot be read */
 export async function checkDocument(args: readonly string[]): Promise<0 | 1> {
   const options = readOptions(args);
   const text = await readSource(options.source);

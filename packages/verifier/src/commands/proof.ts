@@ -8,7 +8,7 @@ const USAGE = `Re-checks the published proof of a failed behavioral test, offlin
 The source is the JSON record of a certificate, like https://trust.example/cert/0123456789abcdef?format=json.
 Requires the viem package: npm install viem.`;
 
-/** The sub-command `proof`. @throws InputError for wrong use, or for a source that cannot be read or has no proof */
+/** The sub-command `proof`. @throws InputError for wrong usage, or for a source that cannot be read or has no proof */
 export async function checkProof(args: readonly string[]): Promise<0 | 1> {
   const json = args.includes("--json");
   const [source, ...more] = args.filter((arg) => arg !== "--json");
@@ -20,7 +20,7 @@ export async function checkProof(args: readonly string[]): Promise<0 | 1> {
   return report.valid ? 0 : 1;
 }
 
-/** Hashing and recovering are viem's: whoever checks signed documents only need not install it. */
+/** viem does the hashing and recovering; those who only check signed documents need not install it. */
 async function load(): Promise<typeof import("../fail-proof.ts")> {
   try {
     return await import("../fail-proof.ts");

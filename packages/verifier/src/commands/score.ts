@@ -14,7 +14,10 @@ Exit codes: 0 the facts give this record; 1 they give a different record; 2 usag
 
 const MAX_SHOWN = 20;
 
-/** The sub-command `score`. @throws InputError for wrong use, or for a source that cannot be read or is no score record */
+/**
+ * The sub-command `score`. @throws InputError for wrong usage, or for a source that cannot be read or is not a score
+ * record
+ */
 export async function checkScore(args: readonly string[]): Promise<0 | 1> {
   const { source, json } = readOptions(args);
   const replays = await replayScores(await readSource(source));

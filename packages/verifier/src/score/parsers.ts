@@ -1,7 +1,7 @@
 import { InputError, quote } from "../refusal.ts";
 import { isObject, type Json } from "../strict-json.ts";
 
-/** Reads one value; `path` is its place, for the error. @throws InputError */
+/** Reads one value; `path` is its location, for the error. @throws InputError */
 export type Parse<T> = (value: Json | undefined, path: string) => T;
 
 const refuse = (path: string, value: Json | undefined, expected: string): never => {
@@ -20,12 +20,12 @@ export const object =
   };
 
 interface ListRules<T> {
-  /** No two items may have the same. */
+  /** No two items may share one. */
   readonly identity: (item: T) => string;
   readonly max?: number;
 }
 
-/** A list of such items, no two of which are the same. */
+/** A list of such items without duplicates. */
 export const list =
   <T>(item: Parse<T>, { identity, max = Number.POSITIVE_INFINITY }: ListRules<T>): Parse<readonly T[]> =>
   (value, path) => {
@@ -46,23 +46,23 @@ export const nullable =
   (value, path) =>
     value === null ? null : parse(value, path);
 
-/** One of these texts. */
+/** One of these strings. */
 export const oneOf =
   <T extends string>(...known: readonly T[]): Parse<T> =>
   (value, path) =>
     known.find((name) => name === value) ?? refuse(path, value, `one of ${known.join(", ")}`);
 
-/** A text for which this holds; `expected` says so in the error. */
+/** A string that passes a test; `expected` describes it in the error. */
 export const text =
   <T extends string>(holds: (text: string) => boolean, expected: string): Parse<T> =>
   (value, path) =>
     typeof value === "string" && holds(value) ? (value as T) : refuse(path, value, expected);
 
-/** A text of this pattern. */
+/** A string that matches this pattern. */
 export const matching = <T extends string>(pattern: RegExp, expected: string) =>
   text<T>((value) => pattern.test(value), expected);
 
-/** A whole number that JSON can carry exactly, not less than this. */
+/** A whole number that JSON can carry exactly, at least this large. */
 export const whole =
   (least: number): Parse<number> =>
   (value, path) =>

@@ -5,14 +5,14 @@ import type { ScoreDocument } from "./v1/record.ts";
 import type { ScoreRecord, ScoreVersion } from "./version.ts";
 
 export interface Replay<Document extends ScoreRecord = ScoreDocument> {
-  /** The document says exactly what its facts give, the hash of the facts included. */
+  /** The document says exactly what follows from its facts, including their hash. */
   readonly same: boolean;
   readonly differences: readonly Difference[];
-  /** What the facts give. */
+  /** What follows from the facts. */
   readonly computed: Document;
 }
 
-/** A place where the document says something else, like `components.payments.points`; undefined where one of them has nothing. */
+/** A place where the document differs, like `components.payments.points`; undefined where one side has nothing. */
 export interface Difference {
   readonly path: string;
   readonly stated: Json | undefined;
@@ -20,9 +20,9 @@ export interface Difference {
 }
 
 /**
- * Computes score documents again from the facts that they carry, each by the version that it names: one document, or the list of a
+ * Recomputes score documents from the facts they carry, each by the version it names: one document, or the list of a
  * batch. Nothing is fetched; whether the facts are true is for their certificates and transactions to show.
- * @throws InputError when the text is no score document of a known version
+ * @throws InputError if the text is not a score document of a known version
  */
 export const replayScores = (source: string | Uint8Array): Promise<readonly Replay[]> =>
   replayBy(SCORE_VERSIONS, source);
@@ -38,7 +38,7 @@ export async function replayBy<Document extends ScoreRecord>(
   return Promise.all(json.map((document: Json, index) => replay(versions, document, `[${index}].`)));
 }
 
-/** `place` stands before the paths in errors. */
+/** `place` prefixes the paths in errors. */
 async function replay<Document extends ScoreRecord>(
   versions: readonly ScoreVersion<Document>[],
   document: Json,
@@ -66,10 +66,10 @@ function readJson(source: string | Uint8Array): Json {
   }
 }
 
-/** Interfaces have no index signature, though all their members are JSON. */
+/** Interfaces have no index signature, even if all their members are JSON. */
 const asJson = (document: ScoreRecord): JsonObject => document as unknown as JsonObject;
 
-/** Objects are compared member by member; an item of a list is the same or another. */
+/** Compares objects member by member; list items are either equal or different. */
 function differencesBetween(stated: Json | undefined, computed: Json | undefined, path: string): readonly Difference[] {
   if (isObject(stated) && isObject(computed)) {
     const names = new Set([...Object.keys(computed), ...Object.keys(stated)]);

@@ -1,6 +1,6 @@
 import type { Json } from "../strict-json.ts";
 
-/** What the records of all versions have in common. */
+/** What records of all versions share. */
 export interface ScoreRecord {
   readonly wallet: string;
   readonly score: number;
@@ -12,13 +12,16 @@ export interface ScoreRecord {
   readonly inputs_sha256: string;
 }
 
-/** A version of the score: the facts that it reads and all that it computes from them. It is never edited; a change is a new one. */
+/**
+ * A version of the score: the facts it reads and everything it computes from them. It is never edited; a change makes a
+ * new one.
+ */
 export interface ScoreVersion<Document extends ScoreRecord = ScoreRecord> {
   readonly version: number;
   /**
-   * The record that a record's facts give.
-   * @param path the place of the facts, for errors
-   * @throws InputError when they are no facts of this version
+   * The record that follows from a record's facts.
+   * @param path the location of the facts, for errors
+   * @throws InputError if they are not facts of this version
    */
   readonly compute: (inputs: Json | undefined, path: string) => Promise<Document>;
 }

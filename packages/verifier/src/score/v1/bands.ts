@@ -2,7 +2,7 @@
 
 export const SCORE_VERSION = 1;
 
-/** The components in the order in which they are shown, with the most points that each can give: 100 in all. */
+/** The components in display order, with the maximum points of each: 100 in all. */
 export const MAX_POINTS = {
   payment_capability: 30,
   scam_resistance: 20,
@@ -16,16 +16,16 @@ export const MAX_POINTS = {
 
 export type ComponentName = keyof typeof MAX_POINTS;
 
-/** The points for an amount of at least `from`, in ascending order; less than the first gives none. */
+/** The points for an amount of at least `from`, in ascending order; anything below the first earns none. */
 export interface Band {
   readonly from: number;
   readonly points: number;
 }
 
-/** A payment that the wallet authorised counts from this size, in atomic USDC. */
+/** A payment the wallet authorized counts from this size on, in atomic USDC. */
 export const QUALIFYING_PAYMENT = 1_000;
 
-/** The best of these that holds. */
+/** The best of these that applies. */
 export const PAYMENT_CAPABILITY = {
   freshSuitePass: 30,
   anyFreshPass: 26,
@@ -46,18 +46,18 @@ export const COUNTERPARTY_BANDS: readonly Band[] = [
   { from: 20, points: 12 },
 ];
 
-/** The payees that are examined, and what makes one of them an independent counterparty. */
+/** The payees to examine, and what makes one of them an independent counterparty. */
 export const MAX_PAYEES = 64;
 export const INDEPENDENCE = {
   /** The sum of the wallet's payments to the payee, in atomic USDC. */
   floor: 50_000,
-  /** It has sent back less than this part of them. */
+  /** It has sent back less than this share of them. */
   sentBackBelowPercent: 50,
   /** Distinct largest funders of its payers, other than the wallet, the payee and the wallet's own largest funder. */
   otherFunders: 3,
 } as const;
 
-/** The fewer points of these two: by the number of qualifying payments in the window, and by their sum in atomic USDC. */
+/** The lower of two results: by the number of qualifying payments in the window, and by their sum in atomic USDC. */
 export const PAYMENT_COUNT_BANDS: readonly Band[] = [
   { from: 3, points: 1 },
   { from: 10, points: 2 },
@@ -70,13 +70,13 @@ export const PAYMENT_VALUE_BANDS: readonly Band[] = [
   { from: 5_000_000, points: 4 },
   { from: 25_000_000, points: 6 },
 ];
-/** Of the qualifying payments, at most this many for each independent counterparty are counted. */
+/** At most this many qualifying payments count per independent counterparty. */
 export const PAYMENTS_PER_COUNTERPARTY = 5;
 
 /** For each ISO week with a qualifying payment. */
 export const POINTS_PER_WEEK = 1;
 
-/** By whole days since the last qualifying payment: the first band that it lies within. */
+/** By whole days since the last qualifying payment: the first band that fits. */
 export const RECENCY_BANDS: readonly { readonly withinDays: number; readonly points: number }[] = [
   { withinDays: 7, points: 3 },
   { withinDays: 30, points: 2 },
@@ -89,10 +89,10 @@ export const RELEASE_BANDS: readonly Band[] = [
   { from: 3, points: 2 },
   { from: 5, points: 3 },
 ];
-/** Points taken for each refund against the wallet as merchant, and the most that are taken. */
+/** Points deducted for each refund against the wallet as merchant, and the maximum deduction. */
 export const REFUND_PENALTY = { each: 1, most: 6 } as const;
 
-/** The tier of a score, from the highest; `unrated` is given apart from the score. E is not used in this version. */
+/** The tier of a score, highest first; `unrated` does not depend on the score. This version does not use E. */
 export const TIERS = [
   { tier: "A", from: 90 },
   { tier: "B", from: 78 },
@@ -103,13 +103,13 @@ export const TIERS = [
 
 export type Tier = (typeof TIERS)[number]["tier"] | "unrated";
 
-/** The highest score that a wallet can have while a cap applies to it. */
+/** The highest score a wallet can have while a cap applies to it. */
 export const CAP_LIMITS = {
   /** No certificate ever, and fewer qualifying payments than `PAYMENT_CAPABILITY` asks for. */
   unrated: 0,
   /** A fresh FAIL of a behavioural test. */
   fresh_fail: 25,
-  /** The index has authorised payments only: independence cannot be shown. */
+  /** The index only has authorized payments, so independence cannot be shown. */
   scope_authorised: 77,
   /** `REQUIREMENTS` of the tier are not met. */
   tier_b_requirements: 77,

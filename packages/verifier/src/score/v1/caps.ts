@@ -6,12 +6,12 @@ import type { Cap } from "./record.ts";
 
 type Requirement = keyof (typeof REQUIREMENTS)["tier_a_requirements"];
 
-/** What a wallet has of that which the tiers require. */
+/** What a wallet has of what the tiers require. */
 export type Achieved = Readonly<Record<Requirement, number>>;
 
 const cap = (name: CapName, because: readonly string[]): Cap => ({ cap: name, limit: CAP_LIMITS[name], because });
 
-/** Tier requirements apply only to points that they would hold down; the others whenever their condition holds. */
+/** Tier requirements apply only to points they would hold down; the other caps whenever their condition holds. */
 export function capsOf(facts: ScoreFacts, points: number, achieved: Achieved): readonly Cap[] {
   const fails = freshFails(facts);
   const isKnown =

@@ -4,7 +4,7 @@ import { inOrder } from "./order.ts";
 import type { ScoreDocument } from "./record.ts";
 import { score } from "./score.ts";
 
-/** The risk score record as it is served: with its facts, and their hash. Facts in any order give the same bytes. */
+/** The risk score record as served, with its facts and their hash. The order of the facts does not change the bytes. */
 export async function scoreDocument(facts: ScoreFacts): Promise<ScoreDocument> {
   const inputs = inOrder(facts);
   return { ...score(inputs), inputs_sha256: await inputsSha256(inputs), inputs };

@@ -10,27 +10,27 @@ export type Time = string;
 export type Day = string;
 
 /**
- * Everything that a score is made of, and nothing else, in the form of its JSON. There are no facts without their chain part:
- * while the index does not answer, a wallet has no score, not a lower one.
+ * Everything a score is made of, and nothing else, in the form of its JSON. Facts always include their chain part:
+ * while the index does not answer, a wallet has no score rather than a lower one.
  */
 export interface ScoreFacts {
   readonly wallet: Account;
   /**
-   * The instant that certificates and payments are judged at: when the facts were read, or the time of block `as_of_block`
-   * when that is later. So no time of the chain lies after it.
+   * The instant certificates and payments are judged at: when the facts were read, or the time of block `as_of_block`
+   * if that is later. So no time on the chain is after it.
    */
   readonly as_of: Time;
-  /** The last block that the index had read. All of `chain` is what it held after that block. */
+  /** The last block the index had read. All of `chain` is the index's state after that block. */
   readonly as_of_block: number;
   /**
-   * At least, for each product and result, the newest one that is not reversed. Older and reversed ones change nothing but the
-   * hash of the facts. In any order.
+   * At least the newest certificate per product and result that is not reversed. Older and reversed ones change nothing
+   * but the hash of the facts. In any order.
    */
   readonly certificates: readonly CertificateFact[];
   readonly chain: ChainFacts;
 }
 
-/** What the index gives; the service adds the rest. */
+/** What the index provides; the service adds the rest. */
 export type ChainReading = Pick<ScoreFacts, "as_of" | "as_of_block" | "chain">;
 
 export type Product = "basic" | "suite" | "scam" | "recipient";
@@ -42,80 +42,88 @@ export interface CertificateFact {
   readonly product: Product;
   readonly result: "pass" | "fail";
   readonly issued_at: Time;
-  /** It is fresh up to, not including, this instant. */
+  /** It is fresh until this instant, exclusive. */
   readonly valid_until: Time;
-  /** When a settlement that it rests on was found to be gone from the chain for good; null while it stands. */
+  /** When a settlement it rests on was found to be permanently gone from the chain; null while it stands. */
   readonly reversed_at: Time | null;
 }
 
 /**
- * What the index knows of the wallet. Transfers from and to addresses of the service, to oneself, and from and to the zero
- * address are nowhere in it. An authorised payment is a USDC transfer that its payer signed (EIP-3009).
+ * What the index knows about the wallet. Transfers from and to addresses of the service, to oneself, and from and to
+ * the zero address are excluded everywhere. An authorised payment is a USDC transfer signed by its payer (EIP-3009).
  */
 export interface ChainFacts {
-  /** CAIP-2 identifier of the chain that all transactions are on, like `eip155:8453`. */
+  /** CAIP-2 identifier of the chain of all transactions, like `eip155:8453`. */
   readonly network: string;
-  /** `authorised`: the index has authorised payments only, so that nobody's funders are known. */
+  /** `authorised`: the index has only authorised payments, so nobody's funders are known. */
   readonly scope: "full" | "authorised";
-  /** The index knows nothing of earlier blocks. Sums that name no window run from here. */
+  /** The index knows nothing about earlier blocks. Sums without a named window start here. */
   readonly first_block: number;
-  /** The 90 UTC calendar days that end with the day of `as_of`; both days are in it. */
+  /** The 90 UTC calendar days ending with the day of `as_of`; both days are inclusive. */
   readonly window: { readonly from: Day; readonly to: Day };
   readonly payments: PaymentFacts;
   /**
-   * Who has sent the wallet the most USDC in all (of equals, the first to reach it). Null when nobody has, and in scope
+   * Who has sent the wallet the most USDC in total (the first to reach it wins ties). Null if nobody has, and in scope
    * `authorised`.
    */
   readonly largest_funder: Account | null;
-  /** The (at most 64) payees to whom the sum of the wallet's authorised payments reached 0.05 USD last. In any order. */
+  /**
+   * The (at most 64) payees whose total of authorised payments from the wallet reached 0.05 USD most recently. In any
+   * order.
+   */
   readonly payees: readonly PayeeFact[];
   readonly escrow: EscrowFacts;
 }
 
 /** The wallet's qualifying payments in the window: authorised by it, of at least 0.001 USD each. */
 export interface PaymentFacts {
-  /** One entry a day with at least one, in any order. */
+  /** One entry per day with at least one, in any order. */
   readonly days: readonly {
     readonly day: Day;
     /** How many, and their sum. */
     readonly count: number;
     readonly value: Atomic;
   }[];
-  /** The last of them; null when there is none in the window. */
+  /** The last of them; null if there is none in the window. */
   readonly last: { readonly at: Time; readonly tx: TransactionHash } | null;
 }
 
 export interface PayeeFact {
   readonly payee: Account;
-  /** Sum of the wallet's authorised payments to it, of any size, in and before the window. */
+  /** Sum of the wallet's authorised payments to it, of any size, within and before the window. */
   readonly value: Atomic;
   /** The first and the last of these payments. */
   readonly first_at: Time;
   readonly last_at: Time;
   readonly last_tx: TransactionHash;
-  /** Sum of all that the payee has sent the wallet; in scope `authorised`, of its authorised payments. */
+  /** Sum of everything the payee has sent the wallet; in scope `authorised`, of its authorised payments. */
   readonly returned: Atomic;
-  /** The wallet's largest funder when `value` first reached 0.05 USD; null when nobody was, and in scope `authorised`. */
+  /**
+   * The wallet's largest funder when `value` first reached 0.05 USD; null if it had none, and in scope `authorised`.
+   */
   readonly funder_at_floor: Account | null;
   /**
-   * The payers of this payee are those whose authorised payments to it have reached 0.05 USD, each with the largest funder that
-   * it had at that moment. How many distinct ones there are, without the wallet, the payee, `largest_funder` and
-   * `funder_at_floor`. Null in scope `authorised`.
+   * The payers of this payee are those whose authorised payments to it have reached 0.05 USD, each with its largest
+   * funder at that moment. This is how many distinct funders there are, excluding the wallet, the payee,
+   * `largest_funder` and `funder_at_floor`. Null in scope `authorised`.
    */
   readonly other_funders: number | null;
-  /** How many of these payers, the wallet aside, had no known funder. Null in scope `authorised`. */
+  /** How many of these payers, excluding the wallet, had no known funder. Null in scope `authorised`. */
   readonly unfunded_payers: number | null;
 }
 
-/** What the escrow contracts' events say of the wallet as merchant. */
+/** What the escrow contracts' events say about the wallet as merchant. */
 export interface EscrowFacts {
-  /** Distinct payers, the wallet aside, of whose payments at least one was released to it. */
+  /** Distinct payers, excluding the wallet, with at least one payment released to it. */
   readonly release_payers: number;
-  /** The last release to it from another; null when `release_payers` is 0. */
+  /** The last release to it from another wallet; null if `release_payers` is 0. */
   readonly last_release_tx: TransactionHash | null;
-  /** Payments to it that a verdict refunded. The clock's refunds do not count: anybody may hold for anybody, and let it pass. */
+  /**
+   * Payments to it that a verdict refunded. Refunds by the clock do not count: anyone may hold for anyone and let it
+   * lapse.
+   */
   readonly refunds_against: number;
-  /** The last of them; null when there is none. */
+  /** The last of them; null if there is none. */
   readonly last_refund_tx: TransactionHash | null;
 }
 

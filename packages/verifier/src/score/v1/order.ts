@@ -11,7 +11,7 @@ const compare = (a: Key, b: Key): number => {
 const sortedBy = <T>(items: readonly T[], key: (item: T) => Key): readonly T[] =>
   items.toSorted((a, b) => compare(key(a), key(b)));
 
-/** The same facts in the one order that is scored, hashed and served: oldest first, then by name. */
+/** The same facts in the single order that is scored, hashed and served: oldest first, then by name. */
 export const inOrder = (facts: ScoreFacts): ScoreFacts => ({
   ...facts,
   certificates: sortedBy(facts.certificates, ({ issued_at, id }) => [issued_at, id]),

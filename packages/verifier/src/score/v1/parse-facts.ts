@@ -15,7 +15,7 @@ import {
   windowAt,
 } from "./facts.ts";
 
-/** The one way to write a time of four-digit years; null when the text is no time. */
+/** The only way to write a time with a four-digit year; null if the text is not a time. */
 const isoTime = (value: string): string | null =>
   /^\d{4}-/.test(value) && !Number.isNaN(Date.parse(value)) ? new Date(value).toISOString() : null;
 
@@ -85,7 +85,7 @@ const scoreFacts = object<ScoreFacts>({
 });
 
 /**
- * The facts of a score from the JSON of a stranger: exactly the members of `ScoreFacts`, none missing, none added, and no two
+ * The facts of a score from untrusted JSON: exactly the members of `ScoreFacts`, none missing, none added, and no two
  * that contradict each other.
  * @throws InputError that names the place, like `inputs.chain.payees[3].value`
  */
@@ -98,7 +98,7 @@ export function parseScoreFacts(value: Json | undefined, path = "inputs"): Score
 
 type Statement = readonly [holds: boolean, where: string, expected: string];
 
-/** What the members must say of each other. */
+/** The consistency rules between members. */
 function statements({ wallet, as_of, as_of_block, certificates, chain }: ScoreFacts): readonly Statement[] {
   const { from, to } = windowAt(as_of);
   const { window } = chain;

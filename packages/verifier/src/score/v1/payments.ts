@@ -20,7 +20,7 @@ export const paymentTotals = ({
   value: days.reduce((sum, { value }) => sum + BigInt(value), 0n),
 });
 
-/** The fact that they are, or nothing when there are none. */
+/** The corresponding fact, or nothing if there are none. */
 export function paymentsFact(
   chain: ChainFacts,
   { considered, counts }: { readonly considered: number; readonly counts: boolean },

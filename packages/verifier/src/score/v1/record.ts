@@ -14,7 +14,7 @@ export const CAPABILITIES: Readonly<Record<Capability, Product>> = {
 
 export type Flag = `fresh_fail_${BehaviouralCapability}` | `expired_${Capability}`;
 
-/** Why an examined payee is no independent counterparty: the first of these that is true. */
+/** Why an examined payee is not an independent counterparty: the first of these that is true. */
 export type NotCounted =
   | "below_floor"
   | "outside_window"
@@ -23,7 +23,10 @@ export type NotCounted =
   | "funder_unknown"
   | "too_few_funders";
 
-/** What a component's points come from. `counts`: it gives or takes points. Each names a certificate's page or a transaction. */
+/**
+ * Where a component's points come from. `counts`: it adds or removes points. Each names a certificate's page or a
+ * transaction.
+ */
 export type Fact = { readonly counts: boolean } & (
   | ({ readonly kind: "certificate"; readonly fresh: boolean } & Pick<
       CertificateFact,
@@ -36,7 +39,7 @@ export type Fact = { readonly counts: boolean } & (
       readonly value: Atomic;
       readonly from: Day;
       readonly to: Day;
-      /** How many of them the component looks at. */
+      /** How many of them the component considers. */
       readonly considered: number;
       /** The last of them. */
       readonly tx: TransactionHash;
@@ -44,7 +47,7 @@ export type Fact = { readonly counts: boolean } & (
   | {
       readonly kind: "counterparty";
       readonly payee: Account;
-      /** Null when it counts. */
+      /** Null if it counts. */
       readonly reason: NotCounted | null;
       /** The last payment to it. */
       readonly tx: TransactionHash;
@@ -64,15 +67,15 @@ export interface Judged {
 }
 
 export interface Component extends Judged {
-  /** The most points that there are; only refunds against the wallet as merchant bring them below zero. */
+  /** The maximum points; only refunds against the wallet as merchant can make them negative. */
   readonly max: number;
 }
 
-/** A cap that applies: the score is `limit` at most. */
+/** An active cap: the score is at most `limit`. */
 export interface Cap {
   readonly cap: CapName;
   readonly limit: number;
-  /** The flags, or the requirements that are not met, that it comes from. */
+  /** The flags, or the unmet requirements, it comes from. */
   readonly because: readonly string[];
 }
 
@@ -81,23 +84,23 @@ export type Evidence =
   /** `network` is a CAIP-2 identifier. */
   | { readonly network: string; readonly tx: TransactionHash };
 
-/** All of a score record but the hash of its facts. */
+/** A whole score record except the hash of its facts. */
 export interface Assessment extends Pick<ScoreFacts, "wallet" | "as_of" | "as_of_block"> {
-  /** 0 to 100: the sum of the points, not below 0 and not above any of the caps' limits. */
+  /** 0 to 100: the sum of the points, not below 0 and not above the limit of any cap. */
   readonly score: number;
   readonly tier: Tier;
   readonly score_version: typeof SCORE_VERSION;
   readonly components: Readonly<Record<ComponentName, Component>>;
   readonly flags: readonly Flag[];
   readonly caps: readonly Cap[];
-  /** Whatever the components' facts name, each once. */
+  /** Everything the components' facts name, each once. */
   readonly evidence: readonly Evidence[];
 }
 
-/** The risk score record as it is served. */
+/** The risk score record as served. */
 export interface ScoreDocument extends Assessment {
   /** SHA-256 of the RFC 8785 form of `inputs`, in hexadecimal. */
   readonly inputs_sha256: string;
-  /** The facts, in the order of `inOrder`: all that is needed to compute the rest again. */
+  /** The facts, in the order of `inOrder`: everything needed to recompute the rest. */
   readonly inputs: ScoreFacts;
 }

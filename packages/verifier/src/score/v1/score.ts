@@ -9,8 +9,8 @@ import { activeWeeks, judgePayments, judgeRecency, judgeWeeks } from "./payments
 import type { Assessment, BehaviouralCapability, Component, Evidence, Fact, Judged } from "./record.ts";
 
 /**
- * The risk score of a wallet: score_version 1, a pure function in whole numbers. The same facts give the same answer, whatever
- * order they stand in. `facts` are true to `parseScoreFacts`.
+ * The risk score of a wallet: score_version 1, a pure function in whole numbers. The same facts give the same answer,
+ * in whatever order. `facts` satisfy `parseScoreFacts`.
  */
 export function score(facts: ScoreFacts): Assessment {
   const ordered = inOrder(facts);
@@ -66,7 +66,7 @@ const achieved = ({ chain }: ScoreFacts, components: Components): Achieved => ({
   active_weeks: activeWeeks(chain).length,
 });
 
-/** Each page and each transaction once, in the order in which the facts name them. */
+/** Each page and each transaction once, in the order the facts name them. */
 function evidenceOf(facts: readonly Fact[], network: string): readonly Evidence[] {
   const urls = facts.flatMap((fact) => ("url" in fact ? [fact.url] : []));
   const transactions = facts.flatMap((fact) => ("tx" in fact ? [fact.tx] : []));
