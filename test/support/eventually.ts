@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { expect } from "vitest";
 import { waitUntil } from "../../scripts/embedded/wait-until.ts";
 
-/** Reads until it is as wanted; like `expect.poll`, which does not know its test where tests run concurrently. */
+/** Reads until it is as wanted. Unlike `expect.poll`, it works where tests run concurrently. */
 export async function eventually<T>(read: () => Promise<T> | T, wanted: T, limitMs = 30_000): Promise<void> {
   let last: T | undefined;
   const isThere = async () => {

@@ -1,13 +1,13 @@
 import { afterAll } from "vitest";
 
-/** What was started and has to be ended again. */
+/** Something that was started and has to be ended. */
 type Ending = { readonly stop: () => unknown } | { readonly end: () => unknown } | { readonly close: () => unknown };
 
 const running = new Set<Ending>();
 
 /**
- * Starts what all tests of the file share, as the file loads: `const chain = await forFile(startTestChain());`. It ends after the
- * file's last test; what was started last ends first.
+ * Starts what all tests of the file share, as the file loads: `const chain = await forFile(startTestChain());`. It ends
+ * after the file's last test, in reverse order of starting.
  */
 export async function forFile<T extends Ending>(starting: T | Promise<T>): Promise<T> {
   const started = await starting;
@@ -16,7 +16,7 @@ export async function forFile<T extends Ending>(starting: T | Promise<T>): Promi
   return started;
 }
 
-/** Ends what a file that failed to load, or of which no test was selected, has left in this worker. */
+/** Ends what was left in this worker by a file that failed to load, or had no test selected. */
 export async function endLeftovers(): Promise<void> {
   await Promise.all([...running].map(end));
 }

@@ -9,19 +9,21 @@ export interface TestChainPlan {
   /** Default Base. */
   readonly network?: Network;
   /**
-   * Default `auto`: a block a transaction and none between. `everySeconds` adds empty blocks as time goes. With `manual` nothing is mined
-   * before `mine`, so begin `fund`, `pause` and the like first, then mine, then await them.
+   * Default `auto`: one block per transaction and none in between. `everySeconds` adds empty blocks over time. With
+   * `manual` nothing is mined before `mine`, so start `fund`, `pause` and the like first, then mine, then await them.
    */
   readonly mining?: "auto" | "manual" | { readonly everySeconds: number };
   /** `safe` is this many blocks behind the head, `finalized` twice as many. Default 1. */
   readonly slotsInAnEpoch?: number;
 }
 
-/** A chain of the test's own with Circle's USDC, where the ten development accounts hold 10,000 USDC and 100 ETH. */
+/**
+ * A separate chain for the test with Circle's USDC, where the ten development accounts hold 10,000 USDC and 100 ETH.
+ */
 export interface TestChain extends Anvil {
   readonly network: NetworkFacts;
   readonly mine: (blocks?: number) => Promise<void>;
-  /** Moves the clock on and mines a block there. */
+  /** Advances the clock and mines a block. */
   readonly increaseTime: (seconds: number) => Promise<void>;
   readonly setBalance: (account: Address, wei: bigint) => Promise<void>;
   /** USDC in atomic units. */
@@ -47,7 +49,7 @@ export async function startTestChain(plan: TestChainPlan = {}): Promise<TestChai
     ...miningOptions(plan.mining ?? "auto"),
   ];
   const anvil = await startAnvil({ network, port: await freePort(), options });
-  // The prepared state may be many minutes old, and so would be the head.
+  // The prepared state, and with it the head, may be many minutes old.
   if (plan.mining !== "manual") await anvil.client.mine({ blocks: 1 });
   return {
     ...anvil,

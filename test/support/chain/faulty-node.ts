@@ -16,13 +16,13 @@ export interface Reply {
   readonly error?: { readonly code: number; readonly message: string };
 }
 
-/** What the node does with a call: its reply, or null to hang up on everything that came with it. */
+/** What the node does with a call: its reply, or null to hang up on the whole request. */
 export type Fault = (call: Call, pass: (call: Call) => Promise<Reply>) => Promise<Reply | null>;
 
-/** A JSON-RPC node in front of a chain that can be made to fail or to lie. */
+/** A JSON-RPC node in front of a chain that can be made to fail or lie. */
 export interface FaultyNode {
   readonly url: string;
-  /** From now on; null is an honest node again. */
+  /** From now on; null makes the node honest again. */
   readonly become: (fault: Fault | null) => void;
   readonly stop: () => void;
 }
@@ -56,10 +56,10 @@ export async function startFaultyNode(chain: TestChain): Promise<FaultyNode> {
   };
 }
 
-/** Nobody answers. */
+/** Never answers. */
 export const away: Fault = async () => null;
 
-/** Goes away at the next call of the method: before the chain hears of it, or after, so that only its answer is lost. */
+/** Disconnects at the next call of the method: before the chain sees it, or after, so that only its answer is lost. */
 export const leaveAt = (node: FaultyNode, method: string, heard: "unheard" | "heard"): Promise<number> => {
   const left = Promise.withResolvers<number>();
   node.become(async (call, pass) => {
@@ -78,7 +78,7 @@ const quantity = (value: bigint): string => `0x${value.toString(16)}`;
 
 type Filter = { readonly fromBlock?: unknown; readonly toBlock?: unknown };
 
-/** A node that has not heard of any block after this one. It takes transactions all the same. */
+/** A node that has not seen any block after this one, but still accepts transactions. */
 export const standingStillAt =
   (head: bigint): Fault =>
   async (call, pass) => {

@@ -2,20 +2,23 @@ import { text } from "node:stream/consumers";
 import { serveHttp } from "../http-server.ts";
 import type { TestChain } from "./chain.ts";
 
-/** A call that has arrived and is neither answered nor passed on. */
+/** A call that has arrived and has been neither answered nor passed on. */
 export interface Hold {
-  /** Resolves once the call is here. */
+  /** Resolves once the call has arrived. */
   readonly reached: Promise<void>;
-  /** Passes it on, unless its caller has gone. */
+  /** Passes it on, unless its caller is gone. */
   readonly release: () => void;
 }
 
-/** A JSON-RPC node in front of a chain that holds calls back, so that a test knows where their caller stands. */
+/**
+ * A JSON-RPC node in front of a chain that holds calls back, so that a test knows exactly where their caller is
+ * waiting.
+ */
 export interface HoldingNode {
   readonly url: string;
   /** Requests that have arrived so far. */
   readonly calls: () => number;
-  /** Holds the next call of the method whose parameters have these hex digits; later ones pass. */
+  /** Holds the next call of the method whose parameters contain these hex digits; later ones pass. */
   readonly hold: (method: string, digits: string) => Hold;
   readonly stop: () => void;
 }
@@ -45,7 +48,7 @@ export async function startHoldingNode(chain: TestChain): Promise<HoldingNode> {
       const response = await fetch(chain.rpcUrl, { method: "POST", headers, body: asked });
       outgoing.writeHead(response.status, headers).end(await response.text());
     } catch {
-      // The caller was killed, or the chain is going away.
+      // The caller was killed, or the chain is shutting down.
       outgoing.destroy();
     }
   });

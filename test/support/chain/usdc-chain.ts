@@ -8,7 +8,7 @@ export interface UsdcEnvironment {
   readonly title: string;
   readonly hardhatNetwork: "simulatedBase" | "simulatedBaseSepolia" | "forkedBase";
   readonly network: NetworkFacts;
-  /** Why it cannot run here; null when it can. */
+  /** Why it cannot run here; null if it can. */
   readonly skipped: string | null;
 }
 
@@ -38,7 +38,7 @@ type Change = "configureMinter" | "mint" | "pause" | "unpause" | "blacklist" | "
 
 export type UsdcChain = Awaited<ReturnType<typeof connectUsdc>>;
 
-/** A chain with USDC, and its administration by the holders of its roles there. */
+/** A chain with USDC, administered by whoever holds its roles there. */
 export async function connectUsdc({ hardhatNetwork, network }: UsdcEnvironment) {
   const connection = await hre.network.create(hardhatNetwork);
   const client = (await connection.viem.getTestClient()).extend(publicActions).extend(walletActions);
@@ -51,7 +51,7 @@ export async function connectUsdc({ hardhatNetwork, network }: UsdcEnvironment) 
   ) => {
     await client.impersonateAccount({ address: by });
     await client.setBalance({ address: by, value: 10n ** 18n });
-    // The union of functions is more than viem's types can follow.
+    // viem's types cannot follow the union of functions.
     const call = { account: by, address, abi: USDC_ABI, functionName, args, gas: 300_000n } as never;
     return client.waitForTransactionReceipt({ hash: (await client.writeContract(call)) as Hex });
   };

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { buffer } from "node:stream/consumers";
 import { serveHttp } from "../http-server.ts";
 
-/** What happens to a delivery on its way to the service: it passes, the line is dead, or somebody else answers. */
+/** What happens to a delivery on its way to the service: it passes, the line is dead, or someone else answers. */
 export type Weather =
   | "fair"
   | "down"
@@ -13,7 +13,7 @@ export interface ArbiterFront {
   readonly url: string;
   /** From now on, for deliveries only. */
   readonly become: (weather: Weather) => void;
-  /** The bodies of all deliveries that arrived, in any weather. */
+  /** The bodies of all deliveries that arrived, whatever happened to them. */
   readonly forwarded: readonly Record<string, unknown>[];
   readonly stop: () => void;
 }
@@ -36,7 +36,7 @@ export async function startArbiterFront(target: string): Promise<ArbiterFront> {
     const passed = await fetch(`${target}${url}`, { method, headers, body: isDelivery ? body : null });
     outgoing.writeHead(passed.status, { "content-type": "application/json" }).end(await passed.text());
   };
-  // What is still being forwarded when the service stops has nobody to answer.
+  // A delivery still being forwarded when the service stops has no one to answer.
   const server = await serveHttp((incoming, outgoing) => {
     answer(incoming, outgoing).catch(() => outgoing.destroy());
   });

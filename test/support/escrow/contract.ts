@@ -15,11 +15,11 @@ export const FEE_RECIPIENT: Address = "0x00000000000000000000000000000000c0ffee0
 export interface TestEscrow {
   readonly address: Address;
   readonly arbiter: Address;
-  /** The block that it was deployed in. */
+  /** The block it was deployed in. */
   readonly block: number;
 }
 
-/** Deploys the escrow contract on a test chain, with an arbiter who has gas. */
+/** Deploys the escrow contract on a test chain, with an arbiter that has gas. */
 export async function deployEscrow(
   chain: TestChain,
   arbiterKey = ARBITER_KEY,
@@ -57,7 +57,7 @@ export const newMerchant = (): LocalAccount => privateKeyToAccount(generatePriva
 
 const lower = (address: Address) => address.toLowerCase() as Address;
 
-/** A new buyer with 10 USDC, of which 1 USDC, or what the terms say, is held for the merchant. */
+/** A new buyer with 10 USDC, of which 1 USDC (or the terms' amount) is held for the merchant. */
 export async function hold(
   { chain, escrow }: EscrowScene,
   merchant: Address,
@@ -98,7 +98,7 @@ export async function hold(
 
 const STATUSES = ["none", "held", "released", "refunded"] as const;
 
-/** What the contract says of a payment at the head. */
+/** What the contract says about a payment at the head. */
 export async function statusOf({ chain, escrow }: EscrowScene, { id }: Pick<Held, "id">) {
   const call = { address: escrow.address, abi: escrowAbi, functionName: "payments", args: [id] } as const;
   const [status] = await chain.client.readContract(call);
@@ -115,7 +115,10 @@ export interface Asked {
   readonly event: { readonly name: string; readonly record: Hex; readonly fee: bigint | null } | null;
 }
 
-/** Every transaction in a block that asks for an outcome of the payment, whether it succeeded or not: never what our own database says. */
+/**
+ * Every mined transaction that requests an outcome for the payment, successful or not; never read from our own
+ * database.
+ */
 export async function askedOnChain(scene: EscrowScene, { info }: Pick<Held, "info">): Promise<readonly Asked[]> {
   const { client } = scene.chain;
   const numbers = Array.from({ length: Number(await client.getBlockNumber()) + 1 - scene.escrow.block }, (_, index) =>

@@ -9,7 +9,7 @@ export interface Delivered {
   readonly body: string | Uint8Array;
 }
 
-/** The merchant's signature, by nothing but the document that the service publishes. */
+/** The merchant's signature, made from nothing but the document the service publishes. */
 export async function signDelivery(
   { url }: { readonly url: string },
   merchant: LocalAccount,
@@ -25,7 +25,7 @@ export const JSON_TYPE = { "content-type": "application/json" };
 export const GOOD = { status: 200, headers: JSON_TYPE, body: '{"haiku":"An old silent pond"}' } as const;
 export const EMPTY = { status: 200, headers: JSON_TYPE, body: "" } as const;
 
-/** What is posted to `/escrow/verify`, before it is text. */
+/** What is posted to `/escrow/verify`, before it becomes text. */
 export function forwarded({ status = 200, headers = JSON_TYPE, body }: Delivered) {
   const content = typeof body === "string" ? { body } : { body_base64: Buffer.from(body).toString("base64") };
   return { response: { status, headers, ...content } };
@@ -34,7 +34,7 @@ export function forwarded({ status = 200, headers = JSON_TYPE, body }: Delivered
 export const verify = ({ url }: { readonly url: string }, body: object, path = "/escrow/verify"): Promise<Answer> =>
   post(`${url}${path}`, JSON_TYPE, JSON.stringify(body));
 
-/** Forwards a signed delivery as a merchant's server does. */
+/** Forwards a signed delivery like a merchant's server. */
 export async function deliver(
   service: { readonly url: string },
   merchant: LocalAccount,

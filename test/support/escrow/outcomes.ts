@@ -1,13 +1,13 @@
 import { expect } from "vitest";
 import { askedOnChain, type EscrowScene, type Held, statusOf } from "./contract.ts";
 
-/** For what waits for blocks and turns. */
+/** For waiting on blocks and turns. */
 export const PATIENT = { timeout: 30_000, interval: 20 };
 
-/** What a task's half minute does by itself: it is anybody's again. */
+/** What the end of a task's half minute does: anyone may claim it again. */
 export const END_TURNS = "UPDATE escrow_task SET look_at = '-infinity' WHERE state <> 'final'";
 
-/** Exactly one transaction did it, and no other outcome was ever asked for. */
+/** Exactly one transaction did it, and no other outcome was ever requested. */
 export async function expectOutcome(at: EscrowScene, one: Held, decision: "release" | "refund") {
   await expect.poll(() => statusOf(at, one), PATIENT).toBe(decision === "release" ? "released" : "refunded");
   const asked = await askedOnChain(at, one);

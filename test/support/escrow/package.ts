@@ -9,8 +9,8 @@ const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 const call = promisify(execFile);
 
 /**
- * Makes an empty folder one in which `packages/escrow` is installed from its tarball, as npm does it with a package that has no
- * dependencies. viem, which it needs from its user, is this project's own, so that no registry is asked. Answers where it lies.
+ * Installs `packages/escrow` from its tarball into an empty folder, as npm does with a package without dependencies.
+ * viem, its peer dependency, is this project's own, so that no registry is asked. Returns its location.
  */
 export async function installEscrowPackage(home: string): Promise<string> {
   const installed = join(home, "node_modules", "agent-payment-trust-escrow");
@@ -23,7 +23,7 @@ export async function installEscrowPackage(home: string): Promise<string> {
   return installed;
 }
 
-/** Lets a folder use a package of this project's. */
+/** Lets a folder use one of this project's packages. */
 export async function linkOwn(home: string, name: string): Promise<void> {
   const target = join(home, "node_modules", name);
   await mkdir(join(target, ".."), { recursive: true });

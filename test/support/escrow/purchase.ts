@@ -5,7 +5,7 @@ import type { TestChain } from "../chain/chain.ts";
 import { newPayer } from "../payments/signing.ts";
 import { SHOP, type TestMerchant } from "./shop.ts";
 
-/** Everything that a client sent to a merchant and was answered. */
+/** Everything a client sent to a merchant and received. */
 export interface Bought {
   readonly response: Response;
   /** The payment header, to be sent again. */
@@ -32,7 +32,7 @@ export async function buyFrom(
   return { response, header, id, decision: response.headers.get("x-escrow-decision") };
 }
 
-/** A payment header for the merchant's offer that has not been sent. */
+/** An unsent payment header for the merchant's offer. */
 export async function signFor(shop: Pick<TestMerchant, "fetch">, buyer: LocalAccount, url = SHOP): Promise<string> {
   let header: string | null = null;
   const held: typeof fetch = async (input, init) => {
@@ -51,6 +51,6 @@ export const pay = (shop: Pick<TestMerchant, "fetch">, header: string, url = SHO
 
 export const newBuyer = (chain: TestChain, atomic = 1_000_000n): Promise<LocalAccount> => newPayer(chain, atomic);
 
-/** The payload of a payment header, and a header again. */
+/** A payment header's payload, and a header made from one. */
 export const decodeHeader = (header: string) => JSON.parse(Buffer.from(header, "base64").toString());
 export const encodeHeader = (payment: unknown): string => Buffer.from(JSON.stringify(payment)).toString("base64");

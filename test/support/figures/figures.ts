@@ -1,7 +1,7 @@
-/** A price or a limit as one file decides it, and another value for it. */
+/** A price or limit as set in one file, and another value for it. */
 interface Figure {
   readonly file: string;
-  /** What the file says; each `from` is there at least once. */
+  /** The file's text; each `from` occurs at least once. */
   readonly changes: readonly { readonly from: string; readonly to: string }[];
 }
 
@@ -10,7 +10,7 @@ const figure = (file: string, ...changes: readonly (readonly [from: string, to: 
   changes: changes.map(([from, to]) => ({ from, to })),
 });
 
-/** Every price and every limit that a text may print, with another value. */
+/** Every price and limit that a text may print, with another value. */
 export const FIGURES: readonly Figure[] = [
   figure("api/certification/kinds/basic.ts", ["price: 250_000n", "price: 310_000n"]),
   figure(
@@ -80,7 +80,7 @@ export const FIGURES: readonly Figure[] = [
   figure("api/site/forgery.ts", ["value: 5_000_000n", "value: 5_340_000n"], ["value: 1_000_000n", "value: 1_150_000n"]),
 ];
 
-/** How texts print the values that the service has; none of them stands anywhere once the values are others. */
+/** How texts print the service's values; none of them may appear once the values have changed. */
 export const STALE: readonly RegExp[] = [
   /(?<![\d.])(0\.10|0\.25|0\.50|0\.60|0\.75|1\.00|1\.95|5\.00)(?![\d.])/g,
   /(?<![\d.])50 USD|\bother 50\b|(?<![\d.])50\.00(?!\d)/g,
@@ -96,7 +96,7 @@ export const STALE: readonly RegExp[] = [
   /\bfrom 6 wallets/g,
 ];
 
-/** How they print the other values: each stands somewhere. */
+/** How they print the other values: each appears somewhere. */
 export const PRINTED: readonly string[] = [
   ...["0.31", "0.83", "0.57", "0.70", "0.13", "61 USD", "other 61", "0.14", "0.58", "0.29", "0.66", "0.17"],
   ...[

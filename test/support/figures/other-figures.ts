@@ -3,10 +3,10 @@ import { registerHooks } from "node:module";
 import { fileURLToPath } from "node:url";
 import { FIGURES } from "./figures.ts";
 
-// Imported before a program of the service: its prices and limits are others, changed in their source as it is loaded.
+// Imported before a program of the service: changes its prices and limits in the source as it is loaded.
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 const changed = new Map(FIGURES.map(({ file, changes }) => [`${ROOT}${file}`, changes]));
-// A file that has moved would keep its figures unnoticed.
+// Otherwise a file that has moved would silently keep its figures.
 for (const path of changed.keys()) accessSync(path);
 
 registerHooks({

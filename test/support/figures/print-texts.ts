@@ -9,7 +9,7 @@ import { toolServer } from "../../../packages/mcp/src/tool-server.ts";
 import { parseKeySet, replayScores, verifyDocument } from "../../../packages/verifier/src/index.ts";
 import { EXPIRED, SAMPLE_NOW } from "../certification/samples.ts";
 
-// Prints, as one JSON object by name, the texts that no GET of a service without a history answers.
+// Prints, as one JSON object by name, the texts that no GET of a service without history returns.
 const [baseUrl = ""] = process.argv.slice(2);
 
 /** What it paid is its own, and no price of today's. */

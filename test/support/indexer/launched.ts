@@ -8,9 +8,9 @@ import { bareEnvironment } from "../service/environment.ts";
 
 /** The indexer's program, as `npm run indexer` runs it. */
 export interface Launched {
-  /** What it said with this message, one record a time. */
+  /** What it logged with this message, one record at a time. */
   readonly said: (message: string) => readonly Record<string, unknown>[];
-  /** Resolves when it has said this message so many times. */
+  /** Resolves once it has logged this message this many times. */
   readonly saying: (message: string, times?: number) => Promise<void>;
   readonly ponderPid: () => number;
   readonly kill: (signal: NodeJS.Signals) => void;
@@ -18,7 +18,7 @@ export interface Launched {
   readonly letGo: () => void;
   /** Its exit code, or the signal that ended it. */
   readonly ended: Promise<number | string>;
-  /** Lets it go, and waits for its end. */
+  /** Resumes it, and waits for its end. */
   readonly stop: () => Promise<void>;
 }
 
@@ -67,7 +67,7 @@ export interface IndexerPlan {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** Starts the program for a service under test: it follows the chain, and nobody else uses the database's index. */
+/** Starts the program for a service under test: it follows the chain, and nothing else uses the database's index. */
 export const launchIndexerOf = ({ chain, database, escrows = [], env }: IndexerPlan): Launched =>
   launchIndexer({
     DATABASE_URL: database.ownerUrl,

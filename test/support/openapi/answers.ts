@@ -1,7 +1,7 @@
 import type { Contract, Exchange } from "./openapi.ts";
 
 const PATIENCE_MS = 5_000;
-/** Media types without a schema: they are not read, pages and streams among them. */
+/** Media types without a schema, such as pages and streams, are not read. */
 const UNREAD = /^(text|image)\//;
 
 /** Where services listen that this file has started. */
@@ -13,24 +13,27 @@ const contracts = new Map<string, Contract>();
 const underway = new Set<Promise<void>>();
 const complaints: string[] = [];
 
-/** From now on every answer of this service is held to its own `/openapi.json`, whichever client of this process gets it. */
+/**
+ * From now on, every answer from this service, to any client in this process, is checked against its own
+ * `/openapi.json`.
+ */
 export const holdToItsWord = (url: string): void => void services.add(new URL(url).origin);
 
-/** The service is gone; its port may be another server's soon. */
+/** The service is gone; another server may soon use its port. */
 export function letGo(url: string): void {
   const { origin } = new URL(url);
   services.delete(origin);
   published.delete(origin);
 }
 
-/** What was answered otherwise than the service says, since it was asked last. Throws when there is something. */
+/** What was answered differently from the description since the last call. Throws if there is anything. */
 export async function expectDescribed(): Promise<void> {
   while (underway.size > 0) await Promise.all(underway);
   const found = complaints.splice(0);
   if (found.length > 0) throw new Error(found.join("\n"));
 }
 
-/** Holds an exchange to the description of the service that answered, if it is one of this file's. */
+/** Checks an exchange against the description of the service that answered, if it is one of this file's. */
 export async function hold(exchange: Exchange): Promise<void> {
   const contract = await contractAt(exchange.url);
   if (contract !== null) judge(contract, exchange);
@@ -38,9 +41,12 @@ export async function hold(exchange: Exchange): Promise<void> {
 
 const plainFetch = globalThis.fetch;
 
-/** `fetch` that holds what it gets; its caller gets the answer as it came. A body is judged once it is here, a lost one never. */
+/**
+ * A `fetch` that checks what it gets; its caller gets the answer unchanged. A body is judged once it is complete, a
+ * lost one never.
+ */
 export const heldFetch: typeof fetch = async (input, init) => {
-  // A server's library may have put another class in Request's place.
+  // A server's library may have replaced the Request class.
   const { url, method } =
     typeof input === "string" || input instanceof URL ? { url: `${input}`, method: "GET" } : input;
   const response = await plainFetch(input, init);
@@ -60,7 +66,7 @@ function later(body: Promise<string | null>, judgement: (text: string) => void):
   underway.add(work);
 }
 
-/** Null when the client or the service breaks off, or when the end does not come. */
+/** Null if the client or the service breaks off, or if the end does not come. */
 function bodyOf(response: Response): Promise<string | null> {
   const late = new Promise<null>((resolve) => setTimeout(resolve, PATIENCE_MS, null).unref());
   return Promise.race([response.text().catch(() => null), late]);
@@ -71,7 +77,7 @@ function judge(contract: Contract, exchange: Exchange): void {
   if (complaint !== null) complaints.push(`${complaint}\n${exchange.text.slice(0, 2_000)}`);
 }
 
-/** Null for a server that is no service of this file's. */
+/** Null for a server that is not one of this file's services. */
 async function contractAt(url: string): Promise<Contract | null> {
   const { origin } = new URL(url);
   if (!services.has(origin)) return null;
@@ -79,7 +85,7 @@ async function contractAt(url: string): Promise<Contract | null> {
   published.set(origin, asked);
   return asked.catch(() => {
     published.delete(origin);
-    // A process that was killed, frozen or flooded in between: its siblings describe the same.
+    // A process was killed, frozen or flooded in between; its siblings describe the same.
     return [...contracts.values()].at(-1) ?? null;
   });
 }
@@ -93,7 +99,7 @@ async function readContract(origin: string): Promise<Contract | null> {
     );
     return null;
   }
-  // Most files never ask a service: they need no validator.
+  // Most files never call a service and need no validator.
   const { contractOf } = await import("./openapi.ts");
   const document = JSON.parse(text) as Parameters<typeof contractOf>[0];
   const key = text.replaceAll(document.servers[0].url, "");

@@ -24,9 +24,9 @@ export interface Exchange {
   readonly text: string;
 }
 
-/** Checks exchanges against one document; schemas are compiled when they are first needed. */
+/** Checks exchanges against one document; schemas are compiled on first use. */
 export interface Contract {
-  /** Why an answer is not as described; null when it is. */
+  /** Why an answer does not match the description; null if it does. */
   readonly complaint: (exchange: Exchange) => string | null;
 }
 
@@ -89,7 +89,7 @@ const step = (name: string): string => `/${encodeURIComponent(name.replaceAll("~
 const patternOf = (path: string): RegExp =>
   new RegExp(`^${path.replace(/[.*+?^$()|[\]\\]/g, "\\$&").replace(/\{\w+\}/g, "[^/]+")}$`);
 
-/** A published object may get further members; here one that is not described is a fault. */
+/** A published object may gain members later; here an undescribed one is an error. */
 function closed(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(closed);
   if (typeof value !== "object" || value === null) return value;
@@ -98,5 +98,5 @@ function closed(value: unknown): unknown {
   return isClosable ? { additionalProperties: false, ...parts } : parts;
 }
 
-/** Formats only inform: patterns say what is checked. */
+/** Formats are informative only; patterns are what is checked. */
 const ANY_FORMAT = { "date-time": true, date: true, uri: true } as const;

@@ -1,8 +1,8 @@
 import type { Hex } from "viem";
 
 /**
- * Everything that the test file under way signed and was answered, for the proof that no signature ever comes out.
- * The files of one worker share it one after the other.
+ * Everything the current test file signed and received, to prove that no signature ever leaks. The files of one worker
+ * share it one after the other.
  */
 export const witnessed: { readonly signatures: Hex[]; readonly answers: string[] } = { signatures: [], answers: [] };
 

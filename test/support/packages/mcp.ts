@@ -7,7 +7,7 @@ import { createShop, type ShopParts } from "../../../packages/mcp/src/shop.ts";
 import { toolServer } from "../../../packages/mcp/src/tool-server.ts";
 import { parseKeySet, replayScores, verifyDocument } from "../../../packages/verifier/src/index.ts";
 
-/** What a tool answered, as its client reads it. */
+/** A tool's answer, as its client reads it. */
 export interface ToolAnswer {
   readonly isError: boolean;
   /** The text of the answer: an error's message, or the structured answer as JSON. */
@@ -17,7 +17,7 @@ export interface ToolAnswer {
 
 export const newClient = (): Client => new Client({ name: "test", version: "1.0.0" });
 
-/** The official client on the service's own endpoint. It is closed with the test. */
+/** The official client on the service's own endpoint, closed with the test. */
 export async function connectHttp(url: string): Promise<Client> {
   const client = newClient();
   onTestFinished(() => client.close());
@@ -31,7 +31,7 @@ export interface LocalPlan extends Partial<ShopParts> {
   readonly limit?: bigint;
 }
 
-/** The official client on a whole tool server in this process. It is closed with the test. */
+/** The official client on a whole tool server in this process, closed with the test. */
 export async function connectLocal({
   service,
   payer = null,
@@ -57,12 +57,12 @@ export async function call(client: Client, name: string, input: Record<string, u
   };
 }
 
-/** A service between the tools and the true one, which keeps the payments that it was sent. */
+/** A proxy between the tools and the real service that records the payments it was sent. */
 export interface Between extends Service {
   readonly payments: readonly string[];
 }
 
-/** It may change every answer, and every request before it is passed on. */
+/** It can change every answer, and every request before passing it on. */
 export function between(
   url: string,
   change: (answer: ServiceAnswer, request: ServiceRequest) => ServiceAnswer,

@@ -31,12 +31,12 @@ function lockedFolders(): ReadonlyMap<string, ReadonlyMap<string, string>> {
 }
 
 export interface TestRegistry {
-  /** For npm: this registry, a cache of its own in `home`, and no other traffic. */
+  /** For npm: this registry, its own cache in `home`, and no other traffic. */
   readonly environment: (home: string) => Readonly<Record<string, string>>;
   readonly stop: () => void;
 }
 
-/** A registry of this project's own dependencies, so that npm installs as anywhere, and no other machine is asked. */
+/** A registry of this project's own dependencies, so that npm installs as usual without asking any other machine. */
 export async function startRegistry(): Promise<TestRegistry> {
   const folders = lockedFolders();
   const server = createServer((request, response) => {
@@ -83,7 +83,7 @@ function packument({ name, versions, origin }: Asked) {
   return { name, "dist-tags": { latest: manifests[0]?.[0] }, versions: Object.fromEntries(manifests) };
 }
 
-/** The folder without what is installed below it. npm drops the first step of every path, whatever its name. */
+/** The folder without its installed dependencies. npm drops the first step of every path, whatever its name. */
 async function sendTarball(folder: string, response: ServerResponse): Promise<void> {
   const name = basename(folder);
   const tar = spawn("tar", ["-cf", "-", `--exclude=${name}/node_modules`, "-C", dirname(folder), name]);

@@ -15,7 +15,7 @@ const TYPES = {
 
 export const randomNonce = (): Hex => toHex(crypto.getRandomValues(new Uint8Array(32)));
 
-/** An authorization with a fresh nonce that never expires, unless `fields` say otherwise. */
+/** An authorization with a fresh nonce and no expiry, unless `fields` say otherwise. */
 export const authorization = (
   fields: Pick<Authorization, "from" | "to" | "value"> & Partial<Authorization>,
 ): Authorization => ({ validAfter: 0n, validBefore: maxUint256, nonce: randomNonce(), ...fields });

@@ -6,7 +6,7 @@ import type { Installation } from "../service/installation.ts";
 
 const { usdc } = NETWORKS["eip155:8453"];
 
-/** A payment by authorization as the present chain's logs show it. */
+/** A payment by authorization as the current chain's logs show it. */
 export interface ChainPayment {
   readonly from: Address;
   readonly to: Address;
@@ -15,7 +15,7 @@ export interface ChainPayment {
   readonly block: number;
 }
 
-/** A payment as the journal has it, with the number of certificates that stand for it. */
+/** A payment in the journal, with the number of certificates it backs. */
 export interface JournalRow {
   readonly nonce: Hex;
   readonly state: string;
@@ -27,7 +27,7 @@ export interface JournalRow {
   readonly certificates: number;
 }
 
-/** Everything that the chain shows, counted again without the service's own reader or index. */
+/** Everything the chain shows, recounted without the service's own reader or index. */
 export async function paymentsOnChain({ chain }: Installation): Promise<readonly ChainPayment[]> {
   const range = { address: usdc.address, fromBlock: 0n } as const;
   const [used, transfers] = await Promise.all([
@@ -63,7 +63,7 @@ export async function readJournal(installation: Installation): Promise<readonly 
   }));
 }
 
-/** What the journal and the present chain say differently of payments to the service; nothing when they agree. */
+/** Where the journal and the current chain disagree about payments to the service; empty if they agree. */
 export async function disagreements(installation: Installation): Promise<readonly string[]> {
   const [payments, rows] = await Promise.all([paymentsOnChain(installation), readJournal(installation)]);
   const payTo = installation.payTo();

@@ -4,7 +4,7 @@ import { witnessed } from "../openapi/witnessed.ts";
 import type { TestService } from "../service/service.ts";
 import { type Answer, challengeOf } from "./requests.ts";
 
-/** A 402 with its challenge; answers why the payment was not taken. */
+/** A 402 with its challenge; returns why the payment was refused. */
 export function expectPaymentRequired(answer: Answer): string {
   expect({ status: answer.status, body: answer.body }).toMatchObject({ status: 402, body: { x402Version: 1 } });
   expect(answer.headers.get("payment-response")).toBeNull();
@@ -12,7 +12,7 @@ export function expectPaymentRequired(answer: Answer): string {
   return String(answer.body.error);
 }
 
-/** A problem of the catalogue, in RFC 9457 form and without a payment's result. */
+/** A problem from the catalogue, in RFC 9457 form and without a payment's result. */
 export function expectProblem(answer: Answer, status: number, code: string): void {
   expect({ status: answer.status, ...answer.body }).toMatchObject({
     status,
@@ -27,7 +27,7 @@ export function expectProblem(answer: Answer, status: number, code: string): voi
 const DUMP =
   "SELECT payment::text AS row FROM payment UNION ALL SELECT relay::text FROM relay UNION ALL SELECT certificate::text FROM certificate";
 
-/** No answer, log line or row of the database holds r or s of anything that was signed in this file. */
+/** No answer, log line or database row contains r or s of anything signed in this file. */
 export async function expectNoSignatureAnywhere(service: TestService): Promise<void> {
   const rows = await withClient(service.database.ownerUrl, async (client) =>
     (await client.query<{ row: string }>(DUMP)).rows.map(({ row }) => row),
@@ -44,6 +44,6 @@ export async function expectNoSignatureAnywhere(service: TestService): Promise<v
   expect(leaks).toEqual([]);
 }
 
-/** The text in lower case with its base64 words readable too. */
+/** The text in lower case, with its base64 words decoded too. */
 const decoded = (text: string): string =>
   `${text}${(text.match(/[A-Za-z0-9+/=]{64,}/g) ?? []).map((word) => Buffer.from(word, "base64").toString("latin1")).join("")}`.toLowerCase();

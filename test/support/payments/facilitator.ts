@@ -6,20 +6,20 @@ import { serveHttp } from "../http-server.ts";
 import { broadcast } from "./on-chain.ts";
 import type { Signed } from "./signing.ts";
 
-/** What a facilitator does with a payment that it was asked to settle. */
+/** What a facilitator does with a payment it was asked to settle. */
 export type Conduct = (signed: Signed, answer: ServerResponse) => unknown;
 
-/** In every answer that is not honest: it must come out nowhere. */
+/** In every dishonest answer: it must never show up anywhere. */
 export const LIAR = "words-of-a-liar";
 
-/** A facilitator over HTTP, honest unless a payment was given another conduct. */
+/** A facilitator over HTTP, honest unless told otherwise for a payment. */
 export interface TestFacilitator {
   readonly url: string;
-  /** How often it was handed each authorization, by nonce. */
+  /** How often it received each authorization, by nonce. */
   readonly handed: ReadonlyMap<Hex, number>;
   /** What it does with this payment from now on. */
   readonly treat: (signed: Signed, conduct: Conduct) => void;
-  /** Broadcasts, one transaction after the other, no matter who asks. */
+  /** Broadcasts, one transaction after the other, for any caller. */
   readonly settle: (signed: Signed) => Promise<Hex>;
   readonly stop: () => void;
 }

@@ -5,7 +5,7 @@ import type { Journal, NewPayment } from "../../../api/payments/journal.ts";
 import type { Settlement, State, Write } from "../../../api/payments/step-types.ts";
 import { PAY_TO } from "../service/accounts.ts";
 
-/** Payments as they enter the journal, and every change that a run can want to make to one. */
+/** Payments as they enter the journal, and every change a run can want to make to one. */
 
 export const hex = (length: number) => `0x${randomBytes(length).toString("hex")}` as const;
 
@@ -59,7 +59,7 @@ interface Applied {
   readonly record?: () => Promise<void>;
 }
 
-/** Makes a change under a token; answers how many rows it changed. */
+/** Makes a change under a token; returns how many rows it changed. */
 export async function apply(
   by: Journal,
   { key, token }: NewPayment & { readonly token: string },

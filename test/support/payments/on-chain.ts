@@ -14,11 +14,14 @@ const EVENTS = parseAbi([
 
 interface Sender {
   readonly account?: LocalAccount;
-  /** Given where an estimate would fail. */
+  /** Set where an estimate would fail. */
   readonly gas?: bigint;
 }
 
-/** Sends a signed authorization to USDC as any stranger who got hold of it may, and waits until it is mined, whatever it does. */
+/**
+ * Sends a signed authorization to USDC, as any stranger who obtained it may, and waits until it is mined, whatever the
+ * result.
+ */
 export async function submit(chain: TestChain, { authorization, signature }: Signed, by: Sender = {}) {
   const { from, to, value, validAfter, validBefore, nonce } = authorization;
   const hash = await chain.client.writeContract({
@@ -32,14 +35,14 @@ export async function submit(chain: TestChain, { authorization, signature }: Sig
   return chain.client.waitForTransactionReceipt({ hash });
 }
 
-/** The same, where it has to succeed; answers the transaction's hash. */
+/** Likewise, where it has to succeed; returns the transaction's hash. */
 export async function broadcast(chain: TestChain, signed: Signed): Promise<Hex> {
   const { status, transactionHash } = await submit(chain, signed);
   expect(status).toBe("success");
   return transactionHash;
 }
 
-/** Cancels an authorization on the chain, as only its payer can. */
+/** Cancels an authorization on chain, as only its payer can. */
 export async function cancel(chain: TestChain, payer: LocalAccount, { authorization }: Signed): Promise<void> {
   const { nonce } = authorization;
   const signature = await signCancellation(payer, chain.network, { authorizer: payer.address, nonce });
@@ -53,7 +56,7 @@ export async function cancel(chain: TestChain, payer: LocalAccount, { authorizat
   await chain.client.waitForTransactionReceipt({ hash });
 }
 
-/** What the chain shows this account to have paid to the service by authorization: never what our own database says. */
+/** What the chain shows this account paid the service by authorization; never read from our own database. */
 export async function settlements(chain: TestChain, payer: Address, payTo: Address = PAY_TO) {
   const logs = await chain.client.getLogs({
     address: chain.network.usdc.address,

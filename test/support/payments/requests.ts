@@ -3,7 +3,7 @@ import type { PaymentRequired } from "@x402/core/types";
 import { witnessed } from "../openapi/witnessed.ts";
 import { BASE, type Signed } from "./signing.ts";
 
-/** What came back, its body as text and, where it is JSON, parsed. */
+/** The answer, its body as text and, if it is JSON, parsed. */
 export interface Answer {
   readonly status: number;
   readonly headers: Headers;

@@ -18,14 +18,14 @@ export interface Signed {
 
 export const unixNow = (): bigint => BigInt(Math.floor(Date.now() / 1000));
 
-/** A new account with 10 USDC, or with as much as the test says. */
+/** A new account with 10 USDC, or the amount the test says. */
 export async function newPayer(chain: TestChain, atomic = 10_000_000n): Promise<LocalAccount> {
   const account = privateKeyToAccount(generatePrivateKey());
   if (atomic > 0n) await chain.fund(account.address, atomic);
   return account;
 }
 
-/** Signs a payment of 0.25 USDC to the service that is valid for two minutes; any field can be another. */
+/** Signs a payment of 0.25 USDC to the service, valid for two minutes; any field can be overridden. */
 export async function signPayment(
   account: LocalAccount,
   fields: Partial<Authorization> = {},
@@ -45,7 +45,7 @@ export async function signPayment(
   return { authorization, signature };
 }
 
-/** The other signature of the same account over the same digest, which Circle's contract does not take. */
+/** The same account's other signature over the same digest, which Circle's contract rejects. */
 export function highS(signature: Hex): Hex {
   const s = ORDER - BigInt(`0x${signature.slice(66, 130)}`);
   return `${signature.slice(0, 66)}${s.toString(16).padStart(64, "0")}${signature.endsWith("1b") ? "1c" : "1b"}` as Hex;

@@ -1,6 +1,6 @@
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
-/** The files that take longest, so that none of them begins when the others are nearly through. Of no other use. */
+/** The slowest files, so that none of them starts when the others are nearly done. Serves no other purpose. */
 const LONGEST = [
   "journeys/embedded/kill-everything",
   "indexer/preload",
@@ -19,11 +19,11 @@ const LONGEST = [
   "browser/arbiter",
 ].map((name) => `/test/${name}.test.ts`);
 
-/** Without the times of an earlier run, which a fresh clone does not have, Vitest goes by the size of files. */
+/** Without times from an earlier run, as in a fresh clone, Vitest sorts files by size. */
 export default class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);
-    // Among those of one project only: projects stay together.
+    // Only among files of one project: projects stay together.
     const rank = ({ moduleId, project }: TestSpecification) => {
       const place = LONGEST.findIndex((name) => moduleId.endsWith(name));
       return project.name !== "stack" ? -1 : place === -1 ? LONGEST.length : place;

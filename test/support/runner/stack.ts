@@ -18,9 +18,9 @@ import { buildPackages } from "../../../scripts/packages.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
-    /** The migrated database that every test's own one is copied from. Nobody may connect to it. */
+    /** The migrated database that every test's own is copied from. Nothing may connect to it. */
     readonly templateDatabase: { readonly ownerUrl: string; readonly apiUrl: string };
-    /** One prepared state file a chain id, for anvil's `--load-state`. */
+    /** One prepared state file per chain id, for anvil's `--load-state`. */
     readonly chainStates: Readonly<Record<number, string>>;
   }
 }
@@ -29,11 +29,14 @@ const UNSAFE_AND_FAST = ["fsync=off", "synchronous_commit=off", "full_page_write
 
 const PREFIX = "trust-test-";
 
-/** Vitest's global setup: one PostgreSQL for the run, and the local chains' first state, in a folder that goes away afterwards. */
+/**
+ * Vitest's global setup: one PostgreSQL for the run, and the local chains' initial state, in a folder that is removed
+ * afterwards.
+ */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   removeLeftovers();
   const folder = mkdtempSync(join(tmpdir(), `${PREFIX}${process.pid}-`));
-  // PostgreSQL may run as another user, who has to pass through.
+  // PostgreSQL may run as another user, who needs access.
   chmodSync(folder, 0o711);
   const [postgres, chainStates] = await Promise.all([
     startPostgres({ directory: join(folder, "postgres"), port: await freePort(), settings: UNSAFE_AND_FAST }),
@@ -57,7 +60,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   return teardown;
 }
 
-/** A run that was killed has left its folder, and nothing else. */
+/** A killed run has left its folder, and nothing else. */
 function removeLeftovers(): void {
   for (const name of readdirSync(tmpdir())) {
     const [, pid] = new RegExp(`^${PREFIX}(\\d+)-`).exec(name) ?? [];

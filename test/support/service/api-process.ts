@@ -17,13 +17,13 @@ export interface ApiProcessPlan {
   readonly database: TestDatabase;
   readonly baseRpcUrl: string;
   readonly baseSepoliaRpcUrl: string;
-  /** More variables of its environment, or others in place of these. */
+  /** Additional or replacement environment variables. */
   readonly env?: Readonly<Record<string, string>>;
-  /** Where to keep all that it prints. */
+  /** Where to write everything it prints. */
   readonly logFile?: string;
 }
 
-/** The API as it runs in production: a process of its own. It never outlives the test that started it. */
+/** The API as in production, in its own process. It never outlives the test that started it. */
 export interface ApiProcess {
   readonly url: string;
   readonly pid: number;
@@ -31,15 +31,15 @@ export interface ApiProcess {
   readonly output: () => string;
   /** Its exit code, or the signal that ended it. */
   readonly ended: Promise<number | string>;
-  /** SIGKILL: nothing is finished, nothing is told. */
+  /** SIGKILL: nothing is finished or reported. */
   readonly kill: () => Promise<void>;
-  /** It sleeps without knowing, until `thaw`. */
+  /** Suspends it, unaware, until `thaw`. */
   readonly freeze: () => void;
   readonly thaw: () => void;
   readonly stop: () => Promise<void>;
 }
 
-/** Starts `api/main.ts` and waits until it listens. Processes of one database share their keys. */
+/** Starts `api/main.ts` and waits until it listens. Processes on one database share their keys. */
 export async function startApiProcess(plan: ApiProcessPlan): Promise<ApiProcess> {
   for (let attempt = 1; ; attempt++) {
     const port = await freePort();

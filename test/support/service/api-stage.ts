@@ -13,17 +13,17 @@ export const fundRelayer = (chain: TestChain): Promise<void> => chain.setBalance
 export interface ApiStage {
   readonly chain: TestChain;
   readonly database: TestDatabase;
-  /** The owner's connection, for looking; it never holds a lock. */
+  /** The owner's connection, for inspection; it never holds a lock. */
   readonly owner: pg.Client;
   /** Starts an API process that reads the chain through the node. */
   readonly start: (node: Pick<HoldingNode, "url">, env?: ApiProcessPlan["env"]) => Promise<ApiProcess>;
-  /** What a lease of 30 seconds does by itself. Live leases end too: nothing but speed rests on them. */
+  /** What the end of a 30-second lease does. Live leases end too: only speed depends on them. */
   readonly endLeases: () => Promise<void>;
-  /** Until a statement that begins like this waits for a lock. */
+  /** Until a statement with this prefix waits for a lock. */
   readonly untilBlocked: (statement: string) => Promise<void>;
-  /** From now on a commit of a row of this table waits while somebody holds the advisory lock 1. */
+  /** From now on, a commit of a row of this table waits while someone holds advisory lock 1. */
   readonly lockCommitsOf: (table: string) => Promise<void>;
-  /** Kills every process that was started here. */
+  /** Kills every process started here. */
   readonly stop: () => Promise<void>;
 }
 

@@ -1,9 +1,9 @@
 import { type AddressInfo, createServer as createTcpServer, connect as openSocket, type Socket } from "node:net";
 
-/** A way to the database that can lose an acknowledgement. */
+/** A path to the database that can lose an acknowledgement. */
 export interface DatabaseLink {
   readonly url: string;
-  /** The next transaction that stores a certificate is committed, and the connection breaks before anyone hears of it. */
+  /** The next transaction that stores a certificate commits, and the connection breaks before anyone learns of it. */
   readonly loseNextCommit: () => void;
   readonly stop: () => void;
 }

@@ -7,11 +7,11 @@ import { withClient } from "../../../scripts/embedded/postgres.ts";
 export interface TestDatabase {
   /** The superuser's URL. */
   readonly ownerUrl: string;
-  /** The API's role: what production's API may do, and no more. */
+  /** The API's role: exactly what production's API may do. */
   readonly apiUrl: string;
 }
 
-/** A migrated, empty database of the test file's own. It goes away with the run's PostgreSQL. */
+/** A migrated, empty database for the test file. It is removed with the run's PostgreSQL. */
 export async function freshDatabase(): Promise<TestDatabase> {
   const template = inject("templateDatabase");
   const name = `test_${randomBytes(6).toString("hex")}`;
@@ -19,7 +19,7 @@ export async function freshDatabase(): Promise<TestDatabase> {
   return { ownerUrl: inDatabase(template.ownerUrl, name), apiUrl: inDatabase(template.apiUrl, name) };
 }
 
-/** The owner's connection, for looking. It outlives a database that goes away. */
+/** The owner's connection, for inspection. It survives a database that is removed. */
 export async function connectOwner({ ownerUrl }: TestDatabase): Promise<pg.Client> {
   const owner = new pg.Client({ connectionString: ownerUrl });
   owner.on("error", () => undefined);
@@ -27,7 +27,7 @@ export async function connectOwner({ ownerUrl }: TestDatabase): Promise<pg.Clien
   return owner;
 }
 
-/** What the database has for a hex value, and the hex value of that. */
+/** What the database stores for a hex value, and the reverse. */
 export const binary = (hex: string): Buffer => Buffer.from(hex.slice(2), "hex");
 export const hexOf = (bytes: Buffer): Hex => `0x${bytes.toString("hex")}`;
 

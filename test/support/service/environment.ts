@@ -1,10 +1,10 @@
-/** What a test's child process has of this one's environment: where programs are, and what of them is compiled already. */
+/** What a test's child process inherits from this one's environment: where programs are, and their compile cache. */
 export const bareEnvironment = (): NodeJS.ProcessEnv => ({
   PATH: process.env.PATH,
   NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
 });
 
-/** Every variable that the API cannot do without, with one key of 32 bytes for all that want one. */
+/** Every variable the API requires, with one 32-byte key for all that need one. */
 export const completeEnvironment = (key: string) => ({
   DATABASE_URL: "postgres://api:secret@localhost:5432/trust",
   BASE_RPC_URL: "https://base.example",

@@ -18,28 +18,28 @@ const TORN = ["chains/base/exit.json", "ignition/deployments/chain-8453/deployed
 const READY_WITHIN_MS = 120_000;
 const GONE_WITHIN_MS = 10_000;
 
-/** One `npm start` on a data directory: a process group of its own, and whatever groups its children make. */
+/** One `npm start` on a data directory: a process group of its own, plus any groups its children create. */
 export interface Run {
   readonly output: () => string;
-  /** Resolves at `ready`. Rejects with the output when the run ends before, or takes too long. */
+  /** Resolves at `ready`. Rejects with the output if the run ends first, or takes too long. */
   readonly ready: Promise<void>;
-  /** SIGKILL to every process of it in one instant; rejects when one survives. */
+  /** Sends SIGKILL to all of its processes at once; rejects if one survives. */
   readonly kill: () => Promise<void>;
 }
 
-/** A data directory and free ports for `npm start`, again and again. */
+/** A data directory and free ports for `npm start`, reusable. */
 export interface Installation {
   readonly url: string;
   /** Base, while it runs. */
   readonly chain: AnvilClient;
   readonly start: () => Run;
-  /** The receiving address; there is one after the first start. */
+  /** The receiving address; exists after the first start. */
   readonly payTo: () => Address;
   /** The superuser's URL of its PostgreSQL. */
   readonly ownerUrl: () => string;
-  /** Base as it was last saved; the returned function puts that back, which is what a lost save leaves behind. */
+  /** Base as last saved; the returned function restores it, which is what a lost save leaves behind. */
   readonly keepSavedChain: () => () => void;
-  /** Leaves the files that others write, and not atomically, as a kill in the middle of writing does. */
+  /** Leaves the files that others write non-atomically as a kill during the write does. */
   readonly tearFiles: () => void;
   /** Ends everything and removes the directory. */
   readonly remove: () => Promise<void>;
@@ -89,7 +89,7 @@ function startRun(env: Readonly<Record<string, string | undefined>>, dataDirecto
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (text += chunk));
   const output = () => text;
   const ready = untilReady(child, output);
-  // A run that is killed while it starts is never ready, and nobody may be waiting.
+  // A run killed during startup is never ready, and nobody may be waiting for it.
   ready.catch(() => undefined);
   return { output, ready, kill: () => killEverything(child, dataDirectory) };
 }
@@ -102,7 +102,7 @@ async function untilReady(child: ChildProcess, output: () => string): Promise<vo
 
 const isRunning = (child: ChildProcess) => child.exitCode === null && child.signalCode === null;
 
-/** Every process is stopped before the first is killed, so that none sees another one go. */
+/** Every process is stopped before the first is killed, so that none notices another's end. */
 async function killEverything(child: ChildProcess, dataDirectory: string): Promise<void> {
   const stopped = new Map<number, ProcessIdentity>();
   for (;;) {
@@ -125,11 +125,11 @@ function signal({ pid }: ProcessIdentity, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);
   } catch {
-    // It ended by itself.
+    // It ended on its own.
   }
 }
 
-/** The process, its descendants, and who else was started for this data directory. Only Linux shows them here. */
+/** The process, its descendants, and everything else started for this data directory. Works only on Linux. */
 function family(root: number | undefined, dataDirectory: string): ProcessIdentity[] {
   const all = readdirSync("/proc").flatMap((name) => (/^\d+$/.test(name) ? [Number(name)] : []));
   const parents = new Map(all.map((pid) => [pid, parentOf(pid)]));

@@ -26,10 +26,10 @@ export interface TestService {
   readonly database: TestDatabase;
   /** Every method and path that is mounted. */
   readonly mounted: readonly { readonly method: string; readonly path: string }[];
-  /** Everything that was logged, one JSON text a line. */
+  /** Everything logged, one JSON text per line. */
   readonly logged: readonly string[];
   readonly gate: Awaited<ReturnType<typeof build>>["gate"];
-  /** The recurring work on kept signatures and decoys, to be run at once. */
+  /** The recurring work on withheld signatures and decoys, run on demand. */
   readonly upkeep: Awaited<ReturnType<typeof build>>["jobs"]["upkeep"];
   readonly stop: () => Promise<void>;
 }
@@ -51,7 +51,7 @@ export async function startService(plan: TestServicePlan): Promise<TestService> 
     url: config.baseUrl,
     config,
     database,
-    // Hono lists its middleware too, as methods of their own.
+    // Hono also lists its middleware, as separate methods.
     mounted: app.routes.filter(({ method }) => ["GET", "POST"].includes(method)),
     logged,
     gate,
@@ -67,7 +67,7 @@ export async function startService(plan: TestServicePlan): Promise<TestService> 
   };
 }
 
-/** The key of the in-process facilitator: an account without other use. */
+/** The key of the in-process facilitator, an account with no other use. */
 export const RELAYER = { key: `0x${"5e".repeat(32)}`, address: "0xd8291e50e2e68fb2c70d77ccdc707d291a89f209" } as const;
 
 function environment(port: number, database: TestDatabase, chain: TestChain): Config {
