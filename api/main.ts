@@ -47,13 +47,13 @@ import { wirePackages } from "./wiring/packages.ts";
 import { wireSchemes } from "./wiring/payments.ts";
 import { wireScore } from "./wiring/score.ts";
 
-/** Where the service says what it does, and its clock. */
+/** Receives the service's log and provides its clock. */
 export interface BuildParts {
   readonly log: Logger;
   /** Buffered: one line per request. */
   readonly access: Logger;
   readonly meter?: Meter | null;
-  /** Default the machine's clock. */
+  /** Defaults to the machine's clock. */
   readonly now?: (() => Date) | undefined;
 }
 

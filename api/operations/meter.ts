@@ -23,6 +23,6 @@ export interface Backlog {
   readonly payments: Readonly<Record<string, number>>;
   /** Of the escrow's tasks: `open`, `mined`. */
   readonly escrowTasks: Readonly<Record<string, number>>;
-  /** Signatures that are never submitted, stored until they have expired. */
+  /** Signatures that are never submitted, stored until they expire. */
   readonly withheldSignatures: number;
 }

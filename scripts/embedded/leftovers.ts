@@ -14,7 +14,7 @@ export function identify(pid: number): ProcessIdentity | null {
   return startedAt === null || startedAt === "" ? null : { pid, startedAt };
 }
 
-/** The command line of a running process; empty when there is none. */
+/** The command line of a running process; empty if there is none. */
 export function commandLineOf(pid: number): string {
   if (process.platform !== "linux") return ps(pid, "command=") ?? "";
   try {

@@ -29,7 +29,7 @@ async function open(size: keyof typeof SIZES): Promise<Visit> {
   return { page, troubles };
 }
 
-/** Of what axe finds, what keeps somebody out. */
+/** The axe findings that keep someone out. */
 async function seriousViolations(page: Page, scheme: (typeof SCHEMES)[number]): Promise<readonly string[]> {
   const found = await findings(page, scheme);
   return found.filter(({ impact }) => impact === "serious" || impact === "critical").map(inLine);

@@ -129,7 +129,7 @@ describe("a file of transfers", () => {
     writer.write(`${[header, ...lines.slice(0, 20)].join("\n")}\n`);
     const copying = async () =>
       (await pool.query("select from pg_stat_progress_copy where tuples_processed > 0")).rowCount;
-    // COPY takes lines in only when it has so many of them, so it is fed until it does.
+    // COPY starts taking lines only once it has enough of them, so feed it until then.
     for (let block = 1_000; (await copying()) === 0; block += 1)
       writer.write(`${lines.map((line) => line.replace(/^\d+/, String(block))).join("\n")}\n`);
     process.kill(killed.pid, "SIGKILL");

@@ -67,7 +67,7 @@ export interface Authorization {
   readonly onChain: OnChain;
   /** Which of the possible settlements it is; 0 for none. */
   readonly place: number;
-  /** It settled before its signature left us: its payer broadcast it, or somebody else who was given it. */
+  /** It settled before its signature left us: broadcast by its payer, or by someone else who had it. */
   readonly withoutUs: boolean;
   /** Its signature has left us. */
   readonly left: boolean;

@@ -99,7 +99,7 @@ function attemptRoute(kind: BehaviouralKind, parts: BehaviourRouteParts): Quoted
   };
 }
 
-/** What the gate knows the two orders by. The second is withheld: its `sell` is never reached. */
+/** The two orders as the gate knows them. The second is withheld, so its `sell` is never reached. */
 function orders(kind: BehaviouralKind, { behaviour }: BehaviourRouteParts): readonly [PaidRoute, PaidRoute] {
   const order = (id: string, price: bigint, sell: PaidRoute<OrderInput>["sell"]) =>
     paidRoute({

@@ -24,7 +24,7 @@ export interface BehaviouralKind<Name extends BehaviouralProduct = BehaviouralPr
   readonly summary: string;
   readonly description: string;
   readonly steps: readonly string[];
-  /** Both orders are offered in these words: nothing but the terms tells them apart. */
+  /** The description of both orders: only the terms tell them apart. */
   readonly order: string;
   /** What a FAIL says. */
   readonly failed: string;

@@ -15,7 +15,7 @@ export interface ProofParts {
 export interface Proofs {
   /** Publishes signatures that can no longer be used on chain; returns how many it finished. */
   publishDue(): Promise<number>;
-  /** Raises an alert for a withheld signature that somebody has used on the chain while it was valid. */
+  /** Raises an alert for a withheld signature that someone used on chain while it was valid. */
   watch(): Promise<void>;
 }
 

@@ -32,9 +32,9 @@ export interface FailProofReport {
 }
 
 /**
- * Re-checks the published proof of a FAIL from its certificate's JSON record (`/cert/<id>`): hashes the typed data (EIP-712), recovers
- * the signer, and compares both with what the record states. Nothing is fetched.
- * @throws InputError for a record without a published proof, or one whose signature an account cannot have made
+ * Re-checks the published proof of a FAIL from its certificate's JSON record (`/cert/<id>`): hashes the typed data
+ * (EIP-712), recovers the signer, and compares both with the record. Nothing is fetched.
+ * @throws InputError for a record without a published proof, or with a signature that no account could have made
  */
 export async function checkFailProof(source: string | Uint8Array): Promise<FailProofReport> {
   const record = object(parseStrictJson(source), "the record");
@@ -79,12 +79,12 @@ async function recover(
   const domain = { name, version: "2", chainId, verifyingContract: address };
   const primaryType = "TransferWithAuthorization";
   const digest = hashTypedData({ domain, types: TYPES, primaryType, message: authorization(message) });
-  // Bytes that are no signature at all have no signer.
+  // Bytes that are not a signature have no signer.
   const signer = await recoverAddress({ hash: digest, signature: signature as Hex }).catch(() => "nobody");
   return { digest, signer };
 }
 
-/** The fields of the order. @throws InputError when one of them is missing or of another form */
+/** The fields of the order. @throws InputError if one is missing or malformed */
 function authorization({ from, to, value, validAfter, validBefore, nonce }: JsonObject) {
   const take = (field: Json | undefined, pattern: RegExp, name: string): string => {
     if (typeof field === "string" && pattern.test(field)) return field;

@@ -20,7 +20,7 @@ describe("of the parts of a published total", () => {
     expect(withhold(of(7, 9, 8), { wallets: 5, certificates: 5 })).toEqual([false, false, false]);
   });
 
-  /** All that a part can be: so many certificates, of as many wallets or fewer. */
+  /** Every possible part: a number of certificates, from at most as many wallets. */
   const parts = (most: number): readonly Count[] =>
     Array.from({ length: most + 1 }, (_, certificates) =>
       Array.from({ length: Math.min(certificates, 6) || 1 }, (_, fewer) => ({

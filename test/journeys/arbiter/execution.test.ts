@@ -10,7 +10,7 @@ import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { type ArbiterScene, buyVerdict, type Claim, startArbiterScene } from "../../support/arbiter/scene.ts";
 import { newPayer } from "../../support/payments/signing.ts";
 
-// What an escrow of somebody else does: it opens a deal on the chain, buys the verdict, and carries it to its own contract.
+// What someone else's escrow does: it opens a deal on the chain, buys the verdict, and carries it to its own contract.
 
 const ABI = parseAbi([
   "struct Verdict { string id; uint8 outcome; bytes32 conditionsSha256; bytes32 dealRefHash; uint64 issuedAt; }",

@@ -154,7 +154,7 @@ interface Row {
   readonly sha256: string;
 }
 
-/** A database of its own with the same log, or what somebody made of it. */
+/** A separate database with the same log, or a tampered copy. */
 async function copyOf(source: TestDatabase, tamper: (rows: Row[]) => Row[]): Promise<TestDatabase> {
   const { rows } = await withClient(source.ownerUrl, (client) =>
     client.query<{ row: Row }>("SELECT to_jsonb(v) AS row FROM verdict v ORDER BY idx"),

@@ -41,7 +41,7 @@ afterAll(async () => {
   await chain?.stop();
 });
 
-/** A third party's payment, straight to the token: authorised by the payer, sent by somebody else. */
+/** A third party's payment, straight to the token: authorized by the payer, sent by someone else. */
 async function payMerchant(value: bigint): Promise<void> {
   const { authorization, signature } = await signPayment(payer, { to: merchant, value });
   const { from, to, validAfter, validBefore, nonce } = authorization;

@@ -33,7 +33,7 @@ async function up(installation: Installation, run: Run): Promise<void> {
   expect(await json(`${installation.url}/status`)).toMatchObject({ ok: true, indexer: { ready: true } });
 }
 
-/** Somebody else's payment, authorised by the shopper and sent by a stranger. It is sent once: a kill may lose it. */
+/** A third party's payment, authorized by the shopper and sent by a stranger. It is sent once: a kill may lose it. */
 async function shop({ chain }: Installation): Promise<void> {
   const to = privateKeyToAddress(generatePrivateKey());
   const { authorization, signature } = await signPayment(SHOPPER, { to, value: 1_000n });

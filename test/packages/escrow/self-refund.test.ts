@@ -19,7 +19,7 @@ import { ARBITER_KEY } from "../../support/service/accounts.ts";
 import { bareEnvironment } from "../../support/service/environment.ts";
 
 const CLI = fileURLToPath(new URL("../../../packages/escrow/src/cli.ts", import.meta.url));
-/** Somebody with gas who is neither the buyer nor the merchant. */
+/** Someone with gas who is neither the buyer nor the merchant. */
 const anybody = devAccount(7);
 const call = promisify(execFile);
 /** Nobody arbitrates here, and every test has a chain of its own: moving its clock on cannot be undone. */

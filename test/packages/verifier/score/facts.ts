@@ -16,11 +16,11 @@ export const FUNDER = "0x00000000000000000000000000000000000000f0";
 
 const account = (n: number) => `0x${n.toString(16).padStart(40, "0")}` as const;
 export const transaction = (n: number) => `0x${n.toString(16).padStart(64, "0")}` as const;
-/** The instant so many milliseconds before `AS_OF`. */
+/** The instant this many milliseconds before `AS_OF`. */
 export const before = (ms: number): string => new Date(Date.parse(AS_OF) - ms).toISOString();
 export const daysAgo = (days: number): string => before(days * DAY_MS);
 
-/** One that was issued so many days ago and lasts 30 days. */
+/** One issued this many days ago, valid for 30 days. */
 export function certificate(
   product: Product,
   { result = "pass", age = 1, reversed = false }: { result?: "pass" | "fail"; age?: number; reversed?: boolean } = {},

@@ -4,7 +4,7 @@ import { capsOf } from "../../../../packages/verifier/src/score/v1/caps.ts";
 import { score } from "../../../../packages/verifier/src/score/v1/score.ts";
 import { ALL_PASSES, certificate, daysAgo, escrow, facts, payees, payments, withoutFunders } from "./facts.ts";
 
-/** So many payments, one a week, the last so many days ago. */
+/** The given number of payments, one a week, the last one the given number of days ago. */
 const weekly = (weeks: number, { last = 1, value = 1_000 } = {}) =>
   payments(...Array.from({ length: weeks }, (_, week) => [daysAgo(last + 7 * week), 1, value] as const));
 
