@@ -47,7 +47,7 @@ export function arbiterOverview({ attestor, policy, totals, head, corrections, b
     claim: {
       body: "{category, conditions, deal_ref?, parties? {payer, payee}}",
       conditions_sha256:
-        "SHA-256, in lower-case hex, of the canonical JSON (RFC 8785) of {category, conditions}, exactly as submitted: every field of conditions, and nothing else from the body.",
+        "SHA-256, in lowercase hex, of the canonical JSON (RFC 8785) of {category, conditions}, exactly as submitted: every field of conditions, and nothing else from the body.",
     },
     attestation: {
       signer: attestor.toLowerCase(),

@@ -18,7 +18,7 @@ const FAILED = "Something went wrong on our side.";
 const NO_BATCH = {
   jsonrpc: "2.0",
   id: null,
-  error: { code: -32_600, message: "Send one message a request, no batch." },
+  error: { code: -32_600, message: "Batches are not supported: send one message per request." },
 };
 
 export interface McpRouteParts {

@@ -66,7 +66,7 @@ const withCode = (text: string): readonly (Markup | string)[] =>
 const rulesSection = ({
   verdict_policy,
 }: Overview): Markup => html`<section aria-labelledby="rules"><h2 id="rules">How a delivery is judged</h2>
-<p class="measure">The first rule that applies decides, in this order. ${verdict_policy.first_is_final} ${verdict_policy.scope}</p>
+<p class="measure">The rules are checked in this order, and the first one that applies decides. ${verdict_policy.first_is_final} ${verdict_policy.scope}</p>
 <table><thead><tr><th scope="col">When</th><th scope="col">Then</th></tr></thead><tbody>${verdict_policy.rules.map(
   ({ decision, when }) =>
     html`<tr><th scope="row">${withCode(when)}</th><td>${mark(decision === "release" ? "pass" : "fail", decision === "release" ? "Release" : "Refund")}</td></tr>`,

@@ -34,7 +34,7 @@ export function escrowOverview(contracts: readonly EscrowContract[], baseUrl: st
       rules: RULES.map(({ id, decision, when }) => ({ id, decision, when })),
       first_is_final: "The first evaluation of a payment is final; repeating it gets the same answer.",
       timeout_seconds: TIMEOUT_SECONDS,
-      timeout: `From ${TIMEOUT_TEXT} after the hold, anyone may refund it, always to the buyer and in full; we do so automatically.`,
+      timeout: `From ${TIMEOUT_TEXT} after the hold, anyone may refund the payment, always to the buyer and in full; we do so automatically.`,
       scope: "Version 1 evaluates what the merchant forwards and signs. It does not judge quality.",
       arbiter_can: "release to the merchant or refund the buyer, and nothing else; the contract enforces this.",
     },

@@ -40,7 +40,7 @@ const chainFacts = (chain: ChainStatus): Markup =>
       ["Network", html`<code>${chain.network}</code>`],
       ["Newest block", whole(chain.block)],
       ["Finalized block", whole(chain.finalizedBlock)],
-      ["Behind now", seconds(chain.lagSeconds)],
+      ["Lag", seconds(chain.lagSeconds)],
     ],
     "short",
   );
@@ -50,7 +50,7 @@ const indexerFacts = ({ indexer }: ServiceStatus): Markup =>
     [
       ["Ready", indexer.ready ? "Yes" : "No, catching up"],
       ["Block", whole(indexer.block)],
-      ["Behind now", seconds(indexer.lagSeconds)],
+      ["Lag", seconds(indexer.lagSeconds)],
     ],
     "short",
   );

@@ -100,7 +100,7 @@ const groupsSection = (): Markup => html`<section aria-labelledby="for"><h2 id="
 const pricesSection = ({
   menu,
   now,
-}: Home): Markup => html`<section aria-labelledby="tests"><h2 id="tests">Tests and prices</h2>
+}: Home): Markup => html`<section aria-labelledby="tests"><h2 id="tests">Prices</h2>
 <ul class="rows">${menu.map(
   (item) => html`<li><h3>${item.summary}</h3><span class="price">${item.price} ${NETWORKS[item.network].money}</span>
 <code class="note soft">${item.method} ${item.path}</code></li>`,

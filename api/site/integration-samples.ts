@@ -8,7 +8,7 @@ export const trustModule = (baseUrl: string): CodeBlock => ({
   caption: "trust.mjs",
   text: `const SERVICE = "${baseUrl}";
 
-/** The wallet named in a payment header, or null. Your x402 middleware checks the signature afterwards. */
+/** The wallet named in a payment header, or null. Your x402 middleware checks the signature. */
 export function payerOf(header) {
   if (!header) return null;
   try {
@@ -18,7 +18,7 @@ export function payerOf(header) {
   }
 }
 
-/** Whether the wallet has a current PASS and no current FAIL. Rejects if the service does not respond within 3 seconds. */
+/** Whether the wallet has a current PASS and no current FAIL. Rejects after 3 seconds without an answer. */
 export async function isVerified(wallet) {
   const answer = await fetch(SERVICE + "/verify?wallet=" + encodeURIComponent(wallet), {
     headers: { accept: "application/json" },
@@ -48,7 +48,7 @@ app.use("/paid/*", async (c, next) => {
   if (payer !== null && !(await isVerified(payer))) return c.json(NOT_VERIFIED, 403);
   await next();
 });
-// Your x402 middleware comes here.
+// Your x402 middleware goes here.
 app.post("/paid/haiku", (c) => c.json({ haiku: "An old silent pond" }));
 
 serve({ fetch: app.fetch, port: Number(process.env.PORT ?? 3000) });
@@ -67,7 +67,7 @@ app.use("/paid", async (request, response, next) => {
   if (payer !== null && !(await isVerified(payer))) return response.status(403).json(NOT_VERIFIED);
   next();
 });
-// Your x402 middleware comes here.
+// Your x402 middleware goes here.
 app.post("/paid/haiku", (request, response) => response.json({ haiku: "An old silent pond" }));
 
 app.listen(Number(process.env.PORT ?? 3000));
