@@ -97,10 +97,7 @@ const GROUPS = [
 const groupsSection = (): Markup => html`<section aria-labelledby="for"><h2 id="for">Who it is for</h2>
 <nav class="contents" aria-label="Who it is for"><ul>${GROUPS.map(({ href, name, does }) => html`<li><a href="${href}"><strong>${name}</strong><span>${does}</span></a></li>`)}</ul></nav></section>`;
 
-const pricesSection = ({
-  menu,
-  now,
-}: Home): Markup => html`<section aria-labelledby="tests"><h2 id="tests">Prices</h2>
+const pricesSection = ({ menu, now }: Home): Markup => html`<section aria-labelledby="tests"><h2 id="tests">Prices</h2>
 <ul class="rows">${menu.map(
   (item) => html`<li><h3>${item.summary}</h3><span class="price">${item.price} ${NETWORKS[item.network].money}</span>
 <code class="note soft">${item.method} ${item.path}</code></li>`,

@@ -124,7 +124,7 @@ test("GET is 405, a batch 400, an oversized body 413, and something that is not 
   expect(await send(url)).toMatchObject({ status: 405 });
   expect(await post(url, HEADERS, JSON.stringify([list, list]))).toMatchObject({
     status: 400,
-    body: { error: { code: -32_600, message: expect.stringMatching(/no batch/) } },
+    body: { error: { code: -32_600, message: expect.stringMatching(/^Batches are not supported/) } },
   });
   expect(await post(url, HEADERS, JSON.stringify({ ...list, id: "x".repeat(70_000) }))).toMatchObject({ status: 413 });
   expect(await post(url, HEADERS, "{")).toMatchObject({ status: 400, body: { error: { code: -32700 } } });

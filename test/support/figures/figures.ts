@@ -93,7 +93,7 @@ export const STALE: readonly RegExp[] = [
   /\b64 KiB/g,
   /\b900 seconds/g,
   /\bnext 10 receipts/g,
-  /\bfrom 6 wallets/g,
+  /\b6 or more wallets/g,
 ];
 
 /** How they print the other values: each appears somewhere. */
@@ -112,5 +112,14 @@ export const PRINTED: readonly string[] = [
     "27 wallets",
     "28 wallets",
   ],
-  ...["up to 27", "1.5%", "40 minutes", "three minutes", "80 KiB", "800 seconds", "next 12 receipts", "from 5 wallets"],
+  ...[
+    "up to 27",
+    "1.5%",
+    "40 minutes",
+    "three minutes",
+    "80 KiB",
+    "800 seconds",
+    "next 12 receipts",
+    "5 or more wallets",
+  ],
 ];
