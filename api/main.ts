@@ -47,7 +47,7 @@ import { wirePackages } from "./wiring/packages.ts";
 import { wireSchemes } from "./wiring/payments.ts";
 import { wireScore } from "./wiring/score.ts";
 
-/** Receives the service's log and provides its clock. */
+/** The service's logs, meter and clock. */
 export interface BuildParts {
   readonly log: Logger;
   /** Buffered: one line per request. */

@@ -12,7 +12,10 @@ const wallet = z.string().transform((text, issues): Address => {
 /** The body of `POST /score`. */
 export const SCORE_REQUEST = z.object({ wallet });
 
-/** The body of `POST /score/batch`. Malformed wallets are named by their place (400); too many, none and repeated ones are refused (422). */
+/**
+ * The body of `POST /score/batch`. Malformed wallets are named by their place (400); too many, none and repeated ones
+ * are refused (422).
+ */
 export const BATCH_REQUEST = z.object({
   wallets: z.array(wallet).superRefine((wallets, issues) => {
     const refuse = (path: number[], message: string) => issues.addIssue({ code: "custom", path, message });

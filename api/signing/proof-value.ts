@@ -11,7 +11,9 @@ export function jcs(value: unknown): string {
 
 const sha256 = (text: string): Buffer => createHash("sha256").update(text).digest();
 
-/** What `eddsa-jcs-2022` signs: the digest of the proof's options, then the digest of the document without its proof. */
+/**
+ * What `eddsa-jcs-2022` signs: the digest of the proof's options, then the digest of the document without its proof.
+ */
 export const hashData = (options: object, canonicalDocument: string): Buffer =>
   Buffer.concat([sha256(jcs(options)), sha256(canonicalDocument)]);
 

@@ -17,7 +17,10 @@ import { median, percentile } from "../programs.ts";
 /** Many short turns, so that other load on the machine hits both sides equally. */
 const ROUNDS = 41;
 const MS = 150;
-/** A usual credential, and the largest: its goal is not the same, since canonical JSON alone takes longer than two signatures. */
+/**
+ * A usual credential, and the largest: its goal is not the same, since canonical JSON alone takes longer than two
+ * signatures.
+ */
 const USUAL = 3;
 const LARGEST = 100;
 const GOAL = 0.8;

@@ -114,7 +114,10 @@ async function copyIn(db: pg.Client, file: string): Promise<string> {
   return hash.digest("hex");
 }
 
-/** Duplicate places would lose a transfer, and unless blocks and times are in the same order, days are undefined. */
+/**
+ * Of two transfers in the same place, one would be counted twice; and unless blocks and times are in the same order,
+ * days are undefined.
+ */
 const CONTRADICTION = `select block from (
     select block, min(time) as earliest, max(time) as latest, lag(max(time)) over (order by block) as before from raw group by block) times
   where earliest <> latest or earliest < before order by block limit 1`;

@@ -26,7 +26,9 @@ const clientOf = (node: DevNode) =>
     .extend(walletActions);
 type Client = ReturnType<typeof clientOf>;
 
-/** Owner, master minter, minter, pauser and blacklister of the local USDC. Nobody has its key: the node impersonates it. */
+/**
+ * Owner, master minter, minter, pauser and blacklister of the local USDC. Nobody has its key: the node impersonates it.
+ */
 const USDC_ADMINISTRATOR: Address = "0x00000000000000000000000000000000000ad317";
 export const MULTICALL3: Address = "0xca11bde05977b3631167028862be2a173976ca11";
 

@@ -104,7 +104,10 @@ function rangesBefore(newest: bigint, reach: bigint): BlockRange[] {
   return ranges;
 }
 
-/** What a range shows of (payer, nonce): its use, and whether the very next log is the Transfer that pays us, or its cancellation. */
+/**
+ * What a range shows of (payer, nonce): its use, and whether the very next log is the Transfer that pays us, or its
+ * cancellation.
+ */
 async function findUse(token: Token, expected: Expected, range: BlockRange): Promise<Use | null> {
   const { client, usdc: address } = token;
   const { payer, payTo, value } = expected;

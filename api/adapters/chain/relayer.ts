@@ -58,7 +58,10 @@ interface Stored {
 interface Sender extends RelayerParts {
   readonly address: Hex;
   readonly sign: (request: RelayRequest, terms: { nonce: number; gas: bigint; fee: Fees }) => Promise<Hex>;
-  /** Calldata holds payers' signatures: a stored transaction is encrypted, with a key that only the holder of the relayer's has. */
+  /**
+   * Calldata holds payers' signatures: a stored transaction is encrypted, with a key that only the holder of the
+   * relayer's has.
+   */
   readonly close: (raw: Hex, nonce: number) => Buffer;
   readonly open: (stored: Pick<Stored, "raw" | "nonce">) => Hex;
 }
@@ -135,7 +138,10 @@ function createSender(parts: RelayerParts): Sender {
   };
 }
 
-/** The lowest nonce that neither the chain nor a transaction of ours has taken; serialised per key and chain until commit. */
+/**
+ * The lowest nonce that neither the chain nor a transaction of ours has taken; serialised per key and chain until
+ * commit.
+ */
 async function nextNonce(
   db: pg.PoolClient,
   { chainId, address }: Pick<Sender, "chainId" | "address">,

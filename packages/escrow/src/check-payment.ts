@@ -5,7 +5,7 @@ import { AUTHORIZATION_SECONDS, FEE_BPS, MAX_TIMEOUT_SECONDS, networkOf, type Of
 
 /** How far apart the clocks of a merchant's machines may be, in seconds. */
 const CLOCK_SKEW_SECONDS = 30;
-/** The least time an arbiter needs for the release, in seconds: an hour less than is offered. */
+/** The least time an arbiter must have for the release, in seconds: an hour less than is offered. */
 const LEAST_AUTHORIZATION_SECONDS = AUTHORIZATION_SECONDS - 3600;
 
 /**

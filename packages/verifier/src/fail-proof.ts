@@ -2,7 +2,9 @@ import { type Hex, hashTypedData, isAddressEqual, recoverAddress } from "viem";
 import { InputError, quote } from "./refusal.ts";
 import { isObject, type Json, type JsonObject, parseStrictJson } from "./strict-json.ts";
 
-/** Circle's USDC by chain id, with the name of its EIP-712 domain; the version is "2" on both (developers.circle.com). */
+/**
+ * Circle's USDC by chain id, with the name of its EIP-712 domain; the version is "2" on both (developers.circle.com).
+ */
 const USDC: Readonly<Record<number, { readonly address: Hex; readonly name: string }>> = {
   8453: { address: "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913", name: "USD Coin" },
   84532: { address: "0x036CbD53842c5426634e7929541eC2318f3dCF7e", name: "USDC" },

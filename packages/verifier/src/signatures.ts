@@ -64,7 +64,9 @@ function encode(text: string, bytes = encoder.encode(text)): string {
   return btoa(text).replace(/=/g, "").replace(/\+/g, "-").replace(/\//g, "_");
 }
 
-/** Whether the jws signs the canonical document: Ed25519 over `header.payload` (RFC 7515, section 5.2, and RFC 8037). */
+/**
+ * Whether the jws signs the canonical document: Ed25519 over `header.payload` (RFC 7515, section 5.2, and RFC 8037).
+ */
 export function jwsHolds(jws: DetachedJws, { text, bytes }: Canonical, key: CryptoKey): Promise<boolean> {
   const input = encoder.encode(`${jws.protected}.${encode(text, bytes)}`);
   return crypto.subtle.verify("Ed25519", key, jws.signature, input);

@@ -19,7 +19,10 @@ export function parseStrictJson(source: string | Uint8Array): Json {
   return read(source, SIGNED_NUMBERS).value;
 }
 
-/** A value, and whether the members of all its objects stand in canonical order: `JSON.stringify` then writes its RFC 8785 form. */
+/**
+ * A value, and whether the members of all its objects stand in canonical order: `JSON.stringify` then writes its RFC
+ * 8785 form.
+ */
 export interface StrictJson {
   readonly value: Json;
   readonly inOrder: boolean;
@@ -95,7 +98,10 @@ function refuseAmbiguity(text: string, { refused, rule }: Numbers, members: numb
     );
 }
 
-/** What a walk over a value allows and finds: how many members all its objects have together, and whether they stand in order. */
+/**
+ * What a walk over a value allows and finds: how many members all its objects have together, and whether they stand in
+ * order.
+ */
 interface Found {
   readonly numbers: Numbers;
   members: number;

@@ -10,7 +10,10 @@ import { isObject, type JsonObject, readStrictJson } from "./strict-json.ts";
 export interface Expectation {
   /** The keys that are trusted; where they came from is the caller's to judge. */
   readonly keys: KeySet;
-  /** Origin or did:web identifier of the issuer that the document must come from; any holder of a trusted key when left out. */
+  /**
+   * Origin or did:web identifier of the issuer that the document must come from; any holder of a trusted key when left
+   * out.
+   */
   readonly issuer?: string | undefined;
   /** When to judge freshness; now when left out. */
   readonly at?: Date | undefined;

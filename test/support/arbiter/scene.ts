@@ -129,7 +129,9 @@ const shopOf =
     else page(request, response);
   };
 
-/** https://docs.github.com/en/rest/checks/runs#list-check-runs-for-a-git-reference, for one commit and with its pages. */
+/**
+ * https://docs.github.com/en/rest/checks/runs#list-check-runs-for-a-git-reference, for one commit and with its pages.
+ */
 const githubOf =
   (runs: ReadonlyMap<string, readonly Run[]>): RequestListener =>
   (request, response) => {

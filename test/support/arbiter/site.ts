@@ -51,7 +51,9 @@ const resolveTestName = async (name: string): Promise<readonly string[]> => {
   return name === "shop.example" || name === "cdn.example" ? [PUBLIC_ADDRESS] : [];
 };
 
-/** Local servers for HTTP and HTTPS that a fetcher reaches under public names, at a public address, on ports 80 and 443. */
+/**
+ * Local servers for HTTP and HTTPS that a fetcher reaches under public names, at a public address, on ports 80 and 443.
+ */
 export async function startSite(certificate: { readonly cert: string; readonly key: string } = GOOD): Promise<Site> {
   const handlers = new Map<string, Handler>();
   const requests: Site["requests"] = [];

@@ -6,7 +6,10 @@ import { startService, type TestService } from "../service/service.ts";
 import { type ArbiterFront, startArbiterFront } from "./arbiter-front.ts";
 import { deployEscrow, type TestEscrow } from "./contract.ts";
 
-/** Where merchants sell through the escrow: a chain, the contract, the service that arbitrates it, and a way to cut it off. */
+/**
+ * Where merchants sell through the escrow: a chain, the contract, the service that arbitrates it, and a way to cut it
+ * off.
+ */
 export interface SaleScene {
   readonly chain: TestChain;
   readonly escrow: TestEscrow;

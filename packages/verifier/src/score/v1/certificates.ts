@@ -24,7 +24,10 @@ export const standing = ({ certificates }: ScoreFacts): readonly CertificateFact
 
 const isFresh = ({ valid_until }: CertificateFact, { as_of }: ScoreFacts): boolean => as_of < valid_until;
 
-/** A capability's fresh FAIL if there is one, else its newest fresh PASS, else its newest certificate; null when untested. */
+/**
+ * A capability's fresh FAIL if there is one, else its newest fresh PASS, else its newest certificate; null when
+ * untested.
+ */
 function standingOf(facts: ScoreFacts, capability: Capability): Standing | null {
   const own = standing(facts).filter(({ product }) => product === CAPABILITIES[capability]);
   const newestFresh = (wanted: CertificateFact["result"]) =>

@@ -4,7 +4,10 @@ export type Account = `0x${string}`;
 export type TransactionHash = `0x${string}`;
 /** An amount in atomic units of USDC (10^-6), as a decimal text without leading zeros. */
 export type Atomic = string;
-/** A UTC time as `Date.prototype.toISOString` writes it: `2026-11-25T09:30:00.000Z`. Times of the chain are those of blocks. */
+/**
+ * A UTC time as `Date.prototype.toISOString` writes it: `2026-11-25T09:30:00.000Z`. Times of the chain are those of
+ * blocks.
+ */
 export type Time = string;
 /** A UTC calendar day: `2026-11-25`. */
 export type Day = string;
