@@ -230,6 +230,7 @@ async function complete({ journal, log }: PaymentParts, { key, token, completion
   const { payer, nonce } = key;
   let isUndone = false;
   const tried = async (transaction: Transaction): Promise<StoredAnswer> => {
+    isUndone = false;
     try {
       return withinBounds(await completion.complete(transaction));
     } catch (error) {

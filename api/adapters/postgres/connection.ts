@@ -1,4 +1,5 @@
 import pg from "pg";
+import type { Transaction } from "../../kernel/transaction.ts";
 import type { Hex } from "../../kernel/wallet.ts";
 
 /** A pool whose statements are planned once: every read is by key, so a generic plan is the right one. */
@@ -45,3 +46,17 @@ export async function inTransaction<T>(
     client.release(broken);
   }
 }
+
+const names = new Map<string, string>();
+
+/** A statement's name, so that a connection parses and plans it once. Texts are constants, hence few. */
+function nameOf(text: string): string {
+  const name = names.get(text) ?? `t${names.size}`;
+  names.set(text, name);
+  return name;
+}
+
+/** A transaction of its own, unlike its connection: stores may remember what they have read in it. */
+export const transactionOn = (client: pg.PoolClient): Transaction => ({
+  query: (text, values) => client.query({ name: nameOf(text), text, values: [...values] }),
+});

@@ -4,7 +4,7 @@ import type { PaymentKey } from "../../kernel/route.ts";
 import type { Journal, NewPayment } from "../../payments/journal.ts";
 import { signatureSha256 } from "../../payments/signature.ts";
 import type { Write } from "../../payments/step-types.ts";
-import { completeSale, createTurns } from "./complete-sale.ts";
+import { completeSale } from "./complete-sale.ts";
 import { bytes, hex, inTransaction } from "./connection.ts";
 import {
   PAYMENT_COLUMNS as COLUMNS,
@@ -14,6 +14,7 @@ import {
   sealContext,
 } from "./payment-row.ts";
 import type { Seal } from "./seal.ts";
+import { createTurns } from "./turns.ts";
 
 const LEASE = "interval '30 s'";
 const KEY = "chain = $1 AND asset = $2 AND payer = $3 AND nonce = $4";
@@ -31,7 +32,7 @@ const columns = (rows: readonly (readonly unknown[])[]): unknown[][] =>
  * The journal in PostgreSQL. Safety rests on the guards (state and lease token); leases only make duplicate work rare.
  */
 export function createJournal(pool: pg.Pool, seal: Seal): Journal {
-  const inTurn = createTurns();
+  const inTurn = createTurns(pool);
   const change = async (name: string, text: string, values: unknown[]): Promise<number> =>
     (await pool.query({ name, text, values })).rowCount ?? 0;
 
@@ -115,8 +116,7 @@ export function createJournal(pool: pg.Pool, seal: Seal): Journal {
 
     write: (key, token, write) => applyWrite(pool, { key, token, write }),
 
-    complete: (key, token, completion) =>
-      inTurn(completion.queue, () => completeSale(pool, { key, token, completion })),
+    complete: (key, token, completion) => completeSale(pool, inTurn, { key, token, completion }),
 
     async due(limit) {
       const { rows } = await pool.query<PaymentColumns>({

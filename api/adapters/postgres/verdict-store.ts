@@ -4,19 +4,17 @@ import type { VerdictRequest } from "../../arbiter/request.ts";
 import {
   type LogEntry,
   type NewVerdict,
+  type Place,
   type StoredVerdict,
   VERDICT_QUEUE,
   type VerdictStore,
 } from "../../arbiter/verdict-store.ts";
 import type { Transaction } from "../../kernel/transaction.ts";
-import { takeQueue } from "./complete-sale.ts";
-import { inTransaction } from "./connection.ts";
+import { createTurns } from "./turns.ts";
 
 const INSERT = `INSERT INTO verdict (idx, id, supersedes, category, outcome, request, document, sha256, issued_at)
-  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`;
-/** The end of the log, and whether it already contains a verdict. */
-const END = `SELECT last.idx, last.sha256, EXISTS (SELECT FROM verdict WHERE id = $1) AS known
-  FROM (SELECT) one LEFT JOIN LATERAL (SELECT idx, sha256 FROM verdict ORDER BY idx DESC LIMIT 1) last ON true`;
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (id) DO NOTHING`;
+const END = "SELECT idx, sha256 FROM verdict ORDER BY idx DESC LIMIT 1";
 
 interface Columns {
   idx: string;
@@ -37,10 +35,11 @@ const ENTRY = "SELECT idx, id, supersedes, category, outcome, sha256, issued_at 
 
 /** The log of verdicts: append-only, each entry naming the hash of the previous one. */
 export function createVerdictStore(pool: pg.Pool): VerdictStore {
+  const inTurn = createTurns(pool);
   return {
     get: (id) => find(pool, id),
     append,
-    inTurn: (work) => inTransaction(pool, (client) => work(client), [takeQueue(VERDICT_QUEUE)]),
+    inTurn: (work) => inTurn(VERDICT_QUEUE, work),
     async log({ before, limit }) {
       const { rows } = await pool.query<Columns>(
         `${ENTRY} WHERE idx < coalesce($1::bigint, 9223372036854775807) ORDER BY idx DESC LIMIT $2`,
@@ -64,22 +63,25 @@ export function createVerdictStore(pool: pg.Pool): VerdictStore {
   };
 }
 
-interface End {
-  idx: string | null;
-  sha256: string | null;
-  known: boolean;
+/** The place after the last verdict, as the turns of one transaction know it: nobody else writes meanwhile. */
+const nextPlaces = new WeakMap<Transaction, Place>();
+
+async function nextPlace(transaction: Transaction): Promise<Place> {
+  const known = nextPlaces.get(transaction);
+  if (known !== undefined) return known;
+  const { rows } = await transaction.query<Pick<Columns, "idx" | "sha256">>(END, []);
+  return { index: Number(rows[0]?.idx ?? 0) + 1, previousSha256: rows[0]?.sha256 ?? null };
 }
 
-async function append(verdict: NewVerdict, transaction: Transaction): Promise<StoredVerdict> {
-  const { rows } = await transaction.query<End>(END, [verdict.id]);
-  const { idx = null, sha256 = null, known = false } = rows[0] ?? {};
-  const existing = known ? await find(transaction, verdict.id) : null;
-  if (existing !== null) return existing;
-  const { signAt, ...reached } = verdict;
-  const place = { index: Number(idx ?? 0) + 1, previousSha256: sha256 };
+async function append({ signAt, ...reached }: NewVerdict, transaction: Transaction): Promise<StoredVerdict> {
+  const place = await nextPlace(transaction);
   const stored: StoredVerdict = { ...reached, ...signAt(place), index: place.index, supersededBy: null };
-  await transaction.query(INSERT, columnsOf(stored));
-  return stored;
+  const { rowCount } = await transaction.query(INSERT, columnsOf(stored));
+  const isNew = rowCount === 1;
+  nextPlaces.set(transaction, isNew ? { index: place.index + 1, previousSha256: stored.sha256 } : place);
+  const found = isNew ? stored : await find(transaction, stored.id);
+  if (found === null) throw new Error(`the verdict ${stored.id} is neither written nor there`);
+  return found;
 }
 
 /** In insertion order. */

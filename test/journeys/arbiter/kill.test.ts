@@ -130,7 +130,7 @@ describe("a process killed with SIGKILL loses neither a fee nor a verdict", () =
       await client.query("BEGIN");
       await client.query("SELECT 1 FROM payment WHERE nonce = $1 FOR UPDATE", [nonceOf(decided)]);
       fetching.release();
-      await stage.untilBlocked("BEGIN; SELECT pg_advisory_xact_lock");
+      await stage.untilBlocked("SELECT 1 FROM payment");
       await standing(fetched, shop.hold().reached);
       await standing(unseen, node.hold("eth_getLogs", unseen.authorization.from).reached);
       await expect.poll(() => charges(unseen), PATIENT).toBe(1);
