@@ -56,6 +56,6 @@ export const deliveryTypedData = ({ chainId, address, deliveryDomain }: EscrowFa
 });
 
 /** The merchant's signature of a delivery. */
-// biome-ignore lint/complexity/useMaxParams: published; callers of earlier versions pass four
+// biome-ignore lint/complexity/useMaxParams: a published signature
 export const signDelivery = (account: LocalAccount, escrow: EscrowFacts, id: Hex, delivery: Delivery): Promise<Hex> =>
   account.signTypedData(deliveryTypedData(escrow, id, delivery));
