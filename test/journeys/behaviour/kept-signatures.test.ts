@@ -133,7 +133,7 @@ describe("the proof of a FAIL", () => {
     const { answer, signed } = await failTest();
     await service.upkeep.proofs.watch();
     const alerts = () =>
-      service.logged.filter((line) => line.includes(signed.authorization.nonce) && line.includes("given back"));
+      service.logged.filter((line) => line.includes(signed.authorization.nonce) && line.includes("must be returned"));
     expect(alerts()).toEqual([]);
     await broadcast(chain, signed);
     await service.upkeep.proofs.watch();

@@ -235,7 +235,7 @@ describe.concurrent("a kill -9 of everything that npm start runs", () => {
           verified: false,
           certs: [{ id: answer.body.id, fresh: false, reversed: true }],
         });
-        expect(expectPaymentRequired(await pay(signed))).toMatch(/removed from the chain for good/);
+        expect(expectPaymentRequired(await pay(signed))).toMatch(/permanently removed from the chain/);
         expect(await settlementsOf(signed)).toEqual([]);
       }
     });

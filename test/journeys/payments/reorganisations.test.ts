@@ -77,7 +77,7 @@ test("a settlement that is gone for good is marked: its certificate stays, and n
     certs: [{ id: answer.body.id, fresh: false, reversed: true }],
   });
   expect((await send(String(answer.body.badge_url))).text).toContain("reversed");
-  expect(expectPaymentRequired(await post(basic(), v2(signed)))).toMatch(/removed from the chain for good/);
+  expect(expectPaymentRequired(await post(basic(), v2(signed)))).toMatch(/permanently removed from the chain/);
   await nothingCharged(chain, payer);
 });
 
@@ -190,6 +190,6 @@ test("a settlement that vanished and whose window is over is reversed once that 
   await expect.poll(async () => (await recordOf(answer)).reversed, soon).toBe(true);
   const { body } = await send(`${remote.url}/verify?wallet=${payer.address}`);
   expect(body).toMatchObject({ verified: false, certs: [{ id: answer.body.id, fresh: false, reversed: true }] });
-  expect(expectPaymentRequired(await post(basic(remote), v2(signed)))).toMatch(/removed from the chain for good/);
+  expect(expectPaymentRequired(await post(basic(remote), v2(signed)))).toMatch(/permanently removed from the chain/);
   await nothingCharged(chain, payer);
 });

@@ -12,6 +12,8 @@ export async function startDatabaseLink(url: string): Promise<DatabaseLink> {
   const { hostname, port } = new URL(url);
   const sockets = new Set<Socket>();
   let lose = false;
+  /** What a connection calls the statement once it has prepared it. */
+  let name: string | undefined;
   const server = createTcpServer((client) => {
     const upstream = openSocket(Number(port || 5432), hostname);
     const cut = () => [client, upstream].map((socket) => socket.destroy());
@@ -20,7 +22,9 @@ export async function startDatabaseLink(url: string): Promise<DatabaseLink> {
     let cutting = false;
     client.on("data", (sent) => {
       const message = sent.toString("latin1");
-      if (lose && message.includes("INSERT INTO certificate")) storing = true;
+      name = /(\w+)\0INSERT INTO certificate/.exec(message)?.[1] ?? name;
+      const isStored = message.includes("INSERT INTO certificate") || message.includes(`\0${name}\0`);
+      if (lose && isStored) storing = true;
       if (storing && message.includes("COMMIT")) cutting = true;
       upstream.write(sent);
     });
