@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: UNLICENSED
+// SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
 import {IEscrow} from "./interfaces/IEscrow.sol";
@@ -7,7 +7,7 @@ import {IUsdc} from "./interfaces/IUsdc.sol";
 /// @title Escrow
 /// @notice See IEscrow.
 contract Escrow is IEscrow {
-    /// @dev One storage slot a payment. Its amount is `maxAmount` of the terms, which the id binds.
+    /// @dev Fits in one storage slot. The amount is not stored: the id commits to the terms, `maxAmount` included.
     struct Payment {
         Status status;
         uint48 refundableFrom;
@@ -16,9 +16,9 @@ contract Escrow is IEscrow {
     uint48 private constant TIMEOUT = 30 minutes;
     uint16 private constant FEE_BPS = 100;
     uint256 private constant FEE_DIVISOR = 100;
-    /// @dev A call that runs out of gas leaves 1/64 of it, and 1/64 more for each proxy behind it.
+    /// @dev A call that runs out of gas leaves 1/64 of it (EIP-150), plus 1/64 for each proxy behind it.
     uint256 private constant STARVED_DIVISOR = 16;
-    /// @dev Half the order of secp256k1: a greater s is another form of the same signature.
+    /// @dev Half the secp256k1 order. A higher s is a malleated form of the same signature.
     uint256 private constant GREATEST_S = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0;
 
     bytes32 private constant DOMAIN_TYPEHASH =
@@ -46,8 +46,8 @@ contract Escrow is IEscrow {
     mapping(address account => uint256 amount) public owed;
 
     /// @param usdc Circle's USDC on this chain.
-    /// @param arbiter Whose word releases and refunds.
-    /// @param feeRecipient Who is owed the fees.
+    /// @param arbiter The account that decides releases and refunds.
+    /// @param feeRecipient The account that fees are owed to.
     constructor(address usdc, address arbiter, address feeRecipient) {
         if (usdc == address(0)) revert ZeroAddress();
         if (arbiter == address(0)) revert ZeroAddress();
@@ -136,7 +136,7 @@ contract Escrow is IEscrow {
         return keccak256(abi.encode(DOMAIN_TYPEHASH, NAME_HASH, VERSION_HASH, block.chainid, address(this)));
     }
 
-    /// @dev USDC refuses an expired authorization too; here the reason has a name, and no hold outlives its own terms.
+    /// @dev USDC rejects expired authorizations too. This check names the error, and no hold outlives its terms.
     function _requireTerms(PaymentInfo calldata info, uint256 amount, address collector) private view {
         if (info.operator != address(this)) revert WrongOperator(info.operator, address(this));
         if (collector != address(this)) revert WrongCollector(collector, address(this));
@@ -155,7 +155,7 @@ contract Escrow is IEscrow {
         }
     }
 
-    /// @dev What such a receiver is paid or owed could never leave again. USDC blacklists itself.
+    /// @dev USDC paid or owed to any of these could never move again; the USDC contract blacklists itself.
     function _requireReceiver(address receiver) private view {
         if (receiver == address(0) || receiver == address(this) || receiver == USDC) revert WrongReceiver(receiver);
     }
@@ -164,7 +164,7 @@ contract Escrow is IEscrow {
         if (got != wanted) revert WrongStatus(id, got, wanted);
     }
 
-    /// @dev A function of its own for the compiler's stack.
+    /// @dev Separate function to avoid "stack too deep".
     function _emitHeld(bytes32 id, PaymentInfo calldata info, uint48 refundableFrom) private {
         emit Held(
             id,
@@ -179,8 +179,8 @@ contract Escrow is IEscrow {
         );
     }
 
-    /// @dev Whose word this is: the signer of the verdict, zero when its signature is malformed; the caller when it is
-    /// the arbiter or brings no verdict.
+    /// @dev Returns the account making the decision: the verdict's signer (zero if the signature is malformed), or the
+    /// caller if it is the arbiter or passes no verdict.
     function _speaker(bytes32 id, bool isRelease, bytes32 record, bytes calldata verdict)
         private
         view
@@ -198,8 +198,8 @@ contract Escrow is IEscrow {
         return ecrecover(digest, uint8(signature[64]), bytes32(signature[:32]), s);
     }
 
-    /// @dev A refused transfer is owed instead, so that a verdict is final. A starved one reverts: the caller picks the
-    /// gas, and must not pick the way of payment by it.
+    /// @dev Credits a rejected transfer, so a verdict is final. Reverts on a starved one: the caller sets the gas limit
+    /// and must not be able to choose between push and pull with it.
     function _pay(bytes32 id, address account, uint256 amount) private {
         uint256 gasBefore = gasleft();
         try IUsdc(USDC).transfer(account, amount) returns (bool paid) {
@@ -212,8 +212,8 @@ contract Escrow is IEscrow {
         emit Credited(id, account, amount);
     }
 
-    /// @dev The formula of base/commerce-payments, for the terms as they came and for another payer. In call data the
-    /// struct is its 12 words in order, as `abi.encode` writes them; the payer is the second.
+    /// @dev The base/commerce-payments hash of `info` with its payer replaced by `payer`. In calldata the struct is 12
+    /// consecutive words, the layout `abi.encode` produces; the payer is the second.
     function _hash(PaymentInfo calldata info, address payer) private view returns (bytes32 hash) {
         bytes32 typehash = PAYMENT_INFO_TYPEHASH;
         assembly ("memory-safe") {

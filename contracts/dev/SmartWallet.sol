@@ -1,10 +1,10 @@
-// SPDX-License-Identifier: UNLICENSED
+// SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
 import {ISmartWallet} from "../interfaces/ISmartWallet.sol";
 
 /// @title SmartWallet
-/// @notice The smallest smart wallet that can pay: see ISmartWallet. For development and tests only.
+/// @notice A minimal smart wallet that can pay; see ISmartWallet. For development and tests only.
 contract SmartWallet is ISmartWallet {
     bytes4 private constant VALID = 0x1626ba7e;
     bytes4 private constant INVALID = 0xffffffff;
@@ -12,12 +12,12 @@ contract SmartWallet is ISmartWallet {
     /// @inheritdoc ISmartWallet
     address public immutable OWNER;
 
-    /// @param owner The account whose signatures and orders count.
+    /// @param owner The account that signs for the wallet and controls it.
     constructor(address owner) {
         OWNER = owner;
     }
 
-    /// @notice Takes ETH.
+    /// @notice Accepts ETH.
     receive() external payable {}
 
     /// @inheritdoc ISmartWallet

@@ -1,19 +1,19 @@
-// SPDX-License-Identifier: UNLICENSED
+// SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
 /// @title IERC20
-/// @notice The part of ERC-20 that the example calls (https://eips.ethereum.org/EIPS/eip-20).
+/// @notice The subset of ERC-20 that the example uses (https://eips.ethereum.org/EIPS/eip-20).
 interface IERC20 {
-    /// @notice Moves the caller's tokens.
-    /// @param to The account that is paid.
-    /// @param value The amount, in atomic units.
-    /// @return moved True when the amount was moved.
+    /// @notice Transfers tokens from the caller.
+    /// @param to The recipient.
+    /// @param value The amount in atomic units.
+    /// @return moved True if the transfer succeeded.
     function transfer(address to, uint256 value) external returns (bool moved);
 
-    /// @notice Moves an account's tokens, which it approved.
-    /// @param from The account that pays.
-    /// @param to The account that is paid.
-    /// @param value The amount, in atomic units.
-    /// @return moved True when the amount was moved.
+    /// @notice Transfers tokens from an account that has approved the caller.
+    /// @param from The account to debit.
+    /// @param to The recipient.
+    /// @param value The amount in atomic units.
+    /// @return moved True if the transfer succeeded.
     function transferFrom(address from, address to, uint256 value) external returns (bool moved);
 }

@@ -1,32 +1,31 @@
-// SPDX-License-Identifier: UNLICENSED
+// SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
 import {VerdictLib} from "../VerdictLib.sol";
 import {IERC20} from "./IERC20.sol";
 
 /// @title VerdictEscrow
-/// @notice An example of an escrow that executes the external arbiter's verdicts: it holds a payer's USDC for a deal and
-/// pays it to the payee, or back to the payer. There is no owner, no upgrade, no pause and no fee.
+/// @notice Example escrow that executes the external arbiter's verdicts: it holds a payer's USDC for a deal, then pays
+/// the payee or refunds the payer. It has no owner, upgrade path, pause or fee.
 ///
-/// A deal goes like this:
-/// 1. The parties agree on the conditions, on a deadline and on a salt that the payer has not used here. `dealRefOf` says
-///    the `deal_ref` that follows: a text that no other deal, contract or chain has. It goes into every claim.
-/// 2. The payer approves the amount and calls `open`. The payee reads the deal from `Opened`, then works.
-/// 3. Either party buys a verdict on the agreed conditions with this `deal_ref`, and anybody carries it to `execute`:
-///    - release pays the payee, at any time before the USDC is gone;
-///    - refund pays the payer, when it was issued at the deadline or later: before that, nothing is late;
-///    - escalate, issued at the deadline or later, pays nobody. From `ESCALATION_PERIOD` later on the payer may take
-///      the amount back. Until then the parties mend what kept the arbiter from an answer and buy another verdict.
-/// 4. Without any verdict (the arbiter may be gone) the payer may take the amount back from `SILENCE_PERIOD` after the
-///    deadline on.
+/// Lifecycle of a deal:
+/// 1. The parties agree on conditions, a deadline and a salt that the payer has not used with this contract.
+///    `dealRefOf` returns the resulting `deal_ref`, unique across deals, contracts and chains. Every claim includes it.
+/// 2. The payer approves the amount and calls `open`. The payee checks the deal in `Opened`, then starts work.
+/// 3. Either party buys a verdict on the agreed conditions with this `deal_ref`, and anyone may submit it to `execute`:
+///    - release pays the payee, at any time while the USDC is still held;
+///    - refund pays the payer if issued at or after the deadline; before then nothing is late;
+///    - escalate, issued at or after the deadline, pays no one. Once `ESCALATION_PERIOD` has passed the payer may take
+///      the amount back. Until then the parties can fix what kept the arbiter from deciding and buy another verdict.
+/// 4. If no verdict arrives (the arbiter may have shut down), the payer may take the amount back once `SILENCE_PERIOD`
+///    has passed since the deadline.
 ///
-/// So the payee bears the burden of proof: agree only on conditions that the payer cannot make unverifiable.
-/// @dev The first verdict that is carried here counts, should there be several. A transfer that USDC refuses reverts and
-/// leaves the deal as it was, to be tried again; no other deal notices. USDC that is sent here without a deal stays here.
-/// Amounts are atomic units of USDC (1 USDC is 1,000,000); times are unix seconds.
+/// The burden of proof is therefore on the payee: only agree to conditions that the payer cannot make unverifiable.
+/// @dev If there are several verdicts, the first one submitted counts. If USDC rejects a transfer, the call reverts,
+/// the deal is unchanged and can be retried, and no other deal is affected. USDC sent here without a deal cannot be
+/// recovered. Amounts are in atomic units of USDC (1 USDC is 1,000,000); times are Unix timestamps in seconds.
 contract VerdictEscrow {
-    /// @notice What has become of a deal: from None to Open, from there perhaps to Escalated, and from either to Released
-    /// or to Refunded, for ever.
+    /// @notice The state of a deal: None, then Open, then optionally Escalated, and finally Released or Refunded.
     enum Status {
         None,
         Open,
@@ -35,43 +34,43 @@ contract VerdictEscrow {
         Refunded
     }
 
-    /// @notice A deal. All but its last two fields are fixed when it is opened.
+    /// @notice A deal. Every field except the last two is fixed when the deal is opened.
     struct Deal {
         address payer;
         uint64 deadline;
         address payee;
         uint256 amount;
         bytes32 conditionsSha256;
-        /// @dev From this time on the payer may take the amount back.
+        /// @dev When the payer may take the amount back.
         uint64 refundableFrom;
         Status status;
     }
 
-    /// @notice An address given to the constructor is zero.
+    /// @notice A constructor argument is the zero address.
     error ZeroAddress();
-    /// @notice The payee cannot be paid: it is zero or this contract.
+    /// @notice The payee is the zero address or this contract, and cannot be paid.
     error WrongPayee(address got);
-    /// @notice A deal is about more than nothing.
+    /// @notice The amount is zero.
     error ZeroAmount();
-    /// @notice The deadline is not in the future, or too far in it.
+    /// @notice The deadline is not in the future, or is more than `MAX_TERM` away.
     error WrongDeadline(uint64 got, uint256 earliest, uint256 latest);
-    /// @notice The payer has used this salt: a deal with the same `deal_ref` exists.
+    /// @notice The payer has already used this salt: a deal with the same `deal_ref` exists.
     error DealExists(bytes32 dealRefHash);
-    /// @notice No such deal is open: there is none, it is settled, or it is escalated already.
+    /// @notice The deal does not exist, is already settled, or cannot be escalated again.
     error NotOpen(bytes32 dealRefHash, Status got);
-    /// @notice The verdict is on other conditions than the deal's.
+    /// @notice The verdict's conditions do not match the deal's.
     error WrongConditions(bytes32 got, bytes32 wanted);
-    /// @notice Before the deadline only a release counts.
+    /// @notice The verdict was issued before the deadline and is not a release.
     error IssuedBeforeDeadline(uint64 issuedAt, uint64 deadline);
-    /// @notice Only the payer takes the amount back.
+    /// @notice Only the payer may take the amount back.
     error NotPayer(address got, address wanted);
-    /// @notice The payer cannot take the amount back yet.
+    /// @notice The payer may not take the amount back yet.
     error NotYetRefundable(uint256 timestamp, uint64 refundableFrom);
-    /// @notice USDC answered a transfer with false.
+    /// @notice A USDC transfer returned false.
     error TransferRefused(address account, uint256 amount);
 
-    /// @notice The payer's USDC is held.
-    /// @param dealRef The `deal_ref` of the deal's claims, whose Keccak-256 is `dealRefHash`.
+    /// @notice The payer's USDC is now held.
+    /// @param dealRef The `deal_ref` for the deal's claims; its Keccak-256 is `dealRefHash`.
     event Opened(
         bytes32 indexed dealRefHash,
         address indexed payer,
@@ -82,47 +81,47 @@ contract VerdictEscrow {
         string dealRef
     );
     /// @notice The arbiter could not verify the conditions.
-    /// @param refundableFrom From this time on the payer may take the amount back.
+    /// @param refundableFrom When the payer may take the amount back.
     event Escalated(bytes32 indexed dealRefHash, uint64 refundableFrom, string verdictId);
     /// @notice The payee was paid.
     event Released(bytes32 indexed dealRefHash, address indexed payee, uint256 amount, string verdictId);
-    /// @notice The payer was paid back.
-    /// @param verdictId Empty when the payer took the amount back.
+    /// @notice The payer was refunded.
+    /// @param verdictId Empty if the payer took the amount back.
     event Refunded(bytes32 indexed dealRefHash, address indexed payer, uint256 amount, string verdictId);
 
-    /// @notice For how long after its date a verdict counts here.
+    /// @notice How long a verdict is valid here after its timestamp.
     uint64 public constant MAX_AGE = 1 days;
-    /// @notice How long the parties have after an escalation before the payer may take the amount back.
+    /// @notice The delay between an escalation and the payer's right to take the amount back.
     uint64 public constant ESCALATION_PERIOD = 3 days;
-    /// @notice How long after the deadline the payer may take the amount back when no verdict came.
+    /// @notice The delay between the deadline and the payer's right to take the amount back if no verdict arrived.
     uint64 public constant SILENCE_PERIOD = 30 days;
-    /// @notice How far ahead a deadline may be.
+    /// @notice The furthest in the future that a deadline may be.
     uint64 public constant MAX_TERM = 365 days;
 
     /// @notice Circle's USDC on this chain.
     IERC20 public immutable USDC;
-    /// @notice Whose verdicts count: the `signer` of the service's attestations.
+    /// @notice The account whose verdicts count: the `signer` of the service's attestations.
     address public immutable ARBITER;
 
-    /// @notice The deals, by the Keccak-256 of their `deal_ref`.
+    /// @notice Deals by the Keccak-256 of their `deal_ref`.
     mapping(bytes32 dealRefHash => Deal deal) public deals;
 
     /// @param usdc Circle's USDC on this chain.
-    /// @param arbiter Whose verdicts count.
+    /// @param arbiter The account whose verdicts count.
     constructor(IERC20 usdc, address arbiter) {
         if (address(usdc) == address(0) || arbiter == address(0)) revert ZeroAddress();
         USDC = usdc;
         ARBITER = arbiter;
     }
 
-    /// @notice Holds the caller's USDC for a deal. The caller has approved the amount.
-    /// @dev Reverts, in this order, with WrongPayee, ZeroAmount, WrongDeadline, DealExists, as USDC does, or with
-    /// TransferRefused.
-    /// @param payee Who is paid on a release.
-    /// @param amount The amount.
+    /// @notice Opens a deal and holds the caller's USDC for it. The caller must have approved the amount.
+    /// @dev Reverts, in this order, with WrongPayee, ZeroAmount, WrongDeadline or DealExists, with USDC's own error, or
+    /// with TransferRefused.
+    /// @param payee The account paid on release.
+    /// @param amount The amount to hold.
     /// @param conditionsSha256 The `conditions_sha256` of every verdict on the agreed conditions.
-    /// @param deadline From this time on a refund counts. Allow for the minute that a verdict takes.
-    /// @param salt Tells the payer's deals apart.
+    /// @param deadline When refund verdicts start to count. Allow a minute for the arbiter to issue one.
+    /// @param salt Distinguishes the payer's deals.
     /// @return dealRefHash The Keccak-256 of the deal's `deal_ref`.
     function open(address payee, uint256 amount, bytes32 conditionsSha256, uint64 deadline, uint256 salt)
         external
@@ -143,10 +142,10 @@ contract VerdictEscrow {
         if (!USDC.transferFrom(msg.sender, address(this), amount)) revert TransferRefused(msg.sender, amount);
     }
 
-    /// @notice Does what a verdict says with the deal that it names. Anybody may carry it.
-    /// @dev Reverts, in this order, with NotOpen, WrongConditions, as VerdictLib.check does, with IssuedBeforeDeadline, as
-    /// USDC does, or with TransferRefused.
-    /// @param verdict The `message` of the verdict's attestation, `outcome` as a number.
+    /// @notice Executes a verdict on the deal it names. Anyone may call.
+    /// @dev Reverts, in this order, with NotOpen or WrongConditions, with an error of VerdictLib.check, with
+    /// IssuedBeforeDeadline, with USDC's own error, or with TransferRefused.
+    /// @param verdict The `message` of the verdict's attestation, with `outcome` as an enum value.
     /// @param signature The attestation's `signature`.
     function execute(VerdictLib.Verdict calldata verdict, bytes calldata signature) external {
         bytes32 dealRefHash = verdict.dealRefHash;
@@ -163,8 +162,9 @@ contract VerdictEscrow {
         _escalate(dealRefHash, deal, verdict.id);
     }
 
-    /// @notice Pays a deal's amount back to the caller, its payer: from `refundableFrom` on.
-    /// @dev Reverts, in this order, with NotOpen, NotPayer, NotYetRefundable, as USDC does, or with TransferRefused.
+    /// @notice Refunds a deal to its payer, who must be the caller, from `refundableFrom` on.
+    /// @dev Reverts, in this order, with NotOpen, NotPayer or NotYetRefundable, with USDC's own error, or with
+    /// TransferRefused.
     /// @param dealRefHash The Keccak-256 of the deal's `deal_ref`.
     function takeBack(bytes32 dealRefHash) external {
         Deal storage deal = deals[dealRefHash];
@@ -175,18 +175,18 @@ contract VerdictEscrow {
         _refund(dealRefHash, deal, "");
     }
 
-    /// @notice What the arbiter signs of a verdict on this chain.
+    /// @notice Returns the EIP-712 digest that the arbiter signs for a verdict on this chain.
     /// @param verdict The verdict.
-    /// @return hash Its EIP-712 digest.
+    /// @return hash The digest.
     function digestOf(VerdictLib.Verdict calldata verdict) external view returns (bytes32 hash) {
         return VerdictLib.digest(verdict);
     }
 
-    /// @notice The `deal_ref` of a deal, before it is opened too: "0x" and, in lower-case hex, the Keccak-256 of
-    /// `abi.encode(chain id, this contract, payer, salt)`. Nobody but the payer can open a deal with it.
-    /// @param payer Who opens the deal.
-    /// @param salt Tells the payer's deals apart.
-    /// @return dealRef The text, 66 characters.
+    /// @notice Returns a deal's `deal_ref`, even before the deal is opened: "0x" followed by the Keccak-256 of
+    /// `abi.encode(chain id, this contract, payer, salt)` in lowercase hex. Only the payer can open a deal with it.
+    /// @param payer The account that opens the deal.
+    /// @param salt Distinguishes the payer's deals.
+    /// @return dealRef The 66-character string.
     function dealRefOf(address payer, uint256 salt) public view returns (string memory dealRef) {
         bytes32 id = keccak256(abi.encode(block.chainid, address(this), payer, salt));
         bytes16 digits = "0123456789abcdef";
@@ -215,7 +215,7 @@ contract VerdictEscrow {
         _pay(deal.payer, deal.amount);
     }
 
-    /// @dev Once a deal, and never to a later time: nobody delays the payer by more verdicts of this kind.
+    /// @dev At most once per deal, and never postpones `refundableFrom`: more escalations cannot delay the payer.
     function _escalate(bytes32 dealRefHash, Deal storage deal, string calldata verdictId) private {
         if (deal.status != Status.Open) revert NotOpen(dealRefHash, deal.status);
         deal.status = Status.Escalated;

@@ -1,27 +1,28 @@
-// SPDX-License-Identifier: UNLICENSED
+// SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
 /// @title IUsdc
-/// @notice The part of Circle's FiatTokenV2_2 that the escrow calls. Amounts are atomic units: 1 USDC is 1,000,000.
+/// @notice The subset of Circle's FiatTokenV2_2 that the escrow calls. Amounts are in atomic units: 1 USDC is
+/// 1,000,000.
 interface IUsdc {
-    /// @notice Moves the caller's USDC. Reverts while USDC is paused and when either account is blacklisted.
-    /// @param to The account that is paid.
+    /// @notice Transfers USDC from the caller. Reverts if USDC is paused or either account is blacklisted.
+    /// @param to The recipient.
     /// @param value The amount.
-    /// @return paid True when the amount was moved.
+    /// @return paid True if the transfer succeeded.
     function transfer(address to, uint256 value) external returns (bool paid);
 
-    /// @notice Moves a payer's USDC to the caller, which the payer signed for (EIP-3009,
-    /// https://eips.ethereum.org/EIPS/eip-3009). Unlike `transferWithAuthorization`, nobody but the payee can submit
-    /// it.
-    /// @dev Reverts before and at `validAfter`, from `validBefore` on, for a used or cancelled nonce, for a bad
-    /// signature, while USDC is paused, and when an account is blacklisted.
-    /// @param from The payer, an externally owned account or an ERC-1271 wallet.
+    /// @notice Transfers USDC to the caller from a payer who signed an authorization (EIP-3009,
+    /// https://eips.ethereum.org/EIPS/eip-3009). Unlike `transferWithAuthorization`, only the payee can submit it.
+    /// @dev Reverts at or before `validAfter`, at or after `validBefore`, if the nonce was used or canceled, if the
+    /// signature is invalid, if USDC is paused, or if either account is blacklisted.
+    /// @param from The payer: an externally owned account or an ERC-1271 wallet.
     /// @param to The payee, which must be the caller.
     /// @param value The amount.
-    /// @param validAfter The authorization is valid after this unix time (seconds).
-    /// @param validBefore The authorization is valid before this unix time (seconds).
-    /// @param nonce The payer's nonce, used once.
-    /// @param signature 65 bytes r, s, v of an externally owned account, or what the payer's wallet accepts.
+    /// @param validAfter The authorization is valid after this Unix timestamp.
+    /// @param validBefore The authorization is valid before this Unix timestamp.
+    /// @param nonce The payer's single-use nonce.
+    /// @param signature A 65-byte signature (r, s, v) from an externally owned account, or whatever the payer's wallet
+    /// accepts.
     function receiveWithAuthorization(
         address from,
         address to,

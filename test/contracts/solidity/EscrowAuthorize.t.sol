@@ -1,11 +1,11 @@
-// SPDX-License-Identifier: UNLICENSED
+// SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
 import {SmartWallet} from "../../../contracts/dev/SmartWallet.sol";
 import {IEscrow} from "../../../contracts/interfaces/IEscrow.sol";
 import {EscrowFixture} from "./EscrowFixture.sol";
 
-/// @notice Holds that succeed, and when.
+/// @notice Successful holds and their timing.
 contract EscrowAuthorizeTest is EscrowFixture {
     function testFuzz_aHoldMovesExactlyTheSignedAmount(uint120 amount, uint256 extra, address sender) public {
         amount = uint120(between(amount, 1, type(uint120).max));

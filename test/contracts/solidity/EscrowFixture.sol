@@ -1,11 +1,11 @@
-// SPDX-License-Identifier: UNLICENSED
+// SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
 import {IEscrow} from "../../../contracts/interfaces/IEscrow.sol";
 import {UsdcFixture} from "./UsdcFixture.sol";
 
-/// @notice An escrow of the very bytecode that is deployed, with signers for both sides. The hashes are formed here
-/// from the published formulas, never by asking the contract.
+/// @notice An escrow deployed from the production bytecode, with signers for both sides. Hashes are computed from the
+/// published formulas, never read from the contract.
 abstract contract EscrowFixture is UsdcFixture {
     uint256 internal constant ARBITER_KEY = 0xa4b17e4;
     uint256 internal constant PAYER_KEY = 0x9a7e4;
@@ -38,7 +38,7 @@ abstract contract EscrowFixture is UsdcFixture {
         return deploy(address(USDC), arbiter, FEES);
     }
 
-    /// @dev Reverts as the constructor does.
+    /// @dev Bubbles up the constructor's revert.
     function deploy(address usdc, address arbiter_, address fees) internal returns (IEscrow instance) {
         bytes memory creation = vm.parseBytes(fieldOf("artifacts/contracts/Escrow.sol/Escrow.json", ".bytecode"));
         bytes memory code = bytes.concat(creation, abi.encode(usdc, arbiter_, fees));
@@ -110,7 +110,7 @@ abstract contract EscrowFixture is UsdcFixture {
         return keccak256(abi.encode(typehash, info.payer, to, info.maxAmount, 0, info.preApprovalExpiry, nonce));
     }
 
-    /// @dev The payer's signature for a hold of these terms.
+    /// @dev The payer's signature authorizing a hold with these terms.
     function paid(uint256 key, IEscrow.PaymentInfo memory info) internal view returns (bytes memory) {
         return signed(key, usdcDigest(authorizationHash(RECEIVE_TYPEHASH, info)));
     }
@@ -137,7 +137,7 @@ abstract contract EscrowFixture is UsdcFixture {
         return signed(ARBITER_KEY, verdictDigest(idOf(info), release, record, block.chainid, address(escrow)));
     }
 
-    /// @dev A payment of the usual payer that is held.
+    /// @dev Creates a held payment from the default payer.
     function held(uint120 amount) internal returns (IEscrow.PaymentInfo memory info) {
         info = terms(payer, amount);
         fund(payer, amount);
@@ -168,7 +168,7 @@ abstract contract EscrowFixture is UsdcFixture {
         vm.expectEmit(true, true, true, true, address(escrow));
     }
 
-    /// @dev A copy of the terms in which one of the twelve fields has other bits, within its width.
+    /// @dev Returns a copy of the terms with bits flipped in one of the twelve fields, within that field's width.
     function changed(IEscrow.PaymentInfo memory info, uint256 field, uint256 change)
         internal
         pure

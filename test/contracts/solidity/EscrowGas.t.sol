@@ -1,10 +1,10 @@
-// SPDX-License-Identifier: UNLICENSED
+// SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
 import {IEscrow} from "../../../contracts/interfaces/IEscrow.sol";
 import {EscrowFixture} from "./EscrowFixture.sol";
 
-/// @notice Burns gas before each call that goes on to Circle's code: what a more expensive USDC of the future would be like.
+/// @notice Burns gas before forwarding each call to Circle's code, simulating a more expensive USDC.
 contract DearUsdc {
     address private immutable NEXT;
     uint256 private immutable COST;
@@ -27,11 +27,11 @@ contract DearUsdc {
     }
 }
 
-/// @notice Choosing the gas of a call must not choose whether an account is paid or has to withdraw.
+/// @notice The caller's gas limit must not determine whether an account is paid or has to withdraw.
 contract EscrowGasTest is EscrowFixture {
     bytes32 private constant IMPLEMENTATION_SLOT = keccak256("org.zeppelinos.proxy.implementation");
 
-    /// @dev Either nothing happens at all, or the account is paid.
+    /// @dev Either the call has no effect or the account is paid.
     function decide(IEscrow.PaymentInfo memory info, bool isRelease, uint256 gas) private returns (bytes4 reason) {
         address account = isRelease ? MERCHANT : payer;
         uint256 before = USDC.balanceOf(account);
@@ -54,7 +54,7 @@ contract EscrowGasTest is EscrowFixture {
         vm.store(address(USDC), IMPLEMENTATION_SLOT, bytes32(uint256(uint160(address(new DearUsdc(USDC_CODE, cost))))));
     }
 
-    /// @dev Here a starved transfer leaves enough to write the debt: 1/64 of the gas, and 1/64 for each proxy.
+    /// @dev Here a starved transfer leaves enough gas to record the debt: 1/64, plus 1/64 for each proxy.
     function testFuzz_noGasLimitForcesThePullPathOfADearToken(uint256 cost, uint256 gas, bool isRelease) public {
         cost = between(cost, 1_000_000, 6_000_000);
         IEscrow.PaymentInfo memory info = held(USD);
@@ -71,7 +71,8 @@ contract EscrowGasTest is EscrowFixture {
         assertStatus(info, IEscrow.Status.Released);
     }
 
-    /// @dev The guard takes no honest refusal for starvation: whatever succeeds with more gas, succeeds with this.
+    /// @dev The guard never mistakes a genuine rejection for starvation: whatever succeeds with more gas succeeds with
+    /// this.
     function testFuzz_aRefusedPayoutIsOwedWithAnyGasThatIsEnough(uint256 gas) public {
         IEscrow.PaymentInfo memory info = held(USD);
         setBlacklisted(MERCHANT, true);

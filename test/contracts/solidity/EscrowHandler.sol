@@ -1,14 +1,14 @@
-// SPDX-License-Identifier: UNLICENSED
+// SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
 import {SmartWallet} from "../../../contracts/dev/SmartWallet.sol";
 import {IEscrow} from "../../../contracts/interfaces/IEscrow.sol";
 import {EscrowLedger} from "./EscrowLedger.sol";
 
-/// @notice Everything that can happen to an escrow, in any order: what must work is called plainly, and reverts the run
-/// if it does not.
+/// @notice Every action on an escrow, in any order. Actions that must succeed are called directly, so the run reverts
+/// if they fail.
 contract EscrowHandler is EscrowLedger {
-    /// @dev How often each move was really made in this run.
+    /// @dev How often each action actually took effect in this run.
     struct Moves {
         uint256 holds;
         uint256 releases;
@@ -37,7 +37,7 @@ contract EscrowHandler is EscrowLedger {
         }
         keys.push(PAYER_KEY);
         payers.push(address(new SmartWallet(payer)));
-        // A buyer that sells too, and the fee recipient as a merchant.
+        // A buyer that also sells, and the fee recipient as a merchant.
         merchants = [MERCHANT, address(0xBeef), payers[0], FEES];
         enterEvents();
     }
@@ -82,7 +82,7 @@ contract EscrowHandler is EscrowLedger {
         countCredit(info.payer);
     }
 
-    /// @dev Works from 30 minutes on and not before, whatever USDC is up to.
+    /// @dev Succeeds from 30 minutes after the hold and not before, whatever state USDC is in.
     function refundByAnybody(uint256 which, address sender) external entered {
         (bool found, IEscrow.PaymentInfo memory info) = pick(which);
         if (!found || sender == arbiter) return;
@@ -98,7 +98,7 @@ contract EscrowHandler is EscrowLedger {
         }
     }
 
-    /// @dev An account that is owed is paid, unless USDC itself refuses.
+    /// @dev Pays an account that is owed, unless USDC itself rejects the transfer.
     function withdraw(uint256 who, address sender) external entered {
         address account = anyAccount(who);
         for (uint256 i = 0; i < accounts() && escrow.owed(account) == 0; i++) {
@@ -114,12 +114,12 @@ contract EscrowHandler is EscrowLedger {
         } catch {
             vm.assertTrue(refuses, "only USDC refuses");
             moves.refusals++;
-            // The recorder keeps the events of calls that were reverted.
+            // The recorder also keeps events of reverted calls.
             vm.getRecordedLogs();
         }
     }
 
-    /// @dev What nobody may do: a second decision, a word of somebody who is not the arbiter.
+    /// @dev What no one may do: decide a payment twice, or decide it without the arbiter.
     function meddle(uint256 which, address sender, bytes calldata signature) external entered {
         if (infos.length == 0 || sender == arbiter) return;
         IEscrow.PaymentInfo memory info = infos[which % infos.length];
@@ -153,7 +153,7 @@ contract EscrowHandler is EscrowLedger {
         donated += amount;
     }
 
-    /// @dev Everything that the rules promise, as one look at the books.
+    /// @dev Checks every invariant against the books.
     function check() external view {
         uint256 heldSum;
         for (uint256 i = 0; i < infos.length; i++) {
@@ -187,7 +187,7 @@ contract EscrowHandler is EscrowLedger {
         return USDC.isBlacklisted(account);
     }
 
-    /// @dev Payers, merchants that do not pay, and the fee recipient.
+    /// @dev The payers, the merchants that are not payers, and the fee recipient.
     function accounts() private view returns (uint256) {
         return payers.length + 3;
     }
@@ -198,7 +198,7 @@ contract EscrowHandler is EscrowLedger {
         return [MERCHANT, address(0xBeef), FEES, address(escrow)][who - payers.length];
     }
 
-    /// @dev A held payment at random, when there is one.
+    /// @dev Picks a random held payment, if there is one.
     function pick(uint256 which) private view returns (bool, IEscrow.PaymentInfo memory) {
         for (uint256 i = 0; i < infos.length; i++) {
             IEscrow.PaymentInfo memory info = infos[(which % infos.length + i) % infos.length];

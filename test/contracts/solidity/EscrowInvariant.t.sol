@@ -1,10 +1,11 @@
-// SPDX-License-Identifier: UNLICENSED
+// SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
 import {EscrowHandler} from "./EscrowHandler.sol";
 import {UsdcFixture} from "./UsdcFixture.sol";
 
-/// @notice Random lives of an escrow: after every move the books are exact, and each run's moves are written to a file.
+/// @notice Random sequences of escrow calls. The books must balance after every call; each run's moves are logged to a
+/// file.
 contract EscrowInvariantTest is UsdcFixture {
     struct FuzzSelector {
         address addr;
@@ -17,13 +18,13 @@ contract EscrowInvariantTest is UsdcFixture {
         handler = new EscrowHandler();
     }
 
-    /// @dev Which contract is called at random.
+    /// @dev The contract that the fuzzer calls.
     function targetContracts() public view returns (address[] memory targets) {
         targets = new address[](1);
         targets[0] = address(handler);
     }
 
-    /// @dev Which of its functions; one that is named twice is called twice as often.
+    /// @dev The functions that the fuzzer calls; listing one twice doubles its weight.
     function targetSelectors() public view returns (FuzzSelector[] memory targets) {
         bytes4[14] memory moves = [
             handler.hold.selector,
@@ -53,7 +54,7 @@ contract EscrowInvariantTest is UsdcFixture {
         handler.check();
     }
 
-    /// @dev One line a run: holds, releases, refunds, timeouts, withdrawals, credits, refusals.
+    /// @dev Writes one line per run: holds, releases, refunds, timeouts, withdrawals, credits, refusals.
     function afterInvariant() public {
         (uint256 a, uint256 b, uint256 c, uint256 d, uint256 e, uint256 f, uint256 g) = handler.moves();
         uint256[7] memory counts = [a, b, c, d, e, f, g];

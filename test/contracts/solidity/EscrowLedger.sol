@@ -1,11 +1,11 @@
-// SPDX-License-Identifier: UNLICENSED
+// SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
 import {IEscrow} from "../../../contracts/interfaces/IEscrow.sol";
 import {EscrowFixture} from "./EscrowFixture.sol";
 import {Vm} from "./Vm.sol";
 
-/// @notice A book of the escrow that is kept from its events alone.
+/// @notice A ledger of the escrow, reconstructed from its events alone.
 abstract contract EscrowLedger is EscrowFixture {
     struct Entry {
         IEscrow.Status status;
@@ -18,11 +18,11 @@ abstract contract EscrowLedger is EscrowFixture {
     uint256 internal bookOwed;
     mapping(bytes32 id => Entry) internal book;
     mapping(address account => uint256) internal bookOwedTo;
-    /// @dev What each account was paid by the escrow, by the book and by USDC's own events.
+    /// @dev What the escrow has paid each account, according to the ledger and to USDC's own events.
     mapping(address account => uint256) internal bookPaid;
     mapping(address account => uint256) internal usdcPaid;
 
-    /// @dev Enters the events since the last call, and asserts that each is a step that the rules know.
+    /// @dev Records the events emitted since the last call and asserts that each is a valid transition.
     function enterEvents() internal {
         Vm.Log[] memory logs = vm.getRecordedLogs();
         for (uint256 i = 0; i < logs.length; i++) {
@@ -91,7 +91,7 @@ abstract contract EscrowLedger is EscrowFixture {
         usdcPaid[accountIn(log.topics[2])] += abi.decode(log.data, (uint256));
     }
 
-    /// @dev The only steps are None to Held, and Held to Released or to Refunded.
+    /// @dev The only transitions are None to Held, and Held to Released or Refunded.
     function step(bytes32 id, IEscrow.Status from, IEscrow.Status to) private returns (Entry storage entry) {
         entry = book[id];
         vm.assertTrue(entry.status == from, "a known step");

@@ -1,11 +1,11 @@
-// SPDX-License-Identifier: UNLICENSED
+// SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
 import {IEscrow} from "../../../contracts/interfaces/IEscrow.sol";
 import {EscrowFixture} from "./EscrowFixture.sol";
 import {IFiatToken} from "./IFiatToken.sol";
 
-/// @notice What USDC refuses to move is owed, and can be withdrawn by its owner alone.
+/// @notice Payouts that USDC rejects are credited, and `withdraw` pays only the account that is owed.
 contract EscrowPayoutTest is EscrowFixture {
     bytes private constant BLACKLISTED = "Blacklistable: account is blacklisted";
 

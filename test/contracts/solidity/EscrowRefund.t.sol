@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: UNLICENSED
+// SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
 import {IEscrow} from "../../../contracts/interfaces/IEscrow.sol";
@@ -57,7 +57,7 @@ contract EscrowRefundTest is EscrowFixture {
         );
     }
 
-    /// @dev Whatever the sender, and whatever else is sent along: the payer is refunded, and no record is made up.
+    /// @dev Any sender with any arguments: the payer is refunded, and the record in the event is zero.
     function testFuzz_after1800SecondsAnybodyRefunds(
         address sender,
         uint256 elapsed,

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: UNLICENSED
+// SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
 import {IEscrow} from "../../../contracts/interfaces/IEscrow.sol";
@@ -121,7 +121,7 @@ contract EscrowReleaseTest is EscrowFixture {
         escrow.release(info, RECORD, signature);
     }
 
-    /// @dev The id is the hash of all terms: other terms are another payment, which is not held.
+    /// @dev The id is a hash of all terms, so different terms are a different payment, which is not held.
     function testFuzz_noFieldCanBeChangedAfterwards(uint256 field, uint256 change) public {
         IEscrow.PaymentInfo memory info = held(USD);
         IEscrow.PaymentInfo memory other = changed(info, field, change);

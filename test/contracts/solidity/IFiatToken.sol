@@ -1,7 +1,7 @@
-// SPDX-License-Identifier: UNLICENSED
+// SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-/// @notice The part of Circle's FiatTokenV2_2 that the tests use, administration included.
+/// @notice The subset of Circle's FiatTokenV2_2 that the tests use, including administration.
 interface IFiatToken {
     event Transfer(address indexed from, address indexed to, uint256 value);
 

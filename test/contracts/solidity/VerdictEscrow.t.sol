@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: UNLICENSED
+// SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
 import {VerdictLib} from "../../../contracts/VerdictLib.sol";
@@ -6,7 +6,7 @@ import {IERC20} from "../../../contracts/examples/IERC20.sol";
 import {VerdictEscrow} from "../../../contracts/examples/VerdictEscrow.sol";
 import {VerdictEscrowFixture} from "./VerdictEscrowFixture.sol";
 
-/// @notice The example escrow: what a verdict does with a deal, and what nobody can do.
+/// @notice What verdicts do to a deal of the example escrow, and what no one can do.
 contract VerdictEscrowTest is VerdictEscrowFixture {
     bytes32 private deal;
     uint64 private deadline;
@@ -37,7 +37,8 @@ contract VerdictEscrowTest is VerdictEscrowFixture {
         assertBalances(USD, 0, 0);
     }
 
-    /// @dev Before the deadline the payee is not late: such a verdict never counts, also when it is carried later.
+    /// @dev The payee is not late before the deadline: a refund or escalation issued earlier never counts, even if
+    /// submitted later.
     function test_oneSecondBeforeTheDeadlineOnlyAReleaseCounts() public {
         vm.warp(deadline - 1);
         VerdictLib.Verdict[2] memory early = [verdictOf(REFUND, deal), verdictOf(ESCALATE, deal)];
@@ -94,7 +95,7 @@ contract VerdictEscrowTest is VerdictEscrowFixture {
         vm.assertTrue(!ok && bytes4(reason) == VerdictLib.NotArbiter.selector, "NotArbiter");
     }
 
-    /// @dev The same payer, payee and salt: a verdict for one instance says nothing of the other's deal.
+    /// @dev With the same payer, payee and salt, a verdict for one instance does not apply to the other's deal.
     function test_aVerdictOfAnotherInstanceIsRefused() public {
         VerdictEscrow first = escrow;
         escrow = new VerdictEscrow(IERC20(address(USDC)), arbiter);
@@ -162,7 +163,7 @@ contract VerdictEscrowTest is VerdictEscrowFixture {
         takenBackFrom(deadline + 30 days);
     }
 
-    /// @dev By the payer alone, and not one second earlier.
+    /// @dev Only the payer can take the amount back, and not a second earlier.
     function takenBackFrom(uint64 time) private {
         vm.assertEq(refundableFromOf(deal), time, "refundableFrom");
         vm.warp(time - 1);

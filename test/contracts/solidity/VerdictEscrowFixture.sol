@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: UNLICENSED
+// SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
 import {VerdictLib} from "../../../contracts/VerdictLib.sol";
@@ -10,12 +10,12 @@ interface IApprove {
     function approve(address spender, uint256 value) external returns (bool);
 }
 
-/// @dev A cheatcode that only these tests use.
+/// @dev A cheatcode used only by these tests.
 interface IText {
     function toString(bytes32 value) external pure returns (string memory);
 }
 
-/// @notice The example escrow with the real USDC, and deals of one payer.
+/// @notice The example escrow with real USDC and one payer's deals.
 abstract contract VerdictEscrowFixture is VerdictFixture {
     address internal constant PAYER = 0x0000000000000000000000000000000000009a7E;
     address internal constant PAYEE = 0x00000000000000000000000000000000C0ffee02;
@@ -29,7 +29,7 @@ abstract contract VerdictEscrowFixture is VerdictFixture {
         escrow = new VerdictEscrow(IERC20(address(USDC)), arbiter);
     }
 
-    /// @dev Approves and opens; the deadline is `TERM` from now.
+    /// @dev Approves and opens a deal whose deadline is `TERM` from now.
     function opened(uint256 amount, uint256 salt) internal returns (bytes32) {
         fund(PAYER, amount);
         vm.prank(PAYER);
@@ -38,7 +38,7 @@ abstract contract VerdictEscrowFixture is VerdictFixture {
         return escrow.open(PAYEE, amount, CONDITIONS, uint64(block.timestamp) + TERM, salt);
     }
 
-    /// @dev By the published formula.
+    /// @dev Computed from the published formula.
     function dealRef(address payer, uint256 salt, uint256 chain, address instance)
         internal
         pure

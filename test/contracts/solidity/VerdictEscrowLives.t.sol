@@ -1,12 +1,12 @@
-// SPDX-License-Identifier: UNLICENSED
+// SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
 import {VerdictLib} from "../../../contracts/VerdictLib.sol";
 import {VerdictEscrow} from "../../../contracts/examples/VerdictEscrow.sol";
 import {VerdictEscrowFixture} from "./VerdictEscrowFixture.sol";
 
-/// @notice Random lives of a few deals beside a plain model of them: each move succeeds exactly when the model says so,
-/// and after it the escrow holds exactly the open amounts.
+/// @notice Random sequences of moves on a few deals, checked against a simple model: a move succeeds exactly when the
+/// model says so, and the escrow's balance always equals the sum of open amounts.
 contract VerdictEscrowLivesTest is VerdictEscrowFixture {
     uint256 private constant DEALS = 3;
     uint256 private constant MOVES = 24;

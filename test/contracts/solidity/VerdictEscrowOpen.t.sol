@@ -1,11 +1,11 @@
-// SPDX-License-Identifier: UNLICENSED
+// SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
 import {IERC20} from "../../../contracts/examples/IERC20.sol";
 import {VerdictEscrow} from "../../../contracts/examples/VerdictEscrow.sol";
 import {IApprove, VerdictEscrowFixture} from "./VerdictEscrowFixture.sol";
 
-/// @notice Opening a deal of the example escrow: its terms, its USDC and its reference.
+/// @notice Opening a deal in the example escrow: its terms, USDC transfer and reference.
 contract VerdictEscrowOpenTest is VerdictEscrowFixture {
     bytes32 private deal;
     uint64 private deadline;
@@ -83,7 +83,7 @@ contract VerdictEscrowOpenTest is VerdictEscrowFixture {
         escrow.open(PAYEE, 1, CONDITIONS, deadline, 2);
     }
 
-    /// @dev Settled deals keep their reference too; another payer's is another one.
+    /// @dev A settled deal keeps its reference; another payer with the same salt gets a different one.
     function test_oneReferenceIsOneDeal() public {
         vm.startPrank(PAYER);
         for (uint256 i = 0; i < 2; i++) {

@@ -1,11 +1,10 @@
-// SPDX-License-Identifier: UNLICENSED
+// SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
 import {VerdictLib} from "../../../contracts/VerdictLib.sol";
 import {UsdcFixture} from "./UsdcFixture.sol";
 
-/// @notice Verdicts and their signatures. The hashes are formed here from the published formulas, never by asking the
-/// library.
+/// @notice Verdicts and their signatures. Hashes are computed from the published formulas, never read from the library.
 abstract contract VerdictFixture is UsdcFixture {
     uint256 internal constant ARBITER_KEY = 0xa4b17e4;
     uint256 internal constant CHAIN = 8453;
@@ -23,7 +22,7 @@ abstract contract VerdictFixture is UsdcFixture {
         arbiter = vm.addr(ARBITER_KEY);
     }
 
-    /// @dev A verdict of this second.
+    /// @dev A verdict issued at the current timestamp.
     function verdictOf(VerdictLib.Outcome outcome, bytes32 dealRefHash)
         internal
         view

@@ -1,10 +1,10 @@
-// SPDX-License-Identifier: UNLICENSED
+// SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
 import {VerdictLib} from "../../../contracts/VerdictLib.sol";
 import {VerdictFixture} from "./VerdictFixture.sol";
 
-/// @notice The library's functions, callable.
+/// @notice Exposes the library's internal functions.
 contract VerdictReader {
     function check(VerdictLib.Verdict calldata verdict, bytes calldata signature, address arbiter, uint64 maxAge)
         external
@@ -26,9 +26,9 @@ contract VerdictReader {
     }
 }
 
-/// @notice The arbiter's attestation: what it binds, which forms of it count, and for how long.
+/// @notice What the arbiter's attestation commits to, which signature forms are accepted, and for how long.
 contract VerdictLibTest is VerdictFixture {
-    /// @dev A verdict for the fuzzer, which would give an enum numbers that it does not have.
+    /// @dev A verdict with a raw outcome: the fuzzer would generate out-of-range enum values.
     struct Fields {
         string id;
         uint256 outcome;
@@ -58,7 +58,7 @@ contract VerdictLibTest is VerdictFixture {
         reader.check(verdict, signature, arbiter, MAX_AGE);
     }
 
-    /// @dev Whatever the signature recovers to, it is not the arbiter.
+    /// @dev Expects NotArbiter, whatever the signature recovers to.
     function refused(VerdictLib.Verdict memory other, bytes memory signature) private view {
         try reader.check(other, signature, arbiter, MAX_AGE) {
             vm.assertTrue(false, "another verdict is refused");
@@ -161,7 +161,7 @@ contract VerdictLibTest is VerdictFixture {
         refused(abi.encodePacked(r, greatest + 1, uint8(27)), address(0));
     }
 
-    /// @dev A malformed signature recovers to zero: an arbiter that was never set must not have signed everything.
+    /// @dev A malformed signature recovers to zero: an unset arbiter must not make every signature valid.
     function testFuzz_anArbiterOfZeroHasNoVerdicts(bytes calldata signature) public {
         arbiter = address(0);
         vm.assume(signature.length != 65);
@@ -193,7 +193,7 @@ contract VerdictLibTest is VerdictFixture {
         accepted(signature);
     }
 
-    /// @dev Who forges a verdict is told so, whatever its date.
+    /// @dev A forged verdict fails with NotArbiter, whatever its date.
     function test_theSignatureIsCheckedBeforeTheDate() public {
         bytes memory signature = signed(ARBITER_KEY + 1, digestFor(verdict, CHAIN));
         vm.warp(block.timestamp + MAX_AGE + 1);
