@@ -48,11 +48,14 @@ describe("the packages", () => {
     }
   });
 
+  const keepsPayments = /\/(pending-payments|state-folder)\.ts$/;
+
   test.each(ofMcp)("%s depends on its few packages; only the command line on stdio and the environment", (file) => {
     const outside = importsOf(file).filter((target) => !target.startsWith("packages/"));
     const allowed =
       /^(zod|viem(\/accounts)?|canonicalize|@modelcontextprotocol\/server(\/stdio)?|@x402\/(fetch|evm\/exact\/client)|node:crypto)$/;
-    expect(outside.filter((target) => !allowed.test(target))).toEqual([]);
+    const files = keepsPayments.test(file) ? /^node:(fs\/promises|os|path|timers\/promises)$/ : /^$/;
+    expect(outside.filter((target) => !allowed.test(target) && !files.test(target))).toEqual([]);
     if (!isCommandLine(file)) {
       expect(importsOf(file).filter(isCommandLine)).toEqual([]);
       expect(outside.filter((target) => /stdio$/.test(target))).toEqual([]);
@@ -64,6 +67,8 @@ describe("the packages", () => {
     const served = ["packages/mcp/src/free-server.ts", "packages/mcp/src/tools/free.ts"];
     const reached = reachedFrom(served, "packages/mcp/");
     expect(reached.size).toBeGreaterThan(8);
-    expect([...reached].flatMap(importsOf).filter((target) => /^@x402|^viem\/accounts/.test(target))).toEqual([]);
+    expect([...reached].flatMap(importsOf).filter((target) => /^@x402|^viem\/accounts|^node:fs/.test(target))).toEqual(
+      [],
+    );
   });
 });

@@ -4,8 +4,10 @@ import { privateKeyToAccount } from "viem/accounts";
 import { parseKeySet, replayScores, verifyDocument } from "../../verifier/src/index.ts";
 import { createBudget } from "./budget.ts";
 import { httpService } from "./http-service.ts";
+import { keptIn } from "./pending-payments.ts";
 import { DEFAULT_BUDGET_USD, parseSettings } from "./settings.ts";
 import { createShop } from "./shop.ts";
+import { stateFolder } from "./state-folder.ts";
 import { toolServer } from "./tool-server.ts";
 
 const USAGE = `The tools of an Agent Payment Trust Service, for an MCP client that starts this program and talks to it over stdio.
@@ -13,7 +15,8 @@ const USAGE = `The tools of an Agent Payment Trust Service, for an MCP client th
   BASE_URL            the service's origin, like https://trust.example
   PAYER_PRIVATE_KEY   the key of a wallet with USDC on Base; without it, paid tools only show their terms
   SESSION_BUDGET_USD  the most that this program will sign for before it exits; default ${DEFAULT_BUDGET_USD}
-  PAY_TO_ADDRESS      the only address that is ever paid; default: the address that the service publishes`;
+  PAY_TO_ADDRESS      the only address that is ever paid; default: the address that the service publishes
+  XDG_STATE_HOME      where a folder keeps payments until they are answered; default ~/.local/state`;
 
 function main([argument]: readonly string[]): void {
   const isHelp = argument === "--help" || argument === "-h";
@@ -26,7 +29,9 @@ function main([argument]: readonly string[]): void {
   const { baseUrl, payerKey, payTo } = settings;
   const service = httpService(baseUrl);
   const payer = payerKey === null ? null : privateKeyToAccount(payerKey);
-  const shop = createShop({ service, payer, payTo, budget: createBudget(settings.budget) });
+  const budget = createBudget(settings.budget);
+  const pending = keptIn(stateFolder(process.env, process.platform));
+  const shop = createShop({ service, payer, payTo, budget, pending });
   const verifier = { parseKeySet, verifyDocument, replayScores };
   serveStdio(() => toolServer({ service, shop, verifier }));
 }

@@ -1,39 +1,40 @@
 import { problemOf, type Service, type ServiceAnswer, ServiceError, type ServiceRequest } from "./service.ts";
 
 /** MCP clients wait a minute for a tool. */
-const GIVE_UP_AFTER_MS = 45_000;
+export const GIVE_UP_AFTER_MS = 45_000;
 const RETRY_MS = 1_000;
+/** What the service says of a payment for good. Everything else may come from whatever stands between. */
+const FINAL = [200, 400, 402, 409, 422];
 /** Settling, overloaded, or a broken connection: the same payment is sent again, which never charges twice. */
 const NOT_YET = [429, 500, 502, 503, 504];
 
-/**
- * Sends a paid request until it gets a final answer, for 45 seconds at most.
- * @throws ServiceError if the outcome is still unknown then
- */
+/** Why there is no final answer yet. */
+export interface Unanswered {
+  readonly reason: string;
+}
+
+/** Sends a paid request until it gets a final answer, for so long at most. */
 export async function deliver(
   service: Service,
   request: ServiceRequest,
-  giveUpAfterMs = GIVE_UP_AFTER_MS,
-): Promise<ServiceAnswer> {
+  giveUpAfterMs: number,
+): Promise<ServiceAnswer | Unanswered> {
   const until = Date.now() + giveUpAfterMs;
   for (;;) {
     const answer = await attempt(service, { ...request, timeoutMs: until - Date.now() });
-    if (typeof answer !== "string") return answer;
-    if (Date.now() + RETRY_MS > until)
-      throw new ServiceError(
-        `${request.path}: a payment was signed and sent, but its outcome is unknown: ${answer} It counts against the session's budget. Check the payer's wallet before buying again.`,
-      );
+    if ("text" in answer && FINAL.includes(answer.status)) return answer;
+    const reason = "text" in answer ? problemOf(answer) : answer.reason;
+    const isLasting = "text" in answer && !NOT_YET.includes(answer.status);
+    if (isLasting || Date.now() + RETRY_MS > until) return { reason };
     await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
   }
 }
 
-/** The answer, or why there is none yet. */
-async function attempt(service: Service, request: ServiceRequest): Promise<ServiceAnswer | string> {
+async function attempt(service: Service, request: ServiceRequest): Promise<ServiceAnswer | Unanswered> {
   try {
-    const answer = await service.send(request);
-    return NOT_YET.includes(answer.status) ? problemOf(answer) : answer;
+    return await service.send(request);
   } catch (error) {
-    if (error instanceof ServiceError) return error.message;
+    if (error instanceof ServiceError) return { reason: error.message };
     throw error;
   }
 }

@@ -55,6 +55,24 @@ function checkSignedForm({ extra, maxTimeoutSeconds }: Offer): void {
     refuse("maxTimeoutSeconds", maxTimeoutSeconds, `1 to ${MAX_TIMEOUT_SECONDS}`);
 }
 
+/**
+ * Whether a payment that an earlier call signed may be sent once more, under what this call and the user allow.
+ * @throws RefusedTerms
+ */
+export function checkKept(
+  kept: Pick<Offer, "amount" | "payTo">,
+  { maxPrice, payTo }: Pick<Allowed, "maxPrice"> & { readonly payTo: Address | null },
+): void {
+  const amount = BigInt(kept.amount);
+  const pending = `A payment of ${formatUsd(amount)} USD to ${kept.payTo} is pending for this call`;
+  if (payTo !== null && !isSame(kept.payTo, payTo))
+    throw new RefusedTerms(`${pending}, and only ${payTo} may be paid now. Nothing was signed or sent.`);
+  if (amount > maxPrice)
+    throw new RefusedTerms(
+      `${pending}, more than max_price ${formatUsd(maxPrice)} USD. Nothing was signed or sent. With a max_price that covers it, this call sends the same payment again.`,
+    );
+}
+
 const isSame = (got: string, wanted: Address): boolean =>
   isAddress(got, { strict: false }) && isAddressEqual(got, wanted);
 

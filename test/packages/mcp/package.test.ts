@@ -2,16 +2,18 @@ import { execFile } from "node:child_process";
 import { chmod, mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
+import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import type { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { generatePrivateKey, privateKeyToAddress } from "viem/accounts";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { linkOwn } from "../../support/escrow/package.ts";
 import { folderForFile } from "../../support/folder.ts";
 import { forFile } from "../../support/for-file.ts";
+import { serveHttp } from "../../support/http-server.ts";
 import { launchIndexerOf } from "../../support/indexer/launched.ts";
 import { call, newClient } from "../../support/packages/mcp.ts";
 import { packInto } from "../../support/packages/pack.ts";
@@ -129,9 +131,9 @@ test("over stdio a scored verdict is bought, and what is refused is not charged"
     expect(answer).toMatchObject({ isError: true, structured: {}, text: expect.stringMatching(message) });
   }
   expect(await settlements(chain, payer)).toEqual([]);
-  const { text, structured } = await call(client, "arbiter_verify", { ...claim, parties });
+  const { text: said, structured } = await call(client, "arbiter_verify", { ...claim, parties });
   const unrated = { score: 0, tier: "unrated" };
-  expect(structured, text).toMatchObject({
+  expect(structured, said).toMatchObject({
     status: "paid",
     price: { amount_usd: "0.60" },
     budget: { limit_usd: "2.00", spent_usd: "1.80" },
@@ -148,6 +150,91 @@ test("over stdio a scored verdict is bought, and what is refused is not charged"
     isError: true,
     text: expect.stringMatching(/0\.20 of the session's 2\.00 USD budget is left\. Nothing was signed/),
   });
+});
+
+/** The service behind a proxy that loses answers, as one origin. */
+async function startProxy() {
+  const payments = new Set<string>();
+  const state = { mode: "open" as "open" | "lose" | "busy", paid: 0 };
+  const proxy = await serveHttp(async (request, response) => {
+    const payment = request.headers["payment-signature"];
+    if (typeof payment === "string") {
+      payments.add(payment);
+      state.paid++;
+      if (state.mode === "busy") return void response.writeHead(503).end();
+    }
+    const answer = await fetch(`${service.url}${request.url}`, {
+      method: request.method ?? "GET",
+      headers: {
+        "content-type": "application/json",
+        accept: "application/json",
+        ...(typeof payment === "string" ? { "payment-signature": payment } : {}),
+      },
+      ...(request.method === "POST" ? { body: await text(request) } : {}),
+    });
+    const body = (await answer.text()).replaceAll(service.url, proxy.url);
+    if (typeof payment === "string" && state.mode === "lose") return void request.socket.destroy();
+    for (const name of ["payment-required", "payment-response", "content-type"])
+      if (answer.headers.has(name)) response.setHeader(name, answer.headers.get(name) ?? "");
+    response.writeHead(answer.status).end(body);
+  }, "localhost");
+  onTestFinished(() => proxy.stop());
+  return { url: proxy.url, payments, state };
+}
+
+/** The program itself, so that it can be killed. */
+async function startProgram(env: Readonly<Record<string, string>>) {
+  const client = newClient();
+  onTestFinished(() => client.close());
+  const transport = new StdioClientTransport({
+    command: process.execPath,
+    args: [join(installed, "dist/mcp/src/cli.js")],
+    cwd: home,
+    env: { PATH: process.env.PATH ?? "", HOME: home, ...env },
+    stderr: "ignore",
+  });
+  await client.connect(transport);
+  return { client, kill: () => process.kill(transport.pid ?? 0, "SIGKILL") };
+}
+
+const paid = async ({ state }: { readonly state: { readonly paid: number } }, times: number) =>
+  vi.waitFor(() => expect(state.paid).toBeGreaterThanOrEqual(times), { timeout: 20_000 });
+
+test("killed after it sent a payment, the program sends the same one when it runs again: one charge", async () => {
+  const key = generatePrivateKey();
+  const payer = privateKeyToAddress(key);
+  await chain.fund(payer, 1_000_000n);
+  const proxy = await startProxy();
+  const env = { BASE_URL: proxy.url, PAYER_PRIVATE_KEY: key, XDG_STATE_HOME: join(home, payer) };
+  proxy.state.mode = "lose";
+  for (const times of [1, 2]) {
+    const { client, kill } = await startProgram(env);
+    const lost = call(client, "certify", { test: "basic" }).catch(() => "killed");
+    await paid(proxy, times);
+    kill();
+    expect(await lost).toBe("killed");
+  }
+  proxy.state.mode = "open";
+  const { client } = await startProgram(env);
+  const answer = await call(client, "certify", { test: "basic" });
+  expect(answer.structured, answer.text).toMatchObject({ status: "paid", signed_at: expect.any(String) });
+  expect([proxy.payments.size, (await settlements(chain, payer)).length]).toEqual([1, 1]);
+  await vi.waitFor(async () => expect(await readdir(join(home, payer, NAME))).toEqual([]));
+});
+
+test("two programs that buy the same at once through 503s pay once", async () => {
+  const key = generatePrivateKey();
+  const payer = privateKeyToAddress(key);
+  await chain.fund(payer, 1_000_000n);
+  const proxy = await startProxy();
+  const env = { BASE_URL: proxy.url, PAYER_PRIVATE_KEY: key, XDG_STATE_HOME: join(home, payer) };
+  proxy.state.mode = "busy";
+  const both = await Promise.all([startProgram(env), startProgram(env)]);
+  const answers = Promise.all(both.map(({ client }) => call(client, "certify", { test: "basic" })));
+  await paid(proxy, 4);
+  proxy.state.mode = "open";
+  for (const { structured, text: said } of await answers) expect(structured, said).toMatchObject({ status: "paid" });
+  expect([proxy.payments.size, (await settlements(chain, payer)).length]).toEqual([1, 1]);
 });
 
 /** What the MCP inspector's command line prints. */

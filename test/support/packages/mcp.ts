@@ -1,11 +1,26 @@
+import { randomUUID } from "node:crypto";
+import { join } from "node:path";
 import { Client, InMemoryTransport, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import type { LocalAccount } from "viem";
 import { onTestFinished } from "vitest";
 import { createBudget } from "../../../packages/mcp/src/budget.ts";
 import { httpService } from "../../../packages/mcp/src/http-service.ts";
-import type { Service, ServiceAnswer, ServiceRequest } from "../../../packages/mcp/src/service.ts";
+import { keptIn } from "../../../packages/mcp/src/pending-payments.ts";
+import {
+  type Service,
+  type ServiceAnswer,
+  ServiceError,
+  type ServiceRequest,
+} from "../../../packages/mcp/src/service.ts";
 import { createShop, type ShopParts } from "../../../packages/mcp/src/shop.ts";
 import { toolServer } from "../../../packages/mcp/src/tool-server.ts";
 import { parseKeySet, replayScores, verifyDocument } from "../../../packages/verifier/src/index.ts";
+import { folderForFile } from "../folder.ts";
+
+const states = await folderForFile("mcp-states-");
+
+/** A folder of its own for the payments of one or more tool servers. */
+export const newStateFolder = (): string => join(states, randomUUID());
 
 /** A tool's answer, as its client reads it. */
 export interface ToolAnswer {
@@ -37,8 +52,17 @@ export async function connectLocal({
   payer = null,
   payTo = null,
   limit = 2_000_000n,
+  pending,
+  giveUpAfterMs,
 }: LocalPlan): Promise<Client> {
-  const shop = createShop({ service, payer, payTo, budget: createBudget(limit) });
+  const shop = createShop({
+    service,
+    payer,
+    payTo,
+    budget: createBudget(limit),
+    pending: pending ?? keptIn(newStateFolder()),
+    ...(giveUpAfterMs === undefined ? {} : { giveUpAfterMs }),
+  });
   const server = await toolServer({ service, shop, verifier: { parseKeySet, replayScores, verifyDocument } });
   const [near, far] = InMemoryTransport.createLinkedPair();
   const client = newClient();
@@ -79,4 +103,41 @@ export function between(
       return change(await real.send(payment === undefined ? request : ask(request)), request);
     },
   };
+}
+
+/** The account, and how often it has signed anything. */
+export function counting(account: LocalAccount): { readonly payer: LocalAccount; readonly signatures: () => number } {
+  let signatures = 0;
+  const signTypedData: LocalAccount["signTypedData"] = (data) => {
+    signatures++;
+    return account.signTypedData(data);
+  };
+  return { payer: { ...account, signTypedData }, signatures: () => signatures };
+}
+
+/** What happens to paid requests on their way: they are never sent, their answers are lost, or nothing. */
+export type Way = "lost before" | "lost after" | "open" | { readonly status: number };
+
+/** The way to the service, as the test makes it. */
+export interface Road extends Between {
+  way: Way;
+}
+
+export function roadTo(url: string, way: Way): Road {
+  const real = between(url, (answer) => answer);
+  const road: Road = {
+    baseUrl: url,
+    payments: real.payments,
+    way,
+    async send(request) {
+      if (request.headers?.["PAYMENT-SIGNATURE"] === undefined) return real.send(request);
+      if (road.way === "lost before") throw new ServiceError("connection reset.");
+      if (typeof road.way === "object") return { status: road.way.status, headers: new Headers(), text: "" };
+      // Its way back is lost, however soon the caller gives up.
+      const answer = await real.send(road.way === "open" ? request : { ...request, timeoutMs: 10_000 });
+      if (road.way === "lost after") throw new ServiceError("connection reset.");
+      return answer;
+    },
+  };
+  return road;
 }

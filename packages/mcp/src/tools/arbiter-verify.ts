@@ -5,7 +5,7 @@ import { maxPrice } from "../fields.ts";
 import { PAID_OUTPUT } from "../paid-output.ts";
 import { paidTool } from "../paid-tool.ts";
 import { PRODUCTS } from "../products.ts";
-import type { Service } from "../service.ts";
+import { type Service, ServiceError } from "../service.ts";
 import type { Bought } from "../shop.ts";
 import { checkSigned, type Verifier } from "../verifier.ts";
 import { CLAIM, conditionsFault } from "./claim.ts";
@@ -41,9 +41,10 @@ export const arbiterVerify = paidTool({
     const fault = conditionsFault(claim);
     if (fault !== null) throw new Error(`The claim is not valid: ${fault}. Nothing was signed.`);
     const product = scored ? PRODUCTS.scoredVerdict : PRODUCTS.verdict;
-    const sale = await shop.buy({ product, body: claim, maxPrice: max_price });
-    if ("unpaid" in sale) return sale.unpaid;
-    return { ...sale.paid, verdict: await checkedVerdict(sale, claim, { service, verifier }) };
+    return shop.buy({ product, body: claim, maxPrice: max_price }, async (sale) => ({
+      ...sale.paid,
+      verdict: await checkedVerdict(sale, claim, { service, verifier }),
+    }));
   },
 });
 
@@ -54,6 +55,8 @@ async function checkedVerdict(
   { service, verifier }: { readonly service: Service; readonly verifier: Verifier },
 ): Promise<z.infer<typeof VERDICT>> {
   const { signature, document } = await checkSigned(sale.text, service, verifier).catch((error: Error) => {
+    // The keys could not be read: the answer is as good as before, and is kept.
+    if (error instanceof ServiceError) throw sale.unchecked(error);
     throw sale.refuse(`its signature could not be checked: ${error.message}`);
   });
   if (!signature.valid) throw sale.refuse(`its signature is not valid (${signature.code}): ${signature.reason}.`);

@@ -31,13 +31,14 @@ export const certify = paidTool({
   sells: SINGLE_TESTS.map((test) => PRODUCTS[test]),
   async run({ test, max_price }, { shop }) {
     if (!isSingle(test)) return { status: "not_played" as const, what_to_do: NOT_PLAYED };
-    const sale = await shop.buy({ product: PRODUCTS[test], body: {}, maxPrice: max_price });
-    if ("unpaid" in sale) return sale.unpaid;
-    const certificate = CERTIFICATE.safeParse(sale.document);
-    if (!certificate.success) throw sale.refuse("it is not a certificate.");
-    if (certificate.data.product !== test) throw sale.refuse(`it certifies ${certificate.data.product}, not ${test}.`);
-    if (certificate.data.wallet.toLowerCase() !== shop.payer?.toLowerCase())
-      throw sale.refuse("it certifies a different wallet.");
-    return { ...sale.paid, certificate: certificate.data };
+    return shop.buy({ product: PRODUCTS[test], body: {}, maxPrice: max_price }, async (sale) => {
+      const certificate = CERTIFICATE.safeParse(sale.document);
+      if (!certificate.success) throw sale.refuse("it is not a certificate.");
+      if (certificate.data.product !== test)
+        throw sale.refuse(`it certifies ${certificate.data.product}, not ${test}.`);
+      if (certificate.data.wallet.toLowerCase() !== shop.payer?.toLowerCase())
+        throw sale.refuse("it certifies a different wallet.");
+      return { ...sale.paid, certificate: certificate.data };
+    });
   },
 });

@@ -25,8 +25,10 @@ export const scoreBatch = paidTool({
   output: PAID_OUTPUT.extend({ scores: z.array(SCORE).exactOptional() }),
   sells: [PRODUCTS.batch],
   async run({ wallets: subjects, max_price }, { shop, verifier }) {
-    const sale = await shop.buy({ product: PRODUCTS.batch, body: { wallets: subjects }, maxPrice: max_price });
-    if ("unpaid" in sale) return sale.unpaid;
-    return { ...sale.paid, scores: await checkedScores(sale, subjects, verifier) };
+    const purchase = { product: PRODUCTS.batch, body: { wallets: subjects }, maxPrice: max_price };
+    return shop.buy(purchase, async (sale) => ({
+      ...sale.paid,
+      scores: await checkedScores(sale, subjects, verifier),
+    }));
   },
 });

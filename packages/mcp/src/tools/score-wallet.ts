@@ -14,9 +14,9 @@ export const scoreWallet = paidTool({
   output: PAID_OUTPUT.extend({ score: SCORE.exactOptional() }),
   sells: [PRODUCTS.score],
   async run({ wallet: subject, max_price }, { shop, verifier }) {
-    const sale = await shop.buy({ product: PRODUCTS.score, body: { wallet: subject }, maxPrice: max_price });
-    if ("unpaid" in sale) return sale.unpaid;
-    const [score] = await checkedScores(sale, [subject], verifier);
-    return { ...sale.paid, ...(score && { score }) };
+    return shop.buy({ product: PRODUCTS.score, body: { wallet: subject }, maxPrice: max_price }, async (sale) => {
+      const [score] = await checkedScores(sale, [subject], verifier);
+      return { ...sale.paid, ...(score && { score }) };
+    });
   },
 });

@@ -1,0 +1,289 @@
+import { mkdir, readdir, readFile, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { LocalAccount } from "viem";
+import { beforeEach, describe, expect, test, vi } from "vitest";
+import { keptIn } from "../../../packages/mcp/src/pending-payments.ts";
+import { ServiceError } from "../../../packages/mcp/src/service.ts";
+import { stateFolder } from "../../../packages/mcp/src/state-folder.ts";
+import { startTestChain } from "../../support/chain/chain.ts";
+import { forFile } from "../../support/for-file.ts";
+import {
+  between,
+  call,
+  connectLocal,
+  counting,
+  type LocalPlan,
+  newStateFolder,
+  roadTo,
+} from "../../support/packages/mcp.ts";
+import { nothingCharged, settlements } from "../../support/payments/on-chain.ts";
+import { newPayer } from "../../support/payments/signing.ts";
+import { startService } from "../../support/service/service.ts";
+
+/** A payment without an answer is sent again, and its call never signs another one. */
+
+const CLAIM = { category: "payload-hash", conditions: { payload_text: "as agreed", expected_sha256: "0".repeat(64) } };
+const BASIC = { test: "basic" };
+const SOON = 100;
+
+let payer: LocalAccount;
+let signatures: () => number;
+let folder: string;
+
+const chain = await forFile(startTestChain());
+const service = await forFile(startService({ chain }));
+
+beforeEach(async () => {
+  ({ payer, signatures } = counting(await newPayer(chain)));
+  folder = newStateFolder();
+  await mkdir(folder, { recursive: true });
+});
+
+/** A tool server as the client starts it: nothing but the folder outlives it. It waits only where there is hope. */
+const start = ({ service, ...plan }: Pick<LocalPlan, "service"> & Partial<LocalPlan>) => {
+  const isLost = "way" in service && service.way !== "open";
+  return connectLocal({ service, payer, pending: keptIn(folder), ...(isLost ? { giveUpAfterMs: SOON } : {}), ...plan });
+};
+
+const charges = async () => (await settlements(chain, payer.address)).length;
+const files = () => readdir(folder);
+const PENDING = { isError: false, structured: { status: "pending", price: { amount_usd: "0.25" } } };
+const PAID = { isError: false, structured: { status: "paid" } };
+
+/** Once the answer is out. */
+const forgotten = () => vi.waitFor(async () => expect(await files()).toEqual([]));
+
+describe.each([
+  ["its answer is lost", "lost after"],
+  ["it never arrives", "lost before"],
+  ["the service answers 503", { status: 503 }],
+  ["a gateway answers 404", { status: 404 }],
+] as const)("a payment is pending when %s", (_name, way) => {
+  test("the next call sends it again, after a restart too: one signature, one charge", async () => {
+    const road = roadTo(service.url, way);
+    const first = await call(await start({ service: road }), "certify", BASIC);
+    expect(first).toMatchObject(PENDING);
+    expect(first.structured.what_to_do).toMatch(/outcome is not known yet: .*Call this tool again with the same arg/);
+    expect(await call(await start({ service: road }), "certify", BASIC)).toMatchObject(PENDING);
+    road.way = "open";
+    const last = await call(await start({ service: road }), "certify", BASIC);
+    expect(last).toMatchObject({ ...PAID, structured: { status: "paid", budget: { spent_usd: "0.00" } } });
+    expect(last.structured.signed_at).toBe(first.structured.signed_at);
+    expect([signatures(), await charges(), new Set(road.payments).size]).toEqual([1, 1, 1]);
+    await forgotten();
+  });
+});
+
+test("what was answered is forgotten: the same call made once more buys once more", async () => {
+  const client = await start({ service: roadTo(service.url, "open") });
+  for (const count of [1, 2]) {
+    expect(await call(client, "certify", BASIC)).toMatchObject(PAID);
+    expect([signatures(), await charges()]).toEqual([count, count]);
+  }
+});
+
+test("a call that differs buys something else meanwhile, and so does another wallet", async () => {
+  const road = roadTo(service.url, "lost before");
+  await call(await start({ service: road }), "arbiter_verify", CLAIM);
+  await call(await start({ service: road }), "arbiter_verify", { ...CLAIM, deal_ref: "deal 2" });
+  await call(await start({ service: road }), "certify", BASIC);
+  expect([signatures(), (await files()).length]).toEqual([3, 3]);
+  const other = counting(await newPayer(chain));
+  await call(await start({ service: road, payer: other.payer }), "certify", BASIC);
+  expect([signatures(), other.signatures(), (await files()).length]).toEqual([3, 1, 4]);
+});
+
+test("it is on disk before it is sent, and only its owner can read it", async () => {
+  let kept: { readonly headers: object } | null = null;
+  let mode = 0;
+  const road = roadTo(service.url, "open");
+  const looked = between(
+    service.url,
+    (answer) => answer,
+    (request) => request,
+  );
+  const watching = {
+    ...looked,
+    async send(request: Parameters<typeof road.send>[0]) {
+      if (request.headers?.["PAYMENT-SIGNATURE"] !== undefined) {
+        const [name = ""] = await files();
+        kept = JSON.parse(await readFile(join(folder, name), "utf8"));
+        mode = (await stat(join(folder, name))).mode;
+        expect(kept?.headers).toEqual(request.headers);
+      }
+      return road.send(request);
+    },
+  };
+  expect(await call(await start({ service: watching }), "certify", BASIC)).toMatchObject(PAID);
+  expect(kept).not.toBeNull();
+  expect((mode & 0o777).toString(8)).toBe("600");
+});
+
+describe("calls at the same time", () => {
+  test("a call that its client repeats in the meantime shares its answer", async () => {
+    const client = await start({ service: roadTo(service.url, "open") });
+    const answers = await Promise.all([1, 2, 3].map(() => call(client, "certify", BASIC)));
+    expect(answers).toMatchObject([PAID, PAID, PAID]);
+    expect([signatures(), await charges()]).toEqual([1, 1]);
+  });
+
+  test("two tool servers sign and pay once", async () => {
+    const road = roadTo(service.url, "lost after");
+    const both = await Promise.all([start({ service: road }), start({ service: road })]);
+    const answers = await Promise.all(both.map((client) => call(client, "certify", BASIC)));
+    expect(answers).toMatchObject([PENDING, PENDING]);
+    expect([signatures(), new Set(road.payments).size, (await files()).length]).toEqual([1, 1, 1]);
+    road.way = "open";
+    const later = await Promise.all(both.map((client) => call(client, "certify", BASIC)));
+    expect(later).toMatchObject([PAID, PAID]);
+    expect([signatures(), await charges()]).toEqual([1, 1]);
+  });
+
+  test("a lock whose holder was killed is broken, and no payment is ever written over another", async () => {
+    const key = { service: service.url, path: "/test/basic", body: {}, wallet: payer.address };
+    const rest = { headers: {}, amount: "1", payTo: "x", network: "y", maxTimeoutSeconds: 1 };
+    const store = keptIn(folder);
+    const first = await store.keep(key, async () => ({ ...rest, signedAt: "first" }));
+    expect(await store.keep(key, async () => ({ ...rest, signedAt: "second" }))).toEqual(first);
+    await store.forget(key, { ...rest, signedAt: "second" });
+    expect(await store.find(key)).toEqual(first);
+    expect(await store.find({ ...key, service: "https://another.example" })).toBeNull();
+    const [name = ""] = await files();
+    const lock = join(folder, `${name}.lock`);
+    await store.forget(key, first);
+    await writeFile(lock, "");
+    const longAgo = new Date(Date.now() - 11_000);
+    await utimes(lock, longAgo, longAgo);
+    const outrun = await store.keep(key, async () => {
+      await rm(lock);
+      await keptIn(folder).keep(key, async () => ({ ...rest, signedAt: "third" }));
+      return { ...rest, signedAt: "fourth" };
+    });
+    expect(outrun.signedAt).toBe("third");
+    expect(await files()).toEqual([name]);
+  });
+});
+
+describe("a final answer that sold nothing ends it", () => {
+  test("402: the next call signs another one", async () => {
+    const poor = counting(await newPayer(chain, 0n));
+    const road = roadTo(service.url, "open");
+    const refused = await call(await start({ service: road, payer: poor.payer }), "certify", BASIC);
+    expect(refused).toMatchObject({
+      isError: true,
+      text: expect.stringMatching(/answered 402: .*balance.* A payment of/),
+    });
+    expect(await files()).toEqual([]);
+    await chain.fund(poor.payer.address, 250_000n);
+    expect(await call(await start({ service: road, payer: poor.payer }), "certify", BASIC)).toMatchObject(PAID);
+    expect(poor.signatures()).toBe(2);
+  });
+
+  test("422", async () => {
+    const client = await start({ service: roadTo(service.url, "open") });
+    const claim = { ...CLAIM, deal_ref: "deal 7", scored: true };
+    expect(await call(client, "arbiter_verify", claim)).toMatchObject({
+      isError: true,
+      text: expect.stringMatching(/422/),
+    });
+    expect(await files()).toEqual([]);
+    await nothingCharged(chain, payer);
+  });
+
+  test("an expired payment that never arrived: the service's 402 frees the same call to buy", async () => {
+    const road = roadTo(service.url, "lost before");
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() - 600_000 });
+    try {
+      expect(await call(await start({ service: road }), "certify", BASIC)).toMatchObject(PENDING);
+    } finally {
+      vi.useRealTimers();
+    }
+    expect(await call(await start({ service: road }), "certify", BASIC)).toMatchObject(PENDING);
+    road.way = "open";
+    expect(await call(await start({ service: road }), "certify", BASIC)).toMatchObject(PAID);
+    expect([signatures(), await charges()]).toEqual([2, 1]);
+  });
+
+  test("but not a 402 to a request whose payment was dropped on the way", async () => {
+    const dropping = between(
+      service.url,
+      (answer) => answer,
+      ({ headers: _, ...request }) => request,
+    );
+    const answer = await call(await start({ service: dropping }), "certify", BASIC);
+    expect(answer).toMatchObject(PENDING);
+    expect(await files()).toHaveLength(1);
+    expect(await call(await start({ service: roadTo(service.url, "open") }), "certify", BASIC)).toMatchObject(PAID);
+    expect([signatures(), await charges()]).toEqual([1, 1]);
+  });
+});
+
+test("an answer that cannot be checked now is asked for again, not bought again", async () => {
+  let isAway = true;
+  const keyless = between(service.url, (answer, { path }) => {
+    if (isAway && path === "/.well-known/jwks.json") throw new ServiceError("connection reset.");
+    return answer;
+  });
+  expect(await call(await start({ service: keyless }), "arbiter_verify", CLAIM)).toMatchObject({
+    isError: true,
+    text: expect.stringMatching(/^Paid 0\.25 USD .*could not be checked: .*Call this tool again/),
+  });
+  isAway = false;
+  expect(await call(await start({ service: keyless }), "arbiter_verify", CLAIM)).toMatchObject(PAID);
+  expect([signatures(), await charges()]).toEqual([1, 1]);
+});
+
+interface Otherwise {
+  readonly plan?: Pick<LocalPlan, "payTo">;
+  readonly input?: object;
+}
+
+test.each<[string, Otherwise, RegExp]>([
+  ["a lower max_price", { input: { max_price: "0.10" } }, /is pending for this call, more than max_price 0\.10 USD/],
+  [
+    "another payee of the user's",
+    { plan: { payTo: `0x${"0b".repeat(20)}` } as const },
+    /is pending for this call, and only 0x0b/,
+  ],
+])("under %s it is neither sent nor replaced", async (_name, { plan, input }: Otherwise, message) => {
+  const road = roadTo(service.url, "lost before");
+  await call(await start({ service: road }), "certify", BASIC);
+  road.way = "open";
+  const refused = await call(await start({ service: road, ...plan }), "certify", { ...BASIC, ...input });
+  expect(refused).toMatchObject({ isError: true, text: expect.stringMatching(message) });
+  expect(refused.text).toMatch(/Nothing was signed or sent/);
+  expect([signatures(), road.payments.length]).toEqual([1, 0]);
+});
+
+describe("what cannot be kept is not signed", () => {
+  test("a folder that cannot be made", async () => {
+    const file = join(folder, "file");
+    await writeFile(file, "");
+    const client = await start({ service: roadTo(service.url, "open"), pending: keptIn(join(file, "state")) });
+    expect(await call(client, "certify", BASIC)).toMatchObject({
+      isError: true,
+      text: expect.stringMatching(/Payments are kept in .* and that fails: .*Nothing was sent/),
+    });
+    expect(signatures()).toBe(0);
+  });
+
+  test("a file that cannot be read, since it may be a payment", async () => {
+    await call(await start({ service: roadTo(service.url, "lost before") }), "certify", BASIC);
+    const [name = ""] = await files();
+    await writeFile(join(folder, name), "{");
+    expect(await call(await start({ service: roadTo(service.url, "open") }), "certify", BASIC)).toMatchObject({
+      isError: true,
+      text: expect.stringMatching(/Payments are kept in/),
+    });
+    expect(signatures()).toBe(1);
+  });
+});
+
+test.each([
+  [{ XDG_STATE_HOME: "/var/state" }, "linux", /^\/var\/state\/agent-payment-trust-mcp$/],
+  [{ XDG_STATE_HOME: "relative" }, "linux", /\/\.local\/state\/agent-payment-trust-mcp$/],
+  [{}, "darwin", /\/\.local\/state\/agent-payment-trust-mcp$/],
+  [{ LOCALAPPDATA: "/local" }, "win32", /^\/local\/agent-payment-trust-mcp$/],
+] as const)("the folder with %j on %s", (env, platform, folder) => {
+  expect(stateFolder(env, platform)).toMatch(folder);
+});
