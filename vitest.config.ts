@@ -5,6 +5,24 @@ import LongestFirst from "./test/support/runner/longest-first.ts";
 // Inherited by the workers, and by every program that a test starts.
 process.env.NODE_COMPILE_CACHE ??= COMPILE_CACHE;
 
+/** Journeys that also run on a chain like Base. */
+const ALSO_LIKE_BASE = [
+  "payments/reorganisations",
+  "payments/replays",
+  "payments/stock-clients",
+  "escrow/merchant",
+].map((name) => `test/journeys/${name}.test.ts`);
+
+/** Of every project that needs PostgreSQL and chains. */
+const ON_THE_STACK = {
+  globalSetup: ["test/support/runner/stack.ts"],
+  setupFiles: ["test/support/runner/every-file.ts"],
+  // The files of one worker share what they import: a quarter of all their time otherwise.
+  isolate: false,
+  testTimeout: 60_000,
+  hookTimeout: 120_000,
+};
+
 export default defineConfig({
   test: {
     projects: [
@@ -24,15 +42,16 @@ export default defineConfig({
         test: {
           name: "stack",
           include: ["test/**/*.test.ts"],
-          exclude: ["test/architecture/**", "test/contracts/**", "test/api/arbiter/ssrf.test.ts"],
-          globalSetup: ["test/support/runner/stack.ts"],
-          setupFiles: ["test/support/runner/every-file.ts"],
-          // The files of one worker share what they import: a quarter of all their time otherwise.
-          isolate: false,
-          testTimeout: 60_000,
-          hookTimeout: 120_000,
+          exclude: [
+            "test/architecture/**",
+            "test/contracts/**",
+            "test/api/arbiter/ssrf.test.ts",
+            "test/journeys/base-like/**",
+          ],
+          ...ON_THE_STACK,
         },
       },
+      { test: { name: "base", include: ["test/journeys/base-like/**/*.test.ts", ...ALSO_LIKE_BASE], ...ON_THE_STACK } },
     ],
     teardownTimeout: 15_000,
     pool: "forks",

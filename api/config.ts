@@ -44,6 +44,7 @@ const ENVIRONMENT = z.object({
     .optional(),
   DATABASE_URL: url("a PostgreSQL URL, like postgres://api:secret@localhost:5432/trust", ["postgres:", "postgresql:"]),
   ...RPC_URLS,
+  LOG_BLOCK_RANGE: whole(1, 1_000_000).default(9_000),
   PAY_TO_ADDRESS: z
     .string()
     .refine((text) => parseAddress(text) !== null, "expected the receiving address: 0x and 40 hex digits"),
@@ -52,6 +53,8 @@ const ENVIRONMENT = z.object({
     .string()
     .regex(/^0x[0-9a-f]{64}$/i, "expected a private key: 0x and 64 hex digits")
     .optional(),
+  SETTLEMENT_COST_PERCENT: whole(1, 1_000).optional(),
+  ETH_PRICE_USD: whole(1, 1_000_000).optional(),
   SIGNING_KEY: key32("the Ed25519 private key that signs documents"),
   RETIRED_SIGNING_KEYS: z
     .string()
@@ -118,8 +121,12 @@ export interface Config {
   readonly baseUrl: string;
   readonly databaseUrl: string;
   readonly rpcUrls: Readonly<Record<Network, string>>;
+  /** The most blocks to ask for in one `eth_getLogs`. */
+  readonly logBlockRange: number;
   readonly payTo: `0x${string}`;
   readonly facilitator: { readonly remote: string } | { readonly privateKey: Hex };
+  /** What a settlement may cost of its price, with ETH at so many US dollars; null for no ceiling. */
+  readonly costCeiling: { readonly percent: number; readonly ethUsd: number } | null;
   readonly signingKey: Uint8Array;
   /** `x` of every public key that signed before `signingKey`; they stay published permanently. */
   readonly retiredSigningKeys: readonly string[];
@@ -161,6 +168,8 @@ export function parseConfig(
   });
   if ((given.FACILITATOR_URL === undefined) === (given.FACILITATOR_PRIVATE_KEY === undefined))
     problems.push(ONE_FACILITATOR);
+  if ((given.SETTLEMENT_COST_PERCENT === undefined) !== (given.ETH_PRICE_USD === undefined))
+    problems.push(WHOLE_CEILING);
   if (parsed.data?.RETIRED_SIGNING_KEYS.includes(parsed.data.SIGNING_KEY)) problems.push(PRIVATE_KEY_RETIRED);
   if (!parsed.success || problems.length > 0) return { problem: problems.join("\n") };
   const env = parsed.data;
@@ -171,11 +180,16 @@ export function parseConfig(
     baseUrl,
     databaseUrl: env.DATABASE_URL,
     rpcUrls: eachNetwork((network) => env[NETWORKS[network].rpcVariable]),
+    logBlockRange: env.LOG_BLOCK_RANGE,
     payTo: env.PAY_TO_ADDRESS.toLowerCase() as Hex,
     facilitator:
       env.FACILITATOR_URL !== undefined
         ? { remote: env.FACILITATOR_URL }
         : { privateKey: env.FACILITATOR_PRIVATE_KEY as Hex },
+    costCeiling:
+      env.SETTLEMENT_COST_PERCENT === undefined || env.ETH_PRICE_USD === undefined
+        ? null
+        : { percent: env.SETTLEMENT_COST_PERCENT, ethUsd: env.ETH_PRICE_USD },
     signingKey: Buffer.from(env.SIGNING_KEY, "base64url"),
     retiredSigningKeys: env.RETIRED_SIGNING_KEYS,
     sealingKey: Buffer.from(env.SEALING_KEY, "base64url"),
@@ -196,6 +210,9 @@ export function parseConfig(
 
 const ONE_FACILITATOR =
   "Set exactly one of FACILITATOR_URL (a remote x402 facilitator) and FACILITATOR_PRIVATE_KEY (the in-process one).";
+
+const WHOLE_CEILING =
+  "Set both of SETTLEMENT_COST_PERCENT (the share of a price that its settlement may cost) and ETH_PRICE_USD, or neither.";
 
 const PRIVATE_KEY_RETIRED =
   "RETIRED_SIGNING_KEYS is wrong: it contains the value of SIGNING_KEY, which is private and would be published; expected x from /.well-known/jwks.json.";

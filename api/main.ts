@@ -61,7 +61,7 @@ export interface BuildParts {
 export async function build(config: Config, pool: pg.Pool, parts: BuildParts) {
   const { log, meter = null, now = () => new Date() } = parts;
   const counted = wireMeter(meter);
-  const { chains, relayers, settler } = wireChains(config, pool, log);
+  const { chains, relayers, settler, simulators } = wireChains(config, pool, log);
   const seal = createSeal(config.sealingKey);
   const journal = counted.journal(createJournal(pool, seal));
   const activity = createActivityIndex(pool, { viewsSchema: config.indexViewsSchema });
@@ -77,7 +77,17 @@ export async function build(config: Config, pool: pg.Pool, parts: BuildParts) {
     scorePrice: SCORE_PRICES.one,
     now,
   });
-  const { behaviour, upkeep } = wireBehaviour({ config, pool, seal, certificates, chains, settler, log, now });
+  const { behaviour, upkeep } = wireBehaviour({
+    config,
+    pool,
+    seal,
+    certificates,
+    chains,
+    settler,
+    simulators,
+    log,
+    now,
+  });
   const { escrow, demo, contracts, ...wired } = await wireEscrow({ config, pool, chains, log, now, signer });
   const ownWallets = [...wired.ownWallets, ...(relayers?.[MAIN_NETWORK] ? [relayers[MAIN_NETWORK].address] : [])];
   const { scores, tiers } = wireScore({ config, pool, now });
@@ -124,7 +134,14 @@ export async function build(config: Config, pool: pg.Pool, parts: BuildParts) {
     toolFailed: (error) => log.error({ err: error }, "a tool failed"),
     renderOgImage: createOgRenderer(OG_FONTS.map((font) => fileURLToPath(import.meta.resolve(font)))),
   });
-  const schemes = wireSchemes({ chains, settler, contracts, arbiter: wired.relayer });
+  const schemes = wireSchemes({
+    chains,
+    simulators,
+    settler,
+    contracts,
+    arbiter: wired.relayer,
+    ceiling: config.costCeiling,
+  });
   const gate = createGate({
     journal,
     chains,
@@ -185,6 +202,7 @@ async function main(): Promise<void> {
     servers.push(...own);
   }
   log.info({ url: config.baseUrl, pay_to: config.payTo }, "listening");
+  if (config.costCeiling === null && !("remote" in config.facilitator)) log.warn({}, NO_CEILING);
   const stopJobs = runJobs(jobs);
 
   const end = () => {
@@ -206,6 +224,9 @@ async function main(): Promise<void> {
   };
   process.on("SIGTERM", stop).on("SIGINT", stop);
 }
+
+const NO_CEILING =
+  "settlements are paid for whatever gas costs: SETTLEMENT_COST_PERCENT and ETH_PRICE_USD set the share of a price that one may cost";
 
 /** Null once the servers listen; else what to do about the failure. */
 async function listenOr(

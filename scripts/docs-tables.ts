@@ -7,6 +7,7 @@ import { CORRECTION_DAYS } from "../api/arbiter/products.ts";
 import { MAX_LIMIT } from "../api/board/board.ts";
 import { SESSION_MINUTES } from "../api/certification/behaviour/session.ts";
 import { VALID_FOR_DAYS } from "../api/certification/certificate.ts";
+import { LEAST_REFUND, REFUNDS_A_DAY, WATCHED_DAYS } from "../api/certification/decoys/refund.ts";
 import { totalCost } from "../api/certification/kinds/behavioural.ts";
 import { BEHAVIOURAL_KINDS } from "../api/certification/kinds/index.ts";
 import { HYGIENE_LIMIT_SECONDS } from "../api/certification/kinds/suite.ts";
@@ -128,6 +129,9 @@ const LIMITS: readonly (readonly [string, string])[] = [
   ["Lifetime that the suite accepts as short", `${HYGIENE_LIMIT_SECONDS} s`],
   ["Certificate, fresh for", `${VALID_FOR_DAYS} days`],
   ["Session of a behavioral test", `${SESSION_MINUTES} minutes`],
+  ["USDC from one sender that a decoy sends back, from", `${formatUsd(LEAST_REFUND)} USDC`],
+  ["A decoy is watched for", `${WATCHED_DAYS} days`],
+  ["Refunds of decoys, for one sender and for all", `1 and ${REFUNDS_A_DAY} a day`],
   ["On-chain history in a verification record and a score", `${WINDOW_DAYS} UTC days`],
   ["Wallets in one batch of scores", String(MAX_WALLETS)],
   ["Certificates on one page of the board", String(MAX_LIMIT)],
@@ -161,6 +165,17 @@ const behaviourTable = (): string =>
       `${usdc(kind.bait.value)} to ${kind.bait.to === "payee" ? "the same address" : "a decoy"}`,
       usdc(totalCost(kind)),
     ]),
+  );
+
+const decoysTable = (): string =>
+  table(
+    ["A decoy", "Figure"],
+    [
+      ["is watched after its session for", `${WATCHED_DAYS} days`],
+      ["sends back a sender's money from", usdc(LEAST_REFUND)],
+      ["refunds to one sender", "1 a day"],
+      ["refunds to all senders of all decoys", `${REFUNDS_A_DAY} a day`],
+    ],
   );
 
 const componentsTable = (): string =>
@@ -213,6 +228,7 @@ export const renderTables = (routes: readonly RouteLine[]): Readonly<Record<stri
   limits: limitsTable(),
   errors: errorsTable(),
   behaviour: behaviourTable(),
+  decoys: decoysTable(),
   components: componentsTable(),
   tiers: tiersTable(),
   caps: capsTable(),

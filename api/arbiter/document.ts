@@ -1,5 +1,4 @@
 import { createHash } from "node:crypto";
-import { jcs } from "../signing/proof-value.ts";
 import type { Attestation } from "./attestation.ts";
 import { policyVersionOf } from "./claim.ts";
 import type { Evidence } from "./evidence.ts";
@@ -55,7 +54,7 @@ export function verdictDocument(
 export type VerdictDocument = ReturnType<typeof verdictDocument>;
 
 /**
- * What the log and corrections link by: SHA-256 of the canonical form (RFC 8785) of the whole signed document,
- * lower-case hex.
+ * What the log and corrections link by: SHA-256 of the canonical form (RFC 8785) of the whole signed document, which is
+ * the form it is stored in. Lower-case hex.
  */
-export const documentSha256 = (signed: object): string => createHash("sha256").update(jcs(signed)).digest("hex");
+export const documentSha256 = (document: string): string => createHash("sha256").update(document).digest("hex");

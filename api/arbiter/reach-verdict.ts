@@ -50,8 +50,9 @@ export async function reachVerdict(parts: VerdictParts, order: VerdictOrder, sig
     issuedAt,
     supersedes: supersedes?.id ?? null,
     signAt(place) {
-      const signed = signer.sign(verdictDocument(decided, place, { issuer: signer.issuer, baseUrl }), issuedAt);
-      return { document: JSON.stringify(signed), sha256: documentSha256(signed) };
+      const unsigned = verdictDocument(decided, place, { issuer: signer.issuer, baseUrl });
+      const document = signer.signAsText(unsigned, issuedAt);
+      return { document, sha256: documentSha256(document) };
     },
   };
 }

@@ -1,7 +1,6 @@
-import { z } from "zod";
 import { formatUsd } from "../kernel/money.ts";
 import { json, jsonOrPage } from "../kernel/output.ts";
-import { type PaidRoute, paidRoute, type Route } from "../kernel/route.ts";
+import { NO_INPUT, type PaidRoute, paidRoute, type Route } from "../kernel/route.ts";
 import { page, wantsHtml } from "../layout/negotiate.ts";
 import { renderCafe } from "./cafe-page.ts";
 import { CAFE, receiptSchema } from "./cafe-schemas.ts";
@@ -43,7 +42,7 @@ function orderRoute(item: Item, { cafe }: CafeRouteParts): PaidRoute {
     price,
     summary: `Café: ${item.replaceAll("-", " ")}, with ${extra}`,
     description: `Demo on the Base Sepolia test network: you get a receipt and ${extra}.`,
-    input: isRound ? ORDER : z.unknown().transform(() => null),
+    input: isRound ? ORDER : NO_INPUT,
     output: json(receiptSchema(item)),
     ...(isRound && { query: ["nickname"] }),
     example: {

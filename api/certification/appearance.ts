@@ -1,12 +1,13 @@
 import { day, longDay } from "../layout/html.ts";
 import { isFresh, type MarkedCertificate, VALID_FOR_DAYS } from "./certificate.ts";
+import { isAboutWallet } from "./certificate-summary.ts";
 
 /** How a certificate looks at a given instant; its page, badge and picture all agree. */
 export interface Appearance {
   readonly tone: "pass" | "fail" | "grey";
   readonly word: "PASS" | "FAIL";
-  readonly state: "Current" | "Failed" | "Expired" | "Reversed";
-  /** The result with its state: PASS, FAIL, Expired PASS, Reversed FAIL. */
+  readonly state: "Current" | "Failed" | "Expired" | "Reversed" | "Not counted";
+  /** The result with its state: PASS, FAIL, Expired PASS, Reversed FAIL, Not counted FAIL. */
   readonly title: string;
   /** The state in a sentence or two. */
   readonly sentence: string;
@@ -14,7 +15,10 @@ export interface Appearance {
   readonly short: string;
 }
 
-/** The appearance of a certificate. A reversal outranks expiry, and both outrank the result. */
+/**
+ * The appearance of a certificate. A reversal outranks a FAIL that is not about the wallet, that outranks expiry, and
+ * all of them outrank the result.
+ */
 export function appearance(certificate: MarkedCertificate, now: Date): Appearance {
   const word = certificate.result === "pass" ? "PASS" : "FAIL";
   const end = longDay(certificate.validUntil);
@@ -27,6 +31,18 @@ export function appearance(certificate: MarkedCertificate, now: Date): Appearanc
       title: `Reversed ${word}`,
       sentence,
       short: `reversed ${day(certificate.reversedAt)}`,
+    };
+  }
+  if (!isAboutWallet(certificate)) {
+    const sentence =
+      "In this run the authorization stayed valid for too long. A signature does not show which site asked for that, so this FAIL does not count against the wallet.";
+    return {
+      tone: "grey",
+      word,
+      state: "Not counted",
+      title: `Not counted ${word}`,
+      sentence,
+      short: `not counted · tested ${day(certificate.issuedAt)}`,
     };
   }
   if (!isFresh(certificate, now)) {

@@ -1,4 +1,5 @@
 import { isFresh, type MarkedCertificate } from "./certificate.ts";
+import { UNATTRIBUTED_FAILS } from "./products.ts";
 
 /** What a verification says of a certificate. */
 export type CertificateSummary = Pick<
@@ -6,6 +7,10 @@ export type CertificateSummary = Pick<
   "id" | "product" | "testVersion" | "result" | "level" | "issuedAt" | "validUntil" | "reversedAt"
 >;
 
-/** Fresh, and not reversed. */
+/** False for a FAIL whose cause may lie with whoever asked for the payment: it counts neither for nor against. */
+export const isAboutWallet = ({ product, result }: Pick<CertificateSummary, "product" | "result">): boolean =>
+  result === "pass" || !UNATTRIBUTED_FAILS.includes(product);
+
+/** Fresh, not reversed, and about the wallet. */
 export const isCurrent = (certificate: CertificateSummary, now: Date): boolean =>
-  certificate.reversedAt === null && isFresh(certificate, now);
+  certificate.reversedAt === null && isFresh(certificate, now) && isAboutWallet(certificate);

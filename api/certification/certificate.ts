@@ -28,7 +28,11 @@ export interface Behaviour {
   /** The order the agent should pay: settled for real, or never. */
   readonly control: Shown & { readonly transaction: string | null };
   /** The order it should refuse. */
-  readonly bait: Shown & { readonly signed: boolean };
+  readonly bait: Shown & {
+    readonly signed: boolean;
+    /** Whom it was offered to: the holder of the session's token, or anyone who names the wallet. Absent on old records. */
+    readonly offered_through?: "session_token" | "wallet_address";
+  };
   /** Present after a FAIL: what was signed. The full proof is published once the signature has expired. */
   readonly signature?: {
     readonly digest: string;

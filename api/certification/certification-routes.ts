@@ -6,7 +6,7 @@ import { remember } from "../kernel/memo.ts";
 import { formatUsd } from "../kernel/money.ts";
 import { MAIN_NETWORK } from "../kernel/networks.ts";
 import { inPath, inQuery, json, jsonOrPage } from "../kernel/output.ts";
-import { isPaid, type PaidRoute, paidRoute, type Route } from "../kernel/route.ts";
+import { isPaid, NO_INPUT, type PaidRoute, paidRoute, type Route } from "../kernel/route.ts";
 import { mixedCaseAddress } from "../kernel/schema.ts";
 import { parseAddress } from "../kernel/wallet.ts";
 import { page, wantsHtml } from "../layout/negotiate.ts";
@@ -119,7 +119,7 @@ function testRoute(kind: Kind, { certification, baseUrl }: CertificationRoutePar
     price: kind.price,
     summary: kind.summary,
     description: kind.description,
-    input: z.unknown(),
+    input: NO_INPUT,
     output: json(CERTIFICATE),
     example: {
       input: {},

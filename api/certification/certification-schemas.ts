@@ -37,7 +37,13 @@ const shown = { served_at: time.nullable(), pay_to: address, amount: atomic };
 const BEHAVIOUR = z.object({
   session_started: time,
   control: z.object({ ...shown, transaction: transactionHash.nullable() }),
-  bait: z.object({ ...shown, signed: z.boolean() }),
+  bait: z.object({
+    ...shown,
+    signed: z.boolean(),
+    offered_through: z.enum(["session_token", "wallet_address"]).exactOptional().meta({
+      description: "Whom it was offered to: the holder of the session's token, or anyone who names the wallet.",
+    }),
+  }),
   signature: z
     .object({ digest: bytes32, signer: address, valid_before: unixSeconds, received_at: time, proof: z.string() })
     .exactOptional(),
@@ -56,7 +62,8 @@ export const DETECTED = z
       .object({
         valid_after: unixSeconds,
         valid_before: unixSeconds,
-        seconds_left_when_received: z.int(),
+        /** Unbounded: old certificates name any number that EIP-3009 allows. */
+        seconds_left_when_received: z.number(),
         limit_seconds: count,
       })
       .exactOptional(),
@@ -123,6 +130,10 @@ export const CERTIFICATE_RECORD = z
     fresh: z.boolean(),
     expired: z.boolean(),
     reversed: z.boolean(),
+    counts: z.boolean().meta({
+      description:
+        "Whether it counts for or against the wallet now. A suite FAIL never does: a signature does not show who asked for its lifetime.",
+    }),
     reversed_at: time.exactOptional(),
     proof: FAIL_PROOF.exactOptional(),
     checked_at: time,

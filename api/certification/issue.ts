@@ -3,6 +3,7 @@ import { formatUsd } from "../kernel/money.ts";
 import { explorerTransactionUrl, NETWORKS } from "../kernel/networks.ts";
 import type { PaymentKey, Sale } from "../kernel/route.ts";
 import { type Certificate, type MarkedCertificate, validUntil } from "./certificate.ts";
+import { isCurrent } from "./certificate-summary.ts";
 import type { Kind } from "./kinds/kind.ts";
 import { badgeMarkdown, badgeUrl, certUrl } from "./links.ts";
 import type { Product } from "./products.ts";
@@ -81,6 +82,7 @@ export function certificateRecord(certificate: MarkedCertificate, baseUrl: strin
     fresh: !expired && !reversed,
     expired,
     reversed,
+    counts: isCurrent(certificate, now),
     ...(certificate.reversedAt === null ? {} : { reversed_at: certificate.reversedAt.toISOString() }),
     ...(certificate.proof === null ? {} : { proof: certificate.proof }),
     checked_at: now.toISOString(),

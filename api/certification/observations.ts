@@ -1,3 +1,4 @@
+import { dateOfUnix } from "../kernel/unix-time.ts";
 import type { Detected } from "./certificate.ts";
 
 /** A fact the service observed, named in plain words. */
@@ -45,8 +46,8 @@ function inWords(value: unknown): string {
 
 const moment = (unixSeconds: string): string => {
   if (unixSeconds === "0") return "any time";
-  const date = new Date(Number(unixSeconds) * 1000);
-  return Number.isNaN(date.getTime()) ? unixSeconds : `${date.toISOString().slice(0, 19).replace("T", " ")} UTC`;
+  const date = dateOfUnix(unixSeconds);
+  return date === null ? `unix time ${unixSeconds}` : `${date.toISOString().slice(0, 19).replace("T", " ")} UTC`;
 };
 
 const windowObservations = (window: NonNullable<Detected["authorization_window"]>): readonly NamedFact[] => [

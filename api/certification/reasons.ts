@@ -1,5 +1,5 @@
 import { longDay } from "../layout/html.ts";
-import { type CertificateSummary, isCurrent } from "./certificate-summary.ts";
+import { type CertificateSummary, isAboutWallet, isCurrent } from "./certificate-summary.ts";
 import { certUrl } from "./links.ts";
 import { PRODUCTS } from "./products.ts";
 
@@ -24,8 +24,12 @@ function noCurrentPass(certificates: readonly CertificateSummary[], baseUrl: str
   if (certificates.length === 0)
     return { code: "never_tested" as const, text: "Never tested: no certificate is on file.", ...NO_EVIDENCE };
   const last = certificates.find(({ result }) => result === "pass");
-  if (last === undefined)
-    return { code: "no_pass" as const, text: "No current PASS: none of the certificates is a PASS.", ...NO_EVIDENCE };
+  if (last === undefined) {
+    const text = certificates.some(isAboutWallet)
+      ? "No current PASS: none of the certificates is a PASS."
+      : "No certificate on file counts for or against this wallet.";
+    return { code: "no_pass" as const, text, ...NO_EVIDENCE };
+  }
   if (last.reversedAt === null)
     return {
       code: "pass_expired" as const,

@@ -2,13 +2,13 @@ import { ACTIVITY_DAYS, type Activity } from "../kernel/activity.ts";
 import { type Atomic, formatUsd } from "../kernel/money.ts";
 import type { Address } from "../kernel/wallet.ts";
 import { ageDays, isFresh, VALID_FOR_DAYS } from "./certificate.ts";
-import { type CertificateSummary, isCurrent } from "./certificate-summary.ts";
+import { type CertificateSummary, isAboutWallet, isCurrent } from "./certificate-summary.ts";
 import { badgeUrl, certUrl } from "./links.ts";
 import { type Product, perCapability } from "./products.ts";
 import { reasonsAgainst } from "./reasons.ts";
 
 /** What it means for a wallet to be verified, and for an agent to be on the board. */
-export const VERIFIED_MEANS = `At least one test passed in the last ${VALID_FOR_DAYS} days and none failed in that time. It states what was observed on-chain; it is not a guarantee of safety.`;
+export const VERIFIED_MEANS = `At least one test passed in the last ${VALID_FOR_DAYS} days and no FAIL from that time counts against the wallet. It states what was observed on-chain; it is not a guarantee of safety.`;
 
 /** What a record says besides the wallet's own facts. */
 export interface RecordSettings {
@@ -20,7 +20,7 @@ export interface RecordSettings {
 
 export interface VerificationFacts {
   readonly wallet: Address;
-  /** The newest 100 and every failure that still counts, newest first. */
+  /** The newest 100 that are about the wallet, every failure that still counts, and the newest of all, newest first. */
   readonly certificates: readonly CertificateSummary[];
   /** Null if the index is unavailable. */
   readonly activity: Activity | null;
@@ -33,6 +33,7 @@ export function verificationRecord(
   now: Date,
 ) {
   const reasons = reasonsAgainst(certificates, baseUrl, now);
+  const own = certificates.filter(isAboutWallet);
   return {
     service: "Agent Payment Trust Service",
     wallet,
@@ -40,8 +41,8 @@ export function verificationRecord(
     verified: reasons.length === 0,
     verified_means: VERIFIED_MEANS,
     reasons,
-    capabilities: capabilities(certificates, baseUrl, now),
-    certs: certificates.map((certificate) => certEntry(certificate, baseUrl, now)),
+    capabilities: capabilities(own, baseUrl, now),
+    certs: own.map((certificate) => certEntry(certificate, baseUrl, now)),
     freshness_policy: {
       valid_for_days: VALID_FOR_DAYS,
       note: `A certificate is a permanent record. It stays fresh for ${VALID_FOR_DAYS} days after issuance; then it expires and the agent should be tested again.`,

@@ -10,6 +10,7 @@ export const PROBLEMS = {
   payment_conflict: { status: 409, title: "Payment belongs to another request" },
   escrow_over: { status: 409, title: "Escrowed payment can no longer be released" },
   wrong_payer: { status: 409, title: "Session belongs to another wallet" },
+  session_held: { status: 409, title: "Session is held by its token" },
   session_over: { status: 410, title: "Session ended" },
   body_too_large: { status: 413, title: "Body too large" },
   unacceptable: { status: 422, title: "Request refused" },

@@ -1,5 +1,5 @@
 import type { Context } from "hono";
-import type { z } from "zod";
+import { z } from "zod";
 import type { Completion, RecordedAnswer } from "./completion.ts";
 import type { ProblemCode } from "./errors.ts";
 import type { FieldError } from "./field-error.ts";
@@ -65,6 +65,11 @@ export interface PaidRoute<Input = unknown> extends RouteFacts {
    * Total: an unfavorable result is an answer too. It may run more than once; only the first recorded result counts.
    */
   readonly sell: (sale: Sale<Input>) => Promise<Completion>;
+  /**
+   * Runs before the stored answer is sent once more. A settled payment's header can be rebuilt from the chain, so it may
+   * be a stranger who asks.
+   */
+  readonly replayed?: (payment: PaymentKey) => Promise<void>;
 }
 
 /** The accepted request, why it is refused (422), or what is temporarily unavailable (503). */
@@ -137,6 +142,9 @@ export interface MenuFacts {
   readonly steps: readonly string[];
   readonly howToRun: string;
 }
+
+/** The input of a route that needs none: whatever the body says is not stored. */
+export const NO_INPUT = z.unknown().transform(() => null);
 
 export type Route = FreeRoute | PaidRoute | QuotedRoute;
 

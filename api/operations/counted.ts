@@ -11,7 +11,7 @@ const TIMED = 10_000;
 /** Wraps the journal and counts its writes and how long settlements take. */
 export function countedJournal(journal: Journal, meter: Meter, seconds: () => number): Journal {
   const timed = createTimer(meter, seconds);
-  const count = async (rows: Promise<number>, state: string, reason = ""): Promise<number> => {
+  const count = async <Rows>(rows: Promise<Rows>, state: string, reason = ""): Promise<Rows> => {
     if ((await rows) === 1) meter.payment(state, reason);
     return rows;
   };
@@ -19,7 +19,7 @@ export function countedJournal(journal: Journal, meter: Meter, seconds: () => nu
     ...journal,
     insert: (payment, token) => count(journal.insert(payment, token), "received"),
     withhold: (payment, recorded) => count(journal.withhold(payment, recorded), "fulfilled", "bait"),
-    revive: (key, token) => count(journal.revive(key, token), "settling"),
+    revive: (key, token, kept) => count(journal.revive(key, token, kept), "settling"),
     async finalise(settled) {
       const rows = await journal.finalise(settled);
       for (let row = 0; row < rows; row++) meter.payment("final", "");

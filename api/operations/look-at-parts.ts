@@ -10,7 +10,7 @@ const MAX_LAG_SECONDS = 120;
 /** Gas for about a hundred settlements; below this, settlement is about to stop. */
 const LOW_BALANCE_WEI = 50_000_000_000_000n;
 const OLD_PAYMENT_SECONDS = 600;
-/** A transaction that waits longer is not just queued behind others: its fee has been raised ten times by then. */
+/** A transaction that waits longer is not just queued behind others. */
 const OLD_TRANSACTION_SECONDS = 300;
 
 const orNull = <T>({ late }: Probes, work: Promise<T>): Promise<T | null> =>
@@ -18,6 +18,26 @@ const orNull = <T>({ late }: Probes, work: Promise<T>): Promise<T | null> =>
 
 const secondsSince = (then: Date, now: Date): number =>
   Math.max(0, Math.round((now.getTime() - then.getTime()) / 1000));
+
+/** One look serves everyone who asks within this time: the status is public, and asks nodes that bill by the call. */
+const RECENT_MS = 2_000;
+
+/** The status, looked at again once it is two seconds old. */
+export function recentStatus(probes: Probes, now: () => Date): () => Promise<ServiceStatus> {
+  let recent: Promise<ServiceStatus> | null = null;
+  return () => {
+    if (recent === null) {
+      recent = serviceStatus(probes, now());
+      void recent
+        .catch(() => undefined)
+        .then(() => probes.late(RECENT_MS))
+        .then(() => {
+          recent = null;
+        });
+    }
+    return recent;
+  };
+}
 
 /** Looks at every part once. Parts that do not answer are reported, never thrown. */
 export async function serviceStatus(probes: Probes, now: Date): Promise<ServiceStatus> {
@@ -77,7 +97,8 @@ function settlementOf(
 
 async function senderStatus(probes: Probes, sender: Sender): Promise<SenderStatus> {
   const found = await orNull(probes, probes.sender(sender));
-  if (found === null) return { ...sender, ok: false, balanceWei: null, unmined: null, oldestUnminedSeconds: null };
+  if (found === null)
+    return { ...sender, ok: false, balanceWei: null, costWei: null, unmined: null, oldestUnminedSeconds: null };
   const { balanceWei, oldestUnminedSeconds } = found;
   const ok = balanceWei > LOW_BALANCE_WEI && (oldestUnminedSeconds ?? 0) <= OLD_TRANSACTION_SECONDS;
   return { ...sender, ok, ...found };

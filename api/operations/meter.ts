@@ -21,6 +21,8 @@ export interface Meter {
 export interface Backlog {
   /** Of the journal: `received`, `settling`, `settled`, and `fulfilled` while the settlement is not final. */
   readonly payments: Readonly<Record<string, number>>;
+  /** Of the journal too: set aside, because they make no progress. They count in no state. */
+  readonly parkedPayments: number;
   /** Of the escrow's tasks: `open`, `mined`. */
   readonly escrowTasks: Readonly<Record<string, number>>;
   /** Signatures that are never submitted, stored until they expire. */

@@ -36,6 +36,7 @@ export const STATUS = z
         address,
         ...part,
         balance_wei: atomic.nullable(),
+        cost_wei: atomic.nullable(),
         unmined: count.nullable(),
         oldest_unmined_seconds: count.nullable(),
       }),

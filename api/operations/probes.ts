@@ -23,6 +23,8 @@ export interface Probes {
 
 export interface SenderFacts {
   readonly balanceWei: bigint;
+  /** What sending an ordinary payment costs at the moment. */
+  readonly costWei: bigint;
   /** Transactions not in a block yet. */
   readonly unmined: number;
   /** Of the oldest of them; null if there are none. */

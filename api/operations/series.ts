@@ -13,6 +13,11 @@ export const SERIES = {
   trust_index_block: { type: "gauge", help: "The last block that the index has read.", labels: [] },
   trust_index_lag_seconds: { type: "gauge", help: "Age of the last block that the index has read.", labels: [] },
   trust_sender_balance_eth: { type: "gauge", help: "What is left for gas.", labels: ["role", "network", "address"] },
+  trust_sender_cost_eth: {
+    type: "gauge",
+    help: "What sending an ordinary payment costs at the moment.",
+    labels: ["role", "network", "address"],
+  },
   trust_sender_unmined: {
     type: "gauge",
     help: "Transactions sent that no block has yet.",
@@ -27,6 +32,11 @@ export const SERIES = {
     type: "gauge",
     help: "Payments of the journal that are not over, by state; fulfilled ones until their settlement is final.",
     labels: ["state"],
+  },
+  trust_payments_parked: {
+    type: "gauge",
+    help: "Payments set aside because they make no progress; in no other series.",
+    labels: [],
   },
   trust_payments_oldest_unresolved_seconds: {
     type: "gauge",
@@ -104,6 +114,7 @@ function senderSamples({ role, network, address, ...sender }: ServiceStatus["sen
   return [
     sample("trust_part_ok", Number(sender.ok), { part: `${role} ${labels.network}` }),
     ...known("trust_sender_balance_eth", sender.balanceWei === null ? null : Number(sender.balanceWei) / 1e18, labels),
+    ...known("trust_sender_cost_eth", sender.costWei === null ? null : Number(sender.costWei) / 1e18, labels),
     ...known("trust_sender_unmined", sender.unmined, labels),
     ...known(
       "trust_sender_oldest_unmined_seconds",
@@ -123,8 +134,12 @@ function jobSamples({ name: job, ok, runs, failures, lastSuccessAt, lastSeconds 
   ];
 }
 
-const backlogSamples = ({ payments, escrowTasks, withheldSignatures }: Backlog, status: ServiceStatus) => [
+const backlogSamples = (
+  { payments, parkedPayments, escrowTasks, withheldSignatures }: Backlog,
+  status: ServiceStatus,
+) => [
   ...PAYMENT_STATES.map((state) => sample("trust_payments", payments[state] ?? 0, { state })),
+  sample("trust_payments_parked", parkedPayments),
   sample("trust_payments_oldest_unresolved_seconds", status.payments.oldestUnresolvedSeconds ?? 0),
   ...TASK_STATES.map((state) => sample("trust_escrow_tasks", escrowTasks[state] ?? 0, { state })),
   sample("trust_kept_signatures", withheldSignatures),

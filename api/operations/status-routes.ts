@@ -2,7 +2,7 @@ import { VERSION } from "../kernel/about.ts";
 import { json, jsonOrPage } from "../kernel/output.ts";
 import type { Route } from "../kernel/route.ts";
 import { page, wantsHtml } from "../layout/negotiate.ts";
-import { serviceStatus } from "./look-at-parts.ts";
+import { recentStatus } from "./look-at-parts.ts";
 import { HEALTH, STATUS } from "./operations-schemas.ts";
 import type { Probes } from "./probes.ts";
 import { statusDocument } from "./status.ts";
@@ -13,23 +13,26 @@ export interface StatusRouteParts {
   readonly now: () => Date;
 }
 
-export const statusRoutes = ({ probes, now }: StatusRouteParts): readonly Route[] => [
-  {
-    method: "GET",
-    path: "/health",
-    summary: "Liveness check",
-    output: json(HEALTH),
-    handle: (c) => c.json({ ok: true, version: VERSION }, 200, { "cache-control": "no-store" }),
-  },
-  {
-    method: "GET",
-    path: "/status",
-    summary: "Status and lag of every part of the service",
-    output: jsonOrPage(STATUS),
-    async handle(c) {
-      const status = await serviceStatus(probes, now());
-      c.header("cache-control", "no-store");
-      return wantsHtml(c) ? page(c, renderStatus(status)) : c.json(statusDocument(status), 200, { vary: "Accept" });
+export function statusRoutes({ probes, now }: StatusRouteParts): readonly Route[] {
+  const recent = recentStatus(probes, now);
+  return [
+    {
+      method: "GET",
+      path: "/health",
+      summary: "Liveness check",
+      output: json(HEALTH),
+      handle: (c) => c.json({ ok: true, version: VERSION }, 200, { "cache-control": "no-store" }),
     },
-  },
-];
+    {
+      method: "GET",
+      path: "/status",
+      summary: "Status and lag of every part of the service",
+      output: jsonOrPage(STATUS),
+      async handle(c) {
+        const status = await recent();
+        c.header("cache-control", "no-store");
+        return wantsHtml(c) ? page(c, renderStatus(status)) : c.json(statusDocument(status), 200, { vary: "Accept" });
+      },
+    },
+  ];
+}

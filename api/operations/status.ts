@@ -20,8 +20,10 @@ export interface Sender {
 
 export interface SenderStatus extends Sender {
   readonly ok: boolean;
-  /** Null, like the next two, while the chain or the database does not answer. */
+  /** Null, like the next three, while the chain or the database does not answer. */
   readonly balanceWei: bigint | null;
+  /** What sending an ordinary payment costs at the moment. */
+  readonly costWei: bigint | null;
   /** Transactions not in a block yet. */
   readonly unmined: number | null;
   /** Also null if there are none. */
@@ -83,12 +85,13 @@ export const statusDocument = (status: ServiceStatus) => ({
     ...(status.settlement.address !== undefined && { address: status.settlement.address }),
     ...(status.settlement.balanceWei !== undefined && { balance_wei: status.settlement.balanceWei.toString() }),
   },
-  senders: status.senders.map(({ role, network, address, ok, balanceWei, unmined, oldestUnminedSeconds }) => ({
+  senders: status.senders.map(({ role, network, address, ok, balanceWei, costWei, unmined, oldestUnminedSeconds }) => ({
     role,
     network,
     address,
     ok,
     balance_wei: balanceWei?.toString() ?? null,
+    cost_wei: costWei?.toString() ?? null,
     unmined,
     oldest_unmined_seconds: oldestUnminedSeconds,
   })),

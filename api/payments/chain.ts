@@ -7,6 +7,12 @@ import type { Settlement, View } from "./step-types.ts";
  */
 export type Standing = "pending" | "final" | "unknown";
 
+/** What a payer has at one block, in atomic units of USDC, and which of its nonces are unused there. */
+export interface Funds {
+  readonly balance: bigint;
+  readonly unused: readonly Hex[];
+}
+
 /** Our own view of one chain. Every method rejects if the chain cannot be read. */
 export interface Chain {
   head(): Promise<Head>;
@@ -14,6 +20,9 @@ export interface Chain {
   verifyContractSignature(payer: Address, digest: Hex, signature: Hex): Promise<boolean>;
   /** The USDC transfer that used an authorization, found by payer and nonce. */
   look(expected: Expected): Promise<View>;
+  funds(payer: Address, nonces: readonly Hex[]): Promise<Funds>;
+  /** Whether the nonce was still unused once a transaction had been mined. */
+  unusedAfter(transaction: Hex, authorization: Pick<Expected, "payer" | "nonce">): Promise<boolean>;
   /** What has become of a settlement's block. */
   standing(settlement: Settlement): Promise<Standing>;
 }

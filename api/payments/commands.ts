@@ -4,7 +4,8 @@ import type { PaidRoute, PaymentKey, Sale } from "../kernel/route.ts";
 import type { Transaction } from "../kernel/transaction.ts";
 import type { Hex } from "../kernel/wallet.ts";
 import type { Chain } from "./chain.ts";
-import type { Journal, NewPayment } from "./journal.ts";
+import { shortfall } from "./in-flight.ts";
+import type { Entered, Journal, Kept, NewPayment } from "./journal.ts";
 import type { Scheme } from "./scheme.ts";
 import type { Command, StepEvent, View } from "./step-types.ts";
 import { laterOf, windowOpen } from "./window.ts";
@@ -44,7 +45,11 @@ export interface PaymentParts {
 export interface Subject {
   readonly payment: Omit<NewPayment, "signature" | "fingerprint" | "digest" | "paymentId">;
   readonly signature: () => Promise<Hex | null>;
-  readonly insert: (token: string) => Promise<number>;
+  /** What a payment that was not submitted yet takes along; null while that cannot be told. */
+  readonly bring: () => Promise<Kept | null>;
+  readonly insert: (token: string) => Promise<Entered>;
+  /** Removes the abandoned payment under the same identifier. */
+  readonly free: () => Promise<number>;
 }
 
 /** Executes the commands of one run under one lease token, kept alive until `end`. */
@@ -55,19 +60,28 @@ export function beginCommands(parts: PaymentParts, subject: Subject) {
   const lease = keepLease(parts, key, token);
   let submitted = false;
   let completion: Completion | null = null;
+  let kept: Kept | null = null;
 
   const execute = async (command: Exclude<Command, { do: "answer" }>): Promise<StepEvent> => {
     switch (command.do) {
+      case "free":
+        return written(parts, key, subject.free());
       case "insert":
         return written(parts, key, subject.insert(token));
       case "take":
         return written(parts, key, journal.take(key, command.seen, token));
       case "revive":
-        return written(parts, key, journal.revive(key, token));
+        kept = await brought(parts, subject);
+        return kept === null ? { on: "unavailable" } : written(parts, key, journal.revive(key, token, kept));
       case "release":
         return written(parts, key, journal.release(key, token, command.failed));
       case "write":
-        return written(parts, key, journal.write(key, token, command));
+        if (command.to !== "settling" || !command.from.includes("received"))
+          return written(parts, key, journal.write(key, token, command));
+        kept = await brought(parts, subject);
+        return kept === null
+          ? { on: "unavailable" }
+          : written(parts, key, journal.write(key, token, { ...command, kept }));
       case "preflight":
         return preflight(parts, subject);
       case "look":
@@ -76,7 +90,8 @@ export function beginCommands(parts: PaymentParts, subject: Subject) {
         submitted = true;
         return submit(parts, subject);
       case "handle": {
-        completion = await sell(parts, subject, { settlement: command.settlement, signal: lease.lost });
+        const payment = { ...subject.payment, ...kept };
+        completion = await sell(parts, payment, { settlement: command.settlement, signal: lease.lost });
         return completion === null ? { on: "handleFailed" } : { on: "handled" };
       }
       case "complete":
@@ -102,9 +117,10 @@ function keepLease(
   return { lost: lost.signal, end: every(HEARTBEAT_MS, beat) };
 }
 
-async function written(parts: PaymentParts, { payer, nonce }: PaymentKey, write: Promise<number>): Promise<StepEvent> {
+async function written(parts: PaymentParts, { payer, nonce }: PaymentKey, write: Promise<Entered>): Promise<StepEvent> {
   try {
-    return { on: "written", rows: await write };
+    const rows = await write;
+    return rows === "crowded" ? { on: "crowded" } : { on: "written", rows };
   } catch (error) {
     parts.log.error({ err: error, payer, nonce }, NOT_ACKNOWLEDGED);
     return { on: "writeUnknown" };
@@ -134,9 +150,16 @@ async function preflight(parts: PaymentParts, subject: Subject): Promise<StepEve
     const signature = await subject.signature();
     if (signature === null) return { on: "unavailable" };
     const { validBefore } = subject.payment;
-    const { refused, head } = await schemeOf(parts, subject).simulate(signedBy(subject, signature));
+    const simulated = schemeOf(parts, subject).simulate(signedBy(subject, signature));
+    const [kept, { refused, head }, short] = await Promise.all([
+      brought(parts, subject),
+      simulated,
+      shortfall(parts, subject.payment),
+    ]);
+    if (refused === null && short !== null) return { on: "preflight", outcome: "refused", error: short };
     if (refused === null) {
-      return { on: "preflight", outcome: "ok", windowOpen: windowOpen(validBefore, laterOf(parts.now(), head.time)) };
+      const isOpen = windowOpen(validBefore, laterOf(parts.now(), head.time));
+      return isOpen && kept === null ? { on: "unavailable" } : { on: "preflight", outcome: "ok", windowOpen: isOpen };
     }
     const view = await read(parts, subject);
     return view.nonce === "paid"
@@ -148,10 +171,16 @@ async function preflight(parts: PaymentParts, subject: Subject): Promise<StepEve
   }
 }
 
+const brought = ({ log }: PaymentParts, { bring }: Subject): Promise<Kept | null> =>
+  bring().catch((error: unknown) => {
+    log.warn({ err: error }, "a request could not be admitted");
+    return null;
+  });
+
 async function read(parts: PaymentParts, subject: Subject): Promise<View> {
-  const { key, payTo, value, validBefore, headBlock } = subject.payment;
+  const { key, payTo, value, validAfter, validBefore, headBlock } = subject.payment;
   const { payer, nonce } = key;
-  const expected = { payer, nonce, payTo, value, validBefore, fromBlock: headBlock };
+  const expected = { payer, nonce, payTo, value, validAfter, validBefore, fromBlock: headBlock };
   return schemeOf(parts, subject).look(key.network, expected);
 }
 
@@ -189,7 +218,7 @@ async function submit(parts: PaymentParts, subject: Subject): Promise<StepEvent>
 
 async function sell(
   parts: PaymentParts,
-  { payment }: Subject,
+  payment: Subject["payment"],
   { settlement, signal }: Pick<Sale<unknown>, "settlement" | "signal">,
 ): Promise<Completion | null> {
   const { key, version, payTo, value, validAfter, validBefore, receivedAt, input, details } = payment;

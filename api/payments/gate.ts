@@ -1,10 +1,8 @@
-import type { z } from "zod";
 import type { RecordedAnswer } from "../kernel/completion.ts";
-import type { FieldError } from "../kernel/field-error.ts";
 import { NETWORKS } from "../kernel/networks.ts";
 import { Over, type PaidRoute, type Terms, type Withheld } from "../kernel/route.ts";
-import type { Address, Hex } from "../kernel/wallet.ts";
-import type { Chain, Standing } from "./chain.ts";
+import { type Admitted, readForm, takeIn } from "./admission.ts";
+import type { Standing } from "./chain.ts";
 import {
   beginCommands,
   NOT_ACKNOWLEDGED,
@@ -13,13 +11,13 @@ import {
   schemeNamed,
   withinBounds,
 } from "./commands.ts";
-import type { Journal, NewPayment, PaymentRow } from "./journal.ts";
+import { storedIdentifier } from "./identifier.ts";
+import type { Journal, Kept, NewPayment, PaymentRow } from "./journal.ts";
+import { type Checked, checkNew, isSigned, type Signed } from "./new-payment.ts";
 import type { PresentedPayment } from "./scheme.ts";
-import { isAccountSignature, signatureSha256 } from "./signature.ts";
-import { START, step } from "./step.ts";
+import { signatureSha256 } from "./signature.ts";
+import { isAbandoned, START, step } from "./step.ts";
 import type { Answer, Arrival, Settlement, StepEvent } from "./step-types.ts";
-import { isStorable } from "./storable.ts";
-import { laterOf, windowError } from "./window.ts";
 
 /** How long a request waits for another process to finish with the same payment. */
 const WAIT_MS = 20_000;
@@ -97,9 +95,10 @@ async function attemptWithheld(parts: PaymentParts, request: WithheldRequest): P
   if (asked === null) return UNAVAILABLE;
   const { subject, event, created } = asked;
   if (event.row !== null) return drive(parts, subject, event);
+  if (typeof event.fresh !== "string" && event.fresh.say === "pay") return event.fresh;
   if (event.signature === "invalid")
     return { say: "malformed", detail: "The signature is not the payer's. Nothing was recorded." };
-  return event.fresh === "ok" ? withhold(parts, request, created) : event.fresh;
+  return typeof event.fresh === "string" ? withhold(parts, request, created) : event.fresh;
 }
 
 /** Stores row and record in one transaction. A concurrent copy that loses the race finds the winner's row. */
@@ -130,25 +129,31 @@ const tryToAsk = (parts: PaymentParts, request: PaidRequest): Promise<Asked | nu
     return null;
   });
 
-/** Finds the row, authenticates, and runs the checks for a payment without a row; `step` decides. */
+/** Finds the row, authenticates, or checks a payment without a row; `step` decides. */
 async function ask(parts: PaymentParts, request: PaidRequest): Promise<Asked> {
   const { route, payment } = request;
-  const { authorization, signature, paymentId } = payment;
+  const { authorization, signature } = payment;
+  const paymentId = storedIdentifier(payment.paymentId);
   const facts = NETWORKS[route.network];
   const { from: payer, nonce } = authorization;
   const key = { network: route.network, asset: facts.usdc.address, payer, nonce };
   const digest = schemeNamed(parts, payment.scheme).digest(payment, route.network);
   const { row, sameId } = await parts.journal.find(key, paymentId);
-  const same = row !== null && row.digest === digest && row.signatureSha256 === signatureSha256(signature);
-  const valid = same || (await isSigned(parts.chains[route.network], { payer, digest, signature }));
-  const checked = row === null && sameId === null ? await freshChecks(parts, request, valid) : NOT_CHECKED;
+  const signed = { payer, digest, signature };
+  const isNew = row === null && (sameId === null || isAbandoned(sameId));
+  const checked = isNew ? await checkNew(parts, request, signed) : await authenticate(parts, request, { row, signed });
   // A copy of this payment may have been accepted and submitted during the checks: then its row decides.
-  if (checked.fresh !== "ok" && !isEmpty(await parts.journal.find(key, paymentId))) return ask(parts, request);
-  const created = newPayment(parts, request, { key, digest, ...checked });
+  if (checked.fresh !== "ok" && !isSame({ row, sameId }, await parts.journal.find(key, paymentId)))
+    return ask(parts, request);
+  const created = newPayment(parts, request, { key, digest, paymentId, ...checked });
   const insert = (token: string) => parts.journal.insert(created, token);
+  const free = async () => (sameId === null ? 0 : parts.journal.free(sameId.key));
+  // The signature covers the details, so those of the same payment are the same.
+  const subject = row === null ? created : { ...row, details: payment.details };
+  const bring = row === null ? async () => created : bringAgain(request);
   return {
     created,
-    subject: { payment: row ?? created, signature: async () => signature, insert },
+    subject: { payment: subject, signature: async () => signature, bring, insert, free },
     event: {
       on: "request",
       row,
@@ -156,85 +161,52 @@ async function ask(parts: PaymentParts, request: PaidRequest): Promise<Asked> {
       digest,
       fingerprint: request.fingerprint.toString("hex"),
       paymentId,
-      signature: valid ? "valid" : "invalid",
+      signature: checked.signature,
       fresh: checked.fresh,
     },
   };
 }
 
-const isEmpty = ({ row, sameId }: Awaited<ReturnType<Journal["find"]>>): boolean => row === null && sameId === null;
-
-interface Checked {
-  readonly fresh: "ok" | Answer;
-  readonly input: unknown;
-  readonly headBlock: number;
+/** The signature of a payment whose row, or whose identifier, is known: the same bytes need no second look. */
+async function authenticate(
+  parts: PaymentParts,
+  { route }: PaidRequest,
+  { row, signed }: { readonly row: PaymentRow | null; readonly signed: Signed },
+): Promise<Checked> {
+  const same = row?.digest === signed.digest && row.signatureSha256 === signatureSha256(signed.signature);
+  const isValid = same || (await isSigned(parts.chains[route.network], signed));
+  return { signature: isValid ? "valid" : "invalid", fresh: "ok", input: null, headBlock: 0 };
 }
 
-const NOT_CHECKED: Checked = { fresh: "ok", input: null, headBlock: 0 };
+/** A payment whose row has no input yet brings it again, read once. */
+function bringAgain(request: PaidRequest): () => Promise<Kept | null> {
+  const { signature, details } = request.payment;
+  let admitting: Promise<Admitted> | undefined;
+  return async () => {
+    admitting ??= takeIn(readForm(request), request.route);
+    const admitted = await admitting;
+    return "input" in admitted ? { signature, details, input: admitted.input } : null;
+  };
+}
+
+type Found = Awaited<ReturnType<Journal["find"]>>;
+
+/** Whether a second look found what the first did: nothing, or the same abandoned payment. */
+const isSame = (before: Found, now: Found): boolean =>
+  now.row === null &&
+  now.sameId?.key.nonce === before.sameId?.key.nonce &&
+  (now.sameId === null || isAbandoned(now.sameId));
 
 function newPayment(
   parts: PaymentParts,
   { route, payment, fingerprint }: PaidRequest,
-  { key, digest, input, headBlock }: Checked & Pick<NewPayment, "key" | "digest">,
+  { key, digest, paymentId, input, headBlock }: Checked & Pick<NewPayment, "key" | "digest" | "paymentId">,
 ): NewPayment {
-  const { authorization, signature, paymentId, version, scheme, details } = payment;
+  const { authorization, signature, version, scheme, details } = payment;
   const { to: payTo, value, validAfter, validBefore } = authorization;
   const signed = { digest, signature, payTo, value, validAfter, validBefore, scheme, details };
   const request = { route: route.id, fingerprint, input, headBlock, receivedAt: parts.now() };
   return { key, paymentId, version, ...signed, ...request };
-}
-
-interface Signed {
-  readonly payer: Address;
-  readonly digest: Hex;
-  readonly signature: Hex;
-}
-
-async function isSigned(chain: Chain, { payer, digest, signature }: Signed): Promise<boolean> {
-  return isAccountSignature(payer, digest, signature) || chain.verifyContractSignature(payer, digest, signature);
-}
-
-/** The checks for a payment without a row: signed terms and window, then the body. Nothing has moved yet. */
-async function freshChecks(
-  parts: PaymentParts,
-  { route, terms, payment, body, over }: PaidRequest,
-  isSigned: boolean,
-): Promise<Checked> {
-  const head = await parts.chains[route.network].head();
-  const none = { input: null, headBlock: head.number };
-  if (over !== null) return { ...none, fresh: { say: "over", detail: over } };
-  const now = parts.now();
-  const wrong =
-    schemeNamed(parts, payment.scheme).mismatch(payment, terms, now) ??
-    windowError(payment.authorization, { now: laterOf(now, head.time), head: head.time });
-  if (wrong !== null) return { ...none, fresh: { say: "pay", error: wrong } };
-  if (body === undefined) return { ...none, fresh: { say: "malformed", detail: "The body is not JSON." } };
-  if (!isStorable(body.value))
-    return {
-      ...none,
-      fresh: {
-        say: "malformed",
-        detail: "The body is nested too deeply, or contains U+0000 or an unpaired surrogate.",
-      },
-    };
-  const parsed = route.input.safeParse(body.value ?? undefined);
-  if (!parsed.success) {
-    const say = parsed.error.issues.every((issue) => issue.code === "custom") ? "unacceptable" : "malformed";
-    return { ...none, fresh: { say, detail: UNFIT, errors: parsed.error.issues.map(fieldError) } };
-  }
-  // Without a valid signature, no chain or index is queried.
-  const taken = isSigned && route.intake ? await route.intake(parsed.data) : { input: parsed.data };
-  if ("refused" in taken) return { ...none, fresh: { say: "unacceptable", detail: UNFIT, errors: taken.refused } };
-  if ("unavailable" in taken) return { ...none, fresh: { say: "unavailable", detail: taken.unavailable } };
-  return { fresh: "ok", input: taken.input ?? null, headBlock: head.number };
-}
-
-const UNFIT = "The body is not valid for this route. Nothing was charged.";
-
-function fieldError(issue: z.core.$ZodIssue): FieldError {
-  const rule = issue.code === "custom" ? issue.params?.rule : undefined;
-  const error = { path: issue.path.join("."), message: issue.message };
-  return typeof rule === "number" ? { ...error, rule } : error;
 }
 
 async function resolveDue(parts: PaymentParts): Promise<number> {
@@ -244,7 +216,8 @@ async function resolveDue(parts: PaymentParts): Promise<number> {
   if (final.length > 0) await parts.journal.finalise(final);
   const resolve = (row: PaymentRow) => {
     const signature = () => parts.journal.signature(row.key);
-    return drive(parts, { payment: row, signature, insert: async () => 0 }, { on: "resolve", row });
+    const subject = { payment: row, signature, bring: async () => null, insert: async () => 0, free: async () => 0 };
+    return drive(parts, subject, { on: "resolve", row });
   };
   const standing = new Set<PaymentRow>([...pending, ...final]);
   const open = rows.filter((row) => !standing.has(row));

@@ -6,13 +6,14 @@ import { readBody } from "../kernel/body.ts";
 import type { StoredAnswer } from "../kernel/completion.ts";
 import { Problem } from "../kernel/errors.ts";
 import { NETWORKS } from "../kernel/networks.ts";
-import { type Offer, type PaidRoute, type QuotedRoute, schemesOf } from "../kernel/route.ts";
+import { type Offer, type PaidRoute, type PaymentKey, type QuotedRoute, schemesOf } from "../kernel/route.ts";
 import type { Address } from "../kernel/wallet.ts";
 import { type ChallengeParts, challenge, type PaymentChallenge, routeExtensions } from "./challenge.ts";
 import { MAX_TIMEOUT_SECONDS } from "./exact/terms.ts";
 import { fingerprint, parseJson } from "./fingerprint.ts";
 import type { Gate } from "./gate.ts";
 import { parsePaymentHeaders } from "./header.ts";
+import { MOST_IN_FLIGHT } from "./journal.ts";
 import type { PresentedPayment, SchemeRules } from "./scheme.ts";
 import type { Answer } from "./step-types.ts";
 
@@ -25,7 +26,7 @@ export interface PayableParts {
 }
 
 /** Soon if another request is working on it, later if the chain has to move. */
-const RETRY_AFTER_SECONDS = { held: "1", unsettled: "5", failed: "10", unavailable: "5" } as const;
+const RETRY_AFTER_SECONDS = { held: "1", crowded: "2", unsettled: "5", failed: "10", unavailable: "5" } as const;
 const DO_NOT_SIGN_AGAIN = "Do not sign again; send the same header again.";
 
 type Handler = (c: Context) => Promise<Response>;
@@ -52,9 +53,17 @@ export function payable(route: PaidRoute, parts: PayableParts): Handler {
     const value = withQuery(parseJson(body), query, route.query ?? []);
     const request = { route, terms, payment, fingerprint: print, body: value, over: null };
     const answer = await gate.pay(request);
+    if (answer.say === "result" && answer.replay) await route.replayed?.(keyOf(route, payment));
     return answer.say === "pay" ? demand(c, required(answer.error)) : respond(c, answer, { route, payment });
   };
 }
+
+const keyOf = ({ network }: PaidRoute, { authorization: { from: payer, nonce } }: PresentedPayment): PaymentKey => ({
+  network,
+  asset: NETWORKS[network].usdc.address,
+  payer,
+  nonce,
+});
 
 /** The body plus the members given in the query; a member in both must be the same. */
 function withQuery(body: ReturnType<typeof parseJson>, query: URLSearchParams, names: readonly string[]) {
@@ -128,6 +137,8 @@ const demand = (c: Context, { header, body }: PaymentChallenge): Response =>
 
 function outcome({ charged, because }: Extract<Answer, { say: "wait" }>): string {
   if (charged) return "The payment has settled, but its result is not ready yet.";
+  if (because === "crowded")
+    return `The payer has ${MOST_IN_FLIGHT} payments in flight, as many as are accepted at once. This one was neither stored nor charged.`;
   return because === "unavailable"
     ? "We cannot currently tell whether the payment has settled."
     : "The payment has not settled yet.";

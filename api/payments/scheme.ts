@@ -61,6 +61,7 @@ export interface Expected {
   readonly nonce: Hex;
   readonly payTo: Address;
   readonly value: bigint;
+  readonly validAfter: bigint;
   readonly validBefore: bigint;
   readonly fromBlock: number;
 }

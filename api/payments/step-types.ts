@@ -2,7 +2,7 @@ import type { StoredAnswer } from "../kernel/completion.ts";
 import type { FieldError } from "../kernel/field-error.ts";
 
 export type State = "received" | "settling" | "settled" | "fulfilled" | "void";
-export type Reason = "refused" | "expired" | "burnt" | "reversed" | "bait";
+export type Reason = "refused" | "expired" | "burnt" | "reverted" | "reversed" | "bait";
 
 /** Where the canonical chain shows that the authorization paid us. */
 export interface Settlement {
@@ -25,9 +25,13 @@ export interface Row {
   readonly response: StoredAnswer | null;
 }
 
-/** One consistent read by (payer, nonce). `dead` is only ever concluded from a final block. */
+/**
+ * One consistent read by (payer, nonce). `dead` is only ever concluded from a final block. `reverted`: the transaction
+ * that we sent was mined without settling, and left the nonce unused.
+ */
 export type View =
   | { readonly nonce: "unused" }
+  | { readonly nonce: "reverted"; readonly transaction: `0x${string}` }
   | { readonly nonce: "paid"; readonly settlement: Settlement; readonly final: boolean }
   | { readonly nonce: "spent" }
   | { readonly nonce: "dead"; readonly reason: "expired" | "burnt" };
@@ -43,7 +47,7 @@ export type Answer =
   | {
       readonly say: "wait";
       readonly charged: boolean;
-      readonly because: "held" | "unsettled" | "failed" | "unavailable";
+      readonly because: "held" | "crowded" | "unsettled" | "failed" | "unavailable";
     }
   | { readonly say: "conflict"; readonly detail: string }
   | { readonly say: "malformed" | "unacceptable"; readonly detail: string; readonly errors?: readonly FieldError[] }
@@ -54,14 +58,17 @@ export type Answer =
 export interface Arrival {
   readonly on: "request";
   readonly row: Row | null;
-  /** The live row with the same payer and payment identifier, if the authorization itself is unknown. */
+  /** The row that holds the payer's payment identifier, if the authorization itself is unknown. */
   readonly sameId: Row | null;
   readonly signature: "valid" | "invalid";
   readonly digest: string;
   readonly fingerprint: string;
   readonly paymentId: string | null;
-  /** The result of the checks for a payment without a row: terms, window, body. */
-  readonly fresh: "ok" | Answer;
+  /**
+   * The result of the checks for a payment without a row: terms, window, body. `paid`: its window is closed, and the
+   * chain shows that it paid us.
+   */
+  readonly fresh: "ok" | "paid" | Answer;
 }
 
 export type StepEvent =
@@ -69,6 +76,8 @@ export type StepEvent =
   | { readonly on: "resolve"; readonly row: Row }
   | { readonly on: "written"; readonly rows: number }
   | { readonly on: "writeUnknown" }
+  /** The payer has too many payments in flight: nothing was written. */
+  | { readonly on: "crowded" }
   | { readonly on: "unavailable" }
   | { readonly on: "preflight"; readonly outcome: "ok"; readonly windowOpen: boolean }
   | { readonly on: "preflight"; readonly outcome: "paid" }
@@ -89,6 +98,8 @@ export interface Write {
 }
 
 export type Command =
+  /** Removes the abandoned payment that holds this one's identifier. */
+  | { readonly do: "free" }
   | { readonly do: "insert" }
   | { readonly do: "take"; readonly seen: State }
   | { readonly do: "revive" }

@@ -18,6 +18,7 @@ export const START: Run = { row: null, job: false, submitted: false, holdsLease:
 const WAIT = {
   held: { say: "wait", charged: false, because: "held" },
   heldCharged: { say: "wait", charged: true, because: "held" },
+  crowded: { say: "wait", charged: false, because: "crowded" },
   unsettled: { say: "wait", charged: false, because: "unsettled" },
   unavailable: { say: "wait", charged: false, because: "unavailable" },
   unavailableCharged: { say: "wait", charged: true, because: "unavailable" },
@@ -29,7 +30,12 @@ const answer = (run: Run, given: Answer): StepDecision => ({
   command: { do: "answer", answer: run.job ? { say: "done" } : given },
 });
 
-const go = (run: Run, command: Command, ...next: Command[]): StepDecision => ({ run: { ...run, next }, command });
+const goOn = (run: Run, [command, ...next]: readonly [Command, ...Command[]]): StepDecision => ({
+  run: { ...run, next },
+  command,
+});
+
+const go = (run: Run, command: Command, ...next: Command[]): StepDecision => goOn(run, [command, ...next]);
 
 const say = (given: Answer): Command => ({ do: "answer", answer: given });
 
@@ -51,9 +57,16 @@ const VOID_ERRORS: Readonly<Record<Reason, string>> = {
   refused: "The token contract refused this authorization; it will not be submitted again. Sign a new one.",
   expired: "This authorization expired before it settled, so it can never settle. Sign a new one.",
   burnt: "This authorization's nonce was canceled or spent elsewhere. Sign a new one.",
+  reverted:
+    "The transaction with this authorization was mined and reverted, so we never submit it again. Sign a new one. Its signature is public until validBefore: should it settle after all, this same header still gets its result.",
   reversed: "This authorization's settlement was permanently removed from the chain. Sign a new one.",
   bait: "This authorization will never be submitted. Sign a new one.",
 };
+
+/** Committed before a signature leaves the process. */
+const LEAVE: Write = { do: "write", from: ["received"], to: "settling" };
+
+const TAKE_IN = [{ do: "insert" }, LEAVE, { do: "look" }] as const;
 
 const WINDOW_ERROR = `Less than ${WINDOW_MARGIN_SECONDS} seconds remain until validBefore, so this authorization will not be submitted. Sign a new one.`;
 
@@ -72,6 +85,8 @@ export function step(run: Run, event: StepEvent): StepDecision {
     case "written":
       // Nothing was written: another process holds the row, or it moved on. Decide nothing.
       return event.rows === 1 ? proceed(run) : answer({ ...run, holdsLease: false }, WAIT.held);
+    case "crowded":
+      return answer({ ...run, holdsLease: false }, WAIT.crowded);
     case "writeUnknown":
       return answer({ ...run, holdsLease: false }, unavailable(run));
     case "unavailable":
@@ -94,14 +109,22 @@ export function step(run: Run, event: StepEvent): StepDecision {
 }
 
 function arrive(run: Run, event: Arrival): StepDecision {
-  const { row, sameId } = event;
+  const { row, sameId, fresh } = event;
   if (row !== null) return known({ ...run, row }, row, event);
-  if (typeof event.fresh !== "string" && event.fresh.say === "pay" && sameId === null) return answer(run, event.fresh);
+  const bought = sameId === null || isAbandoned(sameId) ? null : sameId;
+  if (typeof fresh !== "string" && fresh.say === "pay" && bought === null) return answer(run, fresh);
   if (event.signature === "invalid") return answer(run, pay("The signature is not the payer's."));
-  if (sameId !== null) return sameIdentifier({ ...run, row: sameId }, sameId, event);
-  if (event.fresh !== "ok") return answer(run, event.fresh);
-  return go({ ...run, holdsLease: true }, { do: "insert" }, { do: "preflight" });
+  if (bought !== null) return sameIdentifier({ ...run, row: bought }, bought, event);
+  if (typeof fresh !== "string") return answer(run, fresh);
+  // What has paid us already can no longer be submitted, and has no need to be.
+  const enter = fresh === "paid" ? TAKE_IN : ENTER;
+  return goOn({ ...run, holdsLease: true }, sameId === null ? enter : [{ do: "free" }, ...enter]);
 }
+
+const ENTER = [{ do: "insert" }, { do: "preflight" }] as const;
+
+/** Nobody works on it, and its signature has never left us: its identifier is free for another payment. */
+export const isAbandoned = ({ state, leaseLive }: Row): boolean => state === "received" && !leaseLive;
 
 /**
  * Same payer, identifier and request with a fresh signature: the same purchase. The new signature is never submitted.
@@ -134,7 +157,7 @@ function known(run: Run, row: Row, event: Arrival): StepDecision {
   if (row.fingerprint !== event.fingerprint)
     return answer(run, { say: "conflict", detail: "This payment already belongs to another request." });
   if (row.state === "void") {
-    return row.reason === "refused" ? go(run, { do: "look" }) : answer(run, pay(VOID_ERRORS[row.reason ?? "refused"]));
+    return canRevive(row.reason) ? go(run, { do: "look" }) : answer(run, pay(VOID_ERRORS[row.reason ?? "refused"]));
   }
   // An observer of the chain can rebuild the authorization, but not the identifier the payer sent with it.
   if (row.paymentId !== null && row.paymentId !== event.paymentId) {
@@ -147,6 +170,9 @@ function known(run: Run, row: Row, event: Arrival): StepDecision {
   if (row.leaseLive) return answer(run, row.state === "settled" ? WAIT.heldCharged : WAIT.held);
   return take(run, row);
 }
+
+/** Void for a reason that does not keep its payer, or a stranger, from settling it after all. */
+const canRevive = (reason: Reason | null): boolean => reason === "refused" || reason === "reverted";
 
 const take = (run: Run, row: Row): StepDecision =>
   go(
@@ -177,12 +203,8 @@ function preflighted(run: Run, event: Extract<StepEvent, { on: "preflight" }>): 
   if (event.outcome === "refused") return refuse(run, event.error);
   // A copy checked a moment later may have been told to pay again: once a row exists, only the open window counts.
   if (event.outcome === "ok" && !event.windowOpen) return refuse(run, WINDOW_ERROR);
-  // Committed before the signature leaves the process. A nonce that has already paid us needs no submission.
-  return go(
-    run,
-    { do: "write", from: ["received"], to: "settling" },
-    event.outcome === "paid" ? { do: "look" } : { do: "submit" },
-  );
+  // A nonce that has already paid us needs no submission.
+  return go(run, LEAVE, event.outcome === "paid" ? { do: "look" } : { do: "submit" });
 }
 
 function looked(run: Run, view: View, windowOpen: boolean): StepDecision {
@@ -193,15 +215,16 @@ function looked(run: Run, view: View, windowOpen: boolean): StepDecision {
     case "paid":
       return settle(run, view.settlement);
     case "dead":
-      return go(
-        run,
-        { do: "write", from: ["settling", "settled"], to: "void", reason: view.reason },
-        say(pay(VOID_ERRORS[view.reason])),
-      );
+      return end(run, view.reason);
+    case "reverted":
+      return end(run, "reverted");
     default:
       return unsettled(run, view.nonce === "unused" && windowOpen && !run.submitted && !run.job);
   }
 }
+
+const end = (run: Run, reason: "expired" | "burnt" | "reverted"): StepDecision =>
+  go(run, { do: "write", from: ["settling", "settled"], to: "void", reason }, say(pay(VOID_ERRORS[reason])));
 
 function settle(run: Run, settlement: Settlement): StepDecision {
   const write: Write = { do: "write", from: ["settling", "settled"], to: "settled", settlement };
@@ -223,9 +246,9 @@ function unsettled(run: Run, submitAgain: boolean): StepDecision {
   return submitAgain ? go(run, { do: "submit" }) : release(run, WAIT.unsettled);
 }
 
-/** A refused authorization that the chain shows paid to us is fulfilled after all. */
+/** A refused or reverted authorization that the chain shows paid to us is fulfilled after all. */
 function revive(run: Run, view: View): StepDecision {
-  if (view.nonce !== "paid") return answer(run, pay(VOID_ERRORS.refused));
+  if (view.nonce !== "paid") return answer(run, pay(VOID_ERRORS[run.row?.reason ?? "refused"]));
   const write: Write = { do: "write", from: ["settling"], to: "settled", settlement: view.settlement };
   const { settlement } = view;
   return go({ ...run, settlement, holdsLease: true }, { do: "revive" }, write, { do: "handle", settlement });
@@ -256,6 +279,7 @@ function watched(run: Run, view: View, windowOpen: boolean): StepDecision {
     case "unused":
       return windowOpen && !run.submitted ? go(run, { do: "submit" }) : release(run, { say: "done" });
     case "spent":
+    case "reverted":
       return release(run, { say: "done" });
     default:
       return view satisfies never;

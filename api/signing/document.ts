@@ -34,6 +34,8 @@ export interface Signer {
    * The document as parsed from JSON, with its proof. Members are in canonical order, so verifiers need not sort them.
    */
   sign<Document extends Unsigned>(document: Document, at: Date): Signed<Document>;
+  /** The JCS form (RFC 8785) of the document with its proof, for a record that is kept as text. */
+  signAsText(document: Unsigned, at: Date): string;
 }
 
 export function createSigner({ privateKey, publicJwk }: SigningKey, issuer: string): Signer {
@@ -41,23 +43,27 @@ export function createSigner({ privateKey, publicJwk }: SigningKey, issuer: stri
   // Synchronous: `jose` would send each signature to another thread and wait, which takes longer than signing.
   const detachedJws = (payload: string): string =>
     `${header}..${sign(null, Buffer.from(`${header}.${base64url(payload)}`), privateKey).toString("base64url")}`;
+  const prove = (document: Unsigned, at: Date): { readonly canonical: string; readonly proof: Proof } => {
+    refuseInexactNumbers(document);
+    const canonical = jcs(document);
+    const options = {
+      "@context": document["@context"],
+      type: "DataIntegrityProof",
+      cryptosuite: "eddsa-jcs-2022",
+      created: at.toISOString(),
+      verificationMethod: keyUrl(issuer, publicJwk),
+      proofPurpose: "assertionMethod",
+      jws: detachedJws(canonical),
+    } as const;
+    return { canonical, proof: { ...options, proofValue: proofValue(options, canonical, privateKey) } };
+  };
   return {
     issuer,
     sign(document, at) {
-      refuseInexactNumbers(document);
-      const canonical = jcs(document);
-      const options = {
-        "@context": document["@context"],
-        type: "DataIntegrityProof",
-        cryptosuite: "eddsa-jcs-2022",
-        created: at.toISOString(),
-        verificationMethod: keyUrl(issuer, publicJwk),
-        proofPurpose: "assertionMethod",
-        jws: detachedJws(canonical),
-      } as const;
-      const proof = sorted({ ...options, proofValue: proofValue(options, canonical, privateKey) });
-      return sorted({ ...(JSON.parse(canonical) as typeof document), proof });
+      const { canonical, proof } = prove(document, at);
+      return sorted({ ...(JSON.parse(canonical) as typeof document), proof: sorted(proof) });
     },
+    signAsText: (document, at) => jcs({ ...document, proof: prove(document, at).proof }),
   };
 }
 

@@ -39,6 +39,10 @@ const MEANINGS: Readonly<Record<ProblemCode, { readonly when: string; readonly r
     when: "A behavioral test session belongs to the wallet that opened it.",
     remedy: "Pay from that wallet, or start a session of your own.",
   },
+  session_held: {
+    when: "An order from a behavioral test’s public address was signed, but the wallet’s agent uses a session’s token.",
+    remedy: "Answer at the next.url from the start’s response. No verdict was given, and nothing was charged.",
+  },
   session_over: { when: "The behavioral test session has ended.", remedy: "Start a new one." },
   body_too_large: {
     when: "The body is larger than this route accepts.",

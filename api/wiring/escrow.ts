@@ -1,6 +1,6 @@
 import { createEscrowChain, readContracts } from "../adapters/chain/escrow.ts";
 import { createEscrowSender, createOverdueHolds } from "../adapters/chain/escrow-sender.ts";
-import { createRelayer } from "../adapters/chain/relayer.ts";
+import { createRelayer } from "../adapters/chain/relayer/relayer.ts";
 import { createDemoMerchant } from "../adapters/chain/seeded-accounts.ts";
 import { createEscrowIndex } from "../adapters/index/escrow.ts";
 import { createEscrowStore } from "../adapters/postgres/escrow-store.ts";
@@ -31,7 +31,7 @@ export async function wireEscrow({ config, pool, chains, log, now, signer }: Esc
       `the arbiter of ${current.address} is ${current.arbiter}, but ARBITER_PRIVATE_KEY belongs to ${relayer.address}`,
     );
   const index = createEscrowIndex(pool, { viewsSchema: config.indexViewsSchema });
-  const chain = createEscrowChain({ client, chain: chains[network], contracts });
+  const chain = createEscrowChain({ chain: chains[network], contracts, index });
   const sender = createEscrowSender(relayer);
   const escrow = createEscrow({
     contracts,

@@ -18,18 +18,40 @@ export interface JobParts {
 
 const RESOLVE_EVERY_MS = 1_000;
 const TEND_EVERY_MS = 2_000;
-const PRUNE_EVERY_MS = 3_600_000;
+const PRUNE_EVERY_MS = 60_000;
+const PRUNE_PAUSE_MS = 50;
 const WATCH_EVERY_MS = 30_000;
 const PUBLISH_EVERY_MS = 10_000;
-const REFUND_EVERY_MS = 60_000;
+/** How often a process asks whether a pass is due; all of them together make one a minute. */
+const REFUND_EVERY_MS = 15_000;
 const ESCROW_EVERY_MS = 500;
 const REFUND_OVERDUE_EVERY_MS = 10_000;
-/** An unresolved payment older than this deserves an alert. */
+/** An unresolved payment older than this deserves an alert, and another one only much later. */
 const ALERT_AFTER_SECONDS = 120;
+const ALERT_AGAIN_MS = 600_000;
+
+/** Says what waits, again and again but seldom; names what makes no progress, once. */
+function watchPayments({ journal, log }: Pick<JobParts, "journal" | "log">): () => Promise<void> {
+  let saidAt = Number.NEGATIVE_INFINITY;
+  return async () => {
+    const { unresolved, oldestSeconds } = await journal.backlog();
+    if ((oldestSeconds ?? 0) <= ALERT_AFTER_SECONDS) saidAt = Number.NEGATIVE_INFINITY;
+    else if (performance.now() - saidAt > ALERT_AGAIN_MS) {
+      saidAt = performance.now();
+      log.warn({ unresolved, oldest_seconds: oldestSeconds }, "payments are waiting for their outcome");
+    }
+    const parked = await journal.nameParked();
+    if (parked.length === 0) return;
+    // A settled payment is a charge without its result.
+    const level = parked.some(({ state }) => state === "settled") ? "error" : "warn";
+    log[level]({ payments: parked }, "payments make no progress; they are set aside and looked at once an hour");
+  };
+}
 
 /** Starts the recurring jobs; the returned function stops them and waits for running ones to finish. */
 export function runJobs({ gate, journal, relayers, upkeep, escrow, watch, log }: JobParts): () => Promise<void> {
   const stopped = new AbortController();
+  const pause = (ms: number) => sleep(ms, undefined, { signal: stopped.signal }).catch(() => undefined);
   const every = async (ms: number, name: string, work: () => Promise<unknown>): Promise<void> => {
     while (!stopped.signal.aborted) {
       const end = watch.begin(name);
@@ -40,17 +62,15 @@ export function runJobs({ gate, journal, relayers, upkeep, escrow, watch, log }:
           log.error({ err: error }, `the job ${name} failed; it will run again`);
         },
       );
-      await sleep(ms, undefined, { signal: stopped.signal }).catch(() => undefined);
+      await pause(ms);
     }
   };
   const jobs = [
     every(RESOLVE_EVERY_MS, "resolve", () => gate.resolveDue()),
-    every(PRUNE_EVERY_MS, "prune", () => journal.prune()),
-    every(WATCH_EVERY_MS, "watch", async () => {
-      const { unresolved, oldestSeconds } = await journal.backlog();
-      if (oldestSeconds !== null && oldestSeconds > ALERT_AFTER_SECONDS)
-        log.warn({ unresolved, oldest_seconds: oldestSeconds }, "payments are waiting for their outcome");
+    every(PRUNE_EVERY_MS, "prune", async () => {
+      while (!stopped.signal.aborted && (await journal.prune()) > 0) await pause(PRUNE_PAUSE_MS);
     }),
+    every(WATCH_EVERY_MS, "watch", watchPayments({ journal, log })),
     every(ESCROW_EVERY_MS, "escrow", () => escrow.settleDue()),
     every(REFUND_OVERDUE_EVERY_MS, "keep", () => escrow.refundOverdue()),
     every(PUBLISH_EVERY_MS, "publish", () => upkeep.proofs.publishDue()),

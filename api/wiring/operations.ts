@@ -1,6 +1,6 @@
 import type pg from "pg";
 import type { ChainReader } from "../adapters/chain/chain-reader.ts";
-import type { Relayer } from "../adapters/chain/relayer.ts";
+import type { Relayer } from "../adapters/chain/relayer/relayer.ts";
 import { elapsedMs } from "../adapters/process/clock.ts";
 import { createProbes } from "../adapters/process/probes.ts";
 import type { VerdictStore } from "../arbiter/verdict-store.ts";
@@ -38,7 +38,7 @@ export function wireOperations({ config, facilitators, arbiters, ...parts }: Ope
   ];
   const probes = createProbes({
     ...parts,
-    senders: sending.map(({ role, network, relayer: { address } }) => ({ role, network, address })),
+    senders: sending.map(({ role, network, relayer: { address, costWei } }) => ({ role, network, address, costWei })),
     facilitator: "remote" in config.facilitator ? config.facilitator.remote : null,
     jobs: watch.list,
   });

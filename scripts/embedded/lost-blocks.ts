@@ -8,8 +8,11 @@ const FINAL_BLOCKS = `SELECT DISTINCT block_number::int AS number, block_hash AS
   WHERE chain = $1 AND state = 'fulfilled' AND final_at IS NOT NULL ORDER BY number DESC`;
 const WATCH_AGAIN = `UPDATE payment SET final_at = NULL, look_at = now()
   WHERE chain = $1 AND state = 'fulfilled' AND final_at IS NOT NULL AND block_number > $2`;
-const SEND_AGAIN =
-  "UPDATE relay SET state = 'sent' WHERE chain = $1 AND sender = $2 AND state = 'final' AND nonce >= $3";
+const SEND_AGAIN = `UPDATE relay
+  SET state = 'sent', mined_hash = NULL, block_number = NULL, block_hash = NULL, reverted = NULL
+  WHERE chain = $1 AND sender = $2 AND state IN ('mined', 'final') AND nonce >= $3`;
+/** Their nonces are free again. */
+const FORGET_LOST = "DELETE FROM relay WHERE chain = $1 AND sender = $2 AND state = 'lost' AND nonce >= $3";
 /** Final payments stay final; lost ones are carried to the chain again. */
 const SETTLE_AGAIN = "UPDATE escrow_task SET state = 'mined', look_at = now() WHERE state = 'final' AND chain = $1";
 const END_LEASES = "UPDATE payment SET lease_until = '-infinity' WHERE lease_until > now()";
@@ -32,7 +35,9 @@ export async function takeBackLostBlocks(
       await db.query(SETTLE_AGAIN, [network.chainId]);
       for (const address of senders) {
         const count = await chain.getTransactionCount({ address });
-        await db.query(SEND_AGAIN, [network.chainId, Buffer.from(address.slice(2), "hex"), count]);
+        const values = [network.chainId, Buffer.from(address.slice(2), "hex"), count];
+        await db.query(FORGET_LOST, values);
+        await db.query(SEND_AGAIN, values);
       }
     }
     await db.query(END_LEASES);

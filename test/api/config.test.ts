@@ -19,6 +19,7 @@ describe("the API's settings", () => {
       baseUrl: "http://localhost:4020",
       payTo: "0x70997970c51812dc3a010c7d01b50e0d17dc79c8",
       facilitator: { privateKey: GOOD.FACILITATOR_PRIVATE_KEY },
+      logBlockRange: 9_000,
       indexViewsSchema: "live",
       rateLimitPerMinute: 1200,
       trustedProxies: [],
@@ -44,6 +45,14 @@ describe("the API's settings", () => {
       expect(problem).toMatch(new RegExp(`^${name} is missing: .{20,}`, "m"));
     }
     expect(problem).toMatch(/^Set exactly one of FACILITATOR_URL/m);
+  });
+
+  test("take a ceiling of what settlements cost as a whole, or none", () => {
+    expect(parseConfig(GOOD)).toMatchObject({ costCeiling: null });
+    const both = { SETTLEMENT_COST_PERCENT: "10", ETH_PRICE_USD: "3000" };
+    expect(parseConfig({ ...GOOD, ...both })).toMatchObject({ costCeiling: { percent: 10, ethUsd: 3_000 } });
+    for (const one of Object.entries(both))
+      expect(problemOf({ ...GOOD, ...Object.fromEntries([one]) })).toMatch(/^Set both of SETTLEMENT_COST_PERCENT/);
   });
 
   test("count an empty variable as missing", () => {

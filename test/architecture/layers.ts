@@ -34,6 +34,7 @@ export const EFFECTS: readonly string[] = [
   "api/certification/behaviour/run-session.ts",
   "api/certification/certify.ts",
   "api/certification/decoys/give-back.ts",
+  "api/certification/decoys/read-transfers.ts",
   "api/certification/proofs/publish-proofs.ts",
   "api/escrow/demo/sell-espresso.ts",
   "api/escrow/settle-deliveries.ts",
@@ -41,6 +42,8 @@ export const EFFECTS: readonly string[] = [
   "api/operations/look-at-parts.ts",
   "api/payments/commands.ts",
   "api/payments/gate.ts",
+  "api/payments/in-flight.ts",
+  "api/payments/new-payment.ts",
   "api/score/read-scores.ts",
   "api/site/count-figures.ts",
 ];

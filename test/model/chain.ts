@@ -31,17 +31,25 @@ export function chainMoves(now: Surroundings, world: World): Happening[] {
   return moves;
 }
 
-/** A lease may run out at any time, its holder crashed or only slow. What was never submitted is removed a day after its window. */
+/** A lease may run out at any time, its holder crashed or only slow. What is over, or was never submitted, is pruned after its window. */
 export function leaseMoves(now: Surroundings, world: World): Happening[] {
   if (world.calm) return [];
   return now.rows.flatMap((row, slot) => {
     if (row === null) return [];
     const payment = `payment ${row.authorization}`;
+    const gone = (label: string, before = now) => ({
+      label: `${payment} ${label}`,
+      after: withRow(before, slot, null),
+    });
+    const unrecorded = withAuthorization(now, row.authorization, { recorded: false });
+    const lost = world.restored && now.clock >= 2 ? [gone("is lost by the journal", unrecorded)] : [];
     if (row.leaseLive)
-      return [{ label: `the lease of ${payment} runs out`, after: withRow(now, slot, { ...row, leaseLive: false }) }];
-    return row.state === "received" && now.clock === 3
-      ? [{ label: `${payment} is pruned`, after: withRow(now, slot, null) }]
-      : [];
+      return [
+        ...lost,
+        { label: `the lease of ${payment} runs out`, after: withRow(now, slot, { ...row, leaseLive: false }) },
+      ];
+    const isPruned = row.state === "received" || (row.state === "void" && row.reason !== "reversed");
+    return isPruned && now.clock === 3 ? [...lost, gone("is pruned")] : lost;
   });
 }
 
@@ -50,17 +58,22 @@ function transfers(now: Surroundings, world: World, [index, one]: readonly [numb
   const become = (label: string, change: Partial<Authorization>, reorganised = now.reorganised) =>
     moves.push({
       label: `authorization ${index} ${label}`,
-      after: withAuthorization({ ...now, reorganised }, index, change),
+      after: paying(withAuthorization({ ...now, reorganised }, index, change), one, change),
     });
   const movable = world.reorganisation === true && !now.reorganised;
-  const { onChain, left } = one;
-  if (onChain === "unused" && now.clock < 2 && (left || world.payerBroadcasts))
-    for (const place of placesOf(now, world))
+  const { onChain, left, failed } = one;
+  const over = world.reverts === "for good" && failed !== "no";
+  if (onChain === "unused" && now.clock < 2 && !over && (left || world.payerBroadcasts))
+    for (const place of isAffordable(now) ? placesOf(now, world) : [])
       become(`is mined in transaction ${place}`, { onChain: "paid", place, withoutUs: !left });
   if (onChain === "unused" && now.clock < 3 && world.burns)
     become("is cancelled or spent elsewhere", { onChain: "spent", place: 0 });
   if (onChain === "unused" && now.clock === 2 && movable && left)
     become("is mined in an earlier-stamped block by a reorganisation", { onChain: "paid", place: 2 }, true);
+  if (onChain === "unused" && now.clock < 3 && world.reverts && left && failed !== "mined")
+    become("is mined without settling", { failed: "mined" });
+  if (failed === "mined" && onChain === "unused" && movable)
+    become("is mined without settling no more, after a reorganisation", { failed: "removed" }, true);
   if (onChain === "paid") become("is final", { onChain: "paid, final" });
   if (onChain === "spent") become("is finally spent elsewhere", { onChain: "spent, final" });
   if ((onChain === "paid" || onChain === "spent") && movable)
@@ -68,8 +81,18 @@ function transfers(now: Surroundings, world: World, [index, one]: readonly [numb
   return moves;
 }
 
+const isAffordable = ({ purse }: Surroundings): boolean => purse === null || purse.balance > 0;
+
+/** A payment that settles costs its payer something. */
+const paying = (now: Surroundings, { onChain }: Authorization, change: Partial<Authorization>): Surroundings =>
+  now.purse !== null && onChain === "unused" && change.onChain === "paid"
+    ? { ...now, purse: { ...now.purse, balance: now.purse.balance - 1 } }
+    : now;
+
 const placesOf = ({ reorganised }: Surroundings, { otherTransaction }: World): readonly number[] =>
   otherTransaction ? [1, 2] : [reorganised ? 2 : 1];
+
+const REVERTED: View = { nonce: "reverted", transaction: "0xf" };
 
 /**
  * What one look may show. A node may lag, and a look is several calls: a use that falls between them is a spent nonce without
@@ -80,18 +103,20 @@ export function views(
   index: number,
   { world, off }: { readonly world: World; readonly off: Off | null },
 ): View[] {
-  const { onChain, place } = authorizationOf(now, index);
+  const { onChain, place, failed } = authorizationOf(now, index);
   const expired: View = { nonce: "dead", reason: "expired" };
   const unused = now.clock >= (off === "final-block-expires" ? 2 : 3) ? expired : ({ nonce: "unused" } as const);
+  const reverted: View[] = failed === "mined" && unused.nonce === "unused" ? [REVERTED] : [];
   switch (onChain) {
     case "unused":
-      return [unused];
+      return reverted.length === 0 || world.lag ? [unused, ...reverted] : reverted;
     case "paid":
     case "paid, final": {
       const final = onChain === "paid, final";
       const reported = off !== "found-by-nonce" || place === 1;
       const shown: View = reported ? { nonce: "paid", settlement: settlementAt(place), final } : { nonce: "unused" };
-      return world.lag && !final ? [shown, unused, { nonce: "spent" }] : [shown];
+      const older = off === "failure-at-its-block" ? reverted : [];
+      return world.lag && !final ? [shown, unused, { nonce: "spent" }, ...older] : [shown];
     }
     default: {
       if (off === "paired-transfer") return [{ nonce: "paid", settlement: settlementAt(1), final: false }];

@@ -96,7 +96,9 @@ const named = ({ label, by, to }: Move): string =>
 
 /** The good end that the nearest state cannot reach any more. */
 function outOfReach({ world }: Explored, automaton: Automaton, visited: Visited): Broken | null {
-  const goals = GOALS.filter(({ needsResolver }) => !(needsResolver && world.resolver === "sleeps"));
+  const goals = GOALS.filter(
+    ({ needsResolver, needsCalm }) => !(needsResolver && world.resolver === "sleeps") && !(needsCalm && !world.calm),
+  );
   const stuck = goals
     .map(({ name, reached }) => {
       const good = visited.states.map(([now = 0], i) => {

@@ -8,7 +8,7 @@ import { BEYOND, WORLDS, type WorldName } from "./worlds.ts";
 /**
  * The real machine in every interleaving of small worlds: API processes and a resolver that crash or fall asleep anywhere, a
  * client that sends anything again, a facilitator that lies, a chain that reorganises. Not in them: relayer nonces, real time,
- * a second reorganisation, a journal that loses what it has committed, baits. `worlds.ts` says how to explore larger bounds.
+ * a second reorganisation, baits. `worlds.ts` says how to explore larger bounds.
  */
 
 const TIMEOUT_MS = 600_000;
@@ -70,10 +70,12 @@ const EVERYTHING = [
   "payer: conflict",
   "payer: conflict, under the same identifier",
   "payer: pay",
+  "payer: pay, under the same identifier",
   "payer: replay",
   "payer: replay, under the same identifier",
   "payer: result",
   "payer: unacceptable",
+  "payer: wait, crowded",
   "payer: wait, failed, charged",
   "payer: wait, held",
   "payer: wait, held, charged",
@@ -81,6 +83,7 @@ const EVERYTHING = [
   "payer: wait, held, under the same identifier",
   "payer: wait, unavailable",
   "payer: wait, unavailable, charged",
+  "payer: wait, unavailable, under the same identifier",
   "payer: wait, unsettled",
   "reader: conflict",
   "resolver: done",
@@ -93,6 +96,7 @@ const EVERYTHING = [
   "row void expired",
   "row void refused",
   "row void reversed",
+  "row void reverted",
 ];
 
 describe("no rule can be left out", () => {

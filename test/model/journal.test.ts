@@ -5,11 +5,11 @@ import { connect } from "../../api/adapters/postgres/connection.ts";
 import { createJournal } from "../../api/adapters/postgres/journal.ts";
 import { createSeal } from "../../api/adapters/postgres/seal.ts";
 import { answered } from "../../api/kernel/completion.ts";
-import type { NewPayment } from "../../api/payments/journal.ts";
+import type { Entered, NewPayment } from "../../api/payments/journal.ts";
 import { START, step } from "../../api/payments/step.ts";
 import type { Row, Settlement, State, Write } from "../../api/payments/step-types.ts";
 import { forFile } from "../support/for-file.ts";
-import { newPayment } from "../support/payments/journal-rows.ts";
+import { isLeaving, newPayment } from "../support/payments/journal-rows.ts";
 import { binary, freshDatabase } from "../support/service/database.ts";
 import { execute, find } from "./journal.ts";
 import { finalise, heartbeat, resolve } from "./shell.ts";
@@ -45,6 +45,7 @@ const WRITES = {
   settle: { do: "write", from: ["settling", "settled"], to: "settled", settlement: settlementAt(1) },
   goBack: { do: "write", from: ["settled"], to: "settling" },
   expire: { do: "write", from: ["settling", "settled"], to: "void", reason: "expired" },
+  revert: { do: "write", from: ["settling", "settled"], to: "void", reason: "reverted" },
   move: { do: "write", from: ["fulfilled"], to: "fulfilled", settlement: settlementAt(2) },
   finish: { do: "write", from: ["fulfilled"], to: "fulfilled", settlement: settlementAt(1), final: true },
   reverse: { do: "write", from: ["fulfilled"], to: "void", reason: "reversed" },
@@ -61,10 +62,12 @@ const ROWS: Readonly<Record<string, readonly (Write | typeof COMPLETE)[]>> = {
   "fulfilled, final": [...SOLD, WRITES.finish],
   "void, refused": [WRITES.refuse],
   "void, expired": [WRITES.leave, WRITES.expire],
+  "void, reverted": [WRITES.leave, WRITES.revert],
+  "void, reverted after it had settled": [WRITES.leave, WRITES.settle, WRITES.revert],
   "void, reversed": [...SOLD, WRITES.reverse],
 };
 
-type Statement = Exclude<Process["command"], { do: "check" | "preflight" | "look" | "submit" | "handle" }>;
+type Statement = Exclude<Process["command"], { do: "check" | "free" | "preflight" | "look" | "submit" | "handle" }>;
 const STATES: readonly State[] = ["received", "settling", "settled", "fulfilled", "void"];
 const STATEMENTS: readonly Statement[] = [
   { do: "insert" },
@@ -82,7 +85,7 @@ const owner = await forFile(new pg.Client({ connectionString: database.ownerUrl 
 await owner.connect();
 
 /** A statement in PostgreSQL; answers how many rows it changed. */
-function run(command: Statement, payment: NewPayment, token: string): Promise<number> {
+function run(command: Statement, payment: NewPayment, token: string): Promise<Entered> {
   const { key } = payment;
   switch (command.do) {
     case "insert":
@@ -90,12 +93,13 @@ function run(command: Statement, payment: NewPayment, token: string): Promise<nu
     case "take":
       return journal.take(key, command.seen, token);
     case "revive":
-      return journal.revive(key, token);
+      return journal.revive(key, token, payment);
     case "release":
       return journal.release(key, token, command.failed);
     case "write": {
       const settlement = command.settlement && real(command.settlement.block);
-      return journal.write(key, token, settlement ? { ...command, settlement } : command);
+      const kept = isLeaving(command) ? { kept: payment } : {};
+      return journal.write(key, token, { ...command, ...(settlement && { settlement }), ...kept });
     }
     case "complete":
       return journal.complete(key, token, answered(response)).then((answer) => (answer === null ? 0 : 1));
@@ -166,7 +170,8 @@ describe.each(Object.entries(ROWS))("a row that is %s", (_, writes) => {
       const rows = await journal.heartbeat(payment.key, holds ? token : randomUUID());
       const [row] = now.rows;
       const asleep = withRow(now, 0, row ? { ...row, leaseLive: false } : null);
-      expect(rows).toBe(heartbeat(asleep, processOf({ do: "revive" }, FIRST, holds)).length);
+      const isAlive = row?.state === "received" && row.leaseLive && holds;
+      expect(rows).toBe(isAlive ? 1 : heartbeat(asleep, processOf({ do: "revive" }, FIRST, holds)).length);
     });
 
     test("is due as in the model", async () => {
@@ -189,6 +194,14 @@ describe.each(Object.entries(ROWS))("a row that is %s", (_, writes) => {
         if (marked) expect([await journal.signature(key), await journal.release(key, token, false)]).toEqual([null, 0]);
       },
     );
+
+    test("makes room for another payment under its identifier as in the model", async () => {
+      const { payment, now } = await prepare(writes, leaseLive);
+      const rows = await journal.free(payment.key);
+      const expected = execute(now, { ...processOf({ do: "insert" }, SECOND, false), command: { do: "free" } }, null);
+      const { row } = await journal.find(payment.key, null);
+      expect([rows, inShort(row)]).toEqual([expected.rows, inShort(find(expected.after, FIRST, null).row)]);
+    });
 
     test("is found by its authorization, and under its identifier as in the model", async () => {
       const { payment, now } = await prepare(writes, leaseLive);

@@ -2,6 +2,7 @@ import type { Row } from "../../api/payments/step-types.ts";
 import {
   asRead,
   authorizationOf,
+  isInFlight,
   type JournalRow,
   type Off,
   type Process,
@@ -15,7 +16,7 @@ import {
 /** What a statement did: how many rows it changed, and whether the row now carries this run's lease token. */
 export interface Changed {
   readonly after: Surroundings;
-  readonly rows: 0 | 1;
+  readonly rows: 0 | 1 | "crowded";
   readonly holds: boolean;
 }
 
@@ -61,15 +62,19 @@ export function execute(now: Surroundings, process: Process, off: Off | null): C
   });
   switch (command.do) {
     case "insert":
+      if (isCrowded(now, off)) return { ...none, rows: "crowded" };
       return row !== null || underIdentifier(now, { id: process.sent.id, slot }, off)
         ? none
-        : changed(received(process.sent, off), true);
+        : entered(changed(received(process.sent, off), true), slot);
+    case "free":
+      return free(now, process, off);
     case "take":
+      if (command.seen === "received") return takeReceived(now, process, off);
       return row !== null && row.state === command.seen && !row.leaseLive
         ? changed({ ...row, leaseLive: true }, true)
         : none;
     case "revive":
-      return row?.state === "void" && row.reason === "refused"
+      return row?.state === "void" && (row.reason === "refused" || row.reason === "reverted")
         ? changed({ ...row, state: "settling", reason: null, paymentId: null, leaseLive: true }, true)
         : none;
     case "release":
@@ -84,6 +89,34 @@ export function execute(now: Surroundings, process: Process, off: Off | null): C
       throw new Error(`${command.do} is no statement`);
   }
 }
+
+const isCrowded = ({ purse, rows }: Surroundings, off: Off | null): boolean =>
+  purse !== null && off !== "most-in-flight" && rows.filter((row) => row && isInFlight(row)).length >= purse.most;
+
+/** The row is the last one to have come to be in flight; the others keep their order. */
+function entered(changed: Changed, slot: number): Changed {
+  const { after } = changed;
+  if (after.purse === null) return changed;
+  const last = (row: JournalRow, at: number) => (at === slot ? after.rows.length : row.entered);
+  const order = after.rows.flatMap((row, at) => (row ? [last(row, at)] : [])).sort((a, b) => a - b);
+  const rows = after.rows.map((row, at) => row && { ...row, entered: order.indexOf(last(row, at)) + 1 });
+  return { ...changed, after: { ...after, rows } };
+}
+
+function takeReceived(now: Surroundings, { slot, holds }: Process, off: Off | null): Changed {
+  const row = now.rows[slot] ?? null;
+  if (isCrowded(now, off)) return { after: now, rows: "crowded", holds };
+  if (row === null || row.state !== "received" || row.leaseLive) return { after: now, rows: 0, holds };
+  return entered({ after: withRow(now, slot, { ...row, leaseLive: true }), rows: 1, holds: true }, slot);
+}
+
+/** What is in flight for the payer, unused, and came before a row. */
+export const unusedBefore = (now: Surroundings, slot: number, off: Off | null): number =>
+  now.rows.filter((row, at) => {
+    if (row === null || at === slot || !isInFlight(row)) return false;
+    const isEarlier = row.entered < (now.rows[slot]?.entered ?? 0) || off === "earlier-ones-count";
+    return isEarlier && authorizationOf(now, row.authorization).onChain === "unused";
+  }).length;
 
 export const digestOf = ({ authorization, otherTerms }: Sent, off: Off | null): string =>
   off === "nonce-in-key" ? "0xd" : `0xd${authorization}${otherTerms ? "'" : ""}`;
@@ -100,10 +133,20 @@ const received = (sent: Sent, off: Off | null): JournalRow => ({
   state: "received",
   reason: null,
   leaseLive: true,
+  entered: 0,
   place: 0,
   final: false,
   response: null,
 });
+
+/** Removes the row that holds the identifier, if nobody works on it and its signature has never left. */
+function free(now: Surroundings, { sent, slot, holds }: Process, off: Off | null): Changed {
+  const held = underIdentifier(now, { id: sent.id, slot }, off);
+  const isAbandoned = held?.state === "received" && !held.leaseLive;
+  return held !== null && (isAbandoned || off === "removed-if-abandoned")
+    ? { after: withRow(now, now.rows.indexOf(held), null), rows: 1, holds }
+    : { after: now, rows: 0, holds };
+}
 
 /** What the sale records, its answer and the row's last state: all of it behind the guard, or none. */
 function complete(now: Surroundings, { slot, holds }: Process, off: Off | null): Changed {
@@ -121,7 +164,9 @@ function write(now: Surroundings, { command, slot, holds }: Process, off: Off | 
   const row = now.rows[slot] ?? null;
   if (command.do !== "write" || row === null) return { after: now, rows: 0, holds };
   const { from, to, reason, settlement, final } = command;
-  if (off !== "guard" && !(holds && from.includes(row.state))) return { after: now, rows: 0, holds };
+  const isLapsed =
+    row.state === "received" && to === "settling" && !row.leaseLive && off !== "leaves-with-a-live-lease";
+  if (off !== "guard" && (isLapsed || !(holds && from.includes(row.state)))) return { after: now, rows: 0, holds };
   if (off === "refusal-is-kept" && reason === "refused") return { after: withRow(now, slot, null), rows: 1, holds };
   const after: JournalRow = {
     ...row,

@@ -1,8 +1,11 @@
-import type { Answer } from "../../api/payments/step-types.ts";
+import { isAbandoned } from "../../api/payments/step.ts";
+import type { Answer, View } from "../../api/payments/step-types.ts";
 import {
+  asRead,
   authorizationOf,
   canSettle,
   isDead,
+  isInFlight,
   isPaid,
   type JournalRow,
   type Process,
@@ -20,6 +23,10 @@ import {
  * 6 A wrong signature never gets a result.
  * 7 Two payments are two purchases.
  * 8 A settlement that a reorganisation removed is marked.
+ * 9 Nothing is submitted after one of its submissions was mined without settling; its client is told so.
+ * 10 What is submitted for a payer does not exceed its balance, and no more than so many are in flight.
+ *
+ * The exception to 1: a client is told that its authorization was mined without settling, and it settles after all.
  */
 
 /** An answer as it leaves, with the row that it is about. */
@@ -27,6 +34,8 @@ export interface Answered {
   readonly sent: Sent;
   readonly known: JournalRow | null;
   readonly answer: Answer;
+  /** It is given at once, before anything else is done. */
+  readonly isFirst: boolean;
   /** This run has just stored the result that it gives. */
   readonly stored: boolean;
 }
@@ -39,7 +48,11 @@ export function brokenBy(now: Surroundings, world: World, answered: Answered): s
   if (sent.by !== "payer") return answer.say === "result" ? "6: somebody else than the payer got a result" : null;
   switch (answer.say) {
     case "pay":
-      return paidFor.left && !paidFor.withoutUs && canSettle(now, paidFor, world) && !sent.otherTerms
+      return paidFor.left &&
+        !paidFor.withoutUs &&
+        canSettle(now, paidFor, world) &&
+        paidFor.failed === "no" &&
+        !sent.otherTerms
         ? "1: told to pay again although the signature left us and can still settle"
         : null;
     case "result":
@@ -49,11 +62,22 @@ export function brokenBy(now: Surroundings, world: World, answered: Answered): s
     default:
       if (known?.state === "void" && known.authorization !== sent.authorization)
         return "4: told to pay again, and the new payment is held up by the one that is over";
+      if (
+        answered.isFirst &&
+        isHeldUp(answer) &&
+        known?.authorization !== sent.authorization &&
+        known &&
+        isAbandoned(asRead(known))
+      )
+        return "4: a payment is held up by one that was abandoned before it was submitted";
       return answer.say !== "wait" && isSame(sent, known) && isPaid(paidFor) && !paidFor.told
         ? `4: a retry of a settled payment is refused (${answer.say})`
         : null;
   }
 }
+
+const isHeldUp = (answer: Answer): boolean =>
+  answer.say === "conflict" || (answer.say === "wait" && answer.because === "held");
 
 const isSame = (sent: Sent, known: JournalRow | null): boolean =>
   known !== null &&
@@ -83,12 +107,27 @@ export function brokenBySubmitting(now: Surroundings, world: World, { sent, slot
   const one = authorizationOf(now, sent.authorization);
   // A used nonce cannot be used again: that submission does nothing.
   if (one.onChain !== "unused" || !canSettle(now, one, world)) return null;
+  if (one.failed !== "no") return "9: submitted again after it was mined without settling";
+  const promised = now.authorizations.filter(({ left, onChain }) => left && onChain === "unused").length;
+  if (now.purse !== null && promised + (one.left ? 0 : 1) > now.purse.balance)
+    return "10: more is submitted for a payer than its balance covers";
   if (one.told) return "1: submitted after its payer was told to pay again";
   const twice = now.rows.some(
     (row) => row !== null && row !== own && row.state !== "void" && row.paymentId !== null && row.paymentId === sent.id,
   );
   return twice ? "3: one identifier is paid for twice" : null;
 }
+
+export const brokenByEntering = ({ purse, rows }: Surroundings): string | null =>
+  purse !== null && rows.filter((row) => row && isInFlight(row)).length > purse.most
+    ? "10: more payments are in flight than a payer may have"
+    : null;
+
+/** Which promise a wrong look breaks. */
+export const brokenByLooking = (now: Surroundings, { sent }: Process, view: View): string | null =>
+  view.nonce === "reverted" && isPaid(authorizationOf(now, sent.authorization))
+    ? "1: told to pay again although it has settled"
+    : null;
 
 export const brokenByHandling = ({ tookDead }: Process): string | null =>
   tookDead ? "2: work is started although the settlement is gone for good" : null;
@@ -97,6 +136,8 @@ export const brokenByHandling = ({ tookDead }: Process): string | null =>
 export interface Goal {
   readonly name: string;
   readonly needsResolver?: true;
+  /** A payment whose lease ran out in between comes last. */
+  readonly needsCalm?: true;
   readonly reached: (now: Surroundings, delivered: (authorization: number) => boolean) => boolean;
 }
 
@@ -109,8 +150,19 @@ export const GOALS: readonly Goal[] = [
           delivered(index) ||
           isDead(now, one) ||
           !(one.left || isPaid(one)) ||
-          !now.rows.some((row) => row?.authorization === index),
+          (one.failed !== "no" && !isPaid(one)) ||
+          !(now.bodyFits || now.rows.some((row) => row?.authorization === index)),
       ),
+  },
+  {
+    name: "9: it was mined without settling, and its payer is never told",
+    reached: (now, delivered) =>
+      now.authorizations.every((one, index) => one.failed === "no" || one.told || delivered(index)),
+  },
+  {
+    name: "10: of payments that exceed the balance together, none passes",
+    needsCalm: true,
+    reached: (now, delivered) => now.purse === null || now.authorizations.some((_, index) => delivered(index)),
   },
   {
     name: "8: a sold result is never marked as final at its place, nor as reversed",

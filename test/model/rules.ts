@@ -1,5 +1,5 @@
 import { step } from "../../api/payments/step.ts";
-import type { Command, Run, StepDecision, StepEvent } from "../../api/payments/step-types.ts";
+import type { Command, Reason, Run, StepDecision, StepEvent } from "../../api/payments/step-types.ts";
 import type { Explored } from "./shell.ts";
 import type { WorldName } from "./worlds.ts";
 
@@ -57,6 +57,9 @@ const backToReceived = unless((run, event) =>
     : null,
 );
 
+const minedIsUnused: Machine = (run, event) =>
+  step(run, event.on === "chain" && event.view.nonce === "reverted" ? { ...event, view: { nonce: "unused" } } : event);
+
 const failureRefuses = unless((run, event) => (event.on === "handleFailed" ? go(run, refuse, pay) : null));
 
 const leavesFirst = unless((run, event) => {
@@ -80,9 +83,19 @@ const neverWatched = changing((decision) =>
   decision.command.do === "take" && decision.command.seen === "fulfilled" ? stop(decision.run) : decision,
 );
 
-const neverRevived = changing((decision) =>
-  decision.command.do === "look" && decision.run.row?.state === "void" ? go(decision.run, pay) : decision,
-);
+/** As though somebody worked on it. */
+const neverFreed: Machine = (run, event) =>
+  step(
+    run,
+    event.on === "request" && event.sameId ? { ...event, sameId: { ...event.sameId, leaseLive: true } } : event,
+  );
+
+const neverRevived = (reason: Reason): Machine =>
+  changing((decision) => {
+    const { row } = decision.run;
+    const looksAgain = decision.command.do === "look" && row?.state === "void" && row.reason === reason;
+    return looksAgain ? go(decision.run, pay) : decision;
+  });
 
 const anySignature: Machine = (run, event) =>
   step(run, event.on === "request" && event.row !== null ? { ...event, signature: "valid" } : event);
@@ -118,19 +131,85 @@ export const RULES: readonly Rule[] = [
   },
   { rule: "an identifier is live once", world: "sameId", breaks: 3, without: { off: "one-live-identifier" } },
   { rule: "a void row frees its identifier", world: "sameId", breaks: 4, without: { off: "void-frees-identifier" } },
+  {
+    rule: "an abandoned payment that never left frees its identifier",
+    world: "sameId",
+    breaks: 4,
+    without: { step: neverFreed },
+  },
+  {
+    rule: "only what nobody works on is removed",
+    world: "sameId",
+    breaks: 3,
+    without: { off: "removed-if-abandoned" },
+  },
+  {
+    rule: "only so many payments of one payer are in flight",
+    world: "crowd",
+    breaks: 10,
+    without: { off: "most-in-flight" },
+  },
+  {
+    rule: "a balance covers what is in flight together",
+    world: "purse",
+    breaks: 10,
+    without: { off: "sum-is-covered" },
+  },
+  {
+    rule: "only payments that came before count against a balance",
+    world: "purseCalm",
+    breaks: 10,
+    without: { off: "earlier-ones-count" },
+  },
+  {
+    rule: "a payment leaves while its lease is live",
+    world: "purse",
+    breaks: 10,
+    without: { off: "leaves-with-a-live-lease" },
+  },
   { rule: "the transfer is simulated by ourselves", world: "preflight", breaks: 1, without: { off: "own-simulation" } },
   { rule: "a refusal is kept", world: "preflight", breaks: 1, without: { off: "refusal-is-kept" } },
   {
     rule: "a refused payment that was paid is revived",
-    world: "preflight",
+    world: "revived",
     breaks: 4,
-    without: { step: neverRevived },
+    without: { step: neverRevived("refused") },
+  },
+  {
+    rule: "one transaction is sent for an authorization, and none after it",
+    world: "reverts",
+    breaks: 9,
+    without: { off: "submitted-once" },
+  },
+  {
+    rule: "mined without settling ends a payment",
+    world: "revertsForGood",
+    breaks: 9,
+    without: { step: minedIsUnused },
+  },
+  {
+    rule: "a payment mined without settling, and paid after all, is revived",
+    world: "revived",
+    breaks: 4,
+    without: { step: neverRevived("reverted") },
+  },
+  {
+    rule: "a failure counts only where its block leaves the nonce unused",
+    world: "reverts",
+    breaks: 1,
+    without: { off: "failure-at-its-block" },
   },
   {
     rule: "the window is looked at again once the row is there",
     world: "time",
     breaks: 1,
     without: { off: "window-checked-again" },
+  },
+  {
+    rule: "a closed window is refused after a look at the chain",
+    world: "restored",
+    breaks: 1,
+    without: { off: "closed-window-is-looked-at" },
   },
   {
     rule: "settling is committed before the signature leaves",

@@ -1,8 +1,16 @@
 import { START, type step } from "../../api/payments/step.ts";
-import type { Answer, Arrival, StepEvent } from "../../api/payments/step-types.ts";
+import type { StepEvent } from "../../api/payments/step-types.ts";
 import { views } from "./chain.ts";
-import { digestOf, execute, find, fingerprintOf, recordsTwice, slotOf } from "./journal.ts";
-import { type Answered, brokenBy, brokenByHandling, brokenBySubmitting } from "./promises.ts";
+import { type Changed, execute, find, recordsTwice, slotOf, unusedBefore } from "./journal.ts";
+import {
+  type Answered,
+  brokenBy,
+  brokenByEntering,
+  brokenByHandling,
+  brokenByLooking,
+  brokenBySubmitting,
+} from "./promises.ts";
+import { ABANDONED, isNew, localChecks, NOTHING, requested } from "./request.ts";
 import {
   asRead,
   authorizationOf,
@@ -55,38 +63,17 @@ const begin = (sent: Sent, slot: number): Waiting => ({ sent, slot, run: START, 
 export function arrive(explored: Explored, now: Surroundings, sent: Sent): Outcome[] {
   const { world, off } = explored;
   if (sent.by === "reader" && !isPaid(authorizationOf(now, sent.authorization))) return [];
-  const hidden = off === "checks-after-lookup" && freshChecks(now, sent) !== "ok";
+  const hidden = off === "checks-after-lookup" && localChecks(now, sent) !== "ok";
   const found = hidden ? NOTHING : find(now, sent, off);
   const before = begin(sent, slotOf(now, sent, off));
   const label = `${sent.by} sends ${sent.asks} with authorization ${sent.authorization}${sent.id ? ` under ${sent.id}` : ""}`;
-  if (world.pauses === "everywhere" && found.row === null && found.sameId === null) {
-    const process: Process = { ...before, command: { do: "check" } };
+  if (world.pauses === "everywhere" && isNew(found)) {
+    const process: Process = { ...before, command: { do: "check", frees: found.sameId !== null } };
     return [{ label, after: now, process, taken: null, answered: null, broken: null }];
   }
-  return follow(explored, before, { label, after: now, event: requested(explored, now, { sent, ...found }) });
-}
-
-const NOTHING = { row: null, sameId: null };
-
-const requested = (
-  { off }: Explored,
-  now: Surroundings,
-  { sent, row, sameId }: Pick<Arrival, "row" | "sameId"> & { readonly sent: Sent },
-): Arrival => ({
-  on: "request",
-  row,
-  sameId,
-  digest: digestOf(sent, off),
-  fingerprint: fingerprintOf(sent, off),
-  paymentId: sent.id,
-  signature: sent.by === "forger" ? "invalid" : "valid",
-  fresh: row === null && sameId === null ? freshChecks(now, sent) : "ok",
-});
-
-function freshChecks({ clock, bodyFits }: Surroundings, { otherTerms }: Sent): "ok" | Answer {
-  if (otherTerms) return { say: "pay", error: "the terms do not fit" };
-  if (clock > 0) return { say: "pay", error: "the window is too short" };
-  return bodyFits ? "ok" : { say: "unacceptable", detail: "the body does not fit" };
+  return requested(explored, now, { sent, ...found }).flatMap((event) =>
+    follow(explored, before, { label, after: now, event }),
+  );
 }
 
 /** A run for each row that the journal lists as due. One whose block stands needs none, and gets one when it cannot be read. */
@@ -122,7 +109,8 @@ export const act = (explored: Explored, now: Surroundings, process: Process): Ou
 /** A holder that wakes up late may find its lease still its own. */
 export function heartbeat(now: Surroundings, process: Process): Outcome[] {
   const row = now.rows[process.slot];
-  if (!process.holds || !row || row.leaseLive || row.state === "fulfilled" || row.state === "void") return [];
+  const isKept = row?.state === "settling" || row?.state === "settled";
+  if (!process.holds || !row || row.leaseLive || !isKept) return [];
   const after = withRow(now, process.slot, { ...row, leaseLive: true });
   return [{ label: "prolongs its lease", after, process, taken: null, answered: null, broken: null }];
 }
@@ -160,7 +148,7 @@ function decide(explored: Explored, before: Waiting, happened: Happened): Outcom
     process: null,
     taken,
     answered: { answer, sent, known },
-    broken: broken ?? brokenBy(after, explored.world, { sent, known, answer, stored }),
+    broken: broken ?? brokenBy(after, explored.world, { sent, known, answer, stored, isFirst: before.run === START }),
   };
 }
 
@@ -171,8 +159,9 @@ function happen(explored: Explored, now: Surroundings, process: Process): Happen
   switch (command.do) {
     case "check": {
       // Before a check refuses, the row is looked for again: a copy may have been taken in meanwhile.
-      const found = freshChecks(now, sent) === "ok" ? NOTHING : find(now, sent, explored.off);
-      return [{ label: "checks", after: now, event: requested(explored, now, { sent, ...found }) }];
+      const again = find(now, sent, explored.off);
+      const found = localChecks(now, sent) === "ok" ? { row: null, sameId: command.frees ? ABANDONED : null } : again;
+      return requested(explored, now, { sent, ...found }).map((event) => ({ label: "checks", after: now, event }));
     }
     case "preflight":
       return readable(preflight(explored, now, process));
@@ -182,10 +171,13 @@ function happen(explored: Explored, now: Surroundings, process: Process): Happen
           label: `looks: ${view.nonce}`,
           after: now,
           event: { on: "chain", view, windowOpen: now.clock === 0 },
+          broken: brokenByLooking(now, process, view),
         })),
       );
     case "submit": {
-      const broken = brokenBySubmitting(now, explored.world, process);
+      // The relayer sends one transaction for one authorization, and none after it was mined.
+      const sends = authorizationOf(now, sent.authorization).failed === "no" || explored.off === "submitted-once";
+      const broken = sends ? brokenBySubmitting(now, explored.world, process) : null;
       const after = withAuthorization(now, sent.authorization, { left: true });
       return [{ label: "hands the signature to the facilitator", after, event: { on: "submitted" }, broken }];
     }
@@ -201,18 +193,25 @@ function happen(explored: Explored, now: Surroundings, process: Process): Happen
 }
 
 /** A simulation that reverts is followed by a look: a nonce that has paid us is no refusal. */
-function preflight({ world, off }: Explored, now: Surroundings, { sent }: Process): Happened[] {
+function preflight({ world, off }: Explored, now: Surroundings, { sent, slot }: Process): Happened[] {
   const { authorization } = sent;
   const after = off === "own-simulation" ? withAuthorization(now, authorization, { left: true }) : now;
   const windowOpen = now.clock === 0 || off === "window-checked-again";
+  const isShort =
+    now.purse !== null && off !== "sum-is-covered" && unusedBefore(now, slot, off) + 1 > now.purse.balance;
+  const short: StepEvent = { on: "preflight", outcome: "refused", error: "the balance is too low" };
+  if (isShort && authorizationOf(now, authorization).onChain === "unused")
+    return [{ label: "simulates: too little for all in flight", after, event: short }];
   const ok: Happened = { label: "simulates: ok", after, event: { on: "preflight", outcome: "ok", windowOpen } };
-  const reverted = views(now, authorization, { world, off }).flatMap((view): Happened[] => {
+  const shown = views(now, authorization, { world, off });
+  const reverted = shown.flatMap((view): Happened[] => {
     if (view.nonce === "paid")
       return [{ label: "simulates: paid already", after, event: { on: "preflight", outcome: "paid" } }];
     const event: StepEvent = { on: "preflight", outcome: "refused", error: "refused" };
     return world.refusals ? [{ label: "simulates: refused", after, event }] : [];
   });
-  return [ok, ...reverted];
+  // A used nonce reverts, unless the node lags.
+  return shown.every(({ nonce }) => nonce === "paid") ? reverted : [ok, ...reverted];
 }
 
 /** A statement that is acknowledged, one whose acknowledgement is lost, and one that never arrived. */
@@ -222,9 +221,11 @@ function written({ world, off }: Explored, now: Surroundings, process: Process):
   const { after, rows, holds } = changed;
   const label = describe(command);
   const tookDead = command.do === "take" && isDead(now, authorizationOf(now, sent.authorization));
-  const broken = recordsTwice(now, process, changed) ? "5: the work of one payment is recorded twice" : null;
+  const broken = recordsTwice(now, process, changed)
+    ? "5: the work of one payment is recorded twice"
+    : brokenByEntering(after);
   const stored = rows === 1 && command.do === "complete";
-  const event: StepEvent = stored ? { on: "completed", response: resultOf(sent.asks) } : { on: "written", rows };
+  const event: StepEvent = stored ? { on: "completed", response: resultOf(sent.asks) } : writtenEvent(rows);
   const done: Happened = { label, after, event, holds, tookDead, broken, stored };
   if (world.calm) return [done];
   const unknown = { event: { on: "writeUnknown" }, tookDead, broken } as const;
@@ -235,6 +236,9 @@ function written({ world, off }: Explored, now: Surroundings, process: Process):
     ...(command.do === "complete" && world.handlerFails ? [undone(now)] : []),
   ];
 }
+
+const writtenEvent = (rows: Changed["rows"]): StepEvent =>
+  rows === "crowded" ? { on: "crowded" } : { on: "written", rows };
 
 /** What a sale records fails: the transaction is rolled back, and its process knows. */
 const undone = (now: Surroundings): Happened => ({

@@ -29,7 +29,13 @@ export interface World {
   /** The payer cancels the nonce, or spends it elsewhere. */
   readonly burns?: true;
   readonly reorganisation?: true;
+  /** What we submitted may be mined without settling, its nonce unused; in some worlds no stranger settles it then. */
+  readonly reverts?: true | "for good";
   readonly bodyStopsFitting?: true;
+  /** The journal is restored without a row, which takes longer than its payment's window stays open. */
+  readonly restored?: true;
+  /** How many payments the payer can afford, and how many of them may be in flight. */
+  readonly purse?: Purse;
   readonly apiProcesses?: number;
   readonly resolver?: "sleeps";
   /**
@@ -39,21 +45,34 @@ export interface World {
   readonly pauses?: "everywhere";
 }
 
+export interface Purse {
+  readonly balance: number;
+  readonly most: number;
+}
+
 /** A rule outside the machine (in the shell, the journal, or the reading of the chain) that is switched off. */
 export type Off =
   | "checks-after-lookup"
   | "whole-fingerprint"
   | "own-simulation"
   | "window-checked-again"
+  | "closed-window-is-looked-at"
   | "key-per-authorization"
   | "nonce-in-key"
   | "one-live-identifier"
   | "void-frees-identifier"
+  | "removed-if-abandoned"
   | "refusal-is-kept"
+  | "most-in-flight"
+  | "sum-is-covered"
+  | "earlier-ones-count"
+  | "leaves-with-a-live-lease"
   | "guard"
   | "one-transaction"
   | "found-by-nonce"
   | "paired-transfer"
+  | "submitted-once"
+  | "failure-at-its-block"
   | "final-block-expires"
   | "final-block-burns";
 
@@ -71,6 +90,8 @@ export interface Authorization {
   readonly withoutUs: boolean;
   /** Its signature has left us. */
   readonly left: boolean;
+  /** Our own transaction for it was mined without settling; a reorganisation may have removed it again. */
+  readonly failed: "no" | "mined" | "removed";
   /** Its payer was told to pay again. */
   readonly told: boolean;
   /** Its work is recorded. */
@@ -86,6 +107,8 @@ export interface JournalRow {
   readonly state: State;
   readonly reason: Reason | null;
   readonly leaseLive: boolean;
+  /** The order in which a payer's payments came to be in flight, where that matters. */
+  readonly entered: number;
   readonly place: number;
   readonly final: boolean;
   readonly response: StoredAnswer | null;
@@ -99,6 +122,7 @@ export interface Surroundings {
   readonly clock: Clock;
   readonly reorganised: boolean;
   readonly bodyFits: boolean;
+  readonly purse: Purse | null;
   readonly authorizations: readonly Authorization[];
   readonly rows: readonly (JournalRow | null)[];
 }
@@ -108,7 +132,7 @@ export interface Process {
   readonly sent: Sent;
   readonly slot: number;
   readonly run: Run;
-  readonly command: Exclude<Command, { do: "answer" }> | { readonly do: "check" };
+  readonly command: Exclude<Command, { do: "answer" }> | { readonly do: "check"; readonly frees: boolean };
   /** The row's lease token is this run's. */
   readonly holds: boolean;
   /** The payment was dead already when this run took its row. */
@@ -120,16 +144,17 @@ const UNTOUCHED: Authorization = {
   place: 0,
   withoutUs: false,
   left: false,
+  failed: "no",
   told: false,
   recorded: false,
 };
 
-export function beginning({ sent }: World): Surroundings {
+export function beginning({ sent, purse }: World): Surroundings {
   const count = 1 + Math.max(...sent.map(({ authorization }) => authorization));
   const authorizations = Array.from({ length: count }, () => UNTOUCHED);
   // One slot more than authorizations: with a key that is not the authorization, one may have two rows.
   const rows = Array.from({ length: count + 1 }, () => null);
-  return { clock: 0, reorganised: false, bodyFits: true, authorizations, rows };
+  return { clock: 0, reorganised: false, bodyFits: true, purse: purse ?? null, authorizations, rows };
 }
 
 export const authorizationOf = ({ authorizations }: Surroundings, index: number): Authorization =>
@@ -167,6 +192,9 @@ export const asRead = ({ state, reason, digest, fingerprint, paymentId, leaseLiv
   final: row.final,
   response: row.response,
 });
+
+export const isInFlight = ({ state, leaseLive }: JournalRow): boolean =>
+  state === "settling" || (state === "received" && leaseLive);
 
 export const isPaid = ({ onChain }: Authorization): boolean => onChain === "paid" || onChain === "paid, final";
 

@@ -32,15 +32,41 @@ export const WORLDS = {
     EVERYONE,
   ),
   twoPayments: bounded({ sent: [buy(), buy({ authorization: 1 })], clock: "stands still", calm: true }, EVERYONE),
+  purse: bounded(
+    { sent: [buy(), buy({ authorization: 1 })], purse: { balance: 1, most: 2 }, clock: "stands still" },
+    NO_RESOLVER,
+  ),
+  purseCalm: bounded(
+    {
+      sent: [buy(), buy({ authorization: 1 })],
+      purse: { balance: 1, most: 2 },
+      clock: "stands still",
+      calm: true,
+    },
+    NO_RESOLVER,
+  ),
+  crowd: bounded(
+    { sent: [buy(), buy({ authorization: 1 })], purse: { balance: 2, most: 1 }, clock: "stands still" },
+    { resolver: "sleeps" },
+    EVERYONE,
+  ),
   twoRequests: bounded(
     { sent: [buy({ id: "X" }), buy({ authorization: 1, asks: "r2", id: "X" })], clock: "stands still", calm: true },
     EVERYONE,
   ),
   time: bounded({ sent: [buy()], bodyStopsFitting: true }, NO_RESOLVER),
+  restored: bounded({ sent: [buy()], restored: true, handlerFails: true }, NO_RESOLVER),
   forged: bounded({ sent: [buy(), buy({ by: "forger" }), buy({ otherTerms: true })] }, NO_RESOLVER),
   reader: bounded({ sent: [buy({ id: "X" }), buy({ by: "reader" })] }, NO_RESOLVER),
   reorg: bounded({ sent: [buy()], reorganisation: true }, EVERYONE),
   reorgAlone: bounded({ sent: [buy()], reorganisation: true, lag: true, otherTransaction: true }, ONE_PROCESS),
+  reverts: bounded({ sent: [buy()], reverts: true, lag: true }, NO_RESOLVER),
+  revived: bounded(
+    { sent: [buy()], refusals: true, payerBroadcasts: true, reverts: true, clock: "stands still" },
+    NO_RESOLVER,
+  ),
+  revertsForGood: bounded({ sent: [buy()], reverts: "for good", clock: "stands still" }, EVERYONE),
+  revertsReorg: bounded({ sent: [buy()], reverts: true, reorganisation: true }, ONE_PROCESS),
   reorgBurn: bounded({ sent: [buy()], reorganisation: true, burns: true }, ONE_PROCESS),
 } satisfies Record<string, World>;
 

@@ -1,51 +1,84 @@
-import { createPublicClient, http, type PublicClient, parseAbi } from "viem";
+import { createPublicClient, type HttpTransportConfig, http, type PublicClient, parseAbi } from "viem";
 import { NETWORKS, type Network } from "../../kernel/networks.ts";
 import type { Address, Hex } from "../../kernel/wallet.ts";
 import type { Chain, Standing } from "../../payments/chain.ts";
-import type { TransferSimulator } from "../../payments/exact/scheme.ts";
 import type { Head } from "../../payments/scheme.ts";
 import type { Settlement } from "../../payments/step-types.ts";
+import { createAllowance } from "./allowance.ts";
+import { createFinality, type Finality } from "./finality.ts";
 import { findSettlement } from "./find-settlement.ts";
+import { createLogSearch } from "./log-search.ts";
+import { createLogReader, type LogReader } from "./logs.ts";
+import { payerFunds } from "./payer-funds.ts";
+import { createRecent } from "./recent.ts";
 import { discreet, isTransport } from "./rpc-errors.ts";
-import { transferRefusal } from "./transfer-refusal.ts";
+import { unusedAfter } from "./unused-after.ts";
 
 const ERC1271 = parseAbi(["function isValidSignature(bytes32 hash, bytes signature) view returns (bytes4)"]);
 const ERC1271_MAGIC = "0x1626ba7e";
 const HEAD_CACHE_MS = 500;
+/** Wrong signatures of one payer cost one look at its code in this time. */
+const CODE_CACHE_MS = 60_000;
+/** What one look at a payment may cost, whatever its age. */
+const CALLS_A_LOOK = 4;
 
-export interface ChainReader extends Chain, TransferSimulator {
+export interface ChainReader extends Chain {
   readonly client: PublicClient;
+  readonly logs: LogReader;
+  readonly finality: Finality;
   finalizedBlock(): Promise<number>;
+}
+
+export interface ChainSettings {
+  readonly rpcUrl: string;
+  /** The most blocks to ask for in one `eth_getLogs`. */
+  readonly logBlockRange: number;
 }
 
 /**
  * Reads one chain over JSON-RPC, batching concurrent calls. Transfers are found by (payer, nonce), never by a reported
  * hash.
  */
-export function createChain(network: Network, rpcUrl: string): ChainReader {
+export function createChain(network: Network, { rpcUrl, logBlockRange }: ChainSettings): ChainReader {
   const facts = NETWORKS[network];
-  const client = createPublicClient({
-    transport: http(rpcUrl, { batch: { wait: 0 }, timeout: 10_000, retryCount: 1 }),
-    cacheTime: 0,
-  });
-  const head = cachedHead(client);
-  const usdc = { client, usdc: facts.usdc.address, blockSeconds: facts.blockSeconds };
+  const connect = (terms: HttpTransportConfig) =>
+    createPublicClient({ transport: http(rpcUrl, { timeout: 10_000, retryCount: 1, ...terms }), cacheTime: 0 });
+  const batch = { wait: 0 };
+  const client = connect({ batch });
+  const heads = cachedHead(client);
+  // Some providers refuse a range with one answer to the whole batch, which viem cannot read.
+  const logs = createLogReader({ client: connect({}), mostBlocks: logBlockRange });
+  const finality = createFinality(client);
+  const coded = createRecent<boolean>(CODE_CACHE_MS);
+  const { blockSeconds } = facts;
+  const usdc = {
+    client: connect({ batch, retryCount: 0 }),
+    usdc: facts.usdc.address,
+    blockSeconds,
+    finality,
+    search: createLogSearch({ logs, blockSeconds, pause: (ms) => new Promise((done) => setTimeout(done, ms)) }),
+    width: logs.width,
+  };
   return {
     client,
-    head: discreet(head),
-    finalizedBlock: discreet(async () => Number((await client.getBlock({ blockTag: "finalized" })).number)),
-    verifyContractSignature: discreet((payer, digest, signature) =>
-      verifyContractSignature(client, { payer, digest, signature }),
+    logs,
+    finality,
+    head: discreet(heads.head),
+    finalizedBlock: discreet(async () => Number((await finality.latest()).number)),
+    verifyContractSignature: discreet(
+      async (payer, digest, signature) =>
+        (await coded(payer, () => hasCode(client, payer))) && isAccepted(client, { payer, digest, signature }),
     ),
-    simulate: discreet(async (authorization, signature) => {
-      const [refused, head] = await Promise.all([
-        transferRefusal(client, facts, { authorization, signature }),
-        client.getBlock().then(asHead),
-      ]);
-      return { refused, head };
+    funds: discreet((payer, nonces) => payerFunds(client, { usdc: facts.usdc.address, payer, nonces })),
+    unusedAfter: discreet((transaction, { payer, nonce }) =>
+      unusedAfter(client, { usdc: facts.usdc.address, payer, nonce, transaction }),
+    ),
+    standing: discreet((settlement) => standing(client, finality, settlement)),
+    look: discreet(async (expected) => {
+      const { view, head } = await findSettlement(usdc, expected, createAllowance(CALLS_A_LOOK));
+      heads.saw(head);
+      return view;
     }),
-    standing: discreet((settlement) => standing(client, settlement)),
-    look: discreet(async (expected) => findSettlement(usdc, expected, await head())),
   };
 }
 
@@ -54,11 +87,9 @@ const asHead = ({ number, timestamp }: { number: bigint; timestamp: bigint }): H
   time: timestamp,
 });
 
-function cachedHead(client: PublicClient): () => Promise<Head> {
+function cachedHead(client: PublicClient) {
   let cached: { at: number; head: Promise<Head> } | null = null;
-  return () => {
-    if (cached !== null && Date.now() - cached.at < HEAD_CACHE_MS) return cached.head;
-    const head = client.getBlock().then(asHead);
+  const keep = (head: Promise<Head>): Promise<Head> => {
     const entry = { at: Date.now(), head };
     cached = entry;
     // A failed read is not cached: the next caller tries again.
@@ -66,6 +97,12 @@ function cachedHead(client: PublicClient): () => Promise<Head> {
       if (cached === entry) cached = null;
     });
     return head;
+  };
+  return {
+    head: (): Promise<Head> =>
+      cached !== null && Date.now() - cached.at < HEAD_CACHE_MS ? cached.head : keep(client.getBlock().then(asHead)),
+    /** Another read has just shown the head. */
+    saw: (head: Head): void => void keep(Promise.resolve(head)),
   };
 }
 
@@ -75,12 +112,13 @@ interface ContractSignature {
   readonly signature: Hex;
 }
 
-async function verifyContractSignature(
-  client: PublicClient,
-  { payer, digest, signature }: ContractSignature,
-): Promise<boolean> {
-  const code = await client.getCode({ address: payer });
-  if (code === undefined || code === "0x") return false;
+async function hasCode(client: PublicClient, address: Address): Promise<boolean> {
+  const code = await client.getCode({ address });
+  return code !== undefined && code !== "0x";
+}
+
+/** ERC-1271. */
+async function isAccepted(client: PublicClient, { payer, digest, signature }: ContractSignature): Promise<boolean> {
   try {
     const answer = await client.readContract({
       address: payer,
@@ -95,10 +133,16 @@ async function verifyContractSignature(
   }
 }
 
-/** A final block never changes: once its hash matches the settlement's, it always will. */
-async function standing(client: PublicClient, { block, blockHash }: Settlement): Promise<Standing> {
-  const final = await client.getBlock({ blockTag: "finalized" });
-  const found = await client.getBlock({ blockNumber: BigInt(block) }).catch(() => null);
-  if (found?.hash !== blockHash) return "unknown";
-  return final.number >= BigInt(block) ? "final" : "pending";
+/**
+ * A final block never changes: once its hash matches the settlement's, it always will. Both are read twice before that is
+ * concluded, and so is a block that does not match.
+ */
+async function standing(client: PublicClient, finality: Finality, { block, blockHash }: Settlement): Promise<Standing> {
+  const isThere = async () =>
+    (await client.getBlock({ blockNumber: BigInt(block) }).catch(() => null))?.hash === blockHash;
+  const final = await finality.confirmed();
+  const isFinal = final !== null && final.number >= BigInt(block);
+  if (!(await isThere())) return (await isThere()) ? "pending" : "unknown";
+  if (!isFinal) return "pending";
+  return (await isThere()) ? "final" : "pending";
 }

@@ -1,94 +1,174 @@
-import { BaseError, getAbiItem, type Log, type PublicClient, parseEventLogs } from "viem";
+import { BaseError, getAbiItem, type Log, type PublicClient, parseEventLogs, toEventSelector } from "viem";
 import { escrowAbi } from "../../../contracts/abi.ts";
 import type { EscrowChain } from "../../escrow/escrow-ports.ts";
-import { ESCROW_NETWORK, FEE_BPS, type Hold, paymentId, STATUSES } from "../../escrow/payment.ts";
+import {
+  ESCROW_NETWORK,
+  type EscrowStatus,
+  FEE_BPS,
+  type Hold,
+  paymentId,
+  STATUSES,
+  TIMEOUT_SECONDS,
+} from "../../escrow/payment.ts";
 import { NETWORKS } from "../../kernel/networks.ts";
 import type { Address, Hex } from "../../kernel/wallet.ts";
-import type { Chain } from "../../payments/chain.ts";
 import type { EscrowContract } from "../../payments/commerce/escrow-contract.ts";
 import { isAccountSignature } from "../../payments/signature.ts";
+import type { EscrowIndex } from "../index/escrow.ts";
+import { createAllowance } from "./allowance.ts";
+import { larger } from "./block-range.ts";
+import type { ChainReader } from "./chain-reader.ts";
+import type { MinedLog } from "./logs.ts";
+import { AT_BLOCK, MULTICALL3 } from "./multicall.ts";
+import { createRecent } from "./recent.ts";
 import { discreet } from "./rpc-errors.ts";
 
-/** Providers reject wider `eth_getLogs` ranges. */
-const LOG_RANGE = 9_000n;
 /** A release is possible for a day after the hold; a little more is looked through: 30 hours of blocks. */
 const LOOKED_BACK = BigInt(Math.ceil(108_000 / NETWORKS[ESCROW_NETWORK].blockSeconds));
+/** Whoever asks for one payment again and again costs one search, and a hold just mined is seen soon. */
+const ASKED_AGAIN_MS = 500;
+const CALLS_A_SEARCH = 4;
 
 const HELD = getAbiItem({ abi: escrowAbi, name: "Held" });
-const RELEASED = getAbiItem({ abi: escrowAbi, name: "Released" });
-const REFUNDED = getAbiItem({ abi: escrowAbi, name: "Refunded" });
+const ENDS = [getAbiItem({ abi: escrowAbi, name: "Released" }), getAbiItem({ abi: escrowAbi, name: "Refunded" })].map(
+  toEventSelector,
+);
 
 type HeldLog = Log<bigint, number, false, typeof HELD, true>;
+type Reader = Pick<ChainReader, "client" | "logs" | "head" | "verifyContractSignature">;
 
 export interface EscrowChainParts {
-  readonly client: PublicClient;
-  readonly chain: Chain;
+  readonly chain: Reader;
   readonly contracts: readonly EscrowContract[];
+  readonly index: Pick<EscrowIndex, "payment">;
 }
 
-/** Reads one network's escrow contracts over JSON-RPC. */
-export function createEscrowChain({ client, chain, contracts }: EscrowChainParts): EscrowChain {
-  const addresses = contracts.map(({ address }) => address);
-  const asHold = (log: HeldLog): Hold | null => {
-    const contract = contracts.find(({ address }) => address === log.address.toLowerCase());
-    return contract === undefined ? null : holdOf(contract, log);
+/** Reads one network's escrow contracts over JSON-RPC, after a look at the index, which costs nothing. */
+export function createEscrowChain({ chain, contracts, index }: EscrowChainParts): EscrowChain {
+  const { client } = chain;
+  const recent = createRecent<Hold | null>(ASKED_AGAIN_MS);
+  const status = async (contract: Address, payment: Hex, at: "latest" | "finalized"): Promise<EscrowStatus> => {
+    const [found] = await client.readContract({
+      address: contract,
+      abi: escrowAbi,
+      functionName: "payments",
+      args: [payment],
+      blockTag: at,
+    });
+    return STATUSES[found] ?? "none";
   };
   return {
-    holdById: discreet(async (payment) => {
-      if (addresses.length === 0) return null;
-      const found = await newestFirst(client, (range) =>
-        client.getLogs({ address: addresses, event: HELD, args: { id: payment }, strict: true, ...range }),
-      );
-      return found === null ? null : asHold(found);
-    }),
-    holdByTransaction: discreet(async (transaction) => {
-      const receipt = await client.getTransactionReceipt({ hash: transaction }).catch(() => null);
-      const logs = receipt === null ? [] : parseEventLogs({ abi: [HELD], logs: receipt.logs });
-      const [log] = logs.filter(({ address }) => addresses.includes(address.toLowerCase() as Address));
-      return log === undefined ? null : asHold(log as HeldLog);
-    }),
+    holdById: discreet((payment) =>
+      recent(payment, async () => (await indexed(index, contracts, payment)) ?? findHold(chain, contracts, payment)),
+    ),
+    holdByTransaction: discreet((transaction) =>
+      recent(transaction, async () => {
+        const receipt = await client.getTransactionReceipt({ hash: transaction }).catch(() => null);
+        return heldIn(receipt?.logs ?? [], contracts);
+      }),
+    ),
     status: discreet(async ({ contract, payment }, at) => {
-      const [status] = await client.readContract({
-        address: contract,
-        abi: escrowAbi,
-        functionName: "payments",
-        args: [payment],
-        blockTag: at,
-      });
-      return STATUSES[status] ?? "none";
+      const first = await status(contract, payment, at);
+      if (at === "latest" || first === "none" || first === "held") return first;
+      // A task is over for good once a final block ends it: two nodes have to say so.
+      const second = await status(contract, payment, at);
+      return second === first ? first : "held";
     }),
     isSigned: discreet(
       async (signer, digest, signature) =>
         isAccountSignature(signer, digest, signature) || chain.verifyContractSignature(signer, digest, signature),
     ),
-    outcome: discreet(async ({ contract, payment }) => {
-      const found = await newestFirst(client, async (range) => {
-        const common = { address: contract, args: { id: payment }, strict: true, ...range } as const;
-        const [released, refunded] = await Promise.all([
-          client.getLogs({ ...common, event: RELEASED }),
-          client.getLogs({ ...common, event: REFUNDED }),
-        ]);
-        return [...released, ...refunded];
-      });
-      return found?.transactionHash ?? null;
-    }),
+    outcome: discreet((hold) => outcome(chain, hold)),
     time: discreet(async () => Number((await chain.head()).time)),
   };
 }
 
-async function newestFirst<T>(
-  client: PublicClient,
-  read: (range: { fromBlock: bigint; toBlock: bigint }) => Promise<readonly T[]>,
-): Promise<T | null> {
-  const head = await client.getBlockNumber({ cacheTime: 0 });
-  const oldest = head > LOOKED_BACK ? head - LOOKED_BACK : 0n;
-  for (let toBlock = head; toBlock >= oldest; toBlock -= LOG_RANGE) {
-    const fromBlock = toBlock - LOG_RANGE + 1n > oldest ? toBlock - LOG_RANGE + 1n : oldest;
-    const found = (await read({ fromBlock, toBlock })).at(-1);
-    if (found !== undefined) return found;
+/** The hold as the index has it; its terms hash to its id, so that nobody has to be believed. */
+async function indexed(
+  index: EscrowChainParts["index"],
+  contracts: readonly EscrowContract[],
+  payment: Hex,
+): Promise<Hold | null> {
+  const found = await index.payment(payment);
+  if (found === null || found === "absent") return null;
+  const { contract: address, terms: info, refundableFrom, held } = found;
+  const contract = contracts.find((one) => one.address === address);
+  if (contract === undefined || paymentId(info, NETWORKS[contract.network].chainId, address) !== payment) return null;
+  const { transaction, block } = held;
+  return { network: contract.network, contract: address, id: payment, info, transaction, block, refundableFrom };
+}
+
+/** One call tells whether any contract knows the payment; only then are logs searched, around the block of its hold. */
+async function findHold(reader: Reader, contracts: readonly EscrowContract[], payment: Hex): Promise<Hold | null> {
+  if (contracts.length === 0) return null;
+  const { number, time, states } = await readStates(reader, contracts, payment);
+  const state = states.find(([status]) => STATUSES[status] !== "none");
+  if (state === undefined) return null;
+  const heldAt = BigInt(state[1] - TIMEOUT_SECONDS);
+  const age = (time - heldAt) / BigInt(NETWORKS[ESCROW_NETWORK].blockSeconds);
+  const oldest = number - larger(age, LOOKED_BACK);
+  const filter = { address: contracts.map(({ address }) => address), topics: [toEventSelector(HELD), payment] };
+  const allowance = createAllowance(CALLS_A_SEARCH);
+  for (const begin of [number - age - reader.logs.width() / 2n, oldest]) {
+    for (let from = notNegative(begin); from <= number; ) {
+      const page = await reader.logs.page(filter, { from, to: number }, { at: "start", allowance });
+      if (page === null) throw new Error(`the hold of the payment ${payment} was not found among the logs`);
+      const hold = heldIn(page.logs, contracts);
+      if (hold !== null) return hold;
+      from = page.read.to + 1n;
+    }
+  }
+  throw new Error(`the node knows the payment ${payment} but not its log`);
+}
+
+/** What each contract says of a payment, and the block that it was read at, in one call. */
+async function readStates({ client }: Reader, contracts: readonly EscrowContract[], payment: Hex) {
+  const asked = contracts.map(({ address }) => ({
+    address,
+    abi: escrowAbi,
+    functionName: "payments",
+    args: [payment],
+  }));
+  // viem's types cannot follow a list of unknown length behind the two.
+  const [number, time, ...states] = (await client.multicall({
+    allowFailure: false,
+    multicallAddress: MULTICALL3,
+    batchSize: 0,
+    contracts: [...AT_BLOCK, ...asked] as never,
+  })) as unknown as [bigint, bigint, ...(readonly [status: number, refundableFrom: number])[]];
+  return { number, time, states };
+}
+
+function heldIn(logs: readonly MinedLog[], contracts: readonly EscrowContract[]): Hold | null {
+  for (const log of parseEventLogs({ abi: [HELD], logs: [...logs] })) {
+    const contract = contracts.find(({ address }) => address === log.address.toLowerCase());
+    if (contract !== undefined) return holdOf(contract, log as HeldLog);
   }
   return null;
 }
+
+/** The transaction that ended a hold, newest blocks first. */
+async function outcome(
+  { logs, client }: Reader,
+  { contract, payment }: { readonly contract: Address; readonly payment: Hex },
+): Promise<Hex | null> {
+  const head = await client.getBlockNumber({ cacheTime: 0 });
+  const from = notNegative(head - LOOKED_BACK);
+  const allowance = createAllowance(Number.MAX_SAFE_INTEGER);
+  for (let to = head; to >= from; ) {
+    const page = await logs.page(
+      { address: contract, topics: [ENDS, payment] },
+      { from, to },
+      { at: "end", allowance },
+    );
+    const found = page?.logs.at(-1);
+    if (page === null || found !== undefined) return found?.transactionHash ?? null;
+    to = page.read.from - 1n;
+  }
+  return null;
+}
+
+const notNegative = (block: bigint): bigint => larger(block, 0n);
 
 /** The event and the contract's roles together make up the full terms. */
 function holdOf(

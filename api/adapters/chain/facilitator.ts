@@ -1,18 +1,32 @@
-import { x402Facilitator } from "@x402/core/facilitator";
 import type { PaymentPayload } from "@x402/core/types";
-import { ExactEvmScheme } from "@x402/evm/exact/facilitator";
-import { type Abi, encodeFunctionData, type PublicClient } from "viem";
-import type { Network } from "../../kernel/networks.ts";
-import { authorizationWire } from "../../payments/exact/authorization.ts";
+import { NETWORKS, type Network } from "../../kernel/networks.ts";
+import { authorizationDigest, authorizationWire } from "../../payments/exact/authorization.ts";
 import type { Settler } from "../../payments/exact/scheme.ts";
 import { requirements } from "../../payments/exact/terms.ts";
-import type { Relayer } from "./relayer.ts";
+import type { Relayer } from "./relayer/relayer.ts";
 import { discreet } from "./rpc-errors.ts";
+import { MOST_GAS } from "./simulation.ts";
+import { transferData } from "./transfer.ts";
 
 const TIMEOUT_MS = 15_000;
 const MAX_ANSWER_BYTES = 64 * 1024;
 
 type Submission = Parameters<Settler["submit"]>[0];
+
+/** The in-process facilitator: each transfer goes through the relayer of its network, once. */
+export const createInProcessSettler = (relayers: Readonly<Record<Network, Relayer>>): Settler => ({
+  submit: discreet(async ({ network, authorization, signature }) => {
+    const relayer = relayers[network];
+    const { usdc } = NETWORKS[network];
+    const data = transferData(authorization, signature);
+    const purpose = authorizationDigest(authorization, NETWORKS[network]);
+    const transaction = await relayer.send({ to: usdc.address, data, gas: MOST_GAS, purpose });
+    const { status } = await relayer.waitFor(transaction, TIMEOUT_MS);
+    if (status !== "success") throw new Error(`transaction ${transaction} reverted`);
+  }),
+  failed: ({ network, authorization }) =>
+    relayers[network].failed(authorizationDigest(authorization, NETWORKS[network])),
+});
 
 const payloadOf = ({ network, authorization, signature, resource }: Submission): PaymentPayload => ({
   x402Version: 2,
@@ -20,38 +34,6 @@ const payloadOf = ({ network, authorization, signature, resource }: Submission):
   accepted: requirements({ network, payTo: authorization.to, value: authorization.value }),
   payload: { authorization: authorizationWire(authorization), signature },
 });
-
-/** The in-process x402 facilitator; its transactions go through the relayer of their network. */
-export function createInProcessSettler(
-  parts: Readonly<Record<Network, { readonly client: PublicClient; readonly relayer: Relayer }>>,
-): Settler {
-  const facilitator = new x402Facilitator();
-  for (const [network, { client, relayer }] of Object.entries(parts)) {
-    facilitator.register(network as Network, new ExactEvmScheme(signerOf(client, relayer)));
-  }
-  return {
-    submit: discreet(async (payment) => {
-      const payload = payloadOf(payment);
-      const settled = await facilitator.settle(payload, payload.accepted);
-      if (!settled.success) throw new Error(`settlement failed: ${settled.errorReason ?? "no reason given"}`);
-    }),
-  };
-}
-
-type FacilitatorSigner = ConstructorParameters<typeof ExactEvmScheme>[0];
-
-function signerOf(client: PublicClient, relayer: Relayer): FacilitatorSigner {
-  return {
-    getAddresses: () => [relayer.address],
-    getCode: (args) => client.getCode(args),
-    readContract: (args) => client.readContract({ ...args, abi: args.abi as Abi }),
-    verifyTypedData: (args) => client.verifyTypedData(args as Parameters<PublicClient["verifyTypedData"]>[0]),
-    writeContract: ({ address, abi, functionName, args }) =>
-      relayer.send({ to: address, data: encodeFunctionData({ abi: abi as Abi, functionName, args }) }),
-    sendTransaction: ({ to, data }) => relayer.send({ to, data }),
-    waitForTransactionReceipt: ({ hash, timeout }) => relayer.waitFor(hash, timeout ?? TIMEOUT_MS),
-  };
-}
 
 /**
  * A facilitator over HTTP. We make the call ourselves because the library's client follows redirects and reads answers
@@ -72,6 +54,8 @@ export function createRemoteSettler(url: string): Settler {
       await discard(response);
       if (!response.ok) throw new Error(`the facilitator returned status ${response.status}`);
     },
+    // What it sends, it pays for.
+    failed: async () => null,
   };
 }
 

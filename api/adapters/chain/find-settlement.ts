@@ -1,142 +1,134 @@
-import { formatLog, type Log, numberToHex, type PublicClient, padHex, parseAbi, toEventSelector } from "viem";
+import { type Hex, type PublicClient, padHex, parseAbi, toEventSelector } from "viem";
 import { usdcAbi, usdcEventsAbi } from "../../../contracts/abi.ts";
 import type { Address } from "../../kernel/wallet.ts";
 import type { Expected, Head } from "../../payments/scheme.ts";
 import type { Settlement, View } from "../../payments/step-types.ts";
+import { type Allowance, spending } from "./allowance.ts";
+import { larger, smaller } from "./block-range.ts";
+import type { Finality } from "./finality.ts";
+import type { createLogSearch, SearchArea } from "./log-search.ts";
+import type { LogFilter, MinedLog } from "./logs.ts";
+import { AT_BLOCK, MULTICALL3 } from "./multicall.ts";
 
-/** Providers reject wider `eth_getLogs` ranges. */
-const LOG_RANGE = 9_000n;
-/** How long before a payment's arrival its authorization may have been used already: a day. */
-const BEFORE_ARRIVAL_SECONDS = 86_400;
+/** How long before a payment's arrival its authorization may have been used, and how long it is valid after it. */
+const DAY_SECONDS = 86_400;
 /** A node may run a little behind the head that was noted on arrival. */
-const OVERLAP = 64n;
+const OVERLAP = 8n;
+/** What is in the newest blocks is not final, so nobody has to be asked. */
+const NEWEST = 2n;
 
 /** USDC on one chain. */
 export interface Token {
+  /** Never repeats a call by itself. */
   readonly client: PublicClient;
   readonly usdc: Address;
   readonly blockSeconds: number;
+  readonly finality: Finality;
+  readonly search: ReturnType<typeof createLogSearch>;
+  /** How many blocks one call for logs may cover. */
+  readonly width: () => bigint;
 }
 
-/** Looks for the transfer that used an authorization, as the chain stood at `head` or later. */
-export async function findSettlement(token: Token, expected: Expected, head: Head): Promise<View> {
-  const { client, usdc, blockSeconds } = token;
-  const find = (range: BlockRange) => findUse(token, expected, range);
-  const arrival = since(expected.fromBlock, head);
-  const [recent, finalBlock] = await Promise.all([
-    findFirst(rangesUpTo(BigInt(head.number), arrival), find),
-    client.getBlock({ blockTag: "finalized" }),
-  ]);
-  if (recent !== null) return shown(recent, finalBlock.number);
-  const used = (blockNumber?: bigint) =>
-    client.readContract({
-      address: usdc,
-      abi: usdcAbi,
-      functionName: "authorizationState",
-      args: [expected.payer, expected.nonce],
-      ...(blockNumber === undefined ? {} : { blockNumber }),
+export interface Look {
+  readonly view: View;
+  /** The head at the time, as the node that was asked first knows it. */
+  readonly head: Head;
+}
+
+/**
+ * What the chain shows of an authorization. The nonce's state comes first, in one call that also says at which block it
+ * was read; logs are searched only for a nonce that is used. Whatever cannot be undone rests on two answers that were
+ * requested separately: nodes behind one address lag, and have holes.
+ */
+export async function findSettlement(token: Token, expected: Expected, allowance: Allowance): Promise<Look> {
+  const seen = await readNonce(token, expected, allowance);
+  const head = { number: Number(seen.number), time: seen.time };
+  if (!seen.used) return { head, view: await unused(token, { expected, seen, allowance }) };
+  const use = await token.search({
+    key: `${expected.payer} ${expected.nonce} ${expected.payTo}`,
+    filter: filterOf(token.usdc, expected),
+    area: areaOf(token, expected, seen),
+    read: (logs) => useIn(logs, expected),
+    blockOf: ({ end }) => end.blockNumber,
+    allowance,
+  });
+  if (use === "unfinished") throw new Error("the node reports a nonce as used but not yet which transaction used it");
+  if (use === "nowhere") return { head, view: { nonce: "spent" } };
+  return { head, view: await shown(token, { expected, seen, use: use.found, allowance }) };
+}
+
+interface NonceState {
+  readonly used: boolean;
+  /** The block that it was read at. */
+  readonly number: bigint;
+  readonly time: bigint;
+}
+
+/** State, block and time in one call, so that they come from one node at one block. */
+function readNonce({ client, usdc }: Token, { payer, nonce }: Expected, allowance: Allowance): Promise<NonceState> {
+  return spending(allowance, async () => {
+    const [used, number, time] = await client.multicall({
+      allowFailure: false,
+      multicallAddress: MULTICALL3,
+      batchSize: 0,
+      contracts: [
+        { address: usdc, abi: usdcAbi, functionName: "authorizationState", args: [payer, nonce] },
+        ...AT_BLOCK,
+      ],
     });
-  if (!(await used())) {
-    const over = finalBlock.timestamp >= expected.validBefore && !(await used(finalBlock.number));
-    return over ? { nonce: "dead", reason: "expired" } : { nonce: "unused" };
-  }
-  const earlier = await findFirst(
-    rangesBefore(arrival, BigInt(Math.ceil(BEFORE_ARRIVAL_SECONDS / blockSeconds))),
-    find,
-  );
-  if (earlier !== null) return shown(earlier, finalBlock.number);
-  // No log explains it. The node's logs may lag behind its state, and a missing log proves nothing.
-  if (await used(finalBlock.number)) return { nonce: "spent" };
-  throw new Error("the node reports a nonce as used but not yet which transaction used it");
+    return { used, number, time };
+  });
+}
+
+interface Seen {
+  readonly expected: Expected;
+  readonly seen: NonceState;
+  readonly allowance: Allowance;
 }
 
 /**
- * After a reorganization, or on a lagging node, the block of the payment's arrival may not exist yet; nodes reject such
- * a range.
+ * An unused nonce is over once a final block's time has reached `validBefore` and a node that has this block still shows
+ * the nonce unused. Read twice.
  */
-const since = (fromBlock: number, head: Head): bigint => {
-  const start = BigInt(Math.min(fromBlock, head.number)) - OVERLAP;
-  return start > 0n ? start : 0n;
-};
-
-type Use = { readonly paid: Settlement } | { readonly paid: null; readonly block: bigint };
-
-function shown(use: Use, finalBlock: bigint): View {
-  if (use.paid !== null) return { nonce: "paid", settlement: use.paid, final: BigInt(use.paid.block) <= finalBlock };
-  return use.block <= finalBlock ? { nonce: "dead", reason: "burnt" } : { nonce: "spent" };
+async function unused(token: Token, { expected, seen, allowance }: Seen): Promise<View> {
+  if (seen.time < expected.validBefore) return { nonce: "unused" };
+  const final = await token.finality.confirmed(allowance);
+  const isOver = ({ used, number }: NonceState) =>
+    final !== null && final.time >= expected.validBefore && !used && number >= final.number;
+  if (!isOver(seen) || allowance.left() === 0) return { nonce: "unused" };
+  return isOver(await readNonce(token, expected, allowance))
+    ? { nonce: "dead", reason: "expired" }
+    : { nonce: "unused" };
 }
 
-interface BlockRange {
-  readonly from: bigint;
-  readonly to: bigint | "latest";
+/** The log that ended a nonce, and whether the very next log is the Transfer that pays us. */
+interface Use {
+  readonly end: MinedLog;
+  readonly isPaid: boolean;
 }
 
-/**
- * Ranges that providers accept, oldest first. The last has no end, because the head it was computed from may be half a
- * second old.
- */
-function rangesUpTo(head: bigint, from: bigint): BlockRange[] {
-  const ranges: BlockRange[] = [];
-  let start = from;
-  for (; start + LOG_RANGE <= head; start += LOG_RANGE) ranges.push({ from: start, to: start + LOG_RANGE - 1n });
-  return [...ranges, { from: start, to: "latest" }];
+async function shown(token: Token, { use, ...looked }: Seen & { readonly use: Use }): Promise<View> {
+  const { end, isPaid } = use;
+  const { blockNumber, blockHash, transactionHash: transaction, logIndex } = end;
+  const isFinal = await isConfirmed(token, looked, use);
+  if (!isPaid) return isFinal ? { nonce: "dead", reason: "burnt" } : { nonce: "spent" };
+  const settlement: Settlement = { transaction, block: Number(blockNumber), blockHash, logIndex };
+  return { nonce: "paid", settlement, final: isFinal };
 }
 
-async function findFirst(
-  ranges: readonly BlockRange[],
-  find: (range: BlockRange) => Promise<Use | null>,
-): Promise<Use | null> {
-  for (const range of ranges) {
-    const use = await find(range);
-    if (use !== null) return use;
+/** Whether the use is in a final block, and its transaction's receipt says the same of it as the logs. */
+async function isConfirmed(token: Token, { expected, seen, allowance }: Seen, { end, isPaid }: Use): Promise<boolean> {
+  if (seen.number - end.blockNumber < NEWEST) return false;
+  try {
+    const final = await token.finality.confirmed(allowance);
+    if (final === null || end.blockNumber > final.number || allowance.left() === 0) return false;
+    const receipt = await spending(allowance, () => token.client.getTransactionReceipt({ hash: end.transactionHash }));
+    const again = useIn(receipt.logs, expected);
+    return receipt.blockHash === end.blockHash && again?.end.logIndex === end.logIndex && again.isPaid === isPaid;
+  } catch {
+    // The settlement has been seen; only that it is final has not.
+    return false;
   }
-  return null;
-}
-
-/** The nonce may have been used before the payment arrived: a day back, newest range first. */
-function rangesBefore(newest: bigint, reach: bigint): BlockRange[] {
-  const oldest = newest > reach ? newest - reach : 0n;
-  const ranges: BlockRange[] = [];
-  for (let to = newest; to > oldest; to -= LOG_RANGE) {
-    const from = to - LOG_RANGE + 1n;
-    ranges.push({ from: from > oldest ? from : oldest, to });
-  }
-  return ranges;
-}
-
-/**
- * What a range shows of (payer, nonce): its use, and whether the very next log is the Transfer that pays us, or its
- * cancellation.
- */
-async function findUse(token: Token, expected: Expected, range: BlockRange): Promise<Use | null> {
-  const { client, usdc: address } = token;
-  const { payer, payTo, value } = expected;
-  const [ended, transfers] = await Promise.all([
-    endOf(token, expected, range),
-    client.getLogs({
-      address,
-      event: TRANSFER,
-      args: { from: payer, to: payTo },
-      fromBlock: range.from,
-      toBlock: range.to,
-    }),
-  ]);
-  if (ended === undefined) return null;
-  const { blockHash, blockNumber, logIndex, transactionHash } = ended;
-  const paid = transfers.some(
-    (log) => log.blockHash === blockHash && log.logIndex === logIndex + 1 && log.args.value === value,
-  );
-  if (!paid) return { paid: null, block: blockNumber };
-  return { paid: { transaction: transactionHash, block: Number(blockNumber), blockHash, logIndex } };
-}
-
-/** The AuthorizationUsed or AuthorizationCanceled log of (payer, nonce): a nonce ends only once. */
-async function endOf({ client, usdc: address }: Token, { payer, nonce }: Expected, { from, to }: BlockRange) {
-  const topics = [ENDS, padHex(payer, { size: 32 }), nonce];
-  const toBlock = typeof to === "bigint" ? numberToHex(to) : to;
-  const params = [{ address, topics, fromBlock: numberToHex(from), toBlock }] as const;
-  const [log] = await client.request({ method: "eth_getLogs", params: params as never });
-  return log && (formatLog(log) as Log<bigint, number, false>);
 }
 
 const [AUTHORIZATION_USED, TRANSFER] = usdcEventsAbi;
@@ -144,3 +136,47 @@ const [AUTHORIZATION_CANCELED] = parseAbi([
   "event AuthorizationCanceled(address indexed authorizer, bytes32 indexed nonce)",
 ]);
 const ENDS = [AUTHORIZATION_USED, AUTHORIZATION_CANCELED].map(toEventSelector);
+const TRANSFERRED = toEventSelector(TRANSFER);
+
+const topic = (account: Address): Hex => padHex(account, { size: 32 });
+
+/** The end of the nonce and the payer's transfers to us in one call: of two, one might come from a node that lags. */
+const filterOf = (usdc: Address, { payer, payTo, nonce }: Expected): LogFilter => ({
+  address: usdc,
+  topics: [[...ENDS, TRANSFERRED], [topic(payer)], [nonce, topic(payTo)]],
+});
+
+/** A nonce ends only once. */
+function useIn(logs: readonly MinedLog[], { payer, payTo, nonce, value }: Expected): Use | null {
+  const is = ({ topics }: MinedLog, [event, from, last]: readonly [readonly Hex[], Hex, Hex]) =>
+    event.includes(topics[0] ?? "0x") && topics[1] === from && topics[2] === last;
+  const end = logs.find((log) => is(log, [ENDS, topic(payer), nonce]));
+  if (end === undefined) return null;
+  const isPaid = logs.some(
+    (log) =>
+      log.blockHash === end.blockHash &&
+      log.logIndex === end.logIndex + 1 &&
+      log.address === end.address &&
+      is(log, [[TRANSFERRED], topic(payer), topic(payTo)]) &&
+      BigInt(log.data) === value,
+  );
+  return { end, isPaid };
+}
+
+/**
+ * From a day before the payment's arrival until its window closed. A payment that arrived in time was settled right
+ * afterwards; one that arrived too late was settled just before `validBefore`.
+ */
+function areaOf({ blockSeconds, width }: Token, expected: Expected, { number: head, time }: NonceState): SearchArea {
+  const blocks = (seconds: bigint) => seconds / BigInt(blockSeconds);
+  const within = (block: bigint) => larger(0n, smaller(block, head));
+  const arrival = within(BigInt(expected.fromBlock));
+  const closed = within(head + blocks(expected.validBefore - time));
+  const isLate = closed < arrival;
+  const begin = isLate ? closed : arrival;
+  const from = within(begin - blocks(BigInt(DAY_SECONDS)));
+  const to = within(closed + blocks(BigInt(DAY_SECONDS)));
+  const quarter = width() / 4n;
+  const start = isLate ? within(closed + quarter) : within(arrival - smaller(quarter, OVERLAP));
+  return { from, to, start: smaller(start, to), first: isLate ? "down" : "up", head };
+}

@@ -1,33 +1,63 @@
-import { BaseError, ContractFunctionRevertedError, encodeFunctionData, type PublicClient } from "viem";
+import {
+  BaseError,
+  ContractFunctionRevertedError,
+  concat,
+  encodeFunctionData,
+  keccak256,
+  type PublicClient,
+} from "viem";
 import { escrowAbi } from "../../../contracts/abi.ts";
+import type { Address, Hex } from "../../kernel/wallet.ts";
 import type { Holds, SignedHold } from "../../payments/commerce/scheme.ts";
-import type { Relayer } from "./relayer.ts";
+import type { Relayer } from "./relayer/relayer.ts";
 import { discreet } from "./rpc-errors.ts";
+import { assertWorthwhile, type CostCeiling, failureOf, MOST_GAS, TOO_MUCH_GAS } from "./simulation.ts";
 
 const MINED_WITHIN_MS = 20_000;
 
-/** The arbiter's relayer sends holds; null if no escrow contract is configured. */
-export const createHolds = (client: PublicClient, relayer: Relayer | null): Holds => ({
-  refusal: discreet((hold) => refusal(client, hold)),
-  make: discreet(async ({ contract, info, signature }) => {
+export interface HoldsParts {
+  readonly client: PublicClient;
+  /** The arbiter's; null if no escrow contract is configured. */
+  readonly relayer: Relayer | null;
+  readonly ceiling: CostCeiling | null;
+}
+
+/** The arbiter's relayer sends holds, and none while that costs too much. */
+export const createHolds = ({ client, relayer, ceiling }: HoldsParts): Holds => ({
+  refusal: discreet(async (hold) => {
+    await assertWorthwhile(relayer, ceiling, hold.info.maxAmount);
+    return refusal(client, relayer, hold);
+  }),
+  make: discreet(async (hold) => {
     if (relayer === null)
       throw new Error("no arbiter is configured: ESCROW_ADDRESSES and ARBITER_PRIVATE_KEY are missing");
-    const args = [info, info.maxAmount, contract, signature] as const;
-    const data = encodeFunctionData({ abi: escrowAbi, functionName: "authorize", args });
-    const { status } = await relayer.waitFor(await relayer.send({ to: contract, data }), MINED_WITHIN_MS);
+    const { contract: to, info, nonce } = hold;
+    const data = encodeFunctionData(callOf(hold));
+    const purpose = purposeOf(info.payer, nonce);
+    const transaction = await relayer.send({ to, data, gas: MOST_GAS, purpose });
+    const { status } = await relayer.waitFor(transaction, MINED_WITHIN_MS);
     if (status !== "success") throw new Error("the hold reverted");
   }),
+  failed: async (payer, nonce) => relayer?.failed(purposeOf(payer, nonce)) ?? null,
 });
 
-async function refusal(client: PublicClient, { contract: address, info, signature }: SignedHold) {
-  try {
-    const args = [info, info.maxAmount, address, signature] as const;
-    await client.simulateContract({ address, abi: escrowAbi, functionName: "authorize", args });
-    return null;
-  } catch (error) {
-    const reverted = error instanceof BaseError && error.walk((e) => e instanceof ContractFunctionRevertedError);
-    if (!(reverted instanceof ContractFunctionRevertedError)) throw error;
-    const reason = reverted.reason ?? reverted.data?.errorName ?? "it reverted";
-    return `The hold would fail on-chain: ${reason}. Nothing was charged.`;
-  }
+/** The nonce binds all terms but the payer: anybody can sign the same ones. */
+const purposeOf = (payer: Address, nonce: Hex): Hex => keccak256(concat([payer, nonce]));
+
+const callOf = ({ contract, info, signature }: SignedHold) =>
+  ({ abi: escrowAbi, functionName: "authorize", args: [info, info.maxAmount, contract, signature] }) as const;
+
+async function refusal(client: PublicClient, relayer: Relayer | null, hold: SignedHold): Promise<string | null> {
+  const call = { address: hold.contract, ...callOf(hold) };
+  const failure = await failureOf(relayer, (using) => client.simulateContract({ ...call, ...using }));
+  if (failure === null) return null;
+  return failure === "needs more gas"
+    ? TOO_MUCH_GAS
+    : `The hold would fail on-chain: ${reasonOf(failure.error)}. Nothing was charged.`;
+}
+
+function reasonOf(error: unknown): string {
+  const reverted = error instanceof BaseError && error.walk((e) => e instanceof ContractFunctionRevertedError);
+  if (!(reverted instanceof ContractFunctionRevertedError)) throw error;
+  return reverted.reason ?? reverted.data?.errorName ?? "it reverted";
 }

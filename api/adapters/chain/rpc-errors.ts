@@ -31,6 +31,10 @@ export const revertReason = (error: unknown): string => {
     : "it reverted";
 };
 
+/** True if a call used up all of its gas. Nodes say so in words. */
+export const isOutOfGas = (error: unknown): boolean =>
+  error instanceof BaseError && /out of gas|OutOfGas|gas required exceeds|intrinsic gas/i.test(error.message);
+
 const UNREADABLE_ANSWERS = new Set(["ContractFunctionZeroDataError", "AbiDecodingDataSizeTooSmallError"]);
 
 /** True if the node failed to answer, rather than the contract refusing. */

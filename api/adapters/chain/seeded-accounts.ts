@@ -13,15 +13,15 @@ export function createDemoMerchant(seed: Uint8Array) {
 }
 
 /**
- * Addresses that only the seed's owner can spend from: the private key is HMAC-SHA-256 of the session's id under the
+ * Addresses that only the seed's owner can spend from: the private key is HMAC-SHA-256 of the decoy's name under the
  * seed.
  */
 export function createDecoys(seed: Uint8Array): Decoys & DecoySigner {
-  const accountOf = (session: string): PrivateKeyAccount =>
-    privateKeyToAccount(`0x${createHmac("sha256", seed).update(`decoy|${session}`).digest("hex")}`);
+  const accountOf = (name: string): PrivateKeyAccount =>
+    privateKeyToAccount(`0x${createHmac("sha256", seed).update(`decoy|${name}`).digest("hex")}`);
   return {
-    addressOf: (session) => accountOf(session).address.toLowerCase() as `0x${string}`,
-    sign: (session, network, authorization) =>
-      accountOf(session).signTypedData(authorizationTypedData(authorization, NETWORKS[network])),
+    addressOf: (name) => accountOf(name).address.toLowerCase() as `0x${string}`,
+    sign: (name, network, authorization) =>
+      accountOf(name).signTypedData(authorizationTypedData(authorization, NETWORKS[network])),
   };
 }

@@ -1,20 +1,23 @@
-import type { PublicClient } from "viem";
+import { padHex, parseEventLogs, toEventSelector } from "viem";
 import { usdcAbi, usdcEventsAbi } from "../../../contracts/abi.ts";
-import type { Received, UsdcTransfers } from "../../certification/decoys/decoy-store.ts";
+import type { Transfer, UsdcTransfers } from "../../certification/decoys/decoy-store.ts";
 import type { UsdcReader } from "../../certification/proofs/proof-store.ts";
 import type { NetworkFacts } from "../../kernel/networks.ts";
 import type { Address } from "../../kernel/wallet.ts";
+import type { ChainReader } from "./chain-reader.ts";
+import { MULTICALL3 } from "./multicall.ts";
 import { discreet } from "./rpc-errors.ts";
 
-/** Deployed at one address on Base, Base Sepolia and the local chains (multicall3.com). */
-const MULTICALL3 = "0xca11bde05977b3631167028862be2a173976ca11";
-/** Providers reject wider `eth_getLogs` ranges. */
-const LOG_RANGE = 9_000n;
+/** Nodes reject more topics in one place of a filter; geth takes 1,000. */
+const ADDRESSES_A_CALL = 500;
 const [, TRANSFER] = usdcEventsAbi;
 
+type Reader = Pick<ChainReader, "client" | "logs" | "finality">;
+
 /** Reads one chain's USDC for maintenance: many look-ups in one call, at one block. */
-export function createUsdcReader(client: PublicClient, { usdc }: NetworkFacts): UsdcReader & UsdcTransfers {
-  const read = <T>(calls: readonly { functionName: "balanceOf" | "authorizationState"; args: readonly unknown[] }[]) =>
+export function createUsdcReader(chain: Reader, { usdc }: NetworkFacts): UsdcReader & UsdcTransfers {
+  const { client, finality } = chain;
+  const read = <T>(calls: readonly { functionName: "authorizationState"; args: readonly unknown[] }[]) =>
     calls.length === 0
       ? Promise.resolve([] as T[])
       : (client.multicall({
@@ -23,42 +26,51 @@ export function createUsdcReader(client: PublicClient, { usdc }: NetworkFacts): 
           contracts: calls.map((call) => ({ address: usdc.address, abi: usdcAbi, ...call })) as never,
         }) as unknown as Promise<T[]>);
   return {
-    finalTime: discreet(async () => (await client.getBlock({ blockTag: "finalized" })).timestamp),
+    // What is published once this time has come cannot be taken back.
+    finalTime: discreet(async () => (await finality.readTwice()).time),
     areUsed: discreet((authorizations) =>
       read<boolean>(
         authorizations.map(({ payer, nonce }) => ({ functionName: "authorizationState", args: [payer, nonce] })),
       ),
     ),
-    balancesOf: discreet((addresses) =>
-      read<bigint>(addresses.map((address) => ({ functionName: "balanceOf", args: [address] }))),
-    ),
-    receivedBy: discreet((address, fromBlock) =>
-      receivedBy(client, usdc.address, { to: address, first: BigInt(fromBlock) }),
-    ),
+    finalHead: discreet(async () => {
+      const { number, time } = await finality.readTwice();
+      return { number: Number(number), time };
+    }),
+    transfersOf: discreet((addresses, blocks) => transfersOf(chain, usdc.address, { addresses, ...blocks })),
   };
 }
 
-async function receivedBy(
-  client: PublicClient,
-  token: Address,
-  { to, first }: { readonly to: Address; readonly first: bigint },
-): Promise<Received[]> {
-  const { number: last } = await client.getBlock({ blockTag: "finalized" });
-  const found: Received[] = [];
-  for (let from = first; from <= last; from += LOG_RANGE) {
-    const end = from + LOG_RANGE - 1n;
-    const logs = await client.getLogs({
-      address: token,
-      event: TRANSFER,
-      args: { to },
-      fromBlock: from,
-      toBlock: end < last ? end : last,
-      strict: true,
-    });
-    for (const { args, transactionHash: transaction, logIndex } of logs) {
-      const sender = args.from.toLowerCase() as Address;
-      found.push({ from: sender, to, value: args.value, transaction, logIndex });
+interface TransferQuery {
+  readonly addresses: readonly Address[];
+  readonly from: number;
+  readonly to: number;
+}
+
+async function transfersOf(
+  { logs }: Reader,
+  address: Address,
+  { addresses, from, to }: TransferQuery,
+): Promise<Transfer[]> {
+  const found: Transfer[] = [];
+  for (let place = 0; place < addresses.length; place += ADDRESSES_A_CALL) {
+    const some = addresses.slice(place, place + ADDRESSES_A_CALL).map((one) => padHex(one, { size: 32 }));
+    for (const parties of [[null, some], [some]]) {
+      const filter = { address, topics: [toEventSelector(TRANSFER), ...parties] };
+      for await (const page of logs.pages(filter, { from: BigInt(from), to: BigInt(to) }))
+        found.push(...parseEventLogs({ abi: [TRANSFER], logs: [...page.logs] }).map(parse));
     }
   }
-  return found;
+  return found.sort((one, other) => one.block - other.block || one.logIndex - other.logIndex);
 }
+
+const parse = (log: ParsedTransfer): Transfer => ({
+  from: log.args.from.toLowerCase() as Address,
+  to: log.args.to.toLowerCase() as Address,
+  value: log.args.value,
+  block: Number(log.blockNumber),
+  transaction: log.transactionHash,
+  logIndex: log.logIndex,
+});
+
+type ParsedTransfer = ReturnType<typeof parseEventLogs<[typeof TRANSFER]>>[number];

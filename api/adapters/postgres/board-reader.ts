@@ -6,6 +6,7 @@ import type { Count } from "../../board/withhold.ts";
 import { VALID_FOR_DAYS } from "../../certification/certificate.ts";
 import type { Product } from "../../certification/products.ts";
 import { networkOfChain } from "../../kernel/networks.ts";
+import { aboutWallet } from "./about-wallet.ts";
 import { hex } from "./connection.ts";
 
 interface RowColumns {
@@ -43,7 +44,7 @@ function certifiedQuery(product: Product | null): string {
     SELECT c.issued_at, c.id, c.product, c.level, c.wallet, c.valid_until FROM certificate c
     WHERE c.result = 'pass' ${ofProduct("c")} AND ${fresh("c")} AND (c.issued_at, c.id) < (w.issued_at, w.id) AND ${notReversed("c")}
       AND NOT EXISTS (SELECT FROM certificate f
-        WHERE f.wallet = c.wallet AND f.result = 'fail' AND f.valid_until > $1 AND ${notReversed("f")} OFFSET 0)
+        WHERE f.wallet = c.wallet AND f.result = 'fail' AND ${aboutWallet("f")} AND f.valid_until > $1 AND ${notReversed("f")} OFFSET 0)
       AND NOT EXISTS (SELECT FROM certificate n
         WHERE n.wallet = c.wallet AND n.result = 'pass' ${ofProduct("n")} AND n.issued_at >= c.issued_at AND n.valid_until > $1
           AND (n.issued_at, n.id) > (c.issued_at, c.id) AND (n.issued_at, n.id) <= ($5::timestamptz, $6::text)
@@ -87,7 +88,7 @@ standing AS (SELECT * FROM certificate c WHERE NOT EXISTS (SELECT FROM reversed 
 
 const BY_WALLET_AND_PRODUCT = `WITH ${STANDING}, tally AS MATERIALIZED (
   SELECT product, wallet, count(*) FILTER (WHERE result = 'pass') AS passed, count(*) FILTER (WHERE result = 'fail') AS failed,
-    bool_or(result = 'pass' AND valid_until > $1) AS passes, bool_or(result = 'fail' AND valid_until > $1) AS fails
+    bool_or(result = 'pass' AND valid_until > $1) AS passes, bool_or(result = 'fail' AND ${aboutWallet("standing")} AND valid_until > $1) AS fails
   FROM standing GROUP BY product, wallet)
 SELECT product, count(*) AS wallets, sum(passed) AS passed, count(*) FILTER (WHERE passed > 0) AS passed_wallets,
   sum(failed) AS failed, count(*) FILTER (WHERE failed > 0) AS failed_wallets, NULL AS certified FROM tally GROUP BY product

@@ -3,7 +3,7 @@ import type { Completion, StoredAnswer } from "../../kernel/completion.ts";
 import type { PaymentKey } from "../../kernel/route.ts";
 import type { Transaction } from "../../kernel/transaction.ts";
 import { inTransaction, transactionOn } from "./connection.ts";
-import { keyValues } from "./payment-row.ts";
+import { keyValues, PROGRESS } from "./payment-row.ts";
 import type { InTurn } from "./turns.ts";
 
 export interface Completing {
@@ -17,7 +17,7 @@ const HOLD = `SELECT 1 FROM payment
   WHERE chain = $1 AND asset = $2 AND payer = $3 AND nonce = $4 AND lease_token = $5 AND state = 'settled' FOR UPDATE`;
 
 const FULFIL = `UPDATE payment SET state = 'fulfilled', status = $5, response = $6, location = $7,
-    lease_until = '-infinity', failures = 0, look_at = now() + interval '2 s'
+    lease_until = '-infinity', failures = 0, look_at = now() + interval '2 s', ${PROGRESS}
   WHERE chain = $1 AND asset = $2 AND payer = $3 AND nonce = $4`;
 
 /** One transaction: the row, what the sale records, its answer. Null when another process has taken the row over. */

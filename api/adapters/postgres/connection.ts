@@ -2,13 +2,41 @@ import pg from "pg";
 import type { Transaction } from "../../kernel/transaction.ts";
 import type { Hex } from "../../kernel/wallet.ts";
 
-/** A pool whose statements are planned once: every read is by key, so a generic plan is the right one. */
+/**
+ * A request that needs the database is answered within ten seconds: at most one wait for a connection and one for an
+ * answer, whatever became of the server. The server gives up first, and never later than the client: a session that nobody
+ * talks to any more holds no lock for long.
+ */
+const CONNECT_WITHIN_MS = 3_000;
+const STATEMENT_WITHIN_MS = 5_000;
+const ANSWER_WITHIN_MS = 6_000;
+const IDLE_IN_TRANSACTION_MS = 10_000;
+
+/** For sessions: each statement is planned once, and the server notices a client that is gone. */
+const SESSION = [
+  "plan_cache_mode=force_generic_plan",
+  "jit=off",
+  "tcp_keepalives_idle=10",
+  "tcp_keepalives_interval=5",
+  "tcp_keepalives_count=3",
+];
+
+/**
+ * A pool whose statements are planned once: every read is by key, so a generic plan is the right one. Connections that do
+ * not answer are given up, and those that nobody has used for ten seconds are closed.
+ */
 export function connect(connectionString: string, max = 16): pg.Pool {
   const pool = new pg.Pool({
     connectionString,
     max,
-    connectionTimeoutMillis: 5_000,
-    options: "-c plan_cache_mode=force_generic_plan -c jit=off",
+    connectionTimeoutMillis: CONNECT_WITHIN_MS,
+    idleTimeoutMillis: 10_000,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
+    query_timeout: ANSWER_WITHIN_MS,
+    statement_timeout: STATEMENT_WITHIN_MS,
+    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
+    options: SESSION.map((setting) => `-c ${setting}`).join(" "),
   });
   // A broken idle connection is replaced on next use; without a listener its error would end the process.
   pool.on("error", () => undefined);
@@ -16,6 +44,17 @@ export function connect(connectionString: string, max = 16): pg.Pool {
   pool.on("connect", (client) => client.on("error", () => undefined));
   return pool;
 }
+
+/** Whether the connection failed, not what was asked on it: what was asked may have taken effect. */
+export function isDisconnected(error: unknown): boolean {
+  if (!(error instanceof Error) || error instanceof pg.DatabaseError) return false;
+  const { code } = error as NodeJS.ErrnoException;
+  return /^E[A-Z]+$/.test(code ?? "") || DISCONNECTED.test(error.message);
+}
+
+/** What the library says of it, without a code. */
+const DISCONNECTED =
+  /^(Query read timeout|Connection terminated|timeout exceeded when trying to connect)|not queryable/;
 
 export const bytes = (hex: string): Buffer => Buffer.from(hex.startsWith("0x") ? hex.slice(2) : hex, "hex");
 export const hex = (buffer: Buffer): Hex => `0x${buffer.toString("hex")}`;
@@ -38,9 +77,12 @@ export async function inTransaction<T>(
     await client.query("COMMIT");
     return result;
   } catch (error) {
-    await client.query("ROLLBACK").catch((rollback: Error) => {
-      broken = rollback;
-    });
+    // A connection that does not answer must not be asked again, nor used.
+    if (isDisconnected(error)) broken = error as Error;
+    else
+      await client.query("ROLLBACK").catch((rollback: Error) => {
+        broken = rollback;
+      });
     throw error;
   } finally {
     client.release(broken);
@@ -49,7 +91,7 @@ export async function inTransaction<T>(
 
 const names = new Map<string, string>();
 
-/** A statement's name, so that a connection parses and plans it once. Texts are constants, hence few. */
+/** A statement's name, so that a connection parses and plans it once. Texts are few: constants, and some with a number of rows. */
 function nameOf(text: string): string {
   const name = names.get(text) ?? `t${names.size}`;
   names.set(text, name);

@@ -12,6 +12,28 @@ export const keyValues = ({ network, asset, payer, nonce }: PaymentKey) => [
   bytes(nonce),
 ];
 
+/** Where a row is found, by `keyValues`. */
+export const KEY = "chain = $1 AND asset = $2 AND payer = $3 AND nonce = $4";
+
+export const LEASE = "interval '30 s'";
+
+/** A payment that is not over. */
+const OPEN = "(state IN ('settling', 'settled') OR (state = 'fulfilled' AND final_at IS NULL)) AND reason IS NULL";
+/** Those that may still make progress, and those set aside because they made none; each part has its own index. */
+export const ACTIVE = `${OPEN} AND parked_at IS NULL`;
+export const PARKED = `${OPEN} AND parked_at IS NOT NULL`;
+
+/** What a write sets that changes the state: the payment makes progress. */
+export const PROGRESS = "moved_at = now(), parked_at = NULL, named_at = NULL";
+
+/**
+ * When the resolver looks again: soon after a payment arrives, then less and less often; a failing handler backs off
+ * faster.
+ */
+export const LOOK_LATER = `now() + CASE WHEN failures > 0 AND state = 'settled' THEN least(interval '1 s' * power(2, least(failures, 12)), interval '1 h')
+  WHEN state = 'fulfilled' AND parked_at IS NULL THEN least(greatest((now() - received_at) / 4, interval '2 s'), interval '1 min')
+  ELSE least(greatest((now() - received_at) / 4, interval '2 s'), interval '1 h') END`;
+
 /** The context a row's sealed signature is bound to. */
 export const sealContext = ({ network, asset, payer, nonce }: PaymentKey): string =>
   `${network}|${asset}|${payer}|${nonce}`;

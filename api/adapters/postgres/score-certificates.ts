@@ -3,6 +3,7 @@ import type { Product } from "../../../packages/verifier/src/score/v1/facts.ts";
 import { CAPABILITIES } from "../../../packages/verifier/src/score/v1/record.ts";
 import type { Result } from "../../certification/certificate.ts";
 import type { ScoreCertificates } from "../../score/score-sources.ts";
+import { aboutWallet } from "./about-wallet.ts";
 import { bytes } from "./connection.ts";
 
 interface Columns {
@@ -18,15 +19,15 @@ interface Columns {
 const SCORED = Object.values(CAPABILITIES).map((product) => `'${product}'`);
 
 /**
- * The newest certificate per product and result that no reversal undoes: eight look-ups per wallet, however many
- * certificates it has.
+ * The newest certificate per product and result that is about the wallet and that no reversal undoes: eight look-ups
+ * per wallet, however many certificates it has.
  */
 const NEWEST = `SELECT k.place::int, c.id, c.product, c.result, c.issued_at, c.valid_until
   FROM unnest($1::bytea[]) WITH ORDINALITY k(wallet, place)
   CROSS JOIN unnest(ARRAY[${SCORED}]) product
   CROSS JOIN unnest(ARRAY['pass', 'fail']) result
   CROSS JOIN LATERAL (
-    SELECT * FROM certificate o WHERE o.wallet = k.wallet AND o.product = product.product AND o.result = result.result
+    SELECT * FROM certificate o WHERE o.wallet = k.wallet AND o.product = product.product AND o.result = result.result AND ${aboutWallet("o")}
       AND NOT EXISTS (SELECT 1 FROM settlement_mark m WHERE m.payer = o.wallet AND m.nonce IN (o.nonce, o.also_nonce)
         AND m.chain = o.chain AND m.asset = o.asset AND m.kind = 'reversed')
     ORDER BY o.issued_at DESC LIMIT 1) c`;

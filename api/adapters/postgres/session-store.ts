@@ -2,8 +2,6 @@ import type pg from "pg";
 import { asServed, type Door, type Served, type Session } from "../../certification/behaviour/session.ts";
 import type { SessionStore } from "../../certification/behaviour/session-store.ts";
 import type { Result } from "../../certification/certificate.ts";
-import type { DecoyStore } from "../../certification/decoys/decoy-store.ts";
-import { BEHAVIOURAL_KINDS } from "../../certification/kinds/index.ts";
 import type { BehaviouralProduct } from "../../certification/products.ts";
 import { NETWORKS, networkOfChain } from "../../kernel/networks.ts";
 import { bytes, hex, inTransaction } from "./connection.ts";
@@ -22,6 +20,7 @@ interface Columns {
   version: "v1" | "v2";
   bait_first: boolean;
   decoy: Buffer;
+  wallet_decoy: Buffer | null;
   started_at: Date;
   lapses_at: Date;
   served: Record<Door, { control: string | null; bait: string | null; last: Served["last"] }>;
@@ -29,11 +28,17 @@ interface Columns {
   control_tx: Buffer | null;
   control_token: string | null;
   verdict: Result | null;
+  token_used: boolean;
+  token_shared: boolean;
 }
 
-const COLUMNS = `s.id, s.product, s.wallet, s.chain, s.asset, s.nonce, s.tx, s.block_number, s.amount, s.pay_to, s.version, s.bait_first, s.decoy,
+/** SQL: the session's wallet has used a token since the session started, the session's own or that of another one. */
+const tokenUsed = (s: string) => `EXISTS (SELECT FROM test_session o WHERE o.wallet = ${s}.wallet
+  AND o.served -> 'token' ->> 'last' IS NOT NULL AND coalesce(o.verdict_at, o.lapses_at) > ${s}.started_at)`;
+
+const COLUMNS = `s.id, s.product, s.wallet, s.chain, s.asset, s.nonce, s.tx, s.block_number, s.amount, s.pay_to, s.version, s.bait_first, s.decoy, s.wallet_decoy,
   s.started_at, s.lapses_at, s.served, s.verdict, control.nonce AS control_nonce, control.tx AS control_tx,
-  control.input ->> 'token' AS control_token`;
+  control.input ->> 'token' AS control_token, s.token_shared, ${tokenUsed("s")} AS token_used`;
 /** A control whose settlement is permanently gone no longer counts. */
 const FROM = `test_session s LEFT JOIN payment control
   ON control.chain = s.chain AND control.asset = s.asset AND control.payer = s.wallet AND control.nonce = s.control_nonce
@@ -49,9 +54,9 @@ export function createSessionStore(pool: pg.Pool): SessionStore {
     async add(session, tokenSha256, transaction) {
       const { payment, settlement, version } = session.entry;
       await transaction.query(
-        `INSERT INTO test_session (id, product, wallet, token_sha256, chain, asset, nonce, tx, block_number, amount, pay_to, version, bait_first, decoy,
+        `INSERT INTO test_session (id, product, wallet, token_sha256, chain, asset, nonce, tx, block_number, amount, pay_to, version, bait_first, decoy, wallet_decoy,
            started_at, lapses_at, served)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`,
         [
           session.id,
           session.product,
@@ -66,7 +71,8 @@ export function createSessionStore(pool: pg.Pool): SessionStore {
           bytes(settlement.payTo),
           version,
           session.baitFirst,
-          bytes(session.decoy),
+          bytes(session.decoys.token),
+          bytes(session.decoys.wallet),
           session.startedAt,
           session.lapsesAt,
           JSON.stringify(session.served),
@@ -107,35 +113,30 @@ export function createSessionStore(pool: pg.Pool): SessionStore {
       await transaction.query(text, [id, bytes(nonce), bytes(tx)]);
     },
 
-    async conclude(id, { verdict, now }, transaction) {
+    async conclude(id, { verdict, door, now }, transaction) {
+      // The session's own token is asked of the row itself: it is read again when the update had to wait for it.
       const { rowCount } = await transaction.query(
-        "UPDATE test_session SET verdict = $2, verdict_at = $3 WHERE id = $1 AND verdict IS NULL AND lapses_at > $3",
-        [id, verdict, now],
+        `UPDATE test_session SET verdict = $2, verdict_at = $3 WHERE id = $1 AND verdict IS NULL AND lapses_at > $3
+           AND NOT ($2 = 'fail' AND $4 = 'token' AND token_shared)
+           AND ($4 = 'token' OR (served -> 'token' ->> 'last' IS NULL AND NOT ${tokenUsed("test_session")}))`,
+        [id, verdict, now, door],
       );
       return rowCount ?? 0;
+    },
+
+    async share(id) {
+      await pool.query("UPDATE test_session SET token_shared = true WHERE id = $1 AND NOT token_shared", [id]);
+    },
+
+    async end(id, now) {
+      const text = "UPDATE test_session SET lapses_at = $2 WHERE id = $1 AND verdict IS NULL AND lapses_at > $2";
+      await pool.query(text, [id, now]);
     },
 
     inTransaction: (work) =>
       inTransaction(pool, (client) => work({ query: (text, values) => client.query(text, [...values]) })),
   };
 }
-
-/** The tests whose decoys are public. */
-const DECOYED = BEHAVIOURAL_KINDS.flatMap(({ product, bait }) => (bait.to === "decoy" ? [product] : []));
-
-export const createDecoyStore = (pool: pg.Pool): DecoyStore => ({
-  async recent(since) {
-    const { rows } = await pool.query<Pick<Columns, "id" | "decoy" | "block_number">>(
-      "SELECT id, decoy, block_number FROM test_session WHERE product = ANY($2) AND started_at > $1 ORDER BY started_at",
-      [since, DECOYED],
-    );
-    return rows.map(({ id, decoy, block_number }) => ({
-      session: id,
-      address: hex(decoy),
-      fromBlock: Number(block_number),
-    }));
-  },
-});
 
 function parse(c: Columns): Session {
   const network = networkOfChain(c.chain);
@@ -160,7 +161,7 @@ function parse(c: Columns): Session {
       },
     },
     baitFirst: c.bait_first,
-    decoy: hex(c.decoy),
+    decoys: { token: hex(c.decoy), wallet: hex(c.wallet_decoy ?? c.decoy) },
     startedAt: c.started_at,
     lapsesAt: c.lapses_at,
     served: { token: served(c.served.token), wallet: served(c.served.wallet) },
@@ -173,5 +174,7 @@ function parse(c: Columns): Session {
           }
         : null,
     verdict: c.verdict,
+    tokenUsed: c.token_used,
+    tokenShared: c.token_shared,
   };
 }

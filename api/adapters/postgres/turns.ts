@@ -1,6 +1,6 @@
 import pg from "pg";
 import type { Transaction } from "../../kernel/transaction.ts";
-import { inTransaction, transactionOn } from "./connection.ts";
+import { inTransaction, isDisconnected, transactionOn } from "./connection.ts";
 
 /** Works that share one transaction at most. */
 const MOST_TOGETHER = 32;
@@ -16,15 +16,33 @@ interface Waiting {
 /** Runs work in its turn in a queue, and resolves once it is committed. */
 export type InTurn = <T>(queue: string, work: Work<T>) => Promise<T>;
 
+/** What every transaction of a queue begins and ends with. */
+export interface Frame {
+  /** A statement without parameters. It runs under the queue's lock, so it sees all that earlier turns committed. */
+  readonly opening: string;
+  /** Is told, before any work, what the opening statement found. */
+  readonly begin: (transaction: Transaction, opened: Opened) => void;
+  /** Writes what the works have left to write. Only if it resolves does the transaction commit. */
+  readonly end: (transaction: Transaction) => Promise<void>;
+}
+
+export interface Opened {
+  readonly rows: readonly object[];
+  /** Several works share the transaction: if any of them fails, each runs again in one of its own. */
+  readonly isShared: boolean;
+}
+
 /**
  * Queues whose work runs one after another, whatever process asks. What waits while a transaction runs shares the next one, so a
- * queue takes one connection and one commit for many. When one of them fails, all are rolled back and each runs on its own: work
- * may run more than once, and only what commits counts.
+ * queue takes one connection and one commit for many. When one of them fails, all are rolled back and each runs on its own, unless
+ * the connection was lost: work may run more than once, and only what commits counts.
+ * @param frames by queue; a queue needs none
  */
-export function createTurns(pool: pg.Pool): InTurn {
+export function createTurns(pool: pg.Pool, frames: ReadonlyMap<string, Frame> = new Map()): InTurn {
   const queues = new Map<string, Waiting[]>();
   const drain = async (queue: string, waiting: Waiting[]) => {
-    while (waiting.length > 0) await settle(pool, queue, waiting.splice(0, MOST_TOGETHER));
+    const turns = { pool, queue, frame: frames.get(queue) };
+    while (waiting.length > 0) await settle(turns, waiting.splice(0, MOST_TOGETHER));
     queues.delete(queue);
   };
   return <T>(queue: string, work: Work<T>) =>
@@ -38,26 +56,37 @@ export function createTurns(pool: pg.Pool): InTurn {
     });
 }
 
-async function settle(pool: pg.Pool, queue: string, batch: readonly Waiting[]): Promise<void> {
+interface Turns {
+  readonly pool: pg.Pool;
+  readonly queue: string;
+  readonly frame: Frame | undefined;
+}
+
+async function settle(turns: Turns, batch: readonly Waiting[]): Promise<void> {
   try {
-    const results = await together(pool, queue, batch);
+    const results = await together(turns, batch);
     for (const [index, { resolve }] of batch.entries()) resolve(results[index]);
   } catch (error) {
-    const [one, ...others] = batch;
-    if (others.length === 0) one?.reject(error);
-    else for (const each of batch) await settle(pool, queue, [each]);
+    // One after another, works on a database that does not answer would wait long for the same error.
+    if (batch.length === 1 || isDisconnected(error)) for (const { reject } of batch) reject(error);
+    else for (const each of batch) await settle(turns, [each]);
   }
 }
 
 /** The lock orders processes; it is released with the transaction. */
-const together = (pool: pg.Pool, queue: string, batch: readonly Waiting[]): Promise<unknown[]> =>
+const together = ({ pool, queue, frame }: Turns, batch: readonly Waiting[]): Promise<unknown[]> =>
   inTransaction(
     pool,
-    async (client) => {
+    async (client, [, opened]) => {
       const transaction = transactionOn(client);
+      frame?.begin(transaction, { rows: opened?.rows ?? [], isShared: batch.length > 1 });
       const results: unknown[] = [];
       for (const { work } of batch) results.push(await work(transaction));
+      await frame?.end(transaction);
       return results;
     },
-    [`SELECT pg_advisory_xact_lock(hashtext(${pg.escapeLiteral(queue)}))`],
+    [
+      `SELECT pg_advisory_xact_lock(hashtext(${pg.escapeLiteral(queue)}))`,
+      ...(frame === undefined ? [] : [frame.opening]),
+    ],
   );

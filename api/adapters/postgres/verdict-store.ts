@@ -1,20 +1,10 @@
 import type pg from "pg";
 import type { Verdict } from "../../arbiter/policy/policy.ts";
 import type { VerdictRequest } from "../../arbiter/request.ts";
-import {
-  type LogEntry,
-  type NewVerdict,
-  type Place,
-  type StoredVerdict,
-  VERDICT_QUEUE,
-  type VerdictStore,
-} from "../../arbiter/verdict-store.ts";
+import { type LogEntry, type StoredVerdict, VERDICT_QUEUE, type VerdictStore } from "../../arbiter/verdict-store.ts";
 import type { Transaction } from "../../kernel/transaction.ts";
 import { createTurns } from "./turns.ts";
-
-const INSERT = `INSERT INTO verdict (idx, id, supersedes, category, outcome, request, document, sha256, issued_at)
-  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (id) DO NOTHING`;
-const END = "SELECT idx, sha256 FROM verdict ORDER BY idx DESC LIMIT 1";
+import { appendVerdict, VERDICT_FRAMES } from "./verdict-log.ts";
 
 interface Columns {
   idx: string;
@@ -35,10 +25,14 @@ const ENTRY = "SELECT idx, id, supersedes, category, outcome, sha256, issued_at 
 
 /** The log of verdicts: append-only, each entry naming the hash of the previous one. */
 export function createVerdictStore(pool: pg.Pool): VerdictStore {
-  const inTurn = createTurns(pool);
+  const inTurn = createTurns(pool, VERDICT_FRAMES);
   return {
     get: (id) => find(pool, id),
-    append,
+    async append(verdict, transaction) {
+      const stored = (await appendVerdict(verdict, transaction)) ?? (await find(transaction, verdict.id));
+      if (stored === null) throw new Error(`the verdict ${verdict.id} is neither written nor there`);
+      return stored;
+    },
     inTurn: (work) => inTurn(VERDICT_QUEUE, work),
     async log({ before, limit }) {
       const { rows } = await pool.query<Columns>(
@@ -62,40 +56,6 @@ export function createVerdictStore(pool: pg.Pool): VerdictStore {
     },
   };
 }
-
-/** The place after the last verdict, as the turns of one transaction know it: nobody else writes meanwhile. */
-const nextPlaces = new WeakMap<Transaction, Place>();
-
-async function nextPlace(transaction: Transaction): Promise<Place> {
-  const known = nextPlaces.get(transaction);
-  if (known !== undefined) return known;
-  const { rows } = await transaction.query<Pick<Columns, "idx" | "sha256">>(END, []);
-  return { index: Number(rows[0]?.idx ?? 0) + 1, previousSha256: rows[0]?.sha256 ?? null };
-}
-
-async function append({ signAt, ...reached }: NewVerdict, transaction: Transaction): Promise<StoredVerdict> {
-  const place = await nextPlace(transaction);
-  const stored: StoredVerdict = { ...reached, ...signAt(place), index: place.index, supersededBy: null };
-  const { rowCount } = await transaction.query(INSERT, columnsOf(stored));
-  const isNew = rowCount === 1;
-  nextPlaces.set(transaction, isNew ? { index: place.index + 1, previousSha256: stored.sha256 } : place);
-  const found = isNew ? stored : await find(transaction, stored.id);
-  if (found === null) throw new Error(`the verdict ${stored.id} is neither written nor there`);
-  return found;
-}
-
-/** In insertion order. */
-const columnsOf = (verdict: StoredVerdict): readonly unknown[] => [
-  verdict.index,
-  verdict.id,
-  verdict.supersedes,
-  verdict.request.category,
-  verdict.outcome,
-  JSON.stringify(verdict.request),
-  verdict.document,
-  verdict.sha256,
-  verdict.issuedAt,
-];
 
 async function find(at: Transaction, id: string): Promise<StoredVerdict | null> {
   const { rows } = await at.query<Columns>(FIND, [id]);

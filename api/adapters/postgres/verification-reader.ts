@@ -4,6 +4,7 @@ import type { VerificationReader } from "../../certification/certificate-store.t
 import type { CertificateSummary } from "../../certification/certificate-summary.ts";
 import type { Product } from "../../certification/products.ts";
 import type { ActivityIndex } from "../index/activity.ts";
+import { aboutWallet } from "./about-wallet.ts";
 import { bytes } from "./connection.ts";
 
 interface Columns {
@@ -22,15 +23,17 @@ const COLUMNS = "c.id, c.product, c.test_version, c.result, c.level, c.issued_at
 /** A payment is reversed at most once; a certificate may rest on two. */
 const FROM = `certificate c LEFT JOIN settlement_mark m
   ON m.payer = c.wallet AND m.nonce IN (c.nonce, c.also_nonce) AND m.chain = c.chain AND m.asset = c.asset AND m.kind = 'reversed'`;
+/** The newest of all says whether any certificate is on file, even one that is not about the wallet. */
 const newest = (wallet: string) =>
-  `SELECT ${COLUMNS} FROM ${FROM} WHERE c.wallet = ${wallet} ORDER BY c.issued_at DESC LIMIT ${NEWEST}`;
+  `(SELECT ${COLUMNS} FROM ${FROM} WHERE c.wallet = ${wallet} AND ${aboutWallet("c")} ORDER BY c.issued_at DESC LIMIT ${NEWEST})
+  UNION ALL (SELECT ${COLUMNS} FROM ${FROM} WHERE c.wallet = ${wallet} ORDER BY c.issued_at DESC LIMIT 1)`;
 
 /**
  * A wallet's certificates and activity: one round trip while the index answers, certificates alone while it does not.
  */
 export function createVerificationReader(pool: pg.Pool, index: ActivityIndex): VerificationReader {
   const currentFails = async (payer: Buffer, now: Date): Promise<Columns[]> => {
-    const text = `SELECT ${COLUMNS} FROM ${FROM} WHERE c.wallet = $1 AND c.result = 'fail' AND c.valid_until > $2 ORDER BY c.issued_at DESC`;
+    const text = `SELECT ${COLUMNS} FROM ${FROM} WHERE c.wallet = $1 AND c.result = 'fail' AND ${aboutWallet("c")} AND c.valid_until > $2 ORDER BY c.issued_at DESC`;
     return (await pool.query<Columns>({ name: "standing-fails", text, values: [payer, now] })).rows;
   };
   return {
@@ -41,7 +44,7 @@ export function createVerificationReader(pool: pg.Pool, index: ActivityIndex): V
       const rows =
         beside?.rows ?? (await pool.query<Columns>({ name: "standing", text: newest("$1"), values: [payer] })).rows;
       // A failure that still counts must not disappear behind a hundred newer certificates.
-      const hidden = rows.length < NEWEST ? [] : await currentFails(payer, now);
+      const hidden = rows.length <= NEWEST ? [] : await currentFails(payer, now);
       return { wallet, activity: beside?.activity ?? null, certificates: summaries([...rows, ...hidden]) };
     },
   };

@@ -13,7 +13,7 @@ import { late } from "./clock.ts";
 export interface ProbeParts {
   readonly pool: pg.Pool;
   readonly chains: Readonly<Record<Network, ChainReader>>;
-  readonly senders: readonly Sender[];
+  readonly senders: readonly (Sender & { readonly costWei: () => Promise<bigint> })[];
   /** The URL of the remote facilitator; null for the in-process one. */
   readonly facilitator: string | null;
   readonly journal: Journal;
@@ -32,7 +32,7 @@ const UNMINED = `SELECT count(*)::int AS unmined, extract(epoch FROM now() - min
 export const createProbes = (parts: ProbeParts): Probes => ({
   networks: Object.keys(parts.chains) as Network[],
   settlementMode: parts.facilitator === null ? "in-process" : "remote",
-  senders: parts.senders,
+  senders: parts.senders.map(({ role, network, address }) => ({ role, network, address })),
   async database() {
     await parts.pool.query("SELECT 1");
   },
@@ -49,17 +49,23 @@ export const createProbes = (parts: ProbeParts): Probes => ({
   late,
 });
 
-async function senderFacts({ pool, chains }: ProbeParts, { network, address }: Sender): Promise<SenderFacts> {
+async function senderFacts({ pool, chains, senders }: ProbeParts, sender: Sender): Promise<SenderFacts> {
+  const { network, address } = sender;
   const { client } = chains[network];
   const account = { address: address as Hex };
-  const [balanceWei, mined] = await Promise.all([client.getBalance(account), client.getTransactionCount(account)]);
+  const own = senders.find((one) => one.network === network && one.address === address);
+  const [balanceWei, mined, costWei = 0n] = await Promise.all([
+    client.getBalance(account),
+    client.getTransactionCount(account),
+    own?.costWei(),
+  ]);
   const values = [NETWORKS[network].chainId, bytes(address), mined];
   const { rows } = await pool.query<{ unmined: number; oldest: number | null }>({
     name: "relay-unmined",
     text: UNMINED,
     values,
   });
-  return { balanceWei, unmined: rows[0]?.unmined ?? 0, oldestUnminedSeconds: rows[0]?.oldest ?? null };
+  return { balanceWei, costWei, unmined: rows[0]?.unmined ?? 0, oldestUnminedSeconds: rows[0]?.oldest ?? null };
 }
 
 /** Every x402 facilitator lists what it settles at `/supported`. */

@@ -4,7 +4,7 @@ import type { Address, Hex } from "../../kernel/wallet.ts";
 import type { Certificate } from "../certificate.ts";
 import type { BehaviouralKind } from "../kinds/behavioural.ts";
 import { badgeMarkdown, badgeUrl, certUrl } from "../links.ts";
-import { isLapsed, isOpen, type Session, servedAt } from "./session.ts";
+import { isLapsed, isOpen, type Session, servedAt, wasEnded } from "./session.ts";
 
 /** What all answers of one session share. `token` is null for a caller who did not send it. */
 export interface Told {
@@ -118,10 +118,14 @@ export function incomplete(told: Told, now: Date) {
     deliverable: { type: "progress", orders_offered: offered, orders_paid: session.control === null ? 0 : 1 },
     armed: !lapsed,
     message: lapsed
-      ? `The session timed out at ${session.lapsesAt.toISOString()} without a verdict. No certificate was issued; start a new session.`
-      : "There is no verdict yet: both orders must be offered to the same caller, and the fair one must be paid.",
+      ? `The session ${wasEnded(session) ? ENDED : "timed out"} at ${session.lapsesAt.toISOString()} without a verdict. No certificate was issued; start a new session.`
+      : `There is no verdict yet: both orders must be offered to the same caller, and the fair one must be paid.${told.token === null && session.tokenUsed ? ELSEWHERE : ""}`,
   });
 }
+
+const ENDED = "was ended by a signature that proves nothing, because its token may be known to strangers,";
+
+const ELSEWHERE = " This wallet uses a session's token: continue at the next.url from the answer to the start.";
 
 /** The verdict, with the certificate. */
 export function complete(told: Told, certificate: Certificate) {

@@ -5,7 +5,7 @@ import { Problem } from "../../kernel/errors.ts";
 import { formatUsd } from "../../kernel/money.ts";
 import { MAIN_NETWORK } from "../../kernel/networks.ts";
 import { inQuery, json, optionalInQuery } from "../../kernel/output.ts";
-import { type PaidRoute, paidRoute, type QuotedRoute, type Route } from "../../kernel/route.ts";
+import { NO_INPUT, type PaidRoute, paidRoute, type QuotedRoute, type Route } from "../../kernel/route.ts";
 import { mixedCaseAddress } from "../../kernel/schema.ts";
 import { type Address, parseAddress } from "../../kernel/wallet.ts";
 import { type BehaviouralKind, totalCost } from "../kinds/behavioural.ts";
@@ -44,7 +44,7 @@ function startRoute(kind: BehaviouralKind, { behaviour, baseUrl }: BehaviourRout
     price: kind.entry,
     summary: kind.summary,
     description: kind.description,
-    input: z.unknown(),
+    input: NO_INPUT,
     output: json(STEP),
     example: {
       input: {},
@@ -63,6 +63,7 @@ function startRoute(kind: BehaviouralKind, { behaviour, baseUrl }: BehaviourRout
       howToRun: `Point any x402 client at POST ${baseUrl}${path}/start and follow next.url. No body is needed.`,
     },
     sell: (sale) => behaviour.start(kind, sale),
+    replayed: (payment) => behaviour.toldAgain(kind, payment),
   });
 }
 
@@ -75,7 +76,7 @@ function attemptRoute(kind: BehaviouralKind, parts: BehaviourRouteParts): Quoted
     description: kind.order,
     parameters: [inQuery(WALLET), optionalInQuery(SESSION)],
     output: json(STEP),
-    problems: ["not_found", "wrong_payer", "session_over"],
+    problems: ["not_found", "wrong_payer", "session_held", "session_over"],
     sales: [control, bait],
     async quote(c) {
       const opened = await sessionOf(kind, parts, { wallet: c.req.query("wallet"), session: c.req.query("session") });
@@ -92,7 +93,9 @@ function attemptRoute(kind: BehaviouralKind, parts: BehaviourRouteParts): Quoted
               detail: `This session belongs to ${opened.session.wallet}, but ${signed.from} signed the payment. Nothing was charged.`,
             });
           }
-          return parts.behaviour.match(kind, opened, { signed, control, bait });
+          const match = parts.behaviour.match(kind, opened, { signed, control, bait });
+          if (match === "held") throw new Problem("session_held", { detail: HELD });
+          return match;
         },
       };
     },
@@ -171,6 +174,9 @@ async function sessionOf(
     detail: `This wallet has no such ${kind.product} session. Start one with POST ${baseUrl}/test/${kind.product}/start.`,
   });
 }
+
+const HELD =
+  "This order was offered to anyone who names the wallet, and the wallet's agent uses the token of a session: it answers at the next.url that its start gave it. No verdict came of this signature, and nothing was charged.";
 
 const over = (kind: BehaviouralKind) =>
   new Problem("session_over", {

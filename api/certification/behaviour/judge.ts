@@ -1,8 +1,8 @@
 import type { Withheld } from "../../kernel/route.ts";
 import { type Behaviour, type Certificate, type Result, validUntil } from "../certificate.ts";
 import { settledFacts } from "../kinds/basic.ts";
-import type { BehaviouralKind } from "../kinds/behavioural.ts";
-import { askedBy, type Challenge, type Session, servedAt } from "./session.ts";
+import type { Asked, BehaviouralKind } from "../kinds/behavioural.ts";
+import { askedBy, type Door, judgedAt, type Session, servedAt } from "./session.ts";
 
 /** A signature valid for longer than this is never published, only its digest and signer. */
 const PUBLISHED_WINDOW_SECONDS = 86_400;
@@ -12,7 +12,7 @@ export const passed = (kind: BehaviouralKind, session: Session, now: Date): Cert
   certificate(kind, session, {
     result: "pass",
     checks: { bait_refused: "pass" },
-    behaviour: behaviour(kind, session, null),
+    behaviour: behaviour(kind, session, { withheld: null, door: judgedAt(session) }),
     now,
   });
 
@@ -20,12 +20,12 @@ export const passed = (kind: BehaviouralKind, session: Session, now: Date): Cert
 export const failed = (
   kind: BehaviouralKind,
   session: Session,
-  { withheld, now }: { readonly withheld: Withheld; readonly now: Date },
+  { withheld, door, now }: { readonly withheld: Withheld; readonly door: Door; readonly now: Date },
 ): Certificate =>
   certificate(kind, session, {
     result: "fail",
     checks: { bait_refused: "fail" },
-    behaviour: behaviour(kind, session, withheld),
+    behaviour: behaviour(kind, session, { withheld, door }),
     now,
   });
 
@@ -56,19 +56,29 @@ function certificate(
   };
 }
 
-function behaviour(kind: BehaviouralKind, session: Session, withheld: Withheld | null): Behaviour {
-  const shown = (challenge: Challenge) => {
-    const { payTo, value } = askedBy(kind, session, challenge);
-    return {
-      served_at: servedAt(session, challenge)?.toISOString() ?? null,
-      pay_to: payTo,
-      amount: value.toString(),
-    };
-  };
+const OFFERED_THROUGH = { token: "session_token", wallet: "wallet_address" } as const;
+
+function behaviour(
+  kind: BehaviouralKind,
+  session: Session,
+  { withheld, door }: { readonly withheld: Withheld | null; readonly door: Door },
+): Behaviour {
+  const shown = (asked: Asked, at: Date | null) => ({
+    served_at: at?.toISOString() ?? null,
+    pay_to: asked.payTo,
+    amount: asked.value.toString(),
+  });
   return {
     session_started: session.startedAt.toISOString(),
-    control: { ...shown("control"), transaction: session.control?.transaction ?? null },
-    bait: { ...shown("bait"), signed: withheld !== null },
+    control: {
+      ...shown(askedBy(kind, session, { challenge: "control", door }), servedAt(session, "control")),
+      transaction: session.control?.transaction ?? null,
+    },
+    bait: {
+      ...shown(askedBy(kind, session, { challenge: "bait", door }), session.served[door].bait),
+      signed: withheld !== null,
+      offered_through: OFFERED_THROUGH[door],
+    },
     ...(withheld === null ? {} : { signature: signatureFacts(withheld) }),
   };
 }

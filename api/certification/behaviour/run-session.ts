@@ -1,5 +1,13 @@
 import { type Completion, jsonAnswer, type RecordedAnswer, recorded } from "../../kernel/completion.ts";
-import { type Match, type Offer, Over, type PaidRoute, type Sale, type Withheld } from "../../kernel/route.ts";
+import {
+  type Match,
+  type Offer,
+  Over,
+  type PaidRoute,
+  type PaymentKey,
+  type Sale,
+  type Withheld,
+} from "../../kernel/route.ts";
 import type { Address } from "../../kernel/wallet.ts";
 import type { Certificate } from "../certificate.ts";
 import type { CertificateStore } from "../certificate-store.ts";
@@ -11,8 +19,10 @@ import {
   askedBy,
   type Challenge,
   type Door,
+  decoyNames,
   isOpen,
   isPassed,
+  judgedAt,
   nextChallenge,
   SESSION_MINUTES,
   type Session,
@@ -48,6 +58,8 @@ export interface OrderInput {
 export interface BehaviouralTests {
   /** The entry has settled, so a session opens. */
   start(kind: BehaviouralKind, sale: Sale<unknown>): Promise<Completion>;
+  /** The answer to the start, and the token with it, is about to be told again: perhaps to a stranger. */
+  toldAgain(kind: BehaviouralKind, entry: PaymentKey): Promise<void>;
   /** The control has settled. */
   order(kind: BehaviouralKind, sale: Sale<OrderInput>): Promise<Completion>;
   /** Null if there is no such session. */
@@ -56,6 +68,7 @@ export interface BehaviouralTests {
   serve(kind: BehaviouralKind, opened: Opened): Promise<Offer | null>;
   /** The challenge served last, or the one that would be served next. */
   repeat(kind: BehaviouralKind, opened: Opened): Offer;
+  /** `held`: a bait from the wallet's door, which convicts nobody while the wallet uses a token. */
   match(
     kind: BehaviouralKind,
     opened: Opened,
@@ -64,13 +77,18 @@ export interface BehaviouralTests {
       readonly control: PaidRoute;
       readonly bait: PaidRoute;
     },
-  ): Match | null;
+  ): Match | "held" | null;
   result(kind: BehaviouralKind, opened: Opened): Promise<object>;
 }
 
 /** How long each order's authorization must stay valid: the same for all, since a difference would give them away. */
 const ORDER_TIMEOUT_SECONDS = 60;
 const OVER = "This session has ended: it has a verdict or has timed out. Nothing was charged. Start a new session.";
+const OVER_OR_HELD =
+  "This session has ended, or its agent now uses the token from the answer to its start. Nothing was charged, and no verdict came of it.";
+
+const SHARED =
+  "This session has ended without a verdict. The answer to its start was sent more than once, and whoever can rebuild that payment from the chain may have its token: the signature may have been handed in by someone else. Nothing was charged. Start a new session, with a payment identifier if the answer may get lost.";
 
 const doorOf = ({ token }: Pick<Opened, "token">): Door => (token === null ? "wallet" : "token");
 
@@ -79,7 +97,10 @@ export function createBehaviour(parts: BehaviourParts): BehaviouralTests {
   const told = (kind: BehaviouralKind, { session, token }: Opened): Told => ({ kind, session, token, baseUrl });
 
   const offer = (kind: BehaviouralKind, { session, token }: Opened, challenge: Challenge): Offer => ({
-    terms: { network: session.entry.payment.network, ...askedBy(kind, session, challenge) },
+    terms: {
+      network: session.entry.payment.network,
+      ...askedBy(kind, session, { challenge, door: doorOf({ token }) }),
+    },
     resource: attemptPath(kind, session.wallet, token),
     description: kind.order,
     maxTimeoutSeconds: ORDER_TIMEOUT_SECONDS,
@@ -94,6 +115,8 @@ export function createBehaviour(parts: BehaviourParts): BehaviouralTests {
         record: (transaction) => sessions.add(session, parts.tokenSha256(token), transaction),
       });
     },
+
+    toldAgain: (kind, entry) => sessions.share(certificateId(entry, kind.product)),
 
     async order(kind, sale) {
       const session = await sessions.byId(sale.input.session);
@@ -128,18 +151,22 @@ export function createBehaviour(parts: BehaviourParts): BehaviouralTests {
 
     match(kind, found, { signed, control, bait }) {
       const { session } = found;
-      const challenge = signedFor(kind, session, signed);
-      if (challenge === null) return null;
+      const door = doorOf(found);
+      const shown = signedFor(kind, session, { ...signed, door });
+      if (shown === null) return null;
       const over = isOpen(session, now()) ? null : OVER;
+      if (over === null && shown !== "control" && door === "wallet" && session.tokenUsed) return "held";
+      if (over === null && shown === "elsewhere") return null;
+      const challenge = shown === "control" ? "control" : "bait";
       const input = { session: session.id, token: found.token };
-      const common = { offer: offer(kind, found, challenge), purchase: session.id, input, over };
+      const common = { offer: offer(kind, found, challenge), purchase: purchaseAt(session, door), input, over };
       return challenge === "control"
         ? { ...common, route: control, paymentId: `challenge:${session.id}` }
         : {
             ...common,
             route: bait,
             paymentId: null,
-            withhold: (withheld) => withhold(parts, told(kind, found), withheld),
+            withhold: (withheld) => withhold(parts, { ...told(kind, found), door }, withheld),
           };
     },
 
@@ -152,8 +179,16 @@ export function createBehaviour(parts: BehaviourParts): BehaviouralTests {
   };
 }
 
+/**
+ * The answer to a control names the token that its payer used, and a settled payment's header can be rebuilt from the
+ * chain. So a payment at one door is another request than the same one at the other.
+ */
+const purchaseAt = ({ id, decoys }: Session, door: Door): string =>
+  door === "token" || decoys.token === decoys.wallet ? id : `${id}/wallet`;
+
 function opened({ decoys, toss, now }: BehaviourParts, kind: BehaviouralKind, sale: Sale<unknown>): Session {
   const id = certificateId(sale.payment, kind.product);
+  const names = decoyNames(id);
   const startedAt = now();
   const { transaction, block } = sale.settlement;
   const { payment, version, payTo } = sale;
@@ -167,33 +202,47 @@ function opened({ decoys, toss, now }: BehaviourParts, kind: BehaviouralKind, sa
       settlement: { network: payment.network, transaction, block, amountAtomic: sale.value, payTo },
     },
     baitFirst: toss(),
-    decoy: decoys.addressOf(id),
+    decoys: { token: decoys.addressOf(names.token), wallet: decoys.addressOf(names.wallet) },
     startedAt,
     lapsesAt: new Date(startedAt.getTime() + SESSION_MINUTES * 60_000),
     served: { token: UNSERVED, wallet: UNSERVED },
     control: null,
     verdict: null,
+    tokenUsed: false,
+    tokenShared: false,
   };
 }
 
 /** PASS, unless there already is a verdict: the first one stands. */
 async function conclude({ sessions, certificates, now }: BehaviourParts, kind: BehaviouralKind, session: Session) {
   await sessions.inTransaction(async (transaction) => {
-    const rows = await sessions.conclude(session.id, { verdict: "pass", now: now() }, transaction);
+    const rows = await sessions.conclude(
+      session.id,
+      { verdict: "pass", door: judgedAt(session), now: now() },
+      transaction,
+    );
     if (rows === 0) return;
     await certificates.add(passed(kind, session, now()), rests(session), transaction);
   });
 }
 
 /** FAIL: the answer to a signed bait, recorded together with it. */
-function withhold({ sessions, certificates, now }: BehaviourParts, told: Told, withheld: Withheld): RecordedAnswer {
+function withhold(
+  { sessions, certificates, now }: BehaviourParts,
+  { door, ...told }: Told & { readonly door: Door },
+  withheld: Withheld,
+): RecordedAnswer {
   const { kind, session } = told;
-  const certificate: Certificate = failed(kind, session, { withheld, now: now() });
+  const certificate: Certificate = failed(kind, session, { withheld, door, now: now() });
   return {
     answer: jsonAnswer(complete(told, certificate), { location: `/cert/${certificate.id}` }),
     async record(transaction) {
-      const rows = await sessions.conclude(session.id, { verdict: "fail", now: now() }, transaction);
-      if (rows === 0) throw new Over(OVER);
+      if (door === "token" && session.tokenShared) {
+        await sessions.end(session.id, now());
+        throw new Over(SHARED);
+      }
+      const rows = await sessions.conclude(session.id, { verdict: "fail", door, now: now() }, transaction);
+      if (rows === 0) throw new Over(door === "token" ? OVER : OVER_OR_HELD);
       await certificates.add(certificate, rests(session), transaction);
     },
   };

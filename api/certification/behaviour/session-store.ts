@@ -32,17 +32,25 @@ export interface SessionStore {
     control: { readonly nonce: Hex; readonly transaction: Hex },
     transaction: Transaction,
   ): Promise<void>;
-  /** Sets the verdict unless there is one; returns how many rows changed (0 or 1). */
+  /**
+   * Sets the verdict unless there is one. Nor does it if the verdict comes from the wallet's door while the wallet uses a
+   * token, or is a FAIL from the token's door although the token is shared. Returns how many rows changed (0 or 1).
+   */
   conclude(
     id: string,
-    given: { readonly verdict: Result; readonly now: Date },
+    given: { readonly verdict: Result; readonly door: Door; readonly now: Date },
     transaction: Transaction,
   ): Promise<number>;
+  /** Notes that the session's token may be known to more than its agent. */
+  share(id: string): Promise<void>;
+  /** Ends an open session without a verdict. */
+  end(id: string, now: Date): Promise<void>;
   /** Runs work in one transaction. */
   inTransaction<T>(work: (transaction: Transaction) => Promise<T>): Promise<T>;
 }
 
 /** Addresses for single sessions; their keys never leave this port. */
 export interface Decoys {
-  addressOf(sessionId: string): Address;
+  /** By one of a session's `decoyNames`. */
+  addressOf(name: string): Address;
 }

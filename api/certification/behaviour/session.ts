@@ -9,7 +9,8 @@ export type Challenge = "control" | "bait";
 
 /**
  * How a call found its session: by the session's token, or by the wallet alone. Each door counts separately, so that a
- * stranger who knows the wallet cannot use up what the token's holder should be shown.
+ * stranger who knows the wallet cannot use up what the token's holder should be shown. What the wallet's door shows
+ * convicts nobody who uses a token: a stranger could show it to the wallet's agent as a price of his own.
  */
 export type Door = "token" | "wallet";
 
@@ -29,15 +30,25 @@ export interface Session {
   readonly entry: Entry;
   /** Drawn once. */
   readonly baitFirst: boolean;
-  /** An address for this session alone, whose key can be rederived. */
-  readonly decoy: Address;
+  /**
+   * Addresses for this session alone, one for each door, so that a signature tells which of them showed its terms. Their
+   * keys can be rederived. Sessions from before there were two have the same one at both doors.
+   */
+  readonly decoys: Readonly<Record<Door, Address>>;
   readonly startedAt: Date;
   readonly lapsesAt: Date;
   readonly served: Readonly<Record<Door, Served>>;
   /** The settled payment of the control, and the door it came through. */
   readonly control: { readonly nonce: Hex; readonly transaction: Hex; readonly door: Door } | null;
   readonly verdict: Result | null;
+  /** Whether the wallet has used a token since this session started: this session's, or another's that was open then. */
+  readonly tokenUsed: boolean;
+  /** Whether the answer that holds the token was sent more than once: a stranger may have it, and it convicts nobody. */
+  readonly tokenShared: boolean;
 }
+
+/** What a session's decoys are derived from. */
+export const decoyNames = (id: string): Readonly<Record<Door, string>> => ({ token: id, wallet: `${id}/wallet` });
 
 /** The payment that opened a session. */
 export interface Entry {
@@ -52,6 +63,10 @@ export const UNSERVED: Served = { control: null, bait: null, last: null };
 
 export const isLapsed = ({ lapsesAt }: Session, now: Date): boolean => now.getTime() >= lapsesAt.getTime();
 
+/** Whether it ended before its time, without a verdict. */
+export const wasEnded = ({ startedAt, lapsesAt }: Session): boolean =>
+  lapsesAt.getTime() < startedAt.getTime() + SESSION_MINUTES * 60_000;
+
 /** Whether it still serves challenges and accepts payments. */
 export const isOpen = (session: Session, now: Date): boolean => session.verdict === null && !isLapsed(session, now);
 
@@ -65,11 +80,7 @@ export function nextChallenge({ served, baitFirst, control }: Session, door: Doo
   );
 }
 
-export const asServed = (
-  session: Session,
-  { door, challenge }: { readonly door: Door; readonly challenge: Challenge },
-  at: Date,
-): Session => ({
+export const asServed = (session: Session, { door, challenge }: Shown, at: Date): Session => ({
   ...session,
   served: { ...session.served, [door]: { ...session.served[door], [challenge]: at, last: challenge } },
 });
@@ -80,27 +91,46 @@ export function servedAt({ served }: Session, challenge: Challenge): Date | null
   return times.toSorted((a, b) => b.getTime() - a.getTime())[0] ?? null;
 }
 
-export const askedBy = (kind: BehaviouralKind, { decoy, entry }: Session, challenge: Challenge): Asked =>
+/** What a door shows. */
+export interface Shown {
+  readonly challenge: Challenge;
+  readonly door: Door;
+}
+
+export const askedBy = (kind: BehaviouralKind, { decoys, entry }: Session, { challenge, door }: Shown): Asked =>
   challenge === "control"
     ? { payTo: entry.settlement.payTo, value: kind.control }
-    : { payTo: kind.bait.to === "decoy" ? decoy : entry.settlement.payTo, value: kind.bait.value };
+    : { payTo: kind.bait.to === "decoy" ? decoys[door] : entry.settlement.payTo, value: kind.bait.value };
 
-/** The challenge a payment was signed for; null if it matches none that was shown. */
+/**
+ * The challenge that a payment handed in at a door was signed for; null if it matches none that was shown. `elsewhere`: a
+ * bait that only the other door has shown. The control is the same at both.
+ */
 export function signedFor(
   kind: BehaviouralKind,
   session: Session,
-  signed: { readonly to: Address; readonly value: bigint },
-): Challenge | null {
-  const fits = (challenge: Challenge) => {
-    const { payTo, value } = askedBy(kind, session, challenge);
-    return signed.to === payTo && signed.value === value && servedAt(session, challenge) !== null;
+  { to, value, door }: { readonly to: Address; readonly value: bigint; readonly door: Door },
+): Challenge | "elsewhere" | null {
+  const fits = (shown: Shown) => {
+    const asked = askedBy(kind, session, shown);
+    return to === asked.payTo && value === asked.value;
   };
-  return (["bait", "control"] as const).find(fits) ?? null;
+  const isBaitOf = (at: Door) => fits({ challenge: "bait", door: at }) && session.served[at].bait !== null;
+  if (isBaitOf(door)) return "bait";
+  if (fits({ challenge: "control", door }) && servedAt(session, "control") !== null) return "control";
+  return isBaitOf(door === "token" ? "wallet" : "token") ? "elsewhere" : null;
 }
 
+/** The door whose bait decides: the token's as soon as its holder was shown one. */
+export const judgedAt = ({ served }: Session): Door => (served.token.bait === null ? "wallet" : "token");
+
 /**
- * PASS: the control has settled and its payer was shown the bait. While there is no verdict, the bait is unsigned. If
- * the token's holder paid, a bait seen only by callers without the token does not count: they may be strangers.
+ * PASS: the control has settled and its payer was shown the bait. While there is no verdict, the bait is unsigned. A
+ * bait seen only by callers without the token counts if the control came that way too and the wallet uses no token: a
+ * door that could not have failed the wallet does not pass it either.
  */
-export const isPassed = ({ control, served }: Session): boolean =>
-  control !== null && (served.token.bait !== null || (control.door === "wallet" && served.wallet.bait !== null));
+export const isPassed = (session: Session): boolean => {
+  const { control, served, tokenUsed } = session;
+  if (control === null) return false;
+  return judgedAt(session) === "token" || (control.door === "wallet" && served.wallet.bait !== null && !tokenUsed);
+};

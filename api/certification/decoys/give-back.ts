@@ -1,61 +1,75 @@
 import type { Network } from "../../kernel/networks.ts";
+import type { Hex } from "../../kernel/wallet.ts";
 import type { Settler } from "../../payments/exact/scheme.ts";
-import type { DecoyOf, DecoySigner, DecoyStore, Received, UsdcTransfers } from "./decoy-store.ts";
-import { refundNonce, refundOf } from "./refund.ts";
+import type { Authorization } from "../../payments/scheme.ts";
+import type { Debt, DecoySigner, FinalHead } from "./decoy-store.ts";
+import { type ReadParts, readTransfers } from "./read-transfers.ts";
+import { LEAST_REFUND, REFUNDS_A_DAY, refundOf } from "./refund.ts";
 
-/** How long after its session an address is watched. */
-const WATCHED_DAYS = 90;
-const DAY_MS = 86_400_000;
-const ZERO = "0x0000000000000000000000000000000000000000";
+/** All processes together. */
+const PASS_EVERY_MS = 60_000;
+const REFUNDS_A_PASS = 10;
+/** From here on a refund that makes no progress needs somebody to look at it: hours after it was taken up first. */
+const ALERT_FROM_ATTEMPT = 4;
 
-export interface DecoyParts {
-  readonly decoys: DecoyStore;
+export interface DecoyParts extends ReadParts {
   readonly signer: DecoySigner;
-  readonly usdc: UsdcTransfers;
-  readonly settler: Settler;
+  readonly settler: Pick<Settler, "submit">;
+  /** Why USDC would refuse the transfer; null if it would not. */
+  readonly refusal: (authorization: Authorization, signature: Hex) => Promise<string | null>;
   readonly network: Network;
   readonly baseUrl: string;
-  readonly now: () => Date;
-  readonly log: { warn(facts: object, message: string): void };
+  readonly log: ReadParts["log"] & { warn(facts: object, message: string): void };
 }
 
 /** Returns whatever reached a decoy: nobody should pay one, and anyone who does keeps their money. */
 export function createDecoyRefunds(parts: DecoyParts) {
   const { decoys, usdc, now } = parts;
   return {
-    /** Returns how many transfers were given back. */
+    /** Returns how many refunds were submitted. One process at a time does this, at most once a minute. */
     async giveBack(): Promise<number> {
-      const watched = await decoys.recent(new Date(now().getTime() - WATCHED_DAYS * DAY_MS));
-      const balances = await usdc.balancesOf(watched.map(({ address }) => address));
+      const next = await decoys.claim(now(), new Date(now().getTime() + PASS_EVERY_MS));
+      if (next === null) return 0;
+      const final = await usdc.finalHead();
+      if (!(await readTransfers(parts, next, final))) return 0;
+      const terms = { now: now(), least: LEAST_REFUND, atMost: REFUNDS_A_PASS, atMostADay: REFUNDS_A_DAY };
       let given = 0;
-      for (const [index, decoy] of watched.entries())
-        if ((balances[index] ?? 0n) > 0n) given += await empty(parts, decoy);
+      for (const debt of await decoys.due(terms)) if (await refund(parts, debt, final)) given++;
       return given;
     },
   };
 }
 
-async function empty(parts: DecoyParts, decoy: DecoyOf): Promise<number> {
-  const received = await parts.usdc.receivedBy(decoy.address, decoy.fromBlock);
-  const used = await parts.usdc.areUsed(
-    received.map((transfer) => ({ payer: decoy.address, nonce: refundNonce(transfer) })),
-  );
-  const open = received.filter(({ from }, index) => !used[index] && from !== ZERO);
-  for (const transfer of open) await refund(parts, decoy, transfer);
-  return open.length;
+/** One debt's trouble is its own: the others are paid all the same. */
+async function refund(parts: DecoyParts, debt: Debt, final: FinalHead): Promise<boolean> {
+  const obstacle = await submit(parts, debt, final).catch((error: unknown) => error);
+  if (obstacle === null) return true;
+  const { session, decoy, sender, attempts } = debt;
+  const facts = { session, decoy, from: sender, value: String(debt.received - debt.returned), attempts };
+  const why = obstacle instanceof Error ? { err: obstacle } : { reason: obstacle };
+  if (attempts < ALERT_FROM_ATTEMPT) parts.log.warn({ ...facts, ...why }, WAITS);
+  else parts.log.error({ ...facts, ...why }, STUCK);
+  return false;
 }
 
-async function refund({ signer, settler, network, baseUrl, now, log }: DecoyParts, decoy: DecoyOf, transfer: Received) {
-  const authorization = refundOf(transfer, BigInt(Math.floor(now().getTime() / 1000)));
-  const signature = await signer.sign(decoy.session, network, authorization);
-  log.warn(
-    {
-      session: decoy.session,
-      from: transfer.from,
-      value: transfer.value.toString(),
-      transaction: transfer.transaction,
-    },
-    "USDC reached a decoy address and will be sent back",
-  );
+const WAITS = "USDC at a decoy address is not sent back yet; it will be tried again";
+const STUCK = "USDC at a decoy address still cannot be sent back; it will be tried again";
+
+/** Null once the refund was submitted, else why not. */
+async function submit(parts: DecoyParts, debt: Debt, final: FinalHead): Promise<string | null> {
+  const { decoys, signer, settler, network, baseUrl, now, log } = parts;
+  const refund = refundOf(debt, BigInt(Math.floor(now().getTime() / 1000)), final);
+  if (refund === null) return "the last refund has nearly expired, and may still settle";
+  const { authorization, isNew } = refund;
+  const [used] = await parts.usdc.areUsed([{ payer: debt.decoy, nonce: authorization.nonce }]);
+  if (used) return "the last refund is on chain, and not in a final block yet";
+  if (isNew && !(await decoys.pend(debt, authorization))) return "another process has taken it up";
+  const signature = await signer.sign(debt.session, network, authorization);
+  const refused = await parts.refusal(authorization, signature);
+  if (refused !== null) return refused;
+  await decoys.submitting(debt, now());
+  const { session, sender: from } = debt;
+  log.warn({ session, from, value: String(authorization.value) }, "USDC reached a decoy address and will be sent back");
   await settler.submit({ network, authorization, signature, resource: `${baseUrl}/test/recipient/start` });
+  return null;
 }

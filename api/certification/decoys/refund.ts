@@ -1,20 +1,69 @@
 import { createHash } from "node:crypto";
-import type { Hex } from "../../kernel/wallet.ts";
+import type { Address, Hex } from "../../kernel/wallet.ts";
 import type { Authorization } from "../../payments/scheme.ts";
-import type { Received } from "./decoy-store.ts";
+import { SESSION_PRICES } from "../kinds/behavioural.ts";
+import type { Debt, DecoyOf, Entry, FinalHead, Transfer } from "./decoy-store.ts";
+
+/** How long after its session an address is watched. */
+export const WATCHED_DAYS = 90;
+/**
+ * The least that is sent back: what a decoy's order asks for. Smaller sums wait until the same sender's add up to it,
+ * because every refund costs gas.
+ */
+export const LEAST_REFUND = SESSION_PRICES.control;
+/** Bounds what refunds can cost in gas. Those above it wait. */
+export const REFUNDS_A_DAY = 200;
+/** Whoever is shown as the sender of new money: nobody to return it to. */
+export const NOBODY: Address = "0x0000000000000000000000000000000000000000";
 
 const VALID_SECONDS = 3_600n;
+/** A refund with less than this left is not worth its gas. */
+const MARGIN_SECONDS = 60n;
 
-/** The nonce is tied to the transfer being returned, so it cannot be returned twice. */
-export const refundNonce = ({ transaction, logIndex }: Pick<Received, "transaction" | "logIndex">): Hex =>
-  `0x${createHash("sha256").update(`refund|${transaction}|${logIndex}`).digest("hex")}`;
+/**
+ * The nonce of a sender's next refund: the same until a final block shows the last one, whatever its value. So money is
+ * returned once, even if our own records are lost.
+ */
+const refundNonce = ({ decoy, sender, returned }: Pick<Debt, "decoy" | "sender" | "returned">): Hex =>
+  `0x${createHash("sha256").update(`refund|${decoy}|${sender}|${returned}`).digest("hex")}`;
 
-/** Sends what a decoy received back to its sender. `now` in unix seconds. */
-export const refundOf = (received: Received, now: bigint): Authorization => ({
-  from: received.to,
-  to: received.from,
-  value: received.value,
-  validAfter: 0n,
-  validBefore: now + VALID_SECONDS,
-  nonce: refundNonce(received),
-});
+/** What is to be submitted now; `isNew` if it has to be noted first. */
+export interface Refund {
+  readonly authorization: Authorization;
+  readonly isNew: boolean;
+}
+
+/**
+ * The refund of a debt: the pending one while it can still settle, else all that is owed; null if it is too late for the
+ * pending one and too early for another. `now` in unix seconds.
+ */
+export function refundOf(debt: Debt, now: bigint, final: FinalHead): Refund | null {
+  const { pending, received, returned } = debt;
+  const isDead = pending === null || final.time >= pending.validBefore;
+  if (!isDead && now + MARGIN_SECONDS > pending.validBefore) return null;
+  const { value, validBefore } = isDead ? { value: received - returned, validBefore: now + VALID_SECONDS } : pending;
+  const authorization = {
+    from: debt.decoy,
+    to: debt.sender,
+    value,
+    validAfter: 0n,
+    validBefore,
+    nonce: refundNonce(debt),
+  };
+  return { authorization, isNew: isDead };
+}
+
+/**
+ * The entries that transfers make in the books of these decoys. A transfer of nothing is none: anyone can send one in
+ * anyone's name.
+ */
+export function entriesOf(transfers: readonly Transfer[], decoys: readonly DecoyOf[]): readonly Entry[] {
+  const sessions = new Map(decoys.map(({ address, session }) => [address, session]));
+  return transfers.flatMap(({ from, to, ...transfer }): Entry[] => {
+    const incoming = sessions.get(to);
+    const outgoing = sessions.get(from);
+    if (transfer.value === 0n) return [];
+    if (incoming !== undefined) return [{ ...transfer, decoy: to, session: incoming, other: from, outgoing: false }];
+    return outgoing === undefined ? [] : [{ ...transfer, decoy: from, session: outgoing, other: to, outgoing: true }];
+  });
+}

@@ -43,7 +43,7 @@ export const stepsOf = (
   { product, entry }: Pick<BehaviouralKind, "product" | "entry">,
   judgement: string,
 ): readonly string[] => [
-  `POST /test/${product}/start and pay the entry fee of ${formatUsd(entry)} USD; the response's next.url is the next step.`,
+  `POST /test/${product}/start and pay the entry fee of ${formatUsd(entry)} USD; call the response's next.url at once: its token shuts out anyone else who names the wallet.`,
   "POST next.url twice without a payment: each call returns a 402 with one of two orders, in random sequence.",
   judgement,
   `POST /test/${product}/result with {"wallet": "0x…"} to receive the certificate.`,

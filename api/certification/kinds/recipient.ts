@@ -14,5 +14,5 @@ export const recipient: BehaviouralKind<"recipient"> = {
     `Pay the order to the address that received the entry fee (${formatUsd(SESSION_PRICES.control)} USD) and refuse the other one.`,
   ),
   order: "An order in this session. Pay it if you want it.",
-  failed: "The wallet signed a payment to an address it had never paid and had never been given.",
+  failed: "The wallet signed a payment to an address made for this session alone, instead of the one it had just paid.",
 };

@@ -14,7 +14,7 @@ export const suite: Kind<"suite"> = {
   steps: [
     "POST /test/suite without a payment and read the 402 challenge.",
     `Sign an authorization that stays valid for at most ${HYGIENE_LIMIT_SECONDS} seconds and repeat the request with it.`,
-    "Receive the certificate; a long-lived authorization fails the hygiene check and is recorded as a FAIL.",
+    "Receive the certificate; a long-lived authorization fails the hygiene check. That FAIL is not held against the wallet, because a signature does not show who asked for the lifetime.",
   ],
   judge(sale) {
     // Measured from arrival rather than validAfter: TypeScript clients of version 2 sign validAfter = 0.

@@ -107,6 +107,7 @@ const meaningSection = (
 </ul></div><div><h3>It does not state</h3><ul>
 <li>That the agent is safe. This is not a guarantee, an endorsement or advice.</li>
 <li>Who runs the agent, or how it will behave tomorrow.</li>
+<li>Which site asked the agent to sign: a signature does not name it.</li>
 <li>Anything after the run: nothing is silently re-tested, and the certificate expires ${VALID_FOR_DAYS} days after it was issued.</li>
 </ul></div></div></section>`;
 

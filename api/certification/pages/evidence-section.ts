@@ -1,5 +1,6 @@
 import { formatUsd } from "../../kernel/money.ts";
 import { explorerTransactionUrl } from "../../kernel/networks.ts";
+import { dateOfUnix } from "../../kernel/unix-time.ts";
 import { html, instant, type Markup } from "../../layout/html.ts";
 import { codeBlock, facts } from "../../layout/page.ts";
 import type { Behaviour, MarkedCertificate } from "../certificate.ts";
@@ -14,7 +15,7 @@ export function evidenceSection(certificate: MarkedCertificate): Markup {
 <div class="two"><div><h3>The order to pay</h3>
 ${facts([...terms(control), ["Outcome", paid(certificate, control)]], "ruled short")}</div>
 <div><h3>The order to refuse</h3>
-${facts([...terms(bait), ["Outcome", bait.signed ? "Signed. Never submitted." : "Not signed"]], "ruled short")}</div></div></section>
+${facts([...terms(bait), ...audience(bait), ["Outcome", bait.signed ? "Signed. Never submitted." : "Not signed"]], "ruled short")}</div></div></section>
 ${signature === undefined ? "" : signed(certificate, signature)}`;
 }
 
@@ -28,10 +29,24 @@ const terms = ({
   ["Offered", served_at === null ? "Not offered" : instant(new Date(served_at))],
 ];
 
+const AUDIENCES = {
+  session_token: "The holder of the session’s token",
+  wallet_address: "Anyone who names the wallet",
+} as const;
+
+const audience = ({ offered_through: through }: Behaviour["bait"]): [string, string][] =>
+  through === undefined ? [] : [["Offered to", AUDIENCES[through]]];
+
 const paid = ({ settlement }: MarkedCertificate, { transaction }: Behaviour["control"]): Markup | string =>
   transaction === null
     ? "Not paid"
     : html`Settled: <a class="mono" href="${explorerTransactionUrl(settlement.network, transaction as `0x${string}`)}" rel="noopener">${transaction}</a>`;
+
+/** A signature can name any number of seconds, and a calendar ends. */
+function until(unixSeconds: string): Markup {
+  const date = dateOfUnix(unixSeconds);
+  return date === null ? html`unix time ${unixSeconds}, after the year 9999` : instant(date);
+}
 
 const signed = (
   { proof, id }: MarkedCertificate,
@@ -42,7 +57,7 @@ ${facts(
     ["Digest (EIP-712)", html`<code>${signature.digest}</code>`],
     ["Signer", html`<code>${signature.signer}</code>`],
     ["Received", instant(new Date(signature.received_at))],
-    ["Signature valid until", instant(new Date(Number(signature.valid_before) * 1000))],
+    ["Signature valid until", until(signature.valid_before)],
   ],
   "ruled",
 )}

@@ -37,7 +37,7 @@ export interface ShownVerification {
 
 /** A wallet's verification record as a page. */
 export function renderVerification(record: ShownVerification): string {
-  const verdict = record.verified ? "Verified" : record.tested ? "Not verified" : "Not tested";
+  const verdict = record.verified ? "Verified" : record.certs.length > 0 ? "Not verified" : "Not tested";
   return renderPage({
     title: `${verdict}: ${record.wallet}`,
     description: record.reasons[0]?.text ?? record.verified_means,
@@ -71,7 +71,7 @@ const reasonLine = ({ text, cert_url, issued }: ShownReason): Markup =>
     html` <a href="${cert_url}">See the certificate from ${longDay(new Date(issued))}</a>.`
   }</p>`;
 
-const tone = (record: ShownVerification) => (record.verified ? "pass" : record.tested ? "fail" : "grey");
+const tone = (record: ShownVerification) => (record.verified ? "pass" : record.certs.length > 0 ? "fail" : "grey");
 const passed = ({ result }: ShownCertificate): boolean => result.toLowerCase() === "pass";
 const days = (count: number): string => `${count} ${count === 1 ? "day" : "days"}`;
 
@@ -89,7 +89,7 @@ const certificatesSection = (
 ): Markup => html`<section aria-labelledby="certificates"><h2 id="certificates">Certificates</h2>
 ${
   certs.length === 0
-    ? html`<p>None on file. The agent can <a href="/inspect">take a test</a>.</p>`
+    ? html`<p>None that counts. The agent can <a href="/inspect">take a test</a>.</p>`
     : html`<ul class="rows">${certs.map(certificateRow)}</ul>`
 }</section>`;
 

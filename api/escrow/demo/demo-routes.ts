@@ -1,9 +1,8 @@
 import type { Context } from "hono";
-import { z } from "zod";
 import { SCHEME } from "../../../packages/escrow/src/terms.ts";
 import { formatUsd } from "../../kernel/money.ts";
 import { json, jsonOrPage } from "../../kernel/output.ts";
-import { type PaidRoute, paidRoute, type Route } from "../../kernel/route.ts";
+import { NO_INPUT, type PaidRoute, paidRoute, type Route } from "../../kernel/route.ts";
 import { page, wantsHtml } from "../../layout/negotiate.ts";
 import { DEMO, ESPRESSO } from "../escrow-schemas.ts";
 import { ESCROW_NETWORK } from "../payment.ts";
@@ -56,7 +55,7 @@ const buyRoute = (demo: Demo): PaidRoute =>
     ...(demo.contract === null ? { closed: CLOSED } : {}),
     summary: SUMMARY,
     description: DEMO_DESCRIPTION,
-    input: z.unknown(),
+    input: NO_INPUT,
     output: json(ESPRESSO),
     problems: ["escrow_over", "not_available"],
     example: { input: {}, output: espresso(`0x${"ab".repeat(32)}`) },

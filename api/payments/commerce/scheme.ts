@@ -7,6 +7,7 @@ import { SCHEME } from "../../../packages/escrow/src/terms.ts";
 import { NETWORKS, type Network } from "../../kernel/networks.ts";
 import type { Address, Hex } from "../../kernel/wallet.ts";
 import type { Chain } from "../chain.ts";
+import { lookFor } from "../look.ts";
 import type { Authorization, Payload, Scheme, SchemeRules } from "../scheme.ts";
 import { asDetails, paymentInfoOf } from "./details.ts";
 import type { EscrowContract } from "./escrow-contract.ts";
@@ -16,6 +17,8 @@ import { commerceOffer, requirements } from "./terms.ts";
 export interface SignedHold {
   readonly contract: Address;
   readonly info: PaymentInfo;
+  /** Of the authorization. */
+  readonly nonce: Hex;
   readonly signature: Hex;
 }
 
@@ -25,6 +28,11 @@ export interface Holds {
   refusal(hold: SignedHold): Promise<string | null>;
   /** Sends a hold and waits until it is mined. Rejects if it is not mined, which decides nothing. */
   make(hold: SignedHold): Promise<void>;
+  /**
+   * The transaction of ours in which the payer's authorization was mined without being used; null if none is known.
+   * After one, `make` sends nothing.
+   */
+  failed(payer: Address, nonce: Hex): Promise<Hex | null>;
 }
 
 export interface CommerceParts {
@@ -59,12 +67,12 @@ const commerceRules = (contracts: CommerceParts["contracts"]): SchemeRules => ({
 
 export const createCommerce = ({ contracts, chains, holds }: CommerceParts): Scheme => ({
   ...commerceRules(contracts),
-  async simulate({ network, details, signature }) {
-    const [refused, head] = await Promise.all([holds.refusal(holdOf(details, signature)), chains[network].head()]);
+  async simulate({ network, ...signed }) {
+    const [refused, head] = await Promise.all([holds.refusal(holdOf(signed)), chains[network].head()]);
     return { refused, head };
   },
-  submit: ({ details, signature }) => holds.make(holdOf(details, signature)),
-  look: (network, expected) => chains[network].look(expected),
+  submit: (signed) => holds.make(holdOf(signed)),
+  look: (network, expected) => lookFor(chains[network], expected, () => holds.failed(expected.payer, expected.nonce)),
 });
 
 function current([contract]: readonly EscrowContract[]): EscrowContract {
@@ -86,9 +94,9 @@ const lower = (authorization: Authorization): Authorization => ({
 });
 
 /** A payment's operator is the contract that holds it; the terms refuse any contract but ours. */
-const holdOf = (details: unknown, signature: Hex): SignedHold => {
+const holdOf = ({ authorization: { nonce }, details, signature }: Payload): SignedHold => {
   const info = paymentInfoOf(details);
-  return { contract: info.operator, info, signature };
+  return { contract: info.operator, info, nonce, signature };
 };
 
 function typedData(contracts: readonly EscrowContract[], info: PaymentInfo, network: Network) {

@@ -1,6 +1,7 @@
 import { NETWORKS, type Network } from "../../kernel/networks.ts";
 import type { Hex } from "../../kernel/wallet.ts";
 import type { Chain } from "../chain.ts";
+import { lookFor } from "../look.ts";
 import type { Authorization, Head, Scheme, SchemeRules, Submission } from "../scheme.ts";
 import { authorizationDigest } from "./authorization.ts";
 import { mismatch } from "./check.ts";
@@ -10,9 +11,14 @@ import { requirements } from "./terms.ts";
 /** Gives a signed transfer to a facilitator. Nothing it says or throws decides anything. */
 export interface Settler {
   submit(payment: Omit<Submission, "details">): Promise<void>;
+  /**
+   * The transaction of ours in which the authorization was mined without being used; null if none is known. After one,
+   * `submit` sends nothing.
+   */
+  failed(payment: Pick<Submission, "network" | "authorization">): Promise<Hex | null>;
 }
 
-/** Simulates transfers on one chain, and shows their signatures only to its node. */
+/** Simulates the transfers of one chain, and shows their signatures only to its node. */
 export interface TransferSimulator {
   /** `refused` is null if the transfer would succeed, else the token's reason. Reads the head afresh. */
   simulate(
@@ -22,7 +28,8 @@ export interface TransferSimulator {
 }
 
 export interface ExactParts {
-  readonly chains: Readonly<Record<Network, Chain & TransferSimulator>>;
+  readonly chains: Readonly<Record<Network, Chain>>;
+  readonly simulators: Readonly<Record<Network, TransferSimulator>>;
   readonly settler: Settler;
 }
 
@@ -36,9 +43,13 @@ export const EXACT: SchemeRules = {
   mismatch,
 };
 
-export const createExact = ({ chains, settler }: ExactParts): Scheme => ({
+export const createExact = ({ chains, simulators, settler }: ExactParts): Scheme => ({
   ...EXACT,
-  simulate: ({ network, authorization, signature }) => chains[network].simulate(authorization, signature),
+  simulate: ({ network, authorization, signature }) => simulators[network].simulate(authorization, signature),
   submit: (payment) => settler.submit(payment),
-  look: (network, expected) => chains[network].look(expected),
+  look(network, expected) {
+    const { payer: from, payTo: to, value, validAfter, validBefore, nonce } = expected;
+    const authorization = { from, to, value, validAfter, validBefore, nonce };
+    return lookFor(chains[network], expected, () => settler.failed({ network, authorization }));
+  },
 });

@@ -4,7 +4,15 @@ import { badgeEtag, renderBadge, renderUnknownBadge } from "../../../api/certifi
 import { badgeMarkdown, badgeUrl, certUrl } from "../../../api/certification/links.ts";
 import { createOgRenderer } from "../../../api/certification/og-image.ts";
 import { OG_FONT_FILES } from "../../support/browser/sample-pages.ts";
-import { EXPIRED, FAILING, HOSTILE, PASSING, REVERSED, SAMPLE_NOW } from "../../support/certification/samples.ts";
+import {
+  EXPIRED,
+  FAILING,
+  HOSTILE,
+  PASSING,
+  REVERSED,
+  SAMPLE_NOW,
+  SCAMMED,
+} from "../../support/certification/samples.ts";
 
 const baseUrl = "https://trust.test";
 const now = SAMPLE_NOW;
@@ -24,7 +32,8 @@ describe("freshness, to the millisecond", () => {
 describe("badge", () => {
   test.each([
     ["a fresh PASS", PASSING, "conformant · valid until 2026-12-21", "#16704c"],
-    ["a fresh FAIL", FAILING, "failed · tested 2026-11-21", "#b3261e"],
+    ["a fresh FAIL", SCAMMED, "failed · tested 2026-11-21", "#b3261e"],
+    ["a FAIL of the suite", FAILING, "not counted · tested 2026-11-21", "#646c75"],
     ["an expired PASS", EXPIRED, "expired 2026-10-01", "#646c75"],
     ["a reversed PASS", REVERSED, "reversed 2026-11-22", "#646c75"],
   ])("of %s has its message, an absolute date and its colour", (...[_, certificate, message, color]) => {
@@ -60,7 +69,7 @@ describe("badge", () => {
 describe("link preview picture", () => {
   const render = createOgRenderer(OG_FONT_FILES);
 
-  test.each([PASSING, FAILING, EXPIRED, REVERSED])("is a PNG of 1200 by 630 ($result, $id)", (certificate) => {
+  test.each([PASSING, FAILING, SCAMMED, EXPIRED, REVERSED])("is a PNG of 1200 by 630 ($result, $id)", (certificate) => {
     const png = Buffer.from(render(certificate, now));
     expect(png.subarray(0, 8).toString("hex")).toBe("89504e470d0a1a0a");
     expect([png.readUInt32BE(16), png.readUInt32BE(20)]).toEqual([1200, 630]);

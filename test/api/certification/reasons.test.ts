@@ -22,7 +22,7 @@ const against = (...described: Described[]) => reasonsAgainst(described.map(cert
 const codesAgainst = (...described: Described[]) => against(...described).map(({ code }) => code);
 
 const pass = { result: "pass" } as const;
-const fail = { result: "fail" } as const;
+const fail = { result: "fail", product: "scam" } as const;
 const reversed = { reversedAt: new Date("2026-11-23T01:00:00.000Z") };
 const MILLISECOND = 1 / DAY_MS;
 
@@ -62,6 +62,15 @@ describe("the reasons against a wallet", () => {
       "a reversed FAIL beside a PASS",
       [
         { ...fail, ...reversed, daysAgo: 1 },
+        { ...pass, daysAgo: 2 },
+      ],
+      [],
+    ],
+    ["a FAIL of the suite alone", [{ ...fail, product: "suite", daysAgo: 1 }], ["no_pass"]],
+    [
+      "a FAIL of the suite beside a PASS",
+      [
+        { ...fail, product: "suite", daysAgo: 1 },
         { ...pass, daysAgo: 2 },
       ],
       [],

@@ -18,6 +18,7 @@ export const FINAL: View = { ...PAID, final: true };
 export const UNUSED: View = { nonce: "unused" };
 export const SPENT: View = { nonce: "spent" };
 export const EXPIRED: View = { nonce: "dead", reason: "expired" };
+export const REVERTED: View = { nonce: "reverted", transaction: `0x${"33".repeat(32)}` };
 export const BURNT: View = { nonce: "dead", reason: "burnt" };
 
 /** A journal row as that state leaves it, its lease dead unless the test says otherwise. */
@@ -54,6 +55,7 @@ export const resolve = (known: Row): StepEvent => ({ on: "resolve", row: known }
 export const DONE: StepEvent = { on: "written", rows: 1 };
 export const LOST: StepEvent = { on: "written", rows: 0 };
 export const UNACKNOWLEDGED: StepEvent = { on: "writeUnknown" };
+export const CROWDED: StepEvent = { on: "crowded" };
 export const UNAVAILABLE: StepEvent = { on: "unavailable" };
 export const OK: StepEvent = { on: "preflight", outcome: "ok", windowOpen: true };
 export const ALREADY_PAID: StepEvent = { on: "preflight", outcome: "paid" };

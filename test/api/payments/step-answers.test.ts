@@ -3,6 +3,7 @@ import type { Row, StepEvent } from "../../../api/payments/step-types.ts";
 import {
   BURNT,
   COMPLETED,
+  CROWDED,
   chain,
   DONE,
   EXPIRED,
@@ -46,6 +47,27 @@ describe("a payment that is not in the journal", () => {
     const fresh = { say: what, detail: "wrong" };
     expect(story(request({ fresh }))).toBe(what);
     expect(story(request({ fresh, signature: "invalid" }))).toBe("pay");
+  });
+
+  test("whose window is closed, and that the chain shows paid, is taken in and never submitted", () => {
+    const paid = request({ fresh: "paid" });
+    expect(story(paid, DONE, DONE, chain(PAID, false), DONE, HANDLED, COMPLETED)).toBe(
+      "insert → write settling → look → write settled → handle → complete → result",
+    );
+    expect(story(paid, DONE, DONE, chain(UNUSED, false), DONE)).toMatch(/look → release → wait unsettled$/);
+    expect(story(request({ fresh: "paid", signature: "invalid" }))).toBe("pay");
+  });
+
+  test("of a payer with too many in flight is turned away, and so is an abandoned one that is taken up again", () => {
+    expect(story(request(), CROWDED)).toBe("insert → wait crowded");
+    expect(story(request({ row: row("received") }), CROWDED)).toBe("take received → wait crowded");
+  });
+
+  test("whose identifier an abandoned payment holds takes its place", () => {
+    const held = request({ sameId: row("received", { fingerprint: "f2" }), paymentId: "X" });
+    expect(story(held, DONE, DONE, OK)).toBe("free → insert → preflight → write settling");
+    expect(story(held, LOST)).toBe("free → wait held");
+    expect(story({ ...held, fresh: { say: "pay", error: "too little" } })).toBe("pay");
   });
 
   test("that another request stores at the same time waits for that one", () =>
@@ -182,7 +204,7 @@ describe("the same payment identifier with a fresh signature", () => {
     ["settled", "wait held charged"],
     ["fulfilled", "replay"],
   ] as const)("of a payment that is %s is never stored or submitted", (state, expected) => {
-    for (const leaseLive of [true, false]) {
+    for (const leaseLive of state === "received" ? [true] : [true, false]) {
       const sameId = row(state, { leaseLive, paymentId: "id" });
       expect(story(request({ sameId, digest: "0xd2", paymentId: "id" }))).toBe(expected);
     }
@@ -190,7 +212,7 @@ describe("the same payment identifier with a fresh signature", () => {
 
   test("and another request is a conflict", () => {
     for (const state of ["received", "settling", "settled", "fulfilled"] as const) {
-      const sameId = row(state, { paymentId: "id" });
+      const sameId = row(state, { leaseLive: true, paymentId: "id" });
       expect(story(request({ sameId, digest: "0xd2", paymentId: "id", fingerprint: "f2" }))).toBe("conflict");
     }
   });

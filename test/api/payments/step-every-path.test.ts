@@ -5,6 +5,7 @@ import {
   ALREADY_PAID,
   BURNT,
   COMPLETED,
+  CROWDED,
   chain,
   DONE,
   EXPIRED,
@@ -15,6 +16,7 @@ import {
   OK,
   PAID,
   REFUSED,
+  REVERTED,
   request,
   resolve,
   row,
@@ -25,19 +27,24 @@ import {
   UNUSED,
 } from "./machine.ts";
 
+const VIEWS = [PAID, FINAL, UNUSED, REVERTED, SPENT, EXPIRED, BURNT];
+
 /** Every outcome that the shell can report of a command. */
 function outcomesOf(command: Exclude<Command, { do: "answer" }>): readonly StepEvent[] {
   switch (command.do) {
     case "preflight":
       return [OK, ALREADY_PAID, REFUSED, UNAVAILABLE];
     case "look":
-      return [UNAVAILABLE, ...[PAID, FINAL, UNUSED, SPENT, EXPIRED, BURNT].flatMap((v) => [chain(v), chain(v, false)])];
+      return [UNAVAILABLE, ...VIEWS.flatMap((view) => [chain(view), chain(view, false)])];
     case "submit":
       return [SUBMITTED];
     case "handle":
       return [HANDLED, HANDLE_FAILED];
     case "complete":
       return [COMPLETED, LOST, UNACKNOWLEDGED, HANDLE_FAILED];
+    case "insert":
+    case "take":
+      return [DONE, LOST, CROWDED, UNACKNOWLEDGED];
     default:
       return [DONE, LOST, UNACKNOWLEDGED];
   }
@@ -83,14 +90,24 @@ describe("whatever happens", () => {
     }
   });
 
-  test("402 is never answered after a submission, unless a final block says that the payment is dead", () => {
+  test("402 is never answered after a submission, unless it is dead at a final block or was mined without settling", () => {
     for (const path of requests) {
       const commands = commandsOf(path);
       const last = commands.at(-1);
       const refused = last?.do === "answer" && last.answer.say === "pay";
       const left = commands.some(({ do: what }) => what === "submit");
-      const dead = path.some(({ event }) => event.on === "chain" && event.view.nonce === "dead");
-      expect(refused && left && !dead, JSON.stringify(commands)).toBe(false);
+      const over = path.some(
+        ({ event }) => event.on === "chain" && (event.view.nonce === "dead" || event.view.nonce === "reverted"),
+      );
+      expect(refused && left && !over, JSON.stringify(commands)).toBe(false);
+    }
+  });
+
+  test("nothing is submitted after a look showed that it was mined without settling", () => {
+    for (const path of all) {
+      const seen = path.findIndex(({ event }) => event.on === "chain" && event.view.nonce === "reverted");
+      const later = seen < 0 ? [] : commandsOf(path).slice(seen);
+      expect(later.filter(({ do: what }) => what === "submit")).toEqual([]);
     }
   });
 

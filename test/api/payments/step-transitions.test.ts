@@ -17,6 +17,7 @@ import {
   play,
   REFUSED,
   RESPONSE,
+  REVERTED,
   request,
   resolve,
   row,
@@ -103,18 +104,41 @@ describe("a run that has lost its lease decides nothing", () => {
   ])("%s", (_, first, outcomes) => expect(story(first, ...outcomes)).toMatch(/wait held$/));
 });
 
-describe("a refused payment that the chain shows paid to us", () => {
+describe.each(["refused", "reverted"] as const)("a %s payment that the chain shows paid to us", (reason) => {
+  const known = row("void", { reason });
+
   test("is fulfilled after all", () =>
-    expect(story(request({ row: row("void") }), chain(PAID), DONE, DONE, HANDLED, COMPLETED)).toBe(
+    expect(story(request({ row: known }), chain(PAID), DONE, DONE, HANDLED, COMPLETED)).toBe(
       "look → revive → write settled → handle → complete → result",
     ));
 
-  test.each([UNUSED, SPENT, EXPIRED, BURNT])("but with the nonce $nonce stays refused", (view) =>
-    expect(story(request({ row: row("void") }), chain(view))).toBe("look → pay"),
+  test.each([UNUSED, SPENT, REVERTED, EXPIRED, BURNT])(`but with the nonce $nonce stays ${reason}`, (view) =>
+    expect(story(request({ row: known }), chain(view))).toBe("look → pay"),
   );
 
   test("waits while the chain cannot be read", () =>
-    expect(story(request({ row: row("void") }), UNAVAILABLE)).toBe("look → wait unavailable"));
+    expect(story(request({ row: known }), UNAVAILABLE)).toBe("look → wait unavailable"));
+});
+
+describe("a payment that was mined without settling", () => {
+  test("is void: its payer is told that it is never submitted again", () => {
+    const outcomes = [DONE, OK, DONE, SUBMITTED, chain(REVERTED), DONE];
+    expect(story(request(), ...outcomes)).toMatch(/submit → look → write void reverted → pay$/);
+    expect(play(request(), ...outcomes).at(-1)).toMatchObject({
+      answer: { error: expect.stringMatching(/mined and reverted, so we never submit it again/) },
+    });
+  });
+
+  test.each(["settling", "settled"] as const)("is void from %s as well, however open its window is", (state) =>
+    expect(story(request({ row: row(state) }), DONE, chain(REVERTED), DONE)).toBe(
+      `take ${state} → look → write void reverted → pay`,
+    ),
+  );
+
+  test("and is told so each time, with the same reason", () => {
+    const [, last] = play(request({ row: row("void", { reason: "reverted" }) }), chain(UNUSED));
+    expect(last).toMatchObject({ answer: { say: "pay", error: expect.stringMatching(/reverted/) } });
+  });
 });
 
 describe("the resolver", () => {
@@ -134,6 +158,12 @@ describe("the resolver", () => {
       row("settling"),
       [DONE, chain(PAID), DONE, HANDLED, COMPLETED],
       "take settling → look → write settled → handle → complete → done",
+    ],
+    [
+      "gives up what was mined without settling",
+      row("settling"),
+      [DONE, chain(REVERTED), DONE],
+      "take settling → look → write void reverted → done",
     ],
     [
       "never submits what nobody retries",
@@ -206,6 +236,7 @@ describe("a fulfilled payment is watched until its settlement is final", () => {
       [DONE, chain(UNUSED, false), DONE],
       "take fulfilled → look → release → done",
     ],
+    ["vanished, then mined without settling", [DONE, chain(REVERTED), DONE], "take fulfilled → look → release → done"],
     ["nonce spent elsewhere, not final", [DONE, chain(SPENT), DONE], "take fulfilled → look → release → done"],
     ["gone at a final block", [DONE, chain(EXPIRED), DONE], "take fulfilled → look → write void reversed → done"],
     [

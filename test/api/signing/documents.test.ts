@@ -89,6 +89,12 @@ const parse = (text: string): Record<string, unknown> | null => {
 };
 
 describe("the signer", () => {
+  test("signs as text what it signs as a document, byte for byte", () => {
+    const document = { ...CREDENTIAL, proofs: [{ b: "ü\n", a: 1 }], left: undefined };
+    expect(SIGNER.signAsText(document, SAMPLE_NOW)).toBe(JSON.stringify(SIGNER.sign(document, SAMPLE_NOW)));
+    expect(() => SIGNER.signAsText({ ...CREDENTIAL, number: 1.5 } as never, SAMPLE_NOW)).toThrow(/safe integer/);
+  });
+
   test.each([1.5, 2 ** 53, -0, Number.NaN])("refuses to sign %d, at any depth", (number) => {
     const document = { ...CREDENTIAL, facts: [{ number }] };
     expect(() => SIGNER.sign(document, SAMPLE_NOW)).toThrow(/safe integer/);

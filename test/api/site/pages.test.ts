@@ -67,13 +67,6 @@ describe("certificate page", () => {
     });
   });
 
-  test("a FAIL says that it counts against the wallet", () => {
-    const failed = show(FAILING);
-    expect(failed).toContain("Failed: Non-conformant");
-    expect(failed).toContain("counts against the wallet until 21 December 2026");
-    expect(failed).toContain("31,536,000 s (limit 900 s)");
-  });
-
   test("an expired certificate says when its 30 days ended", () => {
     expect(show(EXPIRED)).toContain("its 30 days ended on 1 October 2026");
   });
@@ -208,6 +201,7 @@ describe("status", () => {
           address: STATUS.settlement.address,
           ok: true,
           balance_wei: "1234567890123456789",
+          cost_wei: "600000000000",
           unmined: 1,
           oldest_unmined_seconds: 2,
         },

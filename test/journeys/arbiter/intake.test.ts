@@ -4,6 +4,7 @@ import { sha256 } from "../../support/arbiter/rows.ts";
 import { handIn, startArbiterScene } from "../../support/arbiter/scene.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { startFaultyNode } from "../../support/chain/faulty-node.ts";
+import { refuse } from "../../support/chain/rpc.ts";
 import { deployEscrow, hold, newMerchant } from "../../support/escrow/contract.ts";
 import { forFile } from "../../support/for-file.ts";
 import { expectPaymentRequired, expectProblem } from "../../support/payments/expectations.ts";
@@ -187,7 +188,7 @@ describe("a deal_ref that is a payment of the service's escrow", () => {
     const payer = await newPayer(chain);
     const headers = v2(await signPayment(payer));
     node.become(async (call, pass) =>
-      call.method === "eth_getLogs" ? { id: call.id, error: { code: -32000, message: "words of a node" } } : pass(call),
+      call.method === "eth_getLogs" ? refuse(call, -32000, "words of a node") : pass(call),
     );
     const answer = await handIn(scene.service, { ...GOOD, deal_ref: id }, headers);
     expectProblem(answer, 503, "not_available");

@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import canonicalize from "canonicalize";
 import type { Address } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { documentSha256 } from "../../../api/arbiter/document.ts";
 import { verdictId } from "../../../api/arbiter/request.ts";
 import { NETWORKS } from "../../../api/kernel/networks.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
+import { sha256 } from "../../support/arbiter/rows.ts";
 import { type Hold, startHoldingNode } from "../../support/chain/holding-node.ts";
 import { forFile } from "../../support/for-file.ts";
 import { type LocalServer, serveHttp } from "../../support/http-server.ts";
@@ -239,7 +240,7 @@ async function expectOneChain(): Promise<void> {
     "SELECT idx, document, sha256 FROM verdict ORDER BY idx",
   );
   const documents = rows.map(({ document }) => JSON.parse(document));
-  const hashes = documents.map(documentSha256);
+  const hashes = documents.map((document) => sha256(canonicalize(document) ?? ""));
   expect(rows.map(({ idx }) => Number(idx))).toEqual(hashes.map((_, place) => place + 1));
   expect(rows.map(({ sha256 }) => sha256)).toEqual(hashes);
   expect(documents.map(({ log }) => log)).toEqual(

@@ -15,7 +15,8 @@ import { startApiStage } from "../../support/service/api-stage.ts";
 vi.setConfig({ testTimeout: 120_000 });
 
 const CLAIMS = 200;
-const PAYERS = 10;
+/** None has more claims at once than a payer may have in flight. */
+const PAYERS = 20;
 const FETCHES = 64;
 const BODY_BYTES = 65_536;
 /**

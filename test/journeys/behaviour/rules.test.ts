@@ -203,6 +203,7 @@ describe.each(PRODUCTS)("the %s test", (product) => {
       [{ validBefore: unixNow() - 1n }, /expired/],
       [{ validBefore: unixNow() + 15n }, /must stay valid/],
       [{ validAfter: unixNow() + 3_600n, validBefore: unixNow() + 7_200n }, /not valid until/],
+      [{ validBefore: unixNow() + 90_000n }, /at most 24 hours/],
     ] as const;
     for (const [fields, error] of windows) {
       const answer = await attempt(run, v2(await sign(run, "bait", fields)));

@@ -68,7 +68,7 @@ describe("the board", () => {
 
   test("leaves out a wallet with a current FAIL of any test until that has expired", async () => {
     await scene.seeder.add(
-      { wallet: 1, issuedAt: ago(29), product: "suite", result: "fail" },
+      { wallet: 1, issuedAt: ago(29), product: "scam", result: "fail" },
       { wallet: 1, issuedAt: ago(1) },
       { wallet: 2, issuedAt: ago(2) },
     );
@@ -76,6 +76,15 @@ describe("the board", () => {
     expect(await scene.wallets("?capability=can_pay")).toEqual([2]);
     scene.clock = ago(-1);
     expect(await scene.wallets()).toEqual([1, 2]);
+  });
+
+  test("keeps a wallet with a FAIL of the suite, which may be its payee's doing", async () => {
+    await scene.seeder.add(
+      { wallet: 1, issuedAt: ago(1), product: "suite", result: "fail" },
+      { wallet: 1, issuedAt: ago(2) },
+    );
+    expect(await scene.wallets()).toEqual([1]);
+    expect((await scene.get("/stats")).body.wallets).toEqual({ tested: 1, certified_now: 1 });
   });
 
   test("drops a reversed PASS; an older one that still stands takes its place", async () => {

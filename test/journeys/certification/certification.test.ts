@@ -1,5 +1,6 @@
-import type { LocalAccount } from "viem";
+import type { Address, LocalAccount } from "viem";
 import { afterEach, describe, expect, test } from "vitest";
+import { boardSeeder } from "../../support/board/seed.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import { chargedOnce, settlements } from "../../support/payments/on-chain.ts";
@@ -18,6 +19,7 @@ const nowSeconds = () => BigInt(Math.floor(now().getTime() / 1000));
 
 const chain = await forFile(startTestChain());
 const service = await forFile(startService({ chain, now }));
+const seeder = await forFile(boardSeeder(service.database));
 afterEach(() => {
   clock = null;
 });
@@ -39,6 +41,10 @@ async function run(payer: LocalAccount, { product = "basic", validForSeconds = 1
 
 const at = (issued: unknown, afterMs: number) => new Date(new Date(String(issued)).getTime() + afterMs);
 const verify = (wallet: string): Promise<Answer> => send(`${service.url}/verify?wallet=${wallet}`);
+const lower = (address: string) => address.toLowerCase() as Address;
+/** A FAIL of the scam test, as such a session leaves it. */
+const failScam = async (payer: LocalAccount, issuedAt: Date): Promise<string | undefined> =>
+  (await seeder.add({ wallet: lower(payer.address), issuedAt, product: "scam", result: "fail" }))[0];
 const asJson = { headers: { accept: "application/json" } };
 
 /** Every field of the specification's certificate response and of its settlement. */
@@ -112,13 +118,17 @@ describe("a certificate response", () => {
     });
   });
 
-  test("of a suite run whose authorization ends in an hour is a FAIL: 200, charged, public", async () => {
+  test("of a suite run whose authorization ends in an hour is a FAIL: 200, charged, public, and not counted", async () => {
     const { body, signed } = await run(await newPayer(chain), { product: "suite", validForSeconds: HOUR_SECONDS });
     expect(body).toEqual(certificateOf("suite", "fail"));
     expect(body.checks).toMatchObject({ paid: "pass", authorization_expiry: "fail" });
     await chargedOnce(chain, signed);
     const record = await send(String(body.cert_url), asJson);
-    expect(record.body).toMatchObject({ id: body.id, verdict: "fail", fresh: true, expired: false });
+    expect(record.body).toMatchObject({ id: body.id, verdict: "fail", fresh: true, expired: false, counts: false });
+    const page = await send(String(body.cert_url), { headers: { accept: "text/html" } });
+    expect(page.text).toContain("does not count against the wallet");
+    expect(page.text).not.toContain("counts against the wallet until");
+    expect((await send(String(body.badge_url))).text).toContain("not counted · tested");
   });
 
   test("of a basic run does not depend on how long the authorization is valid", async () => {
@@ -199,22 +209,23 @@ describe("/verify", () => {
 
   test("does not verify a wallet with a current FAIL beside a current PASS, until that FAIL has expired", async () => {
     const payer = await newPayer(chain);
-    const failed = await run(payer, { product: "suite", validForSeconds: HOUR_SECONDS });
+    const failedAt = new Date().toISOString();
+    const failed = await failScam(payer, new Date(failedAt));
     expect((await verify(payer.address)).body).toMatchObject({ tested: true, verified: false });
-    clock = at(failed.body.issued_at, 20 * DAY_MS);
+    clock = at(failedAt, 20 * DAY_MS);
     const passed = await run(payer);
     const both = await verify(payer.address);
     expect(both.body).toMatchObject({
       verified: false,
       certs: [
         { id: passed.body.id, result: "pass", fresh: true },
-        { id: failed.body.id, result: "fail", fresh: true },
+        { id: failed, result: "fail", fresh: true },
       ],
-      capabilities: { can_pay: { result: "pass", fresh: true }, full_suite: { result: "fail", fresh: true } },
+      capabilities: { can_pay: { result: "pass", fresh: true }, scam_resistance: { result: "fail", fresh: true } },
     });
-    clock = at(failed.body.issued_at, 30 * DAY_MS - 1);
+    clock = at(failedAt, 30 * DAY_MS - 1);
     expect((await verify(payer.address)).body.verified).toBe(false);
-    clock = at(failed.body.issued_at, 30 * DAY_MS);
+    clock = at(failedAt, 30 * DAY_MS);
     expect((await verify(payer.address)).body.verified).toBe(true);
     clock = at(passed.body.issued_at, 30 * DAY_MS);
     expect((await verify(payer.address)).body).toMatchObject({ tested: true, verified: false });
@@ -222,11 +233,11 @@ describe("/verify", () => {
 
   test("shows a current FAIL of a capability even when a newer run passed", async () => {
     const payer = await newPayer(chain);
-    await run(payer, { product: "suite", validForSeconds: HOUR_SECONDS });
-    await run(payer, { product: "suite" });
+    await failScam(payer, new Date(Date.now() - 60_000));
+    await seeder.add({ wallet: lower(payer.address), issuedAt: new Date(), product: "scam" });
     expect((await verify(payer.address)).body).toMatchObject({
       verified: false,
-      capabilities: { full_suite: { tested: true, result: "fail", fresh: true } },
+      capabilities: { scam_resistance: { tested: true, result: "fail", fresh: true } },
     });
   });
 });

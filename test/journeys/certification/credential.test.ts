@@ -4,6 +4,7 @@ import { parseKeySet } from "../../../packages/verifier/src/key-set.ts";
 import { verifyDocument } from "../../../packages/verifier/src/verify-document.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { type DidDocument, joseAccepts, type SignedDocument, w3cAccepts } from "../../packages/verifier/independent.ts";
+import { boardSeeder } from "../../support/board/seed.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
@@ -20,6 +21,8 @@ const now = () => clock ?? new Date();
 
 const chain = await forFile(startTestChain());
 const service = await forFile(startService({ chain, now }));
+const seeder = await forFile(boardSeeder(service.database));
+const lower = (address: string) => address.toLowerCase() as `0x${string}`;
 afterEach(() => {
   clock = null;
 });
@@ -62,6 +65,18 @@ async function certify(
   return body;
 }
 
+/** The same certificate, as if it had been issued ten days before. */
+async function tenDaysOlder(certificate: Record<string, unknown>): Promise<Record<string, unknown>> {
+  const older = "issued_at = issued_at - interval '10 days', valid_until = valid_until - interval '10 days'";
+  await withClient(service.database.ownerUrl, (client) =>
+    client.query(`ALTER TABLE certificate DISABLE TRIGGER permanent;
+      UPDATE certificate SET ${older} WHERE id = '${certificate.id}';
+      ALTER TABLE certificate ENABLE ALWAYS TRIGGER permanent`),
+  );
+  const before = (time: unknown) => new Date(Date.parse(String(time)) - 10 * DAY_MS).toISOString();
+  return { ...certificate, issued_at: before(certificate.issued_at), valid_until: before(certificate.valid_until) };
+}
+
 describe("a credential", () => {
   test("of a wallet that was never tested says so, is signed, and has no end", async () => {
     const body = await credentialOf(UNKNOWN);
@@ -90,9 +105,7 @@ describe("a credential", () => {
 
   test("of a tested wallet says what /verify says, and ends with the first certificate that ends", async () => {
     const payer = await newPayer(chain);
-    clock = new Date(Date.now() - 10 * DAY_MS);
-    const first = await certify(payer, "basic", 11 * 86_400);
-    clock = null;
+    const first = await tenDaysOlder(await certify(payer, "basic"));
     const second = await certify(payer, "suite");
     const body = await credentialOf(payer.address.toUpperCase().replace("0X", "0x"));
     expect(body.validUntil).toBe(first.valid_until);
@@ -117,10 +130,20 @@ describe("a credential", () => {
 
   test("counts a failure, and ends no later than it", async () => {
     const payer = await newPayer(chain);
-    const failed = await certify(payer, "suite", 3_600);
+    const issuedAt = new Date(now().getTime() - 1_000);
+    await seeder.add({ wallet: lower(payer.address), issuedAt, product: "scam", result: "fail" });
     const body = await credentialOf(payer.address);
-    expect(body.validUntil).toBe(failed.valid_until);
+    expect(body.validUntil).toBe(new Date(issuedAt.getTime() + 30 * DAY_MS).toISOString());
     expect(subjectOf(body)).toMatchObject({ tested: true, verified: false, conformance: [{ result: "fail" }] });
+  });
+
+  test("says nothing of a suite FAIL, which may be its payee's doing", async () => {
+    const payer = await newPayer(chain);
+    const first = await certify(payer, "basic");
+    await certify(payer, "suite", 3_600);
+    const body = await credentialOf(payer.address);
+    expect(subjectOf(body)).toMatchObject({ verified: true, capabilities: { full_suite: { tested: false } } });
+    expect(subjectOf(body).conformance.map(({ id }) => id)).toEqual([first.id]);
   });
 
   test("of a wallet whose certificates have all expired has no end, and a former one has expired", async () => {

@@ -47,7 +47,7 @@ const newest = "SELECT hashes FROM relay ORDER BY id DESC LIMIT 1";
 const hashes = async (): Promise<readonly Hex[]> => (await query(newest)).rows[0]?.hashes.map(hexOf) ?? [];
 const reorganise = (depth: number) => at.chain.client.request({ method: "anvil_reorg", params: [depth, []] } as never);
 
-test("a transaction that is stuck is replaced at a higher fee", async () => {
+test("a transaction that is stuck because the market asks more is replaced at a higher fee", async () => {
   const { client } = at.chain;
   const before = await hashes();
   await client.setAutomine(false);
@@ -57,6 +57,8 @@ test("a transaction that is stuck is replaced at a higher fee", async () => {
   const feeOf = async (hash: Hex) =>
     Number((await client.getTransaction({ hash }).catch(() => null))?.maxFeePerGas ?? 0n);
   const stuck = await feeOf(first);
+  await client.setNextBlockBaseFeePerGas({ baseFeePerGas: BigInt(stuck) * 2n });
+  await at.chain.mine();
   await query("UPDATE relay SET sent_at = now() - interval '31 seconds' WHERE state = 'sent'");
   await expect.poll(hashes, PATIENT).toHaveLength(2);
   const [, second = "0x"] = await hashes();

@@ -5,7 +5,8 @@ import { EscrowScheme } from "../../../packages/escrow/src/index.ts";
 import { selfRefund } from "../../../packages/escrow/src/self-refund.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
-import { type Fault, startFaultyNode } from "../../support/chain/faulty-node.ts";
+import { startFaultyNode } from "../../support/chain/faulty-node.ts";
+import { type Fault, refuse } from "../../support/chain/rpc.ts";
 import { deployEscrow } from "../../support/escrow/contract.ts";
 import { encodeHeader } from "../../support/escrow/purchase.ts";
 import { forFile } from "../../support/for-file.ts";
@@ -31,7 +32,7 @@ const PATIENT = { timeout: 30_000, interval: 50 };
 
 /** A node whose logs cannot be read: what is sent gets mined, and nobody sees it. */
 const withoutLogs: Fault = async (call, pass) =>
-  call.method === "eth_getLogs" ? { id: call.id, error: { code: -32_000, message: "logs are away" } } : pass(call);
+  call.method === "eth_getLogs" ? refuse(call, -32_000, "logs are away") : pass(call);
 
 async function signed() {
   const buyer = await newPayer(chain, 1_000_000n);

@@ -114,6 +114,16 @@ test("an authorization that was paid without an identifier is the same purchase 
   await chargedOnce(chain, signed);
 });
 
+test("an identifier of 128 characters is one purchase like any other, and differs in its last", async () => {
+  const long = randomUUID().padEnd(128, "x");
+  const first = await post(basic(), v2(await signPayment(payer), { id: long }));
+  const again = await post(basic(), v2(await signPayment(payer), { id: long }));
+  expect([first.status, again.status, again.text]).toEqual([200, 200, first.text]);
+  const other = await post(basic(), v2(await signPayment(payer), { id: `${long.slice(0, -1)}y` }));
+  expect([other.status, other.headers.has("x-idempotent-replay")]).toEqual([200, false]);
+  expect(await settlements(chain, payer.address)).toHaveLength(2);
+});
+
 test("a refused payment frees its identifier for a new one", async () => {
   const poor = await newPayer(chain, 0n);
   expect(expectPaymentRequired(await post(basic(), v2(await signPayment(poor), { id })))).toMatch(/balance/);

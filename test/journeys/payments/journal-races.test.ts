@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { connect } from "../../../api/adapters/postgres/connection.ts";
 import { createJournal } from "../../../api/adapters/postgres/journal.ts";
 import { createSeal } from "../../../api/adapters/postgres/seal.ts";
-import type { Journal, NewPayment } from "../../../api/payments/journal.ts";
+import type { Entered, Journal, NewPayment } from "../../../api/payments/journal.ts";
 import type { State } from "../../../api/payments/step-types.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
@@ -64,7 +64,7 @@ const waiting = async (wanted: number) =>
     .toBe(wanted);
 
 /** Starts all at once against a locked row, so that they truly meet there; answers how many rows each one changed. */
-async function atOnce(payment: NewPayment, attempt: (by: Journal) => Promise<number>): Promise<number[]> {
+async function atOnce(payment: NewPayment, attempt: (by: Journal) => Promise<Entered>): Promise<Entered[]> {
   return withClient(database.ownerUrl, async (client) => {
     await client.query("BEGIN");
     await client.query("SELECT 1 FROM payment WHERE nonce = $1 FOR UPDATE", [binary(payment.key.nonce)]);
@@ -91,7 +91,7 @@ describe("two at once", () => {
 
   test("one of all that revive a refused payment, paid after all, wins", async () => {
     const payment = await paymentIn("void");
-    expect(await atOnce(payment, (by) => by.revive(payment.key, randomUUID()))).toEqual(ONE_WINNER);
+    expect(await atOnce(payment, (by) => by.revive(payment.key, randomUUID(), payment))).toEqual(ONE_WINNER);
     expect((await rowOf(payment)).state).toBe("settling");
   });
 
@@ -100,7 +100,9 @@ describe("two at once", () => {
     await endLease(payment);
     await withClient(database.ownerUrl, async (client) => {
       await client.query("BEGIN");
-      await client.query("UPDATE payment SET state = 'settling' WHERE nonce = $1", [binary(payment.key.nonce)]);
+      await client.query("UPDATE payment SET state = 'settling', input = 'null' WHERE nonce = $1", [
+        binary(payment.key.nonce),
+      ]);
       const take = other.take(payment.key, "received", randomUUID());
       await waiting(1);
       await client.query("COMMIT");
@@ -125,7 +127,7 @@ describe("two at once", () => {
       const inserts = [journal, other, journal, other].map((by) => by.insert(next(), randomUUID()));
       await waiting(inserts.length);
       await pool.query(end);
-      const changed = (await Promise.all(inserts)).reduce((sum, rows) => sum + rows, 0);
+      const changed = (await Promise.all(inserts)).filter((rows) => rows === 1).length;
       expect(changed).toBe(others);
       expect(await countOf("payment")).toBe(before + 1);
     }
@@ -207,7 +209,7 @@ test("a void payment frees its identifier, and does not claim it back when it is
   expect(await journal.write(first.key, first.token, WRITES.refuse)).toBe(1);
   expect((await other.find(second.key, paymentId)).sameId).toBeNull();
   expect(await other.insert(second, randomUUID())).toBe(1);
-  expect(await journal.revive(first.key, randomUUID())).toBe(1);
+  expect(await journal.revive(first.key, randomUUID(), first)).toBe(1);
   expect([(await rowOf(first)).payment_id, (await rowOf(second)).payment_id]).toEqual([null, paymentId]);
 });
 

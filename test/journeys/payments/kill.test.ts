@@ -83,18 +83,18 @@ describe("a process killed with SIGKILL loses neither money nor result", () => {
     await expectBoughtOnce(await sentAgain());
   });
 
-  test("after the broadcast, before the chain shows it: what is submitted again is charged once", async () => {
+  test("after the broadcast, before the chain shows it: nothing is broadcast beside it, and it is charged once", async () => {
     const pending = async () => (await chain.client.getTxpoolStatus()).pending;
     await chain.client.setAutomine(false);
     try {
       await standing(expect.poll(pending, PATIENT).toBe(1));
       expect(await state()).toBe("settling");
-      const submitting = node.hold("eth_estimateGas", payer.address);
+      const waiting = node.hold("eth_getTransactionReceipt", "0x");
       await killAndRestart();
       const again = sentAgain();
-      await submitting.reached;
-      expect(await state()).toBe("settling");
-      submitting.release();
+      await waiting.reached;
+      expect([await state(), await pending()]).toEqual(["settling", 1]);
+      waiting.release();
       await chain.client.setAutomine(true);
       await chain.mine();
       await expectBoughtOnce(await again);

@@ -103,7 +103,7 @@ test("what settled while we could not look is answered when it is sent again, wi
   await chargedOnce(chain, signed);
 });
 
-test("a settlement that is stuck is replaced at a higher fee, and the client that waits is answered", async () => {
+test("a settlement that is stuck because the market asks more is replaced, and the client that waits is answered", async () => {
   const signed = await signPayment(payer);
   await chain.client.setAutomine(false);
   const waiting = post(basic(), v2(signed));
@@ -115,6 +115,8 @@ test("a settlement that is stuck is replaced at a higher fee, and the client tha
     await expect.poll(pending, { timeout: 5_000 }).toBe(1);
     const [first] = await open();
     const stuck = await offerOf(first);
+    await chain.client.setNextBlockBaseFeePerGas({ baseFeePerGas: (stuck?.maxFee ?? 0n) * 2n });
+    await chain.mine();
     await database.query("UPDATE relay SET sent_at = now() - interval '31 seconds' WHERE $1 = ANY(hashes)", [first]);
     await expect.poll(open, { timeout: 5_000 }).toHaveLength(2);
     await expect.poll(() => offerOf(first), { timeout: 5_000 }).toBeNull();

@@ -165,5 +165,6 @@ test("a payment that arrives while PostgreSQL is down leaves no trace: 503, noth
   await start();
   expect(await state()).toBeUndefined();
   await expectBoughtOnce(await pay());
-  expect((await send(`${api.url}/status`)).body).toMatchObject({ database: { ok: true } });
+  const status = async () => (await send(`${api.url}/status`)).body;
+  await expect.poll(status, { timeout: 10_000 }).toMatchObject({ database: { ok: true } });
 });

@@ -11,7 +11,7 @@ import { type Answer, post, send, v2 } from "../../support/payments/requests.ts"
 import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
 import { startService } from "../../support/service/service.ts";
 
-const chain = await forFile(startTestChain({ slotsInAnEpoch: 3 }));
+const chain = await forFile(startTestChain({ slotsInAnEpoch: 3, roomMinutes: 90 }));
 const service = await forFile(startService({ chain }));
 const basic = (at = service) => `${at.url}/test/basic`;
 const facilitator = await forFile(startFacilitator(chain));
@@ -44,7 +44,7 @@ test("a settlement that a reorganisation removed is settled again, and its certi
   await nothingCharged(chain, payer);
   await chain.mine(2);
   await expect.poll(() => settlements(chain, payer.address), soon).toHaveLength(1);
-  await chain.mine(8);
+  await chain.finalise();
   const [settlement] = await settlements(chain, payer.address);
   const receipt = await chain.client.getTransactionReceipt({ hash: settlement?.transaction ?? "0x" });
   const place = { transaction: settlement?.transaction, block: Number(receipt.blockNumber) };
@@ -61,7 +61,7 @@ test("a settlement that is gone for good is marked: its certificate stays, and n
   const { signed, answer } = await paid(payer);
   await loseLastBlock();
   await cancel(chain, payer, signed);
-  await chain.mine(8);
+  await chain.finalise();
   await expect.poll(async () => (await recordOf(answer)).reversed, soon).toBe(true);
   expect(await recordOf(answer)).toMatchObject({
     id: answer.body.id,
@@ -97,7 +97,7 @@ describe("a settlement that a reorganisation moved", () => {
     place: { readonly transaction: Hex; readonly block: number },
   ): Promise<void> {
     await expect.poll(async () => (await recordOf(answer)).settlement, soon).toMatchObject(place);
-    await chain.mine(8);
+    await chain.finalise();
     const receipt = async () => (await send(`${remote.url}/receipt?tx=${place.transaction}`)).body;
     const record_url = answer.body.cert_url;
     await expect
@@ -169,7 +169,7 @@ test("a settlement that vanished while it is still valid is handed to the facili
   await nothingCharged(chain, payer);
   await expect.poll(() => facilitator.handed.get(signed.authorization.nonce), soon).toBe(2);
   await expect.poll(() => settlements(chain, payer.address), soon).toHaveLength(1);
-  await chain.mine(8);
+  await chain.finalise();
   const [settled] = await settlements(chain, payer.address);
   const transaction = settled?.transaction;
   await expect.poll(async () => (await recordOf(answer)).settlement, soon).toMatchObject({ transaction });
@@ -184,9 +184,10 @@ test("a settlement that vanished and whose window is over is reversed once that 
   const { signed, answer } = await paid(payer, remote);
   facilitator.treat(signed, (_, silent) => silent.destroy());
   await loseLastBlock();
-  await chain.increaseTime(300);
+  const { timestamp } = await chain.client.getBlock();
+  await chain.increaseTime(Number(signed.authorization.validBefore - timestamp) + 180);
   expect(await recordOf(answer)).toMatchObject({ reversed: false });
-  await chain.mine(8);
+  await chain.finalise();
   await expect.poll(async () => (await recordOf(answer)).reversed, soon).toBe(true);
   const { body } = await send(`${remote.url}/verify?wallet=${payer.address}`);
   expect(body).toMatchObject({ verified: false, certs: [{ id: answer.body.id, fresh: false, reversed: true }] });

@@ -23,7 +23,7 @@ import { startService } from "../../support/service/service.ts";
 let ahead = 0;
 const now = () => new Date(Date.now() + ahead);
 
-const chain = await forFile(startTestChain());
+const chain = await forFile(startTestChain({ roomMinutes: 5 }));
 const service = await forFile(startService({ chain, now }));
 const basic = () => `${service.url}/test/basic`;
 let payer = await newPayer(chain);

@@ -11,7 +11,7 @@ import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import { expectPaymentRequired, expectProblem } from "../../support/payments/expectations.ts";
 import { startFacilitator } from "../../support/payments/facilitator.ts";
-import { newPayment } from "../../support/payments/journal-rows.ts";
+import { newPayment, WRITES } from "../../support/payments/journal-rows.ts";
 import { chargedOnce, nothingCharged } from "../../support/payments/on-chain.ts";
 import { type Answer, post, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment, unixNow } from "../../support/payments/signing.ts";
@@ -97,20 +97,20 @@ async function leave(journal: Journal, { state, ageSeconds = 0, validBefore, lea
   const payment = newPayment({ ...window, receivedAt, ...(route ? { route } : {}) });
   const [{ key }, token] = [payment, randomUUID()];
   await journal.insert(payment, token);
-  if (state === "settling") await journal.write(key, token, { do: "write", from: ["received"], to: "settling" });
+  if (state === "settling") await journal.write(key, token, { ...WRITES.leave, kept: payment });
   if (!leased) await journal.release(key, token, false);
 }
 
-const DAY = 86_400n;
+const HOUR = 3_600n;
 
-test("a payment that was never submitted is pruned a day after its window; no other one ever is", async () => {
+test("a payment that was never submitted is pruned an hour after its window; no other one ever is", async () => {
   const now = unixNow();
   const rows: readonly Row[] = [
-    { state: "received", route: "over for a day", validBefore: now - DAY - 5n },
-    { state: "received", route: "over for almost a day", validBefore: now - DAY + 60n },
-    { state: "received", route: "a request is at it", validBefore: now - DAY - 5n, leased: true },
+    { state: "received", route: "over for an hour", validBefore: now - HOUR - 5n },
+    { state: "received", route: "over for almost an hour", validBefore: now - HOUR + 60n },
+    { state: "received", route: "a request is at it", validBefore: now - HOUR - 5n, leased: true },
     { state: "received", route: "not over" },
-    { state: "settling", route: "submitted", validBefore: now - DAY - 5n, leased: true },
+    { state: "settling", route: "submitted", validBefore: now - HOUR - 5n, leased: true },
   ];
   await withRows(rows, async (_, own) => {
     const kept = () =>

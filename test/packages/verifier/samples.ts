@@ -25,7 +25,7 @@ const FACTS = {
   wallet: PASSING.wallet,
   activity: null,
   certificates: [
-    FAILING,
+    { ...FAILING, product: "scam" },
     { ...PASSING, product: "basic", ...issued("2026-11-20T08:00:00.000Z") },
     { ...PASSING, id: "00112233aabbccdd", ...issued("2026-09-01T08:00:00.000Z") },
   ],

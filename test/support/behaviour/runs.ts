@@ -26,10 +26,12 @@ export interface Run {
   /** Null for an agent that only knows the specification's URLs. */
   readonly token: string | null;
   readonly id: string;
+  /** The recipient test's decoy at this run's door, and at the wallet's. */
   readonly decoy: Address;
+  readonly walletDecoy: Address;
 }
 
-export const bare = (run: Run): Run => ({ ...run, token: null });
+export const bare = (run: Run): Run => ({ ...run, token: null, decoy: run.walletDecoy });
 export const via = (run: Run, { url }: { readonly url: string }): Run => ({ ...run, at: url });
 
 export interface RunPlan {
@@ -59,13 +61,15 @@ export async function opened(
 ): Promise<Run> {
   const { next, deliverable } = body as { next: { url: string }; deliverable: { id: string } };
   const token = new URL(next.url).searchParams.get("session");
-  const change = "UPDATE test_session SET bait_first = coalesce($2, bait_first) WHERE id = $1 RETURNING decoy";
-  const { rows } = await owner.query<{ decoy: Buffer }>(change, [
+  const change =
+    "UPDATE test_session SET bait_first = coalesce($2, bait_first) WHERE id = $1 RETURNING decoy, wallet_decoy";
+  const { rows } = await owner.query<{ decoy: Buffer; wallet_decoy: Buffer }>(change, [
     deliverable.id,
     first === undefined ? null : first === "bait",
   ]);
-  const decoy = `0x${rows[0]?.decoy.toString("hex")}` as const;
-  const run: Run = { product, account, at, token, id: deliverable.id, decoy };
+  const walletDecoy = `0x${rows[0]?.wallet_decoy.toString("hex")}` as const;
+  const decoy = token === null ? walletDecoy : (`0x${rows[0]?.decoy.toString("hex")}` as const);
+  const run: Run = { product, account, at, token, id: deliverable.id, decoy, walletDecoy };
   expect(next.url).toBe(attemptUrl(run));
   return run;
 }

@@ -9,12 +9,15 @@ import type { TestDatabase } from "../service/database.ts";
 
 /** A certificate as a test speaks of it; ids and nonces follow from `ordinal`. */
 export interface Seed {
-  readonly wallet: number;
+  /** By its number (`seedWallet`), or its address. */
+  readonly wallet: number | Address;
   readonly issuedAt: Date;
   /** Default basic. */
   readonly product?: Certificate["product"];
   /** Default pass. */
   readonly result?: Certificate["result"];
+  /** Default a sample's. */
+  readonly detected?: Certificate["detected"];
   /** Whether it rests on a second payment; default false. */
   readonly also?: boolean;
 }
@@ -41,15 +44,16 @@ export function boardSeeder(database: TestDatabase) {
     /** Returns the certificates' ids, in the given order. */
     async add(...seeds: readonly Seed[]): Promise<readonly string[]> {
       const ids: string[] = [];
-      for (const { wallet, issuedAt, product = "basic", result = "pass", also = false } of seeds) {
+      for (const { wallet, issuedAt, product = "basic", result = "pass", also = false, ...seed } of seeds) {
         const id = (++ordinal).toString(16).padStart(16, "0");
         const certificate: Certificate = {
           ...(result === "pass" ? PASSING : FAILING),
           id,
           product,
-          wallet: seedWallet(wallet),
+          wallet: typeof wallet === "number" ? seedWallet(wallet) : wallet,
           issuedAt,
           validUntil: validUntil(issuedAt),
+          ...seed,
         };
         await inTransaction(pool, (client) =>
           store.add(

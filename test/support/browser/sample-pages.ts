@@ -81,6 +81,7 @@ export const STATUS: ServiceStatus = {
       address: PASSING.settlement.payTo,
       ok: true,
       balanceWei: 1_234_567_890_123_456_789n,
+      costWei: 600_000_000_000n,
       unmined: 1,
       oldestUnminedSeconds: 2,
     },

@@ -1,9 +1,11 @@
+import { tmpdir } from "node:os";
 import { Client, InMemoryTransport } from "@modelcontextprotocol/client";
 import { BEHAVIOURAL_KINDS } from "../../../api/certification/kinds/index.ts";
 import { renderCertificatePage } from "../../../api/certification/pages/certificate-page.ts";
 import { USAGE } from "../../../packages/escrow/src/refund-command.ts";
 import { createBudget } from "../../../packages/mcp/src/budget.ts";
 import { httpService } from "../../../packages/mcp/src/http-service.ts";
+import { keptIn } from "../../../packages/mcp/src/pending-payments.ts";
 import { createShop } from "../../../packages/mcp/src/shop.ts";
 import { toolServer } from "../../../packages/mcp/src/tool-server.ts";
 import { parseKeySet, replayScores, verifyDocument } from "../../../packages/verifier/src/index.ts";
@@ -17,7 +19,7 @@ const CERTIFICATE = { ...EXPIRED, settlement: { ...EXPIRED.settlement, amountAto
 
 async function tools(): Promise<readonly (readonly [string, unknown])[]> {
   const service = httpService(baseUrl);
-  const shop = createShop({ service, payer: null, payTo: null, budget: createBudget(0n) });
+  const shop = createShop({ service, payer: null, payTo: null, budget: createBudget(0n), pending: keptIn(tmpdir()) });
   const server = await toolServer({ service, shop, verifier: { parseKeySet, replayScores, verifyDocument } });
   const [near, far] = InMemoryTransport.createLinkedPair();
   const client = new Client({ name: "test", version: "1.0.0" });

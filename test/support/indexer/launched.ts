@@ -12,6 +12,8 @@ export interface Launched {
   readonly said: (message: string) => readonly Record<string, unknown>[];
   /** Resolves once it has logged this message this many times. */
   readonly saying: (message: string, times?: number) => Promise<void>;
+  /** The end of what it printed. */
+  readonly output: () => string;
   readonly ponderPid: () => number;
   readonly kill: (signal: NodeJS.Signals) => void;
   /** Closes its standard input, which is what the end of its parent does. */
@@ -49,6 +51,7 @@ export function launchIndexer(env: Readonly<Record<string, string>>): Launched {
       const heard = await waitUntil(() => said(message).length >= times, START_WITHIN_MS);
       if (!heard) throw new Error(`The indexer did not say "${message}" ${times} times. It said:\n${output}`);
     },
+    output: () => output.slice(-4_000),
     ponderPid: () => Number(said("ponder started").at(-1)?.ponderPid),
     kill: (signal) => child.kill(signal),
     letGo: () => child.stdin.end(),

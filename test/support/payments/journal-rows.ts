@@ -62,11 +62,15 @@ interface Applied {
 /** Makes a change under a token; returns how many rows it changed. */
 export async function apply(
   by: Journal,
-  { key, token }: NewPayment & { readonly token: string },
+  { token, ...payment }: NewPayment & { readonly token: string },
   { change, record = nothing }: Applied,
 ): Promise<number> {
-  if (change.do === "write") return by.write(key, token, change);
+  const { key } = payment;
+  if (change.do === "write") return by.write(key, token, isLeaving(change) ? { ...change, kept: payment } : change);
   const completion = recorded({ answer: jsonAnswer({}), record });
   return (await by.complete(key, token, completion)) === null ? 0 : 1;
 }
+/** The write before the signature leaves the process: what finishes the payment is stored with it. */
+export const isLeaving = ({ from, to }: Write): boolean => to === "settling" && from.includes("received");
+
 const nothing = async (): Promise<void> => undefined;

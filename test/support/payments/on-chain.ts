@@ -1,4 +1,4 @@
-import { type Address, type Hex, type LocalAccount, parseAbi, parseEventLogs } from "viem";
+import { type Address, decodeFunctionData, type Hex, type LocalAccount, parseAbi, parseEventLogs } from "viem";
 import { expect } from "vitest";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { USDC_ABI } from "../../../scripts/embedded/usdc.ts";
@@ -83,3 +83,19 @@ export async function chargedOnce(chain: TestChain, { authorization }: Signed, p
   const found = await settlements(chain, authorization.from, payTo);
   expect(found).toMatchObject([{ nonce: authorization.nonce, value: authorization.value }]);
 }
+
+/** A settled payment, as any reader of the chain can rebuild it from the transaction that settled it. */
+export async function readFromChain(chain: TestChain, payer: Address, amount: bigint): Promise<Signed> {
+  const [settlement] = (await settlements(chain, payer)).filter(({ value }) => value === amount);
+  const { input } = await chain.client.getTransaction({ hash: settlement?.transaction as Hex });
+  const [from, to, value, validAfter, validBefore, nonce, signature] = decodeFunctionData({
+    abi: SUBMITTED,
+    data: input,
+  }).args;
+  const authorization = { from, to, value, validAfter, validBefore, nonce };
+  return { authorization, signature };
+}
+
+const SUBMITTED = parseAbi([
+  "function transferWithAuthorization(address, address, uint256, uint256, uint256, bytes32 nonce, bytes signature)",
+]);

@@ -22,6 +22,8 @@ declare module "vitest" {
     readonly templateDatabase: { readonly ownerUrl: string; readonly apiUrl: string };
     /** One prepared state file per chain id, for anvil's `--load-state`. */
     readonly chainStates: Readonly<Record<number, string>>;
+    /** Whether the chains that stand for Base behave like it and its providers. */
+    readonly likeBase: boolean;
   }
 }
 
@@ -29,11 +31,30 @@ const UNSAFE_AND_FAST = ["fsync=off", "synchronous_commit=off", "full_page_write
 
 const PREFIX = "trust-test-";
 
-/**
- * Vitest's global setup: one PostgreSQL for the run, and the local chains' initial state, in a folder that is removed
- * afterwards.
- */
+const STACK = Symbol.for("trust-test-stack");
+/** What a run has started. Not a variable of this file, which each project loads for itself. */
+const run = globalThis as { [STACK]?: Promise<Stack> };
+
+interface Stack {
+  readonly templateDatabase: { readonly ownerUrl: string; readonly apiUrl: string };
+  readonly chainStates: Readonly<Record<number, string>>;
+  readonly stop: () => Promise<void>;
+}
+
+/** Vitest's global setup of every project that needs the stack, which is started once for all of them. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  run[STACK] ??= startStack();
+  const { templateDatabase, chainStates, stop } = await run[STACK];
+  project.provide("templateDatabase", templateDatabase);
+  project.provide("chainStates", chainStates);
+  project.provide("likeBase", project.name === "base");
+  return stop;
+}
+
+/**
+ * One PostgreSQL for the run, and the local chains' initial state, in a folder that is removed afterwards.
+ */
+async function startStack(): Promise<Stack> {
   removeLeftovers();
   const folder = mkdtempSync(join(tmpdir(), `${PREFIX}${process.pid}-`));
   // PostgreSQL may run as another user, who needs access.
@@ -44,20 +65,20 @@ export default async function setup(project: TestProject): Promise<() => Promise
     buildContracts(hre),
     buildPackages(),
   ]);
-  const teardown = async () => {
-    await postgres.stop();
-    rmSync(folder, { recursive: true, force: true });
+  let stopping: Promise<void> | null = null;
+  const stop = () => {
+    stopping ??= postgres.stop().then(() => rmSync(folder, { recursive: true, force: true }));
+    return stopping;
   };
   try {
     await migrate(postgres.ownerUrl);
     await grantApiRole(postgres.ownerUrl);
   } catch (cause) {
-    await teardown();
+    await stop();
     throw cause;
   }
-  project.provide("templateDatabase", { ownerUrl: postgres.ownerUrl, apiUrl: postgres.apiUrl });
-  project.provide("chainStates", chainStates);
-  return teardown;
+  const { ownerUrl, apiUrl } = postgres;
+  return { templateDatabase: { ownerUrl, apiUrl }, chainStates, stop };
 }
 
 /** A killed run has left its folder, and nothing else. */

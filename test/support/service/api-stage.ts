@@ -10,8 +10,8 @@ const BLOCKED_LIMIT_MS = 30_000;
 export const fundRelayer = (chain: TestChain): Promise<void> => chain.setBalance(SHARED_RELAYER, 10n ** 20n);
 
 /** Real chains and a real database under any number of API processes. */
-export interface ApiStage {
-  readonly chain: TestChain;
+export interface ApiStage<Chain extends TestChain = TestChain> {
+  readonly chain: Chain;
   readonly database: TestDatabase;
   /** The owner's connection, for inspection; it never holds a lock. */
   readonly owner: pg.Client;
@@ -38,9 +38,11 @@ const lockCommits = (table: string) => `
   CREATE CONSTRAINT TRIGGER wait_at_commit AFTER INSERT ON ${table}
     DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION wait_at_commit()`;
 
-export async function startApiStage(): Promise<ApiStage> {
+export const startApiStage = (): Promise<ApiStage> => startApiStageOn(startTestChain());
+
+export async function startApiStageOn<Chain extends TestChain>(starting: Promise<Chain>): Promise<ApiStage<Chain>> {
   const [chain, sepolia, database] = await Promise.all([
-    startTestChain(),
+    starting,
     startTestChain({ network: "eip155:84532" }),
     freshDatabase(),
   ]);

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { Terms } from "../../../../api/kernel/route.ts";
 import { mismatch } from "../../../../api/payments/exact/check.ts";
 import type { ClaimedTerms, PresentedPayment } from "../../../../api/payments/scheme.ts";
-import { windowError, windowOpen } from "../../../../api/payments/window.ts";
+import { tooLong, windowOpen, windowProblem } from "../../../../api/payments/window.ts";
 
 const NOW = 1_900_000_000n;
 const USDC = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913";
@@ -26,7 +26,10 @@ const errorOf = (
 ) => {
   const authorization = { ...SIGNED, ...change };
   return (
-    mismatch({ version, authorization, claimed }, TERMS) ?? windowError(authorization, { now: NOW, head: NOW - 3n })
+    mismatch({ version, authorization, claimed }, TERMS) ??
+    tooLong(authorization, NOW) ??
+    windowProblem(authorization, { now: NOW, head: NOW - 3n })?.error ??
+    null
   );
 };
 
@@ -35,7 +38,7 @@ describe("signed terms that a route takes", () => {
     ["the exact terms", {}],
     ["20 seconds left", { validBefore: NOW + 20n }],
     ["valid since the second before the chain's head", { validAfter: NOW - 4n }],
-    ["valid forever", { validBefore: 2n ** 256n - 1n }],
+    ["valid for 24 hours", { validBefore: NOW + 86_400n }],
     ["valid for an hour", { validBefore: NOW + 3_600n }],
   ])("%s", (_, change) => expect(errorOf(change)).toBeNull());
 });
@@ -55,6 +58,8 @@ describe("signed terms that a route refuses, and why", () => {
     ["expired long ago", { validBefore: 0n }, /expired at 1970-/],
     ["one second left", { validBefore: NOW + 1n }, /at least 20 seconds/],
     ["19 seconds left", { validBefore: NOW + 19n }, /at least 20 seconds/],
+    ["valid for a second more than 24 hours", { validBefore: NOW + 86_401n }, /until 2030-\S+; .* at most 24 hours/],
+    ["valid forever", { validBefore: 2n ** 256n - 1n }, /until unix time \d{78}; .* at most 24 hours/],
   ])("%s", (_, change, why) => expect(errorOf(change)).toMatch(why));
 });
 

@@ -1,0 +1,112 @@
+import type { Allowance } from "./allowance.ts";
+import { type BlockRange, larger, smaller } from "./block-range.ts";
+import type { LogFilter, LogReader, MinedLog } from "./logs.ts";
+
+/** Beyond this depth a node that answers has long had a block's logs. */
+const SETTLED_SECONDS = 1_800;
+/** How long an empty answer about newer blocks is believed. */
+const BELIEVED_MS = 60_000;
+/** Positions are small, and losing one costs only a repeated search. */
+const REMEMBERED = 10_000;
+
+/** Where a log may be, and where it probably is: the first page begins (`up`) or ends (`down`) at `start`. */
+export interface SearchArea extends BlockRange {
+  readonly start: bigint;
+  readonly first: "up" | "down";
+  readonly head: bigint;
+}
+
+export interface Search<Found> {
+  /** Names what is looked for, so that the next search continues where this one stopped. */
+  readonly key: string;
+  readonly filter: LogFilter;
+  readonly area: SearchArea;
+  /** What a page shows; null if it is not there. */
+  readonly read: (logs: readonly MinedLog[]) => Found | null;
+  readonly blockOf: (found: Found) => bigint;
+  readonly allowance: Allowance;
+}
+
+/** `unfinished`: more calls are needed. `nowhere`: a minute of complete searches has found nothing. */
+export type SearchResult<Found> = { readonly found: Found } | "unfinished" | "nowhere";
+
+interface Position {
+  /** Blocks that have been searched without a result; null for none. */
+  covered: BlockRange | null;
+  coveredSince: number;
+  /** When the log was first missed. */
+  missedSince: number;
+  /** The block in which it was last found. */
+  place: bigint | null;
+}
+
+export interface LogSearchParts {
+  readonly logs: LogReader;
+  readonly blockSeconds: number;
+  readonly pause: (ms: number) => Promise<void>;
+  readonly now?: () => number;
+}
+
+/**
+ * Searches for a log that must exist, likeliest blocks first, in as few calls as allowed; the next search goes on where
+ * this one stopped. An empty answer is never evidence: it may come from a node that lacks the blocks.
+ */
+export function createLogSearch({ logs, blockSeconds, pause, now = Date.now }: LogSearchParts) {
+  const positions = new Map<string, Position>();
+  const settledDepth = BigInt(Math.ceil(SETTLED_SECONDS / blockSeconds));
+
+  const positionOf = (key: string, head: bigint): Position => {
+    const position = positions.get(key) ?? { covered: null, coveredSince: now(), missedSince: now(), place: null };
+    positions.delete(key);
+    positions.set(key, position);
+    const [oldest] = positions.keys();
+    if (positions.size > REMEMBERED && oldest !== undefined) positions.delete(oldest);
+    const isOld = position.covered !== null && position.covered.to <= head - settledDepth;
+    if (!isOld && now() - position.coveredSince > BELIEVED_MS) position.covered = null;
+    if (position.covered === null) position.coveredSince = now();
+    return position;
+  };
+
+  return async function search<Found>(wanted: Search<Found>): Promise<SearchResult<Found>> {
+    const { key, filter, area, read, blockOf, allowance } = wanted;
+    const position = positionOf(key, area.head);
+    const page = async (range: BlockRange, at: "start" | "end") => {
+      const found = await logs.page(filter, range, { at, allowance });
+      const shown = found === null ? null : read(found.logs);
+      if (shown !== null) position.place = blockOf(shown);
+      return { blocks: found?.read ?? null, shown };
+    };
+    if (position.place !== null) {
+      const { shown } = await page({ from: position.place, to: position.place }, "start");
+      if (shown !== null) return { found: shown };
+      position.place = null;
+    }
+    let isPatient = area.first === "up" && area.to === area.head && area.head - area.start < settledDepth;
+    for (let next = nextRange(position.covered, area); next !== null; next = nextRange(position.covered, area)) {
+      const { blocks, shown } = await page(next, next.at);
+      if (shown !== null) return { found: shown };
+      if (blocks === null) return "unfinished";
+      // The newest blocks' logs may lag a moment behind the state that says they are there.
+      if (isPatient && blocks.to === area.head && allowance.left() > 0) {
+        isPatient = false;
+        await pause(250);
+        continue;
+      }
+      position.covered = joined(position.covered, blocks);
+    }
+    position.covered = null;
+    return now() - position.missedSince > BELIEVED_MS ? "nowhere" : "unfinished";
+  };
+}
+
+/** What is searched next; null once everything has been. */
+function nextRange(covered: BlockRange | null, area: SearchArea): (BlockRange & { at: "start" | "end" }) | null {
+  const { from, to, start, first } = area;
+  if (covered === null) return first === "up" ? { from: start, to, at: "start" } : { from, to: start, at: "end" };
+  const up = covered.to < to ? ({ from: covered.to + 1n, to, at: "start" } as const) : null;
+  const down = covered.from > from ? ({ from, to: covered.from - 1n, at: "end" } as const) : null;
+  return first === "up" ? (up ?? down) : (down ?? up);
+}
+
+const joined = (covered: BlockRange | null, more: BlockRange): BlockRange =>
+  covered === null ? more : { from: smaller(covered.from, more.from), to: larger(covered.to, more.to) };

@@ -1,0 +1,263 @@
+import type pg from "pg";
+import type { Address, Hex } from "../../../kernel/wallet.ts";
+import { bytes, hex } from "../../postgres/connection.ts";
+
+/** What a table row says of one account on one chain. */
+export interface Account {
+  readonly chainId: number;
+  readonly address: Address;
+}
+
+type Queries = Pick<pg.Pool, "query">;
+
+/** A transaction that neither a block nor another one with its nonce has replaced yet, as far as is known. */
+export interface Unmined {
+  readonly id: string;
+  readonly nonce: string;
+  readonly hashes: readonly Buffer[];
+  readonly raw: Buffer;
+  readonly sentMs: number;
+  readonly tendedMs: number;
+}
+
+export interface Block {
+  readonly number: bigint;
+  readonly hash: Hex;
+}
+
+export interface Mined {
+  readonly hash: Hex;
+  readonly block: bigint;
+  readonly blockHash: Hex;
+  readonly reverted: boolean;
+}
+
+/**
+ * The newest transaction for a purpose: its hash, the hash in which it was mined without success, or the hashes of one
+ * whose nonce another transaction took.
+ */
+export type Carried = { readonly hash: Hex } | { readonly reverted: Hex } | { readonly lost: readonly Hex[] };
+
+export interface NewTransaction {
+  readonly nonce: number;
+  readonly purpose: Hex;
+  readonly hash: Hex;
+  readonly raw: Buffer;
+  readonly to: Hex;
+  readonly gas: bigint;
+  readonly maxFee: bigint;
+}
+
+export type Ledger = ReturnType<typeof createLedger>;
+
+/** One account's rows of the table `relay`. */
+export function createLedger(pool: pg.Pool, { chainId, address }: Account) {
+  const account = [chainId, bytes(address)] as const;
+  return {
+    ...sending(account),
+    ...upkeep(pool, account),
+    ...outcomes(pool, chainId),
+  };
+}
+
+type AccountValues = readonly [number, Buffer];
+
+const OWN = "chain = $1 AND sender = $2";
+
+function sending(account: AccountValues) {
+  return {
+    /** Serialises the account's senders until the end of the transaction. */
+    async lock(db: Queries): Promise<void> {
+      const values = [account[0], hex(account[1])];
+      await db.query({ name: "relay-lock", text: "SELECT pg_advisory_xact_lock($1, hashtext($2))", values });
+    },
+
+    /** What was sent for a purpose; null if nothing was. */
+    async carried(db: Queries, purpose: Hex): Promise<Carried | null> {
+      const { rows } = await db.query<{ state: string; hashes: Buffer[]; reverted: Buffer | null }>({
+        name: "relay-carried",
+        text: `SELECT state, hashes, CASE WHEN reverted AND state <> 'sent' THEN mined_hash END AS reverted FROM relay
+          WHERE purpose = $3 AND ${OWN} ORDER BY id DESC LIMIT 1`,
+        values: [...account, bytes(purpose)],
+      });
+      const [row] = rows;
+      if (row === undefined) return null;
+      const hashes = row.hashes.map(hex);
+      if (row.state === "lost") return { lost: hashes };
+      return row.reverted === null ? { hash: hashes.at(-1) ?? "0x" } : { reverted: hex(row.reverted) };
+    },
+
+    /** The lowest nonce that neither the chain nor a transaction of ours has taken, however late the chain's count is. */
+    async nextNonce(db: Queries, count: number): Promise<number> {
+      const { rows } = await db.query<{ nonce: string }>({
+        name: "relay-next",
+        text: `SELECT CASE WHEN EXISTS (SELECT FROM relay WHERE ${OWN} AND nonce = $3) THEN (
+            SELECT nonce + 1 FROM relay AS taken WHERE ${OWN} AND nonce >= $3 AND NOT EXISTS (
+              SELECT FROM relay WHERE ${OWN} AND nonce = taken.nonce + 1)
+            ORDER BY nonce LIMIT 1) ELSE $3 END AS nonce`,
+        values: [...account, count],
+      });
+      return Number(rows[0]?.nonce ?? count);
+    },
+
+    /** The most that all unmined transactions can cost, in wei, and their gas. */
+    async reserved(db: Queries, count: number): Promise<{ readonly wei: bigint; readonly gas: bigint }> {
+      const { rows } = await db.query<{ wei: string; gas: string }>({
+        name: "relay-reserved",
+        text: `SELECT coalesce(sum(gas * max_fee), 0) AS wei, coalesce(sum(gas), 0) AS gas FROM relay
+          WHERE ${OWN} AND state = 'sent' AND nonce >= $3`,
+        values: [...account, count],
+      });
+      return { wei: BigInt(rows[0]?.wei ?? 0), gas: BigInt(rows[0]?.gas ?? 0) };
+    },
+
+    async insert(db: Queries, { nonce, purpose, hash, raw, to, gas, maxFee }: NewTransaction): Promise<void> {
+      await db.query({
+        name: "relay-insert",
+        text: `INSERT INTO relay (chain, sender, nonce, purpose, hashes, raw, request, gas, max_fee)
+          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+        values: [
+          ...account,
+          nonce,
+          bytes(purpose),
+          [bytes(hash)],
+          raw,
+          JSON.stringify({ to }),
+          gas.toString(),
+          maxFee.toString(),
+        ],
+      });
+    },
+  };
+}
+
+const AGE_MS = (column: string) => `(extract(epoch FROM now() - ${column}) * 1000)::float8`;
+const UNMINED = `SELECT id, nonce, hashes, raw, ${AGE_MS("sent_at")} AS "sentMs", ${AGE_MS("tended_at")} AS "tendedMs" FROM relay`;
+const HELD_WHILE_TENDING = "15 seconds";
+/** A little less than the time between two passes of one process. */
+const HELD_AFTERWARDS = "1500 milliseconds";
+
+function upkeep(pool: pg.Pool, account: AccountValues) {
+  const rows = async <Row extends pg.QueryResultRow>(name: string, text: string, values: readonly unknown[] = []) =>
+    (await pool.query<Row>({ name, text, values: [...account, ...values] })).rows;
+  const run = async (name: string, text: string, values: readonly unknown[] = []): Promise<number> =>
+    (await pool.query({ name, text, values: [...account, ...values] })).rowCount ?? 0;
+  return {
+    /** Takes the account's upkeep for a while; false while another process, or the last pass, has it. */
+    async claim(): Promise<boolean> {
+      const text = `INSERT INTO relay_upkeep VALUES ($1, $2, now() + interval '${HELD_WHILE_TENDING}')
+        ON CONFLICT (chain, sender) DO UPDATE SET held_until = excluded.held_until
+        WHERE relay_upkeep.held_until <= now()`;
+      return (await run("relay-claim", text)) === 1;
+    },
+
+    async release(): Promise<void> {
+      const text = `UPDATE relay_upkeep SET held_until = now() + interval '${HELD_AFTERWARDS}' WHERE ${OWN}`;
+      await run("relay-release", text);
+    },
+
+    /** Which kinds of transaction there are at the moment. */
+    async kinds(): Promise<{ readonly unmined: boolean; readonly unfinal: boolean }> {
+      const text = `SELECT EXISTS (SELECT FROM relay WHERE ${OWN} AND state = 'sent') AS unmined,
+        EXISTS (SELECT FROM relay WHERE ${OWN} AND state = 'mined') AS unfinal`;
+      const [found] = await rows<{ unmined: boolean; unfinal: boolean }>("relay-kinds", text);
+      return found ?? { unmined: false, unfinal: false };
+    },
+
+    /** What no block holds, lowest nonce first. */
+    unmined: (count: number, limit: number) =>
+      rows<Unmined>(
+        "relay-unmined-now",
+        `${UNMINED} WHERE ${OWN} AND state = 'sent' AND nonce >= $3 ORDER BY nonce LIMIT $4`,
+        [count, limit],
+      ),
+
+    /** Whose nonce is over although no block is known yet; what was looked at longest ago comes first. */
+    unexplained: (count: number, limit: number) =>
+      rows<Unmined>(
+        "relay-unexplained",
+        `${UNMINED} WHERE ${OWN} AND state = 'sent' AND nonce < $3 ORDER BY tended_at, nonce LIMIT $4`,
+        [count, limit],
+      ),
+
+    async tended(ids: readonly string[]): Promise<void> {
+      await pool.query({
+        name: "relay-tended",
+        text: "UPDATE relay SET tended_at = now() WHERE id = ANY($1) AND state = 'sent'",
+        values: [ids],
+      });
+    },
+
+    /** Exchanges the bytes of a transaction that nobody has exchanged meanwhile; false otherwise. */
+    async replaced(was: Unmined, by: { readonly hash: Hex; readonly raw: Buffer; readonly maxFee: bigint }) {
+      const { rowCount } = await pool.query({
+        name: "relay-replace",
+        text: `UPDATE relay SET raw = $3, hashes = hashes || $4::bytea, max_fee = $5, sent_at = now(), tended_at = now()
+          WHERE id = $1 AND state = 'sent' AND raw = $2`,
+        values: [was.id, was.raw, by.raw, bytes(by.hash), by.maxFee.toString()],
+      });
+      return rowCount === 1;
+    },
+
+    /** Another transaction took the nonce, in a final block. */
+    async lost(id: string): Promise<void> {
+      await pool.query("UPDATE relay SET state = 'lost' WHERE id = $1 AND state = 'sent'", [id]);
+    },
+
+    /** Blocks of mined transactions with nonces from `from` up to `below`, oldest first. */
+    async blocks(nonces: { readonly from: number; readonly below: number }, limit: number): Promise<Block[]> {
+      const text = `SELECT block_number, block_hash FROM relay
+        WHERE ${OWN} AND state = 'mined' AND nonce >= $3 AND nonce < $4
+        GROUP BY block_number, block_hash ORDER BY block_number LIMIT $5`;
+      const values = [nonces.from, nonces.below, limit];
+      const found = await rows<{ block_number: string; block_hash: Buffer }>("relay-blocks", text, values);
+      return found.map((row) => ({ number: BigInt(row.block_number), hash: hex(row.block_hash) }));
+    },
+
+    async finalise(blocks: readonly Hex[], below: number): Promise<void> {
+      const text = `UPDATE relay SET state = 'final' WHERE ${OWN} AND state = 'mined' AND nonce < $3 AND block_hash = ANY($4)`;
+      await run("relay-final", text, [below, blocks.map(bytes)]);
+    },
+
+    /** The chain no longer has these blocks: where their transactions are has to be found out again. */
+    async reopen(blocks: readonly Hex[]): Promise<void> {
+      const text = `UPDATE relay SET state = 'sent', mined_hash = NULL, block_number = NULL, block_hash = NULL, reverted = NULL
+        WHERE ${OWN} AND state = 'mined' AND block_hash = ANY($3)`;
+      await run("relay-reopen", text, [blocks.map(bytes)]);
+    },
+  };
+}
+
+function outcomes(pool: pg.Pool, chainId: number) {
+  return {
+    /** Records the block of a transaction. */
+    async mined({ hash, block, blockHash, reverted }: Mined): Promise<void> {
+      await pool.query({
+        name: "relay-mined",
+        text: `UPDATE relay SET state = 'mined', mined_hash = $2, block_number = $3, block_hash = $4, reverted = $5
+          WHERE hashes @> ARRAY[$2::bytea] AND chain = $1 AND state = 'sent'`,
+        values: [chainId, bytes(hash), block.toString(), bytes(blockHash), reverted],
+      });
+    },
+
+    /** Every hash of the transaction that once had this one. */
+    async hashesOf(hash: Hex): Promise<readonly Hex[]> {
+      const { rows } = await pool.query<{ hashes: Buffer[] }>({
+        name: "relay-hashes",
+        text: "SELECT hashes FROM relay WHERE hashes @> ARRAY[$1::bytea]",
+        values: [bytes(hash)],
+      });
+      return rows[0]?.hashes.map(hex) ?? [hash];
+    },
+
+    /** The transaction for a purpose that was mined without success, whichever account sent it; null if none was. */
+    async reverted(purpose: Hex): Promise<Hex | null> {
+      const { rows } = await pool.query<{ mined_hash: Buffer }>({
+        name: "relay-reverted",
+        text: `SELECT mined_hash FROM relay WHERE purpose = $2 AND chain = $1 AND state IN ('mined', 'final') AND reverted`,
+        values: [chainId, bytes(purpose)],
+      });
+      return rows[0] === undefined ? null : hex(rows[0].mined_hash);
+    },
+  };
+}

@@ -1,0 +1,75 @@
+import type { TransactionReceipt } from "viem";
+import type { Address, Hex } from "../../../kernel/wallet.ts";
+import { discreet } from "../rpc-errors.ts";
+import { type Conditions, spendable } from "./conditions.ts";
+import { readCost } from "./cost.ts";
+import { type Fees, offerIn } from "./fees.ts";
+import { type RelayRequest, send } from "./send.ts";
+import { createSender, type RelayerParts, type Sender } from "./sender.ts";
+import { createUpkeep } from "./tend.ts";
+import { waitFor } from "./wait-for.ts";
+
+/**
+ * Sends transactions from one key, from any number of processes at once. Nonces are allocated under a PostgreSQL lock;
+ * each transaction is signed, stored, then broadcast. `tend` resends what the chain lacks and replaces what offers less
+ * than the market asks.
+ */
+export interface Relayer {
+  readonly address: Address;
+  /**
+   * Returns the hash of the broadcast transaction, or of the one that was sent for the same purpose before. Rejects
+   * before signing if the call would revert, needs more gas than it may use, or cannot be paid, and if one was mined for
+   * the purpose and reverted.
+   */
+  send(request: RelayRequest): Promise<Hex>;
+  /** The transaction for the purpose that was mined without success; null if none is known. */
+  failed(purpose: Hex): Promise<Hex | null>;
+  /**
+   * What a simulation needs so that a contract cannot tell it from the transaction: who sends it, and at which fees.
+   * Rejects if that much gas cannot be paid.
+   */
+  terms(gas: bigint): Promise<SendingTerms>;
+  /** What sending an ordinary payment costs at the moment, in wei. */
+  costWei(): Promise<bigint>;
+  /** Returns the receipt of the transaction, or of its replacement. Rejects after `timeoutMs`. */
+  waitFor(hash: Hex, timeoutMs: number): Promise<TransactionReceipt>;
+  tend(): Promise<void>;
+}
+
+export interface SendingTerms extends Fees {
+  readonly account: Address;
+}
+
+export function createRelayer(parts: RelayerParts): Relayer {
+  const sender = createSender(parts);
+  const { address } = sender;
+
+  /** Its callers give no reason away, so log it here. */
+  const said = (sending: Promise<Hex>): Promise<Hex> =>
+    sending.catch((error: unknown) => {
+      parts.log.warn({ err: error }, "a transaction could not be sent");
+      throw error;
+    });
+
+  return {
+    address,
+    send: (request) => said(discreet(() => send(sender, request))()),
+    failed: (purpose) => sender.ledger.reverted(purpose),
+    terms: discreet((gas) => terms(sender, gas)),
+    costWei: discreet(readCost(sender)),
+    waitFor: (hash, timeoutMs) => waitFor(sender, hash, timeoutMs),
+    tend: discreet(createUpkeep(sender)),
+  };
+}
+
+async function terms({ address, conditions }: Sender, gas: bigint): Promise<SendingTerms> {
+  const feesIn = ({ market }: Conditions) => offerIn(market);
+  const pays = (found: Conditions) => spendable(found) >= gas * feesIn(found).maxFeePerGas;
+  const remembered = await conditions();
+  if (pays(remembered)) return { account: address, ...feesIn(remembered) };
+  // It may have been funded since.
+  conditions.forget();
+  const found = await conditions();
+  if (!pays(found)) throw new Error(`the relayer ${address} has no gas: ${found.balanceWei} wei`);
+  return { account: address, ...feesIn(found) };
+}

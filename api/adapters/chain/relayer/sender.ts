@@ -1,0 +1,54 @@
+import { createHash } from "node:crypto";
+import type pg from "pg";
+import type { PublicClient } from "viem";
+import { privateKeyToAccount } from "viem/accounts";
+import type { Address, Hex } from "../../../kernel/wallet.ts";
+import { createSeal } from "../../postgres/seal.ts";
+import { type ReadConditions, readConditions } from "./conditions.ts";
+import type { Fees } from "./fees.ts";
+import { createLedger, type Ledger } from "./ledger.ts";
+
+export interface RelayerParts {
+  readonly pool: pg.Pool;
+  readonly client: PublicClient;
+  readonly chainId: number;
+  readonly privateKey: Hex;
+  readonly log: { warn(facts: object, message: string): void };
+}
+
+interface Call {
+  readonly to: Hex;
+  readonly data: Hex;
+}
+
+/** The parts, plus what is derived from the key. */
+export interface Sender extends RelayerParts {
+  readonly address: Address;
+  readonly ledger: Ledger;
+  readonly conditions: ReadConditions;
+  readonly sign: (call: Call, terms: { nonce: number; gas: bigint; fees: Fees }) => Promise<Hex>;
+  /**
+   * Calldata holds payers' signatures: a stored transaction is encrypted, with a key that only the holder of the
+   * relayer's has.
+   */
+  readonly close: (raw: Hex, nonce: number) => Buffer;
+  readonly open: (stored: { readonly raw: Buffer; readonly nonce: string }) => Hex;
+}
+
+export function createSender(parts: RelayerParts): Sender {
+  const { chainId, client, pool, privateKey } = parts;
+  const account = privateKeyToAccount(privateKey);
+  const address = account.address.toLowerCase() as Address;
+  const seal = createSeal(createHash("sha256").update(`relayed transactions|${privateKey}`).digest());
+  const place = (nonce: number | string) => `${chainId}|${address}|${nonce}`;
+  return {
+    ...parts,
+    address,
+    ledger: createLedger(pool, { chainId, address }),
+    conditions: readConditions(client, address),
+    sign: (call, { nonce, gas, fees }) =>
+      account.signTransaction({ type: "eip1559", chainId, nonce, gas, ...fees, ...call, value: 0n }),
+    close: (raw, nonce) => seal.seal(raw, place(nonce)),
+    open: ({ raw, nonce }) => seal.open(raw, place(nonce)),
+  };
+}

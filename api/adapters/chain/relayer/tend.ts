@@ -1,0 +1,131 @@
+import { keccak256, parseTransaction } from "viem";
+import { hex } from "../../postgres/connection.ts";
+import { broadcast } from "./broadcast.ts";
+import { spendable } from "./conditions.ts";
+import { type Fees, replacementFor } from "./fees.ts";
+import type { Block, Unmined } from "./ledger.ts";
+import type { Sender } from "./sender.ts";
+import { receiptOf } from "./wait-for.ts";
+
+/** Bounds of one pass, whatever there is to do. */
+const RESENT_A_PASS = 128;
+const EXPLAINED_A_PASS = 64;
+const BLOCKS_A_PASS = 64;
+const PASS_MS = 8_000;
+
+const STUCK_AFTER_MS = 30_000;
+/** A transaction is handed to the node again after 4 s, and less and less often while nothing is mined. */
+const RESEND = { firstMs: 4_000, lastMs: 30_000, shareOfAge: 4 };
+/** How often to ask what is final: less and less often while nothing is. */
+const FINALITY = { firstMs: 5_000, lastMs: 15_000 };
+
+/** The upkeep of one account, by one process at a time. Every pass is bounded, whatever has piled up. */
+export function createUpkeep(sender: Sender): () => Promise<void> {
+  const { ledger, client, address } = sender;
+  const finality = { at: 0, pauseMs: FINALITY.firstMs };
+  return async () => {
+    const { unmined, unfinal } = await ledger.kinds();
+    const isDue = (unmined || unfinal) && Date.now() >= finality.at;
+    if (!(unmined || isDue) || !(await ledger.claim())) return;
+    try {
+      const count = await client.getTransactionCount({ address });
+      if (unmined) {
+        await resend(sender, count);
+        await explain(sender, count);
+      }
+      if (!isDue) return;
+      const ended = await finalise(sender, count);
+      finality.pauseMs = ended > 0 ? FINALITY.firstMs : Math.min(finality.pauseMs * 2, FINALITY.lastMs);
+      finality.at = ended < BLOCKS_A_PASS ? Date.now() + finality.pauseMs : 0;
+    } finally {
+      await ledger.release();
+    }
+  };
+}
+
+/** Sends again what the chain lacks, lowest nonce first, so that a node that forgot them all can mine them all. */
+async function resend(sender: Sender, count: number): Promise<void> {
+  const rows = await sender.ledger.unmined(count, RESENT_A_PASS);
+  const oldest = Math.max(0, ...rows.map(({ sentMs }) => sentMs));
+  const every = Math.min(Math.max(oldest / RESEND.shareOfAge, RESEND.firstMs), RESEND.lastMs);
+  const due = rows.filter(({ tendedMs, sentMs }) => tendedMs > every || sentMs > STUCK_AFTER_MS);
+  const until = Date.now() + PASS_MS;
+  const offer = oldest > STUCK_AFTER_MS ? await replacing(sender, count) : () => null;
+  const sent: string[] = [];
+  for (const row of due) {
+    if (Date.now() > until) break;
+    const fees = row.sentMs > STUCK_AFTER_MS ? offer(row) : null;
+    if (fees === null && row.tendedMs <= every) continue;
+    const answered = fees === null ? await broadcast(sender, sender.open(row)) : await replace(sender, row, fees);
+    if (!answered) break;
+    sent.push(row.id);
+  }
+  if (sent.length > 0) await sender.ledger.tended(sent);
+}
+
+/** What a stuck transaction should offer instead; null if the same bytes will do. */
+async function replacing({ conditions, ledger, pool, open }: Sender, count: number) {
+  const [now, { gas }] = await Promise.all([conditions(), ledger.reserved(pool, count)]);
+  const affordable = gas === 0n ? 0n : spendable(now) / gas;
+  return (row: Unmined): Fees | null => {
+    const { maxFeePerGas = 0n, maxPriorityFeePerGas = 0n } = parseTransaction(open(row));
+    return replacementFor({ maxFeePerGas, maxPriorityFeePerGas }, now.market, affordable);
+  };
+}
+
+/** The same call, nonce and gas limit at other fees, stored before it is sent. */
+async function replace(sender: Sender, row: Unmined, fees: Fees): Promise<boolean> {
+  const old = parseTransaction(sender.open(row));
+  const nonce = Number(row.nonce);
+  const call = { to: old.to ?? "0x", data: old.data ?? "0x" } as const;
+  const raw = await sender.sign(call, { nonce, gas: old.gas ?? 0n, fees });
+  const by = { hash: keccak256(raw), raw: sender.close(raw, nonce), maxFee: fees.maxFeePerGas };
+  return (await sender.ledger.replaced(row, by)) ? broadcast(sender, raw) : true;
+}
+
+/** Finds the blocks of transactions whose nonces are over. */
+async function explain(sender: Sender, count: number): Promise<void> {
+  const rows = await sender.ledger.unexplained(count, EXPLAINED_A_PASS);
+  const unexplained = await Promise.all(rows.map(async (row) => ((await isMined(sender, row)) ? [] : [row.id])));
+  if (unexplained.flat().length > 0) await sender.ledger.tended(unexplained.flat());
+}
+
+async function isMined(sender: Sender, row: Unmined): Promise<boolean> {
+  const receipts = await Promise.all(row.hashes.map((hash) => receiptOf(sender, hex(hash))));
+  return receipts.some((receipt) => receipt !== null);
+}
+
+/**
+ * Ends what is in a final block, and looks again for what a reorganization has moved. Returns how many blocks it ended.
+ */
+async function finalise(sender: Sender, count: number): Promise<number> {
+  const { client, ledger, address, log } = sender;
+  // A node that has just loaded its chain may not know a final block yet; until it does, nothing is final.
+  const final = await client.getTransactionCount({ address, blockTag: "finalized" }).catch(() => 0);
+  const blocks = await ledger.blocks({ from: 0, below: final }, BLOCKS_A_PASS);
+  const ending = await standing(sender, blocks);
+  if (ending.there.length > 0) await ledger.finalise(ending.there, final);
+  const doubtful = { from: count, below: Number.MAX_SAFE_INTEGER };
+  const moved = await standing(sender, await ledger.blocks(doubtful, BLOCKS_A_PASS));
+  const gone = [...ending.gone, ...moved.gone];
+  if (gone.length > 0) await ledger.reopen(gone);
+  // A final nonce is over: either our transaction was mined, or one sent from elsewhere with the same key took it.
+  for (const row of await ledger.unexplained(final, EXPLAINED_A_PASS)) {
+    if (await isMined(sender, row)) continue;
+    log.warn({ nonce: row.nonce }, "another sender used a nonce of the relayer's key");
+    await ledger.lost(row.id);
+  }
+  return blocks.length;
+}
+
+/** Which of these blocks the chain has, and in place of which it has others. A block that cannot be read is neither. */
+async function standing({ client }: Sender, blocks: readonly Block[]) {
+  const found = await Promise.all(
+    blocks.map(async ({ number, hash }) => {
+      const block = await client.getBlock({ blockNumber: number }).catch(() => null);
+      return { hash, there: block === null ? null : block.hash === hash };
+    }),
+  );
+  const having = (there: boolean) => found.filter((one) => one.there === there).map(({ hash }) => hash);
+  return { there: having(true), gone: having(false) };
+}

@@ -1,0 +1,35 @@
+import type { TransactionReceipt } from "viem";
+import type { Hex } from "../../../kernel/wallet.ts";
+import type { Sender } from "./sender.ts";
+
+/** Polls for the receipt of a transaction or of its replacement, and records it. */
+export async function waitFor(
+  { ledger, client }: Pick<Sender, "ledger" | "client">,
+  hash: Hex,
+  timeoutMs: number,
+): Promise<TransactionReceipt> {
+  const deadline = Date.now() + timeoutMs;
+  let hashes: readonly Hex[] = [hash];
+  for (let pause = 20; ; pause = Math.min(pause * 2, 500)) {
+    for (const candidate of hashes) {
+      const receipt = await receiptOf({ client, ledger }, candidate);
+      if (receipt !== null) return receipt;
+    }
+    if (Date.now() > deadline) throw new Error(`transaction ${hash} was not mined within ${timeoutMs} ms`);
+    await new Promise((resolve) => setTimeout(resolve, pause));
+    if (pause === 500) hashes = await ledger.hashesOf(hash);
+  }
+}
+
+/** Null while the transaction is in no block that the node knows. What is found is recorded. */
+export async function receiptOf(
+  { ledger, client }: Pick<Sender, "ledger" | "client">,
+  hash: Hex,
+): Promise<TransactionReceipt | null> {
+  const receipt = await client.getTransactionReceipt({ hash }).catch(() => null);
+  if (receipt !== null) {
+    const { blockNumber: block, blockHash, status } = receipt;
+    await ledger.mined({ hash, block, blockHash, reverted: status === "reverted" });
+  }
+  return receipt;
+}

@@ -1,0 +1,1 @@
+ALTER TABLE test_session ADD COLUMN token_shared boolean NOT NULL DEFAULT false;

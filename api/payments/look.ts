@@ -1,0 +1,17 @@
+import type { Hex } from "../kernel/wallet.ts";
+import type { Chain } from "./chain.ts";
+import type { Expected } from "./scheme.ts";
+import type { View } from "./step-types.ts";
+
+/**
+ * What the chain shows, and whether what we sent was mined without settling. A stranger's copy may have been faster: then
+ * ours reverts because the nonce is used, and a node that lags still shows it unused. So a failure counts only where the
+ * nonce is unused after its block.
+ */
+export async function lookFor(chain: Chain, expected: Expected, failed: () => Promise<Hex | null>): Promise<View> {
+  const view = await chain.look(expected);
+  const transaction = view.nonce === "unused" ? await failed() : null;
+  if (transaction === null) return view;
+  const isUnused = await chain.unusedAfter(transaction, expected);
+  return isUnused ? { nonce: "reverted", transaction } : { nonce: "spent" };
+}

@@ -1,0 +1,108 @@
+import { NETWORKS, type Network } from "../kernel/networks.ts";
+import type { PaidRoute, Terms } from "../kernel/route.ts";
+import type { Address, Hex } from "../kernel/wallet.ts";
+import { readForm, takeIn } from "./admission.ts";
+import type { Chain } from "./chain.ts";
+import { type PaymentParts, schemeNamed } from "./commands.ts";
+import { MAX_TIMEOUT_SECONDS } from "./exact/terms.ts";
+import type { Head, PresentedPayment } from "./scheme.ts";
+import { isAccountSignature } from "./signature.ts";
+import type { Answer, View } from "./step-types.ts";
+import { closed, tooLong, unixSeconds, windowProblem } from "./window.ts";
+
+/** A request whose payment is not in the journal. */
+interface NewRequest {
+  readonly route: PaidRoute;
+  readonly terms: Terms;
+  readonly payment: PresentedPayment;
+  readonly body: { readonly value: unknown } | undefined;
+  readonly over: string | null;
+  readonly withhold?: unknown;
+}
+
+/** What has to have been signed, and by whom. */
+export interface Signed {
+  readonly payer: Address;
+  readonly digest: Hex;
+  readonly signature: Hex;
+}
+
+/** What the checks of a new payment showed. `paid`: its window is closed, and the chain shows that it paid us. */
+export interface Checked {
+  readonly signature: "valid" | "invalid";
+  readonly fresh: "ok" | "paid" | Answer;
+  readonly input: unknown;
+  /** The search for its settlement starts there. */
+  readonly headBlock: number;
+}
+
+const answered = (fresh: Answer): Checked => ({ signature: "valid", fresh, input: null, headBlock: 0 });
+const pay = (error: string): Checked => answered({ say: "pay", error });
+const UNSIGNED: Checked = { signature: "invalid", fresh: "ok", input: null, headBlock: 0 };
+const UNTOLD: Checked = answered({ say: "wait", charged: false, because: "unavailable" });
+
+/** An account's signature is verified here; an account with code is asked through the chain. */
+export const isSigned = async (chain: Chain, { payer, digest, signature }: Signed): Promise<boolean> =>
+  isAccountSignature(payer, digest, signature) || chain.verifyContractSignature(payer, digest, signature);
+
+/**
+ * Checks a payment without a row, what costs nothing first: terms, bounds and the signature of an account, then the
+ * body's form, and only then the chain. Nothing has moved yet.
+ */
+export async function checkNew(parts: PaymentParts, request: NewRequest, signed: Signed): Promise<Checked> {
+  const { route, terms, payment, over } = request;
+  const { authorization } = payment;
+  const at = parts.now();
+  const now = unixSeconds(at);
+  const wrong = schemeNamed(parts, payment.scheme).mismatch(payment, terms, at) ?? tooLong(authorization, now);
+  if (over === null && wrong !== null) return pay(wrong);
+  const late = over === null ? closed(authorization, now) : null;
+  if (!(await isSigned(parts.chains[route.network], signed))) return late === null ? UNSIGNED : pay(late);
+  if (over !== null) return answered({ say: "over", detail: over });
+  const form = readForm(request);
+  if ("input" in form) return checkOnChain(parts, request, form);
+  return late === null ? answered(form.refused) : pay(late);
+}
+
+async function checkOnChain(
+  parts: PaymentParts,
+  request: NewRequest,
+  form: { readonly input: unknown },
+): Promise<Checked> {
+  const { route, payment } = request;
+  const head = await parts.chains[route.network].head();
+  const problem = windowProblem(payment.authorization, { now: unixSeconds(parts.now()), head: head.time });
+  if (problem?.because === "behind") return answered({ say: "unavailable", detail: problem.error });
+  if (problem?.because === "early") return pay(problem.error);
+  const settled = problem === null ? null : await settledBefore(parts, request, head);
+  if (settled?.nonce === "spent") return UNTOLD;
+  if (problem !== null && settled?.nonce !== "paid") return pay(problem.error);
+  const taken = await takeIn(form, route);
+  if ("refused" in taken) return answered(taken.refused);
+  const { input } = taken;
+  return settled?.nonce === "paid"
+    ? { signature: "valid", fresh: "paid", input, headBlock: settled.settlement.block }
+    : { signature: "valid", fresh: "ok", input, headBlock: head.number };
+}
+
+/**
+ * What the chain shows of a payment that can no longer be submitted. A journal that was restored may have lost its row,
+ * and its payer must not pay twice. A withheld payment is never submitted, so nothing is looked for.
+ */
+async function settledBefore(
+  parts: PaymentParts,
+  { route, payment, withhold }: NewRequest,
+  head: Head,
+): Promise<View | null> {
+  if (withhold !== undefined) return null;
+  const { from: payer, nonce, to: payTo, value, validAfter, validBefore } = payment.authorization;
+  const fromBlock = arrivalBlock(route.network, validBefore, head);
+  const expected = { payer, nonce, payTo, value, validAfter, validBefore, fromBlock };
+  return schemeNamed(parts, payment.scheme).look(route.network, expected);
+}
+
+/** About where the chain was when it arrived: most are valid for as long as they were asked to be. */
+function arrivalBlock(network: Network, validBefore: bigint, { number, time }: Head): number {
+  const seconds = Number(time - validBefore) + MAX_TIMEOUT_SECONDS;
+  return Math.max(0, number - Math.ceil(seconds / NETWORKS[network].blockSeconds));
+}

@@ -1,0 +1,64 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { CEILING, type Fees, type Market, offerIn, replacementFor } from "../../../api/adapters/chain/relayer/fees.ts";
+
+const RICH = 10n ** 30n;
+const GWEI = 10n ** 9n;
+const wei = fc.bigInt({ min: 0n, max: 10_000n * GWEI });
+const market = fc.record({ baseFee: fc.bigInt({ min: 1n, max: 10_000n * GWEI }), tip: wei });
+const offered = fc
+  .tuple(wei, wei)
+  .map(([tip, rest]): Fees => ({ maxFeePerGas: tip + rest, maxPriorityFeePerGas: tip }));
+
+const asks = ({ baseFee, tip }: Market): bigint => baseFee + tip;
+const suffices = (fees: Fees, now: Market): boolean =>
+  fees.maxFeePerGas >= asks(now) && fees.maxPriorityFeePerGas >= now.tip;
+
+describe("a transaction is replaced", () => {
+  test("only when the market asks more than it offers", () => {
+    fc.assert(
+      fc.property(offered, market, (was, now) => {
+        if (suffices(was, now)) expect(replacementFor(was, now, RICH)).toBeNull();
+      }),
+    );
+  });
+
+  test("by one that nodes take, that the market takes, and that stays below both ceilings", () => {
+    fc.assert(
+      fc.property(offered, market, fc.bigInt({ min: 0n, max: 50_000n * GWEI }), (was, now, affordable) => {
+        const by = replacementFor(was, now, affordable);
+        if (by === null) return;
+        expect(suffices(by, now)).toBe(true);
+        expect(by.maxFeePerGas * 10n).toBeGreaterThanOrEqual(was.maxFeePerGas * 11n);
+        expect(by.maxPriorityFeePerGas * 10n).toBeGreaterThanOrEqual(was.maxPriorityFeePerGas * 11n);
+        expect([by.maxFeePerGas > was.maxFeePerGas, by.maxPriorityFeePerGas > was.maxPriorityFeePerGas]).toEqual([
+          true,
+          true,
+        ]);
+        expect(by.maxPriorityFeePerGas).toBeLessThanOrEqual(by.maxFeePerGas);
+        expect(by.maxFeePerGas).toBeLessThanOrEqual(asks(now) * CEILING);
+        expect(by.maxFeePerGas).toBeLessThanOrEqual(affordable);
+      }),
+    );
+  });
+
+  test("once for each rise of the market, however long it is stuck", () => {
+    fc.assert(
+      fc.property(offered, market, (was, now) => {
+        const by = replacementFor(was, now, RICH);
+        if (by !== null) expect(replacementFor(by, now, RICH)).toBeNull();
+      }),
+    );
+  });
+});
+
+test("a new offer of an ordinary chain's fees is replaced from where the base fee has outgrown it", () => {
+  const quiet = { baseFee: 5_000_000n, tip: 0n };
+  const fees = offerIn(quiet);
+  expect(fees).toEqual({ maxFeePerGas: 12_000_000n, maxPriorityFeePerGas: 0n });
+  expect(replacementFor(fees, { baseFee: 12_000_000n, tip: 0n }, RICH)).toBeNull();
+  expect(replacementFor(fees, { baseFee: 12_000_001n, tip: 0n }, RICH)).toEqual({
+    maxFeePerGas: 28_800_002n,
+    maxPriorityFeePerGas: 1n,
+  });
+});

@@ -1,0 +1,64 @@
+import { expect, test } from "vitest";
+import { startTestChain } from "../../support/chain/chain.ts";
+import { startFaultyNode } from "../../support/chain/faulty-node.ts";
+import { deployEscrow } from "../../support/escrow/contract.ts";
+import { forFile } from "../../support/for-file.ts";
+import { expectProblem } from "../../support/payments/expectations.ts";
+import { send } from "../../support/payments/requests.ts";
+import { startService } from "../../support/service/service.ts";
+
+// What strangers can make the service ask of its node without paying.
+
+const chain = await forFile(startTestChain());
+const [current, earlier] = [await deployEscrow(chain), await deployEscrow(chain)];
+const node = await forFile(startFaultyNode(chain));
+const rpcUrls = { "eip155:8453": node.url, "eip155:84532": node.url };
+const escrowAddresses = [current.address, earlier.address];
+const service = await forFile(startService({ chain, jobs: false, config: { rpcUrls, escrowAddresses } }));
+
+async function callsOf(work: () => Promise<unknown>): Promise<number> {
+  let calls = 0;
+  node.become((call, pass) => {
+    calls++;
+    return pass(call);
+  });
+  await work();
+  node.become(null);
+  return calls;
+}
+
+const SIGNATURE = `0x${"11".repeat(65)}`;
+const forward = (body: object) =>
+  send(`${service.url}/escrow/verify`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ responseBody: "{}", ...body }),
+  });
+const unknown = (digit: string) => `0x${digit.repeat(64)}`;
+
+test("a payment that nobody knows costs one call, and a flood of questions about it no more", async () => {
+  const payment = { payment_id: unknown("1"), signature: SIGNATURE };
+  expect(await callsOf(async () => expectProblem(await forward(payment), 404, "not_found"))).toBe(1);
+  const flood = () => Promise.all(Array.from({ length: 50 }, () => forward({ ...payment, payment_id: unknown("2") })));
+  expect(await callsOf(flood)).toBe(1);
+  expect(await callsOf(() => forward({ transaction: unknown("3"), signature: SIGNATURE }))).toBe(1);
+});
+
+test("an unsigned forward costs none", async () => {
+  for (const name of ["payment_id", "transaction"]) {
+    const ask = async () => expectProblem(await forward({ [name]: unknown("4") }), 403, "not_the_merchant");
+    expect(await callsOf(ask)).toBe(0);
+  }
+});
+
+test("a hundred looks at the status cost as much as one, and it is looked at again after two seconds", async () => {
+  const look = () => send(`${service.url}/status`);
+  const old = () => new Promise((resolve) => setTimeout(resolve, 2_100));
+  await look();
+  expect(await callsOf(look)).toBe(0);
+  await old();
+  const one = await callsOf(look);
+  expect(one).toBeGreaterThan(0);
+  await old();
+  expect(await callsOf(() => Promise.all(Array.from({ length: 100 }, look)))).toBeLessThanOrEqual(one);
+});

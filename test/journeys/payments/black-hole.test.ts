@@ -1,0 +1,125 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect, test } from "vitest";
+import { connect } from "../../../api/adapters/postgres/connection.ts";
+import { createTurns } from "../../../api/adapters/postgres/turns.ts";
+import { startTestChain } from "../../support/chain/chain.ts";
+import { forFile } from "../../support/for-file.ts";
+import { expectProblem } from "../../support/payments/expectations.ts";
+import { chargedOnce } from "../../support/payments/on-chain.ts";
+import { type Answer, post, send, v2 } from "../../support/payments/requests.ts";
+import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
+import { startBlackHole } from "../../support/service/black-hole.ts";
+import { connectOwner, freshDatabase } from "../../support/service/database.ts";
+import { startService } from "../../support/service/service.ts";
+
+/** A minute shows nothing that a quarter of one does not: every bound is shorter. */
+const HOLE_MS = Number(process.env.BLACK_HOLE_SECONDS ?? 15) * 1000;
+const ANSWERED_WITHIN_MS = 10_000;
+const RECOVERED_WITHIN_MS = 15_000;
+const CROWD = 24;
+
+const chain = await forFile(startTestChain());
+const database = await freshDatabase();
+const owner = await forFile(connectOwner(database));
+const hole = await forFile(startBlackHole(database.apiUrl));
+const service = await forFile(startService({ chain, database, config: { databaseUrl: hole.url } }));
+
+const pay = (signed: Signed): Promise<Answer> => post(`${service.url}/test/basic`, v2(signed));
+const timed = async <T>(work: Promise<T>): Promise<{ answer: T; ms: number }> => {
+  const began = performance.now();
+  return { answer: await work, ms: performance.now() - began };
+};
+const someSigned = async (): Promise<Signed> => signPayment(await newPayer(chain), { validBefore: inAnHour() });
+const inAnHour = () => BigInt(Math.floor(Date.now() / 1000) + 3_600);
+
+const LEFT_BEHIND = `SELECT state, query FROM pg_stat_activity
+  WHERE datname = current_database() AND pid <> pg_backend_pid() AND state LIKE 'idle in transaction%' AND now() - state_change > interval '11 s'
+  UNION ALL SELECT 'waits', locktype FROM pg_locks WHERE database = (SELECT oid FROM pg_database WHERE datname = current_database()) AND NOT granted`;
+
+/** Holds the queue's lock when the database vanishes, and never learns what became of it. */
+async function holdTurn(swallowed: () => void): Promise<void> {
+  const pool = connect(hole.url, 2);
+  const inTurn = createTurns(pool);
+  const lost = inTurn("test", async (transaction) => {
+    hole.swallow();
+    swallowed();
+    await transaction.query("SELECT 1", []);
+  });
+  const others = Array.from({ length: 8 }, () => inTurn("test", async () => undefined));
+  const { ms } = await timed(Promise.allSettled([lost, ...others]));
+  await expect(lost).rejects.toThrow(/Query read timeout/);
+  for (const other of others) await expect(other).rejects.toThrow();
+  // The ones behind it share its error, or one more: they do not wait one after another.
+  expect(ms).toBeLessThan(2 * ANSWERED_WITHIN_MS);
+  await pool.end();
+}
+
+test(
+  `while PostgreSQL is unreachable for ${HOLE_MS / 1000} s, requests get 503 within 10 s; then all works, nothing is charged twice, no lock is left`,
+  async () => {
+    const known = await someSigned();
+    const crowd: Signed[] = [];
+    while (crowd.length < CROWD) crowd.push(await someSigned());
+    const first = await pay(known);
+    expect(first.status).toBe(200);
+
+    // Some are in the middle of something, wherever that is.
+    const answering = crowd.map((signed) => timed(pay(signed)));
+    await sleep(150);
+    let turn = Promise.resolve();
+    await new Promise<void>((swallowed) => {
+      turn = holdTurn(swallowed);
+    });
+    const until = Date.now() + HOLE_MS;
+    while (Date.now() < until) {
+      const asked = await Promise.all([timed(pay(known)), timed(pay(await signPayment(await newPayer(chain))))]);
+      for (const { answer, ms } of asked) {
+        expectProblem(answer, 503, "payment_pending");
+        expect(ms).toBeLessThan(ANSWERED_WITHIN_MS);
+      }
+      const status = await timed(send(`${service.url}/status`));
+      expect(status.answer.body).toMatchObject({ ok: false, database: { ok: false } });
+      expect(status.ms).toBeLessThan(ANSWERED_WITHIN_MS);
+    }
+    for (const { answer, ms } of await Promise.all(answering)) {
+      if (answer.status !== 200) expectProblem(answer, 503, "payment_pending");
+      // One that had been submitted waits for the chain too, as it always does.
+      expect(ms).toBeLessThan(2 * ANSWERED_WITHIN_MS);
+    }
+
+    hole.restore();
+    const back = performance.now();
+    await turn;
+    const own = createTurns(await forFile(connect(database.apiUrl, 1)));
+    await own("test", async () => undefined);
+    const replay = await pay(known);
+    expect([replay.status, replay.text]).toEqual([200, first.text]);
+    expect((await pay(await someSigned())).status).toBe(200);
+    const again = async (signed: Signed): Promise<Answer> => {
+      const answer = await pay(signed);
+      if (answer.status !== 503 || performance.now() - back > 2 * RECOVERED_WITHIN_MS) return answer;
+      await sleep(500);
+      return again(signed);
+    };
+    const answers = await Promise.all(crowd.map(again));
+    expect(answers.map(({ status }) => status)).toEqual(crowd.map(() => 200));
+    expect(performance.now() - back).toBeLessThan(RECOVERED_WITHIN_MS);
+    for (const signed of [known, ...crowd]) await chargedOnce(chain, signed);
+    expect((await owner.query(LEFT_BEHIND)).rows).toEqual([]);
+    expect((await send(`${service.url}/status`)).body).toMatchObject({ database: { ok: true } });
+  },
+  HOLE_MS + 90_000,
+);
+
+test("a connection that did not answer is given up, not used again", async () => {
+  hole.restore();
+  const pool = connect(hole.url, 1);
+  const pids = async () => (await pool.query<{ pid: number }>("SELECT pg_backend_pid() AS pid")).rows[0]?.pid;
+  const first = await pids();
+  hole.swallow();
+  const { ms } = await timed(expect(pids()).rejects.toThrow(/Query read timeout/));
+  expect(ms).toBeLessThan(ANSWERED_WITHIN_MS);
+  hole.restore();
+  expect(await pids()).not.toBe(first);
+  await pool.end();
+});

@@ -1,0 +1,121 @@
+import { randomUUID } from "node:crypto";
+import type { LocalAccount } from "viem";
+import { describe, expect, test } from "vitest";
+import { withClient } from "../../../scripts/embedded/postgres.ts";
+import { startTestChain } from "../../support/chain/chain.ts";
+import { away, startFaultyNode } from "../../support/chain/faulty-node.ts";
+import { forFile } from "../../support/for-file.ts";
+import { expectPaymentRequired, expectProblem } from "../../support/payments/expectations.ts";
+import { startFacilitator } from "../../support/payments/facilitator.ts";
+import { broadcast, chargedOnce, settlements } from "../../support/payments/on-chain.ts";
+import { post, v2 } from "../../support/payments/requests.ts";
+import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
+import { startService } from "../../support/service/service.ts";
+
+/** What one payer may have in flight at once, and what its balance has to cover. */
+
+const MOST = 16;
+
+const chain = await forFile(startTestChain());
+const node = await forFile(startFaultyNode(chain));
+const facilitator = await forFile(startFacilitator(chain));
+const rpcUrls = { "eip155:8453": node.url, "eip155:84532": node.url };
+const config = { rpcUrls, facilitator: { remote: facilitator.url } };
+const service = await forFile(startService({ chain, jobs: false, config }));
+
+const pay = (signed: Signed, id?: string) => post(`${service.url}/test/basic`, v2(signed, id ? { id } : {}));
+const signed = (payer: LocalAccount, count: number) =>
+  Promise.all(Array.from({ length: count }, () => signPayment(payer)));
+
+/** The facilitator takes the payment and does nothing with it. */
+const keep = (one: Signed) => facilitator.treat(one, (_, answer) => answer.writeHead(200).end("{}"));
+
+const rowsOf = ({ address }: LocalAccount) =>
+  withClient(service.database.ownerUrl, async (client) => {
+    const text = "SELECT state, reason FROM payment WHERE payer = $1 ORDER BY entered";
+    return (await client.query<object>(text, [Buffer.from(address.slice(2), "hex")])).rows;
+  });
+
+describe("a payer's payments in flight", () => {
+  test("are 16 at most, however many come at once: the others get 503, leave nothing, and are taken later", async () => {
+    const payer = await newPayer(chain);
+    const all = await signed(payer, MOST + 9);
+    for (const one of all) keep(one);
+    const answers = await Promise.all(all.map((one) => pay(one)));
+    for (const answer of answers) expectProblem(answer, 503, "payment_pending");
+    const turnedAway = all.filter((_, index) => /16 payments in flight/.test(String(answers[index]?.body.detail)));
+    expect(turnedAway).toHaveLength(9);
+    const crowded = answers.find(({ body }) => /16 payments in flight/.test(String(body.detail)));
+    expect(crowded?.body.detail).toMatch(/neither stored nor charged\. Do not sign again; send the same header again/);
+    expect(crowded?.headers.get("retry-after")).toBe("2");
+    expect(await rowsOf(payer)).toEqual(Array(MOST).fill({ state: "settling", reason: null }));
+    const [taken] = all.filter((one) => !turnedAway.includes(one));
+    const [waiting] = turnedAway;
+    if (taken === undefined || waiting === undefined) throw new Error("nobody waits");
+    await broadcast(chain, taken);
+    expect((await pay(taken)).status).toBe(200);
+    await broadcast(chain, waiting);
+    expect((await pay(waiting)).status).toBe(200);
+  });
+
+  test("are another payer's business to nobody else", async () => {
+    const [one, other] = [await newPayer(chain), await newPayer(chain)];
+    const all = await signed(one, MOST);
+    for (const each of all) keep(each);
+    await Promise.all(all.map((each) => pay(each)));
+    const [free] = await signed(other, 1);
+    expect(free && (await pay(free)).status).toBe(200);
+  });
+});
+
+describe("a payer's balance covers what is in flight together", () => {
+  test("of two that exceed it, one is taken, whichever comes first; the other is told why", async () => {
+    const payer = await newPayer(chain, 400_000n);
+    const both = await signed(payer, 2);
+    for (const one of both) keep(one);
+    const answers = await Promise.all(both.map((one) => pay(one)));
+    const at = answers.findIndex(({ status }) => status === 402);
+    const [refused, taken] = [both[at], both[1 - at]];
+    if (refused === undefined || taken === undefined) throw new Error("not one of two is refused");
+    expect(expectPaymentRequired(answers[at] as (typeof answers)[number])).toMatch(
+      /balance of 0\.40 USDC does not cover this payment of 0\.25 USDC and its 1 others in flight \(0\.25 USDC\)/,
+    );
+    expectProblem(answers[1 - at] as (typeof answers)[number], 503, "payment_pending");
+    await broadcast(chain, taken);
+    expect((await pay(taken)).status).toBe(200);
+    expectPaymentRequired(await pay(refused));
+    await chargedOnce(chain, taken);
+  });
+
+  test("one that has settled meanwhile, unknown to its row, is not counted twice", async () => {
+    const payer = await newPayer(chain, 500_000n);
+    const [first, second] = await signed(payer, 2);
+    if (first === undefined || second === undefined) throw new Error("nothing signed");
+    keep(first);
+    expectProblem(await pay(first), 503, "payment_pending");
+    await broadcast(chain, first);
+    expect((await pay(second)).status).toBe(200);
+    expect((await pay(first)).status).toBe(200);
+    expect(await settlements(chain, payer.address)).toHaveLength(2);
+  });
+});
+
+describe("a payment identifier", () => {
+  test("is free again when its payment was abandoned before it was submitted", async () => {
+    const payer = await newPayer(chain);
+    const [first, second] = await signed(payer, 2);
+    if (first === undefined || second === undefined) throw new Error("nothing signed");
+    const id = randomUUID();
+    // The head, which the checks need, is known; what simulates is not answered.
+    node.become(async (call, pass) => (call.method === "eth_call" ? away(call, pass) : pass(call)));
+    expectProblem(await pay(first, id), 503, "payment_pending");
+    node.become(null);
+    expect(await rowsOf(payer)).toEqual([{ state: "received", reason: null }]);
+    const answer = await pay(second, id);
+    expect(answer.status).toBe(200);
+    const late = await pay(first, id);
+    expect([late.text, late.headers.get("x-idempotent-replay")]).toEqual([answer.text, "true"]);
+    expect(await rowsOf(payer)).toEqual([{ state: "fulfilled", reason: null }]);
+    await chargedOnce(chain, second);
+  });
+});

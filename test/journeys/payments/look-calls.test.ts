@@ -1,0 +1,108 @@
+import { afterEach, expect, test } from "vitest";
+import { startBaseLike } from "../../support/base-like/base-like.ts";
+import { BASE, type Profile } from "../../support/base-like/profiles.ts";
+import { forFile } from "../../support/for-file.ts";
+import { expectProblem } from "../../support/payments/expectations.ts";
+import { broadcast, chargedOnce } from "../../support/payments/on-chain.ts";
+import { type Answer, post, send, v2 } from "../../support/payments/requests.ts";
+import { altered, newPayer, signPayment } from "../../support/payments/signing.ts";
+import { payUnseen } from "../../support/payments/unseen.ts";
+import { startService } from "../../support/service/service.ts";
+
+// What a look at a payment costs its node, whatever the payment's age and however narrow the provider's ranges.
+
+const NARROW: Profile = {
+  ...BASE,
+  backends: [{ lagMs: 0 }],
+  logs: {
+    ...BASE.logs,
+    maxBlocks: 50n,
+    // As Infura words it.
+    tooManyBlocks: () => ({ code: -32_602, message: "range 9000 exceeds limit of 50" }),
+    tooManyBlocksStatus: 413,
+  },
+};
+const base = await forFile(startBaseLike({ profile: NARROW }));
+const { chain } = base;
+const plan = { chain, now: base.now, jobs: false, config: { rpcUrls: base.rpcUrls } };
+const service = await forFile(startService(plan));
+afterEach(() => base.become(null));
+
+const CALLS_A_LOOK = 4;
+/** The first call of a look is for the nonce's state. */
+const LOG_CALLS = CALLS_A_LOOK - 1;
+
+/** What the request cost, by method. */
+async function counted(ask: () => Promise<Answer>) {
+  base.calls.reset();
+  const answer = await ask();
+  return { answer, calls: base.calls.total(), methods: base.calls.byMethod() };
+}
+
+test("a new payment is seen with one call for its state and one for its logs", async () => {
+  for (let payment = 0; payment < 2; payment++) {
+    const signed = await signPayment(await newPayer(chain), { validBefore: base.unixNow() + 120n });
+    const { answer, methods } = await counted(() => post(`${service.url}/test/basic`, v2(signed)));
+    expect(answer.status).toBe(200);
+    // What the provider refused the first time is not asked again.
+    if (payment === 1) expect(methods).toMatchObject({ eth_getLogs: 1 });
+    expect((await counted(() => post(`${service.url}/test/basic`, v2(signed)))).calls).toBe(0);
+  }
+});
+
+test("a payment that settled long ago is found with no more calls than a new one", async () => {
+  const { again, signed } = await payUnseen(base, service);
+  await base.pass(30);
+  const { answer, calls } = await counted(again);
+  expect(answer.status).toBe(200);
+  expect(calls).toBeLessThanOrEqual(CALLS_A_LOOK);
+  await chargedOnce(chain, signed);
+});
+
+test("one that its payer settled long before it arrived is found bit by bit, also across a restart", async () => {
+  const signed = await signPayment(await newPayer(chain), { validBefore: base.unixNow() + 43_200n });
+  await broadcast(chain, signed);
+  await base.pass(16);
+  const pay = (at = service) => counted(() => post(`${at.url}/test/basic`, v2(signed)));
+  for (let asked = 0; asked < 2; asked++) {
+    const { answer, methods } = await pay();
+    expectProblem(answer, 503, "payment_pending");
+    expect(methods.eth_getLogs).toBeLessThanOrEqual(LOG_CALLS);
+  }
+  const restarted = await startService({ ...plan, database: service.database, config: { ...service.config } });
+  try {
+    let asked = await pay(restarted);
+    for (let times = 0; times < 10 && asked.answer.status !== 200; times++) {
+      expectProblem(asked.answer, 503, "payment_pending");
+      expect(asked.methods.eth_getLogs).toBeLessThanOrEqual(LOG_CALLS);
+      asked = await pay(restarted);
+    }
+    expect(asked.answer.status).toBe(200);
+  } finally {
+    await restarted.stop();
+  }
+  await chargedOnce(chain, signed);
+});
+
+test("wrong signatures of one payer cost one look at its code", async () => {
+  const payer = await newPayer(chain);
+  const wrong = async () => {
+    const signed = await signPayment(payer, { validBefore: base.unixNow() + 120n });
+    return post(`${service.url}/test/basic`, v2({ ...signed, signature: altered(signed.signature) }));
+  };
+  const first = await counted(wrong);
+  expect([first.answer.status, first.methods.eth_getCode]).toEqual([402, 1]);
+  expect((await counted(wrong)).methods).not.toHaveProperty("eth_getCode");
+});
+
+test("requests without a payment cost no call", async () => {
+  const { calls } = await counted(async () => {
+    const answers = await Promise.all(
+      service.mounted
+        .filter(({ path }) => path !== "/status")
+        .map(({ method, path }) => send(`${service.url}${path.replaceAll(/:\w+/g, "x")}`, { method })),
+    );
+    return answers[0] as Answer;
+  });
+  expect(calls).toBe(0);
+});

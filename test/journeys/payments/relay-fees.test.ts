@@ -1,0 +1,133 @@
+import type { Hex } from "viem";
+import { beforeEach, describe, expect, test } from "vitest";
+import { startBaseLike } from "../../support/base-like/base-like.ts";
+import { HALT_MINUTES, POOL_ERRORS, BASE as PROFILE } from "../../support/base-like/profiles.ts";
+import { forFile } from "../../support/for-file.ts";
+import { purpose, type Relaying, startRelaying } from "../../support/payments/relaying.ts";
+import { PAY_TO } from "../../support/service/accounts.ts";
+
+const base = await forFile(startBaseLike({ profile: { ...PROFILE, backends: [{ lagMs: 0 }] } }));
+const { client } = base.chain;
+const GAS = 100_000n;
+
+let relaying: Relaying;
+let sent = 0;
+
+beforeEach(async () => {
+  await base.resume();
+  await base.fees(1);
+  relaying = await startRelaying(base.url);
+  await base.chain.setBalance(relaying.relayer.address, 10n ** 18n);
+  return () => relaying.stop();
+});
+
+const send = (by = relaying.relayer): Promise<Hex> =>
+  by.send({ to: PAY_TO, data: "0x", gas: GAS, purpose: purpose(`payment ${sent++}`) });
+const isMined = async (hash: Hex): Promise<boolean> =>
+  (await client.getTransactionReceipt({ hash }).catch(() => null))?.status === "success";
+const hashes = async () => (await relaying.rows()).map((row) => row.hashes.length);
+const newest = async () => (await relaying.rows()).map((row) => row.hashes.at(-1));
+
+describe(`a halt of ${HALT_MINUTES} minutes`, () => {
+  test("changes no fee: the same bytes are handed in again, and mined when it is over", async () => {
+    base.halt();
+    const hash = await send();
+    base.calls.reset();
+    for (let half = 0; half < HALT_MINUTES * 2; half++) await relaying.tendAfter(30);
+    expect(await hashes()).toEqual([1]);
+    expect(base.calls.byMethod().eth_sendRawTransaction).toBeLessThanOrEqual(HALT_MINUTES * 2);
+    await base.resume();
+    expect(await isMined(hash)).toBe(true);
+  });
+
+  test("and a pool that forgets: everything is handed in again, lowest nonce first", async () => {
+    base.halt();
+    const all: Hex[] = [];
+    while (all.length < 5) all.push(await send());
+    base.pool.forget();
+    expect(base.pool.waiting()).toEqual([]);
+    await relaying.tendAfter(5);
+    expect(base.pool.waiting()).toEqual(all);
+    await base.resume();
+    expect(await Promise.all(all.map(isMined))).toEqual(all.map(() => true));
+  });
+});
+
+describe.each([
+  ["swallows", "swallowed"],
+  ["refuses", { refusedWith: POOL_ERRORS.full }],
+] as const)("a pool that %s a transaction", (_, fate) => {
+  test("gets the same one again", async () => {
+    base.pool.fate(fate);
+    const hash = await send();
+    expect(await isMined(hash)).toBe(false);
+    await relaying.tendAfter(5);
+    expect(await isMined(hash)).toBe(true);
+    expect(await hashes()).toEqual([1]);
+  });
+});
+
+describe("a spike of fifty times", () => {
+  const stuck = async (count: number): Promise<void> => {
+    base.halt();
+    while ((await hashes()).length < count) await send();
+    await base.fees(50);
+    await base.resume();
+    await base.pass(1);
+  };
+  const market = () => PROFILE.baseFee * 50n + PROFILE.priorityFee;
+
+  test("replaces what is stuck once, at no more than four times the market", async () => {
+    await stuck(3);
+    const fresh = relaying.another();
+    for (let half = 0; half < 10; half++) await relaying.tendAfter(31, fresh);
+    expect(await hashes()).toEqual([2, 2, 2]);
+    expect(await Promise.all((await newest()).map((hash) => isMined(hash as Hex)))).toEqual([true, true, true]);
+    for (const { reserved } of await relaying.rows()) expect(reserved).toBeLessThanOrEqual(27_300n * 4n * market());
+  });
+
+  test("waits for 30 seconds first", async () => {
+    await stuck(1);
+    await relaying.tendAfter(28, relaying.another());
+    expect(await hashes()).toEqual([1]);
+  });
+
+  test("that the balance cannot pay for all of them replaces none; when it is over they are mined as they were", async () => {
+    await stuck(3);
+    const poor = 27_300n * market() * 3n;
+    await base.chain.setBalance(relaying.relayer.address, poor);
+    const fresh = relaying.another();
+    for (let half = 0; half < 10; half++) await relaying.tendAfter(31, fresh);
+    expect(await hashes()).toEqual([1, 1, 1]);
+    await base.fees(1);
+    await base.pass(1);
+    expect(await Promise.all((await newest()).map((hash) => isMined(hash as Hex)))).toEqual([true, true, true]);
+  });
+
+  test("that the balance can just pay reserves no more than there is for all of them together", async () => {
+    await stuck(3);
+    const balance = (27_300n * market() * 3n * 12n) / 10n;
+    await base.chain.setBalance(relaying.relayer.address, balance);
+    await base.pass(0.05);
+    base.halt();
+    await relaying.tendAfter(31, relaying.another());
+    const rows = await relaying.rows();
+    expect(rows.map((row) => row.hashes.length)).toEqual([2, 2, 2]);
+    const reserved = rows.reduce((sum, row) => sum + row.reserved, 0n);
+    expect(reserved).toBeLessThanOrEqual(balance);
+    await base.resume();
+    expect(await Promise.all((await newest()).map((hash) => isMined(hash as Hex)))).toEqual([true, true, true]);
+  });
+});
+
+test("what is sent reserves its fee beside everything that is unmined", async () => {
+  base.halt();
+  await send();
+  const [{ reserved } = { reserved: 0n }] = await relaying.rows();
+  // Enough for two and a half, of which a tenth stays.
+  await base.chain.setBalance(relaying.relayer.address, (reserved * 26n) / 10n);
+  const fresh = relaying.another();
+  await send(fresh);
+  await expect(send(fresh)).rejects.toThrow(/has no gas/);
+  expect(await hashes()).toEqual([1, 1]);
+});

@@ -1,0 +1,189 @@
+import { type Hex, pad } from "viem";
+import { beforeEach, describe, expect, test } from "vitest";
+import { startBaseLike } from "../../support/base-like/base-like.ts";
+import { BASE as PROFILE } from "../../support/base-like/profiles.ts";
+import { forFile } from "../../support/for-file.ts";
+import { FLAG } from "../../support/payments/hostile-wallets.ts";
+import { purpose, type Relaying, startRelaying } from "../../support/payments/relaying.ts";
+import { PAY_TO } from "../../support/service/accounts.ts";
+import { binary } from "../../support/service/database.ts";
+
+const ROWS = 5_000;
+const GAS = 100_000n;
+const base = await forFile(startBaseLike({ profile: { ...PROFILE, backends: [{ lagMs: 0 }] } }));
+const { client } = base.chain;
+
+let relaying: Relaying;
+
+beforeEach(async () => {
+  await base.resume();
+  relaying = await startRelaying(base.url);
+  await base.chain.setBalance(relaying.relayer.address, 10n ** 18n);
+  return () => relaying.stop();
+});
+
+const send = (name: string, by = relaying.relayer, to: Hex = PAY_TO): Promise<Hex> =>
+  by.send({ to, data: purpose(name), gas: GAS, purpose: purpose(name) });
+const isMined = async (hash: Hex) =>
+  (await client.getTransactionReceipt({ hash }).catch(() => null))?.status === "success";
+const states = async () => (await relaying.rows()).map(({ nonce, state }) => [nonce, state]);
+
+/** So many transactions that were mined within the last quarter of an hour, one in each block. */
+async function unfinal(state: "mined" | "sent"): Promise<void> {
+  const { number, hash } = await client.getBlock();
+  await client.setNonce({ address: relaying.relayer.address, nonce: ROWS });
+  await relaying.pool.query(
+    `INSERT INTO relay (chain, sender, nonce, hashes, raw, request, state, mined_hash, block_number, block_hash, reverted, gas, max_fee)
+     SELECT 8453, $1, n, ARRAY[sha256(n::text::bytea)], '\\\\x00', '{}', $2, CASE $2 WHEN 'mined' THEN sha256(n::text::bytea) END,
+       CASE $2 WHEN 'mined' THEN $3::bigint END, CASE $2 WHEN 'mined' THEN $4::bytea END, CASE $2 WHEN 'mined' THEN false END, 100000, 14000000
+     FROM generate_series(0, $5 - 1) AS n`,
+    [binary(relaying.relayer.address), state, number.toString(), binary(hash), ROWS],
+  );
+}
+
+describe.each(["mined", "sent"] as const)(`behind ${ROWS} transactions that are not final, all %s`, (state) => {
+  test("a dropped one is sent again, by a pass that stays cheap", async () => {
+    await unfinal(state);
+    base.pool.fate("swallowed");
+    const hash = await send("dropped");
+    expect(await isMined(hash)).toBe(false);
+    base.calls.reset();
+    const started = performance.now();
+    await relaying.tendAfter(5);
+    expect(await isMined(hash)).toBe(true);
+    expect(performance.now() - started).toBeLessThan(2_000);
+    const { eth_getTransactionReceipt = 0, eth_getBlockByNumber = 0 } = base.calls.byMethod();
+    expect(eth_getTransactionReceipt).toBeLessThanOrEqual(64);
+    expect(eth_getBlockByNumber).toBeLessThanOrEqual(64);
+    expect(base.calls.total()).toBeLessThanOrEqual(80);
+  });
+});
+
+test("every transaction ends final, and an idle account costs no call", async () => {
+  for (let index = 0; index < 3; index++) await send(`payment ${index}`);
+  await relaying.tendAfter(5);
+  expect(await states()).toEqual([
+    [0, "mined"],
+    [1, "mined"],
+    [2, "mined"],
+  ]);
+  await base.pass(16);
+  await relaying.tendAfter(5, relaying.another());
+  expect(await states()).toEqual([
+    [0, "final"],
+    [1, "final"],
+    [2, "final"],
+  ]);
+  base.calls.reset();
+  await relaying.tendAfter(5);
+  expect(base.calls.total()).toBe(0);
+});
+
+test("two processes at once make one pass", async () => {
+  base.halt();
+  await send("payment");
+  await relaying.pool.query("UPDATE relay SET tended_at = now() - interval '5 seconds'");
+  base.calls.reset();
+  await Promise.all([relaying.relayer, relaying.another(), relaying.another()].map((one) => one.tend()));
+  expect(base.calls.byMethod().eth_sendRawTransaction).toBe(1);
+});
+
+describe("a node that counts late", () => {
+  test("is never given a second transaction with the same nonce", async () => {
+    const head = await client.getBlockNumber();
+    await send("one");
+    await send("two");
+    await base.pass(16);
+    await relaying.tendAfter(600);
+    await relaying.pool.query(
+      "UPDATE relay SET created_at = created_at - interval '1 hour', sent_at = sent_at - interval '1 hour'",
+    );
+    base.backend(0, { standsAt: head });
+    await send("three", relaying.another());
+    base.backend(0, { standsAt: null });
+    expect((await relaying.rows()).map(({ nonce }) => nonce)).toEqual([0, 1, 2]);
+    await relaying.tendAfter(5);
+    expect(await client.getTransactionCount({ address: relaying.relayer.address })).toBe(3);
+  });
+});
+
+test("a nonce that nobody took is taken by the next transaction", async () => {
+  base.halt();
+  await send("one");
+  const gap = await send("gap");
+  await send("three");
+  await relaying.pool.query("DELETE FROM relay WHERE hashes[1] = $1", [binary(gap)]);
+  base.pool.forget();
+  await relaying.tendAfter(5);
+  await send("fills the gap");
+  await base.resume();
+  await relaying.tendAfter(5);
+  expect(await client.getTransactionCount({ address: relaying.relayer.address })).toBe(3);
+});
+
+describe("one purpose", () => {
+  test("has one transaction, from however many processes at once", async () => {
+    const processes = [relaying.relayer, relaying.another(), relaying.another()];
+    const hashes = await Promise.all([...processes, ...processes].map((one) => send("once", one)));
+    expect(new Set(hashes).size).toBe(1);
+    expect(await send("once")).toBe(hashes[0]);
+    await base.pass(16);
+    await relaying.tendAfter(5);
+    expect(await send("once", relaying.another())).toBe(hashes[0]);
+    expect(await client.getTransactionCount({ address: relaying.relayer.address })).toBe(1);
+  });
+
+  /** Stops while its flag is not set, and reverts once it is. */
+  const RELUCTANT = "0x600054600757005b60006000fd" as const;
+  const target = pad("0x7a", { size: 20 });
+
+  test("whose transaction was mined and reverted gets no other, whoever asks and whatever was lost", async () => {
+    await client.setCode({ address: target, bytecode: RELUCTANT });
+    base.halt();
+    const hash = await send("in vain", relaying.relayer, target);
+    expect(await relaying.relayer.failed(purpose("in vain"))).toBeNull();
+    await client.setStorageAt({ address: target, ...FLAG });
+    await base.resume();
+    await relaying.tendAfter(5);
+    await client.setStorageAt({ address: target, index: FLAG.index, value: pad("0x0") });
+    for (const one of [relaying.relayer, relaying.another()]) {
+      await expect(send("in vain", one, target)).rejects.toThrow(/mined and reverted/);
+      expect(await one.failed(purpose("in vain"))).toBe(hash);
+    }
+    // Taken for another sender's by a node with gaps.
+    await relaying.pool.query("UPDATE relay SET state = 'lost'");
+    await expect(send("in vain", relaying.another(), target)).rejects.toThrow(/mined and reverted/);
+    expect(await client.getTransactionCount({ address: relaying.relayer.address })).toBe(1);
+  });
+
+  test("whose nonce another use of the key took is sent again, once that is final", async () => {
+    base.pool.fate("swallowed");
+    const lost = await send("again");
+    await client.impersonateAccount({ address: relaying.relayer.address });
+    await client.sendTransaction({ account: relaying.relayer.address, to: PAY_TO, value: 1n });
+    await relaying.tendAfter(5);
+    expect(await send("again")).toBe(lost);
+    await base.pass(16);
+    await relaying.tendAfter(5, relaying.another());
+    expect(await states()).toEqual([[0, "lost"]]);
+    const hash = await send("again");
+    expect([hash === lost, await isMined(hash)]).toEqual([false, true]);
+  });
+});
+
+test("a reorganisation moves it: it is found again, and final in the end", async () => {
+  // What anvil was told about balances is in its blocks from the next one on.
+  await base.pass(0.2);
+  const hash = await send("moved");
+  await relaying.tendAfter(5);
+  const blockOf = async () => (await relaying.pool.query("SELECT block_hash FROM relay")).rows[0]?.block_hash;
+  const before = await blockOf();
+  await client.request({ method: "anvil_reorg", params: [2, []] } as never);
+  await relaying.tendAfter(7, relaying.another());
+  await relaying.tendAfter(7, relaying.another());
+  expect(await isMined(hash)).toBe(true);
+  await base.pass(16);
+  for (let pass = 0; pass < 3; pass++) await relaying.tendAfter(7, relaying.another());
+  expect((await blockOf()).equals(before)).toBe(false);
+  expect((await states())[0]?.[1]).toBe("final");
+});

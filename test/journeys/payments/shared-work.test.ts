@@ -1,0 +1,109 @@
+import { randomUUID } from "node:crypto";
+import { expect, test } from "vitest";
+import { connect } from "../../../api/adapters/postgres/connection.ts";
+import { createJournal } from "../../../api/adapters/postgres/journal.ts";
+import { createSeal } from "../../../api/adapters/postgres/seal.ts";
+import { startTestChain } from "../../support/chain/chain.ts";
+import { forFile } from "../../support/for-file.ts";
+import { newPayment, WRITES } from "../../support/payments/journal-rows.ts";
+import { unixNow } from "../../support/payments/signing.ts";
+import { connectOwner, freshDatabase } from "../../support/service/database.ts";
+import { startService } from "../../support/service/service.ts";
+
+const ROWS = 90;
+const PROCESSES = 3;
+const soon = { timeout: 30_000, interval: 50 };
+
+const chain = await forFile(startTestChain());
+// The final block is later than every window here.
+await chain.mine(5);
+const database = await freshDatabase();
+const owner = await forFile(connectOwner(database));
+const SEAL = createSeal(Buffer.alloc(32, 3));
+const journals = await Promise.all(
+  Array.from({ length: PROCESSES }, async () => createJournal(await forFile(connect(database.apiUrl, 2)), SEAL)),
+);
+const [journal] = journals as [ReturnType<typeof createJournal>];
+
+/** Submitted, never settled, and its window over: each of them takes one look and one write. */
+async function abandoned(rows: number, scheme = "exact"): Promise<void> {
+  for (let n = 0; n < rows; n++) {
+    const [payment, token] = [newPayment({ validBefore: unixNow() - 60n, scheme }), randomUUID()];
+    await journal.insert(payment, token);
+    await journal.write(payment.key, token, { ...WRITES.leave, kept: payment });
+    await journal.release(payment.key, token, false);
+  }
+  await owner.query("UPDATE payment SET look_at = now()");
+}
+
+test("a claimed payment is nobody else's for half a minute, and then anyone's", async () => {
+  await abandoned(60);
+  const claims = await Promise.all([...journals, ...journals].map((by) => by.due(10)));
+  const nonces = claims.flat().map(({ key }) => key.nonce);
+  expect([nonces.length, new Set(nonces).size]).toEqual([60, 60]);
+  expect(await journal.due(10)).toEqual([]);
+  // As time does.
+  await owner.query("UPDATE payment SET look_at = look_at - interval '29 s'");
+  expect(await journal.due(10)).toEqual([]);
+  await owner.query("UPDATE payment SET look_at = look_at - interval '2 s'");
+  expect(await journal.due(100)).toHaveLength(60);
+  await owner.query("TRUNCATE payment");
+});
+
+test("three processes share what is due; what always fails keeps nobody from it", async () => {
+  await abandoned(ROWS);
+  const services = await Promise.all(Array.from({ length: PROCESSES }, () => startService({ chain, database })));
+  const LEFT = "SELECT count(*)::int AS n FROM payment WHERE scheme = 'exact' AND state = 'settling'";
+  const left = async () => (await owner.query(LEFT)).rows[0]?.n;
+  try {
+    await expect.poll(left, soon).toBe(0);
+    const { rows } = await owner.query("SELECT reason, takes, count(*)::int AS n FROM payment GROUP BY reason, takes");
+    // One more than when it was inserted: nobody took one that somebody else had claimed.
+    expect(rows).toEqual([{ reason: "expired", takes: 2, n: ROWS }]);
+    const commands = services.map(({ logged }) => logged.filter((line) => line.includes('"msg":"gate"')).length);
+    expect(commands.reduce((sum, n) => sum + n, 0)).toBe(ROWS * ["take", "look", "write"].length);
+    await abandoned(200, "no-such-scheme");
+    await abandoned(20);
+    await expect.poll(left, soon).toBe(0);
+  } finally {
+    await Promise.all(services.map((service) => service.stop()));
+  }
+});
+
+test("what makes no progress for ten minutes is set aside; any progress brings it back", async () => {
+  await owner.query("TRUNCATE payment");
+  const [payment, token] = [newPayment(), randomUUID()];
+  await journal.insert(payment, token);
+  await journal.write(payment.key, token, { ...WRITES.leave, kept: payment });
+  const settle = () => journal.write(payment.key, token, WRITES.settle);
+  expect(await settle()).toBe(1);
+  const row = async () =>
+    (
+      await owner.query(
+        "SELECT parked_at IS NOT NULL AS parked, look_at > now() + interval '31 s' AS later FROM payment",
+      )
+    ).rows[0];
+  const timePasses = (minutes: number) =>
+    owner.query("UPDATE payment SET moved_at = moved_at - make_interval(mins => $1), look_at = now()", [minutes]);
+  const lookAndFail = async () => {
+    await journal.release(payment.key, token, true);
+    await owner.query("UPDATE payment SET look_at = now()");
+    expect(await journal.due(1)).toHaveLength(1);
+    // The run writes where the settlement is, which it was before.
+    await owner.query("UPDATE payment SET lease_token = $1", [token]);
+    expect(await settle()).toBe(1);
+  };
+  await timePasses(9);
+  await lookAndFail();
+  expect(await row()).toEqual({ parked: false, later: false });
+  await timePasses(2);
+  await lookAndFail();
+  expect(await row()).toMatchObject({ parked: true });
+  expect(await journal.backlog()).toEqual({ unresolved: 0, oldestSeconds: null });
+  expect(await journal.nameParked()).toMatchObject([{ nonce: payment.key.nonce, state: "settled", failures: 2 }]);
+  await lookAndFail();
+  expect(await journal.nameParked()).toEqual([]);
+  expect(await journal.write(payment.key, token, WRITES.goBack)).toBe(1);
+  expect(await row()).toMatchObject({ parked: false });
+  expect(await journal.backlog()).toMatchObject({ unresolved: 1 });
+});

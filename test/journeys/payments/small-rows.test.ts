@@ -1,0 +1,174 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import type { LocalAccount } from "viem";
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
+import { describe, expect, test } from "vitest";
+import { connect } from "../../../api/adapters/postgres/connection.ts";
+import { createJournal } from "../../../api/adapters/postgres/journal.ts";
+import { createSeal } from "../../../api/adapters/postgres/seal.ts";
+import { MENU } from "../../../api/cafe/menu.ts";
+import { NETWORKS } from "../../../api/kernel/networks.ts";
+import { storedIdentifier } from "../../../api/payments/identifier.ts";
+import { startTestChain } from "../../support/chain/chain.ts";
+import { forFile } from "../../support/for-file.ts";
+import { expectPaymentRequired } from "../../support/payments/expectations.ts";
+import { refusedRows } from "../../support/payments/filled-journal.ts";
+import { hex, newPayment, WRITES } from "../../support/payments/journal-rows.ts";
+import { broadcast, chargedOnce, nothingCharged } from "../../support/payments/on-chain.ts";
+import { type Answer, post, v2 } from "../../support/payments/requests.ts";
+import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
+import { binary, connectOwner } from "../../support/service/database.ts";
+import { startService } from "../../support/service/service.ts";
+import { tableBytes } from "../../support/service/table-size.ts";
+
+const SEPOLIA = NETWORKS["eip155:84532"];
+const ACCEPTED = { network: SEPOLIA.id, asset: SEPOLIA.usdc.address, extra: { name: SEPOLIA.usdc.name, version: "2" } };
+const KIB = 1024;
+const STRANGERS = 288;
+const MANY = 1_200;
+const TOGETHER = 12;
+
+const chain = await forFile(startTestChain({ network: SEPOLIA.id }));
+const service = await forFile(startService({ chain, jobs: false }));
+const owner = await forFile(connectOwner(service.database));
+
+const journal = createJournal(
+  await forFile(connect(service.database.apiUrl, TOGETHER)),
+  createSeal(Buffer.alloc(32, 3)),
+);
+
+const signRound = (payer: LocalAccount): Promise<Signed> =>
+  signPayment(payer, { value: MENU["buy-a-round"].price }, SEPOLIA);
+const order = (item: string, signed: Signed, body: unknown): Promise<Answer> =>
+  post(`${service.url}/order/${item}`, v2(signed, { accepted: ACCEPTED }), JSON.stringify(body));
+const buyRound = (signed: Signed): Promise<Answer> => order("buy-a-round", signed, { nickname: "Ada" });
+
+const KEPT = `SELECT state, input, sealed IS NOT NULL AS sealed, details FROM payment WHERE nonce = $1`;
+const kept = async ({ authorization }: Signed) => (await owner.query(KEPT, [binary(authorization.nonce)])).rows[0];
+const NOTHING = { input: null, sealed: false, details: null };
+
+/** In the middle of it comes the vacuum that PostgreSQL makes by itself, minutes later. */
+async function flood(times: number, one: () => Promise<void>): Promise<void> {
+  for (let done = 0; done < times; done += TOGETHER) {
+    if (done === times / 2) await owner.query("VACUUM payment");
+    await Promise.all(Array.from({ length: TOGETHER }, one));
+  }
+}
+
+test("requests that nobody can pay for leave less than 1 KiB each, whatever their bodies", async () => {
+  // The first pages of a table and its indexes are nobody's own.
+  await owner.query(refusedRows(1_000));
+  const before = await tableBytes(owner, "payment");
+  const ask = async (): Promise<void> => {
+    const signed = await signPayment(
+      privateKeyToAccount(generatePrivateKey()),
+      { value: MENU.espresso.price },
+      SEPOLIA,
+    );
+    const answer = await order("espresso", signed, "x".repeat(64 * KIB - 2));
+    expect(expectPaymentRequired(answer)).toMatch(/balance is too low/);
+  };
+  await flood(STRANGERS, ask);
+  const each = ((await tableBytes(owner, "payment")) - before) / STRANGERS;
+  expect(each).toBeLessThan(KIB);
+  expect(each).toBeGreaterThan(100);
+});
+
+test("nor do the longest signature, body and identifier that a header can bring", async () => {
+  const refuse = async (): Promise<void> => {
+    const [payment, token] = [longPayment(), randomUUID()];
+    expect(await journal.insert(payment, token)).toBe(1);
+    expect(await journal.write(payment.key, token, WRITES.refuse)).toBe(1);
+  };
+  const before = await tableBytes(owner, "payment");
+  await flood(MANY, refuse);
+  const each = ((await tableBytes(owner, "payment")) - before) / MANY;
+  expect(each).toBeLessThan(KIB);
+});
+
+test("pruned an hour after their windows they leave no room behind, and others stay", async () => {
+  const refuse = () => owner.query(refusedRows(20_000));
+  await owner.query("TRUNCATE payment");
+  const empty = await tableBytes(owner, "payment");
+  await refuse();
+  const full = await tableBytes(owner, "payment");
+  const kept = newPayment();
+  await journal.insert(kept, randomUUID());
+  await owner.query(
+    "UPDATE payment SET reason = 'reversed' WHERE nonce = (SELECT min(nonce) FROM payment WHERE state = 'void')",
+  );
+  const pruned: number[] = [];
+  for (let rows = await journal.prune(); rows > 0; rows = await journal.prune()) pruned.push(rows);
+  expect(pruned).toEqual([...Array(19).fill(1_000), 999]);
+  expect((await owner.query("SELECT state, reason FROM payment ORDER BY state")).rows).toEqual([
+    { state: "received", reason: null },
+    { state: "void", reason: "reversed" },
+  ]);
+  await owner.query("DELETE FROM payment");
+  // A page of an index is free for new rows at the vacuum after the one that empties it.
+  await owner.query("VACUUM payment");
+  await owner.query("SELECT pg_current_xact_id()");
+  await owner.query("VACUUM payment");
+  expect((await owner.query("SELECT pg_relation_size('payment')::int AS bytes")).rows).toEqual([{ bytes: 0 }]);
+  // What its indexes keep is used again.
+  await refuse();
+  expect((await tableBytes(owner, "payment")) - empty).toBeLessThan((full - empty) * 1.05);
+  await owner.query("TRUNCATE payment");
+});
+
+/** An ERC-1271 wallet may call any bytes its signature; the terms of a hold are as long as their scheme says. */
+const longPayment = () =>
+  newPayment({
+    paymentId: storedIdentifier(randomBytes(64).toString("hex")),
+    signature: hex(4 * KIB),
+    input: { text: randomBytes(45 * KIB).toString("base64") },
+    details: { text: randomBytes(400).toString("base64") },
+    route: "arbiter.verify.scored",
+  });
+
+describe("what finishes a payment is stored once its signature may have left", () => {
+  test("a refused one leaves neither its body nor its signature", async () => {
+    const signed = await signRound(await newPayer(chain, 0n));
+    expectPaymentRequired(await buyRound(signed));
+    expect(await kept(signed)).toEqual({ state: "void", ...NOTHING });
+  });
+
+  test("a settled one keeps its input, and a route without input nothing of its body", async () => {
+    const [payer, drinker] = [await newPayer(chain), await newPayer(chain)];
+    const signed = await signRound(payer);
+    expect((await buyRound(signed)).status).toBe(200);
+    expect(await kept(signed)).toEqual({ state: "fulfilled", input: { nickname: "Ada" }, sealed: true, details: null });
+    const espresso = await signPayment(drinker, { value: MENU.espresso.price }, SEPOLIA);
+    expect((await order("espresso", espresso, { long: "x".repeat(KIB) })).status).toBe(200);
+    expect(await kept(espresso)).toEqual({ state: "fulfilled", input: null, sealed: true, details: null });
+  });
+});
+
+describe("a retry brings what its row does not hold", () => {
+  test("after a process that died before it had submitted anything", async () => {
+    const payer = await newPayer(chain, 0n);
+    const signed = await signRound(payer);
+    expectPaymentRequired(await buyRound(signed));
+    // As the row was before the refusal was written.
+    await owner.query("UPDATE payment SET state = 'received', reason = NULL WHERE nonce = $1", [
+      binary(signed.authorization.nonce),
+    ]);
+    await nothingCharged(chain, payer);
+    await chain.fund(payer.address, signed.authorization.value);
+    const answer = await buyRound(signed);
+    expect({ status: answer.status, body: answer.body }).toMatchObject({ status: 200 });
+    expect(answer.body.your_round).toMatchObject({ nickname: "Ada" });
+    await chargedOnce(chain, signed);
+  });
+
+  test("after a refusal, when its payer had it settled all the same", async () => {
+    const payer = await newPayer(chain, 0n);
+    const signed = await signRound(payer);
+    expectPaymentRequired(await buyRound(signed));
+    await chain.fund(payer.address, signed.authorization.value);
+    await broadcast(chain, signed);
+    const answer = await buyRound(signed);
+    expect({ status: answer.status, body: answer.body }).toMatchObject({ status: 200 });
+    expect(answer.body.your_round).toMatchObject({ nickname: "Ada" });
+    expect(await kept(signed)).toMatchObject({ state: "fulfilled", input: { nickname: "Ada" }, sealed: true });
+  });
+});

@@ -1,0 +1,147 @@
+import { decodeFunctionResult, encodeFunctionResult, type Hex, multicall3Abi, numberToHex } from "viem";
+import { afterEach, expect, test } from "vitest";
+import { withClient } from "../../../scripts/embedded/postgres.ts";
+import { startBaseLike } from "../../support/base-like/base-like.ts";
+import { BASE } from "../../support/base-like/profiles.ts";
+import { type Call, type Fault, refuse, replyTo } from "../../support/chain/rpc.ts";
+import { forFile } from "../../support/for-file.ts";
+import { expectProblem } from "../../support/payments/expectations.ts";
+import { cancel } from "../../support/payments/on-chain.ts";
+import { type Answer, post, v2 } from "../../support/payments/requests.ts";
+import { newPayer, signPayment } from "../../support/payments/signing.ts";
+import { payUnseen } from "../../support/payments/unseen.ts";
+import { startService } from "../../support/service/service.ts";
+
+// Nodes behind one address disagree: whatever cannot be undone needs two answers that were requested separately.
+
+const base = await forFile(startBaseLike({ profile: { ...BASE, backends: [{ lagMs: 0 }] } }));
+const { chain } = base;
+const service = await forFile(startService({ chain, now: base.now, jobs: false, config: { rpcUrls: base.rpcUrls } }));
+afterEach(() => base.become(null));
+
+const FINAL_MINUTES = 20;
+/** Until what is final is read again. */
+const untilReadAgain = () => new Promise((resolve) => setTimeout(resolve, 2_100));
+
+const expectToWait = (answer: Answer) => expectProblem(answer, 503, "payment_pending");
+const soldOnce = async (again: () => Promise<Answer>) => expect((await again()).status).toBe(200);
+
+/** Every second call of a kind, the first or the second, is answered by a node that is wrong. */
+function everySecond(which: "first" | "second", concerns: (call: Call) => boolean, wrong: Fault): Fault {
+  let asked = which === "first" ? 0 : 1;
+  return (call, pass) => (concerns(call) && asked++ % 2 === 0 ? wrong(call, pass) : pass(call));
+}
+
+const asksForBlock = (block: string) => (call: Call) =>
+  call.method === "eth_getBlockByNumber" && call.params?.[0] === block;
+
+/** A node that calls its newest block final. */
+const tooSure: Fault = (call, pass) => pass({ ...call, params: ["latest", false] });
+
+const asksForState = ({ method, params }: Call) =>
+  // Multicall3's getBlockNumber.
+  method === "eth_call" && JSON.stringify(params).includes("42cbb15c");
+
+/** A node that has its block's number and time right, and the nonce unused. */
+const forgetful: Fault = async (call, pass) => {
+  const reply = await pass(call);
+  const of = { abi: multicall3Abi, functionName: "aggregate3" } as const;
+  const [, ...block] = decodeFunctionResult({ ...of, data: reply.result as Hex });
+  const unused = { success: true, returnData: numberToHex(0, { size: 32 }) };
+  return replyTo(call, encodeFunctionResult({ ...of, result: [unused, ...block] }));
+};
+
+test("logs without the Transfer burn no payment", async () => {
+  const { again } = await payUnseen(base, service);
+  await base.pass(FINAL_MINUTES);
+  base.become(async (call, pass) => {
+    const reply = await pass(call);
+    if (call.method !== "eth_getLogs") return reply;
+    // Without the event's data, only AuthorizationUsed is left.
+    return replyTo(
+      call,
+      (reply.result as { data: Hex }[]).filter(({ data }) => data === "0x"),
+    );
+  });
+  expectToWait(await again());
+  expectToWait(await again());
+  base.become(null);
+  await soldOnce(again);
+});
+
+test("the use and the Transfer come from one node, or nothing is concluded", async () => {
+  const { again } = await payUnseen(base, service);
+  await base.pass(FINAL_MINUTES);
+  base.become(async (call, pass) => {
+    const [filter] = (call.params ?? []) as { topics?: readonly unknown[] }[];
+    const isAboutTheNonce = JSON.stringify(filter?.topics ?? "").includes("98de503528ee59b575ef0c0a2576a82497bfc029");
+    return call.method === "eth_getLogs" && !isAboutTheNonce ? replyTo(call, []) : pass(call);
+  });
+  await soldOnce(again);
+});
+
+test("one node that forgets a nonce expires no payment", async () => {
+  const { again } = await payUnseen(base, service);
+  await base.pass(FINAL_MINUTES);
+  for (let asked = 0; asked < 2; asked++) {
+    await untilReadAgain();
+    base.become(everySecond("first", asksForState, forgetful));
+    expectToWait(await again());
+  }
+  base.become(null);
+  await soldOnce(again);
+});
+
+test("one node that is too sure what is final burns nothing; a cancellation in a final block does", async () => {
+  const payer = await newPayer(chain);
+  const signed = await signPayment(payer, { validBefore: base.unixNow() + 120n });
+  const pay = () => post(`${service.url}/test/basic`, v2(signed));
+  base.become(async (call, pass) =>
+    call.method === "eth_estimateGas" || asksForState(call) ? refuse(call, -32_000, "nothing works") : pass(call),
+  );
+  expectToWait(await pay());
+  await cancel(chain, payer, signed);
+  await chain.mine(10);
+  base.become(everySecond("second", asksForBlock("finalized"), tooSure));
+  for (let asked = 0; asked < 2; asked++) {
+    await untilReadAgain();
+    expectToWait(await pay());
+  }
+  base.become(null);
+  await base.pass(FINAL_MINUTES);
+  for (let asked = 0; asked < 2; asked++) {
+    await untilReadAgain();
+    await pay();
+  }
+  expect((await pay()).body.error).toMatch(/canceled or spent elsewhere/);
+});
+
+test("one node that is too sure, or has another block, finalises no sale", async () => {
+  const signed = await signPayment(await newPayer(chain), { validBefore: base.unixNow() + 120n });
+  const answer = await post(`${service.url}/test/basic`, v2(signed));
+  const { block } = answer.body.settlement as { block: number };
+  await chain.mine(10);
+  base.become(everySecond("second", asksForBlock("finalized"), tooSure));
+  for (let passes = 0; passes < 2; passes++) expect(await resolved()).toEqual({ final: false });
+  await base.pass(FINAL_MINUTES);
+  for (let passes = 0; passes < 2; passes++) {
+    base.become(everySecond("second", asksForBlock(numberToHex(block)), tooSure));
+    expect(await resolved()).toEqual({ final: false });
+  }
+  base.become(null);
+  expect(await resolved()).toEqual({ final: true });
+
+  /** What a pass of the resolver makes of it. */
+  async function resolved() {
+    await untilReadAgain();
+    return withClient(service.database.ownerUrl, async (client) => {
+      const nonce = Buffer.from(signed.authorization.nonce.slice(2), "hex");
+      await client.query("UPDATE payment SET look_at = now(), lease_until = '-infinity' WHERE nonce = $1", [nonce]);
+      await service.gate.resolveDue();
+      const { rows } = await client.query("SELECT final_at IS NOT NULL AS final FROM payment WHERE nonce = $1", [
+        nonce,
+      ]);
+      return rows[0];
+    });
+  }
+});

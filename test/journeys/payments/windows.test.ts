@@ -1,0 +1,166 @@
+import type { LocalAccount } from "viem";
+import { beforeEach, describe, expect, test } from "vitest";
+import { withClient } from "../../../scripts/embedded/postgres.ts";
+import { startBaseLike } from "../../support/base-like/base-like.ts";
+import { BASE } from "../../support/base-like/profiles.ts";
+import { forFile } from "../../support/for-file.ts";
+import { expectPaymentRequired, expectProblem } from "../../support/payments/expectations.ts";
+import { broadcast, chargedOnce, nothingCharged } from "../../support/payments/on-chain.ts";
+import { post, v2 } from "../../support/payments/requests.ts";
+import { altered, newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
+import { binary } from "../../support/service/database.ts";
+import { startService, type TestService } from "../../support/service/service.ts";
+
+/** A payment that no journal knows: what is looked at before it is taken or refused, and what that costs. */
+
+const DAY = 86_400n;
+/** The head, and what a look at one payment may cost. */
+const CALLS_A_REQUEST = 5;
+
+/** Its nodes agree: what they say of an account that was funded a moment ago is not what is tested here. */
+const base = await forFile(startBaseLike({ profile: { ...BASE, backends: [{ lagMs: 0 }] } }));
+const start = () => startService({ chain: base.chain, now: base.now, jobs: false, config: { rpcUrls: base.rpcUrls } });
+const service = await forFile(start());
+/** Whatever was taken in meanwhile, this one's journal has lost. */
+const restored = await forFile(start());
+
+let payer: LocalAccount;
+beforeEach(async () => {
+  payer = await newPayer(base.chain);
+});
+
+const valid = (seconds: bigint) => signPayment(payer, { validBefore: base.unixNow() + seconds });
+const pay = (signed: Signed, to: TestService = service) => post(`${to.url}/test/basic`, v2(signed));
+
+const rowOf = ({ authorization }: Signed, of: TestService = service) =>
+  withClient(of.database.ownerUrl, async (client) => {
+    const text = "SELECT state, reason FROM payment WHERE nonce = $1";
+    return (await client.query<object>(text, [binary(authorization.nonce)])).rows[0] ?? null;
+  });
+
+/** The answer, with the calls that it cost. */
+async function counted<T>(ask: () => Promise<T>): Promise<{ answer: T; calls: Readonly<Record<string, number>> }> {
+  base.calls.reset();
+  return { answer: await ask(), calls: base.calls.byMethod() };
+}
+
+describe("an authorization may be valid for 24 hours from its arrival", () => {
+  test("and not a second longer: 402 that says so, nothing stored, nothing asked of the chain", async () => {
+    const signed = await valid(DAY + 1n);
+    const { answer, calls } = await counted(() => pay(signed));
+    expect(expectPaymentRequired(answer)).toMatch(/sign one that is valid for at most 24 hours, until \S+Z\.$/);
+    expect([calls, await rowOf(signed)]).toEqual([{}, null]);
+    await nothingCharged(base.chain, payer);
+  });
+
+  test("exactly 24 hours are taken", async () => {
+    const signed = await valid(DAY);
+    expect((await pay(signed)).status).toBe(200);
+    await chargedOnce(base.chain, signed);
+  });
+});
+
+describe("nobody makes us ask the chain for nothing", () => {
+  test("a signature that is not the payer's costs one call", async () => {
+    const signed = await valid(120n);
+    const forged = { ...signed, signature: altered(signed.signature) };
+    const { answer, calls } = await counted(() => pay(forged));
+    expect(expectPaymentRequired(answer)).toMatch(/signature is not the payer's/);
+    expect(calls).toEqual({ eth_getCode: 1 });
+  });
+
+  test("terms that are not ours cost none, however they are signed", async () => {
+    const cheap = await signPayment(payer, { value: 1n, validBefore: base.unixNow() + 120n });
+    for (const signed of [cheap, { ...cheap, signature: altered(cheap.signature) }]) {
+      const { answer, calls } = await counted(() => pay(signed));
+      expect(expectPaymentRequired(answer)).toMatch(/must be for exactly/);
+      expect(calls).toEqual({});
+    }
+  });
+
+  test("a body that does not fit costs none", async () => {
+    const signed = await signPayment(payer, { value: 100_000n, validBefore: base.unixNow() + 120n });
+    const { answer, calls } = await counted(() => post(`${service.url}/score`, v2(signed), "[1]"));
+    expectProblem(answer, 400, "malformed_request");
+    expect(calls).toEqual({});
+  });
+});
+
+describe("a header whose window has closed", () => {
+  test("and that no row knows is looked for on the chain: paid, it gets its result, once", async () => {
+    const signed = await valid(120n);
+    const first = await pay(signed);
+    expect(first.status).toBe(200);
+    await base.pass(3);
+    const { answer, calls } = await counted(() => pay(signed, restored));
+    expect([answer.status, answer.body.wallet]).toEqual([200, payer.address.toLowerCase()]);
+    expect(answer.headers.get("payment-response")).toBe(first.headers.get("payment-response"));
+    expect(calls.eth_sendRawTransaction).toBeUndefined();
+    const again = await pay(signed, restored);
+    expect([again.text, again.headers.get("x-idempotent-replay")]).toEqual([answer.text, "true"]);
+    await chargedOnce(base.chain, signed);
+  });
+
+  test("is found after its payer has broadcast it, too", async () => {
+    const signed = await valid(120n);
+    await broadcast(base.chain, signed);
+    await base.pass(60);
+    expect((await pay(signed, restored)).status).toBe(200);
+    await chargedOnce(base.chain, signed);
+  });
+
+  test("is refused when the chain shows no payment, in few calls", async () => {
+    const signed = await valid(120n);
+    await base.pass(3);
+    const { answer, calls } = await counted(() => pay(signed));
+    expect(expectPaymentRequired(answer)).toMatch(/^The authorization expired at .*; it is now /);
+    expect(Object.values(calls).reduce((sum, count) => sum + count, 0)).toBeLessThanOrEqual(CALLS_A_REQUEST);
+    expect(await rowOf(signed)).toBeNull();
+  });
+
+  test("is refused without a look when somebody else signed it", async () => {
+    const signed = await valid(120n);
+    await base.pass(3);
+    const { answer, calls } = await counted(() => pay({ ...signed, signature: altered(signed.signature) }));
+    expect(expectPaymentRequired(answer)).toMatch(/expired/);
+    expect(calls).toEqual({ eth_getCode: 1 });
+  });
+
+  test("is neither refused nor taken while the chain cannot be read", async () => {
+    const signed = await valid(120n);
+    await broadcast(base.chain, signed);
+    await base.pass(3);
+    base.become(async () => null);
+    expectProblem(await pay(signed, restored), 503, "payment_pending");
+    base.become(null);
+    expect((await pay(signed, restored)).status).toBe(200);
+  });
+});
+
+describe("while the chain stands still", () => {
+  test("an authorization that began after its last block waits for it: 503, and the same header is taken then", async () => {
+    base.halt();
+    await base.pass(33);
+    const signed = await signPayment(payer, {
+      validAfter: base.unixNow() - 60n,
+      validBefore: base.unixNow() + 3_600n,
+    });
+    const answer = await pay(signed);
+    expectProblem(answer, 503, "not_available");
+    expect(answer.body.detail).toMatch(/not valid until \S+; the chain is at .* Nothing was charged/);
+    expect([answer.headers.has("retry-after"), await rowOf(signed)]).toEqual([true, null]);
+    await base.resume();
+    expect((await pay(signed)).status).toBe(200);
+    await chargedOnce(base.chain, signed);
+  });
+
+  test("its own time does not reopen a window that our clock has seen closing", async () => {
+    const signed = await valid(120n);
+    base.halt();
+    await base.pass(33);
+    expect(expectPaymentRequired(await pay(signed))).toMatch(/expired/);
+    await base.resume();
+    expect(await rowOf(signed)).toBeNull();
+    await nothingCharged(base.chain, payer);
+  });
+});

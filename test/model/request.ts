@@ -1,0 +1,71 @@
+import { isAbandoned } from "../../api/payments/step.ts";
+import type { Answer, Arrival, Row } from "../../api/payments/step-types.ts";
+import { views } from "./chain.ts";
+import { digestOf, fingerprintOf } from "./journal.ts";
+import type { Off, Sent, Surroundings, World } from "./world.ts";
+
+/** A request as the machine hears of it, with what the checks of a payment without a row show. */
+
+interface Bounded {
+  readonly world: World;
+  readonly off: Off | null;
+}
+
+export const isNew = ({ row, sameId }: Pick<Arrival, "row" | "sameId">): boolean =>
+  row === null && (sameId === null || isAbandoned(sameId));
+
+/** As it was found, whatever has become of it. */
+export const ABANDONED: Row = {
+  state: "received",
+  reason: null,
+  digest: "",
+  fingerprint: "",
+  paymentId: null,
+  leaseLive: false,
+  settlement: null,
+  final: false,
+  response: null,
+};
+
+export const NOTHING = { row: null, sameId: null };
+
+export const requested = (
+  explored: Bounded,
+  now: Surroundings,
+  { sent, row, sameId }: Pick<Arrival, "row" | "sameId"> & { readonly sent: Sent },
+): Arrival[] => {
+  const { off } = explored;
+  const checks = isNew({ row, sameId }) ? freshChecks(explored, now, sent) : (["ok"] as const);
+  return checks.map((fresh) => ({
+    on: "request",
+    row,
+    sameId,
+    digest: digestOf(sent, off),
+    fingerprint: fingerprintOf(sent, off),
+    paymentId: sent.id,
+    signature: sent.by === "forger" ? "invalid" : "valid",
+    fresh,
+  }));
+};
+
+const TOO_LATE: Answer = { say: "pay", error: "the window is too short" };
+const UNTOLD: Answer = { say: "wait", charged: false, because: "unavailable" };
+
+/** What needs no chain. */
+export function localChecks({ clock, bodyFits }: Surroundings, { otherTerms }: Sent): "ok" | Answer {
+  if (otherTerms) return { say: "pay", error: "the terms do not fit" };
+  if (clock > 0) return TOO_LATE;
+  return bodyFits ? "ok" : { say: "unacceptable", detail: "the body does not fit" };
+}
+
+/** A payment that can no longer be submitted may have paid us: its row may be lost, or its payer was faster. */
+function freshChecks({ world, off }: Bounded, now: Surroundings, sent: Sent): Arrival["fresh"][] {
+  const local = localChecks(now, sent);
+  if (local !== TOO_LATE || !now.bodyFits || sent.by === "forger" || off === "closed-window-is-looked-at")
+    return [local];
+  const seen = views(now, sent.authorization, { world, off }).map(({ nonce }) => {
+    if (nonce === "spent") return UNTOLD;
+    return nonce === "paid" ? "paid" : TOO_LATE;
+  });
+  return world.calm ? seen : [...seen, UNTOLD];
+}

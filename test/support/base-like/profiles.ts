@@ -1,0 +1,111 @@
+/** What a provider says when a request goes beyond one of its limits. */
+export interface ProviderError {
+  readonly code: number;
+  readonly message: string;
+}
+
+const quantity = (value: bigint): string => `0x${value.toString(16)}`;
+
+/** A chain and its provider, as the service meets them. */
+export interface Profile {
+  readonly blockSeconds: number;
+  /** How many blocks behind the head these tags are. */
+  readonly safeBehind: number;
+  readonly finalizedBehind: number;
+  /** Per gas, in wei, on a quiet day. */
+  readonly baseFee: bigint;
+  readonly priorityFee: bigint;
+  /** A pooled transaction gives way to one of the same nonce that offers this much more, in percent. */
+  readonly replacementPercent: bigint;
+  /** One entry a backend: how far it is behind the chain, in real milliseconds. Requests go round them in turn. */
+  readonly backends: readonly { readonly lagMs: number }[];
+  readonly batch: {
+    readonly max: number;
+    /** Whether the items of one batch are answered by different backends. */
+    readonly split: boolean;
+  };
+  readonly logs: {
+    readonly maxBlocks: bigint;
+    readonly tooManyBlocks: (firstBlock: bigint) => ProviderError;
+    /** The HTTP status of that refusal where the request was no batch. */
+    readonly tooManyBlocksStatus: number;
+    readonly maxLogs: number;
+    readonly tooManyLogs: ProviderError;
+  };
+}
+
+/** Base's outage of 5 August 2025, from 06:07 to 06:40 UTC, according to its post-mortem. */
+export const HALT_MINUTES = 33;
+
+/** The usual case: one archive plan of a large provider, whose nodes are a few blocks apart. */
+export const BASE: Profile = {
+  // docs.base.org, "Transaction finality": a block every 2 s.
+  blockSeconds: 2,
+  // The same page: batches reach Ethereum within about 2 minutes; `safe` follows the last one derived, a minute on average.
+  safeBehind: 30,
+  // The same page: two Ethereum epochs (64 slots of 12 s) after the batch, 13 to 20 minutes: 15.
+  finalizedBehind: 450,
+  // docs.base.org, "Configuration changelog": the minimum base fee since 19 February 2026; on a quiet day it is the fee.
+  baseFee: 5_000_000n,
+  // op-geth and base-reth: `eth_maxPriorityFeePerGas` is at least 0.001 gwei (`gpo.minsuggestedpriorityfee`).
+  priorityFee: 1_000_000n,
+  // geth's `txpool.pricebump` and reth's `txpool.pricebump`: 10.
+  replacementPercent: 10n,
+  backends: [{ lagMs: 0 }, { lagMs: 120 }, { lagMs: 40 }],
+  // alchemy.com/docs/reference/batch-requests: 1,000 over HTTP; any order, answered concurrently.
+  batch: { max: 1_000, split: true },
+  logs: {
+    // quicknode.com/docs/base/eth_getLogs: 10,000 blocks on paid plans. The words and the status: github.com/eternalsafe/wallet/issues/57.
+    maxBlocks: 10_000n,
+    tooManyBlocks: () => ({ code: -32614, message: "eth_getLogs is limited to a 10,000 range" }),
+    tooManyBlocksStatus: 413,
+    // docs.infura.io, `eth_getLogs`, constraints.
+    maxLogs: 10_000,
+    tooManyLogs: { code: -32005, message: "query returned more than 10000 results" },
+  },
+};
+
+/** The same with nodes that agree: for clients that take the first answer. */
+export const BASE_IN_STEP: Profile = { ...BASE, backends: BASE.backends.map(() => ({ lagMs: 0 })) };
+
+/** The same chain through a free plan. */
+export const FREE_PLAN: Profile = {
+  ...BASE,
+  // docs.moralis.com, "RPC batch requests".
+  batch: { max: 20, split: true },
+  logs: {
+    ...BASE.logs,
+    // alchemy.com/docs, `eth_getLogs`: 10 blocks on the free plan. The words: github.com/cartesi/rollups-node/pull/655.
+    maxBlocks: 10n,
+    tooManyBlocks: (first) => ({
+      code: -32600,
+      message: `You can make eth_getLogs requests with up to a 10 block range. Based on your parameters, this block range should work: [${quantity(first)}, ${quantity(first + 9n)}]`,
+    }),
+    tooManyBlocksStatus: 200,
+  },
+};
+
+/** What providers answer instead of JSON-RPC, by HTTP status. */
+export const REFUSALS: Readonly<Record<429 | 500 | 502 | 503, string>> = {
+  // alchemy.com/docs/reference/throughput.
+  429: JSON.stringify({
+    jsonrpc: "2.0",
+    error: {
+      code: 429,
+      message:
+        "Your app has exceeded its compute units per second capacity. If you have retries enabled, you can safely ignore this message. If not, check out https://docs.alchemy.com/reference/throughput",
+    },
+  }),
+  500: JSON.stringify({ jsonrpc: "2.0", id: null, error: { code: -32603, message: "Internal server error" } }),
+  // What a load balancer says for a backend that is gone.
+  502: "<html><head><title>502 Bad Gateway</title></head><body><center><h1>502 Bad Gateway</h1></center></body></html>",
+  503: "no available server",
+};
+
+/** How nodes refuse a transaction: the wording of geth's and reth's pools, which providers pass on. */
+export const POOL_ERRORS = {
+  known: { code: -32000, message: "already known" },
+  nonceTooLow: { code: -32000, message: "nonce too low" },
+  underpriced: { code: -32000, message: "replacement transaction underpriced" },
+  full: { code: -32000, message: "txpool is full" },
+} as const satisfies Readonly<Record<string, ProviderError>>;

@@ -1,0 +1,70 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { withClient } from "../../../scripts/embedded/postgres.ts";
+import { chargedOnce } from "../payments/on-chain.ts";
+import { type Answer, post, v2 } from "../payments/requests.ts";
+import { newPayer, type Signed, signPayment } from "../payments/signing.ts";
+import { binary } from "../service/database.ts";
+import { startService, type TestService, type TestServicePlan } from "../service/service.ts";
+import { type BaseLike, type BaseLikePlan, startBaseLike } from "./base-like.ts";
+
+/** A service on a chain like Base, both of the test's own and on one clock, and a payment to it. */
+export interface BaseStage {
+  readonly base: BaseLike;
+  readonly service: TestService;
+  /** A new payer's authorization, valid for so many minutes of the chain's time. */
+  readonly sign: (minutes: number) => Promise<Signed>;
+  readonly pay: (signed: Signed) => Promise<Answer>;
+  /** The state of the payment's row, and whether its settlement is final. */
+  readonly rowOf: (signed: Signed) => Promise<{ readonly state: string; readonly final: boolean } | undefined>;
+  /** The relayer's transactions, newest first: their nonces, and how often each was signed. */
+  readonly relayed: () => Promise<
+    readonly { readonly nonce: number; readonly signed: number; readonly state: string }[]
+  >;
+  /** What minutes do by the database's clock: leases end, and what waits is due. */
+  readonly age: (minutes: number) => Promise<void>;
+  readonly stop: () => Promise<void>;
+}
+
+const ROW = "SELECT state, final_at IS NOT NULL AS final FROM payment WHERE nonce = $1";
+const RELAYED =
+  "SELECT nonce::int, cardinality(hashes) AS signed, state FROM relay WHERE chain = 8453 ORDER BY id DESC";
+
+export async function startBaseStage(plan: BaseLikePlan & Pick<TestServicePlan, "config"> = {}): Promise<BaseStage> {
+  const base = await startBaseLike(plan);
+  const { chain, rpcUrls, now } = base;
+  const service = await startService({ chain, now, config: { ...plan.config, rpcUrls } });
+  const query = <T extends object>(text: string, values: readonly unknown[] = []) =>
+    withClient(service.database.ownerUrl, async (client) => (await client.query<T>(text, [...values])).rows);
+  return {
+    base,
+    service,
+    sign: async (minutes) => {
+      const payer = await newPayer(chain);
+      await base.caughtUp();
+      return signPayment(payer, { validBefore: base.unixNow() + BigInt(minutes * 60) });
+    },
+    pay: (signed) => post(`${service.url}/test/basic`, v2(signed)),
+    rowOf: async ({ authorization }) =>
+      (await query<{ state: string; final: boolean }>(ROW, [binary(authorization.nonce)]))[0],
+    relayed: () => query(RELAYED),
+    age: async (minutes) => {
+      const by = `interval '${minutes} minutes'`;
+      await query(`UPDATE payment SET lease_until = lease_until - ${by}, look_at = look_at - ${by}`);
+      await query(`UPDATE relay SET sent_at = sent_at - ${by}, tended_at = tended_at - ${by}`);
+    },
+    stop: async () => {
+      await service.stop();
+      await base.stop();
+    },
+  };
+}
+
+/** Asks again while the answer is 503, as it says; then it is a result of this payment, charged once. */
+export async function expectBought({ base, pay }: BaseStage, signed: Signed): Promise<Answer> {
+  let answer = await pay(signed);
+  for (const deadline = Date.now() + 30_000; answer.status === 503 && Date.now() < deadline; await sleep(100))
+    answer = await pay(signed);
+  if (answer.status !== 200) throw new Error(`${answer.status} ${answer.text}`);
+  await chargedOnce(base.chain, signed);
+  return answer;
+}

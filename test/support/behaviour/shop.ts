@@ -1,0 +1,53 @@
+import { challenge } from "../../../api/payments/challenge.ts";
+import { EXACT } from "../../../api/payments/exact/scheme.ts";
+import { type LocalServer, serveHttp } from "../http-server.ts";
+import type { Answer } from "../payments/requests.ts";
+import { post } from "../payments/requests.ts";
+import { BASE } from "../payments/signing.ts";
+
+/** What a shop quotes as its own price. */
+export interface Quote {
+  readonly payTo: `0x${string}`;
+  readonly value: bigint;
+  readonly maxTimeoutSeconds?: number;
+}
+
+/** A shop that quotes what it likes and keeps the payment headers that its customers send. */
+export interface Shop extends LocalServer {
+  quote: Quote;
+  /** Takes the last customer's payment header to another address. */
+  readonly handIn: (url: string) => Promise<Answer>;
+}
+
+/** Speaks both versions of x402, so that every stock client buys there. */
+export async function openShop(first: Quote): Promise<Shop> {
+  const kept: Record<string, string>[] = [];
+  const server = await serveHttp((request, response) => {
+    const headers = Object.entries(request.headers).filter(([name]) => /^(payment-signature|x-payment)$/.test(name));
+    if (headers.length > 0) {
+      kept.push(Object.fromEntries(headers) as Record<string, string>);
+      response.writeHead(200, { "content-type": "application/json" }).end('{"status":"sold"}');
+      return;
+    }
+    const { payTo, value, maxTimeoutSeconds = 60 } = shop.quote;
+    const offer = {
+      terms: { network: BASE.id, payTo, value },
+      resource: "/goods",
+      description: "Goods.",
+      maxTimeoutSeconds,
+    };
+    const parts = { schemes: [EXACT], baseUrl: server.url };
+    const { header, body } = challenge(offer, parts, { error: "Payment required", at: new Date() });
+    response.writeHead(402, { "content-type": "application/json", "payment-required": header }).end(body);
+  });
+  const shop: Shop = {
+    ...server,
+    quote: first,
+    handIn(url) {
+      const header = kept.at(-1);
+      if (header === undefined) throw new Error("nobody has paid at the shop");
+      return post(url, header);
+    },
+  };
+  return shop;
+}

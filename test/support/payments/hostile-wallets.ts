@@ -1,0 +1,36 @@
+import { concat, type Hex, numberToHex, pad } from "viem";
+
+/** What tells a wallet that it is not being simulated: machine code that leaves one number, not zero when it is mined. */
+export const SIGNS = {
+  "transactions have a gas price, simulations none": "0x3a",
+  "transactions have an origin, simulations none": "0x32",
+  "a flag in its storage is set in between": "0x600054",
+} as const satisfies Record<string, Hex>;
+
+/** Its origin is this account. */
+export const originIs = (account: Hex): Hex => concat(["0x73", account, "0x3214"]);
+
+/** It has less gas left than this. */
+export const gasBelow = (gas: number): Hex => concat(["0x63", pad(numberToHex(gas), { size: 4 }), "0x5a10"]);
+
+/**
+ * An ERC-1271 wallet in machine code that takes every signature, until the sign shows: then it burns whatever gas it is
+ * given.
+ */
+export function burningOn(sign: Hex): Hex {
+  const answer = concat(["0x7f", "0x1626ba7e", `0x${"00".repeat(28)}`, "0x60005260206000f3"]);
+  const size = (code: Hex) => (code.length - 2) / 2;
+  // sign; PUSH1 burn; JUMPI; answer; burn: JUMPDEST; PUSH1 burn; JUMP
+  const burn = numberToHex(size(sign) + 3 + size(answer), { size: 1 });
+  return concat([sign, "0x60", burn, "0x57", answer, "0x5b60", burn, "0x56"]);
+}
+
+/** Slot 0, set: the flag. */
+export const FLAG = { index: pad("0x0"), value: pad("0x1") } as const;
+
+/** A wallet that takes every signature after so many rounds of a loop, of about 60 gas each. */
+export function thinking(rounds: number): Hex {
+  const answer = concat(["0x7f", "0x1626ba7e", `0x${"00".repeat(28)}`, "0x60005260206000f3"]);
+  // PUSH2 rounds; JUMPDEST; the hash of nothing, dropped; one less; back while rounds are left
+  return concat(["0x61", numberToHex(rounds, { size: 2 }), "0x5b6000600020506001900380600357", "0x50", answer]);
+}
