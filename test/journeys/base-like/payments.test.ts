@@ -1,0 +1,143 @@
+import { afterAll, describe, expect, test, vi } from "vitest";
+import { BASE, HALT_MINUTES, POOL_ERRORS } from "../../support/base-like/profiles.ts";
+import { type BaseStage, expectBought, startBaseStage } from "../../support/base-like/stage.ts";
+import { eventually } from "../../support/eventually.ts";
+import { expectPaymentRequired, expectProblem } from "../../support/payments/expectations.ts";
+import { nothingCharged } from "../../support/payments/on-chain.ts";
+import { type Answer, send } from "../../support/payments/requests.ts";
+import type { Signed } from "../../support/payments/signing.ts";
+
+// What a payer sees of Base: its finality, its halts, its fees and its pool.
+
+vi.setConfig({ testTimeout: 60_000 });
+
+const stages: BaseStage[] = [];
+afterAll(() => Promise.all(stages.map((stage) => stage.stop())));
+
+async function stage(plan: Parameters<typeof startBaseStage>[0] = {}): Promise<BaseStage> {
+  const started = await startBaseStage(plan);
+  stages.push(started);
+  return started;
+}
+
+const expectToWait = (answer: Answer) => expectProblem(answer, 503, "payment_pending");
+const bodyOf = async (url: unknown) => (await send(String(url))).body;
+
+/** Sends the payment until its transaction is in the pool, and leaves it there. */
+async function inPool({ base, pay }: BaseStage, signed: Signed): Promise<() => Promise<Answer>> {
+  const answer = pay(signed);
+  await eventually(() => base.pool.waiting().length, 1);
+  return () => answer;
+}
+
+describe.concurrent("a payment on a chain like Base", () => {
+  test("has its result at once, is final after 15 minutes and not before, and is replayed throughout", async () => {
+    const at = await stage();
+    const { base, service, pay, rowOf } = at;
+    const signed = await at.sign(5);
+    const answer = await expectBought(at, signed);
+    const { transaction } = answer.body.settlement as { transaction: string };
+    const isFinal = async () => (await bodyOf(`${service.url}/receipt?tx=${transaction}`)).final;
+    for (const minutes of [7, 7]) {
+      await base.pass(minutes);
+      await at.age(minutes);
+      expect([await isFinal(), await rowOf(signed)]).toEqual([false, { state: "fulfilled", final: false }]);
+      expect((await pay(signed)).text).toBe(answer.text);
+    }
+    await base.pass(2);
+    await at.age(2);
+    await eventually(() => rowOf(signed), { state: "fulfilled", final: true });
+    expect([await isFinal(), (await expectBought(at, signed)).text]).toEqual([true, answer.text]);
+    expect(await bodyOf(answer.body.cert_url)).toMatchObject({ fresh: true, reversed: false });
+  });
+
+  test("whose settlement is mined after 20 minutes has its result then, and is charged once", async () => {
+    const at = await stage();
+    const { base, pay } = at;
+    base.pool.fate({ afterMinutes: 20 });
+    const signed = await at.sign(60);
+    await inPool(at, signed);
+    await base.pass(10);
+    await at.age(10);
+    const retried = pay(signed);
+    await base.pass(9);
+    await nothingCharged(base.chain, signed.authorization.from);
+    await base.pass(2);
+    expect([200, 503]).toContain((await retried).status);
+    await expectBought(at, signed);
+  });
+
+  test("through a halt of 33 minutes: what the clock calls expired settles in the first block, and is no 402", async () => {
+    const at = await stage();
+    const { base, pay } = at;
+    const [short, long] = [await at.sign(5), await at.sign(60)];
+    base.halt();
+    const first = await inPool(at, short);
+    const second = pay(long);
+    await eventually(() => base.pool.waiting().length, 2);
+    await base.pass(HALT_MINUTES);
+    await at.age(HALT_MINUTES);
+    expectToWait(await pay(short));
+    await base.resume();
+    for (const signed of [short, long]) await expectBought(at, signed);
+    for (const { status } of [await first(), await second]) expect([200, 503]).toContain(status);
+  });
+
+  test("that was signed before a halt and is sent after its window is refused, and never submitted", async () => {
+    const at = await stage();
+    const { base, pay } = at;
+    base.halt();
+    const signed = await at.sign(5);
+    await base.pass(HALT_MINUTES);
+    expect(expectPaymentRequired(await pay(signed))).toMatch(/expired/);
+    await base.resume();
+    await base.pass(1);
+    await nothingCharged(base.chain, signed.authorization.from);
+    expect(await at.relayed()).toEqual([]);
+  });
+
+  test("caught by a fee spike of fifty times is settled at what the market asks", async () => {
+    const at = await stage();
+    const { base } = at;
+    base.halt();
+    const signed = await at.sign(60);
+    await inPool(at, signed);
+    await base.fees(50);
+    await base.resume();
+    await base.pass(1);
+    await nothingCharged(base.chain, signed.authorization.from);
+    await at.age(1);
+    const { body } = await expectBought(at, signed);
+    const hash = (body.settlement as { transaction: `0x${string}` }).transaction;
+    const { maxFeePerGas = 0n } = await base.chain.client.getTransaction({ hash });
+    expect(maxFeePerGas).toBeLessThan(BASE.baseFee * 50n * 4n);
+  });
+
+  test("whose transaction the pool forgot is sent again, as it was", async () => {
+    const at = await stage();
+    const { base } = at;
+    base.halt();
+    const signed = await at.sign(60);
+    await inPool(at, signed);
+    base.pool.forget();
+    expect(base.pool.waiting()).toEqual([]);
+    await base.resume();
+    await expectBought(at, signed);
+    expect(await at.relayed()).toMatchObject([{ nonce: 0, signed: 1 }]);
+  });
+
+  test.each(["swallowed", "refused"] as const)("whose transaction the pool %s is settled once", async (how) => {
+    const at = await stage();
+    at.base.pool.fate(how === "swallowed" ? how : { refusedWith: POOL_ERRORS.full });
+    const signed = await at.sign(60);
+    await expectBought(at, signed);
+    expect(await at.relayed()).toMatchObject([{ nonce: 0, signed: 1 }]);
+  });
+
+  test.each([429, 503] as const)("while the provider answers %i has its result in the end", async (status) => {
+    const at = await stage();
+    const signed = await at.sign(5);
+    at.base.busy(status, 6);
+    await expectBought(at, signed);
+  });
+});
