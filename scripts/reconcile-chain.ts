@@ -1,0 +1,159 @@
+import type pg from "pg";
+import { type Hex, padHex, parseEventLogs, toEventSelector } from "viem";
+import type { ChainReader } from "../api/adapters/chain/chain-reader.ts";
+import { bytes, hex } from "../api/adapters/postgres/connection.ts";
+import { NETWORKS, type Network } from "../api/kernel/networks.ts";
+import type { Address } from "../api/kernel/wallet.ts";
+import { usdcEventsAbi } from "../contracts/abi.ts";
+
+const [AUTHORIZATION_USED, TRANSFER] = usdcEventsAbi;
+
+/** USDC that arrived and that no row of the journal accounts for. */
+export interface UnknownReceipt {
+  readonly transaction: Hex;
+  readonly block: number;
+  readonly logIndex: number;
+  readonly from: Address;
+  /** Atomic units. */
+  readonly value: bigint;
+  /** The nonce of the authorization it was paid with; null for a plain transfer. */
+  readonly nonce: Hex | null;
+  /** What the journal says of that authorization; null if it does not know it. */
+  readonly row: string | null;
+}
+
+/** A row of the journal whose settlement the chain does not show. */
+export interface UnshownRow {
+  readonly transaction: Hex;
+  readonly block: number;
+  readonly payer: Address;
+  readonly nonce: Hex;
+  readonly value: bigint;
+  readonly payTo: Address;
+  readonly state: string;
+}
+
+export interface Reconciliation {
+  readonly network: Network;
+  readonly fromBlock: number;
+  readonly toBlock: number;
+  readonly unknown: readonly UnknownReceipt[];
+  readonly unshown: readonly UnshownRow[];
+}
+
+export interface ReconcileParts {
+  readonly db: pg.Pool;
+  readonly chain: Pick<ChainReader, "client" | "logs" | "finality">;
+  readonly network: Network;
+  readonly payTo: Address;
+  /** What escrow contracts pay out is accounted for by their own events. */
+  readonly escrows: readonly Address[];
+  /** Blocks; by default from the journal's first payment to the newest final block. */
+  readonly range: { readonly from: number | null; readonly to: number | null };
+  readonly progress: (block: bigint, last: bigint) => void;
+}
+
+/** Compares what the chain shows with what the journal says; null if the journal has no payment to begin at. */
+export async function reconcile(parts: ReconcileParts): Promise<Reconciliation | null> {
+  const { chain, network, range } = parts;
+  const final = Number((await chain.finality.confirmed())?.number ?? 0n);
+  const fromBlock = range.from ?? (await firstBlock(parts));
+  if (fromBlock === null) return null;
+  const toBlock = Math.min(range.to ?? final, final);
+  const rows = await rowsIn(parts, fromBlock, toBlock);
+  const addresses = [...new Set([parts.payTo, ...rows.map(({ payTo }) => payTo)])];
+  const transfers = await transfersTo(parts, addresses, { from: BigInt(fromBlock), to: BigInt(toBlock) });
+  const shown = new Map(transfers.map((transfer) => [placeOf(transfer), transfer]));
+  const known = new Set(rows.map(placeOf));
+  const received = transfers.filter(
+    (one) => one.to === parts.payTo && one.value > 0n && !known.has(placeOf(one)) && !parts.escrows.includes(one.from),
+  );
+  const unknown: UnknownReceipt[] = [];
+  for (const one of received) unknown.push(await explained(parts, one));
+  const isShown = (row: Row) => {
+    const transfer = shown.get(placeOf(row));
+    return transfer?.from === row.payer && transfer.to === row.payTo && transfer.value === row.value;
+  };
+  const unshown = rows.filter((row) => !isShown(row)).map(({ logIndex: _, ...row }) => row);
+  return { network, fromBlock, toBlock, unknown, unshown };
+}
+
+/** A day before the first payment arrived: its authorization may have been used by then. */
+async function firstBlock({ db, network }: ReconcileParts): Promise<number | null> {
+  const { chainId, blockSeconds } = NETWORKS[network];
+  const { rows } = await db.query<{ first: string | null }>(
+    "SELECT min(least(head_block, coalesce(block_number, head_block))) AS first FROM payment WHERE chain = $1",
+    [chainId],
+  );
+  const first = rows[0]?.first ?? null;
+  return first === null ? null : Math.max(0, Number(first) - Math.ceil(86_400 / blockSeconds));
+}
+
+type Row = UnshownRow & { readonly logIndex: number };
+
+/** `logIndex` is that of the Transfer: the log after the use of the authorization. */
+async function rowsIn({ db, network }: ReconcileParts, from: number, to: number): Promise<Row[]> {
+  const { rows } = await db.query(
+    `SELECT tx, block_number, log_index, payer, nonce, value, pay_to, state FROM payment
+      WHERE chain = $1 AND state IN ('settled', 'fulfilled') AND tx IS NOT NULL AND block_number BETWEEN $2 AND $3
+      ORDER BY block_number, log_index`,
+    [NETWORKS[network].chainId, from, to],
+  );
+  return rows.map((row) => ({
+    transaction: hex(row.tx),
+    block: Number(row.block_number),
+    logIndex: row.log_index + 1,
+    payer: hex(row.payer),
+    nonce: hex(row.nonce),
+    value: BigInt(row.value),
+    payTo: hex(row.pay_to),
+    state: row.state,
+  }));
+}
+
+const placeOf = ({ transaction, logIndex }: { readonly transaction: Hex; readonly logIndex: number }) =>
+  `${transaction} ${logIndex}`;
+
+interface Transfer extends Pick<UnknownReceipt, "transaction" | "block" | "logIndex" | "from" | "value"> {
+  readonly to: Address;
+}
+
+async function transfersTo(
+  { chain, network, progress }: ReconcileParts,
+  to: readonly Address[],
+  range: { readonly from: bigint; readonly to: bigint },
+): Promise<Transfer[]> {
+  const topics = [toEventSelector(TRANSFER), null, to.map((address) => padHex(address, { size: 32 }))];
+  const found: Transfer[] = [];
+  for await (const page of chain.logs.pages({ address: NETWORKS[network].usdc.address, topics }, range)) {
+    for (const { args, ...log } of parseEventLogs({ abi: [TRANSFER], logs: [...page.logs] }))
+      found.push({
+        transaction: log.transactionHash,
+        block: Number(log.blockNumber),
+        logIndex: log.logIndex,
+        from: args.from.toLowerCase() as Address,
+        to: args.to.toLowerCase() as Address,
+        value: args.value,
+      });
+    progress(page.read.to, range.to);
+  }
+  return found;
+}
+
+/** Which authorization a transfer was paid with, and what the journal knows of that. */
+async function explained({ db, chain, network }: ReconcileParts, transfer: Transfer): Promise<UnknownReceipt> {
+  const { to: _, ...receipt } = transfer;
+  const { logs } = await chain.client.getTransactionReceipt({ hash: transfer.transaction });
+  const before = logs.filter(({ logIndex }) => logIndex === transfer.logIndex - 1);
+  const [used] = parseEventLogs({ abi: [AUTHORIZATION_USED], logs: before });
+  if (used === undefined || used.args.authorizer.toLowerCase() !== transfer.from)
+    return { ...receipt, nonce: null, row: null };
+  const { nonce } = used.args;
+  const { rows } = await db.query<{ state: string; reason: string | null }>(
+    "SELECT state, reason FROM payment WHERE chain = $1 AND payer = $2 AND nonce = $3",
+    [NETWORKS[network].chainId, bytes(transfer.from), bytes(nonce)],
+  );
+  const [row] = rows;
+  const said = row?.reason ? `${row.state} (${row.reason})` : row?.state;
+  return { ...receipt, nonce, row: said ?? null };
+}

@@ -1,0 +1,119 @@
+import { parseArgs } from "node:util";
+import { createChain } from "../api/adapters/chain/chain-reader.ts";
+import { connect } from "../api/adapters/postgres/connection.ts";
+import { type Config, parseConfig } from "../api/config.ts";
+import { formatUsd } from "../api/kernel/money.ts";
+import { NETWORKS, type Network } from "../api/kernel/networks.ts";
+import { embeddedEnvironment } from "./embedded/environment.ts";
+import { SettingError } from "./embedded/settings.ts";
+import { type Reconciliation, reconcile, type UnknownReceipt } from "./reconcile-chain.ts";
+
+const USAGE = `Usage: npm run reconcile -- [--network base|base-sepolia] [--from <block>] [--to <block>] [--json]
+
+Lists USDC that PAY_TO_ADDRESS received and the journal does not know, and payments in the journal that the chain does
+not show. Reads only. Looks from a day before the journal's first payment to the newest final block, on every network.
+Exits with 1 if it finds anything, with 2 if it cannot tell. Configured like the API: by DATABASE_URL and its other
+variables, or by the DATA_DIR and PORT of a running "npm start".`;
+
+interface Order {
+  readonly networks: readonly Network[];
+  readonly from: number | null;
+  readonly to: number | null;
+  readonly json: boolean;
+}
+
+const OPTIONS = {
+  network: { type: "string" },
+  from: { type: "string" },
+  to: { type: "string" },
+  json: { type: "boolean", default: false },
+} as const;
+
+/** @throws SettingError */
+function readOrder(args: readonly string[]): Order {
+  try {
+    const { network, from, to, json } = parseArgs({ args: [...args], options: OPTIONS }).values;
+    const networks = Object.values(NETWORKS).filter(({ key }) => network === undefined || key === network);
+    if (networks.length === 0) throw new Error(`There is no network ${network}.`);
+    return { networks: networks.map(({ id }) => id), from: blockOf(from), to: blockOf(to), json };
+  } catch (error) {
+    throw new SettingError(`${(error as Error).message}\n\n${USAGE}`);
+  }
+}
+
+function blockOf(text: string | undefined): number | null {
+  if (text === undefined) return null;
+  if (!/^\d{1,15}$/.test(text)) throw new Error(`Expected the number of a block, not ${JSON.stringify(text)}.`);
+  return Number(text);
+}
+
+async function readConfig(): Promise<Config> {
+  const env = process.env.DATABASE_URL ? process.env : await embeddedEnvironment(process.env);
+  const config = parseConfig(env);
+  if ("problem" in config) throw new SettingError(config.problem);
+  return config;
+}
+
+async function compare(config: Config, { networks, from, to }: Order): Promise<(Reconciliation | null)[]> {
+  const url = new URL(config.databaseUrl);
+  url.searchParams.set("options", "-c default_transaction_read_only=on");
+  const db = connect(url.href, 2);
+  const { payTo, escrowAddresses: escrows, logBlockRange } = config;
+  const found: (Reconciliation | null)[] = [];
+  try {
+    for (const network of networks) {
+      const chain = createChain(network, { rpcUrl: config.rpcUrls[network], logBlockRange });
+      const progress = progressOf(network);
+      found.push(await reconcile({ db, chain, network, payTo, escrows, range: { from, to }, progress }));
+    }
+    return found;
+  } finally {
+    await db.end();
+  }
+}
+
+/** A line every few seconds: a long range takes minutes. */
+function progressOf(network: Network) {
+  let said = Date.now();
+  return (block: bigint, last: bigint) => {
+    if (Date.now() - said < 5_000) return;
+    said = Date.now();
+    console.error(`${NETWORKS[network].key}: block ${block} of ${last}`);
+  };
+}
+
+const atomic = (_: string, value: unknown) => (typeof value === "bigint" ? value.toString() : value);
+
+function tell(one: Reconciliation): void {
+  const { network, fromBlock, toBlock, unknown, unshown } = one;
+  const { key, money } = NETWORKS[network];
+  console.log(`${key}, blocks ${fromBlock} to ${toBlock}: ${unknown.length + unshown.length} found`);
+  for (const receipt of unknown)
+    console.log(
+      `  received and unknown: ${formatUsd(receipt.value)} ${money} from ${receipt.from}, block ${receipt.block}, ${receipt.transaction}: ${kindOf(receipt)}`,
+    );
+  for (const row of unshown)
+    console.log(
+      `  ${row.state} and not on the chain: ${formatUsd(row.value)} ${money} from ${row.payer}, nonce ${row.nonce}, block ${row.block}, ${row.transaction}`,
+    );
+}
+
+function kindOf({ nonce, row }: UnknownReceipt): string {
+  if (nonce === null) return "a plain transfer";
+  return `nonce ${nonce}, ${row === null ? "not in the journal" : `in the journal as ${row}`}`;
+}
+
+/** In one line; a connection refused on every address has no message of its own. */
+const causeOf = (error: unknown): string =>
+  String((error as Error).message || (error as NodeJS.ErrnoException).code).split("\n")[0] ?? "";
+
+try {
+  const order = readOrder(process.argv.slice(2));
+  const all = (await compare(await readConfig(), order)).filter((one) => one !== null);
+  if (order.json) console.log(JSON.stringify(all, atomic, 2));
+  else for (const one of all) tell(one);
+  if (all.some(({ unknown, unshown }) => unknown.length + unshown.length > 0)) process.exitCode = 1;
+} catch (error) {
+  console.error(error instanceof SettingError ? error.message : `Nothing can be said: ${causeOf(error)}`);
+  process.exitCode = 2;
+}

@@ -1,0 +1,129 @@
+import { execFile } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { encodeFunctionData } from "viem";
+import { beforeAll, describe, expect, test } from "vitest";
+import { devAccount } from "../../scripts/embedded/dev-accounts.ts";
+import { USDC_ABI } from "../../scripts/embedded/usdc.ts";
+import { environmentOf } from "../support/arbiter/correction.ts";
+import { startTestChain } from "../support/chain/chain.ts";
+import { startFaultyNode } from "../support/chain/faulty-node.ts";
+import { refuse } from "../support/chain/rpc.ts";
+import { forFile } from "../support/for-file.ts";
+import { post, v2 } from "../support/payments/requests.ts";
+import { newPayer, type Signed, signPayment } from "../support/payments/signing.ts";
+import { PAY_TO } from "../support/service/accounts.ts";
+import { binary, connectOwner } from "../support/service/database.ts";
+import { bareEnvironment } from "../support/service/environment.ts";
+import { startService } from "../support/service/service.ts";
+
+const COMMAND = fileURLToPath(new URL("../../scripts/reconcile.ts", import.meta.url));
+
+const chain = await forFile(startTestChain());
+const node = await forFile(startFaultyNode(chain));
+const service = await forFile(
+  startService({ chain, config: { rpcUrls: { "eip155:8453": node.url, "eip155:84532": node.url } } }),
+);
+const owner = await forFile(connectOwner(service.database));
+
+interface Found {
+  readonly network: string;
+  readonly unknown: readonly Record<string, unknown>[];
+  readonly unshown: readonly Record<string, unknown>[];
+}
+
+/** `npm run reconcile` for the service. */
+const run = (...args: readonly string[]) =>
+  new Promise<{ readonly code: number; readonly output: string; readonly errors: string }>((resolve) => {
+    const env = { ...bareEnvironment(), ...environmentOf(service), LOG_BLOCK_RANGE: "9000" };
+    execFile(process.execPath, [COMMAND, "--network", "base", ...args], { env }, (error, output, errors) =>
+      resolve({ code: error === null ? 0 : Number(error.code), output, errors }),
+    );
+  });
+
+async function reconciled(...args: readonly string[]) {
+  const { code, output, errors } = await run("--json", ...args);
+  expect(errors).toBe("");
+  return { code, found: (JSON.parse(output) as Found[])[0] as Found };
+}
+
+async function paid(): Promise<Signed> {
+  const signed = await signPayment(await newPayer(chain));
+  expect((await post(`${service.url}/test/basic`, v2(signed))).status).toBe(200);
+  return signed;
+}
+
+/** What a restore to an earlier time does, and only the database's owner can. */
+async function forget({ authorization }: Signed): Promise<void> {
+  await owner.query("BEGIN");
+  await owner.query("SET LOCAL session_replication_role = replica");
+  await owner.query("DELETE FROM payment WHERE nonce = $1", [binary(authorization.nonce)]);
+  await owner.query("COMMIT");
+}
+
+let kept: Signed;
+let lost: Signed;
+
+beforeAll(async () => {
+  [kept, lost] = [await paid(), await paid()];
+  await chain.mine(4);
+});
+
+describe("npm run reconcile", () => {
+  test("finds nothing where journal and chain agree: exit code 0", async () => {
+    expect(await reconciled()).toMatchObject({ code: 0, found: { network: "eip155:8453", unknown: [], unshown: [] } });
+    expect((await run()).output).toMatch(/^base, blocks 0 to \d+: 0 found\n$/);
+  });
+
+  test("lists what a restored journal has forgotten, in ranges that the provider accepts: exit code 1", async () => {
+    await forget(lost);
+    node.become(async (call, pass) => {
+      const [range] = call.params as [{ fromBlock: string; toBlock: string }];
+      const isWide = call.method === "eth_getLogs" && Number(range.toBlock) - Number(range.fromBlock) >= 5;
+      return isWide ? refuse(call, -32_602, "range 40 exceeds limit of 5") : pass(call);
+    });
+    const { code, found } = await reconciled();
+    node.become(null);
+    const { from, nonce } = lost.authorization;
+    expect(code).toBe(1);
+    expect(found.unknown).toMatchObject([{ from: from.toLowerCase(), nonce, value: "250000", row: null }]);
+    expect(found.unshown).toEqual([]);
+    const { output } = await run();
+    expect(output).toContain(nonce);
+    expect(output).not.toContain(kept.authorization.nonce);
+  });
+
+  test("lists a plain transfer, and no transfer of nothing", async () => {
+    for (const value of [0n, 7n]) {
+      const data = encodeFunctionData({ abi: USDC_ABI, functionName: "transfer", args: [PAY_TO, value] });
+      const account = devAccount(3);
+      await chain.client.waitForTransactionReceipt({
+        hash: await chain.client.sendTransaction({ account, to: chain.network.usdc.address, data }),
+      });
+    }
+    await chain.mine(4);
+    const { found } = await reconciled("--from", "1");
+    expect(found.unknown).toMatchObject([{ nonce: lost.authorization.nonce }, { value: "7", nonce: null }]);
+    expect((await run()).output).toContain("a plain transfer");
+  });
+
+  test("lists a sale that the chain does not show, and what the journal calls void", async () => {
+    const nonce = binary(kept.authorization.nonce);
+    await owner.query("UPDATE payment SET tx = sha256(tx) WHERE nonce = $1", [nonce]);
+    const { code, found } = await reconciled();
+    expect(code).toBe(1);
+    expect(found.unshown).toMatchObject([
+      { state: "fulfilled", nonce: kept.authorization.nonce, payer: kept.authorization.from.toLowerCase() },
+    ]);
+    expect(found.unknown).toContainEqual(
+      expect.objectContaining({ nonce: kept.authorization.nonce, row: "fulfilled" }),
+    );
+    expect((await run()).output).toContain("fulfilled and not on the chain");
+  });
+
+  test("says what is wrong with its arguments, or that it cannot tell: exit code 2", async () => {
+    expect(await run("--from", "tomorrow")).toMatchObject({ code: 2, errors: expect.stringContaining("Usage:") });
+    node.become(async () => null);
+    expect(await run()).toMatchObject({ code: 2, output: "", errors: expect.stringContaining("Nothing can be said") });
+    node.become(null);
+  });
+});
