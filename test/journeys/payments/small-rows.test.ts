@@ -23,7 +23,7 @@ import { tableBytes } from "../../support/service/table-size.ts";
 const SEPOLIA = NETWORKS["eip155:84532"];
 const ACCEPTED = { network: SEPOLIA.id, asset: SEPOLIA.usdc.address, extra: { name: SEPOLIA.usdc.name, version: "2" } };
 const KIB = 1024;
-const STRANGERS = 288;
+const STRANGERS = 576;
 const MANY = 1_200;
 const TOGETHER = 12;
 

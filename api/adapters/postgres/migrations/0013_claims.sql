@@ -15,7 +15,7 @@ CREATE INDEX payment_named ON payment (named_at, parked_at)
 CREATE INDEX payment_unresolved ON payment (received_at) WHERE state IN ('settling', 'settled') AND parked_at IS NULL;
 --> statement-breakpoint
 -- What goes once its window is over. A reversal stays: a mark and a certificate refer to it.
-CREATE INDEX payment_over ON payment (state, valid_before) WHERE state IN ('received', 'void') AND reason IS DISTINCT FROM 'reversed';
+CREATE INDEX payment_over ON payment (valid_before) WHERE state IN ('received', 'void') AND reason IS DISTINCT FROM 'reversed';
 --> statement-breakpoint
 DROP INDEX payment_received;
 --> statement-breakpoint
