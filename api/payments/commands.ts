@@ -184,19 +184,26 @@ async function read(parts: PaymentParts, subject: Subject): Promise<View> {
   return schemeOf(parts, subject).look(key.network, expected);
 }
 
+/**
+ * A settlement that was just submitted shows late: nodes lag, each by its own time, and of two answers one may know more
+ * than the other. So until the deadline neither a reading that fails nor one that finds too little is an answer.
+ */
 async function look(parts: PaymentParts, subject: Subject, patienceMs: number): Promise<StepEvent> {
-  const { validBefore, key } = subject.payment;
   const deadline = parts.now().getTime() + patienceMs;
+  for (let pause = 50; ; pause = Math.min(pause * 2, 500)) {
+    const seen = await lookOnce(parts, subject);
+    const isTelling = seen.on === "chain" && seen.view.nonce !== "unused" && seen.view.nonce !== "spent";
+    if (isTelling || parts.now().getTime() >= deadline) return seen;
+    await parts.sleep(pause);
+  }
+}
+
+async function lookOnce(parts: PaymentParts, subject: Subject): Promise<StepEvent> {
+  const { validBefore, key } = subject.payment;
   try {
-    for (let pause = 50; ; pause = Math.min(pause * 2, 500)) {
-      const view = await read(parts, subject);
-      if (view.nonce === "unused" && parts.now().getTime() < deadline) {
-        await parts.sleep(pause);
-        continue;
-      }
-      const { time } = await parts.chains[key.network].head();
-      return { on: "chain", view, windowOpen: windowOpen(validBefore, laterOf(parts.now(), time)) };
-    }
+    const view = await read(parts, subject);
+    const { time } = await parts.chains[key.network].head();
+    return { on: "chain", view, windowOpen: windowOpen(validBefore, laterOf(parts.now(), time)) };
   } catch (error) {
     parts.log.warn({ err: error }, "the chain could not be read");
     return { on: "unavailable" };

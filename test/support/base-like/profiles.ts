@@ -65,9 +65,6 @@ export const BASE: Profile = {
   },
 };
 
-/** The same with nodes that agree: for clients that take the first answer. */
-export const BASE_IN_STEP: Profile = { ...BASE, backends: BASE.backends.map(() => ({ lagMs: 0 })) };
-
 /** The same chain through a free plan. */
 export const FREE_PLAN: Profile = {
   ...BASE,

@@ -1,6 +1,5 @@
 import type { TestChain } from "../chain/test-chain.ts";
 import { type BaseLike, startBaseLike } from "./base-like.ts";
-import { BASE_IN_STEP } from "./profiles.ts";
 
 /** Longer than `finalized` is behind the head. */
 const FINAL_MINUTES = 16;
@@ -14,7 +13,7 @@ export interface ChainLikeBase extends TestChain {
  * client reads the chain itself. It starts in the past, so that it is never ahead of the clock.
  */
 export async function startChainLikeBase(roomMinutes: number): Promise<ChainLikeBase> {
-  const base = await startBaseLike({ profile: BASE_IN_STEP, behindMinutes: roomMinutes });
+  const base = await startBaseLike({ behindMinutes: roomMinutes });
   const { chain } = base;
   const blockMinutes = base.blockSeconds / 60;
   return {
@@ -27,6 +26,8 @@ export async function startChainLikeBase(roomMinutes: number): Promise<ChainLike
       setAutomine: async (isOn: boolean) => (isOn ? base.resume() : base.halt()),
       getTxpoolStatus: async () => ({ pending: base.pool.waiting().length, queued: 0 }),
     },
+    // A payer pays once every node knows its balance.
+    fund: (account, atomic) => chain.fund(account, atomic).then(base.caughtUp),
     mine: (blocks = 1) => base.pass(blocks * blockMinutes),
     increaseTime: (seconds) => base.pass(seconds / 60),
     finalise: () => base.pass(FINAL_MINUTES),
