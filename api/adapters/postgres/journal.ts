@@ -1,7 +1,5 @@
 import type pg from "pg";
-
 import type { Journal } from "../../payments/journal.ts";
-
 import { completeSale } from "./complete-sale.ts";
 import { inTransaction } from "./connection.ts";
 import { entering, inFlightBefore, takeOf } from "./in-flight.ts";

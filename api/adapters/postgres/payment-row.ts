@@ -23,8 +23,21 @@ const OPEN = "(state IN ('settling', 'settled') OR (state = 'fulfilled' AND fina
 export const ACTIVE = `${OPEN} AND parked_at IS NULL`;
 export const PARKED = `${OPEN} AND parked_at IS NOT NULL`;
 
-/** What a write sets that changes the state: the payment makes progress. */
-export const PROGRESS = "moved_at = now(), parked_at = NULL, named_at = NULL";
+/** What a change of the state sets, each column with its value: the payment makes progress. */
+const PROGRESS_VALUES = [
+  ["moved_at", "now()"],
+  ["parked_at", "NULL"],
+  ["named_at", "NULL"],
+] as const;
+
+/** What a write sets that changes the state. */
+export const PROGRESS = PROGRESS_VALUES.map(([column, value]) => `${column} = ${value}`).join(", ");
+
+/** What a write to a state sets, an SQL expression: the row may be in it already. */
+export const progressTo = (state: string): string =>
+  PROGRESS_VALUES.map(
+    ([column, value]) => `${column} = CASE WHEN state = ${state} THEN ${column} ELSE ${value} END`,
+  ).join(", ");
 
 /**
  * When the resolver looks again: soon after a payment arrives, then less and less often; a failing handler backs off
@@ -38,10 +51,24 @@ export const LOOK_LATER = `now() + CASE WHEN failures > 0 AND state = 'settled' 
 export const sealContext = ({ network, asset, payer, nonce }: PaymentKey): string =>
   `${network}|${asset}|${payer}|${nonce}`;
 
-/** The columns of a journal row, as `parsePayment` reads them. */
-export const PAYMENT_COLUMNS = `chain, asset, payer, nonce, payment_id, digest, signature_sha256, valid_after, valid_before, route, fingerprint, input,
+/** The large columns of a journal row, and what is read of them. */
+interface Large {
+  readonly input: string;
+  readonly response: string;
+}
+
+const columnsWith = ({ input, response }: Large): string =>
+  `chain, asset, payer, nonce, payment_id, digest, signature_sha256, valid_after, valid_before, route, fingerprint, ${input} AS input,
   pay_to, value, version, received_at, head_block, state, reason, lease_until > now() AS lease_live, failures, tx, block_number, block_hash, log_index,
-  final_at, status, response, location, scheme, details`;
+  final_at, status, ${response} AS response, location, scheme, details`;
+
+/** The columns of a journal row, as `parsePayment` reads them. */
+export const PAYMENT_COLUMNS = columnsWith({ input: "input", response: "response" });
+/** Those that the resolver needs: a fulfilled payment is neither sold nor answered again. */
+export const UNFINISHED_COLUMNS = columnsWith({
+  input: "CASE WHEN state <> 'fulfilled' THEN input END",
+  response: "NULL::bytea",
+});
 
 export interface PaymentColumns {
   chain: number;

@@ -6,7 +6,7 @@ import { signatureSha256 } from "../../payments/signature.ts";
 import type { Write } from "../../payments/step-types.ts";
 import { bytes, hex, inTransaction } from "./connection.ts";
 import { entry } from "./in-flight.ts";
-import { KEY, keyValues, LEASE, sealContext } from "./payment-row.ts";
+import { KEY, keyValues, LEASE, progressTo, sealContext } from "./payment-row.ts";
 import type { Seal } from "./seal.ts";
 
 type Entry =
@@ -118,12 +118,7 @@ const ENDED = ["lease_until = '-infinity'", "failures = 0", "look_at = now() + i
 function updateOf(seal: Seal, { key, token, write: { from, to, reason, settlement, final, kept } }: Change) {
   const values: unknown[] = [...keyValues(key), token, from, to];
   const isLeaving = to === "settling" && from.includes("received");
-  const set = [
-    "state = $7",
-    "moved_at = CASE WHEN state = $7 THEN moved_at ELSE now() END",
-    "parked_at = CASE WHEN state = $7 THEN parked_at END",
-    "named_at = CASE WHEN state = $7 THEN named_at END",
-  ];
+  const set = ["state = $7", progressTo("$7")];
   const put = (column: string, value: unknown) => set.push(`${column} = $${values.push(value)}`);
   if (reason !== undefined) put("reason", reason);
   if (settlement !== undefined) {
@@ -135,8 +130,7 @@ function updateOf(seal: Seal, { key, token, write: { from, to, reason, settlemen
   if (to === "settling") set.push("tx = NULL", "block_number = NULL", "block_hash = NULL", "log_index = NULL");
   if (kept !== undefined) for (const [at, value] of keptValues(seal, key, kept).entries()) put(KEPT[at] ?? "", value);
   if (to === "void") set.push("lease_token = NULL", ...KEPT.map((column) => `${column} = NULL`));
-  if (final) set.push("sealed = NULL");
-  if (final) set.push("final_at = now()");
+  if (final) set.push("sealed = NULL", "final_at = now()");
   if (to === "fulfilled" || to === "void") set.push(...ENDED);
   return {
     text: `UPDATE payment SET ${set.join(", ")} WHERE ${KEY} AND lease_token = $5 AND state = ANY($6::text[])${isLeaving ? " AND lease_until > now()" : ""}`,

@@ -3,12 +3,12 @@ import type { Journal } from "../../payments/journal.ts";
 import { bytes } from "./connection.ts";
 import {
   ACTIVE,
-  PAYMENT_COLUMNS as COLUMNS,
   keyValues,
   LOOK_LATER,
   PARKED,
   type PaymentColumns,
   parsePayment,
+  UNFINISHED_COLUMNS,
 } from "./payment-row.ts";
 
 /** Parked rows that one claim takes along: they must not hide the others. */
@@ -24,7 +24,7 @@ const duePart = (condition: string, limit: string) => `ARRAY(
 const CLAIM = `UPDATE payment SET look_at = now() + CASE WHEN parked_at IS NULL THEN interval '30 s' ELSE interval '1 h' END,
     parked_at = CASE WHEN parked_at IS NULL AND ${WITHOUT_PROGRESS} THEN now() ELSE parked_at END
   WHERE ctid = ANY(${duePart(ACTIVE, "$1")} || ${duePart(PARKED, String(PARKED_TOGETHER))})
-  RETURNING ${COLUMNS.replace(" input,", " CASE WHEN state <> 'fulfilled' THEN input END AS input,").replace(" response,", " NULL::bytea AS response,")}`;
+  RETURNING ${UNFINISHED_COLUMNS}`;
 
 const columns = (rows: readonly (readonly unknown[])[]): unknown[][] =>
   (rows[0] ?? []).map((_, column) => rows.map((row) => row[column]));
