@@ -145,7 +145,7 @@ export const checkVerdict = (baseUrl: string): CodeBlock => ({
 export const VERDICT_CONTRACT: CodeBlock = {
   id: "verdict-contract",
   caption: "Deal.sol, next to VerdictLib.sol",
-  text: `// SPDX-License-Identifier: UNLICENSED
+  text: `// SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
 import {VerdictLib} from "./VerdictLib.sol";
