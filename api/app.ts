@@ -5,7 +5,7 @@ import { cors } from "hono/cors";
 import { routePath } from "hono/route";
 import { RateLimiterMemory, RateLimiterRes } from "rate-limiter-flexible";
 import { refuseDeclaredLength } from "./kernel/body.ts";
-import { PROBLEMS, Problem, problemBody } from "./kernel/errors.ts";
+import { PROBLEMS, Problem, problemBody, problemOf } from "./kernel/errors.ts";
 import { isPaid, isQuoted, type Route } from "./kernel/route.ts";
 import { page, wantsHtml } from "./layout/negotiate.ts";
 import type { Meter } from "./operations/meter.ts";
@@ -13,6 +13,7 @@ import { type PayableParts, payable, quoted } from "./payments/payable.ts";
 import { renderProblem } from "./site/error-page.ts";
 
 export interface AppLog {
+  warn(facts: object, message: string): void;
   error(facts: object, message: string): void;
 }
 
@@ -34,6 +35,8 @@ export interface AppParts extends PayableParts {
   /** Handles a request so that everything logged meanwhile can name it. */
   readonly inRequest: (id: string, handle: () => Promise<void>) => Promise<void>;
   readonly log: AppLog;
+  /** Whether an error says that a part of ours cannot be reached at the moment. */
+  readonly isAway: (error: unknown) => boolean;
   /** Receives one line per request; lines may be lost if the process is killed. */
   readonly accessLog: AccessLog;
   /** Milliseconds since an arbitrary moment; never runs backwards. */
@@ -88,14 +91,11 @@ export function createApp(parts: AppParts): Hono<Env> {
     answerProblem(c, new Problem("not_found", { detail: `Nothing exists at ${c.req.path.slice(0, 200)}.` })),
   );
   app.onError((error, c) => {
-    if (error instanceof Problem) return answerProblem(c, error);
-    parts.log.error({ err: error, request_id: c.get("requestId") }, "a request failed");
-    return answerProblem(
-      c,
-      new Problem("internal_error", {
-        detail: "Something went wrong on our side. If the request was paid, send it again unchanged: nothing is lost.",
-      }),
-    );
+    const problem = problemOf(error, parts.isAway);
+    const facts = { err: error, request_id: c.get("requestId") };
+    if (problem.code === "internal_error") parts.log.error(facts, "a request failed");
+    else if (problem !== error) parts.log.warn(facts, "a request found a part of the service away");
+    return answerProblem(c, problem);
   });
   return app;
 }

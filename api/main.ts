@@ -7,7 +7,7 @@ import { createBacklogReader } from "./adapters/postgres/backlog.ts";
 import { createBoardReader, createTotalsReader } from "./adapters/postgres/board-reader.ts";
 import { createCafeStore } from "./adapters/postgres/cafe-store.ts";
 import { createCertificateStore } from "./adapters/postgres/certificate-store.ts";
-import { connect } from "./adapters/postgres/connection.ts";
+import { connect, isAway } from "./adapters/postgres/connection.ts";
 import { createJournal } from "./adapters/postgres/journal.ts";
 import { createReceipts } from "./adapters/postgres/receipts.ts";
 import { createSeal } from "./adapters/postgres/seal.ts";
@@ -131,6 +131,7 @@ export async function build(config: Config, pool: pg.Pool, parts: BuildParts) {
     receipts: createReceipts(pool),
     probes: operations.probes,
     tarballs: await wirePackages(log),
+    isAway,
     toolFailed: (error) => log.error({ err: error }, "a tool failed"),
     renderOgImage: createOgRenderer(OG_FONTS.map((font) => fileURLToPath(import.meta.resolve(font)))),
   });
@@ -163,6 +164,7 @@ export async function build(config: Config, pool: pg.Pool, parts: BuildParts) {
     baseUrl,
     now,
     log,
+    isAway,
     accessLog: parts.access,
     rateLimitPerMinute: config.rateLimitPerMinute,
     peers: createPeers(config.trustedProxies),

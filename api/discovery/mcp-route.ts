@@ -5,14 +5,12 @@ import type { Service } from "../../packages/mcp/src/service.ts";
 import { FREE_TOOLS } from "../../packages/mcp/src/tools/free.ts";
 import { parseKeySet, replayScores, verifyDocument } from "../../packages/verifier/src/index.ts";
 import { readBody } from "../kernel/body.ts";
-import { PROBLEMS, Problem, problemBody } from "../kernel/errors.ts";
+import { PROBLEMS, problemBody, problemOf } from "../kernel/errors.ts";
 import type { FreeRoute, Route } from "../kernel/route.ts";
 
 const MESSAGE = z.looseObject({ jsonrpc: z.literal("2.0") });
 /** A header or the message breaks MCP's rules. */
 const REFUSAL = { "application/json": MESSAGE };
-
-const FAILED = "Something went wrong on our side.";
 
 /** A batch would put many calls into one request; newer versions of MCP have none. */
 const NO_BATCH = {
@@ -25,6 +23,8 @@ export interface McpRouteParts {
   readonly baseUrl: string;
   /** Receives what failed inside a tool; its caller only learns that something did. */
   readonly toolFailed: (error: unknown) => void;
+  /** Whether an error says that a part of ours cannot be reached at the moment. */
+  readonly isAway: (error: unknown) => boolean;
 }
 
 /** The free tools for agents, over MCP's streamable HTTP without sessions. They read the routes of this same table. */
@@ -50,11 +50,11 @@ export function mcpRoute(routes: () => readonly Route[], parts: McpRouteParts): 
 }
 
 /** The service as its own tools see it: the free routes they name, called without a network. */
-function inProcess(routes: readonly Route[], { baseUrl, toolFailed }: McpRouteParts): Service {
+function inProcess(routes: readonly Route[], { baseUrl, toolFailed, isAway }: McpRouteParts): Service {
   const app = new Hono();
   for (const path of new Set(FREE_TOOLS.flatMap(({ reads }) => reads))) app.get(path, routeAt(routes, path).handle);
   app.onError((error, c) => {
-    const { code, details } = error instanceof Problem ? error : new Problem("internal_error", { detail: FAILED });
+    const { code, details } = problemOf(error, isAway);
     if (code === "internal_error") toolFailed(error);
     return c.json(problemBody(code, details, ""), PROBLEMS[code].status);
   });

@@ -43,6 +43,22 @@ export class Problem extends Error {
   }
 }
 
+/**
+ * The answer to an error that is no problem yet.
+ * @param isAway whether it says that a part of ours cannot be reached at the moment
+ */
+export const problemOf = (error: unknown, isAway: (error: unknown) => boolean): Problem =>
+  error instanceof Problem ? error : isAway(error) ? UNREACHABLE : UNEXPECTED;
+
+const UNREACHABLE = new Problem("not_available", {
+  detail:
+    "A part of the service cannot be reached at the moment. Send the same request again: no payment is charged twice.",
+  headers: { "retry-after": "2" },
+});
+const UNEXPECTED = new Problem("internal_error", {
+  detail: "Something went wrong on our side. If the request was paid, send it again unchanged: nothing is lost.",
+});
+
 /** Where a code is explained, relative to the service's root: the `type` of its problems. */
 const problemPath = (code: ProblemCode): string => `/docs#${code}`;
 

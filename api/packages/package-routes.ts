@@ -32,7 +32,7 @@ export const packageRoutes = (parts: PackageRouteParts): readonly Route[] => [
     parameters: [inPath({ name: "file", description: "The file name, as listed in /packages.", schema: TARBALL_NAME })],
     output: { "application/gzip": null },
     others: { 304: {} },
-    problems: ["not_found", "not_available"],
+    problems: ["not_found"],
     handle: (c) => tarball(c, parts),
   },
 ];

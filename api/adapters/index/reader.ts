@@ -1,4 +1,5 @@
 import pg from "pg";
+import { isAway } from "../postgres/connection.ts";
 
 /** Base makes a block every two seconds: an index further behind than this is not running, or has not caught up yet. */
 export const MAX_LAG_MS = 60_000;
@@ -33,14 +34,11 @@ export function createReader(pool: pg.Pool): Read {
   };
 }
 
-/**
- * No table, no schema (the first backfill is still running), canceled by a timeout or a deadlock with a switch of the
- * views, or shut down.
- */
-const AWAY = new Set(["42P01", "3F000", "57014", "40P01", "57P01", "57P02", "57P03"]);
+/** No table, no schema (the first backfill is still running), or a deadlock with a switch of the views. */
+const NOT_READY = new Set(["42P01", "3F000", "40P01"]);
 
 /** An error without a PostgreSQL SQLSTATE comes from the connection: refused, lost, or too slow. */
 function isUnavailable(error: unknown): boolean {
   if (!(error instanceof pg.DatabaseError) || error.code === undefined) return true;
-  return AWAY.has(error.code) || ["08", "53"].includes(error.code.slice(0, 2));
+  return NOT_READY.has(error.code) || isAway(error);
 }

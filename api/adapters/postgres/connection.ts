@@ -52,6 +52,13 @@ export function isDisconnected(error: unknown): boolean {
   return /^E[A-Z]+$/.test(code ?? "") || DISCONNECTED.test(error.message);
 }
 
+/**
+ * Whether the database cannot be reached, is stopping or starting, has no room, or gave the statement up (SQLSTATE
+ * classes 08, 53 and 57): asking again later may help.
+ */
+export const isAway = (error: unknown): boolean =>
+  isDisconnected(error) || (error instanceof pg.DatabaseError && /^(08|53|57)/.test(error.code ?? ""));
+
 /** What the library says of it, without a code. */
 const DISCONNECTED =
   /^(Query read timeout|Connection terminated|timeout exceeded when trying to connect)|not queryable/;

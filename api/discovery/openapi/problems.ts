@@ -27,7 +27,13 @@ export const PROBLEM = z
   .meta({ id: "Problem" }) satisfies z.ZodType<ReturnType<typeof problemBody>>;
 
 /** Possible answers to any request. */
-const OF_ALL: readonly ProblemCode[] = ["body_too_large", "too_many_requests", "headers_too_large", "internal_error"];
+const OF_ALL: readonly ProblemCode[] = [
+  "body_too_large",
+  "too_many_requests",
+  "headers_too_large",
+  "internal_error",
+  "not_available",
+];
 
 /** Possible answers to any request that can pay. */
 const OF_PAYABLE: readonly ProblemCode[] = [
@@ -36,7 +42,6 @@ const OF_PAYABLE: readonly ProblemCode[] = [
   "payment_conflict",
   "unacceptable",
   "payment_pending",
-  "not_available",
 ];
 
 /** The statuses of the problems a route may answer with. */

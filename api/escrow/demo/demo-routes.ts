@@ -57,7 +57,7 @@ const buyRoute = (demo: Demo): PaidRoute =>
     description: DEMO_DESCRIPTION,
     input: NO_INPUT,
     output: json(ESPRESSO),
-    problems: ["escrow_over", "not_available"],
+    problems: ["escrow_over"],
     example: { input: {}, output: espresso(`0x${"ab".repeat(32)}`) },
     sell: (sale) => demo.sell(sale),
   });

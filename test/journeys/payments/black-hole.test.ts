@@ -77,6 +77,9 @@ test(
         expectProblem(answer, 503, "payment_pending");
         expect(ms).toBeLessThan(ANSWERED_WITHIN_MS);
       }
+      const read = await timed(send(`${service.url}/verify?wallet=${known.authorization.from}`));
+      expectProblem(read.answer, 503, "not_available");
+      expect(read.ms).toBeLessThan(ANSWERED_WITHIN_MS);
       const status = await timed(send(`${service.url}/status`));
       expect(status.answer.body).toMatchObject({ ok: false, database: { ok: false } });
       expect(status.ms).toBeLessThan(ANSWERED_WITHIN_MS);

@@ -159,6 +159,9 @@ describe.each(ENDINGS)("when PostgreSQL is %s and started again, the API goes on
 test("a payment that arrives while PostgreSQL is down leaves no trace: 503, nothing charged, and it is taken afterwards", async () => {
   await end("SIGINT");
   expectProblem(await pay(), 503, "payment_pending");
+  const read = await send(`${api.url}/verify?wallet=${signed.authorization.from}`);
+  expectProblem(read, 503, "not_available");
+  expect([read.headers.get("retry-after"), api.output().includes("a request failed")]).toEqual(["2", false]);
   expect((await send(`${api.url}/inspect`)).status).toBe(200);
   expect((await send(`${api.url}/status`)).body).toMatchObject({ ok: false, database: { ok: false } });
   await nothingCharged(chain, signed.authorization.from);
