@@ -105,7 +105,13 @@ function nameOf(text: string): string {
   return name;
 }
 
+export const named = (text: string, values: readonly unknown[]): pg.QueryConfig => ({
+  name: nameOf(text),
+  text,
+  values: [...values],
+});
+
 /** A transaction of its own, unlike its connection: stores may remember what they have read in it. */
 export const transactionOn = (client: pg.PoolClient): Transaction => ({
-  query: (text, values) => client.query({ name: nameOf(text), text, values: [...values] }),
+  query: (text, values) => client.query(named(text, values)),
 });

@@ -4,7 +4,7 @@ import type { PaymentKey } from "../../kernel/route.ts";
 import type { Kept, NewPayment } from "../../payments/journal.ts";
 import { signatureSha256 } from "../../payments/signature.ts";
 import type { Write } from "../../payments/step-types.ts";
-import { bytes, hex, inTransaction } from "./connection.ts";
+import { bytes, hex, inTransaction, named } from "./connection.ts";
 import { entry } from "./in-flight.ts";
 import { KEY, keyValues, LEASE, progressTo, sealContext } from "./payment-row.ts";
 import type { Seal } from "./seal.ts";
@@ -132,8 +132,6 @@ function updateOf(seal: Seal, { key, token, write: { from, to, reason, settlemen
   if (to === "void") set.push("lease_token = NULL", ...KEPT.map((column) => `${column} = NULL`));
   if (final) set.push("sealed = NULL", "final_at = now()");
   if (to === "fulfilled" || to === "void") set.push(...ENDED);
-  return {
-    text: `UPDATE payment SET ${set.join(", ")} WHERE ${KEY} AND lease_token = $5 AND state = ANY($6::text[])${isLeaving ? " AND lease_until > now()" : ""}`,
-    values,
-  };
+  const guard = `${KEY} AND lease_token = $5 AND state = ANY($6::text[])${isLeaving ? " AND lease_until > now()" : ""}`;
+  return named(`UPDATE payment SET ${set.join(", ")} WHERE ${guard}`, values);
 }
