@@ -1,5 +1,5 @@
-import { hashTypedData } from "viem";
-import type { NetworkFacts } from "../../kernel/networks.ts";
+import { domainSeparator, keccak256, toBytes } from "viem";
+import { NETWORKS, type NetworkFacts } from "../../kernel/networks.ts";
 import type { Hex } from "../../kernel/wallet.ts";
 import type { Authorization } from "../scheme.ts";
 
@@ -22,9 +22,22 @@ export const authorizationTypedData = (authorization: Authorization, { usdc, cha
   message: authorization,
 });
 
-/** The EIP-712 digest of an authorization. */
-export const authorizationDigest = (authorization: Authorization, facts: NetworkFacts): Hex =>
-  hashTypedData(authorizationTypedData(authorization, facts));
+const TYPE = `TransferWithAuthorization(${TYPES.TransferWithAuthorization.map(({ name, type }) => `${type} ${name}`).join(",")})`;
+const TYPE_HASH = keccak256(toBytes(TYPE)).slice(2);
+const DOMAINS = new Map(
+  Object.values(NETWORKS).map(({ id, chainId, usdc: { name, version, address } }) => [
+    id,
+    domainSeparator({ domain: { name, version, chainId, verifyingContract: address } }).slice(2),
+  ]),
+);
+
+/** The EIP-712 digest of an authorization: what all of a network's share is hashed once. */
+export function authorizationDigest(authorization: Authorization, { id }: NetworkFacts): Hex {
+  const { from, to, value, validAfter, validBefore, nonce } = authorization;
+  const words = [from.slice(2), to.slice(2), ...[value, validAfter, validBefore].map((n) => n.toString(16))];
+  const struct = TYPE_HASH + words.map((word) => word.padStart(64, "0")).join("") + nonce.slice(2);
+  return keccak256(Buffer.from(`1901${DOMAINS.get(id)}${keccak256(Buffer.from(struct, "hex")).slice(2)}`, "hex"));
+}
 
 /** The authorization as x402 payloads carry it, with integers as decimal strings. */
 export const authorizationWire = (authorization: Authorization) => ({

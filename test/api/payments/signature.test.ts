@@ -1,8 +1,8 @@
 import fc from "fast-check";
-import type { Hex } from "viem";
+import { type Hex, hashTypedData } from "viem";
 import { describe, expect, test } from "vitest";
 import { NETWORKS } from "../../../api/kernel/networks.ts";
-import { authorizationDigest } from "../../../api/payments/exact/authorization.ts";
+import { authorizationDigest, authorizationTypedData } from "../../../api/payments/exact/authorization.ts";
 import type { Authorization } from "../../../api/payments/scheme.ts";
 import { isAccountSignature, signatureSha256 } from "../../../api/payments/signature.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
@@ -80,6 +80,24 @@ describe("a signature that it does not accept", () => {
     ),
   );
 });
+
+test("the digest of any authorization, on every network, is that of its typed data", () => {
+  const hex = (bytes: number) => fc.bigInt({ min: 0n, max: 256n ** BigInt(bytes) - 1n }).map(asHex(bytes));
+  const uint = fc.bigInt({ min: 0n, max: 2n ** 256n - 1n });
+  const times = { validAfter: uint, validBefore: uint };
+  const any = fc.record({ from: hex(20), to: hex(20), value: uint, ...times, nonce: hex(32) });
+  fc.assert(
+    fc.property(any, fc.constantFrom(BASE, SEPOLIA), (one, network) => {
+      expect(authorizationDigest(one, network)).toBe(hashTypedData(authorizationTypedData(one, network)));
+    }),
+    { numRuns: 50 },
+  );
+});
+
+const asHex =
+  (bytes: number) =>
+  (value: bigint): Hex =>
+    `0x${value.toString(16).padStart(2 * bytes, "0")}`;
 
 test("the journal's hash of a signature is that of its bytes", () => {
   expect(signatureSha256("0x616263")).toBe("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
