@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
+import { createCipheriv, createDecipheriv, createSecretKey, randomBytes } from "node:crypto";
 import type { Hex } from "../../kernel/wallet.ts";
 
 /** Encrypts payers' signatures at rest (AES-256-GCM; the key lives outside the database). */
@@ -9,7 +9,8 @@ export interface Seal {
 }
 
 /** `context` is bound into every seal, so a sealed signature opens only in the row it was made for. */
-export function createSeal(key: Uint8Array): Seal {
+export function createSeal(secret: Uint8Array): Seal {
+  const key = createSecretKey(secret);
   return {
     seal(signature, context) {
       const iv = randomBytes(12);
