@@ -32,4 +32,27 @@ interface IUsdc {
         bytes32 nonce,
         bytes calldata signature
     ) external;
+
+    /// @notice Transfers USDC to a payee from a payer who signed an authorization (EIP-3009). Anyone can submit it.
+    /// @dev Reverts like `receiveWithAuthorization`, and asks a payer that has code whether it signed (ERC-1271).
+    /// @param from The payer.
+    /// @param to The payee.
+    /// @param value The amount.
+    /// @param validAfter The authorization is valid after this Unix timestamp.
+    /// @param validBefore The authorization is valid before this Unix timestamp.
+    /// @param nonce The payer's single-use nonce.
+    /// @param v 27 or 28.
+    /// @param r The first half of the signature.
+    /// @param s The second half, in the lower half of the order.
+    function transferWithAuthorization(
+        address from,
+        address to,
+        uint256 value,
+        uint256 validAfter,
+        uint256 validBefore,
+        bytes32 nonce,
+        uint8 v,
+        bytes32 r,
+        bytes32 s
+    ) external;
 }

@@ -16,6 +16,8 @@ interface Vm {
     function chainId(uint256 id) external;
     function etch(address target, bytes calldata code) external;
     function store(address target, bytes32 slot, bytes32 value) external;
+    function snapshotState() external returns (uint256 id);
+    function revertToState(uint256 id) external returns (bool done);
     function prank(address sender) external;
     function startPrank(address sender) external;
     function stopPrank() external;

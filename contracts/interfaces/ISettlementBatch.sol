@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+/// @title ISettlementBatch
+/// @notice Submits many EIP-3009 authorizations (https://eips.ethereum.org/EIPS/eip-3009) of one token to one payee in
+/// one transaction. It has no state, no owner and no rights, and holds nothing: whoever calls it could make the same
+/// calls themselves, one transaction each.
+/// @dev For externally owned payers only. USDC asks a payer that has code whether it signed (ERC-1271), so that code
+/// could use up the gas of the call; no call is made for such a payer.
+interface ISettlementBatch {
+    /// @notice Some payments were not settled. Not emitted if all were.
+    /// @param failed Bit i is set if payment i was not settled.
+    /// @param skipped Bit i is set if no call was made for payment i because its payer has code. A subset of `failed`.
+    event Unsettled(uint256 failed, uint256 skipped);
+
+    /// @notice `items` is not a whole number of items, or more than 256.
+    error Malformed();
+    /// @notice Not enough gas is left to give a call its cap. The transaction's gas limit is too low.
+    /// @param index The payment that would have been called with less.
+    error Starved(uint256 index);
+
+    /// @notice Calls `transferWithAuthorization` on the token once for each item, in order. A call that fails leaves
+    /// the others untouched.
+    /// @dev A call to a token without code succeeds: call it only with a token that exists. Return data is not copied,
+    /// so neither is a token's return value checked; USDC returns nothing and reverts.
+    /// @param token The token, such as USDC.
+    /// @param to The payee of every item.
+    /// @param gasCap The most gas a call may use. Every call gets that much, or the transaction reverts.
+    /// @param items The payments, 134 bytes each: from (20), value (8), validAfter (5), validBefore (5), nonce (32),
+    /// r (32) and s (32), whose highest bit is v - 27. Integers are big-endian.
+    /// @return failed Bit i is set if payment i was not settled.
+    /// @return skipped Bit i is set if no call was made for payment i because its payer has code. A subset of `failed`.
+    function settle(address token, address to, uint256 gasCap, bytes calldata items)
+        external
+        returns (uint256 failed, uint256 skipped);
+}
