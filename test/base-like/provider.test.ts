@@ -1,0 +1,161 @@
+import { createPublicClient, createWalletClient, encodeFunctionData, http, parseAbiItem } from "viem";
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
+import { describe, expect, test } from "vitest";
+import { devAccount } from "../../scripts/embedded/dev-accounts.ts";
+import { USDC_ABI } from "../../scripts/embedded/usdc.ts";
+import { startBaseLike } from "../support/base-like/base-like.ts";
+import { BASE, FREE_PLAN } from "../support/base-like/profiles.ts";
+import { forFile } from "../support/for-file.ts";
+
+// The stand-in for a provider: the nodes behind its URL, and what it refuses.
+
+const base = await forFile(startBaseLike({ profile: { ...BASE, backends: [{ lagMs: 0 }, { lagMs: 0 }] } }));
+const { chain } = base;
+const client = createPublicClient({ transport: http(base.url, { retryCount: 0 }), cacheTime: 0 });
+const usdc = chain.network.usdc.address;
+const TRANSFER = parseAbiItem("event Transfer(address indexed from, address indexed to, uint256 value)");
+
+const headOf = async () => (await chain.client.getBlock()).number;
+
+async function ask(body: unknown): Promise<Response> {
+  return fetch(base.url, { method: "POST", body: JSON.stringify(body) });
+}
+const call = (id: number, method: string, ...params: unknown[]) => ({ jsonrpc: "2.0", id, method, params });
+
+describe("several backends behind one URL", () => {
+  /** A new account gets 5. */
+  const transfer = async () => {
+    const receiver = privateKeyToAccount(generatePrivateKey()).address;
+    const data = encodeFunctionData({ abi: USDC_ABI, functionName: "transfer", args: [receiver, 5n] });
+    const wallet = createWalletClient({ account: devAccount(3), transport: http(chain.rpcUrl) });
+    const hash = await wallet.sendTransaction({ chain: null, to: usdc, data });
+    return { receiver, ...(await chain.client.waitForTransactionReceipt({ hash })) };
+  };
+
+  /** What the two nodes answer in one batch. */
+  const both = async (method: string, ...params: unknown[]) => {
+    const twice = [call(1, method, ...params), call(2, method, ...params)];
+    return (await (await ask(twice)).json()) as { result?: unknown; error?: { message: string } }[];
+  };
+  const results = async (...asked: Parameters<typeof both>) =>
+    new Set((await both(...asked)).map(({ result }) => result));
+
+  test("one that stands still has neither the block nor its state, logs and receipts; the items of one batch differ", async () => {
+    const head = await headOf();
+    base.backend(1, { standsAt: head });
+    try {
+      const { receiver, transactionHash, blockNumber, blockHash } = await transfer();
+      const at = `0x${blockNumber.toString(16)}`;
+      const answered = async (...asked: Parameters<typeof both>) =>
+        (await both(...asked))
+          .map(({ result, error }) => error?.message ?? (isNothing(result) ? "nothing" : "it"))
+          .sort();
+      const isNothing = (result: unknown) => result === null || (Array.isArray(result) && result.length === 0);
+      for (const [method, ...params] of [
+        ["eth_getTransactionReceipt", transactionHash],
+        ["eth_getBlockByNumber", at, false],
+        ["eth_getBlockByHash", blockHash, false],
+        ["eth_getLogs", { address: usdc, fromBlock: at, toBlock: at }],
+      ] as const)
+        expect(await answered(method, ...params)).toEqual(["it", "nothing"]);
+      expect(await answered("eth_getBalance", receiver, at)).toEqual(["header not found", "it"]);
+      expect(await answered("eth_getLogs", { address: usdc, blockHash })).toEqual(["it", "unknown block"]);
+      expect(await results("eth_blockNumber")).toEqual(new Set([at, `0x${head.toString(16)}`]));
+      const data = encodeFunctionData({ abi: USDC_ABI, functionName: "balanceOf", args: [receiver] });
+      for (const latest of [["latest"], []])
+        expect((await results("eth_call", { to: usdc, data }, ...latest)).size).toBe(2);
+      const seen = (await both("eth_getTransactionByHash", transactionHash)).map(({ result }) => result);
+      expect(new Set(seen.map((one) => (one as { blockNumber: unknown }).blockNumber))).toEqual(new Set([at, null]));
+    } finally {
+      base.backend(1, { standsAt: null });
+    }
+  });
+
+  test("one that is some blocks behind never catches up with them", async () => {
+    base.backend(1, { lagBlocks: 3n });
+    const head = await headOf();
+    expect(await results("eth_blockNumber")).toEqual(new Set([head, head - 3n].map((at) => `0x${at.toString(16)}`)));
+    base.backend(1, { lagBlocks: 0n });
+  });
+
+  test("one with a hole has the block's state but neither its logs nor its receipts", async () => {
+    const { receiver, transactionHash: hash, blockNumber } = await transfer();
+    for (const index of [0, 1]) base.backend(index, { holes: [[blockNumber, blockNumber]] });
+    const logs = () => client.getLogs({ address: usdc, fromBlock: blockNumber, toBlock: blockNumber });
+    expect(await logs()).toEqual([]);
+    await expect(client.getTransactionReceipt({ hash })).rejects.toThrow(/could not be found/);
+    const args = [receiver] as const;
+    expect(await client.readContract({ address: usdc, abi: USDC_ABI, functionName: "balanceOf", args })).toBe(5n);
+    for (const index of [0, 1]) base.backend(index, { holes: [] });
+    expect(await logs()).toHaveLength(1);
+  });
+
+  test("one that lags catches up by itself, and a chain that lost blocks is shorter for all", async () => {
+    const lagging = await startBaseLike({ profile: { ...BASE, backends: [{ lagMs: 200 }] } });
+    const late = createPublicClient({ transport: http(lagging.url), cacheTime: 0 });
+    try {
+      const before = await late.getBlockNumber();
+      await lagging.pass(1);
+      expect(await late.getBlockNumber()).toBe(before);
+      await expect.poll(() => late.getBlockNumber(), { interval: 20 }).toBe(before + 30n);
+      await lagging.chain.client.request({ method: "anvil_rollback", params: [10] } as never);
+      expect(await late.getBlockNumber()).toBe(before + 20n);
+    } finally {
+      await lagging.stop();
+    }
+  });
+});
+
+describe("a provider's limits", () => {
+  test("getLogs of more than 10,000 blocks is refused in the provider's words", async () => {
+    const head = await headOf();
+    const logs = { address: usdc, fromBlock: "0x0", toBlock: `0x${(head + 10_000n).toString(16)}` };
+    const single = await ask(call(7, "eth_getLogs", logs));
+    expect([single.status, await single.json()]).toMatchObject([413, { id: 7, error: { code: -32614 } }]);
+    const [batched] = (await (await ask([call(1, "eth_getLogs", logs), call(2, "eth_chainId")])).json()) as object[];
+    expect(batched).toMatchObject({ id: 1, error: { message: "eth_getLogs is limited to a 10,000 range" } });
+  });
+
+  test("a free plan takes 10 blocks and 20 calls at once, and returns no more logs than its most", async () => {
+    const free = await startBaseLike({ profile: { ...FREE_PLAN, logs: { ...FREE_PLAN.logs, maxLogs: 1 } } });
+    try {
+      const cheap = createPublicClient({ transport: http(free.url, { retryCount: 0 }) });
+      const head = await cheap.getBlockNumber();
+      const logs = (blocks: bigint) => cheap.getLogs({ fromBlock: head - blocks + 1n, toBlock: head });
+      expect(await logs(10n)).toEqual([]);
+      await expect(logs(11n)).rejects.toThrow(/up to a 10 block range/);
+      await free.chain.fund(devAccount(4).address, 1n);
+      await free.caughtUp();
+      const later = { fromBlock: head + 1n, address: usdc };
+      expect(await cheap.getLogs({ ...later, event: TRANSFER })).toHaveLength(1);
+      await expect(cheap.getLogs(later)).rejects.toThrow(/more than 10000 results/);
+      const calls = Array.from({ length: 21 }, (_, id) => call(id, "eth_chainId"));
+      const post = (body: unknown) => fetch(free.url, { method: "POST", body: JSON.stringify(body) });
+      expect(await (await post(calls)).json()).toMatchObject({ error: { message: "batch too large" } });
+      expect(await (await post(calls.slice(1))).json()).toHaveLength(20);
+    } finally {
+      await free.stop();
+    }
+  });
+
+  test("busy, it answers 429 or 503 as often as it is told, then works", async () => {
+    for (const status of [429, 503] as const) {
+      base.busy(status, 2);
+      const answers = [await ask(call(1, "eth_chainId")), await ask(call(1, "eth_chainId"))];
+      const retry = status === 429 ? "1" : null;
+      expect(answers.map((answer) => [answer.status, answer.headers.get("retry-after")])).toEqual([
+        [status, retry],
+        [status, retry],
+      ]);
+      expect((await ask(call(1, "eth_chainId"))).status).toBe(200);
+    }
+  });
+});
+
+test("what was asked is counted by method, each item of a batch", async () => {
+  base.calls.reset();
+  await ask([call(1, "eth_chainId"), call(2, "eth_chainId"), call(3, "eth_blockNumber")]);
+  await ask(call(1, "eth_blockNumber"));
+  expect(base.calls.byMethod()).toEqual({ eth_blockNumber: 2, eth_chainId: 2 });
+  expect([base.calls.total(), base.calls.requests()]).toEqual([4, 2]);
+});
