@@ -79,13 +79,55 @@ test("every transaction ends final, and an idle account costs no call", async ()
   expect(base.calls.total()).toBe(0);
 });
 
-test("two processes at once make one pass", async () => {
-  base.halt();
-  await send("payment");
-  await relaying.pool.query("UPDATE relay SET tended_at = now() - interval '5 seconds'");
-  base.calls.reset();
-  await Promise.all([relaying.relayer, relaying.another(), relaying.another()].map((one) => one.tend()));
-  expect(base.calls.byMethod().eth_sendRawTransaction).toBe(1);
+describe("of many processes, one at a time", () => {
+  /** So many seconds of a claim. */
+  const claimAges = (seconds: number) =>
+    relaying.pool.query("UPDATE relay_upkeep SET held_until = held_until - make_interval(secs => $1)", [seconds]);
+  /** Whether another process makes a pass now. */
+  async function isFree(): Promise<boolean> {
+    base.calls.reset();
+    await relaying.another().tend();
+    return base.calls.total() > 0;
+  }
+
+  beforeEach(async () => {
+    base.halt();
+    await send("payment");
+    return () => base.become(null);
+  });
+
+  test("makes a pass, for 15 seconds if it dies in the middle", async () => {
+    const waiting = Promise.withResolvers<void>();
+    const asked = new Promise<void>((resolve) => {
+      base.become(async (call, pass) => {
+        resolve();
+        await waiting.promise;
+        return pass(call);
+      });
+    });
+    const pass = relaying.relayer.tend();
+    await asked;
+    base.become(null);
+    expect(await isFree()).toBe(false);
+    await claimAges(14);
+    expect(await isFree()).toBe(false);
+    await claimAges(1);
+    expect(await isFree()).toBe(true);
+    waiting.resolve();
+    await pass;
+  });
+
+  test.each([
+    ["one that is done", null],
+    ["one that failed", async () => null],
+  ] as const)("makes the next pass after %s, a second and a half later", async (_, fault) => {
+    base.become(fault);
+    await relaying.relayer.tend().catch(() => undefined);
+    base.become(null);
+    expect(await isFree()).toBe(false);
+    await claimAges(1.5);
+    expect(await isFree()).toBe(true);
+  });
 });
 
 describe("a node that counts late", () => {
