@@ -1,9 +1,9 @@
 import type pg from "pg";
 import type { WithheldSignature } from "../../certification/proofs/proof.ts";
-import type { ProofStore } from "../../certification/proofs/proof-store.ts";
+import type { ProofStore, Sealed } from "../../certification/proofs/proof-store.ts";
 import { networkOfChain } from "../../kernel/networks.ts";
 import { hex, inTransaction } from "./connection.ts";
-import { keyValues, sealContext } from "./payment-row.ts";
+import { KEY, keyValues, sealContext } from "./payment-row.ts";
 import type { Seal } from "./seal.ts";
 
 interface Columns {
@@ -43,17 +43,18 @@ export function createProofStore(pool: pg.Pool, seal: Seal): ProofStore {
     digest: hex(c.digest),
     signature: seal.open(c.sealed, sealContext(keyOf(c))),
   });
+  const sealed = (c: Columns): Sealed => ({
+    certificate: certificateOf(c),
+    payment: keyOf(c),
+    open: () => parse(c),
+  });
   const select = async (condition: string, time: bigint, limit: number): Promise<Columns[]> => {
     const text = `SELECT * FROM payment WHERE ${WITHHELD} AND ${condition} ORDER BY valid_before LIMIT $2`;
     return (await pool.query<Columns>(text, [time.toString(), limit])).rows;
   };
   return {
-    due: async (time, limit) => (await select("valid_before <= $1", time, limit)).map(parse),
-    live: async (time, limit) =>
-      (await select("valid_before > $1", time, limit)).map((c) => ({
-        certificate: certificateOf(c),
-        payment: keyOf(c),
-      })),
+    due: async (time, limit) => (await select("valid_before <= $1 AND look_at <= now()", time, limit)).map(sealed),
+    live: async (time, limit) => (await select("valid_before > $1", time, limit)).map(sealed),
     publish: ({ payment, certificate }, document) =>
       inTransaction(pool, async (client) => {
         if (document !== null)
@@ -61,10 +62,11 @@ export function createProofStore(pool: pg.Pool, seal: Seal): ProofStore {
             "INSERT INTO published_proof (certificate, document) VALUES ($1, $2) ON CONFLICT DO NOTHING",
             [certificate, JSON.stringify(document)],
           );
-        await client.query(
-          `UPDATE payment SET sealed = NULL WHERE chain = $1 AND asset = $2 AND payer = $3 AND nonce = $4 AND reason = 'bait'`,
-          keyValues(payment),
-        );
+        await client.query(`UPDATE payment SET sealed = NULL WHERE ${KEY} AND reason = 'bait'`, keyValues(payment));
       }),
+    async putOff(payment) {
+      const text = `UPDATE payment SET look_at = now() + interval '1 h' WHERE ${KEY} AND reason = 'bait'`;
+      await pool.query(text, keyValues(payment));
+    },
   };
 }

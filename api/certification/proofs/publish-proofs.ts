@@ -1,7 +1,7 @@
 import { isPublished } from "../behaviour/judge.ts";
 import type { CertificateStore } from "../certificate-store.ts";
 import { proofDocument, type WithheldSignature } from "./proof.ts";
-import type { ProofStore, UsdcReader } from "./proof-store.ts";
+import type { ProofStore, Sealed, UsdcReader } from "./proof-store.ts";
 
 const AT_ONCE = 100;
 
@@ -13,7 +13,7 @@ export interface ProofParts {
 }
 
 export interface Proofs {
-  /** Publishes signatures that can no longer be used on chain; returns how many it finished. */
+  /** Publishes signatures that can no longer be used on chain; returns how many it published. */
   publishDue(): Promise<number>;
   /** Raises an alert for a withheld signature that someone used on chain while it was valid. */
   watch(): Promise<void>;
@@ -22,7 +22,7 @@ export interface Proofs {
 /** Handles signatures that were answered and never submitted. */
 export function createProofs({ proofs, certificates, usdc, log }: ProofParts): Proofs {
   const alerted = new Set<string>();
-  const publish = async (withheld: WithheldSignature, used: boolean) => {
+  const publish = async (withheld: WithheldSignature, used: boolean): Promise<void> => {
     const certificate = await certificates.get(withheld.certificate);
     const bait = certificate?.detected.behaviour?.bait;
     if (bait === undefined)
@@ -30,14 +30,26 @@ export function createProofs({ proofs, certificates, usdc, log }: ProofParts): P
     const wanted = isPublished(withheld.validBefore, withheld.receivedAt);
     await proofs.publish(withheld, wanted ? proofDocument(withheld, bait, used) : null);
   };
+  /** One that cannot be published stops no other. */
+  const tryToPublish = async ({ certificate, payment, open }: Sealed, used: boolean): Promise<boolean> => {
+    try {
+      await publish(open(), used);
+      return true;
+    } catch (error) {
+      log.error({ err: error, certificate }, "a proof could not be published; it will be tried again in an hour");
+      await proofs.putOff(payment);
+      return false;
+    }
+  };
   return {
     async publishDue() {
       // A final block is past the window, so no reorganization can revive the signature.
       const due = await proofs.due(await usdc.finalTime(), AT_ONCE);
       if (due.length === 0) return 0;
       const used = await usdc.areUsed(due.map(({ payment }) => payment));
-      for (const [index, withheld] of due.entries()) await publish(withheld, used[index] === true);
-      return due.length;
+      let published = 0;
+      for (const [index, sealed] of due.entries()) if (await tryToPublish(sealed, used[index] === true)) published++;
+      return published;
     },
     async watch() {
       const live = await proofs.live(await usdc.finalTime(), AT_ONCE);

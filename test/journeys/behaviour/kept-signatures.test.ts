@@ -136,6 +136,29 @@ describe("the proof of a FAIL", () => {
     expect(((await record(answer)) as unknown as { proof: Proof }).proof.signature).toBe(signed.signature);
   });
 
+  test("is published though one before it cannot be: that one is named in the log and tried again in an hour", async () => {
+    const [spoilt, sound] = [await failTest(), await failTest()];
+    const query = (text: string, ...values: unknown[]) =>
+      withClient(service.database.ownerUrl, (client) => client.query(text, values));
+    const SEALED = "UPDATE payment SET sealed = $2 WHERE nonce = $1";
+    const nonce = binary(spoilt.signed.authorization.nonce);
+    const was = await sealed(spoilt.signed);
+    await query(SEALED, nonce, Buffer.alloc(93, 7));
+    await untilFinallyPast(sound.signed.authorization.validBefore);
+    expect(await service.upkeep.proofs.publishDue()).toBe(1);
+    expect([(await record(sound.answer)).proof, (await record(spoilt.answer)).proof]).toEqual([
+      expect.objectContaining({ signature: sound.signed.signature }),
+      undefined,
+    ]);
+    const alerts = () => service.logged.filter((line) => line.includes("a proof could not be published"));
+    expect(alerts()).toEqual([expect.stringContaining(String(spoilt.answer.body.cert_url).slice(-16))]);
+    expect([await service.upkeep.proofs.publishDue(), alerts().length]).toEqual([0, 1]);
+    await query(SEALED, nonce, was);
+    await query("UPDATE payment SET look_at = look_at - interval '1 h' WHERE nonce = $1", nonce);
+    expect(await service.upkeep.proofs.publishDue()).toBe(1);
+    expect((await record(spoilt.answer)).proof).toMatchObject({ signature: spoilt.signed.signature });
+  });
+
   test("is never of a signature that is valid for more than a day: 402, and no verdict", async () => {
     const { url, bait } = await begin("scam");
     const signed = await signPayment(agent, { ...bait, validBefore: (await unixAtHead()) + 90_000n });
