@@ -3,9 +3,10 @@ import { expect, test } from "vitest";
 import { connect } from "../../../api/adapters/postgres/connection.ts";
 import { createJournal } from "../../../api/adapters/postgres/journal.ts";
 import { createSeal } from "../../../api/adapters/postgres/seal.ts";
+import type { State } from "../../../api/payments/step-types.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
-import { newPayment, WRITES } from "../../support/payments/journal-rows.ts";
+import { apply, newPayment, PATHS, WRITES } from "../../support/payments/journal-rows.ts";
 import { unixNow } from "../../support/payments/signing.ts";
 import { connectOwner, freshDatabase } from "../../support/service/database.ts";
 import { startService } from "../../support/service/service.ts";
@@ -70,40 +71,55 @@ test("three processes share what is due; what always fails keeps nobody from it"
   }
 });
 
-test("what makes no progress for ten minutes is set aside; any progress brings it back", async () => {
+/** The only row of the journal, in a state; what it is, and what minutes do to it. */
+async function only(state: State) {
   await owner.query("TRUNCATE payment");
   const [payment, token] = [newPayment(), randomUUID()];
+  const { key } = payment;
   await journal.insert(payment, token);
-  await journal.write(payment.key, token, { ...WRITES.leave, kept: payment });
-  const settle = () => journal.write(payment.key, token, WRITES.settle);
-  expect(await settle()).toBe(1);
-  const row = async () =>
-    (
-      await owner.query(
-        "SELECT parked_at IS NOT NULL AS parked, look_at > now() + interval '31 s' AS later FROM payment",
-      )
-    ).rows[0];
-  const timePasses = (minutes: number) =>
-    owner.query("UPDATE payment SET moved_at = moved_at - make_interval(mins => $1), look_at = now()", [minutes]);
-  const lookAndFail = async () => {
-    await journal.release(payment.key, token, true);
-    await owner.query("UPDATE payment SET look_at = now()");
-    expect(await journal.due(1)).toHaveLength(1);
-    // The run writes where the settlement is, which it was before.
-    await owner.query("UPDATE payment SET lease_token = $1", [token]);
-    expect(await settle()).toBe(1);
+  for (const change of PATHS[state]) await apply(journal, { ...payment, token }, { change });
+  const SEEN = "SELECT parked_at IS NOT NULL AS parked, look_at > now() + interval '59 min' AS later FROM payment";
+  const PASS =
+    "UPDATE payment SET moved_at = moved_at - make_interval(mins => $1), look_at = now(), lease_until = '-infinity'";
+  return {
+    key,
+    token,
+    row: async () => (await owner.query(SEEN)).rows[0],
+    claimAfter: async (minutes: number) => {
+      await owner.query(PASS, [minutes]);
+      expect(await journal.due(1)).toHaveLength(1);
+    },
   };
-  await timePasses(9);
-  await lookAndFail();
+}
+
+test("what makes no progress for ten minutes is set aside; any progress brings it back", async () => {
+  const { key, token, row, claimAfter } = await only("settled");
+  const fail = async () => {
+    // The run writes where the settlement is, which it was before.
+    expect(await journal.write(key, token, WRITES.settle)).toBe(1);
+    await journal.release(key, token, true);
+  };
+  await claimAfter(9);
   expect(await row()).toEqual({ parked: false, later: false });
-  await timePasses(2);
-  await lookAndFail();
+  await fail();
+  await claimAfter(2);
   expect(await row()).toMatchObject({ parked: true });
+  await fail();
   expect(await journal.backlog()).toEqual({ unresolved: 0, oldestSeconds: null });
-  expect(await journal.nameParked()).toMatchObject([{ nonce: payment.key.nonce, state: "settled", failures: 2 }]);
-  await lookAndFail();
+  expect(await journal.nameParked()).toMatchObject([{ nonce: key.nonce, state: "settled", failures: 2 }]);
+  await claimAfter(0);
+  expect(await row()).toEqual({ parked: true, later: true });
+  await fail();
   expect(await journal.nameParked()).toEqual([]);
-  expect(await journal.write(payment.key, token, WRITES.goBack)).toBe(1);
+  expect(await journal.write(key, token, WRITES.goBack)).toBe(1);
   expect(await row()).toMatchObject({ parked: false });
   expect(await journal.backlog()).toMatchObject({ unresolved: 1 });
+});
+
+test("a fulfilled payment has two hours to become final before it is set aside", async () => {
+  const { row, claimAfter } = await only("fulfilled");
+  await claimAfter(119);
+  expect(await row()).toEqual({ parked: false, later: false });
+  await claimAfter(2);
+  expect(await row()).toMatchObject({ parked: true });
 });
