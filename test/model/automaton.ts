@@ -1,6 +1,7 @@
+import { finalise, relayed } from "./beside.ts";
 import { chainMoves, leaseMoves } from "./chain.ts";
-import { deliveredBy, inShort, rowInShort } from "./coverage.ts";
-import { act, arrive, type Explored, finalise, heartbeat, type Outcome, resolve } from "./shell.ts";
+import { batchInShort, deliveredBy, inShort, rowInShort } from "./coverage.ts";
+import { act, arrive, crash, type Explored, heartbeat, type Outcome, resolve } from "./shell.ts";
 import { beginning, type Process, type Surroundings } from "./world.ts";
 
 /** A state in numbers: the surroundings, then the API processes, then the resolver. An idle process is 0. */
@@ -57,13 +58,17 @@ export function createAutomaton(explored: Explored): Automaton {
     const idle = state.indexOf(IDLE, 1);
     if (idle > 0 && idle < resolver) add(idle, outcomes.arrivals(now));
     if (state[resolver] === IDLE && world.resolver === undefined) add(resolver, outcomes.dues(now));
-    add(0, outcomes.finals(now));
+    add(0, outcomes.besides(now));
     for (let by = 1; by <= resolver; by++) {
       const process = state[by] ?? IDLE;
       // Two processes in the same run would do the same.
       if (process === IDLE || (by > 1 && by < resolver && process === state[by - 1])) continue;
       add(by, outcomes.acts(now * MOST_PROCESSES + process));
-      if (!world.calm) found.push({ label: "crashes", by, to: state.with(by, IDLE), outcome: null });
+      if (!world.calm) {
+        const to = state.with(by, IDLE);
+        to[0] = outcomes.crashed(now * MOST_PROCESSES + process);
+        found.push({ label: "crashes", by, to, outcome: null });
+      }
     }
     for (const { label, after } of outcomes.happenings(now))
       found.push({ label, by: 0, to: state.with(0, after), outcome: null });
@@ -86,6 +91,7 @@ function createOutcomes(explored: Explored) {
   const numbered = ({ label, after, process, taken, answered, broken }: Outcome): NumberedOutcome => {
     if (answered !== null) covered.add(inShort(answered));
     for (const row of after.rows) if (row !== null) covered.add(rowInShort(row));
+    for (const one of after.relay?.transactions ?? []) covered.add(batchInShort(one));
     const delivered = answered === null ? 0 : deliveredBy(answered);
     return {
       label,
@@ -102,11 +108,16 @@ function createOutcomes(explored: Explored) {
   );
   const arrivals = remember((now) => world.sent.flatMap((sent) => arrive(explored, at(now), sent).map(numbered)));
   const dues = remember((now) => resolve(explored, at(now)).map(numbered));
-  const finals = remember((now) => finalise(explored, at(now)).map(numbered));
+  const besides = remember((now) => [...finalise(explored, at(now)), ...relayed(explored, at(now))].map(numbered));
+  const paired = (pair: number) =>
+    [at(Math.floor(pair / MOST_PROCESSES)), processes.values[pair % MOST_PROCESSES]] as const;
   const acts = remember((pair) => {
-    const process = processes.values[pair % MOST_PROCESSES];
-    const now = at(Math.floor(pair / MOST_PROCESSES));
+    const [now, process] = paired(pair);
     return process ? [...act(explored, now, process), ...heartbeat(now, process)].map(numbered) : [];
+  });
+  const crashed = remember((pair) => {
+    const [now, process] = paired(pair);
+    return process ? surroundings.numberOf(crash(now, process)) : 0;
   });
   const bereft = remember((number) => {
     const process = processes.values[number];
@@ -120,8 +131,9 @@ function createOutcomes(explored: Explored) {
     happenings,
     arrivals,
     dues,
-    finals,
+    besides,
     acts,
+    crashed,
     lose,
     surroundings: surroundings.values,
     covered,

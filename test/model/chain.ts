@@ -1,8 +1,12 @@
 import type { View } from "../../api/payments/step-types.ts";
+import { miningMoves } from "./mining.ts";
+import { failedIn } from "./relay.ts";
 import {
   type Authorization,
   authorizationOf,
   type Clock,
+  type Happening,
+  isPaid,
   type Off,
   type Surroundings,
   settlementAt,
@@ -11,15 +15,12 @@ import {
   withRow,
 } from "./world.ts";
 
-/** Something that happens beside the gate. */
-export interface Happening {
-  readonly label: string;
-  readonly after: Surroundings;
-}
-
 /** Everything that the chain and the clock may do next. */
 export function chainMoves(now: Surroundings, world: World): Happening[] {
-  const moves = now.authorizations.flatMap((one, index) => transfers(now, world, [index, one]));
+  const moves =
+    now.relay === null
+      ? now.authorizations.flatMap((one, index) => transfers(now, world, [index, one]))
+      : miningMoves(now, world);
   const unsettled = now.authorizations.some(({ onChain }) => onChain === "paid" || onChain === "spent");
   // A block that is not final yet is older than a final one that has passed the window.
   if (world.clock === undefined && (now.clock < 2 || (now.clock === 2 && !unsettled))) {
@@ -33,7 +34,7 @@ export function chainMoves(now: Surroundings, world: World): Happening[] {
 
 /** A lease may run out at any time, its holder crashed or only slow. What is over, or was never submitted, is pruned after its window. */
 export function leaseMoves(now: Surroundings, world: World): Happening[] {
-  if (world.calm) return [];
+  if (world.calm === true) return [];
   return now.rows.flatMap((row, slot) => {
     if (row === null) return [];
     const payment = `payment ${row.authorization}`;
@@ -95,6 +96,16 @@ const placesOf = ({ reorganised }: Surroundings, { otherTransaction }: World): r
 const REVERTED: View = { nonce: "reverted", transaction: "0xf" };
 
 /**
+ * Whether a failure is shown. The ledger may know of one whose block is gone: its receipt cannot be read, so nothing is known.
+ */
+function failure(now: Surroundings, index: number, off: Off | null): "none" | "shown" | "unread" {
+  if (now.relay === null) return authorizationOf(now, index).failed === "mined" ? "shown" : "none";
+  const known = failedIn(now, index);
+  if (known === null) return "none";
+  return known.block > 0 || off === "mask-of-a-standing-block" ? "shown" : "unread";
+}
+
+/**
  * What one look may show. A node may lag, and a look is several calls: a use that falls between them is a spent nonce without
  * its transfer. What is said of a final block is true.
  */
@@ -103,12 +114,18 @@ export function views(
   index: number,
   { world, off }: { readonly world: World; readonly off: Off | null },
 ): View[] {
-  const { onChain, place, failed } = authorizationOf(now, index);
+  const one = authorizationOf(now, index);
+  const { onChain, place } = one;
   const expired: View = { nonce: "dead", reason: "expired" };
   const unused = now.clock >= (off === "final-block-expires" ? 2 : 3) ? expired : ({ nonce: "unused" } as const);
-  const reverted: View[] = failed === "mined" && unused.nonce === "unused" ? [REVERTED] : [];
+  const failed = failure(now, index, off);
+  const reverted: View[] = failed === "shown" && unused.nonce === "unused" ? [REVERTED] : [];
+  const before = now.older?.[index];
+  if (before && isPaid(before) && !isPaid(one))
+    return [unused, { nonce: "paid", settlement: settlementAt(before.place), final: false }];
   switch (onChain) {
     case "unused":
+      if (failed === "unread" && unused.nonce === "unused") return [];
       return reverted.length === 0 || world.lag ? [unused, ...reverted] : reverted;
     case "paid":
     case "paid, final": {

@@ -1,4 +1,5 @@
 import type { Answer } from "../../api/payments/step-types.ts";
+import type { Transaction } from "./batch.ts";
 import type { Answered } from "./promises.ts";
 import type { JournalRow } from "./world.ts";
 
@@ -23,6 +24,9 @@ function answerInShort(answer: Answer): string {
 
 export const rowInShort = ({ state, reason, final }: JournalRow): string =>
   ["row", state, reason, final && "final"].filter(Boolean).join(" ");
+
+export const batchInShort = ({ calls, stored, failed }: Transaction): string =>
+  `batch of ${calls.length}, ${stored}${failed.length > 0 ? `, ${failed.length} failed` : ""}`;
 
 /** The payment whose result its payer gets, as a bit. */
 export const deliveredBy = ({ answer, sent, known }: About): number =>

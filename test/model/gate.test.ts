@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, test } from "vitest";
 import { step } from "../../api/payments/step.ts";
+import { BATCH_RULES } from "./batch-rules.ts";
 import { type Exploration, explore } from "./explore.ts";
 import { RULES } from "./rules.ts";
 import type { World } from "./world.ts";
@@ -7,8 +8,8 @@ import { BEYOND, WORLDS, type WorldName } from "./worlds.ts";
 
 /**
  * The real machine in every interleaving of small worlds: API processes and a resolver that crash or fall asleep anywhere, a
- * client that sends anything again, a facilitator that lies, a chain that reorganises. Not in them: relayer nonces, real time,
- * a second reorganisation, baits. `worlds.ts` says how to explore larger bounds.
+ * client that sends anything again, a facilitator that lies or a relayer that settles in batches, a chain that reorganises. Not
+ * in them: real time, a second reorganisation, baits. `worlds.ts` says how to explore larger bounds.
  */
 
 const TIMEOUT_MS = 600_000;
@@ -59,12 +60,20 @@ describe("in every interleaving", () => {
     const covered = new Set(names.flatMap((name) => [...visit(name).covered]));
     expect([...covered].sort()).toEqual(EVERYTHING);
     const states = names.reduce((sum, name) => sum + visit(name).states, 0);
-    expect(states).toBeGreaterThan(1_500_000);
+    expect(states).toBeGreaterThan(3_000_000);
   });
 });
 
-/** All that the gate's design names, except what attempts do. */
+/** All that the gate's design names, except what attempts do; and what becomes of batches. */
 const EVERYTHING = [
+  "batch of 1, lost",
+  "batch of 1, mined",
+  "batch of 1, mined, 1 failed",
+  "batch of 1, sent",
+  "batch of 2, mined",
+  "batch of 2, mined, 1 failed",
+  "batch of 2, mined, 2 failed",
+  "batch of 2, sent",
   "forger: malformed",
   "forger: pay",
   "payer: conflict",
@@ -100,7 +109,7 @@ const EVERYTHING = [
 ];
 
 describe("no rule can be left out", () => {
-  test.each(RULES.map((one) => [one.rule, one.breaks, one] as const))(
+  test.each([...RULES, ...BATCH_RULES].map((one) => [one.rule, one.breaks, one] as const))(
     "%s: otherwise promise %i breaks",
     { timeout: TIMEOUT_MS },
     (rule, breaks, { world, without }) => {

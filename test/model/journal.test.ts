@@ -11,8 +11,9 @@ import type { Row, Settlement, State, Write } from "../../api/payments/step-type
 import { forFile } from "../support/for-file.ts";
 import { isLeaving, newPayment } from "../support/payments/journal-rows.ts";
 import { binary, freshDatabase } from "../support/service/database.ts";
+import { finalise } from "./beside.ts";
 import { execute, find } from "./journal.ts";
-import { finalise, heartbeat, resolve } from "./shell.ts";
+import { heartbeat, resolve } from "./shell.ts";
 import {
   beginning,
   type Process,
@@ -67,7 +68,10 @@ const ROWS: Readonly<Record<string, readonly (Write | typeof COMPLETE)[]>> = {
   "void, reversed": [...SOLD, WRITES.reverse],
 };
 
-type Statement = Exclude<Process["command"], { do: "check" | "free" | "preflight" | "look" | "submit" | "handle" }>;
+type Statement = Exclude<
+  Process["command"],
+  { do: "check" | "wait" | "free" | "preflight" | "look" | "submit" | "handle" }
+>;
 const STATES: readonly State[] = ["received", "settling", "settled", "fulfilled", "void"];
 const STATEMENTS: readonly Statement[] = [
   { do: "insert" },

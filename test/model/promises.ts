@@ -1,6 +1,7 @@
 import { isAbandoned } from "../../api/payments/step.ts";
 import type { Answer, View } from "../../api/payments/step-types.ts";
 import {
+  type Authorization,
   asRead,
   authorizationOf,
   canSettle,
@@ -21,9 +22,10 @@ import {
  * 4 After settlement a retry always gets that one result.
  * 5 Work is recorded once, even with a process that woke up too late.
  * 6 A wrong signature never gets a result.
- * 7 Two payments are two purchases.
+ * 7 Two payments are two purchases, and none is refused because of another payer's.
  * 8 A settlement that a reorganisation removed is marked.
- * 9 Nothing is submitted after one of its submissions was mined without settling; its client is told so.
+ * 9 Our relayer carries an authorization in one transaction. Nothing is submitted after one of its submissions was mined without
+ *   settling; its client is told so.
  * 10 What is submitted for a payer does not exceed its balance, and no more than so many are in flight.
  *
  * The exception to 1: a client is told that its authorization was mined without settling, and it settles after all.
@@ -125,8 +127,23 @@ export const brokenByEntering = ({ purse, rows }: Surroundings): string | null =
 
 /** Which promise a wrong look breaks. */
 export const brokenByLooking = (now: Surroundings, { sent }: Process, view: View): string | null =>
-  view.nonce === "reverted" && isPaid(authorizationOf(now, sent.authorization))
-    ? "1: told to pay again although it has settled"
+  view.nonce === "reverted" ? brokenByFailure(authorizationOf(now, sent.authorization)) : null;
+
+function brokenByFailure(one: Authorization): string | null {
+  if (isPaid(one)) return "1: told to pay again although it has settled";
+  return one.failed === "mined" ? null : "1: told to pay again for a failure that is in no block";
+}
+
+/** Our own simulation lets every payment through, alone, that nothing keeps from settling. */
+export const brokenByRefusing = (now: Surroundings, world: World, { sent, slot, command }: Process): string | null =>
+  command.do === "write" &&
+  command.reason === "refused" &&
+  now.rows[slot]?.state === "received" &&
+  now.clock === 0 &&
+  now.purse === null &&
+  !world.refusals &&
+  authorizationOf(now, sent.authorization).onChain === "unused"
+    ? "7: refused because of another payment"
     : null;
 
 export const brokenByHandling = ({ tookDead }: Process): string | null =>

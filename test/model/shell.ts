@@ -8,8 +8,10 @@ import {
   brokenByEntering,
   brokenByHandling,
   brokenByLooking,
+  brokenByRefusing,
   brokenBySubmitting,
 } from "./promises.ts";
+import { bereft, queued, withdrawn } from "./relay.ts";
 import { ABANDONED, isNew, localChecks, NOTHING, requested } from "./request.ts";
 import {
   asRead,
@@ -89,22 +91,23 @@ export function resolve(explored: Explored, now: Surroundings): Outcome[] {
   });
 }
 
-/** Fulfilled payments in a final block are marked in passing. Final blocks never change: the reading and the statement are one step. */
-export function finalise({ world }: Explored, now: Surroundings): Outcome[] {
-  if (world.resolver === "sleeps") return [];
-  return now.rows.flatMap((row, slot) => {
-    if (row === null || row.leaseLive || row.final || row.state !== "fulfilled") return [];
-    const { onChain, place } = authorizationOf(now, row.authorization);
-    if (row.place !== place || onChain !== "paid, final") return [];
-    const after = withRow(now, slot, { ...row, final: true });
-    const label = `payment ${row.authorization} is marked final`;
-    return [{ label, after, process: null, taken: slot, answered: null, broken: null }];
-  });
+/** Everything that may come of the command that a run has in hand. */
+export function act(explored: Explored, now: Surroundings, process: Process): Outcome[] {
+  if (process.command.do === "submit" && now.relay !== null)
+    return queued(now, process, explored.world).map((after) => ({
+      label: "hands its payment over",
+      after,
+      process: { ...process, command: { do: "wait" } },
+      taken: null,
+      answered: null,
+      broken: null,
+    }));
+  return happen(explored, now, process).flatMap((happened) => follow(explored, process, happened));
 }
 
-/** Everything that may come of the command that a run has in hand. */
-export const act = (explored: Explored, now: Surroundings, process: Process): Outcome[] =>
-  happen(explored, now, process).flatMap((happened) => follow(explored, process, happened));
+/** A process takes along what it has in memory. */
+export const crash = (now: Surroundings, process: Process): Surroundings =>
+  process.command.do === "wait" ? withdrawn(now, process) : now;
 
 /** A holder that wakes up late may find its lease still its own. */
 export function heartbeat(now: Surroundings, process: Process): Outcome[] {
@@ -127,15 +130,17 @@ function follow(explored: Explored, before: Waiting, happened: Happened): Outcom
 }
 
 function isAtOnce({ do: what }: Process["command"], world: World): boolean {
+  if (what === "submit") return world.relay !== undefined;
   if (world.pauses === "everywhere") return false;
   return what === "insert" || what === "take" || what === "handle" || (what === "preflight" && !world.refusals);
 }
 
 function decide(explored: Explored, before: Waiting, happened: Happened): Outcome {
   const { sent, slot } = before;
-  const { label, after, broken = null, holds = before.holds, tookDead = before.tookDead, stored = false } = happened;
+  const { label, broken = null, holds = before.holds, tookDead = before.tookDead, stored = false } = happened;
   const { run, command } = explored.step(before.run, happened.event);
   const taken = holds && !before.holds ? slot : null;
+  const after = taken === null ? happened.after : bereft(happened.after, slot);
   if (command.do !== "answer") {
     return { label, after, process: { sent, slot, run, command, holds, tookDead }, taken, answered: null, broken };
   }
@@ -155,7 +160,8 @@ function decide(explored: Explored, before: Waiting, happened: Happened): Outcom
 function happen(explored: Explored, now: Surroundings, process: Process): Happened[] {
   const { command, sent } = process;
   const unread: Happened = { label: "cannot read the chain", after: now, event: { on: "unavailable" } };
-  const readable = (happened: Happened[]) => (explored.world.calm ? happened : [...happened, unread]);
+  const readable = (happened: Happened[]) =>
+    explored.world.calm && happened.length > 0 ? happened : [...happened, unread];
   switch (command.do) {
     case "check": {
       // Before a check refuses, the row is looked for again: a copy may have been taken in meanwhile.
@@ -181,6 +187,10 @@ function happen(explored: Explored, now: Surroundings, process: Process): Happen
       const after = withAuthorization(now, sent.authorization, { left: true });
       return [{ label: "hands the signature to the facilitator", after, event: { on: "submitted" }, broken }];
     }
+    case "wait": {
+      const after = explored.off === "withdrawn" ? now : withdrawn(now, process);
+      return [{ label: "waits no longer", after, event: { on: "submitted" } }];
+    }
     case "handle": {
       const broken = brokenByHandling(process);
       const done: Happened = { label: "handles", after: now, event: { on: "handled" }, broken };
@@ -191,6 +201,8 @@ function happen(explored: Explored, now: Surroundings, process: Process): Happen
       return written(explored, now, process);
   }
 }
+
+const REFUSED: StepEvent = { on: "preflight", outcome: "refused", error: "refused" };
 
 /** A simulation that reverts is followed by a look: a nonce that has paid us is no refusal. */
 function preflight({ world, off }: Explored, now: Surroundings, { sent, slot }: Process): Happened[] {
@@ -207,9 +219,10 @@ function preflight({ world, off }: Explored, now: Surroundings, { sent, slot }: 
   const reverted = shown.flatMap((view): Happened[] => {
     if (view.nonce === "paid")
       return [{ label: "simulates: paid already", after, event: { on: "preflight", outcome: "paid" } }];
-    const event: StepEvent = { on: "preflight", outcome: "refused", error: "refused" };
-    return world.refusals ? [{ label: "simulates: refused", after, event }] : [];
+    return world.refusals ? [{ label: "simulates: refused", after, event: REFUSED }] : [];
   });
+  // With others, or in their place: only what fails alone is refused.
+  if (off === "refused-alone") return [ok, { label: "simulates: refused beside others", after, event: REFUSED }];
   // A used nonce reverts, unless the node lags.
   return shown.every(({ nonce }) => nonce === "paid") ? reverted : [ok, ...reverted];
 }
@@ -220,10 +233,10 @@ function written({ world, off }: Explored, now: Surroundings, process: Process):
   const changed = execute(now, process, off);
   const { after, rows, holds } = changed;
   const label = describe(command);
-  const tookDead = command.do === "take" && isDead(now, authorizationOf(now, sent.authorization));
+  const tookDead = process.tookDead || (command.do === "take" && isDead(now, authorizationOf(now, sent.authorization)));
   const broken = recordsTwice(now, process, changed)
     ? "5: the work of one payment is recorded twice"
-    : brokenByEntering(after);
+    : (brokenByEntering(after) ?? brokenByRefusing(now, world, process));
   const stored = rows === 1 && command.do === "complete";
   const event: StepEvent = stored ? { on: "completed", response: resultOf(sent.asks) } : writtenEvent(rows);
   const done: Happened = { label, after, event, holds, tookDead, broken, stored };

@@ -1,5 +1,6 @@
 import type { StoredAnswer } from "../../api/kernel/completion.ts";
 import type { Command, Reason, Row, Run, Settlement, State } from "../../api/payments/step-types.ts";
+import type { BatchOff, Relay, Relaying } from "./batch.ts";
 
 /** A header with its request. Who has it may send it at any time, as often as it likes. */
 export interface Sent {
@@ -17,7 +18,7 @@ export interface Sent {
 export interface World {
   readonly sent: readonly Sent[];
   /** Nobody crashes, no lease runs out, no write goes unacknowledged, and the chain can always be read. */
-  readonly calm?: true;
+  readonly calm?: true | "except for leases";
   readonly clock?: "stands still";
   readonly lag?: true;
   readonly handlerFails?: true;
@@ -34,6 +35,8 @@ export interface World {
   readonly bodyStopsFitting?: true;
   /** The journal is restored without a row, which takes longer than its payment's window stays open. */
   readonly restored?: true;
+  /** Payments settle in batches through our own relayer, instead of through a facilitator that does anything. */
+  readonly relay?: Relaying;
   /** How many payments the payer can afford, and how many of them may be in flight. */
   readonly purse?: Purse;
   readonly apiProcesses?: number;
@@ -74,7 +77,10 @@ export type Off =
   | "submitted-once"
   | "failure-at-its-block"
   | "final-block-expires"
-  | "final-block-burns";
+  | "final-block-burns"
+  | "refused-alone"
+  | "look-begins-afterwards"
+  | BatchOff;
 
 /**
  * What the chain shows of an authorization. There is no mempool: a signature that left may be broadcast, dropped and
@@ -125,6 +131,15 @@ export interface Surroundings {
   readonly purse: Purse | null;
   readonly authorizations: readonly Authorization[];
   readonly rows: readonly (JournalRow | null)[];
+  readonly relay: Relay | null;
+  /** Where a look that is still under way saw payments; without it null. */
+  readonly older: readonly Authorization[] | null;
+}
+
+/** Something that happens beside the gate. */
+export interface Happening {
+  readonly label: string;
+  readonly after: Surroundings;
 }
 
 /** A run between two commands. */
@@ -132,7 +147,11 @@ export interface Process {
   readonly sent: Sent;
   readonly slot: number;
   readonly run: Run;
-  readonly command: Exclude<Command, { do: "answer" }> | { readonly do: "check"; readonly frees: boolean };
+  readonly command:
+    | Exclude<Command, { do: "answer" }>
+    | { readonly do: "check"; readonly frees: boolean }
+    /** What it submits waits for a batch. */
+    | { readonly do: "wait" };
   /** The row's lease token is this run's. */
   readonly holds: boolean;
   /** The payment was dead already when this run took its row. */
@@ -149,12 +168,14 @@ const UNTOUCHED: Authorization = {
   recorded: false,
 };
 
-export function beginning({ sent, purse }: World): Surroundings {
+export function beginning({ sent, purse, relay: relaying }: World): Surroundings {
   const count = 1 + Math.max(...sent.map(({ authorization }) => authorization));
   const authorizations = Array.from({ length: count }, () => UNTOUCHED);
   // One slot more than authorizations: with a key that is not the authorization, one may have two rows.
   const rows = Array.from({ length: count + 1 }, () => null);
-  return { clock: 0, reorganised: false, bodyFits: true, purse: purse ?? null, authorizations, rows };
+  const relay = relaying ? { queue: [], transactions: [], elsewhere: null } : null;
+  const surroundings = { clock: 0, reorganised: false, bodyFits: true, relay, older: null } as const;
+  return { ...surroundings, purse: purse ?? null, authorizations, rows };
 }
 
 export const authorizationOf = ({ authorizations }: Surroundings, index: number): Authorization =>

@@ -2,7 +2,7 @@ import type { Sent, World } from "./world.ts";
 
 const buy = (change: Partial<Sent> = {}): Sent => ({ authorization: 0, asks: "r1", id: null, by: "payer", ...change });
 
-/** `MODEL=full NODE_OPTIONS=--max-old-space-size=8192 npx vitest run test/model`: every world with everyone in it. Takes minutes. */
+/** `MODEL=full NODE_OPTIONS=--max-old-space-size=8192 npx vitest run test/model`: larger bounds, in most worlds everyone. Takes minutes. */
 const full = process.env.MODEL === "full";
 
 type Bounds = Pick<World, "apiProcesses" | "resolver" | "pauses">;
@@ -14,6 +14,9 @@ const bounded = (world: World, quick: Bounds, whole: Bounds = { pauses: "everywh
 const EVERYONE: Bounds = {};
 const NO_RESOLVER: Bounds = { resolver: "sleeps", pauses: "everywhere" };
 const ONE_PROCESS: Bounds = { apiProcesses: 1, pauses: "everywhere" };
+
+/** Two payments of one request. */
+const PAIR = [buy(), buy({ authorization: 1 })];
 
 /** Small worlds. In each the client may send every request again without limit, and the facilitator says and does anything. */
 export const WORLDS = {
@@ -31,14 +34,11 @@ export const WORLDS = {
     { resolver: "sleeps" },
     EVERYONE,
   ),
-  twoPayments: bounded({ sent: [buy(), buy({ authorization: 1 })], clock: "stands still", calm: true }, EVERYONE),
-  purse: bounded(
-    { sent: [buy(), buy({ authorization: 1 })], purse: { balance: 1, most: 2 }, clock: "stands still" },
-    NO_RESOLVER,
-  ),
+  twoPayments: bounded({ sent: PAIR, clock: "stands still", calm: true }, EVERYONE),
+  purse: bounded({ sent: PAIR, purse: { balance: 1, most: 2 }, clock: "stands still" }, NO_RESOLVER),
   purseCalm: bounded(
     {
-      sent: [buy(), buy({ authorization: 1 })],
+      sent: PAIR,
       purse: { balance: 1, most: 2 },
       clock: "stands still",
       calm: true,
@@ -46,7 +46,7 @@ export const WORLDS = {
     NO_RESOLVER,
   ),
   crowd: bounded(
-    { sent: [buy(), buy({ authorization: 1 })], purse: { balance: 2, most: 1 }, clock: "stands still" },
+    { sent: PAIR, purse: { balance: 2, most: 1 }, clock: "stands still" },
     { resolver: "sleeps" },
     EVERYONE,
   ),
@@ -68,6 +68,35 @@ export const WORLDS = {
   revertsForGood: bounded({ sent: [buy()], reverts: "for good", clock: "stands still" }, EVERYONE),
   revertsReorg: bounded({ sent: [buy()], reverts: true, reorganisation: true }, ONE_PROCESS),
   reorgBurn: bounded({ sent: [buy()], reorganisation: true, burns: true }, ONE_PROCESS),
+  batch: bounded({ sent: PAIR, relay: { fails: true }, clock: "stands still", calm: true }, EVERYONE),
+  batchRace: bounded({ sent: [buy()], relay: { fails: true }, clock: "stands still" }, NO_RESOLVER),
+  batchPair: bounded(
+    { sent: PAIR, relay: {}, clock: "stands still", calm: "except for leases" },
+    { resolver: "sleeps" },
+    { resolver: "sleeps" },
+  ),
+  // In these two no window closes, so a sale that a reorganisation undoes is never reversed, and no resolver watches it.
+  batchLost: bounded(
+    { sent: [buy()], relay: { fails: true, elsewhere: true }, reorganisation: true, clock: "stands still" },
+    { resolver: "sleeps" },
+    NO_RESOLVER,
+  ),
+  batchReorg: bounded(
+    { sent: PAIR, relay: { fails: true, least: 2 }, reorganisation: true, clock: "stands still", calm: true },
+    { resolver: "sleeps" },
+    NO_RESOLVER,
+  ),
+  batchStranger: bounded(
+    { sent: [buy()], relay: { fails: true }, payerBroadcasts: true, lag: true, clock: "stands still" },
+    NO_RESOLVER,
+    NO_RESOLVER,
+  ),
+  batchFees: bounded(
+    { sent: [buy()], relay: { fails: true, replaced: true }, lag: true, clock: "stands still" },
+    ONE_PROCESS,
+  ),
+  batchTime: bounded({ sent: [buy()], relay: { fails: true }, reorganisation: true }, ONE_PROCESS, ONE_PROCESS),
+  batchKeys: bounded({ sent: [buy()], relay: { fails: true, keys: 2 }, clock: "stands still" }, NO_RESOLVER),
 } satisfies Record<string, World>;
 
 /** What the gate does not hold. */

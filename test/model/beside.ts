@@ -1,0 +1,25 @@
+import { bereft, forming, type Relayed, tending } from "./relay.ts";
+import type { Explored, Outcome } from "./shell.ts";
+import { authorizationOf, type Surroundings, withRow } from "./world.ts";
+
+/** Fulfilled payments in a final block are marked in passing. Final blocks never change: the reading and the statement are one step. */
+export function finalise({ world }: Explored, now: Surroundings): Outcome[] {
+  if (world.resolver === "sleeps") return [];
+  return now.rows.flatMap((row, slot) => {
+    if (row === null || row.leaseLive || row.final || row.state !== "fulfilled") return [];
+    const { onChain, place } = authorizationOf(now, row.authorization);
+    if (row.place !== place || onChain !== "paid, final") return [];
+    const after = bereft(withRow(now, slot, { ...row, final: true }), slot);
+    const label = `payment ${row.authorization} is marked final`;
+    return [{ label, after, process: null, taken: slot, answered: null, broken: null }];
+  });
+}
+
+/** What processes do with the relayer beside their runs; and a look that begins for those who ask now. */
+export function relayed({ world, off }: Explored, now: Surroundings): Outcome[] {
+  const outcome = (one: Relayed): Outcome => ({ ...one, process: null, taken: null, answered: null });
+  const older = { ...now, older: now.authorizations };
+  const look = { label: "a look at all payments begins", after: older, broken: null };
+  const looks = off === "look-begins-afterwards" && now.older === null ? [look] : [];
+  return [...forming({ world, off }, now), ...tending({ world, off }, now), ...looks].map(outcome);
+}
