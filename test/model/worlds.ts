@@ -102,6 +102,15 @@ export const WORLDS = {
 /** What the gate does not hold. */
 export const BEYOND = {
   calldata: { sent: [buy(), buy({ by: "reader" })], resolver: "sleeps" },
+  removedAfterRevival: {
+    sent: [buy()],
+    refusals: true,
+    payerBroadcasts: true,
+    reorganisation: true,
+    clock: "stands still",
+    resolver: "sleeps",
+    apiProcesses: 1,
+  },
 } satisfies Record<string, World>;
 
 export type WorldName = keyof typeof WORLDS;
