@@ -10,6 +10,7 @@ const ALSO_LIKE_BASE = [
   "payments/reorganisations",
   "payments/replays",
   "payments/stock-clients",
+  "payments/settlement-batch",
   "escrow/merchant",
 ].map((name) => `test/journeys/${name}.test.ts`);
 

@@ -1,4 +1,4 @@
-import { parseAbi } from "viem";
+import { type Address, type Hex, parseAbi, toHex } from "viem";
 
 /** The whole ABI of `contracts/SettlementBatch.sol`; `contracts/interfaces/ISettlementBatch.sol` says what it means. */
 export const settlementBatchAbi = parseAbi([
@@ -7,3 +7,21 @@ export const settlementBatchAbi = parseAbi([
   "error Malformed()",
   "error Starved(uint256 index)",
 ]);
+
+/** The factory that deploys it, at the same address on Base, on Base Sepolia and on the local chains. */
+export const CREATEX: Address = "0xba5Ed099633D3B313e4D5F7bdc1305d3c28ba5Ed";
+
+/**
+ * Where `contracts/SettlementBatch.sol` is on every chain, whoever deployed it: CREATEX derives the address from the salt
+ * and the creation code. Other code has another address and another hash; a test compares both with the compiler's
+ * output. The code was deployed as it should be if its keccak256 is `codeHash`.
+ */
+export const SETTLEMENT_BATCH: {
+  readonly address: Address;
+  readonly codeHash: Hex;
+  readonly salt: Hex;
+} = {
+  address: "0xc832E059644648Aa063D994719eB1D7efd415ad7",
+  codeHash: "0x080bd03e83a6c6957f946aae09f19f00ce92bc366c1a83eca9a88a657f7da0fe",
+  salt: toHex("SettlementBatch 1", { size: 32 }),
+};

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import type { HardhatRuntimeEnvironment } from "hardhat/types/hre";
 import { type Address, concat, encodeAbiParameters, type Hex, hexToNumber, keccak256, pad, size, slice } from "viem";
 import Escrow from "../ignition/modules/Escrow.ts";
+import { asDeployer } from "./deploy-connection.ts";
 import type { DeploySettings } from "./deploy-settings.ts";
-import { buildContracts } from "./embedded/build-contracts.ts";
 
 /** An escrow on a chain, and what an explorer asks for to verify its code. */
 export interface EscrowDeployment {
@@ -19,20 +19,13 @@ export interface EscrowDeployment {
  * Deploys the escrow, or finds the existing instance with the same roles.
  * @throws Error if the node is on another chain, or the code on the chain is not the escrow's.
  */
-export async function deployEscrow(
-  hre: HardhatRuntimeEnvironment,
-  { network, facts, privateKey, roles }: DeploySettings,
-): Promise<EscrowDeployment> {
-  await buildContracts(hre);
-  const connection = await hre.network.create({ network, override: { accounts: [privateKey] } });
-  try {
+export const deployEscrow = (hre: HardhatRuntimeEnvironment, settings: DeploySettings): Promise<EscrowDeployment> =>
+  asDeployer(hre, settings, async (connection) => {
+    const { roles, facts } = settings;
     const client = await connection.viem.getPublicClient();
-    const chainId = await client.getChainId();
-    if (chainId !== facts.chainId)
-      throw new Error(`The node of ${network} is on chain ${chainId}; expected ${facts.chainId}.`);
     const types = [{ type: "address" }, { type: "address" }, { type: "address" }] as const;
     const constructorArguments = encodeAbiParameters(types, [roles.usdc, roles.arbiter, roles.feeRecipient]);
-    const deploymentId = `escrow-${chainId}-${keccak256(constructorArguments).slice(2, 10)}`;
+    const deploymentId = `escrow-${facts.chainId}-${keccak256(constructorArguments).slice(2, 10)}`;
     const parameters = { Escrow: { ...roles } };
     const { escrow } = await connection.ignition.deploy(Escrow, { parameters, deploymentId });
     const { address } = escrow;
@@ -40,11 +33,8 @@ export async function deployEscrow(
     if (code === undefined || withoutMetadata(code) !== withoutMetadata(await expectedCode(hre, roles)))
       throw new Error(`The code at ${address} is not this project's escrow with these roles.`);
     const compilerFile = compilerFileIn(join(hre.config.paths.ignition, "deployments", deploymentId));
-    return { address, chainId, constructorArguments, compilerFile };
-  } finally {
-    await connection.close();
-  }
-}
+    return { address, chainId: facts.chainId, constructorArguments, compilerFile };
+  });
 
 /** The runtime code with the roles filled in where the compiler left room for them, in order of declaration. */
 async function expectedCode(hre: HardhatRuntimeEnvironment, roles: DeploySettings["roles"]): Promise<Hex> {

@@ -2,6 +2,8 @@ import { randomBytes } from "node:crypto";
 import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import hre from "hardhat";
+import { buildContracts } from "../../scripts/embedded/build-contracts.ts";
 import { freePort } from "../../scripts/embedded/ports.ts";
 import { grantApiRole, startPostgres, withClient } from "../../scripts/embedded/postgres.ts";
 import { type BaseLike, startBaseLike } from "../../test/support/base-like/base-like.ts";
@@ -47,6 +49,7 @@ export async function openGround(subject: Subject): Promise<Ground> {
     ends.push(postgres.stop);
     await subject.migrate(postgres.ownerUrl);
     await grantApiRole(postgres.ownerUrl);
+    await buildContracts(hre);
     const base = await startBaseLike({ profile: PROFILE, firstBlock: FIRST_BLOCK });
     ends.push(base.stop);
     return {

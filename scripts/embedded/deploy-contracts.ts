@@ -4,18 +4,23 @@ import { fileURLToPath } from "node:url";
 import { createHardhatRuntimeEnvironment } from "hardhat/hre";
 import type { HardhatRuntimeEnvironment } from "hardhat/types/hre";
 import { getAddress } from "viem";
+import { SETTLEMENT_BATCH } from "../../contracts/settlement-batch.ts";
 import hardhatConfig from "../../hardhat.config.ts";
 import Escrow from "../../ignition/modules/Escrow.ts";
+import SettlementBatch from "../../ignition/modules/SettlementBatch.ts";
 import SmartWallet from "../../ignition/modules/SmartWallet.ts";
 import { anvilClient } from "./anvil.ts";
 import { buildContracts } from "./build-contracts.ts";
 import { DEV_FUNDS } from "./chain.ts";
+import { installCreateX } from "./createx.ts";
 import {
   type DeploymentTarget,
   deployedEscrow,
   deployedWallet,
   deploymentTargets,
   type EscrowRoles,
+  hasSettlementBatch,
+  isDeployed,
   isJournalTrue,
   journalOf,
 } from "./deployments.ts";
@@ -33,7 +38,7 @@ async function deployContracts(
   const hre = await createHardhatRuntimeEnvironment({ ...hardhatConfig, paths: { ignition: folder } }, {}, ROOT);
   await buildContracts(hre);
   for (const target of targets) {
-    if ((await deployedWallet(folder, target)) && (await deployedEscrow(folder, target, roles))) continue;
+    if (await isDeployed(folder, target, roles)) continue;
     if (!(await isJournalTrue(folder, target, roles)))
       rmSync(journalOf(folder, target), { recursive: true, force: true });
     await deployTo(hre, { folder, target, roles });
@@ -60,12 +65,17 @@ async function deployTo(hre: HardhatRuntimeEnvironment, { folder, target, roles 
   if (!hadWallet) await connection.ignition.deploy(SmartWallet, { ...options, parameters });
   if ((await deployedEscrow(folder, target, roles)) === null)
     await connection.ignition.deploy(Escrow, { ...options, parameters });
+  const client = anvilClient(target.rpcUrl, target.network);
+  if (!(await hasSettlementBatch(target))) {
+    await installCreateX(client);
+    const strategyConfig = { salt: SETTLEMENT_BATCH.salt };
+    await connection.ignition.deploy(SettlementBatch, { ...options, strategy: "create2", strategyConfig });
+  }
   await connection.close();
   const wallet = await deployedWallet(folder, target);
-  if (wallet === null || (await deployedEscrow(folder, target, roles)) === null)
+  if (wallet === null || !(await isDeployed(folder, target, roles)))
     throw new Error(`Ignition skipped a contract on chain ${target.network.chainId}.`);
   if (hadWallet) return;
-  const client = anvilClient(target.rpcUrl, target.network);
   await fundAccounts(client, target.network, { ...DEV_FUNDS, accounts: [wallet], wei: 0n });
 }
 

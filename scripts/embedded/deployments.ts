@@ -1,8 +1,9 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Address, isAddressEqual } from "viem";
+import { type Address, isAddressEqual, keccak256 } from "viem";
 import { NETWORKS, type NetworkFacts } from "../../api/kernel/networks.ts";
 import { escrowAbi } from "../../contracts/abi.ts";
+import { SETTLEMENT_BATCH } from "../../contracts/settlement-batch.ts";
 import { anvilClient } from "./anvil.ts";
 
 /** One local chain as named in Hardhat's configuration. */
@@ -54,12 +55,30 @@ export async function deployedEscrow(
   return isSame ? address : null;
 }
 
+/** Whether the settlement batch is on the chain. */
+export async function hasSettlementBatch(target: DeploymentTarget): Promise<boolean> {
+  const { address, codeHash } = SETTLEMENT_BATCH;
+  const code = await anvilClient(target.rpcUrl, target.network).getCode({ address });
+  return code !== undefined && keccak256(code) === codeHash;
+}
+
+/** Whether the wallet, the escrow with these roles and the settlement batch are all on the chain. */
+export async function isDeployed(folder: string, target: DeploymentTarget, roles: EscrowRoles): Promise<boolean> {
+  const [wallet, escrow, hasBatch] = await Promise.all([
+    deployedWallet(folder, target),
+    deployedEscrow(folder, target, roles),
+    hasSettlementBatch(target),
+  ]);
+  return wallet !== null && escrow !== null && hasBatch;
+}
+
 /** Whether every contract in the journal exists; those of a discarded chain do not. */
 export async function isJournalTrue(folder: string, target: DeploymentTarget, roles: EscrowRoles): Promise<boolean> {
   const names = Object.keys(recorded(folder, target));
   const escrow = names.includes("Escrow#Escrow") ? await deployedEscrow(folder, target, roles) : undefined;
   const wallet = names.includes("SmartWallet#SmartWallet") ? await deployedWallet(folder, target) : undefined;
-  return names.length > 0 && escrow !== null && wallet !== null;
+  const lacksBatch = names.includes("SettlementBatch#SettlementBatch") && !(await hasSettlementBatch(target));
+  return names.length > 0 && escrow !== null && wallet !== null && !lacksBatch;
 }
 
 async function deployed(folder: string, target: DeploymentTarget, name: string): Promise<Address | null> {

@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import hre from "hardhat";
 import type { BaseLike } from "../../../test/support/base-like/base-like.ts";
 import { deployEscrow } from "../../../test/support/escrow/contract.ts";
 import { GOOD, verify } from "../../../test/support/escrow/delivery.ts";
@@ -36,7 +35,7 @@ export const CALLS: Attack = {
     row("status", `/status, ${CALLERS} callers at once`, atMost(STATUS_READS * CALLS_A_STATUS)),
   ],
   async run(ground) {
-    const { address } = await prepareEscrow(ground.base);
+    const { address } = await deployEscrow(ground.base.chain);
     const service = await openService(ground, { env: { ESCROW_ADDRESSES: address, ARBITER_PRIVATE_KEY: ARBITER_KEY } });
     const count = counter(ground.base);
     try {
@@ -57,11 +56,6 @@ const counter =
     await ask();
     return base.calls.total();
   };
-
-async function prepareEscrow({ chain }: BaseLike) {
-  await hre.tasks.getTask("build").run({ quiet: true, noTests: true });
-  return deployEscrow(chain);
-}
 
 async function ofPayments(service: Service, count: Count) {
   const signed = await service.sign(await service.newPayer());

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { deploymentTargets, hasSettlementBatch } from "../../../scripts/embedded/deployments.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { freePort } from "../../../scripts/embedded/ports.ts";
 import { correct } from "../../support/arbiter/correction.ts";
@@ -66,6 +67,12 @@ const processes = (): string[] =>
     }
   });
 
+const haveSettlementBatch = (): Promise<boolean[]> => {
+  const { BASE_RPC_PORT = "", BASE_SEPOLIA_RPC_PORT = "" } = environment;
+  const targets = deploymentTargets({ base: BASE_RPC_PORT, baseSepolia: BASE_SEPOLIA_RPC_PORT });
+  return Promise.all(targets.map(hasSettlementBatch));
+};
+
 const get = async (url: string) =>
   JSON.parse(await (await fetch(url, { headers: { accept: "application/json" } })).text());
 
@@ -98,6 +105,7 @@ describe("npm start", () => {
       ok: true,
       indexer: { ready: true },
     });
+    expect(await haveSettlementBatch()).toEqual([true, true]);
     await correctOne();
     running.child.kill("SIGTERM");
     expect(await running.ended).toBe(0);

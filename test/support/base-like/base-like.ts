@@ -6,6 +6,7 @@ import { DEV_FUNDS } from "../../../scripts/embedded/chain.ts";
 import { freePort } from "../../../scripts/embedded/ports.ts";
 import { fundAccounts, installUsdc } from "../../../scripts/embedded/usdc.ts";
 import { askNode, type Call, type Fault, type Reply, replyTo, serveNode } from "../chain/rpc.ts";
+import { deploySettlementBatch } from "../chain/settlement-batch.ts";
 import { asTestChain, type TestChain } from "../chain/test-chain.ts";
 import { type Backend, openBackends } from "./backends.ts";
 import { openBlocks } from "./blocks.ts";
@@ -107,6 +108,7 @@ async function startChain({ profile, behindMinutes, firstBlock }: Required<BaseL
   await client.request({ method: "anvil_setBlockTimestampInterval", params: [profile.blockSeconds] } as never);
   await installUsdc(client, network);
   await fundAccounts(client, network, DEV_FUNDS);
+  await deploySettlementBatch(client);
   const first = firstBlock - Number(await client.getBlockNumber());
   await client.mine({ blocks: profile.finalizedBehind + 60 + first });
   return asTestChain(anvil, network);

@@ -15,6 +15,7 @@ import { grantApiRole, startPostgres } from "../../../scripts/embedded/postgres.
 import { fundAccounts, installUsdc } from "../../../scripts/embedded/usdc.ts";
 import { migrate } from "../../../scripts/migrate.ts";
 import { buildPackages } from "../../../scripts/packages.ts";
+import { deploySettlementBatch } from "../chain/settlement-batch.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -61,8 +62,7 @@ async function startStack(): Promise<Stack> {
   chmodSync(folder, 0o711);
   const [postgres, chainStates] = await Promise.all([
     startPostgres({ directory: join(folder, "postgres"), port: await freePort(), settings: UNSAFE_AND_FAST }),
-    prepareChains(folder),
-    buildContracts(hre),
+    prepareChains(folder, buildContracts(hre)),
     buildPackages(),
   ]);
   let stopping: Promise<void> | null = null;
@@ -94,17 +94,17 @@ function removeLeftovers(): void {
   }
 }
 
-async function prepareChains(folder: string): Promise<Record<number, string>> {
-  const prepare = async (network: NetworkFacts) => [network.chainId, await prepareChain(network, folder)] as const;
+async function prepareChains(folder: string, built: Promise<void>): Promise<Record<number, string>> {
+  const prepare = async (network: NetworkFacts) => {
+    const { client, process } = await startAnvil({ network, port: await freePort(), options: [] });
+    await installUsdc(client, network);
+    await fundAccounts(client, network, DEV_FUNDS);
+    await built;
+    await deploySettlementBatch(client);
+    const path = join(folder, `${network.key}.json`);
+    writeFileSync(path, gunzipSync(Buffer.from((await dumpState(client)).slice(2), "hex")));
+    await process.stop();
+    return [network.chainId, path] as const;
+  };
   return Object.fromEntries(await Promise.all(Object.values(NETWORKS).map(prepare)));
-}
-
-async function prepareChain(network: NetworkFacts, folder: string): Promise<string> {
-  const { client, process } = await startAnvil({ network, port: await freePort(), options: [] });
-  await installUsdc(client, network);
-  await fundAccounts(client, network, DEV_FUNDS);
-  const path = join(folder, `${network.key}.json`);
-  writeFileSync(path, gunzipSync(Buffer.from((await dumpState(client)).slice(2), "hex")));
-  await process.stop();
-  return path;
 }
