@@ -109,6 +109,9 @@ test("chains, senders, jobs and the process have their metrics; what is unknown 
   const found = await scrape();
   const sender = `{role="facilitator",network="base",address="${SHARED_RELAYER.toLowerCase()}"}`;
   expect(found.get(`trust_sender_balance_eth${sender}`)).toBeGreaterThan(99);
+  const { senders } = (await send(`${api.url}/status`)).body as { senders: readonly { cost_wei: string }[] };
+  const cost = found.get(`trust_sender_cost_eth${sender}`) ?? Number.NaN;
+  expect(cost / (Number(senders[0]?.cost_wei) / 1e18)).toBeCloseTo(1, 1);
   expect(found.get('trust_part_ok{part="chain base"}')).toBe(1);
   expect(found.get('trust_chain_lag_seconds{network="base"}')).toBeLessThan(120);
   for (const job of ["resolve", "escrow", "relay facilitator base"])

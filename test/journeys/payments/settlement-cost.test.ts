@@ -1,10 +1,12 @@
 import { type Hex, numberToHex, pad } from "viem";
-import { beforeEach, expect, test } from "vitest";
+import { beforeEach, describe, expect, test, vi } from "vitest";
+import { assertWorthwhile } from "../../../api/adapters/chain/simulation.ts";
 import { startBaseLike } from "../../support/base-like/base-like.ts";
 import { BASE as PROFILE } from "../../support/base-like/profiles.ts";
 import { forFile } from "../../support/for-file.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
 import { chargedOnce, nothingCharged } from "../../support/payments/on-chain.ts";
+import { type Relaying, startRelaying } from "../../support/payments/relaying.ts";
 import { post, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
 import { startService } from "../../support/service/service.ts";
@@ -60,13 +62,18 @@ test("while gas is fifty times dearer it waits: 503, nothing is submitted; the s
   await chargedOnce(chain, signed);
 });
 
-test("the fee for data on the parent chain counts, where there is an oracle for it", async () => {
-  const fee = 5n * 10n ** 12n;
+/** The parent chain charges this much for a payment's data. */
+async function chargeForData(fee: bigint): Promise<void> {
   // PUSH32 fee; MSTORE at 0; RETURN 32 bytes
   const bytecode: Hex = `0x7f${pad(numberToHex(fee), { size: 32 }).slice(2)}60005260206000f3`;
   await chain.client.setCode({ address: ORACLE, bytecode });
   // Nodes know it from the next block on.
   await base.pass(0.1);
+}
+
+test("the fee for data on the parent chain counts, where there is an oracle for it", async () => {
+  const fee = 5n * 10n ** 12n;
+  await chargeForData(fee);
   const fresh = await startService({
     ...plan,
     config: { rpcUrls: base.rpcUrls, costCeiling: { percent: 5, ethUsd: 3_000 } },
@@ -80,4 +87,39 @@ test("the fee for data on the parent chain counts, where there is an oracle for 
   } finally {
     await fresh.stop();
   }
+});
+
+describe("what one settlement costs", () => {
+  let relaying: Relaying;
+  beforeEach(async () => {
+    relaying = await startRelaying(base.url);
+    return async () => {
+      vi.useRealTimers();
+      base.become(null);
+      await relaying.stop();
+    };
+  });
+
+  test("may be the whole share of its price, and not one atomic unit more", async () => {
+    const { relayer } = relaying;
+    const ceiling = { percent: 5, ethUsd: 3_000 };
+    const cost = ((await relayer.costWei()) * 3_000n) / 10n ** 12n;
+    expect(cost).toBeGreaterThan(1_000n);
+    await assertWorthwhile(relayer, ceiling, cost * 20n);
+    await expect(assertWorthwhile(relayer, ceiling, cost * 20n - 1n)).rejects.toThrow(/more than 5%/);
+  });
+
+  test("is asked of the oracle once in half a minute, and again after it could not be read", async () => {
+    const { relayer } = relaying;
+    const asked = () => base.calls.byMethod().eth_call ?? 0;
+    base.become(async (call, pass) => (call.method === "eth_call" ? null : pass(call)));
+    await expect(relayer.costWei()).rejects.toThrow();
+    base.become(null);
+    base.calls.reset();
+    const quiet = await relayer.costWei();
+    await chargeForData(7n);
+    expect([await relayer.costWei(), asked()]).toEqual([quiet, 1]);
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 31_000 });
+    expect([(await relayer.costWei()) - quiet, asked()]).toEqual([7n, 2]);
+  });
 });
