@@ -10,6 +10,7 @@ import { createCertificateStore } from "./adapters/postgres/certificate-store.ts
 import { connect, isAway } from "./adapters/postgres/connection.ts";
 import { createJournal } from "./adapters/postgres/journal.ts";
 import { createReceipts } from "./adapters/postgres/receipts.ts";
+import { createRelayPruning } from "./adapters/postgres/relay-pruning.ts";
 import { createSeal } from "./adapters/postgres/seal.ts";
 import { createVerdictStore } from "./adapters/postgres/verdict-store.ts";
 import { createVerificationReader } from "./adapters/postgres/verification-reader.ts";
@@ -173,7 +174,13 @@ export async function build(config: Config, pool: pg.Pool, parts: BuildParts) {
     meter,
   });
   const { probes, relayers: tended, watch } = operations;
-  return { app, gate, chains, probes, jobs: { gate, journal, relayers: tended, upkeep, escrow, watch, log } };
+  return {
+    app,
+    gate,
+    chains,
+    probes,
+    jobs: { gate, journal, pruneRelay: createRelayPruning(pool), relayers: tended, upkeep, escrow, watch, log },
+  };
 }
 
 async function main(): Promise<void> {

@@ -6,6 +6,8 @@ import type { Journal } from "../payments/journal.ts";
 export interface JobParts {
   readonly gate: Gate;
   readonly journal: Journal;
+  /** Deletes some of what the relayers no longer need; returns how many. */
+  readonly pruneRelay: () => Promise<number>;
   readonly relayers: readonly { readonly name: string; tend(): Promise<void> }[];
   readonly escrow: { settleDue(): Promise<number>; refundOverdue(): Promise<number> };
   readonly upkeep: {
@@ -49,7 +51,16 @@ function watchPayments({ journal, log }: Pick<JobParts, "journal" | "log">): () 
 }
 
 /** Starts the recurring jobs; the returned function stops them and waits for running ones to finish. */
-export function runJobs({ gate, journal, relayers, upkeep, escrow, watch, log }: JobParts): () => Promise<void> {
+export function runJobs({
+  gate,
+  journal,
+  pruneRelay,
+  relayers,
+  upkeep,
+  escrow,
+  watch,
+  log,
+}: JobParts): () => Promise<void> {
   const stopped = new AbortController();
   const pause = (ms: number) => sleep(ms, undefined, { signal: stopped.signal }).catch(() => undefined);
   const every = async (ms: number, name: string, work: () => Promise<unknown>): Promise<void> => {
@@ -68,7 +79,8 @@ export function runJobs({ gate, journal, relayers, upkeep, escrow, watch, log }:
   const jobs = [
     every(RESOLVE_EVERY_MS, "resolve", () => gate.resolveDue()),
     every(PRUNE_EVERY_MS, "prune", async () => {
-      while (!stopped.signal.aborted && (await journal.prune()) > 0) await pause(PRUNE_PAUSE_MS);
+      for (const prune of [journal.prune, pruneRelay])
+        while (!stopped.signal.aborted && (await prune()) > 0) await pause(PRUNE_PAUSE_MS);
     }),
     every(WATCH_EVERY_MS, "watch", watchPayments({ journal, log })),
     every(ESCROW_EVERY_MS, "escrow", () => escrow.settleDue()),

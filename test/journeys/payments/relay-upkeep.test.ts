@@ -1,5 +1,6 @@
 import { type Hex, pad } from "viem";
 import { beforeEach, describe, expect, test } from "vitest";
+import { createRelayPruning } from "../../../api/adapters/postgres/relay-pruning.ts";
 import { startBaseLike } from "../../support/base-like/base-like.ts";
 import { BASE as PROFILE } from "../../support/base-like/profiles.ts";
 import { forFile } from "../../support/for-file.ts";
@@ -77,6 +78,22 @@ test("every transaction ends final, and an idle account costs no call", async ()
   base.calls.reset();
   await relaying.tendAfter(5);
   expect(base.calls.total()).toBe(0);
+});
+
+test("what is final is forgotten after thirty days, and nothing else", async () => {
+  for (const name of ["old", "newer"]) await send(name);
+  await base.pass(16);
+  await relaying.tendAfter(5);
+  await send("mined");
+  base.halt();
+  await send("sent");
+  const prune = createRelayPruning(relaying.pool);
+  const age = (days: number, which: string) =>
+    relaying.pool.query(`UPDATE relay SET created_at = now() - make_interval(days => $1) WHERE ${which}`, [days]);
+  await age(29, "nonce = 1");
+  await age(31, "nonce <> 1");
+  expect([await prune(), await prune()]).toEqual([1, 0]);
+  expect((await states()).map(([nonce]) => nonce)).toEqual([1, 2, 3]);
 });
 
 describe("of many processes, one at a time", () => {
