@@ -19,6 +19,8 @@ const ERC1271_MAGIC = "0x1626ba7e";
 const HEAD_CACHE_MS = 500;
 /** Wrong signatures of one payer cost one look at its code in this time. */
 const CODE_CACHE_MS = 60_000;
+/** What free plans take in one request (docs.moralis.com, "RPC batch requests"). */
+const MOST_IN_A_BATCH = 20;
 /** What one look at a payment may cost, whatever its age. */
 const CALLS_A_LOOK = 4;
 
@@ -43,7 +45,7 @@ export function createChain(network: Network, { rpcUrl, logBlockRange }: ChainSe
   const facts = NETWORKS[network];
   const connect = (terms: HttpTransportConfig) =>
     createPublicClient({ transport: http(rpcUrl, { timeout: 10_000, retryCount: 1, ...terms }), cacheTime: 0 });
-  const batch = { wait: 0 };
+  const batch = { wait: 0, batchSize: MOST_IN_A_BATCH };
   const client = connect({ batch });
   const heads = cachedHead(client);
   // Some providers refuse a range with one answer to the whole batch, which viem cannot read.

@@ -1,6 +1,7 @@
 import { afterEach, expect, test } from "vitest";
+import { createChain } from "../../../api/adapters/chain/chain-reader.ts";
 import { startBaseLike } from "../../support/base-like/base-like.ts";
-import { BASE, type Profile } from "../../support/base-like/profiles.ts";
+import { BASE, FREE_PLAN, type Profile } from "../../support/base-like/profiles.ts";
 import { forFile } from "../../support/for-file.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
 import { broadcast, chargedOnce } from "../../support/payments/on-chain.ts";
@@ -105,4 +106,17 @@ test("requests without a payment cost no call", async () => {
     return answers[0] as Answer;
   });
   expect(calls).toBe(0);
+});
+
+test("what is asked at once comes in batches that a free plan takes", async () => {
+  const free = await startBaseLike({ profile: FREE_PLAN });
+  try {
+    const { client } = createChain("eip155:8453", { rpcUrl: free.url, logBlockRange: 10 });
+    const numbers = Array.from({ length: 64 }, (_, number) => BigInt(number));
+    const blocks = await Promise.all(numbers.map((blockNumber) => client.getBlock({ blockNumber })));
+    expect(blocks.map(({ number }) => number)).toEqual(numbers);
+    expect(free.calls.requests()).toBe(4);
+  } finally {
+    await free.stop();
+  }
 });
