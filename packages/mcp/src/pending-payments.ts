@@ -66,7 +66,7 @@ export function keptIn(folder: string): PendingPayments {
       locked(folder, fileOf(key), async (file) => {
         // Another program may have bought the same thing once more.
         const kept = await readPending(file);
-        if (kept?.signedAt !== payment.signedAt || canonicalize(kept) !== canonicalize(payment)) return;
+        if (canonicalize(kept) !== canonicalize(payment)) return;
         await rm(file, { force: true });
         await syncFolder(folder);
       }),

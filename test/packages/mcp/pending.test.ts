@@ -145,7 +145,7 @@ describe("calls at the same time", () => {
     const store = keptIn(folder);
     const first = await store.keep(key, async () => ({ ...rest, signedAt: "first" }));
     expect(await store.keep(key, async () => ({ ...rest, signedAt: "second" }))).toEqual(first);
-    await store.forget(key, { ...rest, signedAt: "second" });
+    await store.forget(key, { ...first, headers: { another: "payment" } });
     expect(await store.find(key)).toEqual(first);
     expect(await store.find({ ...key, service: "https://another.example" })).toBeNull();
     const [name = ""] = await files();
