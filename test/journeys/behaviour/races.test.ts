@@ -26,7 +26,8 @@ import {
 import { eventually } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
-import { type Answer, v2 } from "../../support/payments/requests.ts";
+import { readFromChain } from "../../support/payments/on-chain.ts";
+import { type Answer, post, v2 } from "../../support/payments/requests.ts";
 import { binary } from "../../support/service/database.ts";
 
 const CROWD = 8;
@@ -61,6 +62,23 @@ const shuffled = <T>(all: readonly T[]): T[] =>
     .map(({ one }) => one);
 
 describe.each(PRODUCTS)("in the %s test", (product) => {
+  test("a bait that waits behind a replay of the start, which tells the token again, convicts nobody", async () => {
+    const run = await startRun(ground(), product);
+    await serveBoth(run);
+    const signed = await sign(run, "bait");
+    const start = `${run.at}/test/${product}/start`;
+    const rebuilt = v2(await readFromChain(stage.chain, run.account.address, ENTRY));
+    const [again, late] = await inOrder(
+      run,
+      () => post(start, rebuilt),
+      () => attempt(run, v2(signed)),
+    );
+    expect(isReplay(again as Answer)).toBe(true);
+    expectProblem(late as Answer, 410, "session_over");
+    expect(await countOf(signed.authorization.nonce)).toBe(0);
+    await expectStored(stage, run, null);
+  });
+
   test("a bait that waits behind the result is too late: PASS, 410, and nothing of it is kept", async () => {
     const run = await startPassing(ground(), product);
     const signed = await sign(run, "bait");

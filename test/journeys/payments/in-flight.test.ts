@@ -1,15 +1,20 @@
 import { randomUUID } from "node:crypto";
 import type { LocalAccount } from "viem";
 import { describe, expect, test } from "vitest";
+import { connect } from "../../../api/adapters/postgres/connection.ts";
+import { createJournal } from "../../../api/adapters/postgres/journal.ts";
+import { createSeal } from "../../../api/adapters/postgres/seal.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { away, startFaultyNode } from "../../support/chain/faulty-node.ts";
 import { forFile } from "../../support/for-file.ts";
 import { expectPaymentRequired, expectProblem } from "../../support/payments/expectations.ts";
 import { startFacilitator } from "../../support/payments/facilitator.ts";
+import { newPayment } from "../../support/payments/journal-rows.ts";
 import { broadcast, chargedOnce, settlements } from "../../support/payments/on-chain.ts";
 import { post, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
+import { binary } from "../../support/service/database.ts";
 import { startService } from "../../support/service/service.ts";
 
 /** What one payer may have in flight at once, and what its balance has to cover. */
@@ -22,6 +27,8 @@ const facilitator = await forFile(startFacilitator(chain));
 const rpcUrls = { "eip155:8453": node.url, "eip155:84532": node.url };
 const config = { rpcUrls, facilitator: { remote: facilitator.url } };
 const service = await forFile(startService({ chain, jobs: false, config }));
+
+const journal = createJournal(await forFile(connect(service.database.apiUrl, 2)), createSeal(Buffer.alloc(32, 3)));
 
 const pay = (signed: Signed, id?: string) => post(`${service.url}/test/basic`, v2(signed, id ? { id } : {}));
 const signed = (payer: LocalAccount, count: number) =>
@@ -56,6 +63,34 @@ describe("a payer's payments in flight", () => {
     expect((await pay(taken)).status).toBe(200);
     await broadcast(chain, waiting);
     expect((await pay(waiting)).status).toBe(200);
+  });
+
+  test("enter one after the other, whatever process asks: each sees those before it", async () => {
+    const payment = newPayment();
+    const WAITING = `SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
+      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
+    await withClient(service.database.ownerUrl, async (elsewhere) => {
+      await elsewhere.query("BEGIN");
+      await elsewhere.query("SELECT enter_payment($1, $2)", [binary(payment.key.payer), MOST]);
+      const entering = journal.insert(payment, randomUUID());
+      await expect.poll(async () => (await elsewhere.query(WAITING)).rowCount).toBe(1);
+      expect(await journal.insert(newPayment(), randomUUID())).toBe(1);
+      await elsewhere.query("COMMIT");
+      expect(await entering).toBe(1);
+    });
+  });
+
+  test("are those that somebody is at: an abandoned one is not counted until it is taken again, as the last", async () => {
+    const { key } = newPayment();
+    const [first, second] = [newPayment({ payer: key.payer }), newPayment({ payer: key.payer })];
+    const token = randomUUID();
+    for (const one of [first, second]) await journal.insert(one, token);
+    const ahead = async (one: typeof first) => (await journal.inFlightBefore(one.key)).map(({ nonce }) => nonce);
+    expect([await ahead(first), await ahead(second)]).toEqual([[], [first.key.nonce]]);
+    await journal.release(first.key, token, false);
+    expect(await ahead(second)).toEqual([]);
+    await journal.take(first.key, "received", token);
+    expect([await ahead(first), await ahead(second)]).toEqual([[second.key.nonce], []]);
   });
 
   test("are another payer's business to nobody else", async () => {

@@ -95,7 +95,9 @@ test("a call that differs buys something else meanwhile, and so does another wal
 
 test("it is on disk before it is sent, and only its owner can read it", async () => {
   let kept: { readonly headers: object } | null = null;
-  let mode = 0;
+  const own = join(folder, "own");
+  const modeOf = async (path: string) => ((await stat(path)).mode & 0o777).toString(8);
+  let modes: readonly string[] = [];
   const road = roadTo(service.url, "open");
   const looked = between(
     service.url,
@@ -106,17 +108,18 @@ test("it is on disk before it is sent, and only its owner can read it", async ()
     ...looked,
     async send(request: Parameters<typeof road.send>[0]) {
       if (request.headers?.["PAYMENT-SIGNATURE"] !== undefined) {
-        const [name = ""] = await files();
-        kept = JSON.parse(await readFile(join(folder, name), "utf8"));
-        mode = (await stat(join(folder, name))).mode;
+        const [name = ""] = await readdir(own);
+        kept = JSON.parse(await readFile(join(own, name), "utf8"));
+        modes = await Promise.all([own, join(own, name)].map(modeOf));
         expect(kept?.headers).toEqual(request.headers);
       }
       return road.send(request);
     },
   };
-  expect(await call(await start({ service: watching }), "certify", BASIC)).toMatchObject(PAID);
+  const client = await start({ service: watching, pending: keptIn(own) });
+  expect(await call(client, "certify", BASIC)).toMatchObject(PAID);
   expect(kept).not.toBeNull();
-  expect((mode & 0o777).toString(8)).toBe("600");
+  expect(modes).toEqual(["700", "600"]);
 });
 
 describe("calls at the same time", () => {
