@@ -219,6 +219,22 @@ const gasTable = (): string =>
     Object.entries(gas.proxied).map(([name, used]) => [name, used.toLocaleString("en-US")]),
   );
 
+const batchesTable = (): string => {
+  const { alone, batch, multicall3 } = gas.batches;
+  const rows = Object.entries(batch).map(([size, used]) => {
+    const peer = multicall3[size as keyof typeof multicall3];
+    return [size, used.toLocaleString("en-US"), peer.toLocaleString("en-US"), `${Math.round((100 * used) / alone)}%`];
+  });
+  const last = `Of one alone (${alone.toLocaleString("en-US")})`;
+  return table(["Payments a transaction", "Gas a payment", "Through Multicall3", last], rows);
+};
+
+const tenthTable = (): string =>
+  table(
+    ["After the simulation the payer…", "Gas that its payment adds to nine"],
+    Object.entries(gas.batches.tenth).map(([change, used]) => [change, used.toLocaleString("en-US")]),
+  );
+
 const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
   [head, head.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
 
@@ -234,6 +250,8 @@ export const renderTables = (routes: readonly RouteLine[]): Readonly<Record<stri
   caps: capsTable(),
   forgery: forgeryTable(),
   gas: gasTable(),
+  batches: batchesTable(),
+  tenth: tenthTable(),
 });
 
 /** The text with every generated table filled in. */
@@ -246,7 +264,13 @@ export function withTables(text: string, tables: Readonly<Record<string, string>
 }
 
 /** The documents with generated tables, relative to `docs/`. */
-export const GENERATED = ["routes.md", "behaviour.md", "escrow.md", "score.md"] as const;
+export const GENERATED = [
+  "routes.md",
+  "behaviour.md",
+  "escrow.md",
+  "score.md",
+  "decisions/settlement-batch.md",
+] as const;
 
 if (import.meta.main) {
   const tables = renderTables(await readRoutes());

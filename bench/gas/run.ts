@@ -1,22 +1,39 @@
-// The escrow's gas against its ceilings, with Circle's token on its own and behind Circle's proxy, as on Base.
-// `--write` stores the figures as the snapshot that test/contracts/escrow-gas.test.ts checks the contract against.
+// The gas of the escrow and of settlement in batches against their ceilings, with Circle's token on its own and behind
+// Circle's proxy, as on Base. `--write` stores the figures as the snapshot that test/contracts/escrow-gas.test.ts and
+// settlement-batch-gas.test.ts check the contracts against.
 import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import hre from "hardhat";
+import { CEILINGS, CHANGE_NAMES, measureBatches, SIZES } from "./batches.ts";
 import { type Gas, measureGas, USES } from "./measure.ts";
 
 const number = (value: number | null): string => (value === null ? "–" : value.toLocaleString("en-US")).padStart(10);
 const uses = Object.keys(USES) as (keyof Gas)[];
 
 await hre.tasks.getTask("build").run({ quiet: true, noTests: true });
-const gas = { token: await measureGas("token"), proxied: await measureGas("proxied") };
+const gas = { token: await measureGas("token"), proxied: await measureGas("proxied"), batches: await measureBatches() };
 console.log("gas of one transaction each, 100 USDC, everything cold, optimizer on");
 console.log(`${"".padEnd(36)}${"USDC".padStart(10)}${"with proxy".padStart(12)}${"ceiling".padStart(10)}`);
 for (const use of uses)
   console.log(`${use.padEnd(36)}${number(gas.token[use])}  ${number(gas.proxied[use])}${number(USES[use])}`);
-const missed = uses.filter(
-  (use) => Math.max(gas.token[use], gas.proxied[use]) > (USES[use] ?? Number.POSITIVE_INFINITY),
+
+const { alone, batch, multicall3, leastCap, tenth } = gas.batches;
+console.log(`\ngas a payment with proxy, 0.25 USDC; alone ${alone.toLocaleString("en-US")}`);
+console.log(
+  `${"payments a transaction".padEnd(36)}${["batch", "Multicall3", "ceiling"].map((n) => n.padStart(11)).join("")}`,
 );
+for (const size of SIZES)
+  console.log(
+    `${String(size).padEnd(36)} ${number(batch[size])} ${number(multicall3[size])} ${number(CEILINGS[size])}`,
+  );
+console.log(`\nthe dearest payment needs a cap of ${leastCap.toLocaleString("en-US")}`);
+console.log("\ngas that a tenth payer adds to a batch of nine");
+for (const change of CHANGE_NAMES) console.log(`${change.padEnd(36)} ${number(tenth[change])}`);
+
+const missed = [
+  ...uses.filter((use) => Math.max(gas.token[use], gas.proxied[use]) > (USES[use] ?? Number.POSITIVE_INFINITY)),
+  ...SIZES.filter((size) => batch[size] > CEILINGS[size]).map((size) => `batch of ${size}`),
+];
 console.log(missed.length === 0 ? "every ceiling is kept" : `over the ceiling: ${missed.join(", ")}`);
 if (process.argv.includes("--write"))
   writeFileSync(fileURLToPath(new URL("snapshot.json", import.meta.url)), `${JSON.stringify(gas, null, 2)}\n`);

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -23,6 +23,10 @@ test("the address and the code hash are those of the compiler's output", async (
   expect(keccak256(deployedBytecode as Hex)).toBe(codeHash);
   // CreateX hashes a salt that names no deployer.
   expect(getCreate2Address({ from: CREATEX, salt: keccak256(salt), bytecode: bytecode as Hex })).toBe(address);
+});
+
+test("docs/operations.md names the address", () => {
+  expect(readFileSync(join(ROOT, "docs/operations.md"), "utf8")).toContain(address);
 });
 
 describe.each(["localBase", "localBaseSepolia"] as const)("on %s", (network) => {
