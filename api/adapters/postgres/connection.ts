@@ -103,7 +103,7 @@ function nameOf(text: string): string {
   return name;
 }
 
-export const named = (text: string, values: readonly unknown[]): pg.QueryConfig => ({
+export const named = (text: string, values: readonly unknown[]) => ({
   name: nameOf(text),
   text,
   values: [...values],

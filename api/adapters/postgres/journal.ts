@@ -2,13 +2,14 @@ import type pg from "pg";
 import type { Journal } from "../../payments/journal.ts";
 import { completeSale } from "./complete-sale.ts";
 import { inTransaction } from "./connection.ts";
-import { entering, inFlightBefore, takeOf } from "./in-flight.ts";
+import { type EntryColumns, entered, inFlightBefore, takeOf } from "./in-flight.ts";
 import {
   PAYMENT_COLUMNS as COLUMNS,
   KEY,
   keyValues,
   LEASE,
   LOOK_LATER,
+  lockOrder,
   type PaymentColumns,
   PROGRESS,
   parsePayment,
@@ -17,26 +18,29 @@ import {
 import { applyWrite, insertOf, keptValues } from "./payment-writes.ts";
 import { createResolving } from "./resolving.ts";
 import type { Seal } from "./seal.ts";
+import { createSharedMessages } from "./shared-messages.ts";
 import { createTurns } from "./turns.ts";
 import { createUpkeep } from "./upkeep.ts";
 import { VERDICT_FRAMES } from "./verdict-log.ts";
+
+const FIND = `SELECT ${COLUMNS} FROM payment WHERE ${KEY}
+  UNION ALL SELECT ${COLUMNS} FROM payment WHERE payer = $3 AND payment_id = $5 AND state <> 'void' AND NOT (${KEY})`;
 
 /**
  * The journal in PostgreSQL. Safety rests on the guards (state and lease token); leases only make duplicate work rare.
  */
 export function createJournal(pool: pg.Pool, seal: Seal): Journal {
   const inTurn = createTurns(pool, VERDICT_FRAMES);
+  const share = createSharedMessages(pool);
   const change = async (name: string, text: string, values: unknown[]): Promise<number> =>
     (await pool.query({ name, text, values })).rowCount ?? 0;
 
   return {
     async find(key, paymentId) {
-      const { rows } = await pool.query<PaymentColumns>({
-        name: "payment-find",
-        text: `SELECT ${COLUMNS} FROM payment WHERE ${KEY}
-          UNION ALL SELECT ${COLUMNS} FROM payment WHERE payer = $3 AND payment_id = $5 AND state <> 'void' AND NOT (${KEY})`,
-        values: [...keyValues(key), paymentId],
-      });
+      const { rows } = await share<PaymentColumns>(
+        { name: "payment-find", text: FIND, values: [...keyValues(key), paymentId] },
+        lockOrder(key),
+      );
       const found = rows.map(parsePayment);
       const row =
         found.find((r) => r.key.nonce === key.nonce && r.key.network === key.network && r.key.asset === key.asset) ??
@@ -44,7 +48,10 @@ export function createJournal(pool: pg.Pool, seal: Seal): Journal {
       return { row, sameId: row === null ? (found[0] ?? null) : null };
     },
 
-    insert: (payment, token) => entering(pool, insertOf(seal, payment, { state: "received", token })),
+    async insert(payment, token) {
+      const statement = insertOf(seal, payment, { state: "received", token });
+      return entered(await share<EntryColumns>(statement, lockOrder(payment.key)));
+    },
 
     free: (key) =>
       change(
@@ -63,7 +70,7 @@ export function createJournal(pool: pg.Pool, seal: Seal): Journal {
 
     take: (key, seen, token) =>
       seen === "received"
-        ? entering(pool, takeOf(key, token))
+        ? pool.query<EntryColumns>(takeOf(key, token)).then(entered)
         : change(
             "payment-take",
             `UPDATE payment SET lease_token = $5, lease_until = now() + ${LEASE}, takes = takes + 1
@@ -71,7 +78,7 @@ export function createJournal(pool: pg.Pool, seal: Seal): Journal {
             [...keyValues(key), token, seen],
           ),
 
-    inFlightBefore: (key) => inFlightBefore(pool, key),
+    inFlightBefore: (key) => inFlightBefore(share, key),
 
     // The identifier may belong to another purchase by now, so it stays unset.
     revive: (key, token, kept) =>
@@ -100,7 +107,7 @@ export function createJournal(pool: pg.Pool, seal: Seal): Journal {
         [...keyValues(key), token],
       ),
 
-    write: (key, token, write) => applyWrite(pool, seal, { key, token, write }),
+    write: (key, token, write) => applyWrite({ pool, share, seal }, { key, token, write }),
 
     complete: (key, token, completion) => completeSale(pool, inTurn, { key, token, completion }),
 

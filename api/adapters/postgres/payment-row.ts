@@ -15,6 +15,9 @@ export const keyValues = ({ network, asset, payer, nonce }: PaymentKey) => [
 /** Where a row is found, by `keyValues`. */
 export const KEY = "chain = $1 AND asset = $2 AND payer = $3 AND nonce = $4";
 
+/** Statements that share a transaction take their locks in this order: a payer's first, then the row's. */
+export const lockOrder = ({ payer, nonce }: PaymentKey): string => payer + nonce;
+
 export const LEASE = "interval '30 s'";
 
 /** A payment that is not over. */

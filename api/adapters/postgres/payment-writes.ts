@@ -6,8 +6,9 @@ import { signatureSha256 } from "../../payments/signature.ts";
 import type { Write } from "../../payments/step-types.ts";
 import { bytes, hex, inTransaction, named } from "./connection.ts";
 import { entry } from "./in-flight.ts";
-import { KEY, keyValues, LEASE, progressTo, sealContext } from "./payment-row.ts";
+import { KEY, keyValues, LEASE, lockOrder, progressTo, sealContext } from "./payment-row.ts";
 import type { Seal } from "./seal.ts";
+import type { Share } from "./shared-messages.ts";
 
 type Entry =
   | { readonly state: "received"; readonly token: string; readonly reason?: never; readonly response?: never }
@@ -71,13 +72,19 @@ export interface Change {
   readonly write: Write & { readonly kept?: Kept };
 }
 
+interface Writing {
+  readonly pool: pg.Pool;
+  readonly share: Share;
+  readonly seal: Seal;
+}
+
 /** One guarded UPDATE; the same transaction marks a settlement that moved or was reversed. */
-export async function applyWrite(pool: pg.Pool, seal: Seal, change: Change): Promise<number> {
+export async function applyWrite({ pool, share, seal }: Writing, change: Change): Promise<number> {
   const { key, write } = change;
   const statement = updateOf(seal, change);
   const moved = write.to === "fulfilled" && write.settlement !== undefined;
   const reversed = write.reason === "reversed";
-  if (!moved && !reversed) return (await pool.query(statement)).rowCount ?? 0;
+  if (!moved && !reversed) return (await share(statement, lockOrder(key))).rowCount ?? 0;
   return inTransaction(pool, async (client) => {
     const before = moved ? await currentPlace(client, key) : null;
     const rows = (await client.query(statement)).rowCount ?? 0;
