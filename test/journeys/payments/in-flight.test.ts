@@ -91,6 +91,11 @@ describe("a payer's payments in flight", () => {
     expect(await ahead(second)).toEqual([]);
     await journal.take(first.key, "received", token);
     expect([await ahead(first), await ahead(second)]).toEqual([[second.key.nonce], []]);
+    // Another chain's money covers nothing here, and has nothing to cover.
+    const abroad = newPayment();
+    const there = { ...abroad, key: { ...abroad.key, payer: key.payer, network: "eip155:84532" as const } };
+    await journal.insert(there, token);
+    expect(await ahead(there)).toEqual([]);
   });
 
   test("are another payer's business to nobody else", async () => {

@@ -143,6 +143,18 @@ describe("what finishes a payment is stored once its signature may have left", (
   });
 });
 
+test("an expired one leaves neither its input nor its signature nor its terms", async () => {
+  const token = randomUUID();
+  const payment = newPayment({ input: { nickname: "Ada" }, details: { deadline: 7 } });
+  await journal.insert(payment, token);
+  await journal.write(payment.key, token, { ...WRITES.leave, kept: payment });
+  const row = async () => (await owner.query(KEPT, [binary(payment.key.nonce)])).rows[0];
+  const { input, details } = payment;
+  expect(await row()).toEqual({ state: "settling", input, sealed: true, details });
+  await journal.write(payment.key, token, WRITES.expire);
+  expect(await row()).toEqual({ state: "void", ...NOTHING });
+});
+
 describe("a retry brings what its row does not hold", () => {
   test("after a process that died before it had submitted anything", async () => {
     const payer = await newPayer(chain, 0n);

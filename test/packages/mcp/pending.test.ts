@@ -1,10 +1,9 @@
-import { mkdir, readdir, readFile, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { LocalAccount } from "viem";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { keptIn } from "../../../packages/mcp/src/pending-payments.ts";
 import { ServiceError } from "../../../packages/mcp/src/service.ts";
-import { stateFolder } from "../../../packages/mcp/src/state-folder.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import {
@@ -142,28 +141,21 @@ describe("calls at the same time", () => {
     expect([signatures(), await charges()]).toEqual([1, 1]);
   });
 
-  test("a lock whose holder was killed is broken, and no payment is ever written over another", async () => {
-    const key = { service: service.url, path: "/test/basic", body: {}, wallet: payer.address };
-    const rest = { headers: {}, amount: "1", payTo: "x", network: "y", maxTimeoutSeconds: 1 };
-    const store = keptIn(folder);
-    const first = await store.keep(key, async () => ({ ...rest, signedAt: "first" }));
-    expect(await store.keep(key, async () => ({ ...rest, signedAt: "second" }))).toEqual(first);
-    await store.forget(key, { ...first, headers: { another: "payment" } });
-    expect(await store.find(key)).toEqual(first);
-    expect(await store.find({ ...key, service: "https://another.example" })).toBeNull();
-    const [name = ""] = await files();
-    const lock = join(folder, `${name}.lock`);
-    await store.forget(key, first);
-    await writeFile(lock, "");
-    const longAgo = new Date(Date.now() - 11_000);
-    await utimes(lock, longAgo, longAgo);
-    const outrun = await store.keep(key, async () => {
-      await rm(lock);
-      await keptIn(folder).keep(key, async () => ({ ...rest, signedAt: "third" }));
-      return { ...rest, signedAt: "fourth" };
+  test("a call that failed is not shared by those that come later", async () => {
+    const road = roadTo(service.url, "open");
+    let isAway = true;
+    const client = await start({
+      service: {
+        ...road,
+        async send(request) {
+          if (isAway) throw new ServiceError("connection reset.");
+          return road.send(request);
+        },
+      },
     });
-    expect(outrun.signedAt).toBe("third");
-    expect(await files()).toEqual([name]);
+    expect(await call(client, "certify", BASIC)).toMatchObject({ isError: true });
+    isAway = false;
+    expect(await call(client, "certify", BASIC)).toMatchObject(PAID);
   });
 });
 
@@ -280,13 +272,4 @@ describe("what cannot be kept is not signed", () => {
     });
     expect(signatures()).toBe(1);
   });
-});
-
-test.each([
-  [{ XDG_STATE_HOME: "/var/state" }, "linux", /^\/var\/state\/agent-payment-trust-mcp$/],
-  [{ XDG_STATE_HOME: "relative" }, "linux", /\/\.local\/state\/agent-payment-trust-mcp$/],
-  [{}, "darwin", /\/\.local\/state\/agent-payment-trust-mcp$/],
-  [{ LOCALAPPDATA: "/local" }, "win32", /^\/local\/agent-payment-trust-mcp$/],
-] as const)("the folder with %j on %s", (env, platform, folder) => {
-  expect(stateFolder(env, platform)).toMatch(folder);
 });
