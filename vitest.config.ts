@@ -11,7 +11,6 @@ const ALSO_LIKE_BASE = [
   "payments/replays",
   "payments/stock-clients",
   "payments/settlement-batch",
-  "escrow/merchant",
 ].map((name) => `test/journeys/${name}.test.ts`);
 
 /** Of every project that needs PostgreSQL and chains. */

@@ -54,6 +54,9 @@ const ENVIRONMENT = z.object({
     .regex(/^0x[0-9a-f]{64}$/i, "expected a private key: 0x and 64 hex digits")
     .optional(),
   SETTLEMENT_COST_PERCENT: whole(1, 1_000).optional(),
+  BATCH_MAX: whole(1, 100).default(50),
+  BATCH_WAIT_MS: whole(1, 10_000).default(100),
+  BATCH_IN_FLIGHT: whole(1, 16).default(8),
   ETH_PRICE_USD: whole(1, 1_000_000).optional(),
   SIGNING_KEY: key32("the Ed25519 private key that signs documents"),
   RETIRED_SIGNING_KEYS: z
@@ -127,6 +130,8 @@ export interface Config {
   readonly facilitator: { readonly remote: string } | { readonly privateKey: Hex };
   /** What a settlement may cost of its price, with ETH at so many US dollars; null for no ceiling. */
   readonly costCeiling: { readonly percent: number; readonly ethUsd: number } | null;
+  /** When payments are settled in one transaction. */
+  readonly batches: { readonly most: number; readonly waitMs: number; readonly unmined: number };
   readonly signingKey: Uint8Array;
   /** `x` of every public key that signed before `signingKey`; they stay published permanently. */
   readonly retiredSigningKeys: readonly string[];
@@ -190,6 +195,7 @@ export function parseConfig(
       env.SETTLEMENT_COST_PERCENT === undefined || env.ETH_PRICE_USD === undefined
         ? null
         : { percent: env.SETTLEMENT_COST_PERCENT, ethUsd: env.ETH_PRICE_USD },
+    batches: { most: env.BATCH_MAX, waitMs: env.BATCH_WAIT_MS, unmined: env.BATCH_IN_FLIGHT },
     signingKey: Buffer.from(env.SIGNING_KEY, "base64url"),
     retiredSigningKeys: env.RETIRED_SIGNING_KEYS,
     sealingKey: Buffer.from(env.SEALING_KEY, "base64url"),

@@ -62,7 +62,7 @@ export interface BuildParts {
 export async function build(config: Config, pool: pg.Pool, parts: BuildParts) {
   const { log, meter = null, now = () => new Date() } = parts;
   const counted = wireMeter(meter);
-  const { chains, relayers, settler, simulators } = wireChains(config, pool, log);
+  const { chains, relayers, settler, simulators } = wireChains(config, { pool, log, meter });
   const seal = createSeal(config.sealingKey);
   const journal = counted.journal(createJournal(pool, seal));
   const activity = createActivityIndex(pool, { viewsSchema: config.indexViewsSchema });

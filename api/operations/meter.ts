@@ -13,8 +13,20 @@ export interface Meter {
   payment(state: string, reason: string): void;
   /** A settlement was seen on chain, `seconds` after it was submitted. */
   settled(network: Network, seconds: number): void;
+  /** A transaction with several payments was mined. */
+  batch(network: Network, mined: MinedBatch): void;
+  /** Whether a network's payments may share transactions. */
+  batching(network: Network, isOn: boolean): void;
   certificate(product: string, result: string): void;
   verdict(category: string, outcome: string): void;
+}
+
+export interface MinedBatch {
+  readonly payments: number;
+  readonly failed: number;
+  readonly gas: bigint;
+  /** How long the first of them waited for others. */
+  readonly waitedSeconds: number;
 }
 
 /** What is waiting in the database, by state. Empty states may be missing. */

@@ -16,6 +16,8 @@ const HEARTBEAT_MS = 10_000;
  * back.
  */
 const PATIENCE_MS = 8_000;
+/** How long nodes may disagree about one that shows: after that, what they say is an answer. */
+const DISAGREEMENT_MS = 1_500;
 const MAX_RESPONSE_BYTES = 2 * 1024 * 1024;
 
 export const NOT_ACKNOWLEDGED = "a journal write was not acknowledged";
@@ -85,10 +87,10 @@ export function beginCommands(parts: PaymentParts, subject: Subject) {
       case "preflight":
         return preflight(parts, subject);
       case "look":
-        return look(parts, subject, submitted ? PATIENCE_MS : 0);
+        return look(parts, subject, submitted);
       case "submit":
         submitted = true;
-        return submit(parts, subject);
+        return submit(parts, subject, token);
       case "handle": {
         const payment = { ...subject.payment, ...kept };
         completion = await sell(parts, payment, { settlement: command.settlement, signal: lease.lost });
@@ -177,10 +179,10 @@ const brought = ({ log }: PaymentParts, { bring }: Subject): Promise<Kept | null
     return null;
   });
 
-async function read(parts: PaymentParts, subject: Subject): Promise<View> {
+async function read(parts: PaymentParts, subject: Subject, justSubmitted = false): Promise<View> {
   const { key, payTo, value, validAfter, validBefore, headBlock } = subject.payment;
   const { payer, nonce } = key;
-  const expected = { payer, nonce, payTo, value, validAfter, validBefore, fromBlock: headBlock };
+  const expected = { payer, nonce, payTo, value, validAfter, validBefore, fromBlock: headBlock, justSubmitted };
   return schemeOf(parts, subject).look(key.network, expected);
 }
 
@@ -188,20 +190,25 @@ async function read(parts: PaymentParts, subject: Subject): Promise<View> {
  * A settlement that was just submitted shows late: nodes lag, each by its own time, and of two answers one may know more
  * than the other. So until the deadline neither a reading that fails nor one that finds too little is an answer.
  */
-async function look(parts: PaymentParts, subject: Subject, patienceMs: number): Promise<StepEvent> {
-  const deadline = parts.now().getTime() + patienceMs;
+async function look(parts: PaymentParts, subject: Subject, submitted: boolean): Promise<StepEvent> {
+  const began = parts.now().getTime();
   for (let pause = 50; ; pause = Math.min(pause * 2, 500)) {
-    const seen = await lookOnce(parts, subject);
-    const isTelling = seen.on === "chain" && seen.view.nonce !== "unused" && seen.view.nonce !== "spent";
-    if (isTelling || parts.now().getTime() >= deadline) return seen;
+    const seen = await lookOnce(parts, subject, submitted);
+    const patience = submitted ? patienceFor(seen) : 0;
+    if (parts.now().getTime() - began >= patience) return seen;
     await parts.sleep(pause);
   }
 }
 
-async function lookOnce(parts: PaymentParts, subject: Subject): Promise<StepEvent> {
+function patienceFor(seen: StepEvent): number {
+  if (seen.on !== "chain" || seen.view.nonce === "spent") return DISAGREEMENT_MS;
+  return seen.view.nonce === "unused" ? PATIENCE_MS : 0;
+}
+
+async function lookOnce(parts: PaymentParts, subject: Subject, submitted: boolean): Promise<StepEvent> {
   const { validBefore, key } = subject.payment;
   try {
-    const view = await read(parts, subject);
+    const view = await read(parts, subject, submitted);
     const { time } = await parts.chains[key.network].head();
     return { on: "chain", view, windowOpen: windowOpen(validBefore, laterOf(parts.now(), time)) };
   } catch (error) {
@@ -210,12 +217,13 @@ async function lookOnce(parts: PaymentParts, subject: Subject): Promise<StepEven
   }
 }
 
-async function submit(parts: PaymentParts, subject: Subject): Promise<StepEvent> {
+async function submit(parts: PaymentParts, subject: Subject, token: string): Promise<StepEvent> {
   const { key, route } = subject.payment;
   try {
     const signature = await subject.signature();
     const resource = `${parts.baseUrl}${parts.routes.get(route)?.path ?? "/"}`;
-    if (signature !== null) await schemeOf(parts, subject).submit({ ...signedBy(subject, signature), resource });
+    const lease = { key, token };
+    if (signature !== null) await schemeOf(parts, subject).submit({ ...signedBy(subject, signature), resource, lease });
   } catch (error) {
     // A failure decides nothing, because the transfer may have been broadcast anyway. Only the chain tells.
     parts.log.warn({ err: error, payer: key.payer, nonce: key.nonce }, "the settlement reported a failure");

@@ -1,6 +1,6 @@
 import type { PaymentRequirements } from "@x402/core/types";
 import type { Network } from "../kernel/networks.ts";
-import type { Offer, Terms } from "../kernel/route.ts";
+import type { Offer, PaymentKey, Terms } from "../kernel/route.ts";
 import type { Address, Hex } from "../kernel/wallet.ts";
 import type { View } from "./step-types.ts";
 
@@ -42,9 +42,17 @@ export interface PresentedPayment extends Payload {
   readonly claimed: ClaimedTerms;
 }
 
+/** A run's hold on a payment: while its row has this token, nobody else works on it. */
+export interface Lease {
+  readonly key: PaymentKey;
+  readonly token: string;
+}
+
 /** A payment being submitted for settlement. */
 export interface Submission extends Payload {
   readonly network: Network;
+  /** Whose payment it is: what waited until another run took it over is not sent. */
+  readonly lease: Lease;
   /** The absolute URL being paid for. */
   readonly resource: string;
 }
@@ -64,6 +72,8 @@ export interface Expected {
   readonly validAfter: bigint;
   readonly validBefore: bigint;
   readonly fromBlock: number;
+  /** It was submitted a moment ago: what the newest blocks show of it is enough. */
+  readonly justSubmitted?: boolean;
 }
 
 /** The rules of a payment scheme. Pure, so that writing a 402 or reading a header needs nothing else. */
@@ -94,7 +104,7 @@ export interface Scheme extends SchemeRules {
    * nothing away.
    */
   readonly simulate: (
-    payment: Omit<Submission, "resource">,
+    payment: Omit<Submission, "resource" | "lease">,
   ) => Promise<{ readonly refused: string | null; readonly head: Head }>;
   /** Submits a signed payment for settlement. Nothing it reports or throws decides anything: only the chain does. */
   readonly submit: (payment: Submission) => Promise<void>;

@@ -1,33 +1,55 @@
 import type pg from "pg";
 import type { Logger } from "pino";
+import { createBatching } from "../adapters/chain/batching.ts";
 import { createChain } from "../adapters/chain/chain-reader.ts";
 import { createInProcessSettler, createRemoteSettler } from "../adapters/chain/facilitator.ts";
-import { createRelayer, type Relayer } from "../adapters/chain/relayer/relayer.ts";
-import { createTransferSimulator } from "../adapters/chain/transfer.ts";
+import { createRelayer } from "../adapters/chain/relayer/relayer.ts";
+import { createTransferSimulator, type SimulatorParts } from "../adapters/chain/transfer.ts";
 import type { Config } from "../config.ts";
 import { eachNetwork, NETWORKS, type Network } from "../kernel/networks.ts";
+import type { Meter } from "../operations/meter.ts";
+
+export interface ChainWires {
+  readonly pool: pg.Pool;
+  readonly log: Logger;
+  readonly meter: Meter | null;
+}
 
 /** Everything that talks to chains and facilitators. */
-export function wireChains(config: Config, pool: pg.Pool, log: Logger) {
+export function wireChains(config: Config, { pool, log, meter }: ChainWires) {
   const { rpcUrls, logBlockRange } = config;
   const chains = eachNetwork((network) => createChain(network, { rpcUrl: rpcUrls[network], logBlockRange }));
-  const simulators = (sentBy: (network: Network) => Relayer | null) =>
-    eachNetwork((network) =>
-      createTransferSimulator({
-        client: chains[network].client,
-        network: NETWORKS[network],
-        sentBy: sentBy(network),
-        ceiling: config.costCeiling,
-      }),
-    );
+  const simulator = (network: Network, by: Pick<SimulatorParts, "sentBy" | "simulateTogether">) =>
+    createTransferSimulator({
+      client: chains[network].client,
+      network: NETWORKS[network],
+      ceiling: config.costCeiling,
+      ...by,
+    });
   if ("remote" in config.facilitator) {
     const settler = createRemoteSettler(config.facilitator.remote);
-    return { chains, relayers: null, settler, simulators: simulators(() => null) };
+    const simulators = eachNetwork((network) =>
+      simulator(network, { sentBy: null, simulateTogether: async () => null }),
+    );
+    return { chains, relayers: null, settler, simulators };
   }
   const { privateKey } = config.facilitator;
-  const relayers = eachNetwork((network) =>
-    createRelayer({ pool, log, privateKey, client: chains[network].client, chainId: NETWORKS[network].chainId }),
-  );
-  const settler = createInProcessSettler(relayers);
-  return { chains, relayers, settler, simulators: simulators((network) => relayers[network]) };
+  const lanes = eachNetwork((network) => {
+    const { client } = chains[network];
+    const relayer = createRelayer({ pool, log, privateKey, client, chainId: NETWORKS[network].chainId });
+    const { payTo, batches: policy } = config;
+    return {
+      relayer,
+      batching: createBatching({ client, network: NETWORKS[network], relayer, payTo, policy, log, meter }),
+    };
+  });
+  return {
+    chains,
+    relayers: eachNetwork((network) => lanes[network].relayer),
+    settler: createInProcessSettler(lanes),
+    simulators: eachNetwork((network) => {
+      const { relayer, batching } = lanes[network];
+      return simulator(network, { sentBy: relayer, simulateTogether: batching.simulate });
+    }),
+  };
 }

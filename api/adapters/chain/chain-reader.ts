@@ -7,6 +7,7 @@ import type { Settlement } from "../../payments/step-types.ts";
 import { createAllowance } from "./allowance.ts";
 import { createFinality, type Finality } from "./finality.ts";
 import { findSettlement } from "./find-settlement.ts";
+import { createGlance } from "./glance.ts";
 import { createLogSearch } from "./log-search.ts";
 import { createLogReader, type LogReader } from "./logs.ts";
 import { payerFunds } from "./payer-funds.ts";
@@ -51,6 +52,7 @@ export function createChain(network: Network, { rpcUrl, logBlockRange }: ChainSe
   // Some providers refuse a range with one answer to the whole batch, which viem cannot read.
   const logs = createLogReader({ client: connect({}), mostBlocks: logBlockRange });
   const finality = createFinality(client);
+  const glance = createGlance(logs, facts.usdc.address);
   const coded = createRecent<boolean>(CODE_CACHE_MS);
   const { blockSeconds } = facts;
   const usdc = {
@@ -77,6 +79,8 @@ export function createChain(network: Network, { rpcUrl, logBlockRange }: ChainSe
     ),
     standing: discreet((settlement) => standing(client, finality, settlement)),
     look: discreet(async (expected) => {
+      const paid = expected.justSubmitted === true ? await glance(expected, await heads.head()) : null;
+      if (paid !== null) return paid;
       const { view, head } = await findSettlement(usdc, expected, createAllowance(CALLS_A_LOOK));
       heads.saw(head);
       return view;

@@ -3,29 +3,31 @@ import { NETWORKS, type Network } from "../../kernel/networks.ts";
 import { authorizationDigest, authorizationWire } from "../../payments/exact/authorization.ts";
 import type { Settler } from "../../payments/exact/scheme.ts";
 import { requirements } from "../../payments/exact/terms.ts";
+import type { Batching } from "./batching.ts";
 import type { Relayer } from "./relayer/relayer.ts";
 import { discreet } from "./rpc-errors.ts";
-import { MOST_GAS } from "./simulation.ts";
-import { transferData } from "./transfer.ts";
+import { MINED_WITHIN_MS, settleAlone } from "./settle-alone.ts";
 
-const TIMEOUT_MS = 15_000;
 const MAX_ANSWER_BYTES = 64 * 1024;
 
 type Submission = Parameters<Settler["submit"]>[0];
 
-/** The in-process facilitator: each transfer goes through the relayer of its network, once. */
-export const createInProcessSettler = (relayers: Readonly<Record<Network, Relayer>>): Settler => ({
-  submit: discreet(async ({ network, authorization, signature }) => {
-    const relayer = relayers[network];
-    const { usdc } = NETWORKS[network];
-    const data = transferData(authorization, signature);
+/** Sends one network's payments. */
+export interface Lanes {
+  readonly relayer: Relayer;
+  readonly batching: Batching;
+}
+
+/** The in-process facilitator: each transfer goes through the relayer of its network, once, with others or alone. */
+export const createInProcessSettler = (lanes: Readonly<Record<Network, Lanes>>): Settler => ({
+  submit: discreet(async ({ network, authorization, signature, lease }) => {
+    const { relayer, batching } = lanes[network];
     const purpose = authorizationDigest(authorization, NETWORKS[network]);
-    const transaction = await relayer.send({ to: usdc.address, data, gas: MOST_GAS, purpose });
-    const { status } = await relayer.waitFor(transaction, TIMEOUT_MS);
-    if (status !== "success") throw new Error(`transaction ${transaction} reverted`);
+    const payment = { transfer: { authorization, signature }, purpose, lease };
+    if (!(await batching.submit(payment))) await settleAlone(relayer, NETWORKS[network].usdc.address, payment);
   }),
   failed: ({ network, authorization }) =>
-    relayers[network].failed(authorizationDigest(authorization, NETWORKS[network])),
+    lanes[network].relayer.failed(authorizationDigest(authorization, NETWORKS[network])),
 });
 
 const payloadOf = ({ network, authorization, signature, resource }: Submission): PaymentPayload => ({
@@ -49,7 +51,7 @@ export function createRemoteSettler(url: string): Settler {
         redirect: "error",
         headers: { "content-type": "application/json" },
         body: JSON.stringify({ x402Version: 2, paymentPayload, paymentRequirements: paymentPayload.accepted }),
-        signal: AbortSignal.timeout(TIMEOUT_MS),
+        signal: AbortSignal.timeout(MINED_WITHIN_MS),
       });
       await discard(response);
       if (!response.ok) throw new Error(`the facilitator returned status ${response.status}`);

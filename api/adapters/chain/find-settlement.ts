@@ -46,7 +46,7 @@ export async function findSettlement(token: Token, expected: Expected, allowance
   if (!seen.used) return { head, view: await unused(token, { expected, seen, allowance }) };
   const use = await token.search({
     key: `${expected.payer} ${expected.nonce} ${expected.payTo}`,
-    filter: filterOf(token.usdc, expected),
+    filter: settlementFilter(token.usdc, [expected]),
     area: areaOf(token, expected, seen),
     read: (logs) => useIn(logs, expected),
     blockOf: ({ end }) => end.blockNumber,
@@ -108,13 +108,20 @@ interface Use {
 }
 
 async function shown(token: Token, { use, ...looked }: Seen & { readonly use: Use }): Promise<View> {
-  const { end, isPaid } = use;
-  const { blockNumber, blockHash, transactionHash: transaction, logIndex } = end;
+  const { isPaid } = use;
   const isFinal = await isConfirmed(token, looked, use);
   if (!isPaid) return isFinal ? { nonce: "dead", reason: "burnt" } : { nonce: "spent" };
-  const settlement: Settlement = { transaction, block: Number(blockNumber), blockHash, logIndex };
-  return { nonce: "paid", settlement, final: isFinal };
+  return { nonce: "paid", settlement: settlementOf(use), final: isFinal };
 }
+
+const settlementOf = ({
+  end: { blockNumber, blockHash, transactionHash: transaction, logIndex },
+}: Use): Settlement => ({
+  transaction,
+  block: Number(blockNumber),
+  blockHash,
+  logIndex,
+});
 
 /** Whether the use is in a final block, and its transaction's receipt says the same of it as the logs. */
 async function isConfirmed(token: Token, { expected, seen, allowance }: Seen, { end, isPaid }: Use): Promise<boolean> {
@@ -140,11 +147,21 @@ const TRANSFERRED = toEventSelector(TRANSFER);
 
 const topic = (account: Address): Hex => padHex(account, { size: 32 });
 
-/** The end of the nonce and the payer's transfers to us in one call: of two, one might come from a node that lags. */
-const filterOf = (usdc: Address, { payer, payTo, nonce }: Expected): LogFilter => ({
+/** The ends of the nonces and the payers' transfers to us in one call: of two, one might come from a node that lags. */
+export const settlementFilter = (usdc: Address, payments: readonly Expected[]): LogFilter => ({
   address: usdc,
-  topics: [[...ENDS, TRANSFERRED], [topic(payer)], [nonce, topic(payTo)]],
+  topics: [
+    [...ENDS, TRANSFERRED],
+    [...new Set(payments.map(({ payer }) => topic(payer)))],
+    [...new Set(payments.flatMap(({ nonce, payTo }) => [nonce, topic(payTo)]))],
+  ],
 });
+
+/** What newly mined logs show of a payment: null unless it has paid. Nothing of it is final. */
+export function settlementIn(logs: readonly MinedLog[], expected: Expected): View | null {
+  const use = useIn(logs, expected);
+  return use?.isPaid ? { nonce: "paid", settlement: settlementOf(use), final: false } : null;
+}
 
 /** A nonce ends only once. */
 function useIn(logs: readonly MinedLog[], { payer, payTo, nonce, value }: Expected): Use | null {

@@ -35,6 +35,8 @@ export interface LogReader {
   page(filter: LogFilter, range: BlockRange, terms: PageTerms): Promise<LogPage | null>;
   /** All logs of a range, oldest first, page by page. */
   pages(filter: LogFilter, range: BlockRange): AsyncGenerator<LogPage>;
+  /** The logs from a block on, to the head of the node that answers, in one call. Rejects if the provider refuses. */
+  newest(filter: LogFilter, from: bigint): Promise<readonly MinedLog[]>;
   /** How many blocks the next call may cover. */
   width(): bigint;
 }
@@ -47,16 +49,23 @@ export interface LogReaderParts {
   readonly now?: () => number;
 }
 
+interface Asked {
+  readonly from: bigint;
+  readonly to: bigint | "latest";
+}
+
 export function createLogReader({ client, mostBlocks, now = Date.now }: LogReaderParts): LogReader {
   const accepted = createWidth(BigInt(mostBlocks), now);
-  const ask = async ({ address, topics }: LogFilter, { from, to }: BlockRange, options: { retryCount?: number }) => {
-    const params = [{ address, topics, fromBlock: numberToHex(from), toBlock: numberToHex(to) }] as const;
+  const ask = async ({ address, topics }: LogFilter, { from, to }: Asked, options: { retryCount?: number }) => {
+    const toBlock = to === "latest" ? to : numberToHex(to);
+    const params = [{ address, topics, fromBlock: numberToHex(from), toBlock }] as const;
     const logs = await client.request({ method: "eth_getLogs", params: params as never }, options);
     return logs.map((log) => formatLog(log) as MinedLog);
   };
   /** A range with too many logs says nothing about the next one. */
   const learn = ({ tooMany, width }: LogRefusal) => (tooMany === "blocks" ? accepted.shrink(width) : undefined);
   return {
+    newest: (filter, from) => ask(filter, { from, to: "latest" }, { retryCount: 0 }),
     width: accepted.current,
     async page(filter, range, { at, allowance }) {
       let failures = 0;

@@ -1,5 +1,6 @@
 import { BaseError, InsufficientFundsError } from "viem";
-import type { Relayer, SendingTerms } from "./relayer/relayer.ts";
+import type { SendingTerms } from "./relayer/fees.ts";
+import type { Relayer } from "./relayer/relayer.ts";
 import { isOutOfGas, isTransport, revertReason } from "./rpc-errors.ts";
 
 /**

@@ -3,7 +3,7 @@ import { usdcAbi } from "../../../contracts/abi.ts";
 import type { NetworkFacts } from "../../kernel/networks.ts";
 import type { Hex } from "../../kernel/wallet.ts";
 import type { TransferSimulator } from "../../payments/exact/scheme.ts";
-import type { Authorization } from "../../payments/scheme.ts";
+import type { Authorization, Head } from "../../payments/scheme.ts";
 import { discreet, revertReason } from "./rpc-errors.ts";
 import { assertWorthwhile, type CostCeiling, failureOf, type SentBy, TOO_MUCH_GAS } from "./simulation.ts";
 
@@ -33,13 +33,23 @@ export interface SimulatorParts {
   readonly network: NetworkFacts;
   readonly sentBy: SentBy;
   readonly ceiling: CostCeiling | null;
+  /** A simulation with others at once: the head if the transfer would settle, null if it is to be simulated alone. */
+  readonly simulateTogether: (transfer: { authorization: Authorization; signature: Hex }) => Promise<Head | null>;
 }
 
 /** Simulates transfers, and rejects while settling them costs too much. */
-export const createTransferSimulator = ({ client, network, sentBy, ceiling }: SimulatorParts): TransferSimulator => ({
+export const createTransferSimulator = ({
+  client,
+  network,
+  sentBy,
+  ceiling,
+  simulateTogether,
+}: SimulatorParts): TransferSimulator => ({
   simulate: discreet(async (authorization, signature) => {
     const { usdc } = network;
     await assertWorthwhile(sentBy, ceiling, authorization.value);
+    const shared = await simulateTogether({ authorization, signature }).catch(() => null);
+    if (shared !== null) return { refused: null, head: shared };
     const call = { address: usdc.address, ...callOf(authorization, signature) };
     const [failure, { number, timestamp }] = await Promise.all([
       failureOf(sentBy, (using) => client.simulateContract({ ...call, ...using })),

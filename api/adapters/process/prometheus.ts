@@ -6,6 +6,8 @@ import { type Sample, SERIES } from "../../operations/series.ts";
 /** The methods of the route table and their companions; anything else a client invents becomes one label value. */
 const METHODS = new Set(["GET", "HEAD", "POST", "OPTIONS"]);
 const REQUEST_BUCKETS = [0.005, 0.02, 0.1, 0.5, 2, 10, 30];
+const BATCH_BUCKETS = [2, 5, 10, 25, 50, 100];
+const WAIT_BUCKETS = [0.01, 0.05, 0.1, 0.2, 0.5, 1, 2, 5];
 const SETTLEMENT_BUCKETS = [0.25, 0.5, 1, 2, 4, 8, 15, 30, 60, 120, 300];
 
 export interface PrometheusMeter extends Meter {
@@ -36,11 +38,33 @@ export function createMeter(): PrometheusMeter {
     buckets: SETTLEMENT_BUCKETS,
     registers,
   });
+  const batches = new Histogram({
+    name: "trust_batch_payments",
+    help: "Payments in one mined transaction, where they share it.",
+    labelNames: ["network"],
+    buckets: BATCH_BUCKETS,
+    registers,
+  });
+  const batchWaits = new Histogram({
+    name: "trust_batch_wait_seconds",
+    help: "How long the first payment of a batch waited for others.",
+    labelNames: ["network"],
+    buckets: WAIT_BUCKETS,
+    registers,
+  });
+  const batching = new Gauge({
+    name: "trust_batching_on",
+    help: "1 while payments may share transactions.",
+    labelNames: ["network"],
+    registers,
+  });
   const counter = <Label extends string>(name: string, help: string, labelNames: readonly Label[]) =>
     new Counter({ name, help, labelNames, registers });
   const payments = counter("trust_payment_transitions_total", "Payments that entered a state.", ["state", "reason"]);
   const certificates = counter("trust_certificates_total", "Certificates written.", ["product", "result"]);
   const verdicts = counter("trust_verdicts_total", "Verdicts sold.", ["category", "outcome"]);
+  const batchGas = counter("trust_batch_gas_total", "Gas of these transactions.", ["network"]);
+  const batchFailures = counter("trust_batch_failed_payments_total", "Payments that failed in them.", ["network"]);
   const series = createSeries(registers);
   return {
     request: ({ method, route, status, seconds }) =>
@@ -50,6 +74,14 @@ export function createMeter(): PrometheusMeter {
       ),
     payment: (state, reason) => payments.inc({ state, reason }),
     settled: (network, seconds) => settlements.observe({ network: NETWORKS[network].key }, seconds),
+    batch(network, { payments: size, failed, gas, waitedSeconds }) {
+      const labels = { network: NETWORKS[network].key };
+      batches.observe(labels, size);
+      batchWaits.observe(labels, waitedSeconds);
+      batchGas.inc(labels, Number(gas));
+      batchFailures.inc(labels, failed);
+    },
+    batching: (network, isOn) => batching.set({ network: NETWORKS[network].key }, Number(isOn)),
     certificate: (product, result) => certificates.inc({ product, result }),
     verdict: (category, outcome) => verdicts.inc({ category, outcome }),
     contentType: registry.contentType,

@@ -2,7 +2,7 @@ import { NETWORKS, type Network } from "../../kernel/networks.ts";
 import type { Hex } from "../../kernel/wallet.ts";
 import type { Chain } from "../chain.ts";
 import { lookFor } from "../look.ts";
-import type { Authorization, Head, Scheme, SchemeRules, Submission } from "../scheme.ts";
+import type { Authorization, Head, Lease, Scheme, SchemeRules, Submission } from "../scheme.ts";
 import { authorizationDigest } from "./authorization.ts";
 import { mismatch } from "./check.ts";
 import { parsePayload } from "./header.ts";
@@ -10,7 +10,7 @@ import { requirements } from "./terms.ts";
 
 /** Gives a signed transfer to a facilitator. Nothing it says or throws decides anything. */
 export interface Settler {
-  submit(payment: Omit<Submission, "details">): Promise<void>;
+  submit(payment: Omit<Submission, "details" | "lease"> & { readonly lease?: Lease }): Promise<void>;
   /**
    * The transaction of ours in which the authorization was mined without being used; null if none is known. After one,
    * `submit` sends nothing.

@@ -126,7 +126,7 @@ describe.concurrent("a node that lags behind the chain", () => {
   test(
     "counts the relayer's transactions late: no nonce is left out or used twice, each payment is charged once",
     async () => {
-      const at = await stage({});
+      const at = await stage({ config: { batches: { most: 1, waitMs: 100, unmined: 8 } } });
       const signed = [at.signed, await signedByNext(), await signedByNext()];
       // The relayer's gas is in a block's state once that is mined.
       await chain.mine();

@@ -28,6 +28,7 @@ export async function startChainLikeBase(roomMinutes: number): Promise<ChainLike
     },
     // A payer pays once every node knows its balance.
     fund: (account, atomic) => chain.fund(account, atomic).then(base.caughtUp),
+    caughtUp: base.caughtUp,
     mine: (blocks = 1) => base.pass(blocks * blockMinutes),
     increaseTime: (seconds) => base.pass(seconds / 60),
     finalise: () => base.pass(FINAL_MINUTES),

@@ -22,6 +22,8 @@ export interface TestChain extends Anvil {
   readonly unpause: () => Promise<void>;
   readonly blacklist: (account: Address) => Promise<void>;
   readonly unblacklist: (account: Address) => Promise<void>;
+  /** Resolves once every node of the chain has what is mined. */
+  readonly caughtUp: () => Promise<void>;
   readonly stop: () => Promise<void>;
 }
 
@@ -32,6 +34,7 @@ export const asTestChain = (anvil: Anvil, network: NetworkFacts, slotsInAnEpoch 
   ...clock(anvil.client),
   ...usdc(anvil.client, network),
   finalise: () => anvil.client.mine({ blocks: 2 * slotsInAnEpoch + 1 }),
+  caughtUp: async () => undefined,
   stop: () => anvil.process.stop(),
 });
 

@@ -21,6 +21,7 @@ export interface SaleScene {
 export async function startSaleScene(): Promise<SaleScene> {
   const chain = await startTestChain();
   const escrow = await deployEscrow(chain);
+  await chain.caughtUp();
   const config = { escrowAddresses: [escrow.address] };
   const service = await startService({ chain, config });
   const arbiter = await startArbiterFront(service.url);

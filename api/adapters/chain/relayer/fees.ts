@@ -1,3 +1,5 @@
+import type { Address } from "../../../kernel/wallet.ts";
+
 /** What the newest block asks of a transaction, in wei per gas. */
 export interface Market {
   readonly baseFee: bigint;
@@ -9,6 +11,11 @@ export interface Market {
 export interface Fees {
   readonly maxFeePerGas: bigint;
   readonly maxPriorityFeePerGas: bigint;
+}
+
+/** Fees, and who pays them. */
+export interface SendingTerms extends Fees {
+  readonly account: Address;
 }
 
 /** A replacement never offers more than this many times what the market asks. */

@@ -30,17 +30,14 @@ export interface Mined {
   readonly block: bigint;
   readonly blockHash: Hex;
   readonly reverted: boolean;
+  /** The places, counted from 1, of the purposes that it did not serve. */
+  readonly failed: readonly number[];
 }
-
-/**
- * The newest transaction for a purpose: its hash, the hash in which it was mined without success, or the hashes of one
- * whose nonce another transaction took.
- */
-export type Carried = { readonly hash: Hex } | { readonly reverted: Hex } | { readonly lost: readonly Hex[] };
 
 export interface NewTransaction {
   readonly nonce: number;
-  readonly purpose: Hex;
+  /** In the order of its calls. */
+  readonly purposes: readonly Hex[];
   readonly hash: Hex;
   readonly raw: Buffer;
   readonly to: Hex;
@@ -72,21 +69,6 @@ function sending(account: AccountValues) {
       await db.query({ name: "relay-lock", text: "SELECT pg_advisory_xact_lock($1, hashtext($2))", values });
     },
 
-    /** What was sent for a purpose; null if nothing was. */
-    async carried(db: Queries, purpose: Hex): Promise<Carried | null> {
-      const { rows } = await db.query<{ state: string; hashes: Buffer[]; reverted: Buffer | null }>({
-        name: "relay-carried",
-        text: `SELECT state, hashes, CASE WHEN reverted AND state <> 'sent' THEN mined_hash END AS reverted FROM relay
-          WHERE purpose = $3 AND ${OWN} ORDER BY id DESC LIMIT 1`,
-        values: [...account, bytes(purpose)],
-      });
-      const [row] = rows;
-      if (row === undefined) return null;
-      const hashes = row.hashes.map(hex);
-      if (row.state === "lost") return { lost: hashes };
-      return row.reverted === null ? { hash: hashes.at(-1) ?? "0x" } : { reverted: hex(row.reverted) };
-    },
-
     /** The lowest nonce that neither the chain nor a transaction of ours has taken, however late the chain's count is. */
     async nextNonce(db: Queries, count: number): Promise<number> {
       const { rows } = await db.query<{ nonce: string }>({
@@ -111,15 +93,20 @@ function sending(account: AccountValues) {
       return { wei: BigInt(rows[0]?.wei ?? 0), gas: BigInt(rows[0]?.gas ?? 0) };
     },
 
-    async insert(db: Queries, { nonce, purpose, hash, raw, to, gas, maxFee }: NewTransaction): Promise<void> {
-      await db.query({
+    /** Rejects if another account has sent something for one of the purposes. */
+    async insert(db: Queries, sent: NewTransaction): Promise<void> {
+      const { nonce, purposes, hash, raw, to, gas, maxFee } = sent;
+      const { rowCount } = await db.query({
         name: "relay-insert",
-        text: `INSERT INTO relay (chain, sender, nonce, purpose, hashes, raw, request, gas, max_fee)
-          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+        text: `WITH sent AS (INSERT INTO relay (chain, sender, nonce, purposes, hashes, raw, request, gas, max_fee)
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING id, chain, purposes)
+          INSERT INTO relay_member (chain, purpose, relay_id) SELECT chain, unnest(purposes), id FROM sent
+          ON CONFLICT (chain, purpose) DO UPDATE SET relay_id = excluded.relay_id
+          WHERE (SELECT state FROM relay WHERE id = relay_member.relay_id) = 'lost'`,
         values: [
           ...account,
           nonce,
-          bytes(purpose),
+          purposes.map(bytes),
           [bytes(hash)],
           raw,
           JSON.stringify({ to }),
@@ -127,6 +114,7 @@ function sending(account: AccountValues) {
           maxFee.toString(),
         ],
       });
+      if (rowCount !== purposes.length) throw new Error("another account has sent a transaction for the same purpose");
     },
   };
 }
@@ -221,7 +209,8 @@ function upkeep(pool: pg.Pool, account: AccountValues) {
 
     /** The chain no longer has these blocks: where their transactions are has to be found out again. */
     async reopen(blocks: readonly Hex[]): Promise<void> {
-      const text = `UPDATE relay SET state = 'sent', mined_hash = NULL, block_number = NULL, block_hash = NULL, reverted = NULL
+      const text = `UPDATE relay
+        SET state = 'sent', mined_hash = NULL, block_number = NULL, block_hash = NULL, reverted = NULL, failed = '{}'
         WHERE ${OWN} AND state = 'mined' AND block_hash = ANY($3)`;
       await run("relay-reopen", text, [blocks.map(bytes)]);
     },
@@ -230,13 +219,13 @@ function upkeep(pool: pg.Pool, account: AccountValues) {
 
 function outcomes(pool: pg.Pool, chainId: number) {
   return {
-    /** Records the block of a transaction. */
-    async mined({ hash, block, blockHash, reverted }: Mined): Promise<void> {
+    /** Records the block of a transaction, also of one that was given up too early. */
+    async mined({ hash, block, blockHash, reverted, failed }: Mined): Promise<void> {
       await pool.query({
         name: "relay-mined",
-        text: `UPDATE relay SET state = 'mined', mined_hash = $2, block_number = $3, block_hash = $4, reverted = $5
-          WHERE hashes @> ARRAY[$2::bytea] AND chain = $1 AND state = 'sent'`,
-        values: [chainId, bytes(hash), block.toString(), bytes(blockHash), reverted],
+        text: `UPDATE relay SET state = 'mined', mined_hash = $2, block_number = $3, block_hash = $4, reverted = $5, failed = $6
+          WHERE hashes @> ARRAY[$2::bytea] AND chain = $1 AND state IN ('sent', 'lost')`,
+        values: [chainId, bytes(hash), block.toString(), bytes(blockHash), reverted, failed],
       });
     },
 
@@ -248,16 +237,6 @@ function outcomes(pool: pg.Pool, chainId: number) {
         values: [bytes(hash)],
       });
       return rows[0]?.hashes.map(hex) ?? [hash];
-    },
-
-    /** The transaction for a purpose that was mined without success, whichever account sent it; null if none was. */
-    async reverted(purpose: Hex): Promise<Hex | null> {
-      const { rows } = await pool.query<{ mined_hash: Buffer }>({
-        name: "relay-reverted",
-        text: `SELECT mined_hash FROM relay WHERE purpose = $2 AND chain = $1 AND state IN ('mined', 'final') AND reverted`,
-        values: [chainId, bytes(purpose)],
-      });
-      return rows[0] === undefined ? null : hex(rows[0].mined_hash);
     },
   };
 }

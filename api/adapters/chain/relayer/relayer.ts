@@ -3,8 +3,9 @@ import type { Address, Hex } from "../../../kernel/wallet.ts";
 import { discreet } from "../rpc-errors.ts";
 import { type Conditions, spendable } from "./conditions.ts";
 import { readCost } from "./cost.ts";
-import { type Fees, offerIn } from "./fees.ts";
-import { type RelayRequest, send } from "./send.ts";
+import { offerIn, type SendingTerms } from "./fees.ts";
+import type { Shipment } from "./form.ts";
+import { type RelayRequest, type Shipped, send, ship } from "./send.ts";
 import { createSender, type RelayerParts, type Sender } from "./sender.ts";
 import { createUpkeep } from "./tend.ts";
 import { waitFor } from "./wait-for.ts";
@@ -22,6 +23,11 @@ export interface Relayer {
    * the purpose and reverted.
    */
   send(request: RelayRequest): Promise<Hex>;
+  /**
+   * One transaction for several purposes, stored and broadcast without a simulation. Rejects if it cannot be paid; what
+   * was sent for a purpose before counts as in `send`.
+   */
+  ship(shipment: Shipment): Promise<Shipped>;
   /** The transaction for the purpose that was mined without success; null if none is known. */
   failed(purpose: Hex): Promise<Hex | null>;
   /**
@@ -36,16 +42,12 @@ export interface Relayer {
   tend(): Promise<void>;
 }
 
-export interface SendingTerms extends Fees {
-  readonly account: Address;
-}
-
 export function createRelayer(parts: RelayerParts): Relayer {
   const sender = createSender(parts);
   const { address } = sender;
 
   /** Its callers give no reason away, so log it here. */
-  const said = (sending: Promise<Hex>): Promise<Hex> =>
+  const said = <T>(sending: Promise<T>): Promise<T> =>
     sending.catch((error: unknown) => {
       parts.log.warn({ err: error }, "a transaction could not be sent");
       throw error;
@@ -54,7 +56,8 @@ export function createRelayer(parts: RelayerParts): Relayer {
   return {
     address,
     send: (request) => said(discreet(() => send(sender, request))()),
-    failed: (purpose) => sender.ledger.reverted(purpose),
+    ship: (shipment) => said(discreet(() => ship(sender, shipment))()),
+    failed: (purpose) => sender.members.failed(parts.pool, purpose),
     terms: discreet((gas) => terms(sender, gas)),
     costWei: discreet(readCost(sender)),
     waitFor: (hash, timeoutMs) => waitFor(sender, hash, timeoutMs),

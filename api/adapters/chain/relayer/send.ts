@@ -1,51 +1,76 @@
 import { keccak256, TransactionReceiptNotFoundError } from "viem";
 import type { Hex } from "../../../kernel/wallet.ts";
-import { inTransaction } from "../../postgres/connection.ts";
 import { broadcast } from "./broadcast.ts";
-import { assertAffordable } from "./conditions.ts";
-import { type Fees, offerIn } from "./fees.ts";
-import type { Carried } from "./ledger.ts";
+import { offerIn } from "./fees.ts";
+import { type Call, form, type Member, type Shipment } from "./form.ts";
+import type { Carried } from "./members.ts";
 import type { Sender } from "./sender.ts";
+import { record } from "./wait-for.ts";
 
-export interface RelayRequest {
-  readonly to: Hex;
-  readonly data: Hex;
-  /** The most gas it may use; a call that needs more is not sent. */
-  readonly gas: bigint;
-  /** 32 bytes that are unique for what the transaction is for. */
-  readonly purpose: Hex;
-}
+/** One call; of its gas, the most that it may use. A call that needs more is not sent. */
+export type RelayRequest = Call & Member;
+
+/** By purpose: the hash of the transaction that carries it, or why none does. */
+export type Shipped = ReadonlyMap<Hex, Hex | Error>;
 
 /** The transaction was mined and did not do what it was for. It is never sent again. */
 const revertedIn = (transaction: Hex): Error =>
   new Error(`transaction ${transaction} was mined and reverted; nothing is sent a second time for its purpose`);
+const takenOver = (): Error => new Error("nothing was sent: another run works on this payment now");
 
-/** Allocates, signs, stores, then broadcasts; what was sent for the purpose before is not sent a second time. */
-export async function send(sender: Sender, request: RelayRequest): Promise<Hex> {
-  const before = await sender.ledger.carried(sender.pool, request.purpose);
-  if (before !== null) {
-    const known = "lost" in before ? await minedAfterAll(sender, before.lost) : hashOf(before);
-    if (known !== null) return known;
+/** One call, simulated first; what was sent for the purpose before is not sent a second time. */
+export async function send(sender: Sender, { purpose, lease, to, data, gas: most }: RelayRequest): Promise<Hex> {
+  const before = (await sender.members.carried(sender.pool, [purpose])).get(purpose);
+  const known = before === undefined ? null : await outcomeOf(sender, before);
+  if (known !== null) return hashOf(known);
+  const gas = await gasFor(sender, { to, data, gas: most });
+  const shipped = await ship(sender, { members: [{ purpose, lease }], callFor: () => ({ to, data, gas }) });
+  return hashOf(shipped.get(purpose) ?? takenOver());
+}
+
+/**
+ * Several in one transaction. What was sent for one of them before is not sent a second time.
+ * @param lost those whose transactions lost their nonces, and are in no block either
+ */
+export async function ship(sender: Sender, shipment: Shipment, lost: readonly Hex[] = []): Promise<Shipped> {
+  const { raw, purposes, carried } = await form(sender, shipment, lost);
+  if (raw !== null) await broadcast(sender, raw);
+  const outcomes = new Map<Hex, Hex | Error>();
+  const open: Member[] = [];
+  for (const member of shipment.members) {
+    const before = carried.get(member.purpose);
+    const isSent = raw !== null && purposes.includes(member.purpose);
+    const now = isSent ? keccak256(raw) : takenOver();
+    const outcome = before === undefined ? now : await outcomeOf(sender, before);
+    if (outcome === null) open.push(member);
+    else outcomes.set(member.purpose, outcome);
   }
-  const stored = await store(sender, request, await termsOf(sender, request));
-  if (!("raw" in stored)) return hashOf(stored);
-  await broadcast(sender, stored.raw);
-  return keccak256(stored.raw);
+  if (open.length === 0) return outcomes;
+  const again = await ship(
+    sender,
+    { ...shipment, members: open },
+    open.map(({ purpose }) => purpose),
+  );
+  return new Map([...outcomes, ...again]);
 }
 
-type Live = Exclude<Carried, { readonly lost: unknown }>;
-
-function hashOf(carried: Live): Hex {
-  if ("reverted" in carried) throw revertedIn(carried.reverted);
-  return carried.hash;
+function hashOf(outcome: Hex | Error): Hex {
+  if (typeof outcome !== "string") throw outcome;
+  return outcome;
 }
 
-/** A node with gaps may have missed a transaction when its nonce was over. */
-async function minedAfterAll({ client }: Sender, hashes: readonly Hex[]): Promise<Hex | null> {
-  for (const hash of hashes) {
+/**
+ * The transaction that carries a purpose, or that it was mined in vain. Null if its nonce is lost and it is in no block
+ * either: a node with gaps may have missed it when its nonce was over.
+ */
+async function outcomeOf({ client, ledger }: Sender, carried: Carried): Promise<Hex | Error | null> {
+  if ("hash" in carried) return carried.hash;
+  if ("reverted" in carried) return revertedIn(carried.reverted);
+  for (const hash of carried.lost) {
     const receipt = await client.getTransactionReceipt({ hash }).catch(notFound);
-    if (receipt?.status === "reverted") throw revertedIn(hash);
-    if (receipt !== null) return hash;
+    if (receipt === null) continue;
+    await record(ledger, receipt);
+    return receipt.status === "reverted" ? revertedIn(hash) : hash;
   }
   return null;
 }
@@ -55,39 +80,10 @@ function notFound(error: unknown): null {
   throw error;
 }
 
-interface Terms {
-  readonly gas: bigint;
-  readonly fees: Fees;
-}
-
 /** Simulated as it will be mined: by this sender, at these fees. */
-async function termsOf({ client, address, conditions }: Sender, { to, data, gas: most }: RelayRequest): Promise<Terms> {
+async function gasFor({ client, address, conditions }: Sender, { to, data, gas: most }: Call): Promise<bigint> {
   const { market } = await conditions();
-  const fees = offerIn(market);
-  const estimate = await client.estimateGas({ account: address, to, data, gas: most, ...fees });
+  const estimate = await client.estimateGas({ account: address, to, data, gas: most, ...offerIn(market) });
   const roomy = (estimate * 13n) / 10n;
-  return { fees, gas: roomy < most ? roomy : most };
-}
-
-/** The signed transaction, or what another process has sent for the purpose meanwhile. */
-async function store(
-  sender: Sender,
-  request: RelayRequest,
-  { gas, fees }: Terms,
-): Promise<{ readonly raw: Hex } | Live> {
-  const { pool, ledger } = sender;
-  const { to, data, purpose } = request;
-  const conditions = await sender.conditions();
-  return inTransaction(pool, async (db) => {
-    await ledger.lock(db);
-    const carried = await ledger.carried(db, purpose);
-    if (carried !== null && !("lost" in carried)) return carried;
-    const { wei: reserved } = await ledger.reserved(db, conditions.count);
-    assertAffordable(sender, conditions, { wei: gas * fees.maxFeePerGas, reserved });
-    const nonce = await ledger.nextNonce(db, conditions.count);
-    const raw = await sender.sign({ to, data }, { nonce, gas, fees });
-    const signed = { hash: keccak256(raw), raw: sender.close(raw, nonce) };
-    await ledger.insert(db, { ...signed, nonce, purpose, to, gas, maxFee: fees.maxFeePerGas });
-    return { raw };
-  });
+  return roomy < most ? roomy : most;
 }

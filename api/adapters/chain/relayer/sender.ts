@@ -7,6 +7,7 @@ import { createSeal } from "../../postgres/seal.ts";
 import { type ReadConditions, readConditions } from "./conditions.ts";
 import type { Fees } from "./fees.ts";
 import { createLedger, type Ledger } from "./ledger.ts";
+import { createMembers } from "./members.ts";
 
 export interface RelayerParts {
   readonly pool: pg.Pool;
@@ -16,17 +17,13 @@ export interface RelayerParts {
   readonly log: { warn(facts: object, message: string): void };
 }
 
-interface Call {
-  readonly to: Hex;
-  readonly data: Hex;
-}
-
 /** The parts, plus what is derived from the key. */
 export interface Sender extends RelayerParts {
   readonly address: Address;
   readonly ledger: Ledger;
+  readonly members: ReturnType<typeof createMembers>;
   readonly conditions: ReadConditions;
-  readonly sign: (call: Call, terms: { nonce: number; gas: bigint; fees: Fees }) => Promise<Hex>;
+  readonly sign: (call: { to: Hex; data: Hex }, terms: { nonce: number; gas: bigint; fees: Fees }) => Promise<Hex>;
   /**
    * Calldata holds payers' signatures: a stored transaction is encrypted, with a key that only the holder of the
    * relayer's has.
@@ -45,6 +42,7 @@ export function createSender(parts: RelayerParts): Sender {
     ...parts,
     address,
     ledger: createLedger(pool, { chainId, address }),
+    members: createMembers(chainId),
     conditions: readConditions(client, address),
     sign: (call, { nonce, gas, fees }) =>
       account.signTransaction({ type: "eip1559", chainId, nonce, gas, ...fees, ...call, value: 0n }),

@@ -1,5 +1,6 @@
 import type { TransactionReceipt } from "viem";
 import type { Hex } from "../../../kernel/wallet.ts";
+import { failedPlaces } from "../settlement-batch.ts";
 import type { Sender } from "./sender.ts";
 
 /** Polls for the receipt of a transaction or of its replacement, and records it. */
@@ -10,7 +11,7 @@ export async function waitFor(
 ): Promise<TransactionReceipt> {
   const deadline = Date.now() + timeoutMs;
   let hashes: readonly Hex[] = [hash];
-  for (let pause = 20; ; pause = Math.min(pause * 2, 500)) {
+  for (let pause = 10; ; pause = Math.min(pause * 2, 500)) {
     for (const candidate of hashes) {
       const receipt = await receiptOf({ client, ledger }, candidate);
       if (receipt !== null) return receipt;
@@ -27,9 +28,12 @@ export async function receiptOf(
   hash: Hex,
 ): Promise<TransactionReceipt | null> {
   const receipt = await client.getTransactionReceipt({ hash }).catch(() => null);
-  if (receipt !== null) {
-    const { blockNumber: block, blockHash, status } = receipt;
-    await ledger.mined({ hash, block, blockHash, reverted: status === "reverted" });
-  }
+  if (receipt !== null) await record(ledger, receipt);
   return receipt;
+}
+
+/** Notes where a transaction was mined, and what it did not do. */
+export async function record(ledger: Sender["ledger"], receipt: TransactionReceipt): Promise<void> {
+  const { transactionHash: hash, blockNumber: block, blockHash, status } = receipt;
+  await ledger.mined({ hash, block, blockHash, reverted: status === "reverted", failed: failedPlaces(receipt) });
 }

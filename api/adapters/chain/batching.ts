@@ -1,0 +1,150 @@
+import type { PublicClient, TransactionReceipt } from "viem";
+import type { NetworkFacts } from "../../kernel/networks.ts";
+import type { Address, Hex } from "../../kernel/wallet.ts";
+import type { Meter } from "../../operations/meter.ts";
+import type { Authorization, Head } from "../../payments/scheme.ts";
+import { watchContract } from "./batch-contract.ts";
+import type { Relayer } from "./relayer/relayer.ts";
+import { discreet } from "./rpc-errors.ts";
+import { MINED_WITHIN_MS, type Payment, settleAlone } from "./settle-alone.ts";
+import { batchCall, batchGas, failedPlaces, isPackable, type SignedTransfer, settlingIn } from "./settlement-batch.ts";
+import { createShortMemory } from "./short-memory.ts";
+import { together } from "./together.ts";
+
+/** When payments set out together. */
+export interface BatchPolicy {
+  /** The most payments in one transaction; 1 turns batches off. */
+  readonly most: number;
+  /** How many milliseconds the first waits while another batch is not mined yet. */
+  readonly waitMs: number;
+  /** How many of this process's batches may be unmined. */
+  readonly unmined: number;
+}
+
+export interface BatchingParts {
+  readonly client: PublicClient;
+  readonly network: NetworkFacts;
+  readonly relayer: Relayer;
+  readonly payTo: Address;
+  readonly policy: BatchPolicy;
+  readonly log: { warn(facts: object, message: string): void };
+  readonly meter: Pick<Meter, "batch" | "batching"> | null;
+}
+
+/** Settles one network's payments together where that is safe. */
+export interface Batching {
+  /**
+   * Simulates a transfer with those that arrive at the same time, and returns the head if it would settle. Null says
+   * nothing: a simulation alone decides. Only what passes here may share a transaction.
+   */
+  simulate(transfer: SignedTransfer): Promise<Head | null>;
+  /** Sends one that passed, and resolves once its transaction is mined; false if it must go alone, and nothing was sent. */
+  submit(payment: Payment): Promise<boolean>;
+}
+
+const SIMULATED = { most: 50, underWay: 2, waitMs: 5 };
+/** Between its simulation and its submission a payment is only written to the journal. */
+const PASSED_FOR_MS = 60_000;
+/** A payer whose payment failed in a batch pays alone for this long. */
+const ALONE_FOR_MS = 3_600_000;
+
+export function createBatching(parts: BatchingParts): Batching {
+  const { client, network, relayer, payTo, policy, log, meter } = parts;
+  const terms = { usdc: network.usdc.address, payTo };
+  const contract = watchContract(client, { log, told: (isGood) => meter?.batching(network.id, isGood) });
+  const passed = createShortMemory(PASSED_FOR_MS);
+  const alone = createShortMemory(ALONE_FOR_MS);
+
+  const simulated = together(async (transfers: readonly SignedTransfer[]) => {
+    const sending = await relayer.terms(batchGas(transfers.length));
+    const [settling, { number, timestamp: time }] = await Promise.all([
+      settlingIn(client, { ...terms, sending }, transfers),
+      client.getBlock(),
+    ]);
+    return settling.map((isSettling) => (isSettling ? { number: Number(number), time } : null));
+  }, SIMULATED);
+
+  const judge = (receipt: TransactionReceipt, { payments, sentAt }: Shipped) => {
+    const failed = receipt.status === "reverted" ? payments.map((_, place) => place + 1) : failedPlaces(receipt);
+    const waitedSeconds = (sentAt - (payments[0]?.since ?? sentAt)) / 1000;
+    meter?.batch(network.id, { payments: payments.length, failed: failed.length, gas: receipt.gasUsed, waitedSeconds });
+    if (failed.length === 0) return;
+    log.warn({ transaction: receipt.transactionHash, failed }, "payments failed within a batch");
+    for (const place of failed) alone.remember(payments[place - 1]?.transfer.authorization.from ?? "");
+    if (failed.length === payments.length && failed.length > 1) contract.distrust();
+  };
+  const settled = together((payments: readonly Queued[]) => settle(relayer, { payments, terms, judge }), {
+    most: policy.most,
+    underWay: policy.unmined,
+    waitMs: policy.waitMs,
+  });
+  return {
+    simulate: discreet(async (transfer) => {
+      const { authorization } = transfer;
+      if (policy.most === 1 || authorization.to !== payTo || alone.has(authorization.from)) return null;
+      if (!isPackable(transfer) || !(await contract.isGood())) return null;
+      const head = await simulated(transfer);
+      if (head !== null) passed.remember(nameOf(authorization));
+      return head;
+    }),
+    submit: async (payment) => {
+      const { authorization } = payment.transfer;
+      if (!passed.has(nameOf(authorization)) || alone.has(authorization.from)) return false;
+      const problem = await settled({ ...payment, since: performance.now() });
+      if (problem !== null) throw problem;
+      return true;
+    },
+  };
+}
+
+const nameOf = ({ from, nonce }: Authorization): string => `${from}${nonce}`;
+
+/** A payment, and since when it waits, in milliseconds of the process. */
+interface Queued extends Payment {
+  readonly since: number;
+}
+
+interface Shipped {
+  readonly payments: readonly Queued[];
+  readonly sentAt: number;
+}
+
+interface Group {
+  readonly payments: readonly Queued[];
+  readonly terms: { readonly usdc: Address; readonly payTo: Address };
+  readonly judge: (receipt: TransactionReceipt, shipped: Shipped) => void;
+}
+
+/** One transaction for all of them but those that another process has sent meanwhile. What went wrong, by payment. */
+async function settle(relayer: Relayer, { payments, terms, judge }: Group): Promise<readonly (Error | null)[]> {
+  const [one, ...others] = payments;
+  if (one !== undefined && others.length === 0) return [await problemOf(settleAlone(relayer, terms.usdc, one))];
+  const sentAt = performance.now();
+  let ours: readonly Queued[] = [];
+  const carriers = await relayer.ship({
+    members: payments,
+    callFor: (purposes) => {
+      ours = payments.filter(({ purpose }) => purposes.includes(purpose));
+      const transfers = ours.map(({ transfer }) => transfer);
+      return batchCall(terms, transfers);
+    },
+  });
+  const mined = async (carrier: Hex) => {
+    const receipt = await relayer.waitFor(carrier, MINED_WITHIN_MS);
+    if (carriers.get(ours[0]?.purpose ?? "0x") === carrier) judge(receipt, { payments: ours, sentAt });
+  };
+  const hashes = new Set([...carriers.values()].filter((carrier) => typeof carrier === "string"));
+  const outcomes = new Map([...hashes].map((hash) => [hash, problemOf(mined(hash))]));
+  return Promise.all(
+    payments.map(async ({ purpose }) => {
+      const carrier = carriers.get(purpose);
+      return typeof carrier === "string" ? ((await outcomes.get(carrier)) ?? null) : (carrier ?? null);
+    }),
+  );
+}
+
+const problemOf = (work: Promise<unknown>): Promise<Error | null> =>
+  work.then(
+    () => null,
+    (error: unknown) => (error instanceof Error ? error : new Error(String(error))),
+  );

@@ -1,0 +1,47 @@
+import type pg from "pg";
+import type { Hex } from "../../../kernel/wallet.ts";
+import { bytes, hex } from "../../postgres/connection.ts";
+
+type Queries = Pick<pg.Pool, "query">;
+
+/**
+ * The newest transaction for a purpose: its hash, the hash in which it was mined without success, or the hashes of one
+ * whose nonce another transaction took.
+ */
+export type Carried = { readonly hash: Hex } | { readonly reverted: Hex } | { readonly lost: readonly Hex[] };
+
+interface Row {
+  readonly purpose: Buffer;
+  readonly state: string;
+  readonly hashes: Buffer[];
+  readonly reverted: Buffer | null;
+}
+
+/** Its transaction reverted, or its call within one. */
+const FAILED = "(relay.reverted OR member.purpose IN (SELECT relay.purposes[place] FROM unnest(relay.failed) place))";
+
+/** What the transactions of one chain are for, whoever sends them: the table `relay_member`. */
+export const createMembers = (chainId: number) => ({
+  /** What was sent for purposes, by purpose. */
+  async carried(db: Queries, purposes: readonly Hex[]): Promise<ReadonlyMap<Hex, Carried>> {
+    const { rows } = await db.query<Row>({
+      name: "relay-carried",
+      text: `SELECT member.purpose, state, hashes, CASE WHEN state <> 'sent' AND ${FAILED} THEN mined_hash END AS reverted
+        FROM relay_member AS member JOIN relay ON relay.id = relay_id
+        WHERE member.chain = $1 AND member.purpose = ANY($2::bytea[])`,
+      values: [chainId, purposes.map(bytes)],
+    });
+    return new Map(rows.map((row) => [hex(row.purpose), carriedIn(row)]));
+  },
+
+  /** The transaction in which a purpose was mined without success; null if there is none. */
+  async failed(db: Queries, purpose: Hex): Promise<Hex | null> {
+    const carried = (await this.carried(db, [purpose])).get(purpose);
+    return carried !== undefined && "reverted" in carried ? carried.reverted : null;
+  },
+});
+
+function carriedIn({ state, hashes, reverted }: Row): Carried {
+  if (state === "lost") return { lost: hashes.map(hex) };
+  return reverted === null ? { hash: hashes.map(hex).at(-1) ?? "0x" } : { reverted: hex(reverted) };
+}

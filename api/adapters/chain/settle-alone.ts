@@ -1,0 +1,22 @@
+import type { Address } from "../../kernel/wallet.ts";
+import type { Member } from "./relayer/form.ts";
+import type { Relayer } from "./relayer/relayer.ts";
+import type { SignedTransfer } from "./settlement-batch.ts";
+import { MOST_GAS } from "./simulation.ts";
+import { transferData } from "./transfer.ts";
+
+/** How long a submission waits for its transaction to be mined, in milliseconds. */
+export const MINED_WITHIN_MS = 15_000;
+
+/** A transfer to settle, and what it settles. */
+export interface Payment extends Member {
+  readonly transfer: SignedTransfer;
+}
+
+/** Sends a payment in a transaction of its own, once. Resolves when it is mined. */
+export async function settleAlone(relayer: Relayer, usdc: Address, { transfer, ...member }: Payment): Promise<void> {
+  const data = transferData(transfer.authorization, transfer.signature);
+  const transaction = await relayer.send({ to: usdc, data, gas: MOST_GAS, ...member });
+  const { status } = await relayer.waitFor(transaction, MINED_WITHIN_MS);
+  if (status !== "success") throw new Error(`transaction ${transaction} reverted`);
+}

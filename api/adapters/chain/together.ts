@@ -1,0 +1,62 @@
+/** When what waits sets out. */
+export interface Departures {
+  /** The most that go together. */
+  readonly most: number;
+  /** How many groups may be under way. */
+  readonly underWay: number;
+  /** How long the first waits while another group is under way, in milliseconds. */
+  readonly waitMs: number;
+}
+
+interface Waiting<In, Out> {
+  readonly item: In;
+  readonly since: number;
+  readonly done: (outcome: Out) => void;
+  readonly fail: (error: unknown) => void;
+}
+
+/**
+ * Collects what arrives while others are under way. With nothing under way it goes at once, with what arrived in the same
+ * turn of the event loop; else when that is back, when it is full, or when the first has waited long enough.
+ * @param work returns an outcome for each item, in their order
+ */
+export function together<In, Out>(
+  work: (items: readonly In[]) => Promise<readonly Out[]>,
+  { most, underWay, waitMs }: Departures,
+): (item: In) => Promise<Out> {
+  const queue: Waiting<In, Out>[] = [];
+  let groups = 0;
+  let timer: NodeJS.Timeout | null = null;
+  let isTurn = false;
+
+  const depart = () => {
+    isTurn = false;
+    while (queue.length > 0 && groups < underWay && mayGo()) go(queue.splice(0, most));
+    if (timer === null && queue.length > 0 && groups < underWay) timer = setTimeout(wake, waitMs - waited());
+  };
+  const mayGo = () => groups === 0 || queue.length >= most || waited() >= waitMs;
+  const waited = () => performance.now() - (queue[0]?.since ?? 0);
+  const wake = () => {
+    timer = null;
+    depart();
+  };
+  const go = (group: readonly Waiting<In, Out>[]) => {
+    groups++;
+    const each = (end: (one: Waiting<In, Out>, place: number) => void) => group.forEach(end);
+    work(group.map(({ item }) => item))
+      .then(
+        (outcomes) => each(({ done }, place) => done(outcomes[place] as Out)),
+        (error: unknown) => each(({ fail }) => fail(error)),
+      )
+      .finally(() => {
+        groups--;
+        depart();
+      });
+  };
+  return (item) =>
+    new Promise((done, fail) => {
+      queue.push({ item, since: performance.now(), done, fail });
+      if (!isTurn) setImmediate(depart);
+      isTurn = true;
+    });
+}

@@ -1,0 +1,180 @@
+import { parseAbi } from "viem";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { SETTLEMENT_BATCH } from "../../../contracts/settlement-batch.ts";
+import { startTestChain } from "../../support/chain/chain.ts";
+import { forFile } from "../../support/for-file.ts";
+import { expectPaymentRequired } from "../../support/payments/expectations.ts";
+import { burningOn, SIGNS } from "../../support/payments/hostile-wallets.ts";
+import { chargedOnce, nothingCharged, settlements } from "../../support/payments/on-chain.ts";
+import { type Answer, post, v2 } from "../../support/payments/requests.ts";
+import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
+import { freshDatabase } from "../../support/service/database.ts";
+import { RELAYER, startService } from "../../support/service/service.ts";
+
+const ERC20 = parseAbi(["function transfer(address to, uint256 value) returns (bool)"]);
+const ELSEWHERE = "0x000000000000000000000000000000000000dEaD";
+const soon = { timeout: 10_000, interval: 20 };
+/** Long enough for all payments of a test to get into the batch that forms. */
+const WAIT_MS = 1_500;
+
+const chain = await forFile(startTestChain());
+const database = await freshDatabase();
+const config = { batches: { most: 50, waitMs: WAIT_MS, unmined: 8 } };
+const service = await forFile(startService({ chain, database, config }));
+const buy = (signed: Signed) => post(`${service.url}/test/basic`, v2(signed));
+
+const USDC = chain.network.usdc.address;
+const BATCH = SETTLEMENT_BATCH.address.toLowerCase();
+
+let first: bigint;
+beforeEach(async () => {
+  first = (await chain.client.getBlockNumber()) + 1n;
+});
+afterEach(() => chain.client.setAutomine(true));
+
+/** What the relayer has sent in this test, in order. */
+async function sent() {
+  const head = await chain.client.getBlockNumber();
+  const numbers = Array.from({ length: Number(head - first) + 1 }, (_, place) => first + BigInt(place));
+  const blocks = await Promise.all(
+    numbers.map((blockNumber) => chain.client.getBlock({ blockNumber, includeTransactions: true })),
+  );
+  const ours = blocks
+    .flatMap(({ transactions }) => transactions)
+    .filter(({ from }) => from.toLowerCase() === RELAYER.address.toLowerCase());
+  return Promise.all(
+    ours.map(async ({ hash, to }) => ({ to, gas: (await chain.client.getTransactionReceipt({ hash })).gasUsed })),
+  );
+}
+
+const pending = async () => (await chain.client.getTxpoolStatus()).pending;
+
+/**
+ * A payment that is not mined yet, and those that come meanwhile: their transaction is in the pool, too, when
+ * `meanwhile` runs. Then all are mined. Returns the answers to the others.
+ */
+async function paidTogether(others: readonly Signed[], meanwhile: () => Promise<unknown> = async () => undefined) {
+  const alone = await signPayment(await newPayer(chain));
+  await chain.client.setAutomine(false);
+  const before = buy(alone);
+  await expect.poll(pending, soon).toBe(1);
+  const answers = others.map(buy);
+  await expect.poll(pending, soon).toBe(2);
+  await meanwhile();
+  await chain.client.setAutomine(true);
+  await chain.mine();
+  expect((await before).status).toBe(200);
+  return Promise.all(answers);
+}
+
+const statuses = (answers: readonly Answer[]) => answers.map(({ status }) => status);
+const newPayers = async (count: number) => {
+  const payers = [];
+  while (payers.length < count) payers.push(await newPayer(chain));
+  return payers;
+};
+
+/** Everybody before is charged, and nobody after, whatever happens to the one in the middle. */
+async function withNeighbours(payer: Awaited<ReturnType<typeof newPayer>>, meanwhile: () => Promise<unknown>) {
+  const neighbours = await newPayers(4);
+  const signed = await Promise.all(
+    [...neighbours.slice(0, 2), payer, ...neighbours.slice(2)].map((one) => signPayment(one)),
+  );
+  const answers = await paidTogether(signed, meanwhile);
+  const [bad] = answers.splice(2, 1);
+  const [own] = signed.splice(2, 1);
+  if (bad === undefined || own === undefined) throw new Error("there are five payments");
+  expect(statuses(answers)).toEqual([200, 200, 200, 200]);
+  for (const one of signed) await chargedOnce(chain, one);
+  return { answer: bad, signed: own };
+}
+
+test("payments that arrive while one is unmined share a transaction, which costs less", async () => {
+  const signed = await Promise.all((await newPayers(10)).map((payer) => signPayment(payer)));
+  expect(statuses(await paidTogether(signed))).toEqual(signed.map(() => 200));
+  for (const one of signed) await chargedOnce(chain, one);
+  const [alone, batch, ...more] = await sent();
+  expect([alone?.to, batch?.to, more.length]).toEqual([USDC.toLowerCase(), BATCH, 0]);
+  expect(Number(batch?.gas) / 10 / Number(alone?.gas)).toBeLessThan(0.7);
+});
+
+test("one payer's payments share it, too, as far as its balance goes", async () => {
+  const payer = await newPayer(chain, 750_000n);
+  const signed = await Promise.all([1, 2, 3].map(() => signPayment(payer)));
+  expect(statuses(await paidTogether(signed))).toEqual([200, 200, 200]);
+  const nonces = (await settlements(chain, payer.address)).map(({ nonce }) => nonce);
+  expect(nonces.toSorted()).toEqual(signed.map(({ authorization }) => authorization.nonce).toSorted());
+});
+
+describe("a payer whose payment fails within a batch", () => {
+  /** Its own transaction comes before ours. */
+  const movesAway = async (payer: Awaited<ReturnType<typeof newPayer>>) => {
+    await chain.setBalance(payer.address, 10n ** 18n);
+    await chain.client.writeContract({
+      account: payer,
+      address: USDC,
+      abi: ERC20,
+      functionName: "transfer",
+      args: [ELSEWHERE, 9_900_000n],
+      nonce: 0,
+      gas: 100_000n,
+      maxPriorityFeePerGas: 10n ** 12n,
+      maxFeePerGas: 10n ** 13n,
+    });
+  };
+
+  test("costs its neighbours nothing, is told why, and pays alone from then on", async () => {
+    const payer = await newPayer(chain);
+    const { answer, signed } = await withNeighbours(payer, () => movesAway(payer));
+    expect(expectPaymentRequired(answer)).toMatch(/mined and reverted/);
+    await nothingCharged(chain, payer);
+    await chain.fund(payer.address, 10_000_000n);
+    expect(expectPaymentRequired(await buy(signed))).toMatch(/mined and reverted/);
+    const once = (await sent()).length;
+    const again = await Promise.all([payer, ...(await newPayers(2))].map((one) => signPayment(one)));
+    expect(statuses(await paidTogether(again.slice(1)))).toEqual([200, 200]);
+    await chain.client.setAutomine(true);
+    expect((await buy(again[0] as Signed)).status).toBe(200);
+    expect((await sent()).slice(once).map(({ to }) => to)).toEqual([USDC.toLowerCase(), BATCH, USDC.toLowerCase()]);
+  });
+
+  test("because it got code in between is not even called", async () => {
+    const payer = await newPayer(chain);
+    const burner = await newPayer(chain, 0n);
+    await chain.client.setCode({
+      address: burner.address,
+      bytecode: burningOn(SIGNS["transactions have an origin, simulations none"]),
+    });
+    const delegation = `0xef0100${burner.address.slice(2)}` as const;
+    const { answer } = await withNeighbours(payer, () =>
+      chain.client.setCode({ address: payer.address, bytecode: delegation }),
+    );
+    expect(expectPaymentRequired(answer)).toMatch(/mined and reverted/);
+    const [, batch] = await sent();
+    expect(batch?.gas).toBeLessThan(400_000n);
+  });
+});
+
+test("an account with code pays alone, and its neighbours together", async () => {
+  const wallet = await newPayer(chain);
+  await chain.client.setCode({ address: wallet.address, bytecode: burningOn("0x5f") });
+  const signed = await Promise.all([wallet, ...(await newPayers(3))].map((one) => signPayment(one)));
+  await chain.client.setAutomine(false);
+  const answers = signed.map(buy);
+  await expect.poll(pending, soon).toBeGreaterThan(1);
+  await chain.client.setAutomine(true);
+  await chain.mine();
+  expect(statuses(await Promise.all(answers))).toEqual([200, 200, 200, 200]);
+  for (const one of signed) await chargedOnce(chain, one);
+});
+
+test("without the contract every payment settles alone", async () => {
+  const bare = await forFile(startTestChain());
+  await bare.client.setCode({ address: SETTLEMENT_BATCH.address, bytecode: "0x00" });
+  const other = await forFile(startService({ chain: bare, config }));
+  const payers = await Promise.all([1, 2, 3].map(() => newPayer(bare)));
+  const signed = await Promise.all(payers.map((payer) => signPayment(payer)));
+  const answers = await Promise.all(signed.map((one) => post(`${other.url}/test/basic`, v2(one))));
+  expect(statuses(answers)).toEqual([200, 200, 200]);
+  expect(await bare.client.getTransactionCount({ address: RELAYER.address })).toBe(3);
+});
