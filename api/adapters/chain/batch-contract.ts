@@ -9,7 +9,7 @@ interface Watch {
   readonly told: (isGood: boolean) => void;
 }
 
-/** Whether batches may be sent. Without the contract, and after it settled nothing, payments go alone for ten minutes. */
+/** Whether batches may be sent. Without the contract, and after a batch that reverted, payments go alone for ten minutes. */
 export function watchContract(client: PublicClient, { log, told }: Watch) {
   let known: { readonly until: number; readonly good: Promise<boolean> } | null = null;
   const look = async () => {
@@ -30,9 +30,9 @@ export function watchContract(client: PublicClient, { log, told }: Watch) {
       }
       return known.good;
     },
-    /** A batch was mined, and nothing in it settled. */
+    /** A batch was mined and reverted, which no payment in it can bring about. */
     distrust: (): void => {
-      log.warn({}, "a batch settled nothing: payments settle one by one for ten minutes");
+      log.warn({}, "a batch reverted: payments settle one by one for ten minutes");
       told(false);
       known = { until: Date.now() + LOOK_AGAIN_MS, good: Promise.resolve(false) };
     },

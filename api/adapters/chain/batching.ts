@@ -71,7 +71,7 @@ export function createBatching(parts: BatchingParts): Batching {
     if (failed.length === 0) return;
     log.warn({ transaction: receipt.transactionHash, failed }, "payments failed within a batch");
     for (const place of failed) alone.remember(payments[place - 1]?.transfer.authorization.from ?? "");
-    if (failed.length === payments.length && failed.length > 1) contract.distrust();
+    if (receipt.status === "reverted") contract.distrust();
   };
   const settled = together((payments: readonly Queued[]) => settle(relayer, { payments, terms, judge }), {
     most: policy.most,
@@ -90,6 +90,8 @@ export function createBatching(parts: BatchingParts): Batching {
     submit: async (payment) => {
       const { authorization } = payment.transfer;
       if (!passed.has(nameOf(authorization)) || alone.has(authorization.from)) return false;
+      // A payer that got code since may bring other bytes that it takes for its signature.
+      if (!isPackable(payment.transfer)) return false;
       const problem = await settled({ ...payment, since: performance.now() });
       if (problem !== null) throw problem;
       return true;

@@ -1,6 +1,7 @@
 import type { Address } from "../../kernel/wallet.ts";
 import type { Expected, Head } from "../../payments/scheme.ts";
 import type { View } from "../../payments/step-types.ts";
+import { smaller } from "./block-range.ts";
 import { settlementFilter, settlementIn } from "./find-settlement.ts";
 import type { LogReader } from "./logs.ts";
 import { together } from "./together.ts";
@@ -8,8 +9,8 @@ import { together } from "./together.ts";
 const LOOKS = { most: 100, underWay: 2, waitMs: 5 };
 /** A node may run a little behind the head that was noted on arrival. */
 const OVERLAP = 8;
-/** How many blocks a glance covers: a payment that was just submitted is in one of the newest. */
-const NEWEST = 300;
+/** The most blocks that a glance covers: a payment that was just submitted is in one of the newest. */
+const NEWEST = 300n;
 
 /**
  * One call for the logs of all payments that are looked at together: those that were just submitted. Shows what has paid;
@@ -23,5 +24,7 @@ export function createGlance(logs: LogReader, usdc: Address) {
   };
   const seen = together(look, LOOKS);
   return async (expected: Expected, { number }: Head): Promise<View | null> =>
-    number - expected.fromBlock > NEWEST ? null : seen(expected).catch(() => null);
+    BigInt(number - expected.fromBlock + OVERLAP) >= smaller(NEWEST, logs.width())
+      ? null
+      : seen(expected).catch(() => null);
 }
