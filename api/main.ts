@@ -31,6 +31,7 @@ import { MAIN_NETWORK } from "./kernel/networks.ts";
 import { sold } from "./kernel/route.ts";
 import type { Meter } from "./operations/meter.ts";
 import { createMetricsApp } from "./operations/metrics-app.ts";
+import { PATIENCE_MS } from "./payments/commands.ts";
 import { createGate } from "./payments/gate.ts";
 import { SCORE_PRICES } from "./score/products.ts";
 import { didWeb } from "./signing/did.ts";
@@ -56,11 +57,13 @@ export interface BuildParts {
   readonly meter?: Meter | null;
   /** Defaults to the machine's clock. */
   readonly now?: (() => Date) | undefined;
+  /** How long a request waits until its settlement shows, in milliseconds. */
+  readonly patienceMs?: number | undefined;
 }
 
 /** The whole service on one database pool: its application, gate and jobs. */
 export async function build(config: Config, pool: pg.Pool, parts: BuildParts) {
-  const { log, meter = null, now = () => new Date() } = parts;
+  const { log, meter = null, now = () => new Date(), patienceMs = PATIENCE_MS } = parts;
   const counted = wireMeter(meter);
   const { chains, relayers, settler, simulators } = wireChains(config, { pool, log, meter });
   const seal = createSeal(config.sealingKey);
@@ -154,6 +157,7 @@ export async function build(config: Config, pool: pg.Pool, parts: BuildParts) {
     routes: new Map(sold(routes).map((route) => [route.id, route])),
     newToken: randomUUID,
     sleep,
+    patienceMs,
     every,
     elapsedMs,
   });

@@ -15,7 +15,7 @@ const HEARTBEAT_MS = 10_000;
  * How long to wait for a submitted settlement to show on our own view of the chain before telling the client to come
  * back.
  */
-const PATIENCE_MS = 8_000;
+export const PATIENCE_MS = 8_000;
 /** How long nodes may disagree about one that shows: after that, what they say is an answer. */
 const DISAGREEMENT_MS = 1_500;
 const MAX_RESPONSE_BYTES = 2 * 1024 * 1024;
@@ -32,6 +32,8 @@ export interface PaymentParts {
   readonly now: () => Date;
   readonly newToken: () => string;
   readonly sleep: (ms: number) => Promise<void>;
+  /** `PATIENCE_MS`, or what a test can wait for. */
+  readonly patienceMs: number;
   /** Repeats the work at an interval in milliseconds until the returned function is called. */
   readonly every: (ms: number, work: () => void) => () => void;
   /** Milliseconds since an arbitrary moment; never runs backwards. */
@@ -186,23 +188,20 @@ async function read(parts: PaymentParts, subject: Subject, justSubmitted = false
   return schemeOf(parts, subject).look(key.network, expected);
 }
 
-/**
- * A settlement that was just submitted shows late: nodes lag, each by its own time, and of two answers one may know more
- * than the other. So until the deadline neither a reading that fails nor one that finds too little is an answer.
- */
+/** Of nodes that lag, each by its own time, one may know more than another: what they show late is waited for. */
 async function look(parts: PaymentParts, subject: Subject, submitted: boolean): Promise<StepEvent> {
   const began = parts.now().getTime();
   for (let pause = 50; ; pause = Math.min(pause * 2, 500)) {
     const seen = await lookOnce(parts, subject, submitted);
-    const patience = submitted ? patienceFor(seen) : 0;
+    const patience = submitted ? patienceFor(seen, parts.patienceMs) : 0;
     if (parts.now().getTime() - began >= patience) return seen;
     await parts.sleep(pause);
   }
 }
 
-function patienceFor(seen: StepEvent): number {
+function patienceFor(seen: StepEvent, patienceMs: number): number {
   if (seen.on !== "chain" || seen.view.nonce === "spent") return DISAGREEMENT_MS;
-  return seen.view.nonce === "unused" ? PATIENCE_MS : 0;
+  return seen.view.nonce === "unused" ? patienceMs : 0;
 }
 
 async function lookOnce(parts: PaymentParts, subject: Subject, submitted: boolean): Promise<StepEvent> {

@@ -25,7 +25,9 @@ const said: Answer[] = [];
 
 const chain = await forFile(startTestChain());
 const facilitator = await forFile(startFacilitator(chain));
-const service = await forFile(startService({ chain, config: { facilitator: { remote: facilitator.url } } }));
+const service = await forFile(
+  startService({ chain, patienceMs: 1_500, config: { facilitator: { remote: facilitator.url } } }),
+);
 for (let i = 0; i < 16; i++) payers.push(await newPayer(chain));
 
 function aPayer(): LocalAccount {

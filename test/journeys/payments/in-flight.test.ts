@@ -26,7 +26,7 @@ const node = await forFile(startFaultyNode(chain));
 const facilitator = await forFile(startFacilitator(chain));
 const rpcUrls = { "eip155:8453": node.url, "eip155:84532": node.url };
 const config = { rpcUrls, facilitator: { remote: facilitator.url } };
-const service = await forFile(startService({ chain, jobs: false, config }));
+const service = await forFile(startService({ chain, jobs: false, config, patienceMs: 1_500 }));
 
 const journal = createJournal(await forFile(connect(service.database.apiUrl, 2)), createSeal(Buffer.alloc(32, 3)));
 

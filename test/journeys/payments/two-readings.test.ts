@@ -16,7 +16,9 @@ import { startService } from "../../support/service/service.ts";
 
 const base = await forFile(startBaseLike({ profile: { ...BASE, backends: [{ lagMs: 0 }] } }));
 const { chain } = base;
-const service = await forFile(startService({ chain, now: base.now, jobs: false, config: { rpcUrls: base.rpcUrls } }));
+const service = await forFile(
+  startService({ chain, now: base.now, jobs: false, patienceMs: 1_500, config: { rpcUrls: base.rpcUrls } }),
+);
 afterEach(() => base.become(null));
 
 const FINAL_MINUTES = 20;

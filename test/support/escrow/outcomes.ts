@@ -10,6 +10,8 @@ export const END_TURNS = "UPDATE escrow_task SET look_at = '-infinity' WHERE sta
 /** Exactly one transaction did it, and no other outcome was ever requested. */
 export async function expectOutcome(at: EscrowScene, one: Held, decision: "release" | "refund") {
   await expect.poll(() => statusOf(at, one), PATIENT).toBe(decision === "release" ? "released" : "refunded");
+  // A block's state shows before its transactions do.
+  await expect.poll(async () => (await askedOnChain(at, one)).some(({ succeeded }) => succeeded), PATIENT).toBe(true);
   const asked = await askedOnChain(at, one);
   expect(new Set(asked.map((call) => call.decision))).toEqual(new Set([decision]));
   const [done, ...more] = asked.filter(({ succeeded }) => succeeded);

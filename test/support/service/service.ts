@@ -16,6 +16,8 @@ export interface TestServicePlan {
   readonly database?: TestDatabase;
   readonly now?: () => Date;
   readonly config?: Partial<Config>;
+  /** How long a request waits until its settlement shows, where a test waits for many that do not. */
+  readonly patienceMs?: number;
   /** Default true: the resolver and the relayer's upkeep run. */
   readonly jobs?: boolean;
 }
@@ -42,7 +44,12 @@ export async function startService(plan: TestServicePlan): Promise<TestService> 
   await plan.chain.setBalance(RELAYER.address, 10n ** 20n);
   const { log, logged } = recordingLog();
   const pool = connect(config.databaseUrl);
-  const { app, gate, jobs } = await build(config, pool, { log, access: log, now: plan.now });
+  const { app, gate, jobs } = await build(config, pool, {
+    log,
+    access: log,
+    now: plan.now,
+    patienceMs: plan.patienceMs,
+  });
   const servers = [createHttpServer(app.fetch), createHttpServer(app.fetch)];
   await listen(servers, port, "localhost");
   holdToItsWord(config.baseUrl);
