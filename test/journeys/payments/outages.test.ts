@@ -121,6 +121,7 @@ test("a settlement that is stuck because the market asks more is replaced, and t
     await expect.poll(open, { timeout: 5_000 }).toHaveLength(2);
     await expect.poll(() => offerOf(first), { timeout: 5_000 }).toBeNull();
     const [, second] = await open();
+    await expect.poll(() => offerOf(second), { timeout: 5_000 }).not.toBeNull();
     const replacement = await offerOf(second);
     expect(replacement).toMatchObject({ nonce: stuck?.nonce, to: stuck?.to, input: stuck?.input });
     // Nodes ask for a tenth more of both before they replace a transaction.
