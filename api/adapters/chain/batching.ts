@@ -126,7 +126,7 @@ async function settle(relayer: Relayer, { payments, terms, judge }: Group): Prom
   const carriers = await relayer.ship({
     members: payments,
     callFor: (purposes) => {
-      ours = payments.filter(({ purpose }) => purposes.includes(purpose));
+      ours = purposes.flatMap((purpose) => payments.find((payment) => payment.purpose === purpose) ?? []);
       const transfers = ours.map(({ transfer }) => transfer);
       return batchCall(terms, transfers);
     },
