@@ -10,11 +10,12 @@ import {
   toHex,
 } from "viem";
 import { type PrivateKeyAccount, privateKeyToAccount } from "viem/accounts";
+import { MULTICALL3 } from "../../api/adapters/chain/multicall.ts";
 import { NETWORKS } from "../../api/kernel/networks.ts";
 import { usdcAbi } from "../../contracts/abi.ts";
 import { SETTLEMENT_BATCH, settlementBatchAbi } from "../../contracts/settlement-batch.ts";
 import { devAccount } from "../../scripts/embedded/dev-accounts.ts";
-import { MULTICALL3, USDC_ABI } from "../../scripts/embedded/usdc.ts";
+import { USDC_ABI } from "../../scripts/embedded/usdc.ts";
 import { connectUsdc, putBehindProxy, type UsdcChain } from "../../test/support/chain/usdc-chain.ts";
 import { signAuthorization } from "../../test/support/payments/authorization.ts";
 import { settleCall } from "../../test/support/payments/settle-call.ts";

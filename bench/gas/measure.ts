@@ -1,7 +1,7 @@
 import { type Address, encodeFunctionData, type Hex, keccak256, parseAbi, toHex } from "viem";
+import { MULTICALL3 } from "../../api/adapters/chain/multicall.ts";
 import { NETWORKS } from "../../api/kernel/networks.ts";
 import { escrowAbi } from "../../contracts/abi.ts";
-import { MULTICALL3 } from "../../scripts/embedded/usdc.ts";
 import { deployEscrow, type EscrowChain, newPayer, type PaymentInfo } from "../../test/contracts/escrow-chain.ts";
 import { connectUsdc, putBehindProxy } from "../../test/support/chain/usdc-chain.ts";
 

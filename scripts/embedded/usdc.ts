@@ -11,6 +11,7 @@ import {
   publicActions,
   walletActions,
 } from "viem";
+import { MULTICALL3 } from "../../api/adapters/chain/multicall.ts";
 import type { NetworkFacts } from "../../api/kernel/networks.ts";
 import { waitUntil } from "./wait-until.ts";
 
@@ -30,7 +31,6 @@ type Client = ReturnType<typeof clientOf>;
  * Owner, master minter, minter, pauser and blacklister of the local USDC. Nobody has its key: the node impersonates it.
  */
 const USDC_ADMINISTRATOR: Address = "0x00000000000000000000000000000000000ad317";
-export const MULTICALL3: Address = "0xca11bde05977b3631167028862be2a173976ca11";
 
 /** The part of FiatTokenV2_2's ABI that this project uses, administration included. */
 export const USDC_ABI = parseAbi([

@@ -1,7 +1,8 @@
 import { type Address, encodeFunctionData, type Hex, parseAbi, parseSignature, toHex } from "viem";
+import { MULTICALL3 } from "../../api/adapters/chain/multicall.ts";
 import { usdcAbi } from "../../contracts/abi.ts";
 import { DEV_ACCOUNTS } from "../../scripts/embedded/dev-accounts.ts";
-import { MULTICALL3, USDC_ABI } from "../../scripts/embedded/usdc.ts";
+import { USDC_ABI } from "../../scripts/embedded/usdc.ts";
 import type { TestChain } from "../support/chain/chain.ts";
 import { signAuthorization, signReceiveAuthorization } from "../support/payments/authorization.ts";
 

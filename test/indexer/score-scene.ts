@@ -1,7 +1,8 @@
 import { type Address, encodeFunctionData, type Hex, keccak256, toHex } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
+import { MULTICALL3 } from "../../api/adapters/chain/multicall.ts";
 import { devAccount } from "../../scripts/embedded/dev-accounts.ts";
-import { MULTICALL3, USDC_ABI } from "../../scripts/embedded/usdc.ts";
+import { USDC_ABI } from "../../scripts/embedded/usdc.ts";
 import type { TestChain } from "../support/chain/chain.ts";
 import { authorization, signAuthorization } from "../support/payments/authorization.ts";
 import { MULTICALL_ABI, SERVICE } from "./history.ts";

@@ -1,7 +1,7 @@
 import pg from "pg";
 import { expect, test, vi } from "vitest";
+import { MULTICALL3 } from "../../../api/adapters/chain/multicall.ts";
 import { createActivityIndex } from "../../../api/adapters/index/activity.ts";
-import { MULTICALL3 } from "../../../scripts/embedded/usdc.ts";
 import { waitUntil } from "../../../scripts/embedded/wait-until.ts";
 import { createActor, SERVICE } from "../../indexer/history.ts";
 import { readFacts } from "../../indexer/recount.ts";
