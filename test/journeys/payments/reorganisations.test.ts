@@ -1,8 +1,7 @@
-import { encodeFunctionData, type Hex, type LocalAccount, serializeTransaction } from "viem";
+import type { Hex, LocalAccount } from "viem";
 import { describe, expect, test } from "vitest";
-import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
-import { USDC_ABI } from "../../../scripts/embedded/usdc.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
+import { anotherTransaction, rawOf, reorganise } from "../../support/chain/reorganisation.ts";
 import { forFile } from "../../support/for-file.ts";
 import { expectPaymentRequired } from "../../support/payments/expectations.ts";
 import { startFacilitator } from "../../support/payments/facilitator.ts";
@@ -27,12 +26,7 @@ async function paid(payer: LocalAccount, at = service): Promise<{ signed: Signed
   return { signed, answer };
 }
 
-/** The last blocks are replaced by as many, with these raw transactions in these of the new ones and nothing else. */
-async function reorganise(depth: number, kept: readonly (readonly [raw: Hex, block: number])[]): Promise<void> {
-  await chain.client.request({ method: "anvil_reorg", params: [depth, kept] } as never);
-}
-
-const loseLastBlock = () => reorganise(1, []);
+const loseLastBlock = () => reorganise(chain, 1, []);
 
 const recordOf = async (answer: Answer) => (await send(String(answer.body.cert_url))).body;
 const soon = { timeout: 20_000, interval: 200 };
@@ -120,14 +114,14 @@ describe("a settlement that a reorganisation moved", () => {
   test("to another block keeps its certificate, which says the new block", async () => {
     const bought = await paidBeforeLast();
     const { transaction, block } = bought.place;
-    await reorganise(2, [[await rawOf(transaction), 1]]);
+    await reorganise(chain, 2, [[await rawOf(chain, transaction), 1]]);
     await expectMoved(bought, { transaction, block: block + 1 });
   });
 
   test("to another transaction keeps its certificate, which says the new transaction; the old one bought nothing", async () => {
     const bought = await paidBeforeLast();
-    const raw = await anotherTransaction(bought.signed);
-    await reorganise(2, [[raw, 0]]);
+    const raw = await anotherTransaction(chain, bought.signed);
+    await reorganise(chain, 2, [[raw, 0]]);
     const [settled] = await settlements(chain, bought.payer.address);
     const transaction = settled?.transaction ?? "0x";
     expect(transaction).not.toBe(bought.place.transaction);
@@ -135,32 +129,6 @@ describe("a settlement that a reorganisation moved", () => {
     expect((await send(`${remote.url}/receipt?tx=${bought.place.transaction}`)).status).toBe(404);
   });
 });
-
-async function rawOf(hash: Hex): Promise<Hex> {
-  const { r, s, yParity, ...transaction } = await chain.client.getTransaction({ hash });
-  const { chainId, nonce, gas, to, input: data, maxFeePerGas, maxPriorityFeePerGas } = transaction;
-  return serializeTransaction(
-    { type: "eip1559", chainId: Number(chainId), nonce, gas, to, data, maxFeePerGas, maxPriorityFeePerGas } as never,
-    { r, s, yParity: yParity ?? 0 },
-  );
-}
-
-/** The same authorization in a stranger's transaction, signed and not sent. */
-async function anotherTransaction({ authorization, signature }: Signed): Promise<Hex> {
-  const { from, to, value, validAfter, validBefore, nonce } = authorization;
-  const args = [from, to, value, validAfter, validBefore, nonce, signature] as const;
-  const stranger = devAccount(5);
-  return stranger.signTransaction({
-    type: "eip1559",
-    chainId: chain.network.chainId,
-    nonce: await chain.client.getTransactionCount({ address: stranger.address }),
-    gas: 200_000n,
-    maxFeePerGas: 100_000_000_000n,
-    maxPriorityFeePerGas: 1_000_000_000n,
-    to: chain.network.usdc.address,
-    data: encodeFunctionData({ abi: USDC_ABI, functionName: "transferWithAuthorization", args }),
-  });
-}
 
 test("a settlement that vanished while it is still valid is handed to the facilitator again, once, and final afterwards", async () => {
   const payer = await newPayer(chain);

@@ -88,12 +88,13 @@ export function openPool(parts: PoolParts): Pool {
     if (fate === "swallowed") return replyTo(call, one.hash);
     const refusal = objection(one, pooled, parts.profile) ?? ((await countOf(one.from)) > one.nonce ? TOO_LOW : null);
     if (refusal !== null) return refused(call, refusal);
+    pooled = pooled.filter(({ from, nonce }) => from !== one.from || nonce !== one.nonce);
     if (one.due === 0n && (await isReady(one, parts, countOf))) {
       const reply = await mine(parts, one);
       await drainNow();
       return { ...reply, id: call.id };
     }
-    pooled = [...pooled.filter(({ from, nonce }) => from !== one.from || nonce !== one.nonce), one];
+    pooled = [...pooled, one];
     return replyTo(call, one.hash);
   };
 

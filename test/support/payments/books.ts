@@ -28,7 +28,7 @@ export interface JournalRow {
 }
 
 /** Everything the chain shows, recounted without the service's own reader or index. */
-export async function paymentsOnChain({ chain }: Installation): Promise<readonly ChainPayment[]> {
+export async function paymentsOnChain({ chain }: Pick<Installation, "chain">): Promise<readonly ChainPayment[]> {
   const range = { address: usdc.address, fromBlock: 0n } as const;
   const [used, transfers] = await Promise.all([
     chain.getContractEvents({ ...range, abi: USDC_ABI, eventName: "AuthorizationUsed" }),

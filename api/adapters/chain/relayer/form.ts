@@ -72,7 +72,7 @@ export async function form(sender: Sender, { members, callFor }: Shipment, lost:
   });
 }
 
-/** The purposes of those that no other run has taken over. */
+/** The purposes of those that no other run has taken over, each once. */
 async function heldOf(db: Pick<pg.Pool, "query">, members: readonly Member[]): Promise<Hex[]> {
   const leased = members.filter(({ lease }) => lease !== undefined);
   const held = await areHeld(
@@ -80,5 +80,5 @@ async function heldOf(db: Pick<pg.Pool, "query">, members: readonly Member[]): P
     leased.flatMap(({ lease }) => lease ?? []),
   );
   const takenOver = new Set(leased.filter((_, place) => held[place] !== true));
-  return members.filter((member) => !takenOver.has(member)).map(({ purpose }) => purpose);
+  return [...new Set(members.filter((member) => !takenOver.has(member)).map(({ purpose }) => purpose))];
 }

@@ -1,0 +1,184 @@
+import { randomUUID } from "node:crypto";
+import { decodeFunctionData, encodeFunctionData, type Hex, type LocalAccount, size } from "viem";
+import { beforeEach, describe, expect, test } from "vitest";
+import type { Batching } from "../../../api/adapters/chain/batching.ts";
+import type { Payment } from "../../../api/adapters/chain/settle-alone.ts";
+import { createJournal } from "../../../api/adapters/postgres/journal.ts";
+import { createSeal } from "../../../api/adapters/postgres/seal.ts";
+import { settlementBatchAbi } from "../../../contracts/settlement-batch.ts";
+import { USDC_ABI } from "../../../scripts/embedded/usdc.ts";
+import { startBaseLike } from "../../support/base-like/base-like.ts";
+import { BASE as PROFILE } from "../../support/base-like/profiles.ts";
+import { rawToUsdc, reorganise } from "../../support/chain/reorganisation.ts";
+import { eventually } from "../../support/eventually.ts";
+import { forFile } from "../../support/for-file.ts";
+import { paymentOf, startBatching } from "../../support/payments/batching.ts";
+import { newPayment, WRITES } from "../../support/payments/journal-rows.ts";
+import { chargedOnce, nothingCharged } from "../../support/payments/on-chain.ts";
+import { type Relaying, startRelaying } from "../../support/payments/relaying.ts";
+import { newPayer, signPayment } from "../../support/payments/signing.ts";
+
+// What becomes of a batch between its commit and a final block, with the time and the passes that the test makes.
+
+const base = await forFile(startBaseLike({ profile: { ...PROFILE, backends: [{ lagMs: 0 }] } }));
+const { chain } = base;
+const { client } = chain;
+const SEAL = createSeal(Buffer.alloc(32, 3));
+const ITEM_BYTES = 134;
+
+let relaying: Relaying;
+beforeEach(async () => {
+  await base.resume();
+  await base.fees(1);
+  relaying = await startRelaying(base.url);
+  await chain.setBalance(relaying.relayer.address, 10n ** 18n);
+  return () => relaying.stop();
+});
+
+/** New payers' payments, in a process that sends so many together and knows that all of them would settle. */
+async function passed(count: number, most = count - 1) {
+  const payers: LocalAccount[] = [];
+  while (payers.length < count) payers.push(await newPayer(chain));
+  const validBefore = base.unixNow() + 7_200n;
+  const payments = await Promise.all(payers.map(async (payer) => paymentOf(await signPayment(payer, { validBefore }))));
+  const batching = startBatching({ rpcUrl: base.url, relayer: relaying.relayer, policy: { most } });
+  const heads = await Promise.all(payments.map(({ transfer }) => batching.simulate(transfer)));
+  expect(heads.map((head) => head !== null)).toEqual(payments.map(() => true));
+  return { batching, payers, payments };
+}
+
+/** In the pool: the first payment in a transaction of its own, and all that come while it is unmined in a second one. */
+async function pooled(batching: Batching, [first, ...others]: readonly Payment[]) {
+  base.halt();
+  const outcomes = [batching.submit(first as Payment)];
+  await eventually(() => base.pool.waiting().length, 1);
+  outcomes.push(...others.map((payment) => batching.submit(payment)));
+  await eventually(() => base.pool.waiting().length, 2);
+  return { settled: Promise.allSettled(outcomes), batch: base.pool.waiting()[1] as Hex };
+}
+
+const allSettled = (payments: readonly Payment[]) => payments.map(() => ({ status: "fulfilled", value: true }));
+const hashes = async () => (await relaying.rows()).map((row) => row.hashes.length);
+const sentByUs = () => client.getTransactionCount({ address: relaying.relayer.address });
+
+async function expectChargedOnce(payments: readonly Payment[]): Promise<void> {
+  for (const { transfer } of payments) await chargedOnce(chain, transfer);
+}
+
+/** How many payments a batch's calldata settles. */
+async function itemsOf(hash: Hex): Promise<number> {
+  const { input } = await client.getTransaction({ hash });
+  const [, , , items] = decodeFunctionData({ abi: settlementBatchAbi, data: input }).args as readonly Hex[];
+  return size(items ?? "0x") / ITEM_BYTES;
+}
+
+test("a batch that the pool forgot is broadcast again, byte for byte, and charges each payment once", async () => {
+  const { batching, payments } = await passed(4);
+  const { settled } = await pooled(batching, payments);
+  const waiting = base.pool.waiting();
+  base.pool.forget();
+  expect(base.pool.waiting()).toEqual([]);
+  await relaying.tendAfter(5, relaying.another());
+  expect(base.pool.waiting()).toEqual(waiting);
+  await base.resume();
+  expect(await settled).toEqual(allSettled(payments));
+  await expectChargedOnce(payments);
+  expect([await hashes(), await sentByUs()]).toEqual([[1, 1], 2]);
+});
+
+describe("a batch that a spike of fees has replaced, with the same nonce and calldata,", () => {
+  test.each([
+    ["is mined as it is now", 1],
+    ["is mined as it was", 0],
+  ] as const)("%s: each payment is charged once, and its process sees it", async (_, mined) => {
+    const { batching, payments } = await passed(4);
+    const { settled, batch } = await pooled(batching, payments);
+    await base.fees(50);
+    await base.resume();
+    await base.pass(1);
+    // What nobody has heard of is replaced all the same; then the pool still has the first.
+    if (mined === 0) base.pool.fate("swallowed", 2);
+    await relaying.tendAfter(31, relaying.another());
+    const rows = await relaying.rows();
+    expect(rows.map((row) => [row.nonce, row.hashes.length])).toEqual([
+      [0, 2],
+      [1, 2],
+    ]);
+    expect(rows[1]?.hashes[0]).toBe(batch);
+    if (mined === 0) await base.fees(1);
+    await base.pass(1);
+    expect(await settled).toEqual(allSettled(payments));
+    await expectChargedOnce(payments);
+    const hash = rows[1]?.hashes[mined] as Hex;
+    expect([(await client.getTransactionReceipt({ hash })).status, await itemsOf(hash)]).toEqual(["success", 3]);
+    for (let pass = 0; pass < 3; pass++) await relaying.tendAfter(31, relaying.another());
+    expect([await hashes(), await sentByUs()]).toEqual([[2, 2], 2]);
+    for (const { purpose } of payments) expect(await relaying.relayer.failed(purpose)).toBeNull();
+  });
+});
+
+test("a batch that a reorganisation removed is broadcast again; who fails in it then, and who no longer does, is read again", async () => {
+  const { batching, payers, payments } = await passed(4);
+  const [payer, payment] = [payers[2] as LocalAccount, payments[2] as Payment];
+  const neighbours = payments.filter((one) => one !== payment);
+  await chain.setBalance(payer.address, 10n ** 18n);
+  await base.pass(0.2);
+  const { settled, batch } = await pooled(batching, payments);
+  await base.resume();
+  expect(await settled).toEqual(allSettled(payments));
+  /** The upkeep sees that the block is gone, and broadcasts; it sees where the transaction is now. */
+  const tended = async () => {
+    for (let pass = 0; pass < 3; pass++) await relaying.tendAfter(31, relaying.another());
+  };
+  const failures = () => Promise.all(payments.map(({ purpose }) => relaying.relayer.failed(purpose)));
+  await tended();
+
+  await reorganise(chain, 2, []);
+  await expect(chargedOnce(chain, payment.transfer)).rejects.toThrow();
+  const data = encodeFunctionData({
+    abi: USDC_ABI,
+    functionName: "transfer",
+    args: [payers[0]?.address ?? "0x", 9_900_000n],
+  });
+  await client.sendRawTransaction({ serializedTransaction: await rawToUsdc(chain, { by: payer, data }) });
+  await tended();
+  await nothingCharged(chain, payer);
+  await expectChargedOnce(neighbours);
+  expect(await failures()).toEqual([null, null, batch, null]);
+  await expect(batching.submit(payment)).rejects.toThrow(/mined and reverted/);
+
+  await reorganise(chain, 3, []);
+  await tended();
+  await expectChargedOnce(payments);
+  expect(await failures()).toEqual([null, null, null, null]);
+  expect([await hashes(), await sentByUs()]).toEqual([[1, 1], 2]);
+});
+
+test("one purpose has one item in a batch, whoever waits for it; a purpose that nobody holds has none", async () => {
+  const journal = createJournal(relaying.pool, SEAL);
+  const { batching, payments } = await passed(4, 6);
+  const [first, twice, lost, held] = payments as [Payment, Payment, Payment, Payment];
+  /** As a run that has the payment, and one from which that run took it over. */
+  const leased = async (payment: Payment) => {
+    const { from, nonce, ...terms } = payment.transfer.authorization;
+    const entered = newPayment({ ...terms, payTo: terms.to, payer: from.toLowerCase() as Hex });
+    const key = { ...entered.key, nonce };
+    const token = randomUUID();
+    await journal.insert({ ...entered, key }, token);
+    await journal.write(key, token, { ...WRITES.leave, kept: entered });
+    return [
+      { ...payment, lease: { key, token } },
+      { ...payment, lease: { key, token: randomUUID() } },
+    ] as const;
+  };
+  const [[now, before], [, gone], [own]] = [await leased(twice), await leased(lost), await leased(held)];
+  const { settled, batch } = await pooled(batching, [first, before, now, now, gone, own, own]);
+  await base.resume();
+  const sent = { status: "fulfilled", value: true };
+  const nothing = { status: "rejected", reason: new Error("nothing was sent: another run works on this payment now") };
+  expect(await settled).toEqual([sent, sent, sent, sent, nothing, sent, sent]);
+  expect(await itemsOf(batch)).toBe(2);
+  await expectChargedOnce([first, twice, held]);
+  await nothingCharged(chain, lost.transfer.authorization.from);
+  expect(await sentByUs()).toBe(2);
+});
