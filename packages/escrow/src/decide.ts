@@ -1,6 +1,6 @@
 import type { Hex } from "viem";
-import type { DeliveryStore, KeptDelivery } from "./delivery-store.ts";
-import { type Decision, type Forward, ForwardRefused } from "./forward.ts";
+import type { DeliveryStore, Ending, KeptDelivery } from "./delivery-store.ts";
+import { type Forward, ForwardRefused, HoldEnded } from "./forward.ts";
 import type { EscrowFacts } from "./terms.ts";
 
 /** How long a buyer waits for the arbiter's decision. */
@@ -22,7 +22,7 @@ export interface Undecided {
   readonly authorizationExpiry: number;
 }
 
-type Attempt = Decision | "pending" | "refused";
+type Attempt = Ending | "pending" | "refused";
 
 /** Deliveries this process keeps trying to forward. */
 const retrying = new Set<Hex>();
@@ -30,7 +30,7 @@ const retrying = new Set<Hex>();
 /**
  * Forwards a delivery and waits at most 5 s. If it is still pending, retries in the background, after 1 s, 2 s and so
  * on up to every minute, until the arbiter decides or no release is possible any more. Never throws: the buyer's
- * response already exists.
+ * response already exists. `ended` means that the merchant will not be paid for it.
  */
 export async function decide(parts: DecisionParts, undecided: Undecided): Promise<KeptDelivery["decision"]> {
   const first = attempt(parts, undecided);
@@ -64,6 +64,7 @@ async function attempt({ escrow, forward, store, log }: DecisionParts, { id, del
     await store.decide(id, decision);
     return decision;
   } catch (error) {
+    if (error instanceof HoldEnded) return ended({ store, log }, id, error);
     const isFinal = error instanceof ForwardRefused;
     log(
       isFinal
@@ -73,6 +74,13 @@ async function attempt({ escrow, forward, store, log }: DecisionParts, { id, del
     );
     return isFinal ? "refused" : "pending";
   }
+}
+
+async function ended({ store, log }: Pick<DecisionParts, "store" | "log">, id: Hex, error: HoldEnded) {
+  log(`The hold of payment ${id} ended before its delivery was evaluated.`, error);
+  // Unrecorded, the next request for it learns the same from the arbiter.
+  await store.decide(id, "ended").catch((cause: unknown) => log(`The end of payment ${id} was not stored.`, cause));
+  return "ended" as const;
 }
 
 /** Waits without keeping the process alive. */

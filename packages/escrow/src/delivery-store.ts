@@ -8,8 +8,11 @@ export interface KeptDelivery extends Delivery {
   readonly resource: string;
   /** The transaction of the hold. */
   readonly transaction: Hex;
-  readonly decision: Decision | "pending";
+  readonly decision: Ending | "pending";
 }
+
+/** What became of a delivery. `ended`: the hold ended before the arbiter had it, so it is never given out. */
+export type Ending = Decision | "ended";
 
 /**
  * Stores deliveries by payment id, so that a payment buys one and gets it again. If you run several processes, or sell
@@ -19,8 +22,8 @@ export interface DeliveryStore {
   get(id: Hex): Promise<KeptDelivery | null>;
   /** Stores it unless there already is one; returns the stored one. */
   keep(id: Hex, delivery: KeptDelivery): Promise<KeptDelivery>;
-  /** The arbiter has decided. */
-  decide(id: Hex, decision: Decision): Promise<void>;
+  /** Records what became of it; does nothing if it is not stored. */
+  decide(id: Hex, ending: Ending): Promise<void>;
 }
 
 export interface MemoryLimits {
@@ -54,9 +57,9 @@ export function memoryStore(limits: MemoryLimits = { deliveries: 10_000, bytes: 
       makeRoom();
       return delivery;
     },
-    async decide(id, decision) {
+    async decide(id, ending) {
       const delivery = kept.get(id);
-      if (delivery !== undefined) kept.set(id, { ...delivery, decision });
+      if (delivery !== undefined) kept.set(id, { ...delivery, decision: ending });
     },
   };
 }

@@ -11,6 +11,7 @@ import { parsePaymentHeader } from "./payment-header.ts";
 import { readEscrow } from "./read-escrow.ts";
 import { type SaleParts, sell } from "./sale.ts";
 import type { EscrowFacts, Offer } from "./terms.ts";
+import { parseLeastSecondsLeft } from "./time-left.ts";
 
 export interface EscrowedOptions {
   /**
@@ -27,6 +28,11 @@ export interface EscrowedOptions {
   readonly arbiterUrl: string;
   /** The escrow contract; if omitted, the trust service is asked once which one it arbitrates. */
   readonly escrow?: Address;
+  /**
+   * How many seconds of a hold's 30 minutes must be left when the handler starts, 60 to 1800; default 1200. It is more
+   * than the longest time that your handler takes. It does not concern a hold that this request has just made.
+   */
+  readonly leastSecondsLeft?: number;
   /** What is sold, described for the buyer. */
   readonly description?: string;
   /** Sends `authorize` to the chain in place of `account`, and returns the transaction. */
@@ -43,7 +49,7 @@ export interface EscrowedOptions {
  * Turns a route into an escrowed one: an unpaid request is answered 402 with the terms; a paid one is held on chain,
  * then handled, and its response goes to the arbiter, who releases or refunds the money.
  * @param handler the route's handler; if omitted, the next ones answer
- * @throws TypeError for an invalid price, or without a node to ask
+ * @throws TypeError for an invalid price or `leastSecondsLeft`, or without a node to ask
  */
 export function escrowed<E extends Env = Env>(options: EscrowedOptions, handler?: Handler<E>): MiddlewareHandler<E> {
   const open = counter(options);
@@ -70,6 +76,7 @@ interface Counter {
 /** Reads the escrow on the first request, and again after a failure. */
 function counter(options: EscrowedOptions): () => Promise<Counter | null> {
   const price = parseAmount(options.price);
+  const leastSecondsLeft = parseLeastSecondsLeft(options.leastSecondsLeft);
   const arbiterUrl = options.arbiterUrl.replace(/\/+$/, "");
   const { account, description = "", log = (message, cause) => console.error(message, cause) } = options;
   const client = clientOf(options);
@@ -82,7 +89,7 @@ function counter(options: EscrowedOptions): () => Promise<Counter | null> {
     try {
       const escrow = await known;
       const offer = { escrow, merchant: account.address, price };
-      return { parts: { client, escrow, send, forward, store, log }, offer, description };
+      return { parts: { client, escrow, send, forward, store, log, leastSecondsLeft }, offer, description };
     } catch (error) {
       known = undefined;
       log("The escrow could not be read.", error);
@@ -117,6 +124,7 @@ async function serve(c: Context, counter: Counter | null, run: () => Promise<Res
     const outcome = await sell(parts, { payment, resource: resourceOf(c.req), run });
     if (outcome.kind === "payment_required") return refuse(outcome.error);
     if (outcome.kind === "conflict") return answers.conflict(outcome.error);
+    if (outcome.kind === "not_yet") return answers.unavailable(outcome.error);
     return answers.delivered(outcome, { offer, payer: payment.info.payer });
   } catch (error) {
     parts.log("A payment could not be completed.", error);

@@ -13,12 +13,16 @@ export interface ForwardRequest {
 
 /**
  * Gives a delivery to the arbiter.
- * @throws ForwardRefused if retrying cannot help; any other error if it can
+ * @throws HoldEnded if the money can no longer reach the merchant; ForwardRefused if retrying cannot help; any other
+ *   error if it can
  */
 export type Forward = (request: ForwardRequest) => Promise<Decision>;
 
 /** The arbiter refuses this delivery permanently. */
 export class ForwardRefused extends Error {}
+
+/** The hold ended before the delivery was evaluated: refunded, or too close to its end. The buyer gets no goods. */
+export class HoldEnded extends Error {}
 
 const TIMEOUT_MS = 30_000;
 /** Too early or too often: the same request may be accepted later. */
@@ -42,8 +46,8 @@ export const forwardTo =
       detail?: unknown;
     };
     if (response.ok && (answer.decision === "release" || answer.decision === "refund")) return answer.decision;
-    if (answer.code === "escrow_over") return "refund";
     const why = `The arbiter answered ${response.status} for ${id}: ${String(answer.detail ?? "no decision")}`;
+    if (answer.code === "escrow_over") throw new HoldEnded(why);
     const isFinal = response.status >= 400 && response.status < 500 && !PASSING.has(response.status);
     throw isFinal ? new ForwardRefused(why) : new Error(why);
   };

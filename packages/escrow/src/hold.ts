@@ -27,7 +27,14 @@ export type SendHold = (request: HoldRequest) => Promise<Hex>;
 
 /** Where a payment stands once everything possible was done for its hold. */
 export type HoldOutcome =
-  | { readonly kind: "held"; readonly transaction: Hex; readonly refundableFrom: number }
+  | {
+      readonly kind: "held";
+      readonly transaction: Hex;
+      /** Unix seconds from which anyone may refund it. */
+      readonly refundableFrom: number;
+      /** Whether this call has just put it on the chain. */
+      readonly isOwn: boolean;
+    }
   /** USDC or the escrow refused; nothing was sent. */
   | { readonly kind: "refused"; readonly reason: string }
   | { readonly kind: "released" }
@@ -73,7 +80,7 @@ async function existing(
   if (status === "released" || status === "refunded") return { kind: status };
   const found = await findHold(client, held);
   if (found === null) throw new Error(`Payment ${held.id} is held, but the node does not return its event.`);
-  return { kind: "held", transaction: found.transaction, refundableFrom };
+  return { kind: "held", transaction: found.transaction, refundableFrom, isOwn: false };
 }
 
 async function simulate(client: Client, request: HoldRequest) {
@@ -101,7 +108,8 @@ async function mined(client: Client, hash: Hex, id: Hex): Promise<HoldOutcome | 
     ({ args }) => args.id === id,
   );
   if (held === undefined) return null;
-  return { kind: "held", transaction: receipt.transactionHash, refundableFrom: held.args.refundableFrom };
+  const { refundableFrom } = held.args;
+  return { kind: "held", transaction: receipt.transactionHash, refundableFrom, isOwn: true };
 }
 
 const isOutOfGasMoney = (error: unknown): boolean =>

@@ -1,11 +1,11 @@
 export { RefusedTerms } from "./acceptable.ts";
 export type { Delivery } from "./delivery.ts";
 export { deliveryTypedData, MAX_BODY_BYTES, signDelivery } from "./delivery.ts";
-export { type DeliveryStore, type KeptDelivery, memoryStore } from "./delivery-store.ts";
+export { type DeliveryStore, type Ending, type KeptDelivery, memoryStore } from "./delivery-store.ts";
 export { EscrowScheme, type EscrowSchemeOptions } from "./escrow-scheme.ts";
 export { type EscrowedOptions, escrowed } from "./escrowed.ts";
 export { type FoundHold, findHold, holdsOf } from "./find-hold.ts";
-export { type Decision, type Forward, ForwardRefused, type ForwardRequest, forwardTo } from "./forward.ts";
+export { type Decision, type Forward, ForwardRefused, type ForwardRequest, forwardTo, HoldEnded } from "./forward.ts";
 export { type HoldRequest, type SendHold, sendFrom } from "./hold.ts";
 export {
   type EscrowPlace,

@@ -5,10 +5,20 @@ import type { KeptDelivery } from "./delivery-store.ts";
 import { type HoldOutcome, hold, type SendHold } from "./hold.ts";
 import type { PresentedPayment } from "./payment-header.ts";
 import { paymentId } from "./payment-info.ts";
+import {
+  LEAST_SECONDS_TO_DECIDE,
+  LEAST_SECONDS_TO_RELEASE,
+  latestTime,
+  readTimeLeft,
+  secondsLeft,
+  type TimeLeft,
+} from "./time-left.ts";
 
 export interface SaleParts extends DecisionParts {
   readonly client: Client;
   readonly send: SendHold;
+  /** How many seconds of someone else's hold must be left when the handler starts. */
+  readonly leastSecondsLeft: number;
 }
 
 /** A payment that matches the offer's terms and carries the payer's signature. */
@@ -25,10 +35,15 @@ export type Outcome =
   /** This payment buys nothing; the buyer has to sign a new one. */
   | { readonly kind: "payment_required"; readonly error: string }
   /** This payment bought something else, or what it bought is no longer available. */
-  | { readonly kind: "conflict"; readonly error: string };
+  | { readonly kind: "conflict"; readonly error: string }
+  /** The response exists, but it is not certain yet that the merchant gets the money. */
+  | { readonly kind: "not_yet"; readonly error: string };
 
-/** With less time left before anyone may refund it, a hold is not a payment: the buyer could get both. */
-const LEAST_SECONDS_TO_DECIDE = 60;
+interface Made {
+  readonly id: Hex;
+  readonly kept: KeptDelivery;
+  readonly isReplay: boolean;
+}
 
 /** What this process is selling right now, by payment id. */
 const inFlight = new Map<Hex, Promise<Outcome>>();
@@ -57,7 +72,7 @@ async function sellOnce(parts: SaleParts, purchase: Purchase, id: Hex): Promise<
   const { info, signature } = purchase.payment;
   const held = await hold(parts.client, parts.send, { info, signature, escrow: parts.escrow });
   if (held.kind !== "held") return unsold(held, id);
-  if (held.refundableFrom - LEAST_SECONDS_TO_DECIDE <= Date.now() / 1000) {
+  if (!held.isOwn && secondsLeft(held, await latestTime(parts.client)) < parts.leastSecondsLeft) {
     return { kind: "payment_required", error: tooLate(id, held.refundableFrom) };
   }
   const delivery = await readDelivery(await purchase.run());
@@ -67,9 +82,7 @@ async function sellOnce(parts: SaleParts, purchase: Purchase, id: Hex): Promise<
     transaction: held.transaction,
     decision: "pending",
   } as const;
-  const kept = await parts.store.keep(id, made);
-  const decision = await decide(parts, { id, delivery: kept, authorizationExpiry: info.authorizationExpiry });
-  return { kind: "delivered", id, delivery: { ...kept, decision }, isReplay: false };
+  return handOver(parts, purchase, { id, kept: await parts.store.keep(id, made), isReplay: false });
 }
 
 async function replay(
@@ -80,10 +93,52 @@ async function replay(
   if (kept.resource !== purchase.resource) {
     return { kind: "conflict", error: `Payment ${id} already bought ${kept.resource}.` };
   }
+  return handOver(parts, purchase, { id, kept, isReplay: true });
+}
+
+/** Gives a response out, once the arbiter has had it, and only while the merchant gets the money for it. */
+async function handOver(parts: SaleParts, purchase: Purchase, { id, kept, isReplay }: Made): Promise<Outcome> {
   const { authorizationExpiry } = purchase.payment.info;
   const decision =
     kept.decision === "pending" ? await decide(parts, { id, delivery: kept, authorizationExpiry }) : kept.decision;
-  return { kind: "delivered", id, delivery: { ...kept, decision }, isReplay: true };
+  if (decision === "ended") return { kind: "payment_required", error: over(id) };
+  const delivered = { kind: "delivered", id, delivery: { ...kept, decision }, isReplay } as const;
+  // The arbiter refunds what is not goods, so the buyer may have it.
+  return decision === "refund" ? delivered : unlessEnded(delivered, await lookAgain(parts, purchase, id));
+}
+
+function unlessEnded(delivered: Extract<Outcome, { kind: "delivered" }>, { status, secondsLeft }: TimeLeft): Outcome {
+  const { id, delivery } = delivered;
+  const least = delivery.decision === "pending" ? LEAST_SECONDS_TO_DECIDE : LEAST_SECONDS_TO_RELEASE;
+  switch (status) {
+    case "released":
+      return delivered;
+    case "held":
+      return secondsLeft >= least ? delivered : { kind: "not_yet", error: notYet(id) };
+    case "refunded":
+      return { kind: "payment_required", error: over(id) };
+    case "none":
+      return { kind: "not_yet", error: gone(id) };
+    default:
+      return status satisfies never;
+  }
+}
+
+const LOOKS = 5;
+
+/** The hold right before its response leaves: the handler may have taken long. */
+async function lookAgain(parts: SaleParts, { payment }: Purchase, id: Hex): Promise<TimeLeft> {
+  const { client, escrow, send } = parts;
+  const key = { id, escrow: escrow.address };
+  for (let look = 0; look < LOOKS; look += 1) {
+    const seen = await readTimeLeft(client, key);
+    if (seen.status !== "none") return seen;
+    // This node lags behind the one that showed the hold.
+    await new Promise((resolve) => setTimeout(resolve, 100 * 2 ** look));
+  }
+  // A reorganization took the hold back: the same authorization makes it again.
+  await hold(client, send, { info: payment.info, signature: payment.signature, escrow });
+  return readTimeLeft(client, key);
 }
 
 function unsold(outcome: Exclude<HoldOutcome, { kind: "held" }>, id: Hex): Outcome {
@@ -100,5 +155,15 @@ function unsold(outcome: Exclude<HoldOutcome, { kind: "held" }>, id: Hex): Outco
 }
 
 const tooLate = (id: Hex, refundableFrom: number): string =>
-  `Payment ${id} was held but not delivered in time. Anyone can refund it to its payer starting at ` +
-  `${new Date(refundableFrom * 1000).toISOString()}. Sign a new one.`;
+  `Payment ${id} was held earlier, and too little time is left to deliver. Anyone can refund it to its payer starting ` +
+  `at ${new Date(refundableFrom * 1000).toISOString()}. Sign a new one.`;
+
+const over = (id: Hex): string =>
+  `The hold of payment ${id} ended before the response was ready; the payer gets the money back. Sign a new one.`;
+
+const notYet = (id: Hex): string =>
+  `Payment ${id} is almost refundable, and its release is not on the chain yet. Do not sign again; send the same ` +
+  "header again.";
+
+const gone = (id: Hex): string =>
+  `The hold of payment ${id} is not on the chain any more. Do not sign again; send the same header again.`;

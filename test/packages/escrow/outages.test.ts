@@ -71,10 +71,17 @@ describe("the arbiter", () => {
     await eventually(() => statusOf(scene, id), "released" as const, 10_000);
   });
 
-  test("has refunded already: the buyer is told", async () => {
+  test("has refunded already: the buyer is told, and gets no goods then or later", async () => {
     const shop = await openShop(scene, haiku);
+    const header = await signFor(shop, await buyer());
     scene.arbiter.become({ status: 409, body: { code: "escrow_over" } });
-    expect((await buyFrom(shop, await buyer())).decision).toBe("refund");
+    const first = await pay(shop, header);
+    scene.arbiter.become("fair");
+    for (const response of [first, await pay(shop, header)]) {
+      expect(response.status).toBe(402);
+      expect(await response.json()).toMatchObject({ error: expect.stringMatching(/ended before .* Sign a new one/) });
+    }
+    expect(shop.logged).toEqual([expect.stringMatching(/^The hold of payment 0x.*answered 409/)]);
   });
 
   test("decides by what the merchant signed: another body or signer moves nothing", async () => {
