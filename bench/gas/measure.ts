@@ -3,7 +3,8 @@ import { MULTICALL3 } from "../../api/adapters/chain/multicall.ts";
 import { NETWORKS } from "../../api/kernel/networks.ts";
 import { escrowAbi } from "../../contracts/abi.ts";
 import { deployEscrow, type EscrowChain, newPayer, type PaymentInfo } from "../../test/contracts/escrow-chain.ts";
-import { connectUsdc, putBehindProxy } from "../../test/support/chain/usdc-chain.ts";
+import { connectUsdc } from "../../test/support/chain/usdc-chain.ts";
+import { putBehindProxy } from "../../test/support/chain/usdc-proxy.ts";
 
 /** Circle's token contract on its own, as on the local chains, or behind Circle's proxy, as on Base. */
 export type Token = "token" | "proxied";

