@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { processorMs } from "../processor.ts";
 import { type Program, startProgram, stopProgram } from "../programs.ts";
 import { SERVICE } from "./generated-chain.ts";
 
@@ -26,17 +27,13 @@ export async function runIndexer(env: Readonly<Record<string, string>>): Promise
   return { seconds, ...used };
 }
 
-const TICKS_A_SECOND = 100;
-
 function usedBy({ lines }: Program): Pick<IndexerRun, "peakMiB" | "cpuSeconds"> {
   const pid = /"ponderPid":(\d+)/.exec(lines.findLast((line) => line.includes("ponderPid")) ?? "")?.[1];
+  const cpuSeconds = processorMs(Number(pid)) / 1_000;
   try {
     const status = readFileSync(`/proc/${pid}/status`, "utf8");
-    const peakMiB = Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1]) / 1024;
-    // Fields 14 and 15; the second field is a name in brackets.
-    const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
-    return { peakMiB, cpuSeconds: (Number(fields[11]) + Number(fields[12])) / TICKS_A_SECOND };
+    return { peakMiB: Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1]) / 1024, cpuSeconds };
   } catch {
-    return { peakMiB: Number.NaN, cpuSeconds: Number.NaN };
+    return { peakMiB: Number.NaN, cpuSeconds };
   }
 }

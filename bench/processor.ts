@@ -1,0 +1,54 @@
+import { readdirSync, readFileSync } from "node:fs";
+
+const MS_A_TICK = 10;
+
+interface Used {
+  readonly parent: number;
+  /** Its own and those of children that have ended. */
+  readonly ticks: number;
+}
+
+/**
+ * Processor time in milliseconds that a process and its descendants have used, ended ones included; not a number where
+ * the system has no /proc.
+ */
+export function processorMs(root: number): number {
+  const all = readAll();
+  if (!all.has(root)) return Number.NaN;
+  const isWithin = (pid: number): boolean => pid === root || isWithinParent(all.get(pid));
+  const isWithinParent = (used: Used | undefined) => used !== undefined && isWithin(used.parent);
+  return [...all].reduce((sum, [pid, { ticks }]) => sum + (isWithin(pid) ? ticks * MS_A_TICK : 0), 0);
+}
+
+function readAll(): ReadonlyMap<number, Used> {
+  const all = new Map<number, Used>();
+  for (const name of namesIn("/proc")) {
+    if (!/^\d+$/.test(name)) continue;
+    const stat = read(`/proc/${name}/stat`);
+    // The second field is a name in brackets; then parent 4, and utime, stime, cutime and cstime 14 to 17.
+    const fields = stat
+      .slice(stat.lastIndexOf(")") + 2)
+      .split(" ")
+      .map(Number);
+    const ticks = fields.slice(11, 15).reduce((sum, one) => sum + one, 0);
+    if (fields.length > 15) all.set(Number(name), { parent: fields[1] ?? 0, ticks });
+  }
+  return all;
+}
+
+/** A process may end while its files are read. */
+function read(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return "";
+  }
+}
+
+function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}
