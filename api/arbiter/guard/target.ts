@@ -25,14 +25,15 @@ export const bareHost = ({ hostname }: URL): string => hostname.replace(/^\[(.*)
 export const isAllowedOrigin = (url: URL, { allowedOrigins }: GuardSettings): boolean =>
   allowedOrigins.includes(url.origin);
 
-/** Query parameters whose names alone say they are secrets, including those in signed links of the large stores. */
+/**
+ * Query parameters whose names alone say they are secrets: keys, and the signatures in links of the large stores and
+ * networks (S3, Google, Azure's `sig`, `Signature` of CloudFront and others, Alibaba, Tencent, Akamai, SharePoint).
+ */
 const SECRET_PARAMETERS =
-  /^(access_token|auth_token|api_?key|client_secret|passw(or)?d|secret|authorization|x-(amz|goog)-(signature|credential|security-token))$/i;
+  /^(access_token|auth_token|api_?key|client_secret|passw(or)?d|secret|authorization|jwt|tempauth|hdn(ea|tl|ts)|sig|(q-|x-[a-z]+-)?signature|x-[a-z]+-credential|(x-[a-z]+-)?security-token)$/i;
 
-/** Whether the URL carries a user name, a password or a key. */
-const hasCredentials = (url: URL): boolean =>
-  url.username !== "" ||
-  url.password !== "" ||
+/** Whether the URL's query has a key or a signature: a link for someone in particular, not a public one. */
+const hasSecretParameter = (url: URL): boolean =>
   [...url.searchParams.keys()].some((name) => SECRET_PARAMETERS.test(name));
 
 function nameFault(url: URL, { ownHost }: GuardSettings): TargetFault | null {
@@ -46,10 +47,17 @@ function nameFault(url: URL, { ownHost }: GuardSettings): TargetFault | null {
   return host.includes(".") && !url.hostname.endsWith(".") && !PRIVATE_SUFFIXES.test(host) ? null : "name";
 }
 
-/** What is wrong with a URL before its name is resolved; null if nothing is. */
+/** What is wrong with the URL that a claim names, before its name is resolved; null if nothing is. */
+export const claimFault = (url: URL, settings: GuardSettings): TargetFault | null =>
+  targetFault(url, settings) ?? (hasSecretParameter(url) ? "credentials" : null);
+
+/**
+ * What is wrong with a URL to fetch, before its name is resolved; null if nothing is. A store may redirect everyone to
+ * a link that it signs for the moment, so its query does not matter.
+ */
 export function targetFault(url: URL, settings: GuardSettings): TargetFault | null {
   if (url.protocol !== "http:" && url.protocol !== "https:") return "scheme";
-  if (hasCredentials(url)) return "credentials";
+  if (url.username !== "" || url.password !== "") return "credentials";
   if (isAllowedOrigin(url, settings)) return null;
   if (!PORTS.has(url.port)) return "port";
   return nameFault(url, settings);

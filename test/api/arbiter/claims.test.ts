@@ -51,6 +51,8 @@ describe("intake of http-delivery", () => {
     [{ url: "https://me:secret@shop.example/" }, "422 rule 2"],
     [{ url: "https://@shop.example/" }, "422 rule 2"],
     [{ url: "https://shop.example/?api_key=1" }, "422 rule 2"],
+    [{ url: "https://shop.example/?access_token=x" }, "422 rule 2"],
+    [{ url: "https://shop.example/?SIG=x" }, "422 rule 2"],
     [{ url: "https://shop.example:8443/" }, "422 rule 2"],
     [{ url: "http://127.0.0.1/" }, "422 rule 2"],
     [{ url: "http://0x7f.1/" }, "422 rule 2"],

@@ -148,8 +148,6 @@ const OTHERS = [
   "http://public.example@127.0.0.1/",
   "http://public.example:80@127.0.0.1/",
   "http://public.example#@127.0.0.1:81/".replace("#", "%23"),
-  "https://public.example/?access_token=x",
-  "https://public.example/?X-Amz-Signature=x",
   "ftp://public.example/",
   "file:///etc/passwd",
   "gopher://127.0.0.1:70/",

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { type Fetched, type FetchFailure, isWanted } from "../../fetcher.ts";
-import { type GuardSettings, type TargetFault, targetFault } from "../../guard/target.ts";
+import { claimFault, type GuardSettings, type TargetFault } from "../../guard/target.ts";
 import { malformed, refuse, unicodeText } from "../../submitted.ts";
 import { type Category, category, type Fact, fetchesOf, type JudgedCondition, printable } from "../category.ts";
 import { decide } from "./decide.ts";
@@ -44,7 +44,7 @@ const urlField = (settings: GuardSettings) =>
     .regex(/^[^\p{Cc}\s\\]+$/u, "expected a URL without whitespace, control characters, or backslashes")
     .superRefine((text, issues) => {
       if (!URL.canParse(text)) return malformed(issues, [], "expected an absolute URL");
-      const fault = HAS_USERINFO.test(text) ? "credentials" : targetFault(new URL(text), settings);
+      const fault = HAS_USERINFO.test(text) ? "credentials" : claimFault(new URL(text), settings);
       if (fault !== null) refuse(issues, [], REFUSALS[fault]);
     });
 
