@@ -15,6 +15,7 @@ export const PROBLEMS = {
   body_too_large: { status: 413, title: "Body too large" },
   unacceptable: { status: 422, title: "Request refused" },
   too_many_requests: { status: 429, title: "Too many requests" },
+  payer_refused: { status: 429, title: "Too many failed payments" },
   headers_too_large: { status: 431, title: "Headers too large" },
   internal_error: { status: 500, title: "Internal error" },
   not_available: { status: 503, title: "Temporarily unavailable" },

@@ -124,6 +124,7 @@ function keepLease(
 async function written(parts: PaymentParts, { payer, nonce }: PaymentKey, write: Promise<Entered>): Promise<StepEvent> {
   try {
     const rows = await write;
+    if (typeof rows === "object") return { on: "barred", seconds: rows.barredSeconds };
     return rows === "crowded" ? { on: "crowded" } : { on: "written", rows };
   } catch (error) {
     parts.log.error({ err: error, payer, nonce }, NOT_ACKNOWLEDGED);

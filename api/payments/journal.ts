@@ -51,8 +51,14 @@ export interface ParkedPayment {
 /** How many payments of one payer are in flight at once: what a payer can make us spend in vain has a bound. */
 export const MOST_IN_FLIGHT = 16;
 
-/** What came of entering the journal, or of taking an abandoned payment: `crowded` if the payer has too many in flight. */
-export type Entered = number | "crowded";
+/** How many payments of one payer may fail on the chain within an hour until none is let in. After one, fewer are in flight. */
+export const MOST_FAILED = 3;
+
+/**
+ * What came of entering the journal, or of taking an abandoned payment: `crowded` if the payer has too many in flight,
+ * `barredSeconds` for how long it is not let in because too many have failed.
+ */
+export type Entered = number | "crowded" | { readonly barredSeconds: number };
 
 /** A payment that is being submitted, or may soon be. */
 export interface InFlight {

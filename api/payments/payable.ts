@@ -13,7 +13,7 @@ import { MAX_TIMEOUT_SECONDS } from "./exact/terms.ts";
 import { fingerprint, parseJson } from "./fingerprint.ts";
 import type { Gate } from "./gate.ts";
 import { parsePaymentHeaders } from "./header.ts";
-import { MOST_IN_FLIGHT } from "./journal.ts";
+import { MOST_FAILED, MOST_IN_FLIGHT } from "./journal.ts";
 import type { PresentedPayment, SchemeRules } from "./scheme.ts";
 import type { Answer } from "./step-types.ts";
 
@@ -138,7 +138,7 @@ const demand = (c: Context, { header, body }: PaymentChallenge): Response =>
 function outcome({ charged, because }: Extract<Answer, { say: "wait" }>): string {
   if (charged) return "The payment has settled, but its result is not ready yet.";
   if (because === "crowded")
-    return `The payer has ${MOST_IN_FLIGHT} payments in flight, as many as are accepted at once. This one was neither stored nor charged.`;
+    return `The payer has as many payments in flight as are accepted at once: ${MOST_IN_FLIGHT}, or fewer after one has failed on the chain. This one was neither stored nor charged.`;
   return because === "unavailable"
     ? "We cannot currently tell whether the payment has settled."
     : "The payment has not settled yet.";
@@ -167,6 +167,13 @@ function respond(c: Context, answer: Exclude<Answer, { say: "pay" }>, paid: Paid
         detail: `${answer.detail} Nothing was charged.`,
         headers: { "retry-after": RETRY_AFTER_SECONDS.unavailable },
       });
+    case "barred": {
+      const seconds = Math.max(1, Math.ceil(answer.seconds));
+      throw new Problem("payer_refused", {
+        detail: `${MOST_FAILED} payments of this payer were mined within an hour without settling: its balance, or its wallet's answer, changed after the simulation. None is accepted for another ${seconds} seconds. This one was neither stored nor charged. Keep the balance until a payment has settled; then come back and sign a new one.`,
+        headers: { "retry-after": String(seconds) },
+      });
+    }
     case "over":
       throw new Problem("session_over", { detail: answer.detail });
     case "wait":

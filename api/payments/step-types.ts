@@ -52,6 +52,8 @@ export type Answer =
   | { readonly say: "conflict"; readonly detail: string }
   | { readonly say: "malformed" | "unacceptable"; readonly detail: string; readonly errors?: readonly FieldError[] }
   | { readonly say: "over"; readonly detail: string }
+  /** Nothing was written, and this payer is not let in for so long. */
+  | { readonly say: "barred"; readonly seconds: number }
   | { readonly say: "unavailable"; readonly detail: string }
   | { readonly say: "done" };
 
@@ -78,6 +80,8 @@ export type StepEvent =
   | { readonly on: "writeUnknown" }
   /** The payer has too many payments in flight: nothing was written. */
   | { readonly on: "crowded" }
+  /** Too many of the payer's payments have failed on the chain; it is not let in for so long. Nothing was written. */
+  | { readonly on: "barred"; readonly seconds: number }
   | { readonly on: "unavailable" }
   | { readonly on: "preflight"; readonly outcome: "ok"; readonly windowOpen: boolean }
   | { readonly on: "preflight"; readonly outcome: "paid" }

@@ -87,6 +87,8 @@ export function step(run: Run, event: StepEvent): StepDecision {
       return event.rows === 1 ? proceed(run) : answer({ ...run, holdsLease: false }, WAIT.held);
     case "crowded":
       return answer({ ...run, holdsLease: false }, WAIT.crowded);
+    case "barred":
+      return answer({ ...run, holdsLease: false }, { say: "barred", seconds: event.seconds });
     case "writeUnknown":
       return answer({ ...run, holdsLease: false }, unavailable(run));
     case "unavailable":

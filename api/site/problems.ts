@@ -56,6 +56,11 @@ const MEANINGS: Readonly<Record<ProblemCode, { readonly when: string; readonly r
     when: "This IP address has exceeded the rate limit.",
     remedy: "Wait for the number of seconds in Retry-After.",
   },
+  payer_refused: {
+    when: "Several of the wallet’s payments were mined without settling within an hour.",
+    remedy:
+      "Keep the balance until a payment has settled. Wait for the number of seconds in Retry-After, then sign a new payment. Nothing was charged.",
+  },
   headers_too_large: { when: "The headers exceed the server’s size limit.", remedy: "Send smaller headers." },
   internal_error: {
     when: "Something went wrong on our side.",

@@ -32,7 +32,8 @@ export function together<In, Out>(
   const depart = () => {
     isTurn = false;
     while (queue.length > 0 && groups < underWay && mayGo()) go(queue.splice(0, most));
-    if (timer === null && queue.length > 0 && groups < underWay) timer = setTimeout(wake, waitMs - waited());
+    if (timer === null && queue.length > 0 && groups < underWay)
+      timer = setTimeout(wake, Math.max(0, waitMs - waited()));
   };
   const mayGo = () => groups === 0 || queue.length >= most || waited() >= waitMs;
   const waited = () => performance.now() - (queue[0]?.since ?? 0);

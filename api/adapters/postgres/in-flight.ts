@@ -1,26 +1,29 @@
 import type pg from "pg";
 import type { PaymentKey } from "../../kernel/route.ts";
-import { type Entered, type InFlight, MOST_IN_FLIGHT } from "../../payments/journal.ts";
+import { type Entered, type InFlight, MOST_FAILED, MOST_IN_FLIGHT } from "../../payments/journal.ts";
 import { hex } from "./connection.ts";
 import { KEY, keyValues, LEASE, lockOrder } from "./payment-row.ts";
 import type { Share } from "./shared-messages.ts";
 
 /**
  * A statement by which a payment comes to be in flight. `entry.place` orders the payments of one payer, which enter one
- * after the other; null: too many are in flight.
+ * after the other; null: too many are in flight, or have failed.
  */
 export const entry = (statement: string): string => `WITH
-  entry AS MATERIALIZED (SELECT enter_payment($3::bytea, ${MOST_IN_FLIGHT}) AS place),
+  entry AS MATERIALIZED (SELECT place, barred_seconds FROM admit_payment($3::bytea, ${MOST_IN_FLIGHT}, ${MOST_FAILED})),
   entered AS (${statement} RETURNING 1)
-  SELECT (SELECT count(*)::int FROM entered) AS rows, (SELECT place IS NULL FROM entry) AS crowded`;
+  SELECT (SELECT count(*)::int FROM entered) AS rows, place IS NULL AS crowded, barred_seconds FROM entry`;
 
 export interface EntryColumns {
   readonly rows: number;
   readonly crowded: boolean;
+  readonly barred_seconds: number | null;
 }
 
-export const entered = ({ rows: [entry] }: pg.QueryResult<EntryColumns>): Entered =>
-  entry?.crowded ? "crowded" : (entry?.rows ?? 0);
+export function entered({ rows: [entry] }: pg.QueryResult<EntryColumns>): Entered {
+  if (typeof entry?.barred_seconds === "number") return { barredSeconds: entry.barred_seconds };
+  return entry?.crowded ? "crowded" : (entry?.rows ?? 0);
+}
 
 const TAKE =
   entry(`UPDATE payment SET lease_token = $5, lease_until = now() + ${LEASE}, takes = takes + 1, entered = place FROM entry

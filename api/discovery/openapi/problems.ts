@@ -41,6 +41,7 @@ const OF_PAYABLE: readonly ProblemCode[] = [
   "malformed_payment",
   "payment_conflict",
   "unacceptable",
+  "payer_refused",
   "payment_pending",
 ];
 

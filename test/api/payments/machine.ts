@@ -56,6 +56,7 @@ export const DONE: StepEvent = { on: "written", rows: 1 };
 export const LOST: StepEvent = { on: "written", rows: 0 };
 export const UNACKNOWLEDGED: StepEvent = { on: "writeUnknown" };
 export const CROWDED: StepEvent = { on: "crowded" };
+export const BARRED: StepEvent = { on: "barred", seconds: 60 };
 export const UNAVAILABLE: StepEvent = { on: "unavailable" };
 export const OK: StepEvent = { on: "preflight", outcome: "ok", windowOpen: true };
 export const ALREADY_PAID: StepEvent = { on: "preflight", outcome: "paid" };

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Row, StepEvent } from "../../../api/payments/step-types.ts";
 import {
+  BARRED,
   BURNT,
   COMPLETED,
   CROWDED,
@@ -61,6 +62,11 @@ describe("a payment that is not in the journal", () => {
   test("of a payer with too many in flight is turned away, and so is an abandoned one that is taken up again", () => {
     expect(story(request(), CROWDED)).toBe("insert → wait crowded");
     expect(story(request({ row: row("received") }), CROWDED)).toBe("take received → wait crowded");
+  });
+
+  test("of a payer whose payments have failed too often is turned away likewise, for so long", () => {
+    expect(play(request(), BARRED).at(-1)).toEqual({ do: "answer", answer: { say: "barred", seconds: 60 } });
+    expect(story(request({ row: row("received") }), BARRED)).toBe("take received → barred");
   });
 
   test("whose identifier an abandoned payment holds takes its place", () => {

@@ -3,6 +3,7 @@ import { START, step } from "../../../api/payments/step.ts";
 import type { Command, Run, StepEvent } from "../../../api/payments/step-types.ts";
 import {
   ALREADY_PAID,
+  BARRED,
   BURNT,
   COMPLETED,
   CROWDED,
@@ -44,7 +45,7 @@ function outcomesOf(command: Exclude<Command, { do: "answer" }>): readonly StepE
       return [COMPLETED, LOST, UNACKNOWLEDGED, HANDLE_FAILED];
     case "insert":
     case "take":
-      return [DONE, LOST, CROWDED, UNACKNOWLEDGED];
+      return [DONE, LOST, CROWDED, BARRED, UNACKNOWLEDGED];
     default:
       return [DONE, LOST, UNACKNOWLEDGED];
   }

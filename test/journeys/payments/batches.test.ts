@@ -2,15 +2,16 @@ import { createPublicClient, http, keccak256, parseAbi } from "viem";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createBatching } from "../../../api/adapters/chain/batching.ts";
 import { SETTLEMENT_BATCH } from "../../../contracts/settlement-batch.ts";
+import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
-import { expectPaymentRequired } from "../../support/payments/expectations.ts";
+import { expectPaymentRequired, expectProblem } from "../../support/payments/expectations.ts";
 import { burningOn, SIGNS } from "../../support/payments/hostile-wallets.ts";
 import { chargedOnce, nothingCharged, settlements } from "../../support/payments/on-chain.ts";
 import { startRelaying } from "../../support/payments/relaying.ts";
 import { type Answer, post, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
-import { freshDatabase } from "../../support/service/database.ts";
+import { binary, freshDatabase } from "../../support/service/database.ts";
 import { RELAYER, startService } from "../../support/service/service.ts";
 
 const ERC20 = parseAbi(["function transfer(address to, uint256 value) returns (bool)"]);
@@ -154,6 +155,37 @@ describe("a payer whose payment fails within a batch", () => {
     expect(expectPaymentRequired(answer)).toMatch(/mined and reverted/);
     const [, batch] = await sent();
     expect(batch?.gas).toBeLessThan(400_000n);
+  });
+
+  test("three times within an hour is not let in until the first is an hour old", async () => {
+    const payer = await newPayer(chain);
+    const change = (text: string) =>
+      withClient(database.ownerUrl, (client) => client.query(text, [binary(payer.address)]));
+    const next = async () => buy(await signPayment(payer));
+    const three = await Promise.all([1, 2, 3].map(() => signPayment(payer)));
+    for (const answer of await paidTogether(three, () => movesAway(payer)))
+      expect(expectPaymentRequired(answer)).toMatch(/mined and reverted/);
+    await chain.fund(payer.address, 10_000_000n);
+    const refused = await next();
+    expectProblem(refused, 429, "payer_refused");
+    expect(refused.body.detail).toMatch(/^3 payments .* neither stored nor charged.* sign a new one\.$/);
+    const seconds = Number(refused.headers.get("retry-after"));
+    expect(seconds).toBeGreaterThan(3_000);
+    expect(seconds).toBeLessThanOrEqual(3_600);
+    expect((await change("SELECT FROM payment WHERE payer = $1")).rowCount).toBe(3);
+    const [other] = await newPayers(1);
+    expect((await buy(await signPayment(other as typeof payer))).status).toBe(200);
+    // Had the transaction reverted with everybody's payments, nobody would be to blame.
+    const blame = (reverted: boolean) =>
+      change(`UPDATE relay SET reverted = ${reverted} FROM relay_member, payment
+        WHERE relay_id = relay.id AND purpose = digest AND payer = $1 AND reason = 'reverted'`);
+    await blame(true);
+    expect((await next()).status).toBe(200);
+    await blame(false);
+    expect((await next()).status).toBe(429);
+    await change(`UPDATE payment SET moved_at = moved_at - interval '1 h'
+      WHERE payer = $1 AND moved_at = (SELECT min(moved_at) FROM payment WHERE payer = $1 AND reason = 'reverted')`);
+    expect((await next()).status).toBe(200);
   });
 });
 

@@ -10,7 +10,7 @@ import { away, startFaultyNode } from "../../support/chain/faulty-node.ts";
 import { forFile } from "../../support/for-file.ts";
 import { expectPaymentRequired, expectProblem } from "../../support/payments/expectations.ts";
 import { startFacilitator } from "../../support/payments/facilitator.ts";
-import { newPayment } from "../../support/payments/journal-rows.ts";
+import { apply, newPayment, WRITES } from "../../support/payments/journal-rows.ts";
 import { broadcast, chargedOnce, settlements } from "../../support/payments/on-chain.ts";
 import { post, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
@@ -50,9 +50,9 @@ describe("a payer's payments in flight", () => {
     for (const one of all) keep(one);
     const answers = await Promise.all(all.map((one) => pay(one)));
     for (const answer of answers) expectProblem(answer, 503, "payment_pending");
-    const turnedAway = all.filter((_, index) => /16 payments in flight/.test(String(answers[index]?.body.detail)));
+    const turnedAway = all.filter((_, index) => /accepted at once: 16/.test(String(answers[index]?.body.detail)));
     expect(turnedAway).toHaveLength(9);
-    const crowded = answers.find(({ body }) => /16 payments in flight/.test(String(body.detail)));
+    const crowded = answers.find(({ body }) => /accepted at once: 16/.test(String(body.detail)));
     expect(crowded?.body.detail).toMatch(/neither stored nor charged\. Do not sign again; send the same header again/);
     expect(crowded?.headers.get("retry-after")).toBe("2");
     expect(await rowsOf(payer)).toEqual(Array(MOST).fill({ state: "settling", reason: null }));
@@ -96,6 +96,16 @@ describe("a payer's payments in flight", () => {
     const there = { ...abroad, key: { ...abroad.key, payer: key.payer, network: "eip155:84532" as const } };
     await journal.insert(there, token);
     expect(await ahead(there)).toEqual([]);
+  });
+
+  test("are fewer after one has failed on the chain: as many as may still fail", async () => {
+    const { payer } = newPayment().key;
+    const enter = (payment = newPayment({ payer }), token = randomUUID()) => journal.insert(payment, token);
+    const [failing, token] = [newPayment({ payer }), randomUUID()];
+    await enter(failing, token);
+    for (const change of [WRITES.leave, { ...WRITES.expire, reason: "reverted" }] as const)
+      expect(await apply(journal, { ...failing, token }, { change })).toBe(1);
+    expect([await enter(), await enter(), await enter()]).toEqual([1, 1, "crowded"]);
   });
 
   test("are another payer's business to nobody else", async () => {
