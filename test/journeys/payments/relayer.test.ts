@@ -1,17 +1,21 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { bytesToHex, type Hex, type LocalAccount } from "viem";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
+import { paymentsOnChain } from "../../support/payments/books.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
-import { chargedOnce, nothingCharged, settlements } from "../../support/payments/on-chain.ts";
+import { chargedOnce, nothingCharged } from "../../support/payments/on-chain.ts";
 import { post, send, v2 } from "../../support/payments/requests.ts";
-import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
-import { SHARED_RELAYER, startApiProcess } from "../../support/service/api-process.ts";
+import { newPayer, type Signed, signPayment, unixNow } from "../../support/payments/signing.ts";
+import { PAY_TO } from "../../support/service/accounts.ts";
+import { type ApiProcess, SHARED_RELAYER, startApiProcess } from "../../support/service/api-process.ts";
 import { fundRelayer } from "../../support/service/api-stage.ts";
 import { freshDatabase, type TestDatabase } from "../../support/service/database.ts";
 import { RELAYER, startService, type TestService, type TestServicePlan } from "../../support/service/service.ts";
 
-const SETTLEMENTS = 200;
+const SETTLEMENTS = 100;
+const STUCK = 32;
 const PAYERS = 10;
 const AT_ONCE = 16;
 const soon = { timeout: 20_000, interval: 100 };
@@ -45,15 +49,18 @@ interface Relayed {
   readonly nonce: number;
   readonly state: string;
   readonly hashes: readonly Hex[];
+  /** How many payments it is for. */
+  readonly purposes: number;
 }
 
 /** The transactions that the processes stored, by nonce. */
 const relayed = (): Promise<Relayed[]> =>
   withClient(database.ownerUrl, async (client) => {
-    const { rows } = await client.query<{ nonce: string; state: string; hashes: Buffer[] }>(
-      "SELECT nonce, state, hashes FROM relay ORDER BY nonce, id",
+    const { rows } = await client.query<{ nonce: string; state: string; hashes: Buffer[]; purposes: number }>(
+      "SELECT nonce, state, hashes, cardinality(purposes) AS purposes FROM relay ORDER BY nonce, id",
     );
-    return rows.map(({ nonce, state, hashes }) => ({
+    return rows.map(({ nonce, state, hashes, purposes }) => ({
+      purposes,
       nonce: Number(nonce),
       state,
       hashes: hashes.map((hash) => bytesToHex(hash)),
@@ -74,33 +81,57 @@ async function minedNonces(relayer: string = RELAYER.address): Promise<number[]>
 
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
 
-test("two processes with one key settle 200 payments: no nonce is left out or used twice, and all end final", async () => {
+test("two processes with one key, then four, settle payments in batches: each charged once, no nonce left out, every replacement seen", async () => {
   const sepolia = await startTestChain({ network: "eip155:84532" });
   await fundRelayer(chain);
   const plan = { database, baseRpcUrl: chain.rpcUrl, baseSepoliaRpcUrl: sepolia.rpcUrl };
   const processes = await Promise.all([startApiProcess(plan), startApiProcess(plan)]);
   try {
-    await settleMany(processes);
+    const all = await newPayments(2 * SETTLEMENTS + STUCK);
+    const stuck = all.splice(0, STUCK);
+    await settleMany(processes, all.slice(SETTLEMENTS));
+    processes.push(...(await Promise.all([startApiProcess(plan), startApiProcess(plan)])));
+    await settleMany(processes, all.slice(0, SETTLEMENTS));
+    const replaced = await settleReplaced(processes, stuck);
+
+    const paid = (await paymentsOnChain({ chain: chain.client })).filter(({ to }) => to.toLowerCase() === PAY_TO);
+    const signed = [...all, ...stuck].map(({ authorization }) => authorization.nonce);
+    expect(paid.map(({ nonce }) => nonce).sort()).toEqual(signed.sort());
     const nonces = await minedNonces(SHARED_RELAYER);
     expect(nonces).toEqual(upTo(nonces.length));
+    expect(nonces.length).toBeLessThan(signed.length);
     await chain.mine(3);
     const open = async () => (await relayed()).filter(({ state }) => state !== "final").length;
     await expect.poll(open, soon).toBe(0);
     const rows = await relayed();
     expect(rows.map(({ nonce }) => nonce)).toEqual(nonces);
     expect([...new Set(rows.map(({ state }) => state))]).toEqual(["final"]);
+    // What was mined is the replacement, which its process had not sent.
+    const carriers = new Set(paid.map(({ transaction }) => transaction));
+    for (const { nonce, hashes } of rows) expect([nonce, hashes.length]).toEqual([nonce, nonce < replaced ? 1 : 2]);
+    expect(carriers).toEqual(new Set(rows.map(({ hashes }) => hashes.at(-1))));
   } finally {
     await Promise.all([...processes, sepolia].map((one) => one.stop()));
   }
 }, 120_000);
 
-/** Every payment is answered and charged once, whichever process it went to. */
-async function settleMany(processes: readonly { readonly url: string }[]): Promise<void> {
+async function newPayments(count: number): Promise<Signed[]> {
   const payers: LocalAccount[] = [];
   while (payers.length < PAYERS) payers.push(await newPayer(chain));
-  const signed = await Promise.all(
-    upTo(SETTLEMENTS).map((index) => signPayment(payers[index % PAYERS] as LocalAccount)),
-  );
+  const validBefore = unixNow() + 3_600n;
+  return Promise.all(upTo(count).map((index) => signPayment(payers[index % PAYERS] as LocalAccount, { validBefore })));
+}
+
+/** The same header again, to the same process, until something else than 503 comes back. */
+async function answered(at: { readonly url: string }, signed: Signed): Promise<number> {
+  for (const deadline = Date.now() + 60_000; ; await sleep(100)) {
+    const { status } = await buy(at, signed);
+    if (status !== 503 || Date.now() > deadline) return status;
+  }
+}
+
+/** Every payment is answered, whichever process it went to. */
+async function settleMany(processes: readonly { readonly url: string }[], signed: readonly Signed[]): Promise<void> {
   const waiting = [...signed.entries()];
   const statuses: number[] = [];
   const buyer = async () => {
@@ -110,9 +141,28 @@ async function settleMany(processes: readonly { readonly url: string }[]): Promi
     }
   };
   await Promise.all(upTo(AT_ONCE).map(buyer));
-  expect(statuses).toEqual(upTo(SETTLEMENTS).map(() => 200));
-  const paid = (await Promise.all(payers.map(({ address }) => settlements(chain, address)))).flat();
-  expect(paid.map(({ nonce }) => nonce).sort()).toEqual(signed.map(({ authorization }) => authorization.nonce).sort());
+  expect(statuses).toEqual(signed.map(() => 200));
+}
+
+/** Likewise, while fees rise and nothing is mined before its replacement. Returns the first of the nonces. */
+async function settleReplaced(processes: readonly { readonly url: string }[], signed: readonly Signed[]) {
+  const first = (await relayed()).length;
+  const added = async () => (await relayed()).slice(first);
+  await chain.client.setAutomine(false);
+  const statuses = signed.map((one, index) => answered(processes[index % processes.length] as ApiProcess, one));
+  const members = async () => (await added()).reduce((sum, { purposes }) => sum + purposes, 0);
+  await expect.poll(members, soon).toBe(signed.length);
+  const { baseFeePerGas } = await chain.client.getBlock();
+  await chain.client.setNextBlockBaseFeePerGas({ baseFeePerGas: (baseFeePerGas ?? 1n) * 50n });
+  await chain.mine();
+  const aged = "UPDATE relay SET sent_at = sent_at - interval '31 s', tended_at = tended_at - interval '31 s'";
+  await withClient(database.ownerUrl, (client) => client.query(`${aged} WHERE state = 'sent'`));
+  const signatures = async () => new Set((await added()).map(({ hashes }) => hashes.length));
+  await expect.poll(signatures, soon).toEqual(new Set([2]));
+  await chain.client.setAutomine(true);
+  await chain.mine();
+  expect(await Promise.all(statuses)).toEqual(signed.map(() => 200));
+  return first;
 }
 
 /** Who waits for an advisory lock of this database. */

@@ -9,6 +9,7 @@ const LONGEST = [
   "journeys/escrow/jobs",
   "journeys/payments/random-kills",
   "model/gate",
+  "journeys/payments/relayer",
   "journeys/embedded/start",
   "browser/pages",
   "journeys/escrow/keeper",
