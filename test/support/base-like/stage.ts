@@ -3,7 +3,7 @@ import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { chargedOnce } from "../payments/on-chain.ts";
 import { type Answer, post, v2 } from "../payments/requests.ts";
 import { newPayer, type Signed, signPayment } from "../payments/signing.ts";
-import { binary } from "../service/database.ts";
+import { age, binary } from "../service/database.ts";
 import { startService, type TestService, type TestServicePlan } from "../service/service.ts";
 import { type BaseLike, type BaseLikePlan, startBaseLike } from "./base-like.ts";
 
@@ -20,6 +20,8 @@ export interface BaseStage {
   readonly relayed: () => Promise<
     readonly { readonly nonce: number; readonly signed: number; readonly state: string }[]
   >;
+  /** How many payments the relayer has sent, in however many transactions. */
+  readonly members: () => Promise<number>;
   /** What minutes do by the database's clock: leases end, and what waits is due. */
   readonly age: (minutes: number) => Promise<void>;
   readonly stop: () => Promise<void>;
@@ -47,11 +49,8 @@ export async function startBaseStage(plan: BaseLikePlan & Pick<TestServicePlan, 
     rowOf: async ({ authorization }) =>
       (await query<{ state: string; final: boolean }>(ROW, [binary(authorization.nonce)]))[0],
     relayed: () => query(RELAYED),
-    age: async (minutes) => {
-      const by = `interval '${minutes} minutes'`;
-      await query(`UPDATE payment SET lease_until = lease_until - ${by}, look_at = look_at - ${by}`);
-      await query(`UPDATE relay SET sent_at = sent_at - ${by}, tended_at = tended_at - ${by}`);
-    },
+    members: async () => (await query("SELECT purpose FROM relay_member")).length,
+    age: (minutes) => age(service.database, minutes * 60),
     stop: async () => {
       await service.stop();
       await base.stop();
@@ -59,12 +58,18 @@ export async function startBaseStage(plan: BaseLikePlan & Pick<TestServicePlan, 
   };
 }
 
-/** Asks again while the answer is 503, as it says; then it is a result of this payment, charged once. */
-export async function expectBought({ base, pay }: BaseStage, signed: Signed): Promise<Answer> {
+/** Asks again while the answer is 503, as it says; then it is a result. */
+export async function resultOf({ pay }: BaseStage, signed: Signed): Promise<Answer> {
   let answer = await pay(signed);
   for (const deadline = Date.now() + 30_000; answer.status === 503 && Date.now() < deadline; await sleep(100))
     answer = await pay(signed);
   if (answer.status !== 200) throw new Error(`${answer.status} ${answer.text}`);
-  await chargedOnce(base.chain, signed);
+  return answer;
+}
+
+/** Likewise, where it is its payer's only payment: charged once. */
+export async function expectBought(stage: BaseStage, signed: Signed): Promise<Answer> {
+  const answer = await resultOf(stage, signed);
+  await chargedOnce(stage.base.chain, signed);
   return answer;
 }

@@ -31,6 +31,15 @@ export async function connectOwner({ ownerUrl }: TestDatabase): Promise<pg.Clien
 export const binary = (hex: string): Buffer => Buffer.from(hex.slice(2), "hex");
 export const hexOf = (bytes: Buffer): Hex => `0x${bytes.toString("hex")}`;
 
+/** What so many seconds do by the database's clock: leases end, and what waits is due. */
+export async function age({ ownerUrl }: TestDatabase, seconds: number): Promise<void> {
+  const by = `interval '${seconds} seconds'`;
+  await withClient(ownerUrl, async (client) => {
+    await client.query(`UPDATE payment SET lease_until = lease_until - ${by}, look_at = look_at - ${by}`);
+    await client.query(`UPDATE relay SET sent_at = sent_at - ${by}, tended_at = tended_at - ${by}`);
+  });
+}
+
 /** The superuser's URL of the run's PostgreSQL, in no test's database. */
 const serverUrl = (): string => inDatabase(inject("templateDatabase").ownerUrl, "postgres");
 
