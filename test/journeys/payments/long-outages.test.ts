@@ -10,10 +10,16 @@ import { say, startFacilitator, type TestFacilitator } from "../../support/payme
 import { chargedOnce, nothingCharged } from "../../support/payments/on-chain.ts";
 import { type Answer, post, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
+import { age } from "../../support/service/database.ts";
 import { startService, type TestService, type TestServicePlan } from "../../support/service/service.ts";
 
-const MINUTE = 60_000;
-const LIMIT = 180_000;
+/**
+ * A minute, of which 26 s are real, longer than a request waits for its facilitator and for the chain. The others pass by
+ * the database's clock, by which leases end, when that wait is over.
+ */
+const MINUTE = { realMs: 26_000, agedAtMs: 22_000, agedSeconds: 34 };
+const PATIENCE_MS = 2_000;
+const LIMIT = 120_000;
 /** Answered without the chain: what we have recorded, and what we are. */
 const FREE = ["/health", "/inspect", "/.well-known/jwks.json", "/"];
 
@@ -43,9 +49,16 @@ async function inProcess() {
 }
 
 async function begin(config: NonNullable<TestServicePlan["config"]>): Promise<TestService> {
-  const service = await startService({ chain, config });
+  const service = await startService({ chain, config, patienceMs: PATIENCE_MS });
   services.push(service);
   return service;
+}
+
+/** Ends a minute after `since`. */
+async function minuteOf({ database }: TestService, since: number): Promise<void> {
+  await sleep(since + MINUTE.agedAtMs - Date.now());
+  await age(database, MINUTE.agedSeconds);
+  await sleep(since + MINUTE.realMs - Date.now());
 }
 
 const nextPayer = () => payers.pop() as LocalAccount;
@@ -54,7 +67,7 @@ const pay = (service: TestService, signed: Signed): Promise<Answer> => post(`${s
 /** What the client of a published payment does: the same header again, at the pace that it is told. */
 async function retried(service: TestService, signed: Signed): Promise<{ answer: Answer; after: readonly Answer[] }> {
   const after: Answer[] = [];
-  for (const deadline = Date.now() + 150_000; ; await sleep(2_000)) {
+  for (const deadline = Date.now() + 90_000; ; await sleep(1_000)) {
     const answer = await pay(service, signed);
     if (answer.status !== 503 || Date.now() > deadline) return { answer, after };
     expectProblem(answer, 503, "payment_pending");
@@ -72,18 +85,23 @@ async function expectBoughtOnce(service: TestService, signed: Signed, answer: An
   expect([replay.text, replay.headers.get("x-idempotent-replay")]).toEqual([answer.text, "true"]);
 }
 
-/** Asks for everything that is free, until the time is up. */
-async function expectFreeReads(service: TestService, certificate: Answer, until: number): Promise<void> {
+/** Asks for everything that is free, until the minute is over. */
+async function expectFreeReads(service: TestService, certificate: Answer, minute: Promise<void>): Promise<void> {
   const { cert_url, badge_url, wallet } = certificate.body;
   const own = [...FREE, `/verify?wallet=${wallet}`].map((path) => `${service.url}${path}`);
+  let isOver = false;
+  const over = minute.then(() => {
+    isOver = true;
+  });
   let rounds = 0;
-  for (; Date.now() < until; await sleep(3_000), rounds++) {
+  for (; !isOver; await sleep(2_000), rounds++) {
     for (const url of [...own, String(cert_url), String(badge_url)])
       expect([url, (await send(url)).status]).toEqual([url, 200]);
     const { body } = await send(`${service.url}/status`);
     expect(body).toMatchObject({ ok: false, database: { ok: true }, chains: [{ ok: false }, { ok: false }] });
   }
-  expect(rounds).toBeGreaterThan(5);
+  await over;
+  expect(rounds).toBeGreaterThan(3);
 }
 
 test.concurrent.each([
@@ -104,13 +122,12 @@ test.concurrent.each([
     const signed = await signPayment(during);
     const left = leaveAt(node, method, heard);
     const retrying = retried(service, signed);
-    const back = (await left) + MINUTE;
-    await expectFreeReads(service, known, back);
+    await expectFreeReads(service, known, minuteOf(service, await left));
     if (charges === 0) await nothingCharged(chain, during);
     else await chargedOnce(chain, signed);
     node.become(null);
     const { answer, after } = await retrying;
-    expect(after.length).toBeGreaterThan(1);
+    expect(after.length).toBeGreaterThan(0);
     await expectBoughtOnce(service, signed, answer);
   },
   LIMIT,
@@ -121,7 +138,7 @@ test.concurrent(
   async () => {
     const { facilitator, service, signed } = await silence();
     const { answer, after } = await retried(service, signed);
-    expect(after.length).toBeGreaterThan(1);
+    expect(after.length).toBeGreaterThan(0);
     expect(facilitator.handed.get(signed.authorization.nonce)).toBeGreaterThan(1);
     await expectBoughtOnce(service, signed, answer);
   },
@@ -138,7 +155,7 @@ test.concurrent(
     await nothingCharged(chain, signed.authorization.from);
     const url = `${service.url}/verify?wallet=${signed.authorization.from}`;
     const verified = async () => (await send(url)).body.verified;
-    await eventually(verified, true, 120_000);
+    await eventually(verified, true, 60_000);
     expect(facilitator.handed.get(signed.authorization.nonce)).toBe(1);
     await expectBoughtOnce(service, signed, await pay(service, signed));
   },
@@ -152,7 +169,7 @@ async function silence() {
   const service = await begin({ facilitator: { remote: facilitator.url } });
   const signed = await signPayment(nextPayer());
   facilitator.treat(signed, async (given, answer) => {
-    await sleep(MINUTE);
+    await minuteOf(service, Date.now());
     await settleAtLast(facilitator, given);
     say(answer, 200, { success: true });
   });
