@@ -41,7 +41,7 @@ async function passed(count: number, most = count - 1) {
   while (payers.length < count) payers.push(await newPayer(chain));
   const validBefore = base.unixNow() + 7_200n;
   const payments = await Promise.all(payers.map(async (payer) => paymentOf(await signPayment(payer, { validBefore }))));
-  const batching = startBatching({ rpcUrl: base.url, relayer: relaying.relayer, policy: { most } });
+  const { batching } = startBatching({ rpcUrl: base.url, relayer: relaying.relayer, policy: { most } });
   const heads = await Promise.all(payments.map(({ transfer }) => batching.simulate(transfer)));
   expect(heads.map((head) => head !== null)).toEqual(payments.map(() => true));
   return { batching, payers, payments };

@@ -2,6 +2,7 @@ import { createPublicClient, http } from "viem";
 import { type Batching, type BatchPolicy, createBatching } from "../../../api/adapters/chain/batching.ts";
 import type { Relayer } from "../../../api/adapters/chain/relayer/relayer.ts";
 import type { Payment } from "../../../api/adapters/chain/settle-alone.ts";
+import type { MinedBatch } from "../../../api/operations/meter.ts";
 import { authorizationDigest } from "../../../api/payments/exact/authorization.ts";
 import { PAY_TO } from "../service/accounts.ts";
 import { BASE, type Signed } from "./signing.ts";
@@ -12,17 +13,32 @@ interface Plan {
   readonly policy?: Partial<BatchPolicy>;
 }
 
-/** What a process settles its payments with. A full batch goes at once, and none goes for the time that it waited. */
-export const startBatching = ({ rpcUrl, relayer, policy }: Plan): Batching =>
-  createBatching({
+/** What a process settles its payments with. */
+export interface Settling {
+  readonly batching: Batching;
+  /** What it has told the operator: its batches, and whether there may be any. */
+  readonly mined: readonly MinedBatch[];
+  readonly isOn: readonly boolean[];
+}
+
+/** A full batch goes at once, and one that is not full does not go while another is under way. */
+export function startBatching({ rpcUrl, relayer, policy }: Plan): Settling {
+  const mined: MinedBatch[] = [];
+  const isOn: boolean[] = [];
+  const batching = createBatching({
     client: createPublicClient({ transport: http(rpcUrl, { retryCount: 0 }), cacheTime: 0 }),
     network: BASE,
     relayer,
     payTo: PAY_TO,
     policy: { most: 50, waitMs: 60_000, unmined: 8, ...policy },
     log: { warn: () => undefined },
-    meter: null,
+    meter: {
+      batch: (_, batch) => void mined.push(batch),
+      batching: (_, on) => void isOn.push(on),
+    },
   });
+  return { batching, mined, isOn };
+}
 
 /** A payment as the gate submits it. */
 export const paymentOf = (transfer: Signed): Payment => ({

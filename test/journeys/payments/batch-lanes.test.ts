@@ -1,0 +1,164 @@
+import type { Hex, LocalAccount } from "viem";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import type { Payment } from "../../../api/adapters/chain/settle-alone.ts";
+import { SETTLEMENT_BATCH } from "../../../contracts/settlement-batch.ts";
+import { startBaseLike } from "../../support/base-like/base-like.ts";
+import { BASE as PROFILE } from "../../support/base-like/profiles.ts";
+import { away } from "../../support/chain/faulty-node.ts";
+import { eventually } from "../../support/eventually.ts";
+import { forFile } from "../../support/for-file.ts";
+import { paymentOf, startBatching } from "../../support/payments/batching.ts";
+import { type Relaying, startRelaying } from "../../support/payments/relaying.ts";
+import { highS, newPayer, signPayment } from "../../support/payments/signing.ts";
+
+// Which payments share a transaction, and when none does.
+
+const base = await forFile(startBaseLike({ profile: { ...PROFILE, backends: [{ lagMs: 0 }] } }));
+const { chain } = base;
+const { client } = chain;
+const { address } = SETTLEMENT_BATCH;
+const code = (await client.getCode({ address })) as Hex;
+const MINUTE = 60_000;
+const ELSEWHERE = "0x000000000000000000000000000000000000dEaD";
+
+const payers: LocalAccount[] = [];
+while (payers.length < 4) payers.push(await newPayer(chain));
+const [ann, ben, cem, dan] = payers as [LocalAccount, LocalAccount, LocalAccount, LocalAccount];
+
+let relaying: Relaying;
+beforeEach(async () => {
+  relaying = await startRelaying(base.url);
+  await chain.setBalance(relaying.relayer.address, 10n ** 18n);
+  vi.useFakeTimers({ toFake: ["Date"] });
+  return () => relaying.stop();
+});
+afterEach(async () => {
+  vi.useRealTimers();
+  base.become(null);
+  await base.resume();
+  await client.setCode({ address, bytecode: code });
+});
+
+const later = (ms: number) => vi.setSystemTime(Date.now() + ms);
+const begin = (most = 2) => startBatching({ rpcUrl: base.url, relayer: relaying.relayer, policy: { most } });
+type Process = ReturnType<typeof begin>;
+
+const payment = async (payer: LocalAccount, fields: Parameters<typeof signPayment>[1] = {}): Promise<Payment> =>
+  paymentOf(await signPayment(payer, { validBefore: base.unixNow() + 80_000n, ...fields }));
+const threePayments = () =>
+  Promise.all([ann, ben, cem].map((payer) => payment(payer))) as Promise<[Payment, Payment, Payment]>;
+
+const passes = async ({ batching }: Process, ...given: readonly Payment[]) =>
+  (await Promise.all(given.map(({ transfer }) => batching.simulate(transfer)))).map((head) => head !== null);
+const another = async (process: Process) => (await passes(process, await payment(dan)))[0];
+
+/** The first goes at once; the two that come meanwhile share a transaction, before which something may happen. */
+async function shared({ batching }: Process, given: readonly Payment[], meanwhile: () => Promise<void>) {
+  const [first, ...others] = given as [Payment, ...Payment[]];
+  base.halt();
+  const outcomes = [batching.submit(first)];
+  await eventually(() => base.pool.waiting().length, 1);
+  outcomes.push(...others.map((one) => batching.submit(one)));
+  await eventually(() => base.pool.waiting().length, 2);
+  await meanwhile();
+  await base.resume();
+  expect(await Promise.all(outcomes)).toEqual([true, true, true]);
+}
+
+describe("a payment may share a transaction", () => {
+  test("if it would settle and fits; what does not keeps no other from it, and is not taken along", async () => {
+    const process = begin();
+    const [good, twin, other] = await threePayments();
+    const signedBy = ({ transfer, purpose }: Payment, signature: Hex): Payment => ({
+      purpose,
+      transfer: { ...transfer, signature },
+    });
+    const unfit = [
+      await payment(ann, { value: 10_000_001n }),
+      await payment(ann, { to: ELSEWHERE }),
+      signedBy(twin, highS(twin.transfer.signature)),
+      signedBy(other, `${other.transfer.signature}00`),
+    ];
+    expect(await passes(process, ...unfit, good)).toEqual([false, false, false, false, true]);
+    // The same payer's other payment has not been simulated.
+    for (const one of [...unfit, await payment(ann)]) expect(await process.batching.submit(one)).toBe(false);
+    expect(await relaying.rows()).toEqual([]);
+  });
+
+  test("for a minute after its simulation", async () => {
+    const process = begin();
+    const [one, two] = await threePayments();
+    expect(await passes(process, one, two)).toEqual([true, true]);
+    later(MINUTE - 1);
+    expect(await process.batching.submit(one)).toBe(true);
+    later(1);
+    expect(await process.batching.submit(two)).toBe(false);
+  });
+
+  test("never where batches are turned off, which costs no call", async () => {
+    const [one] = await threePayments();
+    base.calls.reset();
+    expect(await passes(begin(1), one)).toEqual([false]);
+    expect(base.calls.total()).toBe(0);
+  });
+
+  test("not for an hour after one of its payer's failed among others, and no neighbor is kept from it", async () => {
+    const process = begin();
+    const given = await threePayments();
+    const next = await threePayments();
+    expect(await passes(process, ...given, ...next)).toEqual(Array(6).fill(true));
+    await shared(process, given, () => chain.blacklist(ben.address));
+    await chain.unblacklist(ben.address);
+    expect(process.mined).toMatchObject([{ payments: 2, failed: 1 }]);
+    expect(await process.batching.submit(next[1])).toBe(false);
+    expect(await passes(process, ...(await threePayments()))).toEqual([true, false, true]);
+    later(60 * MINUTE);
+    expect(await passes(process, ...(await threePayments()))).toEqual([true, true, true]);
+  });
+});
+
+describe("no payment shares a transaction for ten minutes", () => {
+  test("after a batch that reverted as a whole; its payers pay alone for an hour", async () => {
+    const process = begin();
+    const given = await threePayments();
+    expect(await passes(process, ...given)).toEqual([true, true, true]);
+    await shared(process, given, () => client.setCode({ address, bytecode: "0x5f5ffd" }));
+    await client.setCode({ address, bytecode: code });
+    expect([process.mined, process.isOn]).toMatchObject([[{ payments: 2, failed: 2 }], [true, false]]);
+    for (const { purpose } of given.slice(1)) expect(await relaying.relayer.failed(purpose)).not.toBeNull();
+    expect(await another(process)).toBe(false);
+    later(10 * MINUTE - 1);
+    expect(await another(process)).toBe(false);
+    later(1);
+    expect(await passes(process, await payment(ann), await payment(ben), await payment(dan))).toEqual([
+      true,
+      false,
+      true,
+    ]);
+    expect(process.isOn).toEqual([true, false, true]);
+  });
+
+  test("while the contract is not deployed, or another is there: one look, and no simulation", async () => {
+    for (const bytecode of ["0x", "0x5f5ffd"] as const) {
+      await client.setCode({ address, bytecode });
+      const process = begin();
+      base.calls.reset();
+      expect([await another(process), await another(process)]).toEqual([false, false]);
+      expect(base.calls.byMethod()).toEqual({ eth_getCode: 1 });
+      await client.setCode({ address, bytecode: code });
+      later(10 * MINUTE - 1);
+      expect(await another(process)).toBe(false);
+      later(1);
+      expect([await another(process), await another(process)]).toEqual([true, true]);
+      expect([base.calls.byMethod().eth_getCode, process.isOn]).toEqual([2, [false, true]]);
+    }
+  });
+});
+
+test("a node that cannot be asked for the contract is asked again by the next payment", async () => {
+  const process = begin();
+  base.become(away);
+  await expect(another(process)).rejects.toThrow();
+  base.become(null);
+  expect(await another(process)).toBe(true);
+});
