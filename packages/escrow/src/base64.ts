@@ -9,4 +9,7 @@ export function encodeBytes(bytes: Uint8Array): string {
 
 /** The decoded text. @throws if it is not base64, or its bytes are not UTF-8 */
 export const decodeText = (base64: string): string =>
-  new TextDecoder("utf-8", { fatal: true }).decode(Uint8Array.from(atob(base64), (char) => char.charCodeAt(0)));
+  new TextDecoder("utf-8", { fatal: true }).decode(decodeBytes(base64));
+
+/** The decoded bytes. @throws if it is not base64 */
+export const decodeBytes = (base64: string): Uint8Array => Uint8Array.from(atob(base64), (char) => char.charCodeAt(0));

@@ -1,6 +1,6 @@
 import type { Hex } from "viem";
-import type { DeliveryStore, Ending, KeptDelivery } from "./delivery-store.ts";
 import { type Forward, ForwardRefused, HoldEnded } from "./forward.ts";
+import type { DeliveryStore, Ending, KeptDelivery } from "./stores/delivery-store.ts";
 import type { EscrowFacts } from "./terms.ts";
 
 /** How long a buyer waits for the arbiter's decision. */

@@ -12,14 +12,21 @@ export interface Delivery {
   readonly body: Uint8Array;
 }
 
-/** Reads a response to its end. One larger than 256 KiB becomes a 500 that says so, which the arbiter refunds. */
+/**
+ * Reads a response to its end. One larger than 256 KiB, or that breaks off, becomes a 500 that says so, which the
+ * arbiter refunds.
+ */
 export async function readDelivery(response: Response): Promise<Delivery> {
   const chunks: Uint8Array[] = [];
   let length = 0;
-  for await (const chunk of response.body ?? []) {
-    length += chunk.length;
-    if (length > MAX_BODY_BYTES) return tooLarge();
-    chunks.push(chunk);
+  try {
+    for await (const chunk of response.body ?? []) {
+      length += chunk.length;
+      if (length > MAX_BODY_BYTES) return tooLarge();
+      chunks.push(chunk);
+    }
+  } catch {
+    return failure("The merchant's response broke off.");
   }
   const body = new Uint8Array(length);
   let at = 0;

@@ -2,14 +2,15 @@ import type { Context, Env, Handler, MiddlewareHandler } from "hono";
 import { type Address, type Client, createClient, http, type LocalAccount } from "viem";
 import * as answers from "./answers.ts";
 import { mismatch } from "./check-payment.ts";
-import { type DeliveryStore, sharedMemory } from "./delivery-store.ts";
 import { type Forward, forwardTo } from "./forward.ts";
 import { type SendHold, sendFrom } from "./hold.ts";
 import { parseAmount } from "./money.ts";
 import { isSignedByPayer } from "./payer-signature.ts";
 import { parsePaymentHeader } from "./payment-header.ts";
 import { readEscrow } from "./read-escrow.ts";
-import { type SaleParts, sell } from "./sale.ts";
+import { type Purchase, type SaleParts, sell } from "./sale.ts";
+import type { DeliveryStore } from "./stores/delivery-store.ts";
+import { sharedMemory } from "./stores/memory-store.ts";
 import type { EscrowFacts, Offer } from "./terms.ts";
 import { parseLeastSecondsLeft } from "./time-left.ts";
 
@@ -54,7 +55,8 @@ export interface EscrowedOptions {
 export function escrowed<E extends Env = Env>(options: EscrowedOptions, handler?: Handler<E>): MiddlewareHandler<E> {
   const open = counter(options);
   return async (c, next) => {
-    const answer = await serve(c, await open(), async () => {
+    const answer = await serve(c, await open(), async (id) => {
+      (c as Context).set("escrowPaymentId", id);
       if (handler !== undefined) return (await handled(() => handler(c, next), c)) ?? c.res;
       await next();
       return c.res;
@@ -106,7 +108,7 @@ function clientOf({ client, rpcUrl }: EscrowedOptions): Client {
 
 const UNKNOWN = "The payment could not be completed. Do not sign again; send the same header again.";
 
-async function serve(c: Context, counter: Counter | null, run: () => Promise<Response>): Promise<Response> {
+async function serve(c: Context, counter: Counter | null, run: Purchase["run"]): Promise<Response> {
   if (counter === null)
     return answers.unavailable("The escrow is temporarily unreachable. Send the same request again.");
   const { parts, offer, description } = counter;

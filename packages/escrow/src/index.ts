@@ -1,7 +1,6 @@
 export { RefusedTerms } from "./acceptable.ts";
 export type { Delivery } from "./delivery.ts";
 export { deliveryTypedData, MAX_BODY_BYTES, signDelivery } from "./delivery.ts";
-export { type DeliveryStore, type Ending, type KeptDelivery, memoryStore } from "./delivery-store.ts";
 export { EscrowScheme, type EscrowSchemeOptions } from "./escrow-scheme.ts";
 export { type EscrowedOptions, escrowed } from "./escrowed.ts";
 export { type FoundHold, findHold, holdsOf } from "./find-hold.ts";
@@ -16,4 +15,8 @@ export {
 } from "./payment-info.ts";
 export { type PaymentState, type PaymentStatus, readPayment } from "./payment-status.ts";
 export { RefundRefused, type RefundRequest, type RefundTarget, type SelfRefund, selfRefund } from "./self-refund.ts";
+export type { Claim, DeliveryStore, Ending, KeptDelivery } from "./stores/delivery-store.ts";
+export { type KeyValue, keyValueStore } from "./stores/key-value-store.ts";
+export { memoryStore } from "./stores/memory-store.ts";
+export { POSTGRES_TABLE, postgresStore, type Queries } from "./stores/postgres-store.ts";
 export { type EscrowFacts, requirements } from "./terms.ts";

@@ -1,10 +1,11 @@
 import type { Client, Hex } from "viem";
 import { type DecisionParts, decide } from "./decide.ts";
 import { readDelivery } from "./delivery.ts";
-import type { KeptDelivery } from "./delivery-store.ts";
 import { type HoldOutcome, hold, type SendHold } from "./hold.ts";
+import { takeTurn, whileLeased } from "./only-once.ts";
 import type { PresentedPayment } from "./payment-header.ts";
 import { paymentId } from "./payment-info.ts";
+import type { KeptDelivery } from "./stores/delivery-store.ts";
 import {
   LEAST_SECONDS_TO_DECIDE,
   LEAST_SECONDS_TO_RELEASE,
@@ -26,8 +27,10 @@ export interface Purchase {
   readonly payment: PresentedPayment;
   /** Method and path with its query. */
   readonly resource: string;
-  /** The merchant's handler; it runs once the payment is held, and answers instead of throwing. */
-  readonly run: () => Promise<Response>;
+  /**
+   * The merchant's handler; it runs once the payment is held, and answers instead of throwing. It gets the payment's id.
+   */
+  readonly run: (id: Hex) => Promise<Response>;
 }
 
 export type Outcome =
@@ -75,14 +78,33 @@ async function sellOnce(parts: SaleParts, purchase: Purchase, id: Hex): Promise<
   if (!held.isOwn && secondsLeft(held, await latestTime(parts.client)) < parts.leastSecondsLeft) {
     return { kind: "payment_required", error: tooLate(id, held.refundableFrom) };
   }
-  const delivery = await readDelivery(await purchase.run());
-  const made = {
-    ...delivery,
-    resource: purchase.resource,
-    transaction: held.transaction,
-    decision: "pending",
-  } as const;
-  return handOver(parts, purchase, { id, kept: await parts.store.keep(id, made), isReplay: false });
+  return deliver(parts, purchase, { id, transaction: held.transaction });
+}
+
+/** Makes the delivery of a held payment, unless another request did, or is doing so. */
+async function deliver(
+  parts: SaleParts,
+  purchase: Purchase,
+  { id, transaction }: { readonly id: Hex; readonly transaction: Hex },
+): Promise<Outcome> {
+  const { store, log } = parts;
+  const { resource, run } = purchase;
+  const turn = await takeTurn(store, id, resource);
+  switch (turn.kind) {
+    case "made":
+      return replay(parts, purchase, { id, kept: turn.kept });
+    case "other":
+      return { kind: "conflict", error: boughtOther(id, turn.resource) };
+    case "busy":
+      return { kind: "not_yet", error: busy(id) };
+    case "ours":
+      break;
+    default:
+      return turn satisfies never;
+  }
+  const delivery = await whileLeased(store, { id, lease: turn.lease, log }, async () => readDelivery(await run(id)));
+  const kept = await store.keep(id, { ...delivery, resource, transaction, decision: "pending" });
+  return handOver(parts, purchase, { id, kept, isReplay: false });
 }
 
 async function replay(
@@ -91,7 +113,7 @@ async function replay(
   { id, kept }: { readonly id: Hex; readonly kept: KeptDelivery },
 ): Promise<Outcome> {
   if (kept.resource !== purchase.resource) {
-    return { kind: "conflict", error: `Payment ${id} already bought ${kept.resource}.` };
+    return { kind: "conflict", error: boughtOther(id, kept.resource) };
   }
   return handOver(parts, purchase, { id, kept, isReplay: true });
 }
@@ -157,6 +179,11 @@ function unsold(outcome: Exclude<HoldOutcome, { kind: "held" }>, id: Hex): Outco
 const tooLate = (id: Hex, refundableFrom: number): string =>
   `Payment ${id} was held earlier, and too little time is left to deliver. Anyone can refund it to its payer starting ` +
   `at ${new Date(refundableFrom * 1000).toISOString()}. Sign a new one.`;
+
+const boughtOther = (id: Hex, resource: string): string => `Payment ${id} already bought ${resource}.`;
+
+const busy = (id: Hex): string =>
+  `The response for payment ${id} is still being made. Do not sign again; send the same header again.`;
 
 const over = (id: Hex): string =>
   `The hold of payment ${id} ended before the response was ready; the payer gets the money back. Sign a new one.`;

@@ -1,7 +1,4 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
 import type { Handler } from "hono";
 import { type Hex, type LocalAccount, zeroHash } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
@@ -9,48 +6,26 @@ import { afterEach, describe, expect, test } from "vitest";
 import { escrowAbi } from "../../../contracts/abi.ts";
 import { findHold, selfRefund } from "../../../packages/escrow/src/index.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
-import { freePort } from "../../../scripts/embedded/ports.ts";
+import { MERCHANTS, type MerchantProcess, openMerchant } from "../../support/escrow/merchant-process.ts";
 import { buyFrom, newBuyer, pay, signFor } from "../../support/escrow/purchase.ts";
 import { holdsBy, startSaleScene, statusOf } from "../../support/escrow/sale-scene.ts";
 import { haiku, openShop } from "../../support/escrow/shop.ts";
 import { eventually } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
-import { bareEnvironment } from "../../support/service/environment.ts";
 
-const MERCHANT = fileURLToPath(new URL("../../support/escrow/example-merchant.ts", import.meta.url));
-const running = new Set<ChildProcess>();
+const running = new Set<MerchantProcess>();
 const scene = await forFile(startSaleScene());
-afterEach(() => {
-  for (const child of running) child.kill("SIGKILL");
+afterEach(async () => {
+  await Promise.all([...running].map(({ kill }) => kill()));
   running.clear();
   scene.arbiter.become("fair");
 });
 
-interface Opened {
-  readonly url: string;
-  /** Waits for a line of its output. */
-  readonly says: (line: string) => Promise<void>;
-  readonly kill: () => Promise<void>;
-}
-
 /** Starts the example merchant as a process of its own. */
-async function open(key: Hex, env: Record<string, string> = {}): Promise<Opened> {
-  const port = await freePort();
-  const { rpcUrl } = scene.chain;
-  const own = { MERCHANT_PRIVATE_KEY: key, RPC_URL: rpcUrl, ARBITER_URL: scene.arbiter.url, PORT: String(port) };
-  const child = spawn(process.execPath, [MERCHANT], { env: { ...bareEnvironment(), ...own, ...env } });
-  running.add(child);
-  let said = "";
-  child.stdout.on("data", (chunk) => {
-    said += chunk;
-  });
-  const says = (line: string) => eventually(() => said.split("\n").includes(line), true);
-  await says("open");
-  const kill = async () => {
-    child.kill("SIGKILL");
-    await once(child, "exit");
-  };
-  return { url: `http://127.0.0.1:${port}/haiku`, says, kill };
+async function open(key: Hex, env: Record<string, string> = {}): Promise<MerchantProcess> {
+  const opened = await openMerchant(scene, MERCHANTS.alone, { MERCHANT_PRIVATE_KEY: key, ...env });
+  running.add(opened);
+  return opened;
 }
 
 async function newMerchant(): Promise<{ readonly key: Hex; readonly account: LocalAccount }> {
@@ -64,7 +39,7 @@ const balance = ({ address }: LocalAccount) => scene.chain.usdcBalance(address);
 const overHttp = { fetch };
 
 test("the example merchant has fewer than 30 lines", () => {
-  expect(readFileSync(MERCHANT, "utf8").split("\n").length).toBeLessThan(30);
+  expect(readFileSync(MERCHANTS.alone, "utf8").split("\n").length).toBeLessThan(30);
 });
 
 test("good delivery: the buyer has the goods, the merchant 99%, and the service its 1%", async () => {

@@ -1,29 +1,11 @@
 import type { Hex } from "viem";
-import type { Delivery } from "./delivery.ts";
-import type { Decision } from "./forward.ts";
+import { type DeliveryStore, type KeptDelivery, newLease } from "./delivery-store.ts";
 
-/** A delivery that was made, and what for. */
-export interface KeptDelivery extends Delivery {
-  /** Method and path with its query: what was bought. */
+interface Claimed {
   readonly resource: string;
-  /** The transaction of the hold. */
-  readonly transaction: Hex;
-  readonly decision: Ending | "pending";
-}
-
-/** What became of a delivery. `ended`: the hold ended before the arbiter had it, so it is never given out. */
-export type Ending = Decision | "ended";
-
-/**
- * Stores deliveries by payment id, so that a payment buys one and gets it again. If you run several processes, or sell
- * goods that must not be made twice after a restart, provide a shared store.
- */
-export interface DeliveryStore {
-  get(id: Hex): Promise<KeptDelivery | null>;
-  /** Stores it unless there already is one; returns the stored one. */
-  keep(id: Hex, delivery: KeptDelivery): Promise<KeptDelivery>;
-  /** Records what became of it; does nothing if it is not stored. */
-  decide(id: Hex, ending: Ending): Promise<void>;
+  readonly lease: string;
+  /** In milliseconds of the process's own clock. */
+  readonly until: number;
 }
 
 export interface MemoryLimits {
@@ -34,10 +16,12 @@ export interface MemoryLimits {
 /** Stores them in memory. Past the limits, the oldest decided one is dropped first, then the oldest. */
 export function memoryStore(limits: MemoryLimits = { deliveries: 10_000, bytes: 64 * 1024 * 1024 }): DeliveryStore {
   const kept = new Map<Hex, KeptDelivery>();
+  const claims = new Map<Hex, Claimed>();
   let bytes = 0;
   const drop = (id: Hex) => {
     bytes -= kept.get(id)?.body.length ?? 0;
     kept.delete(id);
+    claims.delete(id);
   };
   const makeRoom = () => {
     while (kept.size > limits.deliveries || bytes > limits.bytes) {
@@ -49,6 +33,23 @@ export function memoryStore(limits: MemoryLimits = { deliveries: 10_000, bytes: 
   };
   return {
     get: async (id) => kept.get(id) ?? null,
+    async claim(id, resource, leaseMs) {
+      const earlier = claims.get(id);
+      const bound = earlier?.resource ?? kept.get(id)?.resource ?? resource;
+      if (bound !== resource || (earlier !== undefined && performance.now() < earlier.until)) {
+        return { resource: bound, lease: null };
+      }
+      const lease = newLease();
+      claims.set(id, { resource, lease, until: performance.now() + leaseMs });
+      forgetOldest(claims, limits.deliveries);
+      return { resource, lease };
+    },
+    async extend(id, lease, leaseMs) {
+      const claimed = claims.get(id);
+      if (claimed?.lease !== lease || performance.now() >= claimed.until) return false;
+      claims.set(id, { ...claimed, until: performance.now() + leaseMs });
+      return true;
+    },
     async keep(id, delivery) {
       const earlier = kept.get(id);
       if (earlier !== undefined) return earlier;
@@ -62,6 +63,15 @@ export function memoryStore(limits: MemoryLimits = { deliveries: 10_000, bytes: 
       if (delivery !== undefined) kept.set(id, { ...delivery, decision: ending });
     },
   };
+}
+
+/** Drops claims whose lease ran out, oldest first, while there are too many. */
+function forgetOldest(claims: Map<Hex, Claimed>, most: number): void {
+  if (claims.size <= most) return;
+  for (const [id, { until }] of claims) {
+    if (performance.now() >= until) claims.delete(id);
+    if (claims.size <= most) return;
+  }
 }
 
 /** Shared by all routes of this process, so that one payment cannot buy at two of them. */

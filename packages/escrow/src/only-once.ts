@@ -1,0 +1,57 @@
+import type { Hex } from "viem";
+import type { DeliveryStore, KeptDelivery } from "./stores/delivery-store.ts";
+
+/** How long a dead process keeps others from making its delivery. */
+const LEASE_MS = 60_000;
+/** How long a request waits for a delivery that another one is making. */
+const WAIT_MS = 25_000;
+const FIRST_LOOK_MS = 100;
+const LONGEST_PAUSE_MS = 2_000;
+
+export type Turn =
+  /** The caller makes the delivery. */
+  | { readonly kind: "ours"; readonly lease: string }
+  /** It exists. */
+  | { readonly kind: "made"; readonly kept: KeptDelivery }
+  /** The payment was claimed for something else. */
+  | { readonly kind: "other"; readonly resource: string }
+  /** Another request is still making it. */
+  | { readonly kind: "busy" };
+
+/** Waits until a delivery is the caller's to make, or exists; at most 25 seconds. */
+export async function takeTurn(store: DeliveryStore, id: Hex, resource: string): Promise<Turn> {
+  const until = performance.now() + WAIT_MS;
+  for (let pauseMs = FIRST_LOOK_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
+    const claim = await store.claim(id, resource, LEASE_MS);
+    if (claim.resource !== resource) return { kind: "other", resource: claim.resource };
+    // Whoever had the lease before may have stored it just now.
+    const kept = await store.get(id);
+    if (kept !== null) return { kind: "made", kept };
+    if (claim.lease !== null) return { kind: "ours", lease: claim.lease };
+    if (performance.now() + pauseMs > until) return { kind: "busy" };
+    await new Promise((resolve) => setTimeout(resolve, pauseMs));
+  }
+}
+
+export interface Leased {
+  readonly id: Hex;
+  readonly lease: string;
+  readonly log: (message: string, cause: unknown) => void;
+}
+
+/** Does work that may take longer than a lease, which is extended until the work is done. */
+export async function whileLeased<T>(
+  store: DeliveryStore,
+  { id, lease, log }: Leased,
+  work: () => Promise<T>,
+): Promise<T> {
+  const lost = (cause: unknown) => log(`The lease of payment ${id} was not extended.`, cause);
+  const extend = () =>
+    void store.extend(id, lease, LEASE_MS).then((isOurs) => isOurs || lost("Another request has it."), lost);
+  const timer = setInterval(extend, LEASE_MS / 3);
+  try {
+    return await work();
+  } finally {
+    clearInterval(timer);
+  }
+}

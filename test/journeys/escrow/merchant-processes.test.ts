@@ -1,0 +1,88 @@
+import pg from "pg";
+import { type Hex, isHex } from "viem";
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
+import { expect, test } from "vitest";
+import { POSTGRES_TABLE } from "../../../packages/escrow/src/index.ts";
+import { MERCHANTS, type MerchantProcess, openMerchant } from "../../support/escrow/merchant-process.ts";
+import { newBuyer, pay, signFor } from "../../support/escrow/purchase.ts";
+import { holdsBy, startSaleScene, statusOf } from "../../support/escrow/sale-scene.ts";
+import { eventually } from "../../support/eventually.ts";
+import { forFile } from "../../support/for-file.ts";
+import { freshDatabase } from "../../support/service/database.ts";
+
+const scene = await forFile(startSaleScene());
+const { ownerUrl } = await freshDatabase();
+const database = await forFile(new pg.Client({ connectionString: ownerUrl }));
+await database.connect();
+await database.query(POSTGRES_TABLE);
+const key = generatePrivateKey();
+const { address } = privateKeyToAccount(key);
+await scene.chain.setBalance(address, 10n ** 18n);
+
+/** A process of the one merchant that this file is about. */
+async function open(env: Record<string, string> = {}): Promise<MerchantProcess> {
+  const merchant = await openMerchant(scene, MERCHANTS.shared, {
+    MERCHANT_PRIVATE_KEY: key,
+    DATABASE_URL: ownerUrl,
+    ...env,
+  });
+  await forFile({ stop: merchant.kill });
+  return merchant;
+}
+
+const overHttp = { fetch };
+const idIn = (response: Response): Hex => {
+  const id = response.headers.get("x-escrow-payment");
+  if (!isHex(id)) throw new Error("The response names no payment.");
+  return id;
+};
+
+const [first, second] = await Promise.all([open({ WRITING_MS: "60000" }), open()]);
+
+test("a process is killed while its handler runs: nobody else's runs before the lease is over, then one does", async () => {
+  const buyer = await newBuyer(scene.chain);
+  const header = await signFor(overHttp, buyer, first.url);
+  const lost = pay(overHttp, header, first.url).catch(() => "lost");
+  await first.says("writing");
+
+  const elsewhere = await pay(overHttp, header, `${second.url}?another`);
+  expect(elsewhere.status).toBe(409);
+  expect(await elsewhere.json()).toEqual({ error: expect.stringMatching(/already bought POST \/haiku\.$/) });
+  const waiting = pay(overHttp, header, second.url);
+  // It asks again and again.
+  await eventually(() => second.count("waiting") > 3, true);
+  expect([first.count("writing"), second.count("writing")]).toEqual([1, 0]);
+
+  await first.kill();
+  expect(await lost).toBe("lost");
+  // A minute passes.
+  await database.query("update escrow_deliveries set lease_until = now()");
+  const response = await waiting;
+  expect(response.status).toBe(200);
+  expect(response.headers.get("x-escrow-decision")).toBe("release");
+  expect([second.count("claimed"), second.count("writing")]).toEqual([1, 1]);
+  const id = idIn(response);
+  await eventually(() => statusOf(scene, id), "released" as const);
+  expect(await holdsBy(scene, buyer.address)).toBe(1);
+  expect(await scene.chain.usdcBalance(address)).toBe(99_000n);
+});
+
+test("one header at two processes, five times each at once, runs one handler; a third one replays it", async () => {
+  const third = await open();
+  const buyer = await newBuyer(scene.chain);
+  const header = await signFor(overHttp, buyer, third.url);
+  const before = second.count("writing");
+  const urls = Array.from({ length: 10 }, (_, index) => (index % 2 === 0 ? second.url : third.url));
+  const responses = await Promise.all(urls.map((url) => pay(overHttp, header, url)));
+  expect(responses.map(({ status }) => status)).toEqual(Array(10).fill(200));
+  const bodies = await Promise.all(responses.map((response) => response.text()));
+  expect(new Set(bodies).size).toBe(1);
+  expect(second.count("writing") - before + third.count("writing")).toBe(1);
+
+  await Promise.all([second.kill(), third.kill()]);
+  const fourth = await open();
+  const again = await pay(overHttp, header, fourth.url);
+  expect(again.headers.get("x-idempotent-replay")).toBe("true");
+  expect(await again.text()).toBe(bodies[0]);
+  expect(fourth.count("writing")).toBe(0);
+});

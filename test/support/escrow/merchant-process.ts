@@ -1,0 +1,53 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import type { Hex } from "viem";
+import { freePort } from "../../../scripts/embedded/ports.ts";
+import { eventually } from "../eventually.ts";
+import { bareEnvironment } from "../service/environment.ts";
+import type { SaleScene } from "./sale-scene.ts";
+
+/** A merchant's server with everything in memory, and one that shares its deliveries in PostgreSQL. */
+export const MERCHANTS = {
+  alone: fileURLToPath(new URL("./example-merchant.ts", import.meta.url)),
+  shared: fileURLToPath(new URL("./postgres-merchant.ts", import.meta.url)),
+} as const;
+
+export interface MerchantProcess {
+  readonly url: string;
+  /** How often it printed a line. */
+  readonly count: (line: string) => number;
+  /** Waits for a line of its output. */
+  readonly says: (line: string) => Promise<void>;
+  /** SIGKILL. */
+  readonly kill: () => Promise<void>;
+}
+
+/** Starts a merchant's server in a process of its own. */
+export async function openMerchant(
+  { chain, arbiter }: SaleScene,
+  program: string,
+  env: { readonly MERCHANT_PRIVATE_KEY: Hex; readonly [name: string]: string },
+): Promise<MerchantProcess> {
+  const port = await freePort();
+  const own = { RPC_URL: chain.rpcUrl, ARBITER_URL: arbiter.url, PORT: String(port) };
+  const child = spawn(process.execPath, [program], { env: { ...bareEnvironment(), ...own, ...env } });
+  let said = "";
+  child.stdout.on("data", (chunk) => {
+    said += chunk;
+  });
+  const count = (line: string) => said.split("\n").filter((one) => one === line).length;
+  const says = (line: string) => eventually(() => count(line) > 0, true);
+  const kill = async () => {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    child.kill("SIGKILL");
+    await once(child, "exit");
+  };
+  try {
+    await says("open");
+  } catch (cause) {
+    await kill();
+    throw cause;
+  }
+  return { url: `http://127.0.0.1:${port}/haiku`, count, says, kill };
+}
