@@ -33,7 +33,7 @@ export interface Shipment {
 
 export interface Formed {
   /** Signed and stored; null if nothing is left to send. */
-  readonly raw: Hex | null;
+  readonly transaction: { readonly hash: Hex; readonly raw: Hex } | null;
   /** What it is for. */
   readonly purposes: readonly Hex[];
   /** What was sent before for the others. */
@@ -60,15 +60,16 @@ export async function form(sender: Sender, { members, callFor }: Shipment, lost:
       db,
       members.filter(({ purpose }) => !carried.has(purpose)),
     );
-    if (purposes.length === 0) return { raw: null, purposes, carried };
+    if (purposes.length === 0) return { transaction: null, purposes, carried };
     const { to, data, gas } = callFor(purposes);
     const { wei: reserved } = await ledger.reserved(db, conditions.count);
     assertAffordable(sender, conditions, { wei: gas * fees.maxFeePerGas, reserved });
     const nonce = await ledger.nextNonce(db, conditions.count);
     const raw = await sender.sign({ to, data }, { nonce, gas, fees });
-    const stored = { hash: keccak256(raw), raw: sender.close(raw, nonce) };
+    const hash = keccak256(raw);
+    const stored = { hash, raw: sender.close(raw, nonce) };
     await ledger.insert(db, { ...stored, nonce, purposes, to, gas, maxFee: fees.maxFeePerGas });
-    return { raw, purposes, carried };
+    return { transaction: { hash, raw }, purposes, carried };
   });
 }
 

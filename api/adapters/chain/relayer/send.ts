@@ -1,4 +1,4 @@
-import { keccak256, TransactionReceiptNotFoundError } from "viem";
+import { TransactionReceiptNotFoundError } from "viem";
 import type { Hex } from "../../../kernel/wallet.ts";
 import { broadcast } from "./broadcast.ts";
 import { offerIn } from "./fees.ts";
@@ -33,14 +33,13 @@ export async function send(sender: Sender, { purpose, lease, to, data, gas: most
  * @param lost those whose transactions lost their nonces, and are in no block either
  */
 export async function ship(sender: Sender, shipment: Shipment, lost: readonly Hex[] = []): Promise<Shipped> {
-  const { raw, purposes, carried } = await form(sender, shipment, lost);
-  if (raw !== null) await broadcast(sender, raw);
+  const { transaction, purposes, carried } = await form(sender, shipment, lost);
+  if (transaction !== null) await broadcast(sender, transaction.raw);
   const outcomes = new Map<Hex, Hex | Error>();
   const open: Member[] = [];
   for (const member of shipment.members) {
     const before = carried.get(member.purpose);
-    const isSent = raw !== null && purposes.includes(member.purpose);
-    const now = isSent ? keccak256(raw) : takenOver();
+    const now = transaction !== null && purposes.includes(member.purpose) ? transaction.hash : takenOver();
     const outcome = before === undefined ? now : await outcomeOf(sender, before);
     if (outcome === null) open.push(member);
     else outcomes.set(member.purpose, outcome);
