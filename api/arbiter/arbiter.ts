@@ -1,4 +1,4 @@
-import type { Completion } from "../kernel/completion.ts";
+import type { QueuedCompletion } from "../kernel/completion.ts";
 import type { Intake, Sale } from "../kernel/route.ts";
 import type { Address } from "../kernel/wallet.ts";
 import { verdictPath } from "./document.ts";
@@ -27,7 +27,7 @@ export interface Arbiter extends Pick<VerdictStore, "get" | "log" | "corrections
    */
   readonly admit: (request: VerdictRequest, variant: Variant) => Promise<Intake<VerdictRequest>>;
   /** The one verdict a payment buys. Rejects with `Busy`, or if another process owns the sale by now. */
-  readonly decide: (sale: Sale<VerdictRequest>, variant: Variant) => Promise<Completion>;
+  readonly decide: (sale: Sale<VerdictRequest>, variant: Variant) => Promise<QueuedCompletion>;
 }
 
 export function createArbiter(parts: ArbiterParts): Arbiter {

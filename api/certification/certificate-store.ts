@@ -1,5 +1,5 @@
 import type { PaymentKey } from "../kernel/route.ts";
-import type { Transaction } from "../kernel/transaction.ts";
+import type { Statement } from "../kernel/transaction.ts";
 import type { Address, Hex } from "../kernel/wallet.ts";
 import type { Certificate, MarkedCertificate } from "./certificate.ts";
 import type { VerificationFacts } from "./verification.ts";
@@ -13,7 +13,8 @@ export interface Grounds {
 
 /** Certificates are permanent: added and read, never changed. */
 export interface CertificateStore {
-  add(certificate: Certificate, grounds: Grounds, transaction: Transaction): Promise<void>;
+  /** The write that adds one. */
+  adding(certificate: Certificate, grounds: Grounds): Statement;
   get(id: string): Promise<MarkedCertificate | null>;
 }
 

@@ -1,4 +1,4 @@
-import { type Completion, jsonAnswer, recorded } from "../kernel/completion.ts";
+import { answered, type Completion, jsonAnswer } from "../kernel/completion.ts";
 import type { Sale } from "../kernel/route.ts";
 import type { Address } from "../kernel/wallet.ts";
 import type { Signed, Signer } from "../signing/document.ts";
@@ -32,10 +32,8 @@ export function createCertification(parts: CertificationParts): Certification {
   return {
     async certify(kind, sale) {
       const certificate = issue(kind, sale, now());
-      return recorded({
-        answer: jsonAnswer(certificateDocument(certificate, baseUrl), { location: `/cert/${certificate.id}` }),
-        record: (transaction) => certificates.add(certificate, { payment: sale.payment, also: null }, transaction),
-      });
+      const answer = jsonAnswer(certificateDocument(certificate, baseUrl), { location: `/cert/${certificate.id}` });
+      return answered(answer, [certificates.adding(certificate, { payment: sale.payment, also: null })]);
     },
     certificate: (id) => (/^[0-9a-f]{16}$/.test(id) ? certificates.get(id) : Promise.resolve(null)),
     verification: (wallet) => verification(wallet, now()),

@@ -1,4 +1,4 @@
-import type { Transaction } from "./transaction.ts";
+import type { Statement, Transaction } from "./transaction.ts";
 
 /** An answer that is stored, sent, and replayed as the same bytes every time. */
 export interface StoredAnswer {
@@ -9,17 +9,28 @@ export interface StoredAnswer {
   readonly location: string | null;
 }
 
-/**
- * The end of a sale. `complete` runs in the transaction that marks the payment as fulfilled, so the record, the answer
- * and the payment are stored together or not at all. It may run again after a failure; only what commits counts.
- */
-export interface Completion {
+/** A sale that ends in its turn, because its answer depends on those before it. */
+export interface QueuedCompletion {
   /** Sales with the same queue complete one at a time, across processes: a log has only one end. */
-  readonly queue?: string;
+  readonly queue: string;
+  /** It may run again after a failure; only what commits counts. */
   readonly complete: (transaction: Transaction) => Promise<StoredAnswer>;
 }
 
-/** An answer known before anything is recorded. */
+/** A sale whose answer is known before anything is stored. */
+export interface KnownCompletion {
+  readonly answer: StoredAnswer;
+  /** What is stored with it. */
+  readonly writes: readonly Statement[];
+}
+
+/**
+ * The end of a sale. The transaction that marks the payment as fulfilled stores it, so the records, the answer and the
+ * payment are stored together or not at all.
+ */
+export type Completion = KnownCompletion | QueuedCompletion;
+
+/** The answer to a payment that is withheld, and what is recorded with it. */
 export interface RecordedAnswer {
   readonly answer: StoredAnswer;
   readonly record: (transaction: Transaction) => Promise<void>;
@@ -31,13 +42,5 @@ export const jsonAnswer = (
   { status = 200, location = null }: { readonly status?: number; readonly location?: string | null } = {},
 ): StoredAnswer => ({ status, body: Buffer.from(JSON.stringify(document)), location });
 
-/** Ends a sale whose answer is already known. */
-export const recorded = ({ answer, record }: RecordedAnswer): Completion => ({
-  async complete(transaction) {
-    await record(transaction);
-    return answer;
-  },
-});
-
-/** Ends a sale that stores nothing but its answer. */
-export const answered = (answer: StoredAnswer): Completion => ({ complete: async () => answer });
+/** Ends a sale with an answer that is already known, and with what is stored beside it. */
+export const answered = (answer: StoredAnswer, writes: readonly Statement[] = []): Completion => ({ answer, writes });

@@ -1,3 +1,9 @@
+/** A write and its parameters. */
+export interface Statement {
+  readonly text: string;
+  readonly values: readonly unknown[];
+}
+
 /**
  * An open database transaction, passed to stores so that their writes commit together with the answer or not at all.
  */

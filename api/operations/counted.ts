@@ -63,12 +63,12 @@ function createTimer(meter: Meter, seconds: () => number) {
   };
 }
 
-/** Wraps the store and counts what is added, even in a transaction lost to a failing database. */
+/** Wraps the store and counts what is to be added, even in a transaction lost to a failing database. */
 export const countedCertificates = (store: CertificateStore, meter: Meter): CertificateStore => ({
   ...store,
-  async add(certificate, grounds, transaction) {
-    await store.add(certificate, grounds, transaction);
+  adding(certificate, grounds) {
     meter.certificate(certificate.product, certificate.result);
+    return store.adding(certificate, grounds);
   },
 });
 

@@ -1,11 +1,10 @@
 import type { Completion, StoredAnswer } from "../kernel/completion.ts";
 import type { Network } from "../kernel/networks.ts";
 import type { PaidRoute, PaymentKey, Sale } from "../kernel/route.ts";
-import type { Transaction } from "../kernel/transaction.ts";
 import type { Hex } from "../kernel/wallet.ts";
 import type { Chain } from "./chain.ts";
 import { shortfall } from "./in-flight.ts";
-import type { Entered, Journal, Kept, NewPayment } from "./journal.ts";
+import { type Entered, type Journal, type Kept, type NewPayment, NotStored } from "./journal.ts";
 import type { Scheme } from "./scheme.ts";
 import type { Command, StepEvent, View } from "./step-types.ts";
 import { laterOf, windowOpen } from "./window.ts";
@@ -268,32 +267,27 @@ interface Completing {
   readonly completion: Completion | null;
 }
 
-/** A failure before the commit is certainly undone; after a failed commit, whether it took effect is unknown. */
 async function complete({ journal, log }: PaymentParts, { key, token, completion }: Completing): Promise<StepEvent> {
   if (completion === null) throw new Error("a sale is completed before it was made");
   const { payer, nonce } = key;
-  let isUndone = false;
-  const tried = async (transaction: Transaction): Promise<StoredAnswer> => {
-    isUndone = false;
-    try {
-      return withinBounds(await completion.complete(transaction));
-    } catch (error) {
-      isUndone = true;
-      throw error;
-    }
-  };
   try {
-    const response = await journal.complete(key, token, { ...completion, complete: tried });
+    const response = await journal.complete(key, token, bounded(completion));
     return response === null ? { on: "written", rows: 0 } : { on: "completed", response };
   } catch (error) {
+    const isUndone = error instanceof NotStored;
     log.error({ err: error, payer, nonce }, isUndone ? "a sale could not be completed" : NOT_ACKNOWLEDGED);
     return { on: isUndone ? "handleFailed" : "writeUnknown" };
   }
 }
 
+const bounded = (completion: Completion): Completion =>
+  "answer" in completion
+    ? { ...completion, answer: withinBounds(completion.answer) }
+    : { ...completion, complete: async (transaction) => withinBounds(await completion.complete(transaction)) };
+
 /** The journal limits the size of an answer. */
 export function withinBounds(answer: StoredAnswer): StoredAnswer {
   if (answer.body.length > MAX_RESPONSE_BYTES)
-    throw new Error(`a response has ${answer.body.length} bytes; the journal stores at most ${MAX_RESPONSE_BYTES}`);
+    throw new NotStored(`a response has ${answer.body.length} bytes; the journal stores at most ${MAX_RESPONSE_BYTES}`);
   return answer;
 }

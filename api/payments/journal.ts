@@ -66,6 +66,9 @@ export interface InFlight {
   readonly value: bigint;
 }
 
+/** Nothing of a sale has been stored. */
+export class NotStored extends Error {}
+
 /**
  * The journal of payments. Every write is one guarded statement that returns the number of rows it changed (0 or 1). A
  * statement whose commit was not acknowledged rejects, and its outcome is unknown.
@@ -100,7 +103,7 @@ export interface Journal {
   write(key: PaymentKey, token: string, change: Write & { readonly kept?: Kept }): Promise<number>;
   /**
    * Moves settled to fulfilled and stores everything that completes the sale, in one transaction. Null if another run
-   * owns the row by now.
+   * owns the row by now. Rejects with `NotStored` when nothing has been stored; after another failure that is unknown.
    */
   complete(key: PaymentKey, token: string, completion: Completion): Promise<StoredAnswer | null>;
   /**

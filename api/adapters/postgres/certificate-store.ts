@@ -41,12 +41,12 @@ const SELECT = `SELECT ${COLUMNS}, marks.*, p.document AS proof FROM certificate
 
 export function createCertificateStore(pool: pg.Pool): CertificateStore {
   return {
-    async add(certificate, { payment, also }, transaction) {
+    adding(certificate, { payment, also }) {
       const { settlement } = certificate;
-      await transaction.query(
-        `INSERT INTO certificate (id, product, test_version, result, level, wallet, checks, detected, issued_at, valid_until, chain, asset, nonce, also_nonce, tx, block_number, amount, pay_to)
+      return {
+        text: `INSERT INTO certificate (id, product, test_version, result, level, wallet, checks, detected, issued_at, valid_until, chain, asset, nonce, also_nonce, tx, block_number, amount, pay_to)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`,
-        [
+        values: [
           certificate.id,
           certificate.product,
           certificate.testVersion,
@@ -66,7 +66,7 @@ export function createCertificateStore(pool: pg.Pool): CertificateStore {
           settlement.amountAtomic.toString(),
           bytes(settlement.payTo),
         ],
-      );
+      };
     },
     async get(id) {
       const { rows } = await pool.query<Columns>({

@@ -1,39 +1,78 @@
-import type pg from "pg";
-import type { Completion, StoredAnswer } from "../../kernel/completion.ts";
+import pg from "pg";
+import type { Completion, KnownCompletion, QueuedCompletion, StoredAnswer } from "../../kernel/completion.ts";
 import type { PaymentKey } from "../../kernel/route.ts";
 import type { Transaction } from "../../kernel/transaction.ts";
-import { inTransaction, transactionOn } from "./connection.ts";
-import { keyValues, PROGRESS } from "./payment-row.ts";
+import { NotStored } from "../../payments/journal.ts";
+import { named } from "./connection.ts";
+import { KEY, keyValues, lockOrder, PROGRESS } from "./payment-row.ts";
+import { isFatal, type ShareAll } from "./shared-messages.ts";
 import type { InTurn } from "./turns.ts";
 
-export interface Completing {
+export interface Completing<Ending = Completion> {
   readonly key: PaymentKey;
   readonly token: string;
-  readonly completion: Completion;
+  readonly completion: Ending;
 }
 
+const OWN = `${KEY} AND lease_token = $5 AND state = 'settled'`;
+
 /** Locks the row while its sale completes: a process that woke up too late finds it gone. */
-const HOLD = `SELECT 1 FROM payment
-  WHERE chain = $1 AND asset = $2 AND payer = $3 AND nonce = $4 AND lease_token = $5 AND state = 'settled' FOR UPDATE`;
+const HOLD = `SELECT 1 FROM payment WHERE ${OWN} FOR UPDATE`;
 
-const FULFIL = `UPDATE payment SET state = 'fulfilled', status = $5, response = $6, location = $7,
+/** Fails with `NO_ROW` if another process has taken the row over. */
+const FULFIL = `WITH fulfilled AS (UPDATE payment SET state = 'fulfilled', status = $6, response = $7, location = $8,
     lease_until = '-infinity', failures = 0, look_at = now() + interval '2 s', ${PROGRESS}
-  WHERE chain = $1 AND asset = $2 AND payer = $3 AND nonce = $4`;
+    WHERE ${OWN} RETURNING 1)
+  SELECT require_rows(count(*), 1) FROM fulfilled`;
+const NO_ROW = "P0002";
 
-/** One transaction: the row, what the sale records, its answer. Null when another process has taken the row over. */
-export const completeSale = (pool: pg.Pool, inTurn: InTurn, completing: Completing): Promise<StoredAnswer | null> => {
-  const { queue } = completing.completion;
-  const work = (transaction: Transaction) => complete(transaction, completing);
-  return queue === undefined ? inTransaction(pool, (client) => work(transactionOn(client))) : inTurn(queue, work);
-};
+const fulfil = ({ key, token }: Completing<unknown>, { status, body, location }: StoredAnswer) =>
+  named(FULFIL, [...keyValues(key), token, status, body, location]);
 
-async function complete(
-  transaction: Transaction,
-  { key, token, completion }: Completing,
-): Promise<StoredAnswer | null> {
-  const held = await transaction.query(HOLD, [...keyValues(key), token]);
-  if (held.rowCount !== 1) return null;
-  const answer = await completion.complete(transaction);
-  await transaction.query(FULFIL, [...keyValues(key), answer.status, answer.body, answer.location]);
-  return answer;
+/**
+ * One transaction: the row, what the sale records, its answer. Null when another process has taken the row over. Rejects
+ * with `NotStored` when nothing has been stored; after another failure that is unknown.
+ */
+export const completeSale = (
+  { shareAll, inTurn }: { readonly shareAll: ShareAll; readonly inTurn: InTurn },
+  { completion, ...row }: Completing,
+): Promise<StoredAnswer | null> =>
+  "answer" in completion
+    ? completeKnown(shareAll, { ...row, completion })
+    : completeInTurn(inTurn, { ...row, completion });
+
+async function completeKnown(shareAll: ShareAll, known: Completing<KnownCompletion>): Promise<StoredAnswer | null> {
+  const { answer, writes } = known.completion;
+  try {
+    await shareAll(
+      [fulfil(known, answer), ...writes.map(({ text, values }) => named(text, values))],
+      lockOrder(known.key),
+    );
+    return answer;
+  } catch (error) {
+    if (!(error instanceof pg.DatabaseError) || isFatal(error)) throw error;
+    if (error.code === NO_ROW) return null;
+    throw new NotStored("a sale could not be stored", { cause: error });
+  }
+}
+
+async function completeInTurn(inTurn: InTurn, queued: Completing<QueuedCompletion>): Promise<StoredAnswer | null> {
+  const { key, token, completion } = queued;
+  let isUndone = false;
+  const work = async (transaction: Transaction) => {
+    isUndone = false;
+    const held = await transaction.query(HOLD, [...keyValues(key), token]);
+    if (held.rowCount !== 1) return null;
+    isUndone = true;
+    const answer = await completion.complete(transaction);
+    isUndone = false;
+    const { text, values } = fulfil(queued, answer);
+    await transaction.query(text, values);
+    return answer;
+  };
+  try {
+    return await inTurn(completion.queue, work);
+  } catch (error) {
+    throw isUndone ? new NotStored("a sale could not be completed", { cause: error }) : error;
+  }
 }

@@ -31,7 +31,7 @@ const FIND = `SELECT ${COLUMNS} FROM payment WHERE ${KEY}
  */
 export function createJournal(pool: pg.Pool, seal: Seal): Journal {
   const inTurn = createTurns(pool, VERDICT_FRAMES);
-  const share = createSharedMessages(pool);
+  const { share, shareAll } = createSharedMessages(pool);
   const change = async (name: string, text: string, values: unknown[]): Promise<number> =>
     (await pool.query({ name, text, values })).rowCount ?? 0;
 
@@ -109,7 +109,7 @@ export function createJournal(pool: pg.Pool, seal: Seal): Journal {
 
     write: (key, token, write) => applyWrite({ pool, share, seal }, { key, token, write }),
 
-    complete: (key, token, completion) => completeSale(pool, inTurn, { key, token, completion }),
+    complete: (key, token, completion) => completeSale({ shareAll, inTurn }, { key, token, completion }),
 
     async signature(key) {
       const { rows } = await pool.query<{ sealed: Buffer | null }>({

@@ -51,13 +51,13 @@ export function createSessionStore(pool: pg.Pool): SessionStore {
     return rows[0] ? parse(rows[0]) : null;
   };
   return {
-    async add(session, tokenSha256, transaction) {
+    adding(session, tokenSha256) {
       const { payment, settlement, version } = session.entry;
-      await transaction.query(
-        `INSERT INTO test_session (id, product, wallet, token_sha256, chain, asset, nonce, tx, block_number, amount, pay_to, version, bait_first, decoy, wallet_decoy,
+      return {
+        text: `INSERT INTO test_session (id, product, wallet, token_sha256, chain, asset, nonce, tx, block_number, amount, pay_to, version, bait_first, decoy, wallet_decoy,
            started_at, lapses_at, served)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`,
-        [
+        values: [
           session.id,
           session.product,
           bytes(session.wallet),
@@ -77,7 +77,7 @@ export function createSessionStore(pool: pg.Pool): SessionStore {
           session.lapsesAt,
           JSON.stringify(session.served),
         ],
-      );
+      };
     },
 
     find: (product, wallet, { tokenSha256, now }) =>
@@ -108,10 +108,10 @@ export function createSessionStore(pool: pg.Pool): SessionStore {
         return { session: served, challenge };
       }),
 
-    async settle(id, { nonce, transaction: tx }, transaction) {
-      const text = "UPDATE test_session SET control_nonce = $2, control_tx = $3 WHERE id = $1";
-      await transaction.query(text, [id, bytes(nonce), bytes(tx)]);
-    },
+    settling: (id, { nonce, transaction }) => ({
+      text: "UPDATE test_session SET control_nonce = $2, control_tx = $3 WHERE id = $1",
+      values: [id, bytes(nonce), bytes(transaction)],
+    }),
 
     async conclude(id, { verdict, door, now }, transaction) {
       // The session's own token is asked of the row itself: it is read again when the update had to wait for it.

@@ -2,7 +2,7 @@ import pg from "pg";
 import { isDisconnected } from "./connection.ts";
 import { sendTogether } from "./message.ts";
 
-/** Statements that share one message at most. */
+/** Payments whose statements share one message at most. */
 const MOST_TOGETHER = 32;
 /** Messages on their way at once: what comes meanwhile shares the next one. */
 const MOST_SENT = 3;
@@ -18,10 +18,13 @@ export type Share = <Row extends pg.QueryResultRow>(
   order: string,
 ) => Promise<pg.QueryResult<Row>>;
 
+/** The same for several statements, which take effect together or not at all. */
+export type ShareAll = (statements: readonly Statement[], order: string) => Promise<readonly pg.QueryResult[]>;
+
 interface Waiting {
-  readonly statement: Statement;
+  readonly statements: readonly Statement[];
   readonly order: string;
-  readonly resolve: (result: pg.QueryResult) => void;
+  readonly resolve: (results: readonly pg.QueryResult[]) => void;
   readonly reject: (error: unknown) => void;
 }
 
@@ -29,7 +32,7 @@ interface Waiting {
  * Statements that come together share a round trip and a commit. When one of them fails, each is sent again on its own,
  * unless the connection was lost: what has taken effect then is unknown.
  */
-export function createSharedMessages(pool: pg.Pool): Share {
+export function createSharedMessages(pool: pg.Pool): { readonly share: Share; readonly shareAll: ShareAll } {
   const waiting: Waiting[] = [];
   let sent = 0;
   let isPlanned = false;
@@ -51,11 +54,13 @@ export function createSharedMessages(pool: pg.Pool): Share {
       });
     }
   };
-  return (statement, order) =>
+  const shareAll: ShareAll = (statements, order) =>
     new Promise((resolve, reject) => {
-      waiting.push({ statement, order, resolve: resolve as Waiting["resolve"], reject });
+      waiting.push({ statements, order, resolve, reject });
       plan();
     });
+  const share = (statement: Statement, order: string) => shareAll([statement], order).then(([result]) => result);
+  return { share: share as Share, shareAll };
 }
 
 const UNANSWERED = "Connection terminated: the statement was not sent, because those before it were not answered";
@@ -63,8 +68,15 @@ const UNANSWERED = "Connection terminated: the statement was not sent, because t
 /** False if the server did not answer. */
 async function settle(pool: pg.Pool, batch: readonly Waiting[]): Promise<boolean> {
   try {
-    const statements = batch.map(({ statement }) => statement);
-    for (const [at, result] of (await sendTogether(pool, statements)).entries()) batch[at]?.resolve(result);
+    const results = await sendTogether(
+      pool,
+      batch.flatMap(({ statements }) => statements),
+    );
+    let at = 0;
+    for (const { statements, resolve } of batch) {
+      resolve(results.slice(at, at + statements.length));
+      at += statements.length;
+    }
     return true;
   } catch (error) {
     const isAnswered = !isDisconnected(error);
@@ -76,4 +88,4 @@ async function settle(pool: pg.Pool, batch: readonly Waiting[]): Promise<boolean
 }
 
 /** The session has ended: whether the transaction had been committed is not known for certain. */
-const isFatal = (error: unknown): boolean => error instanceof pg.DatabaseError && error.severity === "FATAL";
+export const isFatal = (error: unknown): boolean => error instanceof pg.DatabaseError && error.severity === "FATAL";

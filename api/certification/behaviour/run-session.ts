@@ -1,4 +1,4 @@
-import { type Completion, jsonAnswer, type RecordedAnswer, recorded } from "../../kernel/completion.ts";
+import { answered, type Completion, jsonAnswer, type RecordedAnswer } from "../../kernel/completion.ts";
 import {
   type Match,
   type Offer,
@@ -8,6 +8,7 @@ import {
   type Sale,
   type Withheld,
 } from "../../kernel/route.ts";
+import type { Statement, Transaction } from "../../kernel/transaction.ts";
 import type { Address } from "../../kernel/wallet.ts";
 import type { Certificate } from "../certificate.ts";
 import type { CertificateStore } from "../certificate-store.ts";
@@ -110,10 +111,8 @@ export function createBehaviour(parts: BehaviourParts): BehaviouralTests {
     async start(kind, sale) {
       const token = parts.newToken();
       const session = opened(parts, kind, sale);
-      return recorded({
-        answer: jsonAnswer(started(told(kind, { session, token }))),
-        record: (transaction) => sessions.add(session, parts.tokenSha256(token), transaction),
-      });
+      const answer = jsonAnswer(started(told(kind, { session, token })));
+      return answered(answer, [sessions.adding(session, parts.tokenSha256(token))]);
     },
 
     toldAgain: (kind, entry) => sessions.share(certificateId(entry, kind.product)),
@@ -125,10 +124,8 @@ export function createBehaviour(parts: BehaviourParts): BehaviouralTests {
       const { nonce } = sale.payment;
       const control = { nonce, transaction: sale.settlement.transaction, door: doorOf({ token }) };
       const settled = told(kind, { session: { ...session, control }, token });
-      return recorded({
-        answer: jsonAnswer(ordered(settled, control.transaction, now())),
-        record: (transaction) => sessions.settle(session.id, control, transaction),
-      });
+      const answer = jsonAnswer(ordered(settled, control.transaction, now()));
+      return answered(answer, [sessions.settling(session.id, control)]);
     },
 
     async find(kind, wallet, token) {
@@ -222,7 +219,7 @@ async function conclude({ sessions, certificates, now }: BehaviourParts, kind: B
       transaction,
     );
     if (rows === 0) return;
-    await certificates.add(passed(kind, session, now()), rests(session), transaction);
+    await write(transaction, certificates.adding(passed(kind, session, now()), rests(session)));
   });
 }
 
@@ -243,10 +240,12 @@ function withhold(
       }
       const rows = await sessions.conclude(session.id, { verdict: "fail", door, now: now() }, transaction);
       if (rows === 0) throw new Over(door === "token" ? OVER : OVER_OR_HELD);
-      await certificates.add(certificate, rests(session), transaction);
+      await write(transaction, certificates.adding(certificate, rests(session)));
     },
   };
 }
+
+const write = (transaction: Transaction, { text, values }: Statement) => transaction.query(text, values);
 
 /** The payments that this session's certificate rests on. */
 const rests = ({ entry, control }: Session) => ({ payment: entry.payment, also: control?.nonce ?? null });

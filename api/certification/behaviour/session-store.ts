@@ -1,4 +1,4 @@
-import type { Transaction } from "../../kernel/transaction.ts";
+import type { Statement, Transaction } from "../../kernel/transaction.ts";
 import type { Address, Hex } from "../../kernel/wallet.ts";
 import type { Result } from "../certificate.ts";
 import type { BehaviouralProduct } from "../products.ts";
@@ -6,7 +6,8 @@ import type { Challenge, Door, Session } from "./session.ts";
 
 /** The sessions of behavioural tests. Rows store a token only as its SHA-256. */
 export interface SessionStore {
-  add(session: Session, tokenSha256: Buffer, transaction: Transaction): Promise<void>;
+  /** The write that adds one. */
+  adding(session: Session, tokenSha256: Buffer): Statement;
   /**
    * With a token, that session. Without one, the wallet's newest open session, else its newest with a verdict, else its
    * newest.
@@ -26,12 +27,8 @@ export interface SessionStore {
     at: { readonly door: Door; readonly now: Date },
     choose: (session: Session) => Challenge | null,
   ): Promise<{ readonly session: Session; readonly challenge: Challenge } | null>;
-  /** Records the settled control and returns the session. */
-  settle(
-    id: string,
-    control: { readonly nonce: Hex; readonly transaction: Hex },
-    transaction: Transaction,
-  ): Promise<void>;
+  /** The write that records the settled control. */
+  settling(id: string, control: { readonly nonce: Hex; readonly transaction: Hex }): Statement;
   /**
    * Sets the verdict unless there is one. Nor does it if the verdict comes from the wallet's door while the wallet uses a
    * token, or is a FAIL from the token's door although the token is shared. Returns how many rows changed (0 or 1).

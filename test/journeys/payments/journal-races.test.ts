@@ -25,6 +25,7 @@ import { post, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
 import { binary, connectOwner, freshDatabase } from "../../support/service/database.ts";
 import { startDatabaseLink } from "../../support/service/database-link.ts";
+import { endBlocked } from "../../support/service/end-blocked.ts";
 import { startService } from "../../support/service/service.ts";
 
 const PATIENT = { timeout: 30_000, interval: 10 };
@@ -145,13 +146,12 @@ describe("a holder that slept while another took over", () => {
         ([name, change]) =>
           [
             name,
-            (by: Journal, payment: NewPayment, token: string) => apply(by, { ...payment, token }, { change, record }),
+            (by: Journal, payment: NewPayment, token: string) => apply(by, { ...payment, token }, { change, writes }),
           ] as const,
       ),
     ];
-  const record = async () => {
-    throw new Error("a zombie must record nothing");
-  };
+  /** Fails when it is executed. */
+  const writes = [{ text: "SELECT 1 / 0", values: [] }];
 
   test.each(STATES)("changes nothing of a payment in %s", async (state) => {
     const [payment, late] = [newPayment(), randomUUID()];
@@ -170,7 +170,7 @@ describe("a holder that slept while another took over", () => {
     const before = await rowOf(payment);
     for (const [name, change] of Object.entries(CHANGES)) {
       if ((change.from as readonly State[]).includes(state)) continue;
-      expect([name, await apply(journal, payment, { change, record })]).toEqual([name, 0]);
+      expect([name, await apply(journal, payment, { change, writes })]).toEqual([name, 0]);
     }
     expect(await rowOf(payment)).toEqual(before);
   });
@@ -183,7 +183,7 @@ describe("a holder that slept while another took over", () => {
         binary(payment.key.nonce),
         randomUUID(),
       ]);
-      const write = apply(journal, payment, { change: COMPLETE, record });
+      const write = apply(journal, payment, { change: COMPLETE, writes });
       await waiting(1);
       await client.query("COMMIT");
       expect(await write).toBe(0);
@@ -235,7 +235,11 @@ test("a commit that nobody acknowledged answers 503, leaves record and result bo
     await withClient(database.ownerUrl, async (client) => {
       await client.query("BEGIN");
       await client.query("LOCK TABLE certificate IN EXCLUSIVE MODE");
-      await unheard(() => endStoring(client), ["settled", 0]);
+      const storing = async () => {
+        await endBlocked(database, "INSERT INTO certificate");
+        await client.query("ROLLBACK");
+      };
+      await unheard(storing, ["settled", 0]);
     });
     link.loseNextCommit();
     await unheard(() => Promise.resolve(), ["fulfilled", 1]);
@@ -245,11 +249,3 @@ test("a commit that nobody acknowledged answers 503, leaves record and result bo
     await chain.stop();
   }
 });
-
-/** Ends the connection that waits to store a certificate, then gives up the lock that it waits for. */
-async function endStoring(locking: pg.Client): Promise<void> {
-  const text = `SELECT pg_terminate_backend(pid) AS ended FROM pg_stat_activity
-    WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'INSERT INTO certificate%'`;
-  await expect.poll(async () => (await owner.query(text)).rows, PATIENT).toEqual([{ ended: true }]);
-  await locking.query("ROLLBACK");
-}

@@ -11,6 +11,7 @@ import { newPayer, type Signed, signPayment } from "../../support/payments/signi
 import type { ApiProcess } from "../../support/service/api-process.ts";
 import { startApiStage } from "../../support/service/api-stage.ts";
 import { binary } from "../../support/service/database.ts";
+import { endBlocked } from "../../support/service/end-blocked.ts";
 
 vi.setConfig({ testTimeout: 120_000 });
 const PATIENT = { timeout: 30_000, interval: 10 };
@@ -133,6 +134,7 @@ describe("a process killed with SIGKILL loses neither money nor result", () => {
       await standing(stage.untilBlocked("INSERT INTO certificate"));
       expect([await state(), await certificates()]).toEqual(["settled", 0]);
       await api.kill();
+      await endBlocked(stage.database, "INSERT INTO certificate");
       await client.query("ROLLBACK");
     });
     await killAndRestart();
@@ -142,7 +144,7 @@ describe("a process killed with SIGKILL loses neither money nor result", () => {
   test("while its result is being committed: the result is there, and replayed", async () => {
     await withClient(stage.database.ownerUrl, async (client) => {
       await client.query("SELECT pg_advisory_lock(1)");
-      await standing(stage.untilBlocked("COMMIT"));
+      await standing(stage.untilBlocked("INSERT INTO certificate"));
       expect(await state()).toBe("settled");
       await api.kill();
     });
@@ -215,6 +217,7 @@ describe("what nobody retries is finished by the next process", () => {
       await client.query("LOCK TABLE certificate IN EXCLUSIVE MODE");
       await standing(stage.untilBlocked("INSERT INTO certificate"));
       await api.kill();
+      await endBlocked(stage.database, "INSERT INTO certificate");
       await client.query("ROLLBACK");
     });
     expect(await state()).toBe("settled");

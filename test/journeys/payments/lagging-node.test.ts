@@ -10,6 +10,7 @@ import { broadcast, chargedOnce, settlements } from "../../support/payments/on-c
 import { type Answer, post, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
 import { binary } from "../../support/service/database.ts";
+import { endBlocked } from "../../support/service/end-blocked.ts";
 import { RELAYER, startService, type TestService, type TestServicePlan } from "../../support/service/service.ts";
 
 const LIMIT = 90_000;
@@ -203,18 +204,13 @@ describe.concurrent("a node that reports an older head than before", () => {
   );
 });
 
-const STORING = `SELECT pg_terminate_backend(pid) AS ended FROM pg_stat_activity
-  WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'INSERT INTO certificate%'`;
-
 /** The connection breaks while the result is stored. */
 const settledWithoutResult = ({ service: { database }, pay }: Stage): Promise<Answer> =>
   withClient(database.ownerUrl, async (locking) => {
     await locking.query("BEGIN");
     await locking.query("LOCK TABLE certificate IN EXCLUSIVE MODE");
     const answer = pay();
-    // Not by the same client: what a transaction reads of others' activity does not change.
-    const end = () => withClient(database.ownerUrl, async (client) => (await client.query(STORING)).rows);
-    await eventually(end, [{ ended: true }]);
+    await endBlocked(database, "INSERT INTO certificate");
     await locking.query("ROLLBACK");
     return answer;
   });

@@ -6,7 +6,7 @@ import { connectOwner, freshDatabase } from "../../support/service/database.ts";
 
 const database = await freshDatabase();
 const owner = await forFile(connectOwner(database));
-const share = createSharedMessages(await forFile(connect(database.ownerUrl, 4)));
+const { share, shareAll } = createSharedMessages(await forFile(connect(database.ownerUrl, 4)));
 await owner.query("CREATE TABLE shared (name text PRIMARY KEY, xid text NOT NULL DEFAULT pg_current_xact_id()::text)");
 beforeEach(() => owner.query("TRUNCATE shared"));
 
@@ -49,7 +49,7 @@ test("of many, none is lost, and messages hold a few of them each", async () => 
 });
 
 test("one that fails fails alone, and leaves no connection that does not know what it has prepared", async () => {
-  const shareOne = createSharedMessages(await forFile(connect(database.ownerUrl, 1)));
+  const { share: shareOne } = createSharedMessages(await forFile(connect(database.ownerUrl, 1)));
   const ask = (name: string, text: string) => shareOne({ name, text, values: [] }, name);
   const one = { name: "1 one", text: "INSERT INTO shared (name) VALUES ('a')" };
   const wrong = { name: "2 wrong", text: "SELECT 1 / (SELECT count(*) - 1 FROM shared)" };
@@ -70,4 +70,21 @@ test("when the connection is lost, all that shared it reject, and none of them i
   for (const reason of reasons(await sent)) expect(reason).toMatch(/terminat/);
   expect(await stored()).toEqual([]);
   expect((await add("d")).rows).toEqual([{ name: "d" }]);
+});
+
+test("several of one payment take effect together or not at all, and those beside them on their own", async () => {
+  const insert = (name: string) => ({
+    name: "add",
+    text: "INSERT INTO shared (name) VALUES ($1) RETURNING name",
+    values: [name],
+  });
+  const settled = await Promise.allSettled([
+    shareAll([insert("a"), insert("b")], "1"),
+    shareAll([insert("c"), insert("a")], "2"),
+    shareAll([insert("d")], "3"),
+  ]);
+  expect(reasons(settled)).toEqual([null, expect.stringContaining("duplicate key"), null]);
+  expect((await stored()).map(({ name }) => name)).toEqual(["a", "b", "d"]);
+  const [first] = settled.map((one) => (one.status === "fulfilled" ? one.value.map(({ rows }) => rows) : null));
+  expect(first).toEqual([[{ name: "a" }], [{ name: "b" }]]);
 });

@@ -1,6 +1,6 @@
 import pg from "pg";
 import { createCertificateStore } from "../../../api/adapters/postgres/certificate-store.ts";
-import { bytes, inTransaction } from "../../../api/adapters/postgres/connection.ts";
+import { bytes } from "../../../api/adapters/postgres/connection.ts";
 import { type Certificate, validUntil } from "../../../api/certification/certificate.ts";
 import { NETWORKS } from "../../../api/kernel/networks.ts";
 import type { Address } from "../../../api/kernel/wallet.ts";
@@ -55,16 +55,11 @@ export function boardSeeder(database: TestDatabase) {
           validUntil: validUntil(issuedAt),
           ...seed,
         };
-        await inTransaction(pool, (client) =>
-          store.add(
-            certificate,
-            {
-              payment: { network, asset, payer: certificate.wallet, nonce: nonceOf(id) },
-              also: also ? alsoOf(id) : null,
-            },
-            { query: (text, values) => client.query(text, [...values]) },
-          ),
-        );
+        const { text, values } = store.adding(certificate, {
+          payment: { network, asset, payer: certificate.wallet, nonce: nonceOf(id) },
+          also: also ? alsoOf(id) : null,
+        });
+        await pool.query(text, [...values]);
         ids.push(id);
       }
       return ids;

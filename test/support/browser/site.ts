@@ -1,6 +1,6 @@
 import pg from "pg";
 import { createCertificateStore } from "../../../api/adapters/postgres/certificate-store.ts";
-import { bytes, inTransaction } from "../../../api/adapters/postgres/connection.ts";
+import { bytes } from "../../../api/adapters/postgres/connection.ts";
 import { type Certificate, validUntil } from "../../../api/certification/certificate.ts";
 import { NETWORKS } from "../../../api/kernel/networks.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
@@ -81,13 +81,6 @@ const nonce = (ordinal: number): `0x${string}` => `0x${ordinal.toString(16).padS
 async function store(pool: pg.Pool, certificate: Certificate, ordinal: number): Promise<void> {
   const { network } = certificate.settlement;
   const payment = { network, asset: NETWORKS[network].usdc.address, payer: certificate.wallet, nonce: nonce(ordinal) };
-  await inTransaction(pool, (client) =>
-    createCertificateStore(pool).add(
-      certificate,
-      { payment, also: null },
-      {
-        query: (text, values) => client.query(text, [...values]),
-      },
-    ),
-  );
+  const { text, values } = createCertificateStore(pool).adding(certificate, { payment, also: null });
+  await pool.query(text, [...values]);
 }

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
-import { jsonAnswer, recorded } from "../../../api/kernel/completion.ts";
+import { answered, jsonAnswer } from "../../../api/kernel/completion.ts";
 import { NETWORKS } from "../../../api/kernel/networks.ts";
+import type { Statement } from "../../../api/kernel/transaction.ts";
 import type { Journal, NewPayment } from "../../../api/payments/journal.ts";
 import type { Settlement, State, Write } from "../../../api/payments/step-types.ts";
 import { PAY_TO } from "../service/accounts.ts";
@@ -56,21 +57,19 @@ export const STATES = Object.keys(PATHS) as State[];
 
 interface Applied {
   readonly change: Change;
-  readonly record?: () => Promise<void>;
+  /** What a completed sale stores besides. */
+  readonly writes?: readonly Statement[];
 }
 
 /** Makes a change under a token; returns how many rows it changed. */
 export async function apply(
   by: Journal,
   { token, ...payment }: NewPayment & { readonly token: string },
-  { change, record = nothing }: Applied,
+  { change, writes = [] }: Applied,
 ): Promise<number> {
   const { key } = payment;
   if (change.do === "write") return by.write(key, token, isLeaving(change) ? { ...change, kept: payment } : change);
-  const completion = recorded({ answer: jsonAnswer({}), record });
-  return (await by.complete(key, token, completion)) === null ? 0 : 1;
+  return (await by.complete(key, token, answered(jsonAnswer({}), writes))) === null ? 0 : 1;
 }
 /** The write before the signature leaves the process: what finishes the payment is stored with it. */
 export const isLeaving = ({ from, to }: Write): boolean => to === "settling" && from.includes("received");
-
-const nothing = async (): Promise<void> => undefined;
