@@ -1,6 +1,7 @@
 import pg from "pg";
 import type { Transaction } from "../../kernel/transaction.ts";
 import type { Hex } from "../../kernel/wallet.ts";
+import { type Question, sendOn } from "./message.ts";
 
 /**
  * A request that needs the database is answered within ten seconds: at most one wait for a connection and one for an
@@ -64,26 +65,37 @@ const DISCONNECTED =
 export const bytes = (hex: string): Buffer => Buffer.from(hex.startsWith("0x") ? hex.slice(2) : hex, "hex");
 export const hex = (buffer: Buffer): Hex => `0x${buffer.toString("hex")}`;
 
+const BEGIN: Question<null> = { statement: { name: "begin", text: "BEGIN" }, answer: () => null };
+
+/** For each of the answers, what is asked. */
+type Questions<Answers extends readonly unknown[]> = { readonly [At in keyof Answers]: Question<Answers[At]> };
+
 /**
  * Runs `work` in one transaction. If COMMIT fails, it rejects: whether it took effect is unknown.
- * @param first statements without parameters, sent together with BEGIN; `work` receives their results
+ * @param first is sent together with BEGIN
  */
-export async function inTransaction<T>(
+export async function inTransaction<T, Answers extends readonly unknown[] = readonly []>(
   pool: pg.Pool,
-  work: (client: pg.PoolClient, answered: readonly pg.QueryResult[]) => Promise<T>,
-  first: readonly string[] = [],
+  work: (client: pg.PoolClient, answers: Answers) => Promise<T>,
+  first?: Questions<Answers>,
 ): Promise<T> {
   const client = await pool.connect();
   let broken: Error | undefined;
+  let isOpen = false;
   try {
-    // For several statements pg returns a list of results, which its types do not show.
-    const [, ...answered] = [await client.query(["BEGIN", ...first].join("; "))].flat() as pg.QueryResult[];
-    const result = await work(client, answered);
+    const questions: readonly Question<unknown>[] = [BEGIN, ...(first ?? [])];
+    const results = await sendOn(
+      client,
+      questions.map(({ statement }) => statement),
+    );
+    isOpen = true;
+    const [, ...answers] = questions.map(({ answer }, at) => answer(results[at] as pg.QueryResult));
+    const result = await work(client, answers as unknown as Answers);
     await client.query("COMMIT");
     return result;
   } catch (error) {
     // A connection that does not answer must not be asked again, nor used.
-    if (isDisconnected(error)) broken = error as Error;
+    if (isDisconnected(error) || !isOpen) broken = error as Error;
     else
       await client.query("ROLLBACK").catch((rollback: Error) => {
         broken = rollback;

@@ -1,5 +1,6 @@
 import type pg from "pg";
 import type { Lease } from "../../payments/scheme.ts";
+import type { Question } from "./message.ts";
 import { keyValues } from "./payment-row.ts";
 
 const HELD = `SELECT EXISTS (SELECT FROM payment
@@ -9,10 +10,11 @@ const HELD = `SELECT EXISTS (SELECT FROM payment
     WITH ORDINALITY AS lease (chain, asset, payer, nonce, token, place) ORDER BY place`;
 
 /** Whether each payment is still to be submitted, and by the run that has this lease of it. */
-export async function areHeld(db: Pick<pg.Pool, "query">, leases: readonly Lease[]): Promise<readonly boolean[]> {
-  if (leases.length === 0) return [];
+export function areHeld(leases: readonly Lease[]): Question<readonly boolean[]> {
   const rows = leases.map(({ key, token }) => [...keyValues(key), token]);
   const columns = [0, 1, 2, 3, 4].map((column) => rows.map((row) => row[column]));
-  const found = await db.query<{ held: boolean }>({ name: "payments-held", text: HELD, values: columns });
-  return found.rows.map(({ held }) => held);
+  return {
+    statement: { name: "payments-held", text: HELD, values: columns },
+    answer: ({ rows }: pg.QueryResult<{ held: boolean }>) => rows.map(({ held }) => held),
+  };
 }

@@ -64,6 +64,35 @@ interface Answering {
   readonly done: (error: Error | null) => void;
 }
 
+/** A named statement that reads, and what its result says. */
+export interface Question<Answer> {
+  readonly statement: pg.QueryConfig;
+  readonly answer: (result: pg.QueryResult) => Answer;
+}
+
+export const ask = async <Answer>(
+  db: Pick<pg.Pool, "query">,
+  { statement, answer }: Question<Answer>,
+): Promise<Answer> => answer(await db.query(statement));
+
+/**
+ * Sends named statements as one message on a connection. Once it has rejected, nobody knows which of them the connection
+ * has prepared: it must not be used again.
+ */
+export async function sendOn(
+  client: pg.PoolClient,
+  statements: readonly pg.QueryConfig[],
+): Promise<readonly pg.QueryResult[]> {
+  const results: pg.QueryResult[] = [];
+  await new Promise<void>((resolve, reject) => {
+    const answer: Answering["answer"] = (result, at) => {
+      results[at] = result;
+    };
+    client.query(new Message(statements, { answer, done: (error) => (error === null ? resolve() : reject(error)) }));
+  });
+  return results;
+}
+
 /**
  * Sends named statements as one message. Rejects if any of them fails, and then none has taken effect, unless the
  * connection was lost before the answer: `isDisconnected`.
@@ -74,17 +103,9 @@ export async function sendTogether(
 ): Promise<readonly pg.QueryResult[]> {
   const client = await pool.connect();
   let broken: Error | undefined;
-  const results: pg.QueryResult[] = [];
   try {
-    await new Promise<void>((resolve, reject) => {
-      const answer: Answering["answer"] = (result, at) => {
-        results[at] = result;
-      };
-      client.query(new Message(statements, { answer, done: (error) => (error === null ? resolve() : reject(error)) }));
-    });
-    return results;
+    return await sendOn(client, statements);
   } catch (error) {
-    // Nobody knows which of them the connection has prepared.
     broken = error as Error;
     throw error;
   } finally {

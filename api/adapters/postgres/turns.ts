@@ -1,6 +1,7 @@
-import pg from "pg";
+import type pg from "pg";
 import type { Transaction } from "../../kernel/transaction.ts";
-import { inTransaction, isDisconnected, transactionOn } from "./connection.ts";
+import { inTransaction, isDisconnected, named, transactionOn } from "./connection.ts";
+import type { Question } from "./message.ts";
 
 /** Works that share one transaction at most. */
 const MOST_TOGETHER = 32;
@@ -74,19 +75,26 @@ async function settle(turns: Turns, batch: readonly Waiting[]): Promise<void> {
 }
 
 /** The lock orders processes; it is released with the transaction. */
+const lock = (queue: string): Question<null> => ({
+  statement: named("SELECT pg_advisory_xact_lock(hashtext($1))", [queue]),
+  answer: () => null,
+});
+
+const opening = (frame: Frame): Question<readonly object[]> => ({
+  statement: named(frame.opening, []),
+  answer: ({ rows }) => rows,
+});
+
 const together = ({ pool, queue, frame }: Turns, batch: readonly Waiting[]): Promise<unknown[]> =>
-  inTransaction(
+  inTransaction<unknown[], readonly [null, ...(readonly object[])[]]>(
     pool,
-    async (client, [, opened]) => {
+    async (client, [, rows = []]) => {
       const transaction = transactionOn(client);
-      frame?.begin(transaction, { rows: opened?.rows ?? [], isShared: batch.length > 1 });
+      frame?.begin(transaction, { rows, isShared: batch.length > 1 });
       const results: unknown[] = [];
       for (const { work } of batch) results.push(await work(transaction));
       await frame?.end(transaction);
       return results;
     },
-    [
-      `SELECT pg_advisory_xact_lock(hashtext(${pg.escapeLiteral(queue)}))`,
-      ...(frame === undefined ? [] : [frame.opening]),
-    ],
+    [lock(queue), ...(frame === undefined ? [] : [opening(frame)])],
   );

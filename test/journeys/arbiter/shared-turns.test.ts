@@ -88,7 +88,7 @@ async function sharing<T>(ahead: () => Promise<unknown>, works: () => readonly P
   return withClient(database.ownerUrl, async (client) => {
     await client.query(`SELECT pg_advisory_lock(${LOG})`);
     const first = ahead();
-    await blocked("BEGIN");
+    await blocked("SELECT pg_advisory_xact_lock");
     const waiting = Promise.allSettled(works());
     await client.query(`SELECT pg_advisory_unlock(${LOG})`);
     expect(await first).toBeNull();

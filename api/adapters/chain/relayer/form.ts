@@ -1,4 +1,3 @@
-import type pg from "pg";
 import { keccak256 } from "viem";
 import type { Hex } from "../../../kernel/wallet.ts";
 import type { Lease } from "../../../payments/scheme.ts";
@@ -49,37 +48,30 @@ export async function form(sender: Sender, { members, callFor }: Shipment, lost:
   const { pool, ledger } = sender;
   const conditions = await sender.conditions();
   const fees = offerIn(conditions.market);
-  return inTransaction(pool, async (db) => {
-    await ledger.lock(db);
-    const before = await sender.members.carried(
-      db,
-      members.map(({ purpose }) => purpose),
-    );
-    const carried = new Map([...before].filter(([purpose, one]) => !("lost" in one && lost.includes(purpose))));
-    const purposes = await heldOf(
-      db,
-      members.filter(({ purpose }) => !carried.has(purpose)),
-    );
-    if (purposes.length === 0) return { transaction: null, purposes, carried };
-    const { to, data, gas } = callFor(purposes);
-    const { wei: reserved } = await ledger.reserved(db, conditions.count);
-    assertAffordable(sender, conditions, { wei: gas * fees.maxFeePerGas, reserved });
-    const nonce = await ledger.nextNonce(db, conditions.count);
-    const raw = await sender.sign({ to, data }, { nonce, gas, fees });
-    const hash = keccak256(raw);
-    const stored = { hash, raw: sender.close(raw, nonce) };
-    await ledger.insert(db, { ...stored, nonce, purposes, to, gas, maxFee: fees.maxFeePerGas });
-    return { transaction: { hash, raw }, purposes, carried };
-  });
-}
-
-/** The purposes of those that no other run has taken over, each once. */
-async function heldOf(db: Pick<pg.Pool, "query">, members: readonly Member[]): Promise<Hex[]> {
   const leased = members.filter(({ lease }) => lease !== undefined);
-  const held = await areHeld(
-    db,
-    leased.flatMap(({ lease }) => lease ?? []),
+  const first = [
+    ledger.lock(),
+    sender.members.carried(members.map(({ purpose }) => purpose)),
+    areHeld(leased.flatMap(({ lease }) => lease ?? [])),
+    ledger.reserved(conditions.count),
+    ledger.nextNonce(conditions.count),
+  ] as const;
+  return inTransaction(
+    pool,
+    async (db, [, before, held, reserved, nonce]) => {
+      const carried = new Map([...before].filter(([purpose, one]) => !("lost" in one && lost.includes(purpose))));
+      const takenOver = new Set(leased.filter((_, place) => held[place] !== true));
+      const open = members.filter((member) => !carried.has(member.purpose) && !takenOver.has(member));
+      const purposes = [...new Set(open.map(({ purpose }) => purpose))];
+      if (purposes.length === 0) return { transaction: null, purposes, carried };
+      const { to, data, gas } = callFor(purposes);
+      assertAffordable(sender, conditions, { wei: gas * fees.maxFeePerGas, reserved: reserved.wei });
+      const raw = await sender.sign({ to, data }, { nonce, gas, fees });
+      const hash = keccak256(raw);
+      const stored = { hash, raw: sender.close(raw, nonce) };
+      await ledger.insert(db, { ...stored, nonce, purposes, to, gas, maxFee: fees.maxFeePerGas });
+      return { transaction: { hash, raw }, purposes, carried };
+    },
+    first,
   );
-  const takenOver = new Set(leased.filter((_, place) => held[place] !== true));
-  return [...new Set(members.filter((member) => !takenOver.has(member)).map(({ purpose }) => purpose))];
 }

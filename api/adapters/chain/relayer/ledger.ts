@@ -1,6 +1,7 @@
 import type pg from "pg";
 import type { Address, Hex } from "../../../kernel/wallet.ts";
 import { bytes, hex } from "../../postgres/connection.ts";
+import type { Question } from "../../postgres/message.ts";
 
 /** What a table row says of one account on one chain. */
 export interface Account {
@@ -57,6 +58,12 @@ export function createLedger(pool: pg.Pool, { chainId, address }: Account) {
   };
 }
 
+/** In wei, and in gas. */
+interface Reserved {
+  readonly wei: bigint;
+  readonly gas: bigint;
+}
+
 type AccountValues = readonly [number, Buffer];
 
 const OWN = "chain = $1 AND sender = $2";
@@ -64,34 +71,41 @@ const OWN = "chain = $1 AND sender = $2";
 function sending(account: AccountValues) {
   return {
     /** Serialises the account's senders until the end of the transaction. */
-    async lock(db: Queries): Promise<void> {
-      const values = [account[0], hex(account[1])];
-      await db.query({ name: "relay-lock", text: "SELECT pg_advisory_xact_lock($1, hashtext($2))", values });
-    },
+    lock: (): Question<null> => ({
+      statement: {
+        name: "relay-lock",
+        text: "SELECT pg_advisory_xact_lock($1, hashtext($2))",
+        values: [account[0], hex(account[1])],
+      },
+      answer: () => null,
+    }),
 
     /** The lowest nonce that neither the chain nor a transaction of ours has taken, however late the chain's count is. */
-    async nextNonce(db: Queries, count: number): Promise<number> {
-      const { rows } = await db.query<{ nonce: string }>({
+    nextNonce: (count: number): Question<number> => ({
+      statement: {
         name: "relay-next",
         text: `SELECT CASE WHEN EXISTS (SELECT FROM relay WHERE ${OWN} AND nonce = $3) THEN (
             SELECT nonce + 1 FROM relay AS taken WHERE ${OWN} AND nonce >= $3 AND NOT EXISTS (
               SELECT FROM relay WHERE ${OWN} AND nonce = taken.nonce + 1)
             ORDER BY nonce LIMIT 1) ELSE $3 END AS nonce`,
         values: [...account, count],
-      });
-      return Number(rows[0]?.nonce ?? count);
-    },
+      },
+      answer: ({ rows: [row] }: pg.QueryResult<{ nonce: string }>) => Number(row?.nonce ?? count),
+    }),
 
-    /** The most that all unmined transactions can cost, in wei, and their gas. */
-    async reserved(db: Queries, count: number): Promise<{ readonly wei: bigint; readonly gas: bigint }> {
-      const { rows } = await db.query<{ wei: string; gas: string }>({
+    /** The most that all unmined transactions can cost. */
+    reserved: (count: number): Question<Reserved> => ({
+      statement: {
         name: "relay-reserved",
         text: `SELECT coalesce(sum(gas * max_fee), 0) AS wei, coalesce(sum(gas), 0) AS gas FROM relay
           WHERE ${OWN} AND state = 'sent' AND nonce >= $3`,
         values: [...account, count],
-      });
-      return { wei: BigInt(rows[0]?.wei ?? 0), gas: BigInt(rows[0]?.gas ?? 0) };
-    },
+      },
+      answer: ({ rows: [row] }: pg.QueryResult<{ wei: string; gas: string }>) => ({
+        wei: BigInt(row?.wei ?? 0),
+        gas: BigInt(row?.gas ?? 0),
+      }),
+    }),
 
     /** Rejects if another account has sent something for one of the purposes. */
     async insert(db: Queries, sent: NewTransaction): Promise<void> {

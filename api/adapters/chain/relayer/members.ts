@@ -1,8 +1,7 @@
 import type pg from "pg";
 import type { Hex } from "../../../kernel/wallet.ts";
 import { bytes, hex } from "../../postgres/connection.ts";
-
-type Queries = Pick<pg.Pool, "query">;
+import { ask, type Question } from "../../postgres/message.ts";
 
 /**
  * The newest transaction for a purpose: its hash, the hash in which it was mined without success, or the hashes of one
@@ -23,20 +22,20 @@ const FAILED = "(relay.reverted OR member.purpose IN (SELECT relay.purposes[plac
 /** What the transactions of one chain are for, whoever sends them: the table `relay_member`. */
 export const createMembers = (chainId: number) => ({
   /** What was sent for purposes, by purpose. */
-  async carried(db: Queries, purposes: readonly Hex[]): Promise<ReadonlyMap<Hex, Carried>> {
-    const { rows } = await db.query<Row>({
+  carried: (purposes: readonly Hex[]): Question<ReadonlyMap<Hex, Carried>> => ({
+    statement: {
       name: "relay-carried",
       text: `SELECT member.purpose, state, hashes, CASE WHEN state <> 'sent' AND ${FAILED} THEN mined_hash END AS reverted
         FROM relay_member AS member JOIN relay ON relay.id = relay_id
         WHERE member.chain = $1 AND member.purpose = ANY($2::bytea[])`,
       values: [chainId, purposes.map(bytes)],
-    });
-    return new Map(rows.map((row) => [hex(row.purpose), carriedIn(row)]));
-  },
+    },
+    answer: ({ rows }: pg.QueryResult<Row>) => new Map(rows.map((row) => [hex(row.purpose), carriedIn(row)])),
+  }),
 
   /** The transaction in which a purpose was mined without success; null if there is none. */
-  async failed(db: Queries, purpose: Hex): Promise<Hex | null> {
-    const carried = (await this.carried(db, [purpose])).get(purpose);
+  async failed(db: Pick<pg.Pool, "query">, purpose: Hex): Promise<Hex | null> {
+    const carried = (await ask(db, this.carried([purpose]))).get(purpose);
     return carried !== undefined && "reverted" in carried ? carried.reverted : null;
   },
 });

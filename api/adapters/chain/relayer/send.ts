@@ -1,5 +1,6 @@
 import { TransactionReceiptNotFoundError } from "viem";
 import type { Hex } from "../../../kernel/wallet.ts";
+import { ask } from "../../postgres/message.ts";
 import { broadcast } from "./broadcast.ts";
 import { offerIn } from "./fees.ts";
 import { type Call, form, type Member, type Shipment } from "./form.ts";
@@ -20,7 +21,7 @@ const takenOver = (): Error => new Error("nothing was sent: another run works on
 
 /** One call, simulated first; what was sent for the purpose before is not sent a second time. */
 export async function send(sender: Sender, { purpose, lease, to, data, gas: most }: RelayRequest): Promise<Hex> {
-  const before = (await sender.members.carried(sender.pool, [purpose])).get(purpose);
+  const before = (await ask(sender.pool, sender.members.carried([purpose]))).get(purpose);
   const known = before === undefined ? null : await outcomeOf(sender, before);
   if (known !== null) return hashOf(known);
   const gas = await gasFor(sender, { to, data, gas: most });

@@ -1,5 +1,6 @@
 import { keccak256, parseTransaction } from "viem";
 import { hex } from "../../postgres/connection.ts";
+import { ask } from "../../postgres/message.ts";
 import { broadcast } from "./broadcast.ts";
 import { spendable } from "./conditions.ts";
 import { type Fees, replacementFor } from "./fees.ts";
@@ -65,7 +66,7 @@ async function resend(sender: Sender, count: number): Promise<void> {
 
 /** What a stuck transaction should offer instead; null if the same bytes will do. */
 async function replacing({ conditions, ledger, pool, open }: Sender, count: number) {
-  const [now, { gas }] = await Promise.all([conditions(), ledger.reserved(pool, count)]);
+  const [now, { gas }] = await Promise.all([conditions(), ask(pool, ledger.reserved(count))]);
   const affordable = gas === 0n ? 0n : spendable(now) / gas;
   return (row: Unmined): Fees | null => {
     const { maxFeePerGas = 0n, maxPriorityFeePerGas = 0n } = parseTransaction(open(row));
