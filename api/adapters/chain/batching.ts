@@ -4,12 +4,14 @@ import type { Address, Hex } from "../../kernel/wallet.ts";
 import type { Meter } from "../../operations/meter.ts";
 import type { Authorization, Head } from "../../payments/scheme.ts";
 import { watchContract } from "./batch-contract.ts";
+import type { Call } from "./relayer/form.ts";
 import type { Relayer } from "./relayer/relayer.ts";
 import { discreet } from "./rpc-errors.ts";
-import { MINED_WITHIN_MS, type Payment, settleAlone } from "./settle-alone.ts";
+import { assertSucceeded, MINED_WITHIN_MS, type Payment } from "./settle-alone.ts";
 import { batchCall, batchGas, failedPlaces, isPackable, type SignedTransfer, settlingIn } from "./settlement-batch.ts";
 import { createShortMemory } from "./short-memory.ts";
 import { together } from "./together.ts";
+import { transferData } from "./transfer.ts";
 
 /** When payments set out together. */
 export interface BatchPolicy {
@@ -42,6 +44,8 @@ export interface Batching {
   submit(payment: Payment): Promise<boolean>;
 }
 
+/** The gas limit of a payment by itself. All that pass the shared simulation are ordinary accounts: one needs at most 103,312. */
+const ORDINARY_GAS = 130_000n;
 const SIMULATED = { most: 50, underWay: 2, waitMs: 5 };
 /** Between its simulation and its submission a payment is only written to the journal. */
 const PASSED_FOR_MS = 60_000;
@@ -119,21 +123,20 @@ interface Group {
 
 /** One transaction for all of them but those that another process has sent meanwhile. What went wrong, by payment. */
 async function settle(relayer: Relayer, { payments, terms, judge }: Group): Promise<readonly (Error | null)[]> {
-  const [one, ...others] = payments;
-  if (one !== undefined && others.length === 0) return [await problemOf(settleAlone(relayer, terms.usdc, one))];
   const sentAt = performance.now();
   let ours: readonly Queued[] = [];
   const carriers = await relayer.ship({
     members: payments,
     callFor: (purposes) => {
       ours = purposes.flatMap((purpose) => payments.find((payment) => payment.purpose === purpose) ?? []);
-      const transfers = ours.map(({ transfer }) => transfer);
-      return batchCall(terms, transfers);
+      return callFor(terms, ours);
     },
   });
   const mined = async (carrier: Hex) => {
     const receipt = await relayer.waitFor(carrier, MINED_WITHIN_MS);
-    if (carriers.get(ours[0]?.purpose ?? "0x") === carrier) judge(receipt, { payments: ours, sentAt });
+    if (carriers.get(ours[0]?.purpose ?? "0x") !== carrier) return;
+    if (ours.length > 1) judge(receipt, { payments: ours, sentAt });
+    else assertSucceeded(receipt);
   };
   const hashes = new Set([...carriers.values()].filter((carrier) => typeof carrier === "string"));
   const outcomes = new Map([...hashes].map((hash) => [hash, problemOf(mined(hash))]));
@@ -143,6 +146,14 @@ async function settle(relayer: Relayer, { payments, terms, judge }: Group): Prom
       return typeof carrier === "string" ? ((await outcomes.get(carrier)) ?? null) : (carrier ?? null);
     }),
   );
+}
+
+/** One by itself goes directly, which costs less. */
+function callFor(terms: Group["terms"], payments: readonly Queued[]): Call {
+  const transfers = payments.map(({ transfer }) => transfer);
+  const [one] = transfers;
+  if (one === undefined || transfers.length > 1) return batchCall(terms, transfers);
+  return { to: terms.usdc, data: transferData(one.authorization, one.signature), gas: ORDINARY_GAS };
 }
 
 const problemOf = (work: Promise<unknown>): Promise<Error | null> =>

@@ -1,3 +1,4 @@
+import type { TransactionReceipt } from "viem";
 import type { Address } from "../../kernel/wallet.ts";
 import type { Member } from "./relayer/form.ts";
 import type { Relayer } from "./relayer/relayer.ts";
@@ -17,6 +18,9 @@ export interface Payment extends Member {
 export async function settleAlone(relayer: Relayer, usdc: Address, { transfer, ...member }: Payment): Promise<void> {
   const data = transferData(transfer.authorization, transfer.signature);
   const transaction = await relayer.send({ to: usdc, data, gas: MOST_GAS, ...member });
-  const { status } = await relayer.waitFor(transaction, MINED_WITHIN_MS);
-  if (status !== "success") throw new Error(`transaction ${transaction} reverted`);
+  assertSucceeded(await relayer.waitFor(transaction, MINED_WITHIN_MS));
+}
+
+export function assertSucceeded({ status, transactionHash }: TransactionReceipt): void {
+  if (status !== "success") throw new Error(`transaction ${transactionHash} reverted`);
 }

@@ -7,7 +7,7 @@ import { startTestChain } from "../../support/chain/chain.ts";
 import { startFaultyNode } from "../../support/chain/faulty-node.ts";
 import { refuse } from "../../support/chain/rpc.ts";
 import { forFile } from "../../support/for-file.ts";
-import { startService } from "../../support/service/service.ts";
+import { ALONE, startService } from "../../support/service/service.ts";
 
 /** Refunds of decoys between their signature and a final block, which on this chain is 64 blocks away. */
 
@@ -19,7 +19,7 @@ const clock = newClock();
 const chain = await forFile(startTestChain({ slotsInAnEpoch: 32 }));
 const node = await forFile(startFaultyNode(chain));
 const rpcUrls = { "eip155:8453": node.url, "eip155:84532": node.url };
-const service = await forFile(startService({ chain, jobs: false, now: clock.now, config: { rpcUrls } }));
+const service = await forFile(startService({ chain, jobs: false, now: clock.now, config: { ...ALONE, rpcUrls } }));
 const owner = await forFile(ownerOf(service.database));
 const ground = { chain, owner, at: service.url };
 const runs = await Promise.all([1, 2, 3, 4, 5].map(() => startRun(ground, "recipient")));

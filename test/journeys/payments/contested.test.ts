@@ -16,7 +16,7 @@ import { chargedOnce, nothingCharged, settlements } from "../../support/payments
 import { type Answer, post, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
 import { binary } from "../../support/service/database.ts";
-import { RELAYER, startService } from "../../support/service/service.ts";
+import { ALONE, RELAYER, startService } from "../../support/service/service.ts";
 
 const SOMEBODY = devAccount(8).address;
 /** Above what the relayer offers: the first in its block. */
@@ -31,7 +31,7 @@ const chain = await forFile(startTestChain({ slotsInAnEpoch: 3 }));
 await chain.mine(10);
 const node = await forFile(startHoldingNode(chain));
 const service = await forFile(
-  startService({ chain, config: { rpcUrls: { "eip155:8453": node.url, "eip155:84532": node.url } } }),
+  startService({ chain, config: { ...ALONE, rpcUrls: { "eip155:8453": node.url, "eip155:84532": node.url } } }),
 );
 
 beforeEach(async () => {

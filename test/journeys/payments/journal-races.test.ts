@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import type pg from "pg";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { connect } from "../../../api/adapters/postgres/connection.ts";
 import { createJournal } from "../../../api/adapters/postgres/journal.ts";

@@ -26,7 +26,7 @@ const stage = await forFile(startApiStage());
 const { chain } = stage;
 const node = await forFile(startHoldingNode(chain));
 await stage.lockCommitsOf("certificate");
-let api = await stage.start(node);
+let api = await stage.start(node, { BATCH_MAX: "1" });
 
 beforeEach(async () => {
   payer = await newPayer(chain);
@@ -52,7 +52,7 @@ const untilState = (wanted: string) => expect.poll(state, PATIENT).toBe(wanted);
 async function killAndRestart(): Promise<void> {
   await api.kill();
   await stage.endLeases();
-  api = await stage.start(node);
+  api = await stage.start(node, { BATCH_MAX: "1" });
 }
 
 /** The same header again until something else than 503 comes back. */
@@ -177,7 +177,7 @@ test("a process that slept through its lease changes nothing when it wakes up, a
   asleep.freeze();
   try {
     await stage.endLeases();
-    api = await stage.start(node);
+    api = await stage.start(node, { BATCH_MAX: "1" });
     const answer = await sentAgain();
     asleep.thaw();
     looking.release();
@@ -221,7 +221,7 @@ describe("what nobody retries is finished by the next process", () => {
       await client.query("ROLLBACK");
     });
     expect(await state()).toBe("settled");
-    api = await stage.start(node);
+    api = await stage.start(node, { BATCH_MAX: "1" });
     await expectFinishedAlone();
   });
 });

@@ -11,7 +11,7 @@ import { type Answer, post, send, v2 } from "../../support/payments/requests.ts"
 import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
 import { binary } from "../../support/service/database.ts";
 import { endBlocked } from "../../support/service/end-blocked.ts";
-import { RELAYER, startService, type TestService, type TestServicePlan } from "../../support/service/service.ts";
+import { ALONE, RELAYER, startService, type TestService, type TestServicePlan } from "../../support/service/service.ts";
 
 const LIMIT = 90_000;
 
@@ -127,7 +127,7 @@ describe.concurrent("a node that lags behind the chain", () => {
   test(
     "counts the relayer's transactions late: no nonce is left out or used twice, each payment is charged once",
     async () => {
-      const at = await stage({ config: { batches: { most: 1, waitMs: 100, unmined: 8 } } });
+      const at = await stage({ config: ALONE });
       const signed = [at.signed, await signedByNext(), await signedByNext()];
       // The relayer's gas is in a block's state once that is mined.
       await chain.mine();

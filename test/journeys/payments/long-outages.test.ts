@@ -11,7 +11,7 @@ import { chargedOnce, nothingCharged } from "../../support/payments/on-chain.ts"
 import { type Answer, post, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
 import { age } from "../../support/service/database.ts";
-import { startService, type TestService, type TestServicePlan } from "../../support/service/service.ts";
+import { ALONE, startService, type TestService, type TestServicePlan } from "../../support/service/service.ts";
 
 /**
  * A minute, of which 26 s are real, longer than a request waits for its facilitator and for the chain. The others pass by
@@ -49,7 +49,7 @@ async function inProcess() {
 }
 
 async function begin(config: NonNullable<TestServicePlan["config"]>): Promise<TestService> {
-  const service = await startService({ chain, config, patienceMs: PATIENCE_MS });
+  const service = await startService({ chain, config: { ...ALONE, ...config }, patienceMs: PATIENCE_MS });
   services.push(service);
   return service;
 }

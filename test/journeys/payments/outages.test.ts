@@ -11,7 +11,7 @@ import { expectNoSignatureAnywhere, expectProblem } from "../../support/payments
 import { chargedOnce, nothingCharged } from "../../support/payments/on-chain.ts";
 import { type Answer, post, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
-import { startService } from "../../support/service/service.ts";
+import { ALONE, startService } from "../../support/service/service.ts";
 
 let payer: LocalAccount;
 /** What the node in front of the chain refuses at the moment. */
@@ -28,7 +28,7 @@ const node = await forFile(
   }),
 );
 const rpcUrls = { "eip155:8453": node.url, "eip155:84532": node.url };
-const service = await forFile(startService({ chain, config: { rpcUrls } }));
+const service = await forFile(startService({ chain, config: { ...ALONE, rpcUrls } }));
 
 beforeEach(async () => {
   payer = await newPayer(chain);

@@ -46,6 +46,7 @@ beforeAll(async () => {
     database: { ownerUrl, apiUrl },
     baseRpcUrl: node.url,
     baseSepoliaRpcUrl: sepolia.rpcUrl,
+    env: { BATCH_MAX: "1" },
   });
 });
 beforeEach(async () => {

@@ -10,14 +10,14 @@ import { cancel } from "../../support/payments/on-chain.ts";
 import { type Answer, post, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
 import { payUnseen } from "../../support/payments/unseen.ts";
-import { startService } from "../../support/service/service.ts";
+import { ALONE, startService } from "../../support/service/service.ts";
 
 // Nodes behind one address disagree: whatever cannot be undone needs two answers that were requested separately.
 
 const base = await forFile(startBaseLike({ profile: { ...BASE, backends: [{ lagMs: 0 }] } }));
 const { chain } = base;
 const service = await forFile(
-  startService({ chain, now: base.now, jobs: false, patienceMs: 1_500, config: { rpcUrls: base.rpcUrls } }),
+  startService({ chain, now: base.now, jobs: false, patienceMs: 1_500, config: { ...ALONE, rpcUrls: base.rpcUrls } }),
 );
 afterEach(() => base.become(null));
 

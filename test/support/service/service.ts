@@ -74,6 +74,9 @@ export async function startService(plan: TestServicePlan): Promise<TestService> 
   };
 }
 
+/** Every payment settles in a transaction of its own, which is estimated before it is signed. */
+export const ALONE = { batches: { most: 1, waitMs: 100, unmined: 8 } } as const;
+
 /** The key of the in-process facilitator, an account with no other use. */
 export const RELAYER = { key: `0x${"5e".repeat(32)}`, address: "0xd8291e50e2e68fb2c70d77ccdc707d291a89f209" } as const;
 

@@ -3,6 +3,8 @@ import type { Hex } from "../../../kernel/wallet.ts";
 import { failedPlaces } from "../settlement-batch.ts";
 import type { Sender } from "./sender.ts";
 
+const LONGEST_PAUSE_MS = 500;
+
 /** Polls for the receipt of a transaction or of its replacement, and records it. */
 export async function waitFor(
   { ledger, client }: Pick<Sender, "ledger" | "client">,
@@ -11,14 +13,14 @@ export async function waitFor(
 ): Promise<TransactionReceipt> {
   const deadline = Date.now() + timeoutMs;
   let hashes: readonly Hex[] = [hash];
-  for (let pause = 10; ; pause = Math.min(pause * 2, 500)) {
+  for (let pause = 5; ; pause = Math.min(pause * 1.5, LONGEST_PAUSE_MS)) {
     for (const candidate of hashes) {
       const receipt = await receiptOf({ client, ledger }, candidate);
       if (receipt !== null) return receipt;
     }
     if (Date.now() > deadline) throw new Error(`transaction ${hash} was not mined within ${timeoutMs} ms`);
     await new Promise((resolve) => setTimeout(resolve, pause));
-    if (pause === 500) hashes = await ledger.hashesOf(hash);
+    if (pause === LONGEST_PAUSE_MS) hashes = await ledger.hashesOf(hash);
   }
 }
 
