@@ -92,7 +92,7 @@ export async function build(config: Config, pool: pg.Pool, parts: BuildParts) {
     log,
     now,
   });
-  const { escrow, demo, contracts, ...wired } = await wireEscrow({ config, pool, chains, log, now, signer });
+  const { escrow, demo, contracts, ...wired } = await wireEscrow({ config, pool, chains, log, now, signer, meter });
   const ownWallets = [...wired.ownWallets, ...(relayers?.[MAIN_NETWORK] ? [relayers[MAIN_NETWORK].address] : [])];
   const { scores, tiers } = wireScore({ config, pool, now });
   const court = wireArbiter({

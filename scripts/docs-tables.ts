@@ -26,6 +26,7 @@ import { MAX_WALLETS } from "../api/score/products.ts";
 import { FORGED_A, ringSize } from "../api/site/forgery.ts";
 import { needs, RULES } from "../api/site/score-chapter.ts";
 import { CAP_NAMES, COMPONENT_NAMES } from "../api/site/score-names.ts";
+import { OUTCOME_KINDS, OUTCOME_SIZES } from "../bench/gas/outcomes.ts";
 import gas from "../bench/gas/snapshot.json" with { type: "json" };
 import { WINDOW_DAYS } from "../indexer/ledger.ts";
 import {
@@ -235,6 +236,15 @@ const tenthTable = (): string =>
     Object.entries(gas.batches.tenth).map(([change, used]) => [change, used.toLocaleString("en-US")]),
   );
 
+const outcomesTable = (): string =>
+  table(
+    ["Outcomes a transaction", ...OUTCOME_SIZES.map(String)],
+    OUTCOME_KINDS.map((kind) => [
+      kind,
+      ...OUTCOME_SIZES.map((size) => gas.outcomes.batch[kind][size].toLocaleString("en-US")),
+    ]),
+  );
+
 const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
   [head, head.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
 
@@ -252,6 +262,7 @@ export const renderTables = (routes: readonly RouteLine[]): Readonly<Record<stri
   gas: gasTable(),
   batches: batchesTable(),
   tenth: tenthTable(),
+  outcomes: outcomesTable(),
 });
 
 /** The text with every generated table filled in. */

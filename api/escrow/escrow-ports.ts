@@ -31,10 +31,32 @@ export interface Task {
   readonly decision: Decision;
   /** SHA-256 of the evaluation; null if the clock alone decided. */
   readonly record: Hex | null;
-  /** The last transaction sent for it, or the one that carried it out. */
+  /** The transaction that ended the hold; null while the task is open. */
   readonly transaction: Hex | null;
   /** `final` is the end; a reorganization may still undo `mined`. */
   readonly state: "open" | "mined" | "final";
+  /** What that transaction did, which may differ from the decision: anyone may refund after 30 minutes. */
+  readonly found: Decision | null;
+}
+
+/** What ended a hold, and the block that shows it. */
+export interface Outcome extends Block {
+  readonly decision: Decision;
+  readonly transaction: Hex;
+}
+
+export interface Block {
+  readonly block: number;
+  readonly blockHash: Hex;
+}
+
+/** What the contract says of a payment at the head. */
+export interface HoldState {
+  readonly status: EscrowStatus;
+  /** From then on anyone may refund it; Unix seconds of the chain. */
+  readonly refundableFrom: number;
+  /** The head's time, Unix seconds. */
+  readonly time: number;
 }
 
 export interface EscrowStore {
@@ -44,17 +66,21 @@ export interface EscrowStore {
   decide(hold: Hold, evaluation: Evaluation): Promise<number>;
   /** Stores a refund decided by the clock; 0 if the payment already has a task. */
   timeOut(hold: Hold): Promise<number>;
-  /** Claims due tasks for half a minute each: open ones before mined ones, then by longest wait. */
+  /** Claims due open tasks for half a minute each, by longest wait. */
   take(limit: number): Promise<readonly Task[]>;
-  /** Records where a task stands; it is looked at again after the given number of seconds. */
-  note(
-    payment: Hex,
-    seen: { readonly state: "open" | "mined"; readonly transaction: Hex | null; readonly seconds: number },
-  ): Promise<void>;
-  /** Records the permanent outcome, which may differ from the decision; the task is never looked at again. */
-  end(payment: Hex, decision: Decision, transaction: Hex | null): Promise<void>;
-  /** Whether the relayer holds this transaction, so that it, or its replacement, will still be mined. */
-  isCarried(transaction: Hex): Promise<boolean>;
+  /** An open task is looked at again after this many seconds. */
+  lookAgain(payment: Hex, seconds: number): Promise<void>;
+  /** Records what ended an open task's hold, and where. */
+  mined(payment: Hex, outcome: Outcome): Promise<void>;
+  hasMined(): Promise<boolean>;
+  /** Blocks that show outcomes of mined tasks, if they are due or not after the given one; oldest first. */
+  blocks(final: number, limit: number): Promise<readonly Block[]>;
+  /** These blocks still stand: their tasks are mined, and looked at again after this many seconds. */
+  wait(blocks: readonly Block[], seconds: number): Promise<void>;
+  /** The block is final, and so are its tasks. Returns those that did not end as decided. */
+  finish(block: Block): Promise<readonly Pick<Task, "payment" | "decision" | "found">[]>;
+  /** The chain has another block in its place: its tasks are open again. */
+  reopen(block: Block): Promise<void>;
 }
 
 /** Our own view of the escrow contracts. Every method rejects if the chain cannot be read. */
@@ -62,25 +88,32 @@ export interface EscrowChain {
   /** Searches the contracts' logs, newest first; null if there is none. */
   holdById(payment: Hex): Promise<Hold | null>;
   holdByTransaction(transaction: Hex): Promise<Hold | null>;
-  status(
-    hold: { readonly contract: Address; readonly payment: Hex },
-    at: "latest" | "finalized",
-  ): Promise<EscrowStatus>;
+  state(hold: { readonly contract: Address; readonly payment: Hex }): Promise<HoldState>;
   /** Whether an account, or a contract by ERC-1271, signed the digest. */
   isSigned(signer: Address, digest: Hex, signature: Hex): Promise<boolean>;
-  /** The transaction that released or refunded a payment; null if there is none yet. */
-  outcome(hold: { readonly contract: Address; readonly payment: Hex }): Promise<Hex | null>;
+  /** What released or refunded a payment; null if nothing has yet. */
+  outcome(hold: { readonly contract: Address; readonly payment: Hex }): Promise<Outcome | null>;
+  /** The newest final block, by two readings. */
+  final(): Promise<number>;
+  /** What has become of a block, by two readings before it counts as final or gone. */
+  standing(block: Block): Promise<"pending" | "final" | "unknown">;
   /** Unix seconds of the head. */
   time(): Promise<number>;
 }
 
-/** Sends to the escrow contracts; returns the hash of the broadcast transaction. */
+/** Sends to the escrow contracts. */
 export interface EscrowSender {
-  /** Sends the arbiter's decision. */
-  send(task: Task): Promise<Hex>;
-  /** The outcome of a transaction, or of its replacement, within the time. */
-  waitFor(transaction: Hex, timeoutMs: number): Promise<"mined" | "reverted" | "pending">;
+  /**
+   * Sends the arbiter's decision, with others that wait, and waits for its block. Whatever was sent before is not sent a
+   * second time unless it was mined in vain. Rejects if nothing could be sent.
+   */
+  carry(task: Task): Promise<Carried>;
 }
+
+/** In a block, or not in time, or in vain. */
+export type Carried =
+  | ({ readonly state: "mined"; readonly transaction: Hex } & Block)
+  | { readonly state: "pending" | "failed"; readonly transaction: Hex };
 
 /** Holds that were not decided in time. */
 export interface OverdueHolds {

@@ -2,26 +2,13 @@ import { NETWORKS } from "../kernel/networks.ts";
 import type { Hex } from "../kernel/wallet.ts";
 import type { EscrowContract } from "../payments/commerce/escrow-contract.ts";
 import type { Signer } from "../signing/document.ts";
+import { type Carrying, type CarryingParts, createCarrying } from "./carry-outcomes.ts";
 import { deliveryDigest, deliveryOf, type Forward } from "./delivery.ts";
-import type {
-  Answered,
-  EscrowChain,
-  EscrowSender,
-  EscrowStore,
-  Evaluation,
-  OverdueHolds,
-  Task,
-} from "./escrow-ports.ts";
+import type { Answered, EscrowChain, EscrowStore, Evaluation, OverdueHolds } from "./escrow-ports.ts";
 import { evaluate } from "./evaluation.ts";
 import { type Hold, paymentId } from "./payment.ts";
 import { evaluationPath, evaluationRecord, recordHash } from "./record.ts";
 
-const AT_ONCE = 16;
-const MINED_WITHIN_MS = 20_000;
-const LOOK_AGAIN_SECONDS = 4;
-/** Finality takes minutes. Mined tasks are checked rarely enough that new payments never wait for them. */
-const FINAL_LOOK_SECONDS = 30;
-const HOLD_GONE_SECONDS = 60;
 /**
  * More than can be started at once, because holds that already have a task stay overdue until the chain is done with
  * them.
@@ -30,44 +17,40 @@ const OVERDUE_AT_ONCE = 256;
 /** The time a release needs to be mined; a later one would revert, and its payment would never end. */
 const RELEASE_WITHIN_SECONDS = 60;
 
-export interface EscrowParts {
+export interface EscrowParts extends CarryingParts {
   readonly contracts: readonly EscrowContract[];
   readonly store: EscrowStore;
   readonly chain: EscrowChain;
-  readonly sender: EscrowSender;
   readonly overdue: OverdueHolds;
   readonly signer: Signer;
   readonly baseUrl: string;
   readonly now: () => Date;
-  readonly log: {
-    info(facts: object, message: string): void;
-    warn(facts: object, message: string): void;
-    error(facts: object, message: string): void;
-  };
 }
 
 /** Why a forwarded delivery is not evaluated; no money moves. */
 export type Refusal = "unknown_payment" | "not_signed" | "wrong_signer" | "already_refunded" | "expired";
 
-export interface Escrow {
+export interface Escrow extends Carrying {
   /** Evaluates a merchant's delivery once. The first evaluation of a payment is final; repeats get the same one. */
   verify(forward: Forward): Promise<Answered | { readonly refused: Refusal }>;
   evaluation(payment: Hex): Promise<Answered | null>;
-  /** Carries decisions to the chain until they are final there; returns how many it looked at. */
-  settleDue(): Promise<number>;
   /** Refunds what was not decided within 30 minutes; returns how many holds it took up. */
   refundOverdue(): Promise<number>;
 }
 
 export function createEscrow(parts: EscrowParts): Escrow {
-  const { store, chain, overdue, now } = parts;
+  const { store, chain, overdue } = parts;
   const answered = async (evaluation: Evaluation): Promise<Answered> => {
     const task = await store.task(evaluation.payment);
     if (task === null || task.state === "open") return { evaluation, status: "pending", transaction: null };
-    // From the task, not the evaluation: anyone may have refunded before the release was mined.
+    // Anyone may have refunded before the release was mined. Until that is final it may still be undone.
+    if (task.state === "mined" && task.found !== task.decision)
+      return { evaluation, status: "pending", transaction: null };
     return { evaluation, status: OUTCOMES[task.decision], transaction: task.transaction };
   };
   return {
+    ...createCarrying(parts),
+
     async verify(forward) {
       // An unsigned forward costs no look at the chain.
       if (forward.signature === undefined) return { refused: "not_signed" };
@@ -93,14 +76,9 @@ export function createEscrow(parts: EscrowParts): Escrow {
       return evaluation === null ? null : answered(evaluation);
     },
 
-    async settleDue() {
-      const tasks = await store.take(AT_ONCE);
-      await Promise.all(tasks.map((task) => settle(parts, task)));
-      return tasks.length;
-    },
-
     async refundOverdue() {
-      const holds = (await overdue.overdue(Math.floor(now().getTime() / 1000), OVERDUE_AT_ONCE)) ?? [];
+      // By the chain's clock, like the contract.
+      const holds = (await overdue.overdue(await chain.time(), OVERDUE_AT_ONCE)) ?? [];
       let taken = 0;
       for (const hold of holds) taken += await store.timeOut(hold);
       return taken;
@@ -128,7 +106,7 @@ async function readHold({ chain, contracts }: EscrowParts, forward: Forward): Pr
 /** Why a delivery that has no evaluation yet is too late, or too early for this node; null if it is neither. */
 async function tooLate({ chain, store }: EscrowParts, { contract, id, info }: Hold): Promise<Refusal | null> {
   if ((await store.task(id)) !== null) return "already_refunded";
-  const [status, time] = await Promise.all([chain.status({ contract, payment: id }, "latest"), chain.time()]);
+  const { status, time } = await chain.state({ contract, payment: id });
   if (status === "none") return "unknown_payment";
   if (status !== "held") return "already_refunded";
   return time + RELEASE_WITHIN_SECONDS >= info.authorizationExpiry ? "expired" : null;
@@ -145,64 +123,6 @@ function signed({ signer, baseUrl, now }: EscrowParts, found: Parameters<typeof 
     record: recordHash(document),
     document: JSON.stringify(document),
   };
-}
-
-/** One step of a task: send what is missing, wait until it is final, then leave it. Failed reads are retried. */
-async function settle(parts: EscrowParts, task: Task): Promise<void> {
-  const { store, log } = parts;
-  try {
-    await step(parts, task);
-  } catch (error) {
-    const state = task.state === "mined" ? "mined" : "open";
-    log.warn(
-      { err: error, payment: task.payment, decision: task.decision },
-      "an escrow payment is waiting for the chain",
-    );
-    await store
-      .note(task.payment, { state, transaction: task.transaction, seconds: LOOK_AGAIN_SECONDS })
-      .catch(() => undefined);
-  }
-}
-
-async function step(parts: EscrowParts, task: Task): Promise<void> {
-  const { store, chain } = parts;
-  const status = await chain.status(task, "latest");
-  switch (status) {
-    case "none":
-      // A reorganization removed the hold; it may come back.
-      return store.note(task.payment, { state: "open", transaction: null, seconds: HOLD_GONE_SECONDS });
-    case "held":
-      return send(parts, task);
-    default:
-      return ended(parts, task, status);
-  }
-}
-
-async function send({ store, sender }: EscrowParts, task: Task): Promise<void> {
-  const sent = task.transaction !== null && (await store.isCarried(task.transaction)) ? task.transaction : null;
-  const transaction = sent ?? (await sender.send(task));
-  // Recorded at once: after a crash this transaction is awaited, not sent a second time.
-  await store.note(task.payment, { state: "open", transaction, seconds: MINED_WITHIN_MS / 1000 });
-  const became = await sender.waitFor(transaction, MINED_WITHIN_MS);
-  if (became === "mined") return store.note(task.payment, { state: "mined", transaction, seconds: LOOK_AGAIN_SECONDS });
-  const pending = became === "reverted" ? null : transaction;
-  await store.note(task.payment, { state: "open", transaction: pending, seconds: LOOK_AGAIN_SECONDS });
-}
-
-/** Released or refunded at the head; over once a final block agrees. */
-async function ended({ store, chain, log }: EscrowParts, task: Task, found: "released" | "refunded"): Promise<void> {
-  const transaction = (await chain.outcome(task)) ?? task.transaction;
-  const final = await chain.status(task, "finalized");
-  if (final === "released" || final === "refunded") {
-    const decision = final === "released" ? "release" : "refund";
-    if (decision !== task.decision)
-      log.error({ payment: task.payment, decision: task.decision, final }, "an escrow payment did not end as decided");
-    return store.end(task.payment, decision, transaction);
-  }
-  // A different outcome may still be undone: until it is final, our task stays open.
-  if (found !== OUTCOMES[task.decision])
-    return store.note(task.payment, { state: "open", transaction: null, seconds: FINAL_LOOK_SECONDS });
-  return store.note(task.payment, { state: "mined", transaction, seconds: FINAL_LOOK_SECONDS });
 }
 
 const OUTCOMES = { release: "released", refund: "refunded" } as const;

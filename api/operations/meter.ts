@@ -17,6 +17,8 @@ export interface Meter {
   batch(network: Network, mined: MinedBatch): void;
   /** Whether a network's payments may share transactions. */
   batching(network: Network, isOn: boolean): void;
+  /** A transaction with outcomes of several escrowed payments was mined. */
+  outcomes(network: Network, mined: MinedOutcomes): void;
   certificate(product: string, result: string): void;
   verdict(category: string, outcome: string): void;
 }
@@ -27,6 +29,12 @@ export interface MinedBatch {
   readonly gas: bigint;
   /** How long the first of them waited for others. */
   readonly waitedSeconds: number;
+}
+
+export interface MinedOutcomes {
+  /** How many it carried out. */
+  readonly served: number;
+  readonly gas: bigint;
 }
 
 /** What is waiting in the database, by state. Empty states may be missing. */

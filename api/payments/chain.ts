@@ -24,5 +24,5 @@ export interface Chain {
   /** Whether the nonce was still unused once a transaction had been mined. */
   unusedAfter(transaction: Hex, authorization: Pick<Expected, "payer" | "nonce">): Promise<boolean>;
   /** What has become of a settlement's block. */
-  standing(settlement: Settlement): Promise<Standing>;
+  standing(settlement: Pick<Settlement, "block" | "blockHash">): Promise<Standing>;
 }

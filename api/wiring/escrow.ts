@@ -1,3 +1,4 @@
+import { privateKeyToAccount } from "viem/accounts";
 import { createEscrowChain, readContracts } from "../adapters/chain/escrow.ts";
 import { createEscrowSender, createOverdueHolds } from "../adapters/chain/escrow-sender.ts";
 import { createRelayer } from "../adapters/chain/relayer/relayer.ts";
@@ -9,15 +10,17 @@ import { createDemo } from "../escrow/demo/sell-espresso.ts";
 import { ESCROW_NETWORK } from "../escrow/payment.ts";
 import { createEscrow } from "../escrow/settle-deliveries.ts";
 import { NETWORKS } from "../kernel/networks.ts";
+import type { Meter } from "../operations/meter.ts";
 import type { Signer } from "../signing/document.ts";
 import type { BehaviourWires } from "./behaviour.ts";
 
 export interface EscrowWires extends Pick<BehaviourWires, "config" | "pool" | "chains" | "log" | "now"> {
   readonly signer: Signer;
+  readonly meter: Meter | null;
 }
 
 /** The escrow this service arbitrates; without a contract it knows no payment and has nothing to do. */
-export async function wireEscrow({ config, pool, chains, log, now, signer }: EscrowWires) {
+export async function wireEscrow({ config, pool, chains, log, now, signer, meter }: EscrowWires) {
   const network = ESCROW_NETWORK;
   const { client } = chains[network];
   const contracts = await readContracts(client, network, config.escrowAddresses);
@@ -32,7 +35,8 @@ export async function wireEscrow({ config, pool, chains, log, now, signer }: Esc
     );
   const index = createEscrowIndex(pool, { viewsSchema: config.indexViewsSchema });
   const chain = createEscrowChain({ chain: chains[network], contracts, index });
-  const sender = createEscrowSender(relayer);
+  const arbiter = privateKeyToAccount(config.arbiterKey);
+  const sender = createEscrowSender(relayer && { relayer, arbiter, client, network, log, meter });
   const escrow = createEscrow({
     contracts,
     store: createEscrowStore(pool),

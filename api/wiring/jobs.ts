@@ -9,7 +9,12 @@ export interface JobParts {
   /** Deletes some of what the relayers no longer need; returns how many. */
   readonly pruneRelay: () => Promise<number>;
   readonly relayers: readonly { readonly name: string; tend(): Promise<void> }[];
-  readonly escrow: { settleDue(): Promise<number>; refundOverdue(): Promise<number> };
+  readonly escrow: {
+    settleDue(): Promise<number>;
+    watchMined(): Promise<void>;
+    idle(): Promise<void>;
+    refundOverdue(): Promise<number>;
+  };
   readonly upkeep: {
     readonly proofs: { publishDue(): Promise<number>; watch(): Promise<void> };
     readonly refunds: { giveBack(): Promise<number> };
@@ -27,6 +32,7 @@ const PUBLISH_EVERY_MS = 10_000;
 /** How often a process asks whether a pass is due; all of them together make one a minute. */
 const REFUND_EVERY_MS = 15_000;
 const ESCROW_EVERY_MS = 500;
+const ESCROW_BLOCKS_EVERY_MS = 2_000;
 const REFUND_OVERDUE_EVERY_MS = 10_000;
 /** An unresolved payment older than this deserves an alert, and another one only much later. */
 const ALERT_AFTER_SECONDS = 120;
@@ -84,6 +90,7 @@ export function runJobs({
     }),
     every(WATCH_EVERY_MS, "watch", watchPayments({ journal, log })),
     every(ESCROW_EVERY_MS, "escrow", () => escrow.settleDue()),
+    every(ESCROW_BLOCKS_EVERY_MS, "escrow blocks", () => escrow.watchMined()),
     every(REFUND_OVERDUE_EVERY_MS, "keep", () => escrow.refundOverdue()),
     every(PUBLISH_EVERY_MS, "publish", () => upkeep.proofs.publishDue()),
     every(WATCH_EVERY_MS, "watch kept", () => upkeep.proofs.watch()),
@@ -93,5 +100,6 @@ export function runJobs({
   return async () => {
     stopped.abort();
     await Promise.all(jobs);
+    await escrow.idle();
   };
 }

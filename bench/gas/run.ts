@@ -1,17 +1,23 @@
 // The gas of the escrow and of settlement in batches against their ceilings, with Circle's token on its own and behind
 // Circle's proxy, as on Base. `--write` stores the figures as the snapshot that test/contracts/escrow-gas.test.ts and
-// settlement-batch-gas.test.ts check the contracts against.
+// settlement-batch-gas.test.ts and outcome-gas.test.ts check the contracts against.
 import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import hre from "hardhat";
 import { CEILINGS, CHANGE_NAMES, measureBatches, SIZES } from "./batches.ts";
 import { type Gas, measureGas, USES } from "./measure.ts";
+import { measureOutcomes, OUTCOME_CEILING, OUTCOME_KINDS, OUTCOME_SIZES } from "./outcomes.ts";
 
 const number = (value: number | null): string => (value === null ? "–" : value.toLocaleString("en-US")).padStart(10);
 const uses = Object.keys(USES) as (keyof Gas)[];
 
 await hre.tasks.getTask("build").run({ quiet: true, noTests: true });
-const gas = { token: await measureGas("token"), proxied: await measureGas("proxied"), batches: await measureBatches() };
+const gas = {
+  token: await measureGas("token"),
+  proxied: await measureGas("proxied"),
+  batches: await measureBatches(),
+  outcomes: await measureOutcomes(),
+};
 console.log("gas of one transaction each, 100 USDC, everything cold, optimizer on");
 console.log(`${"".padEnd(36)}${"USDC".padStart(10)}${"with proxy".padStart(12)}${"ceiling".padStart(10)}`);
 for (const use of uses)
@@ -30,8 +36,18 @@ console.log(`\nthe dearest payment needs a cap of ${leastCap.toLocaleString("en-
 console.log("\ngas that a tenth payer adds to a batch of nine");
 for (const change of CHANGE_NAMES) console.log(`${change.padEnd(36)} ${number(tenth[change])}`);
 
+const { outcomes } = gas;
+console.log(
+  `\ngas an outcome with proxy, holds of 0.01 USDC, ceiling ${OUTCOME_CEILING.toLocaleString("en-US")} in the largest`,
+);
+console.log(`${"outcomes a transaction".padEnd(36)}${OUTCOME_SIZES.map((size) => String(size).padStart(10)).join("")}`);
+for (const kind of OUTCOME_KINDS)
+  console.log(`${kind.padEnd(36)}${OUTCOME_SIZES.map((size) => number(outcomes.batch[kind][size])).join("")}`);
+console.log(`alone ${number(outcomes.alone)}, the dearest ${number(outcomes.dearest)}`);
+
 const missed = [
   ...uses.filter((use) => Math.max(gas.token[use], gas.proxied[use]) > (USES[use] ?? Number.POSITIVE_INFINITY)),
+  ...OUTCOME_KINDS.filter((kind) => outcomes.batch[kind][50] > OUTCOME_CEILING),
   ...SIZES.filter((size) => batch[size] > CEILINGS[size]).map((size) => `batch of ${size}`),
 ];
 console.log(missed.length === 0 ? "every ceiling is kept" : `over the ceiling: ${missed.join(", ")}`);

@@ -14,7 +14,7 @@ const SEND_AGAIN = `UPDATE relay
 /** Their nonces are free again. */
 const FORGET_LOST = "DELETE FROM relay WHERE chain = $1 AND sender = $2 AND state = 'lost' AND nonce >= $3";
 /** Final payments stay final; lost ones are carried to the chain again. */
-const SETTLE_AGAIN = "UPDATE escrow_task SET state = 'mined', look_at = now() WHERE state = 'final' AND chain = $1";
+const SETTLE_AGAIN = "UPDATE escrow_task SET state = 'open', look_at = now() WHERE state = 'final' AND chain = $1";
 const END_LEASES = "UPDATE payment SET lease_until = '-infinity' WHERE lease_until > now()";
 
 /**

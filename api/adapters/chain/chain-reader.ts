@@ -143,7 +143,11 @@ async function isAccepted(client: PublicClient, { payer, digest, signature }: Co
  * A final block never changes: once its hash matches the settlement's, it always will. Both are read twice before that is
  * concluded, and so is a block that does not match.
  */
-async function standing(client: PublicClient, finality: Finality, { block, blockHash }: Settlement): Promise<Standing> {
+async function standing(
+  client: PublicClient,
+  finality: Finality,
+  { block, blockHash }: Pick<Settlement, "block" | "blockHash">,
+): Promise<Standing> {
   const isThere = async () =>
     (await client.getBlock({ blockNumber: BigInt(block) }).catch(() => null))?.hash === blockHash;
   const final = await finality.confirmed();

@@ -1,41 +1,72 @@
-import { concat, encodeFunctionData, keccak256, stringToHex } from "viem";
+import { encodeFunctionData, type LocalAccount } from "viem";
 import { escrowAbi } from "../../../contracts/abi.ts";
-import type { EscrowSender, OverdueHolds } from "../../escrow/escrow-ports.ts";
-import type { Network } from "../../kernel/networks.ts";
+import type { EscrowSender, OverdueHolds, Task } from "../../escrow/escrow-ports.ts";
+import { NETWORKS, type Network } from "../../kernel/networks.ts";
 import type { Hex } from "../../kernel/wallet.ts";
 import type { EscrowIndex } from "../index/escrow.ts";
-import type { Relayer } from "./relayer/relayer.ts";
-import { MOST_GAS } from "./simulation.ts";
+import { type Carriable, outcomePurpose } from "./outcome-batch.ts";
+import { createOutcomes, type Outcome, type OutcomesParts } from "./outcomes.ts";
 
 const NO_RECORD = `0x${"00".repeat(32)}` as const;
+const NO_VERDICT = "0x";
 
-/** The arbiter's own key is the relayer's, so it sends directly. Null if no escrow contract is configured. */
-export function createEscrowSender(relayer: Relayer | null): EscrowSender {
-  return {
-    async send({ contract, info, payment, decision, record }) {
-      if (relayer === null)
+/**
+ * More than any release or refund uses: 80,000, to an account that USDC refuses to pay, when nothing was ever owed to it
+ * nor to the fee recipient. They call nothing but USDC.
+ */
+export const OUTCOME_GAS = 120_000n;
+
+export interface EscrowSenderParts extends OutcomesParts {
+  /** The arbiter, whose relayer this is. */
+  readonly arbiter: Pick<LocalAccount, "signTypedData">;
+}
+
+/** Carries outcomes to the contract, by the arbiter's own key. Null if no escrow contract is configured. */
+export function createEscrowSender(parts: EscrowSenderParts | null): EscrowSender {
+  if (parts === null)
+    return {
+      async carry() {
         throw new Error("no arbiter is configured: ESCROW_ADDRESSES and ARBITER_PRIVATE_KEY are missing");
-      const args = [info, record ?? NO_RECORD, "0x"] as const;
-      const data = encodeFunctionData({ abi: escrowAbi, functionName: decision, args });
-      const purpose = await openPurpose(relayer, keccak256(concat([payment, stringToHex(decision)])));
-      return relayer.send({ to: contract, data, gas: MOST_GAS, purpose });
-    },
-    async waitFor(transaction, timeoutMs) {
-      const receipt = await relayer?.waitFor(transaction, timeoutMs).catch(() => null);
-      if (!receipt) return "pending";
-      return receipt.status === "success" ? "mined" : "reverted";
+      },
+    };
+  const send = createOutcomes(parts);
+  return { carry: (task) => send(outcomeOf(parts, task)) };
+}
+
+function outcomeOf({ arbiter }: Pick<EscrowSenderParts, "arbiter">, task: Task): Outcome {
+  const { contract: to, info, payment, decision } = task;
+  const record = task.record ?? NO_RECORD;
+  const data = (verdict: Hex) =>
+    encodeFunctionData({ abi: escrowAbi, functionName: decision, args: [info, record, verdict] });
+  return {
+    purpose: outcomePurpose(payment, decision),
+    own: { to, data: data(NO_VERDICT) },
+    async carriable(): Promise<Carriable> {
+      // What the clock decided is anybody's to carry out, and the contract looks at the clock.
+      const verdict = task.record === null ? NO_VERDICT : await arbiter.signTypedData(verdictOn(task, record));
+      return { to, data: data(verdict), gas: OUTCOME_GAS };
     },
   };
 }
 
-/**
- * An outcome is owed however often it reverts, while USDC is paused for example, and no stranger's code can make it
- * revert. So each attempt has a purpose of its own that follows from those before.
- */
-async function openPurpose(relayer: Relayer, purpose: Hex): Promise<Hex> {
-  const reverted = await relayer.failed(purpose);
-  return reverted === null ? purpose : openPurpose(relayer, keccak256(concat([purpose, reverted])));
-}
+/** EIP-712, as `contracts/Escrow.sol` has it. */
+const verdictOn = ({ network, contract, payment, decision }: Task, record: Hex) => ({
+  domain: {
+    name: "Agent Payment Trust Escrow",
+    version: "1",
+    chainId: NETWORKS[network].chainId,
+    verifyingContract: contract,
+  },
+  types: {
+    Verdict: [
+      { name: "paymentId", type: "bytes32" },
+      { name: "release", type: "bool" },
+      { name: "record", type: "bytes32" },
+    ],
+  } as const,
+  primaryType: "Verdict" as const,
+  message: { paymentId: payment, release: decision === "release", record },
+});
 
 /** Holds past their 30 minutes, according to the index. */
 export const createOverdueHolds = (index: EscrowIndex, network: Network): OverdueHolds => ({

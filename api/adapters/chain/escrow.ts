@@ -1,15 +1,7 @@
 import { BaseError, getAbiItem, type Log, type PublicClient, parseEventLogs, toEventSelector } from "viem";
 import { escrowAbi } from "../../../contracts/abi.ts";
-import type { EscrowChain } from "../../escrow/escrow-ports.ts";
-import {
-  ESCROW_NETWORK,
-  type EscrowStatus,
-  FEE_BPS,
-  type Hold,
-  paymentId,
-  STATUSES,
-  TIMEOUT_SECONDS,
-} from "../../escrow/payment.ts";
+import type { EscrowChain, Outcome } from "../../escrow/escrow-ports.ts";
+import { ESCROW_NETWORK, FEE_BPS, type Hold, paymentId, TIMEOUT_SECONDS } from "../../escrow/payment.ts";
 import { NETWORKS } from "../../kernel/networks.ts";
 import type { Address, Hex } from "../../kernel/wallet.ts";
 import type { EscrowContract } from "../../payments/commerce/escrow-contract.ts";
@@ -18,8 +10,8 @@ import type { EscrowIndex } from "../index/escrow.ts";
 import { createAllowance } from "./allowance.ts";
 import { larger } from "./block-range.ts";
 import type { ChainReader } from "./chain-reader.ts";
+import { createStates, type HeldAt, readStates } from "./escrow-states.ts";
 import type { MinedLog } from "./logs.ts";
-import { AT_BLOCK, MULTICALL3 } from "./multicall.ts";
 import { createRecent } from "./recent.ts";
 import { discreet } from "./rpc-errors.ts";
 
@@ -30,12 +22,11 @@ const ASKED_AGAIN_MS = 500;
 const CALLS_A_SEARCH = 4;
 
 const HELD = getAbiItem({ abi: escrowAbi, name: "Held" });
-const ENDS = [getAbiItem({ abi: escrowAbi, name: "Released" }), getAbiItem({ abi: escrowAbi, name: "Refunded" })].map(
-  toEventSelector,
-);
+const RELEASED = toEventSelector(getAbiItem({ abi: escrowAbi, name: "Released" }));
+const REFUNDED = toEventSelector(getAbiItem({ abi: escrowAbi, name: "Refunded" }));
 
 type HeldLog = Log<bigint, number, false, typeof HELD, true>;
-type Reader = Pick<ChainReader, "client" | "logs" | "head" | "verifyContractSignature">;
+type Reader = Pick<ChainReader, "client" | "finality" | "logs" | "standing" | "verifyContractSignature">;
 
 export interface EscrowChainParts {
   readonly chain: Reader;
@@ -47,16 +38,6 @@ export interface EscrowChainParts {
 export function createEscrowChain({ chain, contracts, index }: EscrowChainParts): EscrowChain {
   const { client } = chain;
   const recent = createRecent<Hold | null>(ASKED_AGAIN_MS);
-  const status = async (contract: Address, payment: Hex, at: "latest" | "finalized"): Promise<EscrowStatus> => {
-    const [found] = await client.readContract({
-      address: contract,
-      abi: escrowAbi,
-      functionName: "payments",
-      args: [payment],
-      blockTag: at,
-    });
-    return STATUSES[found] ?? "none";
-  };
   return {
     holdById: discreet((payment) =>
       recent(payment, async () => (await indexed(index, contracts, payment)) ?? findHold(chain, contracts, payment)),
@@ -67,19 +48,15 @@ export function createEscrowChain({ chain, contracts, index }: EscrowChainParts)
         return heldIn(receipt?.logs ?? [], contracts);
       }),
     ),
-    status: discreet(async ({ contract, payment }, at) => {
-      const first = await status(contract, payment, at);
-      if (at === "latest" || first === "none" || first === "held") return first;
-      // A task is over for good once a final block ends it: two nodes have to say so.
-      const second = await status(contract, payment, at);
-      return second === first ? first : "held";
-    }),
+    state: discreet(createStates(client)),
     isSigned: discreet(
       async (signer, digest, signature) =>
         isAccountSignature(signer, digest, signature) || chain.verifyContractSignature(signer, digest, signature),
     ),
     outcome: discreet((hold) => outcome(chain, hold)),
-    time: discreet(async () => Number((await chain.head()).time)),
+    final: discreet(async () => Number((await chain.finality.confirmed())?.number ?? -1n)),
+    standing: chain.standing,
+    time: discreet(async () => Number((await client.getBlock()).timestamp)),
   };
 }
 
@@ -101,11 +78,12 @@ async function indexed(
 /** One call tells whether any contract knows the payment; only then are logs searched, around the block of its hold. */
 async function findHold(reader: Reader, contracts: readonly EscrowContract[], payment: Hex): Promise<Hold | null> {
   if (contracts.length === 0) return null;
-  const { number, time, states } = await readStates(reader, contracts, payment);
-  const state = states.find(([status]) => STATUSES[status] !== "none");
+  const asked = contracts.map(({ address }) => ({ contract: address, payment }));
+  const { number, states } = await readStates(reader.client, asked);
+  const state = states.find(({ status }) => status !== "none");
   if (state === undefined) return null;
-  const heldAt = BigInt(state[1] - TIMEOUT_SECONDS);
-  const age = (time - heldAt) / BigInt(NETWORKS[ESCROW_NETWORK].blockSeconds);
+  const ageSeconds = state.time - (state.refundableFrom - TIMEOUT_SECONDS);
+  const age = BigInt(Math.floor(ageSeconds / NETWORKS[ESCROW_NETWORK].blockSeconds));
   const oldest = number - larger(age, LOOKED_BACK);
   const filter = { address: contracts.map(({ address }) => address), topics: [toEventSelector(HELD), payment] };
   const allowance = createAllowance(CALLS_A_SEARCH);
@@ -121,24 +99,6 @@ async function findHold(reader: Reader, contracts: readonly EscrowContract[], pa
   throw new Error(`the node knows the payment ${payment} but not its log`);
 }
 
-/** What each contract says of a payment, and the block that it was read at, in one call. */
-async function readStates({ client }: Reader, contracts: readonly EscrowContract[], payment: Hex) {
-  const asked = contracts.map(({ address }) => ({
-    address,
-    abi: escrowAbi,
-    functionName: "payments",
-    args: [payment],
-  }));
-  // viem's types cannot follow a list of unknown length behind the two.
-  const [number, time, ...states] = (await client.multicall({
-    allowFailure: false,
-    multicallAddress: MULTICALL3,
-    batchSize: 0,
-    contracts: [...AT_BLOCK, ...asked] as never,
-  })) as unknown as [bigint, bigint, ...(readonly [status: number, refundableFrom: number])[]];
-  return { number, time, states };
-}
-
 function heldIn(logs: readonly MinedLog[], contracts: readonly EscrowContract[]): Hold | null {
   for (const log of parseEventLogs({ abi: [HELD], logs: [...logs] })) {
     const contract = contracts.find(({ address }) => address === log.address.toLowerCase());
@@ -147,22 +107,26 @@ function heldIn(logs: readonly MinedLog[], contracts: readonly EscrowContract[])
   return null;
 }
 
-/** The transaction that ended a hold, newest blocks first. */
-async function outcome(
-  { logs, client }: Reader,
-  { contract, payment }: { readonly contract: Address; readonly payment: Hex },
-): Promise<Hex | null> {
+/** What ended a hold, newest blocks first. */
+async function outcome({ logs, client }: Reader, { contract, payment }: HeldAt): Promise<Outcome | null> {
   const head = await client.getBlockNumber({ cacheTime: 0 });
   const from = notNegative(head - LOOKED_BACK);
   const allowance = createAllowance(Number.MAX_SAFE_INTEGER);
   for (let to = head; to >= from; ) {
     const page = await logs.page(
-      { address: contract, topics: [ENDS, payment] },
+      { address: contract, topics: [[RELEASED, REFUNDED], payment] },
       { from, to },
       { at: "end", allowance },
     );
     const found = page?.logs.at(-1);
-    if (page === null || found !== undefined) return found?.transactionHash ?? null;
+    if (page === null) return null;
+    if (found !== undefined)
+      return {
+        decision: found.topics[0] === RELEASED ? "release" : "refund",
+        transaction: found.transactionHash,
+        block: Number(found.blockNumber),
+        blockHash: found.blockHash,
+      };
     to = page.read.from - 1n;
   }
   return null;

@@ -18,6 +18,12 @@ interface Columns {
   record: Buffer | null;
   state: Task["state"];
   tx: Buffer | null;
+  found: Decision | null;
+}
+
+interface BlockColumns {
+  block_number: string;
+  block_hash: Buffer;
 }
 
 const INSERT_TASK = `INSERT INTO escrow_task (payment, chain, contract, info, decision, record) VALUES ($1, $2, $3, $4, $5, $6)
@@ -78,39 +84,80 @@ export function createEscrowStore(pool: pg.Pool): EscrowStore {
     async take(limit) {
       const { rows } = await pool.query<Columns>(
         `UPDATE escrow_task SET look_at = now() + ${TAKEN} WHERE payment IN (
-           SELECT payment FROM escrow_task WHERE state <> 'final' AND look_at <= now()
-           ORDER BY state = 'mined', look_at LIMIT $1 FOR UPDATE SKIP LOCKED
+           SELECT payment FROM escrow_task WHERE state = 'open' AND look_at <= now()
+           ORDER BY look_at LIMIT $1 FOR UPDATE SKIP LOCKED
          ) RETURNING *`,
         [limit],
       );
       return rows.map(parse);
     },
 
-    async note(payment, { state, transaction, seconds }) {
+    async lookAgain(payment, seconds) {
       await pool.query(
-        `UPDATE escrow_task SET state = $2, tx = $3, look_at = now() + make_interval(secs => $4) WHERE payment = $1 AND state <> 'final'`,
-        [bytes(payment), state, transaction === null ? null : bytes(transaction), seconds],
+        "UPDATE escrow_task SET look_at = now() + make_interval(secs => $2) WHERE payment = $1 AND state = 'open'",
+        [bytes(payment), seconds],
       );
     },
 
-    async end(payment, decision, transaction) {
+    async mined(payment, { decision, transaction, block, blockHash }) {
       await pool.query(
-        "UPDATE escrow_task SET state = 'final', decision = $2, tx = $3 WHERE payment = $1 AND state <> 'final'",
-        [bytes(payment), decision, transaction === null ? null : bytes(transaction)],
+        `UPDATE escrow_task SET state = 'mined', found = $2, tx = $3, block_number = $4, block_hash = $5, look_at = now()
+         WHERE payment = $1 AND state = 'open'`,
+        [bytes(payment), decision, bytes(transaction), block, bytes(blockHash)],
       );
     },
 
-    async isCarried(transaction) {
-      const { rowCount } = await pool.query(
-        "SELECT 1 FROM relay WHERE hashes @> ARRAY[$1::bytea] AND state <> 'lost'",
-        [bytes(transaction)],
-      );
-      return rowCount !== 0;
-    },
+    ...watching(pool),
   };
 }
 
-function parse({ payment, chain, contract, info, decision, record, state, tx }: Columns): Task {
+/** Mined tasks, by the block that shows their outcomes. */
+const watching = (pool: pg.Pool): Pick<EscrowStore, "hasMined" | "blocks" | "wait" | "finish" | "reopen"> => ({
+  async hasMined() {
+    const { rows } = await pool.query("SELECT EXISTS (SELECT FROM escrow_task WHERE state = 'mined') AS mined");
+    return rows[0]?.mined === true;
+  },
+
+  async blocks(final, limit) {
+    const { rows } = await pool.query<BlockColumns>(
+      `SELECT block_number, block_hash FROM escrow_task WHERE state = 'mined'
+       AND (look_at <= now() OR block_number <= $1)
+       GROUP BY block_number, block_hash ORDER BY block_number LIMIT $2`,
+      [final, limit],
+    );
+    return rows.map(({ block_number, block_hash }) => ({ block: Number(block_number), blockHash: hex(block_hash) }));
+  },
+
+  async wait(blocks, seconds) {
+    await pool.query(
+      `UPDATE escrow_task SET look_at = now() + make_interval(secs => $2)
+       WHERE state = 'mined' AND block_hash = ANY($1) AND look_at <= now()`,
+      [blocks.map(({ blockHash }) => bytes(blockHash)), seconds],
+    );
+  },
+
+  async finish({ blockHash }) {
+    const { rows } = await pool.query<Pick<Columns, "payment" | "decision" | "found">>(
+      `WITH over AS (SELECT payment, decision FROM escrow_task WHERE state = 'mined' AND block_hash = $1 FOR UPDATE)
+       UPDATE escrow_task AS task SET state = 'final', decision = found FROM over WHERE task.payment = over.payment
+       RETURNING over.payment, over.decision, task.found`,
+      [bytes(blockHash)],
+    );
+    return rows
+      .filter(({ decision, found }) => decision !== found)
+      .map(({ payment, decision, found }) => ({ payment: hex(payment), decision, found }));
+  },
+
+  async reopen({ blockHash }) {
+    await pool.query(
+      `UPDATE escrow_task SET state = 'open', found = NULL, tx = NULL, block_number = NULL, block_hash = NULL,
+         look_at = now() WHERE state = 'mined' AND block_hash = $1`,
+      [bytes(blockHash)],
+    );
+  },
+});
+
+function parse({ payment, chain, contract, info, decision, record, state, tx, found }: Columns): Task {
   const { maxAmount = 0, salt = 0, ...rest } = info;
   return {
     network: networkOfChain(chain),
@@ -121,5 +168,6 @@ function parse({ payment, chain, contract, info, decision, record, state, tx }: 
     record: record && hex(record),
     transaction: tx && hex(tx),
     state,
+    found,
   };
 }

@@ -52,6 +52,13 @@ export function createMeter(): PrometheusMeter {
     buckets: WAIT_BUCKETS,
     registers,
   });
+  const outcomes = new Histogram({
+    name: "trust_outcome_batch_size",
+    help: "Escrow outcomes that one mined transaction has carried out, where they share it.",
+    labelNames: ["network"],
+    buckets: BATCH_BUCKETS,
+    registers,
+  });
   const batching = new Gauge({
     name: "trust_batching_on",
     help: "1 while payments may share transactions.",
@@ -65,6 +72,7 @@ export function createMeter(): PrometheusMeter {
   const verdicts = counter("trust_verdicts_total", "Verdicts sold.", ["category", "outcome"]);
   const batchGas = counter("trust_batch_gas_total", "Gas of these transactions.", ["network"]);
   const batchFailures = counter("trust_batch_failed_payments_total", "Payments that failed in them.", ["network"]);
+  const outcomeGas = counter("trust_outcome_batch_gas_total", "Gas of these transactions.", ["network"]);
   const series = createSeries(registers);
   return {
     request: ({ method, route, status, seconds }) =>
@@ -82,6 +90,11 @@ export function createMeter(): PrometheusMeter {
       batchFailures.inc(labels, failed);
     },
     batching: (network, isOn) => batching.set({ network: NETWORKS[network].key }, Number(isOn)),
+    outcomes(network, { served, gas }) {
+      const labels = { network: NETWORKS[network].key };
+      outcomes.observe(labels, served);
+      outcomeGas.inc(labels, Number(gas));
+    },
     certificate: (product, result) => certificates.inc({ product, result }),
     verdict: (category, outcome) => verdicts.inc({ category, outcome }),
     contentType: registry.contentType,

@@ -18,9 +18,10 @@ import { startApiStage } from "../../support/service/api-stage.ts";
 import { binary, hexOf } from "../../support/service/database.ts";
 
 vi.setConfig({ testTimeout: 90_000 });
+const NOTED = "UPDATE escrow_task SET state = 'mined'";
 /** PostgreSQL finishes a statement that waits, though its client is gone. */
-const CUT =
-  "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'UPDATE escrow_task SET state%'";
+const CUT = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+  WHERE datname = current_database() AND query LIKE '${NOTED.replaceAll("'", "''")}%'`;
 
 let merchant: LocalAccount;
 let held: Held;
@@ -29,6 +30,12 @@ const start = (at: { readonly url: string } = node) => stage.start(at, { ESCROW_
 const endTurns = () => withClient(stage.database.ownerUrl, (client) => client.query(END_TURNS));
 const taskOf = async ({ id }: Held) =>
   (await stage.owner.query("SELECT * FROM escrow_task WHERE payment = $1", [binary(id)])).rows[0];
+/** Of the newest transaction. */
+const sentHash = async () => {
+  const { rows } = await stage.owner.query("SELECT hashes[1] AS hash FROM relay ORDER BY id DESC LIMIT 1");
+  return hexOf(rows[0].hash);
+};
+const isPending = () => expect.poll(async () => (await stage.chain.client.getTxpoolStatus()).pending, PATIENT).toBe(1);
 const ended = (one: Held, wanted: string) => expect.poll(() => statusOf(scene, one), PATIENT).toBe(wanted);
 
 const stage = await forFile(startApiStage());
@@ -82,7 +89,7 @@ describe("a process killed with SIGKILL loses no outcome, and asks for no second
       await client.query("BEGIN");
       await client.query("SELECT 1 FROM escrow_task WHERE payment = $1 FOR UPDATE", [binary(held.id)]);
       sending.release();
-      await stage.untilBlocked("UPDATE escrow_task SET state");
+      await stage.untilBlocked(NOTED);
       await api.kill();
       await client.query(CUT);
       await client.query("ROLLBACK");
@@ -98,9 +105,9 @@ describe("a process killed with SIGKILL loses no outcome, and asks for no second
     await stage.chain.client.setAutomine(false);
     try {
       await deliver(api, merchant, { ...held, ...GOOD });
-      await expect.poll(async () => (await taskOf(held)).tx, PATIENT).not.toBeNull();
+      await isPending();
       await killAndRestart();
-      const looking = node.hold("eth_getTransactionReceipt", hexOf((await taskOf(held)).tx));
+      const looking = node.hold("eth_getTransactionReceipt", await sentHash());
       await looking.reached;
       looking.release();
       expect((await stage.chain.client.getTxpoolStatus()).pending).toBe(1);
@@ -117,9 +124,8 @@ describe("a process killed with SIGKILL loses no outcome, and asks for no second
     const sending = node.hold("eth_sendRawTransaction", held.buyer.address);
     await deliver(api, merchant, { ...held, ...GOOD });
     await sending.reached;
-    const { rows } = await stage.owner.query("SELECT hashes[1] AS hash FROM relay ORDER BY id DESC LIMIT 1");
     // Of this one alone: earlier ones are looked at too, when they become final.
-    const looking = node.hold("eth_getTransactionReceipt", hexOf(rows[0].hash));
+    const looking = node.hold("eth_getTransactionReceipt", await sentHash());
     sending.release();
     await looking.reached;
     await ended(held, "released");
@@ -135,9 +141,9 @@ describe("a process killed with SIGKILL loses no outcome, and asks for no second
     await client.setAutomine(false);
     try {
       await deliver(api, merchant, { ...held, ...GOOD });
-      await expect.poll(async () => (await taskOf(held)).tx, PATIENT).not.toBeNull();
+      await isPending();
       await api.kill();
-      await client.dropTransaction({ hash: hexOf((await taskOf(held)).tx) });
+      await client.dropTransaction({ hash: await sentHash() });
       await client.impersonateAccount({ address: scene.escrow.arbiter });
       await client.sendTransaction({ account: scene.escrow.arbiter, to: merchant.address, value: 1n });
     } finally {
@@ -150,6 +156,44 @@ describe("a process killed with SIGKILL loses no outcome, and asks for no second
     await endTurns();
     await expectOnce(held, "release");
     await expectNoted(held);
+  });
+});
+
+describe("a process killed with SIGKILL while outcomes share a transaction", () => {
+  const OTHERS = 5;
+  /** One outcome is in the pool, the others wait behind it together. */
+  async function killedWhile(reached: (others: readonly Held[]) => Promise<unknown>): Promise<void> {
+    const others: Held[] = [];
+    while (others.length < OTHERS) others.push(await hold(scene, merchant.address));
+    await stage.chain.client.setAutomine(false);
+    try {
+      await deliver(api, merchant, { ...held, ...GOOD });
+      await isPending();
+      const reaching = reached(others);
+      await Promise.all(others.map((one) => deliver(api, merchant, { ...one, ...GOOD })));
+      await reaching;
+      await killAndRestart();
+    } finally {
+      await stage.chain.client.setAutomine(true);
+      await stage.chain.mine();
+    }
+    for (const one of [held, ...others]) {
+      await expectOnce(one, "release");
+      expect(await askedOnChain(scene, one)).toHaveLength(1);
+    }
+  }
+  const shared = async () =>
+    (await stage.owner.query("SELECT FROM relay WHERE cardinality(purposes) > 1 AND state = 'sent'")).rowCount ?? 0;
+
+  test("and is stored but not broadcast: another process broadcasts it, and each outcome is there once", async () => {
+    await killedWhile(async ([one]) => {
+      await node.hold("eth_sendRawTransaction", one?.buyer.address ?? "").reached;
+      expect(await shared()).toBeGreaterThan(0);
+    });
+  });
+
+  test("and is broadcast but not mined: it is waited for", async () => {
+    await killedWhile(() => expect.poll(shared, PATIENT).toBeGreaterThan(0));
   });
 });
 

@@ -17,6 +17,7 @@ import {
   statusOf,
 } from "../../support/escrow/contract.ts";
 import { deliver, GOOD } from "../../support/escrow/delivery.ts";
+import { END_TURNS, PATIENT } from "../../support/escrow/outcomes.ts";
 import { forFile } from "../../support/for-file.ts";
 import { launchIndexerOf } from "../../support/indexer/launched.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
@@ -26,7 +27,6 @@ import { startApiProcess } from "../../support/service/api-process.ts";
 import { binary } from "../../support/service/database.ts";
 import { startService } from "../../support/service/service.ts";
 
-const PATIENT = { timeout: 30_000, interval: 50 };
 const NO_RECORD = `0x${"00".repeat(32)}`;
 const STRANGER = devAccount(7);
 
@@ -67,12 +67,19 @@ async function arrive(at: number): Promise<void> {
   await chain.mine();
 }
 
+/** A turn of the jobs that carry outcomes, and its end. */
+async function settleDue(): Promise<void> {
+  await jobs.settleDue();
+  await jobs.idle();
+  await jobs.watchMined();
+}
+
 const rows = async (table: "escrow_task" | "escrow_evaluation", { id }: Held) =>
   (await pool.query(`SELECT * FROM ${table} WHERE payment = $1`, [binary(id)])).rows;
 
 async function settled(held: Held, wanted: "released" | "refunded"): Promise<void> {
   const isThere = async () => {
-    await jobs.settleDue();
+    await settleDue();
     return statusOf(scene, held);
   };
   await expect.poll(isThere, PATIENT).toBe(wanted);
@@ -166,13 +173,16 @@ describe("an evaluation and the clock", () => {
     const answer = await deliver(service, merchant, { ...held, ...GOOD });
     await arrive(held.refundableFrom);
     const refund = await refundAs(held);
-    await jobs.settleDue();
+    await settleDue();
     const record = async () => (await deliver(service, merchant, { ...held, ...GOOD })).body;
     expect(await record()).toMatchObject({ decision: "release", status: "pending", transaction: null });
     await chain.mine(4);
-    await pool.query("UPDATE escrow_task SET look_at = '-infinity' WHERE state <> 'final'");
-    await jobs.settleDue();
-    expect(await record()).toEqual({ ...answer.body, status: "refunded", transaction: refund });
+    const later = async () => {
+      await pool.query(END_TURNS);
+      await settleDue();
+      return record();
+    };
+    await expect.poll(later, PATIENT).toEqual({ ...answer.body, status: "refunded", transaction: refund });
     expect((await askedOnChain(scene, held)).filter(({ succeeded }) => succeeded)).toHaveLength(1);
     await gone(held);
   });

@@ -1,7 +1,16 @@
 import hre from "hardhat";
-import { type Abi, type Address, decodeFunctionData, type Hex, type LocalAccount, parseEventLogs } from "viem";
+import {
+  type Abi,
+  type Address,
+  decodeFunctionData,
+  type Hex,
+  type LocalAccount,
+  multicall3Abi,
+  parseEventLogs,
+} from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { expect } from "vitest";
+import { MULTICALL3 } from "../../../api/adapters/chain/multicall.ts";
 import { type PaymentInfo, payerAgnosticHash, paymentId } from "../../../api/escrow/payment.ts";
 import { escrowAbi } from "../../../contracts/abi.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
@@ -115,12 +124,23 @@ export interface Asked {
   readonly event: { readonly name: string; readonly record: Hex; readonly fee: bigint | null } | null;
 }
 
+/** The calls of a transaction to Multicall3; itself for any other. */
+function callsIn({ to, input }: { readonly to: Address | null; readonly input: Hex }) {
+  if (to === null || lower(to) !== MULTICALL3) return [{ to, input }];
+  const { args } = decodeFunctionData({ abi: multicall3Abi, data: input });
+  return (args[0] as readonly { target: Address; callData: Hex }[]).map(({ target, callData }) => ({
+    to: target,
+    input: callData,
+  }));
+}
+
 /**
- * Every mined transaction that requests an outcome for the payment, successful or not; never read from our own
- * database.
+ * Every mined request for an outcome of the payment, successful or not, in a transaction of its own or with others;
+ * never read from our own database.
  */
 export async function askedOnChain(scene: EscrowScene, { info }: Pick<Held, "info">): Promise<readonly Asked[]> {
-  const { client } = scene.chain;
+  const { client, network } = scene.chain;
+  const id = paymentId(info, network.chainId, scene.escrow.address);
   const numbers = Array.from({ length: Number(await client.getBlockNumber()) + 1 - scene.escrow.block }, (_, index) =>
     BigInt(scene.escrow.block + index),
   );
@@ -129,6 +149,7 @@ export async function askedOnChain(scene: EscrowScene, { info }: Pick<Held, "inf
   );
   const calls = blocks
     .flatMap(({ transactions }) => transactions)
+    .flatMap((transaction) => callsIn(transaction).map((call) => ({ ...transaction, ...call })))
     .filter(({ to }) => to !== null && lower(to) === scene.escrow.address)
     .flatMap(({ input, hash, from }) => {
       const { functionName, args } = decodeFunctionData({ abi: escrowAbi, data: input });
@@ -137,15 +158,12 @@ export async function askedOnChain(scene: EscrowScene, { info }: Pick<Held, "inf
     });
   return Promise.all(
     calls.map(async (call) => {
-      const { status, logs } = await client.getTransactionReceipt({ hash: call.hash });
-      const [event] = parseEventLogs({ abi: escrowAbi, eventName: ["Released", "Refunded"], logs });
-      if (event === undefined) return { ...call, succeeded: status === "success", event: null };
+      const { logs } = await client.getTransactionReceipt({ hash: call.hash });
+      const ends = parseEventLogs({ abi: escrowAbi, eventName: ["Released", "Refunded"], logs });
+      const [event] = ends.filter(({ args }) => args.id === id);
+      if (event === undefined) return { ...call, succeeded: false, event: null };
       const fee = event.eventName === "Released" ? event.args.fee : null;
-      return {
-        ...call,
-        succeeded: status === "success",
-        event: { name: event.eventName, record: event.args.record, fee },
-      };
+      return { ...call, succeeded: true, event: { name: event.eventName, record: event.args.record, fee } };
     }),
   );
 }

@@ -33,6 +33,8 @@ export interface Mined {
   readonly reverted: boolean;
   /** The places, counted from 1, of the purposes that it did not serve. */
   readonly failed: readonly number[];
+  /** The only purposes that it served, where it says so instead. */
+  readonly served: readonly Hex[] | null;
 }
 
 export interface NewTransaction {
@@ -234,12 +236,22 @@ function upkeep(pool: pg.Pool, account: AccountValues) {
 function outcomes(pool: pg.Pool, chainId: number) {
   return {
     /** Records the block of a transaction, also of one that was given up too early. */
-    async mined({ hash, block, blockHash, reverted, failed }: Mined): Promise<void> {
+    async mined({ hash, block, blockHash, reverted, failed, served }: Mined): Promise<void> {
       await pool.query({
         name: "relay-mined",
-        text: `UPDATE relay SET state = 'mined', mined_hash = $2, block_number = $3, block_hash = $4, reverted = $5, failed = $6
+        text: `UPDATE relay SET state = 'mined', mined_hash = $2, block_number = $3, block_hash = $4, reverted = $5,
+            failed = CASE WHEN $7::bytea[] IS NULL THEN $6::smallint[] ELSE ARRAY(
+              SELECT place FROM generate_subscripts(purposes, 1) AS place WHERE purposes[place] <> ALL ($7)) END
           WHERE hashes @> ARRAY[$2::bytea] AND chain = $1 AND state IN ('sent', 'lost')`,
-        values: [chainId, bytes(hash), block.toString(), bytes(blockHash), reverted, failed],
+        values: [
+          chainId,
+          bytes(hash),
+          block.toString(),
+          bytes(blockHash),
+          reverted,
+          failed,
+          served?.map(bytes) ?? null,
+        ],
       });
     },
 

@@ -1,5 +1,6 @@
 import type { TransactionReceipt } from "viem";
 import type { Hex } from "../../../kernel/wallet.ts";
+import { servedBy } from "../outcome-batch.ts";
 import { failedPlaces } from "../settlement-batch.ts";
 import type { Sender } from "./sender.ts";
 
@@ -37,5 +38,6 @@ export async function receiptOf(
 /** Notes where a transaction was mined, and what it did not do. */
 export async function record(ledger: Sender["ledger"], receipt: TransactionReceipt): Promise<void> {
   const { transactionHash: hash, blockNumber: block, blockHash, status } = receipt;
-  await ledger.mined({ hash, block, blockHash, reverted: status === "reverted", failed: failedPlaces(receipt) });
+  const unserved = { failed: failedPlaces(receipt), served: servedBy(receipt) };
+  await ledger.mined({ hash, block, blockHash, reverted: status === "reverted", ...unserved });
 }

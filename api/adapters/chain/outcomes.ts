@@ -1,0 +1,128 @@
+import { concat, keccak256, type PublicClient, type TransactionReceipt } from "viem";
+import type { Carried } from "../../escrow/escrow-ports.ts";
+import type { Network } from "../../kernel/networks.ts";
+import type { Address, Hex } from "../../kernel/wallet.ts";
+import type { Meter } from "../../operations/meter.ts";
+import { type Carriable, outcomeBatch, servedBy, succeedingIn } from "./outcome-batch.ts";
+import type { Member } from "./relayer/form.ts";
+import type { Relayer } from "./relayer/relayer.ts";
+import { discreet } from "./rpc-errors.ts";
+import { MOST_GAS } from "./simulation.ts";
+import { together } from "./together.ts";
+
+/** One at once while none is unmined; else when that one is mined, 50 wait, or the first has waited for half a block. */
+const DEPARTURES = { most: 50, underWay: 4, waitMs: 1_000 };
+const MINED_WITHIN_MS = 20_000;
+
+/** What ends one held payment: a call that the sender's own account makes, or that anybody carries for it. */
+export interface Outcome extends Pick<Member, "purpose"> {
+  readonly own: { readonly to: Address; readonly data: Hex };
+  /** Costs a signature. */
+  readonly carriable: () => Promise<Carriable>;
+}
+
+export interface OutcomesParts {
+  readonly client: PublicClient;
+  readonly network: Network;
+  readonly relayer: Relayer;
+  readonly log: { warn(facts: object, message: string): void };
+  readonly meter: Pick<Meter, "outcomes"> | null;
+}
+
+/**
+ * Sends outcomes, those that wait at the same time in one transaction. Whatever was sent for a purpose is not sent a
+ * second time unless it was mined in vain; then its outcome goes alone. Rejects if nothing could be sent.
+ */
+export function createOutcomes(parts: OutcomesParts): (outcome: Outcome) => Promise<Carried> {
+  const { relayer } = parts;
+  const carried = together((group: readonly Outcome[]) => carry(parts, group), DEPARTURES);
+  return discreet(async (outcome) => {
+    if ((await relayer.failed(outcome.purpose)) !== null) return alone(relayer, outcome);
+    const ended = await carried(outcome);
+    if (ended instanceof Error) throw ended;
+    return ended;
+  });
+}
+
+/** In one transaction what succeeds in a simulation of all; one by one what does not. */
+async function carry(parts: OutcomesParts, group: readonly Outcome[]): Promise<readonly (Carried | Error)[]> {
+  const { client, relayer } = parts;
+  if (group.length === 1) return Promise.all(group.map((outcome) => orProblem(alone(relayer, outcome))));
+  const calls = await Promise.all(group.map(({ carriable }) => carriable()));
+  const succeeding = await succeedingIn(client, relayer.address, calls);
+  const good = group.flatMap((outcome, place) => (succeeding[place] === true ? [{ outcome, call: calls[place] }] : []));
+  const shared =
+    good.length > 1 ? ship(parts, new Map(good.map(({ outcome, call }) => [outcome, call as Carriable]))) : null;
+  return Promise.all(
+    group.map(async (outcome, place) =>
+      shared !== null && succeeding[place] === true
+        ? ((await shared).get(outcome) ?? new Error("an outcome was not sent"))
+        : orProblem(alone(relayer, outcome)),
+    ),
+  );
+}
+
+/** One transaction for all of them but those that another process has sent meanwhile. */
+async function ship(
+  parts: OutcomesParts,
+  calls: ReadonlyMap<Outcome, Carriable>,
+): Promise<ReadonlyMap<Outcome, Carried | Error>> {
+  const { relayer } = parts;
+  const members = [...calls.keys()];
+  const callOf = new Map([...calls].map(([{ purpose }, call]) => [purpose, call]));
+  const carriers = await relayer.ship({
+    members,
+    callFor: (purposes) => outcomeBatch(purposes.flatMap((purpose) => callOf.get(purpose) ?? [])),
+  });
+  const hashes = new Set([...carriers.values()].filter((carrier) => typeof carrier === "string"));
+  const receipts = new Map(
+    await Promise.all([...hashes].map(async (hash) => [hash, await receiptOf(relayer, hash)] as const)),
+  );
+  for (const receipt of receipts.values()) if (receipt !== null) judge(parts, receipt);
+  return new Map(
+    members.map((outcome): [Outcome, Carried | Error] => {
+      const carrier = carriers.get(outcome.purpose) ?? new Error("an outcome was not sent");
+      if (typeof carrier !== "string") return [outcome, carrier];
+      return [outcome, endedIn(outcome.purpose, carrier, receipts.get(carrier) ?? null)];
+    }),
+  );
+}
+
+/** Notes how a shared transaction went. */
+function judge({ network, log, meter }: OutcomesParts, receipt: TransactionReceipt): void {
+  const served = servedBy(receipt);
+  if (served === null) return;
+  meter?.outcomes(network, { served: served.length, gas: receipt.gasUsed });
+  if (receipt.status === "reverted") log.warn({ transaction: receipt.transactionHash }, "a batch of outcomes reverted");
+}
+
+/** In a transaction of its own, by the sender's own right. */
+async function alone(relayer: Relayer, { purpose: first, own }: Outcome): Promise<Carried> {
+  const purpose = await openPurpose(relayer, first);
+  const transaction = await relayer.send({ ...own, gas: MOST_GAS, purpose });
+  return endedIn(purpose, transaction, await receiptOf(relayer, transaction));
+}
+
+/**
+ * An outcome is owed however often it reverts, while USDC is paused for example, and no stranger's code can make it
+ * revert. So each attempt has a purpose of its own that follows from those before.
+ */
+async function openPurpose(relayer: Relayer, purpose: Hex): Promise<Hex> {
+  const reverted = await relayer.failed(purpose);
+  return reverted === null ? purpose : openPurpose(relayer, keccak256(concat([purpose, reverted])));
+}
+
+/** Null if the transaction was not mined in time. */
+const receiptOf = (relayer: Relayer, transaction: Hex): Promise<TransactionReceipt | null> =>
+  relayer.waitFor(transaction, MINED_WITHIN_MS).catch(() => null);
+
+function endedIn(purpose: Hex, sent: Hex, receipt: TransactionReceipt | null): Carried {
+  if (receipt === null) return { state: "pending", transaction: sent };
+  const { transactionHash: transaction, blockNumber, blockHash, status } = receipt;
+  const isServed = status === "success" && (servedBy(receipt)?.includes(purpose) ?? true);
+  if (!isServed) return { state: "failed", transaction };
+  return { state: "mined", transaction, block: Number(blockNumber), blockHash };
+}
+
+const orProblem = (work: Promise<Carried>): Promise<Carried | Error> =>
+  work.catch((error: unknown) => (error instanceof Error ? error : new Error(String(error))));

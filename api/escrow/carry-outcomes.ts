@@ -1,0 +1,93 @@
+import type { EscrowChain, EscrowSender, EscrowStore, Task } from "./escrow-ports.ts";
+
+/** How many outcomes a process has under way at most: some transactions full of them. */
+const AT_ONCE = 200;
+const LOOK_AGAIN_SECONDS = 4;
+const HOLD_GONE_SECONDS = 60;
+/** Blocks that a pass looks at: one call each, whatever they have ended. */
+const BLOCKS_A_PASS = 64;
+/** Finality takes minutes; a reorganization before it is found out by then. */
+const BLOCK_LOOK_SECONDS = 30;
+
+export interface CarryingParts {
+  readonly store: EscrowStore;
+  readonly chain: EscrowChain;
+  readonly sender: EscrowSender;
+  readonly log: {
+    info(facts: object, message: string): void;
+    warn(facts: object, message: string): void;
+    error(facts: object, message: string): void;
+  };
+}
+
+/** Carries decisions to the chain until they are final there. */
+export interface Carrying {
+  /** Starts on what is due, as far as there is room, and waits for none of it; returns how many it started. */
+  settleDue(): Promise<number>;
+  /** Looks at the blocks of outcomes that are not final yet. */
+  watchMined(): Promise<void>;
+  /** Resolves when nothing that was started is under way. */
+  idle(): Promise<void>;
+}
+
+export function createCarrying(parts: CarryingParts): Carrying {
+  const underWay = new Set<Promise<void>>();
+  const start = (task: Task) => {
+    const work = settle(parts, task).finally(() => underWay.delete(work));
+    underWay.add(work);
+  };
+  return {
+    async settleDue() {
+      const room = AT_ONCE - underWay.size;
+      if (room === 0) return 0;
+      const tasks = await parts.store.take(room);
+      for (const task of tasks) start(task);
+      return tasks.length;
+    },
+    watchMined: () => watch(parts),
+    async idle() {
+      while (underWay.size > 0) await Promise.all(underWay);
+    },
+  };
+}
+
+/** One step of a task: send what is missing, or find what ended it. Failed reads are repeated. */
+async function settle(parts: CarryingParts, task: Task): Promise<void> {
+  const { payment, decision } = task;
+  try {
+    await step(parts, task);
+  } catch (error) {
+    parts.log.warn({ err: error, payment, decision }, "an escrow payment is waiting for the chain");
+    await parts.store.lookAgain(payment, LOOK_AGAIN_SECONDS).catch(() => undefined);
+  }
+}
+
+async function step({ store, chain, sender }: CarryingParts, task: Task): Promise<void> {
+  const { payment, decision, record } = task;
+  const { status, refundableFrom, time } = await chain.state(task);
+  // A reorganization removed the hold; it may come back.
+  if (status === "none") return store.lookAgain(payment, HOLD_GONE_SECONDS);
+  if (status === "held") {
+    // The arbiter may refund sooner, but the clock alone decided, and a reorganization may have held it again later.
+    if (record === null && time < refundableFrom) return store.lookAgain(payment, LOOK_AGAIN_SECONDS);
+    const carried = await sender.carry(task);
+    if (carried.state === "mined") return store.mined(payment, { ...carried, decision });
+    return store.lookAgain(payment, LOOK_AGAIN_SECONDS);
+  }
+  const outcome = await chain.outcome(task);
+  if (outcome === null) throw new Error("the node knows that the payment is over but not its log");
+  return store.mined(payment, outcome);
+}
+
+async function watch({ store, chain, log }: CarryingParts): Promise<void> {
+  if (!(await store.hasMined())) return;
+  const blocks = await store.blocks(await chain.final(), BLOCKS_A_PASS);
+  const standings = await Promise.all(blocks.map((block) => chain.standing(block)));
+  const found = (wanted: (typeof standings)[number]) => blocks.filter((_, place) => standings[place] === wanted);
+  for (const block of found("final"))
+    for (const { payment, decision, found } of await store.finish(block))
+      log.error({ payment, decision, final: found }, "an escrow payment did not end as decided");
+  for (const block of found("unknown")) await store.reopen(block);
+  const waiting = found("pending");
+  if (waiting.length > 0) await store.wait(waiting, BLOCK_LOOK_SECONDS);
+}

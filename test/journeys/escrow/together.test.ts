@@ -1,0 +1,157 @@
+import { pino } from "pino";
+import type { Hex, LocalAccount } from "viem";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { outcomePurpose } from "../../../api/adapters/chain/outcome-batch.ts";
+import { connect } from "../../../api/adapters/postgres/connection.ts";
+import { build } from "../../../api/main.ts";
+import { escrowAbi } from "../../../contracts/abi.ts";
+import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
+import { startTestChain } from "../../support/chain/chain.ts";
+import {
+  askedOnChain,
+  deployEscrow,
+  type EscrowScene,
+  type Held,
+  hold,
+  newMerchant,
+  statusOf,
+} from "../../support/escrow/contract.ts";
+import { deliver, EMPTY, GOOD } from "../../support/escrow/delivery.ts";
+import { END_TURNS, expectOutcome, PATIENT } from "../../support/escrow/outcomes.ts";
+import { forFile } from "../../support/for-file.ts";
+import { binary, hexOf } from "../../support/service/database.ts";
+import { startService } from "../../support/service/service.ts";
+
+// Outcomes that wait at the same time share a transaction, and nothing else.
+
+vi.setConfig({ testTimeout: 90_000 });
+const STRANGER = devAccount(7);
+const NO_RECORD = `0x${"00".repeat(32)}` as const;
+
+const chain = await forFile(startTestChain({ slotsInAnEpoch: 16 }));
+const scene: EscrowScene = { chain, escrow: await deployEscrow(chain) };
+const config = { escrowAddresses: [scene.escrow.address] };
+const service = await forFile(startService({ chain, jobs: false, config }));
+const pool = await forFile(connect(service.config.databaseUrl));
+const log = pino({ level: "silent" });
+const { jobs } = await build(service.config, pool, { log, access: log });
+let merchant: LocalAccount;
+
+beforeEach(() => {
+  merchant = newMerchant();
+});
+afterEach(() => chain.client.setAutomine(true));
+
+async function holds(count: number, terms: Parameters<typeof hold>[2] = {}): Promise<Held[]> {
+  const made: Held[] = [];
+  while (made.length < count) made.push(await hold(scene, merchant.address, terms));
+  return made;
+}
+
+const decisionAt = (place: number) => (place % 3 === 2 ? "refund" : "release");
+const deliverAll = (made: readonly Held[]) =>
+  Promise.all(made.map((one, place) => deliver(service, merchant, { ...one, ...(place % 3 === 2 ? EMPTY : GOOD) })));
+
+/** What the service has stored since, newest last. */
+async function relayed(): Promise<readonly { purposes: Hex[]; failed: number[]; hash: Hex }[]> {
+  const { rows } = await pool.query("SELECT purposes, failed, mined_hash FROM relay ORDER BY id");
+  return rows.map(({ purposes, failed, mined_hash }) => ({
+    purposes: purposes.map(hexOf),
+    failed,
+    hash: mined_hash && hexOf(mined_hash),
+  }));
+}
+
+/** Turns of the jobs until everything is as wanted. */
+async function carriedUntil(isDone: () => Promise<boolean>): Promise<void> {
+  const turn = async () => {
+    await pool.query(END_TURNS);
+    await jobs.escrow.settleDue();
+    await jobs.escrow.idle();
+    for (const { tend } of jobs.relayers) await tend();
+    return isDone();
+  };
+  await expect.poll(turn, PATIENT).toBe(true);
+}
+
+const areOver = async (made: readonly Held[]) =>
+  (await Promise.all(made.map((one) => statusOf(scene, one)))).every((status) => status !== "held");
+
+/** Sent and in no block yet: one alone, and the others together behind it. */
+async function inThePool(made: readonly Held[]) {
+  const before = (await relayed()).length;
+  await chain.client.setAutomine(false);
+  expect(await jobs.escrow.settleDue()).toBe(made.length);
+  const sent = async () => (await relayed()).slice(before).flatMap(({ purposes }) => purposes).length;
+  await expect.poll(sent, PATIENT).toBe(made.length);
+  return (await relayed()).slice(before);
+}
+
+test("twenty that wait take a few transactions, each outcome is there once, and a reorganization changes nothing", async () => {
+  const made = await holds(20);
+  expect((await deliverAll(made)).map(({ status }) => status)).toEqual(made.map(() => 200));
+  const sent = await inThePool(made);
+  expect(sent.length).toBeLessThanOrEqual(4);
+  await chain.client.setAutomine(true);
+  await chain.mine();
+  await jobs.escrow.idle();
+  for (const [place, one] of made.entries()) await expectOutcome(scene, one, decisionAt(place));
+  const { rows } = await pool.query("SELECT state, count(*)::int FROM escrow_task GROUP BY state");
+  expect(rows).toEqual([{ state: "mined", count: 20 }]);
+
+  const blocks = await pool.query("SELECT min(block_number)::int AS first FROM escrow_task");
+  const depth = Number(await chain.client.getBlockNumber()) - blocks.rows[0].first + 1;
+  await chain.client.request({ method: "anvil_reorg", params: [depth, []] } as never);
+  expect(await areOver(made)).toBe(false);
+  await carriedUntil(() => areOver(made));
+  for (const [place, one] of made.entries()) {
+    await expectOutcome(scene, one, decisionAt(place));
+    expect(await askedOnChain(scene, one)).toHaveLength(1);
+  }
+});
+
+test("one that cannot succeed, and one that somebody else ends first, stop none of the others", async () => {
+  const now = Number((await chain.client.getBlock()).timestamp);
+  const good = await holds(6);
+  const [late] = await holds(1, { preApprovalExpiry: now + 600, authorizationExpiry: now + 900 });
+  if (late === undefined) throw new Error("nothing is held");
+  await deliverAll(good);
+  await deliver(service, merchant, { ...late, ...GOOD });
+  await chain.client.increaseTime({ seconds: 1_801 });
+  await chain.mine();
+
+  const before = (await relayed()).length;
+  await chain.client.setAutomine(false);
+  await jobs.escrow.settleDue();
+  const sent = async () => (await relayed()).slice(before).flatMap(({ purposes }) => purposes).length;
+  await expect.poll(sent, PATIENT).toBe(good.length);
+  const shared = (await relayed()).slice(before).find(({ purposes }) => purposes.length > 1)?.purposes ?? [];
+  expect(shared.length).toBeGreaterThan(1);
+  const purposeOf = (one: Held) => outcomePurpose(one.id, decisionAt(good.indexOf(one)));
+  const taken = good.find((one) => purposeOf(one) === shared[1]);
+  if (taken === undefined) throw new Error("nobody knows this purpose");
+  // It offers more, so it is mined before ours.
+  const maxPriorityFeePerGas = 10n ** 11n;
+  await chain.client.writeContract({
+    account: STRANGER,
+    address: scene.escrow.address,
+    abi: escrowAbi,
+    functionName: "refund",
+    args: [taken.info, NO_RECORD, "0x"],
+    gas: 200_000n,
+    maxPriorityFeePerGas,
+    maxFeePerGas: maxPriorityFeePerGas * 2n,
+  });
+  await chain.client.setAutomine(true);
+  await chain.mine();
+  await jobs.escrow.idle();
+  for (const [place, one] of good.entries()) if (one !== taken) await expectOutcome(scene, one, decisionAt(place));
+  expect(await statusOf(scene, taken)).toBe("refunded");
+  expect((await relayed()).find(({ purposes }) => purposes.includes(shared[1] ?? "0x"))?.failed).toEqual([2]);
+
+  const found = async () =>
+    (await pool.query("SELECT found FROM escrow_task WHERE payment = $1", [binary(taken.id)])).rows[0]?.found;
+  await carriedUntil(async () => (await found()) === "refund");
+  // Nothing was ever sent for the one whose release would revert; anybody may refund it.
+  expect([await statusOf(scene, late), await askedOnChain(scene, late)]).toEqual(["held", []]);
+});
