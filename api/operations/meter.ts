@@ -13,8 +13,12 @@ export interface Meter {
   payment(state: string, reason: string): void;
   /** A settlement was seen on chain, `seconds` after it was submitted. */
   settled(network: Network, seconds: number): void;
-  /** A transaction with several payments was mined. */
-  batch(network: Network, mined: MinedBatch): void;
+  /** Payments that had waited for each other set out together. */
+  batch(network: Network, sent: SentBatch): void;
+  /** A transaction of ours with payments was found in a block; in another one, after a reorganization, it counts again. */
+  relayed(network: Network, mined: MinedTransaction): void;
+  /** A stuck transaction was replaced by one that offers more. */
+  replaced(network: Network): void;
   /** Whether a network's payments may share transactions. */
   batching(network: Network, isOn: boolean): void;
   /** A transaction with outcomes of several escrowed payments was mined. */
@@ -23,10 +27,19 @@ export interface Meter {
   verdict(category: string, outcome: string): void;
 }
 
-export interface MinedBatch {
+export interface MinedTransaction {
   readonly payments: number;
+  /** Those of them that did not settle. */
   readonly failed: number;
   readonly gas: bigint;
+  /** What it cost, data on a parent chain included. */
+  readonly feeWei: bigint;
+}
+
+export interface SentBatch {
+  readonly payments: number;
+  /** Those that waited too, but that another run had taken over or sent. */
+  readonly skipped: number;
   /** How long the first of them waited for others. */
   readonly waitedSeconds: number;
 }

@@ -7,7 +7,7 @@ import { createRelayer } from "../adapters/chain/relayer/relayer.ts";
 import { createTransferSimulator, type SimulatorParts } from "../adapters/chain/transfer.ts";
 import type { Config } from "../config.ts";
 import { eachNetwork, NETWORKS, type Network } from "../kernel/networks.ts";
-import type { Meter } from "../operations/meter.ts";
+import type { Meter, MinedTransaction } from "../operations/meter.ts";
 
 export interface ChainWires {
   readonly pool: pg.Pool;
@@ -36,7 +36,12 @@ export function wireChains(config: Config, { pool, log, meter }: ChainWires) {
   const { privateKey } = config.facilitator;
   const lanes = eachNetwork((network) => {
     const { client } = chains[network];
-    const relayer = createRelayer({ pool, log, privateKey, client, chainId: NETWORKS[network].chainId });
+    const { chainId } = NETWORKS[network];
+    const counter = meter && {
+      relayed: (mined: MinedTransaction) => meter.relayed(network, mined),
+      replaced: () => meter.replaced(network),
+    };
+    const relayer = createRelayer({ pool, log, privateKey, client, chainId, counter });
     const { payTo, batches: policy } = config;
     return {
       relayer,

@@ -28,7 +28,14 @@ export async function wireEscrow({ config, pool, chains, log, now, signer, meter
   const relayer =
     current === undefined
       ? null
-      : createRelayer({ pool, log, privateKey: config.arbiterKey, client, chainId: NETWORKS[network].chainId });
+      : createRelayer({
+          pool,
+          log,
+          privateKey: config.arbiterKey,
+          client,
+          chainId: NETWORKS[network].chainId,
+          counter: null,
+        });
   if (current && relayer && current.arbiter !== relayer.address.toLowerCase())
     throw new Error(
       `the arbiter of ${current.address} is ${current.arbiter}, but ARBITER_PRIVATE_KEY belongs to ${relayer.address}`,

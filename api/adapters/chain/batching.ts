@@ -1,7 +1,7 @@
 import type { PublicClient, TransactionReceipt } from "viem";
 import type { NetworkFacts } from "../../kernel/networks.ts";
 import type { Address, Hex } from "../../kernel/wallet.ts";
-import type { Meter } from "../../operations/meter.ts";
+import type { Meter, SentBatch } from "../../operations/meter.ts";
 import type { Authorization, Head } from "../../payments/scheme.ts";
 import { watchContract } from "./batch-contract.ts";
 import type { Call } from "./relayer/form.ts";
@@ -68,16 +68,15 @@ export function createBatching(parts: BatchingParts): Batching {
     return settling.map((isSettling) => (isSettling ? { number: Number(number), time } : null));
   }, SIMULATED);
 
-  const judge = (receipt: TransactionReceipt, { payments, sentAt }: Shipped) => {
+  const judge = (receipt: TransactionReceipt, payments: readonly Queued[]) => {
     const failed = receipt.status === "reverted" ? payments.map((_, place) => place + 1) : failedPlaces(receipt);
-    const waitedSeconds = (sentAt - (payments[0]?.since ?? sentAt)) / 1000;
-    meter?.batch(network.id, { payments: payments.length, failed: failed.length, gas: receipt.gasUsed, waitedSeconds });
     if (failed.length === 0) return;
     log.warn({ transaction: receipt.transactionHash, failed }, "payments failed within a batch");
     for (const place of failed) alone.remember(payments[place - 1]?.transfer.authorization.from ?? "");
     if (receipt.status === "reverted") contract.distrust();
   };
-  const settled = together((payments: readonly Queued[]) => settle(relayer, { payments, terms, judge }), {
+  const sent = (batch: SentBatch) => meter?.batch(network.id, batch);
+  const settled = together((payments: readonly Queued[]) => settle(relayer, { payments, terms, judge, sent }), {
     most: policy.most,
     underWay: policy.unmined,
     waitMs: policy.waitMs,
@@ -110,20 +109,16 @@ interface Queued extends Payment {
   readonly since: number;
 }
 
-interface Shipped {
-  readonly payments: readonly Queued[];
-  readonly sentAt: number;
-}
-
 interface Group {
   readonly payments: readonly Queued[];
   readonly terms: { readonly usdc: Address; readonly payTo: Address };
-  readonly judge: (receipt: TransactionReceipt, shipped: Shipped) => void;
+  readonly judge: (receipt: TransactionReceipt, shipped: readonly Queued[]) => void;
+  readonly sent: (batch: SentBatch) => void;
 }
 
 /** One transaction for all of them but those that another process has sent meanwhile. What went wrong, by payment. */
-async function settle(relayer: Relayer, { payments, terms, judge }: Group): Promise<readonly (Error | null)[]> {
-  const sentAt = performance.now();
+async function settle(relayer: Relayer, { payments, terms, judge, sent }: Group): Promise<readonly (Error | null)[]> {
+  const waitedSeconds = (performance.now() - (payments[0]?.since ?? 0)) / 1000;
   let ours: readonly Queued[] = [];
   const carriers = await relayer.ship({
     members: payments,
@@ -132,10 +127,12 @@ async function settle(relayer: Relayer, { payments, terms, judge }: Group): Prom
       return callFor(terms, ours);
     },
   });
+  const waiting = new Set(payments.map(({ purpose }) => purpose)).size;
+  if (waiting > 1) sent({ payments: ours.length, skipped: waiting - ours.length, waitedSeconds });
   const mined = async (carrier: Hex) => {
     const receipt = await relayer.waitFor(carrier, MINED_WITHIN_MS);
     if (carriers.get(ours[0]?.purpose ?? "0x") !== carrier) return;
-    if (ours.length > 1) judge(receipt, { payments: ours, sentAt });
+    if (ours.length > 1) judge(receipt, ours);
     else assertSucceeded(receipt);
   };
   const hashes = new Set([...carriers.values()].filter((carrier) => typeof carrier === "string"));

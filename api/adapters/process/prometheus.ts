@@ -40,7 +40,7 @@ export function createMeter(): PrometheusMeter {
   });
   const batches = new Histogram({
     name: "trust_batch_payments",
-    help: "Payments in one mined transaction, where they share it.",
+    help: "Payments in one transaction, where they share it.",
     labelNames: ["network"],
     buckets: BATCH_BUCKETS,
     registers,
@@ -70,8 +70,13 @@ export function createMeter(): PrometheusMeter {
   const payments = counter("trust_payment_transitions_total", "Payments that entered a state.", ["state", "reason"]);
   const certificates = counter("trust_certificates_total", "Certificates written.", ["product", "result"]);
   const verdicts = counter("trust_verdicts_total", "Verdicts sold.", ["category", "outcome"]);
-  const batchGas = counter("trust_batch_gas_total", "Gas of these transactions.", ["network"]);
-  const batchFailures = counter("trust_batch_failed_payments_total", "Payments that failed in them.", ["network"]);
+  const skipped = counter("trust_batch_skipped_payments_total", "Payments taken over while they waited.", ["network"]);
+  const lanes = ["network", "lane"] as const;
+  const relayed = counter("trust_relayed_payments_total", "Payments that were mined, alone or in a batch.", lanes);
+  const failures = counter("trust_relayed_failed_payments_total", "Those that did not settle.", lanes);
+  const gas = counter("trust_relayed_gas_total", "The gas of their transactions.", lanes);
+  const fees = counter("trust_relayed_fee_eth_total", "What these cost, data on a parent chain included.", lanes);
+  const replacements = counter("trust_relayed_replacements_total", "Stuck ones replaced at higher fees.", ["network"]);
   const outcomeGas = counter("trust_outcome_batch_gas_total", "Gas of these transactions.", ["network"]);
   const series = createSeries(registers);
   return {
@@ -82,13 +87,21 @@ export function createMeter(): PrometheusMeter {
       ),
     payment: (state, reason) => payments.inc({ state, reason }),
     settled: (network, seconds) => settlements.observe({ network: NETWORKS[network].key }, seconds),
-    batch(network, { payments: size, failed, gas, waitedSeconds }) {
+    batch(network, sent) {
       const labels = { network: NETWORKS[network].key };
-      batches.observe(labels, size);
-      batchWaits.observe(labels, waitedSeconds);
-      batchGas.inc(labels, Number(gas));
-      batchFailures.inc(labels, failed);
+      skipped.inc(labels, sent.skipped);
+      if (sent.payments === 0) return;
+      batches.observe(labels, sent.payments);
+      batchWaits.observe(labels, sent.waitedSeconds);
     },
+    relayed(network, mined) {
+      const labels = { network: NETWORKS[network].key, lane: mined.payments > 1 ? "batch" : "alone" };
+      relayed.inc(labels, mined.payments);
+      failures.inc(labels, mined.failed);
+      gas.inc(labels, Number(mined.gas));
+      fees.inc(labels, Number(mined.feeWei) / 1e18);
+    },
+    replaced: (network) => replacements.inc({ network: NETWORKS[network].key }),
     batching: (network, isOn) => batching.set({ network: NETWORKS[network].key }, Number(isOn)),
     outcomes(network, { served, gas }) {
       const labels = { network: NETWORKS[network].key };

@@ -33,7 +33,8 @@ beforeAll(async () => {
   [chain, sepolia] = await Promise.all([startTestChain(), startTestChain({ network: "eip155:84532" })]);
   [node, port, database] = [await startHoldingNode(chain), await freePort(), await freshDatabase()];
   await fundRelayer(chain);
-  const env = { METRICS_PORT: String(port), LOG_LEVEL: "debug" };
+  // Long enough for all payments of a test to get into the batch that forms.
+  const env = { METRICS_PORT: String(port), LOG_LEVEL: "debug", BATCH_WAIT_MS: "1500" };
   const urls = { baseRpcUrl: node.url, baseSepoliaRpcUrl: sepolia.rpcUrl };
   api = await startApiProcess({ database, ...urls, env, logFile });
 });
@@ -102,6 +103,37 @@ describe("a paid request", () => {
     await chain.mine();
     expect((await answering).status).toBe(200);
     expect(await waiting()).toEqual([0, 0, 0]);
+  });
+
+  test("shows by its lane, with gas and fee; in a batch with its size, and how long the first one waited", async () => {
+    const payers = await Promise.all([1, 2, 3, 4].map(() => newPayer(chain)));
+    const signed = await Promise.all(payers.map((payer) => signPayment(payer)));
+    const before = await scrape();
+    await chain.client.setAutomine(false);
+    const pay = (one: (typeof signed)[number]) => post(`${api.url}/test/basic`, v2(one));
+    const pending = async () => (await chain.client.getTxpoolStatus()).pending;
+    const answers = signed.slice(0, 1).map(pay);
+    await expect.poll(pending, PATIENT).toBe(1);
+    answers.push(...signed.slice(1).map(pay));
+    await expect.poll(pending, PATIENT).toBe(2);
+    await chain.client.setAutomine(true);
+    await chain.mine();
+    for (const answer of await Promise.all(answers)) expect(answer.status).toBe(200);
+    const after = await scrape();
+    const grew = (name: string) => (after.get(name) ?? Number.NaN) - (before.get(name) ?? 0);
+    const [alone, batch] = ["alone", "batch"].map((lane) => {
+      const of = (name: string) => grew(`trust_relayed_${name}_total{network="base",lane="${lane}"}`);
+      return { mined: of("payments"), failed: of("failed_payments"), gas: of("gas"), eth: of("fee_eth") };
+    });
+    expect(alone).toEqual({ mined: 1, failed: 0, gas: expect.any(Number), eth: expect.any(Number) });
+    expect(batch).toMatchObject({ mined: 3, failed: 0 });
+    expect((batch?.gas ?? 0) / 3).toBeLessThan(alone?.gas ?? 0);
+    expect((batch?.eth ?? 0) / 3).toBeLessThan(alone?.eth ?? 0);
+    const base = '{network="base"}';
+    expect(["count", "sum"].map((what) => grew(`trust_batch_payments_${what}${base}`))).toEqual([1, 3]);
+    expect(grew(`trust_batch_wait_seconds_sum${base}`)).toBeGreaterThan(1);
+    expect(after.get(`trust_batch_skipped_payments_total${base}`)).toBe(0);
+    expect(after.get(`trust_batching_on${base}`)).toBe(1);
   });
 });
 

@@ -41,10 +41,10 @@ async function passed(count: number, most = count - 1) {
   while (payers.length < count) payers.push(await newPayer(chain));
   const validBefore = base.unixNow() + 7_200n;
   const payments = await Promise.all(payers.map(async (payer) => paymentOf(await signPayment(payer, { validBefore }))));
-  const { batching } = startBatching({ rpcUrl: base.url, relayer: relaying.relayer, policy: { most } });
+  const { batching, sent } = startBatching({ rpcUrl: base.url, relayer: relaying.relayer, policy: { most } });
   const heads = await Promise.all(payments.map(({ transfer }) => batching.simulate(transfer)));
   expect(heads.map((head) => head !== null)).toEqual(payments.map(() => true));
-  return { batching, payers, payments };
+  return { batching, payers, payments, sent };
 }
 
 /** In the pool: the first payment in a transaction of its own, and all that come while it is unmined in a second one. */
@@ -73,7 +73,9 @@ async function itemsOf(hash: Hex): Promise<number> {
 }
 
 test("a batch that the pool forgot is broadcast again, byte for byte, and charges each payment once", async () => {
-  const { batching, payments } = await passed(4);
+  const { batching, payments, sent } = await passed(4);
+  const balance = () => client.getBalance(relaying.relayer);
+  const before = await balance();
   const { settled } = await pooled(batching, payments);
   const waiting = base.pool.waiting();
   base.pool.forget();
@@ -84,6 +86,13 @@ test("a batch that the pool forgot is broadcast again, byte for byte, and charge
   expect(await settled).toEqual(allSettled(payments));
   await expectChargedOnce(payments);
   expect([await hashes(), await sentByUs()]).toEqual([[1, 1], 2]);
+  expect(sent).toEqual([{ payments: 3, skipped: 0, waitedSeconds: expect.any(Number) }]);
+  const { mined } = relaying.counted;
+  expect(mined.map(({ payments: count, failed }) => [count, failed]).toSorted()).toEqual([
+    [1, 0],
+    [3, 0],
+  ]);
+  expect(mined.reduce((sum, { feeWei }) => sum + feeWei, 0n)).toBe(before - (await balance()));
 });
 
 describe("a batch that a spike of fees has replaced, with the same nonce and calldata,", () => {
@@ -114,6 +123,7 @@ describe("a batch that a spike of fees has replaced, with the same nonce and cal
     for (let pass = 0; pass < 3; pass++) await relaying.tendAfter(31, relaying.another());
     expect([await hashes(), await sentByUs()]).toEqual([[2, 2], 2]);
     for (const { purpose } of payments) expect(await relaying.relayer.failed(purpose)).toBeNull();
+    expect([relaying.counted.replaced, relaying.counted.mined.length]).toEqual([2, 2]);
   });
 });
 
@@ -152,11 +162,13 @@ test("a batch that a reorganisation removed is broadcast again; who fails in it 
   await expectChargedOnce(payments);
   expect(await failures()).toEqual([null, null, null, null]);
   expect([await hashes(), await sentByUs()]).toEqual([[1, 1], 2]);
+  const batches = relaying.counted.mined.filter(({ payments: count }) => count === 3);
+  expect(batches.map(({ failed }) => failed)).toEqual([0, 1, 0]);
 });
 
 test("one purpose has one item in a batch, whoever waits for it; a purpose that nobody holds has none", async () => {
   const journal = createJournal(relaying.pool, SEAL);
-  const { batching, payments } = await passed(4, 6);
+  const { batching, payments, sent: batches } = await passed(4, 6);
   const [first, twice, lost, held] = payments as [Payment, Payment, Payment, Payment];
   /** As a run that has the payment, and one from which that run took it over. */
   const leased = async (payment: Payment) => {
@@ -178,6 +190,7 @@ test("one purpose has one item in a batch, whoever waits for it; a purpose that 
   const nothing = { status: "rejected", reason: new Error("nothing was sent: another run works on this payment now") };
   expect(await settled).toEqual([sent, sent, sent, sent, nothing, sent, sent]);
   expect(await itemsOf(batch)).toBe(2);
+  expect(batches.map(({ payments: count, skipped }) => [count, skipped])).toEqual([[2, 1]]);
   await expectChargedOnce([first, twice, held]);
   await nothingCharged(chain, lost.transfer.authorization.from);
   expect(await sentByUs()).toBe(2);

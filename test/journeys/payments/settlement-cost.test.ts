@@ -6,7 +6,7 @@ import { BASE as PROFILE } from "../../support/base-like/profiles.ts";
 import { forFile } from "../../support/for-file.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
 import { chargedOnce, nothingCharged } from "../../support/payments/on-chain.ts";
-import { type Relaying, startRelaying } from "../../support/payments/relaying.ts";
+import { purpose, type Relaying, startRelaying } from "../../support/payments/relaying.ts";
 import { post, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
 import { startService } from "../../support/service/service.ts";
@@ -121,5 +121,18 @@ describe("what one settlement costs", () => {
     expect([await relayer.costWei(), asked()]).toEqual([quiet, 1]);
     vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 31_000 });
     expect([(await relayer.costWei()) - quiet, asked()]).toEqual([7n, 2]);
+  });
+
+  test("is counted as it was charged, with the parent chain's part", async () => {
+    const { relayer, counted } = relaying;
+    await chain.setBalance(relayer.address, 10n ** 18n);
+    base.become(async (call, pass) => {
+      const reply = await pass(call);
+      const isReceipt = call.method === "eth_getTransactionReceipt" && typeof reply.result === "object";
+      return isReceipt && reply.result !== null ? { ...reply, result: { ...reply.result, l1Fee: "0x64" } } : reply;
+    });
+    const hash = await relayer.send({ to: ORACLE, data: "0x", gas: 100_000n, purpose: purpose("a cost") });
+    const { gasUsed: gas, effectiveGasPrice } = await relayer.waitFor(hash, 20_000);
+    expect(counted.mined).toEqual([{ payments: 1, failed: 0, gas, feeWei: gas * effectiveGasPrice + 100n }]);
   });
 });

@@ -2,7 +2,7 @@ import { createPublicClient, http } from "viem";
 import { type Batching, type BatchPolicy, createBatching } from "../../../api/adapters/chain/batching.ts";
 import type { Relayer } from "../../../api/adapters/chain/relayer/relayer.ts";
 import type { Payment } from "../../../api/adapters/chain/settle-alone.ts";
-import type { MinedBatch } from "../../../api/operations/meter.ts";
+import type { SentBatch } from "../../../api/operations/meter.ts";
 import { authorizationDigest } from "../../../api/payments/exact/authorization.ts";
 import { PAY_TO } from "../service/accounts.ts";
 import { BASE, type Signed } from "./signing.ts";
@@ -16,14 +16,14 @@ interface Plan {
 /** What a process settles its payments with. */
 export interface Settling {
   readonly batching: Batching;
-  /** What it has told the operator: its batches, and whether there may be any. */
-  readonly mined: readonly MinedBatch[];
+  /** What it has told the operator: batches that set out, and whether there may be any. */
+  readonly sent: readonly SentBatch[];
   readonly isOn: readonly boolean[];
 }
 
 /** A full batch goes at once, and one that is not full does not go while another is under way. */
 export function startBatching({ rpcUrl, relayer, policy }: Plan): Settling {
-  const mined: MinedBatch[] = [];
+  const sent: SentBatch[] = [];
   const isOn: boolean[] = [];
   const batching = createBatching({
     client: createPublicClient({ transport: http(rpcUrl, { retryCount: 0 }), cacheTime: 0 }),
@@ -33,11 +33,11 @@ export function startBatching({ rpcUrl, relayer, policy }: Plan): Settling {
     policy: { most: 50, waitMs: 60_000, unmined: 8, ...policy },
     log: { warn: () => undefined },
     meter: {
-      batch: (_, batch) => void mined.push(batch),
+      batch: (_, batch) => void sent.push(batch),
       batching: (_, on) => void isOn.push(on),
     },
   });
-  return { batching, mined, isOn };
+  return { batching, sent, isOn };
 }
 
 /** A payment as the gate submits it. */

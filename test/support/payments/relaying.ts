@@ -3,6 +3,7 @@ import { createPublicClient, type Hex, http, keccak256, stringToHex } from "viem
 import { generatePrivateKey } from "viem/accounts";
 import { createRelayer, type Relayer } from "../../../api/adapters/chain/relayer/relayer.ts";
 import { connect } from "../../../api/adapters/postgres/connection.ts";
+import type { MinedTransaction } from "../../../api/operations/meter.ts";
 import { freshDatabase } from "../service/database.ts";
 import { BASE } from "./signing.ts";
 
@@ -10,6 +11,8 @@ import { BASE } from "./signing.ts";
 export interface Relaying {
   readonly relayer: Relayer;
   readonly pool: pg.Pool;
+  /** What has been counted, in all processes. */
+  readonly counted: { readonly mined: readonly MinedTransaction[]; readonly replaced: number };
   /** Everything stored, by nonce. */
   readonly rows: () => Promise<readonly Relayed[]>;
   /** Another process with the same key, which has read nothing yet. */
@@ -35,14 +38,21 @@ export async function startRelaying(rpcUrl: string): Promise<Relaying> {
   const pool = connect(database.apiUrl);
   const log = { warn: () => undefined };
   const privateKey = generatePrivateKey();
+  const mined: MinedTransaction[] = [];
+  const counted = { mined, replaced: 0 };
+  const counter = {
+    relayed: (one: MinedTransaction) => void mined.push(one),
+    replaced: () => void counted.replaced++,
+  };
   const another = () => {
     const client = createPublicClient({ transport: http(rpcUrl, { batch: { wait: 0 }, retryCount: 0 }), cacheTime: 0 });
-    return createRelayer({ pool, client, chainId: BASE.chainId, privateKey, log });
+    return createRelayer({ pool, client, chainId: BASE.chainId, privateKey, log, counter });
   };
   const relayer = another();
   return {
     relayer,
     pool,
+    counted,
     another,
     async rows() {
       const { rows } = await pool.query(

@@ -48,6 +48,12 @@ export interface NewTransaction {
   readonly maxFee: bigint;
 }
 
+/** How many purposes a transaction has, and how many of them it did not serve. */
+interface Purposes {
+  readonly all: number;
+  readonly failed: number;
+}
+
 export type Ledger = ReturnType<typeof createLedger>;
 
 /** One account's rows of the table `relay`. */
@@ -235,14 +241,15 @@ function upkeep(pool: pg.Pool, account: AccountValues) {
 
 function outcomes(pool: pg.Pool, chainId: number) {
   return {
-    /** Records the block of a transaction, also of one that was given up too early. */
-    async mined({ hash, block, blockHash, reverted, failed, served }: Mined): Promise<void> {
-      await pool.query({
+    /** Records the block of a transaction, also of one that was given up too early. Null if its block was known. */
+    async mined({ hash, block, blockHash, reverted, failed, served }: Mined): Promise<Purposes | null> {
+      const { rows } = await pool.query<Purposes>({
         name: "relay-mined",
         text: `UPDATE relay SET state = 'mined', mined_hash = $2, block_number = $3, block_hash = $4, reverted = $5,
             failed = CASE WHEN $7::bytea[] IS NULL THEN $6::smallint[] ELSE ARRAY(
               SELECT place FROM generate_subscripts(purposes, 1) AS place WHERE purposes[place] <> ALL ($7)) END
-          WHERE hashes @> ARRAY[$2::bytea] AND chain = $1 AND state IN ('sent', 'lost')`,
+          WHERE hashes @> ARRAY[$2::bytea] AND chain = $1 AND state IN ('sent', 'lost')
+          RETURNING cardinality(purposes) AS "all", cardinality(failed) AS failed`,
         values: [
           chainId,
           bytes(hash),
@@ -253,6 +260,7 @@ function outcomes(pool: pg.Pool, chainId: number) {
           served?.map(bytes) ?? null,
         ],
       });
+      return rows[0] ?? null;
     },
 
     /** Every hash of the transaction that once had this one. */

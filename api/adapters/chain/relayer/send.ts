@@ -63,13 +63,13 @@ function hashOf(outcome: Hex | Error): Hex {
  * The transaction that carries a purpose, or that it was mined in vain. Null if its nonce is lost and it is in no block
  * either: a node with gaps may have missed it when its nonce was over.
  */
-async function outcomeOf({ client, ledger }: Sender, carried: Carried): Promise<Hex | Error | null> {
+async function outcomeOf(sender: Sender, carried: Carried): Promise<Hex | Error | null> {
   if ("hash" in carried) return carried.hash;
   if ("reverted" in carried) return revertedIn(carried.reverted);
   for (const hash of carried.lost) {
-    const receipt = await client.getTransactionReceipt({ hash }).catch(notFound);
+    const receipt = await sender.client.getTransactionReceipt({ hash }).catch(notFound);
     if (receipt === null) continue;
-    await record(ledger, receipt);
+    await record(sender, receipt);
     return receipt.status === "reverted" ? revertedIn(hash) : hash;
   }
   return null;

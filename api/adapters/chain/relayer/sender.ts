@@ -3,6 +3,7 @@ import type pg from "pg";
 import type { PublicClient } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import type { Address, Hex } from "../../../kernel/wallet.ts";
+import type { MinedTransaction } from "../../../operations/meter.ts";
 import { createSeal } from "../../postgres/seal.ts";
 import { type ReadConditions, readConditions } from "./conditions.ts";
 import type { Fees } from "./fees.ts";
@@ -15,6 +16,14 @@ export interface RelayerParts {
   readonly chainId: number;
   readonly privateKey: Hex;
   readonly log: { warn(facts: object, message: string): void };
+  /** Hears what happens to transactions; null if nobody counts. */
+  readonly counter: Counter | null;
+}
+
+/** What is counted of one key's transactions, whichever of its processes finds it. */
+export interface Counter {
+  relayed(mined: MinedTransaction): void;
+  replaced(): void;
 }
 
 /** The parts, plus what is derived from the key. */

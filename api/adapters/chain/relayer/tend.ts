@@ -81,7 +81,9 @@ async function replace(sender: Sender, row: Unmined, fees: Fees): Promise<boolea
   const call = { to: old.to ?? "0x", data: old.data ?? "0x" } as const;
   const raw = await sender.sign(call, { nonce, gas: old.gas ?? 0n, fees });
   const by = { hash: keccak256(raw), raw: sender.close(raw, nonce), maxFee: fees.maxFeePerGas };
-  return (await sender.ledger.replaced(row, by)) ? broadcast(sender, raw) : true;
+  if (!(await sender.ledger.replaced(row, by))) return true;
+  sender.counter?.replaced();
+  return broadcast(sender, raw);
 }
 
 /** Finds the blocks of transactions whose nonces are over. */

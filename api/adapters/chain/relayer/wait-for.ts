@@ -1,4 +1,4 @@
-import type { TransactionReceipt } from "viem";
+import { isHex, type TransactionReceipt } from "viem";
 import type { Hex } from "../../../kernel/wallet.ts";
 import { servedBy } from "../outcome-batch.ts";
 import { failedPlaces } from "../settlement-batch.ts";
@@ -6,38 +6,43 @@ import type { Sender } from "./sender.ts";
 
 const LONGEST_PAUSE_MS = 500;
 
+type Finder = Pick<Sender, "ledger" | "client" | "counter">;
+
 /** Polls for the receipt of a transaction or of its replacement, and records it. */
-export async function waitFor(
-  { ledger, client }: Pick<Sender, "ledger" | "client">,
-  hash: Hex,
-  timeoutMs: number,
-): Promise<TransactionReceipt> {
+export async function waitFor(sender: Finder, hash: Hex, timeoutMs: number): Promise<TransactionReceipt> {
   const deadline = Date.now() + timeoutMs;
   let hashes: readonly Hex[] = [hash];
   for (let pause = 5; ; pause = Math.min(pause * 1.5, LONGEST_PAUSE_MS)) {
     for (const candidate of hashes) {
-      const receipt = await receiptOf({ client, ledger }, candidate);
+      const receipt = await receiptOf(sender, candidate);
       if (receipt !== null) return receipt;
     }
     if (Date.now() > deadline) throw new Error(`transaction ${hash} was not mined within ${timeoutMs} ms`);
     await new Promise((resolve) => setTimeout(resolve, pause));
-    if (pause === LONGEST_PAUSE_MS) hashes = await ledger.hashesOf(hash);
+    if (pause === LONGEST_PAUSE_MS) hashes = await sender.ledger.hashesOf(hash);
   }
 }
 
 /** Null while the transaction is in no block that the node knows. What is found is recorded. */
-export async function receiptOf(
-  { ledger, client }: Pick<Sender, "ledger" | "client">,
-  hash: Hex,
-): Promise<TransactionReceipt | null> {
-  const receipt = await client.getTransactionReceipt({ hash }).catch(() => null);
-  if (receipt !== null) await record(ledger, receipt);
+export async function receiptOf(sender: Finder, hash: Hex): Promise<TransactionReceipt | null> {
+  const receipt = await sender.client.getTransactionReceipt({ hash }).catch(() => null);
+  if (receipt !== null) await record(sender, receipt);
   return receipt;
 }
 
-/** Notes where a transaction was mined, and what it did not do. */
-export async function record(ledger: Sender["ledger"], receipt: TransactionReceipt): Promise<void> {
-  const { transactionHash: hash, blockNumber: block, blockHash, status } = receipt;
+/** Notes where a transaction was mined, and what it did not do. The process that is the first to note it counts it. */
+export async function record({ ledger, counter }: Omit<Finder, "client">, receipt: TransactionReceipt): Promise<void> {
+  const { transactionHash: hash, blockNumber: block, blockHash, status, gasUsed: gas } = receipt;
+  const reverted = status === "reverted";
   const unserved = { failed: failedPlaces(receipt), served: servedBy(receipt) };
-  await ledger.mined({ hash, block, blockHash, reverted: status === "reverted", ...unserved });
+  const purposes = await ledger.mined({ hash, block, blockHash, reverted, ...unserved });
+  if (purposes === null) return;
+  const { all: payments, failed } = purposes;
+  counter?.relayed({ payments, failed: reverted ? payments : failed, gas, feeWei: feeOf(receipt) });
+}
+
+/** OP-stack chains, Base among them, charge for data on their parent chain besides gas (docs.optimism.io). */
+function feeOf({ gasUsed, effectiveGasPrice, ...more }: TransactionReceipt & { readonly l1Fee?: unknown }): bigint {
+  const { l1Fee } = more;
+  return gasUsed * effectiveGasPrice + (isHex(l1Fee) ? BigInt(l1Fee) : 0n);
 }
