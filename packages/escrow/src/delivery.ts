@@ -28,13 +28,18 @@ export async function readDelivery(response: Response): Promise<Delivery> {
   } catch {
     return failure("The merchant's response broke off.");
   }
-  const body = new Uint8Array(length);
+  return { status: response.status, headers: [...response.headers], body: joined(chunks) };
+}
+
+/** The chunks' bytes in one. */
+export function joined(chunks: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(chunks.reduce((size, chunk) => size + chunk.length, 0));
   let at = 0;
   for (const chunk of chunks) {
-    body.set(chunk, at);
+    bytes.set(chunk, at);
     at += chunk.length;
   }
-  return { status: response.status, headers: [...response.headers], body };
+  return bytes;
 }
 
 const failure = (error: string): Delivery => ({

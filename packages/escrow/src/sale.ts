@@ -5,6 +5,7 @@ import { type HoldOutcome, hold, type SendHold } from "./hold.ts";
 import { takeTurn, whileLeased } from "./only-once.ts";
 import type { PresentedPayment } from "./payment-header.ts";
 import { paymentId } from "./payment-info.ts";
+import { readPayment } from "./payment-status.ts";
 import type { KeptDelivery } from "./stores/delivery-store.ts";
 import {
   LEAST_SECONDS_TO_DECIDE,
@@ -27,6 +28,8 @@ export interface Purchase {
   readonly payment: PresentedPayment;
   /** Method and path with its query. */
   readonly resource: string;
+  /** The answer to input that the merchant refuses; null if it takes it. */
+  readonly validate: () => Promise<Response | null>;
   /**
    * The merchant's handler; it runs once the payment is held, and answers instead of throwing. It gets the payment's id.
    */
@@ -40,7 +43,9 @@ export type Outcome =
   /** This payment bought something else, or what it bought is no longer available. */
   | { readonly kind: "conflict"; readonly error: string }
   /** The response exists, but it is not certain yet that the merchant gets the money. */
-  | { readonly kind: "not_yet"; readonly error: string };
+  | { readonly kind: "not_yet"; readonly error: string }
+  /** The merchant refuses the input, and nothing was held for it. */
+  | { readonly kind: "invalid"; readonly refusal: Response };
 
 interface Made {
   readonly id: Hex;
@@ -62,7 +67,9 @@ export async function sell(parts: SaleParts, purchase: Purchase): Promise<Outcom
   const running = inFlight.get(id);
   if (running !== undefined) {
     const outcome = await running;
-    return outcome.kind === "delivered" ? replay(parts, purchase, { id, kept: outcome.delivery }) : outcome;
+    if (outcome.kind === "delivered") return replay(parts, purchase, { id, kept: outcome.delivery });
+    // What was refused was that request's input.
+    return outcome.kind === "invalid" ? sell(parts, purchase) : outcome;
   }
   const selling = sellOnce(parts, purchase, id).finally(() => inFlight.delete(id));
   inFlight.set(id, selling);
@@ -72,13 +79,20 @@ export async function sell(parts: SaleParts, purchase: Purchase): Promise<Outcom
 async function sellOnce(parts: SaleParts, purchase: Purchase, id: Hex): Promise<Outcome> {
   const earlier = await parts.store.get(id);
   if (earlier !== null) return replay(parts, purchase, { id, kept: earlier });
+  const refusal = await purchase.validate();
+  if (refusal !== null) {
+    const { status } = await readPayment(parts.client, parts.escrow.address, id);
+    if (status === "none") return { kind: "invalid", refusal };
+  }
   const { info, signature } = purchase.payment;
   const held = await hold(parts.client, parts.send, { info, signature, escrow: parts.escrow });
   if (held.kind !== "held") return unsold(held, id);
   if (!held.isOwn && secondsLeft(held, await latestTime(parts.client)) < parts.leastSecondsLeft) {
     return { kind: "payment_required", error: tooLate(id, held.refundableFrom) };
   }
-  return deliver(parts, purchase, { id, transaction: held.transaction });
+  // It is held already, so that the refusal is what the arbiter gets, and the buyer its money back at once.
+  const run = refusal === null ? purchase.run : async () => refusal;
+  return deliver(parts, { ...purchase, run }, { id, transaction: held.transaction });
 }
 
 /** Makes the delivery of a held payment, unless another request did, or is doing so. */

@@ -1,4 +1,3 @@
-import type { Context, Env, Handler, MiddlewareHandler } from "hono";
 import { type Address, type Client, createClient, http, type LocalAccount } from "viem";
 import * as answers from "./answers.ts";
 import { mismatch } from "./check-payment.ts";
@@ -13,8 +12,10 @@ import type { DeliveryStore } from "./stores/delivery-store.ts";
 import { sharedMemory } from "./stores/memory-store.ts";
 import type { EscrowFacts, Offer } from "./terms.ts";
 import { parseLeastSecondsLeft } from "./time-left.ts";
+import { refusalOf, type Validated } from "./validate.ts";
 
-export interface EscrowedOptions {
+/** What a merchant sells by, whatever framework its server uses. */
+export interface SellerOptions {
   /**
    * The merchant: receives the payments, signs deliveries and, unless `hold` is given, sends the holds and pays their
    * gas.
@@ -46,26 +47,26 @@ export interface EscrowedOptions {
   readonly log?: (message: string, cause: unknown) => void;
 }
 
+/** A request as a framework's adapter shows it. */
+export interface SaleRequest {
+  readonly method: string;
+  /** Absolute. */
+  readonly url: string;
+  /** The header `PAYMENT-SIGNATURE`; undefined or null if it is absent. */
+  readonly payment: string | null | undefined;
+  /** The merchant's own check of the input. */
+  readonly validate: () => Validated | Promise<Validated>;
+  readonly run: Purchase["run"];
+}
+
 /**
- * Turns a route into an escrowed one: an unpaid request is answered 402 with the terms; a paid one is held on chain,
- * then handled, and its response goes to the arbiter, who releases or refunds the money.
- * @param handler the route's handler; if omitted, the next ones answer
+ * Sells requests through the escrow: an unpaid one is answered 402 with the terms; a paid one is held on chain, then
+ * handled, and its response goes to the arbiter, who releases or refunds the money.
  * @throws TypeError for an invalid price or `leastSecondsLeft`, or without a node to ask
  */
-export function escrowed<E extends Env = Env>(options: EscrowedOptions, handler?: Handler<E>): MiddlewareHandler<E> {
+export function createSeller(options: SellerOptions): (request: SaleRequest) => Promise<Response> {
   const open = counter(options);
-  return async (c, next) => {
-    const answer = await serve(c, await open(), async (id) => {
-      (c as Context).set("escrowPaymentId", id);
-      if (handler !== undefined) return (await handled(() => handler(c, next), c)) ?? c.res;
-      await next();
-      return c.res;
-    });
-    if (!c.finalized) return answer;
-    // Assigning to a response would merge its headers into the new one.
-    c.res = undefined;
-    c.res = answer;
-  };
+  return async (request) => serve(request, await open());
 }
 
 /** Everything needed to serve a request; null while the escrow cannot be read. */
@@ -76,7 +77,7 @@ interface Counter {
 }
 
 /** Reads the escrow on the first request, and again after a failure. */
-function counter(options: EscrowedOptions): () => Promise<Counter | null> {
+function counter(options: SellerOptions): () => Promise<Counter | null> {
   const price = parseAmount(options.price);
   const leastSecondsLeft = parseLeastSecondsLeft(options.leastSecondsLeft);
   const arbiterUrl = options.arbiterUrl.replace(/\/+$/, "");
@@ -100,7 +101,7 @@ function counter(options: EscrowedOptions): () => Promise<Counter | null> {
   };
 }
 
-function clientOf({ client, rpcUrl }: EscrowedOptions): Client {
+function clientOf({ client, rpcUrl }: SellerOptions): Client {
   if (client !== undefined) return client;
   if (rpcUrl === undefined) throw new TypeError("escrowed() needs rpcUrl or client to reach the chain it sells on.");
   return createClient({ transport: http(rpcUrl) });
@@ -108,46 +109,46 @@ function clientOf({ client, rpcUrl }: EscrowedOptions): Client {
 
 const UNKNOWN = "The payment could not be completed. Do not sign again; send the same header again.";
 
-async function serve(c: Context, counter: Counter | null, run: Purchase["run"]): Promise<Response> {
+async function serve(request: SaleRequest, counter: Counter | null): Promise<Response> {
   if (counter === null)
     return answers.unavailable("The escrow is temporarily unreachable. Send the same request again.");
   const { parts, offer, description } = counter;
-  const refuse = (error: string) => answers.paymentRequired({ offer, url: c.req.url, description, error });
-  const header = c.req.header("payment-signature");
-  if (header === undefined) return refuse("Payment required.");
-  const payment = parsePaymentHeader(header);
-  if ("malformed" in payment) return answers.malformed(payment.malformed);
-  const wrong = mismatch(payment, offer, Date.now());
-  if (wrong !== null) return refuse(wrong);
+  const { url, run } = request;
+  const validate = async () => refusalOf(await request.validate());
+  const refuse = (error: string) => answers.paymentRequired({ offer, url, description, error });
   try {
+    if (request.payment === undefined || request.payment === null) {
+      return (await validate()) ?? refuse("Payment required.");
+    }
+    const payment = parsePaymentHeader(request.payment);
+    if ("malformed" in payment) return answers.malformed(payment.malformed);
+    const wrong = mismatch(payment, offer, Date.now());
+    if (wrong !== null) return refuse(wrong);
     if (!(await isSignedByPayer(parts.client, offer.escrow, payment))) {
       return refuse(`${payment.info.payer} did not sign these terms.`);
     }
-    const outcome = await sell(parts, { payment, resource: resourceOf(c.req), run });
-    if (outcome.kind === "payment_required") return refuse(outcome.error);
-    if (outcome.kind === "conflict") return answers.conflict(outcome.error);
-    if (outcome.kind === "not_yet") return answers.unavailable(outcome.error);
-    return answers.delivered(outcome, { offer, payer: payment.info.payer });
+    const outcome = await sell(parts, { payment, resource: resourceOf(request), validate, run });
+    switch (outcome.kind) {
+      case "delivered":
+        return answers.delivered(outcome, { offer, payer: payment.info.payer });
+      case "payment_required":
+        return refuse(outcome.error);
+      case "conflict":
+        return answers.conflict(outcome.error);
+      case "not_yet":
+        return answers.unavailable(outcome.error);
+      case "invalid":
+        return outcome.refusal;
+      default:
+        return outcome satisfies never;
+    }
   } catch (error) {
     parts.log("A payment could not be completed.", error);
     return answers.unavailable(UNKNOWN);
   }
 }
 
-const resourceOf = ({ method, url }: Context["req"]): string => {
+const resourceOf = ({ method, url }: SaleRequest): string => {
   const { pathname, search } = new URL(url);
   return `${method} ${pathname}${search}`;
 };
-
-/** A handler's answer; if it throws, a response like Hono's default. */
-async function handled(handler: () => unknown, c: Context): Promise<Response | undefined> {
-  try {
-    return (await handler()) as Response | undefined;
-  } catch (error) {
-    c.error = error instanceof Error ? error : new Error(String(error));
-    const { getResponse } = error as { getResponse?: unknown };
-    if (typeof getResponse === "function") return getResponse.call(error) as Response;
-    console.error(error);
-    return new Response("Internal Server Error", { status: 500 });
-  }
-}

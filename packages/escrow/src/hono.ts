@@ -1,0 +1,53 @@
+import type { Context, Env, Handler, MiddlewareHandler } from "hono";
+import { createSeller, type SellerOptions } from "./seller.ts";
+import type { Validate } from "./validate.ts";
+
+export interface EscrowedOptions<E extends Env = Env> extends SellerOptions {
+  /**
+   * Checks the input of a request before anything is held for it, paid or not. A refusal (400 to 499) is the answer, and
+   * the buyer's signature is not used.
+   */
+  readonly validate?: Validate<Context<E>>;
+}
+
+/**
+ * Turns a route of Hono into an escrowed one: an unpaid request is answered 402 with the terms; a paid one is held on
+ * chain, then handled, and its response goes to the arbiter, who releases or refunds the money.
+ * @param handler the route's handler, which finds the payment's id in `c.get("escrowPaymentId")`; if omitted, the next
+ *   ones answer
+ * @throws TypeError for an invalid price or `leastSecondsLeft`, or without a node to ask
+ */
+export function escrowed<E extends Env = Env>(options: EscrowedOptions<E>, handler?: Handler<E>): MiddlewareHandler<E> {
+  const serve = createSeller(options);
+  return async (c, next) => {
+    const answer = await serve({
+      method: c.req.method,
+      url: c.req.url,
+      payment: c.req.header("payment-signature"),
+      validate: () => options.validate?.(c),
+      async run(id) {
+        (c as Context).set("escrowPaymentId", id);
+        if (handler !== undefined) return (await handled(() => handler(c, next), c)) ?? c.res;
+        await next();
+        return c.res;
+      },
+    });
+    if (!c.finalized) return answer;
+    // Assigning to a response would merge its headers into the new one.
+    c.res = undefined;
+    c.res = answer;
+  };
+}
+
+/** A handler's answer; if it throws, a response like Hono's default. */
+async function handled(handler: () => unknown, c: Context): Promise<Response | undefined> {
+  try {
+    return (await handler()) as Response | undefined;
+  } catch (error) {
+    c.error = error instanceof Error ? error : new Error(String(error));
+    const { getResponse } = error as { getResponse?: unknown };
+    if (typeof getResponse === "function") return getResponse.call(error) as Response;
+    console.error(error);
+    return new Response("Internal Server Error", { status: 500 });
+  }
+}

@@ -1,0 +1,19 @@
+/**
+ * What a check of a request's input says: nothing if it can be served; otherwise the answer, with a status from 400 to
+ * 499, or a text for a 422.
+ */
+export type Validated = Response | string | null | undefined;
+
+/** Checks a request's input before anything is held for it. */
+export type Validate<Request> = (request: Request) => Validated | Promise<Validated>;
+
+/**
+ * The answer to refused input; null if it was not refused.
+ * @throws TypeError for an answer that is no refusal: it would give something away without payment
+ */
+export function refusalOf(validated: Validated): Response | null {
+  if (validated === null || validated === undefined) return null;
+  if (typeof validated === "string") return Response.json({ error: validated }, { status: 422 });
+  if (validated.status >= 400 && validated.status <= 499) return validated;
+  throw new TypeError(`validate answered ${validated.status}, expected a status from 400 to 499 for a refusal.`);
+}
