@@ -37,16 +37,22 @@ describe("the packages", () => {
     },
   );
 
-  test.each(ofEscrow)("%s depends on viem, and on hono's types; only the command line on Node", (file) => {
-    const outside = importsOf(file).filter((target) => !target.startsWith("packages/"));
-    const allowed = isCommandLine(file) ? /^(viem(\/(accounts|actions))?|node:.+)$/ : /^(viem(\/actions)?|hono)$/;
-    expect(outside.filter((target) => !allowed.test(target))).toEqual([]);
-    expect(textOf(file)).not.toMatch(/^import (?!type )[^;]*"hono/m);
-    if (!isCommandLine(file)) {
-      expect(importsOf(file).filter(isCommandLine)).toEqual([]);
-      expect(codeOf(file)).not.toMatch(/\b(process|Buffer)\./);
-    }
-  });
+  test.each(ofEscrow)(
+    "%s depends on viem, an adapter on its framework's types; only the command line on Node",
+    (file) => {
+      const outside = importsOf(file).filter((target) => !target.startsWith("packages/"));
+      const adapted = /\/(hono|express)\.ts$/.exec(file)?.[1];
+      const framework = { hono: "|hono", express: "|node:http" }[adapted ?? ""] ?? "";
+      const library = new RegExp(`^(viem(/actions)?${framework})$`);
+      const allowed = isCommandLine(file) ? /^(viem(\/(accounts|actions))?|node:.+)$/ : library;
+      expect(outside.filter((target) => !allowed.test(target))).toEqual([]);
+      if (adapted !== undefined) expect(textOf(file)).not.toMatch(/^import (?!type )[^;]*"(hono|node:)/m);
+      if (!isCommandLine(file)) {
+        expect(importsOf(file).filter(isCommandLine)).toEqual([]);
+        expect(codeOf(file)).not.toMatch(/\b(process|Buffer)\./);
+      }
+    },
+  );
 
   const keepsPayments = /\/(pending-payments|state-folder)\.ts$/;
 

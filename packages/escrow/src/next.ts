@@ -1,0 +1,38 @@
+import { createSeller, type SellerOptions } from "./seller.ts";
+import type { Validate } from "./validate.ts";
+
+export interface RouteOptions<R extends Request> extends SellerOptions {
+  /**
+   * Checks the input of a request before anything is held for it, paid or not. A refusal (400 to 499) is the answer, and
+   * the buyer's signature is not used. It gets a copy of the request, so that it may read the body.
+   */
+  readonly validate?: Validate<R>;
+}
+
+/**
+ * Makes an escrowed route handler of Next.js, or of anything else that turns a `Request` into a `Response`:
+ * `export const POST = escrowed(options, async (request) => Response.json(…))`.
+ * @param handler gets the request, the route's context, and the payment's id
+ * @throws TypeError for an invalid price or `leastSecondsLeft`, or without a node to ask
+ */
+export function escrowed<R extends Request = Request, C = unknown>(
+  options: RouteOptions<R>,
+  handler: (request: R, context: C, paymentId: string) => Response | Promise<Response>,
+): (request: R, context: C) => Promise<Response> {
+  const serve = createSeller(options);
+  return (request, context) =>
+    serve({
+      method: request.method,
+      url: request.url,
+      payment: request.headers.get("payment-signature"),
+      validate: () => options.validate?.(request.clone() as R),
+      run: async (id) => {
+        try {
+          return await handler(request, context, id);
+        } catch (error) {
+          console.error(error);
+          return new Response("Internal Server Error", { status: 500 });
+        }
+      },
+    });
+}

@@ -1,0 +1,55 @@
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
+import { expect, test, vi } from "vitest";
+import { memoryStore } from "../../../packages/escrow/src/index.ts";
+import { escrowed, type RouteOptions } from "../../../packages/escrow/src/next.ts";
+import { buyFrom, newBuyer, pay } from "../../support/escrow/purchase.ts";
+import { startSaleScene, statusOf } from "../../support/escrow/sale-scene.ts";
+import { eventually } from "../../support/eventually.ts";
+import { forFile } from "../../support/for-file.ts";
+
+const scene = await forFile(startSaleScene());
+const account = privateKeyToAccount(generatePrivateKey());
+await scene.chain.setBalance(account.address, 10n ** 18n);
+
+type Route = Parameters<typeof escrowed<Request, { params: string }>>[1];
+
+/** A route handler as Next calls it. */
+function openRoute(handler: Route, options: Partial<RouteOptions<Request>> = {}) {
+  const common = { account, rpcUrl: scene.chain.rpcUrl, price: "0.10", arbiterUrl: scene.arbiter.url };
+  const POST = escrowed({ ...common, store: memoryStore(), log: () => undefined, ...options }, handler);
+  return { fetch: (async (input, init) => POST(new Request(input, init), { params: "3" })) as typeof fetch };
+}
+
+test("a route handler gets its request, its context and the payment's id, and is paid", async () => {
+  const handler = vi.fn<Route>((_request, { params }) => Response.json({ haiku: "An old silent pond", params }));
+  const route = openRoute(handler);
+  const { response, decision, id, header } = await buyFrom(route, await newBuyer(scene.chain));
+  expect([response.status, await response.json()]).toEqual([200, { haiku: "An old silent pond", params: "3" }]);
+  expect(decision).toBe("release");
+  expect(handler.mock.calls[0]?.[2]).toBe(id);
+  expect((await pay(route, header)).headers.get("x-idempotent-replay")).toBe("true");
+  expect(handler).toHaveBeenCalledTimes(1);
+  await eventually(() => statusOf(scene, id), "released" as const);
+});
+
+test("its check reads the body, and the handler reads it again", async () => {
+  const route = openRoute(async (request) => new Response(await request.text()), {
+    validate: async (request) => ((await request.text()) === "3" ? null : "A haiku has 3 lines."),
+  });
+  const withBody = (body: string) => ({
+    fetch: ((url, init) => route.fetch(url, { ...init, method: "POST", body })) as typeof fetch,
+  });
+  expect((await withBody("4").fetch("http://shop.example/haiku")).status).toBe(422);
+  const { response } = await buyFrom(withBody("3"), await newBuyer(scene.chain));
+  expect([response.status, await response.text()]).toEqual([200, "3"]);
+});
+
+test("a handler that throws delivers a 500, which is refunded", async () => {
+  const silent = vi.spyOn(console, "error").mockImplementation(() => undefined);
+  const route = openRoute(() => {
+    throw new Error("no ink");
+  });
+  const { response, decision } = await buyFrom(route, await newBuyer(scene.chain));
+  silent.mockRestore();
+  expect([response.status, decision]).toEqual([500, "refund"]);
+});
