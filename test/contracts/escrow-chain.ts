@@ -1,17 +1,29 @@
 import hre from "hardhat";
-import { type Address, type ContractFunctionArgs, encodeAbiParameters, type Hex, keccak256, toHex } from "viem";
+import {
+  type Abi,
+  type Address,
+  type ContractFunctionArgs,
+  encodeAbiParameters,
+  type Hex,
+  keccak256,
+  toHex,
+} from "viem";
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from "viem/accounts";
 import { escrowAbi } from "../../contracts/abi.ts";
+import { COMMERCE_PAYMENTS } from "../../contracts/commerce-payments.ts";
 import { devAccount } from "../../scripts/embedded/dev-accounts.ts";
 import type { UsdcChain } from "../support/chain/usdc-chain.ts";
 import { signReceiveAuthorization } from "../support/payments/authorization.ts";
 
 /** The terms of a payment, as the contract's ABI has them. */
 export type PaymentInfo = ContractFunctionArgs<typeof escrowAbi, "view", "getHash">[0];
-export type EscrowChain = Awaited<ReturnType<typeof deployEscrow>>;
+/** An escrow, or an operator: they have the same calls. */
+export type EscrowChain = ReturnType<typeof callsOf>;
 type Call = "authorize" | "release" | "refund" | "withdraw";
 
 const ZERO: Address = "0x0000000000000000000000000000000000000000";
+/** Enough for the operator's dearest hold: of a smart wallet that is deployed along the way. */
+const GAS = 2_000_000n;
 export const NO_RECORD: Hex = `0x${"00".repeat(32)}`;
 
 const VERDICT = {
@@ -42,24 +54,55 @@ export function paymentId(
   return keccak256(encodeAbiParameters(outer, [BigInt(chainId), escrow, keccak256(values)]));
 }
 
+const ARBITER = devAccount(4);
+const RELAYER = devAccount(5).address;
+const FEE_RECIPIENT = devAccount(6).address;
+
 /** An escrow on a chain with the real USDC; its arbiter is `arbiter`, and anybody's calls are sent by `relayer`. */
 export async function deployEscrow(chain: UsdcChain) {
-  const { client, network } = chain;
-  const arbiter = devAccount(4);
-  const relayer = devAccount(5).address;
-  const feeRecipient = devAccount(6).address;
-  const { bytecode } = await hre.artifacts.readArtifact("Escrow");
-  const hash = await client.deployContract({
-    account: relayer,
-    chain: null,
-    abi: escrowAbi,
-    bytecode: bytecode as Hex,
-    args: [network.usdc.address, arbiter.address, feeRecipient],
-  });
-  const { contractAddress: address } = await client.waitForTransactionReceipt({ hash });
-  if (!address) throw new Error("The escrow was not deployed.");
-  const now = async () => Number((await client.getBlock()).timestamp);
+  const args = [chain.network.usdc.address, ARBITER.address, FEE_RECIPIENT];
+  const address = await deploy(chain, "Escrow", args);
+  return callsOf(chain, { address, custody: address, collector: address });
+}
 
+/** The same for the operator, over base/commerce-payments, which the chain must have. */
+export async function deployOperator(chain: UsdcChain) {
+  const { escrow: custody, collector, feeIsAmount } = COMMERCE_PAYMENTS;
+  const args = [custody, collector, chain.network.usdc.address, ARBITER.address, FEE_RECIPIENT, feeIsAmount];
+  return callsOf(chain, { address: await deploy(chain, "ArbiterOperator", args), custody, collector });
+}
+
+/** What holds payments for an account that is their operator itself, on a chain with base/commerce-payments. */
+export const operatedBy = (chain: UsdcChain, address: Address): EscrowChain =>
+  callsOf(chain, { address, custody: COMMERCE_PAYMENTS.escrow, collector: COMMERCE_PAYMENTS.collector });
+
+async function deploy({ client }: UsdcChain, name: string, args: readonly unknown[]): Promise<Address> {
+  const { abi, bytecode } = await hre.artifacts.readArtifact(name);
+  const hash = await client.deployContract({
+    account: RELAYER,
+    chain: null,
+    abi: abi as Abi,
+    bytecode: bytecode as Hex,
+    args,
+  });
+  const { contractAddress } = await client.waitForTransactionReceipt({ hash });
+  if (!contractAddress) throw new Error(`${name} was not deployed.`);
+  return contractAddress;
+}
+
+interface Place {
+  /** The contract that is called and that verdicts are signed for. */
+  readonly address: Address;
+  /** The contract that ids and nonces bind. */
+  readonly custody: Address;
+  /** The payee of the payer's authorization. */
+  readonly collector: Address;
+}
+
+function callsOf(chain: UsdcChain, { address, custody, collector }: Place) {
+  const { client, network } = chain;
+  const place = { chainId: network.chainId, escrow: custody };
+  const now = async () => Number((await client.getBlock()).timestamp);
   const terms = async (fields: Partial<PaymentInfo> & Pick<PaymentInfo, "payer">): Promise<PaymentInfo> => ({
     operator: address,
     receiver: privateKeyToAccount(generatePrivateKey()).address,
@@ -70,21 +113,21 @@ export async function deployEscrow(chain: UsdcChain) {
     refundExpiry: (await now()) + 86_400,
     minFeeBps: 100,
     maxFeeBps: 100,
-    feeReceiver: feeRecipient,
+    feeReceiver: FEE_RECIPIENT,
     salt: BigInt(generatePrivateKey()),
     ...fields,
   });
   const signPayment = (payer: PrivateKeyAccount, info: PaymentInfo): Promise<Hex> =>
     signReceiveAuthorization(payer, network, {
       from: info.payer,
-      to: address,
+      to: collector,
       value: info.maxAmount,
       validAfter: 0n,
       validBefore: BigInt(info.preApprovalExpiry),
-      nonce: paymentId({ chainId: network.chainId, escrow: address }, info, ZERO),
+      nonce: paymentId(place, info, ZERO),
     });
   const signVerdict = (info: PaymentInfo, release: boolean, record: Hex): Promise<Hex> =>
-    arbiter.signTypedData({
+    ARBITER.signTypedData({
       domain: {
         name: "Agent Payment Trust Escrow",
         version: "1",
@@ -93,16 +136,17 @@ export async function deployEscrow(chain: UsdcChain) {
       },
       types: VERDICT,
       primaryType: "Verdict",
-      message: { paymentId: paymentId({ chainId: network.chainId, escrow: address }, info), release, record },
+      message: { paymentId: paymentId(place, info), release, record },
     });
   const send = async <F extends Call>(account: Address, functionName: F, args: readonly unknown[]) => {
     // The union of functions is more than viem's types can follow.
-    const call = { account, chain: null, address, abi: escrowAbi, functionName, args, gas: 400_000n } as never;
+    const call = { account, chain: null, address, abi: escrowAbi, functionName, args, gas: GAS } as never;
     return client.waitForTransactionReceipt({ hash: (await client.writeContract(call)) as Hex });
   };
   const hold = async (info: PaymentInfo, signature: Hex) =>
-    send(relayer, "authorize", [info, info.maxAmount, address, signature]);
-  return { ...chain, address, arbiter, relayer, feeRecipient, terms, signPayment, signVerdict, send, hold };
+    send(RELAYER, "authorize", [info, info.maxAmount, collector, signature]);
+  const roles = { arbiter: ARBITER, relayer: RELAYER, feeRecipient: FEE_RECIPIENT };
+  return { ...chain, ...roles, address, custody, collector, terms, signPayment, signVerdict, send, hold };
 }
 
 /** A new account with this much USDC, in atomic units. */

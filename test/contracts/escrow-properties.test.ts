@@ -5,8 +5,14 @@ import hre from "hardhat";
 import { describe, expect, test } from "vitest";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-const MOVES_FILE = join(ROOT, "cache/escrow-moves.txt");
-const MOVES = ["holds", "releases", "refunds", "timeouts", "withdrawals", "credits", "refusals"] as const;
+/** What each random life writes to its file: how often each move took effect. */
+const LIVES = {
+  escrow: ["holds", "releases", "refunds", "timeouts", "withdrawals", "credits", "refusals"],
+  operator: ["holds", "releases", "refunds", "timeouts", "reclaims", "retries", "refusals"],
+} as const;
+type Subject = keyof typeof LIVES;
+const SUBJECTS = Object.keys(LIVES) as readonly Subject[];
+const fileOf = (subject: Subject): string => join(ROOT, `cache/${subject}-moves.txt`);
 
 interface SolidityRun {
   readonly suiteResults: readonly {
@@ -17,7 +23,7 @@ interface SolidityRun {
 
 /** Hardhat runs every Solidity test, and prints what failed and why. */
 async function runSolidityTests(): Promise<SolidityRun> {
-  rmSync(MOVES_FILE, { force: true });
+  for (const subject of SUBJECTS) rmSync(fileOf(subject), { force: true });
   // Hardhat resolves the artifacts' paths from where it runs.
   process.chdir(ROOT);
   const outcome: { readonly value?: SolidityRun; readonly error?: SolidityRun } = await hre.tasks
@@ -28,16 +34,18 @@ async function runSolidityTests(): Promise<SolidityRun> {
   return run;
 }
 
-/** How often the random lives of the escrow really made each move. */
-function countMoves(): Readonly<Record<(typeof MOVES)[number], number>> {
-  const runs = existsSync(MOVES_FILE) ? readFileSync(MOVES_FILE, "utf8").trim().split("\n") : [];
-  const sum = (column: number) => runs.reduce((total, line) => total + Number(line.split(" ")[column]), 0);
-  return Object.fromEntries(MOVES.map((move, column) => [move, sum(column)])) as ReturnType<typeof countMoves>;
+/** How often the random lives really made the move in this column. */
+function countMoves(subject: Subject, column: number): number {
+  const file = fileOf(subject);
+  const runs = existsSync(file) ? readFileSync(file, "utf8").trim().split("\n") : [];
+  return runs.reduce((total, line) => total + Number(line.split(" ")[column]), 0);
 }
 
 const run = await runSolidityTests();
-const moves = countMoves();
-console.log(`Random lives of the escrow: ${MOVES.map((move) => `${moves[move]} ${move}`).join(", ")}`);
+const moves = SUBJECTS.flatMap((subject) =>
+  LIVES[subject].map((move, column) => ({ subject, move, count: countMoves(subject, column) })),
+);
+for (const { subject, move, count } of moves) console.log(`Random lives of the ${subject}: ${count} ${move}`);
 
 for (const { id, testResults } of run.suiteResults)
   describe(id.name, () => {
@@ -54,10 +62,10 @@ describe("the run of the Solidity tests", () => {
     const files = readdirSync(join(ROOT, "test/contracts/solidity")).filter((name) => name.endsWith(".t.sol"));
     const suites = run.suiteResults.map(({ id }) => id.name);
     expect(suites.toSorted()).toEqual(files.map((name) => name.replace(".t.sol", "Test")).toSorted());
-    expect(run.suiteResults.flatMap(({ testResults }) => testResults).length).toBeGreaterThan(70);
+    expect(run.suiteResults.flatMap(({ testResults }) => testResults).length).toBeGreaterThan(150);
   });
 
-  test.each(MOVES)("the random lives had many %s", (move) => {
-    expect(moves[move]).toBeGreaterThanOrEqual(20);
+  test.each(moves)("the random lives of the $subject had many $move", ({ count }) => {
+    expect(count).toBeGreaterThanOrEqual(20);
   });
 });

@@ -1,12 +1,22 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
+import {AuthCaptureEscrowStandIn} from "../../../contracts/dev/AuthCaptureEscrowStandIn.sol";
+import {IAuthCaptureEscrow} from "../../../contracts/interfaces/IAuthCaptureEscrow.sol";
 import {IEscrow} from "../../../contracts/interfaces/IEscrow.sol";
-import {UsdcFixture} from "./UsdcFixture.sol";
+import {CommerceFixture} from "./CommerceFixture.sol";
 
 /// @notice An escrow deployed from the production bytecode, with signers for both sides. Hashes are computed from the
-/// published formulas, never read from the contract.
-abstract contract EscrowFixture is UsdcFixture {
+/// published formulas, never read from the contract. A test that names another custodian is about the operator, which
+/// has the calls, errors and events of the escrow.
+abstract contract EscrowFixture is CommerceFixture {
+    /// @dev Who holds the USDC: the escrow itself, or base/commerce-payments 1.0 or 1.1 for the operator.
+    enum Custodian {
+        Escrow,
+        Commerce,
+        Commerce11
+    }
+
     uint256 internal constant ARBITER_KEY = 0xa4b17e4;
     uint256 internal constant PAYER_KEY = 0x9a7e4;
     address internal constant FEES = 0x000000000000000000000000000000000000Fee5;
@@ -29,19 +39,34 @@ abstract contract EscrowFixture is UsdcFixture {
 
     function setUp() public virtual {
         installUsdc();
+        if (custodian() != Custodian.Escrow) installCommerce();
         arbiter = vm.addr(ARBITER_KEY);
         payer = vm.addr(PAYER_KEY);
         escrow = newEscrow();
     }
 
     function newEscrow() internal returns (IEscrow) {
-        return deploy(address(USDC), arbiter, FEES);
+        if (custodian() == Custodian.Escrow) return deploy(address(USDC), arbiter, FEES);
+        return IEscrow(
+            deployOperator(
+                [custody(), payee(), address(USDC), arbiter, FEES], custodian() == Custodian.Commerce11
+            )
+        );
     }
 
-    /// @dev Bubbles up the constructor's revert.
-    function deploy(address usdc, address arbiter_, address fees) internal returns (IEscrow instance) {
-        bytes memory creation = vm.parseBytes(fieldOf("artifacts/contracts/Escrow.sol/Escrow.json", ".bytecode"));
-        bytes memory code = bytes.concat(creation, abi.encode(usdc, arbiter_, fees));
+    function deploy(address usdc, address arbiter_, address fees) internal returns (IEscrow) {
+        return IEscrow(create("Escrow", abi.encode(usdc, arbiter_, fees)));
+    }
+
+    /// @dev Roles: the escrow that holds, its collector, USDC, the arbiter and the fee recipient.
+    function deployOperator(address[5] memory roles, bool feeIsAmount) internal returns (address) {
+        return create("ArbiterOperator", abi.encode(roles, feeIsAmount));
+    }
+
+    /// @dev Deploys the production bytecode. Bubbles up the constructor's revert.
+    function create(string memory name, bytes memory arguments) private returns (address instance) {
+        string memory artifact = string.concat("artifacts/contracts/", name, ".sol/", name, ".json");
+        bytes memory code = bytes.concat(vm.parseBytes(fieldOf(artifact, ".bytecode")), arguments);
         assembly ("memory-safe") {
             instance := create(0, add(code, 0x20), mload(code))
             if iszero(instance) {
@@ -49,6 +74,59 @@ abstract contract EscrowFixture is UsdcFixture {
                 revert(code, returndatasize())
             }
         }
+    }
+
+    function custodian() internal pure virtual returns (Custodian) {
+        return Custodian.Escrow;
+    }
+
+    /// @dev The contract that ids and nonces bind.
+    function custody() internal view returns (address) {
+        if (custodian() == Custodian.Escrow) return address(escrow);
+        return address(custodian() == Custodian.Commerce ? COMMERCE : COMMERCE_11);
+    }
+
+    /// @dev The payee of the payer's authorization: the collector.
+    function payee() internal view returns (address) {
+        if (custodian() == Custodian.Escrow) return address(escrow);
+        return custodian() == Custodian.Commerce ? COLLECTOR : COLLECTOR_11;
+    }
+
+    /// @dev The account that holds the USDC.
+    function store() internal view returns (address) {
+        if (custodian() == Custodian.Escrow) return address(escrow);
+        return IAuthCaptureEscrow(custody()).getTokenStore(address(escrow));
+    }
+
+    /// @dev What a release or a refund reverts with if the payment is not held but `got`.
+    function notHeld(IEscrow.PaymentInfo memory info, IEscrow.Status got, bool isRelease)
+        internal
+        view
+        returns (bytes memory)
+    {
+        bytes32 id = idOf(info);
+        if (custodian() == Custodian.Escrow) {
+            return abi.encodeWithSelector(IEscrow.WrongStatus.selector, id, got, IEscrow.Status.Held);
+        }
+        if (!isRelease) return abi.encodeWithSelector(AuthCaptureEscrowStandIn.ZeroAuthorization.selector, id);
+        bytes4 kind = AuthCaptureEscrowStandIn.InsufficientAuthorization.selector;
+        return abi.encodeWithSelector(kind, id, 0, info.maxAmount);
+    }
+
+    /// @dev What a release exactly at `authorizationExpiry` reverts with.
+    function releaseTooLate(IEscrow.PaymentInfo memory info) internal pure returns (bytes memory) {
+        bytes4 kind = custodian() == Custodian.Escrow
+            ? IEscrow.AuthorizationExpired.selector
+            : AuthCaptureEscrowStandIn.AfterAuthorizationExpiry.selector;
+        return abi.encodeWithSelector(kind, info.authorizationExpiry, info.authorizationExpiry);
+    }
+
+    /// @dev Asserts that releases have earned the fee recipient this much, and that nothing else is held.
+    function assertFees(uint256 wanted) internal view {
+        bool isOwed = custodian() == Custodian.Escrow;
+        if (isOwed) assertOwed(FEES, wanted);
+        assertBalance(FEES, isOwed ? 0 : wanted);
+        assertBalance(store(), isOwed ? wanted : 0);
     }
 
     function terms(address from, uint120 amount) internal returns (IEscrow.PaymentInfo memory info) {
@@ -70,7 +148,7 @@ abstract contract EscrowFixture is UsdcFixture {
     }
 
     function idOf(IEscrow.PaymentInfo memory info) internal view returns (bytes32) {
-        return idOf(info, block.chainid, address(escrow));
+        return idOf(info, block.chainid, custody());
     }
 
     function idOf(IEscrow.PaymentInfo memory info, uint256 chain, address instance) internal pure returns (bytes32) {
@@ -84,7 +162,7 @@ abstract contract EscrowFixture is UsdcFixture {
     }
 
     function nonceOf(IEscrow.PaymentInfo memory info) internal view returns (bytes32) {
-        return nonceOf(info, block.chainid, address(escrow));
+        return nonceOf(info, block.chainid, custody());
     }
 
     function nonceOf(IEscrow.PaymentInfo memory info, uint256 chain, address instance)
@@ -99,7 +177,7 @@ abstract contract EscrowFixture is UsdcFixture {
     }
 
     function authorizationHash(bytes32 typehash, IEscrow.PaymentInfo memory info) internal view returns (bytes32) {
-        return authorizationHash(typehash, info, nonceOf(info), address(escrow));
+        return authorizationHash(typehash, info, nonceOf(info), payee());
     }
 
     function authorizationHash(bytes32 typehash, IEscrow.PaymentInfo memory info, bytes32 nonce, address to)
@@ -145,7 +223,7 @@ abstract contract EscrowFixture is UsdcFixture {
     }
 
     function authorize(IEscrow.PaymentInfo memory info, bytes memory signature) internal {
-        escrow.authorize(info, info.maxAmount, address(escrow), signature);
+        escrow.authorize(info, info.maxAmount, payee(), signature);
     }
 
     function statusOf(IEscrow.PaymentInfo memory info) internal view returns (IEscrow.Status status) {

@@ -21,7 +21,7 @@ contract EscrowSignatureTest is EscrowFixture {
     modifier leavesThePaymentOpen() {
         _;
         assertBalance(payer, 2 * USD);
-        assertBalance(address(escrow), 0);
+        assertBalance(store(), 0);
         authorize(info, signature);
         assertStatus(info, IEscrow.Status.Held);
     }
@@ -35,7 +35,7 @@ contract EscrowSignatureTest is EscrowFixture {
         IEscrow.PaymentInfo memory other = changed(info, field, change);
         if (other.payer != payer && other.payer != address(0)) fund(other.payer, USD);
         (bool ok,) = address(escrow).call(
-            abi.encodeCall(IEscrow.authorize, (other, other.maxAmount, address(escrow), signature))
+            abi.encodeCall(IEscrow.authorize, (other, other.maxAmount, payee(), signature))
         );
         vm.assertTrue(!ok, "a changed field is refused");
     }
@@ -88,8 +88,8 @@ contract EscrowSignatureTest is EscrowFixture {
     }
 
     function test_aSignatureForAnotherChainIsRefused() public leavesThePaymentOpen {
-        bytes32 nonce = nonceOf(info, 84532, address(escrow));
-        refused(signed(PAYER_KEY, usdcDigest(authorizationHash(RECEIVE_TYPEHASH, info, nonce, address(escrow)))));
+        bytes32 nonce = nonceOf(info, 84532, custody());
+        refused(signed(PAYER_KEY, usdcDigest(authorizationHash(RECEIVE_TYPEHASH, info, nonce, payee()))));
         vm.chainId(84532);
         bytes memory foreign = paid(PAYER_KEY, info);
         vm.chainId(8453);
@@ -110,17 +110,17 @@ contract EscrowSignatureTest is EscrowFixture {
     /// @dev All anyone can do with an observed signature is hold the payment.
     function testFuzz_aStolenSignatureMovesNothing(address thief) public leavesThePaymentOpen {
         // Circle's proxy rejects calls from its admin, here the zero address, and USDC blacklists itself.
-        vm.assume(thief != address(escrow) && thief != address(0) && thief != address(USDC));
+        vm.assume(thief != payee() && thief != address(0) && thief != address(USDC));
         bytes32 nonce = nonceOf(info);
         vm.prank(thief);
         vm.expectRevert("FiatTokenV2: caller must be the payee");
-        USDC.receiveWithAuthorization(payer, address(escrow), USD, 0, info.preApprovalExpiry, nonce, signature);
+        USDC.receiveWithAuthorization(payer, payee(), USD, 0, info.preApprovalExpiry, nonce, signature);
         vm.prank(thief);
         vm.expectRevert(INVALID);
         USDC.receiveWithAuthorization(payer, thief, USD, 0, info.preApprovalExpiry, nonce, signature);
         vm.prank(thief);
         vm.expectRevert(INVALID);
-        USDC.transferWithAuthorization(payer, address(escrow), USD, 0, info.preApprovalExpiry, nonce, signature);
+        USDC.transferWithAuthorization(payer, payee(), USD, 0, info.preApprovalExpiry, nonce, signature);
     }
 
     function test_aSignatureOfATransferIsRefused() public leavesThePaymentOpen {
@@ -151,8 +151,8 @@ contract EscrowSignatureTest is EscrowFixture {
         setPaused(false);
     }
 
-    function test_nothingIsHeldForABlacklistedPayerNorByABlacklistedEscrow() public leavesThePaymentOpen {
-        address[2] memory accounts = [payer, address(escrow)];
+    function test_nothingIsHeldForABlacklistedPayerNorByABlacklistedCollectorOrEscrow() public leavesThePaymentOpen {
+        address[3] memory accounts = [payer, payee(), store()];
         for (uint256 i = 0; i < accounts.length; i++) {
             setBlacklisted(accounts[i], true);
             vm.expectRevert("Blacklistable: account is blacklisted");

@@ -72,20 +72,12 @@ contract EscrowVerdictTest is EscrowFixture {
         bytes memory release = verdict(info, true, RECORD);
         bytes memory refund = verdict(info, false, RECORD);
         escrow.refund(info, RECORD, refund);
-        vm.expectRevert(
-            abi.encodeWithSelector(
-                IEscrow.WrongStatus.selector, idOf(info), IEscrow.Status.Refunded, IEscrow.Status.Held
-            )
-        );
+        vm.expectRevert(notHeld(info, IEscrow.Status.Refunded, true));
         escrow.release(info, RECORD, release);
         info = held(USD);
         escrow.release(info, RECORD, verdict(info, true, RECORD));
         bytes memory second = verdict(info, false, RECORD);
-        vm.expectRevert(
-            abi.encodeWithSelector(
-                IEscrow.WrongStatus.selector, idOf(info), IEscrow.Status.Released, IEscrow.Status.Held
-            )
-        );
+        vm.expectRevert(notHeld(info, IEscrow.Status.Released, false));
         escrow.refund(info, RECORD, second);
     }
 

@@ -30,7 +30,10 @@ interface Vm {
     function readFile(string calldata path) external view returns (string memory);
     function writeLine(string calldata path, string calldata line) external;
     function parseJsonString(string calldata json, string calldata key) external pure returns (string memory);
+    function parseJsonKeys(string calldata json, string calldata key) external pure returns (string[] memory);
     function parseBytes(string calldata hexText) external pure returns (bytes memory);
+    function parseAddress(string calldata hexText) external pure returns (address);
+    function envOr(string calldata name, string calldata otherwise) external view returns (string memory);
     function replace(string calldata input, string calldata from, string calldata to)
         external
         pure

@@ -3,6 +3,7 @@ import type { Hex } from "viem";
 import { NETWORKS } from "../../../api/kernel/networks.ts";
 import { startAnvil } from "../../../scripts/embedded/anvil.ts";
 import { DEV_FUNDS } from "../../../scripts/embedded/chain.ts";
+import { installCommercePayments } from "../../../scripts/embedded/commerce-payments.ts";
 import { freePort } from "../../../scripts/embedded/ports.ts";
 import { fundAccounts, installUsdc } from "../../../scripts/embedded/usdc.ts";
 import { askNode, type Call, type Fault, type Reply, replyTo, serveNode } from "../chain/rpc.ts";
@@ -109,6 +110,7 @@ async function startChain({ profile, behindMinutes, firstBlock }: Required<BaseL
   await installUsdc(client, network);
   await fundAccounts(client, network, DEV_FUNDS);
   await deploySettlementBatch(client);
+  await installCommercePayments(client);
   const first = firstBlock - Number(await client.getBlockNumber());
   await client.mine({ blocks: profile.finalizedBehind + 60 + first });
   return asTestChain(anvil, network);

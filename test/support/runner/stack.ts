@@ -9,6 +9,7 @@ import { startAnvil } from "../../../scripts/embedded/anvil.ts";
 import { buildContracts } from "../../../scripts/embedded/build-contracts.ts";
 import { DEV_FUNDS } from "../../../scripts/embedded/chain.ts";
 import { dumpState } from "../../../scripts/embedded/chain-state.ts";
+import { installCommercePayments } from "../../../scripts/embedded/commerce-payments.ts";
 import { identify } from "../../../scripts/embedded/leftovers.ts";
 import { freePort } from "../../../scripts/embedded/ports.ts";
 import { grantApiRole, startPostgres } from "../../../scripts/embedded/postgres.ts";
@@ -100,7 +101,7 @@ async function prepareChains(folder: string, built: Promise<void>): Promise<Reco
     await installUsdc(client, network);
     await fundAccounts(client, network, DEV_FUNDS);
     await built;
-    await deploySettlementBatch(client);
+    await Promise.all([deploySettlementBatch(client), installCommercePayments(client)]);
     const path = join(folder, `${network.key}.json`);
     writeFileSync(path, gunzipSync(Buffer.from((await dumpState(client)).slice(2), "hex")));
     await process.stop();

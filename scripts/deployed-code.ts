@@ -1,0 +1,52 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { HardhatRuntimeEnvironment } from "hardhat/types/hre";
+import { type Address, concat, type Hex, hexToNumber, type PublicClient, pad, size, slice } from "viem";
+
+/** What code on a chain must be. */
+export interface ExpectedCode {
+  readonly address: Address;
+  /** The contract's name in the sources. */
+  readonly contract: string;
+  /** What is immutable, in order of declaration. */
+  readonly immutables: readonly Hex[];
+}
+
+/** Whether the code on the chain is the compiler's output, but for the metadata at its end. */
+export async function isCompilersOutput(
+  hre: HardhatRuntimeEnvironment,
+  client: PublicClient,
+  expected: ExpectedCode,
+): Promise<boolean> {
+  const code = await client.getCode({ address: expected.address });
+  return code !== undefined && withoutMetadata(code) === withoutMetadata(await fillIn(hre, expected));
+}
+
+/**
+ * A file whose `input` is the standard JSON input that the code was compiled from. Ignition keeps what it deployed; the
+ * build's own file goes when a source changes.
+ * @param journal The folder of Ignition's deployment.
+ * @param future The deployed contract in it, like `Escrow#Escrow`.
+ */
+export function compilerFileIn(journal: string, future: string): string {
+  const { buildInfoId } = JSON.parse(readFileSync(join(journal, "artifacts", `${future}.json`), "utf8"));
+  return join(journal, "build-info", `${buildInfoId}.json`);
+}
+
+/** The runtime code with the values filled in where the compiler left room for them. */
+async function fillIn(hre: HardhatRuntimeEnvironment, { contract, immutables }: ExpectedCode): Promise<Hex> {
+  const { deployedBytecode, immutableReferences = {} } = await hre.artifacts.readArtifact(contract);
+  const inOrder = Object.keys(immutableReferences).toSorted((a, b) => Number(a) - Number(b));
+  return inOrder.reduce<Hex>((code, id, index) => {
+    const places = immutableReferences[id] ?? [];
+    return places.reduce((text, place) => fill(text, place.start, immutables[index] ?? "0x"), code);
+  }, deployedBytecode as Hex);
+}
+
+/** Without the metadata that solc appends: a hash of the sources, comments included. Its last two bytes say its length. */
+const withoutMetadata = (code: Hex): Hex => slice(code, 0, size(code) - hexToNumber(slice(code, -2)) - 2);
+
+function fill(code: Hex, start: number, value: Hex): Hex {
+  const from = 2 + start * 2;
+  return concat([code.slice(0, from) as Hex, pad(value).toLowerCase() as Hex, `0x${code.slice(from + 64)}`]);
+}

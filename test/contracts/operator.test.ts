@@ -1,0 +1,192 @@
+import { AuthCaptureEvmScheme } from "@x402/evm/auth-capture/client";
+import hre from "hardhat";
+import {
+  type Address,
+  concat,
+  encodeAbiParameters,
+  encodeFunctionData,
+  getAddress,
+  getContractAddress,
+  type Hex,
+  pad,
+  parseEventLogs,
+} from "viem";
+import { beforeAll, describe, expect, test } from "vitest";
+import { requireCommercePayments } from "../../api/adapters/chain/commerce-payments.ts";
+import { operatorAbi } from "../../contracts/abi.ts";
+import { COMMERCE_PAYMENTS } from "../../contracts/commerce-payments.ts";
+import ArbiterOperator from "../../ignition/modules/ArbiterOperator.ts";
+import { COMMERCE_ENVIRONMENTS, connectCommerce } from "../support/chain/commerce-chain.ts";
+import { deployOperator, type EscrowChain, NO_RECORD, newPayer, type PaymentInfo, paymentId } from "./escrow-chain.ts";
+
+const AMOUNT = 100_000_050n;
+const FEE = 1_000_000n;
+const RECORD: Hex = `0x${"ab".repeat(32)}`;
+const TIMEOUT = 1_800n;
+const HELD = 1;
+const REFUNDED = 3;
+const MAGIC_6492: Hex = `0x${"6492".repeat(16)}`;
+/** CREATE2 with the salt and the creation code that it is called with. */
+const FACTORY: Address = "0x4e59b44847b379578588920cA78FbF26c0B4956C";
+const FACTORY_CODE: Hex =
+  "0x7fffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffe03601600081602082378035828234f58015156039578182fd5b8082525050506014600cf3";
+
+for (const environment of COMMERCE_ENVIRONMENTS) {
+  if (environment.skipped !== null)
+    console.log(`The operator on ${environment.title} is skipped: ${environment.skipped}`);
+  describe.skipIf(environment.skipped !== null)(`the operator on ${environment.title}`, () => {
+    const { network } = environment;
+    let operator: EscrowChain;
+    beforeAll(async () => {
+      operator = await deployOperator(await connectCommerce(environment));
+      return () => operator.connection.close();
+    });
+
+    const sell = async (): Promise<PaymentInfo> => {
+      const payer = await newPayer(operator, AMOUNT);
+      const info = await operator.terms({ payer: payer.address, maxAmount: AMOUNT });
+      await operator.hold(info, await operator.signPayment(payer, info));
+      return info;
+    };
+    const idOf = (info: PaymentInfo) => paymentId({ chainId: network.chainId, escrow: operator.custody }, info);
+    const payment = (info: PaymentInfo) => {
+      const call = { address: operator.address, abi: operatorAbi, functionName: "payments" } as const;
+      return operator.client.readContract({ ...call, args: [idOf(info)] });
+    };
+    const wrapped = (target: Address, data: Hex, signature: Hex): Hex =>
+      concat([
+        encodeAbiParameters([{ type: "address" }, { type: "bytes" }, { type: "bytes" }], [target, data, signature]),
+        MAGIC_6492,
+      ]);
+
+    test("what it stands on passes the checks of a deployment", async () => {
+      await requireCommercePayments(await operator.connection.viem.getPublicClient());
+    });
+
+    // First: the client goes by the clock, and later tests let the chain get ahead of it.
+    test("the stock client's payment for terms with our operator is held", async () => {
+      const payer = await newPayer(operator, AMOUNT);
+      const now = Number((await operator.client.getBlock()).timestamp);
+      const fields = { authorizationExpiry: now + 86_520, refundExpiry: now + 86_520 };
+      const info = await operator.terms({ payer: payer.address, maxAmount: AMOUNT, ...fields });
+      const requirements = {
+        scheme: "auth-capture",
+        network: network.id,
+        asset: network.usdc.address,
+        amount: String(AMOUNT),
+        payTo: info.receiver,
+        maxTimeoutSeconds: 120,
+        extra: {
+          name: network.usdc.name,
+          version: network.usdc.version,
+          authCaptureEscrow: COMMERCE_PAYMENTS.escrow,
+          captureAuthorizer: getAddress(operator.address),
+          operatorType: "custom",
+          paymentFlow: "escrow",
+          captureMode: "deferred",
+          assetTransferMethod: "eip3009",
+          captureDeadline: info.authorizationExpiry,
+          refundDeadline: info.refundExpiry,
+          feeRecipient: info.feeReceiver,
+          minFeeBps: 100,
+          maxFeeBps: 100,
+        },
+      } as const;
+      const { payload } = await new AuthCaptureEvmScheme(payer).createPaymentPayload(2, requirements);
+      const { authorization, signature, salt } = payload as {
+        readonly authorization: { readonly validBefore: string; readonly nonce: Hex; readonly to: Address };
+        readonly signature: Hex;
+        readonly salt: Hex;
+      };
+      expect(authorization.to).toBe(COMMERCE_PAYMENTS.collector);
+      const signed = { ...info, preApprovalExpiry: Number(authorization.validBefore), salt: BigInt(salt) };
+      await operator.hold(signed, signature);
+      expect((await payment(signed))[0]).toBe(HELD);
+    });
+
+    test("a payment is held and released by a verdict that a stranger carries; the fee is paid at once", async () => {
+      const info = await sell();
+      expect((await payment(info))[0]).toBe(HELD);
+      const fees = await operator.balanceOf(operator.feeRecipient);
+      const verdict = await operator.signVerdict(info, true, RECORD);
+      const { logs } = await operator.send(operator.relayer, "release", [info, RECORD, verdict]);
+      const [released] = parseEventLogs({ abi: operatorAbi, logs, eventName: "Released" });
+      expect(released?.address.toLowerCase()).toBe(operator.address.toLowerCase());
+      expect(released?.args).toMatchObject({ id: idOf(info), amount: AMOUNT, fee: FEE, record: RECORD });
+      expect(await operator.balanceOf(info.receiver)).toBe(AMOUNT - FEE);
+      expect(await operator.balanceOf(operator.feeRecipient)).toBe(fees + FEE);
+    });
+
+    test("the arbiter refunds in full", async () => {
+      const info = await sell();
+      await operator.send(operator.arbiter.address, "refund", [info, RECORD, "0x"]);
+      expect(await operator.balanceOf(info.payer)).toBe(AMOUNT);
+      expect((await payment(info))[0]).toBe(REFUNDED);
+    });
+
+    test("a stranger refunds the buyer in second 1800 of the hold, and not in second 1799", async () => {
+      const info = await sell();
+      const held = (await operator.client.getBlock()).timestamp;
+      const refund = () => operator.send(operator.relayer, "refund", [info, NO_RECORD, "0x"]);
+      await operator.client.setNextBlockTimestamp({ timestamp: held + TIMEOUT - 1n });
+      await expect(refund()).rejects.toThrow("NotYetRefundable");
+      await operator.client.setNextBlockTimestamp({ timestamp: held + TIMEOUT });
+      await refund();
+      expect(await operator.balanceOf(info.payer)).toBe(AMOUNT);
+    });
+
+    test("a smart wallet without code pays, deployed along the way", async () => {
+      const owner = await newPayer(operator, 1n);
+      const { bytecode } = await hre.artifacts.readArtifact("SmartWallet");
+      const creation = concat([bytecode as Hex, encodeAbiParameters([{ type: "address" }], [owner.address])]);
+      await operator.client.setCode({ address: FACTORY, bytecode: FACTORY_CODE });
+      const salt = pad("0x1");
+      const wallet = getContractAddress({ opcode: "CREATE2", from: FACTORY, salt, bytecode: creation });
+      await operator.fund(wallet, AMOUNT);
+      const info = await operator.terms({ payer: wallet, maxAmount: AMOUNT });
+      const signature = await operator.signPayment(owner, info);
+      await operator.hold(info, wrapped(FACTORY, concat([salt, creation]), signature));
+      expect((await payment(info))[0]).toBe(HELD);
+      expect(await operator.client.getCode({ address: wallet })).toBeDefined();
+    });
+
+    test("a preparing call that comes back to the operator changes nothing", async () => {
+      const payer = await newPayer(operator, 2n * AMOUNT);
+      const info = await operator.terms({ payer: payer.address, maxAmount: AMOUNT });
+      const signature = await operator.signPayment(payer, info);
+      const verdict = await operator.signVerdict(info, false, RECORD);
+      const calls = [
+        encodeFunctionData({
+          abi: operatorAbi,
+          functionName: "authorize",
+          args: [info, AMOUNT, operator.collector, signature],
+        }),
+        encodeFunctionData({ abi: operatorAbi, functionName: "refund", args: [info, RECORD, verdict] }),
+      ];
+      for (const [index, call] of calls.entries()) {
+        const id = await operator.client.snapshot();
+        const { logs } = await operator.hold(info, wrapped(operator.address, call, signature));
+        expect(
+          parseEventLogs({ abi: operatorAbi, logs }).map(({ eventName }) => eventName),
+          `call ${index}`,
+        ).toEqual(["Held"]);
+        expect((await payment(info))[0]).toBe(HELD);
+        expect(await operator.balanceOf(info.payer)).toBe(AMOUNT);
+        await operator.client.revert({ id });
+      }
+    });
+
+    test("Ignition deploys it with its parameters", async () => {
+      const [arbiter, feeRecipient] = [operator.arbiter.address, operator.feeRecipient];
+      const usdc = getAddress(network.usdc.address);
+      const parameters = { ArbiterOperator: { ...COMMERCE_PAYMENTS, usdc, arbiter, feeRecipient } };
+      const deployed = await operator.connection.ignition.deploy(ArbiterOperator, { parameters });
+      const { address } = deployed.operator;
+      const names = ["ESCROW", "COLLECTOR", "USDC", "ARBITER", "FEE_RECIPIENT", "FEE_IS_AMOUNT"] as const;
+      const read = (functionName: (typeof names)[number]) =>
+        operator.client.readContract({ address, abi: operatorAbi, functionName });
+      const { escrow, collector, feeIsAmount } = COMMERCE_PAYMENTS;
+      expect(await Promise.all(names.map(read))).toEqual([escrow, collector, usdc, arbiter, feeRecipient, feeIsAmount]);
+    });
+  });
+}

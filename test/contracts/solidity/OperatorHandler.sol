@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+import {SmartWallet} from "../../../contracts/dev/SmartWallet.sol";
+import {IEscrow} from "../../../contracts/interfaces/IEscrow.sol";
+import {OperatorFixture} from "./OperatorFixture.sol";
+
+/// @notice Every action on an operator's payments, in any order, beside a model of what each must do: an action that
+/// the model allows has to succeed, and every other one to fail.
+contract OperatorHandler is OperatorFixture {
+    /// @dev How often each action actually took effect in this run.
+    struct Moves {
+        uint256 holds;
+        uint256 releases;
+        uint256 refunds;
+        uint256 timeouts;
+        uint256 reclaims;
+        uint256 retries;
+        uint256 refusals;
+    }
+
+    Moves public moves;
+    uint256 public minted;
+    IEscrow.PaymentInfo[] private infos;
+    address[] private payers;
+    uint256[] private keys;
+    address[] private accounts;
+    mapping(bytes32 id => IEscrow.Status) private modelStatus;
+    mapping(bytes32 id => uint256) private heldAt;
+    /// @dev What USDC must say, `store()` included.
+    mapping(address account => uint256) private modelBalance;
+
+    constructor() {
+        setUp();
+        for (uint256 i = 0; i < 3; i++) {
+            keys.push(PAYER_KEY + i);
+            payers.push(vm.addr(PAYER_KEY + i));
+        }
+        keys.push(PAYER_KEY);
+        payers.push(address(new SmartWallet(payer)));
+        accounts = payers;
+        accounts.push(MERCHANT);
+        accounts.push(address(0xBeef));
+        accounts.push(FEES);
+        accounts.push(store());
+        accounts.push(address(escrow));
+        accounts.push(COLLECTOR);
+        accounts.push(arbiter);
+    }
+
+    function hold(uint256 who, uint256 to, uint256 amount, bool small) external {
+        setPaused(false);
+        who %= payers.length;
+        amount = between(amount, 1, small ? 250 : 10_000 * uint256(USD));
+        if (isBlocked(payers[who]) || isBlocked(store()) || isBlocked(COLLECTOR)) return;
+        IEscrow.PaymentInfo memory info = terms(payers[who], uint120(amount));
+        // A buyer that also sells, and the fee recipient as a merchant.
+        info.receiver = [MERCHANT, address(0xBeef), payers[0], FEES][to % 4];
+        fund(info.payer, amount);
+        minted += amount;
+        bytes memory signature = paid(keys[who], info);
+        authorize(info, signature);
+        modelBalance[store()] += amount;
+        modelStatus[idOf(info)] = IEscrow.Status.Held;
+        heldAt[idOf(info)] = block.timestamp;
+        infos.push(info);
+        moves.holds++;
+        // What was held once is never held again, whatever became of it.
+        vm.assertTrue(!attempt(STRANGER, abi.encodeCall(IEscrow.authorize, (info, amount, COLLECTOR, signature))), "once");
+    }
+
+    function release(uint256 which, bool relayed) external {
+        (bool found, IEscrow.PaymentInfo memory info) = pick(which);
+        if (!found) return;
+        bytes memory signature = relayed ? verdict(info, true, RECORD) : bytes("");
+        uint256 fee = info.maxAmount / 100;
+        // Nothing is paid of a fee of nothing.
+        bool refuses = isRefused(info.receiver) || (fee > 0 && isRefused(FEES));
+        bool may = block.timestamp < info.authorizationExpiry && !refuses;
+        bytes memory data = abi.encodeCall(IEscrow.release, (info, RECORD, signature));
+        vm.assertTrue(attempt(relayed ? STRANGER : arbiter, data) == may, "a release, if the model says so");
+        if (!may) return countRefusal(refuses);
+        modelStatus[idOf(info)] = IEscrow.Status.Released;
+        modelBalance[store()] -= info.maxAmount;
+        modelBalance[FEES] += fee;
+        modelBalance[info.receiver] += info.maxAmount - fee;
+        moves.releases++;
+    }
+
+    function refund(uint256 which, bool relayed) external {
+        (bool found, IEscrow.PaymentInfo memory info) = pick(which);
+        if (!found) return;
+        bytes memory signature = relayed ? verdict(info, false, RECORD) : bytes("");
+        bool may = !isRefused(info.payer);
+        bytes memory data = abi.encodeCall(IEscrow.refund, (info, RECORD, signature));
+        vm.assertTrue(attempt(relayed ? STRANGER : arbiter, data) == may, "a refund, if the model says so");
+        if (!may) return countRefusal(true);
+        giveBack(info);
+        moves.refunds++;
+    }
+
+    /// @dev Succeeds from 30 minutes after the hold and not before.
+    function refundByAnybody(uint256 which, address sender) external {
+        (bool found, IEscrow.PaymentInfo memory info) = pick(which);
+        if (!found || sender == arbiter) return;
+        bool due = block.timestamp >= heldAt[idOf(info)] + 30 minutes;
+        bool may = due && !isRefused(info.payer);
+        bool ok = attempt(sender, abi.encodeCall(IEscrow.refund, (info, RECORD, "")));
+        vm.assertTrue(ok == may, "a refund by the clock, if the model says so");
+        if (!may) return countRefusal(due);
+        giveBack(info);
+        moves.timeouts++;
+    }
+
+    /// @dev The payer's own way, past the operator, from `authorizationExpiry` on.
+    function reclaim(uint256 which, bool late) external {
+        (bool found, IEscrow.PaymentInfo memory info) = pick(which);
+        if (!found) return;
+        if (late && block.timestamp < info.authorizationExpiry) vm.warp(info.authorizationExpiry);
+        bool may = block.timestamp >= info.authorizationExpiry && !isRefused(info.payer);
+        vm.prank(info.payer);
+        (bool ok,) = address(COMMERCE).call(abi.encodeCall(COMMERCE.reclaim, (info)));
+        vm.assertTrue(ok == may, "the payer's own way, if the model says so");
+        if (!may) return countRefusal(false);
+        giveBack(info);
+        moves.reclaims++;
+    }
+
+    /// @dev What no one may do: decide without the arbiter, decide twice, or go past the operator.
+    function meddle(uint256 which, address sender, bytes calldata signature) external {
+        if (infos.length == 0 || sender == arbiter || sender == address(escrow)) return;
+        IEscrow.PaymentInfo memory info = infos[which % infos.length];
+        bytes memory capture = abi.encodeWithSelector(0x644cd79a, info, info.maxAmount, 100, FEES);
+        vm.assertTrue(!attempt(sender, abi.encodeCall(IEscrow.release, (info, RECORD, signature))), "no release");
+        vm.prank(sender);
+        (bool captured,) = address(COMMERCE).call(capture);
+        vm.prank(sender);
+        (bool voided,) = address(COMMERCE).call(abi.encodeCall(COMMERCE.void, (info)));
+        vm.assertTrue(!captured && !voided, "not past the operator");
+        if (modelStatus[idOf(info)] == IEscrow.Status.Held) return;
+        vm.assertTrue(!attempt(arbiter, abi.encodeCall(IEscrow.refund, (info, RECORD, ""))), "one decision");
+        vm.assertTrue(!attempt(arbiter, abi.encodeCall(IEscrow.release, (info, RECORD, ""))), "one decision");
+        moves.refusals++;
+    }
+
+    function pass(uint256 time) external {
+        vm.warp(block.timestamp + between(time, 1, 2 hours));
+    }
+
+    function pause(uint256 one) external {
+        setPaused(one % 3 == 0);
+    }
+
+    function block_(uint256 who, uint256 one) external {
+        setBlacklisted(accounts[who % accounts.length], one % 3 == 0);
+    }
+
+    function donate(uint256 amount, uint256 who) external {
+        address to = accounts[who % accounts.length];
+        if (isRefused(to)) return;
+        amount = between(amount, 1, USD);
+        fund(to, amount);
+        minted += amount;
+        modelBalance[to] += amount;
+    }
+
+    /// @dev Checks every invariant: each account has exactly what the model says, so nobody else was paid.
+    function check() external view {
+        uint256 all;
+        for (uint256 i = 0; i < accounts.length; i++) {
+            vm.assertEq(USDC.balanceOf(accounts[i]), modelBalance[accounts[i]], "as the model says");
+            all += modelBalance[accounts[i]];
+        }
+        vm.assertEq(all, minted, "nobody else was paid");
+        for (uint256 i = 0; i < infos.length; i++) {
+            bytes32 id = idOf(infos[i]);
+            (IEscrow.Status status, uint48 refundableFrom) = escrow.payments(id);
+            vm.assertTrue(status == modelStatus[id], "status as the model says");
+            vm.assertEq(refundableFrom, heldAt[id] + 30 minutes, "30 minutes after the first hold");
+        }
+    }
+
+    function giveBack(IEscrow.PaymentInfo memory info) private {
+        modelStatus[idOf(info)] = IEscrow.Status.Refunded;
+        modelBalance[store()] -= info.maxAmount;
+        modelBalance[info.payer] += info.maxAmount;
+    }
+
+    /// @dev What USDC refuses can be retried: the payment stays held.
+    function countRefusal(bool byUsdc) private {
+        if (byUsdc) moves.retries++;
+        else moves.refusals++;
+    }
+
+    function attempt(address sender, bytes memory data) private returns (bool ok) {
+        vm.prank(sender);
+        (ok,) = address(escrow).call(data);
+    }
+
+    function isBlocked(address account) private view returns (bool) {
+        return USDC.isBlacklisted(account);
+    }
+
+    function isRefused(address account) private view returns (bool) {
+        return USDC.paused() || isBlocked(account) || isBlocked(store());
+    }
+
+    /// @dev Picks a random held payment, if there is one.
+    function pick(uint256 which) private view returns (bool, IEscrow.PaymentInfo memory none) {
+        for (uint256 i = 0; i < infos.length; i++) {
+            IEscrow.PaymentInfo memory info = infos[(which % infos.length + i) % infos.length];
+            if (modelStatus[idOf(info)] == IEscrow.Status.Held) return (true, info);
+        }
+        return (false, none);
+    }
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+import {IEscrow} from "../../../contracts/interfaces/IEscrow.sol";
+import {EscrowReleaseTest} from "./EscrowRelease.t.sol";
+
+/// @notice The escrow's tests of a release, and what differs.
+contract OperatorReleaseTest is EscrowReleaseTest {
+    function custodian() internal pure virtual override returns (Custodian) {
+        return Custodian.Commerce;
+    }
+
+    /// @dev The escrow that holds the payments knows none with different terms, or refuses the terms.
+    function testFuzz_noFieldCanBeChangedAfterwards(uint256 field, uint256 change) public override {
+        IEscrow.PaymentInfo memory info = held(USD);
+        IEscrow.PaymentInfo memory other = changed(info, field, change);
+        fund(store(), 1000 * uint256(USD));
+        vm.prank(arbiter);
+        (bool ok,) = address(escrow).call(abi.encodeCall(IEscrow.release, (other, RECORD, "")));
+        vm.assertTrue(!ok, "a changed field is refused");
+        assertStatus(info, IEscrow.Status.Held);
+        assertBalance(store(), 1001 * uint256(USD));
+    }
+
+    /// @dev Nobody is owed anything: the decision waits until USDC pays.
+    function test_aReleaseThatUsdcRefusesCanBeRetried() public {
+        IEscrow.PaymentInfo memory info = held(USD);
+        bytes memory signature = verdict(info, true, RECORD);
+        address[3] memory accounts = [MERCHANT, FEES, store()];
+        for (uint256 i = 0; i < accounts.length; i++) {
+            setBlacklisted(accounts[i], true);
+            vm.expectRevert("Blacklistable: account is blacklisted");
+            escrow.release(info, RECORD, signature);
+            setBlacklisted(accounts[i], false);
+        }
+        setPaused(true);
+        vm.expectRevert("Pausable: paused");
+        escrow.release(info, RECORD, signature);
+        setPaused(false);
+        assertStatus(info, IEscrow.Status.Held);
+        escrow.release(info, RECORD, signature);
+        assertFees(USD / 100);
+    }
+
+    /// @dev A merchant that USDC refuses is not paid, and the buyer gets everything back by the clock.
+    function test_theTimeoutWorksForABlacklistedMerchantAndFeeRecipient() public {
+        IEscrow.PaymentInfo memory info = held(USD);
+        setBlacklisted(MERCHANT, true);
+        setBlacklisted(FEES, true);
+        vm.warp(block.timestamp + TIMEOUT);
+        escrow.refund(info, 0, "");
+        assertBalance(payer, USD);
+    }
+}
