@@ -65,10 +65,14 @@ const DISCONNECTED =
 export const bytes = (hex: string): Buffer => Buffer.from(hex.startsWith("0x") ? hex.slice(2) : hex, "hex");
 export const hex = (buffer: Buffer): Hex => `0x${buffer.toString("hex")}`;
 
+const COMMIT = { name: "commit", text: "COMMIT" };
 const BEGIN: Question<null> = { statement: { name: "begin", text: "BEGIN" }, answer: () => null };
 
 /** For each of the answers, what is asked. */
 type Questions<Answers extends readonly unknown[]> = { readonly [At in keyof Answers]: Question<Answers[At]> };
+
+/** Is handed a statement that is sent together with COMMIT. */
+type Last = (statement: pg.QueryConfig) => void;
 
 /**
  * Runs `work` in one transaction. If COMMIT fails, it rejects: whether it took effect is unknown.
@@ -76,26 +80,29 @@ type Questions<Answers extends readonly unknown[]> = { readonly [At in keyof Ans
  */
 export async function inTransaction<T, Answers extends readonly unknown[] = readonly []>(
   pool: pg.Pool,
-  work: (client: pg.PoolClient, answers: Answers) => Promise<T>,
+  work: (client: pg.PoolClient, answers: Answers, last: Last) => Promise<T>,
   first?: Questions<Answers>,
 ): Promise<T> {
   const client = await pool.connect();
   let broken: Error | undefined;
-  let isOpen = false;
+  let isUsable = false;
   try {
     const questions: readonly Question<unknown>[] = [BEGIN, ...(first ?? [])];
     const results = await sendOn(
       client,
       questions.map(({ statement }) => statement),
     );
-    isOpen = true;
+    isUsable = true;
     const [, ...answers] = questions.map(({ answer }, at) => answer(results[at] as pg.QueryResult));
-    const result = await work(client, answers as unknown as Answers);
-    await client.query("COMMIT");
+    const last: pg.QueryConfig[] = [];
+    const result = await work(client, answers as unknown as Answers, (statement) => last.push(statement));
+    isUsable = false;
+    await sendOn(client, [...last, COMMIT]);
+    isUsable = true;
     return result;
   } catch (error) {
     // A connection that does not answer must not be asked again, nor used.
-    if (isDisconnected(error) || !isOpen) broken = error as Error;
+    if (isDisconnected(error) || !isUsable) broken = error as Error;
     else
       await client.query("ROLLBACK").catch((rollback: Error) => {
         broken = rollback;

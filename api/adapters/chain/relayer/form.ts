@@ -58,7 +58,7 @@ export async function form(sender: Sender, { members, callFor }: Shipment, lost:
   ] as const;
   return inTransaction(
     pool,
-    async (db, [, before, held, reserved, nonce]) => {
+    async (_, [, before, held, reserved, nonce], last) => {
       const carried = new Map([...before].filter(([purpose, one]) => !("lost" in one && lost.includes(purpose))));
       const takenOver = new Set(leased.filter((_, place) => held[place] !== true));
       const open = members.filter((member) => !carried.has(member.purpose) && !takenOver.has(member));
@@ -69,7 +69,7 @@ export async function form(sender: Sender, { members, callFor }: Shipment, lost:
       const raw = await sender.sign({ to, data }, { nonce, gas, fees });
       const hash = keccak256(raw);
       const stored = { hash, raw: sender.close(raw, nonce) };
-      await ledger.insert(db, { ...stored, nonce, purposes, to, gas, maxFee: fees.maxFeePerGas });
+      last(ledger.insert({ ...stored, nonce, purposes, to, gas, maxFee: fees.maxFeePerGas }));
       return { transaction: { hash, raw }, purposes, carried };
     },
     first,

@@ -9,8 +9,6 @@ export interface Account {
   readonly address: Address;
 }
 
-type Queries = Pick<pg.Pool, "query">;
-
 /** A transaction that neither a block nor another one with its nonce has replaced yet, as far as is known. */
 export interface Unmined {
   readonly id: string;
@@ -115,16 +113,16 @@ function sending(account: AccountValues) {
       }),
     }),
 
-    /** Rejects if another account has sent something for one of the purposes. */
-    async insert(db: Queries, sent: NewTransaction): Promise<void> {
-      const { nonce, purposes, hash, raw, to, gas, maxFee } = sent;
-      const { rowCount } = await db.query({
+    /** Fails if another account has sent something for one of the purposes. */
+    insert({ nonce, purposes, hash, raw, to, gas, maxFee }: NewTransaction): pg.QueryConfig {
+      return {
         name: "relay-insert",
         text: `WITH sent AS (INSERT INTO relay (chain, sender, nonce, purposes, hashes, raw, request, gas, max_fee)
-            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING id, chain, purposes)
-          INSERT INTO relay_member (chain, purpose, relay_id) SELECT chain, unnest(purposes), id FROM sent
-          ON CONFLICT (chain, purpose) DO UPDATE SET relay_id = excluded.relay_id
-          WHERE (SELECT state FROM relay WHERE id = relay_member.relay_id) = 'lost'`,
+              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING id, chain, purposes),
+            members AS (INSERT INTO relay_member (chain, purpose, relay_id) SELECT chain, unnest(purposes), id FROM sent
+              ON CONFLICT (chain, purpose) DO UPDATE SET relay_id = excluded.relay_id
+              WHERE (SELECT state FROM relay WHERE id = relay_member.relay_id) = 'lost' RETURNING 1)
+          SELECT require_rows(count(*), cardinality($4)) FROM members`,
         values: [
           ...account,
           nonce,
@@ -135,8 +133,7 @@ function sending(account: AccountValues) {
           gas.toString(),
           maxFee.toString(),
         ],
-      });
-      if (rowCount !== purposes.length) throw new Error("another account has sent a transaction for the same purpose");
+      };
     },
   };
 }
