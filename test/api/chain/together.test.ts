@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { type Departures, together } from "../../../api/adapters/chain/together.ts";
 
 /** Groups that end when the test says so. */
@@ -12,6 +12,8 @@ function traced(terms: Partial<Departures> = {}) {
     });
   return { groups, join: together(work, { most: 4, underWay: 2, waitMs: 60_000, ...terms }) };
 }
+
+afterEach(() => vi.useRealTimers());
 
 const shown = (groups: ReturnType<typeof traced>["groups"]) => groups.map(({ items }) => items);
 
@@ -46,11 +48,30 @@ test("a full group does not wait, as long as another may be under way", async ()
 });
 
 test("the first waits no longer than it may, even while another group never ends", async () => {
-  const { groups, join } = traced({ waitMs: 30 });
+  const { groups, join } = traced({ waitMs: 30, underWay: 3 });
   join(0);
   await sleep(5);
   join(1);
   await expect.poll(() => shown(groups), { timeout: 5_000 }).toEqual([[0], [1]]);
+  join(2);
+  await expect.poll(() => shown(groups), { timeout: 5_000 }).toEqual([[0], [1], [2]]);
+});
+
+test("what waited while nothing could go counts; until something can go, nobody looks at the clock", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "setImmediate", "performance"] });
+  const { groups, join } = traced({ waitMs: 1_000 });
+  join(0);
+  await vi.advanceTimersByTimeAsync(1);
+  for (const item of [1, 2, 3, 4]) join(item);
+  await vi.advanceTimersByTimeAsync(1);
+  join(5);
+  await vi.advanceTimersByTimeAsync(600);
+  expect([shown(groups), vi.getTimerCount()]).toEqual([[[0], [1, 2, 3, 4]], 0]);
+  groups[1]?.end();
+  await vi.advanceTimersByTimeAsync(398);
+  expect(shown(groups)).toHaveLength(2);
+  await vi.advanceTimersByTimeAsync(2);
+  expect(shown(groups)).toEqual([[0], [1, 2, 3, 4], [5]]);
 });
 
 test("a failure is that of its group alone", async () => {
