@@ -1,6 +1,7 @@
-import type { Hex, LocalAccount } from "viem";
+import { type Hex, type LocalAccount, numberToHex } from "viem";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Payment } from "../../../api/adapters/chain/settle-alone.ts";
+import { batchGas } from "../../../api/adapters/chain/settlement-batch.ts";
 import { SETTLEMENT_BATCH } from "../../../contracts/settlement-batch.ts";
 import { startBaseLike } from "../../support/base-like/base-like.ts";
 import { BASE as PROFILE } from "../../support/base-like/profiles.ts";
@@ -82,7 +83,8 @@ describe("a payment may share a transaction", () => {
     ];
     expect(await passes(process, ...unfit, good)).toEqual([false, false, false, false, true]);
     // The same payer's other payment has not been simulated.
-    for (const one of [...unfit, await payment(ann)]) expect(await process.batching.submit(one)).toBe(false);
+    const longer = signedBy(good, `${good.transfer.signature}00`);
+    for (const one of [...unfit, longer, await payment(ann)]) expect(await process.batching.submit(one)).toBe(false);
     expect(await relaying.rows()).toEqual([]);
   });
 
@@ -94,6 +96,19 @@ describe("a payment may share a transaction", () => {
     expect(await process.batching.submit(one)).toBe(true);
     later(1);
     expect(await process.batching.submit(two)).toBe(false);
+  });
+
+  test("once it was simulated as it will be sent: by the relayer, at its fees and within its gas limit", async () => {
+    const simulated: unknown[] = [];
+    base.become((call, pass) => {
+      if (call.method === "eth_call") simulated.push(call.params?.[0]);
+      return pass(call);
+    });
+    const [one, two] = await threePayments();
+    expect(await passes(begin(), one, two)).toEqual([true, true]);
+    const from = relaying.relayer.address;
+    const offer = { maxFeePerGas: expect.any(String), maxPriorityFeePerGas: expect.any(String) };
+    expect(simulated).toMatchObject([{ from, ...offer, gas: numberToHex(batchGas(2)) }]);
   });
 
   test("never where batches are turned off, which costs no call", async () => {
@@ -108,14 +123,36 @@ describe("a payment may share a transaction", () => {
     const given = await threePayments();
     const next = await threePayments();
     expect(await passes(process, ...given, ...next)).toEqual(Array(6).fill(true));
-    await shared(process, given, () => chain.blacklist(ben.address));
-    await chain.unblacklist(ben.address);
+    await shared(process, given, () => chain.blacklist(cem.address));
+    await chain.unblacklist(cem.address);
     expect(batches()).toMatchObject([{ payments: 2, failed: 1 }]);
-    expect(await process.batching.submit(next[1])).toBe(false);
-    expect(await passes(process, ...(await threePayments()))).toEqual([true, false, true]);
+    expect(await process.batching.submit(next[2])).toBe(false);
+    expect(await passes(process, ...(await threePayments()))).toEqual([true, true, false]);
     later(60 * MINUTE);
     expect(await passes(process, ...(await threePayments()))).toEqual([true, true, true]);
   });
+});
+
+test("what another process carries is judged by that process", async () => {
+  const [process, other] = [begin(), begin(3)];
+  const given = await threePayments();
+  const more = [await payment(dan), given[1], await payment(ann), await payment(dan)] as const;
+  expect(await passes(process, ...given)).toEqual([true, true, true]);
+  expect(await passes(other, ...more)).toEqual([true, true, true, true]);
+  let late: Promise<readonly boolean[]> = Promise.resolve([]);
+  await shared(process, given, async () => {
+    const outcomes = [other.batching.submit(more[0])];
+    await eventually(() => base.pool.waiting().length, 3);
+    outcomes.push(...more.slice(1).map((one) => other.batching.submit(one)));
+    await eventually(() => base.pool.waiting().length, 4);
+    await chain.blacklist(ben.address);
+    late = Promise.all(outcomes);
+  });
+  await chain.unblacklist(ben.address);
+  expect(await late).toEqual([true, true, true, true]);
+  expect([process.sent, other.sent]).toMatchObject([[{ payments: 2, skipped: 0 }], [{ payments: 2, skipped: 1 }]]);
+  expect(await passes(other, await payment(ann), await payment(ben), await payment(dan))).toEqual([true, true, true]);
+  expect(await passes(process, await payment(ben))).toEqual([false]);
 });
 
 describe("no payment shares a transaction for ten minutes", () => {

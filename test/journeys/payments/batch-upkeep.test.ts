@@ -3,6 +3,7 @@ import { decodeFunctionData, encodeFunctionData, type Hex, type LocalAccount, si
 import { beforeEach, describe, expect, test } from "vitest";
 import type { Batching } from "../../../api/adapters/chain/batching.ts";
 import type { Payment } from "../../../api/adapters/chain/settle-alone.ts";
+import { batchCall } from "../../../api/adapters/chain/settlement-batch.ts";
 import { createJournal } from "../../../api/adapters/postgres/journal.ts";
 import { createSeal } from "../../../api/adapters/postgres/seal.ts";
 import { settlementBatchAbi } from "../../../contracts/settlement-batch.ts";
@@ -17,6 +18,7 @@ import { newPayment, WRITES } from "../../support/payments/journal-rows.ts";
 import { chargedOnce, nothingCharged } from "../../support/payments/on-chain.ts";
 import { type Relaying, startRelaying } from "../../support/payments/relaying.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
+import { PAY_TO } from "../../support/service/accounts.ts";
 
 // What becomes of a batch between its commit and a final block, with the time and the passes that the test makes.
 
@@ -65,6 +67,12 @@ async function expectChargedOnce(payments: readonly Payment[]): Promise<void> {
   for (const { transfer } of payments) await chargedOnce(chain, transfer);
 }
 
+const batchOf = (payments: readonly Payment[]) =>
+  batchCall(
+    { usdc: chain.network.usdc.address, payTo: PAY_TO },
+    payments.map(({ transfer }) => transfer),
+  );
+
 /** How many payments a batch's calldata settles. */
 async function itemsOf(hash: Hex): Promise<number> {
   const { input } = await client.getTransaction({ hash });
@@ -93,6 +101,38 @@ test("a batch that the pool forgot is broadcast again, byte for byte, and charge
     [3, 0],
   ]);
   expect(mined.reduce((sum, { feeWei }) => sum + feeWei, 0n)).toBe(before - (await balance()));
+
+  // Taken for lost by a node with gaps.
+  await relaying.pool.query("UPDATE relay SET state = 'lost'");
+  const callFor = () => {
+    throw new Error("there is something to send");
+  };
+  const [alone, batch] = waiting;
+  expect([...(await relaying.another().ship({ members: payments, callFor }))]).toEqual(
+    payments.map(({ purpose }, place) => [purpose, place === 0 ? alone : batch]),
+  );
+});
+
+test("a batch whose nonce another use of the key took frees its payments once that is final, and each is sent again, once", async () => {
+  const { batching, payments } = await passed(4);
+  const account = relaying.relayer.address;
+  await pooled(batching, payments);
+  base.pool.forget();
+  await client.impersonateAccount({ address: account });
+  for (const nonce of [0, 1]) await client.sendTransaction({ account, to: account, nonce });
+  await base.resume();
+  const again = () =>
+    relaying.another().ship({
+      members: payments,
+      callFor: (purposes) => batchOf(payments.filter(({ purpose }) => purposes.includes(purpose))),
+    });
+  await again();
+  expect([await hashes(), await sentByUs()]).toEqual([[1, 1], 2]);
+  await base.pass(16);
+  await relaying.tendAfter(31, relaying.another());
+  const carriers = new Set((await again()).values());
+  await expectChargedOnce(payments);
+  expect([carriers.size, await hashes(), await sentByUs()]).toEqual([1, [1, 1, 1], 3]);
 });
 
 describe("a batch that a spike of fees has replaced, with the same nonce and calldata,", () => {

@@ -1,6 +1,5 @@
-import { createPublicClient, http, keccak256, parseAbi } from "viem";
+import { parseAbi } from "viem";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { createBatching } from "../../../api/adapters/chain/batching.ts";
 import { SETTLEMENT_BATCH } from "../../../contracts/settlement-batch.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
@@ -8,7 +7,6 @@ import { forFile } from "../../support/for-file.ts";
 import { expectPaymentRequired, expectProblem } from "../../support/payments/expectations.ts";
 import { burningOn, SIGNS } from "../../support/payments/hostile-wallets.ts";
 import { chargedOnce, nothingCharged, settlements } from "../../support/payments/on-chain.ts";
-import { startRelaying } from "../../support/payments/relaying.ts";
 import { type Answer, post, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
 import { binary, freshDatabase } from "../../support/service/database.ts";
@@ -211,26 +209,4 @@ test("without the contract every payment settles alone", async () => {
   const answers = await Promise.all(signed.map((one) => post(`${other.url}/test/basic`, v2(one))));
   expect(statuses(answers)).toEqual([200, 200, 200]);
   expect(await bare.client.getTransactionCount({ address: RELAYER.address })).toBe(3);
-});
-
-test("bytes that a payer takes for its signature by now do not spoil the batch that it was simulated for", async () => {
-  const relaying = await forFile(startRelaying(chain.rpcUrl));
-  await chain.setBalance(relaying.relayer.address, 10n ** 18n);
-  const transfer = await signPayment(await newPayer(chain));
-  const batching = createBatching({
-    client: createPublicClient({ transport: http(chain.rpcUrl), cacheTime: 0 }),
-    network: chain.network,
-    relayer: relaying.relayer,
-    payTo: transfer.authorization.to,
-    policy: config.batches,
-    log: { warn: () => undefined },
-    meter: null,
-  });
-  expect(await batching.simulate(transfer)).not.toBeNull();
-  const purpose = keccak256(transfer.signature);
-  const longer = { ...transfer, signature: `${transfer.signature}00` as const };
-  expect(await batching.submit({ transfer: longer, purpose })).toBe(false);
-  expect(await relaying.rows()).toEqual([]);
-  expect(await batching.submit({ transfer, purpose })).toBe(true);
-  await chargedOnce(chain, transfer);
 });
