@@ -133,6 +133,22 @@ describe("a payment may share a transaction", () => {
   });
 });
 
+test("a payment that fails by itself says nothing of batches", async () => {
+  const process = begin();
+  const [one] = await threePayments();
+  expect(await passes(process, one)).toEqual([true]);
+  base.halt();
+  const outcome = process.batching.submit(one);
+  outcome.catch(() => undefined);
+  await eventually(() => base.pool.waiting().length, 1);
+  await chain.blacklist(ann.address);
+  await base.resume();
+  await expect(outcome).rejects.toThrow(/reverted/);
+  await chain.unblacklist(ann.address);
+  expect(await passes(process, ...(await threePayments()))).toEqual([true, true, true]);
+  expect(process.isOn).toEqual([true]);
+});
+
 test("what another process carries is judged by that process", async () => {
   const [process, other] = [begin(), begin(3)];
   const given = await threePayments();
