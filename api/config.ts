@@ -1,5 +1,6 @@
 import { isIP } from "node:net";
 import { z } from "zod";
+import { type EscrowLimits, MINIMUM_AMOUNT } from "./escrow/limits.ts";
 import { eachNetwork, NETWORKS, type Network, type NetworkFacts, type RpcVariable } from "./kernel/networks.ts";
 import { type Hex, parseAddress } from "./kernel/wallet.ts";
 import { parseRetiredKeys } from "./signing/retired-keys.ts";
@@ -77,6 +78,9 @@ const ENVIRONMENT = z.object({
     )
     .transform((text) => text.split(",").map((part) => part.trim().toLowerCase() as Hex))
     .default([]),
+  ESCROW_MINIMUM: whole(MINIMUM_AMOUNT, 1_000_000_000).default(MINIMUM_AMOUNT),
+  ESCROW_MERCHANT_GAS: whole(0, 1_000_000_000_000).default(20_000_000),
+  ESCROW_KEEPER_GAS: whole(0, 1_000_000_000_000).default(100_000_000),
   ARBITER_PRIVATE_KEY: z
     .string()
     .regex(/^0x[0-9a-f]{64}$/i, "expected the arbiter's private key: 0x and 64 hex digits"),
@@ -139,6 +143,7 @@ export interface Config {
   readonly decoySeed: Uint8Array;
   /** Contracts on Base, current one first; empty if there are none. */
   readonly escrowAddresses: readonly Hex[];
+  readonly escrowLimits: EscrowLimits;
   /** Signs what contracts verify: the escrow's outcomes and the attestations of verdicts. */
   readonly arbiterKey: Hex;
   /** Origins that deliveries may be fetched from although they are not public. */
@@ -201,6 +206,11 @@ export function parseConfig(
     sealingKey: Buffer.from(env.SEALING_KEY, "base64url"),
     decoySeed: Buffer.from(env.DECOY_SEED, "base64url"),
     escrowAddresses: env.ESCROW_ADDRESSES,
+    escrowLimits: {
+      minimum: BigInt(env.ESCROW_MINIMUM),
+      merchantGas: BigInt(env.ESCROW_MERCHANT_GAS),
+      keeperGas: BigInt(env.ESCROW_KEEPER_GAS),
+    },
     arbiterKey: env.ARBITER_PRIVATE_KEY as Hex,
     arbiterAllowedOrigins: env.ARBITER_ALLOWED_ORIGINS,
     github: { apiUrl: env.GITHUB_API_URL, token: env.GITHUB_TOKEN ?? null },

@@ -119,6 +119,7 @@ export async function build(config: Config, pool: pg.Pool, parts: BuildParts) {
     escrow,
     demo,
     contracts,
+    limits: config.escrowLimits,
     ...court,
     scores,
     cafe: createCafe({ store: createCafeStore(pool), now }),

@@ -55,18 +55,31 @@ export interface HoldState {
   readonly status: EscrowStatus;
   /** From then on anyone may refund it; Unix seconds of the chain. */
   readonly refundableFrom: number;
-  /** The head's time, Unix seconds. */
+  /** The head's time, Unix seconds, and its number. */
   readonly time: number;
+  readonly block: number;
 }
+
+/** What an outcome adds to an account's gas of the day, which is at least zero, and the most that may be on it then. */
+export interface Cost {
+  readonly gas: bigint;
+  readonly most: bigint;
+}
+
+/** `taken`: the payment has a task already. `spent`: the account has no gas left today. */
+export type Stored = "stored" | "taken" | "spent";
 
 export interface EscrowStore {
   evaluation(payment: Hex): Promise<Evaluation | null>;
   task(payment: Hex): Promise<Task | null>;
-  /** Stores an evaluation and its task, both or neither; 0 if the payment already has a task. */
-  decide(hold: Hold, evaluation: Evaluation): Promise<number>;
-  /** Stores a refund decided by the clock; 0 if the payment already has a task. */
-  timeOut(hold: Hold): Promise<number>;
-  /** Claims due open tasks for half a minute each, by longest wait. */
+  /** Stores an evaluation and its task, both or neither, on the merchant's account. */
+  decide(hold: Hold, evaluation: Evaluation, cost: Cost): Promise<Stored>;
+  /** Stores a refund decided by the clock, on the account of all such. */
+  timeOut(hold: Hold, cost: Cost): Promise<Stored>;
+  /**
+   * Claims due open tasks for half a minute each: those whose value has waited most, value times age, but a merchant's
+   * second counts half, its third a third.
+   */
   take(limit: number): Promise<readonly Task[]>;
   /** An open task is looked at again after this many seconds. */
   lookAgain(payment: Hex, seconds: number): Promise<void>;
@@ -118,5 +131,5 @@ export type Carried =
 /** Holds that were not decided in time. */
 export interface OverdueHolds {
   /** Held and past `refundable_from` (unix seconds), oldest first; null if the index does not answer. */
-  overdue(now: number, limit: number): Promise<readonly Hold[] | null>;
+  overdue(now: number, page: { readonly limit: number; readonly after: Hold | null }): Promise<readonly Hold[] | null>;
 }

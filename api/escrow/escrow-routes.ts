@@ -11,6 +11,7 @@ import { FORWARD } from "./delivery.ts";
 import { renderEscrow, renderEvaluation } from "./escrow-page.ts";
 import type { Answered } from "./escrow-ports.ts";
 import { ESCROW, EVALUATED, EVALUATION } from "./escrow-schemas.ts";
+import type { EscrowLimits } from "./limits.ts";
 import { escrowOverview, VERIFY_PATH } from "./overview.ts";
 import { evaluationPath } from "./record.ts";
 import type { Escrow, Refusal } from "./settle-deliveries.ts";
@@ -18,6 +19,8 @@ import type { Escrow, Refusal } from "./settle-deliveries.ts";
 export interface EscrowRouteParts {
   readonly escrow: Escrow;
   readonly contracts: readonly EscrowContract[];
+  readonly limits: EscrowLimits;
+  readonly now: () => Date;
   readonly baseUrl: string;
 }
 
@@ -25,7 +28,7 @@ export interface EscrowRouteParts {
 const MAX_FORWARD_BYTES = 2 * 1024 * 1024;
 
 export function escrowRoutes(parts: EscrowRouteParts): readonly Route[] {
-  const { contracts, baseUrl } = parts;
+  const { contracts, limits, baseUrl } = parts;
   const verify = (path: string, summary: string): Route => ({
     method: "POST",
     path,
@@ -33,7 +36,7 @@ export function escrowRoutes(parts: EscrowRouteParts): readonly Route[] {
     maxBodyBytes: MAX_FORWARD_BYTES,
     body: FORWARD,
     output: json(EVALUATED),
-    problems: ["malformed_request", "not_the_merchant", "not_found", "escrow_over"],
+    problems: ["malformed_request", "not_the_merchant", "not_found", "escrow_over", "unacceptable", "merchant_refused"],
     handle: (c) => forward(c, parts),
   });
   return [
@@ -43,7 +46,7 @@ export function escrowRoutes(parts: EscrowRouteParts): readonly Route[] {
       summary: "The escrow: contracts, fee, verdict policy and how to integrate",
       output: jsonOrPage(ESCROW),
       handle(c) {
-        const overview = escrowOverview(contracts, baseUrl);
+        const overview = escrowOverview(contracts, { limits, baseUrl });
         return wantsHtml(c) ? page(c, renderEscrow(overview, baseUrl)) : c.json(overview, 200, { vary: "Accept" });
       },
     },
@@ -61,7 +64,7 @@ export function escrowRoutes(parts: EscrowRouteParts): readonly Route[] {
   ];
 }
 
-const REFUSALS: Readonly<Record<Refusal, () => Problem>> = {
+const REFUSALS: Readonly<Record<Refusal, (now: Date) => Problem>> = {
   unknown_payment: () =>
     new Problem("not_found", {
       detail:
@@ -81,20 +84,33 @@ const REFUSALS: Readonly<Record<Refusal, () => Problem>> = {
     new Problem("escrow_over", {
       detail: "This payment has been refunded or is being refunded; it is too late to deliver.",
     }),
+  below_minimum: () =>
+    new Problem("unacceptable", {
+      detail:
+        "This payment is below the least amount that this service evaluates (limits.minimum_amount at GET /escrow). From 30 minutes after the hold anyone can refund it to its buyer.",
+    }),
+  gas_spent: (now) =>
+    new Problem("merchant_refused", {
+      detail:
+        "Today's outcomes of this merchant have cost more gas than their fees and its daily allowance pay for (limits at GET /escrow). Nothing was decided: forward the delivery again after midnight UTC. From 30 minutes after the hold anyone can refund the buyer.",
+      headers: { "retry-after": String(secondsToMidnight(now)) },
+    }),
   expired: () =>
     new Problem("escrow_over", {
       detail: "This payment's authorizationExpiry has passed or is too close for a release; it is too late to deliver.",
     }),
 };
 
-async function forward(c: Context, { escrow, baseUrl }: EscrowRouteParts): Promise<Response> {
+const secondsToMidnight = (now: Date): number => 86_400 - (Math.floor(now.getTime() / 1000) % 86_400);
+
+async function forward(c: Context, { escrow, baseUrl, now }: EscrowRouteParts): Promise<Response> {
   const body = FORWARD.safeParse(tryParse(await readBody(c, MAX_FORWARD_BYTES)));
   if (!body.success) {
     const errors = body.error.issues.map((issue) => ({ path: issue.path.join("."), message: issue.message }));
     throw new Problem("malformed_request", { detail: "The body is not a forwarded delivery.", errors });
   }
   const outcome = await escrow.verify(body.data);
-  if ("refused" in outcome) throw REFUSALS[outcome.refused]();
+  if ("refused" in outcome) throw REFUSALS[outcome.refused](now());
   return c.json(answer(outcome, baseUrl), 200, { "cache-control": "no-store" });
 }
 

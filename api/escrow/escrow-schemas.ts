@@ -42,6 +42,13 @@ export const ESCROW = z
       }),
     ),
     fee_policy: z.object({ fee_bps: z.literal(FEE_BPS), text: z.string() }),
+    limits: z.object({
+      minimum_amount: atomic,
+      merchant_gas_a_day: atomic,
+      outcome_gas: atomic,
+      gas_paid_by_a_unit_of_fee: atomic,
+      text: z.string(),
+    }),
     verdict_policy: z.object({
       version: z.literal(1),
       rules: z.array(z.object({ id: z.string(), decision, when: z.string() })),

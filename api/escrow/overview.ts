@@ -4,13 +4,17 @@ import type { EscrowContract } from "../payments/commerce/escrow-contract.ts";
 import { DELIVERY_TYPES, deliveryDomain } from "./delivery.ts";
 import { DEMO_PATH, DEMO_PRICE } from "./demo/espresso.ts";
 import { EVALUATION_VERSION, RULES } from "./evaluation.ts";
+import { type EscrowLimits, GAS_A_FEE_UNIT, OUTCOME_GAS } from "./limits.ts";
 import { FEE_BPS, FEE_TEXT, TIMEOUT_SECONDS, TIMEOUT_TEXT } from "./payment.ts";
 import { merchantSnippet } from "./snippet.ts";
 
 export const VERIFY_PATH = "/escrow/verify";
 
 /** The escrow's policy document: contracts, fee, verdicts, how to forward a delivery, and how to integrate. */
-export function escrowOverview(contracts: readonly EscrowContract[], baseUrl: string) {
+export function escrowOverview(
+  contracts: readonly EscrowContract[],
+  { limits, baseUrl }: { readonly limits: EscrowLimits; readonly baseUrl: string },
+) {
   const [current] = contracts;
   return {
     service: "Agent Payment Trust Service",
@@ -29,12 +33,19 @@ export function escrowOverview(contracts: readonly EscrowContract[], baseUrl: st
       fee_bps: FEE_BPS,
       text: `${FEE_TEXT} of the amount released, rounded down and fixed in each payment's signed terms. Refunds are in full.`,
     },
+    limits: {
+      minimum_amount: limits.minimum.toString(),
+      merchant_gas_a_day: limits.merchantGas.toString(),
+      outcome_gas: OUTCOME_GAS.toString(),
+      gas_paid_by_a_unit_of_fee: GAS_A_FEE_UNIT.toString(),
+      text: `Payments of less than ${formatUsd(limits.minimum)} USDC are not evaluated. An outcome counts ${OUTCOME_GAS.toLocaleString("en")} gas, less ${GAS_A_FEE_UNIT} for each atomic unit of its fee. A merchant whose outcomes of a day (UTC) sum up to more than ${limits.merchantGas.toLocaleString("en")} waits until the next. The timeout stays as it is.`,
+    },
     verdict_policy: {
       version: EVALUATION_VERSION,
       rules: RULES.map(({ id, decision, when }) => ({ id, decision, when })),
       first_is_final: "The first evaluation of a payment is final; repeating it gets the same answer.",
       timeout_seconds: TIMEOUT_SECONDS,
-      timeout: `From ${TIMEOUT_TEXT} after the hold, anyone may refund the payment, always to the buyer and in full; we do so automatically.`,
+      timeout: `From ${TIMEOUT_TEXT} after the hold, anyone may refund the payment, always to the buyer and in full; we do so automatically, within a daily budget of gas.`,
       scope: "Version 1 evaluates what the merchant forwards and signs. It does not judge quality.",
       arbiter_can: "release to the merchant or refund the buyer, and nothing else; the contract enforces this.",
     },

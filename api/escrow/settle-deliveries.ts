@@ -4,31 +4,34 @@ import type { EscrowContract } from "../payments/commerce/escrow-contract.ts";
 import type { Signer } from "../signing/document.ts";
 import { type Carrying, type CarryingParts, createCarrying } from "./carry-outcomes.ts";
 import { deliveryDigest, deliveryOf, type Forward } from "./delivery.ts";
-import type { Answered, EscrowChain, EscrowStore, Evaluation, OverdueHolds } from "./escrow-ports.ts";
+import type { Answered, EscrowChain, EscrowStore, Evaluation } from "./escrow-ports.ts";
 import { evaluate } from "./evaluation.ts";
+import { gasBeyondFee } from "./limits.ts";
 import { type Hold, paymentId } from "./payment.ts";
 import { evaluationPath, evaluationRecord, recordHash } from "./record.ts";
+import { createKeeper, type KeeperParts } from "./refund-overdue.ts";
 
-/**
- * More than can be started at once, because holds that already have a task stay overdue until the chain is done with
- * them.
- */
-const OVERDUE_AT_ONCE = 256;
 /** The time a release needs to be mined; a later one would revert, and its payment would never end. */
 const RELEASE_WITHIN_SECONDS = 60;
 
-export interface EscrowParts extends CarryingParts {
+export interface EscrowParts extends CarryingParts, KeeperParts {
   readonly contracts: readonly EscrowContract[];
   readonly store: EscrowStore;
   readonly chain: EscrowChain;
-  readonly overdue: OverdueHolds;
   readonly signer: Signer;
   readonly baseUrl: string;
   readonly now: () => Date;
 }
 
 /** Why a forwarded delivery is not evaluated; no money moves. */
-export type Refusal = "unknown_payment" | "not_signed" | "wrong_signer" | "already_refunded" | "expired";
+export type Refusal =
+  | "unknown_payment"
+  | "not_signed"
+  | "wrong_signer"
+  | "already_refunded"
+  | "expired"
+  | "below_minimum"
+  | "gas_spent";
 
 export interface Escrow extends Carrying {
   /** Evaluates a merchant's delivery once. The first evaluation of a payment is final; repeats get the same one. */
@@ -38,8 +41,10 @@ export interface Escrow extends Carrying {
   refundOverdue(): Promise<number>;
 }
 
+type Terms = Pick<Hold, "network" | "contract" | "id" | "info">;
+
 export function createEscrow(parts: EscrowParts): Escrow {
-  const { store, chain, overdue } = parts;
+  const { store, chain, limits } = parts;
   const answered = async (evaluation: Evaluation): Promise<Answered> => {
     const task = await store.task(evaluation.payment);
     if (task === null || task.state === "open") return { evaluation, status: "pending", transaction: null };
@@ -50,21 +55,30 @@ export function createEscrow(parts: EscrowParts): Escrow {
   };
   return {
     ...createCarrying(parts),
+    refundOverdue: createKeeper(parts),
 
     async verify(forward) {
       // An unsigned forward costs no look at the chain.
       if (forward.signature === undefined) return { refused: "not_signed" };
+      const { signature } = forward;
+      const delivery = deliveryOf(forward);
+      const isSigned = (hold: Terms) => chain.isSigned(hold.info.receiver, deliveryDigest(hold, delivery), signature);
+      // Terms in the body are checked before anything is looked up.
+      const named = namedIn(parts, forward);
+      if (named !== null && !(await isSigned(named))) return { refused: "wrong_signer" };
       const hold = await findHold(parts, forward);
       if (hold === null) return { refused: "unknown_payment" };
-      const delivery = deliveryOf(forward);
-      const digest = deliveryDigest(hold, delivery);
-      if (!(await chain.isSigned(hold.info.receiver, digest, forward.signature))) return { refused: "wrong_signer" };
+      if (named === null && !(await isSigned(hold))) return { refused: "wrong_signer" };
       const known = await store.evaluation(hold.id);
       if (known !== null) return answered(known);
+      if (hold.info.maxAmount < limits.minimum) return { refused: "below_minimum" };
       const refused = await tooLate(parts, hold);
       if (refused === null) {
         const evaluation = signed(parts, { hold, delivery, rule: evaluate(delivery) });
-        if ((await store.decide(hold, evaluation)) === 1) return answered(evaluation);
+        const cost = { gas: gasBeyondFee(evaluation.decision, hold.info.maxAmount), most: limits.merchantGas };
+        const became = await store.decide(hold, evaluation, cost);
+        if (became === "stored") return answered(evaluation);
+        if (became === "spent") return { refused: "gas_spent" };
       }
       // A concurrent request may have decided, and even ended the hold: its evaluation is this request's too.
       const first = await store.evaluation(hold.id);
@@ -74,14 +88,6 @@ export function createEscrow(parts: EscrowParts): Escrow {
     async evaluation(payment) {
       const evaluation = await store.evaluation(payment);
       return evaluation === null ? null : answered(evaluation);
-    },
-
-    async refundOverdue() {
-      // By the chain's clock, like the contract.
-      const holds = (await overdue.overdue(await chain.time(), OVERDUE_AT_ONCE)) ?? [];
-      let taken = 0;
-      for (const hold of holds) taken += await store.timeOut(hold);
-      return taken;
     },
   };
 }
@@ -94,13 +100,19 @@ async function findHold(parts: EscrowParts, forward: Forward): Promise<Hold | nu
   return contract?.arbiter === current?.arbiter ? hold : null;
 }
 
-async function readHold({ chain, contracts }: EscrowParts, forward: Forward): Promise<Hold | null> {
-  const { payment_id, paymentInfo, transaction } = forward;
-  if (transaction !== undefined) return chain.holdByTransaction(transaction);
-  if (payment_id !== undefined) return chain.holdById(payment_id);
-  const contract = contracts.find(({ address }) => address === paymentInfo?.operator);
-  if (contract === undefined || paymentInfo === undefined) return null;
-  return chain.holdById(paymentId(paymentInfo, NETWORKS[contract.network].chainId, contract.address));
+async function readHold(parts: EscrowParts, forward: Forward): Promise<Hold | null> {
+  const { payment_id, transaction } = forward;
+  if (transaction !== undefined) return parts.chain.holdByTransaction(transaction);
+  const id = payment_id ?? namedIn(parts, forward)?.id;
+  return id === undefined ? null : parts.chain.holdById(id);
+}
+
+/** What the terms in a forwarded body say, held or not; null without them, or for no contract of ours. */
+function namedIn({ contracts }: Pick<EscrowParts, "contracts">, { paymentInfo: info }: Forward): Terms | null {
+  const contract = contracts.find(({ address }) => address === info?.operator);
+  if (contract === undefined || info === undefined) return null;
+  const { network, address } = contract;
+  return { network, contract: address, info, id: paymentId(info, NETWORKS[network].chainId, address) };
 }
 
 /** Why a delivery that has no evaluation yet is too late, or too early for this node; null if it is neither. */

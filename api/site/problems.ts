@@ -56,6 +56,10 @@ const MEANINGS: Readonly<Record<ProblemCode, { readonly when: string; readonly r
     when: "This IP address has exceeded the rate limit.",
     remedy: "Wait for the number of seconds in Retry-After.",
   },
+  merchant_refused: {
+    when: "Today’s escrow outcomes of the merchant have cost more gas than its fees and its daily allowance pay for.",
+    remedy: "Forward the delivery again after midnight UTC, or sell at prices whose fee pays for an outcome.",
+  },
   payer_refused: {
     when: "Several of the wallet’s payments were mined without settling within an hour.",
     remedy:

@@ -50,6 +50,7 @@ export async function wireEscrow({ config, pool, chains, log, now, signer, meter
     chain,
     sender,
     overdue: createOverdueHolds(index, network),
+    limits: config.escrowLimits,
     signer,
     baseUrl: config.baseUrl,
     now,

@@ -70,8 +70,8 @@ const verdictOn = ({ network, contract, payment, decision }: Task, record: Hex) 
 
 /** Holds past their 30 minutes, according to the index. */
 export const createOverdueHolds = (index: EscrowIndex, network: Network): OverdueHolds => ({
-  async overdue(now, limit) {
-    const found = await index.overdue(now, limit);
+  async overdue(now, { limit, after }) {
+    const found = await index.overdue(now, limit, after);
     return (
       found?.map(({ id, contract, terms, refundableFrom, held }) => ({
         network,

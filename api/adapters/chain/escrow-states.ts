@@ -15,8 +15,8 @@ export interface HeldAt {
   readonly payment: Hex;
 }
 
-/** What contracts say of payments, all at one block, and that block's number and time (Unix seconds); one call. */
-export async function readStates(client: PublicClient, payments: readonly HeldAt[]) {
+/** What contracts say of payments, all at one block, in one call. */
+async function readStates(client: PublicClient, payments: readonly HeldAt[]): Promise<readonly HoldState[]> {
   const asked = payments.map(({ contract, payment }) => ({
     address: contract,
     abi: escrowAbi,
@@ -30,18 +30,14 @@ export async function readStates(client: PublicClient, payments: readonly HeldAt
     batchSize: 0,
     contracts: [...AT_BLOCK, ...asked] as never,
   })) as unknown as [bigint, bigint, ...(readonly [status: number, refundableFrom: number])[]];
-  return {
-    number,
-    states: states.map(
-      ([status, refundableFrom]): HoldState => ({
-        status: STATUSES[status] ?? "none",
-        refundableFrom,
-        time: Number(time),
-      }),
-    ),
-  };
+  return states.map(([status, refundableFrom]) => ({
+    status: STATUSES[status] ?? "none",
+    refundableFrom,
+    time: Number(time),
+    block: Number(number),
+  }));
 }
 
 /** Reads the state of one payment at the head. */
 export const createStates = (client: PublicClient): ((payment: HeldAt) => Promise<HoldState>) =>
-  together(async (payments: readonly HeldAt[]) => (await readStates(client, payments)).states, READS);
+  together((payments: readonly HeldAt[]) => readStates(client, payments), READS);

@@ -10,7 +10,7 @@ import type { EscrowIndex } from "../index/escrow.ts";
 import { createAllowance } from "./allowance.ts";
 import { larger } from "./block-range.ts";
 import type { ChainReader } from "./chain-reader.ts";
-import { createStates, type HeldAt, readStates } from "./escrow-states.ts";
+import { createStates, type HeldAt } from "./escrow-states.ts";
 import type { MinedLog } from "./logs.ts";
 import { createRecent } from "./recent.ts";
 import { discreet } from "./rpc-errors.ts";
@@ -37,10 +37,14 @@ export interface EscrowChainParts {
 /** Reads one network's escrow contracts over JSON-RPC, after a look at the index, which costs nothing. */
 export function createEscrowChain({ chain, contracts, index }: EscrowChainParts): EscrowChain {
   const { client } = chain;
+  const stateOf = createStates(client);
   const recent = createRecent<Hold | null>(ASKED_AGAIN_MS);
   return {
     holdById: discreet((payment) =>
-      recent(payment, async () => (await indexed(index, contracts, payment)) ?? findHold(chain, contracts, payment)),
+      recent(
+        payment,
+        async () => (await indexed(index, contracts, payment)) ?? findHold({ ...chain, stateOf }, contracts, payment),
+      ),
     ),
     holdByTransaction: discreet((transaction) =>
       recent(transaction, async () => {
@@ -48,7 +52,7 @@ export function createEscrowChain({ chain, contracts, index }: EscrowChainParts)
         return heldIn(receipt?.logs ?? [], contracts);
       }),
     ),
-    state: discreet(createStates(client)),
+    state: discreet(stateOf),
     isSigned: discreet(
       async (signer, digest, signature) =>
         isAccountSignature(signer, digest, signature) || chain.verifyContractSignature(signer, digest, signature),
@@ -75,13 +79,17 @@ async function indexed(
   return { network: contract.network, contract: address, id: payment, info, transaction, block, refundableFrom };
 }
 
-/** One call tells whether any contract knows the payment; only then are logs searched, around the block of its hold. */
-async function findHold(reader: Reader, contracts: readonly EscrowContract[], payment: Hex): Promise<Hold | null> {
+/** One call tells whether any contract knows the payments asked for at the same time; only then are logs searched, around the block of its hold. */
+async function findHold(
+  { stateOf, ...reader }: Pick<Reader, "logs"> & { readonly stateOf: ReturnType<typeof createStates> },
+  contracts: readonly EscrowContract[],
+  payment: Hex,
+): Promise<Hold | null> {
   if (contracts.length === 0) return null;
-  const asked = contracts.map(({ address }) => ({ contract: address, payment }));
-  const { number, states } = await readStates(reader.client, asked);
+  const states = await Promise.all(contracts.map(({ address: contract }) => stateOf({ contract, payment })));
   const state = states.find(({ status }) => status !== "none");
   if (state === undefined) return null;
+  const number = BigInt(state.block);
   const ageSeconds = state.time - (state.refundableFrom - TIMEOUT_SECONDS);
   const age = BigInt(Math.floor(ageSeconds / NETWORKS[ESCROW_NETWORK].blockSeconds));
   const oldest = number - larger(age, LOOKED_BACK);

@@ -15,8 +15,12 @@ export interface EscrowIndex {
   payments(
     of: ({ readonly payer: Address } | { readonly receiver: Address }) & { readonly limit: number },
   ): Promise<readonly EscrowPayment[] | null>;
-  /** Payments still held that anyone may refund by `now` (Unix seconds), oldest first. */
-  overdue(now: number, limit: number): Promise<readonly EscrowPayment[] | null>;
+  /** Payments still held that anyone may refund by `now` (Unix seconds), oldest first, after the given one. */
+  overdue(
+    now: number,
+    limit: number,
+    after?: Pick<EscrowPayment, "refundableFrom" | "id"> | null,
+  ): Promise<readonly EscrowPayment[] | null>;
   /** The history between merchants and their payers, over all escrows. */
   merchant(address: Address): Promise<MerchantRecord | null>;
   /** `absent`: not an escrow in this index. */
@@ -82,7 +86,7 @@ export function createEscrowIndex(pool: pg.Pool, { viewsSchema }: { readonly vie
     },
     payments: (of) =>
       list("payments", "payer" in of ? [of.payer, "payer", of.limit] : [of.receiver, "receiver", of.limit]),
-    overdue: (now, limit) => list("overdue", [now, limit]),
+    overdue: (now, limit, after = null) => list("overdue", [now, limit, after?.refundableFrom ?? 0, after?.id ?? ""]),
     async merchant(address) {
       const rows = await read<MerchantRow>("merchant", [address]);
       return rows?.[0] ? { ...rows[0], released: BigInt(rows[0].released) } : null;
@@ -113,7 +117,7 @@ const queriesOf = (views: string) => {
         where account = $1 and role = $2 order by block desc, log_index desc limit $3) k ${byId("k.id")}
       order by k.block desc, k.log_index desc`,
     overdue: `select ${PAYMENT} from (select refundable_from, id from ${views}.escrow_open
-        where refundable_from <= $1 order by refundable_from, id limit $2) k ${byId("k.id")}
+        where refundable_from <= $1 and (refundable_from, id) > ($3, $4) order by refundable_from, id limit $2) k ${byId("k.id")}
       order by k.refundable_from, k.id`,
     merchant: `select coalesce(sum(releases), 0)::int as "releases", coalesce(sum(released), 0) as "released",
         coalesce(sum(release_payers), 0)::int as "releasePayers",

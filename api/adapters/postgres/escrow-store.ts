@@ -1,5 +1,5 @@
 import type pg from "pg";
-import type { EscrowStore, Task } from "../../escrow/escrow-ports.ts";
+import type { Cost, EscrowStore, Stored, Task } from "../../escrow/escrow-ports.ts";
 import type { Decision } from "../../escrow/evaluation.ts";
 import type { Hold, PaymentInfo } from "../../escrow/payment.ts";
 import { NETWORKS, networkOfChain } from "../../kernel/networks.ts";
@@ -26,8 +26,8 @@ interface BlockColumns {
   block_hash: Buffer;
 }
 
-const INSERT_TASK = `INSERT INTO escrow_task (payment, chain, contract, info, decision, record) VALUES ($1, $2, $3, $4, $5, $6)
-  ON CONFLICT DO NOTHING`;
+const INSERT_TASK = `INSERT INTO escrow_task (payment, chain, contract, info, decision, record, merchant, amount)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING`;
 const taskValues = ({ id, network, contract, info }: Hold, decision: Decision, record: Hex | null) => [
   bytes(id),
   NETWORKS[network].chainId,
@@ -35,7 +35,53 @@ const taskValues = ({ id, network, contract, info }: Hold, decision: Decision, r
   JSON.stringify({ ...info, maxAmount: String(info.maxAmount), salt: String(info.salt) }),
   decision,
   record === null ? null : bytes(record),
+  bytes(info.receiver),
+  String(info.maxAmount),
 ];
+
+/** One row for each account and day. Nothing is changed when the gas is spent. */
+const CHARGE = `INSERT INTO escrow_gas AS account SELECT $1, (now() AT TIME ZONE 'UTC')::date, greatest(0, $2::bigint)
+  WHERE $2::bigint <= greatest(0, $3::bigint)
+  ON CONFLICT (account, day) DO UPDATE SET gas = greatest(0, account.gas + $2::bigint)
+  WHERE $2::bigint <= 0 OR account.gas + $2::bigint <= $3::bigint`;
+/** The account of holds that nobody decided, whose parties anybody can make up. */
+const NOBODY = Buffer.alloc(20);
+
+class Spent extends Error {}
+
+/** Stores what belongs to an outcome and charges for it, all or nothing. */
+async function stored(
+  pool: pg.Pool,
+  { account, gas, most }: Cost & { readonly account: Buffer },
+  store: (client: pg.PoolClient) => Promise<boolean>,
+): Promise<Stored> {
+  const work = async (client: pg.PoolClient): Promise<Stored> => {
+    if (!(await store(client))) return "taken";
+    const { rowCount } = await client.query(CHARGE, [account, String(gas), String(most)]);
+    if (rowCount === 0) throw new Spent();
+    return "stored";
+  };
+  return inTransaction(pool, work).catch((error: unknown) => {
+    if (error instanceof Spent) return "spent";
+    throw error;
+  });
+}
+
+/**
+ * The most valuable and the oldest due tasks, so that the work is bounded. Value times age is what waiting costs; a
+ * merchant's second counts half, its third a third.
+ */
+const CANDIDATES = 1_000;
+const candidates = (order: string) => `(SELECT payment, merchant, amount, created_at FROM escrow_task
+  WHERE state = 'open' AND look_at <= now() ORDER BY ${order} LIMIT ${CANDIDATES})`;
+const TAKE = `UPDATE escrow_task SET look_at = now() + ${TAKEN} WHERE payment IN (
+  SELECT payment FROM escrow_task JOIN (
+    SELECT payment, (amount + 1) * (1 + extract(epoch FROM now() - created_at))
+      / row_number() OVER (PARTITION BY merchant ORDER BY amount DESC, created_at) AS weight
+    FROM (${candidates("amount DESC")} UNION ${candidates("look_at")}) AS due
+  ) AS weighed USING (payment)
+  WHERE state = 'open' AND look_at <= now() ORDER BY weight DESC LIMIT $1 FOR UPDATE OF escrow_task SKIP LOCKED
+) RETURNING *`;
 
 /**
  * Evaluations, kept permanently, and what should happen on chain. A payment has one task, so both outcomes are never
@@ -57,10 +103,10 @@ export function createEscrowStore(pool: pg.Pool): EscrowStore {
       return rows[0] ? parse(rows[0]) : null;
     },
 
-    decide: (hold, { payment, decision, rule, record, document }) =>
-      inTransaction(pool, async (client) => {
+    decide: (hold, { payment, decision, rule, record, document }, cost) =>
+      stored(pool, { ...cost, account: bytes(hold.info.receiver) }, async (client) => {
         const { rowCount } = await client.query(INSERT_TASK, taskValues(hold, decision, record));
-        if (rowCount === 0) return 0;
+        if (rowCount === 0) return false;
         await client.query(
           `INSERT INTO escrow_evaluation (payment, chain, contract, payer, merchant, decision, rule, record, document)
            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
@@ -76,19 +122,17 @@ export function createEscrowStore(pool: pg.Pool): EscrowStore {
             document,
           ],
         );
-        return 1;
+        return true;
       }),
 
-    timeOut: async (hold) => (await pool.query(INSERT_TASK, taskValues(hold, "refund", null))).rowCount ?? 0,
+    timeOut: (hold, cost) =>
+      stored(pool, { ...cost, account: NOBODY }, async (client) => {
+        const { rowCount } = await client.query(INSERT_TASK, taskValues(hold, "refund", null));
+        return rowCount === 1;
+      }),
 
     async take(limit) {
-      const { rows } = await pool.query<Columns>(
-        `UPDATE escrow_task SET look_at = now() + ${TAKEN} WHERE payment IN (
-           SELECT payment FROM escrow_task WHERE state = 'open' AND look_at <= now()
-           ORDER BY look_at LIMIT $1 FOR UPDATE SKIP LOCKED
-         ) RETURNING *`,
-        [limit],
-      );
+      const { rows } = await pool.query<Columns>(TAKE, [limit]);
       return rows.map(parse);
     },
 

@@ -51,8 +51,8 @@ beforeEach(() => {
   merchant = newMerchant();
 });
 
-async function indexed(): Promise<Held & { readonly refundableFrom: number }> {
-  const held = await hold(scene, merchant.address);
+async function indexed(terms: Parameters<typeof hold>[2] = {}): Promise<Held & { readonly refundableFrom: number }> {
+  const held = await hold(scene, merchant.address, terms);
   await expect.poll(() => index.payment(held.id), PATIENT).toMatchObject({ id: held.id });
   const payment = await index.payment(held.id);
   if (payment === null || payment === "absent") throw new Error("the index lost the payment");
@@ -121,6 +121,28 @@ describe("a hold that nobody decided", () => {
     await settled(held, "refunded");
     await gone(held);
   }, 60_000);
+});
+
+test("overdue holds are refunded as far as the day's gas goes, the most valuable first, and none below the minimum", async () => {
+  const made = [];
+  for (const maxAmount of [2_000_000n, 3_000_000n, 20_000n]) made.push(await indexed({ maxAmount }));
+  const [second, first, dust] = made;
+  if (first === undefined || second === undefined || dust === undefined) throw new Error("nothing is held");
+  await arrive(Math.max(...made.map(({ refundableFrom }) => refundableFrom)));
+  const spent = (await pool.query("SELECT coalesce(sum(gas), 0)::int AS gas FROM escrow_gas")).rows[0].gas;
+  const passWith = async (limits: { minimum: bigint; keeperGas: bigint }) => {
+    const config = { ...service.config, escrowLimits: { ...service.config.escrowLimits, ...limits } };
+    return (await build(config, pool, { log, access: log, now })).jobs.escrow.refundOverdue();
+  };
+  expect(await passWith({ minimum: 10_000n, keeperGas: BigInt(spent) + 50_000n })).toBe(1);
+  expect(await Promise.all(made.map((one) => rows("escrow_task", one)))).toMatchObject([[], [{}], []]);
+  expect(await passWith({ minimum: 20_001n, keeperGas: 10n ** 9n })).toBe(1);
+  expect(await Promise.all(made.map((one) => rows("escrow_task", one)))).toMatchObject([[{}], [{}], []]);
+  await refundAs(dust);
+  for (const one of made) {
+    await settled(one, "refunded");
+    await gone(one);
+  }
 });
 
 test("a process that starts refunds what became overdue while no process ran, by itself", async () => {

@@ -1,0 +1,155 @@
+import { pino } from "pino";
+import { encodeFunctionData, type Hex, type LocalAccount, multicall3Abi } from "viem";
+import { afterAll, expect, test, vi } from "vitest";
+import { MULTICALL3 } from "../../../api/adapters/chain/multicall.ts";
+import { connect } from "../../../api/adapters/postgres/connection.ts";
+import { type PaymentInfo, payerAgnosticHash, paymentId } from "../../../api/escrow/payment.ts";
+import { build } from "../../../api/main.ts";
+import { escrowAbi } from "../../../contracts/abi.ts";
+import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
+import { startTestChain } from "../../support/chain/chain.ts";
+import { deployEscrow, type EscrowScene, type Held, hold, newMerchant } from "../../support/escrow/contract.ts";
+import { deliver, EMPTY, GOOD } from "../../support/escrow/delivery.ts";
+import { expectOutcome } from "../../support/escrow/outcomes.ts";
+import { forFile } from "../../support/for-file.ts";
+import { signReceiveAuthorization } from "../../support/payments/authorization.ts";
+import { expectProblem } from "../../support/payments/expectations.ts";
+import { newPayer } from "../../support/payments/signing.ts";
+import { hexOf } from "../../support/service/database.ts";
+import { startService } from "../../support/service/service.ts";
+
+// What somebody gets who fills the escrow with the least that it holds.
+
+vi.setConfig({ testTimeout: 180_000 });
+const DUST = 300;
+const HONEST = 10;
+const LEAST = 10_000n;
+/** A minute of Base's blocks. */
+const BLOCKS = 30;
+const AT_ONCE = 20;
+
+const chain = await forFile(startTestChain());
+const scene: EscrowScene = { chain, escrow: await deployEscrow(chain) };
+const config = { escrowAddresses: [scene.escrow.address] };
+const service = await forFile(startService({ chain, jobs: false, config }));
+const pool = await forFile(connect(service.config.databaseUrl));
+const log = pino({ level: "silent" });
+const { jobs } = await build(service.config, pool, { log, access: log });
+afterAll(() => chain.client.setAutomine(true));
+
+/** Holds of one payer for one merchant, in a few transactions. */
+async function dustFor(merchant: LocalAccount): Promise<Pick<Held, "id">[]> {
+  const { client, network } = chain;
+  const { address } = scene.escrow;
+  const payer = await newPayer(chain, LEAST * BigInt(DUST) + 1n);
+  const [any] = [(await hold(scene, merchant.address, { maxAmount: LEAST })).info];
+  const infos = Array.from(
+    { length: DUST },
+    (_, n): PaymentInfo => ({
+      ...any,
+      payer: payer.address.toLowerCase() as Hex,
+      salt: BigInt(n + 1),
+    }),
+  );
+  const calls = await Promise.all(
+    infos.map(async (info) => {
+      const nonce = payerAgnosticHash(info, network.chainId, address);
+      const validBefore = BigInt(info.preApprovalExpiry);
+      const terms = { from: payer.address, to: address, value: LEAST, validAfter: 0n, validBefore, nonce };
+      const args = [info, LEAST, address, await signReceiveAuthorization(payer, network, terms)] as const;
+      const callData = encodeFunctionData({ abi: escrowAbi, functionName: "authorize", args });
+      return { target: address, allowFailure: false, callData };
+    }),
+  );
+  for (let from = 0; from < DUST; from += 100) {
+    const some = calls.slice(from, from + 100);
+    const data = encodeFunctionData({ abi: multicall3Abi, functionName: "aggregate3", args: [some] });
+    const hash = await client.sendTransaction({ account: devAccount(2), to: MULTICALL3, data, gas: 14_000_000n });
+    expect((await client.waitForTransactionReceipt({ hash })).status).toBe("success");
+  }
+  return infos.map((info) => ({ id: paymentId(info, network.chainId, address) }));
+}
+
+test("ten honest sales beside 300 of dust are released within a minute of blocks, and dust costs little gas", async () => {
+  const attacker = newMerchant();
+  const dust = await dustFor(attacker);
+  for (let from = 0; from < DUST; from += AT_ONCE) {
+    const some = dust.slice(from, from + AT_ONCE);
+    const answers = await Promise.all(some.map((one) => deliver(service, attacker, { ...one, ...GOOD })));
+    expect(answers.map(({ status }) => status)).toEqual(some.map(() => 200));
+  }
+  const sales: Held[] = [];
+  while (sales.length < HONEST) {
+    const merchant = newMerchant();
+    const sale = await hold(scene, merchant.address);
+    expect((await deliver(service, merchant, { ...sale, ...GOOD })).status).toBe(200);
+    sales.push(sale);
+  }
+
+  await chain.client.setAutomine(false);
+  const before = Number(await chain.client.getBlockNumber());
+  const open = async () => (await pool.query("SELECT FROM escrow_task WHERE state = 'open'")).rowCount;
+  // A block whenever there is something for it: what counts is the order.
+  const turn = async () => {
+    await jobs.escrow.settleDue();
+    if ((await chain.client.getTxpoolStatus()).pending > 0) await chain.mine();
+    return open();
+  };
+  await expect.poll(turn, { timeout: 120_000, interval: 50 }).toBe(0);
+  await chain.client.setAutomine(true);
+
+  const { rows } = await pool.query<{ amount: string; block: number }>(
+    "SELECT amount, block_number::int AS block FROM escrow_task",
+  );
+  const blocksOf = (isDust: boolean) =>
+    rows.filter(({ amount }) => (BigInt(amount) === LEAST) === isDust).map(({ block }) => block - before);
+  expect([blocksOf(true).length, blocksOf(false).length]).toEqual([DUST, HONEST]);
+  expect(Math.max(...blocksOf(false))).toBeLessThanOrEqual(BLOCKS);
+  // Dust came first, and most of it waits.
+  const last = Math.max(...blocksOf(false));
+  expect(blocksOf(true).filter((block) => block <= last).length).toBeLessThan(DUST);
+  for (const sale of sales) await expectOutcome(scene, sale, "release");
+
+  const sent = await pool.query<{ mined_hash: Buffer }>("SELECT mined_hash FROM relay");
+  const receipts = await Promise.all(
+    sent.rows.map(({ mined_hash }) => chain.client.getTransactionReceipt({ hash: hexOf(mined_hash) })),
+  );
+  const gas = receipts.reduce((sum, { gasUsed }) => sum + Number(gasUsed), 0);
+  console.log(
+    `${receipts.length} transactions, ${Math.round(gas / (DUST + HONEST))} gas an outcome, honest in block ${last}`,
+  );
+  expect(gas / (DUST + HONEST)).toBeLessThanOrEqual(35_000);
+});
+
+test("a merchant whose fees pay for no outcome hears when the day's gas is spent; what pays for itself goes on", async () => {
+  const escrowLimits = { minimum: 20_000n, merchantGas: 100_000n, keeperGas: 0n };
+  const strict = await startService({ chain, config: { ...config, escrowLimits } });
+  try {
+    const merchant = newMerchant();
+    const sell = (maxAmount: bigint) => hold(scene, merchant.address, { maxAmount });
+    const [little, small, other, third, large] = [
+      await sell(19_999n),
+      await sell(20_000n),
+      await sell(20_000n),
+      await sell(20_000n),
+      await sell(1_000_000n),
+    ];
+    expectProblem(await deliver(strict, merchant, { ...little, ...GOOD }), 422, "unacceptable");
+    expect((await deliver(strict, merchant, { ...small, ...GOOD })).status).toBe(200);
+    expect((await deliver(strict, merchant, { ...other, ...EMPTY })).status).toBe(200);
+    const refused = await deliver(strict, merchant, { ...third, ...GOOD });
+    expectProblem(refused, 429, "merchant_refused");
+    expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
+    // What was decided before is answered again.
+    expect((await deliver(strict, merchant, { ...small, ...GOOD })).status).toBe(200);
+    // Its fee pays for ten, so there is room again.
+    expect((await deliver(strict, merchant, { ...large, ...GOOD })).status).toBe(200);
+    expect((await deliver(strict, merchant, { ...third, ...GOOD })).status).toBe(200);
+    for (const one of [small, third, large]) await expectOutcome(scene, one, "release");
+    await expectOutcome(scene, other, "refund");
+    const { limits } = (await (await fetch(`${strict.url}/escrow?format=json`)).json()) as { limits: object };
+    expect(limits).toMatchObject({ minimum_amount: "20000", merchant_gas_a_day: "100000" });
+  } finally {
+    await strict.stop();
+  }
+});
