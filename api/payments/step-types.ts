@@ -22,6 +22,8 @@ export interface Row {
   readonly leaseLive: boolean;
   readonly settlement: Settlement | null;
   readonly final: boolean;
+  /** It was void and paid us after all. Its payer was told that it is never submitted. */
+  readonly revived: boolean;
   readonly response: StoredAnswer | null;
 }
 

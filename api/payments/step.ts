@@ -221,9 +221,12 @@ function looked(run: Run, view: View, windowOpen: boolean): StepDecision {
     case "reverted":
       return end(run, "reverted");
     default:
-      return unsettled(run, view.nonce === "unused" && windowOpen && !run.submitted && !run.job);
+      return unsettled(run, view.nonce === "unused" && windowOpen && !run.job && maySubmit(run));
   }
 }
+
+/** A run submits once. What was void never is: its payer heard so. */
+const maySubmit = ({ row, submitted }: Run): boolean => !submitted && !row?.revived;
 
 const end = (run: Run, reason: "expired" | "burnt" | "reverted"): StepDecision =>
   go(run, { do: "write", from: ["settling", "settled"], to: "void", reason }, say(pay(VOID_ERRORS[reason])));
@@ -279,7 +282,7 @@ function watched(run: Run, view: View, windowOpen: boolean): StepDecision {
     case "dead":
       return go(run, { do: "write", from, to: "void", reason: "reversed" }, done);
     case "unused":
-      return windowOpen && !run.submitted ? go(run, { do: "submit" }) : release(run, { say: "done" });
+      return windowOpen && maySubmit(run) ? go(run, { do: "submit" }) : release(run, { say: "done" });
     case "spent":
     case "reverted":
       return release(run, { say: "done" });

@@ -124,10 +124,4 @@ describe("what the gate does not hold", () => {
   test("a reader of the chain who rebuilds a header that had no identifier gets its replay", () => {
     expect(asBuilt(BEYOND.calldata).broken?.promise).toMatch(/^6: /);
   });
-
-  test("what was refused, paid by another hand and removed by a reorganisation is submitted", () => {
-    expect(asBuilt(BEYOND.removedAfterRevival).broken?.promise).toBe(
-      "1: submitted after its payer was told to pay again",
-    );
-  });
 });

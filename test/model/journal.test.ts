@@ -136,6 +136,7 @@ const inShort = (row: Row | null) =>
     leaseLive: row.leaseLive,
     place: row.settlement?.block ?? 0,
     final: row.final,
+    revived: row.revived,
     location: row.response?.location ?? null,
   };
 

@@ -75,7 +75,7 @@ export function execute(now: Surroundings, process: Process, off: Off | null): C
         : none;
     case "revive":
       return row?.state === "void" && (row.reason === "refused" || row.reason === "reverted")
-        ? changed({ ...row, state: "settling", reason: null, paymentId: null, leaseLive: true }, true)
+        ? changed({ ...row, state: "settling", reason: null, paymentId: null, leaseLive: true, revived: true }, true)
         : none;
     case "release":
       return row !== null && ((holds && row.state !== "void") || off === "guard")
@@ -136,6 +136,7 @@ const received = (sent: Sent, off: Off | null): JournalRow => ({
   entered: 0,
   place: 0,
   final: false,
+  revived: false,
   response: null,
 });
 

@@ -24,6 +24,7 @@ export const ABANDONED: Row = {
   leaseLive: false,
   settlement: null,
   final: false,
+  revived: false,
   response: null,
 };
 

@@ -97,6 +97,15 @@ const neverRevived = (reason: Reason): Machine =>
     return looksAgain ? go(decision.run, pay) : decision;
   });
 
+/** As though nobody had been told anything. */
+const neverMarked: Machine = (run, event) =>
+  step(
+    run,
+    (event.on === "request" || event.on === "resolve") && event.row
+      ? ({ ...event, row: { ...event.row, revived: false } } as StepEvent)
+      : event,
+  );
+
 const anySignature: Machine = (run, event) =>
   step(run, event.on === "request" && event.row !== null ? { ...event, signature: "valid" } : event);
 
@@ -174,6 +183,12 @@ export const RULES: readonly Rule[] = [
     world: "revived",
     breaks: 4,
     without: { step: neverRevived("refused") },
+  },
+  {
+    rule: "what was void is never submitted",
+    world: "revivedReorg",
+    breaks: 1,
+    without: { step: neverMarked },
   },
   {
     rule: "one transaction is sent for an authorization, and none after it",

@@ -117,6 +117,7 @@ export interface JournalRow {
   readonly entered: number;
   readonly place: number;
   readonly final: boolean;
+  readonly revived: boolean;
   readonly response: StoredAnswer | null;
 }
 
@@ -211,6 +212,7 @@ export const asRead = ({ state, reason, digest, fingerprint, paymentId, leaseLiv
   leaseLive,
   settlement: row.place === 0 ? null : settlementAt(row.place),
   final: row.final,
+  revived: row.revived,
   response: row.response,
 });
 

@@ -65,6 +65,11 @@ export const WORLDS = {
     { sent: [buy()], refusals: true, payerBroadcasts: true, reverts: true, clock: "stands still" },
     NO_RESOLVER,
   ),
+  revivedReorg: bounded(
+    { sent: [buy()], refusals: true, payerBroadcasts: true, reorganisation: true, clock: "stands still" },
+    ONE_PROCESS,
+    ONE_PROCESS,
+  ),
   revertsForGood: bounded({ sent: [buy()], reverts: "for good", clock: "stands still" }, EVERYONE),
   revertsReorg: bounded({ sent: [buy()], reverts: true, reorganisation: true }, ONE_PROCESS),
   reorgBurn: bounded({ sent: [buy()], reorganisation: true, burns: true }, ONE_PROCESS),
@@ -102,15 +107,6 @@ export const WORLDS = {
 /** What the gate does not hold. */
 export const BEYOND = {
   calldata: { sent: [buy(), buy({ by: "reader" })], resolver: "sleeps" },
-  removedAfterRevival: {
-    sent: [buy()],
-    refusals: true,
-    payerBroadcasts: true,
-    reorganisation: true,
-    clock: "stands still",
-    resolver: "sleeps",
-    apiProcesses: 1,
-  },
 } satisfies Record<string, World>;
 
 export type WorldName = keyof typeof WORLDS;

@@ -84,7 +84,7 @@ export function createJournal(pool: pg.Pool, seal: Seal): Journal {
     revive: (key, token, kept) =>
       change(
         "payment-revive",
-        `UPDATE payment SET state = 'settling', reason = NULL, payment_id = NULL, lease_token = $5, lease_until = now() + ${LEASE}, takes = takes + 1,
+        `UPDATE payment SET state = 'settling', reason = NULL, revived = true, payment_id = NULL, lease_token = $5, lease_until = now() + ${LEASE}, takes = takes + 1,
           sealed = $6, input = $7, details = $8, ${PROGRESS}
         WHERE ${KEY} AND state = 'void' AND reason IN ('refused', 'reverted')`,
         [...keyValues(key), token, ...keptValues(seal, key, kept)],

@@ -63,7 +63,7 @@ interface Large {
 const columnsWith = ({ input, response }: Large): string =>
   `chain, asset, payer, nonce, payment_id, digest, signature_sha256, valid_after, valid_before, route, fingerprint, ${input} AS input,
   pay_to, value, version, received_at, head_block, state, reason, lease_until > now() AS lease_live, failures, tx, block_number, block_hash, log_index,
-  final_at, status, ${response} AS response, location, scheme, details`;
+  final_at, revived, status, ${response} AS response, location, scheme, details`;
 
 /** The columns of a journal row, as `parsePayment` reads them. */
 export const PAYMENT_COLUMNS = columnsWith({ input: "input", response: "response" });
@@ -100,6 +100,7 @@ export interface PaymentColumns {
   block_hash: Buffer | null;
   log_index: number | null;
   final_at: Date | null;
+  revived: boolean;
   status: number | null;
   response: Buffer | null;
   location: string | null;
@@ -131,6 +132,7 @@ export function parsePayment(c: PaymentColumns): PaymentRow {
     leaseLive: c.lease_live,
     failures: c.failures,
     final: c.final_at !== null,
+    revived: c.revived,
     settlement:
       settled && c.tx && c.block_hash
         ? {

@@ -33,6 +33,7 @@ export function row(state: State, change: Partial<Row> = {}): Row {
     leaseLive: false,
     settlement: settled ? SETTLEMENT : null,
     final: false,
+    revived: false,
     response: state === "fulfilled" ? RESPONSE : null,
     ...change,
   };

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Row, StepEvent } from "../../../api/payments/step-types.ts";
+import type { Row, State, StepEvent } from "../../../api/payments/step-types.ts";
 import {
   ALREADY_PAID,
   BURNT,
@@ -138,6 +138,15 @@ describe("a payment that was mined without settling", () => {
   test("and is told so each time, with the same reason", () => {
     const [, last] = play(request({ row: row("void", { reason: "reverted" }) }), chain(UNUSED));
     expect(last).toMatchObject({ answer: { say: "pay", error: expect.stringMatching(/reverted/) } });
+  });
+
+  test("is never submitted, should it settle and its settlement be gone again", () => {
+    const later = (state: State) => request({ row: row(state, { revived: true }) });
+    expect(story(later("settling"), DONE, chain(UNUSED), DONE)).toBe("take settling → look → release → wait unsettled");
+    expect(story(later("settled"), DONE, chain(UNUSED), DONE, DONE)).toBe(
+      "take settled → look → write settling → release → wait unsettled",
+    );
+    expect(story(resolve(row("fulfilled", { revived: true })), DONE, chain(UNUSED), DONE)).not.toMatch(/submit/);
   });
 });
 

@@ -1,13 +1,15 @@
 import type { Hex, LocalAccount } from "viem";
 import { describe, expect, test } from "vitest";
+import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { anotherTransaction, rawOf, reorganise } from "../../support/chain/reorganisation.ts";
 import { forFile } from "../../support/for-file.ts";
 import { expectPaymentRequired } from "../../support/payments/expectations.ts";
 import { startFacilitator } from "../../support/payments/facilitator.ts";
-import { cancel, chargedOnce, nothingCharged, settlements } from "../../support/payments/on-chain.ts";
+import { broadcast, cancel, chargedOnce, nothingCharged, settlements } from "../../support/payments/on-chain.ts";
 import { type Answer, post, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
+import { binary } from "../../support/service/database.ts";
 import { startService } from "../../support/service/service.ts";
 
 const chain = await forFile(startTestChain({ slotsInAnEpoch: 3, roomMinutes: 90 }));
@@ -72,6 +74,32 @@ test("a settlement that is gone for good is marked: its certificate stays, and n
   });
   expect((await send(String(answer.body.badge_url))).text).toContain("reversed");
   expect(expectPaymentRequired(await post(basic(), v2(signed)))).toMatch(/permanently removed from the chain/);
+  await nothingCharged(chain, payer);
+});
+
+test("what was refused and settled by a stranger is sold, and never submitted when a reorganisation removes it", async () => {
+  const payer = await newPayer(chain, 0n);
+  const signed = await signPayment(payer);
+  expect(expectPaymentRequired(await post(basic(remote), v2(signed)))).toMatch(/balance/);
+  await chain.fund(payer.address, 250_000n);
+  await broadcast(chain, signed);
+  // A node that lags does not know it yet.
+  const again = () => post(basic(remote), v2(signed));
+  await expect.poll(async () => (await again()).status, soon).toBe(200);
+  const answer = await again();
+  /** How often the resolver has looked at it, and is done. */
+  const looks = () =>
+    withClient(remote.database.ownerUrl, async (client) => {
+      const text = "SELECT takes FROM payment WHERE payer = $1 AND lease_until < now()";
+      return (await client.query<{ takes: number }>(text, [binary(payer.address)])).rows[0]?.takes ?? 0;
+    });
+  const before = await looks();
+  await loseLastBlock();
+  await nothingCharged(chain, payer);
+  await expect.poll(looks, soon).toBeGreaterThan(before);
+  const replay = await again();
+  expect([replay.status, replay.text]).toEqual([200, answer.text]);
+  expect(facilitator.handed.get(signed.authorization.nonce)).toBeUndefined();
   await nothingCharged(chain, payer);
 });
 
