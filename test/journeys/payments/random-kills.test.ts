@@ -11,7 +11,7 @@ import { PAY_TO } from "../../support/service/accounts.ts";
 import type { ApiProcess } from "../../support/service/api-process.ts";
 import { startApiStage } from "../../support/service/api-stage.ts";
 
-const KILLS = Number(process.env.KILLS ?? 12);
+const KILLS = Number(process.env.KILLS ?? 8);
 /** Enough for batches: they come while others of theirs are unmined. */
 const PAYERS = 64;
 /** At least, however slow the machine is. */
