@@ -81,10 +81,13 @@ const areOver = async (made: readonly Held[]) =>
 async function inThePool(made: readonly Held[]) {
   const before = (await relayed()).length;
   await chain.client.setAutomine(false);
-  expect(await jobs.escrow.settleDue()).toBe(made.length);
-  const sent = async () => (await relayed()).slice(before).flatMap(({ purposes }) => purposes).length;
-  await expect.poll(sent, PATIENT).toBe(made.length);
-  return (await relayed()).slice(before);
+  await jobs.escrow.settleDue();
+  const sent = async () => (await relayed()).slice(before);
+  await expect.poll(async () => (await sent()).flatMap(({ purposes }) => purposes).length, PATIENT).toBe(made.length);
+  // What is stored reaches the node a moment later.
+  const pending = async () => (await chain.client.getTxpoolStatus()).pending;
+  await expect.poll(pending, PATIENT).toBe((await sent()).length);
+  return sent();
 }
 
 test("twenty that wait take a few transactions, each outcome is there once, and a reorganization changes nothing", async () => {
@@ -120,12 +123,7 @@ test("one that cannot succeed, and one that somebody else ends first, stop none 
   await chain.client.increaseTime({ seconds: 1_801 });
   await chain.mine();
 
-  const before = (await relayed()).length;
-  await chain.client.setAutomine(false);
-  await jobs.escrow.settleDue();
-  const sent = async () => (await relayed()).slice(before).flatMap(({ purposes }) => purposes).length;
-  await expect.poll(sent, PATIENT).toBe(good.length);
-  const shared = (await relayed()).slice(before).find(({ purposes }) => purposes.length > 1)?.purposes ?? [];
+  const shared = (await inThePool(good)).find(({ purposes }) => purposes.length > 1)?.purposes ?? [];
   expect(shared.length).toBeGreaterThan(1);
   const purposeOf = (one: Held) => outcomePurpose(one.id, decisionAt(good.indexOf(one)));
   const taken = good.find((one) => purposeOf(one) === shared[1]);
