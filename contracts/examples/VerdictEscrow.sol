@@ -2,7 +2,7 @@
 pragma solidity 0.8.37;
 
 import {VerdictLib} from "../VerdictLib.sol";
-import {IERC20} from "./IERC20.sol";
+import {IERC20} from "../interfaces/IERC20.sol";
 
 /// @title VerdictEscrow
 /// @notice Example escrow that executes the external arbiter's verdicts: it holds a payer's USDC for a deal, then pays

@@ -63,19 +63,6 @@ abstract contract EscrowFixture is CommerceFixture {
         return create("ArbiterOperator", abi.encode(roles, feeIsAmount));
     }
 
-    /// @dev Deploys the production bytecode. Bubbles up the constructor's revert.
-    function create(string memory name, bytes memory arguments) private returns (address instance) {
-        string memory artifact = string.concat("artifacts/contracts/", name, ".sol/", name, ".json");
-        bytes memory code = bytes.concat(vm.parseBytes(fieldOf(artifact, ".bytecode")), arguments);
-        assembly ("memory-safe") {
-            instance := create(0, add(code, 0x20), mload(code))
-            if iszero(instance) {
-                returndatacopy(code, 0, returndatasize())
-                revert(code, returndatasize())
-            }
-        }
-    }
-
     function custodian() internal pure virtual returns (Custodian) {
         return Custodian.Escrow;
     }

@@ -95,6 +95,19 @@ abstract contract UsdcFixture {
         return least + value % (greatest - least + 1);
     }
 
+    /// @dev Deploys the production bytecode. Bubbles up the constructor's revert.
+    function create(string memory name, bytes memory arguments) internal returns (address instance) {
+        string memory artifact = string.concat("artifacts/contracts/", name, ".sol/", name, ".json");
+        bytes memory code = bytes.concat(vm.parseBytes(fieldOf(artifact, ".bytecode")), arguments);
+        assembly ("memory-safe") {
+            instance := create(0, add(code, 0x20), mload(code))
+            if iszero(instance) {
+                returndatacopy(code, 0, returndatasize())
+                revert(code, returndatasize())
+            }
+        }
+    }
+
     function codeOf(string memory artifact) private view returns (bytes memory) {
         string memory code = fieldOf(string.concat(ARTIFACTS, artifact), ".deployedBytecode");
         return vm.parseBytes(vm.replace(code, PLACEHOLDER, "00000000000000000000000000000000000051C0"));

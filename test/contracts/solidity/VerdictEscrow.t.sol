@@ -2,7 +2,7 @@
 pragma solidity 0.8.37;
 
 import {VerdictLib} from "../../../contracts/VerdictLib.sol";
-import {IERC20} from "../../../contracts/examples/IERC20.sol";
+import {IERC20} from "../../../contracts/interfaces/IERC20.sol";
 import {VerdictEscrow} from "../../../contracts/examples/VerdictEscrow.sol";
 import {VerdictEscrowFixture} from "./VerdictEscrowFixture.sol";
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {IERC20} from "../../../contracts/examples/IERC20.sol";
+import {IERC20} from "../../../contracts/interfaces/IERC20.sol";
 import {VerdictEscrow} from "../../../contracts/examples/VerdictEscrow.sol";
 import {IApprove, VerdictEscrowFixture} from "./VerdictEscrowFixture.sol";
 

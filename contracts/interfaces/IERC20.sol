@@ -2,8 +2,11 @@
 pragma solidity 0.8.37;
 
 /// @title IERC20
-/// @notice The subset of ERC-20 that the example uses (https://eips.ethereum.org/EIPS/eip-20).
+/// @notice The subset of ERC-20 that this project uses (https://eips.ethereum.org/EIPS/eip-20).
 interface IERC20 {
+    /// @notice Returns the tokens of an account, in atomic units.
+    function balanceOf(address account) external view returns (uint256 balance);
+
     /// @notice Transfers tokens from the caller.
     /// @param to The recipient.
     /// @param value The amount in atomic units.
