@@ -1,9 +1,10 @@
-// Deploys the escrow, the operator and the settlement batch: `npm run deploy -- --network base`. Different roles make a
-// new escrow and a new operator; the same roles find the existing instances. There is one settlement batch on a chain.
+// Deploys the escrow, the operator, the evaluator and the settlement batch: `npm run deploy -- --network base`. Different
+// roles make new instances; the same roles find the existing ones. There is one settlement batch on a chain.
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import hre from "hardhat";
 import { deployEscrow, type VerifiableDeployment } from "./deploy-escrow.ts";
+import { deployEvaluator } from "./deploy-evaluator.ts";
 import { deployOperator } from "./deploy-operator.ts";
 import { readDeploySettings } from "./deploy-settings.ts";
 import { deploySettlementBatch } from "./deploy-settlement-batch.ts";
@@ -21,6 +22,7 @@ try {
   for (const [role, account] of Object.entries(settings.roles)) console.log(`${role.padEnd(13)} ${account}`);
   tell("escrow", await deployEscrow(hre, settings));
   tell("operator", await deployOperator(hre, settings));
+  tell("evaluator", await deployEvaluator(hre, settings));
   const batch = await deploySettlementBatch(hre, settings);
   console.log(`batch         ${batch} on chain ${settings.facts.chainId}; its code matches the compiler's output`);
 } catch (error) {
