@@ -13,6 +13,8 @@ contract Escrow is IEscrow {
         uint48 refundableFrom;
     }
 
+    /// @inheritdoc IEscrow
+    uint256 public constant MINIMUM = 10_000;
     uint48 private constant TIMEOUT = 30 minutes;
     uint16 private constant FEE_BPS = 100;
     uint256 private constant FEE_DIVISOR = 100;
@@ -146,7 +148,8 @@ contract Escrow is IEscrow {
             revert WrongFee(info.minFeeBps, info.maxFeeBps, FEE_BPS);
         }
         if (info.feeReceiver != FEE_RECIPIENT) revert WrongFeeReceiver(info.feeReceiver, FEE_RECIPIENT);
-        if (amount != info.maxAmount || amount == 0) revert WrongAmount(amount, info.maxAmount);
+        if (amount != info.maxAmount) revert WrongAmount(amount, info.maxAmount);
+        if (amount < MINIMUM) revert BelowMinimum(amount, MINIMUM);
         if (info.preApprovalExpiry > info.authorizationExpiry || info.authorizationExpiry > info.refundExpiry) {
             revert WrongExpiries(info.preApprovalExpiry, info.authorizationExpiry, info.refundExpiry);
         }

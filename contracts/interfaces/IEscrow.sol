@@ -60,8 +60,10 @@ interface IEscrow {
     error WrongFee(uint16 gotMin, uint16 gotMax, uint16 wanted);
     /// @notice The fee receiver in the terms is not `FEE_RECIPIENT`.
     error WrongFeeReceiver(address got, address wanted);
-    /// @notice The amount is zero or differs from the terms.
+    /// @notice The amount differs from the terms.
     error WrongAmount(uint256 got, uint256 wanted);
+    /// @notice The amount is less than `MINIMUM`.
+    error BelowMinimum(uint256 got, uint256 wanted);
     /// @notice The expiries violate `preApprovalExpiry` <= `authorizationExpiry` <= `refundExpiry`.
     error WrongExpiries(uint48 preApproval, uint48 authorization, uint48 refund);
     /// @notice The payment does not have the status that the call requires.
@@ -129,10 +131,11 @@ interface IEscrow {
 
     /// @notice Holds the payer's USDC. Anyone may call; the payer's signature commits to every field of the terms.
     /// @dev Reverts, in this order, with WrongOperator, WrongCollector, WrongToken, WrongReceiver, WrongFee,
-    /// WrongFeeReceiver, WrongAmount, WrongExpiries, PreApprovalExpired or WrongStatus, or with USDC's own error.
+    /// WrongFeeReceiver, WrongAmount, BelowMinimum, WrongExpiries, PreApprovalExpired or WrongStatus, or with USDC's
+    /// own error.
     /// @param info The terms. The operator must be this contract, the token USDC, both fees 100 and `feeReceiver`
     /// `FEE_RECIPIENT`.
-    /// @param amount Must equal `info.maxAmount` and be greater than zero.
+    /// @param amount Must equal `info.maxAmount` and be at least `MINIMUM`.
     /// @param collector Must be this contract.
     /// @param signature The payer's signature of USDC's `ReceiveWithAuthorization`: from the payer to this contract,
     /// value `amount`, `validAfter` 0, `validBefore` `preApprovalExpiry`, nonce `getPayerAgnosticHash(info)`.
@@ -186,6 +189,9 @@ interface IEscrow {
 
     /// @notice The account that fees are owed to.
     function FEE_RECIPIENT() external view returns (address feeRecipient);
+
+    /// @notice The least that is held: 0.01 USDC. Its fee is a hundredth of that, and dust would cost the arbiter more.
+    function MINIMUM() external view returns (uint256 amount);
 
     /// @notice The EIP-712 typehash of the payment terms.
     function PAYMENT_INFO_TYPEHASH() external view returns (bytes32 typehash);

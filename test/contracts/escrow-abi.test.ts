@@ -26,6 +26,7 @@ describe("the escrow's interface", () => {
       "ARBITER",
       "DOMAIN_SEPARATOR",
       "FEE_RECIPIENT",
+      "MINIMUM",
       "PAYMENT_INFO_TYPEHASH",
       "USDC",
       "VERDICT_TYPEHASH",

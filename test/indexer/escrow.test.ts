@@ -94,7 +94,7 @@ async function expectRebuilt(): Promise<void> {
 }
 
 async function mineReleased(by: EscrowActor, payer: number, merchant: Address): Promise<void> {
-  const payment = await by.mineHold(payer, merchant, 5_000n);
+  const payment = await by.mineHold(payer, merchant, 50_000n);
   await by.mine(() => by.release(payment));
 }
 
@@ -158,13 +158,13 @@ describe("the escrow rebuilt from its events", { timeout: 90_000 }, () => {
 
   test("a reorganisation takes holds, outcomes and withdrawals back", async () => {
     const [payer, merchant] = [2, MERCHANTS[3] as Address];
-    const released = await actor.mineHold(payer, merchant, 700n);
-    const refunded = await actor.mineHold(payer, merchant, 800n);
+    const released = await actor.mineHold(payer, merchant, 10_700n);
+    const refunded = await actor.mineHold(payer, merchant, 10_800n);
     await caughtUp();
     const before = await index.merchant(merchant);
     await actor.mine(() => actor.release(released));
     await actor.mine(() => actor.refund(refunded));
-    const lost = await actor.mineHold(payer, merchant, 900n);
+    const lost = await actor.mineHold(payer, merchant, 10_900n);
     await actor.mine(() => actor.withdraw(FEE_RECIPIENT));
     await expectRebuilt();
     const payments = [released, refunded, lost];
@@ -235,7 +235,7 @@ describe("what the API reads", { timeout: 30_000 }, () => {
   });
 
   test("a hold is overdue from second 1800 on, oldest first, until its refund, which anybody can send from its terms", async () => {
-    const hold = await actor.mineHold(3, MERCHANTS[2] as Address, 50n);
+    const hold = await actor.mineHold(3, MERCHANTS[2] as Address, 10_050n);
     await caughtUp();
     const { refundableFrom } = (await index.payment(hold.id)) as { refundableFrom: number };
     const idsAt = async (now: number) => (await index.overdue(now, 1_000))?.map(({ id }) => id);
@@ -268,8 +268,8 @@ describe("what the API reads", { timeout: 30_000 }, () => {
 
   test("each escrow has its own balances", async () => {
     const balances = await index.balances(second.address);
-    expect(balances).toEqual({ held: 0n, owed: 50n, fees: 50n, withdrawn: 0n });
-    expect(await chain.usdcBalance(second.address)).toBe(50n);
+    expect(balances).toEqual({ held: 0n, owed: 500n, fees: 500n, withdrawn: 0n });
+    expect(await chain.usdcBalance(second.address)).toBe(500n);
   });
 
   test("what is not there is absent; without views there is no answer", async () => {

@@ -21,6 +21,7 @@ export const escrowAbi = parseAbi([
   "error WrongFee(uint16 gotMin, uint16 gotMax, uint16 wanted)",
   "error WrongFeeReceiver(address got, address wanted)",
   "error WrongAmount(uint256 got, uint256 wanted)",
+  "error BelowMinimum(uint256 got, uint256 wanted)",
   "error WrongExpiries(uint48 preApproval, uint48 authorization, uint48 refund)",
   "error WrongStatus(bytes32 id, uint8 got, uint8 wanted)",
   "error PreApprovalExpired(uint256 timestamp, uint48 expiry)",

@@ -3,14 +3,14 @@ import * as answers from "./answers.ts";
 import { mismatch } from "./check-payment.ts";
 import { type Forward, forwardTo } from "./forward.ts";
 import { type SendHold, sendFrom } from "./hold.ts";
-import { parseAmount } from "./money.ts";
+import { formatUsd, parseAmount } from "./money.ts";
 import { isSignedByPayer } from "./payer-signature.ts";
 import { parsePaymentHeader } from "./payment-header.ts";
 import { readEscrow } from "./read-escrow.ts";
 import { type Purchase, type SaleParts, sell } from "./sale.ts";
 import type { DeliveryStore } from "./stores/delivery-store.ts";
 import { sharedMemory } from "./stores/memory-store.ts";
-import type { EscrowFacts, Offer } from "./terms.ts";
+import { type EscrowFacts, LEAST_AMOUNT, type Offer } from "./terms.ts";
 import { parseLeastSecondsLeft } from "./time-left.ts";
 import { refusalOf, type Validated } from "./validate.ts";
 
@@ -78,7 +78,7 @@ interface Counter {
 
 /** Reads the escrow on the first request, and again after a failure. */
 function counter(options: SellerOptions): () => Promise<Counter | null> {
-  const price = parseAmount(options.price);
+  const price = parsePrice(options.price);
   const leastSecondsLeft = parseLeastSecondsLeft(options.leastSecondsLeft);
   const arbiterUrl = options.arbiterUrl.replace(/\/+$/, "");
   const { account, description = "", log = (message, cause) => console.error(message, cause) } = options;
@@ -99,6 +99,13 @@ function counter(options: SellerOptions): () => Promise<Counter | null> {
       return null;
     }
   };
+}
+
+function parsePrice(text: string | bigint): bigint {
+  const price = parseAmount(text);
+  if (price < LEAST_AMOUNT)
+    throw new TypeError(`The escrow holds at least ${formatUsd(LEAST_AMOUNT)} USDC; the price is ${formatUsd(price)}.`);
+  return price;
 }
 
 function clientOf({ client, rpcUrl }: SellerOptions): Client {

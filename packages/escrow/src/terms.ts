@@ -5,6 +5,8 @@ import type { Token } from "./authorization.ts";
 export const SCHEME = "commerce";
 /** The fee the contract requires: 1% of what is released. */
 export const FEE_BPS = 100;
+/** The least that the contract holds, in atomic units of USDC. */
+export const LEAST_AMOUNT = 10_000n;
 /** How long a signed authorization stays valid. */
 export const MAX_TIMEOUT_SECONDS = 120;
 export const AUTHORIZATION_SECONDS = 86_400;

@@ -8,7 +8,7 @@ import {EscrowFixture} from "./EscrowFixture.sol";
 /// @notice Successful holds and their timing.
 contract EscrowAuthorizeTest is EscrowFixture {
     function testFuzz_aHoldMovesExactlyTheSignedAmount(uint120 amount, uint256 extra, address sender) public {
-        amount = uint120(between(amount, 1, type(uint120).max));
+        amount = uint120(between(amount, MINIMUM, type(uint120).max));
         extra = between(extra, 0, 1000 * uint256(USD));
         IEscrow.PaymentInfo memory info = terms(payer, amount);
         fund(payer, amount + extra);
@@ -41,6 +41,11 @@ contract EscrowAuthorizeTest is EscrowFixture {
         vm.assertEq(escrow.getHash(info), idOf(info), "id");
         vm.assertEq(escrow.getPayerAgnosticHash(info), nonceOf(info), "nonce");
         vm.assertEq(escrow.PAYMENT_INFO_TYPEHASH(), INFO_TYPEHASH, "typehash");
+    }
+
+    function test_theSmallestAmountIsTheMinimum() public {
+        vm.assertEq(escrow.MINIMUM(), MINIMUM, "published");
+        assertStatus(held(MINIMUM), IEscrow.Status.Held);
     }
 
     function test_theSmallestTimesInOrderWillDo() public {

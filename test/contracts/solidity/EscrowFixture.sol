@@ -25,6 +25,7 @@ abstract contract EscrowFixture is CommerceFixture {
     bytes32 internal constant RECORD = keccak256("the public verdict document");
     uint256 internal constant TIMEOUT = 1800;
     uint120 internal constant USD = 1_000_000;
+    uint120 internal constant MINIMUM = 10_000;
 
     bytes32 internal constant INFO_TYPEHASH = keccak256(
         "PaymentInfo(address operator,address payer,address receiver,address token,uint120 maxAmount,uint48 preApprovalExpiry,uint48 authorizationExpiry,uint48 refundExpiry,uint16 minFeeBps,uint16 maxFeeBps,address feeReceiver,uint256 salt)"

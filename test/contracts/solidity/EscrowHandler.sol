@@ -50,7 +50,7 @@ contract EscrowHandler is EscrowLedger {
     function hold(uint256 who, uint256 to, uint256 amount, bool small) external entered {
         setPaused(false);
         who %= payers.length;
-        amount = between(amount, 1, small ? 250 : 10_000 * uint256(USD));
+        amount = between(amount, MINIMUM, small ? MINIMUM + 250 : 10_000 * uint256(USD));
         if (isBlocked(payers[who]) || isBlocked(address(escrow))) return;
         IEscrow.PaymentInfo memory info = terms(payers[who], uint120(amount));
         info.receiver = merchants[to % merchants.length];

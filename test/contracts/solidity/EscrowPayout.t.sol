@@ -15,7 +15,7 @@ contract EscrowPayoutTest is EscrowFixture {
     }
 
     function testFuzz_aReleaseToABlacklistedMerchantIsFinalAndOwed(uint120 amount) public {
-        amount = uint120(between(amount, 1, type(uint120).max));
+        amount = uint120(between(amount, MINIMUM, type(uint120).max));
         IEscrow.PaymentInfo memory info = held(amount);
         uint256 rest = amount - uint256(amount) / 100;
         setBlacklisted(MERCHANT, true);

@@ -6,7 +6,7 @@ import {EscrowFixture} from "./EscrowFixture.sol";
 
 contract EscrowRefundTest is EscrowFixture {
     function testFuzz_aRefundPaysThePayerInFull(uint120 amount) public {
-        amount = uint120(between(amount, 1, type(uint120).max));
+        amount = uint120(between(amount, MINIMUM, type(uint120).max));
         IEscrow.PaymentInfo memory info = held(amount);
         expectEvent();
         emit IEscrow.Refunded(idOf(info), payer, MERCHANT, amount, RECORD);

@@ -6,7 +6,7 @@ import {EscrowFixture} from "./EscrowFixture.sol";
 
 contract EscrowReleaseTest is EscrowFixture {
     function testFuzz_aReleasePaysTheMerchantLessOnePercentRoundedDown(uint120 amount) public {
-        amount = uint120(between(amount, 1, type(uint120).max));
+        amount = uint120(between(amount, MINIMUM, type(uint120).max));
         IEscrow.PaymentInfo memory info = held(amount);
         uint256 fee = uint256(amount) / 100;
         expectEvent();
@@ -20,8 +20,8 @@ contract EscrowReleaseTest is EscrowFixture {
     }
 
     function test_theFeeIsRoundedDown() public {
-        uint120[5] memory amounts = [uint120(1), 99, 100, 199, 200];
-        uint256[5] memory fees = [uint256(0), 0, 1, 2, 4];
+        uint120[5] memory amounts = [uint120(10_000), 10_099, 10_100, 10_199, 10_200];
+        uint256[5] memory fees = [uint256(100), 200, 301, 402, 504];
         for (uint256 i = 0; i < amounts.length; i++) {
             IEscrow.PaymentInfo memory info = held(amounts[i]);
             vm.prank(arbiter);

@@ -83,6 +83,8 @@ describe("the offer", () => {
     for (const price of ["0", "0.0000001", "1,00", "-1", "", "1e3", 0n, -1n, 2n ** 120n]) {
       await expect(openShop(scene, handler, { price }), String(price)).rejects.toThrow(/^An amount must be/);
     }
+    for (const price of ["0.009999", 1n, 9_999n])
+      await expect(openShop(scene, handler, { price }), String(price)).rejects.toThrow(/holds at least 0\.01 USDC/);
     const { rpcUrl: _, ...rest } = { account: shop.account, rpcUrl: "", price: "1", arbiterUrl: "http://x" };
     expect(() => escrowed(rest)).toThrow(/needs rpcUrl or client/);
   });
