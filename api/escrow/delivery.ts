@@ -55,6 +55,7 @@ export const FORWARD = z
     response: RESPONSE.optional(),
     responseBody: z.string().optional(),
     signature: hex(/^0x([0-9a-f]{2}){1,4096}$/i, "a signature in hex").optional(),
+    delivery_version: z.union([z.literal(1), z.literal(2)]).optional(),
   })
   .refine(
     (body) => [body.payment_id, body.paymentInfo, body.transaction].filter((name) => name !== undefined).length === 1,
@@ -71,27 +72,39 @@ export const FORWARD = z
 
 export type Forward = z.infer<typeof FORWARD>;
 
-/** The delivery in a forwarded body. A bare `responseBody` counts as answered with status 200. */
-export function deliveryOf({ response, responseBody }: Forward): Delivery {
-  if (response === undefined) return { status: 200, contentType: null, body: Buffer.from(responseBody ?? "") };
+/** The delivery in a forwarded body. A bare `responseBody` counts as answered with status 200; version 1 is the default. */
+export function deliveryOf({ response, responseBody, delivery_version: version = 1 }: Forward): Delivery {
+  if (response === undefined) {
+    return { version, status: 200, contentType: null, contentEncoding: null, body: Buffer.from(responseBody ?? "") };
+  }
   const { status, headers = {}, body, body_base64 } = response;
-  const named = Object.entries(headers).find(([name]) => name.toLowerCase() === "content-type")?.[1];
+  const headerValue = (wanted: string) => {
+    const value = Object.entries(headers).find(([name]) => name.toLowerCase() === wanted)?.[1];
+    return (Array.isArray(value) ? value[0] : value) ?? null;
+  };
   return {
+    version,
     status,
-    contentType: (Array.isArray(named) ? named[0] : named) ?? null,
+    contentType: headerValue("content-type"),
+    contentEncoding: headerValue("content-encoding"),
     body: body_base64 === undefined ? Buffer.from(body ?? "") : Buffer.from(body_base64, "base64"),
   };
 }
 
 export const sha256 = (bytes: Uint8Array): Hex => `0x${createHash("sha256").update(bytes).digest("hex")}`;
 
-const TYPES = {
-  Delivery: [
-    { name: "paymentId", type: "bytes32" },
-    { name: "status", type: "uint16" },
-    { name: "bodySha256", type: "bytes32" },
-  ],
-} as const;
+const VERSION_1 = [
+  { name: "paymentId", type: "bytes32" },
+  { name: "status", type: "uint16" },
+  { name: "bodySha256", type: "bytes32" },
+] as const;
+
+/** Version 2 also binds the two headers that say how to read the body; each is empty if it was not sent. */
+const VERSION_2 = [
+  ...VERSION_1,
+  { name: "contentType", type: "string" },
+  { name: "contentEncoding", type: "string" },
+] as const;
 
 /** What a merchant signs for a delivery, under the domain of one escrow contract (EIP-712). */
 export const deliveryDomain = ({ chainId }: NetworkFacts, contract: Address) => ({
@@ -101,16 +114,17 @@ export const deliveryDomain = ({ chainId }: NetworkFacts, contract: Address) => 
   verifyingContract: contract,
 });
 
-export const DELIVERY_TYPES = { primaryType: "Delivery", types: TYPES } as const;
+export const DELIVERY_TYPES = { primaryType: "Delivery", types: { Delivery: VERSION_1 } } as const;
+export const DELIVERY_TYPES_2 = { primaryType: "Delivery", types: { Delivery: VERSION_2 } } as const;
 
-/** The digest the merchant signs. */
-export const deliveryDigest = (
+/** The digest the merchant signs, in the delivery's version. */
+export function deliveryDigest(
   { network, contract, id }: Pick<Hold, "network" | "contract" | "id">,
-  delivery: Delivery,
-): Hex =>
-  hashTypedData({
-    domain: deliveryDomain(NETWORKS[network], contract),
-    types: TYPES,
-    primaryType: "Delivery",
-    message: { paymentId: id, status: delivery.status, bodySha256: sha256(delivery.body) },
-  });
+  { version, status, contentType, contentEncoding, body }: Delivery,
+): Hex {
+  const domain = deliveryDomain(NETWORKS[network], contract);
+  const message = { paymentId: id, status, bodySha256: sha256(body) };
+  if (version === 1) return hashTypedData({ domain, ...DELIVERY_TYPES, message });
+  const headers = { contentType: contentType ?? "", contentEncoding: contentEncoding ?? "" };
+  return hashTypedData({ domain, ...DELIVERY_TYPES_2, message: { ...message, ...headers } });
+}

@@ -29,7 +29,10 @@ export interface Task {
   readonly info: PaymentInfo;
   /** What should happen or, for a final task, what did happen. */
   readonly decision: Decision;
-  /** SHA-256 of the evaluation; null if the clock alone decided. */
+  /**
+   * What the arbiter says with the outcome: SHA-256 of the evaluation, or zero if its rule does not count. Null if the
+   * clock alone decided, so that the arbiter says nothing.
+   */
   readonly record: Hex | null;
   /** The transaction that ended the hold; null while the task is open. */
   readonly transaction: Hex | null;
@@ -72,8 +75,8 @@ export type Stored = "stored" | "taken" | "spent";
 export interface EscrowStore {
   evaluation(payment: Hex): Promise<Evaluation | null>;
   task(payment: Hex): Promise<Task | null>;
-  /** Stores an evaluation and its task, both or neither, on the merchant's account. */
-  decide(hold: Hold, evaluation: Evaluation, cost: Cost): Promise<Stored>;
+  /** Stores an evaluation and its task with the record that the chain is told, both or neither, on the merchant's account. */
+  decide(hold: Hold, evaluation: Evaluation, on: Cost & { readonly told: Hex }): Promise<Stored>;
   /** Stores a refund decided by the clock, on the account of all such. */
   timeOut(hold: Hold, cost: Cost): Promise<Stored>;
   /**

@@ -16,13 +16,14 @@ import {
 } from "../kernel/schema.ts";
 import type { Signed } from "../signing/document.ts";
 import { PROOF } from "../signing/signing-schemas.ts";
-import { DELIVERY_TYPES } from "./delivery.ts";
+import { DELIVERY_TYPES, DELIVERY_TYPES_2 } from "./delivery.ts";
 import type { escrowOverview } from "./overview.ts";
 import { FEE_BPS, TIMEOUT_SECONDS } from "./payment.ts";
 import type { evaluationRecord } from "./record.ts";
 
 const decision = z.enum(["release", "refund"]);
 const status = z.enum(["pending", "released", "refunded"]);
+const rules = z.array(z.object({ id: z.string(), decision, when: z.string() }));
 
 /** The escrow's policy document. */
 export const ESCROW = z
@@ -50,8 +51,9 @@ export const ESCROW = z
       text: z.string(),
     }),
     verdict_policy: z.object({
-      version: z.literal(1),
-      rules: z.array(z.object({ id: z.string(), decision, when: z.string() })),
+      version: z.literal(2),
+      rules,
+      earlier: z.array(z.object({ version: z.literal(1), rules })),
       first_is_final: z.string(),
       timeout_seconds: z.literal(TIMEOUT_SECONDS),
       timeout: z.string(),
@@ -66,6 +68,11 @@ export const ESCROW = z
         domain: z.object({ name: z.string(), version: z.string(), chainId: z.int(), verifyingContract: address }),
         types: z.object({ Delivery: membersOf(DELIVERY_TYPES.types.Delivery) }),
         primaryType: z.literal("Delivery"),
+        version_2: z.object({
+          body: z.string(),
+          types: z.object({ Delivery: membersOf(DELIVERY_TYPES_2.types.Delivery) }),
+          primaryType: z.literal("Delivery"),
+        }),
       })
       .nullable(),
     neutrality: z.string(),
@@ -100,13 +107,14 @@ export const EVALUATION = z
     delivery: z.object({
       status: z.int(),
       content_type: z.string().nullable(),
+      content_encoding: z.string().nullable().exactOptional(),
       body_bytes: count,
       body_sha256: bytes32,
     }),
     decision,
     rule: z.string(),
     rule_text: z.string(),
-    evaluation_version: z.literal(1),
+    evaluation_version: z.union([z.literal(1), z.literal(2)]),
     evaluated_at: time,
     proof: PROOF,
   })

@@ -1,9 +1,9 @@
 import { formatUsd } from "../kernel/money.ts";
 import { explorerAddressUrl, NETWORKS } from "../kernel/networks.ts";
 import type { EscrowContract } from "../payments/commerce/escrow-contract.ts";
-import { DELIVERY_TYPES, deliveryDomain } from "./delivery.ts";
+import { DELIVERY_TYPES, DELIVERY_TYPES_2, deliveryDomain } from "./delivery.ts";
 import { DEMO_PATH, DEMO_PRICE } from "./demo/espresso.ts";
-import { EVALUATION_VERSION, RULES } from "./evaluation.ts";
+import { type DeliveryVersion, RULES } from "./evaluation.ts";
 import { type EscrowLimits, GAS_A_FEE_UNIT, OUTCOME_GAS } from "./limits.ts";
 import { FEE_BPS, FEE_TEXT, TIMEOUT_SECONDS, TIMEOUT_TEXT } from "./payment.ts";
 import { merchantSnippet } from "./snippet.ts";
@@ -41,12 +41,14 @@ export function escrowOverview(
       text: `Payments of less than ${formatUsd(limits.minimum)} USDC are not evaluated. An outcome counts ${OUTCOME_GAS.toLocaleString("en")} gas, less ${GAS_A_FEE_UNIT} for each atomic unit of its fee. A merchant whose outcomes of a day (UTC) sum up to more than ${limits.merchantGas.toLocaleString("en")} waits until the next. The timeout stays as it is.`,
     },
     verdict_policy: {
-      version: EVALUATION_VERSION,
-      rules: RULES.map(({ id, decision, when }) => ({ id, decision, when })),
+      version: 2 as const,
+      rules: rulesOf(2),
+      earlier: [{ version: 1 as const, rules: rulesOf(1) }],
       first_is_final: "The first evaluation of a payment is final; repeating it gets the same answer.",
       timeout_seconds: TIMEOUT_SECONDS,
       timeout: `From ${TIMEOUT_TEXT} after the hold, anyone may refund the payment, always to the buyer and in full; we do so automatically, within a daily budget of gas.`,
-      scope: "Version 1 evaluates what the merchant forwards and signs. It does not judge quality.",
+      scope:
+        "A delivery is evaluated by the version in which the merchant signed it, as it was forwarded. Its quality is not judged.",
       arbiter_can: "release to the merchant or refund the buyer, and nothing else; the contract enforces this.",
     },
     forward:
@@ -58,9 +60,15 @@ export function escrowOverview(
             body: "payment_id | paymentInfo | transaction; response {status, headers, body | body_base64} | responseBody; signature",
             domain: deliveryDomain(NETWORKS[current.network], current.address),
             ...DELIVERY_TYPES,
+            version_2: {
+              body: "with delivery_version: 2, signed with its content-type and content-encoding, and evaluated by version 2",
+              ...DELIVERY_TYPES_2,
+            },
           },
     neutrality: "The demo's merchant is one of our wallets, but not the one that receives fees and payments.",
     integration: { package: "agent-payment-trust-escrow", language: "typescript", snippet: merchantSnippet(baseUrl) },
     demo: { method: "POST", url: `${baseUrl}${DEMO_PATH}`, price: formatUsd(DEMO_PRICE), scheme: "commerce" },
   };
 }
+
+const rulesOf = (version: DeliveryVersion) => RULES[version].map(({ id, decision, when }) => ({ id, decision, when }));

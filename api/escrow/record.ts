@@ -3,7 +3,7 @@ import { formatUsd } from "../kernel/money.ts";
 import type { Hex } from "../kernel/wallet.ts";
 import { jcs } from "../signing/proof-value.ts";
 import { sha256 } from "./delivery.ts";
-import { type Delivery, EVALUATION_VERSION, type Rule } from "./evaluation.ts";
+import type { Delivery, Rule } from "./evaluation.ts";
 import { feeOf, type Hold } from "./payment.ts";
 
 export const evaluationPath = (payment: Hex): string => `/escrow/evaluation/${payment}`;
@@ -30,17 +30,20 @@ export function evaluationRecord(
     hold_transaction: hold.transaction,
     delivery: {
       status: delivery.status,
-      content_type: delivery.contentType?.slice(0, 120).replace(/[^\x20-\x7e]/g, "?") ?? null,
+      content_type: shown(delivery.contentType),
+      ...(delivery.version === 1 ? {} : { content_encoding: shown(delivery.contentEncoding) }),
       body_bytes: delivery.body.length,
       body_sha256: sha256(delivery.body),
     },
     decision: rule.decision,
     rule: rule.id,
     rule_text: rule.when,
-    evaluation_version: EVALUATION_VERSION,
+    evaluation_version: delivery.version,
     evaluated_at: now.toISOString(),
   };
 }
+
+const shown = (header: string | null): string | null => header?.slice(0, 120).replace(/[^\x20-\x7e]/g, "?") ?? null;
 
 /** What the chain stores of a record: SHA-256 of the canonical form (RFC 8785) of the whole signed document. */
 export const recordHash = (signed: object): Hex => `0x${createHash("sha256").update(jcs(signed)).digest("hex")}`;

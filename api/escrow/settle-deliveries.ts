@@ -3,6 +3,7 @@ import type { Hex } from "../kernel/wallet.ts";
 import type { EscrowContract } from "../payments/commerce/escrow-contract.ts";
 import type { Signer } from "../signing/document.ts";
 import { type Carrying, type CarryingParts, createCarrying } from "./carry-outcomes.ts";
+import { decodeContent } from "./decode-content.ts";
 import { deliveryDigest, deliveryOf, type Forward } from "./delivery.ts";
 import type { Answered, EscrowChain, EscrowStore, Evaluation } from "./escrow-ports.ts";
 import { evaluate } from "./evaluation.ts";
@@ -22,6 +23,9 @@ export interface EscrowParts extends CarryingParts, KeeperParts {
   readonly baseUrl: string;
   readonly now: () => Date;
 }
+
+/** What the chain is told of a refund that says nothing about the merchant: the index counts only those with a record. */
+const NO_RECORD: Hex = `0x${"00".repeat(32)}`;
 
 /** Why a forwarded delivery is not evaluated; no money moves. */
 export type Refusal =
@@ -74,9 +78,12 @@ export function createEscrow(parts: EscrowParts): Escrow {
       if (hold.info.maxAmount < limits.minimum) return { refused: "below_minimum" };
       const refused = await tooLate(parts, hold);
       if (refused === null) {
-        const evaluation = signed(parts, { hold, delivery, rule: evaluate(delivery) });
+        const { version, status, contentType } = delivery;
+        const rule = evaluate(version, { status, contentType, body: await decodeContent(delivery) });
+        const evaluation = signed(parts, { hold, delivery, rule });
         const cost = { gas: gasBeyondFee(evaluation.decision, hold.info.maxAmount), most: limits.merchantGas };
-        const became = await store.decide(hold, evaluation, cost);
+        const told = rule.counts ? evaluation.record : NO_RECORD;
+        const became = await store.decide(hold, evaluation, { ...cost, told });
         if (became === "stored") return answered(evaluation);
         if (became === "spent") return { refused: "gas_spent" };
       }

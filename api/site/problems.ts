@@ -17,7 +17,7 @@ const MEANINGS: Readonly<Record<ProblemCode, { readonly when: string; readonly r
   },
   not_the_merchant: {
     when: "The forwarded delivery is not signed by the payment’s merchant.",
-    remedy: "Sign Delivery(paymentId, status, bodySha256) over the body exactly as sent. No funds moved.",
+    remedy: "Sign Delivery as GET /escrow publishes it, over the body exactly as sent. No funds moved.",
   },
   not_found: {
     when: "Nothing exists at this URL, or there is no record with this id.",

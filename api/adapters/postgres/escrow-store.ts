@@ -103,9 +103,9 @@ export function createEscrowStore(pool: pg.Pool): EscrowStore {
       return rows[0] ? parse(rows[0]) : null;
     },
 
-    decide: (hold, { payment, decision, rule, record, document }, cost) =>
+    decide: (hold, { payment, decision, rule, record, document }, { told, ...cost }) =>
       stored(pool, { ...cost, account: bytes(hold.info.receiver) }, async (client) => {
-        const { rowCount } = await client.query(INSERT_TASK, taskValues(hold, decision, record));
+        const { rowCount } = await client.query(INSERT_TASK, taskValues(hold, decision, told));
         if (rowCount === 0) return false;
         await client.query(
           `INSERT INTO escrow_evaluation (payment, chain, contract, payer, merchant, decision, rule, record, document)

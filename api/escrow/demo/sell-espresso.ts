@@ -61,11 +61,13 @@ export const createDemo = (parts: DemoParts): Demo => ({
 async function deliver(parts: DemoParts, { payment, contract, sale }: Held): Promise<Answered | "refunded"> {
   const { escrow, merchant, now, sleep } = parts;
   const body = JSON.stringify(espresso(payment));
-  const delivery = { status: 200, contentType: "application/json", body: Buffer.from(body) };
+  const facts = { version: 2, status: 200, contentType: "application/json", contentEncoding: null } as const;
+  const delivery = { ...facts, body: Buffer.from(body) };
   const digest = deliveryDigest({ network: sale.payment.network, contract, id: payment }, delivery);
   const forward = {
     payment_id: payment,
     response: { status: 200, headers: { "content-type": "application/json" }, body },
+    delivery_version: 2 as const,
     signature: await merchant.sign(digest),
   };
   // This node may lag behind the one that showed the hold.

@@ -1,4 +1,4 @@
-import { type Hex, type LocalAccount, sha256 } from "viem";
+import { type Hex, type LocalAccount, sha256, type TypedDataDefinition } from "viem";
 import type { EscrowFacts } from "./terms.ts";
 
 /** The largest body to deliver, in bytes. */
@@ -51,21 +51,44 @@ const failure = (error: string): Delivery => ({
 const tooLarge = (): Delivery =>
   failure(`The merchant's response is larger than ${MAX_BODY_BYTES} bytes, the largest that can be evaluated.`);
 
+const VERSION_1 = [
+  { name: "paymentId", type: "bytes32" },
+  { name: "status", type: "uint16" },
+  { name: "bodySha256", type: "bytes32" },
+] as const;
+
 const TYPES = {
-  Delivery: [
-    { name: "paymentId", type: "bytes32" },
-    { name: "status", type: "uint16" },
-    { name: "bodySha256", type: "bytes32" },
-  ],
+  1: { Delivery: VERSION_1 },
+  2: {
+    Delivery: [...VERSION_1, { name: "contentType", type: "string" }, { name: "contentEncoding", type: "string" }],
+  },
 } as const;
 
-/** The EIP-712 typed data a merchant signs for a delivery; it binds the payment, the status and the body's bytes. */
-export const deliveryTypedData = ({ chainId, address, deliveryDomain }: EscrowFacts, id: Hex, delivery: Delivery) => ({
-  domain: { ...deliveryDomain, chainId, verifyingContract: address },
-  types: TYPES,
-  primaryType: "Delivery" as const,
-  message: { paymentId: id, status: delivery.status, bodySha256: sha256(delivery.body) },
-});
+const headerOf = ({ headers }: Delivery, wanted: string): string =>
+  headers.find(([name]) => name.toLowerCase() === wanted)?.[1] ?? "";
+
+/**
+ * The EIP-712 typed data a merchant signs for a delivery. It binds the payment, the status and the body's bytes; in
+ * version 2 also the content type and coding, empty if they are absent.
+ */
+export function deliveryTypedData(
+  { chainId, address, deliveryDomain, deliveryVersion = 1 }: EscrowFacts,
+  id: Hex,
+  delivery: Delivery,
+): TypedDataDefinition {
+  const domain = { ...deliveryDomain, chainId, verifyingContract: address };
+  const message = { paymentId: id, status: delivery.status, bodySha256: sha256(delivery.body) };
+  const headers = {
+    contentType: headerOf(delivery, "content-type"),
+    contentEncoding: headerOf(delivery, "content-encoding"),
+  };
+  return {
+    domain,
+    types: TYPES[deliveryVersion],
+    primaryType: "Delivery",
+    message: deliveryVersion === 1 ? message : { ...message, ...headers },
+  };
+}
 
 /** The merchant's signature of a delivery. */
 // biome-ignore lint/complexity/useMaxParams: a published signature

@@ -36,7 +36,7 @@ export const forwardTo =
     const response = await fetch(`${arbiterUrl}/escrow/verify`, {
       method: "POST",
       headers: { "content-type": "application/json", accept: "application/json" },
-      body: JSON.stringify({ payment_id: id, response: wire(delivery), signature }),
+      body: JSON.stringify({ payment_id: id, response: wire(delivery), signature, ...versionOf(escrow) }),
       redirect: "error",
       signal: AbortSignal.timeout(TIMEOUT_MS),
     });
@@ -51,6 +51,10 @@ export const forwardTo =
     const isFinal = response.status >= 400 && response.status < 500 && !PASSING.has(response.status);
     throw isFinal ? new ForwardRefused(why) : new Error(why);
   };
+
+/** Left out for version 1, which knows no versions. */
+const versionOf = ({ deliveryVersion = 1 }: EscrowFacts) =>
+  deliveryVersion === 1 ? {} : { delivery_version: deliveryVersion };
 
 /**
  * A response in the arbiter's form. Of the headers, only those that describe the body are passed on, and no cookies.

@@ -9,6 +9,7 @@ const DELIVERY_DOMAIN = { name: "Agent Payment Trust Delivery", version: "1" } a
 interface Published {
   readonly address: Address;
   readonly deliveryDomain: EscrowFacts["deliveryDomain"];
+  readonly deliveryVersion: 1 | 2;
 }
 
 /**
@@ -19,10 +20,10 @@ interface Published {
  */
 export async function readEscrow(client: Client, arbiterUrl: string, pinned?: Address): Promise<EscrowFacts> {
   const chainId = await getChainId(client);
-  const { address, deliveryDomain } =
+  const { address, deliveryDomain, deliveryVersion }: Published =
     pinned === undefined
       ? await published(arbiterUrl, networkOf({ chainId }))
-      : { address: pinned, deliveryDomain: DELIVERY_DOMAIN };
+      : { address: pinned, deliveryDomain: DELIVERY_DOMAIN, deliveryVersion: 2 };
   const [token, feeReceiver] = await Promise.all([
     readContract(client, { address, abi: escrowAbi, functionName: "USDC" }),
     readContract(client, { address, abi: escrowAbi, functionName: "FEE_RECIPIENT" }),
@@ -37,6 +38,7 @@ export async function readEscrow(client: Client, arbiterUrl: string, pinned?: Ad
     usdc: { address: token, name, version },
     feeReceiver,
     deliveryDomain,
+    deliveryVersion,
   };
 }
 
@@ -46,17 +48,25 @@ interface ContractEntry {
   readonly valid_until?: unknown;
 }
 
+interface PublishedForward {
+  readonly domain?: unknown;
+  /** Only a service that takes version 2 publishes it. */
+  readonly version_2?: unknown;
+}
+
 async function published(arbiterUrl: string, network: string): Promise<Published> {
   const url = `${arbiterUrl}/escrow`;
   const headers = { accept: "application/json" };
   const response = await fetch(url, { headers, redirect: "error", signal: AbortSignal.timeout(TIMEOUT_MS) });
   if (!response.ok) throw new Error(`${url} answered ${response.status}.`);
-  const policy = (await response.json()) as { contracts?: readonly ContractEntry[]; forward?: { domain?: unknown } };
+  const policy = (await response.json()) as { contracts?: readonly ContractEntry[]; forward?: PublishedForward };
   const inUse = policy.contracts?.find((entry) => entry.network === network && isCurrent(entry.valid_until));
   if (typeof inUse?.address !== "string" || !isAddress(inUse.address, { strict: false })) {
     throw new Error(`${url} names no current escrow contract on ${network}.`);
   }
-  return { address: getAddress(inUse.address), deliveryDomain: namesOf(policy.forward?.domain) };
+  const { domain, version_2 } = policy.forward ?? {};
+  const deliveryVersion = version_2 === undefined ? 1 : 2;
+  return { address: getAddress(inUse.address), deliveryDomain: namesOf(domain), deliveryVersion };
 }
 
 const isCurrent = (validUntil: unknown): boolean =>

@@ -23,6 +23,8 @@ export interface EscrowFacts {
   readonly feeReceiver: Address;
   /** Name and version of the EIP-712 domain that deliveries are signed under. */
   readonly deliveryDomain: { readonly name: string; readonly version: string };
+  /** What a delivery's signature binds: in version 2 also the content type and coding. Default 1. */
+  readonly deliveryVersion?: 1 | 2;
 }
 
 /** What a merchant sells a request for. */
