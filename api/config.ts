@@ -57,7 +57,7 @@ const ENVIRONMENT = z.object({
   SETTLEMENT_COST_PERCENT: whole(1, 1_000).optional(),
   BATCH_MAX: whole(1, 100).default(50),
   BATCH_WAIT_MS: whole(1, 10_000).default(100),
-  BATCH_IN_FLIGHT: whole(1, 16).default(8),
+  BATCH_IN_FLIGHT: whole(1, 16).default(15),
   ETH_PRICE_USD: whole(1, 1_000_000).optional(),
   SIGNING_KEY: key32("the Ed25519 private key that signs documents"),
   RETIRED_SIGNING_KEYS: z

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import type pg from "pg";
 import type { PublicClient } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
+import { NETWORKS, networkOfChain } from "../../../kernel/networks.ts";
 import type { Address, Hex } from "../../../kernel/wallet.ts";
 import type { MinedTransaction } from "../../../operations/meter.ts";
 import { createSeal } from "../../postgres/seal.ts";
@@ -9,6 +10,7 @@ import { type ReadConditions, readConditions } from "./conditions.ts";
 import type { Fees } from "./fees.ts";
 import { createLedger, type Ledger } from "./ledger.ts";
 import { createMembers } from "./members.ts";
+import { type NextBlock, watchBlocks } from "./next-block.ts";
 
 export interface RelayerParts {
   readonly pool: pg.Pool;
@@ -32,6 +34,7 @@ export interface Sender extends RelayerParts {
   readonly ledger: Ledger;
   readonly members: ReturnType<typeof createMembers>;
   readonly conditions: ReadConditions;
+  readonly nextBlock: NextBlock;
   readonly sign: (call: { to: Hex; data: Hex }, terms: { nonce: number; gas: bigint; fees: Fees }) => Promise<Hex>;
   /**
    * Calldata holds payers' signatures: a stored transaction is encrypted, with a key that only the holder of the
@@ -53,6 +56,7 @@ export function createSender(parts: RelayerParts): Sender {
     ledger: createLedger(pool, { chainId, address }),
     members: createMembers(chainId),
     conditions: readConditions(client, address),
+    nextBlock: watchBlocks(client, NETWORKS[networkOfChain(chainId)].blockSeconds * 1_000),
     sign: (call, { nonce, gas, fees }) =>
       account.signTransaction({ type: "eip1559", chainId, nonce, gas, ...fees, ...call, value: 0n }),
     close: (raw, nonce) => seal.seal(raw, place(nonce)),

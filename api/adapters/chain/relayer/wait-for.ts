@@ -4,22 +4,35 @@ import { servedBy } from "../outcome-batch.ts";
 import { failedPlaces } from "../settlement-batch.ts";
 import type { Sender } from "./sender.ts";
 
+/** Where blocks are made on demand, a transaction is in one at once. */
+const AT_ONCE_MS = [3, 5, 8, 12, 20];
+/** A node may know a block before it knows its receipts. */
 const LONGEST_PAUSE_MS = 500;
 
 type Finder = Pick<Sender, "ledger" | "client" | "counter">;
 
-/** Polls for the receipt of a transaction or of its replacement, and records it. */
-export async function waitFor(sender: Finder, hash: Hex, timeoutMs: number): Promise<TransactionReceipt> {
+/** Waits for the receipt of a transaction or of its replacement, and records it. */
+export async function waitFor(
+  sender: Finder & Pick<Sender, "nextBlock">,
+  hash: Hex,
+  timeoutMs: number,
+): Promise<TransactionReceipt> {
   const deadline = Date.now() + timeoutMs;
+  const pauses = [...AT_ONCE_MS];
   let hashes: readonly Hex[] = [hash];
-  for (let pause = 5; ; pause = Math.min(pause * 1.5, LONGEST_PAUSE_MS)) {
+  for (;;) {
     for (const candidate of hashes) {
       const receipt = await receiptOf(sender, candidate);
       if (receipt !== null) return receipt;
     }
     if (Date.now() > deadline) throw new Error(`transaction ${hash} was not mined within ${timeoutMs} ms`);
-    await new Promise((resolve) => setTimeout(resolve, pause));
-    if (pause === LONGEST_PAUSE_MS) hashes = await sender.ledger.hashesOf(hash);
+    const pause = pauses.shift();
+    if (pause !== undefined) {
+      await new Promise((resolve) => setTimeout(resolve, pause));
+      continue;
+    }
+    await sender.nextBlock(LONGEST_PAUSE_MS);
+    hashes = await sender.ledger.hashesOf(hash);
   }
 }
 
