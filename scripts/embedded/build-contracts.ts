@@ -2,12 +2,27 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { HardhatRuntimeEnvironment } from "hardhat/types/hre";
 
 const ATTEMPTS = 5;
+/** Names the project whose contracts a parent process has compiled. */
+const BUILT = "CONTRACTS_BUILT_IN";
 
-/** Compiles what has changed. Hardhat writes its cache without a lock, so concurrent builds that fail try again. */
-export async function buildContracts(
-  hre: HardhatRuntimeEnvironment,
-  options: { readonly noTests: boolean } = { noTests: true },
-): Promise<void> {
+interface BuildOptions {
+  /** The Solidity tests are left out. */
+  readonly noTests: boolean;
+}
+
+/** Compiles what has changed, unless a parent process has done it. */
+export async function buildContracts(hre: HardhatRuntimeEnvironment): Promise<void> {
+  if (process.env[BUILT] !== hre.config.paths.root) await build(hre, { noTests: true });
+}
+
+/** Compiles what has changed, for this process and all that it will start: they compile nothing at the same time. */
+export async function buildContractsFirst(hre: HardhatRuntimeEnvironment, options: BuildOptions): Promise<void> {
+  await build(hre, options);
+  process.env[BUILT] = hre.config.paths.root;
+}
+
+/** Hardhat writes its cache without a lock, so concurrent builds that fail try again. */
+async function build(hre: HardhatRuntimeEnvironment, options: BuildOptions): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
       await hre.tasks.getTask("build").run({ quiet: true, ...options });

@@ -6,7 +6,7 @@ import hre from "hardhat";
 import type { TestProject } from "vitest/node";
 import { NETWORKS, type NetworkFacts } from "../../../api/kernel/networks.ts";
 import { startAnvil } from "../../../scripts/embedded/anvil.ts";
-import { buildContracts } from "../../../scripts/embedded/build-contracts.ts";
+import { buildContractsFirst } from "../../../scripts/embedded/build-contracts.ts";
 import { DEV_FUNDS } from "../../../scripts/embedded/chain.ts";
 import { dumpState } from "../../../scripts/embedded/chain-state.ts";
 import { installCommercePayments } from "../../../scripts/embedded/commerce-payments.ts";
@@ -63,7 +63,7 @@ async function startStack(): Promise<Stack> {
   chmodSync(folder, 0o711);
   const [postgres, chainStates] = await Promise.all([
     startPostgres({ directory: join(folder, "postgres"), port: await freePort(), settings: UNSAFE_AND_FAST }),
-    prepareChains(folder, buildContracts(hre)),
+    prepareChains(folder, buildContractsFirst(hre, { noTests: true })),
     buildPackages(),
   ]);
   let stopping: Promise<void> | null = null;
