@@ -76,8 +76,19 @@ const ENDINGS: readonly Ending[] = [
 ];
 
 async function end(signal: NodeJS.Signals): Promise<void> {
+  const sessions = await ask<{ pid: number }>("SELECT pid FROM pg_stat_activity");
   process.kill(postgres.process.pid, signal);
+  // Without its parent a session works on until it notices; otherwise the parent waits for them.
+  if (signal === "SIGKILL") for (const { pid } of sessions) killIfThere(pid);
   await postgres.process.ended;
+}
+
+function killIfThere(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // It has noticed.
+  }
 }
 
 /** The same header until it is answered; 503 and nothing else may come before the result. */
