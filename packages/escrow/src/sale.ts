@@ -86,13 +86,24 @@ async function sellOnce(parts: SaleParts, purchase: Purchase, id: Hex): Promise<
   }
   const { info, signature } = purchase.payment;
   const held = await hold(parts.client, parts.send, { info, signature, escrow: parts.escrow });
-  if (held.kind !== "held") return unsold(held, id);
+  if (held.kind !== "held") return unlessSold(parts, purchase, { id, unsold: unsold(held, id) });
   if (!held.isOwn && secondsLeft(held, await latestTime(parts.client)) < parts.leastSecondsLeft) {
-    return { kind: "payment_required", error: tooLate(id, held.refundableFrom) };
+    const late: Outcome = { kind: "payment_required", error: tooLate(id, held.refundableFrom) };
+    return unlessSold(parts, purchase, { id, unsold: late });
   }
   // It is held already, so that the refusal is what the arbiter gets, and the buyer its money back at once.
   const run = refusal === null ? purchase.run : async () => refusal;
   return deliver(parts, { ...purchase, run }, { id, transaction: held.transaction });
+}
+
+/** Another process may have sold it since the first look: what it stored is there before its payment is released. */
+async function unlessSold(
+  parts: SaleParts,
+  purchase: Purchase,
+  { id, unsold }: { readonly id: Hex; readonly unsold: Outcome },
+): Promise<Outcome> {
+  const kept = await parts.store.get(id);
+  return kept === null ? unsold : replay(parts, purchase, { id, kept });
 }
 
 /** Makes the delivery of a held payment, unless another request did, or is doing so. */

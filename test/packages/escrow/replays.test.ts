@@ -1,4 +1,5 @@
 import type { Handler } from "hono";
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { escrowAbi } from "../../../contracts/abi.ts";
 import { memoryStore, paymentId, readPayment } from "../../../packages/escrow/src/index.ts";
@@ -44,6 +45,21 @@ describe("the same payment again", () => {
     expect(responses.filter(({ headers }) => headers.get("x-idempotent-replay") === null)).toHaveLength(1);
     expect(handler).toHaveBeenCalledTimes(1);
     expect(await holdsBy(scene, payer.address)).toBe(1);
+  });
+
+  test("gets the response that another process stored, and was paid for, since this one looked", async () => {
+    const store = memoryStore();
+    const account = privateKeyToAccount(generatePrivateKey());
+    const first = await openShop(scene, handler, { account, store });
+    const { header, id, response } = await buyFrom(first, await buyer());
+    await eventually(() => statusOf(scene, id), "released" as const);
+    const looked = vi.fn(store.get).mockResolvedValueOnce(null);
+    const other = await openShop(scene, handler, { account, store: { ...store, get: looked } });
+    const again = await pay(other, header);
+    expect([again.status, again.headers.get("x-idempotent-replay")]).toEqual([200, "true"]);
+    expect(await again.text()).toBe(await response.text());
+    expect(looked).toHaveBeenCalledTimes(2);
+    expect(handler).toHaveBeenCalledTimes(1);
   });
 
   test("ten buyers at once are ten holds from one account", async () => {
