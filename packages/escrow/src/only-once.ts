@@ -24,7 +24,7 @@ export async function takeTurn(store: DeliveryStore, id: Hex, resource: string):
   for (let pauseMs = FIRST_LOOK_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
     const claim = await store.claim(id, resource, LEASE_MS);
     if (claim.resource !== resource) return { kind: "other", resource: claim.resource };
-    // Whoever had the lease before may have stored it just now.
+    // The request that had the lease before may have stored it just now.
     const kept = await store.get(id);
     if (kept !== null) return { kind: "made", kept };
     if (claim.lease !== null) return { kind: "ours", lease: claim.lease };
