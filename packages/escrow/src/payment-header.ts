@@ -62,11 +62,12 @@ export function parsePayload(payload: unknown): PresentedPayload | { readonly ma
 
 function readPayload(given: unknown): PresentedPayload {
   const payload = record(given, "payload");
-  const { from, to, value, validAfter, validBefore, nonce } = record(payload.authorization, "payload.authorization");
+  const { to, value, validAfter, validBefore, nonce, ...rest } = record(payload.authorization, "payload.authorization");
+  const from = address(rest.from, "authorization.from");
   return {
-    info: paymentInfo(record(payload.paymentInfo, "payload.paymentInfo")),
+    info: paymentInfo(record(payload.paymentInfo, "payload.paymentInfo"), from),
     authorization: {
-      from: address(from, "authorization.from"),
+      from,
       to: address(to, "authorization.to"),
       value: whole(value, 256, "authorization.value"),
       validAfter: whole(validAfter, 256, "authorization.validAfter"),
@@ -77,9 +78,10 @@ function readPayload(given: unknown): PresentedPayload {
   };
 }
 
-const paymentInfo = (info: Record<string, unknown>): PaymentInfo => ({
+/** The draft leaves the payer out of the terms, since the authorization names it; one that is there has to be right. */
+const paymentInfo = (info: Record<string, unknown>, from: Address): PaymentInfo => ({
   operator: address(info.operator, "paymentInfo.operator"),
-  payer: address(info.payer, "paymentInfo.payer"),
+  payer: info.payer === undefined ? from : address(info.payer, "paymentInfo.payer"),
   receiver: address(info.receiver, "paymentInfo.receiver"),
   token: address(info.token, "paymentInfo.token"),
   maxAmount: whole(info.maxAmount, 120, "paymentInfo.maxAmount"),

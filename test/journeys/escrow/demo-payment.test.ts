@@ -8,7 +8,7 @@ import { startTestChain } from "../../support/chain/chain.ts";
 import { startFaultyNode } from "../../support/chain/faulty-node.ts";
 import { type Fault, refuse } from "../../support/chain/rpc.ts";
 import { deployEscrow } from "../../support/escrow/contract.ts";
-import { encodeHeader } from "../../support/escrow/purchase.ts";
+import { decodeHeader, encodeHeader } from "../../support/escrow/purchase.ts";
 import { forFile } from "../../support/for-file.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
 import { challengeOf, post } from "../../support/payments/requests.ts";
@@ -70,6 +70,18 @@ test("a payment in the header of version 1 is refused, and the error names the h
   expectProblem(answer, 400, "malformed_payment");
   const version1 = encodeHeader({ x402Version: 1, scheme: "commerce", network: "base", payload: {} });
   expect((await post(url, { "X-PAYMENT": version1 })).body.detail).toMatch(/x402 version 2, in PAYMENT-SIGNATURE/);
+});
+
+test("terms without their payer, as the draft sends them, buy; with the payer they are the same payment", async () => {
+  const { buyer, header } = await signed();
+  const payment = decodeHeader(header["PAYMENT-SIGNATURE"]);
+  const { payer, ...paymentInfo } = payment.payload.paymentInfo;
+  const draft = encodeHeader({ ...payment, payload: { ...payment.payload, paymentInfo } });
+  const first = await post(url, { "PAYMENT-SIGNATURE": draft });
+  expect([payer, first.status]).toEqual([buyer.address, 200]);
+  const again = await post(url, header);
+  expect([again.status, again.headers.get("x-idempotent-replay"), again.text]).toEqual([200, "true", first.text]);
+  expect(await chain.usdcBalance(buyer.address)).toBe(900_000n);
 });
 
 test("a hold whose buyer does not come back is served, evaluated and released all the same", async () => {

@@ -223,10 +223,16 @@ describe("what is refused", () => {
     expect(handler).not.toHaveBeenCalled();
   });
 
-  test("collectorData is as good a name as signature", async () => {
-    const payment = decodeHeader(await signFor(shop, await buyer()));
-    const { signature: collectorData, ...payload } = payment.payload;
-    const response = await pay(shop, encodeHeader({ ...payment, payload: { ...payload, collectorData } }));
+  test("the draft's own form is as good: collectorData for signature, and terms without their payer", async () => {
+    const header = await signFor(shop, await buyer());
+    const payment = decodeHeader(header);
+    const { signature: collectorData, paymentInfo, ...payload } = payment.payload;
+    const { payer: _, ...terms } = paymentInfo;
+    const draft = encodeHeader({ ...payment, payload: { ...payload, collectorData, paymentInfo: terms } });
+    const response = await pay(shop, draft);
     expect(response.status).toBe(200);
+    const again = await pay(shop, header);
+    expect([again.status, again.headers.get("x-idempotent-replay")]).toEqual([200, "true"]);
+    expect(handler).toHaveBeenCalledTimes(1);
   });
 });

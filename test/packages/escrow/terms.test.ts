@@ -125,6 +125,31 @@ describe("the merchant's check", () => {
   });
 });
 
+test("the terms in a header may leave out their payer, as the draft does: it is the authorization's", async () => {
+  const headers = async (offer: Offer) => {
+    const accepted = requirements(offer, Date.now());
+    const { payload } = await new EscrowScheme(payer).createPaymentPayload(2, accepted);
+    const header = (change: object) => {
+      const paymentInfo = { ...(payload.paymentInfo as object), ...change };
+      return parsePaymentHeader(encodeHeader({ x402Version: 2, accepted, payload: { ...payload, paymentInfo } }));
+    };
+    return { full: header({}), short: header({ payer: undefined }), none: header({ payer: null }), header };
+  };
+  await fc.assert(
+    fc.asyncProperty(anOffer, anAddress, async (offer, other) => {
+      const { full, short, none, header } = await headers(offer);
+      expect(short).toEqual(full);
+      expect(none).toEqual({ malformed: expect.stringContaining("paymentInfo.payer is not an address") });
+      const wrong = header({ payer: other });
+      if ("malformed" in wrong) throw new Error(wrong.malformed);
+      expect(mismatch(wrong, offer, Date.now())).toBe(
+        `The payment does not match the offer: authorization.from is ${payer.address}, expected ${other}.`,
+      );
+    }),
+    { numRuns: 5 },
+  );
+});
+
 test("a header of any bytes or any JSON is either a payment or named malformed", () => {
   const check = (header: string) => "malformed" in parsePaymentHeader(header);
   fc.assert(fc.property(fc.string({ maxLength: 300 }), check));
