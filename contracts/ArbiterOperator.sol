@@ -8,6 +8,8 @@ import {IEscrow} from "./interfaces/IEscrow.sol";
 /// @title ArbiterOperator
 /// @notice See IArbiterOperator.
 contract ArbiterOperator is IArbiterOperator {
+    /// @inheritdoc IArbiterOperator
+    uint256 public constant MINIMUM = 10_000;
     uint48 private constant TIMEOUT = 30 minutes;
     uint16 private constant FEE_BPS = 100;
     uint256 private constant FEE_DIVISOR = 100;
@@ -146,7 +148,8 @@ contract ArbiterOperator is IArbiterOperator {
             revert IEscrow.WrongFee(info.minFeeBps, info.maxFeeBps, FEE_BPS);
         }
         if (info.feeReceiver != FEE_RECIPIENT) revert IEscrow.WrongFeeReceiver(info.feeReceiver, FEE_RECIPIENT);
-        if (amount != info.maxAmount || amount == 0) revert IEscrow.WrongAmount(amount, info.maxAmount);
+        if (amount != info.maxAmount) revert IEscrow.WrongAmount(amount, info.maxAmount);
+        if (amount < MINIMUM) revert IEscrow.BelowMinimum(amount, MINIMUM);
     }
 
     /// @dev USDC paid to any of these could never move again; the USDC contract blacklists itself.

@@ -16,10 +16,11 @@ import {IEscrow} from "./IEscrow.sol";
 interface IArbiterOperator {
     /// @notice Holds the payer's USDC. Anyone may call; the payer's signature commits to every field of the terms.
     /// @dev Reverts, in this order, with WrongOperator, WrongCollector, WrongToken, WrongReceiver, WrongFee,
-    /// WrongFeeReceiver or WrongAmount, with an error of the escrow that holds the payment, or with USDC's own error.
+    /// WrongFeeReceiver, WrongAmount or BelowMinimum, with an error of the escrow that holds the payment, or with USDC's
+    /// own error.
     /// @param info The terms. The operator must be this contract, the token USDC, both fees 100 and `feeReceiver`
     /// `FEE_RECIPIENT`.
-    /// @param amount Must equal `info.maxAmount` and be greater than zero.
+    /// @param amount Must equal `info.maxAmount` and be at least `MINIMUM`.
     /// @param collector Must be `COLLECTOR`.
     /// @param signature The payer's signature of USDC's `ReceiveWithAuthorization`: from the payer to `COLLECTOR`, value
     /// `amount`, `validAfter` 0, `validBefore` `preApprovalExpiry`, and the payment id computed with a payer of zero as
@@ -68,6 +69,9 @@ interface IArbiterOperator {
 
     /// @notice The account that fees are paid to.
     function FEE_RECIPIENT() external view returns (address feeRecipient);
+
+    /// @notice The least that is held: 0.01 USDC. Its fee is a hundredth of that, and dust would cost the arbiter more.
+    function MINIMUM() external view returns (uint256 amount);
 
     /// @notice Whether `capture` of `ESCROW` takes the fee as an amount (version 1.1) or in basis points (version 1.0).
     function FEE_IS_AMOUNT() external view returns (bool feeIsAmount);

@@ -10,7 +10,7 @@ import {OperatorFixture} from "./OperatorFixture.sol";
 /// @notice Successful holds, their timing, and what nobody can do with a payer's signature.
 contract OperatorAuthorizeTest is OperatorFixture {
     function testFuzz_aHoldMovesExactlyTheSignedAmount(uint120 amount, uint256 extra, address sender) public {
-        amount = uint120(between(amount, 1, type(uint120).max));
+        amount = uint120(between(amount, MINIMUM, type(uint120).max));
         extra = between(extra, 0, 1000 * uint256(USD));
         IEscrow.PaymentInfo memory info = terms(payer, amount);
         fund(payer, amount + extra);
@@ -44,6 +44,11 @@ contract OperatorAuthorizeTest is OperatorFixture {
         vm.assertEq(escrow.getHash(info), idOf(info), "id");
         vm.assertEq(COMMERCE.getHash(info), idOf(info), "the escrow's id");
         vm.assertEq(escrow.PAYMENT_INFO_TYPEHASH(), INFO_TYPEHASH, "typehash");
+    }
+
+    function test_theSmallestAmountIsTheMinimum() public {
+        vm.assertEq(escrow.MINIMUM(), MINIMUM, "published");
+        assertStatus(held(MINIMUM), IEscrow.Status.Held);
     }
 
     function test_theSmallestTimesInOrderWillDo() public {

@@ -51,7 +51,7 @@ contract OperatorHandler is OperatorFixture {
     function hold(uint256 who, uint256 to, uint256 amount, bool small) external {
         setPaused(false);
         who %= payers.length;
-        amount = between(amount, 1, small ? 250 : 10_000 * uint256(USD));
+        amount = between(amount, MINIMUM, small ? MINIMUM + 250 : 10_000 * uint256(USD));
         if (isBlocked(payers[who]) || isBlocked(store()) || isBlocked(COLLECTOR)) return;
         IEscrow.PaymentInfo memory info = terms(payers[who], uint120(amount));
         // A buyer that also sells, and the fee recipient as a merchant.
@@ -74,8 +74,7 @@ contract OperatorHandler is OperatorFixture {
         if (!found) return;
         bytes memory signature = relayed ? verdict(info, true, RECORD) : bytes("");
         uint256 fee = info.maxAmount / 100;
-        // Nothing is paid of a fee of nothing.
-        bool refuses = isRefused(info.receiver) || (fee > 0 && isRefused(FEES));
+        bool refuses = isRefused(info.receiver) || isRefused(FEES);
         bool may = block.timestamp < info.authorizationExpiry && !refuses;
         bytes memory data = abi.encodeCall(IEscrow.release, (info, RECORD, signature));
         vm.assertTrue(attempt(relayed ? STRANGER : arbiter, data) == may, "a release, if the model says so");

@@ -108,12 +108,14 @@ contract OperatorTermsTest is OperatorFixture {
         }
     }
 
-    function test_7_anAmountOfZero() public {
+    function testFuzz_7_lessThanTheMinimum(uint256 less) public {
         pinFees();
         info.feeReceiver = FEES;
-        info.maxAmount = 0;
-        amount = 0;
-        refused(abi.encodeWithSelector(IEscrow.WrongAmount.selector, 0, 0));
+        uint120[3] memory amounts = [uint120(0), uint120(less % MINIMUM), MINIMUM - 1];
+        for (uint256 i = 0; i < amounts.length; i++) {
+            (info.maxAmount, amount) = (amounts[i], amounts[i]);
+            refused(abi.encodeWithSelector(IEscrow.BelowMinimum.selector, amount, MINIMUM));
+        }
     }
 
     function test_8_anApprovalThatHasExpired() public {
