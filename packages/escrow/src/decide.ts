@@ -1,5 +1,6 @@
 import type { Hex } from "viem";
 import { type Forward, ForwardRefused, HoldEnded } from "./forward.ts";
+import type { PaymentInfo } from "./payment-info.ts";
 import type { DeliveryStore, Ending, KeptDelivery } from "./stores/delivery-store.ts";
 import type { EscrowFacts } from "./terms.ts";
 
@@ -18,8 +19,8 @@ export interface DecisionParts {
 export interface Undecided {
   readonly id: Hex;
   readonly delivery: KeptDelivery;
-  /** Unix seconds after which no release is possible. */
-  readonly authorizationExpiry: number;
+  /** The payment's terms; after their `authorizationExpiry` no release is possible. */
+  readonly info: PaymentInfo;
 }
 
 type Attempt = Ending | "pending" | "refused";
@@ -51,16 +52,17 @@ async function retry(parts: DecisionParts, undecided: Undecided, first: Promise<
   let last = await first;
   for (let waitMs = FIRST_RETRY_MS; last === "pending"; waitMs = Math.min(waitMs * 2, LONGEST_RETRY_MS)) {
     await sleep(waitMs);
-    if (Date.now() >= undecided.authorizationExpiry * 1000) return;
+    if (Date.now() >= undecided.info.authorizationExpiry * 1000) return;
     const kept = await parts.store.get(undecided.id).catch(() => null);
     if (kept !== null && kept.decision !== "pending") return;
     last = await attempt(parts, undecided);
   }
 }
 
-async function attempt({ escrow, forward, store, log }: DecisionParts, { id, delivery }: Undecided): Promise<Attempt> {
+async function attempt(parts: DecisionParts, { id, delivery, info }: Undecided): Promise<Attempt> {
+  const { escrow, forward, store, log } = parts;
   try {
-    const decision = await forward({ id, delivery, escrow });
+    const decision = await forward({ id, info, delivery, escrow });
     await store.decide(id, decision);
     return decision;
   } catch (error) {

@@ -1,12 +1,15 @@
 import type { Hex, LocalAccount } from "viem";
 import { encodeBytes } from "./base64.ts";
 import { type Delivery, signDelivery } from "./delivery.ts";
+import type { PaymentInfo } from "./payment-info.ts";
 import type { EscrowFacts } from "./terms.ts";
 
 export type Decision = "release" | "refund";
 
 export interface ForwardRequest {
   readonly id: Hex;
+  /** The payment's terms, by which the arbiter checks the merchant's signature before it looks anything up. */
+  readonly info: PaymentInfo;
   readonly delivery: Delivery;
   readonly escrow: EscrowFacts;
 }
@@ -31,12 +34,13 @@ const PASSING = new Set([404, 408, 425, 429]);
 /** Forwards to `POST {arbiterUrl}/escrow/verify`, signed by the merchant. */
 export const forwardTo =
   (arbiterUrl: string, account: LocalAccount): Forward =>
-  async ({ id, delivery, escrow }) => {
+  async ({ id, info, delivery, escrow }) => {
     const signature = await signDelivery(account, escrow, id, delivery);
+    const paymentInfo = { ...info, maxAmount: String(info.maxAmount), salt: String(info.salt) };
     const response = await fetch(`${arbiterUrl}/escrow/verify`, {
       method: "POST",
       headers: { "content-type": "application/json", accept: "application/json" },
-      body: JSON.stringify({ payment_id: id, response: wire(delivery), signature, ...versionOf(escrow) }),
+      body: JSON.stringify({ paymentInfo, response: wire(delivery), signature, ...versionOf(escrow) }),
       redirect: "error",
       signal: AbortSignal.timeout(TIMEOUT_MS),
     });

@@ -145,9 +145,8 @@ async function replay(
 
 /** Gives a response out, once the arbiter has had it, and only while the merchant gets the money for it. */
 async function handOver(parts: SaleParts, purchase: Purchase, { id, kept, isReplay }: Made): Promise<Outcome> {
-  const { authorizationExpiry } = purchase.payment.info;
-  const decision =
-    kept.decision === "pending" ? await decide(parts, { id, delivery: kept, authorizationExpiry }) : kept.decision;
+  const { info } = purchase.payment;
+  const decision = kept.decision === "pending" ? await decide(parts, { id, delivery: kept, info }) : kept.decision;
   if (decision === "ended") return { kind: "payment_required", error: over(id) };
   const delivered = { kind: "delivered", id, delivery: { ...kept, decision }, isReplay } as const;
   // The arbiter refunds what is not goods, so the buyer may have it.

@@ -109,6 +109,9 @@ describe("a sale", () => {
     expect(settled).toMatchObject({ success: true, network: "eip155:8453", payer: payer.address });
     const receipt = await scene.chain.client.getTransactionReceipt({ hash: settled.transaction as `0x${string}` });
     expect(receipt).toMatchObject({ status: "success", to: scene.escrow.address });
+    const { paymentInfo, ...forwarded } = scene.arbiter.forwarded.at(-1) ?? {};
+    expect(paymentInfo).toMatchObject({ payer: payer.address, receiver: shop.account.address, maxAmount: "100000" });
+    expect(Object.keys(forwarded)).toEqual(["response", "signature", "delivery_version"]);
     await eventually(() => statusOf(scene, id), "released" as const);
     expect(await scene.chain.usdcBalance(shop.account.address)).toBe(99_000n);
     expect(await scene.chain.usdcBalance(payer.address)).toBe(900_000n);
