@@ -10,7 +10,7 @@ import { settlementBatchAbi } from "../../../contracts/settlement-batch.ts";
 import { USDC_ABI } from "../../../scripts/embedded/usdc.ts";
 import { startBaseLike } from "../../support/base-like/base-like.ts";
 import { BASE as PROFILE } from "../../support/base-like/profiles.ts";
-import { rawToUsdc, reorganise } from "../../support/chain/reorganisation.ts";
+import { rawOf, rawToUsdc, reorganise } from "../../support/chain/reorganisation.ts";
 import { eventually } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
 import { paymentOf, startBatching } from "../../support/payments/batching.ts";
@@ -204,6 +204,37 @@ test("a batch that a reorganisation removed is broadcast again; who fails in it 
   expect([await hashes(), await sentByUs()]).toEqual([[1, 1], 2]);
   const batches = relaying.counted.mined.filter(({ payments: count }) => count === 3);
   expect(batches.map(({ failed }) => failed)).toEqual([0, 1, 0]);
+});
+
+test("a batch that is mined again in another block is judged by that one as soon as somebody looks", async () => {
+  const { batching, payers, payments } = await passed(4);
+  const payer = payers[2] as LocalAccount;
+  await chain.setBalance(payer.address, 10n ** 18n);
+  await base.pass(0.2);
+  const { settled, batch } = await pooled(batching, payments);
+  const sent = base.pool.waiting();
+  await base.resume();
+  expect(await settled).toEqual(allSettled(payments));
+  const raws = await Promise.all(sent.map((hash) => rawOf(chain, hash)));
+  const failed = () => relaying.another().failed(payments[2]?.purpose ?? "0x");
+  expect(await failed()).toBeNull();
+
+  const { blockNumber } = await client.getTransactionReceipt({ hash: batch });
+  const data = encodeFunctionData({
+    abi: USDC_ABI,
+    functionName: "transfer",
+    args: [payers[0]?.address ?? "0x", 9_900_000n],
+  });
+  const spoiling = await rawToUsdc(chain, { by: payer, data });
+  const depth = Number((await client.getBlockNumber({ cacheTime: 0 })) - blockNumber) + 1;
+  await reorganise(
+    chain,
+    depth,
+    [spoiling, ...raws].map((raw) => [raw, 0] as const),
+  );
+  await relaying.another().waitFor(batch, 15_000);
+  expect(await failed()).toBe(batch);
+  await nothingCharged(chain, payer);
 });
 
 test("one purpose has one item in a batch, whoever waits for it; a purpose that nobody holds has none", async () => {

@@ -238,14 +238,18 @@ function upkeep(pool: pg.Pool, account: AccountValues) {
 
 function outcomes(pool: pg.Pool, chainId: number) {
   return {
-    /** Records the block of a transaction, also of one that was given up too early. Null if its block was known. */
+    /**
+     * Records the block of a transaction, also of one that was given up too early, or that a reorganization has moved:
+     * other calls of it may fail there. Null if its block was known.
+     */
     async mined({ hash, block, blockHash, reverted, failed, served }: Mined): Promise<Purposes | null> {
       const { rows } = await pool.query<Purposes>({
         name: "relay-mined",
         text: `UPDATE relay SET state = 'mined', mined_hash = $2, block_number = $3, block_hash = $4, reverted = $5,
             failed = CASE WHEN $7::bytea[] IS NULL THEN $6::smallint[] ELSE ARRAY(
               SELECT place FROM generate_subscripts(purposes, 1) AS place WHERE purposes[place] <> ALL ($7)) END
-          WHERE hashes @> ARRAY[$2::bytea] AND chain = $1 AND state IN ('sent', 'lost')
+          WHERE hashes @> ARRAY[$2::bytea] AND chain = $1
+            AND (state IN ('sent', 'lost') OR (state = 'mined' AND block_hash <> $4))
           RETURNING cardinality(purposes) AS "all", cardinality(failed) AS failed`,
         values: [
           chainId,
