@@ -1,10 +1,9 @@
 import { InputError, quote, Refusal } from "../refusal.ts";
 import { isObject, type Json, type JsonObject, parseStrictJson } from "../strict-json.ts";
-import { SCORE_VERSIONS } from "./index.ts";
-import type { ScoreDocument } from "./v1/record.ts";
+import { type AnyScoreDocument, SCORE_VERSIONS } from "./index.ts";
 import type { ScoreRecord, ScoreVersion } from "./version.ts";
 
-export interface Replay<Document extends ScoreRecord = ScoreDocument> {
+export interface Replay<Document extends ScoreRecord = AnyScoreDocument> {
   /** The document says exactly what follows from its facts, including their hash. */
   readonly same: boolean;
   readonly differences: readonly Difference[];

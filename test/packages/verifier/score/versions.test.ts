@@ -7,8 +7,11 @@ import { object, whole } from "../../../../packages/verifier/src/score/parsers.t
 import { replayBy, replayScores } from "../../../../packages/verifier/src/score/replay.ts";
 import type { ScoreRecord, ScoreVersion } from "../../../../packages/verifier/src/score/version.ts";
 
-const GOLDEN = new URL("../../../vectors/scores-v1.json", import.meta.url);
-const { records } = JSON.parse(await readFile(GOLDEN, "utf8")) as { records: ScoreRecord[] };
+const golden = async (version: number): Promise<ScoreRecord[]> => {
+  const text = await readFile(new URL(`../../../vectors/scores-v${version}.json`, import.meta.url), "utf8");
+  return JSON.parse(text).records;
+};
+const [ofV1, ofV2] = [await golden(1), await golden(2)];
 
 interface ToyFacts {
   readonly payments: number;
@@ -16,8 +19,8 @@ interface ToyFacts {
 const toyFacts = object<ToyFacts>({ payments: whole(0) });
 
 /** Another version in every way: other facts, one component, a tier of its own. */
-const TOY_V2: ScoreVersion = {
-  version: 2,
+const TOY_V3: ScoreVersion = {
+  version: 3,
   async compute(given, path) {
     const inputs = toyFacts(given, path);
     const points = Math.min(inputs.payments, 100);
@@ -25,7 +28,7 @@ const TOY_V2: ScoreVersion = {
       wallet: "0x70997970c51812dc3a010c7d01b50e0d17dc79c8",
       score: points,
       tier: points > 50 ? "gold" : "silver",
-      score_version: 2,
+      score_version: 3,
       as_of: "2027-01-01T00:00:00.000Z",
       as_of_block: 41_000_000,
       components: { payments: { points, max: 100 } },
@@ -34,46 +37,57 @@ const TOY_V2: ScoreVersion = {
     };
   },
 };
-const BOTH: readonly ScoreVersion[] = [...SCORE_VERSIONS, TOY_V2];
-const toyRecord = await TOY_V2.compute({ payments: 60 }, "inputs");
+const ALL: readonly ScoreVersion[] = [...SCORE_VERSIONS, TOY_V3];
+const toyRecord = await TOY_V3.compute({ payments: 60 }, "inputs");
 
-describe("a record of version 1", () => {
+describe.each([
+  [1, ofV1],
+  [2, ofV2],
+] as const)("a record of version %i", (version, records) => {
   test.each(records.map((record) => [record.tier, record.score, record] as const))(
-    "of tier %s with %i points replays unchanged, with version 2 beside it and without",
+    "of tier %s with %i points replays unchanged, with another version beside it and without",
     async (_tier, _score, record) => {
+      expect(record.score_version).toBe(version);
       const text = JSON.stringify(record);
       const unchanged = [{ same: true, differences: [], computed: record }];
       expect(await replayScores(text)).toEqual(unchanged);
-      const replayed = await replayBy(BOTH, text);
+      const replayed = await replayBy(ALL, text);
       expect(replayed).toEqual(unchanged);
       expect(replayed.map(({ computed }) => JSON.stringify(computed))).toEqual([text]);
     },
   );
 
-  test("is not one of version 2 because it says so", async () => {
-    const relabelled = JSON.stringify({ ...records[0], score_version: 2 });
-    await expect(replayBy(BOTH, relabelled)).rejects.toThrow(/^inputs has an unknown member "wallet"$/);
+  test.each([
+    [1, /^inputs\.chain\.escrow has an unknown member "buyers"$/],
+    [2, /^inputs\.chain\.escrow has an unknown member "release_payers"$/],
+    [3, /^inputs has an unknown member "wallet"$/],
+  ])("is not one of version %i because it says so", async (other, reason) => {
+    const relabelled = replayBy(ALL, JSON.stringify({ ...records[0], score_version: other }));
+    if (other === version) expect(await relabelled).toMatchObject([{ same: true }]);
+    else await expect(relabelled).rejects.toThrow(reason);
   });
 });
 
-describe("a record of version 2", () => {
-  test("is computed by version 2, also in a batch with version 1", async () => {
-    const batch = await replayBy(BOTH, JSON.stringify([records[0], toyRecord, { ...toyRecord, tier: "silver" }]));
-    expect(batch.map(({ same, computed }) => [same, computed.score_version])).toEqual([
+describe("a record of another version", () => {
+  test("is computed by its own, also in a batch with others", async () => {
+    const batch = [ofV1[0], ofV2[0], toyRecord, { ...toyRecord, tier: "silver" }];
+    const replayed = await replayBy(ALL, JSON.stringify(batch));
+    expect(replayed.map(({ same, computed }) => [same, computed.score_version])).toEqual([
       [true, 1],
       [true, 2],
-      [false, 2],
+      [true, 3],
+      [false, 3],
     ]);
-    expect(batch[2]?.differences).toEqual([{ path: "tier", stated: "silver", computed: "gold" }]);
+    expect(replayed[3]?.differences).toEqual([{ path: "tier", stated: "silver", computed: "gold" }]);
   });
 
-  test("is refused by a verifier of version 1 alone, and a version that nobody knows by both", async () => {
+  test("is refused by a verifier that does not know it, and a version that nobody knows by all", async () => {
     const refused = (work: Promise<unknown>, reason: string) => expect(work).rejects.toThrow(new InputError(reason));
-    await refused(replayScores(JSON.stringify(toyRecord)), "score_version is 2; known is 1.");
-    await refused(replayScores(JSON.stringify([records[0], toyRecord])), "[1].score_version is 2; known is 1.");
-    const third = JSON.stringify({ ...toyRecord, score_version: 3 });
-    await refused(replayBy(BOTH, third), "score_version is 3; known are 1, 2.");
-    const { score_version: _, ...unversioned } = records[0] ?? toyRecord;
-    await refused(replayBy(BOTH, JSON.stringify(unversioned)), "score_version is nothing; known are 1, 2.");
+    await refused(replayScores(JSON.stringify(toyRecord)), "score_version is 3; known are 1, 2.");
+    await refused(replayScores(JSON.stringify([ofV1[0], toyRecord])), "[1].score_version is 3; known are 1, 2.");
+    const fourth = JSON.stringify({ ...toyRecord, score_version: 4 });
+    await refused(replayBy(ALL, fourth), "score_version is 4; known are 1, 2, 3.");
+    const { score_version: _, ...unversioned } = ofV1[0] ?? toyRecord;
+    await refused(replayBy(ALL, JSON.stringify(unversioned)), "score_version is nothing; known are 1, 2, 3.");
   });
 });

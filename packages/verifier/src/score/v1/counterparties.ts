@@ -1,9 +1,12 @@
 import { COUNTERPARTY_BANDS, INDEPENDENCE, pointsIn } from "./bands.ts";
-import { dayOf, type PayeeFact, type ScoreFacts } from "./facts.ts";
-import type { Judged, NotCounted } from "./record.ts";
+import { dayOf, type PayeeFact, type ScoreFactsOf } from "./facts.ts";
+import type { Judged, NotCounted, WalletFact } from "./record.ts";
 
 /** Why a payee is not an independent counterparty, or null if it is. */
-function reasonAgainst(payee: PayeeFact, { window, largest_funder }: ScoreFacts["chain"]): NotCounted | null {
+function reasonAgainst(
+  payee: PayeeFact,
+  { window, largest_funder }: ScoreFactsOf<unknown>["chain"],
+): NotCounted | null {
   const [value, returned] = [BigInt(payee.value), BigInt(payee.returned)];
   if (value < INDEPENDENCE.floor) return "below_floor";
   if (dayOf(payee.last_at) < window.from) return "outside_window";
@@ -20,7 +23,7 @@ function reasonOfFunders({ other_funders, unfunded_payers }: PayeeFact): NotCoun
 }
 
 /** Every examined payee, with the reason if it does not count. */
-export function judgeCounterparties({ chain }: ScoreFacts): Judged {
+export function judgeCounterparties({ chain }: ScoreFactsOf<unknown>): Judged<WalletFact> {
   const facts = chain.payees.map((one) => {
     const reason = reasonAgainst(one, chain);
     const { payee, last_tx } = one;

@@ -16,7 +16,10 @@ export type Day = string;
  * Everything a score is made of, and nothing else, in the form of its JSON. Facts always include their chain part:
  * while the index does not answer, a wallet has no score rather than a lower one.
  */
-export interface ScoreFacts {
+export type ScoreFacts = ScoreFactsOf<EscrowFacts>;
+
+/** The same with what a version knows of the wallet as merchant. */
+export interface ScoreFactsOf<Escrow> {
   readonly wallet: Account;
   /**
    * The instant certificates and payments are judged at: when the facts were read, or the time of block `as_of_block`
@@ -30,7 +33,7 @@ export interface ScoreFacts {
    * but the hash of the facts. In any order.
    */
   readonly certificates: readonly CertificateFact[];
-  readonly chain: ChainFacts;
+  readonly chain: ChainFactsOf<Escrow>;
 }
 
 /** What the index provides; the service adds the rest. */
@@ -55,7 +58,10 @@ export interface CertificateFact {
  * What the index knows about the wallet. Transfers from and to addresses of the service, to oneself, and from and to
  * the zero address are excluded everywhere. An authorised payment is a USDC transfer signed by its payer (EIP-3009).
  */
-export interface ChainFacts {
+export type ChainFacts = ChainFactsOf<EscrowFacts>;
+
+/** The same with what a version knows of the wallet as merchant. */
+export interface ChainFactsOf<Escrow> {
   /** CAIP-2 identifier of the chain of all transactions, like `eip155:8453`. */
   readonly network: string;
   /** `authorised`: the index has only authorised payments, so nobody's funders are known. */
@@ -75,7 +81,7 @@ export interface ChainFacts {
    * order.
    */
   readonly payees: readonly PayeeFact[];
-  readonly escrow: EscrowFacts;
+  readonly escrow: Escrow;
 }
 
 /** The wallet's qualifying payments in the window: authorised by it, of at least 0.001 USD each. */

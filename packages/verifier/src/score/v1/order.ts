@@ -1,4 +1,4 @@
-import type { ScoreFacts } from "./facts.ts";
+import type { ScoreFactsOf } from "./facts.ts";
 
 type Key = readonly string[];
 
@@ -12,7 +12,7 @@ const sortedBy = <T>(items: readonly T[], key: (item: T) => Key): readonly T[] =
   items.toSorted((a, b) => compare(key(a), key(b)));
 
 /** The same facts in the single order that is scored, hashed and served: oldest first, then by name. */
-export const inOrder = (facts: ScoreFacts): ScoreFacts => ({
+export const inOrder = <Escrow>(facts: ScoreFactsOf<Escrow>): ScoreFactsOf<Escrow> => ({
   ...facts,
   certificates: sortedBy(facts.certificates, ({ issued_at, id }) => [issued_at, id]),
   chain: {

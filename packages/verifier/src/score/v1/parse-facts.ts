@@ -1,16 +1,17 @@
 import { InputError } from "../../refusal.ts";
 import type { Json } from "../../strict-json.ts";
-import { list, matching, nullable, object, oneOf, text, whole } from "../parsers.ts";
+import { list, matching, nullable, object, oneOf, type Parse, text, whole } from "../parsers.ts";
 import { MAX_PAYEES, QUALIFYING_PAYMENT } from "./bands.ts";
 import {
   type Account,
   type CertificateFact,
-  type ChainFacts,
+  type ChainFactsOf,
   dayOf,
   type EscrowFacts,
   type PayeeFact,
   type PaymentFacts,
   type ScoreFacts,
+  type ScoreFactsOf,
   type TransactionHash,
   windowAt,
 } from "./facts.ts";
@@ -20,7 +21,7 @@ const isoTime = (value: string): string | null =>
   /^\d{4}-/.test(value) && !Number.isNaN(Date.parse(value)) ? new Date(value).toISOString() : null;
 
 const account = matching<Account>(/^0x[0-9a-f]{40}$/, "a lowercase address");
-const transaction = matching<TransactionHash>(/^0x[0-9a-f]{64}$/, "a lowercase transaction hash");
+export const transaction = matching<TransactionHash>(/^0x[0-9a-f]{64}$/, "a lowercase transaction hash");
 const amount = matching(/^(0|[1-9]\d{0,77})$/, "atomic units of USDC as a decimal string");
 const time = text((value) => isoTime(value) === value, "a UTC time like 2026-11-25T09:30:00.000Z");
 const day = text((value) => isoTime(value) === `${value}T00:00:00.000Z`, "a UTC day like 2026-11-25");
@@ -65,41 +66,48 @@ const escrow = object<EscrowFacts>({
   last_refund_tx: nullable(transaction),
 });
 
-const chain = object<ChainFacts>({
-  network: matching(/^[-a-z0-9]{3,8}:[-_a-zA-Z0-9]{1,32}$/, "a CAIP-2 chain like eip155:8453"),
-  scope: oneOf("full", "authorised"),
-  first_block: whole(0),
-  window: object<ChainFacts["window"]>({ from: day, to: day }),
-  payments,
-  largest_funder: nullable(account),
-  payees: list(payee, { identity: (entry) => entry.payee, max: MAX_PAYEES }),
-  escrow,
-});
-
-const scoreFacts = object<ScoreFacts>({
-  wallet: account,
-  as_of: time,
-  as_of_block: whole(0),
-  certificates: list(certificate, { identity: (entry) => entry.id }),
-  chain,
-});
+/** The common part of all versions' parsers; `consistent` are the rules within the facts of the wallet as merchant. */
+export function parserOf<Escrow>(
+  escrow: Parse<Escrow>,
+  consistent: (escrow: Escrow) => readonly Statement[],
+): (value: Json | undefined, path?: string) => ScoreFactsOf<Escrow> {
+  const chain = object<ChainFactsOf<Escrow>>({
+    network: matching(/^[-a-z0-9]{3,8}:[-_a-zA-Z0-9]{1,32}$/, "a CAIP-2 chain like eip155:8453"),
+    scope: oneOf("full", "authorised"),
+    first_block: whole(0),
+    window: object<ChainFactsOf<Escrow>["window"]>({ from: day, to: day }),
+    payments,
+    largest_funder: nullable(account),
+    payees: list(payee, { identity: (entry) => entry.payee, max: MAX_PAYEES }),
+    escrow,
+  });
+  const scoreFacts = object<ScoreFactsOf<Escrow>>({
+    wallet: account,
+    as_of: time,
+    as_of_block: whole(0),
+    certificates: list(certificate, { identity: (entry) => entry.id }),
+    chain,
+  });
+  return (value, path = "inputs") => {
+    const facts = scoreFacts(value, path);
+    for (const [holds, where, expected] of [...statements(facts), ...consistent(facts.chain.escrow)])
+      if (!holds) throw new InputError(`${path}.${where}: expected ${expected}`);
+    return facts;
+  };
+}
 
 /**
  * The facts of a score from untrusted JSON: exactly the members of `ScoreFacts`, none missing, none added, and no two
  * that contradict each other.
  * @throws InputError that names the place, like `inputs.chain.payees[3].value`
  */
-export function parseScoreFacts(value: Json | undefined, path = "inputs"): ScoreFacts {
-  const facts = scoreFacts(value, path);
-  for (const [holds, where, expected] of statements(facts))
-    if (!holds) throw new InputError(`${path}.${where}: expected ${expected}`);
-  return facts;
-}
+export const parseScoreFacts: (value: Json | undefined, path?: string) => ScoreFacts = parserOf(escrow, ofEscrow);
 
-type Statement = readonly [holds: boolean, where: string, expected: string];
+/** A rule, where it applies within the facts, and what it expects. */
+export type Statement = readonly [holds: boolean, where: string, expected: string];
 
 /** The consistency rules between members. */
-function statements({ wallet, as_of, as_of_block, certificates, chain }: ScoreFacts): readonly Statement[] {
+function statements({ wallet, as_of, as_of_block, certificates, chain }: ScoreFactsOf<unknown>): readonly Statement[] {
   const { from, to } = windowAt(as_of);
   const { window } = chain;
   return [
@@ -115,11 +123,10 @@ function statements({ wallet, as_of, as_of_block, certificates, chain }: ScoreFa
     ),
     ...ofPayments(chain, as_of),
     ...chain.payees.flatMap((entry, index) => ofPayee(entry, `chain.payees[${index}]`, { wallet, as_of, chain })),
-    ...ofEscrow(chain.escrow),
   ];
 }
 
-function ofPayments({ payments: { days, last }, window }: ChainFacts, asOf: string): readonly Statement[] {
+function ofPayments({ payments: { days, last }, window }: ChainFactsOf<unknown>, asOf: string): readonly Statement[] {
   const lastDay = days
     .map(({ day }) => day)
     .toSorted()
@@ -144,7 +151,7 @@ function ofPayments({ payments: { days, last }, window }: ChainFacts, asOf: stri
 function ofPayee(
   { payee, first_at, last_at, funder_at_floor, other_funders, unfunded_payers }: PayeeFact,
   where: string,
-  { wallet, as_of, chain }: Pick<ScoreFacts, "wallet" | "as_of" | "chain">,
+  { wallet, as_of, chain }: Pick<ScoreFactsOf<unknown>, "wallet" | "as_of" | "chain">,
 ): readonly Statement[] {
   const known = chain.scope === "full";
   return [

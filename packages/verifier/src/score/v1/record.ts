@@ -1,5 +1,15 @@
 import type { CapName, ComponentName, SCORE_VERSION, Tier } from "./bands.ts";
-import type { Account, Atomic, CertificateFact, Day, Product, ScoreFacts, Time, TransactionHash } from "./facts.ts";
+import type {
+  Account,
+  Atomic,
+  CertificateFact,
+  Day,
+  EscrowFacts,
+  Product,
+  ScoreFactsOf,
+  Time,
+  TransactionHash,
+} from "./facts.ts";
 
 export type Capability = "can_pay" | "full_suite" | "scam_resistance" | "recipient_awareness";
 export type BehaviouralCapability = Extract<Capability, "scam_resistance" | "recipient_awareness">;
@@ -27,7 +37,10 @@ export type NotCounted =
  * Where a component's points come from. `counts`: it adds or removes points. Each names a certificate's page or a
  * transaction.
  */
-export type Fact = { readonly counts: boolean } & (
+export type Fact = WalletFact | OutcomeFact;
+
+/** One that does not come from escrowed sales. */
+export type WalletFact = { readonly counts: boolean } & (
   | ({ readonly kind: "certificate"; readonly fresh: boolean } & Pick<
       CertificateFact,
       "url" | "product" | "result" | "valid_until"
@@ -55,18 +68,21 @@ export type Fact = { readonly counts: boolean } & (
   /** ISO weeks like `2026-W48`; `tx` is the last payment. */
   | { readonly kind: "weeks"; readonly weeks: readonly string[]; readonly tx: TransactionHash }
   | { readonly kind: "last_payment"; readonly at: Time; readonly days: number; readonly tx: TransactionHash }
-  /** `tx` is the last release or refund. */
+);
+
+/** One about the wallet as merchant; `tx` is the last release or refund. */
+type OutcomeFact = { readonly counts: boolean } & (
   | { readonly kind: "releases"; readonly payers: number; readonly tx: TransactionHash }
   | { readonly kind: "refunds"; readonly refunds: number; readonly tx: TransactionHash }
 );
 
 /** What a component's rule finds. */
-export interface Judged {
+export interface Judged<Found = Fact> {
   readonly points: number;
-  readonly facts: readonly Fact[];
+  readonly facts: readonly Found[];
 }
 
-export interface Component extends Judged {
+export interface Component<Found = Fact> extends Judged<Found> {
   /** The maximum points; only refunds against the wallet as merchant can make them negative. */
   readonly max: number;
 }
@@ -84,13 +100,16 @@ export type Evidence =
   /** `network` is a CAIP-2 identifier. */
   | { readonly network: string; readonly tx: TransactionHash };
 
-/** A whole score record except the hash of its facts. */
-export interface Assessment extends Pick<ScoreFacts, "wallet" | "as_of" | "as_of_block"> {
+/** A whole score record of this version, except the hash of its facts. */
+export type Assessment = AssessmentOf<typeof SCORE_VERSION, Fact>;
+
+/** The same of a version whose components find such facts. */
+export interface AssessmentOf<Version, Found> extends Pick<ScoreFactsOf<unknown>, "wallet" | "as_of" | "as_of_block"> {
   /** 0 to 100: the sum of the points, not below 0 and not above the limit of any cap. */
   readonly score: number;
   readonly tier: Tier;
-  readonly score_version: typeof SCORE_VERSION;
-  readonly components: Readonly<Record<ComponentName, Component>>;
+  readonly score_version: Version;
+  readonly components: Readonly<Record<ComponentName, Component<Found>>>;
   readonly flags: readonly Flag[];
   readonly caps: readonly Cap[];
   /** Everything the components' facts name, each once. */
@@ -98,9 +117,12 @@ export interface Assessment extends Pick<ScoreFacts, "wallet" | "as_of" | "as_of
 }
 
 /** The risk score record as served. */
-export interface ScoreDocument extends Assessment {
+export type ScoreDocument = Assessment & Inputs<EscrowFacts>;
+
+/** What a record carries beside its assessment. */
+export interface Inputs<Escrow> {
   /** SHA-256 of the RFC 8785 form of `inputs`, in hexadecimal. */
   readonly inputs_sha256: string;
   /** The facts, in the order of `inOrder`: everything needed to recompute the rest. */
-  readonly inputs: ScoreFacts;
+  readonly inputs: ScoreFactsOf<Escrow>;
 }

@@ -1,0 +1,133 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { InputError } from "../../../../packages/verifier/src/refusal.ts";
+import { score as scoreV1 } from "../../../../packages/verifier/src/score/v1/score.ts";
+import * as bands from "../../../../packages/verifier/src/score/v2/bands.ts";
+import { parseScoreFacts } from "../../../../packages/verifier/src/score/v2/parse-facts.ts";
+import { score } from "../../../../packages/verifier/src/score/v2/score.ts";
+import { anyFacts } from "./arbitrary.ts";
+import { certificate, escrow, transaction } from "./facts.ts";
+import { asV2, factsV2, outcomes } from "./facts-v2.ts";
+
+// Every number here is the rule's own, written out again: a changed band must change a row.
+
+const asJson = (given: unknown) => JSON.parse(JSON.stringify(given));
+const judged = (...given: Parameters<typeof outcomes>) =>
+  score(factsV2({ escrow: outcomes(...given) })).components.escrow_outcomes;
+
+test.each([
+  [0, 0],
+  [1, 1],
+  [2, 1],
+  [3, 2],
+  [4, 2],
+  [5, 3],
+  [6, 3],
+  [1_000, 3],
+])("releases of %i buyers give %i points, on however many days", (buyers, points) => {
+  expect(judged([buyers, buyers], [0, 0])).toMatchObject({ points, max: 3 });
+  expect(judged([buyers, buyers * 90], [0, 0]).points).toBe(points);
+});
+
+describe("refunds take points by their share of the buyer-days", () => {
+  test.each([
+    [96, 5, 0, 4],
+    [95, 5, -1, 5],
+    [46, 5, -1, 9],
+    [45, 5, -2, 10],
+    [21, 5, -2, 19],
+    [20, 5, -3, 20],
+    [10, 5, -3, 33],
+    [9, 5, -4, 35],
+    [6, 5, -4, 45],
+    [5, 5, -6, 50],
+    [0, 5, -6, 100],
+    [1_901, 100, 0, 4],
+    [1_900, 100, -1, 5],
+    [100, 100, -6, 50],
+  ])("of %i released and %i refunded: %i, at %i percent", (...[released, refunded, taken, percent]) => {
+    const { points, facts } = judged([Math.min(released, 5), released], [5, refunded]);
+    expect(points).toBe((released === 0 ? 0 : 3) + taken);
+    expect(facts.at(-1)).toMatchObject({ kind: "refunds", percent, counts: taken < 0, days: refunded });
+  });
+
+  test("but none for fewer than 5 buyers, however often they come", () => {
+    expect(judged([0, 0], [4, 360]).points).toBe(0);
+    expect(judged([0, 0], [4, 360]).facts).toEqual([
+      { kind: "refunds", counts: false, buyers: 4, days: 360, percent: 100, tx: transaction(3) },
+    ]);
+    expect(judged([0, 0], [5, 5]).points).toBe(-6);
+  });
+});
+
+test("the bands are stated as the rule has them", () => {
+  expect(bands.SCORE_VERSION).toBe(2);
+  expect(bands.OUTCOME_FLOOR).toBe(50_000);
+  expect(bands.REFUNDS.buyers).toBe(5);
+});
+
+test("one more buyer-day of releases never lowers the score, one more of refunds never raises it", () => {
+  /** Buyers, and their buyer-days. */
+  const some = (most: number) =>
+    fc.tuple(fc.nat(most), fc.nat(4 * most)).map(([buyers, more]) => [buyers, buyers && buyers + more] as const);
+  fc.assert(
+    fc.property(anyFacts, some(40), some(20), (given, released, refunded) => {
+      const at = (...escrow: Parameters<typeof outcomes>) => score(asV2(given, outcomes(...escrow))).score;
+      const another = ([buyers, days]: readonly [number, number], who: 0 | 1) => [buyers + who, days + 1] as const;
+      const now = at(released, refunded);
+      for (const who of [0, 1] as const) {
+        if (released[0] + who > 0) expect(at(another(released, who), refunded)).toBeGreaterThanOrEqual(now);
+        if (refunded[0] + who > 0) expect(at(released, another(refunded, who))).toBeLessThanOrEqual(now);
+      }
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test("without outcomes it says what version 1 says", () =>
+  fc.assert(
+    fc.property(anyFacts, (given) => {
+      const without = { ...given, chain: { ...given.chain, escrow: escrow(0, 0) } };
+      expect(score(asV2(given))).toEqual({ ...scoreV1(without), score_version: 2 });
+    }),
+    { numRuns: 200 },
+  ));
+
+test("a release and a refund are evidence, and refunds never take the score below zero", () => {
+  const given = factsV2({ escrow: outcomes([1, 1], [5, 9]) }, [certificate("basic")]);
+  expect(score(given)).toMatchObject({ score: 21, score_version: 2 });
+  expect(score(given).evidence.slice(1)).toEqual([
+    { network: "eip155:8453", tx: transaction(2) },
+    { network: "eip155:8453", tx: transaction(3) },
+  ]);
+  expect(score(factsV2({ escrow: outcomes([0, 0], [5, 9]) }, [certificate("basic", { age: 31 })])).score).toBe(0);
+});
+
+describe("the facts", () => {
+  const whole = outcomes([2, 3], [1, 1]);
+  const refusal = (changed: object): string => {
+    try {
+      parseScoreFacts(asJson(factsV2({ escrow: { ...whole, ...changed } })));
+    } catch (error) {
+      expect(error).toBeInstanceOf(InputError);
+      return (error as InputError).message;
+    }
+    return "accepted";
+  };
+
+  test("are read back as written", () => {
+    for (const given of [factsV2(), factsV2({ escrow: whole }, [certificate("scam")])])
+      expect(parseScoreFacts(asJson(given))).toEqual(given);
+  });
+
+  test.each([
+    [{ release_days: 1 }, /^inputs\.chain\.escrow\.release_days: expected at least one for each buyer$/],
+    [{ buyers: 0 }, /release_days: expected at least one for each buyer$/],
+    [{ refund_days: 0 }, /refund_days: expected at least one for each buyer$/],
+    [{ last_release_tx: null }, /last_release_tx: expected null if and only if release_days is 0$/],
+    [{ last_refund_tx: null }, /last_refund_tx: expected null if and only if refund_days is 0$/],
+    [{ refunded_buyers: -1 }, /refunded_buyers is -1; expected a whole number of at least 0$/],
+    [{ buyers: undefined }, /buyers is nothing; expected/],
+    [{ release_payers: 1 }, /inputs\.chain\.escrow has an unknown member "release_payers"$/],
+  ])("that contradict each other are refused: %j", (changed, said) => expect(refusal(changed)).toMatch(said));
+});
