@@ -1,10 +1,18 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Address, isAddressEqual, keccak256 } from "viem";
+import {
+  type Address,
+  BaseError,
+  ContractFunctionRevertedError,
+  ContractFunctionZeroDataError,
+  isAddressEqual,
+  keccak256,
+} from "viem";
 import { NETWORKS, type NetworkFacts } from "../../api/kernel/networks.ts";
 import { escrowAbi, operatorAbi } from "../../contracts/abi.ts";
 import { COMMERCE_PAYMENTS } from "../../contracts/commerce-payments.ts";
 import { SETTLEMENT_BATCH } from "../../contracts/settlement-batch.ts";
+import { LEAST_AMOUNT } from "../../packages/escrow/src/terms.ts";
 import { anvilClient } from "./anvil.ts";
 
 /** One local chain as named in Hardhat's configuration. */
@@ -41,24 +49,29 @@ export interface EscrowRoles {
 export const deployedWallet = (folder: string, target: DeploymentTarget): Promise<Address | null> =>
   deployed(folder, target, "SmartWallet#SmartWallet");
 
-/** The escrow's address on the chain, or null if it is not deployed with these roles. */
+/** The escrow's address on the chain, or null if it is not deployed with these roles, or is of an earlier version. */
 export async function deployedEscrow(
   folder: string,
   target: DeploymentTarget,
   roles: EscrowRoles,
 ): Promise<Address | null> {
   const address = await deployed(folder, target, "Escrow#Escrow");
-  return address !== null && (await hasRoles(address, target, roles)) ? address : null;
+  return address !== null && (await isCurrent(address, target)) && (await hasRoles(address, target, roles))
+    ? address
+    : null;
 }
 
-/** The operator's address on the chain, or null if it is not deployed over base/commerce-payments with these roles. */
+/**
+ * The operator's address on the chain, or null if it is not deployed over base/commerce-payments with these roles, or is
+ * of an earlier version.
+ */
 export async function deployedOperator(
   folder: string,
   target: DeploymentTarget,
   roles: EscrowRoles,
 ): Promise<Address | null> {
   const address = await deployed(folder, target, "ArbiterOperator#ArbiterOperator");
-  if (address === null || !(await hasRoles(address, target, roles))) return null;
+  if (address === null || !(await isCurrent(address, target)) || !(await hasRoles(address, target, roles))) return null;
   const read = (functionName: "ESCROW" | "COLLECTOR") =>
     anvilClient(target.rpcUrl, target.network).readContract({ address, abi: operatorAbi, functionName });
   const [escrow, collector] = await Promise.all([read("ESCROW"), read("COLLECTOR")]);
@@ -73,6 +86,28 @@ async function hasRoles(address: Address, target: DeploymentTarget, roles: Escro
     anvilClient(target.rpcUrl, target.network).readContract({ address, abi: escrowAbi, functionName });
   const [arbiter, feeRecipient] = await Promise.all([read("ARBITER"), read("FEE_RECIPIENT")]);
   return isAddressEqual(arbiter, roles.arbiter) && isAddressEqual(feeRecipient, roles.feeRecipient);
+}
+
+/** Whether an escrow or an operator that an earlier version of this project deployed is on the chain. */
+export async function hasEarlierVersion(folder: string, target: DeploymentTarget): Promise<boolean> {
+  const found = await Promise.all(
+    ["Escrow#Escrow", "ArbiterOperator#ArbiterOperator"].map((name) => deployed(folder, target, name)),
+  );
+  const addresses = found.filter((address) => address !== null);
+  return (await Promise.all(addresses.map((address) => isCurrent(address, target)))).includes(false);
+}
+
+/** Earlier versions of the escrow and the operator hold any amount: they have no `MINIMUM`. */
+async function isCurrent(address: Address, target: DeploymentTarget): Promise<boolean> {
+  const call = { address, abi: escrowAbi, functionName: "MINIMUM" } as const;
+  try {
+    return (await anvilClient(target.rpcUrl, target.network).readContract(call)) === LEAST_AMOUNT;
+  } catch (cause) {
+    const isAnswer = (error: unknown) =>
+      error instanceof ContractFunctionRevertedError || error instanceof ContractFunctionZeroDataError;
+    if (cause instanceof BaseError && cause.walk(isAnswer) !== null) return false;
+    throw cause;
+  }
 }
 
 /** Whether base/commerce-payments, or what stands in for it, is on the chain. */

@@ -8,7 +8,7 @@ import { packagesProblem } from "../packages.ts";
 import { anvilClient } from "./anvil.ts";
 import { startChain } from "./chain.ts";
 import type { DataDirectory } from "./data-directory.ts";
-import { deployedEscrow, deploymentTargets, isDeployed } from "./deployments.ts";
+import { deployedEscrow, deploymentTargets, hasEarlierVersion, isDeployed } from "./deployments.ts";
 import { type GuardedProcess, startGuarded } from "./guarded-process.ts";
 import { arbiterAddress, facilitatorAddress, type Keys, payToAddress } from "./keys.ts";
 import { takeBackLostBlocks } from "./lost-blocks.ts";
@@ -111,6 +111,11 @@ async function deployMissing({ settings, keys, directory, tell }: StackParts, st
   const found = await Promise.all(targets.map((target) => isDeployed(folder, target, roles)));
   const known = found.includes(false) ? null : await escrow();
   if (known !== null) return known;
+  const replaced = await Promise.all(targets.map((target) => hasEarlierVersion(folder, target)));
+  if (replaced.includes(true))
+    tell(
+      "The escrow of an earlier version is replaced. What it holds stays there until anyone calls its refund, 30 minutes after the hold",
+    );
   const deployment = await startGuarded(deploymentPlan({ settings, keys, logs: directory.logs }));
   directory.remember("deployment", deployment.pid);
   stops.get("deployment")?.push(() => deployment.stop(1_000));
