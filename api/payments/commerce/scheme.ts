@@ -3,7 +3,7 @@ import { authorizationOf } from "../../../packages/escrow/src/authorization.ts";
 import { mismatch } from "../../../packages/escrow/src/check-payment.ts";
 import { parsePayload } from "../../../packages/escrow/src/payment-header.ts";
 import type { PaymentInfo } from "../../../packages/escrow/src/payment-info.ts";
-import { SCHEME } from "../../../packages/escrow/src/terms.ts";
+import { escrowAt, SCHEME } from "../../../packages/escrow/src/terms.ts";
 import { NETWORKS, type Network } from "../../kernel/networks.ts";
 import type { Address, Hex } from "../../kernel/wallet.ts";
 import type { Chain } from "../chain.ts";
@@ -102,5 +102,5 @@ const holdOf = ({ authorization: { nonce }, details, signature }: Payload): Sign
 function typedData(contracts: readonly EscrowContract[], info: PaymentInfo, network: Network) {
   const known = contracts.find(({ address }) => address === info.operator) ?? current(contracts);
   const { chainId, usdc } = NETWORKS[network];
-  return authorizationOf({ chainId, escrow: known.address }, usdc, info);
+  return authorizationOf({ chainId, usdc, ...escrowAt(known.address) }, info);
 }

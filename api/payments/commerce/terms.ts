@@ -1,6 +1,7 @@
 import {
   type Offer as CommerceOffer,
   requirements as commerceRequirements,
+  escrowAt,
 } from "../../../packages/escrow/src/terms.ts";
 import { NETWORKS } from "../../kernel/networks.ts";
 import type { Terms } from "../../kernel/route.ts";
@@ -10,7 +11,7 @@ import type { EscrowContract } from "./escrow-contract.ts";
 export const commerceOffer = ({ network, address, feeRecipient }: EscrowContract, terms: Terms): CommerceOffer => ({
   escrow: {
     chainId: NETWORKS[network].chainId,
-    address,
+    ...escrowAt(address),
     usdc: NETWORKS[network].usdc,
     feeReceiver: feeRecipient,
     deliveryDomain: { name: "Agent Payment Trust Delivery", version: "1" },

@@ -1,7 +1,6 @@
 import { type Address, getAddress, isAddress, isAddressEqual, zeroAddress } from "viem";
-import type { Token } from "./authorization.ts";
 import type { PaymentInfo } from "./payment-info.ts";
-import { FEE_BPS, SCHEME } from "./terms.ts";
+import { FEE_BPS, SCHEME, type Token } from "./terms.ts";
 
 /** Payment requirements of x402 version 2, from an untrusted source. */
 export interface OfferedTerms {

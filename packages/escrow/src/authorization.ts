@@ -1,12 +1,6 @@
-import type { Address, TypedDataDomain } from "viem";
-import { type EscrowPlace, type PaymentInfo, payerAgnosticNonce } from "./payment-info.ts";
-
-/** The token that pays: its name and version are those of its EIP-712 domain. */
-export interface Token {
-  readonly address: Address;
-  readonly name: string;
-  readonly version: string;
-}
+import type { TypedDataDomain } from "viem";
+import { type PaymentInfo, payerAgnosticNonce } from "./payment-info.ts";
+import { type EscrowFacts, placeOf } from "./terms.ts";
 
 const TYPES = {
   ReceiveWithAuthorization: [
@@ -19,20 +13,28 @@ const TYPES = {
   ],
 } as const;
 
+/** As much of a contract as the payer's signature binds. */
+export type SignedFor = Pick<EscrowFacts, "chainId" | "custody" | "collector" | "usdc">;
+
 /**
- * What the payer signs: USDC's `ReceiveWithAuthorization` (EIP-3009) to the escrow, which alone can redeem it. Its
+ * What the payer signs: USDC's `ReceiveWithAuthorization` (EIP-3009) to the collector, which alone can redeem it. Its
  * nonce is the hash of all terms, so the signature binds every one of them.
  */
-export const authorizationOf = (place: EscrowPlace, { name, version }: Token, info: PaymentInfo) => ({
-  domain: { name, version, chainId: place.chainId, verifyingContract: info.token } satisfies TypedDataDomain,
+export const authorizationOf = (escrow: SignedFor, info: PaymentInfo) => ({
+  domain: {
+    name: escrow.usdc.name,
+    version: escrow.usdc.version,
+    chainId: escrow.chainId,
+    verifyingContract: info.token,
+  } satisfies TypedDataDomain,
   types: TYPES,
   primaryType: "ReceiveWithAuthorization" as const,
   message: {
     from: info.payer,
-    to: place.escrow,
+    to: escrow.collector,
     value: info.maxAmount,
     validAfter: 0n,
     validBefore: BigInt(info.preApprovalExpiry),
-    nonce: payerAgnosticNonce(place, info),
+    nonce: payerAgnosticNonce(placeOf(escrow), info),
   },
 });

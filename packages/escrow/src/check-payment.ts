@@ -63,7 +63,7 @@ function wrongExpiry({ info }: PresentedPayment, nowMs: number): string | null {
 
 /** The contract builds the authorization from the terms: a different one was signed over something else. */
 function wrongAuthorization({ info, authorization }: PresentedPayment, { escrow }: Offer): string | null {
-  const { message } = authorizationOf({ chainId: escrow.chainId, escrow: escrow.address }, escrow.usdc, info);
+  const { message } = authorizationOf(escrow, info);
   for (const [field, wanted] of Object.entries(message)) {
     const got = authorization[field as keyof typeof message];
     if (String(got).toLowerCase() !== String(wanted).toLowerCase()) return says(`authorization.${field}`, got, wanted);

@@ -2,7 +2,7 @@ import type { Address, Hex, LocalAccount } from "viem";
 import { accept, type BuyerLimits, type OfferedTerms } from "./acceptable.ts";
 import { authorizationOf } from "./authorization.ts";
 import { parseAmount } from "./money.ts";
-import { SCHEME } from "./terms.ts";
+import { escrowAt, SCHEME } from "./terms.ts";
 
 /** The payer: any viem account, or anything else that signs typed data. */
 export type Payer = Pick<LocalAccount, "address" | "signTypedData">;
@@ -54,7 +54,7 @@ export class EscrowScheme {
     const salt =
       `0x${[...crypto.getRandomValues(new Uint8Array(32))].map((byte) => byte.toString(16).padStart(2, "0")).join("")}` as Hex;
     const complete = { ...info, payer: this.#payer.address, salt: BigInt(salt) };
-    const typedData = authorizationOf({ chainId, escrow }, token, complete);
+    const typedData = authorizationOf({ chainId, ...escrowAt(escrow), usdc: token }, complete);
     const signature = await this.#payer.signTypedData(typedData);
     const { value, validAfter, validBefore, ...authorization } = typedData.message;
     return {

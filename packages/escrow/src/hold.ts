@@ -13,7 +13,7 @@ import { findHold } from "./find-hold.ts";
 import { type PaymentInfo, paymentId } from "./payment-info.ts";
 import { type PaymentState, readPayment } from "./payment-status.ts";
 import { revertReason } from "./revert-reason.ts";
-import type { EscrowFacts } from "./terms.ts";
+import { type EscrowFacts, placeOf } from "./terms.ts";
 
 /** The arguments of `authorize`. */
 export interface HoldRequest {
@@ -50,7 +50,7 @@ const MINED_WITHIN_MS = 60_000;
  */
 export async function hold(client: Client, send: SendHold, request: HoldRequest): Promise<HoldOutcome> {
   const { info, escrow } = request;
-  const id = paymentId({ chainId: escrow.chainId, escrow: escrow.address }, info);
+  const id = paymentId(placeOf(escrow), info);
   let last: unknown = new Error(`Payment ${id} was not held after ${ATTEMPTS} attempts.`);
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
     const state = await readPayment(client, escrow.address, id);
@@ -120,7 +120,7 @@ const authorizeCall = ({ info, signature, escrow }: HoldRequest) =>
     address: escrow.address,
     abi: escrowAbi,
     functionName: "authorize",
-    args: [info, info.maxAmount, escrow.address, signature],
+    args: [info, info.maxAmount, escrow.collector, signature],
   }) as const;
 
 /** One sender at a time per account, so that two holds here never use the same nonce. */

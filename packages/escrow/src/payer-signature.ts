@@ -27,8 +27,7 @@ export async function isSignedByPayer(
   escrow: EscrowFacts,
   { info, signature }: { readonly info: PaymentInfo; readonly signature: Hex },
 ): Promise<boolean> {
-  const place = { chainId: escrow.chainId, escrow: escrow.address };
-  const hash = hashTypedData(authorizationOf(place, escrow.usdc, info));
+  const hash = hashTypedData(authorizationOf(escrow, info));
   const signer = await recoverAddress({ hash, signature }).catch(() => null);
   if (signer !== null && isAddressEqual(signer, info.payer)) return true;
   const data = encodeFunctionData({ abi: erc1271Abi, functionName: "isValidSignature", args: [hash, signature] });

@@ -19,6 +19,7 @@ export interface PaymentInfo {
 /** Where a payment is held. */
 export interface EscrowPlace {
   readonly chainId: number;
+  /** The contract that holds the money. */
   readonly escrow: Address;
 }
 

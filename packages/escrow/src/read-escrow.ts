@@ -1,7 +1,7 @@
 import { type Address, type Client, getAddress, isAddress } from "viem";
 import { getChainId, readContract } from "viem/actions";
 import { escrowAbi, tokenAbi } from "./abi.ts";
-import { type EscrowFacts, networkOf } from "./terms.ts";
+import { type EscrowFacts, escrowAt, networkOf } from "./terms.ts";
 
 const TIMEOUT_MS = 10_000;
 const DELIVERY_DOMAIN = { name: "Agent Payment Trust Delivery", version: "1" } as const;
@@ -34,7 +34,7 @@ export async function readEscrow(client: Client, arbiterUrl: string, pinned?: Ad
   ]);
   return {
     chainId,
-    address: getAddress(address),
+    ...escrowAt(getAddress(address)),
     usdc: { address: token, name, version },
     feeReceiver,
     deliveryDomain,

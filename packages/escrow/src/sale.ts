@@ -7,6 +7,7 @@ import type { PresentedPayment } from "./payment-header.ts";
 import { paymentId } from "./payment-info.ts";
 import { readPayment } from "./payment-status.ts";
 import type { KeptDelivery } from "./stores/delivery-store.ts";
+import { placeOf } from "./terms.ts";
 import {
   LEAST_SECONDS_TO_DECIDE,
   LEAST_SECONDS_TO_RELEASE,
@@ -63,7 +64,7 @@ const inFlight = new Map<Hex, Promise<Outcome>>();
  */
 export async function sell(parts: SaleParts, purchase: Purchase): Promise<Outcome> {
   const { escrow } = parts;
-  const id = paymentId({ chainId: escrow.chainId, escrow: escrow.address }, purchase.payment.info);
+  const id = paymentId(placeOf(escrow), purchase.payment.info);
   const running = inFlight.get(id);
   if (running !== undefined) {
     const outcome = await running;

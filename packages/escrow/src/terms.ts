@@ -1,5 +1,5 @@
 import { type Address, getAddress } from "viem";
-import type { Token } from "./authorization.ts";
+import type { EscrowPlace } from "./payment-info.ts";
 
 /** The x402 payment scheme of these terms. */
 export const SCHEME = "commerce";
@@ -15,10 +15,27 @@ const REFUND_SECONDS = 2 * 86_400;
 export const REFUNDABLE_AFTER_SECONDS = 1800;
 export const REFUNDABLE_AFTER_TEXT = `${REFUNDABLE_AFTER_SECONDS / 60} minutes`;
 
-/** An escrow contract and its roles. */
-export interface EscrowFacts {
-  readonly chainId: number;
+/** The token that pays: its name and version are those of its EIP-712 domain. */
+export interface Token {
   readonly address: Address;
+  readonly name: string;
+  readonly version: string;
+}
+
+/**
+ * A contract that sells through the arbiter, and its roles. `Escrow.sol` is all three addresses in one, paid by the
+ * scheme "commerce". An `ArbiterOperator.sol` holds nothing itself: base/commerce-payments does, paid by "auth-capture".
+ */
+export interface EscrowFacts {
+  /** The x402 scheme that pays it. */
+  readonly scheme: typeof SCHEME | "auth-capture";
+  readonly chainId: number;
+  /** What is called to hold, release and refund: the `operator` of its payments. Deliveries are signed for it. */
+  readonly address: Address;
+  /** What holds the money: ids and nonces bind it. */
+  readonly custody: Address;
+  /** What the payer signs the money over to. */
+  readonly collector: Address;
   readonly usdc: Token;
   readonly feeReceiver: Address;
   /** Name and version of the EIP-712 domain that deliveries are signed under. */
@@ -34,6 +51,16 @@ export interface Offer {
   /** Atomic units of USDC. */
   readonly price: bigint;
 }
+
+/** An `Escrow.sol` at this address. */
+export const escrowAt = (address: Address) =>
+  ({ scheme: SCHEME, address, custody: address, collector: address }) as const;
+
+/** Where the payments of a contract are held. */
+export const placeOf = ({ chainId, custody }: Pick<EscrowFacts, "chainId" | "custody">): EscrowPlace => ({
+  chainId,
+  escrow: custody,
+});
 
 export const networkOf = ({ chainId }: { readonly chainId: number }): `eip155:${number}` => `eip155:${chainId}`;
 

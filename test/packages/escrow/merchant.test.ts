@@ -2,6 +2,7 @@ import { decodePaymentRequiredHeader, decodePaymentResponseHeader } from "@x402/
 import type { Handler } from "hono";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { escrowed, requirements } from "../../../packages/escrow/src/index.ts";
+import { escrowAt } from "../../../packages/escrow/src/terms.ts";
 import { FEE_RECIPIENT } from "../../support/escrow/contract.ts";
 import { buyFrom, decodeHeader, encodeHeader, newBuyer, pay, signFor } from "../../support/escrow/purchase.ts";
 import { holdsBy, startSaleScene, statusOf } from "../../support/escrow/sale-scene.ts";
@@ -44,7 +45,7 @@ describe("the offer", () => {
     expect({ x402Version, resource }).toMatchObject({ x402Version: 2, resource: { url: SHOP } });
     const facts = {
       chainId: 8453,
-      address: scene.escrow.address,
+      ...escrowAt(scene.escrow.address),
       usdc: { address: scene.chain.network.usdc.address, name: "USD Coin", version: "2" },
       feeReceiver: FEE_RECIPIENT,
       deliveryDomain: { name: "", version: "" },

@@ -7,7 +7,7 @@ import { mismatch } from "../../../packages/escrow/src/check-payment.ts";
 import { EscrowScheme } from "../../../packages/escrow/src/escrow-scheme.ts";
 import { formatUsd, parseAmount } from "../../../packages/escrow/src/money.ts";
 import { type PresentedPayment, parsePaymentHeader } from "../../../packages/escrow/src/payment-header.ts";
-import { type Offer, requirements } from "../../../packages/escrow/src/terms.ts";
+import { escrowAt, type Offer, requirements } from "../../../packages/escrow/src/terms.ts";
 import { encodeHeader } from "../../support/escrow/purchase.ts";
 
 const anAddress = fc
@@ -15,13 +15,15 @@ const anAddress = fc
   .filter((bytes) => bytes.some((byte) => byte !== 0))
   .map((bytes) => getAddress(`0x${Buffer.from(bytes).toString("hex")}`));
 const anOffer = fc.record({
-  escrow: fc.record({
-    chainId: fc.constantFrom(8453, 84532),
-    address: anAddress,
-    usdc: fc.record({ address: anAddress, name: fc.constant("USD Coin"), version: fc.constant("2") }),
-    feeReceiver: anAddress,
-    deliveryDomain: fc.constant({ name: "Agent Payment Trust Delivery", version: "1" }),
-  }),
+  escrow: fc
+    .record({
+      chainId: fc.constantFrom(8453, 84532),
+      address: anAddress,
+      usdc: fc.record({ address: anAddress, name: fc.constant("USD Coin"), version: fc.constant("2") }),
+      feeReceiver: anAddress,
+      deliveryDomain: fc.constant({ name: "Agent Payment Trust Delivery", version: "1" }),
+    })
+    .map((facts) => ({ ...facts, ...escrowAt(facts.address) })),
   merchant: anAddress,
   price: fc.bigInt({ min: 1n, max: 2n ** 120n - 1n }),
 }) satisfies fc.Arbitrary<Offer>;
