@@ -1,6 +1,7 @@
-import { type Address, getAddress, type Hex, isAddress } from "viem";
+import type { Address, Hex } from "viem";
 import { decodeText } from "./base64.ts";
 import type { PaymentInfo } from "./payment-info.ts";
+import { address, hex, Malformed, record, unlessMalformed, whole } from "./wire-fields.ts";
 
 /** The authorization as stated in the payment; the contract derives its own from the terms. */
 export interface PresentedAuthorization {
@@ -29,8 +30,6 @@ export interface PresentedPayment extends PresentedPayload {
 /** The largest payment header, in bytes, with room for an ERC-1271 signature of 2 KiB. */
 const MAX_HEADER_BYTES = 16_384;
 
-class Malformed extends Error {}
-
 /** Decodes a `PAYMENT-SIGNATURE` header (x402 version 2, scheme "commerce"); `malformed` says what is wrong with it. */
 export function parsePaymentHeader(header: string): PresentedPayment | { readonly malformed: string } {
   if (header.length > MAX_HEADER_BYTES) {
@@ -51,32 +50,34 @@ function payment(decoded: Record<string, unknown>): PresentedPayment {
 }
 
 /** Reads the `payload` of a decoded header; `malformed` says what is wrong with it. */
-export function parsePayload(payload: unknown): PresentedPayload | { readonly malformed: string } {
-  try {
-    return readPayload(payload);
-  } catch (error) {
-    if (error instanceof Malformed) return { malformed: error.message };
-    throw error;
-  }
-}
+export const parsePayload = (payload: unknown): PresentedPayload | { readonly malformed: string } =>
+  unlessMalformed(() => readPayload(payload));
 
 function readPayload(given: unknown): PresentedPayload {
   const payload = record(given, "payload");
-  const { to, value, validAfter, validBefore, nonce, ...rest } = record(payload.authorization, "payload.authorization");
-  const from = address(rest.from, "authorization.from");
+  const authorization = readAuthorization(payload.authorization);
   return {
-    info: paymentInfo(record(payload.paymentInfo, "payload.paymentInfo"), from),
-    authorization: {
-      from,
-      to: address(to, "authorization.to"),
-      value: whole(value, 256, "authorization.value"),
-      validAfter: whole(validAfter, 256, "authorization.validAfter"),
-      validBefore: whole(validBefore, 256, "authorization.validBefore"),
-      nonce: hex(nonce, /^0x[0-9a-f]{64}$/i, "authorization.nonce"),
-    },
-    signature: hex(payload.signature ?? payload.collectorData, /^0x([0-9a-f]{2}){1,4096}$/i, "signature"),
+    info: paymentInfo(record(payload.paymentInfo, "payload.paymentInfo"), authorization.from),
+    authorization,
+    signature: readSignature(payload.signature ?? payload.collectorData),
   };
 }
+
+/** The EIP-3009 authorization of a payload. @throws Malformed */
+export function readAuthorization(given: unknown): PresentedAuthorization {
+  const { from, to, value, validAfter, validBefore, nonce } = record(given, "payload.authorization");
+  return {
+    from: address(from, "authorization.from"),
+    to: address(to, "authorization.to"),
+    value: whole(value, 256, "authorization.value"),
+    validAfter: whole(validAfter, 256, "authorization.validAfter"),
+    validBefore: whole(validBefore, 256, "authorization.validBefore"),
+    nonce: hex(nonce, /^0x[0-9a-f]{64}$/i, "authorization.nonce"),
+  };
+}
+
+/** @throws Malformed */
+export const readSignature = (given: unknown): Hex => hex(given, /^0x([0-9a-f]{2}){1,4096}$/i, "signature");
 
 /** The draft leaves the payer out of the terms, since the authorization names it; one that is there has to be right. */
 const paymentInfo = (info: Record<string, unknown>, from: Address): PaymentInfo => ({
@@ -93,34 +94,3 @@ const paymentInfo = (info: Record<string, unknown>, from: Address): PaymentInfo 
   feeReceiver: address(info.feeReceiver, "paymentInfo.feeReceiver"),
   salt: whole(info.salt, 256, "paymentInfo.salt"),
 });
-
-function record(value: unknown, name: string): Record<string, unknown> {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    throw new Malformed(`${name} is not a JSON object`);
-  }
-  return value as Record<string, unknown>;
-}
-
-function address(value: unknown, name: string): Address {
-  if (typeof value !== "string" || !isAddress(value, { strict: false })) {
-    throw new Malformed(`${name} is not an address: 0x and 40 hex digits`);
-  }
-  return getAddress(value);
-}
-
-function hex(value: unknown, pattern: RegExp, name: string): Hex {
-  if (typeof value !== "string" || !pattern.test(value))
-    throw new Malformed(`${name} is not hex of the expected length`);
-  return value.toLowerCase() as Hex;
-}
-
-/** A whole number as a decimal text, a hex text or a JSON number. */
-function whole(value: unknown, bits: number, name: string): bigint {
-  const isText = typeof value === "string" && /^(\d{1,78}|0x[0-9a-f]{1,64})$/i.test(value);
-  const isNumber = typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
-  const number = isText || isNumber ? BigInt(value as string | number) : null;
-  if (number === null || number >= 2n ** BigInt(bits)) {
-    throw new Malformed(`${name} is not a whole number of at most ${bits} bits`);
-  }
-  return number;
-}

@@ -1,0 +1,84 @@
+import type { Hex } from "viem";
+import { type PresentedAuthorization, readAuthorization, readSignature } from "../payment-header.ts";
+import type { PaymentInfo } from "../payment-info.ts";
+import { FEE_BPS, type Offer } from "../terms.ts";
+import { Malformed, record, unlessMalformed, whole } from "../wire-fields.ts";
+import { refusal } from "./refusal.ts";
+
+/** What the client says it accepted, as it is in the header. */
+export interface ClaimedRequirements {
+  readonly scheme?: unknown;
+  readonly network?: unknown;
+  readonly amount?: unknown;
+  readonly asset?: unknown;
+  readonly payTo?: unknown;
+  readonly extra?: unknown;
+}
+
+/** The `payload` of an "auth-capture" payment; none of it has been verified yet. */
+export interface AuthCapturePayload {
+  /** Null for a Permit2 authorization, which this service does not take. */
+  readonly authorization: PresentedAuthorization | null;
+  readonly signature: Hex;
+  readonly salt: bigint;
+}
+
+/** An "auth-capture" payment as its header carries it; none of it has been verified yet. */
+export interface AuthCapturePayment extends AuthCapturePayload {
+  readonly accepted: ClaimedRequirements;
+}
+
+/**
+ * Reads the `payload` of a decoded header. It has no terms: `termsOf` rebuilds them.
+ * @returns `malformed`, beginning with the scheme's code, says what is wrong with it
+ */
+export function parseAuthCapture(payload: unknown): AuthCapturePayload | { readonly malformed: string } {
+  const read = unlessMalformed(() => readPayload(record(payload, "payload")));
+  return "malformed" in read ? { malformed: refusal("payload_format", read.malformed) } : read;
+}
+
+function readPayload(payload: Record<string, unknown>): AuthCapturePayload {
+  if (payload.saltNonce !== undefined)
+    throw new Malformed("payload.saltNonce is set, but the offer binds the salt to nothing");
+  const isPermit2 = payload.authorization === undefined && payload.permit2Authorization !== undefined;
+  if (isPermit2) record(payload.permit2Authorization, "payload.permit2Authorization");
+  return {
+    authorization: isPermit2 ? null : readAuthorization(payload.authorization),
+    signature: readSignature(payload.signature),
+    salt: whole(payload.salt, 256, "payload.salt"),
+  };
+}
+
+/** Both deadlines of the terms that a client accepted, in unix seconds; 0 for what is no whole JSON number. */
+export function deadlinesOf({ extra }: Pick<ClaimedRequirements, "extra">) {
+  const { captureDeadline, refundDeadline } = (extra ?? {}) as Record<string, unknown>;
+  return { captureDeadline: seconds(captureDeadline), refundDeadline: seconds(refundDeadline) };
+}
+
+const seconds = (value: unknown): number =>
+  typeof value === "number" && Number.isInteger(value) && value > 0 && value < 2 ** 48 ? value : 0;
+
+/**
+ * The terms of a payment: our own constants, and from the client only its account, the end of its authorization, its
+ * salt, and the two deadlines that it sends back.
+ */
+export function termsOf(
+  { authorization, salt, accepted }: AuthCapturePayment & { readonly authorization: PresentedAuthorization },
+  { escrow, merchant, price }: Offer,
+): PaymentInfo {
+  const { captureDeadline, refundDeadline } = deadlinesOf(accepted);
+  return {
+    operator: escrow.address,
+    payer: authorization.from,
+    receiver: merchant,
+    token: escrow.usdc.address,
+    maxAmount: price,
+    preApprovalExpiry: Number(authorization.validBefore),
+    authorizationExpiry: captureDeadline,
+    refundExpiry: refundDeadline,
+    minFeeBps: FEE_BPS,
+    maxFeeBps: FEE_BPS,
+    feeReceiver: escrow.feeReceiver,
+    salt,
+  };
+}

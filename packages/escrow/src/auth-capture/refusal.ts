@@ -1,0 +1,43 @@
+/** The error codes of the scheme "auth-capture" on EVM chains, without their common prefix. */
+export type RefusalCode =
+  | "payload_format"
+  | "scheme"
+  | "network_mismatch"
+  | "extra"
+  | "payload_method_mismatch"
+  | "capture_deadline_expired"
+  | "deadline_ordering"
+  | "authorization_expired"
+  | "authorization_not_yet_valid"
+  | "token_collector_mismatch"
+  | "amount_mismatch"
+  | "nonce_mismatch"
+  | "signature"
+  | "erc6492_factory_not_allowed"
+  | "simulation_failed"
+  | "insufficient_balance"
+  | "payment_already_collected";
+
+/** Why a payment is refused: the scheme's code, then what was wrong and what would be right. */
+export const refusal = (code: RefusalCode, why: string): string => `invalid_auth_capture_evm_${code}: ${why}`;
+
+/** A contract's refusal: the name of its error, and the text of one that has text. */
+export interface Reverted {
+  readonly name: string;
+  readonly text: string;
+}
+
+/** The code for what a simulated hold reverted with. */
+export function revertCode({ name, text }: Reverted): RefusalCode {
+  if (/transfer amount exceeds balance/.test(text)) return "insufficient_balance";
+  switch (name) {
+    case "PaymentAlreadyCollected":
+      return "payment_already_collected";
+    case "AfterPreApprovalExpiry":
+      return "authorization_expired";
+    case "InvalidExpiries":
+      return "deadline_ordering";
+    default:
+      return "simulation_failed";
+  }
+}

@@ -1,0 +1,40 @@
+import { getAddress } from "viem";
+import { AUTHORIZATION_SECONDS, FEE_BPS, MAX_TIMEOUT_SECONDS, networkOf, type Offer } from "../terms.ts";
+
+/** The x402 payment scheme of these terms. */
+export const AUTH_CAPTURE = "auth-capture";
+/** How far ahead both deadlines are, in seconds: a day after the latest possible hold. */
+const DEADLINE_SECONDS = AUTHORIZATION_SECONDS + MAX_TIMEOUT_SECONDS;
+
+/**
+ * The x402 version 2 payment requirements of an offer that an `ArbiterOperator.sol` sells. `captureMode` is written out:
+ * its default, "sync", would leave the hold of a custom operator to its payer. Without `receiverAuthorizer` and `policy`
+ * the salt is the client's own.
+ * @param nowMs the time the deadlines count from, in milliseconds; they are absolute unix seconds, rounded up
+ */
+export function requirements({ escrow, merchant, price }: Offer, nowMs: number) {
+  const deadline = Math.ceil(nowMs / 1000) + DEADLINE_SECONDS;
+  return {
+    scheme: AUTH_CAPTURE,
+    network: networkOf(escrow),
+    amount: price.toString(),
+    asset: getAddress(escrow.usdc.address),
+    payTo: getAddress(merchant),
+    maxTimeoutSeconds: MAX_TIMEOUT_SECONDS,
+    extra: {
+      name: escrow.usdc.name,
+      version: escrow.usdc.version,
+      authCaptureEscrow: getAddress(escrow.custody),
+      captureAuthorizer: getAddress(escrow.address),
+      operatorType: "custom",
+      paymentFlow: "escrow",
+      captureMode: "deferred",
+      assetTransferMethod: "eip3009",
+      captureDeadline: deadline,
+      refundDeadline: deadline,
+      feeRecipient: getAddress(escrow.feeReceiver),
+      minFeeBps: FEE_BPS,
+      maxFeeBps: FEE_BPS,
+    },
+  };
+}

@@ -1,0 +1,294 @@
+import { AuthCaptureEvmScheme } from "@x402/evm/auth-capture/client";
+import fc from "fast-check";
+import { type Address, getAddress, type Hex, recoverTypedDataAddress, serializeErc6492Signature } from "viem";
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
+import { describe, expect, test } from "vitest";
+import { COMMERCE_PAYMENTS } from "../../../contracts/commerce-payments.ts";
+import { type Checked, mismatch } from "../../../packages/escrow/src/auth-capture/check.ts";
+import {
+  type AuthCapturePayment,
+  parseAuthCapture,
+  termsOf,
+} from "../../../packages/escrow/src/auth-capture/payload.ts";
+import { revertCode } from "../../../packages/escrow/src/auth-capture/refusal.ts";
+import { requirements } from "../../../packages/escrow/src/auth-capture/terms.ts";
+import { wrongFactory } from "../../../packages/escrow/src/auth-capture/wrapped-signature.ts";
+import { authorizationOf } from "../../../packages/escrow/src/authorization.ts";
+import type { Offer } from "../../../packages/escrow/src/terms.ts";
+
+const OPERATOR: Address = getAddress("0x00000000000000000000000000000000c0ffee02");
+const FEES: Address = getAddress("0x00000000000000000000000000000000c0ffee03");
+const OTHER: Address = "0x9999999999999999999999999999999999999999";
+const USDC = { address: getAddress("0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"), name: "USD Coin", version: "2" };
+const atOnce = (nowMs: number) => ({ nowMs, checksExpiry: true });
+
+const anAddress = fc
+  .uint8Array({ minLength: 20, maxLength: 20 })
+  .filter((bytes) => bytes.some((byte) => byte !== 0))
+  .map((bytes) => getAddress(`0x${Buffer.from(bytes).toString("hex")}`));
+const anOffer = fc.record({
+  escrow: fc.record({
+    scheme: fc.constant("auth-capture" as const),
+    chainId: fc.constantFrom(8453, 84532),
+    address: anAddress,
+    custody: fc.constant(COMMERCE_PAYMENTS.escrow),
+    collector: fc.constant(COMMERCE_PAYMENTS.collector),
+    usdc: fc.constant(USDC),
+    feeReceiver: anAddress,
+    deliveryDomain: fc.constant({ name: "", version: "" }),
+  }),
+  merchant: anAddress,
+  price: fc.bigInt({ min: 1n, max: 2n ** 120n - 1n }),
+}) satisfies fc.Arbitrary<Offer>;
+
+const OFFER: Offer = {
+  escrow: {
+    scheme: "auth-capture",
+    chainId: 8453,
+    address: OPERATOR,
+    custody: COMMERCE_PAYMENTS.escrow,
+    collector: COMMERCE_PAYMENTS.collector,
+    usdc: USDC,
+    feeReceiver: FEES,
+    deliveryDomain: { name: "", version: "" },
+  },
+  merchant: getAddress("0x00000000000000000000000000000000c0ffee04"),
+  price: 100_000n,
+};
+
+const payer = privateKeyToAccount(generatePrivateKey());
+
+interface Wire {
+  readonly accepted: Record<string, unknown> & { readonly extra: Record<string, unknown> };
+  readonly payload: Record<string, unknown> & { readonly authorization: Record<string, unknown> };
+}
+
+/** What the stock client makes of an offer, as it travels. */
+async function signed(offer: Offer, nowMs: number): Promise<Wire> {
+  const accepted = requirements(offer, nowMs);
+  const { payload } = await new AuthCaptureEvmScheme(payer).createPaymentPayload(2, accepted);
+  return JSON.parse(JSON.stringify({ accepted, payload }));
+}
+
+function read({ accepted, payload }: Wire): AuthCapturePayment {
+  const parsed = parseAuthCapture(payload);
+  if ("malformed" in parsed) throw new Error(parsed.malformed);
+  return { ...parsed, accepted };
+}
+
+/** The code of the first check that refuses a payment, from its shape to its nonce; null if none does. */
+function codeOf(wire: Wire, offer: Offer, at: Pick<Checked, "nowMs" | "checksExpiry">): string | null {
+  const parsed = parseAuthCapture(wire.payload);
+  const said =
+    "malformed" in parsed
+      ? parsed.malformed
+      : mismatch({ payment: { ...parsed, accepted: wire.accepted }, offer, ...at });
+  return said === null ? null : (/^invalid_auth_capture_evm_(\w+): ./.exec(said)?.[1] ?? `no code: ${said}`);
+}
+
+test("the offer is the scheme's, deadlines and rates as JSON numbers", () => {
+  expect(requirements(OFFER, 1_800_000_000_001)).toEqual({
+    scheme: "auth-capture",
+    network: "eip155:8453",
+    amount: "100000",
+    asset: USDC.address,
+    payTo: OFFER.merchant,
+    maxTimeoutSeconds: 120,
+    extra: {
+      name: "USD Coin",
+      version: "2",
+      authCaptureEscrow: "0xBdEA0D1bcC5966192B070Fdf62aB4EF5b4420cff",
+      captureAuthorizer: OPERATOR,
+      operatorType: "custom",
+      paymentFlow: "escrow",
+      captureMode: "deferred",
+      assetTransferMethod: "eip3009",
+      captureDeadline: 1_800_086_521,
+      refundDeadline: 1_800_086_521,
+      feeRecipient: FEES,
+      minFeeBps: 100,
+      maxFeeBps: 100,
+    },
+  });
+});
+
+describe("what the stock client signs", () => {
+  test("matches any offer, and once held it does so ever after", async () => {
+    await fc.assert(
+      fc.asyncProperty(anOffer, fc.nat(10 ** 9), async (offer, laterMs) => {
+        const now = Date.now();
+        const wire = await signed(offer, now);
+        expect(codeOf(wire, offer, atOnce(now))).toBeNull();
+        expect(codeOf(wire, offer, { nowMs: now + laterMs, checksExpiry: false })).toBeNull();
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  test("is the payer's signature of the terms rebuilt from it", async () => {
+    const wire = await signed(OFFER, Date.now());
+    const payment = read(wire);
+    const { authorization, signature } = payment;
+    if (authorization === null) throw new Error("no authorization");
+    const info = termsOf({ ...payment, authorization }, OFFER);
+    expect(info.payer).toBe(payer.address);
+    const typedData = authorizationOf(OFFER.escrow, info);
+    expect(typedData.message.nonce).toBe(authorization.nonce);
+    expect(await recoverTypedDataAddress({ ...typedData, signature })).toBe(payer.address);
+  });
+
+  test("may take up to an hour after the offer", async () => {
+    const now = Date.now();
+    const wire = await signed(OFFER, now - 3500_000);
+    expect(codeOf(wire, OFFER, atOnce(now))).toBeNull();
+    expect(codeOf(await signed(OFFER, now - 3700_000), OFFER, atOnce(now))).toBe("deadline_ordering");
+  });
+});
+
+type Change = readonly [code: string, change: (wire: Wire, nowSeconds: number) => Wire];
+
+const accepted = (change: Record<string, unknown>) => (wire: Wire) => ({
+  ...wire,
+  accepted: { ...wire.accepted, ...change },
+});
+const extra =
+  (change: Record<string, unknown>) =>
+  (wire: Wire): Wire => ({ ...wire, accepted: { ...wire.accepted, extra: { ...wire.accepted.extra, ...change } } });
+const payload = (change: Record<string, unknown>) => (wire: Wire) => ({
+  ...wire,
+  payload: { ...wire.payload, ...change },
+});
+const authorization =
+  (change: Record<string, unknown>) =>
+  (wire: Wire): Wire => ({
+    ...wire,
+    payload: { ...wire.payload, authorization: { ...wire.payload.authorization, ...change } },
+  });
+const permit2 = (wire: Wire): Wire => {
+  const { authorization: _, ...others } = wire.payload;
+  return { ...wire, payload: { ...others, permit2Authorization: {} } as never };
+};
+const TEXTS = ["name", "version", "operatorType", "paymentFlow", "captureMode", "assetTransferMethod"];
+const ADDRESSES = ["authCaptureEscrow", "captureAuthorizer", "feeRecipient"];
+
+/** One change for each lie about a field, in the order in which they are found. */
+const CHANGES: readonly Change[] = [
+  ["payload_format", payload({ salt: undefined })],
+  ["payload_format", payload({ salt: `0x${"11".repeat(33)}` })],
+  ["payload_format", payload({ saltNonce: `0x${"11".repeat(32)}` })],
+  ["payload_format", payload({ signature: "0x" })],
+  ["payload_format", payload({ authorization: undefined })],
+  ["payload_format", authorization({ from: "payer" })],
+  ["payload_format", authorization({ value: "-1" })],
+  ["payload_format", authorization({ nonce: "0x11" })],
+  ["scheme", accepted({ scheme: "exact" })],
+  ["scheme", accepted({ scheme: undefined })],
+  ["network_mismatch", accepted({ network: "eip155:84532" })],
+  ["network_mismatch", accepted({ network: undefined })],
+  ["extra", accepted({ extra: undefined })],
+  ["extra", accepted({ extra: [] })],
+  ...TEXTS.map((field): Change => ["extra", extra({ [field]: "other" })]),
+  ...TEXTS.map((field): Change => ["extra", extra({ [field]: undefined })]),
+  ...ADDRESSES.map((field): Change => ["extra", extra({ [field]: OTHER })]),
+  ["extra", extra({ minFeeBps: 0 })],
+  ["extra", extra({ maxFeeBps: 101 })],
+  ["extra", extra({ minFeeBps: "100" })],
+  ["extra", extra({ receiverAuthorizer: OTHER })],
+  ["extra", extra({ policy: OTHER })],
+  ["extra", extra({ captureDeadline: "1800086520" })],
+  ["extra", (wire, now) => extra({ captureDeadline: now + 90_000, refundDeadline: now + 90_000 })(wire)],
+  ["extra", (wire, now) => extra({ refundDeadline: now + 90_000 })(wire)],
+  ["payload_method_mismatch", permit2],
+  ["capture_deadline_expired", (wire, now) => extra({ captureDeadline: now + 6, refundDeadline: now + 6 })(wire)],
+  ["deadline_ordering", (wire, now) => extra({ refundDeadline: now + 50_000 })(wire)],
+  ["deadline_ordering", (wire, now) => extra({ captureDeadline: now + 80_000, refundDeadline: now + 80_000 })(wire)],
+  ["deadline_ordering", (wire, now) => authorization({ validBefore: String(now + 4000) })(wire)],
+  ["deadline_ordering", authorization({ validBefore: String(2n ** 256n - 1n) })],
+  ["authorization_expired", (wire, now) => authorization({ validBefore: String(now + 6) })(wire)],
+  ["authorization_not_yet_valid", (wire, now) => authorization({ validAfter: String(now + 60) })(wire)],
+  ["token_collector_mismatch", authorization({ to: OTHER })],
+  ["amount_mismatch", authorization({ value: "99999" })],
+  ["amount_mismatch", accepted({ amount: "99999" })],
+  ["nonce_mismatch", accepted({ payTo: OTHER })],
+  ["nonce_mismatch", accepted({ asset: OTHER })],
+  ["nonce_mismatch", authorization({ from: OTHER, nonce: `0x${"11".repeat(32)}` })],
+  ["nonce_mismatch", payload({ salt: `0x${"11".repeat(32)}` })],
+  ["nonce_mismatch", (wire, now) => extra({ captureDeadline: now + 86_400, refundDeadline: now + 86_400 })(wire)],
+  ["nonce_mismatch", (wire, now) => authorization({ validBefore: String(now + 60) })(wire)],
+  ["signature", authorization({ validAfter: "1" })],
+];
+
+describe("a lie", () => {
+  const NOW_MS = Date.now();
+  const NOW = Math.floor(NOW_MS / 1000);
+  const wire = signed(OFFER, NOW_MS);
+
+  test("about any field is refused with that field's code", async () => {
+    const honest = await wire;
+    for (const [index, [code, change]] of CHANGES.entries())
+      expect(`${index} ${codeOf(change(honest, NOW), OFFER, atOnce(NOW_MS))}`).toBe(`${index} ${code}`);
+  });
+
+  test("that the client signs for another merchant, amount, fee or token is found by the nonce", async () => {
+    const lies = [{ merchant: OTHER }, { price: 1n }, { escrow: { ...OFFER.escrow, address: OTHER } }] as const;
+    for (const lie of lies) {
+      const lied = await signed({ ...OFFER, ...lie }, NOW_MS);
+      const claims = { ...lied, accepted: (await wire).accepted };
+      const honestValue = authorization({ value: String(OFFER.price) })(claims);
+      expect(codeOf(honestValue, OFFER, atOnce(NOW_MS))).toBe("nonce_mismatch");
+    }
+  });
+
+  test("hides no other: of two, the one that the order names first is told", async () => {
+    const honest = await wire;
+    const order = [...new Set(CHANGES.map(([code]) => code))];
+    const index = fc.nat(CHANGES.length - 1);
+    await fc.assert(
+      fc.property(index, index, (one, other) => {
+        const [first, second] = [CHANGES[one], CHANGES[other]] as [Change, Change];
+        // Both change the same field, or the second takes away what the first changed.
+        const both = second[1](first[1](honest, NOW), NOW);
+        const alone = [first, second].map(([, change]) => JSON.stringify(change(honest, NOW)));
+        fc.pre(!alone.includes(JSON.stringify(both)));
+        const told = codeOf(both, OFFER, atOnce(NOW_MS)) ?? "none";
+        const earliest = Math.min(order.indexOf(first[0]), order.indexOf(second[0]));
+        expect(order.indexOf(told)).toBeLessThanOrEqual(earliest);
+        expect(order).toContain(told);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test("is no lie when only the letter case of an address differs", async () => {
+    const lower = extra({ captureAuthorizer: OPERATOR.toLowerCase() })(await wire);
+    expect(codeOf(accepted({ payTo: OFFER.merchant.toLowerCase() })(lower), OFFER, atOnce(NOW_MS))).toBeNull();
+  });
+});
+
+describe("a wallet without code", () => {
+  const FACTORY: Address = "0x00000000000000000000000000000000c0ffee05";
+  const signature: Hex = `0x${"12".repeat(65)}`;
+  const wrapped = serializeErc6492Signature({ address: FACTORY, data: "0x1234", signature });
+  const MAGIC = "6492".repeat(16);
+
+  test("is let through with a known factory only; by default none is known", () => {
+    expect(wrongFactory(wrapped, [])).toMatch(/^invalid_auth_capture_evm_erc6492_factory_not_allowed: .*none/);
+    expect(wrongFactory(wrapped, [OTHER])).toMatch(/erc6492_factory_not_allowed: .*c0ffee05.*accepted: 0x9999/i);
+    expect(wrongFactory(wrapped, [OTHER, getAddress(FACTORY)])).toBeNull();
+  });
+
+  test("that names no factory is refused; other signatures need none", () => {
+    expect(wrongFactory(`0x1234${MAGIC}`, [FACTORY])).toMatch(/^invalid_auth_capture_evm_signature: /);
+    expect(wrongFactory(signature, [])).toBeNull();
+  });
+});
+
+test.each([
+  ["Error", "ERC20: transfer amount exceeds balance", "insufficient_balance"],
+  ["PaymentAlreadyCollected", "PaymentAlreadyCollected(0x12)", "payment_already_collected"],
+  ["AfterPreApprovalExpiry", "AfterPreApprovalExpiry(2, 1)", "authorization_expired"],
+  ["InvalidExpiries", "InvalidExpiries(1, 2, 3)", "deadline_ordering"],
+  ["Error", "FiatTokenV2: invalid signature", "simulation_failed"],
+])("a hold that reverts with %s (%s) is a %s", (name, text, code) => {
+  expect(revertCode({ name, text })).toBe(code);
+});
