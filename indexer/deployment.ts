@@ -102,7 +102,8 @@ export async function dropReplaced(
   return dropped;
 }
 
-async function isHeld(db: pg.Pool, schema: string): Promise<boolean> {
+/** Whether a live process may be writing this index. */
+export async function isHeld(db: pg.Pool, schema: string): Promise<boolean> {
   const { rowCount } = await db.query(
     `select from ${pg.escapeIdentifier(schema)}._ponder_meta
       where key = 'app' and value ->> 'is_locked' = '1' and (value ->> 'heartbeat_at')::bigint > $1`,

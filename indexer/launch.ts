@@ -5,7 +5,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import pg from "pg";
 import type { Logger } from "pino";
-import { compareWithChain, connectChain, readHead, WrongChainError } from "./chain.ts";
+import { connectChain, readHead, WrongChainError } from "./chain.ts";
 import {
   chooseDeployment,
   clearLock,
@@ -16,7 +16,9 @@ import {
   ponderPackage,
 } from "./deployment.ts";
 import { expectFit, type History, isFinalOn, readHistory, UnfitHistoryError } from "./history/history.ts";
-import { dropSchemas, ponderSchemas } from "./schemas.ts";
+import { rememberMarks } from "./marks.ts";
+import { type ChainNode, OtherChainError, whyNotSameChain } from "./same-chain.ts";
+import { dropIndexes } from "./schemas.ts";
 import type { IndexerSettings } from "./settings.ts";
 
 const FIRST_RESTART_MS = 500;
@@ -37,8 +39,8 @@ interface Launch {
 /**
  * Keeps Ponder indexing until `signal` aborts; when the promise settles, Ponder has ended. Ponder exits with 1 and 75
  * for temporary reasons, so every start first checks that the index and the chain still belong together.
- * @throws WrongChainError if the node does not serve Base, UnfitHistoryError if the history does not fit these settings
- * and this chain.
+ * @throws WrongChainError if the node does not serve Base, OtherChainError if it serves another chain than the index was
+ * made from, UnfitHistoryError if the history does not fit these settings and this chain.
  */
 export async function runIndexer(settings: IndexerSettings, log: Logger, signal: AbortSignal): Promise<void> {
   const db = new pg.Pool({ connectionString: settings.databaseUrl, max: 2, application_name: "indexer_launcher" });
@@ -48,7 +50,7 @@ export async function runIndexer(settings: IndexerSettings, log: Logger, signal:
     for (let failures = 0; !signal.aborted; failures += 1) {
       const started = Date.now();
       const outcome = await runOnce(launch).catch((error: unknown) => {
-        if (error instanceof WrongChainError || error instanceof UnfitHistoryError) throw error;
+        if (isLasting(error)) throw error;
         return { err: error };
       });
       if (signal.aborted) break;
@@ -62,9 +64,13 @@ export async function runIndexer(settings: IndexerSettings, log: Logger, signal:
   }
 }
 
+/** Whether only the operator can end this. */
+export const isLasting = (error: unknown): error is Error =>
+  error instanceof WrongChainError || error instanceof OtherChainError || error instanceof UnfitHistoryError;
+
 async function runOnce(launch: Launch): Promise<object> {
   const prepared = await prepare(launch);
-  if (prepared === null) return { reason: "the node is behind a block that is final in the index" };
+  if ("reason" in prepared) return prepared;
   if (launch.signal.aborted) return {};
   const { deployment, history } = prepared;
   const ponder = startPonder(launch.settings, deployment, history);
@@ -89,29 +95,43 @@ interface Prepared {
   readonly history: History | null;
 }
 
-/** Everything that must hold before Ponder starts; null while the node is late and nothing can be decided. */
-async function prepare({ settings, db, log }: Launch): Promise<Prepared | null> {
+/** Everything that must hold before Ponder starts; a reason while nothing can be decided. */
+async function prepare(launch: Launch): Promise<Prepared | { readonly reason: string }> {
+  const { settings, db } = launch;
   const chain = connectChain(settings.rpcUrl);
   const head = await readHead(chain);
-  const fit = await compareWithChain(db, chain, head);
-  if (fit === "behind") return null;
-  if (fit === "other") {
-    const schemas = [...(await ponderSchemas(db)), "ponder_sync"];
-    await dropSchemas(db, schemas);
-    log.warn(
-      { schemas, head: head.number },
-      "the index was built from a different chain than the node's and was dropped",
-    );
-  }
+  const reason = await whyNotComparable(launch, { client: chain, head });
+  if (reason !== null) return { reason };
   const history = settings.historySchema === null ? null : await readHistory(db, settings.historySchema);
   if (history !== null) {
     expectFit(history, settings);
-    if (!(await isFinalOn(chain, head, history))) return null;
+    if (!(await isFinalOn(chain, head, history)))
+      return { reason: "the history's last block is not final on the node" };
   }
   const deployment = await chooseDeployment(db, settings, { head: head.number, history });
+  await rememberMarks(db, chain, { head: head.number, startBlock: deployment.startBlock });
   await openToReaders(db, settings.viewsSchema);
   if (settings.exclusive) await clearLock(db, deployment);
   return { deployment, history };
+}
+
+/** Why the index cannot be compared with the chain now; null if both belong together, or nothing is left of the index. */
+async function whyNotComparable({ settings, db, log, signal }: Launch, node: ChainNode): Promise<string | null> {
+  const patience = {
+    overMs: settings.otherChainAfterSeconds * 1000,
+    wait: (ms: number) => wait(ms, undefined, { signal }),
+  };
+  try {
+    return await whyNotSameChain(db, node, patience);
+  } catch (error) {
+    if (!(error instanceof OtherChainError) || settings.otherChain === "stop") throw error;
+    const schemas = await dropIndexes(db);
+    log.warn(
+      { schemas, head: node.head.number },
+      "the index was built from a different chain than the node's and was dropped",
+    );
+    return null;
+  }
 }
 
 function startPonder(

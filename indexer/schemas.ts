@@ -14,3 +14,14 @@ export async function ponderSchemas(db: Queryable): Promise<readonly string[]> {
 export async function dropSchemas(db: pg.Pool, schemas: readonly string[]): Promise<void> {
   for (const schema of schemas) await db.query(`drop schema if exists ${pg.escapeIdentifier(schema)} cascade`);
 }
+
+/**
+ * Drops every index of this database with Ponder's copy of the chain and what is remembered of it. Preloaded histories
+ * stay.
+ * @returns what was dropped
+ */
+export async function dropIndexes(db: pg.Pool): Promise<readonly string[]> {
+  const schemas = [...(await ponderSchemas(db)), "ponder_sync", "indexer"];
+  await dropSchemas(db, schemas);
+  return schemas;
+}

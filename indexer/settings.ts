@@ -29,6 +29,10 @@ export interface IndexerSettings {
    * one.
    */
   readonly exclusive: boolean;
+  /** What becomes of an index that was made from another chain than the node's: it stays, or a new one is made. */
+  readonly otherChain: "stop" | "drop";
+  /** How long the node must return blocks of another chain. */
+  readonly otherChainAfterSeconds: number;
   readonly heapMiB: number;
   readonly ponderLogLevel: string;
   readonly logLevel: string;
@@ -92,6 +96,8 @@ const ENVIRONMENT = z.object({
   POLL_MS: whole(50, 60_000).default(1000),
   PONDER_PORT: whole(0, 65_535).default(0),
   EXCLUSIVE: z.enum(["0", "1"], { error: "expected 1 (nothing else runs on this index) or 0" }).default("0"),
+  OTHER_CHAIN: z.enum(["stop", "drop"], { error: "expected stop or drop" }).default("stop"),
+  OTHER_CHAIN_AFTER_SECONDS: whole(1, 3_600).default(60),
   INDEX_HEAP_MIB: whole(128, 65_536).default(4096),
   PONDER_LOG_LEVEL: logLevel("warn"),
   LOG_LEVEL: logLevel("info"),
@@ -129,6 +135,8 @@ export function parseSettings(
     pollMs: env.POLL_MS,
     ponderPort: env.PONDER_PORT,
     exclusive: env.EXCLUSIVE === "1",
+    otherChain: env.OTHER_CHAIN,
+    otherChainAfterSeconds: env.OTHER_CHAIN_AFTER_SECONDS,
     heapMiB: env.INDEX_HEAP_MIB,
     ponderLogLevel: env.PONDER_LOG_LEVEL,
     logLevel: env.LOG_LEVEL,

@@ -1,7 +1,5 @@
 import { pino } from "pino";
-import { WrongChainError } from "../indexer/chain.ts";
-import { UnfitHistoryError } from "../indexer/history/history.ts";
-import { runIndexer } from "../indexer/launch.ts";
+import { isLasting, runIndexer } from "../indexer/launch.ts";
 import { onParentGone } from "../indexer/leash.ts";
 import { parseSettings } from "../indexer/settings.ts";
 import { COMPILE_CACHE } from "./embedded/compile-cache.ts";
@@ -27,8 +25,8 @@ if (process.env.SUPERVISED === "1") onParentGone(stop);
 
 const log = pino({ name: "indexer", level: settings.logLevel });
 await runIndexer(settings, log, stopping.signal).catch((error: unknown) => {
-  if (!(error instanceof WrongChainError || error instanceof UnfitHistoryError)) throw error;
-  console.error(`The indexer cannot start.\n${error.message}`);
+  if (!isLasting(error)) throw error;
+  console.error(`The indexer cannot start.\n${error.name}: ${error.message}`);
   process.exit(1);
 });
 process.exit(0);

@@ -84,12 +84,14 @@ export function expectFit(history: History, wanted: Wanted): void {
     );
 }
 
-async function isOnChain(chain: PublicClient, { block, time, transaction }: Mark): Promise<boolean> {
+/** Null while the node does not return the block, which says nothing of its chain. */
+async function isOnChain(chain: PublicClient, { block, time, transaction }: Mark): Promise<boolean | null> {
   const found = await chain.getBlock({ blockNumber: BigInt(block) }).catch((error: unknown) => {
     if (error instanceof BlockNotFoundError) return null;
     throw error;
   });
-  return found !== null && Number(found.timestamp) === time && found.transactions.some((hash) => hash === transaction);
+  if (found === null) return null;
+  return Number(found.timestamp) === time && found.transactions.some((hash) => hash === transaction);
 }
 
 /**
@@ -104,7 +106,9 @@ export async function isFinalOn(chain: PublicClient, head: Head, history: Histor
       `The history "${schema}" goes to block ${lastBlock}, but the node's head is ${head.number}: it is from a different chain`,
     );
   for (const mark of marks) {
-    if (mark.block > head.number || (await isOnChain(chain, mark))) continue;
+    const isThere = mark.block > head.number ? null : await isOnChain(chain, mark);
+    if (isThere === null) return false;
+    if (isThere) continue;
     throw new UnfitHistoryError(
       `The history "${schema}" is not from the node's chain: block ${mark.block} does not have time ${mark.time} and transaction ${mark.transaction}`,
     );

@@ -61,6 +61,9 @@ export const indexerPlan = (parts: ServiceParts, ponderPort: number): ProcessPla
     POLL_MS: "250",
     PONDER_PORT: String(ponderPort),
     EXCLUSIVE: "1",
+    // A local chain can be wiped, and its one node does not contradict itself.
+    OTHER_CHAIN: "drop",
+    OTHER_CHAIN_AFTER_SECONDS: "1",
   },
 });
 

@@ -1,29 +1,28 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import pg from "pg";
 import type { Address } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type ActivityIndex, createActivityIndex } from "../../api/adapters/index/activity.ts";
-import { createScoreIndex } from "../../api/adapters/index/score.ts";
-import { waitUntil } from "../../scripts/embedded/wait-until.ts";
 import { startTestChain, type TestChain } from "../support/chain/chain.ts";
-import { isAlive, type Launched, launchIndexer } from "../support/indexer/launched.ts";
-import { freshDatabase, type TestDatabase } from "../support/service/database.ts";
+import { startFaultyNode } from "../support/chain/faulty-node.ts";
+import { replyTo } from "../support/chain/rpc.ts";
+import { isAlive, type Launched } from "../support/indexer/launched.ts";
 import { type Actor, createActor, playHistory, SERVICE, WALLETS } from "./history.ts";
-import { type Fact, readFacts, recount } from "./recount.ts";
-import { readTables, recountReading, recountTables } from "./score-recount.ts";
+import {
+  begin,
+  CATCH_UP,
+  caughtUp,
+  DAY_MS,
+  expectRecount,
+  headOf,
+  type Indexed,
+  launch,
+  nowOf,
+  runDrop,
+  schemasOf,
+} from "./indexed.ts";
+import { readFacts } from "./recount.ts";
+import { recountTables } from "./score-recount.ts";
 
 // One chain and two indexes of it, one a scope; the tests go on from each other.
-
-const DAY_MS = 86_400_000;
-const CATCH_UP = { timeout: 45_000, interval: 50 };
-
-interface Indexed {
-  readonly scope: "full" | "authorised";
-  readonly database: TestDatabase;
-  readonly pool: pg.Pool;
-  readonly index: ActivityIndex;
-  launched: Launched;
-}
 
 let chain: TestChain;
 let actor: Actor;
@@ -32,71 +31,8 @@ let full: Indexed;
 let authorised: Indexed;
 /** Of the full index too: Ponder waits twenty seconds for the lock of the first, and gives up. */
 let other: Launched;
-
-const launch = ({ scope, database }: Pick<Indexed, "scope" | "database">, on: TestChain, more = {}) =>
-  launchIndexer({
-    DATABASE_URL: database.ownerUrl,
-    BASE_RPC_URL: on.rpcUrl,
-    PAY_TO_ADDRESS: SERVICE,
-    INDEX_SCOPE: scope,
-    EXCLUSIVE: "1",
-    ...more,
-  });
-
-async function begin(scope: Indexed["scope"]): Promise<Indexed> {
-  const database = await freshDatabase();
-  const pool = new pg.Pool({ connectionString: database.apiUrl, max: 4 });
-  const index = createActivityIndex(pool, { viewsSchema: "live", maxLagMs: Number.POSITIVE_INFINITY });
-  return { scope, database, pool, index, launched: launch({ scope, database }, chain) };
-}
-
-const headOf = async (of: TestChain) => Number(await of.client.getBlockNumber());
-const nowOf = async (of: TestChain) => new Date(Number((await of.client.getBlock()).timestamp) * 1000);
-
-async function caughtUp({ index }: Indexed, of = chain): Promise<void> {
-  const head = await headOf(of);
-  const there = await waitUntil(async () => (await index.position())?.block === head, CATCH_UP.timeout);
-  if (!there) throw new Error(`The index did not reach block ${head}: ${JSON.stringify(await index.position())}`);
-}
-
-/** Every row, and every wallet's answer at every moment, equals a recount from raw logs. */
-async function expectRecount({ index, pool, scope }: Indexed, moments: readonly Date[], of = chain): Promise<void> {
-  const facts = await readFacts(of, [SERVICE]);
-  expect(await readTables(pool), scope).toEqual(recountTables(facts, scope));
-  await expectReadings({ pool, scope }, facts, of);
-  for (const now of moments) {
-    const answers = await Promise.all(WALLETS.map(async (wallet) => [wallet, await index.activity(wallet, now)]));
-    const expected = WALLETS.map((wallet) => [
-      wallet,
-      expect.objectContaining({ scope, ...recount(facts, wallet, { now, scope }) }),
-    ]);
-    expect(answers, `${scope} at ${now.toISOString()}`).toEqual(expected);
-  }
-}
-
-/** Every wallet's facts for the score equal a recount from raw logs, also when the last days leave the window. */
-async function expectReadings(
-  { pool, scope }: Pick<Indexed, "pool" | "scope">,
-  facts: readonly Fact[],
-  of: TestChain,
-): Promise<void> {
-  const index = createScoreIndex(pool, { viewsSchema: "live", maxLagMs: Number.POSITIVE_INFINITY });
-  const [block, head] = [await headOf(of), await nowOf(of)];
-  for (const days of [0, 40, 89, 90]) {
-    const asOf = new Date(head.getTime() + days * DAY_MS);
-    const readings = await index.read(WALLETS, asOf);
-    const found = readings?.map(({ chain: { payees, ...rest }, ...reading }) => ({
-      ...reading,
-      chain: { ...rest, payees: payees.toSorted((a, b) => (a.payee < b.payee ? -1 : 1)) },
-    }));
-    const expected = WALLETS.map((wallet) => ({
-      as_of: asOf.toISOString(),
-      as_of_block: block,
-      chain: expect.objectContaining({ scope, ...recountReading(facts, wallet, { asOf, scope }) }),
-    }));
-    expect(found, `${scope}, ${days} days on`).toEqual(expected);
-  }
-}
+/** Of another history. */
+let second: TestChain;
 
 const stranger = (n: number): Address => `0x${(0xdef000 + n).toString(16).padStart(40, "0")}`;
 
@@ -111,9 +47,9 @@ beforeAll(async () => {
   chain = await startTestChain({ mining: "manual" });
   actor = createActor(chain, 8453);
   days = await playHistory(chain, actor);
-  [full, authorised] = await Promise.all([begin("full"), begin("authorised")]);
+  [full, authorised] = await Promise.all([begin("full", chain), begin("authorised", chain)]);
   await Promise.all([full.launched.saying("index ready"), authorised.launched.saying("index ready")]);
-  await Promise.all([caughtUp(full), caughtUp(authorised)]);
+  await Promise.all([caughtUp(full, chain), caughtUp(authorised, chain)]);
   other = launch(full, chain, { EXCLUSIVE: "0" });
 }, 120_000);
 
@@ -123,7 +59,7 @@ afterAll(async () => {
     launched.letGo();
     await Promise.all([launched.ended, pool.end()]);
   }
-  await chain?.stop();
+  await Promise.all([chain?.stop(), second?.stop()]);
 });
 
 describe("history", () => {
@@ -146,8 +82,8 @@ describe("history", () => {
     const moments = Array.from({ length: 16 }, (_, i) => days.lastDay - i)
       .flatMap((day) => [day * DAY_MS, (day + 1) * DAY_MS - 1])
       .map((ms) => new Date(ms));
-    await expectRecount(full, moments);
-    await expectRecount(authorised, moments);
+    await expectRecount(full, moments, chain);
+    await expectRecount(authorised, moments, chain);
   });
 
   test("the service has no activity of its own", async () => {
@@ -175,7 +111,7 @@ describe("live", { timeout: 60_000 }, () => {
     const before = await full.index.activity(payer, moment);
     await actor.transfer(payer, payee, 5_000n);
     await chain.mine();
-    await Promise.all([caughtUp(full), caughtUp(authorised)]);
+    await Promise.all([caughtUp(full, chain), caughtUp(authorised, chain)]);
     expect(await full.index.activity(payee, moment)).toMatchObject({ settledPayments: 0, distinctCounterparties: 1 });
     expect(await authorised.index.activity(payee, moment)).toMatchObject({ distinctCounterparties: 0 });
     const after = await full.index.activity(payer, moment);
@@ -195,9 +131,9 @@ describe("live", { timeout: 60_000 }, () => {
     for (const { index } of [full, authorised])
       await expect.poll(async () => (await index.activity(payee, now))?.distinctCounterparties, CATCH_UP).toBe(0);
     await playBlocks(4);
-    await Promise.all([caughtUp(full), caughtUp(authorised)]);
-    await expectRecount(full, [now]);
-    await expectRecount(authorised, [now]);
+    await Promise.all([caughtUp(full, chain), caughtUp(authorised, chain)]);
+    await expectRecount(full, [now], chain);
+    await expectRecount(authorised, [now], chain);
   });
 
   test("a second instance on the same index waits, gives up, and does no harm", async () => {
@@ -207,8 +143,8 @@ describe("live", { timeout: 60_000 }, () => {
     await other.ended;
     expect(full.launched.said("the indexer stopped and is restarting")).toEqual([]);
     await playBlocks(2);
-    await caughtUp(full);
-    await expectRecount(full, [await nowOf(chain)]);
+    await caughtUp(full, chain);
+    await expectRecount(full, [await nowOf(chain)], chain);
   });
 });
 
@@ -241,15 +177,15 @@ describe("faults", { timeout: 90_000 }, () => {
   test("Ponder, once killed, is started again on the same index, catches up and counts nothing twice", async () => {
     const both = [full, authorised];
     const before = await payStrangers(50);
-    await caughtUp(full);
+    await caughtUp(full, chain);
     for (const { launched } of both) process.kill(launched.ponderPid(), "SIGKILL");
     const paid = new Map([...before, ...(await payStrangers(62))]);
     await Promise.all([expectTruePositions(paid), ...both.map(({ launched }) => launched.saying("ponder started", 2))]);
-    await caughtUp(authorised);
+    await caughtUp(authorised, chain);
     for (const indexed of both) {
       const [before, after] = indexed.launched.said("ponder started");
       expect([after?.schema, after?.startBlock]).toEqual([before?.schema, before?.startBlock]);
-      await expectRecount(indexed, [await nowOf(chain)]);
+      await expectRecount(indexed, [await nowOf(chain)], chain);
     }
   });
 
@@ -268,7 +204,7 @@ describe("faults", { timeout: 90_000 }, () => {
     await launched.saying("ponder started");
     expect(await index.activity(stranger(3), now)).toMatchObject({ distinctCounterparties: 1 });
     await launched.saying("index ready");
-    await caughtUp(authorised);
+    await caughtUp(authorised, chain);
     expect(await index.activity(stranger(3), now)).toMatchObject({ distinctCounterparties: 0 });
     expect(launched.said("index ready")).toEqual([expect.objectContaining({ dropped: [old?.schema] })]);
   });
@@ -280,12 +216,36 @@ describe("faults", { timeout: 90_000 }, () => {
     expect(isAlive(ponder)).toBe(false);
   });
 
-  test("a chain that went back and took another path is indexed from scratch, with nothing of the old one", async () => {
-    const second = await startTestChain({ mining: "manual" });
-    const otherActor = createActor(second, 84);
-    await otherActor.pay({ from: 0, to: stranger(40), value: 1_000n });
+  test("on a node of another chain it ends with an error that says so, and drops nothing", async () => {
+    second = await startTestChain({ mining: "manual" });
+    await createActor(second, 84).pay({ from: 0, to: stranger(40), value: 1_000n });
     await second.mine(3);
-    full.launched = launch(full, second);
+    const before = await schemasOf(full);
+    full.launched = launch(full, second, { OTHER_CHAIN_AFTER_SECONDS: "1" });
+    expect(await full.launched.ended).toBe(1);
+    expect(await schemasOf(full)).toEqual(before);
+  });
+
+  test("a node that returns no block at all makes it wait, and drops nothing", async () => {
+    const node = await startFaultyNode(chain);
+    node.become(async (call, pass) => {
+      const isByNumber = call.method === "eth_getBlockByNumber" && call.params?.[0] !== "latest";
+      return isByNumber ? replyTo(call, null) : pass(call);
+    });
+    const before = await schemasOf(full);
+    full.launched = launch(full, { rpcUrl: node.url }, { OTHER_CHAIN: "drop", OTHER_CHAIN_AFTER_SECONDS: "1" });
+    await full.launched.saying("the indexer stopped and is restarting", 2);
+    expect(await schemasOf(full)).toEqual(before);
+    node.become(null);
+    await full.launched.saying("index ready");
+    expect(await schemasOf(full)).toEqual(before);
+    full.launched.letGo();
+    await full.launched.ended;
+    node.stop();
+  });
+
+  test("a local chain that was made again is indexed from scratch, with nothing of the old one", async () => {
+    full.launched = launch(full, second, { OTHER_CHAIN: "drop", OTHER_CHAIN_AFTER_SECONDS: "1" });
     await full.launched.saying("the index was built from a different chain than the node's and was dropped");
     await full.launched.saying("index ready");
     await caughtUp(full, second);
@@ -294,6 +254,16 @@ describe("faults", { timeout: 90_000 }, () => {
     await expectRecount(full, [now, new Date(now.getTime() + 30 * DAY_MS), new Date(days.lastDay * DAY_MS)], second);
     full.launched.kill("SIGTERM");
     expect(await full.launched.ended).toBe(0);
-    await second.stop();
+  });
+
+  test("npm run index:drop drops everything that the indexer made, but nothing that one is using", async () => {
+    await authorised.launched.saying("index ready");
+    expect(await runDrop(authorised, chain)).toContain("Stop it first");
+    expect(await runDrop(full, chain, { EXCLUSIVE: "1" })).toContain("Dropped: live_");
+    expect(await schemasOf(full)).toEqual([]);
+    full.launched = launch(full, chain);
+    await full.launched.saying("index ready");
+    await caughtUp(full, chain);
+    await expectRecount(full, [await nowOf(chain)], chain);
   });
 });

@@ -62,6 +62,8 @@ describe("the indexer's settings", () => {
     ["POLL_MS", "fast", "50 to 60000"],
     ["PONDER_PORT", "65536", "0 to 65535"],
     ["EXCLUSIVE", "yes", "1 (nothing else runs on this index) or 0"],
+    ["OTHER_CHAIN", "ignore", "stop or drop"],
+    ["OTHER_CHAIN_AFTER_SECONDS", "0", "1 to 3600"],
     ["INDEX_HEAP_MIB", "64", "128 to 65536"],
     ["PONDER_LOG_LEVEL", "loud", "silent"],
   ])("%s=%s is named with what is expected", (name, value, expected) => {

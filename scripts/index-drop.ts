@@ -1,0 +1,30 @@
+import pg from "pg";
+import { isHeld } from "../indexer/deployment.ts";
+import { dropIndexes, ponderSchemas } from "../indexer/schemas.ts";
+import { parseSettings } from "../indexer/settings.ts";
+
+/** Drops what the indexer has made in this database. Configured like the indexer, which must not be running. */
+async function drop(databaseUrl: string, isExclusive: boolean): Promise<string> {
+  const db = new pg.Pool({ connectionString: databaseUrl, max: 1, application_name: "index_drop" });
+  db.on("error", () => undefined);
+  try {
+    for (const schema of await ponderSchemas(db))
+      if (!isExclusive && (await isHeld(db, schema)))
+        throw new Error(
+          `An indexer uses ${schema}, or used it 25 seconds ago. Stop it first. EXCLUSIVE=1 says that it has stopped.`,
+        );
+    const dropped = await dropIndexes(db);
+    return `Dropped: ${dropped.join(", ")}. The indexer makes a new index at its next start.`;
+  } finally {
+    await db.end();
+  }
+}
+
+const settings = parseSettings(process.env);
+try {
+  if ("problem" in settings) throw new Error(settings.problem);
+  console.log(await drop(settings.databaseUrl, settings.exclusive));
+} catch (error) {
+  console.error(`The index was not dropped. ${error instanceof Error ? error.message : String(error)}`);
+  process.exitCode = 1;
+}

@@ -1,0 +1,115 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import pg from "pg";
+import { expect } from "vitest";
+import { type ActivityIndex, createActivityIndex } from "../../api/adapters/index/activity.ts";
+import { createScoreIndex } from "../../api/adapters/index/score.ts";
+import { waitUntil } from "../../scripts/embedded/wait-until.ts";
+import type { TestChain } from "../support/chain/chain.ts";
+import { type Launched, launchIndexer } from "../support/indexer/launched.ts";
+import { freshDatabase, type TestDatabase } from "../support/service/database.ts";
+import { bareEnvironment } from "../support/service/environment.ts";
+import { SERVICE, WALLETS } from "./history.ts";
+import { type Fact, readFacts, recount } from "./recount.ts";
+import { readTables, recountReading, recountTables } from "./score-recount.ts";
+
+export const DAY_MS = 86_400_000;
+export const CATCH_UP = { timeout: 45_000, interval: 50 };
+
+/** An index under test, and the program that keeps it. */
+export interface Indexed {
+  readonly scope: "full" | "authorised";
+  readonly database: TestDatabase;
+  readonly pool: pg.Pool;
+  readonly index: ActivityIndex;
+  launched: Launched;
+}
+
+export const launch = (indexed: Pick<Indexed, "scope" | "database">, on: Pick<TestChain, "rpcUrl">, more = {}) =>
+  launchIndexer({ ...environmentOf(indexed, on), EXCLUSIVE: "1", ...more });
+
+const environmentOf = ({ scope, database }: Pick<Indexed, "scope" | "database">, on: Pick<TestChain, "rpcUrl">) => ({
+  DATABASE_URL: database.ownerUrl,
+  BASE_RPC_URL: on.rpcUrl,
+  PAY_TO_ADDRESS: SERVICE,
+  INDEX_SCOPE: scope,
+});
+
+/** What `npm run index:drop` prints. */
+export async function runDrop(indexed: Indexed, chain: TestChain, more = {}): Promise<string> {
+  const env = { ...bareEnvironment(), ...environmentOf(indexed, chain), ...more };
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, ["scripts/index-drop.ts"], { env }).catch(
+    (failed: { stdout: string; stderr: string }) => failed,
+  );
+  return stdout + stderr;
+}
+
+/** What the indexer has made in the database. */
+export async function schemasOf({ database }: Indexed): Promise<readonly string[]> {
+  const db = new pg.Client({ connectionString: database.ownerUrl });
+  await db.connect();
+  const made = "^(live_.*|ponder_sync|indexer)$";
+  const { rows } = await db.query("select nspname as name from pg_namespace where nspname ~ $1 order by 1", [made]);
+  await db.end();
+  return rows.map(({ name }) => name);
+}
+
+/** Starts an index of the chain in a database of its own. */
+export async function begin(scope: Indexed["scope"], chain: TestChain): Promise<Indexed> {
+  const database = await freshDatabase();
+  const pool = new pg.Pool({ connectionString: database.apiUrl, max: 4 });
+  const index = createActivityIndex(pool, { viewsSchema: "live", maxLagMs: Number.POSITIVE_INFINITY });
+  return { scope, database, pool, index, launched: launch({ scope, database }, chain) };
+}
+
+export const headOf = async (of: TestChain) => Number(await of.client.getBlockNumber());
+export const nowOf = async (of: TestChain) => new Date(Number((await of.client.getBlock()).timestamp) * 1000);
+
+export async function caughtUp({ index }: Indexed, of: TestChain): Promise<void> {
+  const head = await headOf(of);
+  const there = await waitUntil(async () => (await index.position())?.block === head, CATCH_UP.timeout);
+  if (!there) throw new Error(`The index did not reach block ${head}: ${JSON.stringify(await index.position())}`);
+}
+
+/** Every row, and every wallet's answer at every moment, equals a recount from raw logs. */
+export async function expectRecount(
+  { index, pool, scope }: Indexed,
+  moments: readonly Date[],
+  of: TestChain,
+): Promise<void> {
+  const facts = await readFacts(of, [SERVICE]);
+  expect(await readTables(pool), scope).toEqual(recountTables(facts, scope));
+  await expectReadings({ pool, scope }, facts, of);
+  for (const now of moments) {
+    const answers = await Promise.all(WALLETS.map(async (wallet) => [wallet, await index.activity(wallet, now)]));
+    const expected = WALLETS.map((wallet) => [
+      wallet,
+      expect.objectContaining({ scope, ...recount(facts, wallet, { now, scope }) }),
+    ]);
+    expect(answers, `${scope} at ${now.toISOString()}`).toEqual(expected);
+  }
+}
+
+/** Every wallet's facts for the score equal a recount from raw logs, also when the last days leave the window. */
+async function expectReadings(
+  { pool, scope }: Pick<Indexed, "pool" | "scope">,
+  facts: readonly Fact[],
+  of: TestChain,
+): Promise<void> {
+  const index = createScoreIndex(pool, { viewsSchema: "live", maxLagMs: Number.POSITIVE_INFINITY });
+  const [block, head] = [await headOf(of), await nowOf(of)];
+  for (const days of [0, 40, 89, 90]) {
+    const asOf = new Date(head.getTime() + days * DAY_MS);
+    const readings = await index.read(WALLETS, asOf);
+    const found = readings?.map(({ chain: { payees, ...rest }, ...reading }) => ({
+      ...reading,
+      chain: { ...rest, payees: payees.toSorted((a, b) => (a.payee < b.payee ? -1 : 1)) },
+    }));
+    const expected = WALLETS.map((wallet) => ({
+      as_of: asOf.toISOString(),
+      as_of_block: block,
+      chain: expect.objectContaining({ scope, ...recountReading(facts, wallet, { asOf, scope }) }),
+    }));
+    expect(found, `${scope}, ${days} days on`).toEqual(expected);
+  }
+}

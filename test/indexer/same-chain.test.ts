@@ -1,0 +1,218 @@
+import pg from "pg";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { NETWORKS } from "../../api/kernel/networks.ts";
+import { connectChain, readHead } from "../../indexer/chain.ts";
+import { rememberMarks } from "../../indexer/marks.ts";
+import { OtherChainError, type Patience, whyNotSameChain } from "../../indexer/same-chain.ts";
+import { type Anvil, startAnvil } from "../../scripts/embedded/anvil.ts";
+import { freePort } from "../../scripts/embedded/ports.ts";
+import { type FaultyNode, startFaultyNode } from "../support/chain/faulty-node.ts";
+import { askNode, type Fault, refuse, replyTo } from "../support/chain/rpc.ts";
+import { freshDatabase } from "../support/service/database.ts";
+
+const network = NETWORKS["eip155:8453"];
+const ABSENT = `0x${"ab".repeat(32)}`;
+/** The two tables as Ponder makes them, without what is not read. */
+const TABLES = `
+  create schema ponder_sync;
+  create table ponder_sync.blocks (chain_id int8, number int8, timestamp int8, hash varchar(66), primary key (chain_id, number));
+  create schema live_0123abcd_0;
+  create table live_0123abcd_0._ponder_meta (key text primary key, value jsonb);
+  create table live_0123abcd_0._ponder_checkpoint (chain_id int8, finalized_checkpoint varchar(75))`;
+
+let db: pg.Pool;
+/** Two chains that differ from their first block on. */
+let ours: Anvil;
+let another: Anvil;
+/** Serves ours until it is told otherwise. */
+let node: FaultyNode;
+
+const start = async (timestamp: number) => {
+  const options = ["--no-mining", "--timestamp", String(timestamp)];
+  const anvil = await startAnvil({ network, port: await freePort(), options });
+  await anvil.client.mine({ blocks: 1_010, interval: 2 });
+  return anvil;
+};
+
+beforeAll(async () => {
+  const { ownerUrl } = await freshDatabase();
+  db = new pg.Pool({ connectionString: ownerUrl, max: 2 });
+  await db.query(TABLES);
+  [ours, another] = await Promise.all([start(1_700_000_000), start(1_700_000_100)]);
+  node = await startFaultyNode(ours);
+});
+afterAll(async () => {
+  node.stop();
+  await Promise.all([ours.process.stop(), another.process.stop(), db.end()]);
+});
+beforeEach(async () => {
+  node.become(null);
+  await db.query(
+    "truncate ponder_sync.blocks, live_0123abcd_0._ponder_checkpoint; drop schema if exists indexer cascade",
+  );
+});
+
+async function sync(block: { number: bigint; timestamp: bigint; hash: string }): Promise<void> {
+  await db.query("insert into ponder_sync.blocks values (8453, $1, $2, $3)", [
+    block.number,
+    block.timestamp,
+    block.hash,
+  ]);
+}
+
+async function finalize(number: bigint, timestamp: bigint): Promise<void> {
+  const digits = (value: bigint | number, width: number) => String(value).padStart(width, "0");
+  const checkpoint = `${digits(timestamp, 10)}${digits(8453, 16)}${digits(number, 16)}${"9".repeat(33)}`;
+  await db.query("insert into live_0123abcd_0._ponder_checkpoint values (8453, $1)", [checkpoint]);
+}
+
+const blockOf = ({ client }: Anvil, blockNumber: bigint) => client.getBlock({ blockNumber });
+
+/** An index of our chain: its first blocks are remembered, it has synced to block 1,000 and is final at block 990. */
+async function indexOurs(): Promise<void> {
+  await rememberMarks(db, connectChain(ours.rpcUrl), { head: 1_010, startBlock: 5 });
+  await sync(await blockOf(ours, 1_000n));
+  await finalize(990n, (await blockOf(ours, 990n)).timestamp);
+}
+
+/** What the launcher learns, and how long it would have waited for it. */
+async function compare(url = node.url, wait: Patience["wait"] = async () => undefined) {
+  const client = connectChain(url);
+  const waits: number[] = [];
+  const patience = {
+    overMs: 60_000,
+    wait: async (ms: number) => {
+      waits.push(ms);
+      await wait(ms);
+    },
+  };
+  const reason = await whyNotSameChain(db, { client, head: await readHead(client) }, patience).catch((error) => error);
+  return { reason, waited: waits.reduce((sum, ms) => sum + ms, 0) };
+}
+
+const SAME = { reason: null, waited: 0 };
+const isForNumber = (params: readonly unknown[] | undefined) => /^0x/.test(String(params?.[0]));
+
+/** No block by its number; the newest one as it is. */
+const forgetful: Fault = async (call, pass) =>
+  call.method === "eth_getBlockByNumber" && isForNumber(call.params) ? replyTo(call, null) : pass(call);
+const fromAnother: Fault = async (call) => askNode(another.rpcUrl)(call);
+
+describe("the index and the node's chain belong together", () => {
+  test("when the index is empty", async () => {
+    expect(await compare(another.rpcUrl)).toEqual(SAME);
+  });
+
+  test("when every block that is remembered is there", async () => {
+    await indexOurs();
+    expect(await compare()).toEqual(SAME);
+    const { rows } = await db.query("select number::int from indexer.chain_mark order by number");
+    expect(rows).toEqual([{ number: 0 }, { number: 5 }]);
+  });
+
+  test("when the node has pruned the old ones", async () => {
+    await indexOurs();
+    node.become(async (call, pass) => {
+      const isOld = isForNumber(call.params) && Number(call.params?.[0]) < 900;
+      return call.method === "eth_getBlockByNumber" && isOld ? replyTo(call, null) : pass(call);
+    });
+    expect(await compare()).toEqual(SAME);
+  });
+});
+
+describe("nothing is known, and nothing is dropped", () => {
+  test("while the node returns null a thousand times", async () => {
+    await indexOurs();
+    let nulls = 0;
+    node.become(async (call, pass) => {
+      const reply = await forgetful(call, pass);
+      if (reply?.result === null) nulls += 1;
+      return reply;
+    });
+    while (nulls < 1_000)
+      expect(await compare()).toEqual({ reason: "the node returns no block that the index remembers", waited: 0 });
+    node.become(null);
+    expect(await compare()).toEqual(SAME);
+  });
+
+  test("while the node is behind a block that is final in the index", async () => {
+    await indexOurs();
+    await finalize(1_011n, 1_800_000_000n);
+    expect(await compare()).toEqual({ reason: "the node is behind a block that is final in the index", waited: 0 });
+  });
+
+  test("while the node answers with errors, or hangs up", async () => {
+    await indexOurs();
+    for (const fault of [async (call) => refuse(call, -32_000, "too busy"), async () => null] satisfies Fault[]) {
+      node.become(fault);
+      await expect(compare()).rejects.toThrow();
+    }
+  });
+
+  test("when one of two backends serves another chain, and they take turns", async () => {
+    await indexOurs();
+    const contradictory = { reason: "the node contradicted the index, and then itself", waited: 60_000 };
+    for (const readings of [
+      [fromAnother, null, fromAnother],
+      [fromAnother, fromAnother, null],
+      [fromAnother, fromAnother, forgetful],
+    ]) {
+      const [first, ...later] = readings;
+      node.become(first ?? null);
+      expect(await compare(node.url, async () => node.become(later.shift() ?? null))).toEqual(contradictory);
+    }
+  });
+
+  test("when an error comes between two readings of another chain", async () => {
+    await indexOurs();
+    node.become(fromAnother);
+    const { reason } = await compare(node.url, async () => node.become(async () => null));
+    expect(reason).toBeInstanceOf(Error);
+    expect(reason).not.toBeInstanceOf(OtherChainError);
+  });
+});
+
+describe("it is another chain after three readings over a minute", () => {
+  const other = { reason: expect.any(OtherChainError), waited: 60_000 };
+
+  test("when its first block differs", async () => {
+    await rememberMarks(db, connectChain(ours.rpcUrl), { head: 10, startBlock: 5 });
+    node.become(fromAnother);
+    expect(await compare()).toEqual(other);
+  });
+
+  test("when the highest stored block has another hash", async () => {
+    await sync({ ...(await blockOf(ours, 8n)), hash: ABSENT });
+    expect(await compare()).toEqual(other);
+  });
+
+  test("when the chain went back, took another path, and is still behind", async () => {
+    await sync({ ...(await blockOf(ours, 8n)), hash: ABSENT });
+    await sync({ number: 2_000n, timestamp: 0n, hash: ABSENT });
+    await finalize(2_000n, 1_800_000_000n);
+    expect(await compare()).toEqual(other);
+  });
+
+  test("when a final block has another time, though no transfer was ever stored", async () => {
+    const { number, timestamp } = await blockOf(ours, 8n);
+    await finalize(number, timestamp);
+    expect(await compare()).toEqual(SAME);
+    node.become(fromAnother);
+    expect(await compare()).toEqual(other);
+  });
+
+  test("and the error says which block, what was expected and what to do", async () => {
+    await sync({ ...(await blockOf(ours, 8n)), hash: ABSENT });
+    const { reason } = await compare();
+    const { hash } = await blockOf(ours, 8n);
+    for (const part of ["block 8", ABSENT, hash, "2023-11-14T22:13:", "npm run index:drop"])
+      expect(reason.message).toContain(part);
+  });
+});
+
+test("a block that two backends disagree on is not remembered", async () => {
+  let asked = 0;
+  node.become(async (call, pass) => (asked++ % 2 === 0 ? pass(call) : fromAnother(call, pass)));
+  await rememberMarks(db, connectChain(node.url), { head: 1_010, startBlock: 5 });
+  expect((await db.query("select from indexer.chain_mark")).rowCount).toBe(0);
+});
