@@ -22,7 +22,7 @@ export async function waitFor(
   let hashes: readonly Hex[] = [hash];
   for (;;) {
     for (const candidate of hashes) {
-      const receipt = await receiptOf(sender, candidate);
+      const receipt = await outcomeOf(sender, candidate);
       if (receipt !== null) return receipt;
     }
     if (Date.now() > deadline) throw new Error(`transaction ${hash} was not mined within ${timeoutMs} ms`);
@@ -38,10 +38,26 @@ export async function waitFor(
 
 /** Null while the transaction is in no block that the node knows. What is found is recorded. */
 export async function receiptOf(sender: Finder, hash: Hex): Promise<TransactionReceipt | null> {
-  const receipt = await sender.client.getTransactionReceipt({ hash }).catch(() => null);
+  const receipt = await knownReceipt(sender, hash);
   if (receipt !== null) await record(sender, receipt);
   return receipt;
 }
+
+/** A failure is recorded before anybody hears of it. Nothing waits for a success, which the upkeep would find as well. */
+async function outcomeOf(sender: Finder, hash: Hex): Promise<TransactionReceipt | null> {
+  const receipt = await knownReceipt(sender, hash);
+  if (receipt === null) return null;
+  const recorded = record(sender, receipt);
+  if (isPlainSuccess(receipt)) recorded.catch(() => undefined);
+  else await recorded;
+  return receipt;
+}
+
+const knownReceipt = ({ client }: Pick<Finder, "client">, hash: Hex): Promise<TransactionReceipt | null> =>
+  client.getTransactionReceipt({ hash }).catch(() => null);
+
+const isPlainSuccess = (receipt: TransactionReceipt): boolean =>
+  receipt.status === "success" && failedPlaces(receipt).length === 0 && servedBy(receipt) === null;
 
 /** Notes where a transaction was mined, and what it did not do. The process that is the first to note it counts it. */
 export async function record({ ledger, counter }: Omit<Finder, "client">, receipt: TransactionReceipt): Promise<void> {
