@@ -1,7 +1,8 @@
 import { parseAbi } from "viem";
 
 /**
- * What this package calls on and reads from the escrow contract. Amounts are atomic units of USDC, times unix seconds.
+ * What this package calls on and reads from `Escrow.sol` and `ArbiterOperator.sol`, and the errors of
+ * base/commerce-payments below the latter. Amounts are atomic units of USDC, times unix seconds.
  */
 export const escrowAbi = parseAbi([
   "struct PaymentInfo { address operator; address payer; address receiver; address token; uint120 maxAmount; uint48 preApprovalExpiry; uint48 authorizationExpiry; uint48 refundExpiry; uint16 minFeeBps; uint16 maxFeeBps; address feeReceiver; uint256 salt; }",
@@ -12,6 +13,9 @@ export const escrowAbi = parseAbi([
   "function refund(PaymentInfo info, bytes32 record, bytes verdict)",
   "function payments(bytes32 id) view returns (uint8 status, uint48 refundableFrom)",
   "function getHash(PaymentInfo info) view returns (bytes32 id)",
+  "function ESCROW() view returns (address escrow)",
+  "function COLLECTOR() view returns (address collector)",
+  "function owed(address account) view returns (uint256 amount)",
   "function USDC() view returns (address usdc)",
   "function FEE_RECIPIENT() view returns (address feeRecipient)",
   "error WrongOperator(address got, address wanted)",
@@ -27,6 +31,17 @@ export const escrowAbi = parseAbi([
   "error PreApprovalExpired(uint256 timestamp, uint48 expiry)",
   "error NotYetRefundable(address got, address wanted, uint256 timestamp, uint48 refundableFrom)",
   "error PayoutStarved(uint256 got, uint256 wanted)",
+  "error Reentrancy()",
+  "error InvalidSender(address sender, address expected)",
+  "error AfterPreApprovalExpiry(uint48 timestamp, uint48 expiry)",
+  "error InvalidExpiries(uint48 preApproval, uint48 authorization, uint48 refund)",
+  "error PaymentAlreadyCollected(bytes32 paymentInfoHash)",
+  "error TokenCollectionFailed()",
+]);
+
+/** What the escrow of base/commerce-payments says when a payer takes a payment back itself. */
+export const commercePaymentsAbi = parseAbi([
+  "event PaymentReclaimed(bytes32 indexed paymentInfoHash, uint256 amount)",
 ]);
 
 /** The two names of the token's EIP-712 domain. */

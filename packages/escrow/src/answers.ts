@@ -1,10 +1,11 @@
 import type { Address } from "viem";
 import { encodeText } from "./base64.ts";
 import type { Outcome } from "./sale.ts";
-import { networkOf, type Offer, requirements } from "./terms.ts";
+import { rulesOf } from "./schemes.ts";
+import { networkOf, type Offer } from "./terms.ts";
 
 export interface Challenge {
-  readonly offer: Offer;
+  readonly offers: readonly Offer[];
   readonly url: string;
   readonly description: string;
   readonly error: string;
@@ -17,14 +18,15 @@ const json = (status: number, body: unknown, headers: Record<string, string> = {
   });
 
 /** The 402: x402 version 2 terms in its header; its body has nothing a version 1 client could sign. */
-export function paymentRequired({ offer, url, description, error }: Challenge): Response {
+export function paymentRequired({ offers, url, description, error }: Challenge): Response {
   const terms = {
     x402Version: 2,
     error,
     resource: { url, description, mimeType: "application/json" },
-    accepts: [requirements(offer, Date.now())],
+    accepts: offers.map((offer) => rulesOf(offer.escrow).requirements(offer, Date.now())),
   };
-  const explained = `${error} This sale goes through an escrow: x402 version 2, scheme "commerce"; see the PAYMENT-REQUIRED header.`;
+  const schemes = offers.map(({ escrow }) => `"${escrow.scheme}"`).join(" or ");
+  const explained = `${error} This sale goes through an escrow: x402 version 2, scheme ${schemes}; see the PAYMENT-REQUIRED header.`;
   const body = { x402Version: 1, error: explained, accepts: [] };
   return json(402, body, { "payment-required": encodeText(JSON.stringify(terms)) });
 }
@@ -38,14 +40,20 @@ export const unavailable = (error: string): Response => json(503, { error }, { "
 /** The merchant's response plus what became of its payment. */
 export function delivered(
   { id, delivery, isReplay }: Extract<Outcome, { kind: "delivered" }>,
-  { offer: { escrow }, payer }: { readonly offer: Offer; readonly payer: Address },
+  { offer: { escrow, price }, payer }: { readonly offer: Offer; readonly payer: Address },
 ): Response {
   const headers = new Headers();
   for (const [name, value] of delivery.headers) {
     if (!/^(content-length|transfer-encoding|connection)$/i.test(name)) headers.append(name, value);
   }
   if (!headers.has("cache-control")) headers.set("cache-control", "no-store");
-  const settled = { success: true, transaction: delivery.transaction, network: networkOf(escrow), payer };
+  const settled = {
+    success: true,
+    transaction: delivery.transaction,
+    network: networkOf(escrow),
+    payer,
+    amount: String(price),
+  };
   headers.set("payment-response", encodeText(JSON.stringify(settled)));
   headers.set("x-escrow-payment", id);
   headers.set("x-escrow-decision", delivery.decision);

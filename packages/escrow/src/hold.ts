@@ -1,28 +1,35 @@
 import {
-  type Address,
   BaseError,
   type Client,
   type Hex,
   InsufficientFundsError,
+  isAddressEqual,
   type LocalAccount,
   parseEventLogs,
 } from "viem";
 import { getTransactionReceipt, simulateContract, waitForTransactionReceipt, writeContract } from "viem/actions";
 import { escrowAbi } from "./abi.ts";
+import { isWrapped } from "./auth-capture/wrapped-signature.ts";
 import { findHold } from "./find-hold.ts";
 import { type PaymentInfo, paymentId } from "./payment-info.ts";
 import { type PaymentState, readPayment } from "./payment-status.ts";
-import { revertReason } from "./revert-reason.ts";
+import { type RevertReason, revertReason } from "./revert-reason.ts";
 import { type EscrowFacts, placeOf } from "./terms.ts";
+import type { HoldKey } from "./time-left.ts";
 
 /** The arguments of `authorize`. */
 export interface HoldRequest {
   readonly info: PaymentInfo;
   readonly signature: Hex;
   readonly escrow: EscrowFacts;
+  /** The gas limit of the transaction. */
+  readonly gas: bigint;
 }
 
-/** Sends `authorize` and returns its transaction, which need not be mined yet. */
+/**
+ * Sends `authorize` and returns its transaction, which need not be mined yet. A payer can be a contract that uses up
+ * whatever gas it gets: send it with `gas`, and estimate none.
+ */
 export type SendHold = (request: HoldRequest) => Promise<Hex>;
 
 /** Where a payment stands once everything possible was done for its hold. */
@@ -35,31 +42,43 @@ export type HoldOutcome =
       /** Whether this call has just put it on the chain. */
       readonly isOwn: boolean;
     }
-  /** USDC or the escrow refused; nothing was sent. */
-  | { readonly kind: "refused"; readonly reason: string }
+  /** USDC or the contract refused; nothing was sent. */
+  | { readonly kind: "refused"; readonly why: RevertReason }
   | { readonly kind: "released" }
   | { readonly kind: "refunded" };
 
 const ATTEMPTS = 6;
 const MINED_WITHIN_MS = 60_000;
+/** What a hold may use: an account takes up to 178,000, a wallet's contract that checks its signature little more. */
+const HOLD_GAS = 250_000n;
+/** What it may use to deploy its payer's wallet as well (ERC-6492). */
+const DEPLOYING_HOLD_GAS = 1_000_000n;
+/** The least that an authorization must still be valid for, in seconds: what a hold needs to be mined. */
+const LEAST_SECONDS_VALID = 6;
+/** What contracts say of a payment that somebody else has just held. */
+const HELD_MEANWHILE = new Set(["WrongStatus", "PaymentAlreadyCollected"]);
 
 /**
  * Puts a payment on chain exactly once, even with concurrent attempts elsewhere: a hold is sent only while the chain
  * shows none, and one made by someone else is just as good.
  * @throws the last error of the node or the sender, if it remains unknown whether the payment is held
  */
-export async function hold(client: Client, send: SendHold, request: HoldRequest): Promise<HoldOutcome> {
-  const { info, escrow } = request;
+export async function hold(
+  client: Client,
+  send: SendHold,
+  { info, signature, escrow }: Omit<HoldRequest, "gas">,
+): Promise<HoldOutcome> {
+  const request = { info, signature, escrow, gas: isWrapped(signature) ? DEPLOYING_HOLD_GAS : HOLD_GAS };
   const id = paymentId(placeOf(escrow), info);
   let last: unknown = new Error(`Payment ${id} was not held after ${ATTEMPTS} attempts.`);
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
     const state = await readPayment(client, escrow.address, id);
     if (state.status !== "none") return existing(client, { id, escrow: escrow.address }, state);
-    const refused = await simulate(client, request);
-    if (refused !== null && refused.name !== "WrongStatus") return { kind: "refused", reason: refused.text };
+    const refused = tooShort(info, Date.now()) ?? (await simulate(client, request));
+    if (refused !== null && !HELD_MEANWHILE.has(refused.name)) return { kind: "refused", why: refused };
     if (refused === null) {
       try {
-        const held = await mined(client, await send(request), id);
+        const held = await mined(client, await send(request), { id, escrow: escrow.address });
         if (held !== null) return held;
       } catch (error) {
         if (isOutOfGasMoney(error)) throw error;
@@ -72,15 +91,20 @@ export async function hold(client: Client, send: SendHold, request: HoldRequest)
   throw last;
 }
 
-async function existing(
-  client: Client,
-  held: { readonly id: Hex; readonly escrow: Address },
-  { status, refundableFrom }: PaymentState,
-): Promise<HoldOutcome> {
+async function existing(client: Client, held: HoldKey, { status, refundableFrom }: PaymentState): Promise<HoldOutcome> {
   if (status === "released" || status === "refunded") return { kind: status };
   const found = await findHold(client, held);
   if (found === null) throw new Error(`Payment ${held.id} is held, but the node does not return its event.`);
   return { kind: "held", transaction: found.transaction, refundableFrom, isOwn: false };
+}
+
+/** A hold that is mined too late reverts, at the merchant's expense. */
+function tooShort({ preApprovalExpiry }: PaymentInfo, nowMs: number): RevertReason | null {
+  if (preApprovalExpiry * 1000 >= nowMs + LEAST_SECONDS_VALID * 1000) return null;
+  return {
+    name: "AfterPreApprovalExpiry",
+    text: `its preApprovalExpiry is ${preApprovalExpiry}, expected at least ${Math.ceil(nowMs / 1000) + LEAST_SECONDS_VALID}`,
+  };
 }
 
 async function simulate(client: Client, request: HoldRequest) {
@@ -97,16 +121,16 @@ async function simulate(client: Client, request: HoldRequest) {
 /**
  * The hold as shown by its own receipt, since another node may lag; null if the transaction reverted or was replaced.
  */
-async function mined(client: Client, hash: Hex, id: Hex): Promise<HoldOutcome | null> {
+async function mined(client: Client, hash: Hex, { id, escrow }: HoldKey): Promise<HoldOutcome | null> {
   const options = { hash, timeout: MINED_WITHIN_MS, pollingInterval: 250 };
   const receipt = await waitForTransactionReceipt(client, options).catch(async (error: unknown) => {
     const late = await getTransactionReceipt(client, { hash }).catch(() => null);
     if (late === null) throw error;
     return late;
   });
-  const held = parseEventLogs({ abi: escrowAbi, eventName: "Held", logs: receipt.logs }).find(
-    ({ args }) => args.id === id,
-  );
+  // A wallet that is deployed along with the hold may emit what it likes.
+  const own = receipt.logs.filter(({ address }) => isAddressEqual(address, escrow));
+  const held = parseEventLogs({ abi: escrowAbi, eventName: "Held", logs: own }).find(({ args }) => args.id === id);
   if (held === undefined) return null;
   const { refundableFrom } = held.args;
   return { kind: "held", transaction: receipt.transactionHash, refundableFrom, isOwn: true };
@@ -115,8 +139,9 @@ async function mined(client: Client, hash: Hex, id: Hex): Promise<HoldOutcome | 
 const isOutOfGasMoney = (error: unknown): boolean =>
   error instanceof BaseError && error.walk((cause) => cause instanceof InsufficientFundsError) !== null;
 
-const authorizeCall = ({ info, signature, escrow }: HoldRequest) =>
+const authorizeCall = ({ info, signature, escrow, gas }: HoldRequest) =>
   ({
+    gas,
     address: escrow.address,
     abi: escrowAbi,
     functionName: "authorize",

@@ -20,33 +20,34 @@ export interface PresentedPayload {
   readonly signature: Hex;
 }
 
-/** A payment as its header carries it. */
+/** A payload, with the scheme and network that the client says it accepted; undefined if it left them out. */
 export interface PresentedPayment extends PresentedPayload {
-  /** The scheme and network the client says it accepted; undefined if it left them out. */
   readonly scheme: unknown;
   readonly network: unknown;
+}
+
+/** A payment as its header carries it: what the client says it accepted, and the scheme's own payload. */
+export interface DecodedHeader {
+  /** Empty if the client left it out. */
+  readonly accepted: Readonly<Record<string, unknown>>;
+  readonly payload: unknown;
 }
 
 /** The largest payment header, in bytes, with room for an ERC-1271 signature of 2 KiB. */
 const MAX_HEADER_BYTES = 16_384;
 
-/** Decodes a `PAYMENT-SIGNATURE` header (x402 version 2, scheme "commerce"); `malformed` says what is wrong with it. */
-export function parsePaymentHeader(header: string): PresentedPayment | { readonly malformed: string } {
-  if (header.length > MAX_HEADER_BYTES) {
-    return { malformed: `PAYMENT-SIGNATURE has ${header.length} bytes; the limit is ${MAX_HEADER_BYTES}.` };
-  }
+/** Decodes a `PAYMENT-SIGNATURE` header of x402 version 2; `malformed` says what is wrong with it. */
+export function decodePaymentHeader(header: string): DecodedHeader | { readonly malformed: string } {
+  if (header.length > MAX_HEADER_BYTES)
+    return { malformed: `it has ${header.length} bytes; the limit is ${MAX_HEADER_BYTES}` };
   try {
-    return payment(record(JSON.parse(decodeText(header)), "the payment"));
+    const decoded = record(JSON.parse(decodeText(header)), "the payment");
+    if (decoded.x402Version !== 2) return { malformed: "x402Version is not 2" };
+    const accepted = decoded.accepted === undefined ? {} : record(decoded.accepted, "accepted");
+    return { accepted, payload: decoded.payload };
   } catch (error) {
-    const why = error instanceof Malformed ? error.message : "it is not base64-encoded JSON";
-    return { malformed: `PAYMENT-SIGNATURE is not an x402 version 2 "commerce" payment: ${why}.` };
+    return { malformed: error instanceof Malformed ? error.message : "it is not base64-encoded JSON" };
   }
-}
-
-function payment(decoded: Record<string, unknown>): PresentedPayment {
-  if (decoded.x402Version !== 2) throw new Malformed("x402Version is not 2");
-  const accepted = decoded.accepted === undefined ? {} : record(decoded.accepted, "accepted");
-  return { ...readPayload(decoded.payload), scheme: accepted.scheme, network: accepted.network };
 }
 
 /** Reads the `payload` of a decoded header; `malformed` says what is wrong with it. */

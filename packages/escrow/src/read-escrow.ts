@@ -1,30 +1,48 @@
-import { type Address, type Client, getAddress, isAddress } from "viem";
+import { type Address, type Client, isAddress } from "viem";
 import { getChainId, readContract } from "viem/actions";
 import { escrowAbi, tokenAbi } from "./abi.ts";
-import { type EscrowFacts, escrowAt, networkOf } from "./terms.ts";
+import { AUTH_CAPTURE } from "./auth-capture/terms.ts";
+import { readCustody } from "./custody.ts";
+import { type EscrowFacts, networkOf, SCHEME } from "./terms.ts";
 
 const TIMEOUT_MS = 10_000;
 const DELIVERY_DOMAIN = { name: "Agent Payment Trust Delivery", version: "1" } as const;
 
 interface Published {
-  readonly address: Address;
+  readonly addresses: readonly Address[];
   readonly deliveryDomain: EscrowFacts["deliveryDomain"];
   readonly deliveryVersion: 1 | 2;
 }
 
 /**
- * Everything a sale needs to know about the escrow contract. The trust service says which contract it arbitrates; the
- * contract itself says what it accepts and who gets the fee.
- * @param pinned the contract's address, if the service should not be asked
- * @throws Error if the service or the node does not answer, or the service arbitrates no escrow on the node's chain
+ * Everything a sale needs to know about the contracts that it goes through: at most one of each kind, and what stock
+ * clients can pay first. The trust service says which ones it arbitrates; each contract itself says who holds the money,
+ * what it accepts and who gets the fee.
+ * @param pinned the contracts' addresses, if the service should not be asked
+ * @throws Error if the service or the node does not answer, or the service arbitrates no contract on the node's chain
  */
-export async function readEscrow(client: Client, arbiterUrl: string, pinned?: Address): Promise<EscrowFacts> {
+export async function readEscrows(
+  client: Client,
+  arbiterUrl: string,
+  pinned?: Address | readonly Address[],
+): Promise<readonly EscrowFacts[]> {
   const chainId = await getChainId(client);
-  const { address, deliveryDomain, deliveryVersion }: Published =
+  const { addresses, deliveryDomain, deliveryVersion }: Published =
     pinned === undefined
       ? await published(arbiterUrl, networkOf({ chainId }))
-      : { address: pinned, deliveryDomain: DELIVERY_DOMAIN, deliveryVersion: 2 };
-  const [token, feeReceiver] = await Promise.all([
+      : { addresses: [pinned].flat(), deliveryDomain: DELIVERY_DOMAIN, deliveryVersion: 2 };
+  const delivery = { deliveryDomain, deliveryVersion };
+  const known = await Promise.all(
+    addresses.map(async (address) => ({ chainId, ...(await readContractFacts(client, address)), ...delivery })),
+  );
+  return ORDER.flatMap((scheme) => known.find((facts) => facts.scheme === scheme) ?? []);
+}
+
+const ORDER: readonly EscrowFacts["scheme"][] = [AUTH_CAPTURE, SCHEME];
+
+async function readContractFacts(client: Client, address: Address) {
+  const [custody, token, feeReceiver] = await Promise.all([
+    readCustody(client, address),
     readContract(client, { address, abi: escrowAbi, functionName: "USDC" }),
     readContract(client, { address, abi: escrowAbi, functionName: "FEE_RECIPIENT" }),
   ]);
@@ -32,20 +50,16 @@ export async function readEscrow(client: Client, arbiterUrl: string, pinned?: Ad
     readContract(client, { address: token, abi: tokenAbi, functionName: "name" }),
     readContract(client, { address: token, abi: tokenAbi, functionName: "version" }),
   ]);
-  return {
-    chainId,
-    ...escrowAt(getAddress(address)),
-    usdc: { address: token, name, version },
-    feeReceiver,
-    deliveryDomain,
-    deliveryVersion,
-  };
+  return { ...custody, usdc: { address: token, name, version }, feeReceiver };
 }
 
 interface ContractEntry {
   readonly network?: unknown;
   readonly address?: unknown;
-  readonly valid_until?: unknown;
+  /** A text that begins with "current", or not. */
+  readonly validity?: unknown;
+  /** The x402 scheme that pays it; an old service does not say. */
+  readonly scheme?: unknown;
 }
 
 interface PublishedForward {
@@ -60,17 +74,21 @@ async function published(arbiterUrl: string, network: string): Promise<Published
   const response = await fetch(url, { headers, redirect: "error", signal: AbortSignal.timeout(TIMEOUT_MS) });
   if (!response.ok) throw new Error(`${url} answered ${response.status}.`);
   const policy = (await response.json()) as { contracts?: readonly ContractEntry[]; forward?: PublishedForward };
-  const inUse = policy.contracts?.find((entry) => entry.network === network && isCurrent(entry.valid_until));
-  if (typeof inUse?.address !== "string" || !isAddress(inUse.address, { strict: false })) {
-    throw new Error(`${url} names no current escrow contract on ${network}.`);
-  }
+  const current = policy.contracts?.filter((entry) => entry.network === network && isCurrent(entry)) ?? [];
+  const addresses = current.map(({ address }) => address).filter(isContractAddress);
+  if (addresses.length === 0) throw new Error(`${url} names no current escrow contract on ${network}.`);
   const { domain, version_2 } = policy.forward ?? {};
   const deliveryVersion = version_2 === undefined ? 1 : 2;
-  return { address: getAddress(inUse.address), deliveryDomain: namesOf(domain), deliveryVersion };
+  return { addresses, deliveryDomain: namesOf(domain), deliveryVersion };
 }
 
-const isCurrent = (validUntil: unknown): boolean =>
-  typeof validUntil !== "string" || !(Date.parse(validUntil) <= Date.now());
+const isContractAddress = (address: unknown): address is Address =>
+  typeof address === "string" && isAddress(address, { strict: false });
+
+/** Whether new payments go to this contract, by a scheme that this package knows. */
+const isCurrent = ({ validity, scheme }: ContractEntry): boolean =>
+  (typeof validity !== "string" || validity.startsWith("current")) &&
+  (scheme === undefined || ORDER.some((known) => known === scheme));
 
 function namesOf(domain: unknown): EscrowFacts["deliveryDomain"] {
   const { name, version } = (domain ?? {}) as { name?: unknown; version?: unknown };

@@ -3,9 +3,9 @@ import { type DecisionParts, decide } from "./decide.ts";
 import { readDelivery } from "./delivery.ts";
 import { type HoldOutcome, hold, type SendHold } from "./hold.ts";
 import { takeTurn, whileLeased } from "./only-once.ts";
-import type { PresentedPayment } from "./payment-header.ts";
 import { paymentId } from "./payment-info.ts";
 import { readPayment } from "./payment-status.ts";
+import { type Payment, rulesOf } from "./schemes.ts";
 import type { KeptDelivery } from "./stores/delivery-store.ts";
 import { placeOf } from "./terms.ts";
 import {
@@ -26,7 +26,7 @@ export interface SaleParts extends DecisionParts {
 
 /** A payment that matches the offer's terms and carries the payer's signature. */
 export interface Purchase {
-  readonly payment: PresentedPayment;
+  readonly payment: Payment;
   /** Method and path with its query. */
   readonly resource: string;
   /** The answer to input that the merchant refuses; null if it takes it. */
@@ -87,7 +87,7 @@ async function sellOnce(parts: SaleParts, purchase: Purchase, id: Hex): Promise<
   }
   const { info, signature } = purchase.payment;
   const held = await hold(parts.client, parts.send, { info, signature, escrow: parts.escrow });
-  if (held.kind !== "held") return unlessSold(parts, purchase, { id, unsold: unsold(held, id) });
+  if (held.kind !== "held") return unlessSold(parts, purchase, { id, unsold: unsold(parts, held, id) });
   if (!held.isOwn && secondsLeft(held, await latestTime(parts.client)) < parts.leastSecondsLeft) {
     const late: Outcome = { kind: "payment_required", error: tooLate(id, held.refundableFrom) };
     return unlessSold(parts, purchase, { id, unsold: late });
@@ -188,10 +188,10 @@ async function lookAgain(parts: SaleParts, { payment }: Purchase, id: Hex): Prom
   return readTimeLeft(client, key);
 }
 
-function unsold(outcome: Exclude<HoldOutcome, { kind: "held" }>, id: Hex): Outcome {
+function unsold({ escrow }: SaleParts, outcome: Exclude<HoldOutcome, { kind: "held" }>, id: Hex): Outcome {
   switch (outcome.kind) {
     case "refused":
-      return { kind: "payment_required", error: `The payment cannot be held: ${outcome.reason}.` };
+      return { kind: "payment_required", error: rulesOf(escrow).notHeld(outcome.why) };
     case "refunded":
       return { kind: "payment_required", error: `Payment ${id} was refunded to its payer; sign a new one.` };
     case "released":

@@ -1,12 +1,14 @@
 import { type Account, type Address, type Client, createClient, type Hex, http, parseEventLogs, zeroHash } from "viem";
 import { getBlock, getChainId, waitForTransactionReceipt, writeContract } from "viem/actions";
 import { escrowAbi } from "./abi.ts";
-import { type FoundHold, findHold, holdsOf } from "./find-hold.ts";
+import { readCustody } from "./custody.ts";
+import { type FoundHold, findHold, findReclaim, holdsOf } from "./find-hold.ts";
 import { type PaymentInfo, paymentId } from "./payment-info.ts";
 import { readPayment } from "./payment-status.ts";
-import { REFUNDABLE_AFTER_TEXT } from "./terms.ts";
+import { revertReason } from "./revert-reason.ts";
+import { placeOf, REFUNDABLE_AFTER_TEXT } from "./terms.ts";
 
-/** The payment, by its terms, its id, or the transaction of its hold. */
+/** The payment, by its terms, its id, or the transaction of its hold; `escrow` is the escrow or the operator. */
 export type RefundTarget =
   | { readonly escrow: Address; readonly paymentInfo: PaymentInfo }
   | { readonly escrow?: Address; readonly paymentId: Hex }
@@ -26,11 +28,20 @@ export interface SelfRefund {
   readonly payer: Address;
   /** Atomic units of USDC. */
   readonly amount: bigint;
-  /** False if USDC refused the payer: the escrow then owes it, and `withdraw` pays it later. */
+  /** False if USDC refused the payer: the escrow then owes it, and `withdraw` pays it later. An operator owes nothing. */
   readonly isPaid: boolean;
 }
 
-export type RefundRefusalCode = "not_found" | "ambiguous" | "too_early" | "already_released" | "already_refunded";
+export type RefundRefusalCode =
+  | "not_found"
+  | "ambiguous"
+  | "too_early"
+  | "already_released"
+  | "already_refunded"
+  /** The payer took it back itself, past the operator, after the payment's `authorizationExpiry`. */
+  | "already_reclaimed"
+  /** USDC refuses the transfer, and an operator cannot owe it; it may succeed later. */
+  | "not_payable";
 
 /** The payment cannot be refunded by the clock; nothing was sent. */
 export class RefundRefused extends Error {
@@ -48,8 +59,9 @@ export class RefundRefused extends Error {
  */
 export async function selfRefund(request: RefundRequest): Promise<SelfRefund> {
   const client = clientOf(request);
-  const { id, escrow, info } = await locate(client, request);
-  await requireRefundable(client, escrow, id);
+  const held = await locate(client, request);
+  const { id, escrow, info } = held;
+  await requireRefundable(client, held);
   const transaction = await writeContract(client, {
     account: request.account,
     chain: null,
@@ -57,9 +69,12 @@ export async function selfRefund(request: RefundRequest): Promise<SelfRefund> {
     abi: escrowAbi,
     functionName: "refund",
     args: [info, zeroHash, "0x"],
-  });
+  }).catch((error: unknown) => notPayable(client, held, error));
   const receipt = await waitForTransactionReceipt(client, { hash: transaction, pollingInterval: 250 });
-  if (receipt.status !== "success") throw new Error(`The refund of ${id} reverted: see transaction ${transaction}.`);
+  if (receipt.status !== "success") {
+    await requireRefundable(client, held);
+    throw new Error(`The refund of ${id} reverted: see transaction ${transaction}.`);
+  }
   const credited = parseEventLogs({ abi: escrowAbi, eventName: "Credited", logs: receipt.logs });
   const isPaid = !credited.some(({ args }) => args.id === id);
   return { id, transaction, payer: info.payer, amount: info.maxAmount, isPaid };
@@ -71,10 +86,14 @@ function clientOf({ client, rpcUrl }: RefundRequest): Client {
   return createClient({ transport: http(rpcUrl) });
 }
 
-async function locate(client: Client, target: RefundTarget): Promise<Pick<FoundHold, "id" | "escrow" | "info">> {
+type Located = Omit<FoundHold, "transaction">;
+
+async function locate(client: Client, target: RefundTarget): Promise<Located> {
   if ("paymentInfo" in target) {
-    const { escrow, paymentInfo: info } = target;
-    return { id: paymentId({ chainId: await getChainId(client), escrow }, info), escrow, info };
+    const { paymentInfo: info } = target;
+    const contract = readCustody(client, target.escrow);
+    const [chainId, { address: escrow, custody }] = await Promise.all([getChainId(client), contract]);
+    return { id: paymentId(placeOf({ chainId, custody }), info), escrow, custody, info };
   }
   if ("paymentId" in target) {
     const found = await findHold(client, { id: target.paymentId, escrow: target.escrow });
@@ -91,14 +110,23 @@ async function locate(client: Client, target: RefundTarget): Promise<Pick<FoundH
 }
 
 /** By the chain's own clock, which the contract uses. */
-async function requireRefundable(client: Client, escrow: Address, id: Hex): Promise<void> {
+async function requireRefundable(client: Client, { id, escrow, custody, info }: Located): Promise<void> {
   const [{ status, refundableFrom }, { timestamp }] = await Promise.all([
     readPayment(client, escrow, id),
     getBlock(client, { blockTag: "latest" }),
   ]);
   if (status === "none") refuse("not_found", `The escrow ${escrow} holds no payment ${id}.`);
   if (status === "released") refuse("already_released", `Payment ${id} was released to its merchant.`);
-  if (status === "refunded") refuse("already_refunded", `Payment ${id} has already been refunded to its payer.`);
+  if (status === "refunded") {
+    // Before its expiry no payer can reclaim. An escrow that holds the money itself has no such way.
+    const canBeReclaimed = custody !== escrow && Number(timestamp) >= info.authorizationExpiry;
+    const reclaim = canBeReclaimed ? await findReclaim(client, { id, custody }) : null;
+    if (reclaim === null) refuse("already_refunded", `Payment ${id} has already been refunded to its payer.`);
+    refuse(
+      "already_reclaimed",
+      `The payer has taken payment ${id} back itself, from ${custody} (reclaim), in transaction ${reclaim}.`,
+    );
+  }
   const seconds = refundableFrom - Number(timestamp);
   if (seconds > 0) {
     const from = new Date(refundableFrom * 1000).toISOString().replace(".000", "");
@@ -108,6 +136,19 @@ async function requireRefundable(client: Client, escrow: Address, id: Hex): Prom
       `Payment ${id} cannot be refunded until ${from}, ${REFUNDABLE_AFTER_TEXT} after its hold: in ${wait}.`,
     );
   }
+}
+
+/** A refund that the chain refuses though its time has come: USDC does not pay the payer now. */
+async function notPayable(client: Client, held: Located, error: unknown): Promise<never> {
+  const { id, escrow, custody, info } = held;
+  const reason = custody === escrow ? null : revertReason(error);
+  if (reason === null) throw error;
+  // Unless somebody has just ended it.
+  await requireRefundable(client, held);
+  refuse(
+    "not_payable",
+    `Payment ${id} cannot be refunded to ${info.payer} at present: ${reason.text}. Nothing was sent; try again later.`,
+  );
 }
 
 function refuse(code: RefundRefusalCode, message: string): never {

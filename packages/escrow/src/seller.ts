@@ -1,13 +1,12 @@
 import { type Address, type Client, createClient, http, type LocalAccount } from "viem";
 import * as answers from "./answers.ts";
-import { mismatch } from "./check-payment.ts";
 import { type Forward, forwardTo } from "./forward.ts";
 import { type SendHold, sendFrom } from "./hold.ts";
 import { formatUsd, parseAmount } from "./money.ts";
 import { isSignedByPayer } from "./payer-signature.ts";
-import { parsePaymentHeader } from "./payment-header.ts";
-import { readEscrow } from "./read-escrow.ts";
+import { readEscrows } from "./read-escrow.ts";
 import { type Purchase, type SaleParts, sell } from "./sale.ts";
+import { type Payment, readPayment, rulesOf } from "./schemes.ts";
 import type { DeliveryStore } from "./stores/delivery-store.ts";
 import { sharedMemory } from "./stores/memory-store.ts";
 import { type EscrowFacts, LEAST_AMOUNT, type Offer } from "./terms.ts";
@@ -28,8 +27,16 @@ export interface SellerOptions {
   readonly price: string | bigint;
   /** The trust service, like "https://trust.example". */
   readonly arbiterUrl: string;
-  /** The escrow contract; if omitted, the trust service is asked once which one it arbitrates. */
-  readonly escrow?: Address;
+  /**
+   * The contracts to sell through: an escrow, an operator, or one of each. If omitted, the trust service is asked once
+   * which ones it arbitrates.
+   */
+  readonly escrow?: Address | readonly Address[];
+  /**
+   * Factories that may deploy a buyer's wallet along with its hold (ERC-6492), at the expense of the hold's sender;
+   * default none. A wallet that has its code already needs none.
+   */
+  readonly walletFactories?: readonly Address[];
   /**
    * How many seconds of a hold's 30 minutes must be left when the handler starts, 60 to 1800; default 1200. It is more
    * than the longest time that your handler takes. It does not concern a hold that this request has just made.
@@ -71,28 +78,32 @@ export function createSeller(options: SellerOptions): (request: SaleRequest) => 
 
 /** Everything needed to serve a request; null while the escrow cannot be read. */
 interface Counter {
-  readonly parts: SaleParts;
-  readonly offer: Offer;
+  readonly parts: Omit<SaleParts, "escrow">;
+  /** The same goods for the same price through each contract; what stock clients can pay comes first. */
+  readonly offers: readonly Offer[];
+  readonly walletFactories: readonly Address[];
   readonly description: string;
 }
 
-/** Reads the escrow on the first request, and again after a failure. */
+/** Reads the contracts on the first request, and again after a failure. */
 function counter(options: SellerOptions): () => Promise<Counter | null> {
   const price = parsePrice(options.price);
   const leastSecondsLeft = parseLeastSecondsLeft(options.leastSecondsLeft);
   const arbiterUrl = options.arbiterUrl.replace(/\/+$/, "");
-  const { account, description = "", log = (message, cause) => console.error(message, cause) } = options;
+  const { account, description = "", walletFactories = [] } = options;
+  const { log = (message, cause) => console.error(message, cause) } = options;
   const client = clientOf(options);
+  if (options.escrow?.length === 0) throw new TypeError("escrow is an empty list: name a contract, or leave it out.");
   const send = options.hold ?? sendFrom(client, account);
   const forward = options.forward ?? forwardTo(arbiterUrl, account);
   const store = options.store ?? sharedMemory;
-  let known: Promise<EscrowFacts> | undefined;
+  const parts = { client, send, forward, store, log, leastSecondsLeft };
+  let known: Promise<readonly EscrowFacts[]> | undefined;
   return async () => {
-    known ??= readEscrow(client, arbiterUrl, options.escrow);
+    known ??= readEscrows(client, arbiterUrl, options.escrow);
     try {
-      const escrow = await known;
-      const offer = { escrow, merchant: account.address, price };
-      return { parts: { client, escrow, send, forward, store, log, leastSecondsLeft }, offer, description };
+      const offers = (await known).map((escrow) => ({ escrow, merchant: account.address, price }));
+      return { parts, offers, walletFactories, description };
     } catch (error) {
       known = undefined;
       log("The escrow could not be read.", error);
@@ -119,25 +130,25 @@ const UNKNOWN = "The payment could not be completed. Do not sign again; send the
 async function serve(request: SaleRequest, counter: Counter | null): Promise<Response> {
   if (counter === null)
     return answers.unavailable("The escrow is temporarily unreachable. Send the same request again.");
-  const { parts, offer, description } = counter;
+  const { parts, offers, description } = counter;
   const { url, run } = request;
   const validate = async () => refusalOf(await request.validate());
-  const refuse = (error: string) => answers.paymentRequired({ offer, url, description, error });
+  const refuse = (error: string) => answers.paymentRequired({ offers, url, description, error });
   try {
     if (request.payment === undefined || request.payment === null) {
       return (await validate()) ?? refuse("Payment required.");
     }
-    const payment = parsePaymentHeader(request.payment);
+    const payment = readPayment(request.payment, offers, Date.now());
     if ("malformed" in payment) return answers.malformed(payment.malformed);
-    const wrong = mismatch(payment, offer, Date.now());
+    if ("refused" in payment) return refuse(payment.refused);
+    const { offer, info } = payment;
+    const wrong = await wrongSignature(counter, payment);
     if (wrong !== null) return refuse(wrong);
-    if (!(await isSignedByPayer(parts.client, offer.escrow, payment))) {
-      return refuse(`${payment.info.payer} did not sign these terms.`);
-    }
-    const outcome = await sell(parts, { payment, resource: resourceOf(request), validate, run });
+    const sale = { ...parts, escrow: offer.escrow };
+    const outcome = await sell(sale, { payment, resource: resourceOf(request), validate, run });
     switch (outcome.kind) {
       case "delivered":
-        return answers.delivered(outcome, { offer, payer: payment.info.payer });
+        return answers.delivered(outcome, { offer, payer: info.payer });
       case "payment_required":
         return refuse(outcome.error);
       case "conflict":
@@ -153,6 +164,19 @@ async function serve(request: SaleRequest, counter: Counter | null): Promise<Res
     parts.log("A payment could not be completed.", error);
     return answers.unavailable(UNKNOWN);
   }
+}
+
+/** Why a payment's signature is not taken; null if it is. */
+async function wrongSignature(
+  { parts, walletFactories }: Counter,
+  payment: Payment & { readonly offer: Offer },
+): Promise<string | null> {
+  const { escrow } = payment.offer;
+  const rules = rulesOf(escrow);
+  const refused = rules.wrongFactory(payment.signature, walletFactories);
+  if (refused !== null) return refused;
+  const isSigned = await isSignedByPayer(parts.client, escrow, payment);
+  return isSigned ? null : rules.notSigned(payment.info.payer);
 }
 
 const resourceOf = ({ method, url }: SaleRequest): string => {

@@ -3,9 +3,16 @@ import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { escrowAbi } from "../../../contracts/abi.ts";
 import { memoryStore, paymentId, readPayment } from "../../../packages/escrow/src/index.ts";
-import { parsePaymentHeader } from "../../../packages/escrow/src/payment-header.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
-import { buyFrom, decodeHeader, encodeHeader, newBuyer, pay, signFor } from "../../support/escrow/purchase.ts";
+import {
+  buyFrom,
+  decodeHeader,
+  encodeHeader,
+  newBuyer,
+  pay,
+  presentedIn,
+  signFor,
+} from "../../support/escrow/purchase.ts";
 import { holdsBy, startSaleScene, statusOf } from "../../support/escrow/sale-scene.ts";
 import { haiku, openShop, SHOP } from "../../support/escrow/shop.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -104,10 +111,8 @@ test.each([
   ["two seconds earlier", 1201, 200, 1],
 ])("a hold that comes undelivered, %s", async (...[_, secondsBefore, status, calls]) => {
   const header = await signFor(shop, await buyer());
-  const payment = parsePaymentHeader(header);
-  if ("malformed" in payment) throw new Error(payment.malformed);
   const { chain, escrow } = scene;
-  const { info, signature } = payment;
+  const { info, signature } = presentedIn(header);
   const hash = await chain.client.writeContract({
     account: devAccount(2),
     address: escrow.address,

@@ -1,9 +1,8 @@
 import type { Handler } from "hono";
 import { beforeEach, expect, test, vi } from "vitest";
 import { type EscrowedOptions, sendFrom } from "../../../packages/escrow/src/index.ts";
-import { parsePaymentHeader } from "../../../packages/escrow/src/payment-header.ts";
 import { escrowAt } from "../../../packages/escrow/src/terms.ts";
-import { buyFrom, newBuyer, pay, signFor } from "../../support/escrow/purchase.ts";
+import { buyFrom, newBuyer, pay, presentedIn, signFor } from "../../support/escrow/purchase.ts";
 import { holdsBy, startSaleScene, statusOf } from "../../support/escrow/sale-scene.ts";
 import { openShop, SHOP } from "../../support/escrow/shop.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -71,10 +70,7 @@ test("refused input of a buyer who held the payment itself is the delivery: refu
   const shop = await openShop(scene, handler, { validate });
   const payer = await buyer();
   const header = await signFor(shop, payer, GOOD);
-  const { info, signature } = parsePaymentHeader(header) as Exclude<
-    ReturnType<typeof parsePaymentHeader>,
-    { malformed: string }
-  >;
+  const { info, signature } = presentedIn(header);
   const request = { info, signature, escrow: { ...escrowAt(scene.escrow.address), chainId: 8453 } };
   const hash = await sendFrom(scene.chain.client as never, shop.account)(request as never);
   await scene.chain.client.waitForTransactionReceipt({ hash });

@@ -1,0 +1,92 @@
+import type { Address, Hex } from "viem";
+import * as authCapture from "./auth-capture/check.ts";
+import { parseAuthCapture, termsOf } from "./auth-capture/payload.ts";
+import { refusal, revertCode } from "./auth-capture/refusal.ts";
+import { AUTH_CAPTURE, requirements as authCaptureRequirements } from "./auth-capture/terms.ts";
+import { wrongFactory } from "./auth-capture/wrapped-signature.ts";
+import * as commerce from "./check-payment.ts";
+import { type DecodedHeader, decodePaymentHeader, parsePayload } from "./payment-header.ts";
+import type { PaymentInfo } from "./payment-info.ts";
+import type { RevertReason } from "./revert-reason.ts";
+import { requirements as commerceRequirements, type EscrowFacts, type Offer, SCHEME } from "./terms.ts";
+
+/** A payment that matches an offer; whether its payer signed it is not known yet. */
+export interface Payment {
+  readonly info: PaymentInfo;
+  readonly signature: Hex;
+}
+
+type Reading = Payment | { readonly malformed: string } | { readonly refused: string };
+
+/** What differs between the schemes; everything else is one path. */
+interface SchemeRules {
+  readonly requirements: (offer: Offer, nowMs: number) => { readonly scheme: string };
+  /** The terms that a header's payload was signed for, if they are the offer's. */
+  readonly read: (header: DecodedHeader, offer: Offer, nowMs: number) => Reading;
+  /** Why a signature that deploys its wallet (ERC-6492) is refused; null if it is not, or deploys none. */
+  readonly wrongFactory: (signature: Hex, allowed: readonly Address[]) => string | null;
+  /** Says that the payer's signature is not over these terms. */
+  readonly notSigned: (payer: Address) => string;
+  /** Says why the contract does not hold the payment. */
+  readonly notHeld: (why: RevertReason) => string;
+}
+
+const COMMERCE: SchemeRules = {
+  requirements: commerceRequirements,
+  read({ accepted, payload }, offer, nowMs) {
+    const presented = parsePayload(payload);
+    if ("malformed" in presented) return malformed(`"${SCHEME}" payment: ${presented.malformed}`);
+    const { scheme, network } = accepted;
+    const refused = commerce.mismatch({ ...presented, scheme, network }, offer, nowMs);
+    return refused === null ? presented : { refused };
+  },
+  // The contract takes no such signature: it is like any other that is not the payer's.
+  wrongFactory: () => null,
+  notSigned: (payer) => `${payer} did not sign these terms.`,
+  notHeld: ({ text }) => `The payment cannot be held: ${text}.`,
+};
+
+const OPERATOR: SchemeRules = {
+  requirements: authCaptureRequirements,
+  read({ accepted, payload }, offer, nowMs) {
+    const presented = parseAuthCapture(payload);
+    if ("malformed" in presented) return presented;
+    const payment = { ...presented, accepted };
+    // What was held in time stays a purchase; the hold itself refuses what is over.
+    const refused = authCapture.mismatch({ payment, offer, nowMs, checksExpiry: false });
+    if (refused !== null) return { refused };
+    const { authorization, signature } = payment;
+    if (authorization === null) throw new Error("A payment without an authorization matched an offer.");
+    return { info: termsOf({ ...payment, authorization }, offer), signature };
+  },
+  wrongFactory,
+  notSigned: (payer) => refusal("signature", `${payer} did not sign these terms.`),
+  notHeld: (why) => refusal(revertCode(why), `the payment cannot be held: ${why.text}.`),
+};
+
+const SCHEMES: Readonly<Record<EscrowFacts["scheme"], SchemeRules>> = { [AUTH_CAPTURE]: OPERATOR, [SCHEME]: COMMERCE };
+
+const malformed = (why: string) => ({ malformed: `PAYMENT-SIGNATURE is not an x402 version 2 ${why}.` });
+
+/** What differs for a contract's payments. */
+export const rulesOf = ({ scheme }: Pick<EscrowFacts, "scheme">): SchemeRules => SCHEMES[scheme];
+
+/** Reads a payment header, and finds the offer that it takes. A "commerce" client may leave out what it accepted. */
+export function readPayment(
+  header: string,
+  offers: readonly Offer[],
+  nowMs: number,
+): (Payment & { readonly offer: Offer }) | { readonly malformed: string } | { readonly refused: string } {
+  const decoded = decodePaymentHeader(header);
+  if ("malformed" in decoded) return malformed(`payment: ${decoded.malformed}`);
+  const { scheme = SCHEME } = decoded.accepted;
+  const offer = offers.find(({ escrow }) => escrow.scheme === scheme);
+  if (offer === undefined) {
+    const offered = offers.map(({ escrow }) => escrow.scheme).join(" or ");
+    return {
+      refused: `The payment does not match the offer: accepted.scheme is ${String(scheme).slice(0, 100)}, expected ${offered}.`,
+    };
+  }
+  const read = rulesOf(offer.escrow).read(decoded, offer, nowMs);
+  return "info" in read ? { ...read, offer } : read;
+}

@@ -1,0 +1,275 @@
+import { decodePaymentRequiredHeader, decodePaymentResponseHeader } from "@x402/core/http";
+import hre from "hardhat";
+import type { Handler } from "hono";
+import {
+  concat,
+  encodeAbiParameters,
+  getAddress,
+  getContractAddress,
+  type Hex,
+  type LocalAccount,
+  pad,
+  zeroHash,
+} from "viem";
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
+import { beforeEach, describe, expect, test, vi } from "vitest";
+import { escrowAbi } from "../../../contracts/abi.ts";
+import { COMMERCE_PAYMENTS } from "../../../contracts/commerce-payments.ts";
+import { type Forward, readPayment } from "../../../packages/escrow/src/index.ts";
+import { startTestChain } from "../../support/chain/chain.ts";
+import { deployEscrow } from "../../support/escrow/contract.ts";
+import { deployOperator } from "../../support/escrow/operator.ts";
+import { buyFrom, decodeHeader, encodeHeader, newBuyer, pay, signFor } from "../../support/escrow/purchase.ts";
+import { haiku, openShop, SHOP } from "../../support/escrow/shop.ts";
+import { forFile } from "../../support/for-file.ts";
+import { ARBITER_KEY } from "../../support/service/accounts.ts";
+
+const chain = await forFile(startTestChain());
+const [escrow, operator] = [await deployEscrow(chain), await deployOperator(chain)];
+const { client } = chain;
+const NOBODY = { chain, arbiter: { url: "http://127.0.0.1:9" } };
+
+/** An arbiter that decides by the status alone, at once. */
+const arbitrate: Forward = async ({ info, delivery: { status } }) => {
+  const functionName = status < 400 ? "release" : "refund";
+  const call = { address: info.operator, abi: escrowAbi, functionName, args: [info, zeroHash, "0x"] } as const;
+  const hash = await client.writeContract({ ...call, account: privateKeyToAccount(ARBITER_KEY) });
+  await client.waitForTransactionReceipt({ hash });
+  return functionName;
+};
+
+const handler = vi.fn<Handler>(haiku);
+const both = { escrow: [escrow.address, operator.address], forward: arbitrate };
+const shop = await openShop(NOBODY, handler, both);
+beforeEach(() => {
+  handler.mockReset().mockImplementation(haiku);
+});
+
+const statusOf = async (contract: { readonly address: Hex }, id: Hex) =>
+  (await readPayment(client, contract.address, id)).status;
+
+const errorIn = (response: Response): string =>
+  decodePaymentRequiredHeader(response.headers.get("payment-required") ?? "").error ?? "";
+
+/** The parts of a payment that a test changes. */
+type Changeable = Readonly<Record<"payload" | "accepted", { authorization: object; extra: object }>>;
+
+/** A header for a shop, with its payload and what was accepted changed. */
+async function changed(change: (payment: Changeable) => void): Promise<string> {
+  const payment = decodeHeader(await signFor(shop, await newBuyer(chain), { pays: "auth-capture" }));
+  change(payment);
+  return encodeHeader(payment);
+}
+
+describe("an offer", () => {
+  test("is the operator's for stock clients, then the escrow's", async () => {
+    const response = await shop.fetch(SHOP, { method: "POST" });
+    const { accepts } = decodePaymentRequiredHeader(response.headers.get("payment-required") ?? "");
+    expect(accepts.map(({ scheme, amount, payTo }) => [scheme, amount, payTo])).toEqual([
+      ["auth-capture", "100000", shop.account.address],
+      ["commerce", "100000", shop.account.address],
+    ]);
+    expect(accepts[0]?.extra).toMatchObject({
+      captureAuthorizer: getAddress(operator.address),
+      authCaptureEscrow: COMMERCE_PAYMENTS.escrow,
+      operatorType: "custom",
+      captureMode: "deferred",
+    });
+    expect(await response.json()).toMatchObject({
+      error: expect.stringMatching(/scheme "auth-capture" or "commerce"/),
+    });
+  });
+
+  test.each([
+    ["operator", operator, "auth-capture"],
+    ["escrow", escrow, "commerce"],
+  ] as const)("of an %s alone takes no other scheme", async (_, { address }, scheme) => {
+    const only = await openShop(NOBODY, handler, { account: shop.account, escrow: address, forward: arbitrate });
+    const other = scheme === "commerce" ? "auth-capture" : "commerce";
+    const response = await pay(only, await signFor(shop, await newBuyer(chain), { pays: other }));
+    expect(response.status).toBe(402);
+    expect(errorIn(response)).toBe(
+      `The payment does not match the offer: accepted.scheme is ${other}, expected ${scheme}.`,
+    );
+  });
+
+  test("of nothing is refused at start, and of something that is neither is none", async () => {
+    await expect(openShop(NOBODY, handler, { escrow: [] })).rejects.toThrow(/^escrow is an empty list/);
+    const wrong = await openShop(NOBODY, handler, { escrow: chain.network.usdc.address });
+    expect((await wrong.fetch(SHOP, { method: "POST" })).status).toBe(503);
+    expect(wrong.logged).toEqual([expect.stringMatching(/could not be read/)]);
+  });
+});
+
+describe.each([
+  ["auth-capture", operator],
+  ["commerce", escrow],
+] as const)("a sale by %s", (pays, contract) => {
+  test("is held before the handler runs, released less 1%, and replayed", async () => {
+    const buyer = await newBuyer(chain);
+    const merchant = privateKeyToAccount(generatePrivateKey());
+    const own = await openShop(NOBODY, handler, { ...both, account: merchant });
+    handler.mockImplementation(async (c) => {
+      expect(await chain.usdcBalance(buyer.address)).toBe(900_000n);
+      return c.json({ haiku: "An old silent pond" });
+    });
+    const { response, header, id, decision } = await buyFrom(own, buyer, { pays });
+    expect({ status: response.status, decision, logged: own.logged }).toEqual({
+      status: 200,
+      decision: "release",
+      logged: [],
+    });
+    const settled = decodePaymentResponseHeader(response.headers.get("payment-response") ?? "");
+    expect(settled).toMatchObject({ success: true, network: "eip155:8453", payer: buyer.address, amount: "100000" });
+    const hold = await client.getTransaction({ hash: settled.transaction as Hex });
+    expect(hold).toMatchObject({ to: contract.address, from: merchant.address.toLowerCase(), gas: 250_000n });
+    expect(await statusOf(contract, id)).toBe("released");
+    expect(await chain.usdcBalance(merchant.address)).toBe(99_000n);
+    const again = await pay(own, header);
+    expect(again.headers.get("x-idempotent-replay")).toBe("true");
+    expect(again.headers.get("payment-response")).toBe(response.headers.get("payment-response"));
+    expect(await again.text()).toBe(await response.text());
+    expect(handler).toHaveBeenCalledTimes(1);
+  });
+
+  test("that fails is refunded in full", async () => {
+    const buyer = await newBuyer(chain);
+    handler.mockImplementation((c) => c.json({ error: "no ink" }, 500));
+    const { id, decision } = await buyFrom(shop, buyer, { pays });
+    expect({ decision, status: await statusOf(contract, id) }).toEqual({ decision: "refund", status: "refunded" });
+    expect(await chain.usdcBalance(buyer.address)).toBe(1_000_000n);
+  });
+
+  test("ten at once with one header are one hold and one call of the handler", async () => {
+    const buyer = await newBuyer(chain);
+    const header = await signFor(shop, buyer, { pays });
+    const responses = await Promise.all(Array.from({ length: 10 }, () => pay(shop, header)));
+    expect(responses.map(({ status }) => status)).toEqual(Array(10).fill(200));
+    expect(handler).toHaveBeenCalledTimes(1);
+    expect(await chain.usdcBalance(buyer.address)).toBe(900_000n);
+  });
+
+  test("is not begun with an authorization that ends before the hold is mined", async () => {
+    const header = await signFor(shop, await newBuyer(chain), { pays });
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 115_500 });
+    const late = await pay(shop, header).finally(() => vi.useRealTimers());
+    expect(late.status).toBe(402);
+    expect(errorIn(late)).toMatch(/cannot be held: its preApprovalExpiry is \d+, expected at least \d+\.$/);
+    expect(errorIn(late)).toMatch(
+      pays === "commerce" ? /^The payment/ : /^invalid_auth_capture_evm_authorization_expired/,
+    );
+    expect(handler).not.toHaveBeenCalled();
+    expect((await pay(shop, header)).status).toBe(200);
+  });
+});
+
+describe("what is refused carries the scheme's code", () => {
+  test.each<[string, (payment: Changeable) => void]>([
+    ["network_mismatch", ({ accepted }) => Object.assign(accepted, { network: "eip155:1" })],
+    ["extra", ({ accepted: { extra } }) => Object.assign(extra, { captureMode: "sync" })],
+    ["amount_mismatch", ({ payload: { authorization } }) => Object.assign(authorization, { value: "99999" })],
+    ["nonce_mismatch", ({ payload }) => Object.assign(payload, { salt: pad("0x1") })],
+    [
+      "token_collector_mismatch",
+      ({ payload: { authorization } }) => Object.assign(authorization, { to: operator.address }),
+    ],
+    ["signature", ({ payload }) => Object.assign(payload, { signature: `0x${"11".repeat(65)}` })],
+  ])("%s", async (code, change) => {
+    const response = await pay(shop, await changed(change));
+    expect(response.status).toBe(402);
+    expect(errorIn(response)).toMatch(new RegExp(`^invalid_auth_capture_evm_${code}: `));
+    expect(handler).not.toHaveBeenCalled();
+  });
+
+  test("payload_format is a 400", async () => {
+    const response = await pay(shop, await changed(({ payload }) => Object.assign(payload, { salt: "pepper" })));
+    expect(response.status).toBe(400);
+    expect(await response.json()).toEqual({
+      error: expect.stringMatching(/^invalid_auth_capture_evm_payload_format: /),
+    });
+  });
+
+  test("insufficient_balance", async () => {
+    const { response } = await buyFrom(shop, await newBuyer(chain, 99_999n), { pays: "auth-capture" });
+    expect(response.status).toBe(402);
+    expect(errorIn(response)).toMatch(
+      /^invalid_auth_capture_evm_insufficient_balance: the payment cannot be held: ERC20/,
+    );
+  });
+});
+
+describe("a buyer whose wallet is a contract", () => {
+  /** CREATE2 with the salt and the creation code that it is called with: it deploys whatever it is told to. */
+  const FACTORY = "0x4e59b44847b379578588920cA78FbF26c0B4956C";
+  const FACTORY_CODE =
+    "0x7fffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffe03601600081602082378035828234f58015156039578182fd5b8082525050506014600cf3";
+  /** Jumps to its beginning until the gas is used up. */
+  const BURNER = "0x5b600056";
+  const MAGIC = `0x${"6492".repeat(16)}` as const;
+
+  const wrapped = (creation: Hex, signature: Hex): Hex =>
+    concat([
+      encodeAbiParameters(
+        [{ type: "address" }, { type: "bytes" }, { type: "bytes" }],
+        [FACTORY, concat([zeroHash, creation]), signature],
+      ),
+      MAGIC,
+    ]);
+
+  /** The header of a wallet whose owner signs for it, deployed with this code along with the hold. */
+  async function undeployed(creation: Hex, owner: LocalAccount = privateKeyToAccount(generatePrivateKey())) {
+    await client.setCode({ address: FACTORY, bytecode: FACTORY_CODE });
+    const address = getContractAddress({ opcode: "CREATE2", from: FACTORY, salt: zeroHash, bytecode: creation });
+    await chain.fund(address, 1_000_000n);
+    const wallet = { ...owner, address };
+    const payment = decodeHeader(await signFor(shop, wallet, { pays: "auth-capture" }));
+    payment.payload.signature = wrapped(creation, payment.payload.signature);
+    return { address, header: encodeHeader(payment) };
+  }
+
+  /** The header of a wallet of ours; another account may have signed it. */
+  async function walletOf(signer?: LocalAccount) {
+    const owner = privateKeyToAccount(generatePrivateKey());
+    const { bytecode } = await hre.artifacts.readArtifact("SmartWallet");
+    const creation = concat([bytecode as Hex, encodeAbiParameters([{ type: "address" }], [owner.address])]);
+    return undeployed(creation, signer ?? owner);
+  }
+
+  test("that is not deployed yet buys only through a factory that the merchant lists", async () => {
+    const { address, header } = await walletOf();
+    const refused = await pay(shop, header);
+    expect(refused.status).toBe(402);
+    expect(errorIn(refused)).toMatch(/^invalid_auth_capture_evm_erc6492_factory_not_allowed: .*; accepted: none/);
+    const open = await openShop(NOBODY, handler, { ...both, account: shop.account, walletFactories: [FACTORY] });
+    const response = await pay(open, header);
+    expect([response.status, response.headers.get("x-escrow-decision")]).toEqual([200, "release"]);
+    expect(await chain.usdcBalance(address)).toBe(900_000n);
+    expect(await client.getCode({ address })).toBeDefined();
+    const again = await pay(open, header);
+    expect([again.status, again.headers.get("x-idempotent-replay")]).toEqual([200, "true"]);
+  });
+
+  test("that is not deployed yet is refused with another's signature", async () => {
+    const { header } = await walletOf(privateKeyToAccount(generatePrivateKey()));
+    const open = await openShop(NOBODY, handler, { ...both, account: shop.account, walletFactories: [FACTORY] });
+    const response = await pay(open, header);
+    expect([response.status, errorIn(response)]).toEqual([402, expect.stringMatching(/_signature: .* did not sign/)]);
+  });
+
+  test("and uses up all gas costs the merchant none, deployed or not", async () => {
+    const before = await client.getTransactionCount({ address: shop.account.address });
+    const burner = privateKeyToAccount(generatePrivateKey());
+    await client.setCode({ address: burner.address, bytecode: BURNER });
+    await chain.fund(burner.address, 1_000_000n);
+    const another: LocalAccount = privateKeyToAccount(generatePrivateKey());
+    const wallet = { ...another, address: burner.address };
+    const refused = await pay(shop, await signFor(shop, wallet, { pays: "auth-capture" }));
+    expect([refused.status, errorIn(refused)]).toEqual([402, expect.stringMatching(/_signature: .* did not sign/)]);
+    const open = await openShop(NOBODY, handler, { ...both, account: shop.account, walletFactories: [FACTORY] });
+    const response = await pay(open, (await undeployed(BURNER)).header);
+    expect(response.status).toBe(402);
+    expect(errorIn(response)).toMatch(/^invalid_auth_capture_evm_(signature|simulation_failed): /);
+    expect(await client.getTransactionCount({ address: shop.account.address })).toBe(before);
+    expect([...shop.logged, ...open.logged]).toEqual([]);
+  });
+});
