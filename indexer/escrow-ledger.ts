@@ -1,5 +1,4 @@
 type Address = `0x${string}`;
-type Hex = `0x${string}`;
 
 /** What one account has done in one escrow, and what it can claim there, in atomic units of USDC. */
 export interface AccountSums {
@@ -15,16 +14,6 @@ export interface AccountSums {
   /** As merchant: how many holds were released to it, and their sum, the fee included. */
   readonly releases: number;
   readonly released: bigint;
-  /**
-   * As merchant: other payers whose first release to it, in any escrow, was in this one. The sum over all escrows
-   * counts each once.
-   */
-  readonly releasePayers: number;
-  /**
-   * As merchant: how many of its holds a verdict refunded. Refunds by the clock do not count against it: anyone may
-   * hold for anyone.
-   */
-  readonly refundsAgainst: number;
   readonly withdrawn: bigint;
 }
 
@@ -51,8 +40,6 @@ export const NO_ACCOUNT_SUMS: AccountSums = {
   refunded: 0n,
   releases: 0,
   released: 0n,
-  releasePayers: 0,
-  refundsAgainst: 0,
   withdrawn: 0n,
 };
 
@@ -68,8 +55,6 @@ export function addToAccount(sums: AccountSums, change: Partial<AccountSums>): A
     refunded: sums.refunded + add.refunded,
     releases: sums.releases + add.releases,
     released: sums.released + add.released,
-    releasePayers: sums.releasePayers + add.releasePayers,
-    refundsAgainst: sums.refundsAgainst + add.refundsAgainst,
     withdrawn: sums.withdrawn + add.withdrawn,
   };
 }
@@ -100,28 +85,18 @@ export const postHeld = ({ payer, amount }: Payment): Posting => ({
 /** The fee is owed to the fee recipient of `Opened`; the rest is paid out at once. */
 export const postReleased = (
   { payer, receiver, amount, fee }: Payment & { readonly fee: bigint },
-  { feeRecipient, isFirstOfPair }: { readonly feeRecipient: Address; readonly isFirstOfPair: boolean },
+  feeRecipient: Address,
 ): Posting => ({
   accounts: [
     { account: payer, add: { held: -amount } },
-    // A sale to oneself proves nothing.
-    {
-      account: receiver,
-      add: { releases: 1, released: amount, releasePayers: isFirstOfPair && payer !== receiver ? 1 : 0 },
-    },
+    { account: receiver, add: { releases: 1, released: amount } },
     { account: feeRecipient, add: { owed: fee } },
   ],
   escrow: { held: -amount, owed: fee, fees: fee },
 });
 
-/** A refund by the clock alone has no record. */
-export const isVerdict = (record: Hex): boolean => BigInt(record) !== 0n;
-
-export const postRefunded = ({ payer, receiver, amount }: Payment, record: Hex): Posting => ({
-  accounts: [
-    { account: payer, add: { held: -amount, refunds: 1, refunded: amount } },
-    { account: receiver, add: { refundsAgainst: isVerdict(record) ? 1 : 0 } },
-  ],
+export const postRefunded = ({ payer, amount }: Omit<Payment, "receiver">): Posting => ({
+  accounts: [{ account: payer, add: { held: -amount, refunds: 1, refunded: amount } }],
   escrow: { held: -amount },
 });
 

@@ -10,6 +10,8 @@ const DAY_SECONDS = 86_400n;
 export const QUALIFYING_ATOMIC = 1_000n;
 /** What a payer's authorized payments to a payee must total before the score considers that payee: 0.05 USD. */
 export const FLOOR_ATOMIC = 50_000n;
+/** As in score_version 2: from which amount on an escrowed payment says something about its merchant: 0.05 USD. */
+export const OUTCOME_FLOOR_ATOMIC = 50_000n;
 /** How many payees the index lists by name for each payer: those that reached the floor most recently. */
 export const PAYEE_SLOTS = 64;
 

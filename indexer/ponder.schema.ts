@@ -71,7 +71,7 @@ export const wallet = onchainTable("wallet", (t) => ({
   unfundedPayers: t.integer().notNull(),
 }));
 
-/** One row per payer and payee with an authorized payment between them. */
+/** One row per payer and payee with an authorized payment between them; a hold in an escrow is one to the merchant. */
 export const paid = onchainTable(
   "paid",
   (t) => ({
@@ -79,6 +79,8 @@ export const paid = onchainTable(
     payee: t.hex().notNull(),
     count: t.integer().notNull(),
     atomic: t.bigint().notNull(),
+    /** What of that the payee has not been paid: held in an escrow, or refunded from there. */
+    unpaidAtomic: t.bigint().notNull(),
     firstAt: t.int8({ mode: "number" }).notNull(),
     lastAt: t.int8({ mode: "number" }).notNull(),
     lastTransaction: t.hex().notNull(),
@@ -213,25 +215,38 @@ export const escrowAccount = onchainTable(
     refunded: t.bigint().notNull(),
     releases: t.integer().notNull(),
     released: t.bigint().notNull(),
-    releasePayers: t.integer().notNull(),
-    refundsAgainst: t.integer().notNull(),
     withdrawn: t.bigint().notNull(),
   }),
   (t) => ({ key: primaryKey({ columns: [t.account, t.contract] }) }),
 );
 
-/** One row per merchant and payer with a release between them, in any escrow. */
-export const escrowPair = onchainTable(
-  "escrow_pair",
-  (t) => ({ merchant: t.hex().notNull(), payer: t.hex().notNull(), releases: t.integer().notNull() }),
-  (t) => ({ key: primaryKey({ columns: [t.merchant, t.payer] }) }),
+/**
+ * One row per merchant, kind of outcome and buyer that counts (src/escrow-record.ts): the last day of
+ * one.
+ */
+export const escrowBuyer = onchainTable(
+  "escrow_buyer",
+  (t) => ({
+    merchant: t.hex().notNull(),
+    outcome: t.text().$type<"released" | "refunded">().notNull(),
+    buyer: t.hex().notNull(),
+    lastDay: t.integer().notNull(),
+  }),
+  (t) => ({ key: primaryKey({ columns: [t.merchant, t.outcome, t.buyer] }) }),
 );
 
-/** One row per merchant with an outcome: the newest transactions of each kind, in any escrow. */
-export const escrowMerchant = onchainTable("escrow_merchant", (t) => ({
-  merchant: t.hex().primaryKey(),
-  /** The one that released something to it from another wallet. */
-  lastReleaseTransaction: t.hex(),
-  /** The one that refunded a payment to it. */
-  lastRefundTransaction: t.hex(),
-}));
+/** One row per merchant, kind of outcome and UTC day with one that counts; written on that day only, like `wallet_day`. */
+export const escrowDay = onchainTable(
+  "escrow_day",
+  (t) => ({
+    merchant: t.hex().notNull(),
+    outcome: t.text().$type<"released" | "refunded">().notNull(),
+    day: t.integer().notNull(),
+    /** Its buyers on that day. */
+    touched: t.integer().notNull(),
+    /** How many of them had their last one at most 1, 2, … days before (`TouchedDay` in ledger.ts). */
+    ages: t.text(),
+    lastTransaction: t.hex().notNull(),
+  }),
+  (t) => ({ key: primaryKey({ columns: [t.merchant, t.outcome, t.day] }) }),
+);

@@ -23,19 +23,11 @@ import { MAX_TIMEOUT_SECONDS } from "../api/payments/exact/terms.ts";
 import { MAX_HEADER_BYTES } from "../api/payments/header.ts";
 import { WINDOW_MARGIN_SECONDS } from "../api/payments/window.ts";
 import { MAX_WALLETS } from "../api/score/products.ts";
-import { FORGED_A, ringSize } from "../api/site/forgery.ts";
-import { needs, RULES } from "../api/site/score-chapter.ts";
-import { CAP_NAMES, COMPONENT_NAMES } from "../api/site/score-names.ts";
 import { OUTCOME_KINDS, OUTCOME_SIZES } from "../bench/gas/outcomes.ts";
 import gas from "../bench/gas/snapshot.json" with { type: "json" };
 import { WINDOW_DAYS } from "../indexer/ledger.ts";
-import {
-  CAP_LIMITS,
-  type CapName,
-  type ComponentName,
-  MAX_POINTS,
-  TIERS,
-} from "../packages/verifier/src/score/v1/bands.ts";
+import { SCORE_TABLES } from "./score-tables.ts";
+import { table } from "./table.ts";
 
 /*
  * Writes the generated tables of the documentation between their markers: routes with prices from the running route table,
@@ -179,41 +171,6 @@ const decoysTable = (): string =>
     ],
   );
 
-const componentsTable = (): string =>
-  table(
-    ["Component", "At most", "Points"],
-    (Object.entries(MAX_POINTS) as [ComponentName, number][]).map(([name, most]) => [
-      `${COMPONENT_NAMES[name]} \`${name}\``,
-      String(most),
-      RULES[name],
-    ]),
-  );
-
-const tiersTable = (): string =>
-  table(
-    ["Tier", "From", "Also requires"],
-    TIERS.map(({ tier, from }) => [tier, String(from), needs(tier)]),
-  );
-
-const capsTable = (): string =>
-  table(
-    ["Cap", "Maximum score", "When"],
-    (Object.entries(CAP_LIMITS) as [CapName, number][]).map(([name, limit]) => [
-      `\`${name}\``,
-      String(limit),
-      CAP_NAMES[name],
-    ]),
-  );
-
-const forgeryTable = (): string =>
-  table(
-    ["Payees that look independent", "Payments", "Their sum", "Different weeks", "Wallets in the ring"],
-    Object.values(FORGED_A).map((history) => {
-      const { counterparties, payments, value, weeks } = history;
-      return [counterparties, payments, usdc(value), weeks, ringSize(history)].map(String);
-    }),
-  );
-
 const gasTable = (): string =>
   table(
     ["One transaction", "Gas"],
@@ -245,9 +202,6 @@ const outcomesTable = (): string =>
     ]),
   );
 
-const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
-  [head, head.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
-
 /** The generated tables by name. */
 export const renderTables = (routes: readonly RouteLine[]): Readonly<Record<string, string>> => ({
   routes: routesTable(routes),
@@ -255,10 +209,7 @@ export const renderTables = (routes: readonly RouteLine[]): Readonly<Record<stri
   errors: errorsTable(),
   behaviour: behaviourTable(),
   decoys: decoysTable(),
-  components: componentsTable(),
-  tiers: tiersTable(),
-  caps: capsTable(),
-  forgery: forgeryTable(),
+  ...SCORE_TABLES,
   gas: gasTable(),
   batches: batchesTable(),
   tenth: tenthTable(),

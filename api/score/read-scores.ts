@@ -1,6 +1,7 @@
-import { scoreDocument } from "../../packages/verifier/src/score/v1/document.ts";
-import type { CertificateFact, ScoreFacts } from "../../packages/verifier/src/score/v1/facts.ts";
-import type { ScoreDocument } from "../../packages/verifier/src/score/v1/record.ts";
+import type { CertificateFact } from "../../packages/verifier/src/score/v1/facts.ts";
+import { scoreDocument } from "../../packages/verifier/src/score/v2/document.ts";
+import type { ScoreFacts } from "../../packages/verifier/src/score/v2/facts.ts";
+import type { ScoreDocument } from "../../packages/verifier/src/score/v2/record.ts";
 import { certUrl } from "../certification/links.ts";
 import type { Address } from "../kernel/wallet.ts";
 import type { ScoreCertificates, ScoredCertificate, ScoreIndex } from "./score-sources.ts";

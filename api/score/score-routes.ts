@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import type { ScoreDocument } from "../../packages/verifier/src/score/v1/record.ts";
+import type { ScoreDocument } from "../../packages/verifier/src/score/v2/record.ts";
 import { answered, jsonAnswer } from "../kernel/completion.ts";
 import type { Atomic } from "../kernel/money.ts";
 import { MAIN_NETWORK } from "../kernel/networks.ts";

@@ -1,7 +1,8 @@
 import { z } from "zod";
-import { CAP_LIMITS, MAX_POINTS, SCORE_VERSION } from "../../packages/verifier/src/score/v1/bands.ts";
-import type { ScoreFacts } from "../../packages/verifier/src/score/v1/facts.ts";
-import { CAPABILITIES, type ScoreDocument } from "../../packages/verifier/src/score/v1/record.ts";
+import { CAPABILITIES } from "../../packages/verifier/src/score/v1/record.ts";
+import { CAP_LIMITS, MAX_POINTS, SCORE_VERSION } from "../../packages/verifier/src/score/v2/bands.ts";
+import type { ScoreFacts } from "../../packages/verifier/src/score/v2/facts.ts";
+import type { ScoreDocument } from "../../packages/verifier/src/score/v2/record.ts";
 import { result } from "../certification/certification-schemas.ts";
 import { address, atomic, count, day, network, sha256Hex, time, transactionHash, url } from "../kernel/schema.ts";
 import { MAX_WALLETS } from "./products.ts";
@@ -40,9 +41,11 @@ const INPUTS = z
         }),
       ),
       escrow: z.object({
-        release_payers: count,
+        buyers: count,
+        release_days: count,
         last_release_tx: tx.nullable(),
-        refunds_against: count,
+        refunded_buyers: count,
+        refund_days: count,
         last_refund_tx: tx.nullable(),
       }),
     }),
@@ -69,8 +72,8 @@ const FACT = z
     }),
     z.object({ kind: z.literal("weeks"), counts, weeks: z.array(z.string().regex(/^\d{4}-W\d\d$/)), tx }),
     z.object({ kind: z.literal("last_payment"), counts, at: time, days: count, tx }),
-    z.object({ kind: z.literal("releases"), counts, payers: count, tx }),
-    z.object({ kind: z.literal("refunds"), counts, refunds: count, tx }),
+    z.object({ kind: z.literal("releases"), counts, buyers: count, days: count, tx }),
+    z.object({ kind: z.literal("refunds"), counts, buyers: count, days: count, percent: count, tx }),
   ])
   .meta({ id: "ScoreFact" });
 

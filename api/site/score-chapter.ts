@@ -1,3 +1,4 @@
+import { WINDOW_DAYS } from "../../packages/verifier/src/score/v1/facts.ts";
 import {
   type Band,
   BEHAVIOURAL_PASS,
@@ -6,6 +7,7 @@ import {
   INDEPENDENCE,
   MAX_PAYEES,
   MAX_POINTS,
+  OUTCOME_FLOOR,
   PAYMENT_CAPABILITY,
   PAYMENT_COUNT_BANDS,
   PAYMENT_VALUE_BANDS,
@@ -13,19 +15,19 @@ import {
   POINTS_PER_WEEK,
   QUALIFYING_PAYMENT,
   RECENCY_BANDS,
-  REFUND_PENALTY,
+  REFUNDS,
   RELEASE_BANDS,
   REQUIREMENTS,
   SCORE_VERSION,
   TIERS,
-} from "../../packages/verifier/src/score/v1/bands.ts";
-import { WINDOW_DAYS } from "../../packages/verifier/src/score/v1/facts.ts";
+} from "../../packages/verifier/src/score/v2/bands.ts";
 import { VALID_FOR_DAYS } from "../certification/certificate.ts";
 import { formatUsd } from "../kernel/money.ts";
 import { html, type Markup } from "../layout/html.ts";
 import { CERTIFICATES_COST, FORGED_A, type Forgery, ringSize } from "./forgery.ts";
 import { CAP_NAMES, COMPONENT_NAMES } from "./score-names.ts";
 import { scorePicture } from "./score-picture.ts";
+import { SERVED, smear } from "./smearing.ts";
 
 const usd = (atomic: number | bigint): string => `${formatUsd(BigInt(atomic))} USDC`;
 const ladder = (bands: readonly Band[], amount: (from: number) => string = String): string =>
@@ -42,7 +44,7 @@ export const RULES: Readonly<Record<keyof typeof MAX_POINTS, string>> = {
   payments: `The lower of two: count ${ladder(PAYMENT_COUNT_BANDS)}; total ${ladder(PAYMENT_VALUE_BANDS, usd)}. At most ${PAYMENTS_PER_COUNTERPARTY} payments count per independent counterparty`,
   active_weeks: `${POINTS_PER_WEEK} per ISO week with a qualifying payment`,
   recency: `Last qualifying payment: ${RECENCY_BANDS.map(({ withinDays, points }) => `within ${withinDays} days: ${points}`).join(" · ")}`,
-  escrow_outcomes: `Payers whose escrow was released to the wallet: ${ladder(RELEASE_BANDS)}. Each refund against it subtracts ${REFUND_PENALTY.each}, up to ${REFUND_PENALTY.most}`,
+  escrow_outcomes: `Buyers whose escrowed payment was released to the wallet: ${ladder(RELEASE_BANDS)}. From ${REFUNDS.buyers} refunded buyers on, the share of refunds subtracts: ${ladder(REFUNDS.bands, (percent) => `${percent}%`)}`,
 };
 
 /** The chapter about the risk score: every figure is one the score computes with. */
@@ -59,8 +61,10 @@ export const scoreChapter = (
     html`<tr><th scope="row">${COMPONENT_NAMES[name as keyof typeof MAX_POINTS]}</th><td>${most}</td><td>${RULES[name as keyof typeof MAX_POINTS]}</td></tr>`,
 )}</tbody></table>
 <p class="measure">A <strong>qualifying payment</strong> is a transfer of at least ${usd(QUALIFYING_PAYMENT)} that the wallet authorized by signature, to neither itself nor this service. An <strong>independent counterparty</strong> is one of the last ${MAX_PAYEES} payees that received at least ${usd(INDEPENDENCE.floor)} from the wallet. It was paid within the window, sent back less than ${INDEPENDENCE.sentBackBelowPercent}% of that, and did not fund the wallet, and its own payers have at least ${INDEPENDENCE.otherFunders} distinct outside funders. A payee that does not count is listed with the reason.</p>
+<p class="measure">Holds in the escrow are payments to their merchant. For the merchant they count from ${usd(OUTCOME_FLOOR)} on, within the window. All payers with the same largest funder are one <strong>buyer</strong>, and each buyer counts once a day, for releases and for refunds. Refunds by the clock do not count, and neither do those of input that the merchant refused.</p>
 ${tiersSection()}
 ${forgerySection()}
+${smearSection()}
 <h3 id="appeal">How to appeal</h3>
 <ol class="measure"><li>Run <code>agent-payment-trust-verifier score score.json</code>. If the facts do not produce the score, it shows the difference, and the mistake is ours.</li>
 <li>If a fact is wrong, tell us which one: each cites the certificate or transaction it came from. Write to the contact in <a href="${baseUrl}/.well-known/security.txt">security.txt</a> and include the score’s <code>inputs_sha256</code>.</li>
@@ -98,3 +102,7 @@ const history = ({ counterparties, payments, value, weeks }: Forgery): string =>
 const forgerySection = (): Markup => html`<h3 id="forgery">What it costs to forge an A</h3>
 <p class="measure">Little money and a lot of patience. Three tests must actually be passed, at ${usd(CERTIFICATES_COST)} every ${VALID_FOR_DAYS} days; a client that signs anything fails them. An A also requires at least ${required.independent_counterparties} independent counterparties and ${required.active_weeks} weeks, and those minimums alone do not earn enough points. Two histories that do: ${history(FORGED_A.fewWallets)}; or ${history(FORGED_A.fewWeeks)}. A forger who controls every wallet needs a ring of ${ringSize(FORGED_A.fewWallets)} or ${ringSize(FORGED_A.fewWeeks)} wallets, and gas for each transfer; the money itself stays with the forger.</p>
 <p class="measure">So an A means that a wallet pays correctly, refuses what it should, and has behaved like a customer, in public, for weeks. It does not say who is behind the wallet. Do not extend more credit on an A than such a ring costs; if more is at stake, look at the counterparties in the record.</p>`;
+
+const [, , many] = SERVED;
+const smearSection = (): Markup => html`<h3 id="smear">What it costs to smear a merchant</h3>
+<p class="measure">A delivery that the merchant’s own server signed has to fail by the published rules, so nobody can smear a merchant that delivers what it sells and refuses bad input. If a stranger finds input that makes it fail, each buyer-day of refunds takes a purchase of at least ${usd(OUTCOME_FLOOR)}, which comes back, and at least ${REFUNDS.buyers} sources of money. A merchant with ${many} good buyer-days loses its first point after ${smear(many, 1)} refunded ones, and ${REFUNDS.bands.at(-1)?.points} points after ${smear(many, 6)}.</p>`;

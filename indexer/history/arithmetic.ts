@@ -130,7 +130,7 @@ const WALLET = `
   group by wallet`;
 
 const PAID = `
-  select payer, payee, count, atomic, first_at, last_at, transaction as last_transaction, funder
+  select payer, payee, count, atomic, 0::numeric as unpaid_atomic, first_at, last_at, transaction as last_transaction, funder
   from (select payer, payee, count(*)::int as count, sum(value) as atomic, min(at) as first_at, max(at) as last_at, max(place) as place
       from payments group by payer, payee) sums
     join (select place, transaction from payments) lasts using (place)

@@ -8,7 +8,7 @@ export const HISTORY_TABLES = {
     ...["wallet", "funder", "funder_atomic", "last_paid_at", "last_paid_transaction"],
     ...["payees", "payers", "payer_funders", "unfunded_payers"],
   ],
-  paid: ["payer", "payee", "count", "atomic", "first_at", "last_at", "last_transaction", "funder"],
+  paid: ["payer", "payee", "count", "atomic", "unpaid_atomic", "first_at", "last_at", "last_transaction", "funder"],
   payee_slot: ["payer", "slot", "payee", "ordinal"],
   payer_funder: ["payee", "funder"],
 } as const satisfies Readonly<Record<string, readonly string[]>>;

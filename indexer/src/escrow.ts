@@ -1,17 +1,8 @@
 import { type Context, ponder } from "ponder:registry";
-import {
-  escrowAccount,
-  escrowContract,
-  escrowMerchant,
-  escrowOpen,
-  escrowPair,
-  escrowParty,
-  escrowPayment,
-} from "ponder:schema";
+import { escrowAccount, escrowContract, escrowOpen, escrowParty, escrowPayment } from "ponder:schema";
 import {
   addToAccount,
   addToEscrow,
-  isVerdict,
   NO_ACCOUNT_SUMS,
   NO_ESCROW_SUMS,
   type Posting,
@@ -21,6 +12,8 @@ import {
   postReleased,
   postWithdrawn,
 } from "../escrow-ledger.ts";
+import { isVerdict, noteOutcome } from "./escrow-record.ts";
+import { recordHold, recordRelease } from "./movements.ts";
 
 type Address = `0x${string}`;
 type Hex = `0x${string}`;
@@ -31,6 +24,11 @@ const partiesOf = (args: { payer: Address; receiver: Address; amount: bigint }) 
   payer: lower(args.payer),
   receiver: lower(args.receiver),
   amount: args.amount,
+});
+
+const movementOf = ({ payer, receiver, amount }: ReturnType<typeof partiesOf>) => ({
+  ...{ from: payer, to: receiver },
+  value: amount,
 });
 
 /** The contract's roles, known from its first event on. */
@@ -53,23 +51,6 @@ async function post(db: Database, contract: Address, { accounts, escrow }: Posti
   await db.update(escrowContract, { contract }).set((row) => addToEscrow(row, escrow));
 }
 
-/** Whether this payer has never released anything to this merchant before. */
-async function countRelease(db: Database, merchant: Address, payer: Address): Promise<boolean> {
-  const before = await db.find(escrowPair, { merchant, payer });
-  if (before) await db.update(escrowPair, { merchant, payer }).set({ releases: before.releases + 1 });
-  else await db.insert(escrowPair).values({ merchant, payer, releases: 1 });
-  return before === null;
-}
-
-type Newest = { readonly lastReleaseTransaction: Hex } | { readonly lastRefundTransaction: Hex };
-
-async function noteOutcome(db: Database, merchant: Address, newest: Newest): Promise<void> {
-  await db
-    .insert(escrowMerchant)
-    .values({ merchant, ...newest })
-    .onConflictDoUpdate(newest);
-}
-
 interface Outcome {
   readonly status: "released" | "refunded";
   readonly record: Hex;
@@ -78,8 +59,10 @@ interface Outcome {
   readonly transaction: { readonly hash: Hex };
 }
 
-async function settle(db: Database, id: Hex, { status, record, fee, block, transaction }: Outcome): Promise<void> {
-  const { refundableFrom } = await db.update(escrowPayment, { id }).set({
+/** Returns the block of the hold. */
+async function settle(db: Database, id: Hex, outcome: Outcome): Promise<number> {
+  const { status, record, fee, block, transaction } = outcome;
+  const { refundableFrom, heldBlock } = await db.update(escrowPayment, { id }).set({
     status,
     record,
     fee,
@@ -89,6 +72,7 @@ async function settle(db: Database, id: Hex, { status, record, fee, block, trans
   });
   // By key, so that Ponder's row cache survives and a reorganization undoes it like any other change.
   await db.delete(escrowOpen, { refundableFrom, id });
+  return heldBlock;
 }
 
 // Ponder refuses handlers for a contract missing from its configuration.
@@ -122,24 +106,25 @@ if (process.env.ESCROW_ADDRESSES) {
       { account: parties.payer, role: "payer", ...place },
       { account: parties.receiver, role: "receiver", ...place },
     ]);
+    await recordHold(db, movementOf(parties), { block, transaction });
   });
 
   ponder.on("Escrow:Released", async ({ event: { args, block, log, transaction }, context: { db } }) => {
     const parties = partiesOf(args);
     const { feeRecipient } = await rolesOf(db, lower(log.address));
-    const isFirstOfPair = await countRelease(db, parties.receiver, parties.payer);
-    const posting = postReleased({ ...parties, fee: args.fee }, { feeRecipient, isFirstOfPair });
-    await post(db, lower(log.address), posting);
-    if (parties.payer !== parties.receiver)
-      await noteOutcome(db, parties.receiver, { lastReleaseTransaction: transaction.hash });
-    await settle(db, args.id, { status: "released", record: args.record, fee: args.fee, block, transaction });
+    await post(db, lower(log.address), postReleased({ ...parties, fee: args.fee }, feeRecipient));
+    const outcome = { status: "released", record: args.record, fee: args.fee, block, transaction } as const;
+    const heldBlock = await settle(db, args.id, outcome);
+    await noteOutcome(db, movementOf(parties), outcome);
+    await recordRelease(db, movementOf(parties), { block, heldBlock });
   });
 
   ponder.on("Escrow:Refunded", async ({ event: { args, block, log, transaction }, context: { db } }) => {
     const parties = partiesOf(args);
-    await post(db, lower(log.address), postRefunded(parties, args.record));
-    if (isVerdict(args.record)) await noteOutcome(db, parties.receiver, { lastRefundTransaction: transaction.hash });
-    await settle(db, args.id, { status: "refunded", record: args.record, fee: null, block, transaction });
+    await post(db, lower(log.address), postRefunded(parties));
+    const outcome = { status: "refunded", record: args.record, fee: null, block, transaction } as const;
+    await settle(db, args.id, outcome);
+    if (isVerdict(args.record)) await noteOutcome(db, movementOf(parties), outcome);
   });
 
   ponder.on("Escrow:Credited", async ({ event: { args, log }, context: { db } }) => {

@@ -29,25 +29,33 @@ export async function noteFunder(db: Database, { funded, funder, sentAtomic }: F
 }
 
 interface Payment extends Movement {
+  /** What of it the payee has not been paid yet. */
+  readonly unpaid: bigint;
   readonly timestamp: bigint;
   readonly transaction: `0x${string}`;
 }
 
 /** Records an authorised payment. */
 export async function recordPayment(db: Database, payment: Payment): Promise<void> {
-  const { from: payer, to: payee, value, timestamp, transaction } = payment;
+  const { from: payer, to: payee, value, unpaid, timestamp, transaction } = payment;
   const at = Number(timestamp);
-  const last = { lastAt: at, lastTransaction: transaction };
   const { atomic } = await db
     .insert(paid)
-    .values({ payer, payee, count: 1, atomic: value, firstAt: at, ...last })
-    .onConflictDoUpdate((row) => ({ count: row.count + 1, atomic: row.atomic + value, ...last }));
+    .values({
+      ...{ payer, payee, count: 1, atomic: value, unpaidAtomic: unpaid },
+      ...{ firstAt: at, lastAt: at, lastTransaction: transaction },
+    })
+    .onConflictDoUpdate((row) => ({
+      ...{ count: row.count + 1, atomic: row.atomic + value, unpaidAtomic: row.unpaidAtomic + unpaid },
+      firstAt: Math.min(row.firstAt, at),
+      ...(at >= row.lastAt ? { lastAt: at, lastTransaction: transaction } : {}),
+    }));
   if (value >= QUALIFYING_ATOMIC) {
     const lastPaid = { lastPaidAt: at, lastPaidTransaction: transaction };
     await db
       .insert(wallet)
       .values({ ...NOTHING, wallet: payer, ...lastPaid })
-      .onConflictDoUpdate(lastPaid);
+      .onConflictDoUpdate((row) => (at >= (row.lastPaidAt ?? 0) ? lastPaid : {}));
   }
   if (reachesFloor(atomic - value, value)) await joinCounterparties(db, payer, payee);
 }

@@ -7,7 +7,8 @@ import { BEHAVIOURAL_KINDS } from "../../api/certification/kinds/index.ts";
 import { formatUsd } from "../../api/kernel/money.ts";
 import { NETWORKS } from "../../api/kernel/networks.ts";
 import { CERTIFICATES_COST, FORGED_A } from "../../api/site/forgery.ts";
-import { INDEPENDENCE, PAYMENT_VALUE_BANDS, QUALIFYING_PAYMENT } from "../../packages/verifier/src/score/v1/bands.ts";
+import { dilution, dilutionFee, FAILED } from "../../api/site/smearing.ts";
+import { INDEPENDENCE, PAYMENT_VALUE_BANDS, QUALIFYING_PAYMENT } from "../../packages/verifier/src/score/v2/bands.ts";
 import { GENERATED, type RouteLine, readRoutes, renderTables, withTables } from "../../scripts/docs-tables.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
@@ -121,6 +122,7 @@ describe("prices", () => {
     usd(CERTIFICATES_COST),
     ...PAYMENT_VALUE_BANDS.map(({ from }) => usd(from)),
     ...Object.values(FORGED_A).map(({ value }) => usd(value)),
+    ...FAILED.map((failed) => usd(dilutionFee(dilution(failed)))),
   ]);
   const AMOUNT = /(?<![\d.])(\d+\.\d{2,6}) (?:test )?USDC?\b/g;
 

@@ -109,7 +109,12 @@ export async function createEscrowActor(chain: TestChain, { address, arbiter }: 
     await mine(() => hold(...terms));
     return known.at(-1) as Known;
   };
-  return { known, recordOf, mine, mineHold, hold, release, refund, withdraw, play };
+  /** Mines one hold and what becomes of it. */
+  const mineSale = async (end: "release" | "refund", ...terms: Parameters<typeof hold>): Promise<void> => {
+    const payment = await mineHold(...terms);
+    await mine(() => (end === "release" ? release(payment) : refund(payment)));
+  };
+  return { known, recordOf, mine, mineHold, mineSale, hold, release, refund, withdraw, play };
 }
 
 /** Every account that the escrow may owe something. */

@@ -2,14 +2,13 @@ import type pg from "pg";
 import type { Address, Hex } from "viem";
 import { escrowAbi, escrowEventsAbi } from "../../contracts/abi.ts";
 import type { AccountSums } from "../../indexer/escrow-ledger.ts";
-import type { EscrowFacts } from "../../packages/verifier/src/score/v1/facts.ts";
 import type { TestChain } from "../support/chain/chain.ts";
 import { ACCOUNTS, type EscrowActor } from "./escrow-actor.ts";
 
-const lower = (address: Address) => address.toLowerCase() as Address;
+export const lower = (address: Address) => address.toLowerCase() as Address;
 const sum = (amounts: readonly bigint[]) => amounts.reduce((total, amount) => total + amount, 0n);
 
-const byVerdict = (record: Hex) => /[1-9a-f]/.test(record.slice(2));
+export const byVerdict = (record: Hex) => /[1-9a-f]/.test(record.slice(2));
 
 export type Events = Awaited<ReturnType<typeof readEvents>>;
 
@@ -65,23 +64,7 @@ export function recountAccount(events: Events, account: Address): Omit<AccountSu
     refunded: sum(back.map(({ amount }) => amount)),
     releases: toIt.length,
     released: sum(toIt.map(({ amount }) => amount)),
-    releasePayers: new Set(toIt.map(({ payer }) => lower(payer)).filter((payer) => payer !== account)).size,
-    refundsAgainst: refunded.filter(({ receiver, record }) => is(receiver) && byVerdict(record)).length,
     withdrawn: sum(withdrawn),
-  };
-}
-
-/** The score's facts of a merchant by definition, from the events of all escrows in the chain's order. */
-export function recountOutcomes(events: Events, merchant: Address): EscrowFacts {
-  const of = (name: "Released" | "Refunded") =>
-    events.flatMap((event) => (event.eventName === name && lower(event.args.receiver) === merchant ? [event] : []));
-  const released = of("Released").filter(({ args }) => lower(args.payer) !== merchant);
-  const refunded = of("Refunded").filter(({ args }) => byVerdict(args.record));
-  return {
-    release_payers: new Set(released.map(({ args }) => args.payer)).size,
-    last_release_tx: released.at(-1)?.transactionHash ?? null,
-    refunds_against: refunded.length,
-    last_refund_tx: refunded.at(-1)?.transactionHash ?? null,
   };
 }
 
@@ -98,8 +81,6 @@ export async function readIndexed(reader: pg.Pool, escrow: Address) {
       refunded: BigInt(row.refunded),
       releases: row.releases,
       released: BigInt(row.released),
-      releasePayers: row.release_payers,
-      refundsAgainst: row.refunds_against,
       withdrawn: BigInt(row.withdrawn),
     },
   }));

@@ -20,7 +20,9 @@ import {
   planBlocks,
   STRANGER,
 } from "./escrow-actor.ts";
-import { readEvents, readIndexed, readOwed, readStates, recountAccount, recountOutcomes } from "./escrow-recount.ts";
+import { expectRecords, fundPayers, readSales, type Sales } from "./escrow-record.ts";
+import { lower, readEvents, readIndexed, readOwed, readStates, recountAccount } from "./escrow-recount.ts";
+import { recount } from "./recount.ts";
 
 // One chain, two escrows (nearly everything happens in the first) and one index of them; the tests go on from each other.
 
@@ -39,7 +41,8 @@ let index: EscrowIndex;
 let activity: ActivityIndex;
 let launched: Launched;
 
-const lower = (address: Address) => address.toLowerCase() as Address;
+/** The escrow is older than the wallets' window. */
+const sales = (): Sales => ({ escrows: [escrow.address, second.address], from: escrow.block + 30 });
 
 async function caughtUp(): Promise<void> {
   const head = Number(await chain.client.getBlockNumber());
@@ -81,21 +84,12 @@ async function expectRebuilt(): Promise<void> {
   expect(accounts.length).toBeGreaterThan(5);
   expect(balances.withdrawn).toBe([...recounted.values()].reduce((sum, { withdrawn }) => sum + withdrawn, 0n));
 
-  const everywhere = await readEvents(chain, escrow.address, second.address);
-  const scored = createScoreIndex(reader, { viewsSchema: "live", maxLagMs: Number.POSITIVE_INFINITY });
-  const readings = await scored.read(MERCHANTS.map(lower), new Date());
-  const outcomes = MERCHANTS.map((merchant) => recountOutcomes(everywhere, lower(merchant)));
-  expect(readings?.map((reading) => reading.chain.escrow)).toEqual(outcomes);
+  await expectRecords(chain, reader, sales());
 
   const last = await chain.client.getBlock();
   const overdue = await index.overdue(Number(last.timestamp), 1_000);
   const past = states.filter(({ status, refundableFrom }) => status === 1 && refundableFrom <= Number(last.timestamp));
   expect(overdue?.map(({ id }) => id).toSorted()).toEqual(past.map(({ id }) => id).toSorted());
-}
-
-async function mineReleased(by: EscrowActor, payer: number, merchant: Address): Promise<void> {
-  const payment = await by.mineHold(payer, merchant, 50_000n);
-  await by.mine(() => by.release(payment));
 }
 
 beforeAll(async () => {
@@ -106,18 +100,20 @@ beforeAll(async () => {
   activity = createActivityIndex(reader, { viewsSchema: "live", maxLagMs: Number.POSITIVE_INFINITY });
   escrow = await deployEscrow(chain);
   actor = await createEscrowActor(chain, escrow);
-  await actor.play(planBlocks(45, 10));
+  const blocks = planBlocks(45, 10);
+  await actor.play(blocks.slice(0, 33));
+  await fundPayers(chain);
+  await actor.play(blocks.slice(33));
   const pairs = [[0, devAccount(0).address] as const, SHARED_PAIR];
-  for (const [payer, merchant] of pairs) await mineReleased(actor, payer, merchant);
+  for (const [payer, merchant] of pairs) await actor.mineSale("release", payer, merchant, 50_000n);
   second = await deployEscrow(chain);
-  await mineReleased(await createEscrowActor(chain, second), ...SHARED_PAIR);
+  await (await createEscrowActor(chain, second)).mineSale("release", ...SHARED_PAIR, 50_000n);
   launched = launchIndexer({
     DATABASE_URL: database.ownerUrl,
     BASE_RPC_URL: chain.rpcUrl,
     PAY_TO_ADDRESS: FEE_RECIPIENT,
     ESCROW_ADDRESSES: `${escrow.address},${second.address}`,
-    // The escrow is older than the wallets' window.
-    START_BLOCK: String(escrow.block + 30),
+    START_BLOCK: String(sales().from),
     EXCLUSIVE: "1",
   });
   await launched.saying("index ready");
@@ -161,7 +157,6 @@ describe("the escrow rebuilt from its events", { timeout: 90_000 }, () => {
     const released = await actor.mineHold(payer, merchant, 10_700n);
     const refunded = await actor.mineHold(payer, merchant, 10_800n);
     await caughtUp();
-    const before = await index.merchant(merchant);
     await actor.mine(() => actor.release(released));
     await actor.mine(() => actor.refund(refunded));
     const lost = await actor.mineHold(payer, merchant, 10_900n);
@@ -174,7 +169,6 @@ describe("the escrow rebuilt from its events", { timeout: 90_000 }, () => {
     await chain.mine();
     await expectRebuilt();
     expect(await Promise.all(payments.map(statusOf))).toEqual(["held", "held", "absent"]);
-    expect(await index.merchant(merchant)).toEqual(before);
 
     await actor.mine(() => actor.release(refunded));
     await expectRebuilt();
@@ -254,16 +248,25 @@ describe("what the API reads", { timeout: 30_000 }, () => {
     expect(await index.payment(hold.id)).toMatchObject({ outcome: { status: "refunded", record: NO_RECORD } });
   });
 
-  test("a merchant's record is of all escrows, and counts each other payer once", async () => {
-    const ofEach = await Promise.all([escrow, second].map(({ address }) => readEvents(chain, address)));
-    expect(ofEach.map((events) => recountAccount(events, lower(SHARED_PAIR[1])).releases > 0)).toEqual([true, true]);
-    const events = ofEach.flat();
-    for (const merchant of MERCHANTS.map(lower)) {
-      const { releases, released, releasePayers, refundsAgainst } = recountAccount(events, merchant);
-      expect(await index.merchant(merchant)).toEqual({ releases, released, releasePayers, refundsAgainst });
-    }
-    const nobody = await index.merchant(lower(STRANGER));
-    expect(nobody).toEqual({ releases: 0, released: 0n, releasePayers: 0, refundsAgainst: 0 });
+  test("buyers and their days are counted over all escrows, again after some days, and not twice a day", async () => {
+    const [merchant, amount] = [MERCHANTS[4] as Address, 50_000n];
+    const scored = createScoreIndex(reader, { viewsSchema: "live", maxLagMs: Number.POSITIVE_INFINITY });
+    const record = async () =>
+      caughtUp().then(async () => (await scored.read([lower(merchant)], new Date(0)))?.[0]?.chain.escrow);
+    await chain.increaseTime(95 * 86_400);
+    const { timestamp } = await chain.client.getBlock();
+    await chain.increaseTime(86_400 - (Number(timestamp) % 86_400) + 3_600);
+    await chain.mine();
+    expect(await record()).toMatchObject({ buyers: 0, release_days: 0, refunded_buyers: 0, refund_days: 0 });
+    for (const payer of [1, 2, 1]) await actor.mineSale("release", payer, merchant, amount);
+    await actor.mineSale("refund", 2, merchant, amount);
+    await actor.mineSale("release", 2, merchant, amount - 1n);
+    expect(await record()).toMatchObject({ buyers: 2, release_days: 2, refunded_buyers: 1, refund_days: 1 });
+    await chain.increaseTime(3 * 86_400);
+    await actor.mineSale("release", 1, merchant, amount);
+    await actor.mineSale("refund", 1, merchant, amount);
+    expect(await record()).toMatchObject({ buyers: 2, release_days: 3, refunded_buyers: 2, refund_days: 2 });
+    await expectRecords(chain, reader, sales());
   });
 
   test("each escrow has its own balances", async () => {
@@ -279,18 +282,18 @@ describe("what the API reads", { timeout: 30_000 }, () => {
     expect(await elsewhere.payment(`0x${"12".repeat(32)}`)).toBeNull();
     const answers = [elsewhere.overdue(0, 1), elsewhere.payments({ payer: escrow.address, limit: 1 })];
     expect(await Promise.all(answers)).toEqual([null, null]);
-    expect(await elsewhere.merchant(escrow.address)).toBeNull();
     expect(await elsewhere.balances(escrow.address)).toBeNull();
   });
 
-  test("a wallet's activity knows nothing of the escrow's transfers", async () => {
+  test("a wallet's activity has its holds, to and from the other party, and nothing of the escrow's transfers", async () => {
     const { address, usdc } = { ...escrow, usdc: chain.network.usdc.address };
     const logs = await chain.client.getLogs({ address: usdc, fromBlock: BigInt(escrow.block + 30) });
     expect(logs.some(({ topics }) => topics[2]?.endsWith(address.slice(2)))).toBe(true);
     const now = new Date(Number((await chain.client.getBlock()).timestamp) * 1000);
-    for (const account of [...PAYERS.map((payer) => payer.address), ...MERCHANTS, address]) {
-      const answer = await activity.activity(lower(account), now);
-      expect(answer).toMatchObject({ settledPayments: 0, distinctCounterparties: 0, lastSeenDays: null });
-    }
+    const met = (await readSales(chain, sales())).filter(({ kind }) => kind !== "release");
+    for (const account of [...PAYERS.map((payer) => payer.address), ...MERCHANTS, address])
+      expect(await activity.activity(lower(account), now)).toMatchObject(
+        recount(met, lower(account), { now, scope: "full" }),
+      );
   });
 });

@@ -14,8 +14,8 @@ import {
   WINDOW_DAYS,
   withAge,
 } from "../../indexer/ledger.ts";
-import { INDEPENDENCE, MAX_PAYEES, QUALIFYING_PAYMENT } from "../../packages/verifier/src/score/v1/bands.ts";
 import { WINDOW_DAYS as SCORE_WINDOW_DAYS } from "../../packages/verifier/src/score/v1/facts.ts";
+import { INDEPENDENCE, MAX_PAYEES, QUALIFYING_PAYMENT } from "../../packages/verifier/src/score/v2/bands.ts";
 import { countDistinct, rowsOf, touches } from "./days.ts";
 
 const ALICE = "0x00000000000000000000000000000000000a11ce";

@@ -9,6 +9,12 @@ const TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523
 
 /** A transfer of USDC as the chain's raw logs tell it; addresses without 0x. */
 export interface Fact {
+  /** Absent for a transfer. A hold is authorised, and moves nothing to the merchant yet; a release does. */
+  readonly kind?: "hold" | "release";
+  /** The payment's, of those two. */
+  readonly id?: Hex;
+  /** Its order in the chain. */
+  readonly place: number;
   readonly from: string;
   readonly to: string;
   readonly value: bigint;
@@ -16,6 +22,9 @@ export interface Fact {
   readonly timestampMs: number;
   readonly transaction: Hex;
 }
+
+export const placeOf = ({ blockNumber, logIndex }: { blockNumber: bigint; logIndex: number }): number =>
+  Number(blockNumber) * 10_000 + logIndex;
 
 /** Every transfer of more than nothing between two others, read from the node and decoded by hand. */
 export async function readFacts(chain: TestChain, own: readonly Address[]): Promise<readonly Fact[]> {
@@ -39,7 +48,7 @@ export async function readFacts(chain: TestChain, own: readonly Address[]): Prom
       before.topics[1] === from;
     const timestampMs = times.get(log.blockNumber) ?? 0;
     const [value, transaction] = [BigInt(log.data), log.transactionHash];
-    return [{ from: parties[0], to: parties[1], value, authorised, timestampMs, transaction }];
+    return [{ from: parties[0], to: parties[1], value, authorised, timestampMs, transaction, place: placeOf(log) }];
   });
 }
 

@@ -3,7 +3,7 @@ import type { Address } from "viem";
 
 const TABLES = [
   ...["wallet_day", "pair", "wallet", "paid", "payee_slot", "payer_funder"],
-  ...["escrow_account", "escrow_merchant", "coverage", "position"],
+  ...["escrow_day", "coverage", "position"],
 ];
 export const CROWDED_PAYER: Address = `0x00000001${"0".repeat(32)}`;
 const address = (kind: number, n: string | number) =>
@@ -19,7 +19,7 @@ export async function makeCrowded(owner: pg.Pool, schema: string): Promise<void>
   );
   await owner.query(`create schema crowded; grant usage on schema crowded to trust_api; ${copies.join("\n")}
     insert into crowded.pair select ${payer}, ${payee}, 20000, 50000, 0 from ${PAYEES};
-    insert into crowded.paid select ${payer}, ${payee}, 1, 50000, 1, 1, '0x', null from ${PAYEES};
+    insert into crowded.paid select ${payer}, ${payee}, 1, 50000, 0, 1, 1, '0x', null from ${PAYEES};
     insert into crowded.payee_slot select ${payer}, n % 64, ${payee}, n from generate_series(19937, 20000) n;
     insert into crowded.payer_funder select ${payee}, ${funder} from generate_series(19001, 20000) n, generate_series(1, 20) m;
     insert into crowded.wallet (wallet, funder, funder_atomic, payees, payers, payer_funders, unfunded_payers)

@@ -25,6 +25,17 @@ export async function readTables(reader: pg.Pool): Promise<Rows> {
   return Object.fromEntries(await Promise.all(read));
 }
 
+/** A release is no meeting: that was its hold. A hold moves no money to the merchant: that does its release. */
+const meets = ({ kind }: Fact) => kind !== "release";
+const moves = ({ kind }: Fact) => kind !== "hold";
+
+/** What of these payments has been held in an escrow and not released. */
+function unpaid(payments: readonly Fact[], facts: readonly Fact[]): bigint {
+  const holds = payments.filter(({ kind }) => kind === "hold");
+  const released = new Set(facts.flatMap(({ kind, id }) => (kind === "release" ? [id] : [])));
+  return sum(holds.filter(({ id }) => !released.has(id)));
+}
+
 const sum = (facts: readonly Fact[]) => facts.reduce((total, { value }) => total + value, 0n);
 const seconds = ({ timestampMs }: Fact) => String(timestampMs / 1000);
 const dayOf = ({ timestampMs }: Fact) => Math.floor(timestampMs / DAY_MS);
@@ -32,20 +43,26 @@ const sorted = <T>(map: ReadonlyMap<string, T>) => [...map].toSorted(([a], [b]) 
 
 /** Every row of every table by definition, from all transfers in the chain's order. */
 export function recountTables(all: readonly Fact[], scope: Scope): Rows {
-  const facts = all.filter((fact) => scope === "full" || fact.authorised);
+  const facts = all.filter((fact) => scope === "full" || fact.authorised || fact.kind === "release");
   const payments = facts.filter(({ authorised }) => authorised);
   const reached = reachedFloors(facts, scope);
   return {
-    wallet_day: recountDays(facts),
+    wallet_day: recountDays(facts.filter(meets)),
     pair: sorted(Map.groupBy(facts, ({ from, to }) => [from, to].toSorted().join())).map(([key, both]) => {
       const [low, high] = key.split(",") as [string, string];
-      const [up, down] = [both.filter(({ from }) => from === low), both.filter(({ from }) => from === high)];
-      const last_day = Math.max(...both.map(dayOf));
-      return { low: `0x${low}`, high: `0x${high}`, last_day, up_atomic: `${sum(up)}`, down_atomic: `${sum(down)}` };
+      const [up, down] = [low, high].map((side) => both.filter((fact) => fact.from === side && moves(fact)));
+      const last_day = Math.max(0, ...both.filter(meets).map(dayOf));
+      return {
+        low: `0x${low}`,
+        high: `0x${high}`,
+        last_day,
+        up_atomic: `${sum(up ?? [])}`,
+        down_atomic: `${sum(down ?? [])}`,
+      };
     }),
     wallet: recountWallets(facts, reached, scope),
     paid: sorted(Map.groupBy(payments, ({ from, to }) => `${from},${to}`)).map(([, mine]) =>
-      recountPaid(mine, reached),
+      recountPaid(mine, reached, facts),
     ),
     payee_slot: sorted(Map.groupBy(reached, ({ from }) => from)).flatMap(([payer, mine]) =>
       mine
@@ -72,11 +89,11 @@ const reachedFloors = (facts: readonly Fact[], scope: Scope): readonly Reached[]
   });
 
 /** Of those who sent the most, the one whose last transfer is the earliest was the first to reach that sum. */
-function largestFunder(wallet: string, facts: readonly Fact[], scope: Scope): Address | null {
+export function largestFunder(wallet: string, facts: readonly Fact[], scope: Scope): Address | null {
   if (scope === "authorised") return null;
   const inflows = [
     ...Map.groupBy(
-      facts.filter(({ to }) => to === wallet),
+      facts.filter((fact) => fact.to === wallet && moves(fact)),
       ({ from }) => from,
     ),
   ];
@@ -91,12 +108,12 @@ function largestFunder(wallet: string, facts: readonly Fact[], scope: Scope): Ad
 const qualifies = ({ authorised, value }: Fact) => authorised && value >= 1_000n;
 
 function recountWallets(facts: readonly Fact[], reached: readonly Reached[], scope: Scope): readonly object[] {
-  const funded = scope === "full" ? facts.map(({ to }) => to) : [];
+  const funded = scope === "full" ? facts.filter(moves).map(({ to }) => to) : [];
   const payers = facts.filter(qualifies).map(({ from }) => from);
   const wallets = new Set([...funded, ...payers, ...reached.flatMap(({ from, to }) => [from, to])]);
   return [...wallets].toSorted().map((wallet) => {
     const funder = largestFunder(wallet, facts, scope);
-    const fromFunder = facts.filter(({ from, to }) => `0x${from}` === funder && to === wallet);
+    const fromFunder = facts.filter((fact) => `0x${fact.from}` === funder && fact.to === wallet && moves(fact));
     const last = facts.findLast((fact) => fact.from === wallet && qualifies(fact));
     const toIt = reached.filter(({ to }) => to === wallet);
     const funders = toIt.map((payment) => payment.funder);
@@ -114,13 +131,14 @@ function recountWallets(facts: readonly Fact[], reached: readonly Reached[], sco
   });
 }
 
-function recountPaid(mine: readonly Fact[], reached: readonly Reached[]): object {
+function recountPaid(mine: readonly Fact[], reached: readonly Reached[], facts: readonly Fact[]): object {
   const [first, last] = [mine[0] as Fact, mine.at(-1) as Fact];
   return {
     payer: `0x${first.from}`,
     payee: `0x${first.to}`,
     count: mine.length,
     atomic: `${sum(mine)}`,
+    unpaid_atomic: `${unpaid(mine, facts)}`,
     first_at: seconds(first),
     last_at: seconds(last),
     last_transaction: last.transaction,
@@ -133,7 +151,7 @@ function recountPaid(mine: readonly Fact[], reached: readonly Reached[]): object
  * addresses.
  */
 export function recountReading(all: readonly Fact[], wallet: Address, at: { asOf: Date; scope: Scope }) {
-  const facts = all.filter((fact) => at.scope === "full" || fact.authorised);
+  const facts = all.filter((fact) => at.scope === "full" || fact.authorised || fact.kind === "release");
   const [me, today] = [wallet.slice(2), Math.floor(at.asOf.getTime() / DAY_MS)];
   const inWindow = (fact: Fact) => dayOf(fact) > today - 90 && dayOf(fact) <= today;
   const mine = facts.filter((fact) => fact.from === me && qualifies(fact) && inWindow(fact));
@@ -175,7 +193,7 @@ function recountPayee(
     first_at: isoTime(paid[0] as Fact),
     last_at: isoTime(paid.at(-1) as Fact),
     last_tx: paid.at(-1)?.transaction ?? "0x",
-    returned: `${sum(facts.filter(({ from, to }) => from === payee && to === me))}`,
+    returned: `${sum(facts.filter((fact) => fact.from === payee && fact.to === me && moves(fact))) + unpaid(paid, facts)}`,
     funder_at_floor: funder,
     other_funders: scope === "full" ? new Set(others).size : null,
     unfunded_payers: scope === "full" ? unfunded.length : null,

@@ -4,10 +4,11 @@ import { createActivityIndex } from "../../api/adapters/index/activity.ts";
 import { createScoreIndex } from "../../api/adapters/index/score.ts";
 import { connect } from "../../api/adapters/postgres/connection.ts";
 import type { ScoreIndex } from "../../api/score/score-sources.ts";
-import type { CertificateFact, ChainReading } from "../../packages/verifier/src/score/v1/facts.ts";
-import { parseScoreFacts } from "../../packages/verifier/src/score/v1/parse-facts.ts";
-import type { Assessment } from "../../packages/verifier/src/score/v1/record.ts";
-import { score } from "../../packages/verifier/src/score/v1/score.ts";
+import type { CertificateFact } from "../../packages/verifier/src/score/v1/facts.ts";
+import type { ChainReading } from "../../packages/verifier/src/score/v2/facts.ts";
+import { parseScoreFacts } from "../../packages/verifier/src/score/v2/parse-facts.ts";
+import type { Assessment } from "../../packages/verifier/src/score/v2/record.ts";
+import { score } from "../../packages/verifier/src/score/v2/score.ts";
 import { waitUntil } from "../../scripts/embedded/wait-until.ts";
 import { startTestChain, type TestChain } from "../support/chain/chain.ts";
 import { type Launched, launchIndexer } from "../support/indexer/launched.ts";
@@ -193,7 +194,10 @@ describe("a reading", () => {
           scope: "full",
           first_block: 0,
           window: { from: day(new Date(end.getTime() - 89 * DAY_MS)), to: day(end) },
-          escrow: { release_payers: 0, last_release_tx: null, refunds_against: 0, last_refund_tx: null },
+          escrow: {
+            ...{ buyers: 0, release_days: 0, last_release_tx: null },
+            ...{ refunded_buyers: 0, refund_days: 0, last_refund_tx: null },
+          },
         },
       });
     }

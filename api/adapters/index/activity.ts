@@ -1,6 +1,7 @@
 import pg from "pg";
 import { ACTIVITY_DAYS, type Activity, type IndexPosition } from "../../kernel/activity.ts";
 import type { Address } from "../../kernel/wallet.ts";
+import { DISTINCT, seenBefore } from "./distinct.ts";
 import { createReader, MAX_LAG_MS, type Read } from "./reader.ts";
 
 const DAY_MS = 86_400_000;
@@ -107,18 +108,9 @@ function cachedFor<T>(ms: number, make: () => Promise<T>): () => Promise<T> {
   };
 }
 
-/**
- * The number at `day - first` of `ages` (`TouchedDay` in indexer/ledger.ts), or the last one, says how many of the
- * day's counterparties were already touched on an earlier day of the window.
- */
 const activityQuery = (views: string): string => `
-  select coalesce(sum(paid), 0)::int as settled_payments,
-    coalesce(sum(touched - coalesce(get_byte(seen, 0) * 65536 + get_byte(seen, 1) * 256 + get_byte(seen, 2), 0)), 0)::int
-      as distinct_counterparties,
-    max(last_at)::float8 as last_at
-  from ${views}.wallet_day
-  left join lateral (select decode(substr(ages, 4 * least(day - $2, octet_length(ages) / 4) - 3, 4), 'base64') as seen) s
-    on day > $2
+  select coalesce(sum(paid), 0)::int as settled_payments, ${DISTINCT} as distinct_counterparties, max(last_at)::float8 as last_at
+  from ${views}.wallet_day ${seenBefore("$2")}
   where wallet = $1 and day between $2 and $3`;
 
 const windowAt = (now: Date): DayWindow => {

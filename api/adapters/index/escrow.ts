@@ -21,8 +21,6 @@ export interface EscrowIndex {
     limit: number,
     after?: Pick<EscrowPayment, "refundableFrom" | "id"> | null,
   ): Promise<readonly EscrowPayment[] | null>;
-  /** The history between merchants and their payers, over all escrows. */
-  merchant(address: Address): Promise<MerchantRecord | null>;
   /** `absent`: not an escrow in this index. */
   balances(contract: Address): Promise<EscrowBalances | "absent" | null>;
 }
@@ -51,17 +49,6 @@ export type EscrowOutcome = Place & {
   readonly credited: boolean;
 } & ({ readonly status: "released"; readonly fee: bigint } | { readonly status: "refunded" });
 
-/** Sums are atomic units of USDC. */
-export interface MerchantRecord {
-  /** Payments released to it, and their sum including the fee. */
-  readonly releases: number;
-  readonly released: bigint;
-  /** Other wallets whose payments were released to it. */
-  readonly releasePayers: number;
-  /** Payments to it that a verdict returned to their payers. */
-  readonly refundsAgainst: number;
-}
-
 /** Rebuilt from the contract's events alone; atomic units of USDC. */
 export interface EscrowBalances {
   readonly held: bigint;
@@ -87,10 +74,6 @@ export function createEscrowIndex(pool: pg.Pool, { viewsSchema }: { readonly vie
     payments: (of) =>
       list("payments", "payer" in of ? [of.payer, "payer", of.limit] : [of.receiver, "receiver", of.limit]),
     overdue: (now, limit, after = null) => list("overdue", [now, limit, after?.refundableFrom ?? 0, after?.id ?? ""]),
-    async merchant(address) {
-      const rows = await read<MerchantRow>("merchant", [address]);
-      return rows?.[0] ? { ...rows[0], released: BigInt(rows[0].released) } : null;
-    },
     async balances(contract) {
       const rows = await read<Record<keyof EscrowBalances, string>>("balances", [contract]);
       if (rows === null) return null;
@@ -119,15 +102,9 @@ const queriesOf = (views: string) => {
     overdue: `select ${PAYMENT} from (select refundable_from, id from ${views}.escrow_open
         where refundable_from <= $1 and (refundable_from, id) > ($3, $4) order by refundable_from, id limit $2) k ${byId("k.id")}
       order by k.refundable_from, k.id`,
-    merchant: `select coalesce(sum(releases), 0)::int as "releases", coalesce(sum(released), 0) as "released",
-        coalesce(sum(release_payers), 0)::int as "releasePayers",
-        coalesce(sum(refunds_against), 0)::int as "refundsAgainst"
-      from ${views}.escrow_account where account = $1`,
     balances: `select held, owed, fees, withdrawn from ${views}.escrow_contract where contract = $1`,
   };
 };
-
-type MerchantRow = Omit<MerchantRecord, "released"> & { readonly released: string };
 
 interface PaymentRow {
   readonly id: Hex;

@@ -1,9 +1,9 @@
 import { gzipSync } from "node:zlib";
-import { type LocalAccount, sha256, zeroHash } from "viem";
+import { zeroHash } from "viem";
 import { expect, test } from "vitest";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { askedOnChain, deployEscrow, type Held, hold, newMerchant, statusOf } from "../../support/escrow/contract.ts";
-import { deliver, forwarded, JSON_TYPE, verify } from "../../support/escrow/delivery.ts";
+import { deliver, deliverVersion2, headersOf, JSON_TYPE, type Sent } from "../../support/escrow/delivery.ts";
 import { eventually } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
@@ -16,32 +16,9 @@ const service = await forFile(startService({ chain, config: { escrowAddresses: [
 const merchant = newMerchant();
 const newHold = () => hold({ chain, escrow }, merchant.address);
 
-interface Sent {
-  readonly status?: number;
-  readonly contentType?: string;
-  readonly contentEncoding?: string;
-  readonly body: string | Uint8Array;
-}
-
 const GZIP: Sent = { contentType: "application/json", contentEncoding: "gzip", body: gzipSync('{"haiku":"pond"}') };
-const headersOf = ({ contentType, contentEncoding }: Sent) => ({
-  ...(contentType === undefined ? {} : { "content-type": contentType }),
-  ...(contentEncoding === undefined ? {} : { "content-encoding": contentEncoding }),
-});
-
-/** Signs one response in version 2, by the published types, and forwards it, or another. */
-async function deliver2({ id }: Held, signed: Sent, sent: Sent = signed) {
-  const { forward } = (await send(`${service.url}/escrow`)).body as {
-    forward: { domain: object; version_2: Parameters<LocalAccount["signTypedData"]>[0] };
-  };
-  const { types, primaryType } = forward.version_2;
-  const { status = 200, contentType = "", contentEncoding = "", body } = signed;
-  const message = { paymentId: id, status, bodySha256: sha256(Buffer.from(body)), contentType, contentEncoding };
-  const signature = await merchant.signTypedData({ domain: forward.domain, types, primaryType, message } as never);
-  const { status: sentStatus = 200, body: sentBody } = sent;
-  const response = forwarded({ status: sentStatus, headers: headersOf(sent), body: sentBody });
-  return verify(service, { payment_id: id, ...response, signature, delivery_version: 2 });
-}
+const deliver2 = (held: Held, signed: Sent, sent: Sent = signed) =>
+  deliverVersion2(service, merchant, { id: held.id, signed, sent });
 
 test("compressed JSON is released; its record says the coding and the version", async () => {
   const held = await newHold();

@@ -2,10 +2,14 @@ import { randomUUID } from "node:crypto";
 import { ExactEvmScheme } from "@x402/evm/exact/client";
 import { wrapFetchWithPayment, x402Client } from "@x402/fetch";
 import { describe, expect, test } from "vitest";
-import { parseKeySet, replayScores, verifyDocument } from "../../../packages/verifier/src/index.ts";
+import { createActivityIndex } from "../../../api/adapters/index/activity.ts";
+import { connect } from "../../../api/adapters/postgres/connection.ts";
+import { parseKeySet, replayScores, type ScoreDocument, verifyDocument } from "../../../packages/verifier/src/index.ts";
 import { waitUntil } from "../../../scripts/embedded/wait-until.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
-import { deployEscrow, hold, newMerchant } from "../../support/escrow/contract.ts";
+import { deployEscrow, hold, newMerchant, statusOf } from "../../support/escrow/contract.ts";
+import { deliverVersion2 } from "../../support/escrow/delivery.ts";
+import { eventually } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
 import { launchIndexerOf } from "../../support/indexer/launched.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
@@ -23,6 +27,8 @@ const service = await forFile(startService({ chain, config: { escrowAddresses: [
 const agent = await newPayer(chain);
 const indexer = await forFile(launchIndexerOf({ chain, database: service.database, escrows: [escrow] }));
 await indexer.saying("index ready");
+const pool = await forFile(connect(service.database.apiUrl, 1));
+const activity = createActivityIndex(pool, { viewsSchema: "live" });
 const isIndexed = async () =>
   (await (await fetch(`${service.url}/verify?wallet=${PAY_TO}`)).text()).includes('"available":true');
 if (!(await waitUntil(isIndexed, 45_000))) throw new Error("The index does not answer.");
@@ -50,7 +56,7 @@ describe("a score", () => {
       wallet: agent.address.toLowerCase(),
       score: 0,
       tier: "unrated",
-      score_version: 1,
+      score_version: 2,
     });
     expect(await replayScores(text)).toMatchObject([{ same: true }]);
   });
@@ -79,6 +85,60 @@ describe("a score", () => {
     expect(new Set(records.map((record) => record.as_of_block)).size).toBe(1);
     expect(records.at(-1)?.score).toBe(30);
     expect((await replayScores(text)).every(({ same }) => same)).toBe(true);
+  });
+});
+
+describe("a sale in the escrow", () => {
+  const merchant = newMerchant();
+  const [released, refused, failed] = [
+    { status: 200, body: '{"goods":1}' },
+    { status: 422, body: '{"error":"no such thing"}' },
+    { status: 500, body: '{"error":"we are sorry"}' },
+  ];
+
+  /** Sold for 1 USDC, delivered, and ended on the chain as the index has read it. */
+  async function sell(response: { readonly status: number; readonly body: string }) {
+    const held = await hold({ chain, escrow }, merchant.address);
+    const signed = { ...response, contentType: "application/json" };
+    await deliverVersion2(service, merchant, { id: held.id, signed });
+    const ends = response === released ? "released" : "refunded";
+    await eventually(() => statusOf({ chain, escrow }, held), ends as "released" | "refunded");
+    const head = Number(await chain.client.getBlockNumber());
+    const isRead = async () => Number((await activity.position())?.block) >= head;
+    if (!(await waitUntil(isRead, 45_000))) throw new Error(`The index did not reach block ${head}.`);
+    return held.info.payer;
+  }
+
+  const read = async (wallet: string) => {
+    const { text } = await score(wallet);
+    expect(await replayScores(text)).toMatchObject([{ same: true }]);
+    return JSON.parse(text) as ScoreDocument;
+  };
+
+  test("is its buyer's payment to the merchant, and in the merchant's record", async () => {
+    const buyer = await sell(released);
+    const { payments, payees } = (await read(buyer)).inputs.chain;
+    expect(payments.days).toMatchObject([{ count: 1, value: "1000000" }]);
+    expect(payees).toMatchObject([{ payee: merchant.address.toLowerCase(), value: "1000000", returned: "0" }]);
+    const { components } = await read(merchant.address);
+    expect(components.escrow_outcomes).toMatchObject({ points: 1, facts: [{ buyers: 1, days: 1 }] });
+  });
+
+  test("whose input the merchant refused is not in its record, and its buyer has paid nobody", async () => {
+    const buyer = await sell(refused);
+    expect((await read(merchant.address)).inputs.chain.escrow).toMatchObject({
+      buyers: 1,
+      refunded_buyers: 0,
+      refund_days: 0,
+    });
+    const { components } = await read(buyer);
+    expect(components.independent_counterparties.facts).toMatchObject([{ reason: "reciprocal_flow" }]);
+  });
+
+  test("that failed is in its record", async () => {
+    await sell(failed);
+    const { escrow: record } = (await read(merchant.address)).inputs.chain;
+    expect(record).toMatchObject({ buyers: 1, release_days: 1, refunded_buyers: 1, refund_days: 1 });
   });
 });
 

@@ -43,3 +43,34 @@ export async function deliver(
   const signature = await signDelivery(service, merchant, { id, ...delivered });
   return verify(service, { payment_id: id, ...forwarded(delivered), signature });
 }
+
+/** A response whose type and coding are part of what the merchant signs. */
+export interface Sent {
+  readonly status?: number;
+  readonly contentType?: string;
+  readonly contentEncoding?: string;
+  readonly body: string | Uint8Array;
+}
+
+export const headersOf = ({ contentType, contentEncoding }: Sent) => ({
+  ...(contentType === undefined ? {} : { "content-type": contentType }),
+  ...(contentEncoding === undefined ? {} : { "content-encoding": contentEncoding }),
+});
+
+/** Signs one response in version 2, by the published types, and forwards it, or another. */
+export async function deliverVersion2(
+  service: { readonly url: string },
+  merchant: LocalAccount,
+  { id, signed, sent = signed }: Pick<Held, "id"> & { readonly signed: Sent; readonly sent?: Sent },
+): Promise<Answer> {
+  const { forward } = (await send(`${service.url}/escrow`)).body as {
+    forward: { domain: object; version_2: Parameters<LocalAccount["signTypedData"]>[0] };
+  };
+  const { types, primaryType } = forward.version_2;
+  const { status = 200, contentType = "", contentEncoding = "", body } = signed;
+  const message = { paymentId: id, status, bodySha256: sha256(Buffer.from(body)), contentType, contentEncoding };
+  const signature = await merchant.signTypedData({ domain: forward.domain, types, primaryType, message } as never);
+  const { status: sentStatus = 200, body: sentBody } = sent;
+  const response = forwarded({ status: sentStatus, headers: headersOf(sent), body: sentBody });
+  return verify(service, { payment_id: id, ...response, signature, delivery_version: 2 });
+}

@@ -36,9 +36,6 @@ export interface ScoreFactsOf<Escrow> {
   readonly chain: ChainFactsOf<Escrow>;
 }
 
-/** What the index provides; the service adds the rest. */
-export type ChainReading = Pick<ScoreFacts, "as_of" | "as_of_block" | "chain">;
-
 export type Product = "basic" | "suite" | "scam" | "recipient";
 
 export interface CertificateFact {

@@ -1,6 +1,30 @@
-// score_version 2 as data. What is not here is as in version 1, which never changes.
+// score_version 2 as data: what the function computes with, and what documentation and pictures are drawn from.
 
 import type { Band } from "../v1/bands.ts";
+
+/** As in version 1, which never changes. */
+export {
+  type Band,
+  BEHAVIOURAL_PASS,
+  CAP_LIMITS,
+  type CapName,
+  COUNTERPARTY_BANDS,
+  type ComponentName,
+  INDEPENDENCE,
+  MAX_PAYEES,
+  MAX_POINTS,
+  PAYMENT_CAPABILITY,
+  PAYMENT_COUNT_BANDS,
+  PAYMENT_VALUE_BANDS,
+  PAYMENTS_PER_COUNTERPARTY,
+  POINTS_PER_WEEK,
+  pointsIn,
+  QUALIFYING_PAYMENT,
+  RECENCY_BANDS,
+  REQUIREMENTS,
+  TIERS,
+  type Tier,
+} from "../v1/bands.ts";
 
 export const SCORE_VERSION = 2;
 

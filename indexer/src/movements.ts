@@ -1,0 +1,129 @@
+import type { Context } from "ponder:registry";
+import { paid, pair, walletDay } from "ponder:schema";
+import { dayOf, isBetweenOthers, type Movement, orderedPair, QUALIFYING_ATOMIC, withAge } from "../ledger.ts";
+import { noteFunder, recordPayment } from "./payments.ts";
+
+// Find, insert and update only: raw SQL in a handler empties Ponder's row cache and makes a backfill three times slower.
+
+type Address = `0x${string}`;
+type Database = Context["db"];
+
+export interface Seen extends Movement {
+  readonly authorised: boolean;
+  readonly timestamp: bigint;
+  readonly transaction: `0x${string}`;
+}
+
+/**
+ * `age` is the number of days since the pair's previous touch, null for the first; `fresh` is false after the first
+ * touch of a day.
+ */
+interface Touch {
+  readonly fresh: boolean;
+  readonly age: number | null;
+}
+const NO_TOUCH: Touch = { fresh: false, age: null };
+
+const scope = process.env.INDEX_SCOPE === "authorised" ? "authorised" : "full";
+const own = new Set((process.env.OWN_ADDRESSES ?? "").split(",").filter(Boolean));
+/** Where the index begins, and where a preloaded history ends. */
+const [firstBlock, liveBlock] = [BigInt(process.env.FIRST_BLOCK ?? 0), BigInt(process.env.START_BLOCK ?? 0)];
+/** No window reaches back to it. */
+const LONG_AGO = 0;
+
+interface Meeting {
+  /** Null if the two do not meet on this day, but only money that was sent before arrives. */
+  readonly day: number | null;
+  /** What arrives. */
+  readonly sent: bigint;
+}
+
+/** Records a meeting, and who has sent the receiver the most. */
+async function meet(db: Database, { from, to }: Movement, { day, sent }: Meeting): Promise<Touch> {
+  const key = orderedPair(from, to);
+  const way = from === key.low ? "upAtomic" : "downAtomic";
+  const before: { lastDay: number | null } = { lastDay: null };
+  const { [way]: sentAtomic } = await db
+    .insert(pair)
+    .values({ ...key, upAtomic: 0n, downAtomic: 0n, lastDay: day ?? LONG_AGO, [way]: sent })
+    .onConflictDoUpdate((row) => {
+      before.lastDay = row.lastDay;
+      return { lastDay: day ?? row.lastDay, [way]: row[way] + sent };
+    });
+  // Authorized payments alone do not show who funds a wallet.
+  if (scope === "full" && sent > 0n) await noteFunder(db, { funded: to, funder: from, sentAtomic });
+  const fresh = before.lastDay !== day;
+  return { fresh, age: fresh && before.lastDay !== null && day !== null ? day - before.lastDay : null };
+}
+
+async function addToDay(
+  db: Database,
+  wallet: Address,
+  { seen, touch }: { readonly seen: Seen; readonly touch: Touch },
+): Promise<void> {
+  const lastAt = Number(seen.timestamp);
+  const paid = seen.authorised && wallet === seen.from ? 1 : 0;
+  const qualifying = paid === 1 && seen.value >= QUALIFYING_ATOMIC ? 1 : 0;
+  const qualifyingAtomic = qualifying === 1 ? seen.value : 0n;
+  const touched = touch.fresh ? 1 : 0;
+  const first = { paid, qualifying, qualifyingAtomic, touched, ages: withAge(null, touch.age), lastAt };
+  await db
+    .insert(walletDay)
+    .values({ wallet, day: dayOf(seen.timestamp), ...first })
+    .onConflictDoUpdate((row) => ({
+      paid: row.paid + paid,
+      qualifying: row.qualifying + qualifying,
+      qualifyingAtomic: row.qualifyingAtomic + qualifyingAtomic,
+      touched: row.touched + touched,
+      ages: withAge(row.ages, touch.age),
+      lastAt: Math.max(row.lastAt, lastAt),
+    }));
+}
+
+async function addToDays(db: Database, seen: Seen, touch: Touch): Promise<void> {
+  await addToDay(db, seen.from, { seen, touch });
+  await addToDay(db, seen.to, { seen, touch });
+}
+
+/** Records a transfer of USDC. */
+export async function recordTransfer(db: Database, seen: Seen): Promise<void> {
+  if (!isBetweenOthers(seen, own)) return;
+  await addToDays(db, seen, await meet(db, seen, { day: dayOf(seen.timestamp), sent: seen.value }));
+  if (seen.authorised) await recordPayment(db, { ...seen, unpaid: 0n });
+}
+
+interface Placed {
+  readonly block: { readonly number: bigint; readonly timestamp: bigint };
+  readonly transaction: { readonly hash: `0x${string}` };
+}
+
+/**
+ * Records a hold in an escrow: a payment that the payer authorized, to the merchant, who is not paid yet. One within the
+ * blocks of a preloaded history comes late, so it does not count as a meeting of the two on its day: later days have
+ * already been counted without it.
+ */
+export async function recordHold(
+  db: Database,
+  { from, to, value }: Movement,
+  { block, transaction }: Placed,
+): Promise<void> {
+  const { number, timestamp } = block;
+  const seen: Seen = { from, to, value, authorised: true, timestamp, transaction: transaction.hash };
+  if (number < firstBlock || !isBetweenOthers(seen, own)) return;
+  const isLate = number < liveBlock;
+  await addToDays(db, seen, isLate ? NO_TOUCH : await meet(db, seen, { day: dayOf(timestamp), sent: 0n }));
+  await recordPayment(db, { ...seen, unpaid: value });
+}
+
+/** Records that what was held in block `heldBlock` has been paid to the merchant. The fee is part of it. */
+export async function recordRelease(
+  db: Database,
+  movement: Movement,
+  { block, heldBlock }: Pick<Placed, "block"> & { readonly heldBlock: number },
+): Promise<void> {
+  if (block.number < firstBlock || !isBetweenOthers(movement, own)) return;
+  await meet(db, movement, { day: null, sent: movement.value });
+  if (BigInt(heldBlock) < firstBlock) return;
+  const { from: payer, to: payee, value } = movement;
+  await db.update(paid, { payer, payee }).set((row) => ({ unpaidAtomic: row.unpaidAtomic - value }));
+}
