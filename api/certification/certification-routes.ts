@@ -138,7 +138,7 @@ function testRoute(kind: Kind, { certification, baseUrl }: CertificationRoutePar
       steps: kind.steps,
       howToRun: `Point any x402 client at POST ${baseUrl}${path}. No body is needed.`,
     },
-    sell: (sale) => certification.certify(kind, sale),
+    sell: { atOnce: (sale) => certification.certify(kind, sale) },
   });
 }
 

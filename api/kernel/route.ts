@@ -64,13 +64,21 @@ export interface PaidRoute<Input = unknown> extends RouteFacts {
   /**
    * Total: an unfavorable result is an answer too. It may run more than once; only the first recorded result counts.
    */
-  readonly sell: (sale: Sale<Input>) => Promise<Completion>;
+  readonly sell: Selling<Input>;
   /**
    * Runs before the stored answer is sent once more. A settled payment's header can be rebuilt from the chain, so it may
    * be a stranger who asks.
    */
   readonly replayed?: (payment: PaymentKey) => Promise<void>;
 }
+
+/** Computes a sale from what it is given: it waits for nothing, and nobody else notices it. */
+export interface AtOnce<Input> {
+  readonly atOnce: (sale: Sale<Input>) => Completion;
+}
+
+/** How a sale is made. One that may wait, or that others notice, begins once its settlement is stored. */
+export type Selling<Input> = AtOnce<Input> | ((sale: Sale<Input>) => Promise<Completion>);
 
 /** The accepted request, why it is refused (422), or what is temporarily unavailable (503). */
 export type Intake<Input> =

@@ -25,9 +25,14 @@ export function countedJournal(journal: Journal, meter: Meter, seconds: () => nu
       for (let row = 0; row < rows; row++) meter.payment("final", "");
       return rows;
     },
-    async complete(key, token, completion) {
-      const answer = await journal.complete(key, token, completion);
-      if (answer !== null) meter.payment("fulfilled", "");
+    async complete(key, token, ended) {
+      const answer = await journal.complete(key, token, ended);
+      if (answer === null) return null;
+      if (ended.settlement !== null) {
+        meter.payment("settled", "");
+        timed(key, "settled");
+      }
+      meter.payment("fulfilled", "");
       return answer;
     },
     async write(key, token, write) {

@@ -1,12 +1,13 @@
 import type { Completion, StoredAnswer } from "../kernel/completion.ts";
 import type { Network } from "../kernel/networks.ts";
-import type { PaidRoute, PaymentKey, Sale } from "../kernel/route.ts";
+import type { PaidRoute, PaymentKey } from "../kernel/route.ts";
 import type { Hex } from "../kernel/wallet.ts";
 import type { Chain } from "./chain.ts";
 import { shortfall } from "./in-flight.ts";
 import { type Entered, type Journal, type Kept, type NewPayment, NotStored } from "./journal.ts";
 import type { Scheme } from "./scheme.ts";
-import type { Command, StepEvent, View } from "./step-types.ts";
+import { sell } from "./sell.ts";
+import type { Command, Settlement, StepEvent, View } from "./step-types.ts";
 import { laterOf, windowOpen } from "./window.ts";
 
 const HEARTBEAT_MS = 10_000;
@@ -93,12 +94,14 @@ export function beginCommands(parts: PaymentParts, subject: Subject) {
         submitted = true;
         return submit(parts, subject, token);
       case "handle": {
-        const payment = { ...subject.payment, ...kept };
-        completion = await sell(parts, payment, { settlement: command.settlement, signal: lease.lost });
-        return completion === null ? { on: "handleFailed" } : { on: "handled" };
+        const selling = { settlement: command.settlement, noted: command.noted, signal: lease.lost };
+        const sold = await sell(parts, { ...subject.payment, ...kept }, selling);
+        if (typeof sold === "string") return { on: sold };
+        completion = sold;
+        return { on: "handled" };
       }
       case "complete":
-        return complete(parts, { key, token, completion });
+        return complete(parts, { key, token, completion, settlement: command.settlement });
       default:
         return command satisfies never;
     }
@@ -230,48 +233,19 @@ async function submit(parts: PaymentParts, subject: Subject, token: string): Pro
   return { on: "submitted" };
 }
 
-async function sell(
-  parts: PaymentParts,
-  payment: Subject["payment"],
-  { settlement, signal }: Pick<Sale<unknown>, "settlement" | "signal">,
-): Promise<Completion | null> {
-  const { key, version, payTo, value, validAfter, validBefore, receivedAt, input, details } = payment;
-  try {
-    const route = parts.routes.get(payment.route);
-    if (route === undefined) throw new Error(`no route is called ${payment.route}`);
-    return await route.sell({
-      input,
-      payment: key,
-      version,
-      payTo,
-      value,
-      validAfter,
-      validBefore,
-      receivedAt,
-      details,
-      settlement,
-      signal,
-    });
-  } catch (error) {
-    parts.log.error(
-      { err: error, route: payment.route, payer: key.payer, nonce: key.nonce },
-      "a paid request could not be handled; it will be retried",
-    );
-    return null;
-  }
-}
-
 interface Completing {
   readonly key: PaymentKey;
   readonly token: string;
   readonly completion: Completion | null;
+  readonly settlement: Settlement | null;
 }
 
-async function complete({ journal, log }: PaymentParts, { key, token, completion }: Completing): Promise<StepEvent> {
+async function complete({ journal, log }: PaymentParts, completing: Completing): Promise<StepEvent> {
+  const { key, token, completion, settlement } = completing;
   if (completion === null) throw new Error("a sale is completed before it was made");
   const { payer, nonce } = key;
   try {
-    const response = await journal.complete(key, token, bounded(completion));
+    const response = await journal.complete(key, token, { completion: bounded(completion), settlement });
     return response === null ? { on: "written", rows: 0 } : { on: "completed", response };
   } catch (error) {
     const isUndone = error instanceof NotStored;

@@ -60,6 +60,13 @@ export const MOST_FAILED = 3;
  */
 export type Entered = number | "crowded" | { readonly barredSeconds: number };
 
+/** How a sale ends. */
+export interface Ended {
+  readonly completion: Completion;
+  /** Stored with it, from settling as well; null if the row has it already. */
+  readonly settlement: Settlement | null;
+}
+
 /** A payment that is being submitted, or may soon be. */
 export interface InFlight {
   readonly nonce: Hex;
@@ -105,7 +112,7 @@ export interface Journal {
    * Moves settled to fulfilled and stores everything that completes the sale, in one transaction. Null if another run
    * owns the row by now. Rejects with `NotStored` when nothing has been stored; after another failure that is unknown.
    */
-  complete(key: PaymentKey, token: string, completion: Completion): Promise<StoredAnswer | null>;
+  complete(key: PaymentKey, token: string, ended: Ended): Promise<StoredAnswer | null>;
   /**
    * Claims unfinished rows that are due and have no live lease: for half a minute nobody else gets them. Those without
    * progress for long are set aside, and then come a few at a time. Answers of fulfilled payments are left out.

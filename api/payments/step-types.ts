@@ -90,6 +90,8 @@ export type StepEvent =
   | { readonly on: "preflight"; readonly outcome: "refused"; readonly error: string }
   | { readonly on: "submitted" }
   | { readonly on: "chain"; readonly view: View; readonly windowOpen: boolean }
+  /** Others may notice the work, or it waits for something: not begun, because the settlement is to be stored first. */
+  | { readonly on: "notAtOnce" }
   | { readonly on: "handled" }
   | { readonly on: "handleFailed" }
   | { readonly on: "completed"; readonly response: StoredAnswer };
@@ -114,9 +116,13 @@ export type Command =
   | { readonly do: "preflight" }
   | { readonly do: "submit" }
   | { readonly do: "look" }
-  | { readonly do: "handle"; readonly settlement: Settlement }
-  /** One transaction: the sale's record, its answer, and the row's move from settled to fulfilled. */
-  | { readonly do: "complete" }
+  /** `noted`: this run has stored the settlement. */
+  | { readonly do: "handle"; readonly settlement: Settlement; readonly noted: boolean }
+  /**
+   * One transaction: the sale's record, its answer, and the row's move to fulfilled, from settled, or with a settlement
+   * from settling.
+   */
+  | { readonly do: "complete"; readonly settlement: Settlement | null }
   | { readonly do: "answer"; readonly answer: Answer };
 
 export interface Run {
@@ -128,6 +134,8 @@ export interface Run {
   readonly holdsLease: boolean;
   /** The settlement this run has seen. */
   readonly settlement: Settlement | null;
+  /** This run has stored it. */
+  readonly noted: boolean;
   /** What comes next, in order, once the current command has succeeded. */
   readonly next: readonly Command[];
 }

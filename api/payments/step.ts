@@ -1,3 +1,4 @@
+import { VOID_ERRORS, WAIT, WINDOW_ERROR } from "./answers.ts";
 import type {
   Answer,
   Arrival,
@@ -11,19 +12,16 @@ import type {
   View,
   Write,
 } from "./step-types.ts";
-import { WINDOW_MARGIN_SECONDS } from "./window.ts";
 
-export const START: Run = { row: null, job: false, submitted: false, holdsLease: false, settlement: null, next: [] };
-
-const WAIT = {
-  held: { say: "wait", charged: false, because: "held" },
-  heldCharged: { say: "wait", charged: true, because: "held" },
-  crowded: { say: "wait", charged: false, because: "crowded" },
-  unsettled: { say: "wait", charged: false, because: "unsettled" },
-  unavailable: { say: "wait", charged: false, because: "unavailable" },
-  unavailableCharged: { say: "wait", charged: true, because: "unavailable" },
-  failed: { say: "wait", charged: true, because: "failed" },
-} as const satisfies Record<string, Answer>;
+export const START: Run = {
+  row: null,
+  job: false,
+  submitted: false,
+  holdsLease: false,
+  settlement: null,
+  noted: false,
+  next: [],
+};
 
 const answer = (run: Run, given: Answer): StepDecision => ({
   run,
@@ -53,22 +51,10 @@ const result = (row: Row, replay: boolean): Answer => {
   return { say: "result", response: row.response, settlement: row.settlement, replay };
 };
 
-const VOID_ERRORS: Readonly<Record<Reason, string>> = {
-  refused: "The token contract refused this authorization; it will not be submitted again. Sign a new one.",
-  expired: "This authorization expired before it settled, so it can never settle. Sign a new one.",
-  burnt: "This authorization's nonce was canceled or spent elsewhere. Sign a new one.",
-  reverted:
-    "The transaction with this authorization was mined and reverted, so we never submit it again. Sign a new one. Its signature is public until validBefore: should it settle after all, this same header still gets its result.",
-  reversed: "This authorization's settlement was permanently removed from the chain. Sign a new one.",
-  bait: "This authorization will never be submitted. Sign a new one.",
-};
-
 /** Committed before a signature leaves the process. */
 const LEAVE: Write = { do: "write", from: ["received"], to: "settling" };
 
 const TAKE_IN = [{ do: "insert" }, LEAVE, { do: "look" }] as const;
-
-const WINDOW_ERROR = `Less than ${WINDOW_MARGIN_SECONDS} seconds remain until validBefore, so this authorization will not be submitted. Sign a new one.`;
 
 /**
  * The pure core of the payment gate: one decision at a time, without clock, randomness or I/O. The shell (`gate.ts`)
@@ -99,12 +85,14 @@ export function step(run: Run, event: StepEvent): StepDecision {
       return go({ ...run, submitted: true }, { do: "look" });
     case "chain":
       return looked(run, event.view, event.windowOpen);
+    case "notAtOnce":
+      return run.settlement === null ? answer(run, WAIT.held) : settled(run, run.settlement);
     case "handled":
-      return go(run, { do: "complete" });
+      return go(run, { do: "complete", settlement: run.noted ? null : run.settlement });
     case "completed":
       return answer(run, { say: "result", response: event.response, settlement: run.settlement, replay: false });
     case "handleFailed":
-      return release(run, WAIT.failed, true);
+      return failed(run);
     default:
       return event satisfies never;
   }
@@ -231,9 +219,26 @@ const maySubmit = ({ row, submitted }: Run): boolean => !submitted && !row?.revi
 const end = (run: Run, reason: "expired" | "burnt" | "reverted"): StepDecision =>
   go(run, { do: "write", from: ["settling", "settled"], to: "void", reason }, say(pay(VOID_ERRORS[reason])));
 
-function settle(run: Run, settlement: Settlement): StepDecision {
-  const write: Write = { do: "write", from: ["settling", "settled"], to: "settled", settlement };
-  return go({ ...run, settlement }, write, { do: "handle", settlement });
+/** A sale that is made at once completes in the statement that stores its settlement. */
+const settle = (run: Run, settlement: Settlement): StepDecision =>
+  go({ ...run, settlement }, { do: "handle", settlement, noted: false });
+
+const note = (settlement: Settlement): Write => ({
+  do: "write",
+  from: ["settling", "settled"],
+  to: "settled",
+  settlement,
+});
+
+/** Stored before work that others may notice, or that takes its time. */
+const settled = (run: Run, settlement: Settlement): StepDecision =>
+  go({ ...run, noted: true }, note(settlement), { do: "handle", settlement, noted: true });
+
+/** A handler that fails leaves the row settled. */
+function failed(run: Run): StepDecision {
+  const { settlement, noted } = run;
+  if (noted || settlement === null) return release(run, WAIT.failed, true);
+  return go({ ...run, noted: true }, note(settlement), { do: "release", failed: true }, say(WAIT.failed));
 }
 
 /**
@@ -256,7 +261,8 @@ function revive(run: Run, view: View): StepDecision {
   if (view.nonce !== "paid") return answer(run, pay(VOID_ERRORS[run.row?.reason ?? "refused"]));
   const write: Write = { do: "write", from: ["settling"], to: "settled", settlement: view.settlement };
   const { settlement } = view;
-  return go({ ...run, settlement, holdsLease: true }, { do: "revive" }, write, { do: "handle", settlement });
+  const revived = { ...run, settlement, noted: true, holdsLease: true };
+  return go(revived, { do: "revive" }, write, { do: "handle", settlement, noted: true });
 }
 
 /** A fulfilled payment is watched until its settlement is final. */

@@ -3,6 +3,7 @@ import { step } from "../../api/payments/step.ts";
 import { BATCH_RULES } from "./batch-rules.ts";
 import { type Exploration, explore } from "./explore.ts";
 import { RULES } from "./rules.ts";
+import { SALE_RULES } from "./sale-rules.ts";
 import type { World } from "./world.ts";
 import { BEYOND, WORLDS, type WorldName } from "./worlds.ts";
 
@@ -109,7 +110,7 @@ const EVERYTHING = [
 ];
 
 describe("no rule can be left out", () => {
-  test.each([...RULES, ...BATCH_RULES].map((one) => [one.rule, one.breaks, one] as const))(
+  test.each([...RULES, ...SALE_RULES, ...BATCH_RULES].map((one) => [one.rule, one.breaks, one] as const))(
     "%s: otherwise promise %i breaks",
     { timeout: TIMEOUT_MS },
     (rule, breaks, { world, without }) => {

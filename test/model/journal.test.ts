@@ -52,13 +52,15 @@ const WRITES = {
   reverse: { do: "write", from: ["fulfilled"], to: "void", reason: "reversed" },
 } as const satisfies Record<string, Write>;
 
-const COMPLETE = { do: "complete" } as const;
+const COMPLETE = { do: "complete", settlement: null } as const;
+const COMPLETE_AT_ONCE = { do: "complete", settlement: settlementAt(2) } as const;
 const SOLD = [WRITES.leave, WRITES.settle, COMPLETE];
-const ROWS: Readonly<Record<string, readonly (Write | typeof COMPLETE)[]>> = {
+const ROWS: Readonly<Record<string, readonly (Write | typeof COMPLETE | typeof COMPLETE_AT_ONCE)[]>> = {
   received: [],
   settling: [WRITES.leave],
   settled: [WRITES.leave, WRITES.settle],
   fulfilled: SOLD,
+  "fulfilled at once": [WRITES.leave, COMPLETE_AT_ONCE],
   "fulfilled, moved": [...SOLD, WRITES.move],
   "fulfilled, final": [...SOLD, WRITES.finish],
   "void, refused": [WRITES.refuse],
@@ -80,6 +82,7 @@ const STATEMENTS: readonly Statement[] = [
   ...STATES.map((seen) => ({ do: "take", seen }) as const),
   ...Object.values(WRITES),
   COMPLETE,
+  COMPLETE_AT_ONCE,
 ];
 
 const database = await freshDatabase();
@@ -106,10 +109,15 @@ function run(command: Statement, payment: NewPayment, token: string): Promise<En
       return journal.write(key, token, { ...command, ...(settlement && { settlement }), ...kept });
     }
     case "complete":
-      return journal.complete(key, token, answered(response)).then((answer) => (answer === null ? 0 : 1));
+      return complete(payment, token, command.settlement);
     default:
       return command satisfies never;
   }
+}
+
+async function complete({ key }: NewPayment, token: string, settlement: Settlement | null): Promise<number> {
+  const ended = { completion: answered(response), settlement: settlement && real(settlement.block) };
+  return (await journal.complete(key, token, ended)) === null ? 0 : 1;
 }
 
 const processOf = (command: Statement, sent: Sent, holds: boolean): Process => ({
@@ -119,6 +127,7 @@ const processOf = (command: Statement, sent: Sent, holds: boolean): Process => (
   command,
   holds,
   tookDead: false,
+  hasNoted: false,
 });
 
 /** The same statement in the model. */

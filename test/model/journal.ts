@@ -150,13 +150,16 @@ function free(now: Surroundings, { sent, slot, holds }: Process, off: Off | null
 }
 
 /** What the sale records, its answer and the row's last state: all of it behind the guard, or none. */
-function complete(now: Surroundings, { slot, holds }: Process, off: Off | null): Changed {
+function complete(now: Surroundings, { command, slot, holds }: Process, off: Off | null): Changed {
   const row = now.rows[slot] ?? null;
-  if (row === null) return { after: now, rows: 0, holds };
+  if (command.do !== "complete" || row === null) return { after: now, rows: 0, holds };
+  const { settlement } = command;
   const record = (after: Surroundings) => withAuthorization(after, row.authorization, { recorded: true });
-  if (off !== "guard" && !(holds && row.state === "settled"))
+  const isSettled = row.state === "settled" || (row.state === "settling" && settlement !== null);
+  if (off !== "guard" && !(holds && isSettled))
     return { after: off === "one-transaction" ? record(now) : now, rows: 0, holds };
-  const fulfilled: JournalRow = { ...row, state: "fulfilled", response: resultOf(row.asks), leaseLive: false };
+  const place = settlement?.block ?? row.place;
+  const fulfilled: JournalRow = { ...row, state: "fulfilled", place, response: resultOf(row.asks), leaseLive: false };
   return { after: record(withRow(now, slot, fulfilled)), rows: 1, holds };
 }
 

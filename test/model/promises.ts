@@ -27,6 +27,7 @@ import {
  * 9 Our relayer carries an authorization in one transaction. Nothing is submitted after one of its submissions was mined without
  *   settling; its client is told so.
  * 10 What is submitted for a payer does not exceed its balance, and no more than so many are in flight.
+ * 11 Work that others notice is started once the settlement is stored.
  *
  * The exception to 1: a client is told that its authorization was mined without settling, and it settles after all.
  */
@@ -146,8 +147,12 @@ export const brokenByRefusing = (now: Surroundings, world: World, { sent, slot, 
     ? "7: refused because of another payment"
     : null;
 
-export const brokenByHandling = ({ tookDead }: Process): string | null =>
-  tookDead ? "2: work is started although the settlement is gone for good" : null;
+export function brokenByHandling({ tookDead, hasNoted }: Process, { sells }: World): string | null {
+  if (tookDead) return "2: work is started although the settlement is gone for good";
+  return sells === "noticed by others" && !hasNoted
+    ? "11: work that others notice is started before its settlement is stored"
+    : null;
+}
 
 /** A good end that must stay within reach of every state; `delivered`: an answer here gives the result of that payment. */
 export interface Goal {

@@ -14,18 +14,21 @@ export interface Rule {
 type Machine = typeof step;
 
 /** The machine with another decision where `instead` gives one. */
-const unless =
+export const unless =
   (instead: (run: Run, event: StepEvent) => StepDecision | null): Machine =>
   (run, event) =>
     instead(run, event) ?? step(run, event);
 
 /** The machine with its decisions changed afterwards. */
-const changing =
+export const changing =
   (change: (decision: StepDecision) => StepDecision): Machine =>
   (run, event) =>
     change(step(run, event));
 
-const go = (run: Run, command: Command, ...next: Command[]): StepDecision => ({ run: { ...run, next }, command });
+export const go = (run: Run, command: Command, ...next: Command[]): StepDecision => ({
+  run: { ...run, next },
+  command,
+});
 const pay: Command = { do: "answer", answer: { say: "pay", error: "pay again" } };
 const wait: Command = { do: "answer", answer: { say: "wait", charged: false, because: "held" } };
 const done: Command = { do: "answer", answer: { say: "done" } };
@@ -37,8 +40,7 @@ const facilitatorRefuses = unless((run, event) => (event.on === "submitted" ? go
 const facilitatorSettles = unless((run, event) => {
   if (event.on !== "submitted") return null;
   const settlement = { transaction: "0x1", block: 1, blockHash: "0x1", logIndex: 0 } as const;
-  const write: Command = { do: "write", from: ["settling"], to: "settled", settlement };
-  return go({ ...run, submitted: true, settlement }, write, { do: "handle", settlement });
+  return go({ ...run, submitted: true, settlement }, { do: "handle", settlement, noted: false });
 });
 
 const closedWindowRefuses = unless((run, event) =>
@@ -75,7 +77,7 @@ const noTakeover = changing((decision) =>
 const noSecondLook = changing((decision) => {
   const settlement = decision.run.row?.settlement ?? null;
   return decision.command.do === "take" && decision.command.seen === "settled" && settlement !== null
-    ? go({ ...decision.run, settlement }, decision.command, { do: "handle", settlement })
+    ? go({ ...decision.run, settlement }, decision.command, { do: "handle", settlement, noted: true })
     : decision;
 });
 

@@ -53,13 +53,15 @@ interface Happened {
   readonly event: StepEvent;
   readonly holds?: boolean;
   readonly tookDead?: boolean;
+  readonly hasNoted?: boolean;
   readonly stored?: boolean;
   readonly broken?: string | null;
 }
 
 type Waiting = Omit<Process, "command">;
 
-const begin = (sent: Sent, slot: number): Waiting => ({ sent, slot, run: START, holds: false, tookDead: false });
+const FRESH = { run: START, holds: false, tookDead: false, hasNoted: false };
+const begin = (sent: Sent, slot: number): Waiting => ({ sent, slot, ...FRESH });
 
 /** A request comes in: find the row, authenticate, check what has no row yet; the machine decides. */
 export function arrive(explored: Explored, now: Surroundings, sent: Sent): Outcome[] {
@@ -137,12 +139,20 @@ function isAtOnce({ do: what }: Process["command"], world: World): boolean {
 
 function decide(explored: Explored, before: Waiting, happened: Happened): Outcome {
   const { sent, slot } = before;
-  const { label, broken = null, holds = before.holds, tookDead = before.tookDead, stored = false } = happened;
+  const { label, broken = null, stored = false } = happened;
+  const { holds = before.holds, tookDead = before.tookDead, hasNoted = before.hasNoted } = happened;
   const { run, command } = explored.step(before.run, happened.event);
   const taken = holds && !before.holds ? slot : null;
   const after = taken === null ? happened.after : bereft(happened.after, slot);
   if (command.do !== "answer") {
-    return { label, after, process: { sent, slot, run, command, holds, tookDead }, taken, answered: null, broken };
+    return {
+      label,
+      after,
+      process: { sent, slot, run, command, holds, tookDead, hasNoted },
+      taken,
+      answered: null,
+      broken,
+    };
   }
   const { answer } = command;
   const { known } = find(after, sent, explored.off);
@@ -191,12 +201,8 @@ function happen(explored: Explored, now: Surroundings, process: Process): Happen
       const after = explored.off === "withdrawn" ? now : withdrawn(now, process);
       return [{ label: "waits no longer", after, event: { on: "submitted" } }];
     }
-    case "handle": {
-      const broken = brokenByHandling(process);
-      const done: Happened = { label: "handles", after: now, event: { on: "handled" }, broken };
-      const failed: Happened = { label: "fails to handle", after: now, event: { on: "handleFailed" } };
-      return explored.world.handlerFails ? [done, failed] : [done];
-    }
+    case "handle":
+      return handle(explored, now, process);
     default:
       return written(explored, now, process);
   }
@@ -227,6 +233,18 @@ function preflight({ world, off }: Explored, now: Surroundings, { sent, slot }: 
   return shown.every(({ nonce }) => nonce === "paid") ? reverted : [ok, ...reverted];
 }
 
+/** A sale that others may notice waits until its settlement is stored. */
+function handle({ world, off }: Explored, now: Surroundings, process: Process): Happened[] {
+  const { command } = process;
+  const later: Happened = { label: "does not sell at once", after: now, event: { on: "notAtOnce" } };
+  const isEarly = command.do === "handle" && !command.noted && off !== "settled-before-others-notice";
+  if (isEarly && world.sells === "noticed by others") return [later];
+  const broken = brokenByHandling(process, world);
+  const done: Happened = { label: "handles", after: now, event: { on: "handled" }, broken };
+  const failed: Happened = { label: "fails to handle", after: now, event: { on: "handleFailed" } };
+  return [done, ...(world.handlerFails ? [failed] : []), ...(isEarly && world.sells === undefined ? [later] : [])];
+}
+
 /** A statement that is acknowledged, one whose acknowledgement is lost, and one that never arrived. */
 function written({ world, off }: Explored, now: Surroundings, process: Process): Happened[] {
   const { command, sent } = process;
@@ -238,8 +256,9 @@ function written({ world, off }: Explored, now: Surroundings, process: Process):
     ? "5: the work of one payment is recorded twice"
     : (brokenByEntering(after) ?? brokenByRefusing(now, world, process));
   const stored = rows === 1 && command.do === "complete";
+  const hasNoted = process.hasNoted || (rows === 1 && isSettled(command));
   const event: StepEvent = stored ? { on: "completed", response: resultOf(sent.asks) } : writtenEvent(rows);
-  const done: Happened = { label, after, event, holds, tookDead, broken, stored };
+  const done: Happened = { label, after, event, holds, tookDead, hasNoted, broken, stored };
   if (world.calm) return [done];
   const unknown = { event: { on: "writeUnknown" }, tookDead, broken } as const;
   return [
@@ -249,6 +268,9 @@ function written({ world, off }: Explored, now: Surroundings, process: Process):
     ...(command.do === "complete" && world.handlerFails ? [undone(now)] : []),
   ];
 }
+
+const isSettled = (command: Process["command"]): boolean =>
+  (command.do === "write" && command.to === "settled") || (command.do === "take" && command.seen === "settled");
 
 const writtenEvent = (rows: Changed["rows"]): StepEvent =>
   rows === "crowded" ? { on: "crowded" } : { on: "written", rows };

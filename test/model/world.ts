@@ -22,6 +22,8 @@ export interface World {
   readonly clock?: "stands still";
   readonly lag?: true;
   readonly handlerFails?: true;
+  /** How sales are made, if not both ways. */
+  readonly sells?: "at once" | "noticed by others";
   /** Our own simulation may refuse the transfer. */
   readonly refusals?: true;
   readonly payerBroadcasts?: true;
@@ -71,6 +73,7 @@ export type Off =
   | "earlier-ones-count"
   | "leaves-with-a-live-lease"
   | "guard"
+  | "settled-before-others-notice"
   | "one-transaction"
   | "found-by-nonce"
   | "paired-transfer"
@@ -157,6 +160,8 @@ export interface Process {
   readonly holds: boolean;
   /** The payment was dead already when this run took its row. */
   readonly tookDead: boolean;
+  /** It has stored the settlement, or taken a row that has it. */
+  readonly hasNoted: boolean;
 }
 
 const UNTOUCHED: Authorization = {

@@ -5,7 +5,7 @@ const buy = (change: Partial<Sent> = {}): Sent => ({ authorization: 0, asks: "r1
 /** `MODEL=full NODE_OPTIONS=--max-old-space-size=8192 npx vitest run test/model`: larger bounds, in most worlds everyone. Takes minutes. */
 const full = process.env.MODEL === "full";
 
-type Bounds = Pick<World, "apiProcesses" | "resolver" | "pauses">;
+type Bounds = Pick<World, "apiProcesses" | "resolver" | "pauses" | "sells">;
 const bounded = (world: World, quick: Bounds, whole: Bounds = { pauses: "everywhere" }): World => ({
   ...world,
   ...(full ? whole : quick),
@@ -14,6 +14,8 @@ const bounded = (world: World, quick: Bounds, whole: Bounds = { pauses: "everywh
 const EVERYONE: Bounds = {};
 const NO_RESOLVER: Bounds = { resolver: "sleeps", pauses: "everywhere" };
 const ONE_PROCESS: Bounds = { apiProcesses: 1, pauses: "everywhere" };
+/** Where nothing is said of it, sales are made both ways. */
+const AT_ONCE: Bounds = { sells: "at once" };
 
 /** Two payments of one request. */
 const PAIR = [buy(), buy({ authorization: 1 })];
@@ -21,21 +23,23 @@ const PAIR = [buy(), buy({ authorization: 1 })];
 /** Small worlds. In each the client may send every request again without limit, and the facilitator says and does anything. */
 export const WORLDS = {
   core: bounded({ sent: [buy()], lag: true, handlerFails: true }, EVERYONE),
+  atOnce: bounded({ sent: [buy()], sells: "at once", lag: true }, NO_RESOLVER),
+  noticed: bounded({ sent: [buy()], sells: "noticed by others", lag: true, handlerFails: true }, NO_RESOLVER),
   preflight: bounded(
     { sent: [buy()], refusals: true, payerBroadcasts: true, lag: true, handlerFails: true },
-    NO_RESOLVER,
+    { ...NO_RESOLVER, ...AT_ONCE },
   ),
-  otherTransaction: bounded({ sent: [buy()], otherTransaction: true }, NO_RESOLVER),
-  burn: bounded({ sent: [buy()], burns: true, refusals: true }, NO_RESOLVER),
-  routes: bounded({ sent: [buy(), buy({ asks: "r1?q" }), buy({ asks: "r2" })] }, NO_RESOLVER),
-  identifier: bounded({ sent: [buy(), buy({ asks: "r2", id: "Y" })] }, NO_RESOLVER),
+  otherTransaction: bounded({ sent: [buy()], otherTransaction: true }, { ...NO_RESOLVER, ...AT_ONCE }),
+  burn: bounded({ sent: [buy()], burns: true, refusals: true }, { ...NO_RESOLVER, ...AT_ONCE }),
+  routes: bounded({ sent: [buy(), buy({ asks: "r1?q" }), buy({ asks: "r2" })] }, { ...NO_RESOLVER, ...AT_ONCE }),
+  identifier: bounded({ sent: [buy(), buy({ asks: "r2", id: "Y" })] }, { ...NO_RESOLVER, ...AT_ONCE }),
   sameId: bounded(
     { sent: [buy({ id: "X" }), buy({ authorization: 1, id: "X" })], refusals: true },
     { resolver: "sleeps" },
     EVERYONE,
   ),
   twoPayments: bounded({ sent: PAIR, clock: "stands still", calm: true }, EVERYONE),
-  purse: bounded({ sent: PAIR, purse: { balance: 1, most: 2 }, clock: "stands still" }, NO_RESOLVER),
+  purse: bounded({ sent: PAIR, purse: { balance: 1, most: 2 }, clock: "stands still" }, { ...NO_RESOLVER, ...AT_ONCE }),
   purseCalm: bounded(
     {
       sent: PAIR,
@@ -43,22 +47,22 @@ export const WORLDS = {
       clock: "stands still",
       calm: true,
     },
-    NO_RESOLVER,
+    { ...NO_RESOLVER, ...AT_ONCE },
   ),
   crowd: bounded(
     { sent: PAIR, purse: { balance: 2, most: 1 }, clock: "stands still" },
-    { resolver: "sleeps" },
+    { resolver: "sleeps", ...AT_ONCE },
     EVERYONE,
   ),
   twoRequests: bounded(
     { sent: [buy({ id: "X" }), buy({ authorization: 1, asks: "r2", id: "X" })], clock: "stands still", calm: true },
     EVERYONE,
   ),
-  time: bounded({ sent: [buy()], bodyStopsFitting: true }, NO_RESOLVER),
-  restored: bounded({ sent: [buy()], restored: true, handlerFails: true }, NO_RESOLVER),
-  forged: bounded({ sent: [buy(), buy({ by: "forger" }), buy({ otherTerms: true })] }, NO_RESOLVER),
-  reader: bounded({ sent: [buy({ id: "X" }), buy({ by: "reader" })] }, NO_RESOLVER),
-  reorg: bounded({ sent: [buy()], reorganisation: true }, EVERYONE),
+  time: bounded({ sent: [buy()], bodyStopsFitting: true }, { ...NO_RESOLVER, ...AT_ONCE }),
+  restored: bounded({ sent: [buy()], restored: true, handlerFails: true }, { ...NO_RESOLVER, ...AT_ONCE }),
+  forged: bounded({ sent: [buy(), buy({ by: "forger" }), buy({ otherTerms: true })] }, { ...NO_RESOLVER, ...AT_ONCE }),
+  reader: bounded({ sent: [buy({ id: "X" }), buy({ by: "reader" })] }, { ...NO_RESOLVER, ...AT_ONCE }),
+  reorg: bounded({ sent: [buy()], reorganisation: true }, { sells: "noticed by others" }),
   reorgAlone: bounded({ sent: [buy()], reorganisation: true, lag: true, otherTransaction: true }, ONE_PROCESS),
   reverts: bounded({ sent: [buy()], reverts: true, lag: true }, NO_RESOLVER),
   revived: bounded(
@@ -72,12 +76,12 @@ export const WORLDS = {
   ),
   revertsForGood: bounded({ sent: [buy()], reverts: "for good", clock: "stands still" }, EVERYONE),
   revertsReorg: bounded({ sent: [buy()], reverts: true, reorganisation: true }, ONE_PROCESS),
-  reorgBurn: bounded({ sent: [buy()], reorganisation: true, burns: true }, ONE_PROCESS),
+  reorgBurn: bounded({ sent: [buy()], reorganisation: true, burns: true }, { ...ONE_PROCESS, ...AT_ONCE }),
   batch: bounded({ sent: PAIR, relay: { fails: true }, clock: "stands still", calm: true }, EVERYONE),
   batchRace: bounded({ sent: [buy()], relay: { fails: true }, clock: "stands still" }, NO_RESOLVER),
   batchPair: bounded(
     { sent: PAIR, relay: {}, clock: "stands still", calm: "except for leases" },
-    { resolver: "sleeps" },
+    { resolver: "sleeps", ...AT_ONCE },
     { resolver: "sleeps" },
   ),
   // In these two no window closes, so a sale that a reorganisation undoes is never reversed, and no resolver watches it.
@@ -93,15 +97,22 @@ export const WORLDS = {
   ),
   batchStranger: bounded(
     { sent: [buy()], relay: { fails: true }, payerBroadcasts: true, lag: true, clock: "stands still" },
-    NO_RESOLVER,
+    { ...NO_RESOLVER, ...AT_ONCE },
     NO_RESOLVER,
   ),
   batchFees: bounded(
     { sent: [buy()], relay: { fails: true, replaced: true }, lag: true, clock: "stands still" },
+    { ...ONE_PROCESS, ...AT_ONCE },
+  ),
+  batchTime: bounded(
+    { sent: [buy()], relay: { fails: true }, reorganisation: true },
+    { ...ONE_PROCESS, ...AT_ONCE },
     ONE_PROCESS,
   ),
-  batchTime: bounded({ sent: [buy()], relay: { fails: true }, reorganisation: true }, ONE_PROCESS, ONE_PROCESS),
-  batchKeys: bounded({ sent: [buy()], relay: { fails: true, keys: 2 }, clock: "stands still" }, NO_RESOLVER),
+  batchKeys: bounded(
+    { sent: [buy()], relay: { fails: true, keys: 2 }, clock: "stands still" },
+    { ...NO_RESOLVER, ...AT_ONCE },
+  ),
 } satisfies Record<string, World>;
 
 /** What the gate does not hold. */

@@ -3,7 +3,8 @@ import type { Completion, KnownCompletion, QueuedCompletion, StoredAnswer } from
 import type { PaymentKey } from "../../kernel/route.ts";
 import type { Transaction } from "../../kernel/transaction.ts";
 import { NotStored } from "../../payments/journal.ts";
-import { named } from "./connection.ts";
+import type { Settlement } from "../../payments/step-types.ts";
+import { bytes, named } from "./connection.ts";
 import { KEY, keyValues, lockOrder, PROGRESS } from "./payment-row.ts";
 import { isFatal, type ShareAll } from "./shared-messages.ts";
 import type { InTurn } from "./turns.ts";
@@ -12,22 +13,32 @@ export interface Completing<Ending = Completion> {
   readonly key: PaymentKey;
   readonly token: string;
   readonly completion: Ending;
+  readonly settlement: Settlement | null;
 }
 
-const OWN = `${KEY} AND lease_token = $5 AND state = 'settled'`;
+/** What is not stored as settled yet is settled by what is stored with it: its transaction, the sixth value. */
+const OWN = `${KEY} AND lease_token = $5 AND (state = 'settled' OR (state = 'settling' AND $6::bytea IS NOT NULL))`;
 
 /** Locks the row while its sale completes: a process that woke up too late finds it gone. */
 const HOLD = `SELECT 1 FROM payment WHERE ${OWN} FOR UPDATE`;
 
 /** Fails with `NO_ROW` if another process has taken the row over. */
-const FULFIL = `WITH fulfilled AS (UPDATE payment SET state = 'fulfilled', status = $6, response = $7, location = $8,
+const FULFIL = `WITH fulfilled AS (UPDATE payment SET state = 'fulfilled', tx = coalesce($6, tx),
+    block_number = coalesce($7, block_number), block_hash = coalesce($8, block_hash), log_index = coalesce($9, log_index),
+    status = $10, response = $11, location = $12,
     lease_until = '-infinity', failures = 0, look_at = now() + interval '2 s', ${PROGRESS}
     WHERE ${OWN} RETURNING 1)
   SELECT require_rows(count(*), 1) FROM fulfilled`;
 const NO_ROW = "P0002";
 
-const fulfil = ({ key, token }: Completing<unknown>, { status, body, location }: StoredAnswer) =>
-  named(FULFIL, [...keyValues(key), token, status, body, location]);
+const transactionOf = ({ settlement }: Completing<unknown>) => settlement && bytes(settlement.transaction);
+
+function fulfil(completing: Completing<unknown>, { status, body, location }: StoredAnswer) {
+  const { key, token, settlement } = completing;
+  const { block, blockHash, logIndex } = settlement ?? { block: null, blockHash: null, logIndex: null };
+  const place = [transactionOf(completing), block, blockHash && bytes(blockHash), logIndex];
+  return named(FULFIL, [...keyValues(key), token, ...place, status, body, location]);
+}
 
 /**
  * One transaction: the row, what the sale records, its answer. Null when another process has taken the row over. Rejects
@@ -61,7 +72,7 @@ async function completeInTurn(inTurn: InTurn, queued: Completing<QueuedCompletio
   let isUndone = false;
   const work = async (transaction: Transaction) => {
     isUndone = false;
-    const held = await transaction.query(HOLD, [...keyValues(key), token]);
+    const held = await transaction.query(HOLD, [...keyValues(key), token, transactionOf(queued)]);
     if (held.rowCount !== 1) return null;
     isUndone = true;
     const answer = await completion.complete(transaction);

@@ -109,7 +109,7 @@ export function createJournal(pool: pg.Pool, seal: Seal): Journal {
 
     write: (key, token, write) => applyWrite({ pool, share, seal }, { key, token, write }),
 
-    complete: (key, token, completion) => completeSale({ shareAll, inTurn }, { key, token, completion }),
+    complete: (key, token, ended) => completeSale({ shareAll, inTurn }, { key, token, ...ended }),
 
     async signature(key) {
       const { rows } = await pool.query<{ sealed: Buffer | null }>({

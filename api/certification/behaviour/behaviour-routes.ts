@@ -5,7 +5,7 @@ import { Problem } from "../../kernel/errors.ts";
 import { formatUsd } from "../../kernel/money.ts";
 import { MAIN_NETWORK } from "../../kernel/networks.ts";
 import { inQuery, json, optionalInQuery } from "../../kernel/output.ts";
-import { NO_INPUT, type PaidRoute, paidRoute, type QuotedRoute, type Route } from "../../kernel/route.ts";
+import { NO_INPUT, type PaidRoute, paidRoute, type QuotedRoute, type Route, type Selling } from "../../kernel/route.ts";
 import { mixedCaseAddress } from "../../kernel/schema.ts";
 import { type Address, parseAddress } from "../../kernel/wallet.ts";
 import { type BehaviouralKind, totalCost } from "../kinds/behavioural.ts";
@@ -104,7 +104,7 @@ function attemptRoute(kind: BehaviouralKind, parts: BehaviourRouteParts): Quoted
 
 /** The two orders as the gate knows them. The second is withheld, so its `sell` is never reached. */
 function orders(kind: BehaviouralKind, { behaviour }: BehaviourRouteParts): readonly [PaidRoute, PaidRoute] {
-  const order = (id: string, price: bigint, sell: PaidRoute<OrderInput>["sell"]) =>
+  const order = (id: string, price: bigint, sell: Selling<OrderInput>) =>
     paidRoute({
       id: `test.${kind.product}.${id}`,
       method: "POST",

@@ -63,6 +63,7 @@ export const OK: StepEvent = { on: "preflight", outcome: "ok", windowOpen: true 
 export const ALREADY_PAID: StepEvent = { on: "preflight", outcome: "paid" };
 export const REFUSED: StepEvent = { on: "preflight", outcome: "refused", error: "The balance is too low." };
 export const SUBMITTED: StepEvent = { on: "submitted" };
+export const NOT_AT_ONCE: StepEvent = { on: "notAtOnce" };
 export const HANDLED: StepEvent = { on: "handled" };
 export const COMPLETED: StepEvent = { on: "completed", response: RESPONSE };
 export const HANDLE_FAILED: StepEvent = { on: "handleFailed" };

@@ -28,8 +28,8 @@ const live = (state: Row["state"]) => row(state, { leaseLive: true });
 
 describe("a payment that is not in the journal", () => {
   test("is processed: stored, simulated, marked before it leaves, submitted, looked for, handled, answered", () =>
-    expect(story(request(), DONE, OK, DONE, SUBMITTED, chain(PAID), DONE, HANDLED, COMPLETED)).toBe(
-      "insert → preflight → write settling → submit → look → write settled → handle → complete → result",
+    expect(story(request(), DONE, OK, DONE, SUBMITTED, chain(PAID), HANDLED, COMPLETED)).toBe(
+      "insert → preflight → write settling → submit → look → handle → complete → result",
     ));
 
   test("with a wrong signature is 402, and nothing is stored", () =>
@@ -52,8 +52,8 @@ describe("a payment that is not in the journal", () => {
 
   test("whose window is closed, and that the chain shows paid, is taken in and never submitted", () => {
     const paid = request({ fresh: "paid" });
-    expect(story(paid, DONE, DONE, chain(PAID, false), DONE, HANDLED, COMPLETED)).toBe(
-      "insert → write settling → look → write settled → handle → complete → result",
+    expect(story(paid, DONE, DONE, chain(PAID, false), HANDLED, COMPLETED)).toBe(
+      "insert → write settling → look → handle → complete → result",
     );
     expect(story(paid, DONE, DONE, chain(UNUSED, false), DONE)).toMatch(/look → release → wait unsettled$/);
     expect(story(request({ fresh: "paid", signature: "invalid" }))).toBe("pay");
@@ -97,17 +97,12 @@ describe("the same payment again", () => {
       "take received → preflight → write void refused → pay",
     ],
     ["settling, in work", live("settling"), [], "wait held"],
-    [
-      "settling, abandoned, paid meanwhile",
-      row("settling"),
-      [DONE, chain(PAID), DONE],
-      "take settling → look → write settled → handle",
-    ],
+    ["settling, abandoned, paid meanwhile", row("settling"), [DONE, chain(PAID)], "take settling → look → handle"],
     [
       "settling, abandoned, unused, window open: submitted again",
       row("settling"),
-      [DONE, chain(UNUSED), SUBMITTED, chain(PAID), DONE],
-      "take settling → look → submit → look → write settled → handle",
+      [DONE, chain(UNUSED), SUBMITTED, chain(PAID)],
+      "take settling → look → submit → look → handle",
     ],
     [
       "settling, abandoned, unused, window closed",
@@ -143,8 +138,8 @@ describe("the same payment again", () => {
     [
       "settled, abandoned: looked at again, handled",
       row("settled"),
-      [DONE, chain(PAID), DONE],
-      "take settled → look → write settled → handle",
+      [DONE, chain(PAID)],
+      "take settled → look → handle",
     ],
     [
       "settled, vanished, window open",

@@ -14,6 +14,7 @@ import {
   HANDLE_FAILED,
   HANDLED,
   LOST,
+  NOT_AT_ONCE,
   OK,
   PAID,
   REFUSED,
@@ -40,7 +41,7 @@ function outcomesOf(command: Exclude<Command, { do: "answer" }>): readonly StepE
     case "submit":
       return [SUBMITTED];
     case "handle":
-      return [HANDLED, HANDLE_FAILED];
+      return [HANDLED, HANDLE_FAILED, ...(command.noted ? [] : [NOT_AT_ONCE])];
     case "complete":
       return [COMPLETED, LOST, UNACKNOWLEDGED, HANDLE_FAILED];
     case "insert":

@@ -12,6 +12,7 @@ import {
   HANDLE_FAILED,
   HANDLED,
   LOST,
+  NOT_AT_ONCE,
   OK,
   PAID,
   play,
@@ -35,8 +36,8 @@ describe("a new payment", () => {
     expect(story(request(), DONE, REFUSED, DONE)).toBe("insert → preflight → write void refused → pay"));
 
   test("that somebody has already broadcast is looked for, never submitted", () =>
-    expect(story(request(), DONE, ALREADY_PAID, DONE, chain(PAID), DONE)).toBe(
-      "insert → preflight → write settling → look → write settled → handle",
+    expect(story(request(), DONE, ALREADY_PAID, DONE, chain(PAID))).toBe(
+      "insert → preflight → write settling → look → handle",
     ));
 
   test("is not submitted while the mark that it may leave us is not acknowledged", () => {
@@ -49,19 +50,35 @@ describe("a new payment", () => {
 
   test("is settled as the chain shows it, not as anyone reports it", () =>
     expect(play(request(), DONE, OK, DONE, SUBMITTED, chain(PAID)).at(-1)).toEqual({
-      do: "write",
-      from: ["settling", "settled"],
-      to: "settled",
+      do: "handle",
       settlement: SETTLEMENT,
+      noted: false,
     }));
 });
 
-describe("a settled payment", () => {
-  const settled = [DONE, OK, DONE, SUBMITTED, chain(PAID), DONE] as const;
+const AT_ONCE = [DONE, OK, DONE, SUBMITTED, chain(PAID)] as const;
+const STORED_FIRST = [...AT_ONCE, NOT_AT_ONCE, DONE] as const;
 
+test("a sale that is not made at once is made when its settlement is stored", () => {
+  const stored = { do: "write", from: ["settling", "settled"], to: "settled", settlement: SETTLEMENT };
+  expect(play(request(), ...STORED_FIRST, HANDLED).slice(-4)).toEqual([
+    { do: "handle", settlement: SETTLEMENT, noted: false },
+    stored,
+    { do: "handle", settlement: SETTLEMENT, noted: true },
+    { do: "complete", settlement: null },
+  ]);
+});
+
+test("a sale that is made at once is stored with its settlement", () =>
+  expect(play(request(), ...AT_ONCE, HANDLED).at(-1)).toEqual({ do: "complete", settlement: SETTLEMENT }));
+
+describe.each([
+  { when: "at once", settled: AT_ONCE, stored: "write settled → ", storing: [DONE] },
+  { when: "with its settlement stored first", settled: STORED_FIRST, stored: "", storing: [] },
+])("a settled payment, sold $when", ({ settled, stored, storing }) => {
   test("whose handler fails stays settled, is counted, and its payer is told of the charge", () =>
-    expect(story(request(), ...settled, HANDLE_FAILED, DONE)).toMatch(
-      /handle → release failed → wait failed charged$/,
+    expect(story(request(), ...settled, HANDLE_FAILED, ...storing, DONE)).toMatch(
+      new RegExp(`handle → ${stored}release failed → wait failed charged$`),
     ));
 
   test("is completed with its record in one transaction, whose answer it gets", () => {
@@ -70,8 +87,8 @@ describe("a settled payment", () => {
   });
 
   test("whose record fails stays settled, is counted, and its payer is told that he was charged", () =>
-    expect(story(request(), ...settled, HANDLED, HANDLE_FAILED, DONE)).toMatch(
-      /complete → release failed → wait failed charged$/,
+    expect(story(request(), ...settled, HANDLED, HANDLE_FAILED, ...storing, DONE)).toMatch(
+      new RegExp(`complete → ${stored}release failed → wait failed charged$`),
     ));
 
   test.each([
@@ -96,10 +113,10 @@ describe("a run that has lost its lease decides nothing", () => {
     ["while taking", request({ row: row("settling") }), [LOST]],
     ["before settling", request(), [DONE, OK, LOST]],
     ["before a refusal", request(), [DONE, REFUSED, LOST]],
-    ["before settled", request(), [DONE, OK, DONE, SUBMITTED, chain(PAID), LOST]],
+    ["before settled", request(), [DONE, OK, DONE, SUBMITTED, chain(PAID), NOT_AT_ONCE, LOST]],
     ["before void", request({ row: row("settling") }), [DONE, chain(EXPIRED), LOST]],
     ["before going back to settling", request({ row: row("settled") }), [DONE, chain(UNUSED), LOST]],
-    ["before fulfilled", request({ row: row("settled") }), [DONE, chain(PAID), DONE, HANDLED, LOST]],
+    ["before fulfilled", request({ row: row("settled") }), [DONE, chain(PAID), HANDLED, LOST]],
     ["before a revival", request({ row: row("void") }), [chain(PAID), LOST]],
   ])("%s", (_, first, outcomes) => expect(story(first, ...outcomes)).toMatch(/wait held$/));
 });
@@ -165,8 +182,8 @@ describe("the resolver", () => {
     [
       "handles what is paid",
       row("settling"),
-      [DONE, chain(PAID), DONE, HANDLED, COMPLETED],
-      "take settling → look → write settled → handle → complete → done",
+      [DONE, chain(PAID), HANDLED, COMPLETED],
+      "take settling → look → handle → complete → done",
     ],
     [
       "gives up what was mined without settling",
@@ -195,8 +212,8 @@ describe("the resolver", () => {
     [
       "looks again at what was settled, then handles it",
       row("settled"),
-      [DONE, chain(PAID), DONE, HANDLED, COMPLETED],
-      "take settled → look → write settled → handle → complete → done",
+      [DONE, chain(PAID), HANDLED, COMPLETED],
+      "take settled → look → handle → complete → done",
     ],
     [
       "sends what vanished back, without submitting it",
@@ -207,8 +224,8 @@ describe("the resolver", () => {
     [
       "leaves a failing handler for later",
       row("settled"),
-      [DONE, chain(PAID), DONE, HANDLE_FAILED, DONE],
-      "take settled → look → write settled → handle → release failed → done",
+      [DONE, chain(PAID), HANDLE_FAILED, DONE, DONE],
+      "take settled → look → handle → write settled → release failed → done",
     ],
     [
       "does nothing while the chain cannot be read",

@@ -72,7 +72,7 @@ const selling =
 const sell = (
   { key, token }: Settled,
   { by = here, complete = selling(newVerdict(verdictId(key))) }: { by?: typeof here; complete?: Complete } = {},
-) => by.journal.complete(key, token, { queue: VERDICT_QUEUE, complete });
+) => by.journal.complete(key, token, { completion: { queue: VERDICT_QUEUE, complete }, settlement: null });
 
 const BLOCKED = `SELECT pid FROM pg_stat_activity
   WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE $1`;

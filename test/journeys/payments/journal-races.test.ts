@@ -238,7 +238,7 @@ test("a commit that nobody acknowledged answers 503, leaves record and result bo
         await endBlocked(database, "INSERT INTO certificate");
         await client.query("ROLLBACK");
       };
-      await unheard(storing, ["settled", 0]);
+      await unheard(storing, ["settling", 0]);
     });
     link.loseNextCommit();
     await unheard(() => Promise.resolve(), ["fulfilled", 1]);

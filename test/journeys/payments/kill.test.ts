@@ -2,6 +2,7 @@ import { connect as openSocket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { LocalAccount } from "viem";
 import { beforeEach, describe, expect, test, vi } from "vitest";
+import { SESSION_PRICES } from "../../../api/certification/kinds/behavioural.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startHoldingNode } from "../../support/chain/holding-node.ts";
 import { forFile } from "../../support/for-file.ts";
@@ -38,8 +39,8 @@ const state = async () => (await ofPayment("SELECT state FROM payment WHERE nonc
 const certificates = async () => (await ofPayment("SELECT 1 FROM certificate WHERE nonce = $1")).rowCount;
 
 /** Sends the payment and waits until the process stands where the test wants it, still without an answer. */
-async function standing(at: Promise<unknown>): Promise<void> {
-  const early = pay(api).then((answer) =>
+async function standing(at: Promise<unknown>, answering = pay(api)): Promise<void> {
+  const early = answering.then((answer) =>
     Promise.reject(new Error(`answered too early: ${answer.status} ${answer.text}`)),
   );
   // The kill cuts this connection.
@@ -56,9 +57,9 @@ async function killAndRestart(): Promise<void> {
 }
 
 /** The same header again until something else than 503 comes back. */
-async function sentAgain(): Promise<Answer> {
+async function sentAgain(sending = () => pay(api)): Promise<Answer> {
   for (const deadline = Date.now() + 60_000; ; await sleep(100)) {
-    const answer = await pay(api);
+    const answer = await sending();
     if (answer.status !== 503 || Date.now() > deadline) return answer;
   }
 }
@@ -112,9 +113,11 @@ describe("a process killed with SIGKILL loses neither money nor result", () => {
     await expectBoughtOnce(await sentAgain());
   });
 
-  test("while it writes that the payment has settled", async () => {
+  test("while it stores its settlement, before a sale that is not made at once", async () => {
+    signed = await signPayment(payer, { value: SESSION_PRICES.entry });
+    const start = () => post(`${api.url}/test/scam/start`, v2(signed));
     const looking = node.hold("eth_getLogs", payer.address);
-    await standing(looking.reached);
+    await standing(looking.reached, start());
     await withClient(stage.database.ownerUrl, async (client) => {
       await client.query("BEGIN");
       await client.query("SELECT 1 FROM payment WHERE nonce = $1 FOR UPDATE", [binary(signed.authorization.nonce)]);
@@ -124,7 +127,12 @@ describe("a process killed with SIGKILL loses neither money nor result", () => {
       await client.query("ROLLBACK");
     });
     await killAndRestart();
-    await expectBoughtOnce(await sentAgain());
+    const answer = await sentAgain(start);
+    expect({ status: answer.status, text: answer.text, log: api.output() }).toMatchObject({ status: 200 });
+    await chargedOnce(chain, signed);
+    expect((await ofPayment("SELECT 1 FROM test_session WHERE nonce = $1")).rowCount).toBe(1);
+    const again = await start();
+    expect([again.status, isReplay(again)]).toEqual([200, true]);
   });
 
   test("after the settlement, before its result is stored", async () => {
@@ -132,7 +140,7 @@ describe("a process killed with SIGKILL loses neither money nor result", () => {
       await client.query("BEGIN");
       await client.query("LOCK TABLE certificate IN EXCLUSIVE MODE");
       await standing(stage.untilBlocked("INSERT INTO certificate"));
-      expect([await state(), await certificates()]).toEqual(["settled", 0]);
+      expect([await state(), await certificates()]).toEqual(["settling", 0]);
       await api.kill();
       await endBlocked(stage.database, "INSERT INTO certificate");
       await client.query("ROLLBACK");
@@ -145,7 +153,7 @@ describe("a process killed with SIGKILL loses neither money nor result", () => {
     await withClient(stage.database.ownerUrl, async (client) => {
       await client.query("SELECT pg_advisory_lock(1)");
       await standing(stage.untilBlocked("INSERT INTO certificate"));
-      expect(await state()).toBe("settled");
+      expect(await state()).toBe("settling");
       await api.kill();
     });
     await untilState("fulfilled");
@@ -211,7 +219,7 @@ describe("what nobody retries is finished by the next process", () => {
     await expectFinishedAlone();
   });
 
-  test("its client went away after the settlement was noted, before its result was stored", async () => {
+  test("its client went away after the settlement was seen, before it and its result were stored", async () => {
     await withClient(stage.database.ownerUrl, async (client) => {
       await client.query("BEGIN");
       await client.query("LOCK TABLE certificate IN EXCLUSIVE MODE");
@@ -220,7 +228,7 @@ describe("what nobody retries is finished by the next process", () => {
       await endBlocked(stage.database, "INSERT INTO certificate");
       await client.query("ROLLBACK");
     });
-    expect(await state()).toBe("settled");
+    expect(await state()).toBe("settling");
     api = await stage.start(node, { BATCH_MAX: "1" });
     await expectFinishedAlone();
   });

@@ -129,7 +129,7 @@ describe.each(ENDINGS)("when PostgreSQL is %s and started again, the API goes on
     await expectBoughtOnce(await answer);
   });
 
-  test("down while the settlement would be noted: 503, and the same header gets its result", async () => {
+  test("down while the settlement would be stored: 503, and the same header gets its result", async () => {
     const held = node.hold("eth_getLogs", signed.authorization.from);
     const answer = pay();
     await held.reached;
@@ -163,7 +163,7 @@ describe.each(ENDINGS)("when PostgreSQL is %s and started again, the API goes on
     expectProblem(answer, 503, "payment_pending");
     expect(answer.body.detail).toMatch(/has settled/);
     await start();
-    expect([await state(), await certificates()]).toEqual([{ state: "settled" }, 0]);
+    expect([await state(), await certificates()]).toEqual([{ state: "settling" }, 0]);
     await expectBoughtOnce(await sentAgain());
   });
 });

@@ -43,9 +43,11 @@ export const WRITES = {
   finish: { do: "write", from: ["fulfilled"], to: "fulfilled", settlement, final: true },
   reverse: { do: "write", from: ["fulfilled"], to: "void", reason: "reversed" },
 } as const satisfies Record<string, Write>;
-export const COMPLETE = { do: "complete", from: ["settled"] } as const;
-export const CHANGES = { ...WRITES, fulfil: COMPLETE } as const;
-type Change = Write | typeof COMPLETE;
+export const COMPLETE = { do: "complete", from: ["settled"], settlement: null } as const;
+/** A sale that is made at once: its settlement is stored with it. */
+const COMPLETE_AT_ONCE = { do: "complete", from: ["settling", "settled"], settlement } as const;
+export const CHANGES = { ...WRITES, fulfil: COMPLETE, fulfilAtOnce: COMPLETE_AT_ONCE } as const;
+type Change = Write | typeof COMPLETE | typeof COMPLETE_AT_ONCE;
 export const PATHS: Record<State, readonly Change[]> = {
   received: [],
   settling: [WRITES.leave],
@@ -69,7 +71,8 @@ export async function apply(
 ): Promise<number> {
   const { key } = payment;
   if (change.do === "write") return by.write(key, token, isLeaving(change) ? { ...change, kept: payment } : change);
-  return (await by.complete(key, token, answered(jsonAnswer({}), writes))) === null ? 0 : 1;
+  const completion = answered(jsonAnswer({}), writes);
+  return (await by.complete(key, token, { completion, settlement: change.settlement })) === null ? 0 : 1;
 }
 /** The write before the signature leaves the process: what finishes the payment is stored with it. */
 export const isLeaving = ({ from, to }: Write): boolean => to === "settling" && from.includes("received");
