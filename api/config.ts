@@ -74,7 +74,15 @@ const ENVIRONMENT = z.object({
     .string()
     .refine(
       (text) => text.split(",").every((part) => parseAddress(part.trim()) !== null),
-      "expected escrow contracts on Base, comma-separated, the current one first: 0x and 40 hex digits each",
+      "expected escrow contracts and operators on Base, comma-separated, the current one of each kind first: 0x and 40 hex digits each",
+    )
+    .transform((text) => text.split(",").map((part) => part.trim().toLowerCase() as Hex))
+    .default([]),
+  ERC6492_FACTORIES: z
+    .string()
+    .refine(
+      (text) => text.split(",").every((part) => parseAddress(part.trim()) !== null),
+      "expected factories of smart wallets on Base, comma-separated: 0x and 40 hex digits each",
     )
     .transform((text) => text.split(",").map((part) => part.trim().toLowerCase() as Hex))
     .default([]),
@@ -141,8 +149,10 @@ export interface Config {
   readonly retiredSigningKeys: readonly string[];
   readonly sealingKey: Uint8Array;
   readonly decoySeed: Uint8Array;
-  /** Contracts on Base, current one first; empty if there are none. */
+  /** Escrows and operators on Base, the current one of each kind first; empty if there are none. */
   readonly escrowAddresses: readonly Hex[];
+  /** What may deploy a payer's wallet while its payment is held, on the arbiter's gas. */
+  readonly walletFactories: readonly Hex[];
   readonly escrowLimits: EscrowLimits;
   /** Signs what contracts verify: the escrow's outcomes and the attestations of verdicts. */
   readonly arbiterKey: Hex;
@@ -206,6 +216,7 @@ export function parseConfig(
     sealingKey: Buffer.from(env.SEALING_KEY, "base64url"),
     decoySeed: Buffer.from(env.DECOY_SEED, "base64url"),
     escrowAddresses: env.ESCROW_ADDRESSES,
+    walletFactories: env.ERC6492_FACTORIES,
     escrowLimits: {
       minimum: BigInt(env.ESCROW_MINIMUM),
       merchantGas: BigInt(env.ESCROW_MERCHANT_GAS),

@@ -147,6 +147,7 @@ export async function build(config: Config, pool: pg.Pool, parts: BuildParts) {
     contracts,
     arbiter: wired.relayer,
     ceiling: config.costCeiling,
+    factories: config.walletFactories,
   });
   const gate = createGate({
     journal,

@@ -1,4 +1,4 @@
-import { type Address, parseAbi } from "viem";
+import { type Address, parseAbi, parseAbiItem } from "viem";
 
 /**
  * Where base/commerce-payments, version 1.0, is on Base, on Base Sepolia and on the local chains
@@ -24,3 +24,14 @@ export const commercePaymentsAbi = parseAbi([
   "function authCaptureEscrow() view returns (address)",
   "function collectorType() view returns (uint256)",
 ]);
+
+/** What the escrow reverts with when its operator holds a payment. */
+export const commercePaymentsErrorsAbi = parseAbi([
+  "error AfterPreApprovalExpiry(uint48 timestamp, uint48 expiry)",
+  "error InvalidExpiries(uint48 preApproval, uint48 authorization, uint48 refund)",
+  "error PaymentAlreadyCollected(bytes32 paymentInfoHash)",
+  "error TokenCollectionFailed()",
+]);
+
+/** What a payer that reclaims leaves in the log, past the operator. */
+export const reclaimedEvent = parseAbiItem("event PaymentReclaimed(bytes32 indexed paymentInfoHash, uint256 amount)");

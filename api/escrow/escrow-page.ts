@@ -32,27 +32,37 @@ ${codeBlock({ id: "snippet", caption: "merchant.ts", text: overview.integration.
   });
 
 function contractsSection({ contracts }: Overview): Markup {
-  const [current, ...earlier] = contracts;
-  return html`<section aria-labelledby="contract"><h2 id="contract">Contract</h2>
-${
-  current === undefined
-    ? html`<p>No contract is configured here.</p>`
-    : facts(
-        [
-          ["Address", contractLink(current)],
-          ["Network", html`<code>${current.network_key}</code> (${current.network})`],
-          ["Arbiter", html`<code>${current.arbiter}</code>, which ${arbiterMay}`],
-          ["Fee recipient", html`<code>${current.fee_recipient}</code>`],
-        ],
-        "ruled",
-      )
-}</section>
+  const current = contracts.filter(({ validity }) => validity === "current");
+  const earlier = contracts.filter(({ validity }) => validity !== "current");
+  return html`<section aria-labelledby="contract"><h2 id="contract">${current.length > 1 ? "Contracts" : "Contract"}</h2>
+${current.length === 0 ? html`<p>No contract is configured here.</p>` : current.map(contractFacts)}</section>
 ${
   earlier.length > 0 &&
   html`<section aria-labelledby="earlier"><h2 id="earlier">Earlier contracts</h2>
 <ul class="rows">${earlier.map((contract) => html`<li>${contractLink(contract)}<span class="note soft">Settles what it holds, accepts nothing new.</span></li>`)}</ul></section>`
 }`;
 }
+
+const contractFacts = (contract: Overview["contracts"][number]): Markup =>
+  facts(
+    [
+      ["Paid by", html`the x402 scheme <code>${contract.scheme}</code>`],
+      ["Address", contractLink(contract)],
+      ["Network", html`<code>${contract.network_key}</code> (${contract.network})`],
+      ["Arbiter", html`<code>${contract.arbiter}</code>, which ${arbiterMay}`],
+      ["Fee recipient", html`<code>${contract.fee_recipient}</code>`],
+      ["Money held by", contract.held_by],
+      ["Can it get stuck?", contract.can_get_stuck],
+      ["The payer’s own way", contract.payer_can_reclaim],
+      ["Gas", gasOf(contract)],
+    ],
+    "ruled",
+  );
+
+const gasOf = ({ gas }: Overview["contracts"][number]): string =>
+  Object.entries(gas)
+    .map(([what, amount]) => `${what} ${amount.toLocaleString("en")}`)
+    .join(", ");
 
 const arbiterMay = "can release or refund, and nothing else";
 

@@ -6,7 +6,7 @@ import type { Route } from "../kernel/route.ts";
 import { mixedCaseBytes32 } from "../kernel/schema.ts";
 import type { Hex } from "../kernel/wallet.ts";
 import { page, wantsHtml } from "../layout/negotiate.ts";
-import type { EscrowContract } from "../payments/commerce/escrow-contract.ts";
+import type { EscrowContract } from "../payments/escrowed/contract.ts";
 import { FORWARD } from "./delivery.ts";
 import { renderEscrow, renderEvaluation } from "./escrow-page.ts";
 import type { Answered } from "./escrow-ports.ts";

@@ -23,6 +23,7 @@ import type { evaluationRecord } from "./record.ts";
 
 const decision = z.enum(["release", "refund"]);
 const status = z.enum(["pending", "released", "refunded"]);
+const schemeId = z.enum(["commerce", "auth-capture"]);
 const rules = z.array(z.object({ id: z.string(), decision, when: z.string() }));
 
 /** The escrow's policy document. */
@@ -34,12 +35,19 @@ export const ESCROW = z
       z.object({
         network,
         network_key: networkKey,
+        scheme: schemeId,
         address,
+        custody: address,
+        collector: address,
         usdc: address,
         arbiter: address,
         fee_recipient: address,
         validity: z.string(),
         explorer_url: url,
+        held_by: z.string(),
+        can_get_stuck: z.string(),
+        payer_can_reclaim: z.string(),
+        gas: z.object({ hold: count, release: count, refund: count }),
       }),
     ),
     fee_policy: z.object({ fee_bps: z.literal(FEE_BPS), text: z.string() }),
@@ -66,6 +74,7 @@ export const ESCROW = z
         method: z.literal("POST"),
         body: z.string(),
         domain: z.object({ name: z.string(), version: z.string(), chainId: z.int(), verifyingContract: address }),
+        verifying_contract: z.string(),
         types: z.object({ Delivery: membersOf(DELIVERY_TYPES.types.Delivery) }),
         primaryType: z.literal("Delivery"),
         version_2: z.object({
@@ -77,7 +86,7 @@ export const ESCROW = z
       .nullable(),
     neutrality: z.string(),
     integration: z.object({ package: z.string(), language: z.string(), snippet: z.string() }),
-    demo: z.object({ method: z.literal("POST"), url, price: usd, scheme: z.literal("commerce") }),
+    demo: z.object({ method: z.literal("POST"), url, price: usd, schemes: z.array(schemeId) }),
   })
   .meta({ id: "Escrow" }) satisfies z.ZodType<ReturnType<typeof escrowOverview>>;
 
@@ -130,6 +139,7 @@ export const DEMO = z
     price_atomic: atomic,
     merchant: mixedCaseAddress.nullable(),
     contract: mixedCaseAddress.nullable(),
+    offers: z.array(z.object({ scheme: schemeId, contract: mixedCaseAddress })),
     steps: z.array(z.string()),
   })
   .meta({ id: "EscrowDemo" });

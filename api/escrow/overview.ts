@@ -1,6 +1,7 @@
 import { formatUsd } from "../kernel/money.ts";
 import { explorerAddressUrl, NETWORKS } from "../kernel/networks.ts";
-import type { EscrowContract } from "../payments/commerce/escrow-contract.ts";
+import { currentOf, type EscrowContract, schemesIn } from "../payments/escrowed/contract.ts";
+import { custodyOf } from "./custody.ts";
 import { DELIVERY_TYPES, DELIVERY_TYPES_2, deliveryDomain } from "./delivery.ts";
 import { DEMO_PATH, DEMO_PRICE } from "./demo/espresso.ts";
 import { type DeliveryVersion, RULES } from "./evaluation.ts";
@@ -15,18 +16,27 @@ export function escrowOverview(
   contracts: readonly EscrowContract[],
   { limits, baseUrl }: { readonly limits: EscrowLimits; readonly baseUrl: string },
 ) {
-  const [current] = contracts;
+  // Middleware of earlier versions takes the first one that is current, and knows no operator.
+  const listed = [...contracts].sort((one, other) => rank(one) - rank(other));
+  const [first] = listed;
   return {
     service: "Agent Payment Trust Service",
     what: `A contract holds what a buyer pays a merchant over x402. It can only pay the merchant, minus a fee of ${FEE_TEXT}, or refund the buyer.`,
-    contracts: contracts.map((contract) => ({
+    contracts: listed.map((contract) => ({
       network: contract.network,
       network_key: NETWORKS[contract.network].key,
+      scheme: contract.scheme,
       address: contract.address,
+      custody: contract.custody,
+      collector: contract.collector,
       usdc: contract.usdc,
       arbiter: contract.arbiter,
       fee_recipient: contract.feeRecipient,
-      validity: contract === current ? "current" : "earlier: settles what it holds, accepts nothing new",
+      validity:
+        contract === currentOf(contracts, contract.scheme)
+          ? "current"
+          : "earlier: settles what it holds, accepts nothing new",
+      ...custodyOf(contract),
       explorer_url: explorerAddressUrl(contract.network, contract.address),
     })),
     fee_policy: {
@@ -52,13 +62,15 @@ export function escrowOverview(
       arbiter_can: "release to the merchant or refund the buyer, and nothing else; the contract enforces this.",
     },
     forward:
-      current === undefined
+      first === undefined
         ? null
         : {
             url: `${baseUrl}${VERIFY_PATH}`,
             method: "POST",
             body: "payment_id | paymentInfo | transaction; response {status, headers, body | body_base64} | responseBody; signature",
-            domain: deliveryDomain(NETWORKS[current.network], current.address),
+            domain: deliveryDomain(NETWORKS[first.network], first.address),
+            verifying_contract:
+              "the address of the contract that the payment was made through, its paymentInfo.operator",
             ...DELIVERY_TYPES,
             version_2: {
               body: "with delivery_version: 2, signed with its content-type and content-encoding, and evaluated by version 2",
@@ -67,8 +79,15 @@ export function escrowOverview(
           },
     neutrality: "The demo's merchant is one of our wallets, but not the one that receives fees and payments.",
     integration: { package: "agent-payment-trust-escrow", language: "typescript", snippet: merchantSnippet(baseUrl) },
-    demo: { method: "POST", url: `${baseUrl}${DEMO_PATH}`, price: formatUsd(DEMO_PRICE), scheme: "commerce" },
+    demo: {
+      method: "POST",
+      url: `${baseUrl}${DEMO_PATH}`,
+      price: formatUsd(DEMO_PRICE),
+      schemes: [...schemesIn(contracts)],
+    },
   };
 }
+
+const rank = ({ scheme }: EscrowContract): number => (scheme === "commerce" ? 0 : 1);
 
 const rulesOf = (version: DeliveryVersion) => RULES[version].map(({ id, decision, when }) => ({ id, decision, when }));

@@ -1,6 +1,6 @@
 import { NETWORKS } from "../kernel/networks.ts";
 import type { Hex } from "../kernel/wallet.ts";
-import type { EscrowContract } from "../payments/commerce/escrow-contract.ts";
+import type { EscrowContract } from "../payments/escrowed/contract.ts";
 import type { Signer } from "../signing/document.ts";
 import { type Carrying, type CarryingParts, createCarrying } from "./carry-outcomes.ts";
 import { decodeContent } from "./decode-content.ts";
@@ -118,8 +118,8 @@ async function readHold(parts: EscrowParts, forward: Forward): Promise<Hold | nu
 function namedIn({ contracts }: Pick<EscrowParts, "contracts">, { paymentInfo: info }: Forward): Terms | null {
   const contract = contracts.find(({ address }) => address === info?.operator);
   if (contract === undefined || info === undefined) return null;
-  const { network, address } = contract;
-  return { network, contract: address, info, id: paymentId(info, NETWORKS[network].chainId, address) };
+  const { network, address, custody } = contract;
+  return { network, contract: address, info, id: paymentId(info, NETWORKS[network].chainId, custody) };
 }
 
 /** Why a delivery that has no evaluation yet is too late, or too early for this node; null if it is neither. */

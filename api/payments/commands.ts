@@ -157,13 +157,15 @@ async function preflight(parts: PaymentParts, subject: Subject): Promise<StepEve
     const signature = await subject.signature();
     if (signature === null) return { on: "unavailable" };
     const { validBefore } = subject.payment;
-    const simulated = schemeOf(parts, subject).simulate(signedBy(subject, signature));
+    const { simulate, worded } = schemeOf(parts, subject);
+    const simulated = simulate(signedBy(subject, signature));
     const [kept, { refused, head }, short] = await Promise.all([
       brought(parts, subject),
       simulated,
       shortfall(parts, subject.payment),
     ]);
-    if (refused === null && short !== null) return { on: "preflight", outcome: "refused", error: short };
+    if (refused === null && short !== null)
+      return { on: "preflight", outcome: "refused", error: worded?.("short of funds", short) ?? short };
     if (refused === null) {
       const isOpen = windowOpen(validBefore, laterOf(parts.now(), head.time));
       return isOpen && kept === null ? { on: "unavailable" } : { on: "preflight", outcome: "ok", windowOpen: isOpen };

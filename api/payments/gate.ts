@@ -170,11 +170,11 @@ async function ask(parts: PaymentParts, request: PaidRequest): Promise<Asked> {
 /** The signature of a payment whose row, or whose identifier, is known: the same bytes need no second look. */
 async function authenticate(
   parts: PaymentParts,
-  { route }: PaidRequest,
+  request: PaidRequest,
   { row, signed }: { readonly row: PaymentRow | null; readonly signed: Signed },
 ): Promise<Checked> {
   const same = row?.digest === signed.digest && row.signatureSha256 === signatureSha256(signed.signature);
-  const isValid = same || (await isSigned(parts.chains[route.network], signed));
+  const isValid = same || (await isSigned(parts, request, signed));
   return { signature: isValid ? "valid" : "invalid", fresh: "ok", input: null, headBlock: 0 };
 }
 

@@ -16,7 +16,9 @@ const NAMES_AN_ID = z.object({
 const text = z.string().max(200).optional().catch(undefined);
 const V2 = z.object({
   x402Version: z.literal(2),
-  accepted: z.object({ scheme: text, network: text, asset: text, payTo: text, amount: text }).optional(),
+  accepted: z
+    .object({ scheme: text, network: text, asset: text, payTo: text, amount: text, extra: z.unknown().optional() })
+    .optional(),
   payload: z.unknown(),
 });
 const V1 = z.object({ x402Version: z.literal(1), scheme: text, network: text, payload: z.unknown() });
@@ -58,7 +60,7 @@ export function parsePaymentHeaders(
   const no = (why: string): Malformed => ({ malformed: `${name} is not an x402 "${scheme.id}" payment: ${why}.` });
   if ("malformed" in envelope) return no(envelope.malformed);
   if (!scheme.versions.includes(version)) return no(`that scheme requires x402 version 2, in ${HEADERS.v2}`);
-  const payload = scheme.parse(envelope.payload);
+  const payload = scheme.parse(envelope.payload, envelope.claimed);
   if ("malformed" in payload) return no(payload.malformed);
   return identified(decoded, { scheme: scheme.id, version, ...payload, claimed: envelope.claimed });
 }

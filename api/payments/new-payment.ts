@@ -2,10 +2,9 @@ import { NETWORKS, type Network } from "../kernel/networks.ts";
 import type { PaidRoute, Terms } from "../kernel/route.ts";
 import type { Address, Hex } from "../kernel/wallet.ts";
 import { readForm, takeIn } from "./admission.ts";
-import type { Chain } from "./chain.ts";
 import { type PaymentParts, schemeNamed } from "./commands.ts";
 import { MAX_TIMEOUT_SECONDS } from "./exact/terms.ts";
-import type { Head, PresentedPayment } from "./scheme.ts";
+import type { Head, PresentedPayment, RefusedFor } from "./scheme.ts";
 import { isAccountSignature } from "./signature.ts";
 import type { Answer, View } from "./step-types.ts";
 import { closed, tooLong, unixSeconds, windowProblem } from "./window.ts";
@@ -37,27 +36,40 @@ export interface Checked {
 }
 
 const answered = (fresh: Answer): Checked => ({ signature: "valid", fresh, input: null, headBlock: 0 });
+const asItIs = (_: RefusedFor, why: string): string => why;
 const pay = (error: string): Checked => answered({ say: "pay", error });
-const UNSIGNED: Checked = { signature: "invalid", fresh: "ok", input: null, headBlock: 0 };
+const NOT_SIGNED = "The signature is not the payer's.";
 const UNTOLD: Checked = answered({ say: "wait", charged: false, because: "unavailable" });
 
-/** An account's signature is verified here; an account with code is asked through the chain. */
-export const isSigned = async (chain: Chain, { payer, digest, signature }: Signed): Promise<boolean> =>
-  isAccountSignature(payer, digest, signature) || chain.verifyContractSignature(payer, digest, signature);
+/** An account's signature is verified here; an account with code is asked through the chain, then the scheme. */
+export async function isSigned(
+  parts: Pick<PaymentParts, "chains" | "schemes">,
+  { route, payment }: Pick<NewRequest, "route" | "payment">,
+  signed: Signed,
+): Promise<boolean> {
+  const { payer, digest, signature } = signed;
+  const { network } = route;
+  if (isAccountSignature(payer, digest, signature)) return true;
+  if (await parts.chains[network].verifyContractSignature(payer, digest, signature)) return true;
+  return (await schemeNamed(parts, payment.scheme).isSignedOtherwise?.({ network, ...signed })) ?? false;
+}
 
 /**
  * Checks a payment without a row, what costs nothing first: terms, bounds and the signature of an account, then the
  * body's form, and only then the chain. Nothing has moved yet.
  */
 export async function checkNew(parts: PaymentParts, request: NewRequest, signed: Signed): Promise<Checked> {
-  const { route, terms, payment, over } = request;
+  const { terms, payment, over } = request;
   const { authorization } = payment;
   const at = parts.now();
   const now = unixSeconds(at);
-  const wrong = schemeNamed(parts, payment.scheme).mismatch(payment, terms, at) ?? tooLong(authorization, now);
+  const { mismatch, worded = asItIs } = schemeNamed(parts, payment.scheme);
+  const wrong = mismatch(payment, terms, at) ?? tooLong(authorization, now);
   if (over === null && wrong !== null) return pay(wrong);
-  const late = over === null ? closed(authorization, now) : null;
-  if (!(await isSigned(parts.chains[route.network], signed))) return late === null ? UNSIGNED : pay(late);
+  const closing = over === null ? closed(authorization, now) : null;
+  const late = closing === null ? null : worded("expired", closing);
+  if (!(await isSigned(parts, request, signed)))
+    return late === null ? { ...pay(worded("unsigned", NOT_SIGNED)), signature: "invalid" } : pay(late);
   if (over !== null) return answered({ say: "over", detail: over });
   const form = readForm(request);
   if ("input" in form) return checkOnChain(parts, request, form);
@@ -74,9 +86,10 @@ async function checkOnChain(
   const problem = windowProblem(payment.authorization, { now: unixSeconds(parts.now()), head: head.time });
   if (problem?.because === "behind") return answered({ say: "unavailable", detail: problem.error });
   if (problem?.because === "early") return pay(problem.error);
+  const { worded = asItIs } = schemeNamed(parts, payment.scheme);
   const settled = problem === null ? null : await settledBefore(parts, request, head);
   if (settled?.nonce === "spent") return UNTOLD;
-  if (problem !== null && settled?.nonce !== "paid") return pay(problem.error);
+  if (problem !== null && settled?.nonce !== "paid") return pay(worded("expired", problem.error));
   const taken = await takeIn(form, route);
   if ("refused" in taken) return answered(taken.refused);
   const { input } = taken;

@@ -203,6 +203,7 @@ function result(c: Context, answer: Extract<Answer, { say: "result" }>, { route,
       transaction: settlement.transaction,
       network: network as `${string}:${string}`,
       payer: payment.authorization.from,
+      ...(payment.version === "v1" ? {} : { amount: payment.authorization.value.toString() }),
     };
     const encoded = encodePaymentResponseHeader(settled);
     headers["payment-response"] = encoded;

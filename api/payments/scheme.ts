@@ -24,7 +24,12 @@ export interface ClaimedTerms {
   readonly asset?: string | undefined;
   readonly payTo?: string | undefined;
   readonly amount?: string | undefined;
+  /** As it is in the header. */
+  readonly extra?: unknown;
 }
+
+/** What the gate itself refuses a payment for, before it is submitted. */
+export type RefusedFor = "expired" | "unsigned" | "short of funds";
 
 /** What a scheme reads from the `payload` of a payment header. */
 export interface Payload {
@@ -84,14 +89,19 @@ export interface SchemeRules {
   readonly versions: readonly ProtocolVersion[];
   /** Its entry in the `accepts` of a 402. */
   readonly requirements: (offer: Offer, at: Date) => PaymentRequirements;
-  /** Reads a header's payload; `malformed` names the field and what is expected of it. */
-  readonly parse: (payload: unknown) => Payload | { readonly malformed: string };
+  /**
+   * Reads a header's payload, beside what the client says it accepted; `malformed` names the field and what is expected
+   * of it.
+   */
+  readonly parse: (payload: unknown, claimed: ClaimedTerms) => Payload | { readonly malformed: string };
   /** The EIP-712 digest the payer signs. */
   readonly digest: (payload: Pick<Payload, "authorization" | "details">, network: Network) => Hex;
   /**
    * Why a payment does not meet the terms, as one sentence for its 402; null if it does. The gate checks its window.
    */
   readonly mismatch: (payment: PresentedPayment, terms: Terms, at: Date) => string | null;
+  /** The gate's own refusals in the scheme's words, if it has any. */
+  readonly worded?: (refusedFor: RefusedFor, why: string) => string;
 }
 
 /**
@@ -106,6 +116,16 @@ export interface Scheme extends SchemeRules {
   readonly simulate: (
     payment: Omit<Submission, "resource" | "lease">,
   ) => Promise<{ readonly refused: string | null; readonly head: Head }>;
+  /**
+   * Whether the payer signed the digest in a form that is neither an account's nor ERC-1271; absent if there is none.
+   * Rejects if the chain cannot be read.
+   */
+  readonly isSignedOtherwise?: (signed: {
+    readonly network: Network;
+    readonly payer: Address;
+    readonly digest: Hex;
+    readonly signature: Hex;
+  }) => Promise<boolean>;
   /** Submits a signed payment for settlement. Nothing it reports or throws decides anything: only the chain does. */
   readonly submit: (payment: Submission) => Promise<void>;
   /** What the chain shows for a payment, found by payer and nonce. */

@@ -1,5 +1,6 @@
 import { privateKeyToAccount } from "viem/accounts";
-import { createEscrowChain, readContracts } from "../adapters/chain/escrow.ts";
+import { createEscrowChain } from "../adapters/chain/escrow.ts";
+import { readContracts } from "../adapters/chain/escrow-contracts.ts";
 import { createEscrowSender, createOverdueHolds } from "../adapters/chain/escrow-sender.ts";
 import { createRelayer } from "../adapters/chain/relayer/relayer.ts";
 import { createDemoMerchant } from "../adapters/chain/seeded-accounts.ts";
@@ -11,6 +12,8 @@ import { ESCROW_NETWORK } from "../escrow/payment.ts";
 import { createEscrow } from "../escrow/settle-deliveries.ts";
 import { NETWORKS } from "../kernel/networks.ts";
 import type { Meter } from "../operations/meter.ts";
+import { schemesIn } from "../payments/escrowed/contract.ts";
+import { current } from "../payments/escrowed/holds.ts";
 import type { Signer } from "../signing/document.ts";
 import type { BehaviourWires } from "./behaviour.ts";
 
@@ -24,9 +27,8 @@ export async function wireEscrow({ config, pool, chains, log, now, signer, meter
   const network = ESCROW_NETWORK;
   const { client } = chains[network];
   const contracts = await readContracts(client, network, config.escrowAddresses);
-  const [current] = contracts;
   const relayer =
-    current === undefined
+    contracts.length === 0
       ? null
       : createRelayer({
           pool,
@@ -36,10 +38,9 @@ export async function wireEscrow({ config, pool, chains, log, now, signer, meter
           chainId: NETWORKS[network].chainId,
           counter: null,
         });
-  if (current && relayer && current.arbiter !== relayer.address.toLowerCase())
-    throw new Error(
-      `the arbiter of ${current.address} is ${current.arbiter}, but ARBITER_PRIVATE_KEY belongs to ${relayer.address}`,
-    );
+  for (const { address, arbiter } of schemesIn(contracts).map((scheme) => current(contracts, scheme)))
+    if (relayer && arbiter !== relayer.address.toLowerCase())
+      throw new Error(`the arbiter of ${address} is ${arbiter}, but ARBITER_PRIVATE_KEY belongs to ${relayer.address}`);
   const index = createEscrowIndex(pool, { viewsSchema: config.indexViewsSchema });
   const chain = createEscrowChain({ chain: chains[network], contracts, index });
   const arbiter = privateKeyToAccount(config.arbiterKey);
@@ -58,7 +59,7 @@ export async function wireEscrow({ config, pool, chains, log, now, signer, meter
   });
   const merchant = createDemoMerchant(config.decoySeed);
   const demo = createDemo({
-    contract: current ?? null,
+    contracts,
     escrow,
     merchant,
     baseUrl: config.baseUrl,

@@ -11,8 +11,8 @@ export interface ServiceParts {
   readonly ownerUrl: string;
   readonly apiUrl: string;
   readonly logs: string;
-  /** The escrow contract on the local Base. */
-  readonly escrow?: Address | null;
+  /** The escrow contract and the operator on the local Base. */
+  readonly escrows?: readonly Address[];
 }
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
@@ -34,7 +34,7 @@ export const apiPlan = (parts: ServiceParts): ProcessPlan => ({
     SIGNING_KEY: parts.keys.signingKey,
     SEALING_KEY: parts.keys.sealingKey,
     DECOY_SEED: parts.keys.decoySeed,
-    ESCROW_ADDRESSES: parts.escrow ?? "",
+    ESCROW_ADDRESSES: parts.escrows?.join(",") ?? "",
     ARBITER_PRIVATE_KEY: parts.keys.arbiterPrivateKey,
     INDEX_VIEWS_SCHEMA: VIEWS_SCHEMA,
     RATE_LIMIT_PER_MINUTE: "0",
@@ -51,7 +51,7 @@ export const indexerPlan = (parts: ServiceParts, ponderPort: number): ProcessPla
     DATABASE_URL: parts.ownerUrl,
     PAY_TO_ADDRESS: payToAddress(parts.keys),
     OWN_ADDRESSES: "",
-    ESCROW_ADDRESSES: parts.escrow ?? "",
+    ESCROW_ADDRESSES: parts.escrows?.join(",") ?? "",
     ESCROW_START_BLOCK: "",
     START_BLOCK: "",
     INDEX_SCOPE: "",

@@ -8,7 +8,7 @@ import { packagesProblem } from "../packages.ts";
 import { anvilClient } from "./anvil.ts";
 import { startChain } from "./chain.ts";
 import type { DataDirectory } from "./data-directory.ts";
-import { deployedEscrow, deploymentTargets, hasEarlierVersion, isDeployed } from "./deployments.ts";
+import { deployedEscrow, deployedOperator, deploymentTargets, hasEarlierVersion, isDeployed } from "./deployments.ts";
 import { type GuardedProcess, startGuarded } from "./guarded-process.ts";
 import { arbiterAddress, facilitatorAddress, type Keys, payToAddress } from "./keys.ts";
 import { takeBackLostBlocks } from "./lost-blocks.ts";
@@ -54,7 +54,7 @@ export function createStack(parts: StackParts): Stack {
     ]);
     // Before the services: for a few seconds Hardhat needs as much memory as they do.
     const deployed = chains.then(() => deployMissing(parts, stops));
-    const [postgres, escrow] = await Promise.all([startDatabase(parts, stops), deployed]);
+    const [postgres, escrows] = await Promise.all([startDatabase(parts, stops), deployed]);
     await migrate(postgres.ownerUrl);
     await grantApiRole(postgres.ownerUrl);
     const targets = deploymentTargets({ base: settings.baseRpcPort, baseSepolia: settings.baseSepoliaRpcPort });
@@ -62,7 +62,7 @@ export function createStack(parts: StackParts): Stack {
     parts.tell("The database schema is up to date");
     const problem = await packages;
     if (problem !== null) parts.tell(problem);
-    await startServices({ ...parts, ...postgres, escrow, logs: parts.directory.logs }, parts, stops);
+    await startServices({ ...parts, ...postgres, escrows, logs: parts.directory.logs }, parts, stops);
   };
   const stop = async () => {
     for (const stage of STAGES) await Promise.all((stops.get(stage) ?? []).map((end) => end()));
@@ -102,14 +102,22 @@ function watch(name: string, process: GuardedProcess, onLoss: (reason: string) =
   process.ended.then((outcome) => onLoss(`${name} exited (${outcome}). ${process.lastOutput().trim()}`));
 }
 
-/** Deploys what is missing; returns the address of the escrow on the local Base. */
-async function deployMissing({ settings, keys, directory, tell }: StackParts, stops: Stops): Promise<Address> {
+/** Deploys what is missing; returns the addresses of the escrow and the operator on the local Base. */
+async function deployMissing(
+  { settings, keys, directory, tell }: StackParts,
+  stops: Stops,
+): Promise<readonly Address[]> {
   const targets = deploymentTargets({ base: settings.baseRpcPort, baseSepolia: settings.baseSepoliaRpcPort });
   const folder = join(settings.dataDirectory, "ignition");
   const roles = { arbiter: arbiterAddress(keys), feeRecipient: payToAddress(keys) };
-  const escrow = () => deployedEscrow(folder, targets[0], roles);
+  const [base] = targets;
+  const escrows = async (): Promise<readonly Address[] | null> => {
+    const found = await Promise.all([deployedEscrow(folder, base, roles), deployedOperator(folder, base, roles)]);
+    const [escrow, operator] = found;
+    return escrow !== null && operator !== null ? [escrow, operator] : null;
+  };
   const found = await Promise.all(targets.map((target) => isDeployed(folder, target, roles)));
-  const known = found.includes(false) ? null : await escrow();
+  const known = found.includes(false) ? null : await escrows();
   if (known !== null) return known;
   const replaced = await Promise.all(targets.map((target) => hasEarlierVersion(folder, target)));
   if (replaced.includes(true))
@@ -122,10 +130,10 @@ async function deployMissing({ settings, keys, directory, tell }: StackParts, st
   const outcome = await deployment.ended;
   if (outcome !== 0)
     throw new Error(`The contracts could not be deployed (${outcome}).\n${deployment.lastOutput().trim()}`);
-  const address = await escrow();
-  if (address === null) throw new Error("The escrow was deployed but cannot be found.");
+  const deployed = await escrows();
+  if (deployed === null) throw new Error("The contracts were deployed but cannot be found.");
   tell("The contracts are deployed");
-  return address;
+  return deployed;
 }
 
 async function startServices(services: ServiceParts, parts: StackParts, stops: Stops): Promise<void> {

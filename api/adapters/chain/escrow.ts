@@ -1,10 +1,18 @@
-import { BaseError, getAbiItem, type Log, type PublicClient, parseEventLogs, toEventSelector } from "viem";
+import { getAbiItem, type Log, parseEventLogs, toEventSelector } from "viem";
 import { escrowAbi } from "../../../contracts/abi.ts";
+import { reclaimedEvent } from "../../../contracts/commerce-payments.ts";
 import type { EscrowChain, Outcome } from "../../escrow/escrow-ports.ts";
-import { ESCROW_NETWORK, FEE_BPS, type Hold, paymentId, TIMEOUT_SECONDS } from "../../escrow/payment.ts";
+import {
+  ESCROW_NETWORK,
+  FEE_BPS,
+  type Hold,
+  type PaymentInfo,
+  paymentId,
+  TIMEOUT_SECONDS,
+} from "../../escrow/payment.ts";
 import { NETWORKS } from "../../kernel/networks.ts";
 import type { Address, Hex } from "../../kernel/wallet.ts";
-import type { EscrowContract } from "../../payments/commerce/escrow-contract.ts";
+import type { EscrowContract } from "../../payments/escrowed/contract.ts";
 import { isAccountSignature } from "../../payments/signature.ts";
 import type { EscrowIndex } from "../index/escrow.ts";
 import { createAllowance } from "./allowance.ts";
@@ -24,6 +32,7 @@ const CALLS_A_SEARCH = 4;
 const HELD = getAbiItem({ abi: escrowAbi, name: "Held" });
 const RELEASED = toEventSelector(getAbiItem({ abi: escrowAbi, name: "Released" }));
 const REFUNDED = toEventSelector(getAbiItem({ abi: escrowAbi, name: "Refunded" }));
+const RECLAIMED = toEventSelector(reclaimedEvent);
 
 type HeldLog = Log<bigint, number, false, typeof HELD, true>;
 type Reader = Pick<ChainReader, "client" | "finality" | "logs" | "standing" | "verifyContractSignature">;
@@ -57,7 +66,10 @@ export function createEscrowChain({ chain, contracts, index }: EscrowChainParts)
       async (signer, digest, signature) =>
         isAccountSignature(signer, digest, signature) || chain.verifyContractSignature(signer, digest, signature),
     ),
-    outcome: discreet((hold) => outcome(chain, hold)),
+    outcome: discreet((hold) => {
+      const custody = contracts.find(({ address }) => address === hold.contract)?.custody ?? hold.contract;
+      return outcome(chain, { ...hold, custody });
+    }),
     final: discreet(async () => Number((await chain.finality.confirmed())?.number ?? -1n)),
     standing: chain.standing,
     time: discreet(async () => Number((await client.getBlock()).timestamp)),
@@ -74,7 +86,7 @@ async function indexed(
   if (found === null || found === "absent") return null;
   const { contract: address, terms: info, refundableFrom, held } = found;
   const contract = contracts.find((one) => one.address === address);
-  if (contract === undefined || paymentId(info, NETWORKS[contract.network].chainId, address) !== payment) return null;
+  if (contract === undefined || idIn(contract, info) !== payment) return null;
   const { transaction, block } = held;
   return { network: contract.network, contract: address, id: payment, info, transaction, block, refundableFrom };
 }
@@ -115,14 +127,20 @@ function heldIn(logs: readonly MinedLog[], contracts: readonly EscrowContract[])
   return null;
 }
 
-/** What ended a hold, newest blocks first. */
-async function outcome({ logs, client }: Reader, { contract, payment }: HeldAt): Promise<Outcome | null> {
+/**
+ * What ended a hold, newest blocks first. From the capture deadline on, a payer may take it back past the operator: only
+ * what holds the money says so.
+ */
+async function outcome(
+  { logs, client }: Reader,
+  { contract, custody, payment }: HeldAt & Pick<EscrowContract, "custody">,
+): Promise<Outcome | null> {
   const head = await client.getBlockNumber({ cacheTime: 0 });
   const from = notNegative(head - LOOKED_BACK);
   const allowance = createAllowance(Number.MAX_SAFE_INTEGER);
   for (let to = head; to >= from; ) {
     const page = await logs.page(
-      { address: contract, topics: [[RELEASED, REFUNDED], payment] },
+      { address: [contract, custody], topics: [[RELEASED, REFUNDED, RECLAIMED], payment] },
       { from, to },
       { at: "end", allowance },
     );
@@ -143,10 +161,8 @@ async function outcome({ logs, client }: Reader, { contract, payment }: HeldAt):
 const notNegative = (block: bigint): bigint => larger(block, 0n);
 
 /** The event and the contract's roles together make up the full terms. */
-function holdOf(
-  { network, address, usdc, feeRecipient }: EscrowContract,
-  { args, transactionHash, blockNumber }: HeldLog,
-): Hold {
+function holdOf(contract: EscrowContract, { args, transactionHash, blockNumber }: HeldLog): Hold {
+  const { network, address, usdc, feeRecipient } = contract;
   const lower = (account: Address) => account.toLowerCase() as Address;
   const info = {
     operator: address,
@@ -163,8 +179,7 @@ function holdOf(
     salt: args.salt,
   };
   const id: Hex = args.id;
-  if (paymentId(info, NETWORKS[network].chainId, address) !== id)
-    throw new Error(`the terms of hold ${id} do not hash to its id`);
+  if (idIn(contract, info) !== id) throw new Error(`the terms of hold ${id} do not hash to its id`);
   return {
     network,
     contract: address,
@@ -176,35 +191,5 @@ function holdOf(
   };
 }
 
-const ANSWERS = new Set([
-  "ContractFunctionRevertedError",
-  "ContractFunctionZeroDataError",
-  "AbiDecodingDataSizeTooSmallError",
-]);
-
-/** Why the roles could not be read: it is some other contract, or the node did not answer. */
-const unreadable = (address: Address, cause: unknown): string =>
-  cause instanceof BaseError && cause.walk((error) => error instanceof Error && ANSWERS.has(error.name)) !== null
-    ? `ESCROW_ADDRESSES is wrong: there is no escrow contract at ${address} on Base`
-    : `BASE_RPC_URL is not responding: the escrow contract ${address} cannot be read`;
-
-/** The contracts at these addresses, with their roles. Throws if an address is not one of our escrows. */
-export async function readContracts(
-  client: PublicClient,
-  network: EscrowContract["network"],
-  addresses: readonly Address[],
-): Promise<readonly EscrowContract[]> {
-  const read = async (address: Address): Promise<EscrowContract> => {
-    const call = (functionName: "USDC" | "ARBITER" | "FEE_RECIPIENT") =>
-      client.readContract({ address, abi: escrowAbi, functionName });
-    const roles = Promise.all([call("USDC"), call("ARBITER"), call("FEE_RECIPIENT")]);
-    const [usdc, arbiter, feeRecipient] = await roles.catch((cause: unknown) => {
-      throw new Error(unreadable(address, cause), { cause });
-    });
-    const lower = (account: Address) => account.toLowerCase() as Address;
-    if (lower(usdc) !== NETWORKS[network].usdc.address.toLowerCase())
-      throw new Error(`ESCROW_ADDRESSES is wrong: ${address} is an escrow for ${usdc}, which is not USDC on Base`);
-    return { network, address, usdc: lower(usdc), arbiter: lower(arbiter), feeRecipient: lower(feeRecipient) };
-  };
-  return Promise.all(addresses.map(read));
-}
+const idIn = ({ network, custody }: EscrowContract, info: PaymentInfo): Hex =>
+  paymentId(info, NETWORKS[network].chainId, custody);

@@ -7,13 +7,20 @@ import {
   type PublicClient,
 } from "viem";
 import { escrowAbi } from "../../../contracts/abi.ts";
+import { commercePaymentsErrorsAbi } from "../../../contracts/commerce-payments.ts";
+import { isWrapped } from "../../../packages/escrow/src/auth-capture/wrapped-signature.ts";
 import type { Address, Hex } from "../../kernel/wallet.ts";
-import type { Holds, SignedHold } from "../../payments/commerce/scheme.ts";
+import type { HoldFailure, Holds, SignedHold } from "../../payments/escrowed/holds.ts";
 import type { Relayer } from "./relayer/relayer.ts";
 import { discreet } from "./rpc-errors.ts";
-import { assertWorthwhile, type CostCeiling, failureOf, MOST_GAS, TOO_MUCH_GAS } from "./simulation.ts";
+import { assertWorthwhile, type CostCeiling, failureOf, MOST_GAS, tooMuchGas } from "./simulation.ts";
 
 const MINED_WITHIN_MS = 20_000;
+/** The most gas that a hold over base/commerce-payments may use: an ordinary account's needs about 176,000. */
+const MOST_GAS_BY_OPERATOR = 250_000n;
+/** The same if the payer's wallet is deployed on the way (ERC-6492): one by a common factory took 664,000. */
+const MOST_GAS_WITH_WALLET = 1_000_000n;
+const ABI = [...escrowAbi, ...commercePaymentsErrorsAbi] as const;
 
 export interface HoldsParts {
   readonly client: PublicClient;
@@ -24,9 +31,9 @@ export interface HoldsParts {
 
 /** The arbiter's relayer sends holds, and none while that costs too much. */
 export const createHolds = ({ client, relayer, ceiling }: HoldsParts): Holds => ({
-  refusal: discreet(async (hold) => {
+  failure: discreet(async (hold) => {
     await assertWorthwhile(relayer, ceiling, hold.info.maxAmount);
-    return refusal(client, relayer, hold);
+    return failure(client, relayer, hold);
   }),
   make: discreet(async (hold) => {
     if (relayer === null)
@@ -34,7 +41,7 @@ export const createHolds = ({ client, relayer, ceiling }: HoldsParts): Holds => 
     const { contract: to, info, nonce } = hold;
     const data = encodeFunctionData(callOf(hold));
     const purpose = purposeOf(info.payer, nonce);
-    const transaction = await relayer.send({ to, data, gas: MOST_GAS, purpose });
+    const transaction = await relayer.send({ to, data, gas: limitOf(hold) ?? MOST_GAS, purpose });
     const { status } = await relayer.waitFor(transaction, MINED_WITHIN_MS);
     if (status !== "success") throw new Error("the hold reverted");
   }),
@@ -44,20 +51,29 @@ export const createHolds = ({ client, relayer, ceiling }: HoldsParts): Holds => 
 /** The nonce binds all terms but the payer: anybody can sign the same ones. */
 const purposeOf = (payer: Address, nonce: Hex): Hex => keccak256(concat([payer, nonce]));
 
-const callOf = ({ contract, info, signature }: SignedHold) =>
-  ({ abi: escrowAbi, functionName: "authorize", args: [info, info.maxAmount, contract, signature] }) as const;
-
-async function refusal(client: PublicClient, relayer: Relayer | null, hold: SignedHold): Promise<string | null> {
-  const call = { address: hold.contract, ...callOf(hold) };
-  const failure = await failureOf(relayer, (using) => client.simulateContract({ ...call, ...using }));
-  if (failure === null) return null;
-  return failure === "needs more gas"
-    ? TOO_MUCH_GAS
-    : `The hold would fail on-chain: ${reasonOf(failure.error)}. Nothing was charged.`;
+/**
+ * A limit of its own for a hold whose signature may name a contract to be called: one took 56 million in an estimate.
+ * Undefined where USDC alone decides what is called.
+ */
+function limitOf({ contract, collector, signature }: SignedHold): bigint | undefined {
+  if (collector === contract) return undefined;
+  return isWrapped(signature) ? MOST_GAS_WITH_WALLET : MOST_GAS_BY_OPERATOR;
 }
 
-function reasonOf(error: unknown): string {
+const callOf = ({ collector, info, signature }: SignedHold) =>
+  ({ abi: ABI, functionName: "authorize", args: [info, info.maxAmount, collector, signature] }) as const;
+
+async function failure(client: PublicClient, relayer: Relayer | null, hold: SignedHold): Promise<HoldFailure | null> {
+  const call = { address: hold.contract, ...callOf(hold) };
+  const limit = limitOf(hold);
+  const failed = await failureOf(relayer, (using) => client.simulateContract({ ...call, ...using }), limit);
+  if (failed === null) return null;
+  return failed === "needs more gas" ? { name: null, text: tooMuchGas(limit) } : reasonOf(failed.error);
+}
+
+function reasonOf(error: unknown): HoldFailure {
   const reverted = error instanceof BaseError && error.walk((e) => e instanceof ContractFunctionRevertedError);
   if (!(reverted instanceof ContractFunctionRevertedError)) throw error;
-  return reverted.reason ?? reverted.data?.errorName ?? "it reverted";
+  const name = reverted.data?.errorName ?? "Error";
+  return { name, text: reverted.reason ?? reverted.data?.errorName ?? "it reverted" };
 }

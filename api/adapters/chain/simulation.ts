@@ -10,7 +10,8 @@ import { isOutOfGas, isTransport, revertReason } from "./rpc-errors.ts";
 export const MOST_GAS = 350_000n;
 
 /** Why a payment that needs more is refused. */
-export const TOO_MUCH_GAS = `Settling this payment would take more than ${MOST_GAS.toLocaleString("en")} gas, because of how the paying account checks signatures. Nothing was charged; pay from another account.`;
+export const tooMuchGas = (most = MOST_GAS): string =>
+  `Settling this payment would take more than ${most.toLocaleString("en")} gas, because of how the paying account checks signatures. Nothing was charged; pay from another account.`;
 
 /** Who would send the transaction; null if somebody else does, whose gas is not ours. */
 export type SentBy = Pick<Relayer, "terms" | "costWei"> | null;
@@ -46,21 +47,25 @@ export type SimulatedWith = Partial<SendingTerms> & { readonly gas?: bigint };
 /**
  * Simulates a payment as it will be mined: by its sender, at its fees and within its gas limit. Null if it would succeed,
  * else the contract's error, or that it needs more gas. Rejects if the chain cannot be read.
+ * @param limit if given, nothing is tried with more: a payer may have named a contract that uses all it gets
  */
 export async function failureOf(
   sentBy: SentBy,
   simulate: (using: SimulatedWith) => Promise<unknown>,
+  limit?: bigint,
 ): Promise<{ readonly error: unknown } | "needs more gas" | null> {
-  const terms = sentBy === null ? null : await sentBy.terms(MOST_GAS);
+  const most = limit ?? MOST_GAS;
+  const terms = sentBy === null ? null : await sentBy.terms(most);
   const attempt = (using: SimulatedWith) =>
     simulate(using).then(
       () => null,
       (error: unknown) => ({ error }),
     );
-  const failure = await attempt(terms === null ? {} : { ...terms, gas: MOST_GAS });
+  const failure = await attempt(terms === null ? {} : { ...terms, gas: most });
   if (failure === null) return null;
   const { error } = failure;
-  if (terms !== null && mayLackGas(error) && (await attempt(terms)) === null) return "needs more gas";
+  if (limit === undefined && terms !== null && mayLackGas(error) && (await attempt(terms)) === null)
+    return "needs more gas";
   if (isOutOfGas(error)) return "needs more gas";
   if (terms !== null && cannotPay(error)) throw new Error(`the relayer ${terms.account} has no gas`);
   if (isTransport(error)) throw error;

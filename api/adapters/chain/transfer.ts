@@ -5,7 +5,7 @@ import type { Hex } from "../../kernel/wallet.ts";
 import type { TransferSimulator } from "../../payments/exact/scheme.ts";
 import type { Authorization, Head } from "../../payments/scheme.ts";
 import { discreet, revertReason } from "./rpc-errors.ts";
-import { assertWorthwhile, type CostCeiling, failureOf, type SentBy, TOO_MUCH_GAS } from "./simulation.ts";
+import { assertWorthwhile, type CostCeiling, failureOf, type SentBy, tooMuchGas } from "./simulation.ts";
 
 const REFUSALS: readonly (readonly [RegExp, string])[] = [
   [/exceeds balance/i, "The payer's USDC balance is too low for this payment."],
@@ -60,7 +60,7 @@ export const createTransferSimulator = ({
 });
 
 function textOf(failure: NonNullable<Awaited<ReturnType<typeof failureOf>>>): string {
-  if (failure === "needs more gas") return TOO_MUCH_GAS;
+  if (failure === "needs more gas") return tooMuchGas();
   const reason = revertReason(failure.error);
   return (
     REFUSALS.find(([pattern]) => pattern.test(reason))?.[1] ?? `The USDC contract refuses the transfer: ${reason}.`

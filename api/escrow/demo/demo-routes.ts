@@ -1,5 +1,4 @@
 import type { Context } from "hono";
-import { SCHEME } from "../../../packages/escrow/src/terms.ts";
 import { formatUsd } from "../../kernel/money.ts";
 import { json, jsonOrPage } from "../../kernel/output.ts";
 import { NO_INPUT, type PaidRoute, paidRoute, type Route } from "../../kernel/route.ts";
@@ -30,17 +29,26 @@ export const demoRoutes = (parts: DemoRouteParts): readonly Route[] => [
 ];
 
 function describe(c: Context, { demo, baseUrl }: DemoRouteParts): Response {
+  const [preferred] = demo.offers;
+  const names = schemesOf(demo);
   const document = {
     what: SUMMARY,
-    how: `POST ${baseUrl}${DEMO_PATH} with an x402 client that supports the "${SCHEME}" scheme.`,
+    how: `POST ${baseUrl}${DEMO_PATH} with an x402 client that supports the "${names.join('" or the "')}" scheme.`,
     package: "agent-payment-trust-escrow",
     price: formatUsd(DEMO_PRICE),
     price_atomic: DEMO_PRICE.toString(),
-    merchant: demo.contract === null ? null : demo.merchant,
-    contract: demo.contract,
+    merchant: preferred === undefined ? null : demo.merchant,
+    contract: preferred?.contract.address ?? null,
+    offers: demo.offers.map(({ scheme, contract }) => ({ scheme, contract: contract.address })),
     steps: ["hold", "espresso", "evaluation", "release"],
   };
   return wantsHtml(c) ? page(c, renderDemo(document, baseUrl)) : c.json(document, 200, { vary: "Accept" });
+}
+
+/** While it is closed, what it would be paid by. */
+function schemesOf({ offers }: Demo): readonly [string, ...string[]] {
+  const [first, ...others] = offers.map(({ scheme }) => scheme);
+  return first === undefined ? ["auth-capture", "commerce"] : [first, ...others];
 }
 
 const buyRoute = (demo: Demo): PaidRoute =>
@@ -50,9 +58,9 @@ const buyRoute = (demo: Demo): PaidRoute =>
     path: DEMO_PATH,
     network: ESCROW_NETWORK,
     price: DEMO_PRICE,
-    schemes: [SCHEME],
+    schemes: schemesOf(demo),
     seller: demo.merchant,
-    ...(demo.contract === null ? { closed: CLOSED } : {}),
+    ...(demo.offers.length === 0 ? { closed: CLOSED } : {}),
     summary: SUMMARY,
     description: DEMO_DESCRIPTION,
     input: NO_INPUT,

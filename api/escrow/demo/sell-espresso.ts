@@ -3,8 +3,8 @@ import { PROBLEMS, problemBody } from "../../kernel/errors.ts";
 import { NETWORKS } from "../../kernel/networks.ts";
 import type { Sale } from "../../kernel/route.ts";
 import type { Address, Hex } from "../../kernel/wallet.ts";
-import { paymentInfoOf } from "../../payments/commerce/details.ts";
-import type { EscrowContract } from "../../payments/commerce/escrow-contract.ts";
+import { currentOf, type EscrowContract, type EscrowSchemeId, schemesIn } from "../../payments/escrowed/contract.ts";
+import { paymentInfoOf } from "../../payments/escrowed/details.ts";
 import { deliveryDigest } from "../delivery.ts";
 import type { Answered } from "../escrow-ports.ts";
 import { paymentId } from "../payment.ts";
@@ -17,8 +17,8 @@ const RELEASED_WITHIN_MS = 20_000;
 const PAUSE_MS = 150;
 
 export interface DemoParts {
-  /** Null if none is configured. */
-  readonly contract: EscrowContract | null;
+  /** Empty if none is configured. */
+  readonly contracts: readonly EscrowContract[];
   readonly escrow: Escrow;
   /** The demo's merchant: one of our wallets, but not the one that receives fees and payments. */
   readonly merchant: { readonly address: Address; sign(digest: Hex): Promise<Hex> };
@@ -28,8 +28,8 @@ export interface DemoParts {
 }
 
 export interface Demo {
-  /** The contract that holds sales; null while the demo is closed. */
-  readonly contract: Address | null;
+  /** How it can be paid, preferred first, and what holds sales then; empty while the demo is closed. */
+  readonly offers: readonly { readonly scheme: EscrowSchemeId; readonly contract: EscrowContract }[];
   readonly merchant: Address;
   /** Serves what is held, has it evaluated, and answers once the release is mined. */
   sell(sale: Sale<unknown>): Promise<Completion>;
@@ -43,12 +43,17 @@ interface Held {
 }
 
 export const createDemo = (parts: DemoParts): Demo => ({
-  contract: parts.contract?.address ?? null,
+  offers: schemesIn(parts.contracts).flatMap((scheme) => {
+    const contract = currentOf(parts.contracts, scheme);
+    return contract === undefined ? [] : [{ scheme, contract }];
+  }),
   merchant: parts.merchant.address,
   async sell(sale) {
     const info = paymentInfoOf(sale.details);
     const contract = info.operator;
-    const payment = paymentId(info, NETWORKS[sale.payment.network].chainId, contract);
+    const custody = parts.contracts.find(({ address }) => address === contract)?.custody;
+    if (custody === undefined) throw new Error(`${contract} is not among ESCROW_ADDRESSES any more`);
+    const payment = paymentId(info, NETWORKS[sale.payment.network].chainId, custody);
     const held = { payment, contract, sale };
     const answered = await deliver(parts, held);
     if (answered === "refunded") return refunded(payment);

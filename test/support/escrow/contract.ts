@@ -23,6 +23,9 @@ export const FEE_RECIPIENT: Address = "0x00000000000000000000000000000000c0ffee0
 
 export interface TestEscrow {
   readonly address: Address;
+  /** What holds the money, and what payers sign it over to, if that is not the contract itself. */
+  readonly custody?: Address;
+  readonly collector?: Address;
   readonly arbiter: Address;
   /** The block it was deployed in. */
   readonly block: number;
@@ -73,6 +76,7 @@ export async function hold(
   terms: Partial<PaymentInfo> = {},
 ): Promise<Held> {
   const { client, network } = chain;
+  const { custody = escrow.address, collector = escrow.address } = escrow;
   const buyer = await newPayer(chain, 10_000_000n);
   const now = Number((await client.getBlock()).timestamp);
   const info: PaymentInfo = {
@@ -92,17 +96,17 @@ export async function hold(
   };
   const signature = await signReceiveAuthorization(buyer, network, {
     from: buyer.address,
-    to: escrow.address,
+    to: collector,
     value: info.maxAmount,
     validAfter: 0n,
     validBefore: BigInt(info.preApprovalExpiry),
-    nonce: payerAgnosticHash(info, network.chainId, escrow.address),
+    nonce: payerAgnosticHash(info, network.chainId, custody),
   });
-  const args = [info, info.maxAmount, escrow.address, signature] as const;
+  const args = [info, info.maxAmount, collector, signature] as const;
   const call = { address: escrow.address, abi: escrowAbi, functionName: "authorize", args } as const;
   const transaction = await client.writeContract({ ...call, account: devAccount(2) });
   expect((await client.waitForTransactionReceipt({ hash: transaction })).status).toBe("success");
-  return { buyer, info, id: paymentId(info, network.chainId, escrow.address), transaction };
+  return { buyer, info, id: paymentId(info, network.chainId, custody), transaction };
 }
 
 const STATUSES = ["none", "held", "released", "refunded"] as const;
@@ -140,7 +144,7 @@ function callsIn({ to, input }: { readonly to: Address | null; readonly input: H
  */
 export async function askedOnChain(scene: EscrowScene, { info }: Pick<Held, "info">): Promise<readonly Asked[]> {
   const { client, network } = scene.chain;
-  const id = paymentId(info, network.chainId, scene.escrow.address);
+  const id = paymentId(info, network.chainId, scene.escrow.custody ?? scene.escrow.address);
   const numbers = Array.from({ length: Number(await client.getBlockNumber()) + 1 - scene.escrow.block }, (_, index) =>
     BigInt(scene.escrow.block + index),
   );

@@ -11,6 +11,12 @@ const LEAST_AUTHORIZATION_SECONDS = AUTHORIZATION_SECONDS - 3600;
 /** What a hold needs to be mined, in seconds. */
 const MINED_WITHIN_SECONDS = 6;
 
+/** Why Permit2 is refused. */
+export const NOT_EIP_3009 = refusal(
+  "payload_method_mismatch",
+  "the payload has a permit2Authorization; expected an EIP-3009 authorization.",
+);
+
 type Authorized = AuthCapturePayment & { readonly authorization: NonNullable<AuthCapturePayment["authorization"]> };
 
 export interface Checked {
@@ -33,11 +39,7 @@ export function mismatch(checked: Checked): string | null {
   const wrong = wrongScheme(payment, offer) ?? wrongExtra(checked);
   if (wrong !== null) return wrong;
   const { authorization } = payment;
-  if (authorization === null)
-    return refusal(
-      "payload_method_mismatch",
-      "the payload has a permit2Authorization; expected an EIP-3009 authorization.",
-    );
+  if (authorization === null) return NOT_EIP_3009;
   const authorized = { ...payment, authorization };
   return wrongTimes(authorized, checked) ?? wrongTransfer(authorized, offer) ?? wrongNonce(authorized, offer);
 }

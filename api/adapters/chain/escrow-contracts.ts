@@ -1,0 +1,72 @@
+import { BaseError, isAddressEqual, type PublicClient, zeroAddress } from "viem";
+import { escrowAbi, operatorAbi } from "../../../contracts/abi.ts";
+import { COMMERCE_PAYMENTS } from "../../../contracts/commerce-payments.ts";
+import { NETWORKS } from "../../kernel/networks.ts";
+import type { Address } from "../../kernel/wallet.ts";
+import type { EscrowContract } from "../../payments/escrowed/contract.ts";
+import { requireCommercePayments } from "./commerce-payments.ts";
+import { isTransport } from "./rpc-errors.ts";
+
+/** Why the roles could not be read: it is some other contract, or the node did not answer. */
+const unreadable = (address: Address, cause: unknown): string =>
+  cause instanceof BaseError && !isTransport(cause)
+    ? `ESCROW_ADDRESSES is wrong: there is no escrow contract at ${address} on Base`
+    : `BASE_RPC_URL is not responding: the escrow contract ${address} cannot be read`;
+
+const lower = (account: Address) => account.toLowerCase() as Address;
+
+/**
+ * The contracts at these addresses, with their roles: escrows, and operators over base/commerce-payments, which have
+ * `ESCROW()`.
+ * @throws Error if an address is neither, or an operator stands on something else than the canonical contracts
+ */
+export async function readContracts(
+  client: PublicClient,
+  network: EscrowContract["network"],
+  addresses: readonly Address[],
+): Promise<readonly EscrowContract[]> {
+  const read = async (address: Address): Promise<EscrowContract> => {
+    const call = (functionName: "USDC" | "ARBITER" | "FEE_RECIPIENT") =>
+      client.readContract({ address, abi: escrowAbi, functionName });
+    const roles = Promise.all([call("USDC"), call("ARBITER"), call("FEE_RECIPIENT"), readKind(client, address)]);
+    const [usdc, arbiter, feeRecipient, kind] = await roles.catch((cause: unknown) => {
+      throw cause instanceof WrongCustody ? cause : new Error(unreadable(address, cause), { cause });
+    });
+    if (!isAddressEqual(usdc, NETWORKS[network].usdc.address))
+      throw new Error(`ESCROW_ADDRESSES is wrong: ${address} is an escrow for ${usdc}, which is not USDC on Base`);
+    return { network, address, ...kind, usdc: lower(usdc), arbiter: lower(arbiter), feeRecipient: lower(feeRecipient) };
+  };
+  const contracts = await Promise.all(addresses.map(read));
+  if (contracts.some(({ scheme }) => scheme === "auth-capture")) await requireCommercePayments(client);
+  return contracts;
+}
+
+class WrongCustody extends Error {}
+
+type Kind = Pick<EscrowContract, "scheme" | "custody" | "collector">;
+
+async function readKind(client: PublicClient, address: Address): Promise<Kind> {
+  const custody = await client.readContract({ address, abi: operatorAbi, functionName: "ESCROW" }).catch(refused);
+  if (custody === null) {
+    // Only the escrow has it: whatever else refuses ESCROW() is neither.
+    await client.readContract({ address, abi: escrowAbi, functionName: "owed", args: [zeroAddress] });
+    return { scheme: "commerce", custody: address, collector: address };
+  }
+  const call = { address, abi: operatorAbi } as const;
+  const [collector, feeIsAmount] = await Promise.all([
+    client.readContract({ ...call, functionName: "COLLECTOR" }),
+    client.readContract({ ...call, functionName: "FEE_IS_AMOUNT" }),
+  ]);
+  const wanted = COMMERCE_PAYMENTS;
+  const isCanonical = isAddressEqual(custody, wanted.escrow) && isAddressEqual(collector, wanted.collector);
+  if (!isCanonical || feeIsAmount !== wanted.feeIsAmount)
+    throw new WrongCustody(
+      `ESCROW_ADDRESSES is wrong: the operator ${address} stands on ${custody} and ${collector}; expected base/commerce-payments version 1.0, ${wanted.escrow} and ${wanted.collector}`,
+    );
+  return { scheme: "auth-capture", custody: lower(custody), collector: lower(collector) };
+}
+
+function refused(error: unknown): null {
+  if (isTransport(error)) throw error;
+  return null;
+}

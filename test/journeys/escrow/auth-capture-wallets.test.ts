@@ -1,0 +1,103 @@
+import hre from "hardhat";
+import { concat, encodeDeployData, getContractAddress, type Hex, serializeErc6492Signature, zeroHash } from "viem";
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
+import { beforeAll, describe, expect, test } from "vitest";
+import { startTestChain } from "../../support/chain/chain.ts";
+import {
+  type AuthCapturePayer,
+  codeIn,
+  openOperator,
+  signedFor,
+  stockFetch,
+  type WirePayment,
+} from "../../support/escrow/auth-capture.ts";
+import { encodeHeader } from "../../support/escrow/purchase.ts";
+import { forFile } from "../../support/for-file.ts";
+import { burningOn } from "../../support/payments/hostile-wallets.ts";
+import { post } from "../../support/payments/requests.ts";
+import { startService } from "../../support/service/service.ts";
+import { deployWallet, SMART_WALLET_ABI } from "../../support/wallet.ts";
+
+const chain = await forFile(startTestChain());
+const operator = await openOperator(chain);
+const addresses = [operator.address];
+const service = await forFile(startService({ chain, config: { escrowAddresses: addresses } }));
+const url = `${service.url}/escrow/demo`;
+
+const pay = (payment: WirePayment) => post(url, { "PAYMENT-SIGNATURE": encodeHeader(payment) });
+const PRICE = 100_000n;
+
+describe("a smart wallet", () => {
+  /** 0x4e59…: takes a salt and creation code, and is on the local chains. */
+  const FACTORY: Hex = "0x4e59b44847b379578588920ca78fbf26c0b4956c";
+  const HOSTILE: Hex = "0x00000000000000000000000000000000bad0bad0";
+
+  /** The wallet that the factory makes for an owner, as a payer whose signature brings the factory along. */
+  async function undeployed(factory = FACTORY): Promise<AuthCapturePayer> {
+    const owner = privateKeyToAccount(generatePrivateKey());
+    const { bytecode } = await hre.artifacts.readArtifact("SmartWallet");
+    const creation = encodeDeployData({ abi: SMART_WALLET_ABI, bytecode: bytecode as Hex, args: [owner.address] });
+    const address = getContractAddress({ opcode: "CREATE2", from: FACTORY, salt: zeroHash, bytecode: creation });
+    await chain.fund(address, 1_000_000n);
+    const data = concat([zeroHash, creation]);
+    return {
+      address,
+      signTypedData: async (typedData) =>
+        serializeErc6492Signature({ address: factory, data, signature: await owner.signTypedData(typedData) }),
+    };
+  }
+
+  test("that is on the chain buys (ERC-1271)", async () => {
+    const owner = privateKeyToAccount(generatePrivateKey());
+    const { address } = await deployWallet(chain, owner.address);
+    await chain.fund(address, 1_000_000n);
+    const payer = { address, signTypedData: owner.signTypedData };
+    const response = await stockFetch(payer)(url, { method: "POST" });
+    expect([response.status, await response.json()]).toMatchObject([200, { escrow: { status: "released" } }]);
+    expect(await chain.usdcBalance(address)).toBe(1_000_000n - PRICE);
+    const forged = await signedFor(url, {
+      address,
+      signTypedData: privateKeyToAccount(generatePrivateKey()).signTypedData,
+    });
+    expect(codeIn(await pay(forged))).toBe("signature");
+  });
+
+  test("that is not there yet is refused: no factory is allowed by default", async () => {
+    const payment = await signedFor(url, await undeployed());
+    expect(codeIn(await pay(payment))).toBe("erc6492_factory_not_allowed");
+  });
+
+  describe("where its factory is allowed", () => {
+    let allowed: string;
+    beforeAll(async () => {
+      await chain.client.setCode({ address: HOSTILE, bytecode: burningOn("0x5f15") });
+      const config = { escrowAddresses: addresses, walletFactories: [FACTORY, HOSTILE] };
+      const other = await startService({ chain, database: service.database, config });
+      allowed = `${other.url}/escrow/demo`;
+      return () => other.stop();
+    });
+    const payThere = (payment: WirePayment) => post(allowed, { "PAYMENT-SIGNATURE": encodeHeader(payment) });
+
+    test("buys, is deployed on the way, and its header is replayed", async () => {
+      const payer = await undeployed();
+      const payment = await signedFor(allowed, payer);
+      const answer = await payThere(payment);
+      expect([answer.status, answer.body]).toMatchObject([200, { escrow: { status: "released" } }]);
+      expect(await chain.client.getCode({ address: payer.address })).toMatch(/^0x60/);
+      expect(await chain.usdcBalance(payer.address)).toBe(1_000_000n - PRICE);
+      const again = await payThere(payment);
+      expect([again.status, again.headers.get("x-idempotent-replay")]).toEqual([200, "true"]);
+    });
+
+    test("does not buy with another's signature, and a factory that burns all gas costs nothing", async () => {
+      const payer = await undeployed();
+      const forged = { ...payer, signTypedData: (await undeployed()).signTypedData };
+      const sent = () => chain.client.getTransactionCount({ address: operator.arbiter });
+      const before = await sent();
+      expect(codeIn(await payThere(await signedFor(allowed, forged)))).toBe("signature");
+      const burning = await signedFor(allowed, await undeployed(HOSTILE));
+      expect(codeIn(await payThere(burning))).toBe("signature");
+      expect(await sent()).toBe(before);
+    });
+  });
+});

@@ -1,0 +1,61 @@
+import { x402Client as AxiosClient, wrapAxiosWithPayment } from "@x402/axios";
+import { AuthCaptureEvmScheme } from "@x402/evm/auth-capture/client";
+import { wrapFetchWithPayment, x402Client } from "@x402/fetch";
+import type { Address, Hex, LocalAccount } from "viem";
+import { COMMERCE_PAYMENTS } from "../../../contracts/commerce-payments.ts";
+import { heldAxios } from "../behaviour/agents.ts";
+import type { TestChain } from "../chain/chain.ts";
+import { type Answer, challengeOf, post } from "../payments/requests.ts";
+import type { TestEscrow } from "./contract.ts";
+import { deployOperator } from "./operator.ts";
+
+const lower = (address: Address) => address.toLowerCase() as Address;
+
+/** An operator over base/commerce-payments, with what its holds are signed for. */
+export async function openOperator(chain: TestChain): Promise<TestEscrow> {
+  const { escrow, collector } = COMMERCE_PAYMENTS;
+  return { ...(await deployOperator(chain)), custody: lower(escrow), collector: lower(collector) };
+}
+
+/** Who pays: any viem account, or a wallet for which another key signs. */
+export type AuthCapturePayer = Pick<LocalAccount, "address" | "signTypedData">;
+
+/** Buys with the stock client of `@x402/fetch`; `sent` gets its payment headers. */
+export const stockFetch = (payer: AuthCapturePayer, sent: string[] = []) => {
+  const watched: typeof fetch = (input, init) => {
+    const request = new Request(input, init);
+    const header = request.headers.get("payment-signature");
+    if (header !== null) sent.push(header);
+    return fetch(request);
+  };
+  return wrapFetchWithPayment(watched, new x402Client().register("eip155:*", new AuthCaptureEvmScheme(payer)));
+};
+
+export const stockAxios = (payer: AuthCapturePayer) =>
+  wrapAxiosWithPayment(heldAxios(), new AxiosClient().register("eip155:*", new AuthCaptureEvmScheme(payer) as never));
+
+/** A payment as it travels, unsent. */
+export interface WirePayment {
+  readonly x402Version: number;
+  readonly accepted: Record<string, unknown> & { readonly extra: Record<string, unknown> };
+  readonly payload: {
+    readonly authorization: Record<string, string>;
+    readonly signature: Hex;
+    readonly salt: Hex;
+  };
+}
+
+/** What the stock client signs for the offer of a route, with other terms if they are given. */
+export async function signedFor(url: string, payer: AuthCapturePayer, change: object = {}): Promise<WirePayment> {
+  const client = new x402Client().register("eip155:*", new AuthCaptureEvmScheme(payer));
+  const offered = challengeOf(await post(url));
+  const accepts = offered.accepts.map((one) => ({ ...one, ...change }));
+  const payment = await client.createPaymentPayload({ ...offered, accepts });
+  return JSON.parse(JSON.stringify(payment));
+}
+
+/** The scheme's code in a refusal; all of it if there is none. */
+export function codeIn(answer: Answer): string {
+  const said = answer.status === 402 ? (challengeOf(answer).error ?? "") : answer.text;
+  return /invalid_auth_capture_evm_(\w+): ./.exec(said)?.[1] ?? said;
+}
