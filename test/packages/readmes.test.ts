@@ -49,7 +49,7 @@ const commands = (text: string, pattern: RegExp): readonly string[] =>
 
 /** The code after the mention of a file's name. */
 function file(text: string, caption: string): PageCode {
-  const [, code = ""] = new RegExp(`\`${caption}\`:\\n\\n\`\`\`ts\\n(.*?)\`\`\``, "s").exec(text) ?? [];
+  const [, code = ""] = new RegExp(`\`${caption}\`[^\`]*:\\n\\n\`\`\`ts\\n(.*?)\`\`\``, "s").exec(text) ?? [];
   return { id: caption, caption, text: code };
 }
 
@@ -60,7 +60,9 @@ test("the verifier is installed and checks a credential of the service that it c
   expect(await inShell(reader, command(check))).toMatch(/^valid\n/);
 });
 
-test("the escrow package is installed, and its shop sells to its buyer", { timeout: 90_000 }, async () => {
+test("the escrow package is installed, and its shop sells to the stock client and to its own buyer", {
+  timeout: 90_000,
+}, async () => {
   const text = await readme("escrow");
   const [install = "", ...more] = commands(text, /^npm install/);
   expect(more).toEqual([]);
@@ -77,7 +79,8 @@ test("the escrow package is installed, and its shop sells to its buyer", { timeo
       () => 0,
     );
   await expect.poll(status, { timeout: 20_000 }).toBe(402);
-  expect(await run(reader, file(text, "buyer.ts"))).toBe("{ haiku: 'An old silent pond' } release\n");
+  for (const name of ["buyer.ts", "escrow-buyer.ts"])
+    expect(await run(reader, file(text, name)), name).toBe("{ haiku: 'An old silent pond' } release\n");
 });
 
 test("the MCP client's configuration starts the tools", async () => {

@@ -1,7 +1,7 @@
 import type { Address } from "viem";
 import { encodeText } from "./base64.ts";
 import type { Outcome } from "./sale.ts";
-import { rulesOf } from "./schemes.ts";
+import { requirements } from "./schemes.ts";
 import { networkOf, type Offer } from "./terms.ts";
 
 export interface Challenge {
@@ -23,7 +23,7 @@ export function paymentRequired({ offers, url, description, error }: Challenge):
     x402Version: 2,
     error,
     resource: { url, description, mimeType: "application/json" },
-    accepts: offers.map((offer) => rulesOf(offer.escrow).requirements(offer, Date.now())),
+    accepts: offers.map((offer) => requirements(offer, Date.now())),
   };
   const schemes = offers.map(({ escrow }) => `"${escrow.scheme}"`).join(" or ");
   const explained = `${error} This sale goes through an escrow: x402 version 2, scheme ${schemes}; see the PAYMENT-REQUIRED header.`;

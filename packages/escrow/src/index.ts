@@ -14,11 +14,12 @@ export {
   paymentId,
 } from "./payment-info.ts";
 export { type PaymentState, type PaymentStatus, readPayment } from "./payment-status.ts";
+export { requirements } from "./schemes.ts";
 export { RefundRefused, type RefundRequest, type RefundTarget, type SelfRefund, selfRefund } from "./self-refund.ts";
 export { createSeller, type SaleRequest, type SellerOptions } from "./seller.ts";
 export type { Claim, DeliveryStore, Ending, KeptDelivery } from "./stores/delivery-store.ts";
 export { type KeyValue, keyValueStore } from "./stores/key-value-store.ts";
 export { memoryStore } from "./stores/memory-store.ts";
 export { POSTGRES_TABLE, postgresStore, type Queries } from "./stores/postgres-store.ts";
-export { type EscrowFacts, requirements } from "./terms.ts";
+export type { EscrowFacts, Offer } from "./terms.ts";
 export type { Validate, Validated } from "./validate.ts";

@@ -20,7 +20,7 @@ type Reading = Payment | { readonly malformed: string } | { readonly refused: st
 
 /** What differs between the schemes; everything else is one path. */
 interface SchemeRules {
-  readonly requirements: (offer: Offer, nowMs: number) => { readonly scheme: string };
+  readonly requirements: typeof requirements;
   /** The terms that a header's payload was signed for, if they are the offer's. */
   readonly read: (header: DecodedHeader, offer: Offer, nowMs: number) => Reading;
   /** Why a signature that deploys its wallet (ERC-6492) is refused; null if it is not, or deploys none. */
@@ -70,6 +70,16 @@ const malformed = (why: string) => ({ malformed: `PAYMENT-SIGNATURE is not an x4
 
 /** What differs for a contract's payments. */
 export const rulesOf = ({ scheme }: Pick<EscrowFacts, "scheme">): SchemeRules => SCHEMES[scheme];
+
+/**
+ * The x402 version 2 payment requirements of an offer, by the scheme that pays its contract.
+ * @param nowMs the time the expiries count from, in milliseconds; they are absolute unix seconds, rounded up
+ */
+export const requirements = (
+  offer: Offer,
+  nowMs: number,
+): ReturnType<typeof commerceRequirements> | ReturnType<typeof authCaptureRequirements> =>
+  rulesOf(offer.escrow).requirements(offer, nowMs);
 
 /** Reads a payment header, and finds the offer that it takes. A "commerce" client may leave out what it accepted. */
 export function readPayment(

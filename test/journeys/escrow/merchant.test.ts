@@ -2,12 +2,13 @@ import { readFileSync } from "node:fs";
 import type { Handler } from "hono";
 import { type Hex, type LocalAccount, zeroHash } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, beforeAll, describe, expect, test } from "vitest";
 import { escrowAbi } from "../../../contracts/abi.ts";
 import { findHold, selfRefund } from "../../../packages/escrow/src/index.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
+import { stockAxios } from "../../support/escrow/auth-capture.ts";
 import { MERCHANTS, type MerchantProcess, openMerchant } from "../../support/escrow/merchant-process.ts";
-import { buyFrom, newBuyer, pay, signFor } from "../../support/escrow/purchase.ts";
+import { buyFrom, newBuyer, type Pays, pay, signFor } from "../../support/escrow/purchase.ts";
 import { holdsBy, startSaleScene, statusOf } from "../../support/escrow/sale-scene.ts";
 import { haiku, openShop } from "../../support/escrow/shop.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -37,41 +38,67 @@ async function newMerchant(): Promise<{ readonly key: Hex; readonly account: Loc
 
 const balance = ({ address }: LocalAccount) => scene.chain.usdcBalance(address);
 const overHttp = { fetch };
+const PAYS: readonly Pays[] = ["auth-capture", "commerce"];
 
 test("the example merchant has fewer than 30 lines", () => {
   expect(readFileSync(MERCHANTS.alone, "utf8").split("\n").length).toBeLessThan(30);
 });
 
-test("good delivery: the buyer has the goods, the merchant 99%, and the service its 1%", async () => {
-  const [{ key, account }, buyer] = [await newMerchant(), await newBuyer(scene.chain)];
-  const { url } = await open(key);
-  const { response, id, decision } = await buyFrom(overHttp, buyer, { url });
-  expect({ status: response.status, decision }).toEqual({ status: 200, decision: "release" });
-  expect(await response.json()).toMatchObject({ haiku: expect.stringMatching(/pond/) });
-  await eventually(() => statusOf(scene, id), "released" as const);
-  expect([await balance(account), await balance(buyer)]).toEqual([99_000n, 900_000n]);
+describe("good delivery: the buyer has the goods, the merchant 99%, and the service its 1%", async () => {
+  const { key, account } = await newMerchant();
+  let merchant: MerchantProcess;
+  beforeAll(async () => {
+    merchant = await openMerchant(scene, MERCHANTS.alone, { MERCHANT_PRIVATE_KEY: key });
+    return merchant.kill;
+  });
+
+  /** What a sale that is over has moved. */
+  const expectPaid = async (buyer: LocalAccount, sale: { readonly id: Hex; readonly pays: Pays }, before: bigint) => {
+    await eventually(() => statusOf(scene, sale.id, sale.pays), "released" as const);
+    expect([await balance(account), await balance(buyer)]).toEqual([before + 99_000n, 900_000n]);
+  };
+
+  test.each(PAYS)("by @x402/fetch and %s, and a replay gets the same", async (pays) => {
+    const [buyer, before, { url }] = [await newBuyer(scene.chain), await balance(account), merchant];
+    const { response, header, id, decision } = await buyFrom(overHttp, buyer, { url, pays });
+    const text = await response.text();
+    expect({ status: response.status, decision }).toEqual({ status: 200, decision: "release" });
+    expect(JSON.parse(text)).toMatchObject({ haiku: expect.stringMatching(/pond/) });
+    await expectPaid(buyer, { id, pays }, before);
+    const again = await pay(overHttp, header, url);
+    expect([again.status, again.headers.get("x-idempotent-replay"), await again.text()]).toEqual([200, "true", text]);
+    expect(await holdsBy(scene, buyer.address)).toBe(1);
+  });
+
+  test("by @x402/axios and auth-capture", async () => {
+    const [buyer, before] = [await newBuyer(scene.chain), await balance(account)];
+    const { status, data, headers } = await stockAxios(buyer).post(merchant.url);
+    expect([status, headers["x-escrow-decision"]]).toEqual([200, "release"]);
+    expect(data).toMatchObject({ haiku: expect.stringMatching(/pond/) });
+    await expectPaid(buyer, { id: headers["x-escrow-payment"], pays: "auth-capture" }, before);
+  });
 });
 
 describe("broken delivery: the buyer has all of the money back", () => {
   const json = { "content-type": "application/json" };
-  test.each<[string, Handler]>([
-    ["a 500", (c) => c.json({ haiku: "An old silent pond" }, 500)],
-    ["malformed JSON", (c) => c.body('{"haiku": "An old', 200, json)],
-    ["an empty body", (c) => c.body("", 200, json)],
-    ["an error payload", (c) => c.json({ error: "no ink" })],
-  ])("%s", async (_, handler) => {
+  test.each<[string, Pays, Handler]>([
+    ["a 500", "commerce", (c) => c.json({ haiku: "An old silent pond" }, 500)],
+    ["malformed JSON", "commerce", (c) => c.body('{"haiku": "An old', 200, json)],
+    ["an empty body", "auth-capture", (c) => c.body("", 200, json)],
+    ["an error payload", "auth-capture", (c) => c.json({ error: "no ink" })],
+  ])("%s, paid by %s", async (_, pays, handler) => {
     const [shop, buyer] = [await openShop(scene, handler), await newBuyer(scene.chain)];
-    const { id, decision } = await buyFrom(shop, buyer);
+    const { id, decision } = await buyFrom(shop, buyer, { pays });
     expect(decision).toBe("refund");
-    await eventually(() => statusOf(scene, id), "refunded" as const);
+    await eventually(() => statusOf(scene, id, pays), "refunded" as const);
     expect([await balance(shop.account), await balance(buyer)]).toEqual([0n, 1_000_000n]);
   });
 });
 
-test("the merchant is killed after the hold: the retry with the same header finishes the sale, with no second hold", async () => {
+test.each(PAYS)("%s: killed after the hold, the merchant finishes the sale with the same header", async (pays) => {
   const [{ key, account }, buyer] = [await newMerchant(), await newBuyer(scene.chain)];
   const slow = await open(key, { WRITING_MS: "60000" });
-  const header = await signFor(overHttp, buyer, slow.url);
+  const header = await signFor(overHttp, buyer, { url: slow.url, pays });
   const lost = pay(overHttp, header, slow.url).catch(() => "lost");
   await slow.says("writing");
   await slow.kill();
@@ -82,7 +109,7 @@ test("the merchant is killed after the hold: the retry with the same header fini
   expect(response.status).toBe(200);
   expect(response.headers.get("x-escrow-decision")).toBe("release");
   const id = response.headers.get("x-escrow-payment") as Hex;
-  await eventually(() => statusOf(scene, id), "released" as const);
+  await eventually(() => statusOf(scene, id, pays), "released" as const);
   expect(await holdsBy(scene, buyer.address)).toBe(1);
   expect(await balance(account)).toBe(99_000n);
 });
@@ -103,7 +130,7 @@ describe("without an evaluated delivery the merchant gets nothing, and 30 minute
   const release = async (merchant: LocalAccount, id: Hex) => {
     const found = await findHold(scene.chain.client, { id });
     if (found === null) throw new Error("The hold is not found.");
-    const call = { address: scene.escrow.address, abi: escrowAbi, account: merchant } as const;
+    const call = { address: found.escrow, abi: escrowAbi, account: merchant } as const;
     return scene.chain.client.simulateContract({
       ...call,
       functionName: "release",
@@ -126,20 +153,16 @@ describe("without an evaluated delivery the merchant gets nothing, and 30 minute
     expect(pending.decision).toBe("pending");
 
     const lying = await openShop(scene, (c) => c.body(""), { account: greedy.account, forward: async () => "release" });
-    const lied = await buyFrom(lying, buyers[2]);
+    const lied = await buyFrom(lying, buyers[2], { pays: "auth-capture" });
     expect(lied.decision).toBe("release");
-    expect(await statusOf(scene, lied.id)).toBe("held");
+    expect(await statusOf(scene, lied.id, "auth-capture")).toBe("held");
     await expect(release(greedy.account, lied.id)).rejects.toThrow(/NotArbiter/);
 
     await scene.chain.increaseTime(1800);
     const { client } = scene.chain;
     for (const { address } of buyers) {
-      const filter = {
-        address: scene.escrow.address,
-        abi: escrowAbi,
-        eventName: "Held",
-        args: { payer: address },
-      } as const;
+      const contracts = [scene.escrow.address, scene.operator.address];
+      const filter = { address: contracts, abi: escrowAbi, eventName: "Held", args: { payer: address } } as const;
       const [held] = await client.getContractEvents({ ...filter, fromBlock: 0n });
       if (held?.transactionHash === undefined) throw new Error("There is no hold.");
       await selfRefund({ account: devAccount(7), client, transaction: held.transactionHash });

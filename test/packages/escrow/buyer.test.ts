@@ -34,7 +34,7 @@ describe("with the stock client", () => {
     const offer = async (asset: string): Promise<Response> => {
       const response = await shop.fetch(SHOP, { method: "POST" });
       const terms = JSON.parse(atob(response.headers.get("payment-required") ?? ""));
-      terms.accepts[0].asset = asset;
+      for (const accepted of terms.accepts) accepted.asset = asset;
       return new Response("{}", { status: 402, headers: { "payment-required": btoa(JSON.stringify(terms)) } });
     };
     const buy = () => wrapFetchWithPayment(() => offer(stranger), client)(SHOP, { method: "POST" });

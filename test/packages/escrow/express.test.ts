@@ -13,7 +13,7 @@ import {
   escrowed,
 } from "../../../packages/escrow/src/express.ts";
 import { memoryStore } from "../../../packages/escrow/src/index.ts";
-import { buyFrom, newBuyer, pay, signFor } from "../../support/escrow/purchase.ts";
+import { buyFrom, newBuyer, type Pays, pay, signFor } from "../../support/escrow/purchase.ts";
 import { holdsBy, startSaleScene, statusOf } from "../../support/escrow/sale-scene.ts";
 import { eventually } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
@@ -67,24 +67,27 @@ async function openExpress(
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/haiku`;
 }
 
-const sold = async (handler: Handler) => {
+const sold = async (handler: Handler, pays: Pays = "commerce") => {
   const url = await openExpress(handler);
-  const bought = await buyFrom(overHttp, await buyer(), { url });
+  const bought = await buyFrom(overHttp, await buyer(), { url, pays });
   return { ...bought, url, text: await bought.response.text() };
 };
 
-test("response.json is held back, sold and released; a retry replays it", async () => {
-  const handler = vi.fn<Handler>((_request, response) => response.status(201).json({ haiku: "An old silent pond" }));
-  const { response, text, decision, header, id, url } = await sold(handler);
-  expect([response.status, JSON.parse(text), decision]).toEqual([201, { haiku: "An old silent pond" }, "release"]);
-  expect(response.headers.get("x-outer")).toBe("stays");
-  expect(response.headers.get("content-type")).toBe("application/json; charset=utf-8");
-  const again = await pay(overHttp, header, url);
-  expect([again.status, await again.text(), again.headers.get("x-idempotent-replay")]).toEqual([201, text, "true"]);
-  expect(handler).toHaveBeenCalledTimes(1);
-  expect(handler.mock.calls[0]?.[1].locals.escrowPaymentId).toBe(id);
-  await eventually(() => statusOf(scene, id), "released" as const);
-});
+test.each<Pays>(["auth-capture", "commerce"])(
+  "%s: response.json is held back, sold and released; a retry replays it",
+  async (pays) => {
+    const handler = vi.fn<Handler>((_request, response) => response.status(201).json({ haiku: "An old silent pond" }));
+    const { response, text, decision, header, id, url } = await sold(handler, pays);
+    expect([response.status, JSON.parse(text), decision]).toEqual([201, { haiku: "An old silent pond" }, "release"]);
+    expect(response.headers.get("x-outer")).toBe("stays");
+    expect(response.headers.get("content-type")).toBe("application/json; charset=utf-8");
+    const again = await pay(overHttp, header, url);
+    expect([again.status, await again.text(), again.headers.get("x-idempotent-replay")]).toEqual([201, text, "true"]);
+    expect(handler).toHaveBeenCalledTimes(1);
+    expect(handler.mock.calls[0]?.[1].locals.escrowPaymentId).toBe(id);
+    await eventually(() => statusOf(scene, id, pays), "released" as const);
+  },
+);
 
 test.each<[string, Handler, string]>([
   [

@@ -1,5 +1,6 @@
 import { decodePaymentRequiredHeader, decodePaymentResponseHeader } from "@x402/core/http";
 import type { Handler } from "hono";
+import { getAddress } from "viem";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { escrowed, requirements } from "../../../packages/escrow/src/index.ts";
 import { escrowAt } from "../../../packages/escrow/src/terms.ts";
@@ -28,7 +29,7 @@ const errorOf = async (response: Response): Promise<string> => {
 };
 
 describe("the offer", () => {
-  test("an unpaid request gets the commerce terms, in version 2 only, and is not handled", async () => {
+  test("an unpaid request gets the terms of both contracts, in version 2 only, and is not handled", async () => {
     const before = Date.now();
     const response = await shop.fetch(SHOP, { method: "POST" });
     const after = Date.now();
@@ -53,12 +54,18 @@ describe("the offer", () => {
     const possible = [before, after].map((now) =>
       requirements({ escrow: facts, merchant: shop.account.address, price: PRICE }, now),
     );
-    expect(possible).toContainEqual(accepts[0]);
-    expect(accepts).toHaveLength(1);
-    expect(accepts[0]).toMatchObject({ scheme: "commerce", amount: "100000", maxTimeoutSeconds: 120 });
+    const [stock, ours] = accepts;
+    expect(accepts).toHaveLength(2);
+    expect(stock).toMatchObject({
+      scheme: "auth-capture",
+      amount: "100000",
+      extra: { captureAuthorizer: getAddress(scene.operator.address), captureMode: "deferred" },
+    });
+    expect(possible).toContainEqual(ours);
+    expect(ours).toMatchObject({ scheme: "commerce", amount: "100000", maxTimeoutSeconds: 120 });
     const seconds = Math.ceil(before / 1000);
-    expect(Number(accepts[0]?.extra.authorizationExpirySeconds) - seconds).toBeLessThan(86_402);
-    expect(Number(accepts[0]?.extra.refundExpirySeconds) - Number(accepts[0]?.extra.preApprovalExpirySeconds)).toBe(
+    expect(Number(ours?.extra.authorizationExpirySeconds) - seconds).toBeLessThan(86_402);
+    expect(Number(ours?.extra.refundExpirySeconds) - Number(ours?.extra.preApprovalExpirySeconds)).toBe(
       2 * 86_400 - 120,
     );
     expect(handler).not.toHaveBeenCalled();

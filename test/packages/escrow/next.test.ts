@@ -2,7 +2,7 @@ import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { expect, test, vi } from "vitest";
 import { memoryStore } from "../../../packages/escrow/src/index.ts";
 import { escrowed, type RouteOptions } from "../../../packages/escrow/src/next.ts";
-import { buyFrom, newBuyer, pay } from "../../support/escrow/purchase.ts";
+import { buyFrom, newBuyer, type Pays, pay } from "../../support/escrow/purchase.ts";
 import { startSaleScene, statusOf } from "../../support/escrow/sale-scene.ts";
 import { eventually } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
@@ -20,17 +20,20 @@ function openRoute(handler: Route, options: Partial<RouteOptions<Request>> = {})
   return { fetch: (async (input, init) => POST(new Request(input, init), { params: "3" })) as typeof fetch };
 }
 
-test("a route handler gets its request, its context and the payment's id, and is paid", async () => {
-  const handler = vi.fn<Route>((_request, { params }) => Response.json({ haiku: "An old silent pond", params }));
-  const route = openRoute(handler);
-  const { response, decision, id, header } = await buyFrom(route, await newBuyer(scene.chain));
-  expect([response.status, await response.json()]).toEqual([200, { haiku: "An old silent pond", params: "3" }]);
-  expect(decision).toBe("release");
-  expect(handler.mock.calls[0]?.[2]).toBe(id);
-  expect((await pay(route, header)).headers.get("x-idempotent-replay")).toBe("true");
-  expect(handler).toHaveBeenCalledTimes(1);
-  await eventually(() => statusOf(scene, id), "released" as const);
-});
+test.each<Pays>(["auth-capture", "commerce"])(
+  "%s: a route handler gets its request, its context and the payment's id, and is paid",
+  async (pays) => {
+    const handler = vi.fn<Route>((_request, { params }) => Response.json({ haiku: "An old silent pond", params }));
+    const route = openRoute(handler);
+    const { response, decision, id, header } = await buyFrom(route, await newBuyer(scene.chain), { pays });
+    expect([response.status, await response.json()]).toEqual([200, { haiku: "An old silent pond", params: "3" }]);
+    expect(decision).toBe("release");
+    expect(handler.mock.calls[0]?.[2]).toBe(id);
+    expect((await pay(route, header)).headers.get("x-idempotent-replay")).toBe("true");
+    expect(handler).toHaveBeenCalledTimes(1);
+    await eventually(() => statusOf(scene, id, pays), "released" as const);
+  },
+);
 
 test("its check reads the body, and the handler reads it again", async () => {
   const route = openRoute(async (request) => new Response(await request.text()), {

@@ -43,7 +43,8 @@ test("it works in an empty folder, without hono: a buyer signs, a merchant's mid
     const account = privateKeyToAccount("0x" + "42".repeat(32));
     const address = "0x00000000000000000000000000000000c0ffee01";
     const usdc = { address, name: "USD Coin", version: "2" };
-    const escrow = { chainId: 8453, address, usdc, feeReceiver: address, deliveryDomain: { name: "", version: "" } };
+    const roles = { address, custody: address, collector: address, feeReceiver: address };
+    const escrow = { scheme: "commerce", chainId: 8453, ...roles, usdc, deliveryDomain: { name: "", version: "" } };
     const offered = requirements({ escrow, merchant: address, price: 100000n }, Date.now());
     const { payload } = await new EscrowScheme(account).createPaymentPayload(2, offered);
     const middleware = escrowed({ account, rpcUrl: "http://127.0.0.1:9", price: "0.10", arbiterUrl: "http://127.0.0.1:9" });
