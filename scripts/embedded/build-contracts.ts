@@ -11,8 +11,8 @@ interface BuildOptions {
 }
 
 /** Compiles what has changed, unless a parent process has done it. */
-export async function buildContracts(hre: HardhatRuntimeEnvironment): Promise<void> {
-  if (process.env[BUILT] !== hre.config.paths.root) await build(hre, { noTests: true });
+export async function buildContracts(hre: HardhatRuntimeEnvironment, options = { noTests: true }): Promise<void> {
+  if (process.env[BUILT] !== hre.config.paths.root) await build(hre, options);
 }
 
 /** Compiles what has changed, for this process and all that it will start: they compile nothing at the same time. */

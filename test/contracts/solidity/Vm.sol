@@ -12,6 +12,7 @@ interface Vm {
     function addr(uint256 privateKey) external pure returns (address);
     function sign(uint256 privateKey, bytes32 digest) external pure returns (uint8 v, bytes32 r, bytes32 s);
     function assume(bool condition) external pure;
+    function getCode(string calldata name) external view returns (bytes memory);
     function warp(uint256 timestamp) external;
     function chainId(uint256 id) external;
     function etch(address target, bytes calldata code) external;

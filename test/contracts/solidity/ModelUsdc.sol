@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+/// @title ModelUsdc
+/// @notice A token small enough to prove things over. It checks no signature, so what holds over it holds whatever was
+/// signed; it keeps what it was asked to check. Any account can be made one that it refuses.
+contract ModelUsdc {
+    enum Answer {
+        Pays,
+        Reverts,
+        SaysNo
+    }
+
+    error Refused();
+
+    mapping(address account => uint256 amount) public balanceOf;
+    /// @notice What becomes of a transfer to the account.
+    mapping(address account => Answer answer) public answerTo;
+    /// @notice The nonce of the last authorization.
+    bytes32 public nonce;
+    /// @notice When the last authorization became valid, and when it expired.
+    uint256[2] public validity;
+
+    function mint(address account, uint256 amount) external {
+        balanceOf[account] += amount;
+    }
+
+    function answer(address account, Answer wanted) external {
+        answerTo[account] = wanted;
+    }
+
+    function transfer(address to, uint256 value) external returns (bool) {
+        Answer wanted = answerTo[to];
+        if (wanted == Answer.Reverts) revert Refused();
+        if (wanted == Answer.SaysNo) return false;
+        balanceOf[msg.sender] -= value;
+        balanceOf[to] += value;
+        return true;
+    }
+
+    function receiveWithAuthorization(
+        address from,
+        address to,
+        uint256 value,
+        uint256 validAfter,
+        uint256 validBefore,
+        bytes32 nonce_,
+        bytes calldata
+    ) external {
+        if (msg.sender != to) revert Refused();
+        nonce = nonce_;
+        validity = [validAfter, validBefore];
+        balanceOf[from] -= value;
+        balanceOf[to] += value;
+    }
+}
