@@ -25,6 +25,7 @@ export default defineConfig({
       // The slower pipeline saves about 2,000 gas a hold.
       "contracts/Escrow.sol": compiler({ viaIR: true }),
       "contracts/ArbiterOperator.sol": compiler({ viaIR: true }),
+      "contracts/ArbiterEvaluator.sol": compiler({ viaIR: true }),
       // Its address on every chain is a hash of its code, so its code does not depend on comments.
       "contracts/SettlementBatch.sol": compiler({ viaIR: true, metadata: { bytecodeHash: "none" } }),
     },

@@ -1,10 +1,11 @@
-// The gas of the escrow, of the operator and of settlement in batches against their ceilings, with Circle's token on its
+// The gas of the escrow, of the operator, of the evaluator and of settlement in batches against their ceilings, with Circle's token on its
 // own and behind Circle's proxy, as on Base. `--write` stores the figures as the snapshot that
-// test/contracts/escrow-gas.test.ts, settlement-batch-gas.test.ts and outcome-gas.test.ts check the contracts against.
+// test/contracts/escrow-gas.test.ts, settlement-batch-gas.test.ts, outcome-gas.test.ts and others check the contracts against.
 import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import hre from "hardhat";
 import { CEILINGS, CHANGE_NAMES, measureBatches, SIZES } from "./batches.ts";
+import { EVALUATIONS, measureEvaluator } from "./evaluator.ts";
 import { type Gas, measureGas, USES } from "./measure.ts";
 import { measureOperator, OPERATOR_USES, OVERHEADS } from "./operator.ts";
 import { measureOutcomes, OUTCOME_CEILING, OUTCOME_KINDS, OUTCOME_SIZES } from "./outcomes.ts";
@@ -19,6 +20,7 @@ const gas = {
   operator: await measureOperator(),
   batches: await measureBatches(),
   outcomes: await measureOutcomes(),
+  evaluator: await measureEvaluator(),
 };
 console.log("gas of one transaction each, 100 USDC, everything cold, optimizer on");
 console.log(`${"".padEnd(36)}${"USDC".padStart(10)}${"with proxy".padStart(12)}${"ceiling".padStart(10)}`);
@@ -56,10 +58,16 @@ for (const kind of OUTCOME_KINDS)
   console.log(`${kind.padEnd(36)}${OUTCOME_SIZES.map((size) => number(outcomes.batch[kind][size])).join("")}`);
 console.log(`alone ${number(outcomes.alone)}, the dearest ${number(outcomes.dearest)}`);
 
+console.log("\na verdict that completes an ERC-8183 job of our own job contract, 100 USDC, with proxy");
+const evaluations = Object.keys(EVALUATIONS) as (keyof typeof EVALUATIONS)[];
+for (const use of evaluations)
+  console.log(`${use.padEnd(36)} ${number(gas.evaluator[use])} ${number(EVALUATIONS[use])}`);
+
 const missed = [
   ...uses.filter((use) => Math.max(gas.token[use], gas.proxied[use]) > (USES[use] ?? Number.POSITIVE_INFINITY)),
   ...OUTCOME_KINDS.filter((kind) => outcomes.batch[kind][50] > OUTCOME_CEILING),
   ...OPERATOR_USES.filter((use) => overhead(use) > OVERHEADS[use]).map((use) => `the operator's ${use}`),
+  ...evaluations.filter((use) => gas.evaluator[use] > EVALUATIONS[use]),
   ...SIZES.filter((size) => batch[size] > CEILINGS[size]).map((size) => `batch of ${size}`),
 ];
 console.log(missed.length === 0 ? "every ceiling is kept" : `over the ceiling: ${missed.join(", ")}`);

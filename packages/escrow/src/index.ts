@@ -2,6 +2,19 @@ export { RefusedTerms } from "./acceptable.ts";
 export type { Delivery } from "./delivery.ts";
 export { deliveryTypedData, MAX_BODY_BYTES, signDelivery } from "./delivery.ts";
 export { EscrowScheme, type EscrowSchemeOptions } from "./escrow-scheme.ts";
+export {
+  type AttestedVerdict,
+  dealRefOf,
+  type Evaluation,
+  encodeEvaluate,
+  evaluatorOf,
+  type JobPlace,
+  type JobTerms,
+  type JobTimes,
+  jobTerms,
+  VerdictRefused,
+} from "./evaluator.ts";
+export { evaluatorAbi } from "./evaluator-abi.ts";
 export { type FoundHold, findHold, holdsOf } from "./find-hold.ts";
 export { type Decision, type Forward, ForwardRefused, type ForwardRequest, forwardTo, HoldEnded } from "./forward.ts";
 export { type HoldRequest, type SendHold, sendFrom } from "./hold.ts";

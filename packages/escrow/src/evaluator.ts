@@ -1,0 +1,155 @@
+import {
+  type Address,
+  concat,
+  encodeAbiParameters,
+  encodeFunctionData,
+  getContractAddress,
+  getCreate2Address,
+  type Hex,
+  keccak256,
+  stringToBytes,
+} from "viem";
+import { evaluatorAbi } from "./evaluator-abi.ts";
+
+/** What an evaluator's address stands for (`IArbiterEvaluator.Terms`). */
+export interface JobTerms {
+  /** The `conditions_sha256` of the claims: 32 bytes. */
+  readonly conditionsSha256: Hex;
+  /** Unix seconds. Only a refund verdict issued then or later rejects. */
+  readonly rejectFrom: number;
+}
+
+/** When an ERC-8183 job is due. Times are unix seconds. */
+export interface JobTimes {
+  /** When the provider must have delivered. */
+  readonly deliverBy: number;
+  /** From when on a refund verdict rejects the job. */
+  readonly rejectFrom: number;
+  /** The job's own `expiredAt`, after which the client is refunded. */
+  readonly expiredAt: number;
+}
+
+/** One job of one contract on one chain, and the evaluator that it names. */
+export interface JobPlace {
+  readonly chainId: number;
+  readonly evaluator: Address;
+  readonly jobs: Address;
+  readonly jobId: bigint;
+}
+
+/** The part of a bought verdict that a contract checks: the answer of `POST /arbiter/verify` has it. */
+export interface AttestedVerdict {
+  readonly attestation: {
+    readonly message: {
+      readonly id: string;
+      readonly outcome: string;
+      readonly conditionsSha256: Hex;
+      readonly dealRefHash: Hex;
+      /** Unix seconds. */
+      readonly issuedAt: number;
+    };
+    readonly signature: Hex;
+  };
+}
+
+/** A verdict, and the job that it is brought to. */
+export interface Evaluation {
+  /** Where `ArbiterEvaluator` is. */
+  readonly maker: Address;
+  readonly chainId: number;
+  readonly terms: JobTerms;
+  readonly jobs: Address;
+  readonly jobId: bigint;
+  readonly verdict: AttestedVerdict;
+}
+
+/** The contract would refuse the verdict, or reject nothing by it; `reason` is its error, as its ABI names it. */
+export class VerdictRefused extends Error {
+  readonly reason: string;
+
+  constructor(reason: string, message: string) {
+    super(message);
+    this.name = "VerdictRefused";
+    this.reason = reason;
+  }
+}
+
+const HOUR_SECONDS = 3_600;
+const DAY_SECONDS = 86_400;
+/** `VerdictLib.Outcome`, in its order. */
+const OUTCOMES = ["escalate", "release", "refund"];
+const TERMS = [{ type: "bytes32" }, { type: "uint64" }] as const;
+const JOB = [{ type: "uint256" }, { type: "address" }, { type: "address" }, { type: "uint256" }] as const;
+/** A minimal proxy (ERC-1167) of the first contract that the maker made. */
+const PROXY = ["0x3d602d80600a3d3981f3363d3d373d3d3d363d73", "0x5af43d82803e903d91602b57fd5bf3"] as const;
+
+/**
+ * The terms of a job whose times are in order: delivered by `rejectFrom` at the latest, so that nobody can have the job
+ * rejected before it is late; and more than an hour from there to `expiredAt`, in which a verdict can be bought and mined.
+ * @param conditionsSha256 as `conditions_sha256` in the arbiter's answers, or with 0x
+ * @throws RangeError for times in another order, or another number of bytes
+ */
+export function jobTerms(conditionsSha256: string, { deliverBy, rejectFrom, expiredAt }: JobTimes): JobTerms {
+  const hex = conditionsSha256.replace(/^0x/, "").toLowerCase();
+  if (!/^[0-9a-f]{64}$/.test(hex)) throw new RangeError("conditionsSha256 must be a SHA-256: 64 hexadecimal digits.");
+  if (![deliverBy, rejectFrom, expiredAt].every((time) => Number.isSafeInteger(time) && time > 0))
+    throw new RangeError("deliverBy, rejectFrom and expiredAt must be Unix timestamps in seconds.");
+  if (deliverBy > rejectFrom)
+    throw new RangeError("deliverBy must not be after rejectFrom, or the job could be rejected before it is late.");
+  if (rejectFrom + HOUR_SECONDS >= expiredAt)
+    throw new RangeError("expiredAt must be more than an hour after rejectFrom, to leave time for a verdict.");
+  return { conditionsSha256: `0x${hex}`, rejectFrom };
+}
+
+/**
+ * The evaluator to name in `createJob`: the address of the terms. It needs no code before its first verdict.
+ * @param maker where `ArbiterEvaluator` is
+ */
+export function evaluatorOf(maker: Address, { conditionsSha256, rejectFrom }: JobTerms): Address {
+  const hand = getContractAddress({ from: maker, nonce: 1n });
+  const salt = keccak256(encodeAbiParameters(TERMS, [conditionsSha256, BigInt(rejectFrom)]));
+  return getCreate2Address({ from: maker, salt, bytecode: concat([PROXY[0], hand, PROXY[1]]) });
+}
+
+/** The `deal_ref` of the claims about a job, in which no other job, contract or chain has a part. */
+export const dealRefOf = ({ chainId, evaluator, jobs, jobId }: JobPlace): Hex =>
+  keccak256(encodeAbiParameters(JOB, [BigInt(chainId), evaluator, jobs, jobId]));
+
+/**
+ * The calldata of `ArbiterEvaluator.evaluate`, for anybody to send to `maker`: a release completes the job, a refund
+ * rejects it.
+ * @param now Unix seconds; default the clock's
+ * @throws VerdictRefused for a verdict that the contract would refuse: about other conditions or another deal, older than
+ * a day, a refund issued before `rejectFrom`, or an escalation, which decides nothing
+ */
+export function encodeEvaluate(
+  { maker, chainId, terms, jobs, jobId, verdict }: Evaluation,
+  now = Math.floor(Date.now() / 1000),
+): Hex {
+  const { message, signature } = verdict.attestation;
+  const { id, conditionsSha256, dealRefHash, issuedAt } = message;
+  if (conditionsSha256 !== terms.conditionsSha256)
+    throw new VerdictRefused(
+      "WrongConditions",
+      `The verdict is about conditions ${conditionsSha256}; the job's are ${terms.conditionsSha256}.`,
+    );
+  const dealRef = dealRefOf({ chainId, evaluator: evaluatorOf(maker, terms), jobs, jobId });
+  if (dealRefHash !== keccak256(stringToBytes(dealRef)))
+    throw new VerdictRefused("WrongDeal", `The verdict is about another deal; the job's deal_ref is ${dealRef}.`);
+  if (now > issuedAt + DAY_SECONDS)
+    throw new VerdictRefused("VerdictExpired", "The verdict is older than a day. Buy another one.");
+  const outcome = OUTCOMES.indexOf(message.outcome);
+  if (outcome < 1)
+    throw new VerdictRefused(
+      "NothingDecided",
+      "The verdict escalates, which decides nothing: without another one the job expires and its client is refunded.",
+    );
+  if (message.outcome === "refund" && issuedAt < terms.rejectFrom)
+    throw new VerdictRefused(
+      "IssuedTooEarly",
+      `The refund was issued before ${terms.rejectFrom}, from when on this job can be rejected.`,
+    );
+  const onChain = { id, outcome, conditionsSha256, dealRefHash, issuedAt: BigInt(issuedAt) };
+  const args = [{ ...terms, rejectFrom: BigInt(terms.rejectFrom) }, jobs, jobId, onChain, signature] as const;
+  return encodeFunctionData({ abi: evaluatorAbi, functionName: "evaluate", args });
+}

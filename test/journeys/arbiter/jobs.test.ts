@@ -1,0 +1,204 @@
+import canonicalize from "canonicalize";
+import hre from "hardhat";
+import { type Abi, type Address, type Hex, hashTypedData, parseAbi, parseEventLogs, zeroAddress } from "viem";
+import { privateKeyToAddress } from "viem/accounts";
+import { describe, expect, test } from "vitest";
+import type { verdictDocument } from "../../../api/arbiter/document.ts";
+import {
+  dealRefOf,
+  encodeEvaluate,
+  evaluatorAbi,
+  evaluatorOf,
+  type JobTerms,
+  jobTerms,
+} from "../../../packages/escrow/src/index.ts";
+import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
+import { sha256 } from "../../support/arbiter/rows.ts";
+import { buyVerdict, startArbiterScene } from "../../support/arbiter/scene.ts";
+import { forFile } from "../../support/for-file.ts";
+import { ARBITER_KEY } from "../../support/service/accounts.ts";
+
+type VerdictDocument = ReturnType<typeof verdictDocument>;
+
+/** Jobs of ERC-8183, as far as a client and a provider need them. */
+const JOBS_ABI = parseAbi([
+  "constructor(address token)",
+  "function createJob(address provider, address evaluator, uint256 expiredAt, string description, address hook) returns (uint256 jobId)",
+  "function setBudget(uint256 jobId, uint256 amount, bytes optParams)",
+  "function fund(uint256 jobId, uint256 expectedBudget, bytes optParams)",
+  "function submit(uint256 jobId, bytes32 deliverable, bytes optParams)",
+  "function claimRefund(uint256 jobId)",
+  "function statusOf(uint256 jobId) view returns (uint8)",
+  "event JobCreated(uint256 indexed jobId, address indexed client, address indexed evaluator, string description)",
+  "event JobCompleted(uint256 indexed jobId, bytes32 reason)",
+  "event JobRejected(uint256 indexed jobId, address indexed rejector, bytes32 reason)",
+]);
+/** What the job contract refuses comes through. */
+const REFUSALS = [...evaluatorAbi, ...parseAbi(["error WrongStatus(uint256 jobId, uint8 got)"])];
+const APPROVE = parseAbi(["function approve(address spender, uint256 value) returns (bool)"]);
+const [CLIENT, PROVIDER, CARRIER] = [devAccount(5), devAccount(6), devAccount(7)];
+const FEES: Address = "0x00000000000000000000000000000000c0ffee01";
+const BUDGET = 2_000_000n;
+const [SUBMITTED, COMPLETED, REJECTED, EXPIRED] = [3, 4, 5, 6];
+const TWO_HOURS = 7_200;
+const DAY = 86_400;
+
+const scene = await forFile(startArbiterScene());
+const { client, network } = scene.chain;
+const now = async () => Number((await client.getBlock()).timestamp);
+
+const mined = async (hash: Promise<Hex>) => client.waitForTransactionReceipt({ hash: await hash });
+async function deploy(name: string, args: readonly unknown[]): Promise<Address> {
+  const { abi, bytecode } = await hre.artifacts.readArtifact(name);
+  const call = { account: CARRIER, abi: abi as Abi, bytecode: bytecode as Hex, args };
+  const { contractAddress } = await mined(client.deployContract(call));
+  if (!contractAddress) throw new Error(`${name} was not deployed.`);
+  return contractAddress;
+}
+const maker = await deploy("ArbiterEvaluator", [privateKeyToAddress(ARBITER_KEY), FEES]);
+const jobs = await deploy("Jobs", [network.usdc.address]);
+const onJobs = { address: jobs, abi: JOBS_ABI, chain: null } as const;
+
+interface Sold {
+  readonly jobId: bigint;
+  readonly terms: JobTerms;
+  readonly claim: { readonly category: string; readonly conditions: object; readonly deal_ref: Hex };
+}
+
+/** A job for the page at this path, funded and submitted; it can be rejected from `late` seconds from now on. */
+async function submitJob(path: string, late = 0): Promise<Sold> {
+  const claim = { category: "http-delivery", conditions: { url: `${scene.shop}${path}`, expect_status: 200 } };
+  const rejectFrom = (await now()) + late;
+  const times = { deliverBy: rejectFrom, rejectFrom, expiredAt: rejectFrom + TWO_HOURS };
+  const terms = jobTerms(sha256(canonicalize(claim) ?? ""), times);
+  const evaluator = evaluatorOf(maker, terms);
+  const create = client.writeContract({
+    ...onJobs,
+    account: CLIENT,
+    functionName: "createJob",
+    args: [PROVIDER.address, evaluator, BigInt(times.expiredAt), JSON.stringify(claim), zeroAddress],
+  });
+  const [created] = parseEventLogs({ abi: JOBS_ABI, eventName: "JobCreated", logs: (await mined(create)).logs });
+  const jobId = created?.args.jobId ?? -1n;
+  const approval = { address: network.usdc.address, abi: APPROVE, functionName: "approve", chain: null } as const;
+  await mined(client.writeContract({ ...approval, account: CLIENT, args: [jobs, BUDGET] }));
+  const budget = [jobId, BUDGET, "0x"] as const;
+  await mined(client.writeContract({ ...onJobs, account: CLIENT, functionName: "setBudget", args: budget }));
+  await mined(client.writeContract({ ...onJobs, account: CLIENT, functionName: "fund", args: budget }));
+  const args = [jobId, `0x${"de".repeat(32)}`, "0x"] as const;
+  await mined(client.writeContract({ ...onJobs, account: PROVIDER, functionName: "submit", args }));
+  const deal_ref = dealRefOf({ chainId: network.chainId, evaluator, jobs, jobId });
+  return { jobId, terms, claim: { ...claim, deal_ref } };
+}
+
+const buy = async ({ claim }: Pick<Sold, "claim">): Promise<VerdictDocument> => {
+  const { answer } = await buyVerdict(scene.service, PROVIDER, claim as never);
+  expect(answer.status).toBe(200);
+  return answer.body as unknown as VerdictDocument;
+};
+const evaluation = ({ jobId, terms }: Sold, verdict: VerdictDocument) =>
+  ({ maker, chainId: network.chainId, terms, jobs, jobId, verdict }) as const;
+const bring = async (sold: Sold, verdict: VerdictDocument) =>
+  mined(client.sendTransaction({ account: CARRIER, to: maker, data: encodeEvaluate(evaluation(sold, verdict)) }));
+const statusOf = ({ jobId }: Sold) => client.readContract({ ...onJobs, functionName: "statusOf", args: [jobId] });
+
+/** What the contract says to a verdict that the helper would not encode. */
+async function refusal({ jobId, terms }: Sold, { attestation }: VerdictDocument): Promise<string> {
+  const { message, signature } = attestation;
+  const outcome = ["escalate", "release", "refund"].indexOf(message.outcome);
+  const verdict = { ...message, outcome, issuedAt: BigInt(message.issuedAt) };
+  const args = [{ ...terms, rejectFrom: BigInt(terms.rejectFrom) }, jobs, jobId, verdict, signature] as const;
+  const call = { address: maker, abi: REFUSALS, functionName: "evaluate", account: CARRIER } as const;
+  const error = await client.simulateContract({ ...call, args }).then(
+    () => new Error("taken"),
+    (cause: Error) => cause,
+  );
+  return /Error: (\w+)\(/.exec(error.message)?.[1] ?? error.message;
+}
+
+/** What both sides have more than before. */
+async function gains(work: () => Promise<unknown>): Promise<{ readonly client: bigint; readonly provider: bigint }> {
+  const balances = () => Promise.all([CLIENT, PROVIDER].map(({ address }) => scene.chain.usdcBalance(address)));
+  const [client = 0n, provider = 0n] = await balances();
+  await work();
+  const [clientNow = 0n, providerNow = 0n] = await balances();
+  return { client: clientNow - client, provider: providerNow - provider };
+}
+
+const digestOf = ({ attestation: { domain, types, primaryType, message } }: VerdictDocument): Hex =>
+  hashTypedData({ domain, types, primaryType, message: { ...message, issuedAt: BigInt(message.issuedAt) } } as never);
+
+describe("a job that names an evaluator of the arbiter", () => {
+  test("is completed by a bought verdict that anybody carries; the reason is the verdict's digest", async () => {
+    const sold = await submitJob("/report");
+    const verdict = await buy(sold);
+    expect(verdict.verdict).toBe("release");
+    let logs: Parameters<typeof parseEventLogs>[0]["logs"] = [];
+    expect(await gains(async () => ({ logs } = await bring(sold, verdict)))).toEqual({ client: 0n, provider: BUDGET });
+    expect(await statusOf(sold)).toBe(COMPLETED);
+    const [completed] = parseEventLogs({ abi: JOBS_ABI, eventName: "JobCompleted", logs });
+    expect(completed?.args).toEqual({ jobId: sold.jobId, reason: digestOf(verdict) });
+    const [evaluated] = parseEventLogs({ abi: evaluatorAbi, eventName: "Evaluated", logs });
+    expect(evaluated?.args).toMatchObject({ jobId: sold.jobId, isComplete: true, verdictId: verdict.id });
+    expect(evaluated?.args.evaluator).toBe(evaluatorOf(maker, sold.terms));
+  });
+
+  test("is rejected by a refund from its time on, and the client is refunded", async () => {
+    const sold = await submitJob("/gone");
+    const verdict = await buy(sold);
+    expect(verdict.verdict).toBe("refund");
+    expect(await gains(() => bring(sold, verdict))).toEqual({ client: BUDGET, provider: 0n });
+    expect(await statusOf(sold)).toBe(REJECTED);
+    expect(await refusal(sold, verdict)).toBe("WrongStatus");
+  });
+
+  test("is not rejected before its time: the provider can still deliver, and is paid", async () => {
+    const sold = await submitJob("/late", 600);
+    const early = await buy(sold);
+    expect(early.verdict).toBe("refund");
+    expect(() => encodeEvaluate(evaluation(sold, early))).toThrow(
+      expect.objectContaining({ reason: "IssuedTooEarly" }),
+    );
+    expect(await refusal(sold, early)).toBe("IssuedTooEarly");
+    scene.pages.set("/late", (_request, response) => response.end("delivered after all"));
+    await bring(sold, await buy(sold));
+    expect(await statusOf(sold)).toBe(COMPLETED);
+  });
+
+  test("is not decided by a verdict about another deal, nor about other conditions", async () => {
+    const [sold, other] = [await submitJob("/report"), await submitJob("/report", 1)];
+    const verdict = await buy(other);
+    expect(() => encodeEvaluate(evaluation(sold, verdict))).toThrow(expect.objectContaining({ reason: "WrongDeal" }));
+    expect(await refusal(sold, verdict)).toBe("WrongDeal");
+    const easier = { ...sold.claim, conditions: { url: `${scene.shop}/report` } };
+    const cheated = await buy({ claim: easier });
+    expect(() => encodeEvaluate(evaluation(sold, cheated))).toThrow(
+      expect.objectContaining({ reason: "WrongConditions" }),
+    );
+    expect(await refusal(sold, cheated)).toBe("WrongConditions");
+    expect(await statusOf(sold)).toBe(SUBMITTED);
+  });
+
+  // Last: a day passes on the chain.
+  test("expires if the verdict escalates, and then no release that is a day old completes it", async () => {
+    const [sold, forgotten] = [await submitJob("/busy"), await submitJob("/report", 2)];
+    const [verdict, release] = [await buy(sold), await buy(forgotten)];
+    expect([verdict.verdict, release.verdict]).toEqual(["escalate", "release"]);
+    expect(() => encodeEvaluate(evaluation(sold, verdict))).toThrow(
+      expect.objectContaining({ reason: "NothingDecided" }),
+    );
+    expect(await refusal(sold, verdict)).toBe("NothingDecided");
+    expect(await statusOf(sold)).toBe(SUBMITTED);
+    await scene.chain.increaseTime(DAY + 60);
+    expect(() =>
+      encodeEvaluate(evaluation(forgotten, release), release.attestation.message.issuedAt + DAY + 1),
+    ).toThrow(expect.objectContaining({ reason: "VerdictExpired" }));
+    expect(await refusal(forgotten, release)).toBe("VerdictExpired");
+    const claim = { ...onJobs, account: CARRIER, functionName: "claimRefund" } as const;
+    expect(await gains(() => mined(client.writeContract({ ...claim, args: [sold.jobId] })))).toEqual({
+      client: BUDGET,
+      provider: 0n,
+    });
+    expect(await statusOf(sold)).toBe(EXPIRED);
+  });
+});
