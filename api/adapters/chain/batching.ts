@@ -4,6 +4,7 @@ import type { Address, Hex } from "../../kernel/wallet.ts";
 import type { Meter, SentBatch } from "../../operations/meter.ts";
 import type { Authorization, Head } from "../../payments/scheme.ts";
 import { watchContract } from "./batch-contract.ts";
+import { createComing } from "./coming.ts";
 import type { Call } from "./relayer/form.ts";
 import type { Relayer } from "./relayer/relayer.ts";
 import { discreet } from "./rpc-errors.ts";
@@ -47,6 +48,8 @@ export interface Batching {
 /** The gas limit of a payment by itself. All that pass the shared simulation are ordinary accounts: one needs at most 103,312. */
 const ORDINARY_GAS = 130_000n;
 const SIMULATED = { most: 50, underWay: 2, waitMs: 5 };
+/** How long a payment waits for more that are being simulated or marked as leaving. */
+const LINGER_MS = 20;
 /** Between its simulation and its submission a payment is only written to the journal. */
 const PASSED_FOR_MS = 60_000;
 /** A payer whose payment failed in a batch pays alone for this long. */
@@ -58,6 +61,7 @@ export function createBatching(parts: BatchingParts): Batching {
   const contract = watchContract(client, { log, told: (isGood) => meter?.batching(network.id, isGood) });
   const passed = createShortMemory(PASSED_FOR_MS);
   const alone = createShortMemory(ALONE_FOR_MS);
+  const coming = createComing();
 
   const simulated = together(async (transfers: readonly SignedTransfer[]) => {
     const sending = await relayer.terms(batchGas(transfers.length));
@@ -80,19 +84,25 @@ export function createBatching(parts: BatchingParts): Batching {
     most: policy.most,
     underWay: policy.unmined,
     waitMs: policy.waitMs,
+    coming: { count: coming.count, waitMs: LINGER_MS },
   });
   return {
     simulate: discreet(async (transfer) => {
       const { authorization } = transfer;
       if (policy.most === 1 || authorization.to !== payTo || alone.has(authorization.from)) return null;
       if (!isPackable(transfer) || !(await contract.isGood())) return null;
+      const name = nameOf(authorization);
+      coming.announce(name);
       const head = await simulated(transfer);
-      if (head !== null) passed.remember(nameOf(authorization));
+      if (head === null) coming.strike(name);
+      else passed.remember(name);
       return head;
     }),
     submit: async (payment) => {
       const { authorization } = payment.transfer;
-      if (!passed.has(nameOf(authorization)) || alone.has(authorization.from)) return false;
+      const name = nameOf(authorization);
+      coming.strike(name);
+      if (!passed.has(name) || alone.has(authorization.from)) return false;
       // A payer that got code since may bring other bytes that it takes for its signature.
       if (!isPackable(payment.transfer)) return false;
       const problem = await settled({ ...payment, since: performance.now() });

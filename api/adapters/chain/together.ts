@@ -6,6 +6,8 @@ export interface Departures {
   readonly underWay: number;
   /** How long the first waits while another group is under way, in milliseconds. */
   readonly waitMs: number;
+  /** How many are about to arrive, where that is known, and how long fewer wait for them with nothing under way. */
+  readonly coming?: { readonly count: () => number; readonly waitMs: number };
 }
 
 interface Waiting<In, Out> {
@@ -17,12 +19,13 @@ interface Waiting<In, Out> {
 
 /**
  * Collects what arrives while others are under way. With nothing under way it goes at once, with what arrived in the same
- * turn of the event loop; else when that is back, when it is full, or when the first has waited long enough.
+ * turn of the event loop, unless more are about to arrive; else when that is back, when it is full, or when the first has
+ * waited long enough.
  * @param work returns an outcome for each item, in their order
  */
 export function together<In, Out>(
   work: (items: readonly In[]) => Promise<readonly Out[]>,
-  { most, underWay, waitMs }: Departures,
+  { most, underWay, waitMs, coming }: Departures,
 ): (item: In) => Promise<Out> {
   const queue: Waiting<In, Out>[] = [];
   let groups = 0;
@@ -32,10 +35,14 @@ export function together<In, Out>(
   const depart = () => {
     isTurn = false;
     while (queue.length > 0 && groups < underWay && mayGo()) go(queue.splice(0, most));
-    if (timer === null && queue.length > 0 && groups < underWay)
-      timer = setTimeout(wake, Math.max(0, waitMs - waited()));
+    if (timer !== null) clearTimeout(timer);
+    timer = queue.length > 0 && groups < underWay ? setTimeout(wake, Math.max(0, patience() - waited())) : null;
   };
-  const mayGo = () => groups === 0 || queue.length >= most || waited() >= waitMs;
+  const mayGo = () => queue.length >= most || waited() >= patience();
+  const patience = () => {
+    if (groups > 0) return waitMs;
+    return coming !== undefined && coming.count() > queue.length ? coming.waitMs : 0;
+  };
   const waited = () => performance.now() - (queue[0]?.since ?? 0);
   const wake = () => {
     timer = null;

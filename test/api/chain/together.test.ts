@@ -57,8 +57,57 @@ test("the first waits no longer than it may, even while another group never ends
   await expect.poll(() => shown(groups), { timeout: 5_000 }).toEqual([[0], [1], [2]]);
 });
 
+test("with nothing under way, fewer wait a moment for more that are about to arrive", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "setImmediate", "performance"] });
+  let coming = 2;
+  const { groups, join } = traced({ coming: { count: () => coming, waitMs: 20 } });
+  const arrive = (...items: number[]) => {
+    for (const item of items) join(item);
+    return vi.advanceTimersByTimeAsync(1);
+  };
+  await arrive(1);
+  expect(shown(groups)).toEqual([]);
+  coming = 0;
+  await arrive(2, 3);
+  expect(shown(groups)).toEqual([[1, 2, 3]]);
+
+  groups[0]?.end();
+  coming = 9;
+  await arrive(4);
+  await vi.advanceTimersByTimeAsync(15);
+  expect(shown(groups)).toHaveLength(1);
+  await vi.advanceTimersByTimeAsync(5);
+  expect(shown(groups)).toEqual([[1, 2, 3], [4]]);
+
+  // As many as are still to come do not wait for them, nor does a full group.
+  groups[1]?.end();
+  coming = 2;
+  await arrive(5, 6);
+  groups[2]?.end();
+  coming = 9;
+  await arrive(7, 8, 9, 10);
+  expect(shown(groups).slice(2)).toEqual([
+    [5, 6],
+    [7, 8, 9, 10],
+  ]);
+});
+
+test("what was waiting for a group that ended waits no longer for more than it would have waited without it", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "setImmediate", "performance"] });
+  const { groups, join } = traced({ coming: { count: () => 9, waitMs: 20 } });
+  join(0);
+  await vi.advanceTimersByTimeAsync(25);
+  join(1);
+  await vi.advanceTimersByTimeAsync(10);
+  groups[0]?.end();
+  await vi.advanceTimersByTimeAsync(5);
+  expect(shown(groups)).toEqual([[0]]);
+  await vi.advanceTimersByTimeAsync(6);
+  expect(shown(groups)).toEqual([[0], [1]]);
+});
+
 test("what waited while nothing could go counts; until something can go, nobody looks at the clock", async () => {
-  vi.useFakeTimers({ toFake: ["setTimeout", "setImmediate", "performance"] });
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "setImmediate", "performance"] });
   const { groups, join } = traced({ waitMs: 1_000 });
   join(0);
   await vi.advanceTimersByTimeAsync(1);
