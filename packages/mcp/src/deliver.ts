@@ -13,7 +13,10 @@ export interface Unanswered {
   readonly reason: string;
 }
 
-/** Sends a paid request until it gets a final answer, for so long at most. */
+/**
+ * Sends a paid request until it gets a final answer, for so long at most. It waits between two attempts for as long as the
+ * service asks; where that is too long, it leaves the waiting to the agent.
+ */
 export async function deliver(
   service: Service,
   request: ServiceRequest,
@@ -25,10 +28,23 @@ export async function deliver(
     if ("text" in answer && FINAL.includes(answer.status)) return answer;
     const reason = "text" in answer ? problemOf(answer) : answer.reason;
     const isLasting = "text" in answer && !NOT_YET.includes(answer.status);
-    if (isLasting || Date.now() + RETRY_MS > until) return { reason };
-    await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+    const asked = "text" in answer ? retryAfterMs(answer) : 0;
+    const pause = Math.max(RETRY_MS, asked);
+    if (isLasting || Date.now() + pause > until) return { reason: asked > RETRY_MS ? withWait(reason, asked) : reason };
+    await new Promise((resolve) => setTimeout(resolve, pause));
   }
 }
+
+/** What the header Retry-After asks for (RFC 9110, section 10.2.3); 0 if it says nothing that can be read. */
+function retryAfterMs({ headers }: ServiceAnswer): number {
+  const text = headers.get("retry-after") ?? "";
+  if (/^\d{1,9}$/.test(text)) return Number(text) * 1_000;
+  const at = /^[A-Z][a-z]{2},/.test(text) ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(at) ? 0 : Math.max(0, at - Date.now());
+}
+
+const withWait = (reason: string, ms: number): string =>
+  `${reason} It asks to wait for ${Math.ceil(ms / 1_000)} seconds before that.`;
 
 async function attempt(service: Service, request: ServiceRequest): Promise<ServiceAnswer | Unanswered> {
   try {
