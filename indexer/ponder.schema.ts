@@ -171,7 +171,7 @@ export const escrowPayment = onchainTable("escrow_payment", (t) => ({
   outcomeTransaction: t.hex(),
   outcomeBlock: t.int8({ mode: "number" }),
   outcomeAt: t.int8({ mode: "number" }),
-  /** SHA-256 of the public verdict document; zero for a refund by the clock alone. */
+  /** SHA-256 of the public verdict document; zero for refunds that do not count. */
   record: t.hex(),
   /** Of a release. */
   fee: t.bigint(),
