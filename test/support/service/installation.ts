@@ -47,7 +47,7 @@ export interface Installation {
 
 export async function createInstallation(): Promise<Installation> {
   const dataDirectory = mkdtempSync(join(tmpdir(), "trust-kill-"));
-  const [port, base, sepolia, postgres] = (await Promise.all([1, 2, 3, 4].map(freePort))).map(String);
+  const [port, base, sepolia, postgres] = (await Promise.all([1, 2, 3, 4].map(() => freePort()))).map(String);
   const env = { DATA_DIR: dataDirectory, PORT: port, BASE_RPC_PORT: base, BASE_SEPOLIA_RPC_PORT: sepolia };
   const runs: Run[] = [];
   const url = `http://localhost:${port}`;

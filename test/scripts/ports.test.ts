@@ -1,0 +1,26 @@
+import { execFile } from "node:child_process";
+import { randomInt } from "node:crypto";
+import { promisify } from "node:util";
+import { expect, test } from "vitest";
+import { freePort } from "../../scripts/embedded/ports.ts";
+
+/** These first, and any others afterwards. */
+function picking(...ports: number[]): () => number {
+  return () => ports.shift() ?? 10_000 + randomInt(22_000);
+}
+
+test("a port that was just given away is given to nobody else, in this process or in another", async () => {
+  const taken = await freePort();
+  const other = await freePort();
+  const third = await freePort();
+  expect(new Set([taken, other, third]).size).toBe(3);
+  expect([taken, other, third]).not.toContain(await freePort(picking(taken, other, third)));
+
+  const module = new URL("../../scripts/embedded/ports.ts", import.meta.url).href;
+  const code = `import { freePort } from ${JSON.stringify(module)};
+    const ports = [${taken}, ${other}, ${third}];
+    console.log(await freePort(() => ports.shift() ?? 10_001 + Math.floor(Math.random() * 20_000)));`;
+  const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", code]);
+  expect(Number(stdout)).toBeGreaterThan(10_000);
+  expect([taken, other, third]).not.toContain(Number(stdout));
+});
