@@ -5,6 +5,7 @@ import { type Logger, pino } from "pino";
 import { createActivityIndex } from "./adapters/index/activity.ts";
 import { createBacklogReader } from "./adapters/postgres/backlog.ts";
 import { createBoardReader, createTotalsReader } from "./adapters/postgres/board-reader.ts";
+import { createBookPruning } from "./adapters/postgres/book-pruning.ts";
 import { createCafeStore } from "./adapters/postgres/cafe-store.ts";
 import { createCertificateStore } from "./adapters/postgres/certificate-store.ts";
 import { connect, isAway } from "./adapters/postgres/connection.ts";
@@ -185,7 +186,16 @@ export async function build(config: Config, pool: pg.Pool, parts: BuildParts) {
     gate,
     chains,
     probes,
-    jobs: { gate, journal, pruneRelay: createRelayPruning(pool), relayers: tended, upkeep, escrow, watch, log },
+    jobs: {
+      gate,
+      journal,
+      prunings: [createRelayPruning(pool), createBookPruning(pool)],
+      relayers: tended,
+      upkeep,
+      escrow,
+      watch,
+      log,
+    },
   };
 }
 

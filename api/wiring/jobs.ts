@@ -6,8 +6,8 @@ import type { Journal } from "../payments/journal.ts";
 export interface JobParts {
   readonly gate: Gate;
   readonly journal: Journal;
-  /** Deletes some of what the relayers no longer need; returns how many. */
-  readonly pruneRelay: () => Promise<number>;
+  /** Each deletes some of what one part no longer needs, and returns how many rows. */
+  readonly prunings: readonly (() => Promise<number>)[];
   readonly relayers: readonly { readonly name: string; tend(): Promise<void> }[];
   readonly escrow: {
     settleDue(): Promise<number>;
@@ -60,7 +60,7 @@ function watchPayments({ journal, log }: Pick<JobParts, "journal" | "log">): () 
 export function runJobs({
   gate,
   journal,
-  pruneRelay,
+  prunings,
   relayers,
   upkeep,
   escrow,
@@ -85,7 +85,7 @@ export function runJobs({
   const jobs = [
     every(RESOLVE_EVERY_MS, "resolve", () => gate.resolveDue()),
     every(PRUNE_EVERY_MS, "prune", async () => {
-      for (const prune of [journal.prune, pruneRelay])
+      for (const prune of [journal.prune, ...prunings])
         while (!stopped.signal.aborted && (await prune()) > 0) await pause(PRUNE_PAUSE_MS);
     }),
     every(WATCH_EVERY_MS, "watch", watchPayments({ journal, log })),
