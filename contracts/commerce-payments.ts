@@ -21,6 +21,7 @@ export const commercePaymentsAbi = parseAbi([
   "struct PaymentInfo { address operator; address payer; address receiver; address token; uint120 maxAmount; uint48 preApprovalExpiry; uint48 authorizationExpiry; uint48 refundExpiry; uint16 minFeeBps; uint16 maxFeeBps; address feeReceiver; uint256 salt; }",
   "function PAYMENT_INFO_TYPEHASH() view returns (bytes32)",
   "function getHash(PaymentInfo info) view returns (bytes32)",
+  "function getTokenStore(address operator) view returns (address)",
   "function authCaptureEscrow() view returns (address)",
   "function collectorType() view returns (uint256)",
 ]);

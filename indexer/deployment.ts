@@ -4,6 +4,7 @@ import { findPackageJSON } from "node:module";
 import { join } from "node:path";
 import pg from "pg";
 import { escrowEventsAbi, usdcEventsAbi } from "../contracts/abi.ts";
+import { reclaimedEvent } from "../contracts/commerce-payments.ts";
 import type { History } from "./history/history.ts";
 import { dropSchemas, ponderSchemas, type Queryable } from "./schemas.ts";
 import type { IndexerSettings } from "./settings.ts";
@@ -29,13 +30,13 @@ export interface Deployment {
  * Ponder refuses a schema filled by other code but does not notice changed environment values, so the name covers both.
  */
 function fingerprint(settings: IndexerSettings, history: History | null): string {
-  const { ownAddresses, escrows, escrowStartBlock, scope, startBlock } = settings;
+  const { ownAddresses, escrows, operators, escrowStartBlock, scope, startBlock } = settings;
   const files = ["ponder.config.ts", "ponder.schema.ts", "ledger.ts", "escrow-ledger.ts"];
   const handlers = globSync("src/**/*.ts", { cwd: import.meta.dirname, exclude: ["src/api/**"] }).sort();
   const code = [...files, ...handlers].map((file) => readFileSync(join(import.meta.dirname, file), "utf8"));
   const ponder: unknown = JSON.parse(readFileSync(ponderPackage(), "utf8")).version;
-  const values = [ownAddresses, escrows, escrowStartBlock, scope, startBlock, history?.id ?? null];
-  const parts = JSON.stringify([...values, ponder, usdcEventsAbi, escrowEventsAbi, code]);
+  const values = [ownAddresses, escrows, operators, escrowStartBlock, scope, startBlock, history?.id ?? null];
+  const parts = JSON.stringify([...values, ponder, usdcEventsAbi, escrowEventsAbi, reclaimedEvent, code]);
   return createHash("sha256").update(parts).digest("hex").slice(0, 8);
 }
 

@@ -82,17 +82,17 @@ export const postHeld = ({ payer, amount }: Payment): Posting => ({
   escrow: { held: amount },
 });
 
-/** The fee is owed to the fee recipient of `Opened`; the rest is paid out at once. */
+/** The fee is owed to the fee recipient of `Opened`, null if it is paid out at once, as the rest is. */
 export const postReleased = (
   { payer, receiver, amount, fee }: Payment & { readonly fee: bigint },
-  feeRecipient: Address,
+  feeRecipient: Address | null,
 ): Posting => ({
   accounts: [
     { account: payer, add: { held: -amount } },
     { account: receiver, add: { releases: 1, released: amount } },
-    { account: feeRecipient, add: { owed: fee } },
+    ...(feeRecipient === null ? [] : [{ account: feeRecipient, add: { owed: fee } }]),
   ],
-  escrow: { held: -amount, owed: fee, fees: fee },
+  escrow: { held: -amount, owed: feeRecipient === null ? 0n : fee, fees: fee },
 });
 
 export const postRefunded = ({ payer, amount }: Omit<Payment, "receiver">): Posting => ({

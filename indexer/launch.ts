@@ -17,6 +17,7 @@ import {
 } from "./deployment.ts";
 import { expectFit, type History, isFinalOn, readHistory, UnfitHistoryError } from "./history/history.ts";
 import { rememberMarks } from "./marks.ts";
+import { withOperators } from "./operators.ts";
 import { type ChainNode, OtherChainError, whyNotSameChain } from "./same-chain.ts";
 import { dropIndexes } from "./schemas.ts";
 import type { IndexerSettings } from "./settings.ts";
@@ -68,7 +69,8 @@ export async function runIndexer(settings: IndexerSettings, log: Logger, signal:
 export const isLasting = (error: unknown): error is Error =>
   error instanceof WrongChainError || error instanceof OtherChainError || error instanceof UnfitHistoryError;
 
-async function runOnce(launch: Launch): Promise<object> {
+async function runOnce(given: Launch): Promise<object> {
+  const launch = { ...given, settings: await withOperators(given.settings, connectChain(given.settings.rpcUrl)) };
   const prepared = await prepare(launch);
   if ("reason" in prepared) return prepared;
   if (launch.signal.aborted) return {};
@@ -152,6 +154,8 @@ function startPonder(
     BASE_WS_URL: settings.websocketUrl ?? "",
     OWN_ADDRESSES: settings.ownAddresses.join(","),
     ESCROW_ADDRESSES: settings.escrows.join(","),
+    OPERATORS: settings.operators.map(({ address, collector }) => `${address}=${collector}`).join(","),
+    CUSTODIES: [...new Set(settings.operators.map(({ custody }) => custody))].join(","),
     // At the latest from the index's own start, which the schema's name fixes.
     ESCROW_START_BLOCK: String(Math.min(settings.escrowStartBlock, startBlock)),
     INDEX_SCOPE: settings.scope,

@@ -1,6 +1,7 @@
 import { createConfig } from "ponder";
 import { MAIN_NETWORK, NETWORKS } from "../api/kernel/networks.ts";
 import { escrowEventsAbi, usdcEventsAbi } from "../contracts/abi.ts";
+import { reclaimedEvent } from "../contracts/commerce-payments.ts";
 
 // The launcher has checked these values; `indexer/settings.ts` says what they mean.
 const env = process.env;
@@ -15,8 +16,18 @@ const escrow = {
     startBlock: Number(env.ESCROW_START_BLOCK),
   },
 } as const;
+const custodies = (env.CUSTODIES ?? "").split(",").filter(Boolean) as `0x${string}`[];
+const custody = {
+  Custody: {
+    chain: "base",
+    abi: [reclaimedEvent],
+    address: custodies,
+    startBlock: Number(env.ESCROW_START_BLOCK),
+  },
+} as const;
 /** Ponder refuses a contract without an address, and derives its events' types from the configuration. */
 const withoutEscrow = {} as typeof escrow;
+const withoutCustody = {} as typeof custody;
 
 export default createConfig({
   database: {
@@ -35,5 +46,6 @@ export default createConfig({
   contracts: {
     Usdc: { chain: "base", abi: usdcEventsAbi, address: usdc.address, startBlock: Number(env.START_BLOCK) },
     ...(escrows.length > 0 ? escrow : withoutEscrow),
+    ...(custodies.length > 0 ? custody : withoutCustody),
   },
 });

@@ -2,6 +2,17 @@ import { z } from "zod";
 import { MAIN_NETWORK, NETWORKS } from "../api/kernel/networks.ts";
 import { type Address, parseAddress } from "../api/kernel/wallet.ts";
 
+/** An operator over base/commerce-payments among the escrow contracts; addresses in lower case. */
+export interface Operator {
+  readonly address: Address;
+  /** What holds its payments. */
+  readonly custody: Address;
+  /** What payers sign their USDC over to; it collects for everybody on Base. */
+  readonly collector: Address;
+  /** The account in which the custody keeps this operator's USDC. */
+  readonly store: Address;
+}
+
 /** The launcher's settings; the environment variables behind them are listed once, in `ENVIRONMENT`. */
 export interface IndexerSettings {
   readonly databaseUrl: string;
@@ -13,6 +24,8 @@ export interface IndexerSettings {
   readonly ownAddresses: readonly Address[];
   /** Escrow contracts to follow, in lower case, sorted; they are among `ownAddresses`. */
   readonly escrows: readonly Address[];
+  /** Those of them that are operators, once the chain was asked (`withOperators`). */
+  readonly operators: readonly Operator[];
   /** No later than the first escrow's deployment: balances are rebuilt from all events, however old. */
   readonly escrowStartBlock: number;
   readonly scope: "full" | "authorised";
@@ -127,6 +140,7 @@ export function parseSettings(
     websocketUrl: env.BASE_WS_URL ?? null,
     ownAddresses: sortedAddresses(env.PAY_TO_ADDRESS, env.OWN_ADDRESSES, ...escrows),
     escrows,
+    operators: [],
     escrowStartBlock: env.ESCROW_START_BLOCK,
     scope: env.INDEX_SCOPE,
     startBlock: env.START_BLOCK ?? null,

@@ -2,6 +2,7 @@ import pg from "pg";
 import { connectChain, readHead, WrongChainError } from "../indexer/chain.ts";
 import { type History, isFinalOn, UnfitHistoryError } from "../indexer/history/history.ts";
 import { loadHistory } from "../indexer/history/load.ts";
+import { withOperators } from "../indexer/operators.ts";
 import { type IndexerSettings, parseSettings } from "../indexer/settings.ts";
 
 const USAGE = `Usage: npm run index:preload -- <transfers.csv | transfers.csv.gz | transfers.parquet>
@@ -9,9 +10,10 @@ const USAGE = `Usage: npm run index:preload -- <transfers.csv | transfers.csv.gz
 Builds the rows of the index from a file of USDC transfers, in the schema INDEX_HISTORY. Configured like the indexer.
 The columns: block, time, transaction, log_index, from, to, value, authorised. docs/index.md describes them.`;
 
-async function preload(settings: IndexerSettings, schema: string, file: string): Promise<History> {
-  const chain = connectChain(settings.rpcUrl);
+async function preload(given: IndexerSettings, schema: string, file: string): Promise<History> {
+  const chain = connectChain(given.rpcUrl);
   const head = await readHead(chain);
+  const settings = await withOperators(given, chain);
   const db = new pg.Client({ connectionString: settings.databaseUrl, application_name: "index_preload" });
   // A broken connection rejects the running statement, and that is enough.
   db.on("error", () => undefined);

@@ -12,6 +12,7 @@ import {
   postReleased,
   postWithdrawn,
 } from "../escrow-ledger.ts";
+import { awaitMoney, isOperator } from "./collected.ts";
 import { isVerdict, noteOutcome } from "./escrow-record.ts";
 import { recordHold, recordRelease } from "./movements.ts";
 
@@ -50,6 +51,9 @@ async function post(db: Database, contract: Address, { accounts, escrow }: Posti
   }
   await db.update(escrowContract, { contract }).set((row) => addToEscrow(row, escrow));
 }
+
+/** Of what no verdict ended. */
+const NO_RECORD: Hex = `0x${"00".repeat(32)}`;
 
 interface Outcome {
   readonly status: "released" | "refunded";
@@ -90,6 +94,8 @@ if (process.env.ESCROW_ADDRESSES) {
   ponder.on("Escrow:Held", async ({ event: { args, block, log, transaction }, context: { db } }) => {
     const parties = partiesOf(args);
     const { id, preApprovalExpiry, authorizationExpiry, refundExpiry, salt, refundableFrom } = args;
+    const { from, value } = movementOf(parties);
+    awaitMoney(lower(log.address), { from, value, transaction: transaction.hash });
     await post(db, lower(log.address), postHeld(parties));
     await db.insert(escrowPayment).values({
       ...{ id, contract: lower(log.address), ...parties },
@@ -106,13 +112,15 @@ if (process.env.ESCROW_ADDRESSES) {
       { account: parties.payer, role: "payer", ...place },
       { account: parties.receiver, role: "receiver", ...place },
     ]);
-    await recordHold(db, movementOf(parties), { block, transaction });
+    const isCollected = isOperator(lower(log.address));
+    await recordHold(db, movementOf(parties), { block, transaction, isCollected });
   });
 
   ponder.on("Escrow:Released", async ({ event: { args, block, log, transaction }, context: { db } }) => {
     const parties = partiesOf(args);
     const { feeRecipient } = await rolesOf(db, lower(log.address));
-    await post(db, lower(log.address), postReleased({ ...parties, fee: args.fee }, feeRecipient));
+    const owed = isOperator(lower(log.address)) ? null : feeRecipient;
+    await post(db, lower(log.address), postReleased({ ...parties, fee: args.fee }, owed));
     const outcome = { status: "released", record: args.record, fee: args.fee, block, transaction } as const;
     const heldBlock = await settle(db, args.id, outcome);
     await noteOutcome(db, movementOf(parties), outcome);
@@ -134,5 +142,16 @@ if (process.env.ESCROW_ADDRESSES) {
 
   ponder.on("Escrow:Withdrawn", async ({ event: { args, log }, context: { db } }) => {
     await post(db, lower(log.address), postWithdrawn({ account: lower(args.account), amount: args.amount }));
+  });
+}
+
+if (process.env.CUSTODIES) {
+  // Other people's too: only a hold of ours has a row.
+  ponder.on("Custody:PaymentReclaimed", async ({ event: { args, block, transaction }, context: { db } }) => {
+    const hold = await db.find(escrowPayment, { id: args.paymentInfoHash });
+    if (hold?.status !== "held") return;
+    await post(db, hold.contract, postRefunded(hold));
+    const outcome = { status: "refunded", record: NO_RECORD, fee: null, block, transaction } as const;
+    await settle(db, hold.id, outcome);
   });
 }

@@ -1,6 +1,7 @@
 import type { Context } from "ponder:registry";
 import { paid, pair, walletDay } from "ponder:schema";
 import { dayOf, isBetweenOthers, type Movement, orderedPair, QUALIFYING_ATOMIC, withAge } from "../ledger.ts";
+import { isMoneyOfHold } from "./collected.ts";
 import { noteFunder, recordPayment } from "./payments.ts";
 
 // Find, insert and update only: raw SQL in a handler empties Ponder's row cache and makes a backfill three times slower.
@@ -88,6 +89,7 @@ async function addToDays(db: Database, seen: Seen, touch: Touch): Promise<void> 
 /** Records a transfer of USDC. */
 export async function recordTransfer(db: Database, seen: Seen): Promise<void> {
   if (!isBetweenOthers(seen, own)) return;
+  if (seen.authorised && isMoneyOfHold(seen)) return;
   await addToDays(db, seen, await meet(db, seen, { day: dayOf(seen.timestamp), sent: seen.value }));
   if (seen.authorised) await recordPayment(db, { ...seen, unpaid: 0n });
 }
@@ -95,23 +97,26 @@ export async function recordTransfer(db: Database, seen: Seen): Promise<void> {
 interface Placed {
   readonly block: { readonly number: bigint; readonly timestamp: bigint };
   readonly transaction: { readonly hash: `0x${string}` };
+  /** Whether the money went through a contract whose transfers count. */
+  readonly isCollected?: boolean;
 }
 
 /**
  * Records a hold in an escrow: a payment that the payer authorized, to the merchant, who is not paid yet. One within the
  * blocks of a preloaded history comes late, so it does not count as a meeting of the two on its day: later days have
- * already been counted without it.
+ * already been counted without it. If it was collected, that history has it as a payment to the collector.
  */
 export async function recordHold(
   db: Database,
   { from, to, value }: Movement,
-  { block, transaction }: Placed,
+  { block, transaction, isCollected = false }: Placed,
 ): Promise<void> {
   const { number, timestamp } = block;
   const seen: Seen = { from, to, value, authorised: true, timestamp, transaction: transaction.hash };
   if (number < firstBlock || !isBetweenOthers(seen, own)) return;
   const isLate = number < liveBlock;
-  await addToDays(db, seen, isLate ? NO_TOUCH : await meet(db, seen, { day: dayOf(timestamp), sent: 0n }));
+  if (!isLate || !isCollected)
+    await addToDays(db, seen, isLate ? NO_TOUCH : await meet(db, seen, { day: dayOf(timestamp), sent: 0n }));
   await recordPayment(db, { ...seen, unpaid: value });
 }
 
