@@ -7,6 +7,7 @@ import { build } from "../../../api/main.ts";
 import { escrowAbi } from "../../../contracts/abi.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
+import { startFaultyNode } from "../../support/chain/faulty-node.ts";
 import {
   askedOnChain,
   deployEscrow,
@@ -16,7 +17,7 @@ import {
   newMerchant,
   statusOf,
 } from "../../support/escrow/contract.ts";
-import { deliver, GOOD } from "../../support/escrow/delivery.ts";
+import { deliver, forwarded, GOOD, verify } from "../../support/escrow/delivery.ts";
 import { END_TURNS, PATIENT } from "../../support/escrow/outcomes.ts";
 import { forFile } from "../../support/for-file.ts";
 import { launchIndexerOf } from "../../support/indexer/launched.ts";
@@ -39,7 +40,10 @@ const now = () => new Date(clock * 1000);
 const chain = await forFile(startTestChain());
 const escrow = await deployEscrow(chain);
 const scene: EscrowScene = { chain, escrow };
-const service = await forFile(startService({ chain, now, jobs: false, config: { escrowAddresses: [escrow.address] } }));
+const node = await forFile(startFaultyNode(chain));
+const rpcUrls = { "eip155:8453": node.url, "eip155:84532": node.url };
+const config = { rpcUrls, escrowAddresses: [escrow.address] };
+const service = await forFile(startService({ chain, now, jobs: false, config }));
 const pool = await forFile(connect(service.config.databaseUrl));
 const log = pino({ level: "silent" });
 // The jobs of the same installation, so that a test says when each one runs.
@@ -88,6 +92,25 @@ async function settled(held: Held, wanted: "released" | "refunded"): Promise<voi
 /** The index has heard of what became of it. */
 const gone = (held: Held) =>
   expect.poll(async () => (await index.payment(held.id)) as object, PATIENT).toMatchObject({ outcome: {} });
+
+test("a delivery for a hold that the index knows asks the node for its state, not for its log", async () => {
+  const held = await indexed();
+  await arrive(held.refundableFrom - 1_000);
+  const asked: string[] = [];
+  node.become((call, pass) => {
+    if (JSON.stringify(call).includes(held.id.slice(2))) asked.push(call.method);
+    return pass(call);
+  });
+  const forged = { payment_id: held.id, ...forwarded(GOOD), signature: `0x${"11".repeat(65)}` };
+  expectProblem(await verify(service, forged), 403, "not_the_merchant");
+  expect(asked).toEqual([]);
+  expect((await deliver(service, merchant, { ...held, ...GOOD })).status).toBe(200);
+  node.become(null);
+  expect(asked.length).toBeGreaterThan(0);
+  expect(asked).not.toContain("eth_getLogs");
+  await settled(held, "released");
+  await gone(held);
+});
 
 describe("a hold that nobody decided", () => {
   test("is refunded in full after 30 minutes, not a second before, with no record; a delivery then comes too late", async () => {
