@@ -113,13 +113,18 @@ export async function expectRecords(chain: TestChain, reader: pg.Pool, sales: Sa
   }
 }
 
+/** A plain transfer of USDC, mined. */
+export async function transfer(
+  { client, network }: TestChain,
+  { from, to, value }: { readonly from: Address; readonly to: Address; readonly value: bigint },
+): Promise<void> {
+  const call = { address: network.usdc.address, abi: USDC_ABI, functionName: "transfer", args: [to, value] } as const;
+  const hash = await client.writeContract({ ...call, account: from });
+  await client.waitForTransactionReceipt({ hash });
+}
+
 /** Payers with different funders, of which the first is a merchant as well. */
 export async function fundPayers(chain: TestChain): Promise<void> {
-  const { address } = chain.network.usdc;
-  for (const [from, to] of [[4, 1] as const, [6, 2] as const, [0, 3] as const]) {
-    const args = [devAccount(to).address, 1_000_000n] as const;
-    const account = devAccount(from).address;
-    const hash = await chain.client.writeContract({ address, abi: USDC_ABI, functionName: "transfer", args, account });
-    await chain.client.waitForTransactionReceipt({ hash });
-  }
+  for (const [from, to] of [[4, 1] as const, [6, 2] as const, [0, 3] as const])
+    await transfer(chain, { from: devAccount(from).address, to: devAccount(to).address, value: 1_000_000n });
 }

@@ -7,6 +7,7 @@ import {
   distinctCounterparties,
   FLOOR_ATOMIC,
   isBetweenOthers,
+  OUTCOME_FLOOR_ATOMIC,
   orderedPair,
   PAYEE_SLOTS,
   QUALIFYING_ATOMIC,
@@ -15,7 +16,12 @@ import {
   withAge,
 } from "../../indexer/ledger.ts";
 import { WINDOW_DAYS as SCORE_WINDOW_DAYS } from "../../packages/verifier/src/score/v1/facts.ts";
-import { INDEPENDENCE, MAX_PAYEES, QUALIFYING_PAYMENT } from "../../packages/verifier/src/score/v2/bands.ts";
+import {
+  INDEPENDENCE,
+  MAX_PAYEES,
+  OUTCOME_FLOOR,
+  QUALIFYING_PAYMENT,
+} from "../../packages/verifier/src/score/v2/bands.ts";
 import { countDistinct, rowsOf, touches } from "./days.ts";
 
 const ALICE = "0x00000000000000000000000000000000000a11ce";
@@ -104,6 +110,7 @@ describe("what counts as a transfer between two others", () => {
 test("the index and the score have the same limits", () => {
   expect(Number(QUALIFYING_ATOMIC)).toBe(QUALIFYING_PAYMENT);
   expect(Number(FLOOR_ATOMIC)).toBe(INDEPENDENCE.floor);
+  expect(Number(OUTCOME_FLOOR_ATOMIC)).toBe(OUTCOME_FLOOR);
   expect(PAYEE_SLOTS).toBe(MAX_PAYEES);
   expect(WINDOW_DAYS).toBe(SCORE_WINDOW_DAYS);
 });
