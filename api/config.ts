@@ -1,5 +1,7 @@
 import { isIP } from "node:net";
 import { z } from "zod";
+import { ERC8004 } from "../contracts/erc8004.ts";
+import type { RegistryAddresses } from "./certification/erc8004/order.ts";
 import { type EscrowLimits, MINIMUM_AMOUNT } from "./escrow/limits.ts";
 import { eachNetwork, NETWORKS, type Network, type NetworkFacts, type RpcVariable } from "./kernel/networks.ts";
 import { type Hex, parseAddress } from "./kernel/wallet.ts";
@@ -17,6 +19,13 @@ const whole = (low: number, high: number) =>
     .regex(/^\d+$/, `expected a whole number from ${low} to ${high}`)
     .transform(Number)
     .refine((n) => n >= low && n <= high, `expected a whole number from ${low} to ${high}`);
+
+const lower = (address: Hex): Hex => address.toLowerCase() as Hex;
+const contract = (what: string) =>
+  z
+    .string()
+    .refine((text) => parseAddress(text) !== null, `expected the address of ${what} on Base: 0x and 40 hex digits`)
+    .transform((text) => lower(text as Hex));
 
 const isRange = (text: string): boolean => {
   const [address = "", prefix, ...more] = text.split("/");
@@ -89,6 +98,11 @@ const ENVIRONMENT = z.object({
   ESCROW_MINIMUM: whole(MINIMUM_AMOUNT, 1_000_000_000).default(MINIMUM_AMOUNT),
   ESCROW_MERCHANT_GAS: whole(0, 1_000_000_000_000).default(20_000_000),
   ESCROW_KEEPER_GAS: whole(0, 1_000_000_000_000).default(100_000_000),
+  ERC8004_FEEDBACK: z.enum(["on", "off"], { error: "expected on or off" }).default("off"),
+  ERC8004_IDENTITY: contract("ERC-8004's registry of agents").default(lower(ERC8004.identity)),
+  ERC8004_REPUTATION: contract("ERC-8004's registry of feedback").default(lower(ERC8004.reputation)),
+  ERC8004_VALIDATION: contract("ERC-8004's registry of validations").optional(),
+  ERC8004_DAILY_GAS: whole(0, 1_000_000_000_000).default(20_000_000),
   ARBITER_PRIVATE_KEY: z
     .string()
     .regex(/^0x[0-9a-f]{64}$/i, "expected the arbiter's private key: 0x and 64 hex digits"),
@@ -154,6 +168,8 @@ export interface Config {
   /** What may deploy a payer's wallet while its payment is held, on the arbiter's gas. */
   readonly walletFactories: readonly Hex[];
   readonly escrowLimits: EscrowLimits;
+  /** The registries of ERC-8004 on Base, and the gas that publications may use in a day; null if there are none. */
+  readonly erc8004: (RegistryAddresses & { readonly identity: Hex; readonly gasPerDay: bigint }) | null;
   /** Signs what contracts verify: the escrow's outcomes and the attestations of verdicts. */
   readonly arbiterKey: Hex;
   /** Origins that deliveries may be fetched from although they are not public. */
@@ -222,6 +238,15 @@ export function parseConfig(
       merchantGas: BigInt(env.ESCROW_MERCHANT_GAS),
       keeperGas: BigInt(env.ESCROW_KEEPER_GAS),
     },
+    erc8004:
+      env.ERC8004_FEEDBACK === "off"
+        ? null
+        : {
+            identity: env.ERC8004_IDENTITY,
+            reputation: env.ERC8004_REPUTATION,
+            validation: env.ERC8004_VALIDATION ?? null,
+            gasPerDay: BigInt(env.ERC8004_DAILY_GAS),
+          },
     arbiterKey: env.ARBITER_PRIVATE_KEY as Hex,
     arbiterAllowedOrigins: env.ARBITER_ALLOWED_ORIGINS,
     github: { apiUrl: env.GITHUB_API_URL, token: env.GITHUB_TOKEN ?? null },

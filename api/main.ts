@@ -10,6 +10,7 @@ import { createCafeStore } from "./adapters/postgres/cafe-store.ts";
 import { createCertificateStore } from "./adapters/postgres/certificate-store.ts";
 import { connect, isAway } from "./adapters/postgres/connection.ts";
 import { createJournal } from "./adapters/postgres/journal.ts";
+import { createPublicationStore } from "./adapters/postgres/publication-store.ts";
 import { createReceipts } from "./adapters/postgres/receipts.ts";
 import { createRelayPruning } from "./adapters/postgres/relay-pruning.ts";
 import { createSeal } from "./adapters/postgres/seal.ts";
@@ -43,6 +44,7 @@ import { createSite } from "./site/count-figures.ts";
 import { wireArbiter } from "./wiring/arbiter.ts";
 import { wireBehaviour } from "./wiring/behaviour.ts";
 import { wireChains } from "./wiring/chains.ts";
+import { wirePublishing } from "./wiring/erc8004.ts";
 import { wireEscrow } from "./wiring/escrow.ts";
 import { runJobs } from "./wiring/jobs.ts";
 import { wireMeter, wireOperations } from "./wiring/operations.ts";
@@ -74,9 +76,11 @@ export async function build(config: Config, pool: pg.Pool, parts: BuildParts) {
   const key = await signingKey(config.signingKey);
   const signer = createSigner(key, didWeb(baseUrl));
   const certificates = counted.certificates(createCertificateStore(pool));
+  const publications = createPublicationStore(pool);
   const certification = createCertification({
     certificates,
     verifications: createVerificationReader(pool, activity),
+    publications,
     signer,
     baseUrl,
     scorePrice: SCORE_PRICES.one,
@@ -87,6 +91,7 @@ export async function build(config: Config, pool: pg.Pool, parts: BuildParts) {
     pool,
     seal,
     certificates,
+    publications,
     chains,
     settler,
     simulators,
@@ -94,6 +99,17 @@ export async function build(config: Config, pool: pg.Pool, parts: BuildParts) {
     now,
   });
   const { escrow, demo, contracts, ...wired } = await wireEscrow({ config, pool, chains, log, now, signer, meter });
+  const { relayer: arbiter, ...publishing } = await wirePublishing({
+    config,
+    pool,
+    chains,
+    log,
+    now,
+    signer,
+    store: publications,
+    certificates,
+    relayer: wired.relayer,
+  });
   const ownWallets = [...wired.ownWallets, ...(relayers?.[MAIN_NETWORK] ? [relayers[MAIN_NETWORK].address] : [])];
   const { scores, tiers } = wireScore({ config, pool, now });
   const court = wireArbiter({
@@ -110,13 +126,14 @@ export async function build(config: Config, pool: pg.Pool, parts: BuildParts) {
     pool,
     chains,
     facilitators: relayers,
-    arbiters: wired.relayer === null ? [] : [wired.relayer],
+    arbiters: arbiter === null ? [] : [arbiter],
     journal,
     position: activity.position,
   });
   const board = createBoard({ reader: createBoardReader(pool), totals: createTotalsReader(pool), now });
   const routes = catalog({
     certification,
+    ordering: publishing.ordering,
     escrow,
     demo,
     contracts,
@@ -193,6 +210,7 @@ export async function build(config: Config, pool: pg.Pool, parts: BuildParts) {
       relayers: tended,
       upkeep,
       escrow,
+      publish: publishing.publish,
       watch,
       log,
     },

@@ -6,7 +6,7 @@ import { remember } from "../kernel/memo.ts";
 import { formatUsd } from "../kernel/money.ts";
 import { MAIN_NETWORK } from "../kernel/networks.ts";
 import { inPath, inQuery, json, jsonOrPage } from "../kernel/output.ts";
-import { isPaid, NO_INPUT, type PaidRoute, paidRoute, type Route } from "../kernel/route.ts";
+import { isPaid, type PaidRoute, paidRoute, type Route } from "../kernel/route.ts";
 import { mixedCaseAddress } from "../kernel/schema.ts";
 import { parseAddress } from "../kernel/wallet.ts";
 import { page, wantsHtml } from "../layout/negotiate.ts";
@@ -21,6 +21,8 @@ import {
   VERIFICATION,
 } from "./certification-schemas.ts";
 import type { Certification } from "./certify.ts";
+import { CERTIFICATE_CREDENTIAL } from "./erc8004/credential-schemas.ts";
+import type { TestOrder, TestOrdering } from "./erc8004/order.ts";
 import { certificateRecord } from "./issue.ts";
 import { KINDS } from "./kinds/index.ts";
 import type { Kind } from "./kinds/kind.ts";
@@ -30,6 +32,7 @@ import { PRODUCTS } from "./products.ts";
 
 export interface CertificationRouteParts {
   readonly certification: Certification;
+  readonly ordering: TestOrdering;
   readonly baseUrl: string;
   readonly now: () => Date;
   readonly renderOgImage: (certificate: MarkedCertificate, now: Date) => Uint8Array;
@@ -90,6 +93,15 @@ export function certificationRoutes(parts: CertificationRouteParts): readonly Ro
     },
     {
       method: "GET",
+      path: "/cert/:id/credential",
+      summary: "A certificate as a signed credential, byte for byte as published in ERC-8004's registries",
+      parameters: [inPath(ID)],
+      output: json(CERTIFICATE_CREDENTIAL),
+      problems: ["not_found"],
+      handle: (c) => publishedCredential(c, parts),
+    },
+    {
+      method: "GET",
       path: "/cert/:id/og.png",
       summary: "A certificate's preview image",
       parameters: [inPath(ID)],
@@ -109,9 +121,9 @@ export function certificationRoutes(parts: CertificationRouteParts): readonly Ro
   ];
 }
 
-function testRoute(kind: Kind, { certification, baseUrl }: CertificationRouteParts): PaidRoute {
+function testRoute(kind: Kind, { certification, ordering, baseUrl }: CertificationRouteParts): PaidRoute {
   const path = `/test/${kind.product}`;
-  return paidRoute({
+  return paidRoute<TestOrder>({
     id: `test.${kind.product}`,
     method: "POST",
     path,
@@ -119,7 +131,7 @@ function testRoute(kind: Kind, { certification, baseUrl }: CertificationRoutePar
     price: kind.price,
     summary: kind.summary,
     description: kind.description,
-    input: NO_INPUT,
+    ...ordering,
     output: json(CERTIFICATE),
     example: {
       input: {},
@@ -223,8 +235,18 @@ async function found(c: Context, { certification }: CertificationRouteParts): Pr
 async function certificate(c: Context, parts: CertificationRouteParts): Promise<Response> {
   const record = await found(c, parts);
   const now = parts.now();
-  if (wantsHtml(c)) return page(c, renderCertificatePage(record, { baseUrl: parts.baseUrl, now }));
-  return c.json(certificateRecord(record, parts.baseUrl, now), 200, { vary: "Accept" });
+  const { baseUrl, certification } = parts;
+  const publications = await certification.publications(record.id);
+  if (wantsHtml(c)) return page(c, renderCertificatePage(record, { publications, baseUrl, now }));
+  return c.json(certificateRecord(record, { publications, baseUrl }, now), 200, { vary: "Accept" });
+}
+
+async function publishedCredential(c: Context, { certification }: CertificationRouteParts): Promise<Response> {
+  const id = c.req.param("id") ?? "";
+  const document = await certification.publishedCredential(id);
+  if (document === null)
+    throw new Problem("not_found", { detail: `Nothing is published about a certificate ${id.slice(0, 40)}.` });
+  return c.body(document, 200, { "content-type": "application/json", "cache-control": "public, max-age=86400" });
 }
 
 async function ogImage(c: Context, parts: CertificationRouteParts): Promise<Response> {

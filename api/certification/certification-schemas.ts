@@ -21,6 +21,7 @@ import type { Signed } from "../signing/document.ts";
 import { PROOF } from "../signing/signing-schemas.ts";
 import { type Behaviour, type Detected, VALID_FOR_DAYS } from "./certificate.ts";
 import type { credential } from "./credential.ts";
+import { PUBLICATION } from "./erc8004/publication-schemas.ts";
 import type { certificateDocument, certificateRecord } from "./issue.ts";
 import { CAPABILITY_MENU, PRODUCT_MENU, perCapability } from "./products.ts";
 import type { proofDocument } from "./proofs/proof.ts";
@@ -136,6 +137,7 @@ export const CERTIFICATE_RECORD = z
     }),
     reversed_at: time.exactOptional(),
     proof: FAIL_PROOF.exactOptional(),
+    erc8004: z.array(PUBLICATION).exactOptional().meta({ description: "Present if the order asked for it." }),
     checked_at: time,
   })
   .meta({ id: "CertificateRecord" }) satisfies z.ZodType<ReturnType<typeof certificateRecord>>;

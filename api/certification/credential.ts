@@ -7,7 +7,7 @@ type VerificationRecord = ReturnType<typeof verificationRecord>;
  * The second context gives terms that the first leaves undefined an issuer-dependent meaning (VC Data Model 2.0,
  * section 5.2).
  */
-const CONTEXT = [
+export const CONTEXT = [
   "https://www.w3.org/ns/credentials/v2",
   "https://www.w3.org/ns/credentials/undefined-terms/v2",
 ] as const;

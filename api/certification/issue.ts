@@ -4,6 +4,7 @@ import { explorerTransactionUrl, NETWORKS } from "../kernel/networks.ts";
 import type { PaymentKey, Sale } from "../kernel/route.ts";
 import { type Certificate, type MarkedCertificate, validUntil } from "./certificate.ts";
 import { isCurrent } from "./certificate-summary.ts";
+import { type Publication, publicationEntry } from "./erc8004/publication.ts";
 import type { Kind } from "./kinds/kind.ts";
 import { badgeMarkdown, badgeUrl, certUrl } from "./links.ts";
 import type { Product } from "./products.ts";
@@ -73,8 +74,15 @@ export function certificateDocument(certificate: Certificate, baseUrl: string) {
   };
 }
 
+/** What a record shows besides the certificate. */
+interface RecordParts {
+  readonly publications: readonly Publication[];
+  /** No trailing slash. */
+  readonly baseUrl: string;
+}
+
 /** The public record of `/cert/<id>`: the certificate and its current state. */
-export function certificateRecord(certificate: MarkedCertificate, baseUrl: string, now: Date) {
+export function certificateRecord(certificate: MarkedCertificate, { publications, baseUrl }: RecordParts, now: Date) {
   const expired = now.getTime() >= certificate.validUntil.getTime();
   const reversed = certificate.reversedAt !== null;
   return {
@@ -85,6 +93,7 @@ export function certificateRecord(certificate: MarkedCertificate, baseUrl: strin
     counts: isCurrent(certificate, now),
     ...(certificate.reversedAt === null ? {} : { reversed_at: certificate.reversedAt.toISOString() }),
     ...(certificate.proof === null ? {} : { proof: certificate.proof }),
+    ...(publications.length === 0 ? {} : { erc8004: publications.map((one) => publicationEntry(one, baseUrl)) }),
     checked_at: now.toISOString(),
   };
 }

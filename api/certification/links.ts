@@ -9,6 +9,10 @@ export const certUrl = (baseUrl: string, { id }: Id): string => `${baseUrl}/cert
 /** The same record as JSON, for readers that cannot set an `Accept` header. */
 export const certJsonUrl = (baseUrl: string, certificate: Id): string => `${certUrl(baseUrl, certificate)}?format=json`;
 
+/** The certificate as a credential that never changes, where one was published. */
+export const credentialUrl = (baseUrl: string, certificate: Id): string =>
+  `${certUrl(baseUrl, certificate)}/credential`;
+
 /** The picture for link previews. */
 export const certImageUrl = (baseUrl: string, certificate: Id): string => `${certUrl(baseUrl, certificate)}/og.png`;
 

@@ -53,7 +53,7 @@ export interface PaidRoute<Input = unknown> extends RouteFacts {
   /**
    * Checks that need a chain or the index, run before anything is charged and after the signature has been verified.
    */
-  readonly intake?: (input: Input) => Promise<Intake<Input>>;
+  readonly intake?: (input: Input, payer: Address) => Promise<Intake<Input>>;
   /** An example request and answer, for discovery. */
   readonly example: {
     readonly input: Readonly<Record<string, unknown>>;

@@ -1,6 +1,7 @@
 import type { z } from "zod";
 import type { FieldError } from "../kernel/field-error.ts";
 import type { PaidRoute } from "../kernel/route.ts";
+import type { PresentedPayment } from "./scheme.ts";
 import type { Answer } from "./step-types.ts";
 import { isStorable } from "./storable.ts";
 
@@ -10,6 +11,10 @@ export type Admitted = { readonly input: unknown } | { readonly refused: Answer 
 interface Asked {
   readonly route: PaidRoute;
   readonly body: { readonly value: unknown } | undefined;
+}
+
+interface Signed extends Pick<Asked, "route"> {
+  readonly payment: PresentedPayment;
 }
 
 const UNFIT = "The body is not valid for this route. Nothing was charged.";
@@ -26,9 +31,9 @@ export function readForm({ route, body }: Asked): Admitted {
 }
 
 /** Then what only the chain or the index can tell about it; for signed payments alone. */
-export async function takeIn(form: Admitted, route: PaidRoute): Promise<Admitted> {
+export async function takeIn(form: Admitted, { route, payment }: Signed): Promise<Admitted> {
   if ("refused" in form) return form;
-  const taken = route.intake ? await route.intake(form.input) : form;
+  const taken = route.intake ? await route.intake(form.input, payment.authorization.from) : form;
   if ("refused" in taken) return { refused: { say: "unacceptable", detail: UNFIT, errors: taken.refused } };
   if ("unavailable" in taken) return { refused: { say: "unavailable", detail: taken.unavailable } };
   return { input: taken.input ?? null };

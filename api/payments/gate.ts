@@ -183,7 +183,7 @@ function bringAgain(request: PaidRequest): () => Promise<Kept | null> {
   const { signature, details } = request.payment;
   let admitting: Promise<Admitted> | undefined;
   return async () => {
-    admitting ??= takeIn(readForm(request), request.route);
+    admitting ??= takeIn(readForm(request), request);
     const admitted = await admitting;
     return "input" in admitted ? { signature, details, input: admitted.input } : null;
   };

@@ -90,7 +90,7 @@ async function checkOnChain(
   const settled = problem === null ? null : await settledBefore(parts, request, head);
   if (settled?.nonce === "spent") return UNTOLD;
   if (problem !== null && settled?.nonce !== "paid") return pay(worded("expired", problem.error));
-  const taken = await takeIn(form, route);
+  const taken = await takeIn(form, request);
   if ("refused" in taken) return answered(taken.refused);
   const { input } = taken;
   return settled?.nonce === "paid"

@@ -12,6 +12,7 @@ import { BEHAVIOUR_NETWORK } from "../certification/behaviour/behaviour-routes.t
 import { createBehaviour } from "../certification/behaviour/run-session.ts";
 import type { CertificateStore } from "../certification/certificate-store.ts";
 import { createDecoyRefunds } from "../certification/decoys/give-back.ts";
+import type { PublicationStore } from "../certification/erc8004/ports.ts";
 import { createProofs } from "../certification/proofs/publish-proofs.ts";
 import type { Config } from "../config.ts";
 import { NETWORKS, type Network } from "../kernel/networks.ts";
@@ -22,6 +23,7 @@ export interface BehaviourWires {
   readonly pool: pg.Pool;
   readonly seal: Seal;
   readonly certificates: CertificateStore;
+  readonly publications: PublicationStore;
   readonly chains: Readonly<Record<Network, ChainReader>>;
   readonly settler: Settler;
   readonly simulators: Readonly<Record<Network, TransferSimulator>>;
@@ -31,7 +33,7 @@ export interface BehaviourWires {
 
 /** The behavioral tests, and what becomes of their signatures and decoys. */
 export function wireBehaviour(wires: BehaviourWires) {
-  const { config, pool, seal, certificates, chains, settler, simulators, log, now } = wires;
+  const { config, pool, seal, certificates, publications, chains, settler, simulators, log, now } = wires;
   const { baseUrl } = config;
   const network = BEHAVIOUR_NETWORK;
   const decoys = createDecoys(config.decoySeed);
@@ -39,6 +41,7 @@ export function wireBehaviour(wires: BehaviourWires) {
   const behaviour = createBehaviour({
     sessions: createSessionStore(pool),
     certificates,
+    publications,
     decoys,
     newToken: () => randomBytes(16).toString("base64url"),
     tokenSha256: (token) => createHash("sha256").update(token).digest(),

@@ -2,7 +2,7 @@ import { privateKeyToAccount } from "viem/accounts";
 import { createEscrowChain } from "../adapters/chain/escrow.ts";
 import { readContracts } from "../adapters/chain/escrow-contracts.ts";
 import { createEscrowSender, createOverdueHolds } from "../adapters/chain/escrow-sender.ts";
-import { createRelayer } from "../adapters/chain/relayer/relayer.ts";
+import { createRelayer, type Relayer } from "../adapters/chain/relayer/relayer.ts";
 import { createDemoMerchant } from "../adapters/chain/seeded-accounts.ts";
 import { createEscrowIndex } from "../adapters/index/escrow.ts";
 import { createEscrowStore } from "../adapters/postgres/escrow-store.ts";
@@ -22,22 +22,28 @@ export interface EscrowWires extends Pick<BehaviourWires, "config" | "pool" | "c
   readonly meter: Meter | null;
 }
 
+/** Sends what the arbiter says on chain. */
+export const createArbiterRelayer = ({
+  config,
+  pool,
+  chains,
+  log,
+}: Pick<EscrowWires, "config" | "pool" | "chains" | "log">): Relayer =>
+  createRelayer({
+    pool,
+    log,
+    privateKey: config.arbiterKey,
+    client: chains[ESCROW_NETWORK].client,
+    chainId: NETWORKS[ESCROW_NETWORK].chainId,
+    counter: null,
+  });
+
 /** The escrow this service arbitrates; without a contract it knows no payment and has nothing to do. */
 export async function wireEscrow({ config, pool, chains, log, now, signer, meter }: EscrowWires) {
   const network = ESCROW_NETWORK;
   const { client } = chains[network];
   const contracts = await readContracts(client, network, config.escrowAddresses);
-  const relayer =
-    contracts.length === 0
-      ? null
-      : createRelayer({
-          pool,
-          log,
-          privateKey: config.arbiterKey,
-          client,
-          chainId: NETWORKS[network].chainId,
-          counter: null,
-        });
+  const relayer = contracts.length === 0 ? null : createArbiterRelayer({ config, pool, chains, log });
   for (const { address, arbiter } of schemesIn(contracts).map((scheme) => current(contracts, scheme)))
     if (relayer && arbiter !== relayer.address.toLowerCase())
       throw new Error(`the arbiter of ${address} is ${arbiter}, but ARBITER_PRIVATE_KEY belongs to ${relayer.address}`);

@@ -15,6 +15,8 @@ export interface JobParts {
     idle(): Promise<void>;
     refundOverdue(): Promise<number>;
   };
+  /** Carries publications to other registries; null where there are none. */
+  readonly publish: (() => Promise<number>) | null;
   readonly upkeep: {
     readonly proofs: { publishDue(): Promise<number>; watch(): Promise<void> };
     readonly refunds: { giveBack(): Promise<number> };
@@ -33,6 +35,7 @@ const PUBLISH_EVERY_MS = 10_000;
 const REFUND_EVERY_MS = 15_000;
 const ESCROW_EVERY_MS = 500;
 const ESCROW_BLOCKS_EVERY_MS = 2_000;
+const PUBLICATIONS_EVERY_MS = 2_000;
 const REFUND_OVERDUE_EVERY_MS = 10_000;
 /** An unresolved payment older than this deserves an alert, and another one only much later. */
 const ALERT_AFTER_SECONDS = 120;
@@ -64,6 +67,7 @@ export function runJobs({
   relayers,
   upkeep,
   escrow,
+  publish,
   watch,
   log,
 }: JobParts): () => Promise<void> {
@@ -92,6 +96,7 @@ export function runJobs({
     every(ESCROW_EVERY_MS, "escrow", () => escrow.settleDue()),
     every(ESCROW_BLOCKS_EVERY_MS, "escrow blocks", () => escrow.watchMined()),
     every(REFUND_OVERDUE_EVERY_MS, "keep", () => escrow.refundOverdue()),
+    ...(publish === null ? [] : [every(PUBLICATIONS_EVERY_MS, "erc8004", publish)]),
     every(PUBLISH_EVERY_MS, "publish", () => upkeep.proofs.publishDue()),
     every(WATCH_EVERY_MS, "watch kept", () => upkeep.proofs.watch()),
     every(REFUND_EVERY_MS, "refund", () => upkeep.refunds.giveBack()),

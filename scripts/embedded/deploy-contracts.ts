@@ -11,6 +11,7 @@ import ArbiterOperator from "../../ignition/modules/ArbiterOperator.ts";
 import Escrow from "../../ignition/modules/Escrow.ts";
 import SettlementBatch from "../../ignition/modules/SettlementBatch.ts";
 import SmartWallet from "../../ignition/modules/SmartWallet.ts";
+import { installAgentRegistries } from "./agent-registries.ts";
 import { anvilClient } from "./anvil.ts";
 import { buildContracts } from "./build-contracts.ts";
 import { DEV_FUNDS } from "./chain.ts";
@@ -73,6 +74,7 @@ async function deployTo(hre: HardhatRuntimeEnvironment, { folder, target, roles 
     await connection.ignition.deploy(Escrow, { ...options, parameters });
   const client = anvilClient(target.rpcUrl, target.network);
   if (!(await hasCommercePayments(target))) await installCommercePayments(client);
+  await installAgentRegistries(client);
   if ((await deployedOperator(folder, target, roles)) === null)
     await connection.ignition.deploy(ArbiterOperator, { ...options, parameters });
   if (!(await hasSettlementBatch(target))) {

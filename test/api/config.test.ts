@@ -81,6 +81,9 @@ describe("the API's settings", () => {
     ["ESCROW_ADDRESSES", "0x1234", /escrow contracts and operators on Base, comma-separated/],
     ["ERC6492_FACTORIES", "0x1234", /factories of smart wallets on Base, comma-separated/],
     ["ESCROW_ADDRESSES", `${GOOD.PAY_TO_ADDRESS},`, /escrow contracts and operators on Base, comma-separated/],
+    ["ERC8004_FEEDBACK", "yes", /expected on or off/],
+    ["ERC8004_REPUTATION", "0x12", /ERC-8004's registry of feedback on Base: 0x and 40 hex digits/],
+    ["ERC8004_DAILY_GAS", "lots", /whole number/],
     ["ARBITER_PRIVATE_KEY", "0x12", /arbiter's private key: 0x and 64 hex digits/],
     ["ARBITER_ALLOWED_ORIGINS", "http://localhost:8080/", /exact origins/],
     ["GITHUB_API_URL", "api.github.com", /URL of GitHub's REST API/],
@@ -90,6 +93,18 @@ describe("the API's settings", () => {
     expect(problem).toMatch(new RegExp(`^${name} is wrong: `));
     expect(problem).toMatch(expected);
     expect(problem).not.toContain(KEY);
+  });
+
+  test("publish nothing to ERC-8004's registries unless that is on, and then to those on Base", () => {
+    expect(parseConfig(GOOD)).toMatchObject({ erc8004: null });
+    expect(parseConfig({ ...GOOD, ERC8004_FEEDBACK: "on" })).toMatchObject({
+      erc8004: {
+        identity: "0x8004a169fb4a3325136eb29fa0ceb6d2e539a432",
+        reputation: "0x8004baa17c55a88189ae136b182e5fda19de9b63",
+        validation: null,
+        gasPerDay: 20_000_000n,
+      },
+    });
   });
 
   test("accept proxies as addresses and ranges, and put metrics on the loopback unless another address is named", () => {

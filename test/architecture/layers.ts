@@ -35,6 +35,8 @@ export const EFFECTS: readonly string[] = [
   "api/certification/certify.ts",
   "api/certification/decoys/give-back.ts",
   "api/certification/decoys/read-transfers.ts",
+  "api/certification/erc8004/publish.ts",
+  "api/certification/erc8004/take-order.ts",
   "api/certification/proofs/publish-proofs.ts",
   "api/escrow/demo/sell-espresso.ts",
   "api/escrow/settle-deliveries.ts",

@@ -5,7 +5,7 @@ import type { Chain, Standing } from "../../payments/chain.ts";
 import type { Head } from "../../payments/scheme.ts";
 import type { Settlement } from "../../payments/step-types.ts";
 import { createAllowance } from "./allowance.ts";
-import { createFinality, type Finality } from "./finality.ts";
+import { createFinality, type FinalBlock, type Finality } from "./finality.ts";
 import { findSettlement } from "./find-settlement.ts";
 import { createGlance } from "./glance.ts";
 import { createLogSearch } from "./log-search.ts";
@@ -30,6 +30,8 @@ export interface ChainReader extends Chain {
   readonly logs: LogReader;
   readonly finality: Finality;
   finalizedBlock(): Promise<number>;
+  /** As `standing`, with readings of what is final made now: for work that comes along rarely. */
+  standingNow: Chain["standing"];
 }
 
 export interface ChainSettings {
@@ -77,7 +79,8 @@ export function createChain(network: Network, { rpcUrl, logBlockRange }: ChainSe
     unusedAfter: discreet((transaction, { payer, nonce }) =>
       unusedAfter(client, { usdc: facts.usdc.address, payer, nonce, transaction }),
     ),
-    standing: discreet((settlement) => standing(client, finality, settlement)),
+    standing: discreet((settlement) => standing(client, finality.confirmed, settlement)),
+    standingNow: discreet((settlement) => standing(client, finality.readTwice, settlement)),
     look: discreet(async (expected) => {
       const paid = expected.justSubmitted === true ? await glance(expected, await heads.head()) : null;
       if (paid !== null) return paid;
@@ -145,12 +148,12 @@ async function isAccepted(client: PublicClient, { payer, digest, signature }: Co
  */
 async function standing(
   client: PublicClient,
-  finality: Finality,
+  readFinal: () => Promise<FinalBlock | null>,
   { block, blockHash }: Pick<Settlement, "block" | "blockHash">,
 ): Promise<Standing> {
   const isThere = async () =>
     (await client.getBlock({ blockNumber: BigInt(block) }).catch(() => null))?.hash === blockHash;
-  const final = await finality.confirmed();
+  const final = await readFinal();
   const isFinal = final !== null && final.number >= BigInt(block);
   if (!(await isThere())) return (await isThere()) ? "pending" : "unknown";
   if (!isFinal) return "pending";

@@ -5,9 +5,10 @@ import { Problem } from "../../kernel/errors.ts";
 import { formatUsd } from "../../kernel/money.ts";
 import { MAIN_NETWORK } from "../../kernel/networks.ts";
 import { inQuery, json, optionalInQuery } from "../../kernel/output.ts";
-import { NO_INPUT, type PaidRoute, paidRoute, type QuotedRoute, type Route, type Selling } from "../../kernel/route.ts";
+import { type PaidRoute, paidRoute, type QuotedRoute, type Route, type Selling } from "../../kernel/route.ts";
 import { mixedCaseAddress } from "../../kernel/schema.ts";
 import { type Address, parseAddress } from "../../kernel/wallet.ts";
+import type { TestOrder, TestOrdering } from "../erc8004/order.ts";
 import { type BehaviouralKind, totalCost } from "../kinds/behavioural.ts";
 import { BEHAVIOURAL_KINDS } from "../kinds/index.ts";
 import { PRODUCTS } from "../products.ts";
@@ -16,6 +17,7 @@ import type { BehaviouralTests, Opened, OrderInput } from "./run-session.ts";
 
 export interface BehaviourRouteParts {
   readonly behaviour: BehaviouralTests;
+  readonly ordering: TestOrdering;
   readonly baseUrl: string;
 }
 
@@ -34,9 +36,9 @@ const SESSION = {
 export const behaviourRoutes = (parts: BehaviourRouteParts): readonly Route[] =>
   BEHAVIOURAL_KINDS.flatMap((kind) => [startRoute(kind, parts), attemptRoute(kind, parts), resultRoute(kind, parts)]);
 
-function startRoute(kind: BehaviouralKind, { behaviour, baseUrl }: BehaviourRouteParts): PaidRoute {
+function startRoute(kind: BehaviouralKind, { behaviour, ordering, baseUrl }: BehaviourRouteParts): PaidRoute {
   const path = `/test/${kind.product}`;
-  return paidRoute({
+  return paidRoute<TestOrder>({
     id: `test.${kind.product}`,
     method: "POST",
     path: `${path}/start`,
@@ -44,7 +46,7 @@ function startRoute(kind: BehaviouralKind, { behaviour, baseUrl }: BehaviourRout
     price: kind.entry,
     summary: kind.summary,
     description: kind.description,
-    input: NO_INPUT,
+    ...ordering,
     output: json(STEP),
     example: {
       input: {},

@@ -12,6 +12,8 @@ import type { Statement, Transaction } from "../../kernel/transaction.ts";
 import type { Address } from "../../kernel/wallet.ts";
 import type { Certificate } from "../certificate.ts";
 import type { CertificateStore } from "../certificate-store.ts";
+import type { TestOrder } from "../erc8004/order.ts";
+import type { PublicationStore } from "../erc8004/ports.ts";
 import { certificateId } from "../issue.ts";
 import type { BehaviouralKind } from "../kinds/behavioural.ts";
 import { attemptPath, complete, incomplete, ordered, started, type Told } from "./answers.ts";
@@ -35,6 +37,7 @@ import type { Decoys, SessionStore } from "./session-store.ts";
 export interface BehaviourParts {
   readonly sessions: SessionStore;
   readonly certificates: CertificateStore;
+  readonly publications: Pick<PublicationStore, "ordering">;
   readonly decoys: Decoys;
   readonly newToken: () => string;
   readonly tokenSha256: (token: string) => Buffer;
@@ -58,7 +61,7 @@ export interface OrderInput {
 
 export interface BehaviouralTests {
   /** The entry has settled, so a session opens. */
-  start(kind: BehaviouralKind, sale: Sale<unknown>): Promise<Completion>;
+  start(kind: BehaviouralKind, sale: Sale<TestOrder>): Promise<Completion>;
   /** The answer to the start, and the token with it, is about to be told again: perhaps to a stranger. */
   toldAgain(kind: BehaviouralKind, entry: PaymentKey): Promise<void>;
   /** The control has settled. */
@@ -112,7 +115,12 @@ export function createBehaviour(parts: BehaviourParts): BehaviouralTests {
       const token = parts.newToken();
       const session = opened(parts, kind, sale);
       const answer = jsonAnswer(started(told(kind, { session, token })));
-      return answered(answer, [sessions.adding(session, parts.tokenSha256(token))]);
+      const { input: order, settlement } = sale;
+      return answered(answer, [
+        sessions.adding(session, parts.tokenSha256(token)),
+        // The certificate will have the session's id.
+        ...(order === null ? [] : parts.publications.ordering(session.id, order, settlement.block)),
+      ]);
     },
 
     toldAgain: (kind, entry) => sessions.share(certificateId(entry, kind.product)),

@@ -4,20 +4,23 @@ import { html, instant, jsonLd, longDay, type Markup } from "../../layout/html.t
 import { codeBlock, facts, mark, renderPage, SITE_NAME } from "../../layout/page.ts";
 import { type Appearance, appearance } from "../appearance.ts";
 import { ageDays, type MarkedCertificate, VALID_FOR_DAYS } from "../certificate.ts";
+import type { Publication } from "../erc8004/publication.ts";
 import { badgeMarkdown, badgeUrl, certImageUrl, certJsonUrl, certUrl, verifyUrl } from "../links.ts";
 import { checkName, observations } from "../observations.ts";
 import { PRODUCTS } from "../products.ts";
 import { emblem } from "./emblem.ts";
 import { evidenceSection } from "./evidence-section.ts";
+import { publicationsSection } from "./publications-section.ts";
 
 interface Context {
+  readonly publications: readonly Publication[];
   /** Where the service is published; no trailing slash. */
   readonly baseUrl: string;
   readonly now: Date;
 }
 
 /** The public page of a certificate: what was tested, what was observed, what settled, and whether it still counts. */
-export function renderCertificatePage(certificate: MarkedCertificate, { baseUrl, now }: Context): string {
+export function renderCertificatePage(certificate: MarkedCertificate, { publications, baseUrl, now }: Context): string {
   const shown = appearance(certificate, now);
   const title = `${shown.title}: ${PRODUCTS[certificate.product].title}`;
   const description = `${shown.sentence} Wallet ${certificate.wallet}, issued ${longDay(certificate.issuedAt)}. A fact observed on-chain, not a safety guarantee.`;
@@ -33,6 +36,7 @@ ${checksSection(certificate)}
 ${evidenceSection(certificate)}
 ${detectedSection(certificate)}
 ${settlementSection(certificate)}
+${publicationsSection(publications, baseUrl)}
 ${meaningSection(certificate)}
 ${badgeSection(certificate, shown, baseUrl)}
 ${moreSection(certificate, baseUrl)}`,

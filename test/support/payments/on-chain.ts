@@ -1,4 +1,12 @@
-import { type Address, decodeFunctionData, type Hex, type LocalAccount, parseAbi, parseEventLogs } from "viem";
+import {
+  type Address,
+  decodeFunctionData,
+  encodeFunctionData,
+  type Hex,
+  type LocalAccount,
+  parseAbi,
+  parseEventLogs,
+} from "viem";
 import { expect } from "vitest";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { USDC_ABI } from "../../../scripts/embedded/usdc.ts";
@@ -54,6 +62,17 @@ export async function cancel(chain: TestChain, payer: LocalAccount, { authorizat
     args: [payer.address, nonce, signature],
   });
   await chain.client.waitForTransactionReceipt({ hash });
+}
+
+/** The call to USDC that cancels an authorization, with its payer's signature. */
+export async function cancellationOf(chain: TestChain, payer: LocalAccount, { authorization }: Signed): Promise<Hex> {
+  const { nonce } = authorization;
+  const signature = await signCancellation(payer, chain.network, { authorizer: payer.address, nonce });
+  return encodeFunctionData({
+    abi: USDC_ABI,
+    functionName: "cancelAuthorization",
+    args: [payer.address, nonce, signature],
+  });
 }
 
 /** What the chain shows this account paid the service by authorization; never read from our own database. */

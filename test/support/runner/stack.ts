@@ -5,6 +5,7 @@ import { gunzipSync } from "node:zlib";
 import hre from "hardhat";
 import type { TestProject } from "vitest/node";
 import { NETWORKS, type NetworkFacts } from "../../../api/kernel/networks.ts";
+import { installAgentRegistries } from "../../../scripts/embedded/agent-registries.ts";
 import { startAnvil } from "../../../scripts/embedded/anvil.ts";
 import { buildContractsFirst } from "../../../scripts/embedded/build-contracts.ts";
 import { DEV_FUNDS } from "../../../scripts/embedded/chain.ts";
@@ -101,7 +102,8 @@ async function prepareChains(folder: string, built: Promise<void>): Promise<Reco
     await installUsdc(client, network);
     await fundAccounts(client, network, DEV_FUNDS);
     await built;
-    await Promise.all([deploySettlementBatch(client), installCommercePayments(client)]);
+    await deploySettlementBatch(client);
+    await Promise.all([installCommercePayments(client), installAgentRegistries(client)]);
     const path = join(folder, `${network.key}.json`);
     writeFileSync(path, gunzipSync(Buffer.from((await dumpState(client)).slice(2), "hex")));
     await process.stop();

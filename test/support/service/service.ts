@@ -33,6 +33,8 @@ export interface TestService {
   readonly gate: Awaited<ReturnType<typeof build>>["gate"];
   /** The recurring work on withheld signatures and decoys, run on demand. */
   readonly upkeep: Awaited<ReturnType<typeof build>>["jobs"]["upkeep"];
+  /** One pass over the publications in ERC-8004's registries; fails where there are none. */
+  readonly publish: () => Promise<number>;
   readonly stop: () => Promise<void>;
 }
 
@@ -63,6 +65,7 @@ export async function startService(plan: TestServicePlan): Promise<TestService> 
     logged,
     gate,
     upkeep: jobs.upkeep,
+    publish: () => jobs.publish?.() ?? Promise.reject(new Error("nothing is published here")),
     async stop() {
       letGo(config.baseUrl);
       for (const server of servers) server.close();

@@ -1,5 +1,6 @@
 import type { TransactionReceipt } from "viem";
 import type { Address, Hex } from "../../../kernel/wallet.ts";
+import { ask } from "../../postgres/message.ts";
 import { discreet } from "../rpc-errors.ts";
 import { type Conditions, spendable } from "./conditions.ts";
 import { readCost } from "./cost.ts";
@@ -30,6 +31,8 @@ export interface Relayer {
   ship(shipment: Shipment): Promise<Shipped>;
   /** The transaction for the purpose that was mined without success; null if none is known. */
   failed(purpose: Hex): Promise<Hex | null>;
+  /** Whether a transaction was stored for the purpose, whatever has become of it. */
+  isSent(purpose: Hex): Promise<boolean>;
   /**
    * What a simulation needs so that a contract cannot tell it from the transaction: who sends it, and at which fees.
    * Rejects if that much gas cannot be paid.
@@ -58,6 +61,7 @@ export function createRelayer(parts: RelayerParts): Relayer {
     send: (request) => said(discreet(() => send(sender, request))()),
     ship: (shipment) => said(discreet(() => ship(sender, shipment))()),
     failed: (purpose) => sender.members.failed(parts.pool, purpose),
+    isSent: async (purpose) => (await ask(parts.pool, sender.members.carried([purpose]))).has(purpose),
     terms: discreet((gas) => terms(sender, gas)),
     costWei: discreet(readCost(sender)),
     waitFor: (hash, timeoutMs) => waitFor(sender, hash, timeoutMs),

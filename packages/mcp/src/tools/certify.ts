@@ -16,6 +16,13 @@ const CERTIFICATE = z.looseObject({
   badge_markdown: z.string(),
 });
 
+const agentId = z
+  .string()
+  .regex(/^(0|[1-9]\d{0,77})$/, 'expected an agent\'s id as a decimal number, like "22"')
+  .describe(
+    "The agent's id in ERC-8004's identity registry, if the result is to be published as feedback about it. Its wallet must be the one that this server pays from. Not every service publishes; one that does not refuses the call and charges nothing.",
+  );
+
 type SingleTest = (typeof SINGLE_TESTS)[number];
 
 const isSingle = (test: string): test is SingleTest => (SINGLE_TESTS as readonly string[]).includes(test);
@@ -26,12 +33,17 @@ export const certify = paidTool({
   name: "certify",
   title: "Buy a certificate",
   description: `Certifies the wallet that this server pays from: basic (it can pay) or suite (every settlement fact and authorization hygiene). Returns the public certificate and a README badge, valid for ${LIMITS.certificateDays} days. The behavioral tests, ${BEHAVIOURAL_TESTS.join(" and ")}, are explained but not run: they observe the agent's own judgment.`,
-  input: z.strictObject({ test: z.enum([...SINGLE_TESTS, ...BEHAVIOURAL_TESTS]), max_price: maxPrice }),
+  input: z.strictObject({
+    test: z.enum([...SINGLE_TESTS, ...BEHAVIOURAL_TESTS]),
+    erc8004_agent_id: agentId.exactOptional(),
+    max_price: maxPrice,
+  }),
   output: PAID_OUTPUT.extend({ certificate: CERTIFICATE.exactOptional() }),
   sells: SINGLE_TESTS.map((test) => PRODUCTS[test]),
-  async run({ test, max_price }, { shop }) {
+  async run({ test, erc8004_agent_id: agentId, max_price }, { shop }) {
     if (!isSingle(test)) return { status: "not_played" as const, what_to_do: NOT_PLAYED };
-    return shop.buy({ product: PRODUCTS[test], body: {}, maxPrice: max_price }, async (sale) => {
+    const body = agentId === undefined ? {} : { erc8004: { agentId } };
+    return shop.buy({ product: PRODUCTS[test], body, maxPrice: max_price }, async (sale) => {
       const certificate = CERTIFICATE.safeParse(sale.document);
       if (!certificate.success) throw sale.refuse("it is not a certificate.");
       if (certificate.data.product !== test)

@@ -1,0 +1,84 @@
+import { z } from "zod";
+import type { PaidRoute } from "../../kernel/route.ts";
+import type { Address, Hex } from "../../kernel/wallet.ts";
+
+/** The registries of ERC-8004 that this installation publishes to. */
+export interface RegistryAddresses {
+  readonly reputation: Address;
+  /** Null if it answers no validation requests. */
+  readonly validation: Address | null;
+}
+
+/** What the buyer of a test wants published, as the journal stores it. */
+export interface RegistryOrder {
+  /** A decimal number below 2^256. */
+  readonly agentId: string;
+  readonly reputation: Address;
+  /** The request that named us as validator, and where; null if feedback is all. */
+  readonly validation: { readonly contract: Address; readonly request: Hex } | null;
+}
+
+/** What a test's body orders besides the test; null for most. */
+export type TestOrder = RegistryOrder | null;
+
+const MOST = 2n ** 256n;
+
+const DECIMAL = 'expected the agent\'s id in the identity registry as a decimal number, like "22"';
+
+const agentId = z
+  .union([z.string().regex(/^(0|[1-9]\d{0,77})$/, DECIMAL), z.int(DECIMAL).min(0, DECIMAL)], DECIMAL)
+  .transform(String)
+  .refine((id) => BigInt(id) < MOST, "an agent's id has at most 256 bits")
+  .meta({ description: "The agent's id in ERC-8004's identity registry. Its wallet must be the payer." });
+
+const validationRequest = z
+  .string()
+  .regex(/^0x[0-9a-fA-F]{64}$/, "expected the hash of a validation request: 0x and 64 hex digits")
+  .transform((hash) => hash.toLowerCase() as Hex)
+  .exactOptional()
+  .meta({ description: "The hash of a validation request that names us as the validator; it is answered too." });
+
+const ERC8004 = z.object({ agentId, validationRequest }).meta({
+  description: "Publish the result to the registries of ERC-8004. Optional; it costs nothing more.",
+});
+
+/** The body of a test as documented where orders are taken. */
+const ORDER_BODY = z.object({ erc8004: ERC8004.exactOptional() });
+
+const CLOSED = "Nothing is published to ERC-8004's registries here. Leave erc8004 out.";
+const NO_VALIDATION = "No validation requests are answered here. Leave validationRequest out.";
+
+/**
+ * Reads a test's body: whatever does not order a publication is ignored and not stored.
+ * @param addresses null where nothing is published
+ */
+const testOrder = (addresses: RegistryAddresses | null): z.ZodType<TestOrder> =>
+  z.unknown().transform((body, context): TestOrder => {
+    const asked = typeof body === "object" && body !== null ? (body as { erc8004?: unknown }).erc8004 : undefined;
+    if (asked === undefined || asked === null) return null;
+    const refuse = (message: string, ...path: string[]): null => {
+      context.addIssue({ code: "custom", message, path: ["erc8004", ...path] });
+      return null;
+    };
+    if (addresses === null) return refuse(CLOSED);
+    const parsed = ERC8004.safeParse(asked);
+    if (!parsed.success) {
+      for (const issue of parsed.error.issues)
+        context.issues.push({ ...issue, path: ["erc8004", ...issue.path], input: asked } as never);
+      return null;
+    }
+    const { agentId: id, validationRequest: request } = parsed.data;
+    const { reputation, validation } = addresses;
+    if (request === undefined) return { agentId: id, reputation, validation: null };
+    if (validation === null) return refuse(NO_VALIDATION, "validationRequest");
+    return { agentId: id, reputation, validation: { contract: validation, request } };
+  });
+
+/** What the routes of tests take as their input. */
+export type TestOrdering = Pick<PaidRoute<TestOrder>, "input" | "body" | "intake">;
+
+/** Where nothing is published, tests document no body. */
+export const testOrdering = (
+  addresses: RegistryAddresses | null,
+  intake: NonNullable<TestOrdering["intake"]>,
+): TestOrdering => ({ input: testOrder(addresses), intake, ...(addresses === null ? {} : { body: ORDER_BODY }) });

@@ -1,0 +1,96 @@
+import type { Address, Hex } from "../../kernel/wallet.ts";
+import { credentialUrl } from "../links.ts";
+
+/** Which registry of ERC-8004 a publication is in: feedback, or the answer to a validation request. */
+export type Registry = "reputation" | "validation";
+
+/**
+ * `ordered`: nothing is sent. `sending`, `withdrawing`: its gas is charged, and a transaction may exist. `mined`,
+ * `withdrawal_mined`: a reorganization may still undo it. The others are ends: `published` and `withdrawn` are final on
+ * the chain, `refused` was never sent, `failed` was mined in vain too often.
+ */
+export type PublicationState =
+  | "ordered"
+  | "sending"
+  | "mined"
+  | "published"
+  | "withdrawing"
+  | "withdrawal_mined"
+  | "withdrawn"
+  | "refused"
+  | "failed";
+
+/** Why nothing is published, or why it was withdrawn. */
+export const PUBLICATION_REASONS = [
+  "no_certificate",
+  "not_about_wallet",
+  "reversed",
+  "expired",
+  "other_wallet",
+  "other_validator",
+  "registry",
+] as const;
+export type PublicationReason = (typeof PUBLICATION_REASONS)[number];
+
+/** Where a transaction was mined. */
+export interface Place {
+  readonly transaction: Hex;
+  readonly block: number;
+  readonly blockHash: Hex;
+}
+
+/** One statement about one certificate in one registry. */
+export interface Publication {
+  readonly certificate: string;
+  readonly registry: Registry;
+  readonly contract: Address;
+  readonly agent: bigint;
+  /** The validation request that it answers; null for feedback. */
+  readonly request: Hex | null;
+  /** The block of the order's payment: nothing about it was published before. */
+  readonly fromBlock: number;
+  readonly state: PublicationState;
+  /** How many transactions for this step were mined in vain. */
+  readonly attempt: number;
+  readonly reason: PublicationReason | null;
+  /** Whose statement it is; null before there was one. */
+  readonly publisher: Address | null;
+  /** What the registry counts it as; null for answers, and before it is mined. */
+  readonly feedbackIndex: bigint | null;
+  /** Of the publication. */
+  readonly transaction: Hex | null;
+  /** Of its withdrawal. */
+  readonly withdrawal: Hex | null;
+  /** The block of the last transaction; null while none is mined. */
+  readonly place: Omit<Place, "transaction"> | null;
+}
+
+const SHOWN = {
+  ordered: "waiting",
+  sending: "waiting",
+  mined: "published",
+  published: "published",
+  withdrawing: "withdrawing",
+  withdrawal_mined: "withdrawn",
+  withdrawn: "withdrawn",
+  refused: "refused",
+  failed: "failed",
+} as const satisfies Record<PublicationState, string>;
+
+const ENDS: readonly PublicationState[] = ["published", "withdrawn", "refused", "failed"];
+
+/** How a certificate's record shows a publication. */
+export const publicationEntry = (publication: Publication, baseUrl: string) => ({
+  registry: publication.registry,
+  contract: publication.contract,
+  agent_id: publication.agent.toString(),
+  validation_request: publication.request,
+  status: SHOWN[publication.state],
+  final: ENDS.includes(publication.state),
+  reason: publication.reason,
+  publisher: publication.publisher,
+  feedback_index: publication.feedbackIndex?.toString() ?? null,
+  transaction: publication.transaction,
+  withdrawal_transaction: publication.withdrawal,
+  credential_url: credentialUrl(baseUrl, { id: publication.certificate }),
+});

@@ -1,0 +1,33 @@
+import { checkRegistries, createRegistries } from "../adapters/chain/erc8004/registries.ts";
+import type { Relayer } from "../adapters/chain/relayer/relayer.ts";
+import type { CertificateStore } from "../certification/certificate-store.ts";
+import { testOrdering } from "../certification/erc8004/order.ts";
+import type { PublicationStore } from "../certification/erc8004/ports.ts";
+import { createPublishing } from "../certification/erc8004/publish.ts";
+import { createOrderIntake } from "../certification/erc8004/take-order.ts";
+import { MAIN_NETWORK } from "../kernel/networks.ts";
+import { createArbiterRelayer, type EscrowWires } from "./escrow.ts";
+
+export interface PublishingWires extends Omit<EscrowWires, "meter"> {
+  readonly store: PublicationStore;
+  readonly certificates: CertificateStore;
+  /** The arbiter's, if the escrow has one. */
+  readonly relayer: Relayer | null;
+}
+
+/** Publishing to the registries of ERC-8004, by the arbiter's account; nothing of it unless it is turned on. */
+export async function wirePublishing({ relayer: given, ...wires }: PublishingWires) {
+  const { config, pool, chains, log, now, signer, store, certificates } = wires;
+  const { erc8004, baseUrl } = config;
+  if (erc8004 === null) return { relayer: given, ordering: testOrdering(null, createOrderIntake(null)), publish: null };
+  const chain = chains[MAIN_NETWORK];
+  await checkRegistries(chain.client, erc8004);
+  const relayer = given ?? createArbiterRelayer({ config, pool, chains, log });
+  const registries = createRegistries({ chain, relayer, identity: erc8004.identity });
+  const { gasPerDay } = erc8004;
+  return {
+    relayer,
+    ordering: testOrdering(erc8004, createOrderIntake(registries)),
+    publish: createPublishing({ store, registries, certificates, signer, baseUrl, gasPerDay, now, log }),
+  };
+}
