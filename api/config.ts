@@ -95,6 +95,13 @@ const ENVIRONMENT = z.object({
     )
     .transform((text) => text.split(",").map((part) => part.trim().toLowerCase() as Hex))
     .default([]),
+  EVALUATOR_ADDRESS: z
+    .string()
+    .refine(
+      (text) => parseAddress(text) !== null,
+      "expected the evaluator of ERC-8183 jobs on Base: 0x and 40 hex digits",
+    )
+    .optional(),
   ESCROW_MINIMUM: whole(MINIMUM_AMOUNT, 1_000_000_000).default(MINIMUM_AMOUNT),
   ESCROW_MERCHANT_GAS: whole(0, 1_000_000_000_000).default(20_000_000),
   ESCROW_KEEPER_GAS: whole(0, 1_000_000_000_000).default(100_000_000),
@@ -165,6 +172,8 @@ export interface Config {
   readonly decoySeed: Uint8Array;
   /** Escrows and operators on Base, the current one of each kind first; empty if there are none. */
   readonly escrowAddresses: readonly Hex[];
+  /** What turns verdicts into decisions on ERC-8183 jobs; null if there is none. */
+  readonly evaluatorAddress: Hex | null;
   /** What may deploy a payer's wallet while its payment is held, on the arbiter's gas. */
   readonly walletFactories: readonly Hex[];
   readonly escrowLimits: EscrowLimits;
@@ -232,6 +241,7 @@ export function parseConfig(
     sealingKey: Buffer.from(env.SEALING_KEY, "base64url"),
     decoySeed: Buffer.from(env.DECOY_SEED, "base64url"),
     escrowAddresses: env.ESCROW_ADDRESSES,
+    evaluatorAddress: (env.EVALUATOR_ADDRESS?.toLowerCase() ?? null) as Hex | null,
     walletFactories: env.ERC6492_FACTORIES,
     escrowLimits: {
       minimum: BigInt(env.ESCROW_MINIMUM),

@@ -112,13 +112,14 @@ export async function build(config: Config, pool: pg.Pool, parts: BuildParts) {
   });
   const ownWallets = [...wired.ownWallets, ...(relayers?.[MAIN_NETWORK] ? [relayers[MAIN_NETWORK].address] : [])];
   const { scores, tiers } = wireScore({ config, pool, now });
-  const court = wireArbiter({
+  const court = await wireArbiter({
     config,
     store: counted.verdicts(createVerdictStore(pool)),
     signer,
     now,
     ownWallets,
     escrowChain: wired.chain,
+    client: chains[MAIN_NETWORK].client,
     tiers,
   });
   const operations = wireOperations({

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { Problem } from "../kernel/errors.ts";
 import { inPath, json, jsonOrPage, optionalInQuery } from "../kernel/output.ts";
 import { type PaidRoute, paidRoute, type Route } from "../kernel/route.ts";
+import type { Address } from "../kernel/wallet.ts";
 import { page, wantsHtml } from "../layout/negotiate.ts";
 import type { Arbiter } from "./arbiter.ts";
 import { ARBITER, claimBody, LOG, POLICY, VERDICT, verdictId } from "./arbiter-schemas.ts";
@@ -20,6 +21,8 @@ import { type RequestSettings, requestSchema } from "./request.ts";
 export interface ArbiterRouteParts {
   readonly arbiter: Arbiter;
   readonly claims: RequestSettings;
+  /** Where ERC-8183 jobs get their evaluators; null if there is none. */
+  readonly evaluator: Address | null;
   readonly baseUrl: string;
 }
 
@@ -108,14 +111,15 @@ const verifyRoute = (variant: Variant, { arbiter, claims, baseUrl }: ArbiterRout
 const eitherOf = (categories: readonly Category[]): string =>
   new Intl.ListFormat("en-GB", { type: "disjunction" }).format(new Set(categories.map(({ name }) => name)));
 
-async function overview(c: Context, { arbiter, baseUrl }: ArbiterRouteParts): Promise<Response> {
+async function overview(c: Context, { arbiter, evaluator, baseUrl }: ArbiterRouteParts): Promise<Response> {
   const [totals, [head = null], corrections] = await Promise.all([
     arbiter.totals(),
     arbiter.log({ before: null, limit: 1 }),
     arbiter.corrections(CORRECTIONS),
   ]);
   const { attestor } = arbiter;
-  const document = arbiterOverview({ attestor, policy: arbiter.currentPolicy(), totals, head, corrections, baseUrl });
+  const entries = { totals, head, corrections };
+  const document = arbiterOverview({ attestor, policy: arbiter.currentPolicy(), ...entries, evaluator, baseUrl });
   return wantsHtml(c) ? page(c, renderArbiter(document, baseUrl)) : c.json(document, 200, { vary: "Accept" });
 }
 

@@ -187,6 +187,10 @@ export const ARBITER = z
     categories: z.array(z.object({ name: category, summary: z.string() })),
     claim: z.object({ body: z.string(), conditions_sha256: z.string() }),
     attestation: z.object({ signer: address, domain, types, primaryType, contract: z.string() }),
+    jobs: z
+      .object({ standard: z.literal("ERC-8183"), network, address, contract: z.string() })
+      .nullable()
+      .describe("What ERC-8183 jobs derive their evaluators from; null if this service has none"),
     verdicts: z.object({ release: count, refund: count, escalate: count, record: z.string() }),
     log: z.object({ url, rule: z.string(), head: LOG_ITEM.nullable() }),
     corrections: z.object({ window_days: z.literal(CORRECTION_DAYS), latest: z.array(LOG_ITEM) }),

@@ -13,6 +13,8 @@ export const policyPath = (version: number): string => `${POLICY_PATH}?version=$
 
 export const LOG_PATH = "/arbiter/log";
 
+const EVALUATOR = "contracts/ArbiterEvaluator.sol";
+
 export interface OverviewParts {
   readonly attestor: Address;
   /** The one in force. */
@@ -20,11 +22,14 @@ export interface OverviewParts {
   readonly totals: VerdictTotals;
   readonly head: LogEntry | null;
   readonly corrections: readonly LogEntry[];
+  /** Where ERC-8183 jobs get their evaluators; null if there is none. */
+  readonly evaluator: Address | null;
   readonly baseUrl: string;
 }
 
 /** The arbiter at a glance: what it sells, under which policy, who signs, and how long its log is. */
-export function arbiterOverview({ attestor, policy, totals, head, corrections, baseUrl }: OverviewParts) {
+export function arbiterOverview(parts: OverviewParts) {
+  const { attestor, policy, totals, head, corrections, evaluator, baseUrl } = parts;
   const { chainId, key } = NETWORKS[ARBITER_NETWORK];
   const product = (path: string, price: bigint, what: string) => ({
     method: "POST",
@@ -56,6 +61,7 @@ export function arbiterOverview({ attestor, policy, totals, head, corrections, b
       primaryType: "Verdict",
       contract: "contracts/VerdictLib.sol",
     },
+    jobs: evaluator && { standard: "ERC-8183", network: ARBITER_NETWORK, address: evaluator, contract: EVALUATOR },
     verdicts: { ...totals, record: `${baseUrl}${verdictPath("<id>")}` },
     log: {
       url: `${baseUrl}${LOG_PATH}`,

@@ -1,3 +1,5 @@
+import type { PublicClient } from "viem";
+import { requireEvaluator } from "../adapters/chain/evaluator.ts";
 import { createGithubChecks } from "../adapters/web/github-checks.ts";
 import { createGuardedFetch } from "../adapters/web/guarded-fetch/fetch.ts";
 import { createArbiter } from "../arbiter/arbiter.ts";
@@ -40,11 +42,14 @@ const guard = ({ baseUrl, arbiterAllowedOrigins }: RecordWires["config"]) => ({
 export interface ArbiterWires extends RecordWires {
   readonly ownWallets: readonly string[];
   readonly escrowChain: EscrowChain;
+  readonly client: PublicClient;
 }
 
 /** The external arbiter, and what it accepts as a claim. */
-export function wireArbiter({ ownWallets: others, escrowChain, ...wires }: ArbiterWires) {
+export async function wireArbiter({ ownWallets: others, escrowChain, client, ...wires }: ArbiterWires) {
   const record = wireRecord(wires);
+  const evaluator = wires.config.evaluatorAddress;
+  if (evaluator !== null) await requireEvaluator(client, evaluator, record.attestor.address);
   const own = [wires.config.payTo, record.attestor.address, ...others].map((one) => one.toLowerCase() as Address);
   const ownWallets = [...new Set(own)];
   const deals = {
@@ -55,6 +60,7 @@ export function wireArbiter({ ownWallets: others, escrowChain, ...wires }: Arbit
   };
   return {
     arbiter: createArbiter({ ...record, deals, ownWallets }),
+    evaluator,
     claims: { ...guard(wires.config), ownWallets, policies: record.policies, now: record.now },
   };
 }

@@ -7,6 +7,7 @@ import { getAddress } from "viem";
 import { COMMERCE_PAYMENTS } from "../../contracts/commerce-payments.ts";
 import { SETTLEMENT_BATCH } from "../../contracts/settlement-batch.ts";
 import hardhatConfig from "../../hardhat.config.ts";
+import ArbiterEvaluator from "../../ignition/modules/ArbiterEvaluator.ts";
 import ArbiterOperator from "../../ignition/modules/ArbiterOperator.ts";
 import Escrow from "../../ignition/modules/Escrow.ts";
 import SettlementBatch from "../../ignition/modules/SettlementBatch.ts";
@@ -20,6 +21,7 @@ import { installCreateX } from "./createx.ts";
 import {
   type DeploymentTarget,
   deployedEscrow,
+  deployedEvaluator,
   deployedOperator,
   deployedWallet,
   deploymentTargets,
@@ -77,6 +79,8 @@ async function deployTo(hre: HardhatRuntimeEnvironment, { folder, target, roles 
   await installAgentRegistries(client);
   if ((await deployedOperator(folder, target, roles)) === null)
     await connection.ignition.deploy(ArbiterOperator, { ...options, parameters });
+  if ((await deployedEvaluator(folder, target, roles)) === null)
+    await connection.ignition.deploy(ArbiterEvaluator, { ...options, parameters: { ArbiterEvaluator: { ...roles } } });
   if (!(await hasSettlementBatch(target))) {
     await installCreateX(client);
     const strategyConfig = { salt: SETTLEMENT_BATCH.salt };

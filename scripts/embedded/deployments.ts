@@ -80,7 +80,17 @@ export async function deployedOperator(
   return isSame ? address : null;
 }
 
-/** The escrow and the operator have the same getters. */
+/** The evaluator's address on the chain, or null if it is not deployed with these roles. */
+export async function deployedEvaluator(
+  folder: string,
+  target: DeploymentTarget,
+  roles: EscrowRoles,
+): Promise<Address | null> {
+  const address = await deployed(folder, target, "ArbiterEvaluator#ArbiterEvaluator");
+  return address !== null && (await hasRoles(address, target, roles)) ? address : null;
+}
+
+/** The escrow, the operator and the evaluator have the same getters. */
 async function hasRoles(address: Address, target: DeploymentTarget, roles: EscrowRoles): Promise<boolean> {
   const read = (functionName: "ARBITER" | "FEE_RECIPIENT") =>
     anvilClient(target.rpcUrl, target.network).readContract({ address, abi: escrowAbi, functionName });
@@ -125,27 +135,30 @@ export async function hasSettlementBatch(target: DeploymentTarget): Promise<bool
   return code !== undefined && keccak256(code) === codeHash;
 }
 
-/** Whether the wallet, the escrow and the operator with these roles, and what they need, are all on the chain. */
+/** Whether the wallet, the contracts with these roles, and what they need, are all on the chain. */
 export async function isDeployed(folder: string, target: DeploymentTarget, roles: EscrowRoles): Promise<boolean> {
-  const [wallet, escrow, operator, ...others] = await Promise.all([
+  const [wallet, escrow, operator, evaluator, ...others] = await Promise.all([
     deployedWallet(folder, target),
     deployedEscrow(folder, target, roles),
     deployedOperator(folder, target, roles),
+    deployedEvaluator(folder, target, roles),
     hasCommercePayments(target),
     hasSettlementBatch(target),
   ]);
-  return wallet !== null && escrow !== null && operator !== null && !others.includes(false);
+  return ![wallet, escrow, operator, evaluator].includes(null) && !others.includes(false);
 }
 
 /** Whether every contract in the journal exists; those of a discarded chain do not. */
 export async function isJournalTrue(folder: string, target: DeploymentTarget, roles: EscrowRoles): Promise<boolean> {
   const names = Object.keys(recorded(folder, target));
+  const hasEvaluator = names.includes("ArbiterEvaluator#ArbiterEvaluator");
+  const evaluator = hasEvaluator ? await deployedEvaluator(folder, target, roles) : undefined;
   const escrow = names.includes("Escrow#Escrow") ? await deployedEscrow(folder, target, roles) : undefined;
   const hasOperator = names.includes("ArbiterOperator#ArbiterOperator");
   const operator = hasOperator ? await deployedOperator(folder, target, roles) : undefined;
   const wallet = names.includes("SmartWallet#SmartWallet") ? await deployedWallet(folder, target) : undefined;
   const lacksBatch = names.includes("SettlementBatch#SettlementBatch") && !(await hasSettlementBatch(target));
-  return names.length > 0 && escrow !== null && operator !== null && wallet !== null && !lacksBatch;
+  return names.length > 0 && ![wallet, escrow, operator, evaluator].includes(null) && !lacksBatch;
 }
 
 async function deployed(folder: string, target: DeploymentTarget, name: string): Promise<Address | null> {

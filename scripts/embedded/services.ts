@@ -13,6 +13,8 @@ export interface ServiceParts {
   readonly logs: string;
   /** The escrow contract and the operator on the local Base. */
   readonly escrows?: readonly Address[];
+  /** What turns verdicts into decisions on jobs, on the local Base. */
+  readonly evaluator?: Address;
 }
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
@@ -35,6 +37,7 @@ export const apiPlan = (parts: ServiceParts): ProcessPlan => ({
     SEALING_KEY: parts.keys.sealingKey,
     DECOY_SEED: parts.keys.decoySeed,
     ESCROW_ADDRESSES: parts.escrows?.join(",") ?? "",
+    EVALUATOR_ADDRESS: parts.evaluator ?? "",
     ARBITER_PRIVATE_KEY: parts.keys.arbiterPrivateKey,
     INDEX_VIEWS_SCHEMA: VIEWS_SCHEMA,
     RATE_LIMIT_PER_MINUTE: "0",

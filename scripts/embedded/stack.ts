@@ -1,5 +1,4 @@
 import { join } from "node:path";
-import type { Address } from "viem";
 import { NETWORKS, type NetworkFacts } from "../../api/kernel/networks.ts";
 import { isReady } from "../../indexer/deployment.ts";
 import { ponderSchemas } from "../../indexer/schemas.ts";
@@ -8,7 +7,14 @@ import { packagesProblem } from "../packages.ts";
 import { anvilClient } from "./anvil.ts";
 import { startChain } from "./chain.ts";
 import type { DataDirectory } from "./data-directory.ts";
-import { deployedEscrow, deployedOperator, deploymentTargets, hasEarlierVersion, isDeployed } from "./deployments.ts";
+import {
+  deployedEscrow,
+  deployedEvaluator,
+  deployedOperator,
+  deploymentTargets,
+  hasEarlierVersion,
+  isDeployed,
+} from "./deployments.ts";
 import { type GuardedProcess, startGuarded } from "./guarded-process.ts";
 import { arbiterAddress, facilitatorAddress, type Keys, payToAddress } from "./keys.ts";
 import { takeBackLostBlocks } from "./lost-blocks.ts";
@@ -54,7 +60,7 @@ export function createStack(parts: StackParts): Stack {
     ]);
     // Before the services: for a few seconds Hardhat needs as much memory as they do.
     const deployed = chains.then(() => deployMissing(parts, stops));
-    const [postgres, escrows] = await Promise.all([startDatabase(parts, stops), deployed]);
+    const [postgres, contracts] = await Promise.all([startDatabase(parts, stops), deployed]);
     await migrate(postgres.ownerUrl);
     await grantApiRole(postgres.ownerUrl);
     const targets = deploymentTargets({ base: settings.baseRpcPort, baseSepolia: settings.baseSepoliaRpcPort });
@@ -62,7 +68,7 @@ export function createStack(parts: StackParts): Stack {
     parts.tell("The database schema is up to date");
     const problem = await packages;
     if (problem !== null) parts.tell(problem);
-    await startServices({ ...parts, ...postgres, escrows, logs: parts.directory.logs }, parts, stops);
+    await startServices({ ...parts, ...postgres, ...contracts, logs: parts.directory.logs }, parts, stops);
   };
   const stop = async () => {
     for (const stage of STAGES) await Promise.all((stops.get(stage) ?? []).map((end) => end()));
@@ -102,22 +108,24 @@ function watch(name: string, process: GuardedProcess, onLoss: (reason: string) =
   process.ended.then((outcome) => onLoss(`${name} exited (${outcome}). ${process.lastOutput().trim()}`));
 }
 
-/** Deploys what is missing; returns the addresses of the escrow and the operator on the local Base. */
-async function deployMissing(
-  { settings, keys, directory, tell }: StackParts,
-  stops: Stops,
-): Promise<readonly Address[]> {
+type Contracts = Required<Pick<ServiceParts, "escrows" | "evaluator">>;
+
+/** Deploys what is missing; returns what the services need to know of the local Base. */
+async function deployMissing({ settings, keys, directory, tell }: StackParts, stops: Stops): Promise<Contracts> {
   const targets = deploymentTargets({ base: settings.baseRpcPort, baseSepolia: settings.baseSepoliaRpcPort });
   const folder = join(settings.dataDirectory, "ignition");
   const roles = { arbiter: arbiterAddress(keys), feeRecipient: payToAddress(keys) };
   const [base] = targets;
-  const escrows = async (): Promise<readonly Address[] | null> => {
-    const found = await Promise.all([deployedEscrow(folder, base, roles), deployedOperator(folder, base, roles)]);
-    const [escrow, operator] = found;
-    return escrow !== null && operator !== null ? [escrow, operator] : null;
+  const contracts = async (): Promise<Contracts | null> => {
+    const [escrow, operator, evaluator] = await Promise.all([
+      deployedEscrow(folder, base, roles),
+      deployedOperator(folder, base, roles),
+      deployedEvaluator(folder, base, roles),
+    ]);
+    return escrow && operator && evaluator && { escrows: [escrow, operator], evaluator };
   };
   const found = await Promise.all(targets.map((target) => isDeployed(folder, target, roles)));
-  const known = found.includes(false) ? null : await escrows();
+  const known = found.includes(false) ? null : await contracts();
   if (known !== null) return known;
   const replaced = await Promise.all(targets.map((target) => hasEarlierVersion(folder, target)));
   if (replaced.includes(true))
@@ -130,7 +138,7 @@ async function deployMissing(
   const outcome = await deployment.ended;
   if (outcome !== 0)
     throw new Error(`The contracts could not be deployed (${outcome}).\n${deployment.lastOutput().trim()}`);
-  const deployed = await escrows();
+  const deployed = await contracts();
   if (deployed === null) throw new Error("The contracts were deployed but cannot be found.");
   tell("The contracts are deployed");
   return deployed;

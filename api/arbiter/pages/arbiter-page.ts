@@ -38,7 +38,7 @@ ${correctionsSection(overview)}
   });
 
 const attestationSection = (
-  { attestation, claim }: Overview,
+  { attestation, claim, jobs }: Overview,
   baseUrl: string,
 ): Markup => html`<section aria-labelledby="check"><h2 id="check">Check a verdict</h2>
 <p class="measure">Every verdict is signed twice: with the service’s Ed25519 key, for programs, and as EIP-712 typed data, for contracts, which check it with <code>${attestation.contract}</code>.</p>
@@ -46,6 +46,7 @@ ${facts(
   [
     ["EIP-712 signer", html`<code>${attestation.signer}</code>`],
     ["Conditions hash", claim.conditions_sha256],
+    ...(jobs === null ? [] : [["ERC-8183 jobs", html`<code>${jobs.address}</code>`] as const]),
     ["Check offline", html`<code>npx -y ${packageUrl(baseUrl, VERIFIER)} verdict.json --issuer ${baseUrl}</code>`],
   ],
   "ruled",

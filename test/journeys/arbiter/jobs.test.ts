@@ -3,6 +3,7 @@ import hre from "hardhat";
 import { type Abi, type Address, type Hex, hashTypedData, parseAbi, parseEventLogs, zeroAddress } from "viem";
 import { privateKeyToAddress } from "viem/accounts";
 import { describe, expect, test } from "vitest";
+import { requireEvaluator } from "../../../api/adapters/chain/evaluator.ts";
 import type { verdictDocument } from "../../../api/arbiter/document.ts";
 import {
   dealRefOf,
@@ -14,7 +15,8 @@ import {
 } from "../../../packages/escrow/src/index.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { sha256 } from "../../support/arbiter/rows.ts";
-import { buyVerdict, startArbiterScene } from "../../support/arbiter/scene.ts";
+import { buyVerdict, recordOf, startArbiterScene } from "../../support/arbiter/scene.ts";
+import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import { ARBITER_KEY } from "../../support/service/accounts.ts";
 
@@ -43,8 +45,8 @@ const [SUBMITTED, COMPLETED, REJECTED, EXPIRED] = [3, 4, 5, 6];
 const TWO_HOURS = 7_200;
 const DAY = 86_400;
 
-const scene = await forFile(startArbiterScene());
-const { client, network } = scene.chain;
+const chain = await startTestChain();
+const { client, network } = chain;
 const now = async () => Number((await client.getBlock()).timestamp);
 
 const mined = async (hash: Promise<Hex>) => client.waitForTransactionReceipt({ hash: await hash });
@@ -55,7 +57,10 @@ async function deploy(name: string, args: readonly unknown[]): Promise<Address> 
   if (!contractAddress) throw new Error(`${name} was not deployed.`);
   return contractAddress;
 }
-const maker = await deploy("ArbiterEvaluator", [privateKeyToAddress(ARBITER_KEY), FEES]);
+const evaluatorAddress = await deploy("ArbiterEvaluator", [privateKeyToAddress(ARBITER_KEY), FEES]);
+const scene = await forFile(startArbiterScene({ chain, config: { evaluatorAddress } }));
+const published = await recordOf(`${scene.service.url}/arbiter`);
+const maker = (published.body.jobs as { readonly address: Address }).address;
 const jobs = await deploy("Jobs", [network.usdc.address]);
 const onJobs = { address: jobs, abi: JOBS_ABI, chain: null } as const;
 
@@ -177,6 +182,14 @@ describe("a job that names an evaluator of the arbiter", () => {
     );
     expect(await refusal(sold, cheated)).toBe("WrongConditions");
     expect(await statusOf(sold)).toBe(SUBMITTED);
+  });
+
+  test("is offered only by the service whose arbiter its evaluators obey", async () => {
+    const arbiter = privateKeyToAddress(ARBITER_KEY);
+    const other = await deploy("ArbiterEvaluator", [CARRIER.address, FEES]);
+    await requireEvaluator(client as never, maker, arbiter);
+    await expect(requireEvaluator(client as never, other, arbiter)).rejects.toThrow("ARBITER_PRIVATE_KEY belongs to");
+    await expect(requireEvaluator(client as never, jobs, arbiter)).rejects.toThrow("EVALUATOR_ADDRESS is wrong");
   });
 
   // Last: a day passes on the chain.
