@@ -60,7 +60,7 @@ ${codeBlock(takeScamTest(baseUrl))}
 ${codeBlock(verifyWallet(baseUrl, wallet))}
 <p class="measure">Or sell through the escrow: a contract holds the buyer’s USDC before your handler runs, your response is signed and evaluated, and the contract pays you, minus the ${FEE_TEXT} fee, or refunds the buyer. The merchant’s account needs a little ETH.</p>
 ${codeBlock({ id: "escrow-merchant", caption: "merchant.mjs", text: merchantSnippet(baseUrl) })}
-${codeBlock(buyThroughEscrow())}
+${codeBlock(buyThroughEscrow(baseUrl))}
 <p class="measure"><a href="/escrow">The escrow page</a> lists the contracts and the decision rules, and explains what to sign and send if you don’t use Hono.</p>`,
   },
   {

@@ -42,7 +42,7 @@ ${codeBlock(NEXT_SAMPLE)}
 
 const escrowSection =
   (): Markup => html`<section aria-labelledby="escrow-shop"><h2 id="escrow-shop">Merchants: sell through the escrow</h2>
-<p class="measure">The package <code>agent-payment-trust-escrow</code> is Hono middleware for merchants and an x402 scheme for buyers. The documentation has <a href="/docs#merchants">a complete shop and buyer</a>. On any other stack, sign and forward the delivery as <a href="/escrow?format=json"><code>forward</code></a> describes.</p></section>`;
+<p class="measure">The package <code>agent-payment-trust-escrow</code> is middleware for merchants with Hono, Express or Next. Buyers pay with the stock x402 client, or with the package’s own scheme. The documentation has <a href="/docs#merchants">a complete shop and buyer</a>. On any other stack, sign and forward the delivery as <a href="/escrow?format=json"><code>forward</code></a> describes.</p></section>`;
 
 const githubSection = (
   baseUrl: string,

@@ -171,15 +171,20 @@ contract Deal {
 `,
 };
 
-export const buyThroughEscrow = (): CodeBlock => ({
+export const buyThroughEscrow = (baseUrl: string): CodeBlock => ({
   id: "escrow-buyer",
   caption: "buyer.mjs",
-  text: `import { wrapFetchWithPayment, x402Client } from "@x402/fetch";
-import { EscrowScheme } from "agent-payment-trust-escrow";
+  text: `import { AuthCaptureEvmScheme } from "@x402/evm/auth-capture/client";
+import { wrapFetchWithPayment, x402Client } from "@x402/fetch";
 import { privateKeyToAccount } from "viem/accounts";
 
 const payer = privateKeyToAccount(process.env.PAYER_PRIVATE_KEY);
-const client = new x402Client().register("${MAIN_NETWORK}", new EscrowScheme(payer));
+// Only contracts that this service arbitrates may hold the money: a merchant could name another.
+const { contracts } = await (await fetch("${baseUrl}/escrow")).json();
+const trusted = contracts.map(({ address }) => address);
+const client = new x402Client()
+  .register("${MAIN_NETWORK}", new AuthCaptureEvmScheme(payer))
+  .registerPolicy((_, offers) => offers.filter(({ extra }) => trusted.includes(String(extra.captureAuthorizer).toLowerCase())));
 const answer = await wrapFetchWithPayment(fetch, client)(process.env.SHOP_URL ?? "http://localhost:3000/haiku", { method: "POST" });
 console.log(await answer.json(), answer.headers.get("x-escrow-decision")); // release
 `,

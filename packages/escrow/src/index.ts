@@ -1,7 +1,32 @@
-export { RefusedTerms } from "./acceptable.ts";
+// To sell. The adapters for Express and Next.js have entries of their own.
+
+export { type EscrowedOptions, escrowed } from "./hono.ts";
+export type { Validate, Validated } from "./validate.ts";
+
+// To sell with another framework, or to hold and forward in another way.
+
 export type { Delivery } from "./delivery.ts";
 export { deliveryTypedData, MAX_BODY_BYTES, signDelivery } from "./delivery.ts";
+export { type Decision, type Forward, ForwardRefused, type ForwardRequest, forwardTo, HoldEnded } from "./forward.ts";
+export { type HoldRequest, type SendHold, sendFrom } from "./hold.ts";
+export { requirements } from "./schemes.ts";
+export { createSeller, type SaleRequest, type SellerOptions } from "./seller.ts";
+export type { EscrowFacts, Offer } from "./terms.ts";
+
+// To keep what was delivered.
+
+export type { Claim, DeliveryStore, Ending, KeptDelivery } from "./stores/delivery-store.ts";
+export { type KeyValue, keyValueStore } from "./stores/key-value-store.ts";
+export { memoryStore } from "./stores/memory-store.ts";
+export { POSTGRES_TABLE, postgresStore, type Queries } from "./stores/postgres-store.ts";
+
+// To buy from an escrow. An operator is paid by the stock client.
+
+export { RefusedTerms } from "./acceptable.ts";
 export { EscrowScheme, type EscrowSchemeOptions } from "./escrow-scheme.ts";
+
+// To have ERC-8183 jobs judged.
+
 export {
   type AttestedVerdict,
   dealRefOf,
@@ -15,10 +40,10 @@ export {
   VerdictRefused,
 } from "./evaluator.ts";
 export { evaluatorAbi } from "./evaluator-abi.ts";
+
+// To look a payment up, and to refund it without the arbiter.
+
 export { type FoundHold, findHold, holdsOf } from "./find-hold.ts";
-export { type Decision, type Forward, ForwardRefused, type ForwardRequest, forwardTo, HoldEnded } from "./forward.ts";
-export { type HoldRequest, type SendHold, sendFrom } from "./hold.ts";
-export { type EscrowedOptions, escrowed } from "./hono.ts";
 export {
   type EscrowPlace,
   PAYMENT_INFO_TYPEHASH,
@@ -27,12 +52,4 @@ export {
   paymentId,
 } from "./payment-info.ts";
 export { type PaymentState, type PaymentStatus, readPayment } from "./payment-status.ts";
-export { requirements } from "./schemes.ts";
 export { RefundRefused, type RefundRequest, type RefundTarget, type SelfRefund, selfRefund } from "./self-refund.ts";
-export { createSeller, type SaleRequest, type SellerOptions } from "./seller.ts";
-export type { Claim, DeliveryStore, Ending, KeptDelivery } from "./stores/delivery-store.ts";
-export { type KeyValue, keyValueStore } from "./stores/key-value-store.ts";
-export { memoryStore } from "./stores/memory-store.ts";
-export { POSTGRES_TABLE, postgresStore, type Queries } from "./stores/postgres-store.ts";
-export type { EscrowFacts, Offer } from "./terms.ts";
-export type { Validate, Validated } from "./validate.ts";

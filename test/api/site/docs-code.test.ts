@@ -9,6 +9,7 @@ import { waitUntil } from "../../../scripts/embedded/wait-until.ts";
 import { codeOn, inShell, type Reader, run, serve } from "../../support/browser/page-code.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { deployEscrow } from "../../support/escrow/contract.ts";
+import { deployOperator } from "../../support/escrow/operator.ts";
 import { folderForFile } from "../../support/folder.ts";
 import { forFile } from "../../support/for-file.ts";
 import { launchIndexerOf } from "../../support/indexer/launched.ts";
@@ -21,10 +22,12 @@ import { startService } from "../../support/service/service.ts";
 const home = await folderForFile("docs-code-");
 const registry = await forFile(startRegistry());
 const chain = await forFile(startTestChain({ mining: { everySeconds: 1 } }));
-const escrow = await deployEscrow(chain);
+const [escrow, operator] = [await deployEscrow(chain), await deployOperator(chain)];
 const database = await freshDatabase();
 const _launched = await forFile(launchIndexerOf({ chain, database, escrows: [escrow] }));
-const service = await forFile(startService({ chain, database, config: { escrowAddresses: [escrow.address] } }));
+const service = await forFile(
+  startService({ chain, database, config: { escrowAddresses: [escrow.address, operator.address] } }),
+);
 const [payer, merchant] = [generatePrivateKey(), generatePrivateKey()];
 await chain.fund(privateKeyToAccount(payer).address, 10_000_000n);
 await chain.setBalance(privateKeyToAccount(merchant).address, 10n ** 18n);
