@@ -6,15 +6,15 @@ afterEach(() => vi.useRealTimers());
 
 const BLOCK_MS = 2_000;
 
-/** A chain with a block every two seconds, the first at `first`, and how often it was asked. */
-function chainFrom(first: number) {
+/** A chain with a block every so often, by default two seconds, the first at `first`, and how often it was asked. */
+function chainFrom(first: number, every = BLOCK_MS) {
   const began = performance.now();
   const asked: number[] = [];
   const client = {
     getBlockNumber: async () => {
       const now = performance.now() - began;
       asked.push(now);
-      return BigInt(Math.max(0, Math.floor((now - first) / BLOCK_MS) + 1));
+      return BigInt(Math.max(0, Math.floor((now - first) / every) + 1));
     },
   };
   const since = () => performance.now() - began;
@@ -46,6 +46,63 @@ test.each([0, 137, 900, 1_990])(
     expect(chain.asked.length).toBeLessThan(8 * 20);
   },
 );
+
+test.each([
+  { every: BLOCK_MS, within: 60 },
+  { every: 200, within: 70 },
+])(
+  "nobody waited for some blocks, and the next one of $every ms is noticed all the same",
+  async ({ every, within }) => {
+    const chain = chainFrom(137, every);
+    const next = async () => {
+      const woken = chain.nextBlock(60_000).then(chain.since);
+      await vi.advanceTimersByTimeAsync(every * 3);
+      return woken;
+    };
+    for (let block = 0; block < 4; block++) await next();
+    for (const blocks of [1.3, 2.55, 5.9, 3.05, 1.8]) {
+      await vi.advanceTimersByTimeAsync(every * blocks);
+      // The first to be told of blocks that came meanwhile; then one that came while somebody waited.
+      const began = chain.since();
+      let noticed = 0;
+      const watching = (async () => {
+        const before = Math.floor((began - 137) / every);
+        while (Math.floor((noticed - 137) / every) <= before) {
+          await chain.nextBlock(60_000);
+          noticed = chain.since();
+        }
+      })();
+      await vi.advanceTimersByTimeAsync(every * 3);
+      await watching;
+      expect((noticed - 137) % every).toBeLessThanOrEqual(within);
+    }
+  },
+);
+
+test("blocks that came close together, from a node that answers slowly, are soon forgotten", async () => {
+  const began = performance.now();
+  let asked = 0;
+  const nextBlock = watchBlocks(
+    {
+      getBlockNumber: async () => {
+        asked++;
+        await new Promise((answer) => setTimeout(answer, 150));
+        const now = performance.now() - began;
+        return BigInt(Math.floor(now / BLOCK_MS)) + (now > 5_500 ? 1n : 0n) + (now > 5_900 ? 1n : 0n);
+      },
+    },
+    BLOCK_MS,
+  );
+  const watching = (async () => {
+    while (performance.now() - began < 30_000) await nextBlock(60_000);
+  })();
+  await vi.advanceTimersByTimeAsync(20_000);
+  asked = 0;
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(asked).toBeLessThan(10_000 / 200);
+  await vi.advanceTimersByTimeAsync(60_000);
+  await watching;
+});
 
 test("one caller asks for all who wait, and nobody is asked while nobody waits", async () => {
   const chain = chainFrom(500);

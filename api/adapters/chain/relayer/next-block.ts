@@ -2,6 +2,8 @@ import type { PublicClient } from "viem";
 
 /** How often the chain is asked around the time at which a block is due, and how rarely otherwise, in milliseconds. */
 const ASKED = { often: 20, rarely: 250 };
+/** At least so many times between two blocks. */
+const ASKED_A_GAP = 3;
 /** Asked often from this long before a block is due until this long after, in milliseconds. */
 const DUE = { before: 40, after: 400 };
 /** Blocks that come more often are not waited for one by one. */
@@ -15,40 +17,48 @@ export interface NextBlock {
 
 /**
  * Watches the head for all who wait, and only while somebody waits. Blocks come at regular times: once one has been
- * seen, the chain is asked often around the time of the next one, and rarely before.
+ * seen to come, the chain is asked often around the times of the next ones, and rarely before.
  * @param expectedMs the time between two blocks at most
  */
 export function watchBlocks(client: Pick<PublicClient, "getBlockNumber">, expectedMs: number): NextBlock {
   const waiting = new Set<() => void>();
-  let head: { readonly number: bigint; readonly at: number } | null = null;
+  let head: bigint | null = null;
+  /** The last block whose coming was seen, and not only afterwards that it had come. */
+  let seen: { readonly number: bigint; readonly at: number } | null = null;
+  let looked = Number.NEGATIVE_INFINITY;
   let gap = expectedMs;
   let due = 0;
   let isWatching = false;
 
   const pause = (): number => {
     const now = performance.now();
-    if (now > due + DUE.after) due += Math.ceil((now - due) / gap) * gap;
-    return Math.min(Math.max(due - DUE.before - now, ASKED.often), ASKED.rarely);
+    if (now > due + Math.min(DUE.after, gap / 2)) due += Math.ceil((now - due) / gap) * gap;
+    return Math.min(Math.max(due - DUE.before - now, ASKED.often), ASKED.rarely, gap / ASKED_A_GAP);
   };
-  const look = async (paused: number) => {
-    const number = await client.getBlockNumber({ cacheTime: 0 }).catch(() => null);
-    if (number === null || number === head?.number) return;
-    const at = performance.now();
-    if (head !== null && number > head.number) {
-      const seen = (at - head.at) / Number(number - head.number);
-      gap = Math.min(Math.max(seen, SHORTEST_GAP_MS), expectedMs);
-    }
-    head = { number, at };
+  const note = (number: bigint, at: number, unseen: number) => {
+    if (seen !== null && number > seen.number)
+      gap = Math.min(Math.max((at - seen.at) / Number(number - seen.number), SHORTEST_GAP_MS), expectedMs);
+    seen = { number, at };
     // It may have come at any time since the last look.
-    due = at + gap - (paused > ASKED.often ? paused : 0);
+    due = at + gap - (unseen > 2 * ASKED.often ? unseen : 0);
+  };
+  const look = async () => {
+    const number = await client.getBlockNumber({ cacheTime: 0 }).catch(() => null);
+    if (number === null) return;
+    const at = performance.now();
+    const unseen = at - looked;
+    looked = at;
+    if (number === head) return;
+    head = number;
+    // When nobody has watched for long, blocks are due as they were before. A slow node's answers still count.
+    if (unseen < Math.max(gap / 2, expectedMs / 4)) note(number, at, unseen);
     for (const wake of waiting) wake();
   };
   const watch = async () => {
     isWatching = true;
     while (waiting.size > 0) {
-      const paused = pause();
-      await new Promise((resolve) => setTimeout(resolve, paused));
-      if (waiting.size > 0) await look(paused);
+      await new Promise((resolve) => setTimeout(resolve, pause()));
+      if (waiting.size > 0) await look();
     }
     isWatching = false;
   };
