@@ -79,6 +79,11 @@ test("late holds count as payments, with all sums, but not as meetings on their 
   const [found, expected] = [await readTables(reader), recountTables(facts, "full")];
   expect(without(found.paid, "funder")).toEqual(without(expected.paid, "funder"));
   expect(without(found.wallet_day, "touched", "ages")).toEqual(without(expected.wallet_day, "touched", "ages"));
+  const meetings = (rows: readonly object[] = []) =>
+    without(rows, "paid", "qualifying", "qualifying_atomic", "last_at").filter((row) => row.touched !== 0);
+  const others = facts.filter((fact) => fact.kind !== "hold" || !isInFile(fact));
+  expect(meetings(found.wallet_day)).toEqual(meetings(recountTables(others, "full").wallet_day));
+  expect(meetings(found.wallet_day)).not.toEqual(meetings(expected.wallet_day));
   const sums = (rows: readonly object[] = []) =>
     without(rows, "last_day").filter((row) => row.up_atomic !== "0" || row.down_atomic !== "0");
   expect(sums(found.pair)).toEqual(sums(expected.pair));
