@@ -95,9 +95,9 @@ async function attemptWithheld(parts: PaymentParts, request: WithheldRequest): P
   if (asked === null) return UNAVAILABLE;
   const { subject, event, created } = asked;
   if (event.row !== null) return drive(parts, subject, event);
-  if (typeof event.fresh !== "string" && event.fresh.say === "pay") return event.fresh;
   if (event.signature === "invalid")
     return { say: "malformed", detail: "The signature is not the payer's. Nothing was recorded." };
+  if (typeof event.fresh !== "string" && event.fresh.say === "pay") return event.fresh;
   return typeof event.fresh === "string" ? withhold(parts, request, created) : event.fresh;
 }
 
