@@ -107,7 +107,7 @@ test("anybody's contract can tell of the same hold; the refund is found all the 
     to: liar,
     data: concat([...(told.topics as Hex[]), told.data]),
   });
-  const copied = await client.getTransactionReceipt({ hash });
+  const copied = await client.waitForTransactionReceipt({ hash });
   expect(copied.logs).toMatchObject([{ address: liar, topics: told.topics, data: told.data }]);
   await after(1800);
   expect(await findHold(client, { id })).toMatchObject({ id, escrow, transaction });
