@@ -63,21 +63,31 @@ async function settle(parts: CarryingParts, task: Task): Promise<void> {
 }
 
 async function step({ store, chain, sender }: CarryingParts, task: Task): Promise<void> {
-  const { payment, decision, record } = task;
+  const { payment } = task;
   const { status, refundableFrom, time } = await chain.state(task);
   // A reorganization removed the hold; it may come back.
   if (status === "none") return store.lookAgain(payment, HOLD_GONE_SECONDS);
   if (status === "held") {
     // The arbiter may refund sooner, but the clock alone decided, and a reorganization may have held it again later.
-    if (record === null && time < refundableFrom) return store.lookAgain(payment, LOOK_AGAIN_SECONDS);
-    const carried = await sender.carry(task);
-    if (carried.state === "mined") return store.mined(payment, { ...carried, decision });
+    const open = inTime(task, time);
+    const isEarly = open.record === null && time < refundableFrom;
+    if (isEarly) return store.lookAgain(payment, pauseFor(refundableFrom - time));
+    const carried = await sender.carry(open);
+    if (carried.state === "mined") return store.mined(payment, { ...carried, decision: open.decision });
     return store.lookAgain(payment, LOOK_AGAIN_SECONDS);
   }
   const outcome = await chain.outcome(task);
   if (outcome === null) throw new Error("the node knows that the payment is over but not its log");
   return store.mined(payment, outcome);
 }
+
+/** After `authorizationExpiry` nothing is released: then the clock gives the money back, in nobody's name. */
+const inTime = (task: Task, time: number): Task =>
+  task.decision === "release" && time >= task.info.authorizationExpiry
+    ? { ...task, decision: "refund", record: null }
+    : task;
+
+const pauseFor = (seconds: number): number => Math.min(Math.max(seconds, LOOK_AGAIN_SECONDS), HOLD_GONE_SECONDS);
 
 async function watch({ store, chain, log }: CarryingParts): Promise<void> {
   if (!(await store.hasMined())) return;
