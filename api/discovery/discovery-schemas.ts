@@ -17,7 +17,7 @@ export const MANIFEST = z
         resource: url,
         type: z.literal("http"),
         method: z.literal("POST"),
-        scheme: z.enum(["exact", "commerce"]),
+        scheme: z.enum(["exact", "auth-capture", "commerce"]),
         network,
         networkKey,
         asset: z.string(),

@@ -43,21 +43,22 @@ ${
 }`;
 }
 
-const contractFacts = (contract: Overview["contracts"][number]): Markup =>
-  facts(
-    [
-      ["Paid by", html`the x402 scheme <code>${contract.scheme}</code>`],
-      ["Address", contractLink(contract)],
-      ["Network", html`<code>${contract.network_key}</code> (${contract.network})`],
-      ["Arbiter", html`<code>${contract.arbiter}</code>, which ${arbiterMay}`],
-      ["Fee recipient", html`<code>${contract.fee_recipient}</code>`],
-      ["Money held by", contract.held_by],
-      ["Can it get stuck?", contract.can_get_stuck],
-      ["The payer’s own way", contract.payer_can_reclaim],
-      ["Gas", gasOf(contract)],
-    ],
-    "ruled",
-  );
+const contractFacts = (
+  contract: Overview["contracts"][number],
+): Markup => html`<h3>Paid by <code>${contract.scheme}</code></h3>
+${facts(
+  [
+    ["Address", contractLink(contract)],
+    ["Network", html`<code>${contract.network_key}</code> (${contract.network})`],
+    ["Arbiter", html`<code>${contract.arbiter}</code>, which ${arbiterMay}`],
+    ["Fee recipient", html`<code>${contract.fee_recipient}</code>`],
+    ["Money held by", contract.held_by],
+    ["Can it get stuck?", contract.can_get_stuck],
+    ["The payer’s own way", contract.payer_can_reclaim],
+    ["Gas", gasOf(contract)],
+  ],
+  "ruled",
+)}`;
 
 const gasOf = ({ gas }: Overview["contracts"][number]): string =>
   Object.entries(gas)

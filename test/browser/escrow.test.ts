@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { launchBrowser } from "../support/browser/browser.ts";
 import { expectFit, openPage, type Size, sizes } from "../support/browser/visits.ts";
 import { startTestChain, type TestChain } from "../support/chain/chain.ts";
+import { openOperator } from "../support/escrow/auth-capture.ts";
 import { deployEscrow, hold, newMerchant, statusOf } from "../support/escrow/contract.ts";
 import { deliver, EMPTY, GOOD } from "../support/escrow/delivery.ts";
 import { eventually } from "../support/eventually.ts";
@@ -23,7 +24,7 @@ let browser: Browser;
 beforeAll(async () => {
   [chain, browser] = await Promise.all([startTestChain(), launchBrowser()]);
   const [escrow, earlier] = [await deployEscrow(chain), await deployEscrow(chain)];
-  const addresses = [escrow.address, earlier.address];
+  const addresses = [escrow.address, (await openOperator(chain)).address, earlier.address];
   service = await startService({ chain, config: { escrowAddresses: addresses } });
   const merchant = newMerchant();
   const evaluated = async (delivered: typeof GOOD | typeof EMPTY) => {

@@ -1,5 +1,5 @@
 import { explorerAddressUrl, NETWORKS } from "../../kernel/networks.ts";
-import { html } from "../../layout/html.ts";
+import { html, type Markup } from "../../layout/html.ts";
 import { codeBlock, facts, renderPage } from "../../layout/page.ts";
 import { ESCROW_NETWORK } from "../payment.ts";
 import { DEMO_PATH } from "./espresso.ts";
@@ -10,6 +10,7 @@ export interface ShownDemo {
   readonly merchant: string | null;
   /** Null if no contract is configured. */
   readonly contract: string | null;
+  readonly offers: readonly { readonly scheme: string }[];
   readonly package: string;
 }
 
@@ -31,10 +32,16 @@ ${saleSection(demo)}
 <li><strong>Release.</strong> The contract pays the merchant, less the fee. If the delivery had failed, the buyer would have been refunded.</li></ol></div></section>
 <section aria-labelledby="buy"><h2 id="buy">Buy one</h2>
 ${codeBlock({ id: "ask", caption: "Ask for the terms without paying", language: "bash", text: `curl -i -X POST ${baseUrl}${DEMO_PATH}` })}
-<p class="measure">To pay, use an x402 client that supports the <code>commerce</code> scheme, such as the one in <code>${demo.package}</code>. <a href="/docs#merchants">The documentation</a> has code for a buyer and for a shop. Also available <a href="${DEMO_PATH}?format=json">as JSON</a>.</p></section>`,
+<p class="measure">To pay, use an x402 client that supports ${withOr(demo.offers.map(({ scheme }) => html`<code>${scheme}</code>`))}: stock clients have <code>auth-capture</code> (<code>AuthCaptureEvmScheme</code>), <code>${demo.package}</code> has <code>commerce</code>. <a href="/docs#merchants">The documentation</a> has code for a buyer and for a shop. Also available <a href="${DEMO_PATH}?format=json">as JSON</a>.</p></section>`,
   });
 
 const NETWORK = NETWORKS[ESCROW_NETWORK];
+
+/** While nothing is offered, an escrow scheme. */
+const withOr = (names: readonly Markup[]): Markup =>
+  names.length === 0
+    ? html`an escrow scheme`
+    : html`the scheme ${names.map((name, index) => (index === 0 ? name : html` or ${name}`))}`;
 
 const saleSection = ({
   price,

@@ -1,4 +1,5 @@
 import { startTestChain } from "../../support/chain/chain.ts";
+import { openOperator } from "../../support/escrow/auth-capture.ts";
 import { deployEscrow } from "../../support/escrow/contract.ts";
 import { startService, type TestService } from "../../support/service/service.ts";
 
@@ -10,10 +11,10 @@ export interface Scene {
 /** The service with everything for sale, the escrow's demo too. */
 export async function startScene(): Promise<Scene> {
   const chain = await startTestChain();
-  const escrow = await deployEscrow(chain);
+  const addresses = [(await deployEscrow(chain)).address, (await openOperator(chain)).address];
   const service = await startService({
     chain,
-    config: { escrowAddresses: [escrow.address], securityContact: "mailto:security@trust.example" },
+    config: { escrowAddresses: addresses, securityContact: "mailto:security@trust.example" },
   });
   return {
     service,
