@@ -12,10 +12,15 @@ const lower = (address: Address) => address.toLowerCase() as Address;
  * @throws viem's error if the node does not answer
  */
 export async function withOperators(settings: IndexerSettings, chain: PublicClient): Promise<IndexerSettings> {
-  const found = await Promise.all(settings.escrows.map((address) => readOperator(chain, address)));
-  const operators = found.filter((operator) => operator !== null);
+  const operators = await readOperators(chain, settings.escrows);
   const own = new Set([...settings.ownAddresses, ...operators.map(({ store }) => store)]);
   return { ...settings, operators, ownAddresses: [...own].sort() };
+}
+
+/** The operators among these contracts. @throws viem's error if the node does not answer */
+export async function readOperators(chain: PublicClient, escrows: readonly Address[]): Promise<readonly Operator[]> {
+  const found = await Promise.all(escrows.map((address) => readOperator(chain, address)));
+  return found.filter((operator) => operator !== null);
 }
 
 async function readOperator(chain: PublicClient, address: Address): Promise<Operator | null> {

@@ -46,7 +46,7 @@ export interface ReconcileParts {
   readonly chain: Pick<ChainReader, "client" | "logs" | "finality">;
   readonly network: Network;
   readonly payTo: Address;
-  /** What escrow contracts pay out is accounted for by their own events. */
+  /** What escrow contracts, and the stores of operators, pay out is accounted for by their own events. */
   readonly escrows: readonly Address[];
   /** Blocks; by default from the journal's first payment to the newest final block. */
   readonly range: { readonly from: number | null; readonly to: number | null };

@@ -4,6 +4,7 @@ import { connect } from "../api/adapters/postgres/connection.ts";
 import { type Config, parseConfig } from "../api/config.ts";
 import { formatUsd } from "../api/kernel/money.ts";
 import { NETWORKS, type Network } from "../api/kernel/networks.ts";
+import { readOperators } from "../indexer/operators.ts";
 import { embeddedEnvironment } from "./embedded/environment.ts";
 import { SettingError } from "./embedded/settings.ts";
 import { type Reconciliation, reconcile, type UnknownReceipt } from "./reconcile-chain.ts";
@@ -58,12 +59,14 @@ async function compare(config: Config, { networks, from, to }: Order): Promise<(
   const url = new URL(config.databaseUrl);
   url.searchParams.set("options", "-c default_transaction_read_only=on");
   const db = connect(url.href, 2);
-  const { payTo, escrowAddresses: escrows, logBlockRange } = config;
+  const { payTo, escrowAddresses, logBlockRange } = config;
   const found: (Reconciliation | null)[] = [];
   try {
     for (const network of networks) {
       const chain = createChain(network, { rpcUrl: config.rpcUrls[network], logBlockRange });
       const progress = progressOf(network);
+      const operators = await readOperators(chain.client, escrowAddresses);
+      const escrows = [...escrowAddresses, ...operators.map(({ store }) => store)];
       found.push(await reconcile({ db, chain, network, payTo, escrows, range: { from, to }, progress }));
     }
     return found;

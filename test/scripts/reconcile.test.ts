@@ -2,12 +2,15 @@ import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { encodeFunctionData } from "viem";
 import { beforeAll, describe, expect, test } from "vitest";
+import { COMMERCE_PAYMENTS } from "../../contracts/commerce-payments.ts";
 import { devAccount } from "../../scripts/embedded/dev-accounts.ts";
 import { USDC_ABI } from "../../scripts/embedded/usdc.ts";
 import { environmentOf } from "../support/arbiter/correction.ts";
 import { startTestChain } from "../support/chain/chain.ts";
 import { startFaultyNode } from "../support/chain/faulty-node.ts";
 import { refuse } from "../support/chain/rpc.ts";
+import { stockFetch } from "../support/escrow/auth-capture.ts";
+import { deployOperator } from "../support/escrow/operator.ts";
 import { forFile } from "../support/for-file.ts";
 import { post, v2 } from "../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment } from "../support/payments/signing.ts";
@@ -20,8 +23,12 @@ const COMMAND = fileURLToPath(new URL("../../scripts/reconcile.ts", import.meta.
 
 const chain = await forFile(startTestChain());
 const node = await forFile(startFaultyNode(chain));
+const { address: operator } = await deployOperator(chain, COMMERCE_PAYMENTS, PAY_TO);
 const service = await forFile(
-  startService({ chain, config: { rpcUrls: { "eip155:8453": node.url, "eip155:84532": node.url } } }),
+  startService({
+    chain,
+    config: { escrowAddresses: [operator], rpcUrls: { "eip155:8453": node.url, "eip155:84532": node.url } },
+  }),
 );
 const owner = await forFile(connectOwner(service.database));
 
@@ -34,7 +41,11 @@ interface Found {
 /** `npm run reconcile` for the service. */
 const run = (...args: readonly string[]) =>
   new Promise<{ readonly code: number; readonly output: string; readonly errors: string }>((resolve) => {
-    const env = { ...bareEnvironment(), ...environmentOf(service), LOG_BLOCK_RANGE: "9000" };
+    const env = {
+      ...bareEnvironment(),
+      ...environmentOf(service),
+      ...{ LOG_BLOCK_RANGE: "9000", ESCROW_ADDRESSES: operator },
+    };
     execFile(process.execPath, [COMMAND, "--network", "base", ...args], { env }, (error, output, errors) =>
       resolve({ code: error === null ? 0 : Number(error.code), output, errors }),
     );
@@ -65,6 +76,9 @@ let lost: Signed;
 
 beforeAll(async () => {
   [kept, lost] = [await paid(), await paid()];
+  // Its fee is paid to the receiving address at once, by what holds the operator's money.
+  const sold = await stockFetch(await newPayer(chain))(`${service.url}/escrow/demo`, { method: "POST" });
+  expect(await sold.json()).toMatchObject({ escrow: { status: "released" } });
   await chain.mine(4);
 });
 
