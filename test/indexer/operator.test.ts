@@ -1,14 +1,14 @@
 import pg from "pg";
-import { type Address, getAbiItem, type Hex } from "viem";
+import type { Address, Hex } from "viem";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { type ActivityIndex, createActivityIndex } from "../../api/adapters/index/activity.ts";
 import { createEscrowIndex, type EscrowIndex } from "../../api/adapters/index/escrow.ts";
 import { operatorAbi } from "../../contracts/abi.ts";
-import { COMMERCE_PAYMENTS, commercePaymentsAbi } from "../../contracts/commerce-payments.ts";
+import { COMMERCE_PAYMENTS } from "../../contracts/commerce-payments.ts";
 import { devAccount } from "../../scripts/embedded/dev-accounts.ts";
 import { waitUntil } from "../../scripts/embedded/wait-until.ts";
 import { startTestChain, type TestChain } from "../support/chain/chain.ts";
-import { openOperator } from "../support/escrow/auth-capture.ts";
+import { openOperator, reclaim } from "../support/escrow/auth-capture.ts";
 import { type Held, hold, newMerchant, type TestEscrow } from "../support/escrow/contract.ts";
 import { type Launched, launchIndexerOf } from "../support/indexer/launched.ts";
 import { freshDatabase } from "../support/service/database.ts";
@@ -20,10 +20,6 @@ vi.setConfig({ testTimeout: 90_000, hookTimeout: 120_000 });
 const RECORD: Hex = `0x${"ab".repeat(32)}`;
 /** Who sends the holds of these tests, and has made himself an operator, of base/commerce-payments alone. */
 const STRANGER = devAccount(2).address;
-const RECLAIM = {
-  ...getAbiItem({ abi: commercePaymentsAbi, name: "getHash" }),
-  ...({ name: "reclaim", stateMutability: "nonpayable", outputs: [] } as const),
-} as const;
 
 let chain: TestChain;
 let operator: TestEscrow;
@@ -44,14 +40,6 @@ const end = async (held: Held, functionName: "release" | "refund") => {
   const hash = await chain.client.writeContract({ ...call, account: operator.arbiter });
   expect((await chain.client.waitForTransactionReceipt({ hash })).status).toBe("success");
 };
-
-/** The payer's own way, once the capture deadline has passed. */
-async function reclaim({ buyer, info }: Held): Promise<void> {
-  await chain.setBalance(buyer.address, 10n ** 18n);
-  const call = { address: COMMERCE_PAYMENTS.escrow, abi: [RECLAIM], functionName: "reclaim", args: [info] } as const;
-  const hash = await chain.client.writeContract({ ...call, account: buyer });
-  expect((await chain.client.waitForTransactionReceipt({ hash })).status).toBe("success");
-}
 
 async function caughtUp(): Promise<void> {
   const head = Number(await chain.client.getBlockNumber());
@@ -91,7 +79,7 @@ beforeAll(async () => {
   await launched.saying("index ready");
   await end(refunded, "refund");
   await chain.increaseTime(3_700);
-  await reclaim(reclaimed);
+  await reclaim(chain, reclaimed);
   await caughtUp();
 });
 

@@ -12,7 +12,7 @@ const NO_VERDICT = "0x";
 
 /**
  * More than any release or refund uses: 80,000, to an account that USDC refuses to pay, when nothing was ever owed to it
- * nor to the fee recipient. They call nothing but USDC.
+ * nor to the fee recipient; over base/commerce-payments 93,000. They call nothing but USDC and what holds the money.
  */
 export const OUTCOME_GAS = 120_000n;
 

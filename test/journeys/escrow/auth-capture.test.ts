@@ -1,6 +1,6 @@
 import { decodePaymentResponseHeader } from "@x402/core/http";
 import { wrapFetchWithPayment, x402Client } from "@x402/fetch";
-import { type Hex, type LocalAccount, sha256, zeroHash } from "viem";
+import { type Hex, zeroHash } from "viem";
 import { describe, expect, test } from "vitest";
 import { operatorAbi } from "../../../contracts/abi.ts";
 import { COMMERCE_PAYMENTS } from "../../../contracts/commerce-payments.ts";
@@ -9,21 +9,15 @@ import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import {
   codeIn,
+  deliverThrough,
   openOperator,
   signedFor,
   stockAxios,
   stockFetch,
   type WirePayment,
 } from "../../support/escrow/auth-capture.ts";
-import {
-  deployEscrow,
-  type Held,
-  hold,
-  newMerchant,
-  statusOf,
-  type TestEscrow,
-} from "../../support/escrow/contract.ts";
-import { type Delivered, EMPTY, forwarded, GOOD, verify } from "../../support/escrow/delivery.ts";
+import { deployEscrow, hold, newMerchant, statusOf } from "../../support/escrow/contract.ts";
+import { EMPTY, GOOD } from "../../support/escrow/delivery.ts";
 import { PATIENT } from "../../support/escrow/outcomes.ts";
 import { encodeHeader } from "../../support/escrow/purchase.ts";
 import { forFile } from "../../support/for-file.ts";
@@ -40,19 +34,6 @@ const url = `${service.url}/escrow/demo`;
 
 const pay = (payment: WirePayment) => post(url, { "PAYMENT-SIGNATURE": encodeHeader(payment) });
 const PRICE = 100_000n;
-
-/** Forwards a delivery that the merchant signed for a contract: the typed data is the published one's but for that. */
-async function deliverTo(contract: TestEscrow, merchant: LocalAccount, one: Pick<Held, "id"> & Delivered) {
-  const { id, status = 200, body } = one;
-  const { forward } = (await send(`${service.url}/escrow`)).body as {
-    forward: Parameters<LocalAccount["signTypedData"]>[0];
-  };
-  const domain = { ...forward.domain, verifyingContract: contract.address };
-  const message = { paymentId: id, status, bodySha256: sha256(Buffer.from(body)) };
-  const { types, primaryType } = forward;
-  const signature = await merchant.signTypedData({ domain, types, primaryType, message } as never);
-  return verify(service, { payment_id: id, ...forwarded(one), signature });
-}
 
 describe("the demo", () => {
   test("offers what stock clients pay first, then the draft's scheme", async () => {
@@ -205,8 +186,12 @@ describe("a merchant's delivery over the operator", () => {
   test("is evaluated and captured; one without content is voided, and the buyer has everything back", async () => {
     const merchant = newMerchant();
     const [good, bad] = [await hold(scene, merchant.address), await hold(scene, merchant.address)];
-    expect((await deliverTo(operator, merchant, { ...good, ...GOOD })).body).toMatchObject({ decision: "release" });
-    expect((await deliverTo(operator, merchant, { ...bad, ...EMPTY })).body).toMatchObject({ decision: "refund" });
+    expect((await deliverThrough(service, operator, { merchant, ...good, ...GOOD })).body).toMatchObject({
+      decision: "release",
+    });
+    expect((await deliverThrough(service, operator, { merchant, ...bad, ...EMPTY })).body).toMatchObject({
+      decision: "refund",
+    });
     await expect.poll(() => statusOf(scene, good), PATIENT).toBe("released");
     await expect.poll(() => statusOf(scene, bad), PATIENT).toBe("refunded");
     expect(await chain.usdcBalance(bad.buyer.address)).toBe(10_000_000n);
@@ -216,7 +201,7 @@ describe("a merchant's delivery over the operator", () => {
   test("signed for the escrow is not signed for the operator", async () => {
     const merchant = newMerchant();
     const held = await hold(scene, merchant.address);
-    const answer = await deliverTo(escrow, merchant, { ...held, ...GOOD });
+    const answer = await deliverThrough(service, escrow, { merchant, ...held, ...GOOD });
     expectProblem(answer, 403, "not_the_merchant");
     expect(await statusOf(scene, held)).toBe("held");
   });

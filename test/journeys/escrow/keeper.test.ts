@@ -8,6 +8,7 @@ import { escrowAbi } from "../../../contracts/abi.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { startFaultyNode } from "../../support/chain/faulty-node.ts";
+import { deliverThrough, openOperator, reclaim } from "../../support/escrow/auth-capture.ts";
 import {
   askedOnChain,
   deployEscrow,
@@ -23,8 +24,6 @@ import { forFile } from "../../support/for-file.ts";
 import { launchIndexerOf } from "../../support/indexer/launched.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
 import { send } from "../../support/payments/requests.ts";
-import { ARBITER_KEY } from "../../support/service/accounts.ts";
-import { startApiProcess } from "../../support/service/api-process.ts";
 import { binary } from "../../support/service/database.ts";
 import { startService } from "../../support/service/service.ts";
 
@@ -39,24 +38,28 @@ const now = () => new Date(clock * 1000);
 
 const chain = await forFile(startTestChain());
 const escrow = await deployEscrow(chain);
+const operator = await openOperator(chain);
 const scene: EscrowScene = { chain, escrow };
 const node = await forFile(startFaultyNode(chain));
 const rpcUrls = { "eip155:8453": node.url, "eip155:84532": node.url };
-const config = { rpcUrls, escrowAddresses: [escrow.address] };
+const config = { rpcUrls, escrowAddresses: [escrow.address, operator.address] };
 const service = await forFile(startService({ chain, now, jobs: false, config }));
 const pool = await forFile(connect(service.config.databaseUrl));
 const log = pino({ level: "silent" });
 // The jobs of the same installation, so that a test says when each one runs.
 const jobs = (await build(service.config, pool, { log, access: log, now })).jobs.escrow;
 const index = createEscrowIndex(pool, { viewsSchema: "live" });
-const indexer = await forFile(launchIndexerOf({ chain, database: service.database, escrows: [escrow] }));
+const indexer = await forFile(launchIndexerOf({ chain, database: service.database, escrows: [escrow, operator] }));
 await indexer.saying("index ready");
 beforeEach(() => {
   merchant = newMerchant();
 });
 
-async function indexed(terms: Parameters<typeof hold>[2] = {}): Promise<Held & { readonly refundableFrom: number }> {
-  const held = await hold(scene, merchant.address, terms);
+async function indexed(
+  terms: Parameters<typeof hold>[2] = {},
+  at: EscrowScene = scene,
+): Promise<Held & { readonly refundableFrom: number }> {
+  const held = await hold(at, merchant.address, terms);
   await expect.poll(() => index.payment(held.id), PATIENT).toMatchObject({ id: held.id });
   const payment = await index.payment(held.id);
   if (payment === null || payment === "absent") throw new Error("the index lost the payment");
@@ -81,10 +84,10 @@ async function settleDue(): Promise<void> {
 const rows = async (table: "escrow_task" | "escrow_evaluation", { id }: Held) =>
   (await pool.query(`SELECT * FROM ${table} WHERE payment = $1`, [binary(id)])).rows;
 
-async function settled(held: Held, wanted: "released" | "refunded"): Promise<void> {
+async function settled(held: Held, wanted: "released" | "refunded", at = scene): Promise<void> {
   const isThere = async () => {
     await settleDue();
-    return statusOf(scene, held);
+    return statusOf(at, held);
   };
   await expect.poll(isThere, PATIENT).toBe(wanted);
 }
@@ -128,6 +131,39 @@ describe("a hold that nobody decided", () => {
     expectProblem(await deliver(service, merchant, { ...held, ...GOOD }), 409, "escrow_over");
     expect(await rows("escrow_evaluation", held)).toEqual([]);
     expectProblem(await send(`${service.url}/escrow/evaluation/${held.id}`), 404, "not_found");
+    await gone(held);
+  });
+
+  test("over the operator is refunded the same way", async () => {
+    const at = { chain, escrow: operator };
+    const held = await indexed({}, at);
+    await arrive(held.refundableFrom);
+    expect(await jobs.refundOverdue()).toBe(1);
+    await settled(held, "refunded", at);
+    expect(await chain.usdcBalance(held.buyer.address)).toBe(10_000_000n);
+    expect(await askedOnChain(at, held)).toMatchObject([{ decision: "refund", event: { record: NO_RECORD } }]);
+    await gone(held);
+  });
+
+  test("over the operator, decided but not releasable, is over once its payer has reclaimed it", async () => {
+    const at = { chain, escrow: operator };
+    const now = Number((await chain.client.getBlock()).timestamp);
+    const held = await indexed({ authorizationExpiry: now + 1_000 }, at);
+    await chain.blacklist(merchant.address);
+    const { body } = await deliverThrough(service, operator, { merchant, ...held, ...GOOD });
+    expect(body).toMatchObject({ decision: "release", status: "pending" });
+    await settleDue();
+    expect(await statusOf(at, held)).toBe("held");
+    await arrive(now + 1_001);
+    await reclaim(chain, held);
+    expect(await statusOf(at, held)).toBe("refunded");
+    const task = async () => {
+      await pool.query(END_TURNS);
+      await settleDue();
+      return (await rows("escrow_task", held))[0];
+    };
+    await expect.poll(task, PATIENT).toMatchObject({ found: "refund" });
+    expect(await chain.usdcBalance(held.buyer.address)).toBe(10_000_000n);
     await gone(held);
   });
 
@@ -255,45 +291,4 @@ test("while the service is off anybody refunds the buyer from second 1800, and n
   expect(await statusOf(scene, held)).toBe("refunded");
   expect(await chain.usdcBalance(held.buyer.address)).toBe(10_000_000n);
   expect(await chain.usdcBalance(STRANGER.address)).toBe(10_000_000_000n);
-});
-
-describe("a process with a wrong escrow configuration ends with one clear message", () => {
-  const refused = async (env: Readonly<Record<string, string>>, baseRpcUrl = chain.rpcUrl) => {
-    const plan = { database: service.database, baseRpcUrl, baseSepoliaRpcUrl: chain.rpcUrl, env };
-    const error = await startApiProcess(plan).then(
-      (api) => api.kill().then(() => new Error("it started")),
-      (reason: Error) => reason,
-    );
-    return error.message.replace("The API did not start. ", "");
-  };
-  const OTHER_KEY = `0x${"c9".repeat(32)}`;
-
-  test.each([
-    [
-      "another arbiter's key",
-      () => ({ ESCROW_ADDRESSES: scene.escrow.address, ARBITER_PRIVATE_KEY: OTHER_KEY }),
-      /^The service cannot start: the arbiter of 0x[0-9a-f]{40} is 0x[0-9a-f]{40}, but ARBITER_PRIVATE_KEY belongs to 0x[0-9a-f]{40}$/,
-    ],
-    [
-      "an account",
-      () => ({ ESCROW_ADDRESSES: STRANGER.address, ARBITER_PRIVATE_KEY: ARBITER_KEY }),
-      /^The service cannot start: ESCROW_ADDRESSES is wrong: there is no escrow contract at 0x[0-9a-f]{40} on Base$/,
-    ],
-    [
-      "another contract",
-      () => ({ ESCROW_ADDRESSES: chain.network.usdc.address, ARBITER_PRIVATE_KEY: ARBITER_KEY }),
-      /^The service cannot start: ESCROW_ADDRESSES is wrong: there is no escrow contract at 0x[0-9a-f]{40} on Base$/,
-    ],
-    [
-      "a node that is away",
-      () => ({ ...GOOD_ENV(), BASE_RPC_URL: "http://127.0.0.1:9/secret-key" }),
-      /^The service cannot start: BASE_RPC_URL is not responding: the escrow contract 0x[0-9a-f]{40} cannot be read$/,
-    ],
-  ])("%s", async (_, env, message) => {
-    const said = await refused(env());
-    expect(said).toMatch(message);
-    expect(said).not.toMatch(/c9c9|a7a7|secret-key/);
-  });
-
-  const GOOD_ENV = () => ({ ESCROW_ADDRESSES: scene.escrow.address, ARBITER_PRIVATE_KEY: ARBITER_KEY });
 });

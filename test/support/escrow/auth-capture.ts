@@ -1,12 +1,13 @@
 import { x402Client as AxiosClient, wrapAxiosWithPayment } from "@x402/axios";
 import { AuthCaptureEvmScheme } from "@x402/evm/auth-capture/client";
 import { wrapFetchWithPayment, x402Client } from "@x402/fetch";
-import type { Address, Hex, LocalAccount } from "viem";
-import { COMMERCE_PAYMENTS } from "../../../contracts/commerce-payments.ts";
+import { type Address, getAbiItem, type Hex, type LocalAccount, sha256 } from "viem";
+import { COMMERCE_PAYMENTS, commercePaymentsAbi } from "../../../contracts/commerce-payments.ts";
 import { heldAxios } from "../behaviour/agents.ts";
 import type { TestChain } from "../chain/chain.ts";
-import { type Answer, challengeOf, post } from "../payments/requests.ts";
-import type { TestEscrow } from "./contract.ts";
+import { type Answer, challengeOf, post, send } from "../payments/requests.ts";
+import type { Held, TestEscrow } from "./contract.ts";
+import { type Delivered, forwarded, verify } from "./delivery.ts";
 import { deployOperator } from "./operator.ts";
 
 const lower = (address: Address) => address.toLowerCase() as Address;
@@ -58,4 +59,39 @@ export async function signedFor(url: string, payer: AuthCapturePayer, change: ob
 export function codeIn(answer: Answer): string {
   const said = answer.status === 402 ? (challengeOf(answer).error ?? "") : answer.text;
   return /invalid_auth_capture_evm_(\w+): ./.exec(said)?.[1] ?? said;
+}
+
+/** Forwards a delivery that the merchant signed for a contract: the typed data is the published one's but for that. */
+export async function deliverThrough(
+  service: { readonly url: string },
+  contract: TestEscrow,
+  one: Pick<Held, "id"> & Delivered & { readonly merchant: LocalAccount },
+): Promise<Answer> {
+  const { merchant, id, status = 200, headers, body } = one;
+  const { forward } = (await send(`${service.url}/escrow`)).body as {
+    forward: Parameters<LocalAccount["signTypedData"]>[0];
+  };
+  const domain = { ...forward.domain, verifyingContract: contract.address };
+  const message = { paymentId: id, status, bodySha256: sha256(Buffer.from(body)) };
+  const { types, primaryType } = forward;
+  const signature = await merchant.signTypedData({ domain, types, primaryType, message } as never);
+  return verify(service, {
+    payment_id: id,
+    ...forwarded({ status, body, ...(headers ? { headers } : {}) }),
+    signature,
+  });
+}
+
+const RECLAIM = {
+  ...getAbiItem({ abi: commercePaymentsAbi, name: "getHash" }),
+  ...({ name: "reclaim", stateMutability: "nonpayable", outputs: [] } as const),
+} as const;
+
+/** The payer's own way, once the capture deadline has passed. */
+export async function reclaim(chain: TestChain, { buyer, info }: Held): Promise<void> {
+  await chain.setBalance(buyer.address, 10n ** 18n);
+  const call = { address: COMMERCE_PAYMENTS.escrow, abi: [RECLAIM], functionName: "reclaim", args: [info] } as const;
+  const hash = await chain.client.writeContract({ ...call, account: buyer });
+  const { status } = await chain.client.waitForTransactionReceipt({ hash });
+  if (status !== "success") throw new Error("the payer's reclaim reverted");
 }

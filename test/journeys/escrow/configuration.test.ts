@@ -1,0 +1,65 @@
+import { describe, expect, test } from "vitest";
+import { COMMERCE_PAYMENTS } from "../../../contracts/commerce-payments.ts";
+import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
+import { startTestChain } from "../../support/chain/chain.ts";
+import { deployEscrow } from "../../support/escrow/contract.ts";
+import { deployOperator } from "../../support/escrow/operator.ts";
+import { forFile } from "../../support/for-file.ts";
+import { ARBITER_KEY } from "../../support/service/accounts.ts";
+import { startApiProcess } from "../../support/service/api-process.ts";
+import { freshDatabase } from "../../support/service/database.ts";
+
+const chain = await forFile(startTestChain());
+const escrow = await deployEscrow(chain);
+const database = await freshDatabase();
+
+describe("a process with a wrong escrow configuration ends with one clear message", () => {
+  const refused = async (env: Readonly<Record<string, string>>, baseRpcUrl = chain.rpcUrl) => {
+    const plan = { database, baseRpcUrl, baseSepoliaRpcUrl: chain.rpcUrl, env };
+    const error = await startApiProcess(plan).then(
+      (api) => api.kill().then(() => new Error("it started")),
+      (reason: Error) => reason,
+    );
+    return error.message.replace("The API did not start. ", "");
+  };
+  /** Its escrow and collector have changed places. */
+  const strangeOperator = async () => {
+    const { escrow: custody, collector } = COMMERCE_PAYMENTS;
+    return (await deployOperator(chain, { ...COMMERCE_PAYMENTS, escrow: collector, collector: custody })).address;
+  };
+  const OTHER_KEY = `0x${"c9".repeat(32)}`;
+
+  test.each([
+    [
+      "another arbiter's key",
+      () => ({ ESCROW_ADDRESSES: escrow.address, ARBITER_PRIVATE_KEY: OTHER_KEY }),
+      /^The service cannot start: the arbiter of 0x[0-9a-f]{40} is 0x[0-9a-f]{40}, but ARBITER_PRIVATE_KEY belongs to 0x[0-9a-f]{40}$/,
+    ],
+    [
+      "an account",
+      () => ({ ESCROW_ADDRESSES: devAccount(7).address, ARBITER_PRIVATE_KEY: ARBITER_KEY }),
+      /^The service cannot start: ESCROW_ADDRESSES is wrong: there is no escrow contract at 0x[0-9a-f]{40} on Base$/,
+    ],
+    [
+      "another contract",
+      () => ({ ESCROW_ADDRESSES: chain.network.usdc.address, ARBITER_PRIVATE_KEY: ARBITER_KEY }),
+      /^The service cannot start: ESCROW_ADDRESSES is wrong: there is no escrow contract at 0x[0-9a-f]{40} on Base$/,
+    ],
+    [
+      "an operator over other contracts",
+      async () => ({ ESCROW_ADDRESSES: await strangeOperator(), ARBITER_PRIVATE_KEY: ARBITER_KEY }),
+      /^The service cannot start: ESCROW_ADDRESSES is wrong: the operator 0x[0-9a-f]{40} stands on 0x[0-9a-fA-F]{40} and 0x[0-9a-fA-F]{40}; expected base\/commerce-payments version 1\.0, 0xBdEA\w+ and 0x0E3d\w+$/,
+    ],
+    [
+      "a node that is away",
+      () => ({ ...GOOD_ENV(), BASE_RPC_URL: "http://127.0.0.1:9/secret-key" }),
+      /^The service cannot start: BASE_RPC_URL is not responding: the escrow contract 0x[0-9a-f]{40} cannot be read$/,
+    ],
+  ])("%s", async (_, env, message) => {
+    const said = await refused(await env());
+    expect(said).toMatch(message);
+    expect(said).not.toMatch(/c9c9|a7a7|secret-key/);
+  });
+
+  const GOOD_ENV = () => ({ ESCROW_ADDRESSES: escrow.address, ARBITER_PRIVATE_KEY: ARBITER_KEY });
+});
