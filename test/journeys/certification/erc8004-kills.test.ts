@@ -7,6 +7,7 @@ import { forFile } from "../../support/for-file.ts";
 import { post, send, v2 } from "../../support/payments/requests.ts";
 import { signPayment } from "../../support/payments/signing.ts";
 import { startApiStage } from "../../support/service/api-stage.ts";
+import { binary, hexOf } from "../../support/service/database.ts";
 
 vi.setConfig({ testTimeout: 120_000 });
 
@@ -35,11 +36,16 @@ test("a publisher killed with SIGKILL gives the feedback once: before its transa
 
   await chain.client.setAutomine(false);
   await endLeases();
+  const { rows } = await owner.query("SELECT hashes[1] AS hash FROM relay WHERE sender = $1", [binary(PUBLISHER)]);
+  // Not only the upkeep takes it up: its publication waits for this very transaction.
+  const following = node.hold("eth_getTransactionReceipt", hexOf(rows[0].hash));
   const second = await stage.start(node, on);
   await eventually(async () => {
     await endLeases();
     return (await chain.client.getTxpoolStatus()).pending;
   }, 1);
+  await following.reached;
+  following.release();
   // Whose wallet is the agent's is asked once more as of the block, before anything is recorded.
   const recording = node.hold("eth_call", ERC8004.identity);
   await chain.client.setAutomine(true);
