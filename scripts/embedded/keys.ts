@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Hex } from "viem";
 import { generatePrivateKey, privateKeyToAddress } from "viem/accounts";
+import { createDemoMerchant } from "../../api/adapters/chain/seeded-accounts.ts";
 import { replaceFile } from "./replace-file.ts";
 
 /** The secrets of an embedded installation. PostgreSQL's passwords are stored with its data. */
@@ -42,3 +43,6 @@ export function loadKeys(dataDirectory: string): Keys {
 export const payToAddress = (keys: Keys): Hex => privateKeyToAddress(keys.payToPrivateKey);
 export const facilitatorAddress = (keys: Keys): Hex => privateKeyToAddress(keys.facilitatorPrivateKey);
 export const arbiterAddress = (keys: Keys): Hex => privateKeyToAddress(keys.arbiterPrivateKey);
+/** The merchant of the escrow demo. */
+export const demoMerchantAddress = (keys: Keys): Hex =>
+  createDemoMerchant(Buffer.from(keys.decoySeed, "base64url")).address;

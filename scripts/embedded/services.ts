@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Address } from "viem";
 import type { ProcessPlan } from "./guarded-process.ts";
-import { arbiterAddress, type Keys, payToAddress } from "./keys.ts";
+import { arbiterAddress, demoMerchantAddress, type Keys, payToAddress } from "./keys.ts";
 import type { StartSettings } from "./settings.ts";
 
 export interface ServiceParts {
@@ -53,7 +53,7 @@ export const indexerPlan = (parts: ServiceParts, ponderPort: number): ProcessPla
     BASE_WS_URL: "",
     DATABASE_URL: parts.ownerUrl,
     PAY_TO_ADDRESS: payToAddress(parts.keys),
-    OWN_ADDRESSES: "",
+    OWN_ADDRESSES: demoMerchantAddress(parts.keys),
     ESCROW_ADDRESSES: parts.escrows?.join(",") ?? "",
     ESCROW_START_BLOCK: "",
     START_BLOCK: "",

@@ -1,0 +1,23 @@
+import { expect, test } from "vitest";
+import { createDemoMerchant } from "../../../api/adapters/chain/seeded-accounts.ts";
+import { parseSettings } from "../../../indexer/settings.ts";
+import { loadKeys } from "../../../scripts/embedded/keys.ts";
+import { apiPlan, indexerPlan } from "../../../scripts/embedded/services.ts";
+import { folderForFile } from "../../support/folder.ts";
+
+test("an espresso counts as a payment to the service: its merchant is one of the indexer's own addresses", async () => {
+  const keys = loadKeys(await folderForFile("keys-"));
+  const settings = {
+    port: 4020,
+    baseRpcPort: 8545,
+    baseSepoliaRpcPort: 8546,
+    postgresPort: 5432,
+    dataDirectory: "data",
+  };
+  const database = "postgres://trust@127.0.0.1:5432/trust";
+  const parts = { settings, keys, ownerUrl: database, apiUrl: database, logs: "logs" };
+  const { address } = createDemoMerchant(Buffer.from(String(apiPlan(parts).env?.DECOY_SEED), "base64url"));
+  expect(parseSettings(indexerPlan(parts, 0).env ?? {})).toMatchObject({
+    ownAddresses: expect.arrayContaining([address]),
+  });
+});
