@@ -114,13 +114,16 @@ test("twenty that wait take a few transactions, each outcome is there once, and 
 });
 
 test("one that cannot succeed, and one that somebody else ends first, stop none of the others", async () => {
-  const now = Number((await chain.client.getBlock()).timestamp);
   const good = await holds(6);
-  const [late] = await holds(1, { preApprovalExpiry: now + 600, authorizationExpiry: now + 900 });
+  await chain.client.increaseTime({ seconds: 1_000 });
+  await chain.mine();
+  const now = Number((await chain.client.getBlock()).timestamp);
+  // Too late to release when the others go, and too early for the clock.
+  const [late] = await holds(1, { preApprovalExpiry: now + 120, authorizationExpiry: now + 600 });
   if (late === undefined) throw new Error("nothing is held");
   await deliverAll(good);
   await deliver(service, merchant, { ...late, ...GOOD });
-  await chain.client.increaseTime({ seconds: 1_801 });
+  await chain.client.increaseTime({ seconds: 901 });
   await chain.mine();
 
   const shared = (await inThePool(good)).find(({ purposes }) => purposes.length > 1)?.purposes ?? [];
@@ -150,6 +153,6 @@ test("one that cannot succeed, and one that somebody else ends first, stop none 
   const found = async () =>
     (await pool.query("SELECT found FROM escrow_task WHERE payment = $1", [binary(taken.id)])).rows[0]?.found;
   await carriedUntil(async () => (await found()) === "refund");
-  // Nothing was ever sent for the one whose release would revert; anybody may refund it.
+  // Nothing was ever sent for the one whose release would revert; the clock will refund it.
   expect([await statusOf(scene, late), await askedOnChain(scene, late)]).toEqual(["held", []]);
 });
