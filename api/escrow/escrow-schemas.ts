@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { SCHEME } from "../../packages/escrow/src/terms.ts";
 import {
   address,
   atomic,
@@ -86,7 +87,13 @@ export const ESCROW = z
       .nullable(),
     neutrality: z.string(),
     integration: z.object({ package: z.string(), language: z.string(), snippet: z.string() }),
-    demo: z.object({ method: z.literal("POST"), url, price: usd, schemes: z.array(schemeId) }),
+    demo: z.object({
+      method: z.literal("POST"),
+      url,
+      price: usd,
+      scheme: z.literal(SCHEME).describe("What clients could pay it by before there were others; see schemes."),
+      schemes: z.array(schemeId),
+    }),
   })
   .meta({ id: "Escrow" }) satisfies z.ZodType<ReturnType<typeof escrowOverview>>;
 

@@ -1,3 +1,4 @@
+import { SCHEME } from "../../packages/escrow/src/terms.ts";
 import { formatUsd } from "../kernel/money.ts";
 import { explorerAddressUrl, NETWORKS } from "../kernel/networks.ts";
 import { currentOf, type EscrowContract, schemesIn } from "../payments/escrowed/contract.ts";
@@ -83,6 +84,7 @@ export function escrowOverview(
       method: "POST",
       url: `${baseUrl}${DEMO_PATH}`,
       price: formatUsd(DEMO_PRICE),
+      scheme: SCHEME,
       schemes: [...schemesIn(contracts)],
     },
   };

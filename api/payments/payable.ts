@@ -54,7 +54,7 @@ export function payable(route: PaidRoute, parts: PayableParts): Handler {
     const request = { route, terms, payment, fingerprint: print, body: value, over: null };
     const answer = await gate.pay(request);
     if (answer.say === "result" && answer.replay) await route.replayed?.(keyOf(route, payment));
-    return answer.say === "pay" ? demand(c, required(answer.error)) : respond(c, answer, { route, payment });
+    return answer.say === "pay" ? demand(c, required(answer.error)) : respond(c, answer, { route, payment, accepted });
   };
 }
 
@@ -99,7 +99,9 @@ export function quoted(quotedRoute: QuotedRoute, parts: PayableParts): Handler {
     const own = { ...payment, paymentId };
     const request = { route, terms: offer.terms, payment: own, fingerprint: print, body: { value: input }, over };
     const answer = await (withhold === undefined ? gate.pay(request) : gate.withhold({ ...request, withhold }));
-    return answer.say === "pay" ? demand(c, required(offer, answer.error)) : respond(c, answer, { route, payment });
+    return answer.say === "pay"
+      ? demand(c, required(offer, answer.error))
+      : respond(c, answer, { route, payment, accepted });
   };
 }
 
@@ -147,6 +149,7 @@ function outcome({ charged, because }: Extract<Answer, { say: "wait" }>): string
 interface Paid {
   readonly route: PaidRoute;
   readonly payment: PresentedPayment;
+  readonly accepted: Accepted;
 }
 
 function respond(c: Context, answer: Exclude<Answer, { say: "pay" }>, paid: Paid): Response {
@@ -188,7 +191,7 @@ function respond(c: Context, answer: Exclude<Answer, { say: "pay" }>, paid: Paid
   }
 }
 
-function result(c: Context, answer: Extract<Answer, { say: "result" }>, { route, payment }: Paid): Response {
+function result(c: Context, answer: Extract<Answer, { say: "result" }>, { route, payment, accepted }: Paid): Response {
   const { response, settlement, replay } = answer;
   const headers: Record<string, string> = {
     // A sale may end in a problem that is as final as any result.
@@ -197,13 +200,14 @@ function result(c: Context, answer: Extract<Answer, { say: "result" }>, { route,
     ...recordLink(response),
   };
   if (settlement !== null) {
+    const rules = accepted.schemes.find(({ id }) => id === payment.scheme);
     const network = payment.version === "v1" ? NETWORKS[route.network].key : route.network;
     const settled = {
       success: true,
       transaction: settlement.transaction,
       network: network as `${string}:${string}`,
       payer: payment.authorization.from,
-      ...(payment.version === "v1" ? {} : { amount: payment.authorization.value.toString() }),
+      ...(rules?.namesAmount === true ? { amount: payment.authorization.value.toString() } : {}),
     };
     const encoded = encodePaymentResponseHeader(settled);
     headers["payment-response"] = encoded;

@@ -100,6 +100,8 @@ export interface SchemeRules {
    * Why a payment does not meet the terms, as one sentence for its 402; null if it does. The gate checks its window.
    */
   readonly mismatch: (payment: PresentedPayment, terms: Terms, at: Date) => string | null;
+  /** `PAYMENT-RESPONSE` names the amount. */
+  readonly namesAmount?: true;
   /** The gate's own refusals in the scheme's words, if it has any. */
   readonly worded?: (refusedFor: RefusedFor, why: string) => string;
 }

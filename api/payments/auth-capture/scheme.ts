@@ -35,6 +35,7 @@ const authCaptureRules = ({ contracts, factories }: AuthCaptureParts) =>
   ({
     id: AUTH_CAPTURE,
     versions: ["v2"],
+    namesAmount: true,
     requirements: ({ terms }, at) => requirements(escrowOffer(current(contracts, AUTH_CAPTURE), terms), at.getTime()),
     parse: (payload, claimed) => parse(contracts, payload, claimed),
     digest: digestOf(contracts, AUTH_CAPTURE),
