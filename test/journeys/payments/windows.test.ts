@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { LocalAccount } from "viem";
-import { beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { unixSeconds } from "../../../api/payments/window.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startBaseLike } from "../../support/base-like/base-like.ts";
 import { BASE } from "../../support/base-like/profiles.ts";
@@ -21,7 +22,10 @@ const CALLS_A_REQUEST = 5;
 
 /** Its nodes agree: what they say of an account that was funded a moment ago is not what is tested here. */
 const base = await forFile(startBaseLike({ profile: { ...BASE, backends: [{ lagMs: 0 }] } }));
-const start = () => startService({ chain: base.chain, now: base.now, jobs: false, config: { rpcUrls: base.rpcUrls } });
+/** A moment at which the services' clock stands still. */
+let stopped: Date | null = null;
+const now = () => stopped ?? base.now();
+const start = () => startService({ chain: base.chain, now, jobs: false, config: { rpcUrls: base.rpcUrls } });
 const service = await forFile(start());
 /** Whatever was taken in meanwhile, this one's journal has lost. */
 const restored = await forFile(start());
@@ -49,7 +53,11 @@ async function counted<T>(ask: () => Promise<T>): Promise<{ answer: T; calls: Re
 
 describe("an authorization may be valid for 24 hours from its arrival", () => {
   test("and not a second longer: 402 that says so, nothing stored, nothing asked of the chain", async () => {
-    const signed = await valid(DAY + 1n);
+    stopped = base.now();
+    onTestFinished(() => {
+      stopped = null;
+    });
+    const signed = await signPayment(payer, { validBefore: unixSeconds(stopped) + DAY + 1n });
     const { answer, calls } = await counted(() => pay(signed));
     expect(expectPaymentRequired(answer)).toMatch(/sign one that is valid for at most 24 hours, until \S+Z\.$/);
     expect([calls, await rowOf(signed)]).toEqual([{}, null]);
