@@ -19,6 +19,7 @@ const on = { ERC8004_FEEDBACK: "on" };
 /** What the end of a lease, and seconds of waiting, do. */
 const endLeases = async () => {
   await owner.query("UPDATE publication SET look_at = now()");
+  await owner.query("UPDATE payment SET look_at = now() WHERE final_at IS NULL");
   await owner.query("UPDATE relay SET tended_at = tended_at - interval '1 minute'");
 };
 
@@ -63,7 +64,11 @@ test("a publisher killed with SIGKILL gives the feedback once: before its transa
   };
   await eventually(entries, ["published"]);
   await chain.finalise();
-  await eventually(async () => (await owner.query("SELECT state FROM publication")).rows, [{ state: "published" }]);
+  const stored = async () => {
+    await endLeases();
+    return (await owner.query("SELECT state FROM publication")).rows;
+  };
+  await eventually(stored, [{ state: "published" }]);
   expect(await feedbackFor(chain, agent)).toEqual([
     { value: 1n, tag1: "x402-certificate", tag2: "basic", isRevoked: false },
   ]);

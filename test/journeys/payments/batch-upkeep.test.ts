@@ -96,6 +96,8 @@ test("a batch that the pool forgot is broadcast again, byte for byte, and charge
   expect([await hashes(), await sentByUs()]).toEqual([[1, 1], 2]);
   expect(sent).toEqual([{ payments: 3, skipped: 0, waitedSeconds: expect.any(Number) }]);
   const { mined } = relaying.counted;
+  // Nothing waits for the note of a success.
+  await expect.poll(() => mined.length, { timeout: 10_000, interval: 10 }).toBe(2);
   expect(mined.map(({ payments: count, failed }) => [count, failed]).toSorted()).toEqual([
     [1, 0],
     [3, 0],
