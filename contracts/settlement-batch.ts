@@ -12,9 +12,9 @@ export const settlementBatchAbi = parseAbi([
 export const CREATEX: Address = "0xba5Ed099633D3B313e4D5F7bdc1305d3c28ba5Ed";
 
 /**
- * Where `contracts/SettlementBatch.sol` is on every chain, whoever deployed it: CREATEX derives the address from the salt
- * and the creation code. Other code has another address and another hash; a test compares both with the compiler's
- * output. The code was deployed as it should be if its keccak256 is `codeHash`.
+ * Where `contracts/SettlementBatch.sol` is on every chain, no matter who deployed it: CREATEX derives the address from
+ * the salt and the creation code. Other code has another address and another hash; a test compares both with the
+ * compiler's output. The code was deployed as it should be if its keccak256 is `codeHash`.
  */
 export const SETTLEMENT_BATCH: {
   readonly address: Address;

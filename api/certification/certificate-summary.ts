@@ -7,7 +7,7 @@ export type CertificateSummary = Pick<
   "id" | "product" | "testVersion" | "result" | "level" | "issuedAt" | "validUntil" | "reversedAt"
 >;
 
-/** False for a FAIL whose cause may lie with whoever asked for the payment: it counts neither for nor against. */
+/** False for a FAIL whose cause may lie with the one who asked for the payment: it counts neither for nor against. */
 export const isAboutWallet = ({ product, result }: Pick<CertificateSummary, "product" | "result">): boolean =>
   result === "pass" || !UNATTRIBUTED_FAILS.includes(product);
 

@@ -52,6 +52,6 @@ ${facts(
 <div id="result" hidden><p class="actions"><a class="button" id="cert-link" href="/docs#agents">See your certificate</a> <img id="cert-badge" height="20" alt=""></p>
 <p class="soft">Paid by <code id="cert-wallet"></code>. Anyone can check that on-chain.</p>
 ${codeBlock({ id: "cert-markdown", caption: "README badge", text: "" })}</div>
-<p class="soft small">Check the address bar before you sign: a signature pays the recipient it names, whoever that is.</p></section>`,
+<p class="soft small">Check the address bar before you sign: a signature pays the recipient it names, no matter who that is.</p></section>`,
   });
 }

@@ -25,7 +25,7 @@ import { discreet } from "./rpc-errors.ts";
 
 /** A release is possible for a day after the hold; a little more is looked through: 30 hours of blocks. */
 const LOOKED_BACK = BigInt(Math.ceil(108_000 / NETWORKS[ESCROW_NETWORK].blockSeconds));
-/** Whoever asks for one payment again and again costs one search, and a hold just mined is seen soon. */
+/** Asking for one payment again and again costs one search, and a hold just mined is seen soon. */
 const ASKED_AGAIN_MS = 500;
 const CALLS_A_SEARCH = 4;
 

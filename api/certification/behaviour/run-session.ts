@@ -92,7 +92,7 @@ const OVER_OR_HELD =
   "This session has ended, or its agent now uses the token from the answer to its start. Nothing was charged, and no verdict came of it.";
 
 const SHARED =
-  "This session has ended without a verdict. The answer to its start was sent more than once, and whoever can rebuild that payment from the chain may have its token: the signature may have been handed in by someone else. Nothing was charged. Start a new session, with a payment identifier if the answer may get lost.";
+  "This session has ended without a verdict. The answer to its start was sent more than once, and anyone who can rebuild that payment from the chain may have its token: the signature may have been handed in by someone else. Nothing was charged. Start a new session, with a payment identifier if the answer may get lost.";
 
 const doorOf = ({ token }: Pick<Opened, "token">): Door => (token === null ? "wallet" : "token");
 

@@ -13,7 +13,7 @@ export const WATCHED_DAYS = 90;
 export const LEAST_REFUND = SESSION_PRICES.control;
 /** Bounds what refunds can cost in gas. Those above it wait. */
 export const REFUNDS_A_DAY = 200;
-/** Whoever is shown as the sender of new money: nobody to return it to. */
+/** The account shown as the sender of new money: nobody to return it to. */
 export const NOBODY: Address = "0x0000000000000000000000000000000000000000";
 
 const VALID_SECONDS = 3_600n;

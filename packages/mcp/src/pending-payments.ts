@@ -15,7 +15,7 @@ export interface PurchaseKey {
 }
 
 const PENDING = z.object({
-  /** What carries the payment. Whoever has it can make the wallet pay this service once, and nobody else. */
+  /** What carries the payment. Anyone who has it can make the wallet pay this service once, and nobody else. */
   headers: z.record(z.string(), z.string()),
   amount: z.string().regex(/^[1-9]\d{0,18}$/),
   payTo: z.string(),

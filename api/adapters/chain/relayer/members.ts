@@ -19,7 +19,7 @@ interface Row {
 /** Its transaction reverted, or its call within one. */
 const FAILED = "(relay.reverted OR member.purpose IN (SELECT relay.purposes[place] FROM unnest(relay.failed) place))";
 
-/** What the transactions of one chain are for, whoever sends them: the table `relay_member`. */
+/** What the transactions of one chain are for, no matter who sends them: the table `relay_member`. */
 export const createMembers = (chainId: number) => ({
   /** What was sent for purposes, by purpose. */
   carried: (purposes: readonly Hex[]): Question<ReadonlyMap<Hex, Carried>> => ({
