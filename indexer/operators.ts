@@ -1,6 +1,6 @@
-import { BaseError, ContractFunctionRevertedError, ContractFunctionZeroDataError, type PublicClient } from "viem";
+import { BaseError, ContractFunctionZeroDataError, type PublicClient, zeroAddress } from "viem";
 import type { Address } from "../api/kernel/wallet.ts";
-import { operatorAbi } from "../contracts/abi.ts";
+import { escrowAbi, operatorAbi } from "../contracts/abi.ts";
 import { commercePaymentsAbi } from "../contracts/commerce-payments.ts";
 import type { IndexerSettings, Operator } from "./settings.ts";
 
@@ -25,8 +25,11 @@ export async function readOperators(chain: PublicClient, escrows: readonly Addre
 
 async function readOperator(chain: PublicClient, address: Address): Promise<Operator | null> {
   const call = { address, abi: operatorAbi } as const;
-  const custody = await chain.readContract({ ...call, functionName: "ESCROW" }).catch(unlessRefused);
-  if (custody === null) return null;
+  const custody = await chain.readContract({ ...call, functionName: "ESCROW" }).catch(() => null);
+  if (custody === null) {
+    await requireEscrow(chain, address);
+    return null;
+  }
   const [collector, store] = await Promise.all([
     chain.readContract({ ...call, functionName: "COLLECTOR" }),
     chain.readContract({ address: custody, abi: commercePaymentsAbi, functionName: "getTokenStore", args: [address] }),
@@ -34,10 +37,14 @@ async function readOperator(chain: PublicClient, address: Address): Promise<Oper
   return { address, custody: lower(custody), collector: lower(collector), store: lower(store) };
 }
 
-/** Only operators have it: any other contract refuses, or there is none yet. */
-function unlessRefused(error: unknown): null {
-  const isAnswer = (cause: unknown) =>
-    cause instanceof ContractFunctionRevertedError || cause instanceof ContractFunctionZeroDataError;
-  if (error instanceof BaseError && error.walk(isAnswer) !== null) return null;
-  throw error;
+/**
+ * Nodes report a missing function in as many ways as failures of their own, and an operator taken for an escrow would be
+ * another index. So an escrow has to answer as one, unless nothing is there yet.
+ */
+async function requireEscrow(chain: PublicClient, address: Address): Promise<void> {
+  const owed = { address, abi: escrowAbi, functionName: "owed", args: [zeroAddress] } as const;
+  await chain.readContract(owed).catch((error: unknown) => {
+    const isNothing = (cause: unknown) => cause instanceof ContractFunctionZeroDataError;
+    if (!(error instanceof BaseError) || error.walk(isNothing) === null) throw error;
+  });
 }

@@ -1,15 +1,19 @@
 import pg from "pg";
 import type { Address, Hex } from "viem";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { type ActivityIndex, createActivityIndex } from "../../api/adapters/index/activity.ts";
 import { createEscrowIndex, type EscrowIndex } from "../../api/adapters/index/escrow.ts";
 import { operatorAbi } from "../../contracts/abi.ts";
 import { COMMERCE_PAYMENTS } from "../../contracts/commerce-payments.ts";
+import { connectChain } from "../../indexer/chain.ts";
+import { readOperators } from "../../indexer/operators.ts";
 import { devAccount } from "../../scripts/embedded/dev-accounts.ts";
 import { waitUntil } from "../../scripts/embedded/wait-until.ts";
 import { startTestChain, type TestChain } from "../support/chain/chain.ts";
+import { startFaultyNode } from "../support/chain/faulty-node.ts";
+import { refuse } from "../support/chain/rpc.ts";
 import { openOperator, reclaim } from "../support/escrow/auth-capture.ts";
-import { type Held, hold, newMerchant, type TestEscrow } from "../support/escrow/contract.ts";
+import { deployEscrow, type Held, hold, newMerchant, type TestEscrow } from "../support/escrow/contract.ts";
 import { type Launched, launchIndexerOf } from "../support/indexer/launched.ts";
 import { freshDatabase } from "../support/service/database.ts";
 
@@ -114,4 +118,22 @@ test("what the collector takes for somebody else stays a payment to it", async (
   expect(await met(others.buyer.address)).toEqual([1, 1]);
   expect(await met(COMMERCE_PAYMENTS.collector)).toEqual([0, 1]);
   expect(await met(other)).toEqual([0, 0]);
+});
+
+test("a node that fails, in the words of a contract that refuses, makes no operator an escrow", async () => {
+  const node = await startFaultyNode(chain);
+  onTestFinished(node.stop);
+  const { client } = chain;
+  const escrow = await deployEscrow(chain);
+  const found = (at: Address) => readOperators(connectChain(node.url), [at]);
+  node.become(async (call, pass) =>
+    call.method === "eth_call" ? refuse(call, -32_603, "Internal error") : pass(call),
+  );
+  await expect(found(operator.address)).rejects.toThrow();
+  await expect(found(escrow.address)).rejects.toThrow();
+  node.become(null);
+  expect(await found(operator.address)).toMatchObject([{ address: operator.address }]);
+  expect(await found(escrow.address)).toEqual([]);
+  expect(await client.getCode({ address: STRANGER })).toBeUndefined();
+  expect(await found(STRANGER)).toEqual([]);
 });
