@@ -64,20 +64,26 @@ export const placeOf = ({ chainId, custody }: Pick<EscrowFacts, "chainId" | "cus
 
 export const networkOf = ({ chainId }: { readonly chainId: number }): `eip155:${number}` => `eip155:${chainId}`;
 
+/** What the payment requirements of every scheme name alike. */
+export const commonRequirements = ({ escrow, merchant, price }: Offer) => ({
+  network: networkOf(escrow),
+  amount: price.toString(),
+  asset: getAddress(escrow.usdc.address),
+  payTo: getAddress(merchant),
+  maxTimeoutSeconds: MAX_TIMEOUT_SECONDS,
+});
+
 /**
  * The x402 version 2 payment requirements of an offer.
  * @param nowMs the time the expiries count from, in milliseconds; they are absolute unix seconds, rounded up
  */
-export function requirements({ escrow, merchant, price }: Offer, nowMs: number) {
+export function requirements(offer: Offer, nowMs: number) {
+  const { escrow } = offer;
   const now = Math.ceil(nowMs / 1000);
   const contract = getAddress(escrow.address);
   return {
     scheme: SCHEME,
-    network: networkOf(escrow),
-    amount: price.toString(),
-    asset: getAddress(escrow.usdc.address),
-    payTo: getAddress(merchant),
-    maxTimeoutSeconds: MAX_TIMEOUT_SECONDS,
+    ...commonRequirements(offer),
     extra: {
       name: escrow.usdc.name,
       version: escrow.usdc.version,

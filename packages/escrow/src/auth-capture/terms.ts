@@ -1,5 +1,5 @@
 import { getAddress } from "viem";
-import { AUTHORIZATION_SECONDS, FEE_BPS, MAX_TIMEOUT_SECONDS, networkOf, type Offer } from "../terms.ts";
+import { AUTHORIZATION_SECONDS, commonRequirements, FEE_BPS, MAX_TIMEOUT_SECONDS, type Offer } from "../terms.ts";
 
 /** The x402 payment scheme of these terms. */
 export const AUTH_CAPTURE = "auth-capture";
@@ -12,15 +12,12 @@ const DEADLINE_SECONDS = AUTHORIZATION_SECONDS + MAX_TIMEOUT_SECONDS;
  * the salt is the client's own.
  * @param nowMs the time the deadlines count from, in milliseconds; they are absolute unix seconds, rounded up
  */
-export function requirements({ escrow, merchant, price }: Offer, nowMs: number) {
+export function requirements(offer: Offer, nowMs: number) {
+  const { escrow } = offer;
   const deadline = Math.ceil(nowMs / 1000) + DEADLINE_SECONDS;
   return {
     scheme: AUTH_CAPTURE,
-    network: networkOf(escrow),
-    amount: price.toString(),
-    asset: getAddress(escrow.usdc.address),
-    payTo: getAddress(merchant),
-    maxTimeoutSeconds: MAX_TIMEOUT_SECONDS,
+    ...commonRequirements(offer),
     extra: {
       name: escrow.usdc.name,
       version: escrow.usdc.version,
