@@ -48,4 +48,6 @@ export default createConfig({
     ...(escrows.length > 0 ? escrow : withoutEscrow),
     ...(custodies.length > 0 ? custody : withoutCustody),
   },
+  // From the newest block at each start: older ones are not fetched for it.
+  blocks: { Head: { chain: "base", interval: 1, startBlock: "latest" } },
 });

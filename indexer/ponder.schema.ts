@@ -122,18 +122,30 @@ export const coverage = onchainTable("coverage", (t) => ({
 const own = (table: string) => sql`${sql.identifier(process.env.INDEX_SCHEMA ?? "")}.${sql.identifier(table)}`;
 
 /**
- * One row: the last block whose transfers are in the rows. A restart removes the blocks after the safe checkpoint from
- * the rows but leaves the latest checkpoint unchanged. Until they are back and Ponder is ready, the safe checkpoint is
- * the correct one.
+ * One row: the last block whose transfers are in the rows, written with each live block. A reorganization takes it back
+ * with the rows; Ponder's own checkpoint stays at the block that was removed.
+ */
+export const head = onchainTable("head", (t) => ({
+  id: t.integer().primaryKey(),
+  block: t.int8({ mode: "number" }).notNull(),
+  at: t.int8({ mode: "number" }).notNull(),
+}));
+
+/**
+ * At most one row: the last block whose transfers are in the rows. A restart removes the blocks after the safe checkpoint
+ * from them. Until Ponder is ready again the safe checkpoint is the correct one; then there is no row until Ponder has
+ * reached the block that was the newest at its start.
  */
 export const position = onchainView("position", {
   block: int8({ mode: "number" }).notNull(),
   at: int8({ mode: "number" }).notNull(),
 }).as(sql`
-  select substr(reached, 27, 16)::int8 as block, left(reached, 10)::int8 as at
-  from (select max(case when value ->> 'is_ready' = '1' then latest_checkpoint else safe_checkpoint end) as reached
-    from ${own("_ponder_checkpoint")} cross join ${own("_ponder_meta")} where key = 'app') newest
-  where reached is not null`);
+  select coalesce(live.block, safe.block) as block, coalesce(live.at, safe.at) as at
+  from (select value ->> 'is_ready' = '1' as is_ready from ${own("_ponder_meta")} where key = 'app') app
+  cross join (select substr(safe_checkpoint, 27, 16)::int8 as block, left(safe_checkpoint, 10)::int8 as at
+    from ${own("_ponder_checkpoint")}) safe
+  left join ${own("head")} live on is_ready and live.block > safe.block
+  where live.block is not null or not is_ready`);
 
 // The escrow.
 
