@@ -1,3 +1,4 @@
+import { steadyHeads } from "./heads.ts";
 import { onParentGone } from "./leash.ts";
 
 const GRACE_MS = 6_000;
@@ -7,3 +8,6 @@ onParentGone(() => {
   process.kill(process.pid, "SIGTERM");
   setTimeout(() => process.exit(1), GRACE_MS).unref();
 });
+
+const [nodeUrl = ""] = (process.env.BASE_RPC_URL ?? "").split(",");
+globalThis.fetch = steadyHeads(globalThis.fetch, nodeUrl);
