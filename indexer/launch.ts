@@ -70,11 +70,11 @@ export const isLasting = (error: unknown): error is Error =>
   error instanceof WrongChainError || error instanceof OtherChainError || error instanceof UnfitHistoryError;
 
 async function runOnce(given: Launch): Promise<object> {
-  const launch = { ...given, settings: await withOperators(given.settings, connectChain(given.settings.rpcUrl)) };
-  const prepared = await prepare(launch);
+  const prepared = await prepare(given);
   if ("reason" in prepared) return prepared;
-  if (launch.signal.aborted) return {};
-  const { deployment, history } = prepared;
+  if (given.signal.aborted) return {};
+  const { settings, deployment, history } = prepared;
+  const launch = { ...given, settings };
   const ponder = startPonder(launch.settings, deployment, history);
   const closed = once(ponder, "exit");
   const stop = () => closePonder(ponder);
@@ -93,17 +93,20 @@ async function runOnce(given: Launch): Promise<object> {
 }
 
 interface Prepared {
+  /** With the operators. */
+  readonly settings: IndexerSettings;
   readonly deployment: Deployment;
   readonly history: History | null;
 }
 
 /** Everything that must hold before Ponder starts; a reason while nothing can be decided. */
 async function prepare(launch: Launch): Promise<Prepared | { readonly reason: string }> {
-  const { settings, db } = launch;
-  const chain = connectChain(settings.rpcUrl);
+  const { db } = launch;
+  const chain = connectChain(launch.settings.rpcUrl);
   const head = await readHead(chain);
   const reason = await whyNotComparable(launch, { client: chain, head });
   if (reason !== null) return { reason };
+  const settings = await withOperators(launch.settings, chain, db);
   const history = settings.historySchema === null ? null : await readHistory(db, settings.historySchema);
   if (history !== null) {
     expectFit(history, settings);
@@ -114,7 +117,7 @@ async function prepare(launch: Launch): Promise<Prepared | { readonly reason: st
   await rememberMarks(db, chain, { head: head.number, startBlock: deployment.startBlock });
   await openToReaders(db, settings.viewsSchema);
   if (settings.exclusive) await clearLock(db, deployment);
-  return { deployment, history };
+  return { settings, deployment, history };
 }
 
 /** Why the index cannot be compared with the chain now; null if both belong together, or nothing is left of the index. */

@@ -13,12 +13,12 @@ The columns: block, time, transaction, log_index, from, to, value, authorised. d
 async function preload(given: IndexerSettings, schema: string, file: string): Promise<History> {
   const chain = connectChain(given.rpcUrl);
   const head = await readHead(chain);
-  const settings = await withOperators(given, chain);
-  const db = new pg.Client({ connectionString: settings.databaseUrl, application_name: "index_preload" });
+  const db = new pg.Client({ connectionString: given.databaseUrl, application_name: "index_preload" });
   // A broken connection rejects the running statement, and that is enough.
   db.on("error", () => undefined);
   await db.connect();
   try {
+    const settings = await withOperators(given, chain, db);
     const accept = async (history: History) => {
       if (await isFinalOn(chain, head, history)) return;
       throw new UnfitHistoryError(`The last block in the file, ${history.lastBlock}, is not final on the node yet`);

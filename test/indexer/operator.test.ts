@@ -6,16 +6,17 @@ import { createEscrowIndex, type EscrowIndex } from "../../api/adapters/index/es
 import { operatorAbi } from "../../contracts/abi.ts";
 import { COMMERCE_PAYMENTS } from "../../contracts/commerce-payments.ts";
 import { connectChain } from "../../indexer/chain.ts";
-import { readOperators } from "../../indexer/operators.ts";
+import { AbsentEscrowError, readOperators, withOperators } from "../../indexer/operators.ts";
 import { devAccount } from "../../scripts/embedded/dev-accounts.ts";
 import { waitUntil } from "../../scripts/embedded/wait-until.ts";
 import { startTestChain, type TestChain } from "../support/chain/chain.ts";
 import { startFaultyNode } from "../support/chain/faulty-node.ts";
-import { refuse } from "../support/chain/rpc.ts";
+import { type Fault, refuse, replyTo } from "../support/chain/rpc.ts";
 import { openOperator, reclaim } from "../support/escrow/auth-capture.ts";
 import { deployEscrow, type Held, hold, newMerchant, type TestEscrow } from "../support/escrow/contract.ts";
 import { type Launched, launchIndexerOf } from "../support/indexer/launched.ts";
 import { freshDatabase } from "../support/service/database.ts";
+import { settingsOf } from "./preloaded.ts";
 
 // One chain: an operator, and beside it somebody else's, whose payments the same collector takes.
 
@@ -135,5 +136,23 @@ test("a node that fails, in the words of a contract that refuses, makes no opera
   expect(await found(operator.address)).toMatchObject([{ address: operator.address }]);
   expect(await found(escrow.address)).toEqual([]);
   expect(await client.getCode({ address: STRANGER })).toBeUndefined();
-  expect(await found(STRANGER)).toEqual([]);
+  await expect(found(STRANGER)).rejects.toThrow(AbsentEscrowError);
+});
+
+test("an operator, once seen, stays one on a node too late to have its contract; one never seen is waited for", async () => {
+  const [node, escrow, { ownerUrl }] = [await startFaultyNode(chain), await deployEscrow(chain), await freshDatabase()];
+  const db = new pg.Pool({ connectionString: ownerUrl, max: 1 });
+  onTestFinished(() => [node.stop(), db.end()].at(-1));
+  const addresses = [operator.address, escrow.address].map(lower).sort();
+  const settings = settingsOf({ INDEX_HISTORY: "", ESCROW_ADDRESSES: addresses.join() });
+  const complete = () => withOperators(settings, connectChain(node.url), db);
+  const late: Fault = async (call, pass) => (call.method === "eth_call" ? replyTo(call, "0x") : pass(call));
+  node.become(late);
+  await expect(complete()).rejects.toThrow(`${addresses[0]}, where the node has no contract`);
+  node.become(null);
+  const seen = await complete();
+  expect(seen.operators).toMatchObject([{ address: lower(operator.address) }]);
+  node.become(late);
+  expect(await complete()).toEqual(seen);
+  expect(seen.ownAddresses).toEqual([...settings.ownAddresses, ...seen.operators.map(({ store }) => store)].sort());
 });
