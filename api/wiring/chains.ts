@@ -4,6 +4,7 @@ import { createBatching } from "../adapters/chain/batching.ts";
 import { createChain } from "../adapters/chain/chain-reader.ts";
 import { createInProcessSettler, createRemoteSettler } from "../adapters/chain/facilitator.ts";
 import { createRelayer } from "../adapters/chain/relayer/relayer.ts";
+import { transfersTo } from "../adapters/chain/shared-transfers.ts";
 import { createTransferSimulator, type SimulatorParts } from "../adapters/chain/transfer.ts";
 import type { Config } from "../config.ts";
 import { eachNetwork, NETWORKS, type Network } from "../kernel/networks.ts";
@@ -43,9 +44,10 @@ export function wireChains(config: Config, { pool, log, meter }: ChainWires) {
     };
     const relayer = createRelayer({ pool, log, privateKey, client, chainId, counter });
     const { payTo, batches: policy } = config;
+    const sharing = transfersTo({ usdc: NETWORKS[network].usdc.address, payTo });
     return {
       relayer,
-      batching: createBatching({ client, network: NETWORKS[network], relayer, payTo, policy, log, meter }),
+      batching: createBatching({ client, network: NETWORKS[network], relayer, sharing, policy, log, meter }),
     };
   });
   return {

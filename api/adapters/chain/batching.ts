@@ -1,18 +1,18 @@
 import type { PublicClient, TransactionReceipt } from "viem";
 import type { NetworkFacts } from "../../kernel/networks.ts";
-import type { Address, Hex } from "../../kernel/wallet.ts";
+import type { Hex } from "../../kernel/wallet.ts";
 import type { Meter, SentBatch } from "../../operations/meter.ts";
-import type { Authorization, Head } from "../../payments/scheme.ts";
+import type { Head } from "../../payments/scheme.ts";
 import { watchContract } from "./batch-contract.ts";
 import { createComing } from "./coming.ts";
 import type { Call } from "./relayer/form.ts";
 import type { Relayer } from "./relayer/relayer.ts";
 import { discreet } from "./rpc-errors.ts";
 import { assertSucceeded, MINED_WITHIN_MS, type Payment } from "./settle-alone.ts";
-import { batchCall, batchGas, failedPlaces, isPackable, type SignedTransfer, settlingIn } from "./settlement-batch.ts";
+import { failedPlaces, type SignedTransfer, settlingIn } from "./settlement-batch.ts";
+import type { Sharing } from "./sharing.ts";
 import { createShortMemory } from "./short-memory.ts";
 import { together } from "./together.ts";
-import { transferData } from "./transfer.ts";
 
 /** When payments set out together. */
 export interface BatchPolicy {
@@ -24,29 +24,27 @@ export interface BatchPolicy {
   readonly unmined: number;
 }
 
-export interface BatchingParts {
+export interface BatchingParts<Signed = SignedTransfer> {
   readonly client: PublicClient;
-  readonly network: NetworkFacts;
+  readonly network: Pick<NetworkFacts, "id">;
   readonly relayer: Relayer;
-  readonly payTo: Address;
+  readonly sharing: Sharing<Signed>;
   readonly policy: BatchPolicy;
   readonly log: { warn(facts: object, message: string): void };
   readonly meter: Pick<Meter, "batch" | "batching"> | null;
 }
 
 /** Settles one network's payments together where that is safe. */
-export interface Batching {
+export interface Batching<Signed = SignedTransfer> {
   /**
-   * Simulates a transfer with those that arrive at the same time, and returns the head if it would settle. Null says
+   * Simulates a payment with those that arrive at the same time, and returns the head if it would settle. Null says
    * nothing: a simulation alone decides. Only what passes here may share a transaction.
    */
-  simulate(transfer: SignedTransfer): Promise<Head | null>;
+  simulate(transfer: Signed): Promise<Head | null>;
   /** Sends one that passed, and resolves once its transaction is mined; false if it must go alone, and nothing was sent. */
-  submit(payment: Payment): Promise<boolean>;
+  submit(payment: Payment<Signed>): Promise<boolean>;
 }
 
-/** The gas limit of a payment by itself. All that pass the shared simulation are ordinary accounts: one needs at most 103,312. */
-const ORDINARY_GAS = 130_000n;
 const SIMULATED = { most: 50, underWay: 2, waitMs: 5 };
 /** How long a payment waits for more that are being simulated or marked as leaving. */
 const LINGER_MS = 20;
@@ -55,43 +53,47 @@ const PASSED_FOR_MS = 60_000;
 /** A payer whose payment failed in a batch pays alone for this long. */
 const ALONE_FOR_MS = 3_600_000;
 
-export function createBatching(parts: BatchingParts): Batching {
-  const { client, network, relayer, payTo, policy, log, meter } = parts;
-  const terms = { usdc: network.usdc.address, payTo };
+export function createBatching<Signed>(parts: BatchingParts<Signed>): Batching<Signed> {
+  const { client, network, relayer, sharing, policy, log, meter } = parts;
+  const nameOf = (signed: Signed) => Object.values(sharing.payerOf(signed)).join("");
+  const payerOf = (signed: Signed) => sharing.payerOf(signed).payer;
   const contract = watchContract(client, { log, told: (isGood) => meter?.batching(network.id, isGood) });
   const passed = createShortMemory(PASSED_FOR_MS);
   const alone = createShortMemory(ALONE_FOR_MS);
   const coming = createComing();
 
-  const simulated = together(async (transfers: readonly SignedTransfer[]) => {
-    const sending = await relayer.terms(batchGas(transfers.length));
+  const simulated = together(async (transfers: readonly Signed[]) => {
+    const call = sharing.several(transfers);
+    const sending = await relayer.terms(call.gas);
     const [settling, { number, timestamp: time }] = await Promise.all([
-      settlingIn(client, { ...terms, sending }, transfers),
+      settlingIn(client, { ...call, ...sending }, transfers.length),
       client.getBlock(),
     ]);
     return settling.map((isSettling) => (isSettling ? { number: Number(number), time } : null));
   }, SIMULATED);
 
-  const judge = (receipt: TransactionReceipt, payments: readonly Queued[]) => {
+  const judge = (receipt: TransactionReceipt, payments: readonly Queued<Signed>[]) => {
     const failed = receipt.status === "reverted" ? payments.map((_, place) => place + 1) : failedPlaces(receipt);
     if (failed.length === 0) return;
     log.warn({ transaction: receipt.transactionHash, failed }, "payments failed within a batch");
-    for (const place of failed) alone.remember(payments[place - 1]?.transfer.authorization.from ?? "");
+    for (const { transfer } of failed.flatMap((place) => payments[place - 1] ?? [])) alone.remember(payerOf(transfer));
     if (receipt.status === "reverted") contract.distrust();
   };
   const sent = (batch: SentBatch) => meter?.batch(network.id, batch);
-  const settled = together((payments: readonly Queued[]) => settle(relayer, { payments, terms, judge, sent }), {
-    most: policy.most,
-    underWay: policy.unmined,
-    waitMs: policy.waitMs,
-    coming: { count: coming.count, waitMs: LINGER_MS },
-  });
+  const settled = together(
+    (payments: readonly Queued<Signed>[]) => settle(relayer, { payments, sharing, judge, sent }),
+    {
+      most: policy.most,
+      underWay: policy.unmined,
+      waitMs: policy.waitMs,
+      coming: { count: coming.count, waitMs: LINGER_MS },
+    },
+  );
   return {
     simulate: discreet(async (transfer) => {
-      const { authorization } = transfer;
-      if (policy.most === 1 || authorization.to !== payTo || alone.has(authorization.from)) return null;
-      if (!isPackable(transfer) || !(await contract.isGood())) return null;
-      const name = nameOf(authorization);
+      if (policy.most === 1 || !sharing.fits(transfer) || alone.has(payerOf(transfer))) return null;
+      if (!(await contract.isGood())) return null;
+      const name = nameOf(transfer);
       coming.announce(name);
       const head = await simulated(transfer);
       if (head === null) coming.strike(name);
@@ -99,12 +101,12 @@ export function createBatching(parts: BatchingParts): Batching {
       return head;
     }),
     submit: async (payment) => {
-      const { authorization } = payment.transfer;
-      const name = nameOf(authorization);
+      const { transfer } = payment;
+      const name = nameOf(transfer);
       coming.strike(name);
-      if (!passed.has(name) || alone.has(authorization.from)) return false;
+      if (!passed.has(name) || alone.has(payerOf(transfer))) return false;
       // A payer that got code since may bring other bytes that it takes for its signature.
-      if (!isPackable(payment.transfer)) return false;
+      if (!sharing.fits(transfer)) return false;
       const problem = await settled({ ...payment, since: performance.now() });
       if (problem !== null) throw problem;
       return true;
@@ -112,29 +114,30 @@ export function createBatching(parts: BatchingParts): Batching {
   };
 }
 
-const nameOf = ({ from, nonce }: Authorization): string => `${from}${nonce}`;
-
 /** A payment, and since when it waits, in milliseconds of the process. */
-interface Queued extends Payment {
+interface Queued<Signed> extends Payment<Signed> {
   readonly since: number;
 }
 
-interface Group {
-  readonly payments: readonly Queued[];
-  readonly terms: { readonly usdc: Address; readonly payTo: Address };
-  readonly judge: (receipt: TransactionReceipt, shipped: readonly Queued[]) => void;
+interface Group<Signed> {
+  readonly payments: readonly Queued<Signed>[];
+  readonly sharing: Sharing<Signed>;
+  readonly judge: (receipt: TransactionReceipt, shipped: readonly Queued<Signed>[]) => void;
   readonly sent: (batch: SentBatch) => void;
 }
 
 /** One transaction for all of them but those that another process has sent meanwhile. What went wrong, by payment. */
-async function settle(relayer: Relayer, { payments, terms, judge, sent }: Group): Promise<readonly (Error | null)[]> {
+async function settle<Signed>(
+  relayer: Relayer,
+  { payments, sharing, judge, sent }: Group<Signed>,
+): Promise<readonly (Error | null)[]> {
   const waitedSeconds = (performance.now() - (payments[0]?.since ?? 0)) / 1000;
-  let ours: readonly Queued[] = [];
+  let ours: readonly Queued<Signed>[] = [];
   const carriers = await relayer.ship({
     members: payments,
     callFor: (purposes) => {
       ours = purposes.flatMap((purpose) => payments.find((payment) => payment.purpose === purpose) ?? []);
-      return callFor(terms, ours);
+      return callFor(sharing, ours);
     },
   });
   const waiting = new Set(payments.map(({ purpose }) => purpose)).size;
@@ -155,12 +158,10 @@ async function settle(relayer: Relayer, { payments, terms, judge, sent }: Group)
   );
 }
 
-/** One by itself goes directly, which costs less. */
-function callFor(terms: Group["terms"], payments: readonly Queued[]): Call {
+function callFor<Signed>(sharing: Sharing<Signed>, payments: readonly Queued<Signed>[]): Call {
   const transfers = payments.map(({ transfer }) => transfer);
   const [one] = transfers;
-  if (one === undefined || transfers.length > 1) return batchCall(terms, transfers);
-  return { to: terms.usdc, data: transferData(one.authorization, one.signature), gas: ORDINARY_GAS };
+  return one === undefined || transfers.length > 1 ? sharing.several(transfers) : sharing.single(one);
 }
 
 const problemOf = (work: Promise<unknown>): Promise<Error | null> =>

@@ -9,9 +9,9 @@ import { transferData } from "./transfer.ts";
 /** How long a submission waits for its transaction to be mined, in milliseconds. */
 export const MINED_WITHIN_MS = 15_000;
 
-/** A transfer to settle, and what it settles. */
-export interface Payment extends Member {
-  readonly transfer: SignedTransfer;
+/** A payment to settle, and what it settles. */
+export interface Payment<Signed = SignedTransfer> extends Member {
+  readonly transfer: Signed;
 }
 
 /** Sends a payment in a transaction of its own, once. Resolves when it is mined. */

@@ -10,6 +10,7 @@ import { SETTLEMENT_BATCH, settlementBatchAbi } from "../../../contracts/settlem
 import type { Address, Hex } from "../../kernel/wallet.ts";
 import type { Authorization } from "../../payments/scheme.ts";
 import type { SendingTerms } from "./relayer/fees.ts";
+import type { Call } from "./relayer/form.ts";
 
 /** What one payment's call within a batch may use: an ordinary account's needs at most 80,019 (docs/decisions/settlement-batch.md). */
 const CALL_GAS = 100_000n;
@@ -69,21 +70,17 @@ export const batchCall = ({ usdc, payTo }: BatchTerms, transfers: readonly Signe
 });
 
 /**
- * Which of the transfers would settle in a batch, at the head, sent as it will be; of those that would not, a simulation
- * alone says why.
+ * Which of the `count` payments of a batch would settle, at the head, sent as it will be; of those that would not, a
+ * simulation alone says why.
  */
 export async function settlingIn(
   client: PublicClient,
-  terms: BatchTerms & { readonly sending: SendingTerms },
-  transfers: readonly SignedTransfer[],
+  batch: Call & SendingTerms,
+  count: number,
 ): Promise<readonly boolean[]> {
-  const answer = await client.call({ ...batchCall(terms, transfers), ...terms.sending });
-  const [failed] = decodeFunctionResult({
-    abi: settlementBatchAbi,
-    functionName: "settle",
-    data: answer.data ?? "0x",
-  });
-  return transfers.map((_, place) => !has(failed, place));
+  const { data } = await client.call(batch);
+  const [failed] = decodeFunctionResult({ abi: settlementBatchAbi, functionName: "settle", data: data ?? "0x" });
+  return Array.from({ length: count }, (_, place) => !has(failed, place));
 }
 
 const isBatch = (address: Address | null): boolean => address?.toLowerCase() === SETTLEMENT_BATCH.address.toLowerCase();

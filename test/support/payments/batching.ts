@@ -2,6 +2,7 @@ import { createPublicClient, http } from "viem";
 import { type Batching, type BatchPolicy, createBatching } from "../../../api/adapters/chain/batching.ts";
 import type { Relayer } from "../../../api/adapters/chain/relayer/relayer.ts";
 import type { Payment } from "../../../api/adapters/chain/settle-alone.ts";
+import { transfersTo } from "../../../api/adapters/chain/shared-transfers.ts";
 import type { SentBatch } from "../../../api/operations/meter.ts";
 import { authorizationDigest } from "../../../api/payments/exact/authorization.ts";
 import { PAY_TO } from "../service/accounts.ts";
@@ -29,7 +30,7 @@ export function startBatching({ rpcUrl, relayer, policy }: Plan): Settling {
     client: createPublicClient({ transport: http(rpcUrl, { retryCount: 0 }), cacheTime: 0 }),
     network: BASE,
     relayer,
-    payTo: PAY_TO,
+    sharing: transfersTo({ usdc: BASE.usdc.address, payTo: PAY_TO }),
     policy: { most: 50, waitMs: 60_000, unmined: 8, ...policy },
     log: { warn: () => undefined },
     meter: {
