@@ -20,6 +20,10 @@ export function processorMs(root: number): number {
   return [...all].reduce((sum, [pid, { ticks }]) => sum + (isWithin(pid) ? ticks * MS_A_TICK : 0), 0);
 }
 
+/** The most memory that a process has had; not a number where the system does not say, or the process has ended. */
+export const peakMiB = (pid: number): number =>
+  Number(/VmHWM:\s+(\d+) kB/.exec(read(`/proc/${pid}/status`))?.[1]) / 1_024;
+
 function readAll(): ReadonlyMap<number, Used> {
   const all = new Map<number, Used>();
   for (const name of namesIn("/proc")) {

@@ -8,6 +8,13 @@ export interface Program {
   readonly lines: readonly string[];
 }
 
+export interface ProgramOptions {
+  readonly ready?: RegExp | undefined;
+  readonly args?: readonly string[];
+  /** Called with the process before it is ready. */
+  readonly spawned?: (pid: number) => void;
+}
+
 const running = new Set<ChildProcess>();
 for (const signal of ["SIGINT", "SIGTERM"] as const)
   process.once(signal, () => {
@@ -19,7 +26,7 @@ for (const signal of ["SIGINT", "SIGTERM"] as const)
 export async function startProgram(
   file: string,
   env: Record<string, string>,
-  { ready = /^ready/, args = [] }: { readonly ready?: RegExp | undefined; readonly args?: readonly string[] } = {},
+  { ready = /^ready/, args = [], spawned = () => {} }: ProgramOptions = {},
 ): Promise<Program> {
   const path = fileURLToPath(new URL(`../${file}`, import.meta.url));
   const child = spawn(process.execPath, [path, ...args], {
@@ -27,6 +34,7 @@ export async function startProgram(
     stdio: ["ignore", "pipe", "inherit"],
   });
   running.add(child);
+  spawned(child.pid ?? 0);
   child.once("exit", () => running.delete(child));
   const lines: string[] = [];
   await new Promise<void>((resolve, reject) => {

@@ -5,12 +5,12 @@ import { loadHistory } from "../indexer/history/load.ts";
 import { withOperators } from "../indexer/operators.ts";
 import { type IndexerSettings, parseSettings } from "../indexer/settings.ts";
 
-const USAGE = `Usage: npm run index:preload -- <transfers.csv | transfers.csv.gz | transfers.parquet>
+const USAGE = `Usage: npm run index:preload -- <transfers.csv | transfers.csv.gz | transfers.parquet> ...
 
-Builds the rows of the index from a file of USDC transfers, in the schema INDEX_HISTORY. Configured like the indexer.
+Builds the rows of the index from files of USDC transfers, in the schema INDEX_HISTORY. Configured like the indexer.
 The columns: block, time, transaction, log_index, from, to, value, authorised. docs/index.md describes them.`;
 
-async function preload(given: IndexerSettings, schema: string, file: string): Promise<History> {
+async function preload(given: IndexerSettings, schema: string, files: readonly string[]): Promise<History> {
   const chain = connectChain(given.rpcUrl);
   const head = await readHead(chain);
   const db = new pg.Client({ connectionString: given.databaseUrl, application_name: "index_preload" });
@@ -21,22 +21,22 @@ async function preload(given: IndexerSettings, schema: string, file: string): Pr
     const settings = await withOperators(given, chain, db);
     const accept = async (history: History) => {
       if (await isFinalOn(chain, head, history)) return;
-      throw new UnfitHistoryError(`The last block in the file, ${history.lastBlock}, is not final on the node yet`);
+      throw new UnfitHistoryError(`The last block in the files, ${history.lastBlock}, is not final on the node yet`);
     };
-    return await loadHistory({ db, file, schema, settings, accept, tell: (line) => console.log(line) });
+    return await loadHistory({ db, files, schema, settings, accept, tell: (line) => console.log(line) });
   } finally {
     await db.end();
   }
 }
 
-const [file, ...more] = process.argv.slice(2);
+const files = process.argv.slice(2);
 const settings = parseSettings(process.env);
 try {
-  if (file === undefined || more.length > 0) throw new UnfitHistoryError(USAGE);
+  if (files.length === 0) throw new UnfitHistoryError(USAGE);
   if ("problem" in settings) throw new UnfitHistoryError(settings.problem);
   if (settings.historySchema === null)
     throw new UnfitHistoryError("INDEX_HISTORY is missing: expected the name of the schema to create, like history");
-  const { schema, transfers, firstBlock, lastBlock } = await preload(settings, settings.historySchema, file);
+  const { schema, transfers, firstBlock, lastBlock } = await preload(settings, settings.historySchema, files);
   console.log(
     `${schema}: ${transfers} transfers, blocks ${firstBlock} to ${lastBlock}. Run the indexer with INDEX_HISTORY=${schema} to use it.`,
   );

@@ -21,6 +21,8 @@ export interface ChainPlan {
   readonly perBlock: number;
   /** Unix time of the head. */
   readonly endsAt: number;
+  /** Whether all transfers are authorized payments, but for what is minted; default: a fifth. */
+  readonly allAuthorised?: boolean;
 }
 
 export interface GeneratedTransfer {
@@ -78,8 +80,8 @@ function parties(block: number, index: number, wallets: number): { from: Address
   return { from: walletAt(payer), to: walletAt(payee), dice };
 }
 
-/** Block `n` has `perBlock` transfers, a fifth of them authorized, each in its own transaction. */
-export function generateChain({ transfers, perBlock, endsAt }: ChainPlan): GeneratedChain {
+/** Block `n` has `perBlock` transfers, each in its own transaction. */
+export function generateChain({ transfers, perBlock, endsAt, allAuthorised = false }: ChainPlan): GeneratedChain {
   const last = Math.ceil(transfers / perBlock);
   const head = last + QUIET_BLOCKS;
   const seconds = Math.max(1, Math.floor((DAYS * 86_400) / head));
@@ -95,7 +97,7 @@ export function generateChain({ transfers, perBlock, endsAt }: ChainPlan): Gener
       return Array.from({ length: perBlock }, (_, index) => {
         const { dice, from, to } = parties(block, index, wallets);
         const spread = mix(dice + 2);
-        const authorised = from !== NOBODY && (dice >>> 16) % 5 === 0;
+        const authorised = from !== NOBODY && (allAuthorised || (dice >>> 16) % 5 === 0);
         logIndex += authorised ? 2 : 1;
         const transaction: Hex = `0x${hex(dice, 8)}${hex(block, 28)}${hex(index, 28)}`;
         const value = VALUES[spread % VALUES.length] ?? 0;

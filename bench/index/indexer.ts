@@ -1,5 +1,4 @@
-import { readFileSync } from "node:fs";
-import { processorMs } from "../processor.ts";
+import { peakMiB, processorMs } from "../processor.ts";
 import { type Program, startProgram, stopProgram } from "../programs.ts";
 import { SERVICE } from "./generated-chain.ts";
 
@@ -28,12 +27,6 @@ export async function runIndexer(env: Readonly<Record<string, string>>): Promise
 }
 
 function usedBy({ lines }: Program): Pick<IndexerRun, "peakMiB" | "cpuSeconds"> {
-  const pid = /"ponderPid":(\d+)/.exec(lines.findLast((line) => line.includes("ponderPid")) ?? "")?.[1];
-  const cpuSeconds = processorMs(Number(pid)) / 1_000;
-  try {
-    const status = readFileSync(`/proc/${pid}/status`, "utf8");
-    return { peakMiB: Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1]) / 1024, cpuSeconds };
-  } catch {
-    return { peakMiB: Number.NaN, cpuSeconds };
-  }
+  const pid = Number(/"ponderPid":(\d+)/.exec(lines.findLast((line) => line.includes("ponderPid")) ?? "")?.[1]);
+  return { peakMiB: peakMiB(pid), cpuSeconds: processorMs(pid) / 1_000 };
 }

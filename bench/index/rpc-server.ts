@@ -128,8 +128,9 @@ export async function serveChain(chain: GeneratedChain, port = 0): Promise<RpcSe
 }
 
 if (import.meta.main) {
-  const { TRANSFERS, PER_BLOCK, ENDS_AT, PORT } = process.env;
+  const { TRANSFERS, PER_BLOCK, ENDS_AT, ALL_AUTHORISED, PORT } = process.env;
   const plan = { transfers: Number(TRANSFERS), perBlock: Number(PER_BLOCK), endsAt: Number(ENDS_AT) };
-  const { url } = await serveChain(generateChain(plan), Number(PORT));
+  const allAuthorised = ALL_AUTHORISED === "1";
+  const { url } = await serveChain(generateChain({ ...plan, allAuthorised }), Number(PORT));
   console.log(`ready ${url}`);
 }

@@ -45,7 +45,7 @@ export async function loadIndex({ ownerUrl, apiUrl, transfers, folder }: LoadPla
     const file = join(folder, `${transfers}.csv`);
     await writeCsv(generateChain({ transfers, perBlock: PER_BLOCK, endsAt }), file);
     const started = performance.now();
-    const preload = await startProgram("scripts/index-preload.ts", env, { ready: /takes it over/, args: [file] });
+    const preload = await startProgram("scripts/index-preload.ts", env, { ready: /^history: /, args: [file] });
     const preloaded = (performance.now() - started) / 1000;
     await stopProgram(preload);
     rmSync(file);

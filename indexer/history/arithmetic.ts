@@ -1,57 +1,26 @@
-import type { Address } from "../../api/kernel/wallet.ts";
-import { FLOOR_ATOMIC, NOBODY, PAYEE_SLOTS, QUALIFYING_ATOMIC, WINDOW_DAYS } from "../ledger.ts";
+import { FLOOR_ATOMIC, PAYEE_SLOTS, QUALIFYING_ATOMIC, WINDOW_DAYS } from "../ledger.ts";
 import type { HistoryTable } from "./tables.ts";
 
-// The handlers' arithmetic (src/index.ts, src/payments.ts) over all transfers at once, in PostgreSQL's SQL. Relations without a
-// schema are the loader's own, found by its search path.
-
-/** Ten times as fast as a pattern that counts the digits itself. */
-const isHex = (column: string, digits: number): string =>
-  `${column} ~ '^0x[0-9a-fA-F]*$' and length(${column}) = ${digits + 2}`;
-
-/** The file's columns, checked as they are read, so that an error names the line of the wrong row. */
-export const RAW_TABLE = `create unlogged table raw (
-  block int8 not null constraint "block is below 2^31" check (block between 0 and 2147483647),
-  time int8 not null constraint "time is in Unix seconds" check (time between 0 and 9999999999),
-  transaction text not null constraint "transaction is 0x and 64 hex digits" check (${isHex("transaction", 64)}),
-  log_index int4 not null constraint "log_index is below 2^20" check (log_index between 0 and 1048575),
-  "from" text not null constraint "from is 0x and 40 hex digits" check (${isHex('"from"', 40)}),
-  "to" text not null constraint "to is 0x and 40 hex digits" check (${isHex('"to"', 40)}),
-  value int8 not null constraint "value is in atomic units" check (value >= 0),
-  authorised boolean not null)`;
-
-export interface Counting {
-  readonly scope: "full" | "authorised";
-  /** In lower case. */
-  readonly ownAddresses: readonly Address[];
-  readonly firstBlock: number;
-}
-
-/** The transfers that count (`isBetweenOthers` in ledger.ts). `place` is their order in the chain. */
-export const transfersOf = ({ scope, ownAddresses, firstBlock }: Counting): string => {
-  const nobody = [NOBODY, ...ownAddresses].map((address) => `'${address}'`).join();
-  return `create unlogged table transfers as
-    select * from (
-      select block << 20 | log_index as place, (time / 86400)::int as day, time as at, lower(transaction) as transaction,
-        lower("from") as sender, lower("to") as payee, value, authorised
-      from raw where block >= ${firstBlock} and value > 0 ${scope === "full" ? "" : "and authorised"}) one
-    where sender <> payee and sender not in (${nobody}) and payee not in (${nobody})`;
-};
+// The handlers' arithmetic (src/index.ts, src/payments.ts) over all transfers at once, in DuckDB's SQL. Wallets are numbers
+// here (transfers.ts), in the order of their addresses, so that an order by numbers is one by addresses. A key of two
+// wallets is `first << 32 | second`.
 
 interface Step {
   readonly name: string;
   readonly query: string;
 }
 
-/** What the tables are built from, in this order. */
-export const stepsOf = ({ scope }: Pick<Counting, "scope">): readonly Step[] => [
+type Scope = "full" | "authorised";
+
+/** What the tables are built from, besides `transfers`, in this order. */
+export const stepsOf = (scope: Scope): readonly Step[] => [
   {
     // The days on which two wallets met. age: days since their previous meeting; null if that makes no difference from
     // never.
     name: "meetings",
-    query: `select low, high, day, case when age < ${WINDOW_DAYS} then age end as age from (
-      select low, high, day, day - lag(day) over (partition by low, high order by day) as age from (
-        select distinct least(sender, payee) as low, greatest(sender, payee) as high, day from transfers) days) aged`,
+    query: `select pair, day, case when age < ${WINDOW_DAYS} then age end as age from (
+      select pair, day, day - lag(day) over (partition by pair order by day) as age from (
+        select distinct pair, day from transfers))`,
   },
   {
     // Each time someone has sent a wallet more in total than anyone before: its largest funder from then on.
@@ -59,94 +28,133 @@ export const stepsOf = ({ scope }: Pick<Counting, "scope">): readonly Step[] => 
     query: `select wallet, place, funder, sent from (
       select *, max(sent) over (partition by wallet order by place rows between unbounded preceding and 1 preceding) as most from (
         select payee as wallet, place, sender as funder, sum(value) over (partition by payee, sender order by place) as sent
-        from transfers where ${scope === "full"}) inflows) ranked
+        from transfers where ${scope === "full"}))
       where most is null or sent > most`,
-  },
-  {
-    name: "payments",
-    query: `select place, sender as payer, payee, at, transaction, value,
-        sum(value) over (partition by sender, payee order by place) as total
-      from transfers where authorised`,
   },
   {
     // For each payer and payee, the payment that took the sum to the floor; funder: the payer's largest at that moment.
     name: "reached",
-    query: `select payer, payee, f.funder, (row_number() over (partition by payer order by place) - 1)::int as ordinal
-      from payments left join lateral (
-        select funder from funders where wallet = payer and funders.place < payments.place order by place desc limit 1) f on true
+    query: `select payer, payee, sooner.place, funder, (row_number() over (partition by payer order by sooner.place) - 1)::integer as ordinal
+      from (
+        select sender as payer, payee, place, value, sum(value) over (partition by sender, payee order by place) as total
+        from transfers where authorised) sooner
+      asof left join funders on payer = wallet and sooner.place > funders.place
       where total >= ${FLOOR_ATOMIC} and total - value < ${FLOOR_ATOMIC}`,
   },
 ];
 
-/** An index that a later step relies on. */
-export const INDEXES: Readonly<Record<string, string>> = { funders: "create index on funders (wallet, place)" };
+/** Wallets by number: from the first to the one before `end`. */
+export interface WalletRange {
+  readonly first: number;
+  readonly end: number;
+}
+
+const within = (column: string, { first, end }: WalletRange): string => `${column} >= ${first} and ${column} < ${end}`;
+const SIDE = 2 ** 32;
+const keyWithin = (key: string, { first, end }: WalletRange): string =>
+  `${key} >= ${BigInt(first) * BigInt(SIDE)} and ${key} < ${BigInt(end) * BigInt(SIDE)}`;
+const firstOf = (key: string): string => `(${key} >> 32)::integer`;
+const secondOf = (key: string): string => `(${key} & ${SIDE - 1})::integer`;
 
 /** Each number is six hex digits, which make four characters of base64: `TouchedDay.ages` in ledger.ts. */
-const count = (sql: string) => `lpad(to_hex((${sql})::int), 6, '0')`;
+const count = (sql: string) => `printf('%06x', ${sql})`;
 
-/** `ages` from the ages that occur; text, because no aggregate fills the gaps between them. */
-const WALLET_DAY = `
+/** `ages` from the ages that occur. Most days have one, and only the others are worth an aggregate of text. */
+const walletDay = (range: WalletRange): string => `
   with counted as (
-    select wallet, day, count(*) filter (where authorised)::int as paid,
-      count(*) filter (where authorised and value >= ${QUALIFYING_ATOMIC})::int as qualifying,
-      coalesce(sum(value) filter (where authorised and value >= ${QUALIFYING_ATOMIC}), 0) as qualifying_atomic, max(at) as last_at
-    from (select sender as wallet, day, at, authorised, value from transfers
-      union all select payee, day, at, false, value from transfers) sides
+    select wallet, day, sum(paid)::integer as paid, sum(qualifying)::integer as qualifying,
+      sum(case when qualifying = 1 then value else 0 end) as qualifying_atomic, max(time) as last_at
+    from (select sender as wallet, day, time, authorised::integer as paid, (authorised and value >= ${QUALIFYING_ATOMIC})::integer as qualifying, value
+        from transfers where ${within("sender", range)}
+      union all select payee, day, time, 0, 0, 0 from transfers where ${within("payee", range)})
     group by wallet, day),
   met as (
     select wallet, day, age, count(*) as n
-    from (select low as wallet, day, age from meetings union all select high, day, age from meetings) both_sides
+    from (select ${firstOf("pair")} as wallet, day, age from meetings where ${keyWithin("pair", range)}
+      union all select ${secondOf("pair")} as wallet, day, age from meetings where ${within(secondOf("pair"), range)})
     group by wallet, day, age),
-  aged as (
-    select wallet, day, sum(n)::int as touched,
-      string_agg(repeat(${count("within - n")}, age - younger - 1) || ${count("within")}, '' order by age)
-        filter (where age is not null) as ages
+  touched as (
+    select wallet, day, sum(n)::integer as touched, count(age) as ages, max(age) as oldest, sum(n) filter (where age is not null) as known
+    from met group by wallet, day),
+  several as (
+    select wallet, day, string_agg(repeat(${count("within - n")}, age - younger - 1) || ${count("within")}, '' order by age) as ages
     from (select *, lag(age, 1, 0) over sooner as younger, sum(n) over sooner as within
-      from met window sooner as (partition by wallet, day order by age)) spaced
+      from met semi join (select wallet, day from touched where ages > 1) using (wallet, day)
+      where age is not null window sooner as (partition by wallet, day order by age))
     group by wallet, day)
-  select wallet, day, paid, qualifying, qualifying_atomic, touched,
-    translate(encode(decode(ages, 'hex'), 'base64'), E'\\n', '') as ages, last_at from counted join aged using (wallet, day)`;
+  select names.name as wallet, day, paid, qualifying, qualifying_atomic, touched,
+    case touched.ages when 0 then null when 1 then to_base64(unhex(repeat('000000', oldest - 1) || ${count("known")}))
+      else to_base64(unhex(several.ages)) end as ages, last_at
+  from counted join touched using (wallet, day) left join several using (wallet, day)
+    join names on names.id = counted.wallet and ${within("names.id", range)}
+  order by counted.wallet, day`;
 
-const PAIR = `
-  select least(sender, payee) as low, greatest(sender, payee) as high, max(day) as last_day,
-    coalesce(sum(value) filter (where sender < payee), 0) as up_atomic,
-    coalesce(sum(value) filter (where sender > payee), 0) as down_atomic
-  from transfers group by 1, 2`;
-
-const WALLET = `
-  select wallet, max(funder) as funder, coalesce(max(sent), 0) as funder_atomic, max(last_paid_at) as last_paid_at,
-    max(last_paid_transaction) as last_paid_transaction, coalesce(max(payees), 0)::int as payees,
-    coalesce(max(payers), 0)::int as payers, coalesce(max(payer_funders), 0)::int as payer_funders,
-    coalesce(max(unfunded_payers), 0)::int as unfunded_payers
+const pair = (range: WalletRange): string => `
+  select lows.name as low, highs.name as high, last_day, up_atomic, down_atomic
   from (
-    (select distinct on (wallet) wallet, funder, sent, null::int8 as last_paid_at, null as last_paid_transaction,
-        null::int8 as payees, null::int8 as payers, null::int8 as payer_funders, null::int8 as unfunded_payers
-      from funders order by wallet, place desc)
-    union all (select distinct on (payer) payer, null, null, at, transaction, null, null, null, null
-      from payments where value >= ${QUALIFYING_ATOMIC} order by payer, place desc)
-    union all select payer, null, null, null, null, count(*), null, null, null from reached group by payer
-    union all select payee, null, null, null, null, null, count(*), count(distinct funder), count(*) - count(funder)
-      from reached group by payee) facts
-  group by wallet`;
+    select pair, max(day) as last_day, sum(case when sender < payee then value else 0 end) as up_atomic,
+      sum(case when sender > payee then value else 0 end) as down_atomic
+    from transfers where ${keyWithin("pair", range)} group by pair) sums
+    join names lows on lows.id = ${firstOf("pair")} and ${within("lows.id", range)}
+    join names highs on highs.id = ${secondOf("pair")}
+  order by pair`;
 
-const PAID = `
-  select payer, payee, count, atomic, 0::numeric as unpaid_atomic, first_at, last_at, transaction as last_transaction, funder
-  from (select payer, payee, count(*)::int as count, sum(value) as atomic, min(at) as first_at, max(at) as last_at, max(place) as place
-      from payments group by payer, payee) sums
-    join (select place, transaction from payments) lasts using (place)
-    left join reached using (payer, payee)`;
+const wallet = (range: WalletRange): string => `
+  select names.name as wallet, funding.name as funder, funder_atomic, last_paid_at, '0x' || lower(hex(last_paid_transaction)) as last_paid_transaction,
+    payees, payers, payer_funders, unfunded_payers
+  from (
+    select wallet, max(funder) as funder, coalesce(max(sent), 0) as funder_atomic, max(last_paid_at) as last_paid_at,
+      max(last_paid_transaction) as last_paid_transaction, coalesce(max(payees), 0) as payees, coalesce(max(payers), 0) as payers,
+      coalesce(max(payer_funders), 0) as payer_funders, coalesce(max(unfunded_payers), 0) as unfunded_payers
+    from (
+      select wallet, arg_max(funder, place) as funder, max(sent) as sent, null::bigint as last_paid_at, null::blob as last_paid_transaction,
+          null::bigint as payees, null::bigint as payers, null::bigint as payer_funders, null::bigint as unfunded_payers
+        from funders where ${within("wallet", range)} group by wallet
+      union all select sender, null, null, max(time), arg_max(transaction, place), null, null, null, null
+        from transfers where authorised and value >= ${QUALIFYING_ATOMIC} and ${within("sender", range)} group by sender
+      union all select payer, null, null, null, null, count(*), null, null, null from reached where ${within("payer", range)} group by payer
+      union all select payee, null, null, null, null, null, count(*), count(distinct funder), count(*) - count(funder)
+        from reached where ${within("payee", range)} group by payee)
+    group by wallet) facts
+    join names on names.id = facts.wallet and ${within("names.id", range)}
+    left join names funding on funding.id = facts.funder
+  order by facts.wallet`;
 
-const PAYEE_SLOT = `
-  select payer, ordinal % ${PAYEE_SLOTS} as slot, payee, ordinal
-  from (select *, max(ordinal) over (partition by payer) as newest from reached) numbered
-  where ordinal > newest - ${PAYEE_SLOTS}`;
+const paid = (range: WalletRange): string => `
+  select payers.name as payer, payees.name as payee, count, atomic, 0 as unpaid_atomic, first_at, last_at,
+    '0x' || lower(hex(last_transaction)) as last_transaction, funding.name as funder
+  from (
+    select sender, payee, count(*) as count, sum(value) as atomic, min(time) as first_at, max(time) as last_at,
+      arg_max(transaction, place) as last_transaction
+    from transfers where authorised and ${within("sender", range)} group by sender, payee) sums
+    left join (select payer, payee, funder from reached where funder is not null and ${within("payer", range)}) floors
+      on sender = payer and sums.payee = floors.payee
+    join names payers on payers.id = sums.sender and ${within("payers.id", range)}
+    join names payees on payees.id = sums.payee
+    left join names funding on funding.id = floors.funder
+  order by sums.sender, sums.payee`;
 
-/** Each table's rows, from the steps' relations. */
-export const TABLE_QUERIES: Readonly<Record<HistoryTable, string>> = {
-  wallet_day: WALLET_DAY,
-  pair: PAIR,
-  wallet: WALLET,
-  paid: PAID,
-  payee_slot: PAYEE_SLOT,
-  payer_funder: "select distinct payee, funder from reached where funder is not null",
+const payeeSlot = (range: WalletRange): string => `
+  select payers.name as payer, ordinal % ${PAYEE_SLOTS} as slot, payees.name as payee, ordinal
+  from (select *, max(ordinal) over (partition by payer) as newest from reached where ${within("payer", range)}) numbered
+    join names payers on payers.id = payer and ${within("payers.id", range)}
+    join names payees on payees.id = payee
+  where ordinal > newest - ${PAYEE_SLOTS}
+  order by numbered.payer, slot`;
+
+const payerFunder = (range: WalletRange): string => `
+  select payees.name as payee, funding.name as funder
+  from (select distinct payee, funder from reached where funder is not null and ${within("payee", range)}) known
+    join names payees on payees.id = known.payee and ${within("payees.id", range)}
+    join names funding on funding.id = known.funder
+  order by known.payee, known.funder`;
+
+/** Each table's rows of the wallets in a range, in the order of the table's key, from the steps' relations. */
+export const TABLE_QUERIES: Readonly<Record<HistoryTable, (range: WalletRange) => string>> = {
+  wallet_day: walletDay,
+  pair,
+  wallet,
+  paid,
+  payee_slot: payeeSlot,
+  payer_funder: payerFunder,
 };

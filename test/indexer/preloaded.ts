@@ -1,9 +1,10 @@
 import { spawn } from "node:child_process";
-import { text } from "node:stream/consumers";
+import { once } from "node:events";
 import pg from "pg";
 import { SERVICE } from "../../bench/index/generated-chain.ts";
 import { loadHistory } from "../../indexer/history/load.ts";
 import { type IndexerSettings, parseSettings } from "../../indexer/settings.ts";
+import { waitUntil } from "../../scripts/embedded/wait-until.ts";
 import { bareEnvironment } from "../support/service/environment.ts";
 
 /** What the indexer and the loader of a generated chain are configured with. */
@@ -25,6 +26,8 @@ export function settingsOf(changed: Readonly<Record<string, string>> = {}): Inde
 
 export interface Preload {
   readonly pid: number;
+  /** Resolves once it has said this. */
+  readonly saying: (words: string) => Promise<void>;
   /** Its exit code, null after a signal, and all that it said. */
   readonly ended: Promise<{ readonly code: number | null; readonly said: string }>;
 }
@@ -35,22 +38,33 @@ export function startPreload(file: string, env: Readonly<Record<string, string>>
     env: { ...bareEnvironment(), ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
-  const code = new Promise<number | null>((resolve) => child.once("exit", resolve));
-  const ended = Promise.all([code, text(child.stdout), text(child.stderr)]).then(([code, ...said]) => ({
-    code,
-    said: said.join(""),
-  }));
-  return { pid: child.pid ?? 0, ended };
+  let said = "";
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding("utf8").on("data", (text: string) => {
+      said += text;
+    });
+  return {
+    pid: child.pid ?? 0,
+    saying: async (words) => {
+      if (!(await waitUntil(() => said.includes(words), 60_000)))
+        throw new Error(`It did not say "${words}":\n${said}`);
+    },
+    ended: once(child, "close").then(([code]) => ({ code, said })),
+  };
 }
 
-/** Loads a file in this process, whatever chain it is of, into the schema `INDEX_HISTORY`. */
-export async function load(databaseUrl: string, file: string, changed: Readonly<Record<string, string>> = {}) {
+/** Loads files in this process, whatever chain they are of, into the schema `INDEX_HISTORY`. */
+export async function load(
+  databaseUrl: string,
+  files: string | readonly string[],
+  changed: Readonly<Record<string, string>> = {},
+) {
   const db = new pg.Client({ connectionString: databaseUrl });
   await db.connect();
   const settings = settingsOf(changed);
   const schema = settings.historySchema ?? "history";
   try {
-    return await loadHistory({ db, file, schema, settings, accept: async () => {}, tell: () => {} });
+    return await loadHistory({ db, files: [files].flat(), schema, settings, accept: async () => {}, tell: () => {} });
   } finally {
     await db.end();
   }

@@ -1,10 +1,10 @@
-// The peer of bench/index: a loader that only fetches the chain's transfers with viem's getLogs and COPYs them into a
+// The peer of `bench:index -- sync`: a loader that only fetches the chain's transfers with viem's getLogs and COPYs them into a
 // table with a primary key, prefetching the next range. It handles no reorganization, restart, payment or counterparty.
 import { pipeline } from "node:stream/promises";
 import pg from "pg";
 import { from as copyFrom } from "pg-copy-streams";
 import { createPublicClient, http, parseAbi } from "viem";
-import { NETWORKS } from "../../api/kernel/networks.ts";
+import { NETWORKS } from "../../../api/kernel/networks.ts";
 
 const BLOCKS_A_REQUEST = 50;
 const [event] = parseAbi(["event Transfer(address indexed from, address indexed to, uint256 value)"]);

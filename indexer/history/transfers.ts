@@ -1,0 +1,94 @@
+import type { Address } from "../../api/kernel/wallet.ts";
+import { NOBODY } from "../ledger.ts";
+import type { Duck } from "./duck.ts";
+import { type Mark, UnfitHistoryError } from "./history.ts";
+import { IN_LIMITS, LINE, LINE_PATTERN, messageOf, openTransfers, TYPED, whatIsWrong } from "./source.ts";
+
+// DuckDB's relations: `raw` has the files' rows, `names` a number for each wallet, `transfers` those that count.
+
+/** What the files say, besides the transfers themselves. */
+export interface Content {
+  /** A hash of all rows, whatever their order and the files' format. */
+  readonly hash: string;
+  readonly firstBlock: number;
+  /** The first and the last transfer at or after the start block. */
+  readonly marks: readonly Mark[];
+}
+
+/**
+ * Reads the files into `raw`.
+ * @param startBlock null: the first block of the files.
+ * @throws UnfitHistoryError if they are not as docs/index.md describes, or contradict themselves.
+ */
+export async function readFiles(duck: Duck, files: readonly string[], startBlock: number | null): Promise<Content> {
+  const source = await openTransfers(duck, files);
+  const made = duck.run(`create table raw as select ${TYPED}, fits, md5_number(line) as digest
+    from (select *, ${LINE} as line, regexp_full_match(${LINE}, ${LINE_PATTERN}) as fits from (${source}))`);
+  await made.catch((error: unknown) => {
+    throw new UnfitHistoryError(`${files.join(", ")}: ${messageOf(error)}`);
+  });
+  const [all] = await duck.rows<{ fit: boolean | null; hash: string }>(
+    `select bool_and(fits and ${IN_LIMITS}) as fit, concat(count(*), ' ', bit_xor(digest)) as hash from raw`,
+  );
+  if (all?.fit === false) throw new UnfitHistoryError(await whatIsWrong(duck, files));
+  await expectConsistent(duck);
+  const [found] = await duck.rows<{ first: number | null }>(
+    `select min(block)::integer as first from raw where block >= ${startBlock ?? 0}`,
+  );
+  if (typeof found?.first !== "number")
+    throw new UnfitHistoryError("The file has no transfers at or after START_BLOCK");
+  const firstBlock = startBlock ?? found.first;
+  return { hash: all?.hash ?? "", firstBlock, marks: await marksOf(duck, firstBlock) };
+}
+
+/** In the order of the chain. */
+const PLACE = "block << 20 | log_index";
+
+/**
+ * Of two transfers in the same place, one would be counted twice; and unless blocks and times are in the same order,
+ * days are undefined.
+ */
+async function expectConsistent(duck: Duck): Promise<void> {
+  const [twice] = await duck.rows<{ block: bigint; log_index: bigint }>(
+    "select block, log_index from raw group by block, log_index having count(*) > 1 order by block, log_index limit 1",
+  );
+  if (twice !== undefined)
+    throw new UnfitHistoryError(
+      `The file contains a duplicate transfer: block ${twice.block}, log_index ${twice.log_index}`,
+    );
+  const [contradiction] = await duck.rows<{ block: bigint }>(`select block from (
+      select block, min(time) as earliest, max(time) as latest, lag(max(time)) over (order by block) as before from raw group by block)
+    where earliest <> latest or earliest < before order by block limit 1`);
+  if (contradiction !== undefined)
+    throw new UnfitHistoryError(`The times in the file contradict its block order at block ${contradiction.block}`);
+}
+
+const marksOf = (duck: Duck, firstBlock: number): Promise<readonly Mark[]> =>
+  duck.rows<Mark>(
+    `select one.block::integer as block, one.time::double as time, '0x' || lower(hex(one.transaction)) as transaction
+      from (select unnest([arg_min(raw, ${PLACE}), arg_max(raw, ${PLACE})]) as one from raw where block >= ${firstBlock})`,
+  );
+
+export interface Counting {
+  readonly scope: "full" | "authorised";
+  /** In lower case. */
+  readonly ownAddresses: readonly Address[];
+  readonly firstBlock: number;
+}
+
+/** Makes `names` and `transfers` from `raw`, which is dropped: those that count (`isBetweenOthers` in ledger.ts). */
+export async function countTransfers(duck: Duck, { scope, ownAddresses, firstBlock }: Counting): Promise<number> {
+  const nobody = [NOBODY, ...ownAddresses].map((address) => `'${address}'`).join();
+  const counted = `from raw where block >= ${firstBlock} and value > 0 ${scope === "full" ? "" : "and authorised"}
+    and "from" <> "to" and "from" not in (${nobody}) and "to" not in (${nobody})`;
+  await duck.run(`create table names as select (row_number() over (order by name))::integer as id, name
+    from (select "from" as name ${counted} union select "to" ${counted})`);
+  await duck.run(`create table transfers as
+    select place, day, time, transaction, senders.id as sender, payees.id as payee, value, authorised,
+      least(senders.id, payees.id)::bigint << 32 | greatest(senders.id, payees.id) as pair
+    from (select ${PLACE} as place, (time // 86400)::integer as day, time, transaction, "from", "to", value, authorised ${counted})
+      join names senders on senders.name = "from" join names payees on payees.name = "to"`);
+  await duck.run("drop table raw");
+  const [row] = await duck.rows<{ count: number }>("select count(*)::double as count from transfers");
+  return row?.count ?? 0;
+}
