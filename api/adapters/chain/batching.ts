@@ -87,6 +87,7 @@ export function createBatching<Signed>(parts: BatchingParts<Signed>): Batching<S
       underWay: policy.unmined,
       waitMs: policy.waitMs,
       coming: { count: coming.count, waitMs: LINGER_MS },
+      lastCallInMs: relayer.lastCallInMs,
     },
   );
   return {

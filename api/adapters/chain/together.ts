@@ -8,6 +8,8 @@ export interface Departures {
   readonly waitMs: number;
   /** How many are about to arrive, where that is known, and how long fewer wait for them with nothing under way. */
   readonly coming?: { readonly count: () => number; readonly waitMs: number };
+  /** In how many milliseconds those that wait should set out although another group is under way. */
+  readonly lastCallInMs?: () => number;
 }
 
 interface Waiting<In, Out> {
@@ -17,15 +19,17 @@ interface Waiting<In, Out> {
   readonly fail: (error: unknown) => void;
 }
 
+const never = () => Number.POSITIVE_INFINITY;
+
 /**
  * Collects what arrives while others are under way. With nothing under way it goes at once, with what arrived in the same
- * turn of the event loop, unless more are about to arrive; else when that is back, when it is full, or when the first has
- * waited long enough.
+ * turn of the event loop, unless more are about to arrive; else when that is back, when it is full, when the first has
+ * waited long enough, or at the last call. From then on it goes as if nothing were under way.
  * @param work returns an outcome for each item, in their order
  */
 export function together<In, Out>(
   work: (items: readonly In[]) => Promise<readonly Out[]>,
-  { most, underWay, waitMs, coming }: Departures,
+  { most, underWay, waitMs, coming, lastCallInMs = never }: Departures,
 ): (item: In) => Promise<Out> {
   const queue: Waiting<In, Out>[] = [];
   let groups = 0;
@@ -36,12 +40,17 @@ export function together<In, Out>(
     isTurn = false;
     while (queue.length > 0 && groups < underWay && mayGo()) go(queue.splice(0, most));
     if (timer !== null) clearTimeout(timer);
-    timer = queue.length > 0 && groups < underWay ? setTimeout(wake, Math.max(0, patience() - waited())) : null;
+    timer = queue.length > 0 && groups < underWay ? setTimeout(wake, Math.max(0, leavesInMs())) : null;
   };
   const mayGo = () => queue.length >= most || waited() >= patience();
+  const callInMs = () => (groups > 0 ? lastCallInMs() : 0);
   const patience = () => {
-    if (groups > 0) return waitMs;
+    if (callInMs() > 0) return waitMs;
     return coming !== undefined && coming.count() > queue.length ? coming.waitMs : 0;
+  };
+  const leavesInMs = () => {
+    const call = callInMs();
+    return call > 0 ? Math.min(call, waitMs - waited()) : patience() - waited();
   };
   const waited = () => performance.now() - (queue[0]?.since ?? 0);
   const wake = () => {

@@ -6,6 +6,14 @@ afterEach(() => vi.useRealTimers());
 
 const BLOCK_MS = 2_000;
 
+/** A chain whose block times, in milliseconds from now, are given, and how far it is. */
+function chainAt(times: readonly number[]) {
+  const began = performance.now();
+  const since = () => performance.now() - began;
+  const getBlockNumber = async () => BigInt(times.filter((time) => time <= since()).length);
+  return { since, nextBlock: watchBlocks({ getBlockNumber }, BLOCK_MS) };
+}
+
 /** A chain with a block every so often, by default two seconds, the first at `first`, and how often it was asked. */
 function chainFrom(first: number, every = BLOCK_MS) {
   const began = performance.now();
@@ -123,4 +131,68 @@ test("a chain that halts, or a node that does not answer, keeps nobody longer th
   expect(woken).not.toHaveBeenCalled();
   await vi.advanceTimersByTimeAsync(1);
   expect(woken).toHaveBeenCalledOnce();
+});
+
+/** What is said of the last call at every moment of a time in which somebody waits for blocks. */
+async function callsDuring({ nextBlock, since }: ReturnType<typeof chainAt>, ms: number) {
+  const calls: { readonly at: number; readonly inMs: number }[] = [];
+  let isOver = false;
+  const watch = async () => {
+    while (!isOver) await nextBlock(60_000);
+  };
+  void watch();
+  while (since() < ms) {
+    await vi.advanceTimersByTimeAsync(10);
+    calls.push({ at: since(), inMs: nextBlock.lastCallInMs() });
+  }
+  isOver = true;
+  await vi.advanceTimersByTimeAsync(BLOCK_MS);
+  return calls;
+}
+
+const every = (gap: number, count: number): number[] => Array.from({ length: count }, (_, block) => 137 + block * gap);
+
+test.each([
+  { gap: BLOCK_MS, before: 150 },
+  { gap: 200, before: 200 / 3 },
+])("with a block every $gap ms, the last call is $before ms before the next", async ({ gap, before }) => {
+  const times = every(gap, 30);
+  const calls = await callsDuring(chainAt(times), gap * 25);
+  const known = calls.filter(({ at }) => at > gap * 6);
+  for (const { at, inMs } of known) {
+    // Whether a block that has just come has been seen is not known.
+    if ((at - 137) % gap < 60 || (at - 137) % gap > gap - 10) continue;
+    const next = times.find((time) => time > at) ?? Number.NaN;
+    expect(Math.abs(at + inMs - (next - before))).toBeLessThanOrEqual(45);
+  }
+  expect(known.length).toBeGreaterThan(100);
+});
+
+test.each([
+  ["at irregular times", Array.from({ length: 40 }, (_, block) => block * 500 + (block % 2) * 200)],
+  ["as soon as there is something to put in", every(40, 400)],
+  ["once", [300]],
+])("there is no last call on a chain that makes blocks %s", async (_, times) => {
+  const calls = await callsDuring(chainAt(times), 12_000);
+  expect(new Set(calls.map(({ inMs }) => inMs))).toEqual(new Set([Number.POSITIVE_INFINITY]));
+});
+
+test("the last call is known while nobody watches for a few blocks, but not for many", async () => {
+  const chain = chainAt(every(BLOCK_MS, 60));
+  await callsDuring(chain, 20_000);
+  await vi.advanceTimersByTimeAsync(27_137 - chain.since());
+  expect(Math.abs(chain.nextBlock.lastCallInMs() - 850)).toBeLessThanOrEqual(45);
+  await vi.advanceTimersByTimeAsync(20_000);
+  expect(chain.nextBlock.lastCallInMs()).toBe(Number.POSITIVE_INFINITY);
+});
+
+test("who looks only now and then does not learn when blocks are due", async () => {
+  const { nextBlock, since } = chainAt(every(BLOCK_MS, 60));
+  for (let place = 0; place < 12; place++) {
+    const told = nextBlock(60_000);
+    await vi.advanceTimersByTimeAsync(BLOCK_MS / 4);
+    await told;
+    await vi.advanceTimersByTimeAsync(BLOCK_MS * 3 - (since() % BLOCK_MS) + 300 + 120 * place);
+    expect(nextBlock.lastCallInMs()).toBe(Number.POSITIVE_INFINITY);
+  }
 });

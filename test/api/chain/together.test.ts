@@ -106,6 +106,50 @@ test("what was waiting for a group that ended waits no longer for more than it w
   expect(shown(groups)).toEqual([[0], [1]]);
 });
 
+test("at the last call what waits sets out although a group is under way; from then on nothing waits for that group", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "setImmediate", "performance"] });
+  const [blockMs, began] = [2_000, performance.now()];
+  const lastCallInMs = () => blockMs - 150 - (performance.now() - began);
+  let coming = 0;
+  const { groups, join } = traced({
+    waitMs: 100,
+    coming: { count: () => coming, waitMs: 20 },
+    underWay: 9,
+    lastCallInMs,
+  });
+  const after = (ms: number) => vi.advanceTimersByTimeAsync(ms);
+  join(0);
+  await after(1_799);
+  join(1);
+  join(2);
+  await after(49);
+  expect(shown(groups)).toEqual([[0]]);
+  await after(3);
+  expect(shown(groups)).toEqual([[0], [1, 2]]);
+  join(3);
+  await after(2);
+  expect(shown(groups).slice(2)).toEqual([[3]]);
+  // More are about to arrive: waited for, but not for long.
+  coming = 3;
+  join(4);
+  await after(18);
+  expect(shown(groups)).toHaveLength(3);
+  await after(4);
+  expect(shown(groups).slice(3)).toEqual([[4]]);
+});
+
+test("before the last call a group waits no longer than it would without one", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "setImmediate", "performance"] });
+  const { groups, join } = traced({ waitMs: 100, lastCallInMs: () => 500 });
+  join(0);
+  await vi.advanceTimersByTimeAsync(1);
+  join(1);
+  await vi.advanceTimersByTimeAsync(98);
+  expect(shown(groups)).toEqual([[0]]);
+  await vi.advanceTimersByTimeAsync(4);
+  expect(shown(groups)).toEqual([[0], [1]]);
+});
+
 test("what waited while nothing could go counts; until something can go, nobody looks at the clock", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "setImmediate", "performance"] });
   const { groups, join } = traced({ waitMs: 1_000 });

@@ -42,6 +42,8 @@ export interface Relayer {
   costWei(): Promise<bigint>;
   /** Returns the receipt of the transaction, or of its replacement. Rejects after `timeoutMs`. */
   waitFor(hash: Hex, timeoutMs: number): Promise<TransactionReceipt>;
+  /** In how many milliseconds a transaction should set out to be in the next block; infinity if nobody knows. */
+  lastCallInMs(): number;
   tend(): Promise<void>;
 }
 
@@ -65,6 +67,7 @@ export function createRelayer(parts: RelayerParts): Relayer {
     terms: discreet((gas) => terms(sender, gas)),
     costWei: discreet(readCost(sender)),
     waitFor: (hash, timeoutMs) => waitFor(sender, hash, timeoutMs),
+    lastCallInMs: sender.nextBlock.lastCallInMs,
     tend: discreet(createUpkeep(sender)),
   };
 }
