@@ -84,7 +84,7 @@ export async function isReady(db: Queryable, { schema }: Pick<Deployment, "schem
 
 /**
  * Drops the indexes these views showed before. Nothing reads them, each holds up to 90 days of the chain, and going
- * back to one is a backfill from Ponder's own copy of the logs. One that a process may still hold is left for the next
+ * back to one is a backfill. One that a process may still hold is left for the next
  * start.
  */
 export async function dropReplaced(

@@ -18,6 +18,8 @@ import {
 import { expectFit, type History, isFinalOn, readHistory, UnfitHistoryError } from "./history/history.ts";
 import { rememberMarks } from "./marks.ts";
 import { withOperators } from "./operators.ts";
+import { refetchPruned } from "./pruned.ts";
+import { keepPruning } from "./pruning.ts";
 import { type ChainNode, OtherChainError, whyNotSameChain } from "./same-chain.ts";
 import { dropIndexes } from "./schemas.ts";
 import type { IndexerSettings } from "./settings.ts";
@@ -47,6 +49,8 @@ export async function runIndexer(settings: IndexerSettings, log: Logger, signal:
   const db = new pg.Pool({ connectionString: settings.databaseUrl, max: 2, application_name: "indexer_launcher" });
   db.on("error", (error) => log.warn({ err: error }, "a database connection was lost"));
   const launch: Launch = { settings, db, log, signal };
+  const over = new AbortController();
+  const pruning = keepPruning({ settings, log, signal: AbortSignal.any([signal, over.signal]) });
   try {
     for (let failures = 0; !signal.aborted; failures += 1) {
       const started = Date.now();
@@ -61,6 +65,8 @@ export async function runIndexer(settings: IndexerSettings, log: Logger, signal:
       await wait(retryMs, undefined, { signal }).catch(() => undefined);
     }
   } finally {
+    over.abort();
+    await pruning;
     await db.end();
   }
 }
@@ -101,7 +107,7 @@ interface Prepared {
 
 /** Everything that must hold before Ponder starts; a reason while nothing can be decided. */
 async function prepare(launch: Launch): Promise<Prepared | { readonly reason: string }> {
-  const { db } = launch;
+  const { db, log } = launch;
   const chain = connectChain(launch.settings.rpcUrl);
   const head = await readHead(chain);
   const reason = await whyNotComparable(launch, { client: chain, head });
@@ -115,6 +121,12 @@ async function prepare(launch: Launch): Promise<Prepared | { readonly reason: st
   }
   const deployment = await chooseDeployment(db, settings, { head: head.number, history });
   await rememberMarks(db, chain, { head: head.number, startBlock: deployment.startBlock });
+  const refetched = await refetchPruned(
+    db,
+    deployment,
+    history === null ? deployment.startBlock : history.lastBlock + 1,
+  );
+  if (refetched !== null) log.warn({ ...deployment, refetched }, "blocks that were pruned are fetched again");
   await openToReaders(db, settings.viewsSchema);
   if (settings.exclusive) await clearLock(db, deployment);
   return { settings, deployment, history };

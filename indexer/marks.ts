@@ -45,19 +45,29 @@ export async function rememberMarks(
 /** What the index and Ponder's copy of the chain remember: also of what a chain with this head may have replaced. */
 export async function recordedMarks(db: pg.Pool, head: number): Promise<readonly Mark[]> {
   const synced = [await highestSyncedBlock(db, Number.MAX_SAFE_INTEGER), await highestSyncedBlock(db, head)];
-  return [...(await rememberedMarks(db)), ...synced.flat(), ...(await finalizedMarks(db))];
+  return [...(await rememberedMarks(db, head)), ...synced.flat(), ...(await finalizedMarks(db))];
 }
 
 /** Where each index permanently stands: Ponder refuses to go back before this. */
-export async function finalizedMarks(db: pg.Pool): Promise<readonly Mark[]> {
-  const marks = (await ponderSchemas(db)).map(async (schema) => {
-    const { rows } = await db.query<{ checkpoint: string }>(
-      `select finalized_checkpoint as checkpoint from ${pg.escapeIdentifier(schema)}._ponder_checkpoint where chain_id = $1`,
-      [CHAIN_ID],
-    );
-    return rows.map(({ checkpoint }) => ({ ...decodeCheckpoint(checkpoint), hash: null }));
-  });
-  return (await Promise.all(marks)).flat();
+export async function finalizedMarks(db: Queryable): Promise<readonly Mark[]> {
+  const marks: Mark[] = [];
+  for (const schema of await ponderSchemas(db)) {
+    const mark = await finalizedMark(db, schema);
+    if (mark !== null) marks.push(mark);
+  }
+  return marks;
+}
+
+/** Where one index permanently stands; null if Ponder has not begun to fill it. */
+export async function finalizedMark(db: Queryable, schema: string): Promise<Mark | null> {
+  const table = `${pg.escapeIdentifier(schema)}._ponder_checkpoint`;
+  if (!(await exists(db, table))) return null;
+  const { rows } = await db.query<{ checkpoint: string }>(
+    `select finalized_checkpoint as checkpoint from ${table} where chain_id = $1 order by 1 desc limit 1`,
+    [CHAIN_ID],
+  );
+  const [row] = rows;
+  return row === undefined ? null : { ...decodeCheckpoint(row.checkpoint), hash: null };
 }
 
 /** Compares a mark with the node's block of that number. Rejects if the node does not answer. */
@@ -68,9 +78,13 @@ export async function findOnChain(chain: PublicClient, mark: Mark): Promise<Find
   return isSame ? "same" : { mark, instead: block };
 }
 
-async function rememberedMarks(db: Queryable): Promise<readonly Mark[]> {
+/** Of those in the table the first two, the last one, and the last one that a chain with this head may have. */
+async function rememberedMarks(db: Queryable, head: number): Promise<readonly Mark[]> {
   if (!(await exists(db, "indexer.chain_mark"))) return [];
-  return marksIn(db, "select number, hash, time as timestamp from indexer.chain_mark where chain_id = $1", []);
+  const marks = "select number, hash, time as timestamp from indexer.chain_mark where chain_id = $1";
+  const few = `(${marks} order by number limit 2) union (${marks} order by number desc limit 1)
+    union (${marks} and number <= $2 order by number desc limit 1)`;
+  return marksIn(db, few, [head]);
 }
 
 async function highestSyncedBlock(db: Queryable, upTo: number): Promise<readonly Mark[]> {

@@ -2,6 +2,22 @@ import pg from "pg";
 
 export type Queryable = Pick<pg.Client, "query">;
 
+/** Runs `work` in one transaction, which its error takes back. */
+export async function inTransaction<T>(db: pg.Pool, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+  const client = await db.connect();
+  try {
+    await client.query("begin");
+    const result = await work(client);
+    await client.query("commit");
+    client.release();
+    return result;
+  } catch (error) {
+    // With the connection ends the transaction, whatever state it is in.
+    client.release(true);
+    throw error;
+  }
+}
+
 /** Every schema a Ponder process has filled in this database; they all share `ponder_sync`. */
 export async function ponderSchemas(db: Queryable): Promise<readonly string[]> {
   const { rows } = await db.query<{ schema: string }>(

@@ -46,6 +46,8 @@ export interface IndexerSettings {
   readonly otherChain: "stop" | "drop";
   /** How long the node must return blocks of another chain. */
   readonly otherChainAfterSeconds: number;
+  /** How often Ponder's copy of the chain is pruned; 0: never. */
+  readonly pruneSeconds: number;
   readonly heapMiB: number;
   readonly ponderLogLevel: string;
   readonly logLevel: string;
@@ -111,6 +113,7 @@ const ENVIRONMENT = z.object({
   EXCLUSIVE: z.enum(["0", "1"], { error: "expected 1 (nothing else runs on this index) or 0" }).default("0"),
   OTHER_CHAIN: z.enum(["stop", "drop"], { error: "expected stop or drop" }).default("stop"),
   OTHER_CHAIN_AFTER_SECONDS: whole(1, 3_600).default(60),
+  PRUNE_SECONDS: whole(0, 86_400).default(600),
   INDEX_HEAP_MIB: whole(128, 65_536).default(4096),
   PONDER_LOG_LEVEL: logLevel("warn"),
   LOG_LEVEL: logLevel("info"),
@@ -151,6 +154,7 @@ export function parseSettings(
     exclusive: env.EXCLUSIVE === "1",
     otherChain: env.OTHER_CHAIN,
     otherChainAfterSeconds: env.OTHER_CHAIN_AFTER_SECONDS,
+    pruneSeconds: env.PRUNE_SECONDS,
     heapMiB: env.INDEX_HEAP_MIB,
     ponderLogLevel: env.PONDER_LOG_LEVEL,
     logLevel: env.LOG_LEVEL,

@@ -4,6 +4,7 @@ import pg from "pg";
 import { expect } from "vitest";
 import { type ActivityIndex, createActivityIndex } from "../../api/adapters/index/activity.ts";
 import { createScoreIndex } from "../../api/adapters/index/score.ts";
+import { prune } from "../../indexer/prune.ts";
 import { waitUntil } from "../../scripts/embedded/wait-until.ts";
 import type { TestChain } from "../support/chain/chain.ts";
 import { type Launched, launchIndexer } from "../support/indexer/launched.ts";
@@ -52,6 +53,14 @@ export async function schemasOf({ database }: Indexed): Promise<readonly string[
   const { rows } = await db.query("select nspname as name from pg_namespace where nspname ~ $1 order by 1", [made]);
   await db.end();
   return rows.map(({ name }) => name);
+}
+
+/** Prunes Ponder's copy of the chain almost as far as that is final; returns how many rows that were. */
+export async function pruneClosely({ database }: Pick<Indexed, "database">): Promise<number> {
+  const db = new pg.Pool({ connectionString: database.ownerUrl, max: 1 });
+  const { rows } = await prune(db, { keep: 5 });
+  await db.end();
+  return rows;
 }
 
 /** Starts an index of the chain in a database of its own. */

@@ -16,6 +16,7 @@ import {
   type Indexed,
   launch,
   nowOf,
+  pruneClosely,
   runDrop,
   schemasOf,
 } from "./indexed.ts";
@@ -120,6 +121,7 @@ describe("live", { timeout: 60_000 }, () => {
 
   test("a reorganisation that removes a payment removes it from the answers", async () => {
     const payee = stranger(30);
+    for (const indexed of [full, authorised]) expect(await pruneClosely(indexed)).toBeGreaterThan(200);
     await playBlocks(2);
     await actor.pay({ from: 2, to: payee, value: 50_000n });
     await chain.mine();
@@ -181,6 +183,7 @@ describe("faults", { timeout: 90_000 }, () => {
     const both = [full, authorised];
     const before = await payStrangers(50);
     await caughtUp(full, chain);
+    await Promise.all(both.map(pruneClosely));
     for (const { launched } of both) process.kill(launched.ponderPid(), "SIGKILL");
     const paid = new Map([...before, ...(await payStrangers(62))]);
     await Promise.all([expectTruePositions(paid), ...both.map(({ launched }) => launched.saying("ponder started", 2))]);

@@ -66,6 +66,10 @@ async function finalize(number: bigint, timestamp: bigint): Promise<void> {
   await db.query("insert into live_0123abcd_0._ponder_checkpoint values (8453, $1)", [checkpoint]);
 }
 
+/** A block that was remembered when pruning. */
+const remember = (number: number, hash: string, timestamp: bigint) =>
+  db.query("insert into indexer.chain_mark values (8453, $1, $2, $3)", [number, hash, timestamp]);
+
 const blockOf = ({ client }: Anvil, blockNumber: bigint) => client.getBlock({ blockNumber });
 
 /** An index of our chain: its first blocks are remembered, it has synced to block 1,000 and is final at block 990. */
@@ -201,6 +205,17 @@ describe("it is another chain after three readings over a minute", () => {
     expect(await compare()).toEqual(other);
   });
 
+  test("when a block that was remembered when pruning has another hash, and none that is stored is below the head", async () => {
+    await indexOurs();
+    await db.query("delete from ponder_sync.blocks");
+    await sync({ number: 9_000n, timestamp: 0n, hash: ABSENT });
+    const { hash, timestamp } = await blockOf(ours, 500n);
+    await remember(500, hash, timestamp);
+    expect(await compare()).toEqual(SAME);
+    await remember(501, ABSENT, timestamp);
+    expect(await compare()).toEqual(other);
+  });
+
   test("and the error says which block, what was expected and what to do", async () => {
     await sync({ ...(await blockOf(ours, 8n)), hash: ABSENT });
     const { reason } = await compare();
@@ -208,6 +223,15 @@ describe("it is another chain after three readings over a minute", () => {
     for (const part of ["block 8", ABSENT, hash, "2023-11-14T22:13:", "npm run index:drop"])
       expect(reason.message).toContain(part);
   });
+});
+
+test("of all blocks that were remembered when pruning, the node is asked for the newest only", async () => {
+  await indexOurs();
+  const others = "insert into indexer.chain_mark select 8453, number, $1, 0 from generate_series(20, 899) number";
+  await db.query(others, [ABSENT]);
+  const { hash, timestamp } = await blockOf(ours, 900n);
+  await remember(900, hash, timestamp);
+  expect(await compare()).toEqual(SAME);
 });
 
 test("a block that two backends disagree on is not remembered", async () => {

@@ -1,0 +1,46 @@
+import { setTimeout as wait } from "node:timers/promises";
+import pg from "pg";
+import type { Logger } from "pino";
+import { prune } from "./prune.ts";
+import type { IndexerSettings } from "./settings.ts";
+
+/** The first time comes soon, so that a service which restarts often prunes, too. */
+const FIRST_MS = 60_000;
+
+interface Pruning {
+  readonly settings: Pick<IndexerSettings, "databaseUrl" | "pruneSeconds">;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+}
+
+/** Prunes Ponder's copy of the chain now and then, until `signal` aborts. A failure is logged: the next time may do. */
+export async function keepPruning({ settings, log, signal }: Pruning): Promise<void> {
+  const everyMs = settings.pruneSeconds * 1000;
+  if (everyMs === 0) return;
+  let next = Math.min(FIRST_MS, everyMs);
+  for (let isThorough = true; ; next = everyMs) {
+    await wait(next, undefined, { signal }).catch(() => undefined);
+    if (signal.aborted) return;
+    try {
+      log.info(await pruneOnce(settings.databaseUrl, { isThorough, signal }), "pruned ponder_sync");
+      isThorough = false;
+    } catch (error) {
+      if (!signal.aborted) log.warn({ err: error }, "ponder_sync could not be pruned");
+    }
+  }
+}
+
+/** On connections of its own: the second gives up what the first is at when the indexer ends, which may take minutes. */
+async function pruneOnce(databaseUrl: string, plan: { readonly isThorough: boolean; readonly signal: AbortSignal }) {
+  const db = new pg.Pool({ connectionString: databaseUrl, max: 2, application_name: "indexer_pruning" });
+  db.on("error", () => undefined);
+  const { rows } = await db.query<{ pid: number }>("select pg_backend_pid() as pid");
+  const giveUp = () => void db.query("select pg_cancel_backend($1)", [rows[0]?.pid]).catch(() => undefined);
+  plan.signal.addEventListener("abort", giveUp);
+  try {
+    return await prune(db, plan);
+  } finally {
+    plan.signal.removeEventListener("abort", giveUp);
+    await db.end();
+  }
+}
