@@ -9,6 +9,7 @@ import {
 } from "./certification/certification-routes.ts";
 import { type DocumentRouteParts, documentRoutes } from "./discovery/document-routes.ts";
 import { type McpRouteParts, mcpRoute } from "./discovery/mcp-route.ts";
+import { contestRoutes } from "./escrow/contest/contest-routes.ts";
 import { type DemoRouteParts, demoRoutes } from "./escrow/demo/demo-routes.ts";
 import { type EscrowRouteParts, escrowRoutes } from "./escrow/escrow-routes.ts";
 import type { Listed, Route, Tag } from "./kernel/route.ts";
@@ -56,7 +57,7 @@ export function catalog(parts: CatalogParts): readonly Listed[] {
     ...under("Certification", behaviourRoutes(parts)),
     ...under("Risk score", scoreRoutes(parts)),
     ...under("Arbiter", arbiterRoutes(parts)),
-    ...under("Escrow", escrowRoutes(parts)),
+    ...under("Escrow", [...escrowRoutes(parts), ...contestRoutes(parts)]),
     ...under("Escrow", demoRoutes(parts)),
     ...under("Café", cafeRoutes(parts)),
     ...under("Certification", [inspectRoute(routes, parts.baseUrl)]),

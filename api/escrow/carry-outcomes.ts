@@ -1,4 +1,5 @@
 import type { EscrowChain, EscrowSender, EscrowStore, Task } from "./escrow-ports.ts";
+import { gasGivenBack } from "./limits.ts";
 
 /** How many outcomes a process has under way at most: some transactions full of them. */
 const AT_ONCE = 200;
@@ -68,6 +69,11 @@ async function step({ store, chain, sender }: CarryingParts, task: Task): Promis
   // A reorganization removed the hold; it may come back.
   if (status === "none") return store.lookAgain(payment, HOLD_GONE_SECONDS);
   if (status === "held") {
+    if (task.contestUntil !== null) {
+      if (time < task.contestUntil) return store.lookAgain(payment, task.contestUntil - time);
+      // From here on no contest can change what is sent.
+      if (!(await store.closeWindow(payment, gasGivenBack(task.info.maxAmount)))) return store.lookAgain(payment, 0);
+    }
     // The arbiter may refund sooner, but the clock alone decided, and a reorganization may have held it again later.
     const open = inTime(task, time);
     const isEarly = open.record === null && time < refundableFrom;

@@ -1,17 +1,22 @@
 import { createHash } from "node:crypto";
 import { hashTypedData } from "viem";
 import { z } from "zod";
+import {
+  conditionsSha256,
+  LONGEST_CONTEST_SECONDS,
+  MAX_CONDITIONS_BYTES,
+} from "../../packages/escrow/src/contest-terms.ts";
 import { NETWORKS, type NetworkFacts } from "../kernel/networks.ts";
 import type { Address, Hex } from "../kernel/wallet.ts";
-import type { Delivery } from "./evaluation.ts";
+import type { Delivery, StatedContest } from "./evaluation.ts";
 import type { Hold } from "./payment.ts";
 
-const hex = (pattern: RegExp, expected: string) =>
+export const hex = (pattern: RegExp, expected: string) =>
   z
     .string()
     .regex(pattern, `expected ${expected}`)
     .transform((text) => text.toLowerCase() as Hex);
-const bytes32 = hex(/^0x[0-9a-f]{64}$/i, "32 bytes in hex");
+export const bytes32 = hex(/^0x[0-9a-f]{64}$/i, "32 bytes in hex");
 const address = hex(/^0x[0-9a-f]{40}$/i, "an address");
 const whole = (bits: number) =>
   z
@@ -36,6 +41,19 @@ const PAYMENT_INFO = z.object({
   salt: z.union([whole(256), bytes32.transform((text) => BigInt(text))]),
 });
 
+const SIGNATURE = hex(/^0x([0-9a-f]{2}){1,4096}$/i, "a signature in hex");
+
+/** The terms of a contest, as the payer's salt binds them. */
+const CONTEST_TERMS = z.object({
+  seconds: z.number().int().min(1).max(LONGEST_CONTEST_SECONDS),
+  conditions: z
+    .record(z.string(), z.unknown())
+    .refine((conditions) => Buffer.byteLength(JSON.stringify(conditions)) <= MAX_CONDITIONS_BYTES, {
+      message: `expected at most ${MAX_CONDITIONS_BYTES} bytes of JSON`,
+    }),
+  salt_nonce: bytes32,
+});
+
 const RESPONSE = z.object({
   status: z.number().int().min(100).max(599),
   headers: z.record(z.string(), z.union([z.string(), z.array(z.string())])).optional(),
@@ -54,8 +72,9 @@ export const FORWARD = z
     transaction: bytes32.optional(),
     response: RESPONSE.optional(),
     responseBody: z.string().optional(),
-    signature: hex(/^0x([0-9a-f]{2}){1,4096}$/i, "a signature in hex").optional(),
-    delivery_version: z.union([z.literal(1), z.literal(2)]).optional(),
+    signature: SIGNATURE.optional(),
+    delivery_version: z.union([z.literal(1), z.literal(2), z.literal(3)]).optional(),
+    contest: CONTEST_TERMS.optional(),
   })
   .refine(
     (body) => [body.payment_id, body.paymentInfo, body.transaction].filter((name) => name !== undefined).length === 1,
@@ -68,14 +87,23 @@ export const FORWARD = z
   .refine(
     ({ response }) => response?.body === undefined || response.body_base64 === undefined,
     "expected body or body_base64, not both",
+  )
+  .refine(
+    ({ contest, delivery_version: version }) => (contest !== undefined) === (version === 3),
+    "expected contest {seconds, conditions, salt_nonce} with delivery_version 3, and only with it",
   );
 
 export type Forward = z.infer<typeof FORWARD>;
 
 /** The delivery in a forwarded body. A bare `responseBody` counts as answered with status 200; version 1 is the default. */
-export function deliveryOf({ response, responseBody, delivery_version: version = 1 }: Forward): Delivery {
+export function deliveryOf({ response, responseBody, delivery_version: version = 1, contest }: Forward): Delivery {
+  const bound =
+    contest === undefined
+      ? null
+      : { seconds: contest.seconds, conditions: contest.conditions, saltNonce: BigInt(contest.salt_nonce) };
   if (response === undefined) {
-    return { version, status: 200, contentType: null, contentEncoding: null, body: Buffer.from(responseBody ?? "") };
+    const body = Buffer.from(responseBody ?? "");
+    return { version, status: 200, contentType: null, contentEncoding: null, body, contest: bound };
   }
   const { status, headers = {}, body, body_base64 } = response;
   const headerValue = (wanted: string) => {
@@ -84,6 +112,7 @@ export function deliveryOf({ response, responseBody, delivery_version: version =
   };
   return {
     version,
+    contest: bound,
     status,
     contentType: headerValue("content-type"),
     contentEncoding: headerValue("content-encoding"),
@@ -106,6 +135,13 @@ const VERSION_2 = [
   { name: "contentEncoding", type: "string" },
 ] as const;
 
+/** Version 3 also binds what the payer may contest. Its payment's terms have a window, and no other version is taken then. */
+const VERSION_3 = [
+  ...VERSION_2,
+  { name: "contestSeconds", type: "uint32" },
+  { name: "conditionsSha256", type: "bytes32" },
+] as const;
+
 /** What a merchant signs for a delivery, under the domain of one escrow contract (EIP-712). */
 export const deliveryDomain = ({ chainId }: NetworkFacts, contract: Address) => ({
   name: "Agent Payment Trust Delivery",
@@ -116,15 +152,57 @@ export const deliveryDomain = ({ chainId }: NetworkFacts, contract: Address) => 
 
 export const DELIVERY_TYPES = { primaryType: "Delivery", types: { Delivery: VERSION_1 } } as const;
 export const DELIVERY_TYPES_2 = { primaryType: "Delivery", types: { Delivery: VERSION_2 } } as const;
+export const DELIVERY_TYPES_3 = { primaryType: "Delivery", types: { Delivery: VERSION_3 } } as const;
 
 /** The digest the merchant signs, in the delivery's version. */
 export function deliveryDigest(
   { network, contract, id }: Pick<Hold, "network" | "contract" | "id">,
-  { version, status, contentType, contentEncoding, body }: Delivery,
+  { version, status, contentType, contentEncoding, body, contest }: Delivery,
 ): Hex {
   const domain = deliveryDomain(NETWORKS[network], contract);
   const message = { paymentId: id, status, bodySha256: sha256(body) };
   if (version === 1) return hashTypedData({ domain, ...DELIVERY_TYPES, message });
   const headers = { contentType: contentType ?? "", contentEncoding: contentEncoding ?? "" };
-  return hashTypedData({ domain, ...DELIVERY_TYPES_2, message: { ...message, ...headers } });
+  if (contest === null) return hashTypedData({ domain, ...DELIVERY_TYPES_2, message: { ...message, ...headers } });
+  return signedDigest({ network, contract, id }, signedOf({ status, contentType, contentEncoding, body }), contest);
 }
+
+/** What a merchant's signature of version 3 says of the response. */
+export interface SignedDelivery {
+  readonly status: number;
+  readonly body_sha256: Hex;
+  readonly content_type: string;
+  readonly content_encoding: string;
+}
+
+export const signedOf = ({
+  status,
+  contentType,
+  contentEncoding,
+  body,
+}: Pick<Delivery, "status" | "contentType" | "contentEncoding" | "body">): SignedDelivery => ({
+  status,
+  body_sha256: sha256(body),
+  content_type: contentType ?? "",
+  content_encoding: contentEncoding ?? "",
+});
+
+/** The digest of version 3. */
+export const signedDigest = (
+  { network, contract, id }: Pick<Hold, "network" | "contract" | "id">,
+  { status, body_sha256, content_type, content_encoding }: SignedDelivery,
+  { seconds, conditions }: Pick<StatedContest, "seconds" | "conditions">,
+): Hex =>
+  hashTypedData({
+    domain: deliveryDomain(NETWORKS[network], contract),
+    ...DELIVERY_TYPES_3,
+    message: {
+      paymentId: id,
+      status,
+      bodySha256: body_sha256,
+      contentType: content_type,
+      contentEncoding: content_encoding,
+      contestSeconds: seconds,
+      conditionsSha256: conditionsSha256(conditions),
+    },
+  });

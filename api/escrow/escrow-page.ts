@@ -2,6 +2,7 @@ import { formatUsd } from "../kernel/money.ts";
 import { explorerTransactionUrl, type Network } from "../kernel/networks.ts";
 import { html, instant, type Markup } from "../layout/html.ts";
 import { codeBlock, facts, mark, renderPage } from "../layout/page.ts";
+import { contestPath } from "./contest/contest-record.ts";
 import type { Answered } from "./escrow-ports.ts";
 import type { escrowOverview } from "./overview.ts";
 import { TIMEOUT_TEXT } from "./payment.ts";
@@ -22,6 +23,7 @@ export const renderEscrow = (overview: Overview, baseUrl: string): string =>
 <p class="lead">${overview.what} Nobody can send the money anywhere else: the contract has no owner, no upgrade and no pause.</p></div>
 ${contractsSection(overview)}
 ${rulesSection(overview)}
+${contestSection(overview)}
 <section aria-labelledby="time"><h2 id="time">Fee and timeout</h2>
 <p class="measure">${overview.fee_policy.text}</p><p class="measure">${overview.verdict_policy.timeout}</p></section>
 <section aria-labelledby="try"><h2 id="try">Try it</h2>
@@ -74,23 +76,35 @@ const contractLink = ({ address, explorer_url }: Overview["contracts"][number]):
 const withCode = (text: string): readonly (Markup | string)[] =>
   text.split("`").map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : part));
 
+const ruleRow = ({ decision, when }: { readonly decision: "release" | "refund"; readonly when: string }): Markup =>
+  html`<tr><th scope="row">${withCode(when)}</th><td>${mark(decision === "release" ? "pass" : "fail", decision === "release" ? "Release" : "Refund")}</td></tr>`;
+
 const rulesSection = ({
   verdict_policy,
 }: Overview): Markup => html`<section aria-labelledby="rules"><h2 id="rules">How a delivery is judged</h2>
 <p class="measure">The rules are checked in this order, and the first one that applies decides. ${verdict_policy.first_is_final} ${verdict_policy.scope}</p>
 <table><thead><tr><th scope="col">When</th><th scope="col">Then</th></tr></thead><tbody>${verdict_policy.rules.map(
-  ({ decision, when }) =>
-    html`<tr><th scope="row">${withCode(when)}</th><td>${mark(decision === "release" ? "pass" : "fail", decision === "release" ? "Release" : "Refund")}</td></tr>`,
+  ruleRow,
 )}</tbody></table></section>`;
+
+const contestSection = ({
+  contest,
+}: Overview): Markup => html`<section aria-labelledby="contest"><h2 id="contest">When a buyer contests</h2>
+<p class="measure">${contest.window.text} ${contest.once}</p>
+<table class="terms prose"><thead><tr><th scope="col">Ground</th><th scope="col">What is checked</th></tr></thead><tbody>${contest.grounds.map(
+  ({ category, about, needs, table }) =>
+    html`<tr><th scope="row"><code>${category}</code></th><td>${about} ${needs} <span class="soft">Table: ${table}</span></td></tr>`,
+)}</tbody></table>
+<table><thead><tr><th scope="col">When</th><th scope="col">Then</th></tr></thead><tbody>${contest.rules.map(ruleRow)}</tbody></table></section>`;
 
 type EvaluationRecord = ReturnType<typeof evaluationRecord>;
 
 /** One evaluation's page. */
 export function renderEvaluation(answered: Answered, baseUrl: string): string {
-  const { evaluation, status } = answered;
+  const { evaluation, contest, status } = answered;
   const record = JSON.parse(evaluation.document) as EvaluationRecord;
   const path = evaluationPath(evaluation.payment);
-  const [tone, heading] = [TONES[status], HEADINGS[record.decision][status]];
+  const [tone, heading] = [TONES[status], HEADINGS[(contest ?? record).decision][status]];
   return renderPage({
     title: heading,
     description: record.rule_text,
@@ -98,7 +112,7 @@ export function renderEvaluation(answered: Answered, baseUrl: string): string {
     jsonUrl: `${baseUrl}${path}?format=json`,
     main: html`<article class="deed ${tone}"><p class="eyebrow">Escrow evaluation</p>
 <h1>${heading}</h1>
-<p class="state">${withCode(record.rule_text)}${overtaken(record, status) && ` The evaluation says release, but a refund to the buyer, which anyone may trigger after ${TIMEOUT_TEXT}, came first.`}</p>
+<p class="state">${withCode(record.rule_text)}${contest !== null && html` <a href="${contestPath(evaluation.payment)}">The buyer contested it</a>, and the answer says ${contest.decision}.`}${contest === null && overtaken(record, status) && ` The evaluation says release, but a refund to the buyer, which anyone may trigger after ${TIMEOUT_TEXT}, came first.`}</p>
 ${facts(moneyFacts(record, answered), "ruled")}</article>
 <section aria-labelledby="seen"><h2 id="seen">What was delivered</h2>
 <p class="measure">As the merchant forwarded and signed it. We do not keep the content, only its length and hash.</p>
@@ -110,6 +124,7 @@ ${facts(
     ["SHA-256", html`<code>${record.delivery.body_sha256}</code>`],
     ["Rule", html`<code>${record.rule}</code> of <a href="/escrow#rules">version ${record.evaluation_version}</a>`],
     ["Evaluated", instant(new Date(record.evaluated_at))],
+    ...windowFacts(record),
   ],
   "ruled",
 )}</section>
@@ -118,6 +133,17 @@ ${facts(
 ${codeBlock({ id: "record", caption: "Hash of the record", text: evaluation.record })}</section>`,
   });
 }
+
+/** The window in which the buyer could contest it. */
+const windowFacts = ({ contest, payment_id }: EvaluationRecord): Parameters<typeof facts>[0] =>
+  contest === undefined
+    ? []
+    : [
+        [
+          "Contest window",
+          html`${contest.seconds} seconds, until ${instant(new Date(contest.until))}: <a href="${contestPath(payment_id)}">what the buyer said</a>`,
+        ],
+      ];
 
 type Status = Answered["status"];
 const TONES = { pending: "grey", released: "pass", refunded: "fail" } as const;

@@ -1,5 +1,6 @@
 import type { Network } from "../kernel/networks.ts";
 import type { Address, Hex } from "../kernel/wallet.ts";
+import type { ContestAnswer, ContestWindow } from "./contest/contest-ports.ts";
 import type { Decision } from "./evaluation.ts";
 import type { EscrowStatus, Hold, PaymentInfo } from "./payment.ts";
 
@@ -19,6 +20,8 @@ export interface Answered {
   readonly status: "pending" | "released" | "refunded";
   /** The transaction that carried it out. */
   readonly transaction: Hex | null;
+  /** What the payer's contest came to; null without one, or before it is answered. */
+  readonly contest: ContestAnswer | null;
 }
 
 /** What should happen to one payment on chain. Each payment has one task, so both outcomes are never requested. */
@@ -40,6 +43,8 @@ export interface Task {
   readonly state: "open" | "mined" | "final";
   /** What that transaction did, which may differ from the decision: anyone may refund after 30 minutes. */
   readonly found: Decision | null;
+  /** Until then the release waits for a contest of the payer, in unix seconds of the chain; null if it does not. */
+  readonly contestUntil: number | null;
 }
 
 /** What ended a hold, and the block that shows it. */
@@ -75,8 +80,15 @@ export type Stored = "stored" | "taken" | "spent";
 export interface EscrowStore {
   evaluation(payment: Hex): Promise<Evaluation | null>;
   task(payment: Hex): Promise<Task | null>;
-  /** Stores an evaluation and its task with the record that the chain is told, both or neither, on the merchant's account. */
-  decide(hold: Hold, evaluation: Evaluation, on: Cost & { readonly told: Hex }): Promise<Stored>;
+  /**
+   * Stores an evaluation and its task with the record that the chain is told, and the window that a release waits for, all
+   * or nothing, on the merchant's account.
+   */
+  decide(
+    hold: Hold,
+    evaluation: Evaluation,
+    on: Cost & { readonly told: Hex; readonly window: ContestWindow | null },
+  ): Promise<Stored>;
   /** Stores a refund decided by the clock, on the account of all such. */
   timeOut(hold: Hold, cost: Cost): Promise<Stored>;
   /**
@@ -86,6 +98,11 @@ export interface EscrowStore {
   take(limit: number): Promise<readonly Task[]>;
   /** An open task is looked at again after this many seconds. */
   lookAgain(payment: Hex, seconds: number): Promise<void>;
+  /**
+   * Nobody may contest this release any more, so that this much gas goes back to the merchant's account. False if an answer
+   * came first: the task may have changed.
+   */
+  closeWindow(payment: Hex, gas: bigint): Promise<boolean>;
   /** Records what ended an open task's hold, and where. */
   mined(payment: Hex, outcome: Outcome): Promise<void>;
   hasMined(): Promise<boolean>;

@@ -1,4 +1,5 @@
 import type { Context } from "hono";
+import { CONTEST_ROOM_SECONDS } from "../../packages/escrow/src/contest-terms.ts";
 import { readBody } from "../kernel/body.ts";
 import { Problem } from "../kernel/errors.ts";
 import { inPath, json, jsonOrPage } from "../kernel/output.ts";
@@ -7,13 +8,14 @@ import { mixedCaseBytes32 } from "../kernel/schema.ts";
 import type { Hex } from "../kernel/wallet.ts";
 import { page, wantsHtml } from "../layout/negotiate.ts";
 import type { EscrowContract } from "../payments/escrowed/contract.ts";
+import { contestPath } from "./contest/contest-record.ts";
 import { FORWARD } from "./delivery.ts";
 import { renderEscrow, renderEvaluation } from "./escrow-page.ts";
-import type { Answered } from "./escrow-ports.ts";
+import type { Answered, Evaluation } from "./escrow-ports.ts";
 import { ESCROW, EVALUATED, EVALUATION } from "./escrow-schemas.ts";
 import type { EscrowLimits } from "./limits.ts";
 import { escrowOverview, VERIFY_PATH } from "./overview.ts";
-import { evaluationPath } from "./record.ts";
+import { evaluationPath, type evaluationRecord } from "./record.ts";
 import type { Escrow, Refusal } from "./settle-deliveries.ts";
 
 export interface EscrowRouteParts {
@@ -36,7 +38,15 @@ export function escrowRoutes(parts: EscrowRouteParts): readonly Route[] {
     maxBodyBytes: MAX_FORWARD_BYTES,
     body: FORWARD,
     output: json(EVALUATED),
-    problems: ["malformed_request", "not_the_merchant", "not_found", "escrow_over", "unacceptable", "merchant_refused"],
+    problems: [
+      "malformed_request",
+      "not_the_merchant",
+      "not_found",
+      "payment_conflict",
+      "escrow_over",
+      "unacceptable",
+      "merchant_refused",
+    ],
     handle: (c) => forward(c, parts),
   });
   return [
@@ -63,6 +73,9 @@ export function escrowRoutes(parts: EscrowRouteParts): readonly Route[] {
     },
   ];
 }
+
+const windowRefused = (detail: string) => () =>
+  new Problem("unacceptable", { detail: `${detail} Nothing was decided.` });
 
 const REFUSALS: Readonly<Record<Refusal, (now: Date) => Problem>> = {
   unknown_payment: () =>
@@ -95,6 +108,24 @@ const REFUSALS: Readonly<Record<Refusal, (now: Date) => Problem>> = {
         "Today's outcomes of this merchant have cost more gas than their fees and its daily allowance pay for (limits at GET /escrow). Nothing was decided: forward the delivery again after midnight UTC. From 30 minutes after the hold anyone can refund the buyer.",
       headers: { "retry-after": String(secondsToMidnight(now)) },
     }),
+  too_late_for_window: () =>
+    new Problem("escrow_over", {
+      detail: `The payer's window does not fit into what is left of the hold: a delivery is due its window and ${CONTEST_ROOM_SECONDS} seconds before anyone may refund. It is too late to deliver.`,
+    }),
+  other_delivery: () =>
+    new Problem("payment_conflict", {
+      detail: "Another delivery of this payment was evaluated; GET /escrow/evaluation/{payment} has its hash.",
+    }),
+  window_unsigned: windowRefused(
+    "The payment's terms give its payer a window to contest: sign delivery version 3, with contest {seconds, conditions, salt_nonce}.",
+  ),
+  no_window: windowRefused("The payment's terms have no window to contest: sign delivery version 2."),
+  wrong_window: windowRefused(
+    "contest.seconds is not the window of the payment's terms: refundExpiry - authorizationExpiry - 86400.",
+  ),
+  unbound: windowRefused(
+    "The payer did not sign these conditions: the payment's salt is not made of contest.seconds, contest.conditions and contest.salt_nonce; GET /escrow says how at contest.binding.",
+  ),
   expired: () =>
     new Problem("escrow_over", {
       detail: "This payment's authorizationExpiry has passed or is too close for a release; it is too late to deliver.",
@@ -110,6 +141,11 @@ async function forward(c: Context, { escrow, baseUrl, now }: EscrowRouteParts): 
     throw new Problem("malformed_request", { detail: "The body is not a forwarded delivery.", errors });
   }
   const outcome = await escrow.verify(body.data);
+  if ("errors" in outcome)
+    throw new Problem("unacceptable", {
+      detail: "The arbiter's policy does not take these conditions, so that nobody could contest them. No funds moved.",
+      errors: outcome.errors,
+    });
   if ("refused" in outcome) throw REFUSALS[outcome.refused](now());
   return c.json(answer(outcome, baseUrl), 200, { "cache-control": "no-store" });
 }
@@ -122,15 +158,24 @@ function tryParse(bytes: Uint8Array): unknown {
   }
 }
 
-const answer = ({ evaluation, status, transaction }: Answered, baseUrl: string) => ({
+/** What was decided; once a contest changed it, what it came to. */
+const answer = ({ evaluation, contest, status, transaction }: Answered, baseUrl: string) => ({
   payment_id: evaluation.payment,
-  decision: evaluation.decision,
-  rule: evaluation.rule,
-  record: evaluation.record,
-  record_url: `${baseUrl}${evaluationPath(evaluation.payment)}`,
+  decision: (contest ?? evaluation).decision,
+  rule: (contest ?? evaluation).rule,
+  record: (contest ?? evaluation).record,
+  record_url: `${baseUrl}${(contest === null ? evaluationPath : contestPath)(evaluation.payment)}`,
+  ...windowIn(evaluation, baseUrl),
   status,
   transaction,
 });
+
+function windowIn({ payment, document }: Evaluation, baseUrl: string) {
+  const { contest } = JSON.parse(document) as ReturnType<typeof evaluationRecord>;
+  if (contest === undefined) return {};
+  const { seconds, until } = contest;
+  return { contest: { seconds, until, url: `${baseUrl}${contestPath(payment)}` } };
+}
 
 async function evaluation(c: Context, { escrow, baseUrl }: EscrowRouteParts): Promise<Response> {
   const payment = c.req.param("payment")?.toLowerCase() ?? "";

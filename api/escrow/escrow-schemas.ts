@@ -17,7 +17,9 @@ import {
 } from "../kernel/schema.ts";
 import type { Signed } from "../signing/document.ts";
 import { PROOF } from "../signing/signing-schemas.ts";
-import { DELIVERY_TYPES, DELIVERY_TYPES_2 } from "./delivery.ts";
+import { CONTEST_TYPES } from "./contest/claim.ts";
+import { CONTEST_POLICY } from "./contest/contest-schemas.ts";
+import { DELIVERY_TYPES, DELIVERY_TYPES_2, DELIVERY_TYPES_3 } from "./delivery.ts";
 import type { escrowOverview } from "./overview.ts";
 import { FEE_BPS, TIMEOUT_SECONDS } from "./payment.ts";
 import type { evaluationRecord } from "./record.ts";
@@ -60,9 +62,9 @@ export const ESCROW = z
       text: z.string(),
     }),
     verdict_policy: z.object({
-      version: z.literal(2),
+      version: z.literal(3),
       rules,
-      earlier: z.array(z.object({ version: z.literal(1), rules })),
+      earlier: z.array(z.object({ version: z.union([z.literal(1), z.literal(2)]), rules })),
       first_is_final: z.string(),
       timeout_seconds: z.literal(TIMEOUT_SECONDS),
       timeout: z.string(),
@@ -83,8 +85,22 @@ export const ESCROW = z
           types: z.object({ Delivery: membersOf(DELIVERY_TYPES_2.types.Delivery) }),
           primaryType: z.literal("Delivery"),
         }),
+        version_3: z.object({
+          body: z.string(),
+          types: z.object({ Delivery: membersOf(DELIVERY_TYPES_3.types.Delivery) }),
+          primaryType: z.literal("Delivery"),
+        }),
       })
       .nullable(),
+    contest: CONTEST_POLICY.extend({
+      signed: z
+        .object({
+          domain: z.object({ name: z.string(), version: z.string(), chainId: z.int(), verifyingContract: address }),
+          types: z.object({ Contest: membersOf(CONTEST_TYPES.types.Contest) }),
+          primaryType: z.literal("Contest"),
+        })
+        .nullable(),
+    }),
     neutrality: z.string(),
     integration: z.object({ package: z.string(), language: z.string(), snippet: z.string() }),
     demo: z.object({
@@ -101,7 +117,13 @@ const DECIDED = { decision, rule: z.string(), record: bytes32, record_url: url }
 
 /** The answer to a forwarded delivery. */
 export const EVALUATED = z
-  .object({ payment_id: bytes32, ...DECIDED, status, transaction: transactionHash.nullable() })
+  .object({
+    payment_id: bytes32,
+    ...DECIDED,
+    contest: z.object({ seconds: count, until: time, url }).exactOptional(),
+    status,
+    transaction: transactionHash.nullable(),
+  })
   .meta({ id: "EscrowAnswer" });
 
 /** The public record of one evaluation. */
@@ -130,8 +152,16 @@ export const EVALUATION = z
     decision,
     rule: z.string(),
     rule_text: z.string(),
-    evaluation_version: z.union([z.literal(1), z.literal(2)]),
+    evaluation_version: z.union([z.literal(1), z.literal(2), z.literal(3)]),
     evaluated_at: time,
+    contest: z
+      .object({
+        seconds: count,
+        until: time,
+        conditions: z.record(z.string(), z.unknown()),
+        conditions_sha256: bytes32,
+      })
+      .exactOptional(),
     proof: PROOF,
   })
   .meta({ id: "EscrowEvaluation" }) satisfies z.ZodType<Signed<ReturnType<typeof evaluationRecord>>>;

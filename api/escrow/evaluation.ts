@@ -1,5 +1,5 @@
 /** The version of what a merchant signs for a delivery; it also decides by which rules the delivery is evaluated. */
-export type DeliveryVersion = 1 | 2;
+export type DeliveryVersion = 1 | 2 | 3;
 
 /** What a merchant's server answered its buyer, as the merchant forwards it. */
 export interface Delivery {
@@ -10,8 +10,18 @@ export interface Delivery {
   readonly contentType: string | null;
   /** `Content-Encoding` as sent; null if it was absent. Version 1 neither signs nor decodes it. */
   readonly contentEncoding: string | null;
-  /** As sent: in version 2 in its content coding. */
+  /** As sent: from version 2 on in its content coding. */
   readonly body: Uint8Array;
+  /** What the payer may contest, as the merchant states it; null but in version 3. */
+  readonly contest: StatedContest | null;
+}
+
+/** The terms of a contest as they are forwarded, with what the payer's salt was made of. */
+export interface StatedContest {
+  readonly seconds: number;
+  /** By category; as submitted. */
+  readonly conditions: Readonly<Record<string, unknown>>;
+  readonly saltNonce: bigint;
 }
 
 /** What the rules look at. */
@@ -117,6 +127,7 @@ const CONTENT: readonly Rule[] = [
 export const RULES: Readonly<Record<DeliveryVersion, readonly Rule[]>> = {
   1: [ERROR_STATUS, ...CONTENT],
   2: [REFUSED_INPUT, ERROR_STATUS, UNDECODABLE, ...CONTENT],
+  3: [REFUSED_INPUT, ERROR_STATUS, UNDECODABLE, ...CONTENT],
 };
 
 /** The rule that decides a delivery. Deterministic: within one version, the same content always gets the same rule. */

@@ -21,3 +21,7 @@ export const GAS_A_FEE_UNIT = 50n;
 /** The gas that an outcome costs beyond its fee; negative if the fee pays for more. */
 export const gasBeyondFee = (decision: Decision, amount: bigint): bigint =>
   OUTCOME_GAS - (decision === "release" ? feeOf(amount) * GAS_A_FEE_UNIT : 0n);
+
+/** What a delivery whose release may become a refund was charged too much, once it is released. */
+export const gasGivenBack = (amount: bigint): bigint =>
+  gasBeyondFee("refund", amount) - gasBeyondFee("release", amount);

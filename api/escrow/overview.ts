@@ -2,8 +2,9 @@ import { SCHEME } from "../../packages/escrow/src/terms.ts";
 import { formatUsd } from "../kernel/money.ts";
 import { explorerAddressUrl, NETWORKS } from "../kernel/networks.ts";
 import { currentOf, type EscrowContract, schemesIn } from "../payments/escrowed/contract.ts";
+import { contestPolicy, contestSigned } from "./contest/contest-policy.ts";
 import { custodyOf } from "./custody.ts";
-import { DELIVERY_TYPES, DELIVERY_TYPES_2, deliveryDomain } from "./delivery.ts";
+import { DELIVERY_TYPES, DELIVERY_TYPES_2, DELIVERY_TYPES_3, deliveryDomain } from "./delivery.ts";
 import { DEMO_PATH, DEMO_PRICE } from "./demo/espresso.ts";
 import { type DeliveryVersion, RULES } from "./evaluation.ts";
 import { type EscrowLimits, GAS_A_FEE_UNIT, OUTCOME_GAS } from "./limits.ts";
@@ -52,10 +53,14 @@ export function escrowOverview(
       text: `Payments of less than ${formatUsd(limits.minimum)} USDC are not evaluated. An outcome counts ${OUTCOME_GAS.toLocaleString("en")} gas, less ${GAS_A_FEE_UNIT} for each atomic unit of its fee. A merchant whose outcomes of a day (UTC) sum up to more than ${limits.merchantGas.toLocaleString("en")} waits until the next. The timeout stays as it is.`,
     },
     verdict_policy: {
-      version: 2 as const,
-      rules: rulesOf(2),
-      earlier: [{ version: 1 as const, rules: rulesOf(1) }],
-      first_is_final: "The first evaluation of a payment is final; repeating it gets the same answer.",
+      version: 3 as const,
+      rules: rulesOf(3),
+      earlier: [
+        { version: 2 as const, rules: rulesOf(2) },
+        { version: 1 as const, rules: rulesOf(1) },
+      ],
+      first_is_final:
+        "The first evaluation of a payment is final; repeating it gets the same answer. Where its terms have a contest window, the answer to the buyer's contest comes after it.",
       timeout_seconds: TIMEOUT_SECONDS,
       timeout: `From ${TIMEOUT_TEXT} after the hold, anyone may refund the payment, always to the buyer and in full; we do so automatically, within a daily budget of gas.`,
       scope:
@@ -77,7 +82,15 @@ export function escrowOverview(
               body: "with delivery_version: 2, signed with its content-type and content-encoding, and evaluated by version 2",
               ...DELIVERY_TYPES_2,
             },
+            version_3: {
+              body: "with delivery_version: 3 and contest {seconds, conditions, salt_nonce}, signed with what the payer may contest, and evaluated by version 3; for payments whose terms have a window, and for no others",
+              ...DELIVERY_TYPES_3,
+            },
           },
+    contest: {
+      ...contestPolicy(baseUrl),
+      signed: first === undefined ? null : contestSigned(NETWORKS[first.network], first.address),
+    },
     neutrality: "The demo's merchant is one of our wallets, but not the one that receives fees and payments.",
     integration: { package: "agent-payment-trust-escrow", language: "typescript", snippet: merchantSnippet(baseUrl) },
     demo: {

@@ -1,16 +1,27 @@
 import { createHash } from "node:crypto";
+import { conditionsSha256 } from "../../packages/escrow/src/contest-terms.ts";
 import { formatUsd } from "../kernel/money.ts";
 import type { Hex } from "../kernel/wallet.ts";
 import { jcs } from "../signing/proof-value.ts";
+import type { ContestWindow } from "./contest/contest-ports.ts";
+import { atSecond } from "./contest/contest-record.ts";
 import { sha256 } from "./delivery.ts";
 import type { Delivery, Rule } from "./evaluation.ts";
 import { feeOf, type Hold } from "./payment.ts";
 
 export const evaluationPath = (payment: Hex): string => `/escrow/evaluation/${payment}`;
 
+export interface Evaluated {
+  readonly hold: Hold;
+  readonly delivery: Delivery;
+  readonly rule: Rule;
+  /** What the payer may contest before the release; null for nothing. */
+  readonly window: ContestWindow | null;
+}
+
 /** The public record of one evaluation, before signing. It holds no content of the delivery, only length and hash. */
 export function evaluationRecord(
-  { hold, delivery, rule }: { readonly hold: Hold; readonly delivery: Delivery; readonly rule: Rule },
+  { hold, delivery, rule, window }: Evaluated,
   { issuer, url, now }: { readonly issuer: string; readonly url: string; readonly now: Date },
 ) {
   const { maxAmount, payer, receiver } = hold.info;
@@ -40,8 +51,16 @@ export function evaluationRecord(
     rule_text: rule.when,
     evaluation_version: delivery.version,
     evaluated_at: now.toISOString(),
+    ...(window === null ? {} : { contest: contestFacts(window) }),
   };
 }
+
+const contestFacts = ({ seconds, until, conditions }: ContestWindow) => ({
+  seconds,
+  until: atSecond(until),
+  conditions,
+  conditions_sha256: conditionsSha256(conditions),
+});
 
 const shown = (header: string | null): string | null => header?.slice(0, 120).replace(/[^\x20-\x7e]/g, "?") ?? null;
 

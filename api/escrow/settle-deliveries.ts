@@ -1,12 +1,17 @@
+import type { FieldError } from "../kernel/field-error.ts";
 import { NETWORKS } from "../kernel/networks.ts";
 import type { Hex } from "../kernel/wallet.ts";
 import type { EscrowContract } from "../payments/escrowed/contract.ts";
 import type { Signer } from "../signing/document.ts";
 import { type Carrying, type CarryingParts, createCarrying } from "./carry-outcomes.ts";
+import { type ContestParts, type Contests, createContests } from "./contest/answer-contests.ts";
+import { promisedBy } from "./contest/conditions.ts";
+import type { ContestWindow } from "./contest/contest-ports.ts";
+import { closesAt, type WindowRefusal, windowOf } from "./contest/window.ts";
 import { decodeContent } from "./decode-content.ts";
-import { deliveryDigest, deliveryOf, type Forward } from "./delivery.ts";
-import type { Answered, EscrowChain, EscrowStore, Evaluation } from "./escrow-ports.ts";
-import { evaluate } from "./evaluation.ts";
+import { deliveryDigest, deliveryOf, type Forward, sha256, signedOf } from "./delivery.ts";
+import type { Answered, EscrowChain, EscrowStore, Evaluation, HoldState } from "./escrow-ports.ts";
+import { type Delivery, evaluate, type StatedContest } from "./evaluation.ts";
 import { gasBeyondFee } from "./limits.ts";
 import { type Hold, paymentId } from "./payment.ts";
 import { evaluationPath, evaluationRecord, recordHash } from "./record.ts";
@@ -15,10 +20,11 @@ import { createKeeper, type KeeperParts } from "./refund-overdue.ts";
 /** The time a release needs to be mined; a later one would revert, and its payment would never end. */
 const RELEASE_WITHIN_SECONDS = 60;
 
-export interface EscrowParts extends CarryingParts, KeeperParts {
+export interface EscrowParts extends CarryingParts, KeeperParts, ContestParts {
   readonly contracts: readonly EscrowContract[];
   readonly store: EscrowStore;
   readonly chain: EscrowChain;
+  readonly log: CarryingParts["log"];
   readonly signer: Signer;
   readonly baseUrl: string;
   readonly now: () => Date;
@@ -35,11 +41,20 @@ export type Refusal =
   | "already_refunded"
   | "expired"
   | "below_minimum"
-  | "gas_spent";
+  | "gas_spent"
+  | "too_late_for_window"
+  | "other_delivery"
+  | WindowRefusal;
 
-export interface Escrow extends Carrying {
+/** Conditions of an offer that the arbiter's policy does not take: nobody could run them. */
+export interface RefusedConditions {
+  readonly refused: "conditions";
+  readonly errors: readonly FieldError[];
+}
+
+export interface Escrow extends Carrying, Contests {
   /** Evaluates a merchant's delivery once. The first evaluation of a payment is final; repeats get the same one. */
-  verify(forward: Forward): Promise<Answered | { readonly refused: Refusal }>;
+  verify(forward: Forward): Promise<Answered | { readonly refused: Refusal } | RefusedConditions>;
   evaluation(payment: Hex): Promise<Answered | null>;
   /** Refunds what was not decided within 30 minutes; returns how many holds it took up. */
   refundOverdue(): Promise<number>;
@@ -48,17 +63,10 @@ export interface Escrow extends Carrying {
 type Terms = Pick<Hold, "network" | "contract" | "id" | "info">;
 
 export function createEscrow(parts: EscrowParts): Escrow {
-  const { store, chain, limits } = parts;
-  const answered = async (evaluation: Evaluation): Promise<Answered> => {
-    const task = await store.task(evaluation.payment);
-    if (task === null || task.state === "open") return { evaluation, status: "pending", transaction: null };
-    // Anyone may have refunded before the release was mined. Until that is final it may still be undone.
-    if (task.state === "mined" && task.found !== task.decision)
-      return { evaluation, status: "pending", transaction: null };
-    return { evaluation, status: OUTCOMES[task.decision], transaction: task.transaction };
-  };
+  const { store, chain } = parts;
   return {
     ...createCarrying(parts),
+    ...createContests(parts),
     refundOverdue: createKeeper(parts),
 
     async verify(forward) {
@@ -73,30 +81,92 @@ export function createEscrow(parts: EscrowParts): Escrow {
       const hold = await findHold(parts, forward);
       if (hold === null) return { refused: "unknown_payment" };
       if (named === null && !(await isSigned(hold))) return { refused: "wrong_signer" };
+      const contest = windowOf(hold.info, delivery);
+      if (contest !== null && "refused" in contest) return contest;
       const known = await store.evaluation(hold.id);
-      if (known !== null) return answered(known);
-      if (hold.info.maxAmount < limits.minimum) return { refused: "below_minimum" };
-      const refused = await tooLate(parts, hold);
-      if (refused === null) {
-        const { version, status, contentType } = delivery;
-        const rule = evaluate(version, { status, contentType, body: await decodeContent(delivery) });
-        const evaluation = signed(parts, { hold, delivery, rule });
-        const cost = { gas: gasBeyondFee(evaluation.decision, hold.info.maxAmount), most: limits.merchantGas };
-        const told = rule.counts ? evaluation.record : NO_RECORD;
-        const became = await store.decide(hold, evaluation, { ...cost, told });
-        if (became === "stored") return answered(evaluation);
-        if (became === "spent") return { refused: "gas_spent" };
-      }
-      // A concurrent request may have decided, and even ended the hold: its evaluation is this request's too.
-      const first = await store.evaluation(hold.id);
-      return first === null ? { refused: refused ?? "already_refunded" } : answered(first);
+      if (known !== null) return repeated(parts, known, delivery);
+      return decide(parts, hold, { delivery, contest });
     },
 
     async evaluation(payment) {
       const evaluation = await store.evaluation(payment);
-      return evaluation === null ? null : answered(evaluation);
+      return evaluation === null ? null : answered(parts, evaluation);
     },
   };
+}
+
+async function answered({ store, contests }: EscrowParts, evaluation: Evaluation): Promise<Answered> {
+  const task = await store.task(evaluation.payment);
+  // Only the answer to a contest changes what was decided; the clock and strangers change what is found.
+  const isChanged = task !== null && task.decision !== evaluation.decision;
+  const contest = isChanged ? ((await contests.contest(evaluation.payment))?.answer ?? null) : null;
+  const pending = { evaluation, contest, status: "pending", transaction: null } as const;
+  if (task === null || task.state === "open") return pending;
+  // Anyone may have refunded before the release was mined. Until that is final it may still be undone.
+  if (task.state === "mined" && task.found !== task.decision) return pending;
+  return { evaluation, contest, status: OUTCOMES[task.decision], transaction: task.transaction };
+}
+
+/** The same evaluation for the same delivery. A merchant signs one in version 3: the payer could hold another against it. */
+async function repeated(parts: EscrowParts, known: Evaluation, delivery: Delivery) {
+  if (delivery.contest !== null) {
+    const { delivery: first } = JSON.parse(known.document) as { delivery: { status: number; body_sha256: Hex } };
+    const isSame = first.status === delivery.status && first.body_sha256 === sha256(delivery.body);
+    if (!isSame) return { refused: "other_delivery" } as const;
+  }
+  return answered(parts, known);
+}
+
+async function decide(
+  parts: EscrowParts,
+  hold: Hold,
+  { delivery, contest }: { readonly delivery: Delivery; readonly contest: StatedContest | null },
+): Promise<Answered | { readonly refused: Refusal } | RefusedConditions> {
+  const { store, limits } = parts;
+  if (hold.info.maxAmount < limits.minimum) return { refused: "below_minimum" };
+  const state = await standing(parts, hold);
+  if (!("refused" in state)) {
+    const { version, status, contentType } = delivery;
+    const content = await decodeContent(delivery);
+    const rule = evaluate(version, { status, contentType, body: content });
+    const window = rule.decision === "release" ? opened(parts, { ...state, hold, delivery, content, contest }) : null;
+    if (window !== null && "refused" in window) return window;
+    const evaluation = signed(parts, { hold, delivery, rule, window });
+    // A contest may make a refund of it, whatever the account has left by then.
+    const dearest = window === null ? evaluation.decision : "refund";
+    const cost = { gas: gasBeyondFee(dearest, hold.info.maxAmount), most: limits.merchantGas };
+    const told = rule.counts ? evaluation.record : NO_RECORD;
+    const became = await store.decide(hold, evaluation, { ...cost, told, window });
+    if (became === "stored") return answered(parts, evaluation);
+    if (became === "spent") return { refused: "gas_spent" };
+  }
+  // A concurrent request may have decided, and even ended the hold: its evaluation is this request's too.
+  const first = await store.evaluation(hold.id);
+  if (first !== null) return repeated(parts, first, delivery);
+  return "refused" in state ? state : { refused: "already_refunded" };
+}
+
+interface Opening extends Pick<HoldState, "time" | "refundableFrom"> {
+  readonly hold: Hold;
+  readonly delivery: Delivery;
+  /** Its body, decoded. */
+  readonly content: Uint8Array | null;
+  readonly contest: StatedContest | null;
+}
+
+/** The window that opens with a good delivery; null if the payer has none. */
+function opened(
+  { claims }: EscrowParts,
+  { hold, delivery, content, contest, ...state }: Opening,
+): ContestWindow | null | { readonly refused: "too_late_for_window" } | RefusedConditions {
+  if (contest === null) return null;
+  const { seconds, conditions } = contest;
+  const until = closesAt(state, seconds);
+  if (until === null || until + RELEASE_WITHIN_SECONDS >= hold.info.authorizationExpiry)
+    return { refused: "too_late_for_window" };
+  const promised = promisedBy(claims, conditions, { ...delivery, content });
+  if ("wrong" in promised) return { refused: "conditions", errors: promised.wrong };
+  return { seconds, until, conditions, promised, delivered: signedOf(delivery) };
 }
 
 async function findHold(parts: EscrowParts, forward: Forward): Promise<Hold | null> {
@@ -122,13 +192,16 @@ function namedIn({ contracts }: Pick<EscrowParts, "contracts">, { paymentInfo: i
   return { network, contract: address, info, id: paymentId(info, NETWORKS[network].chainId, custody) };
 }
 
-/** Why a delivery that has no evaluation yet is too late, or too early for this node; null if it is neither. */
-async function tooLate({ chain, store }: EscrowParts, { contract, id, info }: Hold): Promise<Refusal | null> {
-  if ((await store.task(id)) !== null) return "already_refunded";
-  const { status, time } = await chain.state({ contract, payment: id });
-  if (status === "none") return "unknown_payment";
-  if (status !== "held") return "already_refunded";
-  return time + RELEASE_WITHIN_SECONDS >= info.authorizationExpiry ? "expired" : null;
+/** Where a hold without an evaluation stands, or why a delivery is too late, or too early for this node. */
+async function standing(
+  { chain, store }: EscrowParts,
+  { contract, id, info }: Hold,
+): Promise<HoldState | { readonly refused: Refusal }> {
+  if ((await store.task(id)) !== null) return { refused: "already_refunded" };
+  const state = await chain.state({ contract, payment: id });
+  if (state.status === "none") return { refused: "unknown_payment" };
+  if (state.status !== "held") return { refused: "already_refunded" };
+  return state.time + RELEASE_WITHIN_SECONDS >= info.authorizationExpiry ? { refused: "expired" } : state;
 }
 
 function signed({ signer, baseUrl, now }: EscrowParts, found: Parameters<typeof evaluationRecord>[0]): Evaluation {

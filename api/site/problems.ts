@@ -19,6 +19,10 @@ const MEANINGS: Readonly<Record<ProblemCode, { readonly when: string; readonly r
     when: "The forwarded delivery is not signed by the payment’s merchant.",
     remedy: "Sign Delivery as GET /escrow publishes it, over the body exactly as sent. No funds moved.",
   },
+  not_the_payer: {
+    when: "The contest is not signed by the payer of the payment.",
+    remedy: "Sign Contest as GET /escrow publishes it, with the account or the wallet that paid. Nothing was changed.",
+  },
   not_found: {
     when: "Nothing exists at this URL, or there is no record with this id.",
     remedy: "Check the URL and the id.",
@@ -34,6 +38,14 @@ const MEANINGS: Readonly<Record<ProblemCode, { readonly when: string; readonly r
   escrow_over: {
     when: "The escrowed payment has already been refunded, or can no longer be released in time.",
     remedy: "None needed: the buyer has been refunded or soon will be.",
+  },
+  contest_conflict: {
+    when: "The payer has contested this payment by another claim.",
+    remedy: "None: a payment is contested once. GET /escrow/contest/{payment} has the claim and its answer.",
+  },
+  contest_over: {
+    when: "The window in which the payment could be contested is closed.",
+    remedy: "None: the release has gone on.",
   },
   wrong_payer: {
     when: "A behavioral test session belongs to the wallet that opened it.",

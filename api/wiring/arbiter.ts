@@ -11,6 +11,7 @@ import type { VerdictStore } from "../arbiter/verdict-store.ts";
 import type { EscrowChain } from "../escrow/escrow-ports.ts";
 import type { Address } from "../kernel/wallet.ts";
 import type { EscrowWires } from "./escrow.ts";
+import { guard } from "./guard.ts";
 
 export interface RecordWires extends Pick<EscrowWires, "config" | "signer" | "now"> {
   readonly store: VerdictStore;
@@ -33,11 +34,6 @@ export function wireRecord({ config, store, signer, now, tiers }: RecordWires): 
     now,
   };
 }
-
-const guard = ({ baseUrl, arbiterAllowedOrigins }: RecordWires["config"]) => ({
-  allowedOrigins: arbiterAllowedOrigins,
-  ownHost: new URL(baseUrl).hostname,
-});
 
 export interface ArbiterWires extends RecordWires {
   readonly ownWallets: readonly string[];

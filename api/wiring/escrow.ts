@@ -16,6 +16,7 @@ import { schemesIn } from "../payments/escrowed/contract.ts";
 import { current } from "../payments/escrowed/holds.ts";
 import type { Signer } from "../signing/document.ts";
 import type { BehaviourWires } from "./behaviour.ts";
+import { wireContests } from "./contests.ts";
 
 export interface EscrowWires extends Pick<BehaviourWires, "config" | "pool" | "chains" | "log" | "now"> {
   readonly signer: Signer;
@@ -52,6 +53,7 @@ export async function wireEscrow({ config, pool, chains, log, now, signer, meter
   const arbiter = privateKeyToAccount(config.arbiterKey);
   const sender = createEscrowSender(relayer && { relayer, arbiter, client, network, log, meter });
   const escrow = createEscrow({
+    ...wireContests({ config, pool, now }),
     contracts,
     store: createEscrowStore(pool),
     chain,

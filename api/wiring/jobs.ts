@@ -14,6 +14,7 @@ export interface JobParts {
     watchMined(): Promise<void>;
     idle(): Promise<void>;
     refundOverdue(): Promise<number>;
+    answerContests(): Promise<number>;
   };
   /** Carries publications to other registries; null where there are none. */
   readonly publish: (() => Promise<number>) | null;
@@ -37,6 +38,7 @@ const ESCROW_EVERY_MS = 500;
 const ESCROW_BLOCKS_EVERY_MS = 2_000;
 const PUBLICATIONS_EVERY_MS = 2_000;
 const REFUND_OVERDUE_EVERY_MS = 10_000;
+const CONTESTS_EVERY_MS = 2_000;
 /** An unresolved payment older than this deserves an alert, and another one only much later. */
 const ALERT_AFTER_SECONDS = 120;
 const ALERT_AGAIN_MS = 600_000;
@@ -96,6 +98,7 @@ export function runJobs({
     every(ESCROW_EVERY_MS, "escrow", () => escrow.settleDue()),
     every(ESCROW_BLOCKS_EVERY_MS, "escrow blocks", () => escrow.watchMined()),
     every(REFUND_OVERDUE_EVERY_MS, "keep", () => escrow.refundOverdue()),
+    every(CONTESTS_EVERY_MS, "contests", () => escrow.answerContests()),
     ...(publish === null ? [] : [every(PUBLICATIONS_EVERY_MS, "erc8004", publish)]),
     every(PUBLISH_EVERY_MS, "publish", () => upkeep.proofs.publishDue()),
     every(WATCH_EVERY_MS, "watch kept", () => upkeep.proofs.watch()),

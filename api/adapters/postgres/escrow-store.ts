@@ -1,34 +1,32 @@
 import type pg from "pg";
-import type { Cost, EscrowStore, Stored, Task } from "../../escrow/escrow-ports.ts";
+import type { ContestWindow } from "../../escrow/contest/contest-ports.ts";
+import type { Cost, EscrowStore, Stored } from "../../escrow/escrow-ports.ts";
 import type { Decision } from "../../escrow/evaluation.ts";
-import type { Hold, PaymentInfo } from "../../escrow/payment.ts";
-import { NETWORKS, networkOfChain } from "../../kernel/networks.ts";
+import type { Hold } from "../../escrow/payment.ts";
+import { NETWORKS } from "../../kernel/networks.ts";
 import type { Hex } from "../../kernel/wallet.ts";
 import { bytes, hex, inTransaction } from "./connection.ts";
+import { charge } from "./escrow-gas.ts";
+import { parseTask, type TaskColumns } from "./escrow-task.ts";
 
 /** How long a claimed task is reserved for its worker. */
 const TAKEN = "interval '30 s'";
-
-interface Columns {
-  payment: Buffer;
-  chain: number;
-  contract: Buffer;
-  info: Record<string, string | number>;
-  decision: Decision;
-  record: Buffer | null;
-  state: Task["state"];
-  tx: Buffer | null;
-  found: Decision | null;
-}
 
 interface BlockColumns {
   block_number: string;
   block_hash: Buffer;
 }
 
-const INSERT_TASK = `INSERT INTO escrow_task (payment, chain, contract, info, decision, record, merchant, amount)
-  VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING`;
-const taskValues = ({ id, network, contract, info }: Hold, decision: Decision, record: Hex | null) => [
+const INSERT_TASK = `INSERT INTO escrow_task (payment, chain, contract, info, decision, record, merchant, amount, contest_until)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING`;
+const taskValues = (
+  { id, network, contract, info }: Hold,
+  {
+    decision,
+    record,
+    until,
+  }: { readonly decision: Decision; readonly record: Hex | null; readonly until: number | null },
+) => [
   bytes(id),
   NETWORKS[network].chainId,
   bytes(contract),
@@ -37,13 +35,20 @@ const taskValues = ({ id, network, contract, info }: Hold, decision: Decision, r
   record === null ? null : bytes(record),
   bytes(info.receiver),
   String(info.maxAmount),
+  until,
 ];
 
-/** One row for each account and day. Nothing is changed when the gas is spent. */
-const CHARGE = `INSERT INTO escrow_gas AS account SELECT $1, (now() AT TIME ZONE 'UTC')::date, greatest(0, $2::bigint)
-  WHERE $2::bigint <= greatest(0, $3::bigint)
-  ON CONFLICT (account, day) DO UPDATE SET gas = greatest(0, account.gas + $2::bigint)
-  WHERE $2::bigint <= 0 OR account.gas + $2::bigint <= $3::bigint`;
+const CLOSE_WINDOW = `UPDATE escrow_task SET contest_until = NULL
+  WHERE payment = $1 AND state = 'open' AND contest_until IS NOT NULL RETURNING merchant`;
+const INSERT_WINDOW = `INSERT INTO escrow_window (payment, seconds, until, conditions, promised, delivered)
+  VALUES ($1, $2, $3, $4, $5, $6)`;
+const windowValues = (payment: Hex, { seconds, until, conditions, promised, delivered }: ContestWindow) => [
+  bytes(payment),
+  seconds,
+  until,
+  ...[conditions, promised, delivered].map((part) => JSON.stringify(part)),
+];
+
 /** The account of holds that nobody decided, whose parties anybody can make up. */
 const NOBODY = Buffer.alloc(20);
 
@@ -52,13 +57,12 @@ class Spent extends Error {}
 /** Stores what belongs to an outcome and charges for it, all or nothing. */
 async function stored(
   pool: pg.Pool,
-  { account, gas, most }: Cost & { readonly account: Buffer },
+  { account, ...cost }: Cost & { readonly account: Buffer },
   store: (client: pg.PoolClient) => Promise<boolean>,
 ): Promise<Stored> {
   const work = async (client: pg.PoolClient): Promise<Stored> => {
     if (!(await store(client))) return "taken";
-    const { rowCount } = await client.query(CHARGE, [account, String(gas), String(most)]);
-    if (rowCount === 0) throw new Spent();
+    if (!(await charge(client, account, cost))) throw new Spent();
     return "stored";
   };
   return inTransaction(pool, work).catch((error: unknown) => {
@@ -99,14 +103,18 @@ export function createEscrowStore(pool: pg.Pool): EscrowStore {
     },
 
     async task(payment) {
-      const { rows } = await pool.query<Columns>("SELECT * FROM escrow_task WHERE payment = $1", [bytes(payment)]);
-      return rows[0] ? parse(rows[0]) : null;
+      const { rows } = await pool.query<TaskColumns>("SELECT * FROM escrow_task WHERE payment = $1", [bytes(payment)]);
+      return rows[0] ? parseTask(rows[0]) : null;
     },
 
-    decide: (hold, { payment, decision, rule, record, document }, { told, ...cost }) =>
+    decide: (hold, { payment, decision, rule, record, document }, { told, window, ...cost }) =>
       stored(pool, { ...cost, account: bytes(hold.info.receiver) }, async (client) => {
-        const { rowCount } = await client.query(INSERT_TASK, taskValues(hold, decision, told));
+        const { rowCount } = await client.query(
+          INSERT_TASK,
+          taskValues(hold, { decision, record: told, until: window?.until ?? null }),
+        );
         if (rowCount === 0) return false;
+        if (window !== null) await client.query(INSERT_WINDOW, windowValues(payment, window));
         await client.query(
           `INSERT INTO escrow_evaluation (payment, chain, contract, payer, merchant, decision, rule, record, document)
            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
@@ -127,13 +135,16 @@ export function createEscrowStore(pool: pg.Pool): EscrowStore {
 
     timeOut: (hold, cost) =>
       stored(pool, { ...cost, account: NOBODY }, async (client) => {
-        const { rowCount } = await client.query(INSERT_TASK, taskValues(hold, "refund", null));
+        const { rowCount } = await client.query(
+          INSERT_TASK,
+          taskValues(hold, { decision: "refund", record: null, until: null }),
+        );
         return rowCount === 1;
       }),
 
     async take(limit) {
-      const { rows } = await pool.query<Columns>(TAKE, [limit]);
-      return rows.map(parse);
+      const { rows } = await pool.query<TaskColumns>(TAKE, [limit]);
+      return rows.map(parseTask);
     },
 
     async lookAgain(payment, seconds) {
@@ -142,6 +153,13 @@ export function createEscrowStore(pool: pg.Pool): EscrowStore {
         [bytes(payment), seconds],
       );
     },
+
+    closeWindow: (payment, gas) =>
+      inTransaction(pool, async (client) => {
+        const { rows } = await client.query<{ merchant: Buffer }>(CLOSE_WINDOW, [bytes(payment)]);
+        const [closed] = rows;
+        return closed !== undefined && charge(client, closed.merchant, { gas: -gas, most: 0n });
+      }),
 
     async mined(payment, { decision, transaction, block, blockHash }) {
       await pool.query(
@@ -181,7 +199,7 @@ const watching = (pool: pg.Pool): Pick<EscrowStore, "hasMined" | "blocks" | "wai
   },
 
   async finish({ blockHash }) {
-    const { rows } = await pool.query<Pick<Columns, "payment" | "decision" | "found">>(
+    const { rows } = await pool.query<Pick<TaskColumns, "payment" | "decision" | "found">>(
       `WITH over AS (SELECT payment, decision FROM escrow_task WHERE state = 'mined' AND block_hash = $1 FOR UPDATE)
        UPDATE escrow_task AS task SET state = 'final', decision = found FROM over WHERE task.payment = over.payment
        RETURNING over.payment, over.decision, task.found`,
@@ -200,18 +218,3 @@ const watching = (pool: pg.Pool): Pick<EscrowStore, "hasMined" | "blocks" | "wai
     );
   },
 });
-
-function parse({ payment, chain, contract, info, decision, record, state, tx, found }: Columns): Task {
-  const { maxAmount = 0, salt = 0, ...rest } = info;
-  return {
-    network: networkOfChain(chain),
-    contract: hex(contract),
-    payment: hex(payment),
-    info: { ...rest, maxAmount: BigInt(maxAmount), salt: BigInt(salt) } as PaymentInfo,
-    decision,
-    record: record && hex(record),
-    transaction: tx && hex(tx),
-    state,
-    found,
-  };
-}

@@ -66,7 +66,13 @@ export const createDemo = (parts: DemoParts): Demo => ({
 async function deliver(parts: DemoParts, { payment, contract, sale }: Held): Promise<Answered | "refunded"> {
   const { escrow, merchant, now, sleep } = parts;
   const body = JSON.stringify(espresso(payment));
-  const facts = { version: 2, status: 200, contentType: "application/json", contentEncoding: null } as const;
+  const facts = {
+    version: 2,
+    status: 200,
+    contentType: "application/json",
+    contentEncoding: null,
+    contest: null,
+  } as const;
   const delivery = { ...facts, body: Buffer.from(body) };
   const digest = deliveryDigest({ network: sale.payment.network, contract, id: payment }, delivery);
   const forward = {

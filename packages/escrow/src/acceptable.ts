@@ -1,4 +1,5 @@
 import { type Address, getAddress, isAddress, isAddressEqual, zeroAddress } from "viem";
+import { type ContestTerms, contestPolicy, contestSecondsOf } from "./contest-terms.ts";
 import type { PaymentInfo } from "./payment-info.ts";
 import { FEE_BPS, SCHEME, type Token } from "./terms.ts";
 
@@ -25,6 +26,8 @@ export interface AcceptableTerms {
   readonly escrow: Address;
   readonly token: Token;
   readonly info: Omit<PaymentInfo, "payer" | "salt">;
+  /** What may be contested before the release; undefined for nothing. */
+  readonly contest: ContestTerms | undefined;
 }
 
 /** The longest a signed authorization may stay valid, in seconds. */
@@ -64,7 +67,7 @@ export function accept(offered: OfferedTerms, limits: BuyerLimits, nowMs: number
     maxFeeBps: FEE_BPS,
     feeReceiver: address("extra.feeReceiver", extra.feeReceiver),
   };
-  return { chainId, escrow, token, info };
+  return { chainId, escrow, token, info, contest: contestIn(extra, contestSecondsOf(info)) };
 }
 
 /** One contract has to play all three roles: a different operator or collector could send the money elsewhere. */
@@ -78,6 +81,23 @@ function contractOf(extra: Record<string, unknown>, { escrows }: BuyerLimits): A
     refuse("extra.escrowAddress", escrow, `one of ${escrows.join(", ")}`);
   }
   return escrow;
+}
+
+/** What is offered to be contested has to be what the signature will bind. */
+function contestIn(extra: Record<string, unknown>, seconds: number): ContestTerms | undefined {
+  if (seconds === 0)
+    return extra.contest === undefined
+      ? undefined
+      : refuse("extra.contest", extra.contest, "none: the terms have no window");
+  const { seconds: offered, conditions } = (extra.contest ?? {}) as Record<string, unknown>;
+  if (offered !== seconds) refuse("extra.contest.seconds", offered, `${seconds}, the window of the terms`);
+  if (typeof conditions !== "object" || conditions === null)
+    return refuse("extra.contest.conditions", conditions, "an object");
+  const contest = { seconds, conditions };
+  const policy = address("extra.policy", extra.policy);
+  const wanted = contestPolicy(contest);
+  if (policy !== wanted) refuse("extra.policy", policy, `${wanted}, the hash of extra.contest`);
+  return contest;
 }
 
 function amountOf(amount: string, { maxAmount }: BuyerLimits): bigint {

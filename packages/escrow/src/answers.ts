@@ -1,5 +1,6 @@
 import type { Address } from "viem";
 import { encodeText } from "./base64.ts";
+import type { ContestHeaders } from "./contest.ts";
 import type { Outcome } from "./sale.ts";
 import { requirements } from "./schemes.ts";
 import { networkOf, type Offer } from "./terms.ts";
@@ -37,10 +38,17 @@ export const conflict = (error: string): Response => json(409, { error });
 /** Nothing is known to have failed: the same header will finish what was started. */
 export const unavailable = (error: string): Response => json(503, { error }, { "retry-after": "5" });
 
+export interface Paid {
+  readonly offer: Offer;
+  readonly payer: Address;
+  /** What the buyer needs in order to contest; null if it cannot. */
+  readonly contest: ContestHeaders | null;
+}
+
 /** The merchant's response plus what became of its payment. */
 export function delivered(
   { id, delivery, isReplay }: Extract<Outcome, { kind: "delivered" }>,
-  { offer: { escrow, price }, payer }: { readonly offer: Offer; readonly payer: Address },
+  { offer: { escrow, price }, payer, contest }: Paid,
 ): Response {
   const headers = new Headers();
   for (const [name, value] of delivery.headers) {
@@ -57,6 +65,10 @@ export function delivered(
   headers.set("payment-response", encodeText(JSON.stringify(settled)));
   headers.set("x-escrow-payment", id);
   headers.set("x-escrow-decision", delivery.decision);
+  if (contest !== null) {
+    headers.set("x-escrow-contest", contest.url);
+    headers.set("x-escrow-delivery", encodeText(JSON.stringify(contest.delivery)));
+  }
   if (isReplay) headers.set("x-idempotent-replay", "true");
   const body = delivery.body.length === 0 ? null : new Uint8Array(delivery.body);
   return new Response(body, { status: delivery.status, headers });

@@ -1,5 +1,6 @@
 import { isAddressEqual } from "viem";
 import { authorizationOf } from "./authorization.ts";
+import { isBound, refundSecondsBeyond } from "./contest-terms.ts";
 import type { PresentedPayment } from "./payment-header.ts";
 import { AUTHORIZATION_SECONDS, FEE_BPS, MAX_TIMEOUT_SECONDS, networkOf, type Offer, SCHEME } from "./terms.ts";
 
@@ -15,7 +16,8 @@ const LEAST_AUTHORIZATION_SECONDS = AUTHORIZATION_SECONDS - 3600;
 export const mismatch = (payment: PresentedPayment, offer: Offer, nowMs: number): string | null =>
   wrongScheme(payment, offer) ??
   wrongTerms(payment, offer) ??
-  wrongExpiry(payment, nowMs) ??
+  wrongExpiry(payment, offer, nowMs) ??
+  wrongSalt(payment, offer) ??
   wrongAuthorization(payment, offer);
 
 function wrongScheme({ scheme, network }: PresentedPayment, { escrow }: Offer): string | null {
@@ -46,7 +48,7 @@ function wrongTerms({ info }: PresentedPayment, { escrow, merchant, price }: Off
   return null;
 }
 
-function wrongExpiry({ info }: PresentedPayment, nowMs: number): string | null {
+function wrongExpiry({ info }: PresentedPayment, { contest }: Offer, nowMs: number): string | null {
   const { preApprovalExpiry, authorizationExpiry, refundExpiry } = info;
   const latest = Math.ceil(nowMs / 1000) + MAX_TIMEOUT_SECONDS + CLOCK_SKEW_SECONDS;
   if (preApprovalExpiry > latest) return says("paymentInfo.preApprovalExpiry", preApprovalExpiry, `at most ${latest}`);
@@ -54,11 +56,21 @@ function wrongExpiry({ info }: PresentedPayment, nowMs: number): string | null {
   if (authorizationExpiry < least || authorizationExpiry > most) {
     return says("paymentInfo.authorizationExpiry", authorizationExpiry, `${least} to ${most}`);
   }
+  if (contest !== undefined) {
+    const offered = authorizationExpiry + refundSecondsBeyond(contest);
+    return refundExpiry === offered ? null : says("paymentInfo.refundExpiry", refundExpiry, offered);
+  }
   const end = authorizationExpiry + AUTHORIZATION_SECONDS;
   if (refundExpiry < authorizationExpiry || refundExpiry > end) {
     return says("paymentInfo.refundExpiry", refundExpiry, `${authorizationExpiry} to ${end}`);
   }
   return null;
+}
+
+/** With another salt the payer could later say that other conditions were offered. */
+function wrongSalt({ info, saltNonce = 0n }: PresentedPayment, { contest }: Offer): string | null {
+  if (contest === undefined || isBound(info, { ...contest, saltNonce })) return null;
+  return "The payment does not match the offer: paymentInfo.salt is not made of extra.policy and payload.saltNonce.";
 }
 
 /** The contract builds the authorization from the terms: a different one was signed over something else. */

@@ -1,4 +1,5 @@
 import type { Hex } from "viem";
+import type { BoundContest } from "./contest-terms.ts";
 import { type Forward, ForwardRefused, HoldEnded } from "./forward.ts";
 import type { PaymentInfo } from "./payment-info.ts";
 import type { DeliveryStore, Ending, KeptDelivery } from "./stores/delivery-store.ts";
@@ -21,6 +22,7 @@ export interface Undecided {
   readonly delivery: KeptDelivery;
   /** The payment's terms; after their `authorizationExpiry` no release is possible. */
   readonly info: PaymentInfo;
+  readonly contest: BoundContest | undefined;
 }
 
 type Attempt = Ending | "pending" | "refused";
@@ -59,10 +61,10 @@ async function retry(parts: DecisionParts, undecided: Undecided, first: Promise<
   }
 }
 
-async function attempt(parts: DecisionParts, { id, delivery, info }: Undecided): Promise<Attempt> {
+async function attempt(parts: DecisionParts, { id, delivery, info, contest }: Undecided): Promise<Attempt> {
   const { escrow, forward, store, log } = parts;
   try {
-    const decision = await forward({ id, info, delivery, escrow });
+    const decision = await forward({ id, info, delivery, escrow, contest });
     await store.decide(id, decision);
     return decision;
   } catch (error) {

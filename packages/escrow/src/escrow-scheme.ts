@@ -1,6 +1,7 @@
-import type { Address, Hex, LocalAccount } from "viem";
+import { type Address, type Hex, type LocalAccount, toHex } from "viem";
 import { accept, type BuyerLimits, type OfferedTerms } from "./acceptable.ts";
 import { authorizationOf } from "./authorization.ts";
+import { boundSalt, contestPolicy } from "./contest-terms.ts";
 import { parseAmount } from "./money.ts";
 import { escrowAt, SCHEME } from "./terms.ts";
 
@@ -50,9 +51,11 @@ export class EscrowScheme {
   ): Promise<{ x402Version: number; payload: Record<string, unknown> }> {
     if (x402Version !== 2)
       throw new Error(`Escrowed sales require x402 version 2; this one uses version ${x402Version}.`);
-    const { chainId, escrow, token, info } = accept(offered, this.#limits, Date.now());
-    const salt =
+    const { chainId, escrow, token, info, contest } = accept(offered, this.#limits, Date.now());
+    const saltNonce =
       `0x${[...crypto.getRandomValues(new Uint8Array(32))].map((byte) => byte.toString(16).padStart(2, "0")).join("")}` as Hex;
+    const salt =
+      contest === undefined ? saltNonce : toHex(boundSalt(contestPolicy(contest), BigInt(saltNonce)), { size: 32 });
     const complete = { ...info, payer: this.#payer.address, salt: BigInt(salt) };
     const typedData = authorizationOf({ chainId, ...escrowAt(escrow), usdc: token }, complete);
     const signature = await this.#payer.signTypedData(typedData);
@@ -68,6 +71,7 @@ export class EscrowScheme {
         },
         signature,
         paymentInfo: { ...complete, maxAmount: String(info.maxAmount), salt },
+        ...(contest === undefined ? {} : { saltNonce }),
       },
     };
   }

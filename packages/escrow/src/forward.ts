@@ -1,5 +1,6 @@
 import type { Hex, LocalAccount } from "viem";
 import { encodeBytes } from "./base64.ts";
+import { type BoundContest, contestOnWire } from "./contest-terms.ts";
 import { type Delivery, signDelivery } from "./delivery.ts";
 import type { PaymentInfo } from "./payment-info.ts";
 import type { EscrowFacts } from "./terms.ts";
@@ -12,6 +13,8 @@ export interface ForwardRequest {
   readonly info: PaymentInfo;
   readonly delivery: Delivery;
   readonly escrow: EscrowFacts;
+  /** What the payer may contest before the release; undefined for nothing. */
+  readonly contest?: BoundContest | undefined;
 }
 
 /**
@@ -34,13 +37,13 @@ const PASSING = new Set([404, 408, 425, 429]);
 /** Forwards to `POST {arbiterUrl}/escrow/verify`, signed by the merchant. */
 export const forwardTo =
   (arbiterUrl: string, account: LocalAccount): Forward =>
-  async ({ id, info, delivery, escrow }) => {
-    const signature = await signDelivery(account, escrow, id, delivery);
+  async ({ id, info, delivery, escrow, contest }) => {
+    const signature = await signDelivery(account, escrow, id, delivery, contest);
     const paymentInfo = { ...info, maxAmount: String(info.maxAmount), salt: String(info.salt) };
     const response = await fetch(`${arbiterUrl}/escrow/verify`, {
       method: "POST",
       headers: { "content-type": "application/json", accept: "application/json" },
-      body: JSON.stringify({ paymentInfo, response: wire(delivery), signature, ...versionOf(escrow) }),
+      body: JSON.stringify({ paymentInfo, response: wire(delivery), signature, ...versionOf(escrow, contest) }),
       redirect: "error",
       signal: AbortSignal.timeout(TIMEOUT_MS),
     });
@@ -57,8 +60,12 @@ export const forwardTo =
   };
 
 /** Left out for version 1, which knows no versions. */
-const versionOf = ({ deliveryVersion = 1 }: EscrowFacts) =>
-  deliveryVersion === 1 ? {} : { delivery_version: deliveryVersion };
+const versionOf = ({ deliveryVersion = 1 }: EscrowFacts, contest: BoundContest | undefined) =>
+  contest !== undefined
+    ? { delivery_version: 3, contest: contestOnWire(contest) }
+    : deliveryVersion === 1
+      ? {}
+      : { delivery_version: 2 };
 
 /**
  * A response in the arbiter's form. Of the headers, only those that describe the body are passed on, and no cookies.

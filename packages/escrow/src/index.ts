@@ -5,6 +5,7 @@ export type { Validate, Validated } from "./validate.ts";
 
 // To sell with another framework, or to hold and forward in another way.
 
+export type { BoundContest, ContestConditions, ContestTerms } from "./contest-terms.ts";
 export type { Delivery } from "./delivery.ts";
 export { deliveryTypedData, MAX_BODY_BYTES, signDelivery } from "./delivery.ts";
 export { type Decision, type Forward, ForwardRefused, type ForwardRequest, forwardTo, HoldEnded } from "./forward.ts";
@@ -24,6 +25,19 @@ export { POSTGRES_TABLE, postgresStore, type Queries } from "./stores/postgres-s
 
 export { RefusedTerms } from "./acceptable.ts";
 export { EscrowScheme, type EscrowSchemeOptions } from "./escrow-scheme.ts";
+
+// To contest what was delivered, before it is released.
+
+export {
+  type ContestClaim,
+  type ContestOutcome,
+  ContestRefused,
+  type ContestRequest,
+  contest,
+  contestTypedData,
+  type SignedDelivery,
+  signedDeliveryOf,
+} from "./contest.ts";
 
 // To have ERC-8183 jobs judged.
 

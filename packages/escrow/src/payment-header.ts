@@ -18,6 +18,8 @@ export interface PresentedPayload {
   readonly info: PaymentInfo;
   readonly authorization: PresentedAuthorization;
   readonly signature: Hex;
+  /** What the salt is made of, if the offer has a policy. */
+  readonly saltNonce?: bigint | undefined;
 }
 
 /** A payload, with the scheme and network that the client says it accepted; undefined if it left them out. */
@@ -61,6 +63,7 @@ function readPayload(given: unknown): PresentedPayload {
     info: paymentInfo(record(payload.paymentInfo, "payload.paymentInfo"), authorization.from),
     authorization,
     signature: readSignature(payload.signature ?? payload.collectorData),
+    saltNonce: payload.saltNonce === undefined ? undefined : whole(payload.saltNonce, 256, "payload.saltNonce"),
   };
 }
 

@@ -11,7 +11,7 @@ const DELIVERY_DOMAIN = { name: "Agent Payment Trust Delivery", version: "1" } a
 interface Published {
   readonly addresses: readonly Address[];
   readonly deliveryDomain: EscrowFacts["deliveryDomain"];
-  readonly deliveryVersion: 1 | 2;
+  readonly deliveryVersion: 1 | 2 | 3;
 }
 
 /**
@@ -30,7 +30,7 @@ export async function readEscrows(
   const { addresses, deliveryDomain, deliveryVersion }: Published =
     pinned === undefined
       ? await published(arbiterUrl, networkOf({ chainId }))
-      : { addresses: [pinned].flat(), deliveryDomain: DELIVERY_DOMAIN, deliveryVersion: 2 };
+      : { addresses: [pinned].flat(), deliveryDomain: DELIVERY_DOMAIN, deliveryVersion: 3 };
   const delivery = { deliveryDomain, deliveryVersion };
   const known = await Promise.all(
     addresses.map(async (address) => ({ chainId, ...(await readContractFacts(client, address)), ...delivery })),
@@ -66,6 +66,8 @@ interface PublishedForward {
   readonly domain?: unknown;
   /** Only a service that takes version 2 publishes it. */
   readonly version_2?: unknown;
+  /** Only a service that knows windows to contest publishes it. */
+  readonly version_3?: unknown;
 }
 
 async function published(arbiterUrl: string, network: string): Promise<Published> {
@@ -77,8 +79,8 @@ async function published(arbiterUrl: string, network: string): Promise<Published
   const current = policy.contracts?.filter((entry) => entry.network === network && isCurrent(entry)) ?? [];
   const addresses = current.map(({ address }) => address).filter(isContractAddress);
   if (addresses.length === 0) throw new Error(`${url} names no current escrow contract on ${network}.`);
-  const { domain, version_2 } = policy.forward ?? {};
-  const deliveryVersion = version_2 === undefined ? 1 : 2;
+  const { domain, version_2, version_3 } = policy.forward ?? {};
+  const deliveryVersion = version_3 !== undefined ? 3 : version_2 !== undefined ? 2 : 1;
   return { addresses, deliveryDomain: namesOf(domain), deliveryVersion };
 }
 

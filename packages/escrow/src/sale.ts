@@ -9,9 +9,9 @@ import { type Payment, rulesOf } from "./schemes.ts";
 import type { KeptDelivery } from "./stores/delivery-store.ts";
 import { placeOf } from "./terms.ts";
 import {
-  LEAST_SECONDS_TO_DECIDE,
   LEAST_SECONDS_TO_RELEASE,
   latestTime,
+  leastSecondsToDecide,
   readTimeLeft,
   secondsLeft,
   type TimeLeft,
@@ -146,17 +146,23 @@ async function replay(
 
 /** Gives a response out, once the arbiter has had it, and only while the merchant gets the money for it. */
 async function handOver(parts: SaleParts, purchase: Purchase, { id, kept, isReplay }: Made): Promise<Outcome> {
-  const { info } = purchase.payment;
-  const decision = kept.decision === "pending" ? await decide(parts, { id, delivery: kept, info }) : kept.decision;
+  const { info, contest } = purchase.payment;
+  const undecided = { id, delivery: kept, info, contest };
+  const decision = kept.decision === "pending" ? await decide(parts, undecided) : kept.decision;
   if (decision === "ended") return { kind: "payment_required", error: over(id) };
   const delivered = { kind: "delivered", id, delivery: { ...kept, decision }, isReplay } as const;
   // The arbiter refunds what is not goods, so the buyer may have it.
-  return decision === "refund" ? delivered : unlessEnded(delivered, await lookAgain(parts, purchase, id));
+  if (decision === "refund") return delivered;
+  return unlessEnded(delivered, await lookAgain(parts, purchase, id), leastSecondsToDecide(contest));
 }
 
-function unlessEnded(delivered: Extract<Outcome, { kind: "delivered" }>, { status, secondsLeft }: TimeLeft): Outcome {
+function unlessEnded(
+  delivered: Extract<Outcome, { kind: "delivered" }>,
+  { status, secondsLeft }: TimeLeft,
+  leastToDecide: number,
+): Outcome {
   const { id, delivery } = delivered;
-  const least = delivery.decision === "pending" ? LEAST_SECONDS_TO_DECIDE : LEAST_SECONDS_TO_RELEASE;
+  const least = delivery.decision === "pending" ? leastToDecide : LEAST_SECONDS_TO_RELEASE;
   switch (status) {
     case "released":
       return delivered;

@@ -5,6 +5,7 @@ import { refusal, revertCode } from "./auth-capture/refusal.ts";
 import { AUTH_CAPTURE, requirements as authCaptureRequirements } from "./auth-capture/terms.ts";
 import { wrongFactory } from "./auth-capture/wrapped-signature.ts";
 import * as commerce from "./check-payment.ts";
+import type { BoundContest } from "./contest-terms.ts";
 import { type DecodedHeader, decodePaymentHeader, parsePayload } from "./payment-header.ts";
 import type { PaymentInfo } from "./payment-info.ts";
 import type { RevertReason } from "./revert-reason.ts";
@@ -14,6 +15,8 @@ import { requirements as commerceRequirements, type EscrowFacts, type Offer, SCH
 export interface Payment {
   readonly info: PaymentInfo;
   readonly signature: Hex;
+  /** What the payer may contest, as its salt binds it. */
+  readonly contest?: BoundContest | undefined;
 }
 
 type Reading = Payment | { readonly malformed: string } | { readonly refused: string };
@@ -31,6 +34,13 @@ interface SchemeRules {
   readonly notHeld: (why: RevertReason) => string;
 }
 
+/** The offer's contest, with what this payment's salt is made of. */
+const boundIn = (
+  { contest }: Offer,
+  { saltNonce }: { readonly saltNonce?: bigint | undefined },
+): BoundContest | undefined =>
+  contest === undefined || saltNonce === undefined ? undefined : { ...contest, saltNonce };
+
 const COMMERCE: SchemeRules = {
   requirements: commerceRequirements,
   read({ accepted, payload }, offer, nowMs) {
@@ -38,7 +48,9 @@ const COMMERCE: SchemeRules = {
     if ("malformed" in presented) return malformed(`"${SCHEME}" payment: ${presented.malformed}`);
     const { scheme, network } = accepted;
     const refused = commerce.mismatch({ ...presented, scheme, network }, offer, nowMs);
-    return refused === null ? presented : { refused };
+    if (refused !== null) return { refused };
+    const { info, signature } = presented;
+    return { info, signature, contest: boundIn(offer, presented) };
   },
   // The contract takes no such signature: it is like any other that is not the payer's.
   wrongFactory: () => null,
@@ -49,7 +61,7 @@ const COMMERCE: SchemeRules = {
 const OPERATOR: SchemeRules = {
   requirements: authCaptureRequirements,
   read({ accepted, payload }, offer, nowMs) {
-    const presented = parseAuthCapture(payload);
+    const presented = parseAuthCapture(payload, offer.contest);
     if ("malformed" in presented) return presented;
     const payment = { ...presented, accepted };
     // What was held in time stays a purchase; the hold itself refuses what is over.
@@ -57,7 +69,7 @@ const OPERATOR: SchemeRules = {
     if (refused !== null) return { refused };
     const { authorization, signature } = payment;
     if (authorization === null) throw new Error("A payment without an authorization matched an offer.");
-    return { info: termsOf({ ...payment, authorization }, offer), signature };
+    return { info: termsOf({ ...payment, authorization }, offer), signature, contest: boundIn(offer, payment) };
   },
   wrongFactory,
   notSigned: (payer) => refusal("signature", `${payer} did not sign these terms.`),

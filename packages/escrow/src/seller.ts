@@ -1,11 +1,13 @@
 import { type Address, type Client, createClient, http, type LocalAccount } from "viem";
 import * as answers from "./answers.ts";
+import { type ContestHeaders, signedForBuyer } from "./contest.ts";
+import { type ContestConditions, parseContest } from "./contest-terms.ts";
 import { type Forward, forwardTo } from "./forward.ts";
 import { type SendHold, sendFrom } from "./hold.ts";
 import { formatUsd, parseAmount } from "./money.ts";
 import { isSignedByPayer } from "./payer-signature.ts";
 import { readEscrows } from "./read-escrow.ts";
-import { type Purchase, type SaleParts, sell } from "./sale.ts";
+import { type Outcome, type Purchase, type SaleParts, sell } from "./sale.ts";
 import { type Payment, readPayment, rulesOf } from "./schemes.ts";
 import type { DeliveryStore } from "./stores/delivery-store.ts";
 import { sharedMemory } from "./stores/memory-store.ts";
@@ -42,6 +44,13 @@ export interface SellerOptions {
    * than the longest time that your handler takes. It does not concern a hold that this request has just made.
    */
   readonly leastSecondsLeft?: number;
+  /**
+   * For how many seconds after a good delivery its buyer may contest it, 0 to 1200; default 0. The money is released when
+   * they are over, or as soon as the contest is answered.
+   */
+  readonly contestSeconds?: number;
+  /** What you promise of the response, or of a public URL; the buyer's contest can have it checked. */
+  readonly contestConditions?: ContestConditions;
   /** What is sold, described for the buyer. */
   readonly description?: string;
   /** Sends `authorize` to the chain in place of `account`, and returns the transaction. */
@@ -69,7 +78,7 @@ export interface SaleRequest {
 /**
  * Sells requests through the escrow: an unpaid one is answered 402 with the terms; a paid one is held on chain, then
  * handled, and its response goes to the arbiter, who releases or refunds the money.
- * @throws TypeError for an invalid price or `leastSecondsLeft`, or without a node to ask
+ * @throws TypeError for an invalid price, contest or `leastSecondsLeft`, or without a node to ask
  */
 export function createSeller(options: SellerOptions): (request: SaleRequest) => Promise<Response> {
   const open = counter(options);
@@ -78,6 +87,8 @@ export function createSeller(options: SellerOptions): (request: SaleRequest) => 
 
 /** Everything needed to serve a request; null while the escrow cannot be read. */
 interface Counter {
+  readonly account: LocalAccount;
+  readonly arbiterUrl: string;
   readonly parts: Omit<SaleParts, "escrow">;
   /** The same goods for the same price through each contract; what stock clients can pay comes first. */
   readonly offers: readonly Offer[];
@@ -88,7 +99,8 @@ interface Counter {
 /** Reads the contracts on the first request, and again after a failure. */
 function counter(options: SellerOptions): () => Promise<Counter | null> {
   const price = parsePrice(options.price);
-  const leastSecondsLeft = parseLeastSecondsLeft(options.leastSecondsLeft);
+  const contest = parseContest(options.contestSeconds, options.contestConditions);
+  const leastSecondsLeft = parseLeastSecondsLeft(options.leastSecondsLeft, contest);
   const arbiterUrl = options.arbiterUrl.replace(/\/+$/, "");
   const { account, description = "", walletFactories = [] } = options;
   const { log = (message, cause) => console.error(message, cause) } = options;
@@ -102,8 +114,10 @@ function counter(options: SellerOptions): () => Promise<Counter | null> {
   return async () => {
     known ??= readEscrows(client, arbiterUrl, options.escrow);
     try {
-      const offers = (await known).map((escrow) => ({ escrow, merchant: account.address, price }));
-      return { parts, offers, walletFactories, description };
+      const offers = (await known).map((escrow) => ({ escrow, merchant: account.address, price, contest }));
+      if (contest !== undefined && offers.some(({ escrow }) => escrow.deliveryVersion !== 3))
+        throw new Error(`${arbiterUrl} knows no windows to contest; leave contestSeconds out.`);
+      return { account, arbiterUrl, parts, offers, walletFactories, description };
     } catch (error) {
       known = undefined;
       log("The escrow could not be read.", error);
@@ -148,7 +162,11 @@ async function serve(request: SaleRequest, counter: Counter | null): Promise<Res
     const outcome = await sell(sale, { payment, resource: resourceOf(request), validate, run });
     switch (outcome.kind) {
       case "delivered":
-        return answers.delivered(outcome, { offer, payer: info.payer });
+        return answers.delivered(outcome, {
+          offer,
+          payer: info.payer,
+          contest: await forBuyer(counter, payment, outcome),
+        });
       case "payment_required":
         return refuse(outcome.error);
       case "conflict":
@@ -165,6 +183,16 @@ async function serve(request: SaleRequest, counter: Counter | null): Promise<Res
     return answers.unavailable(UNKNOWN);
   }
 }
+
+/** What the arbiter released is signed for its buyer as well, who can so show what it got. */
+const forBuyer = async (
+  { account, arbiterUrl }: Counter,
+  { contest, offer: { escrow } }: Payment & { readonly offer: Offer },
+  { id, delivery }: Extract<Outcome, { kind: "delivered" }>,
+): Promise<ContestHeaders | null> =>
+  contest === undefined || delivery.decision !== "release"
+    ? null
+    : signedForBuyer(account, { arbiterUrl, escrow, id, delivery, contest });
 
 /** Why a payment's signature is not taken; null if it is. */
 async function wrongSignature(

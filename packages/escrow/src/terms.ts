@@ -1,4 +1,5 @@
 import { type Address, getAddress } from "viem";
+import { type ContestTerms, offeredContest } from "./contest-terms.ts";
 import type { EscrowPlace } from "./payment-info.ts";
 
 /** The x402 payment scheme of these terms. */
@@ -40,8 +41,11 @@ export interface EscrowFacts {
   readonly feeReceiver: Address;
   /** Name and version of the EIP-712 domain that deliveries are signed under. */
   readonly deliveryDomain: { readonly name: string; readonly version: string };
-  /** What a delivery's signature binds: in version 2 also the content type and coding. Default 1. */
-  readonly deliveryVersion?: 1 | 2;
+  /**
+   * The newest version of a delivery that the service takes. From 2 on its signature binds the content type and coding; 3
+   * is for payments with a window to contest. Default 1.
+   */
+  readonly deliveryVersion?: 1 | 2 | 3;
 }
 
 /** What a merchant sells a request for. */
@@ -50,6 +54,8 @@ export interface Offer {
   readonly merchant: Address;
   /** Atomic units of USDC. */
   readonly price: bigint;
+  /** What its buyer may contest before the release; nothing if it is left out. */
+  readonly contest?: ContestTerms | undefined;
 }
 
 /** An `Escrow.sol` at this address. */
@@ -78,7 +84,7 @@ export const commonRequirements = ({ escrow, merchant, price }: Offer) => ({
  * @param nowMs the time the expiries count from, in milliseconds; they are absolute unix seconds, rounded up
  */
 export function requirements(offer: Offer, nowMs: number) {
-  const { escrow } = offer;
+  const { escrow, contest } = offer;
   const now = Math.ceil(nowMs / 1000);
   const contract = getAddress(escrow.address);
   return {
@@ -96,7 +102,9 @@ export function requirements(offer: Offer, nowMs: number) {
       feeReceiver: getAddress(escrow.feeReceiver),
       preApprovalExpirySeconds: now + MAX_TIMEOUT_SECONDS,
       authorizationExpirySeconds: now + AUTHORIZATION_SECONDS,
-      refundExpirySeconds: now + REFUND_SECONDS,
+      // A day after the authorization's, and the window.
+      refundExpirySeconds: now + REFUND_SECONDS + (contest?.seconds ?? 0),
+      ...offeredContest(contest),
     },
   };
 }

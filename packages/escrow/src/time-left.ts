@@ -1,23 +1,35 @@
 import type { Address, Client, Hex } from "viem";
 import { getBlock } from "viem/actions";
+import { CONTEST_ROOM_SECONDS, type ContestTerms } from "./contest-terms.ts";
 import { type PaymentState, type PaymentStatus, readPayment } from "./payment-status.ts";
 import { REFUNDABLE_AFTER_SECONDS } from "./terms.ts";
 
 /** The time that a decided release gets to be mined. With less, the buyer could get both goods and refund. */
 export const LEAST_SECONDS_TO_RELEASE = 60;
 /** The time that the arbiter gets to decide as well. */
-export const LEAST_SECONDS_TO_DECIDE = 5 * 60;
+const LEAST_SECONDS_TO_DECIDE = 5 * 60;
 /** By default, how much of a hold's 30 minutes is left when the handler starts. */
 const DEFAULT_LEAST_SECONDS_LEFT = 20 * 60;
 
+/** What a delivery needs at least before minute 30 beside its window; by default the handler gets 2 minutes more. */
+const LEAST_BESIDE_WINDOW = CONTEST_ROOM_SECONDS + LEAST_SECONDS_TO_RELEASE;
+const DEFAULT_BESIDE_WINDOW = LEAST_SECONDS_TO_DECIDE;
+
+/** How much of a hold must be left for a response that the arbiter has not decided to leave. */
+export const leastSecondsToDecide = (contest: ContestTerms | undefined): number =>
+  LEAST_SECONDS_TO_DECIDE + (contest === undefined ? 0 : contest.seconds + CONTEST_ROOM_SECONDS);
+
 /**
- * The option `leastSecondsLeft`, or its default of 20 minutes.
- * @throws TypeError if it is not a whole number from 60 to 1800
+ * The option `leastSecondsLeft`, or its default of 20 minutes, or of the window and 5 minutes if that is more.
+ * @throws TypeError if it is not a whole number from 60 (with a window: 180 more than it) to 1800
  */
-export function parseLeastSecondsLeft(given = DEFAULT_LEAST_SECONDS_LEFT): number {
-  if (Number.isInteger(given) && given >= LEAST_SECONDS_TO_RELEASE && given <= REFUNDABLE_AFTER_SECONDS) return given;
+export function parseLeastSecondsLeft(given: number | undefined, contest?: ContestTerms): number {
+  const window = contest?.seconds ?? 0;
+  if (given === undefined) return Math.max(DEFAULT_LEAST_SECONDS_LEFT, window + DEFAULT_BESIDE_WINDOW);
+  const least = contest === undefined ? LEAST_SECONDS_TO_RELEASE : window + LEAST_BESIDE_WINDOW;
+  if (Number.isInteger(given) && given >= least && given <= REFUNDABLE_AFTER_SECONDS) return given;
   throw new TypeError(
-    `leastSecondsLeft is ${given}, expected a whole number from ${LEAST_SECONDS_TO_RELEASE} to ` +
+    `leastSecondsLeft is ${given}, expected a whole number from ${least} to ` +
       `${REFUNDABLE_AFTER_SECONDS}: the seconds of a hold that must be left when the handler starts.`,
   );
 }

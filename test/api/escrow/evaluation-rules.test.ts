@@ -166,9 +166,13 @@ describe("the rules of an evaluation", () => {
   test("are published in their order, with the decision of each", () => {
     const limits = { minimum: 10_000n, merchantGas: 0n, keeperGas: 0n };
     const { verdict_policy, fee_policy } = escrowOverview([], { limits, baseUrl: "https://trust.example" });
-    const published = (version: 1 | 2) => RULES[version].map(({ id, decision, when }) => ({ id, decision, when }));
-    expect(verdict_policy.rules).toEqual(published(2));
-    expect(verdict_policy.earlier).toEqual([{ version: 1, rules: published(1) }]);
+    const published = (version: 1 | 2 | 3) => RULES[version].map(({ id, decision, when }) => ({ id, decision, when }));
+    expect(verdict_policy.rules).toEqual(published(3));
+    expect(verdict_policy.earlier).toEqual([
+      { version: 2, rules: published(2) },
+      { version: 1, rules: published(1) },
+    ]);
+    expect(RULES[3]).toEqual(RULES[2]);
     const last = ["empty_response", "malformed_json", "error_payload", "delivered"];
     expect(RULES[1].map(({ id }) => id)).toEqual(["error_status", ...last]);
     expect(RULES[2].map(({ id }) => id)).toEqual(["refused_input", "error_status", "undecodable", ...last]);

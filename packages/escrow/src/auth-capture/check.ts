@@ -1,3 +1,5 @@
+import { canonical } from "../canonical.ts";
+import { isBound, refundSecondsBeyond } from "../contest-terms.ts";
 import { payerAgnosticNonce } from "../payment-info.ts";
 import { AUTHORIZATION_SECONDS, networkOf, type Offer, placeOf } from "../terms.ts";
 import { type AuthCapturePayment, deadlinesOf, termsOf } from "./payload.ts";
@@ -68,16 +70,21 @@ function wrongExtra({ payment: { accepted }, offer, nowMs }: Checked): string | 
   const claimed = deadlinesOf(accepted);
   if (claimed.captureDeadline === 0 || claimed.captureDeadline > latest)
     return refusal("extra", says("accepted.extra.captureDeadline", given.captureDeadline, `at most ${latest}`));
-  if (claimed.refundDeadline === 0 || claimed.refundDeadline > claimed.captureDeadline)
-    return refusal("extra", says("accepted.extra.refundDeadline", given.refundDeadline, claimed.captureDeadline));
+  const refundDeadlineOffered = claimed.captureDeadline + beyond(offer);
+  if (claimed.refundDeadline === 0 || claimed.refundDeadline > refundDeadlineOffered)
+    return refusal("extra", says("accepted.extra.refundDeadline", given.refundDeadline, refundDeadlineOffered));
   return null;
 }
 
-const isSame = (given: unknown, wanted: string | number): boolean =>
+/** How much later than the capture deadline an offer's refund deadline is, in seconds. */
+const beyond = ({ contest }: Offer): number => (contest === undefined ? 0 : refundSecondsBeyond(contest));
+
+const isSame = (given: unknown, wanted: string | number | object): boolean =>
   given === wanted ||
+  (typeof wanted === "object" && canonical(given) === canonical(wanted)) ||
   (typeof given === "string" && given.toLowerCase() === String(wanted).toLowerCase() && /^0x/.test(given));
 
-function wrongTimes({ accepted, authorization }: Authorized, { nowMs, checksExpiry }: Checked): string | null {
+function wrongTimes({ accepted, authorization }: Authorized, { offer, nowMs, checksExpiry }: Checked): string | null {
   const { captureDeadline, refundDeadline } = deadlinesOf(accepted);
   const { validAfter, validBefore } = authorization;
   const now = Math.floor(nowMs / 1000);
@@ -88,7 +95,7 @@ function wrongTimes({ accepted, authorization }: Authorized, { nowMs, checksExpi
       says("accepted.extra.captureDeadline", captureDeadline, `after ${soonest}`),
     );
   const latest = captureDeadline - LEAST_AUTHORIZATION_SECONDS;
-  if (refundDeadline < captureDeadline || validBefore > BigInt(latest))
+  if (refundDeadline < captureDeadline + beyond(offer) || validBefore > BigInt(latest))
     return refusal(
       "deadline_ordering",
       `authorization.validBefore is ${validBefore}, captureDeadline ${captureDeadline}, refundDeadline ${refundDeadline}; ` +
@@ -129,6 +136,10 @@ function wrongNonce(payment: Authorized, offer: Offer): string | null {
       "nonce_mismatch",
       `${says("authorization.nonce", authorization.nonce, nonce)} It is the hash of the offer's terms with this payload's validBefore and salt.`,
     );
+  const { contest } = offer;
+  const { salt, saltNonce = 0n } = payment;
+  if (contest !== undefined && !isBound({ salt }, { ...contest, saltNonce }))
+    return refusal("nonce_mismatch", "payload.salt is not made of the offer's policy and payload.saltNonce.");
   return authorization.validAfter === 0n
     ? null
     : refusal(
@@ -138,4 +149,6 @@ function wrongNonce(payment: Authorized, offer: Offer): string | null {
 }
 
 const says = (field: string, got: unknown, wanted: unknown): string =>
-  `${field} is ${(typeof got === "object" ? JSON.stringify(got) : String(got)).slice(0, 100)}; expected ${String(wanted)}.`;
+  `${field} is ${shown(got).slice(0, 100)}; expected ${shown(wanted)}.`;
+
+const shown = (value: unknown): string => (typeof value === "object" ? JSON.stringify(value) : String(value));

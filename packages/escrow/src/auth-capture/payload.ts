@@ -1,4 +1,5 @@
 import type { Hex } from "viem";
+import type { ContestTerms } from "../contest-terms.ts";
 import { type PresentedAuthorization, readAuthorization, readSignature } from "../payment-header.ts";
 import type { PaymentInfo } from "../payment-info.ts";
 import { FEE_BPS, type Offer } from "../terms.ts";
@@ -21,6 +22,8 @@ export interface AuthCapturePayload {
   readonly authorization: PresentedAuthorization | null;
   readonly signature: Hex;
   readonly salt: bigint;
+  /** What the salt is made of under a policy; undefined if the offer has none. */
+  readonly saltNonce?: bigint | undefined;
 }
 
 /** An "auth-capture" payment as its header carries it; none of it has been verified yet. */
@@ -30,15 +33,19 @@ export interface AuthCapturePayment extends AuthCapturePayload {
 
 /**
  * Reads the `payload` of a decoded header. It has no terms: `termsOf` rebuilds them.
+ * @param contest what the offer binds the salt to; nothing if it is left out
  * @returns `malformed`, beginning with the scheme's code, says what is wrong with it
  */
-export function parseAuthCapture(payload: unknown): AuthCapturePayload | { readonly malformed: string } {
-  const read = unlessMalformed(() => readPayload(record(payload, "payload")));
+export function parseAuthCapture(
+  payload: unknown,
+  contest?: ContestTerms,
+): AuthCapturePayload | { readonly malformed: string } {
+  const read = unlessMalformed(() => readPayload(record(payload, "payload"), contest));
   return "malformed" in read ? { malformed: refusal("payload_format", read.malformed) } : read;
 }
 
-function readPayload(payload: Record<string, unknown>): AuthCapturePayload {
-  if (payload.saltNonce !== undefined)
+function readPayload(payload: Record<string, unknown>, contest: ContestTerms | undefined): AuthCapturePayload {
+  if (payload.saltNonce !== undefined && contest === undefined)
     throw new Malformed("payload.saltNonce is set, but the offer binds the salt to nothing");
   const isPermit2 = payload.authorization === undefined && payload.permit2Authorization !== undefined;
   if (isPermit2) record(payload.permit2Authorization, "payload.permit2Authorization");
@@ -46,6 +53,7 @@ function readPayload(payload: Record<string, unknown>): AuthCapturePayload {
     authorization: isPermit2 ? null : readAuthorization(payload.authorization),
     signature: readSignature(payload.signature),
     salt: whole(payload.salt, 256, "payload.salt"),
+    saltNonce: payload.saltNonce === undefined ? undefined : whole(payload.saltNonce, 256, "payload.saltNonce"),
   };
 }
 

@@ -1,4 +1,5 @@
 import { getAddress } from "viem";
+import { offeredContest, refundSecondsBeyond } from "../contest-terms.ts";
 import { AUTHORIZATION_SECONDS, commonRequirements, FEE_BPS, MAX_TIMEOUT_SECONDS, type Offer } from "../terms.ts";
 
 /** The x402 payment scheme of these terms. */
@@ -9,11 +10,11 @@ const DEADLINE_SECONDS = AUTHORIZATION_SECONDS + MAX_TIMEOUT_SECONDS;
 /**
  * The x402 version 2 payment requirements of an offer that an `ArbiterOperator.sol` sells. `captureMode` is written out:
  * its default, "sync", would leave the hold of a custom operator to its payer. Without `receiverAuthorizer` and `policy`
- * the salt is the client's own.
+ * the salt is the client's own; an offer with a window has a policy, which binds it.
  * @param nowMs the time the deadlines count from, in milliseconds; they are absolute unix seconds, rounded up
  */
 export function requirements(offer: Offer, nowMs: number) {
-  const { escrow } = offer;
+  const { escrow, contest } = offer;
   const deadline = Math.ceil(nowMs / 1000) + DEADLINE_SECONDS;
   return {
     scheme: AUTH_CAPTURE,
@@ -28,10 +29,11 @@ export function requirements(offer: Offer, nowMs: number) {
       captureMode: "deferred",
       assetTransferMethod: "eip3009",
       captureDeadline: deadline,
-      refundDeadline: deadline,
+      refundDeadline: deadline + (contest === undefined ? 0 : refundSecondsBeyond(contest)),
       feeRecipient: getAddress(escrow.feeReceiver),
       minFeeBps: FEE_BPS,
       maxFeeBps: FEE_BPS,
+      ...offeredContest(contest),
     },
   };
 }

@@ -1,0 +1,139 @@
+import type pg from "pg";
+import type { ContestClaim } from "../../escrow/contest/claim.ts";
+import type { ContestAnswer, ContestStore, ContestWindow } from "../../escrow/contest/contest-ports.ts";
+import type { Decision } from "../../escrow/evaluation.ts";
+import type { Hex } from "../../kernel/wallet.ts";
+import { bytes, hex, inTransaction } from "./connection.ts";
+import { charge } from "./escrow-gas.ts";
+import { parseTask, type TaskColumns } from "./escrow-task.ts";
+
+/** How long a contest is reserved for its worker: longer than two fetches with their waits. */
+const TAKEN = "interval '60 s'";
+
+interface AnswerColumns {
+  readonly decision: Decision;
+  readonly rule: string;
+  readonly record: Buffer;
+  readonly document: string;
+}
+
+interface ContestColumns {
+  readonly claim: ContestClaim;
+  readonly claim_sha256: Buffer;
+  readonly signature: Buffer;
+  readonly made_at: string;
+}
+
+const ANSWER = "SELECT decision, rule, record, document FROM escrow_contest_answer WHERE payment = $1";
+
+/** The task's row is locked by everything that changes what becomes of it: a contest, its answer, and the end of its window. */
+const LOCKED = `SELECT contest_until, merchant FROM escrow_task
+  WHERE payment = $1 AND state = 'open' AND decision = 'release' AND contest_until IS NOT NULL FOR UPDATE`;
+
+const TAKE = `UPDATE escrow_contest SET look_at = now() + ${TAKEN} WHERE payment IN (
+  SELECT payment FROM escrow_contest JOIN (
+    SELECT payment, row_number() OVER (PARTITION BY merchant ORDER BY created_at) AS turn
+    FROM escrow_contest WHERE is_open AND look_at <= now()
+  ) AS due USING (payment)
+  WHERE is_open AND look_at <= now() ORDER BY turn, created_at LIMIT $1 FOR UPDATE OF escrow_contest SKIP LOCKED
+) RETURNING payment`;
+
+/** What payers contest, and the permanent answers. */
+export function createContestStore(pool: pg.Pool): ContestStore {
+  return {
+    async window(payment) {
+      const { rows } = await pool.query<TaskColumns & Omit<ContestWindow, "until"> & { readonly until: string }>(
+        `SELECT task.*, seconds, until, conditions, promised, delivered
+         FROM escrow_window JOIN escrow_task AS task USING (payment) WHERE payment = $1`,
+        [bytes(payment)],
+      );
+      const [row] = rows;
+      if (row === undefined) return null;
+      const { network, contract, info } = parseTask(row);
+      const { seconds, until, conditions, promised, delivered } = row;
+      const hold = { network, contract, id: payment, info };
+      return { hold, seconds, until: Number(until), conditions, promised, delivered };
+    },
+
+    async contest(payment) {
+      const { rows } = await pool.query<ContestColumns>(
+        "SELECT claim, claim_sha256, signature, made_at FROM escrow_contest WHERE payment = $1",
+        [bytes(payment)],
+      );
+      const [row] = rows;
+      if (row === undefined) return null;
+      const answer = await readAnswer(pool, payment);
+      const { claim, claim_sha256, signature, made_at } = row;
+      const said = { claim, claimSha256: hex(claim_sha256), signature: hex(signature), madeAt: Number(made_at) };
+      return { payment, ...said, answer };
+    },
+
+    open: ({ payment, claim, claimSha256, signature, madeAt }) =>
+      inTransaction(pool, async (client) => {
+        const task = await locked(client, payment);
+        const { rowCount: known } = await client.query("SELECT FROM escrow_contest WHERE payment = $1", [
+          bytes(payment),
+        ]);
+        if (known !== 0) return "taken";
+        if (task === null || madeAt >= task.until) return "over";
+        await client.query(
+          `INSERT INTO escrow_contest (payment, merchant, claim, claim_sha256, signature, made_at, look_at)
+           VALUES ($1, $2, $3, $4, $5, $6, now() + ${TAKEN})`,
+          [bytes(payment), task.merchant, JSON.stringify(claim), bytes(claimSha256), bytes(signature), madeAt],
+        );
+        return "opened";
+      }),
+
+    async take(limit) {
+      const { rows } = await pool.query<{ payment: Buffer }>(TAKE, [limit]);
+      return rows.map(({ payment }) => hex(payment));
+    },
+
+    async lookAgain(payment, seconds) {
+      await pool.query(
+        "UPDATE escrow_contest SET look_at = now() + make_interval(secs => $2) WHERE payment = $1 AND is_open",
+        [bytes(payment), seconds],
+      );
+    },
+
+    answer: (payment, sign) =>
+      inTransaction(pool, async (client) => {
+        const task = await locked(client, payment);
+        // Whoever has it answers alone: a second answer waits here, and finds the first.
+        await client.query("SELECT FROM escrow_contest WHERE payment = $1 FOR UPDATE", [bytes(payment)]);
+        const earlier = await readAnswer(client, payment);
+        if (earlier !== null) return earlier;
+        const { gas, ...answer } = sign(task !== null);
+        await client.query("UPDATE escrow_contest SET is_open = false WHERE payment = $1", [bytes(payment)]);
+        await client.query(
+          "INSERT INTO escrow_contest_answer (payment, decision, rule, record, document) VALUES ($1, $2, $3, $4, $5)",
+          [bytes(payment), answer.decision, answer.rule, bytes(answer.record), answer.document],
+        );
+        if (task === null) return answer;
+        await client.query(CARRIED_OUT[answer.decision], [
+          bytes(payment),
+          ...(answer.decision === "refund" ? [bytes(answer.record)] : []),
+        ]);
+        await charge(client, task.merchant, { gas: -gas, most: 0n });
+        return answer;
+      }),
+  };
+}
+
+/** What follows from an answer: nobody has to wait for the window any more. */
+const CARRIED_OUT: Readonly<Record<Decision, string>> = {
+  refund: `UPDATE escrow_task SET decision = 'refund', record = $2, contest_until = NULL, look_at = now() WHERE payment = $1`,
+  release: "UPDATE escrow_task SET contest_until = NULL, look_at = now() WHERE payment = $1",
+};
+
+async function locked(client: pg.PoolClient, payment: Hex) {
+  const { rows } = await client.query<{ contest_until: string; merchant: Buffer }>(LOCKED, [bytes(payment)]);
+  const [row] = rows;
+  return row === undefined ? null : { until: Number(row.contest_until), merchant: row.merchant };
+}
+
+async function readAnswer(client: Pick<pg.PoolClient, "query">, payment: Hex): Promise<ContestAnswer | null> {
+  const { rows } = await client.query<AnswerColumns>(ANSWER, [bytes(payment)]);
+  const [row] = rows;
+  return row === undefined ? null : { ...row, record: hex(row.record) };
+}

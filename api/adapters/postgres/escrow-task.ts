@@ -1,0 +1,36 @@
+import type { Task } from "../../escrow/escrow-ports.ts";
+import type { Decision } from "../../escrow/evaluation.ts";
+import type { PaymentInfo } from "../../escrow/payment.ts";
+import { networkOfChain } from "../../kernel/networks.ts";
+import { hex } from "./connection.ts";
+
+/** A row of `escrow_task`, as far as it is read. */
+export interface TaskColumns {
+  readonly payment: Buffer;
+  readonly chain: number;
+  readonly contract: Buffer;
+  readonly info: Record<string, string | number>;
+  readonly decision: Decision;
+  readonly record: Buffer | null;
+  readonly state: Task["state"];
+  readonly tx: Buffer | null;
+  readonly found: Decision | null;
+  readonly contest_until: string | null;
+}
+
+export function parseTask(row: TaskColumns): Task {
+  const { payment, chain, contract, info, decision, record, state, tx, found, contest_until: until } = row;
+  const { maxAmount = 0, salt = 0, ...rest } = info;
+  return {
+    network: networkOfChain(chain),
+    contract: hex(contract),
+    payment: hex(payment),
+    info: { ...rest, maxAmount: BigInt(maxAmount), salt: BigInt(salt) } as PaymentInfo,
+    decision,
+    record: record && hex(record),
+    transaction: tx && hex(tx),
+    state,
+    found,
+    contestUntil: until === null ? null : Number(until),
+  };
+}

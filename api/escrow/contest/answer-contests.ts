@@ -1,0 +1,145 @@
+import type { ClaimSettings } from "../../arbiter/claim.ts";
+import { Busy } from "../../arbiter/fetcher.ts";
+import { type EvidenceParts, gatherEvidence } from "../../arbiter/gather-evidence.ts";
+import type { Hex } from "../../kernel/wallet.ts";
+import type { Signer } from "../../signing/document.ts";
+import { signedDigest } from "../delivery.ts";
+import type { EscrowChain } from "../escrow-ports.ts";
+import { gasGivenBack } from "../limits.ts";
+import { recordHash } from "../record.ts";
+import { type ContestClaim, contestDigest } from "./claim.ts";
+import type { ContestStore, ContestView, OpenedWindow } from "./contest-ports.ts";
+import { contestPath, contestRecord } from "./contest-record.ts";
+import { type Judged, judgedBy, judgePayloadHash, NO_GROUND, WINDOW_CLOSED } from "./grounds.ts";
+
+/** Contests that a pass takes up. */
+const AT_ONCE = 4;
+const LOOK_AGAIN_SECONDS = 2;
+
+export interface ContestParts {
+  readonly contests: ContestStore;
+  readonly chain: Pick<EscrowChain, "isSigned" | "time">;
+  readonly evidence: EvidenceParts;
+  readonly claims: ClaimSettings;
+  readonly signer: Signer;
+  readonly baseUrl: string;
+  readonly now: () => Date;
+  readonly log: { warn(facts: object, message: string): void };
+}
+
+/** A contest as it was posted. */
+export interface NewContest {
+  readonly payment: Hex;
+  readonly claim: ContestClaim;
+  readonly claimSha256: Hex;
+  readonly signature: Hex;
+}
+
+/** Why a contest is not taken; the release goes on as if nobody had said anything. */
+export type ContestRefusal = "no_window" | "not_the_payer" | "other_contest" | "over";
+
+export interface Contests {
+  /** Takes a payer's one contest and answers it, at once if that is possible. The same again gets the same answer. */
+  contest(
+    said: NewContest,
+  ): Promise<(ContestView & { readonly isReplay: boolean }) | { readonly refused: ContestRefusal }>;
+  /** A payment's window and what was said in it; null if it had none. */
+  view(payment: Hex): Promise<ContestView | null>;
+  /** Answers contests that nobody has answered yet, because a process died or too much was under way. */
+  answerContests(): Promise<number>;
+}
+
+export function createContests(parts: ContestParts): Contests {
+  const { contests, chain, log } = parts;
+  const view = async (payment: Hex): Promise<ContestView | null> => {
+    const [window, contest] = await Promise.all([contests.window(payment), contests.contest(payment)]);
+    return window && { window, contest };
+  };
+  /** Whatever fails is tried again by the next pass, until the window closes. */
+  const attempt = async (payment: Hex): Promise<void> => {
+    try {
+      await answer(parts, payment);
+    } catch (error) {
+      if (!(error instanceof Busy)) log.warn({ err: error, payment }, "a contest could not be answered yet");
+      await contests.lookAgain(payment, LOOK_AGAIN_SECONDS).catch(() => undefined);
+    }
+  };
+  return {
+    view,
+
+    async contest(said) {
+      const { payment, claimSha256, signature } = said;
+      const window = await contests.window(payment);
+      if (window === null) return { refused: "no_window" };
+      const { hold } = window;
+      const digest = contestDigest(hold, claimSha256);
+      if (!(await chain.isSigned(hold.info.payer, digest, signature))) return { refused: "not_the_payer" };
+      let opened: "opened" | "taken" | "over" = "taken";
+      if ((await contests.contest(payment)) === null)
+        opened = await contests.open({ ...said, madeAt: await chain.time() });
+      if (opened === "over") return { refused: "over" };
+      if (opened === "opened") await attempt(payment);
+      const contest = await contests.contest(payment);
+      if (contest?.claimSha256 !== claimSha256) return { refused: "other_contest" };
+      return { window, contest, isReplay: opened === "taken" };
+    },
+
+    async answerContests() {
+      const taken = await contests.take(AT_ONCE);
+      await Promise.all(taken.map(attempt));
+      return taken.length;
+    },
+  };
+}
+
+/** Judges a contest and stores its answer. Nothing waits for it beyond the window: then the release has gone on. */
+async function answer(parts: ContestParts, payment: Hex): Promise<void> {
+  const { contests, signer, baseUrl, now } = parts;
+  const [window, contest] = await Promise.all([contests.window(payment), contests.contest(payment)]);
+  if (window === null || contest === null || contest.answer !== null) return;
+  const judged = await judge(parts, window, contest.claim);
+  await contests.answer(payment, (isOpen) => {
+    const at = now();
+    const url = `${baseUrl}${contestPath(payment)}`;
+    // What is found too late is published, and changes nothing.
+    const found = isOpen ? judged : { rule: WINDOW_CLOSED, facts: judged.facts };
+    const unsigned = contestRecord({ contest, window, judged: found }, { issuer: signer.issuer, url, now: at });
+    const document = signer.sign(unsigned, at);
+    const { decision, id } = found.rule;
+    const { maxAmount } = window.hold.info;
+    const gas = decision === "release" ? gasGivenBack(maxAmount) : 0n;
+    return { decision, rule: id, record: recordHash(document), document: JSON.stringify(document), gas };
+  });
+}
+
+async function judge(parts: ContestParts, window: OpenedWindow, claim: ContestClaim): Promise<Judged> {
+  const { hold, promised, delivered } = window;
+  const noGround: Judged = { rule: NO_GROUND, facts: [] };
+  switch (claim.category) {
+    case "expect": {
+      if (promised.expect === null) return noGround;
+      const { claim: own, seen } = promised.expect;
+      const looked = { fetcher: { attempt: async () => seen } };
+      const { verdict, facts } = await gatherEvidence({ ...parts.evidence, ...looked }, own, NEVER);
+      return judgedBy(
+        verdict,
+        facts.filter(({ fact }) => fact === "condition"),
+      );
+    }
+    case "http-delivery": {
+      if (promised.httpDelivery === null) return noGround;
+      const { verdict, facts } = await gatherEvidence(parts.evidence, promised.httpDelivery, NEVER);
+      return judgedBy(verdict, facts);
+    }
+    case "payload-hash": {
+      const { signature, ...signed } = claim.delivery;
+      const isMerchants = await parts.chain.isSigned(hold.info.receiver, signedDigest(hold, signed, window), signature);
+      return isMerchants ? judgePayloadHash(delivered, signed) : noGround;
+    }
+    default:
+      return claim satisfies never;
+  }
+}
+
+/** Attempts have deadlines of their own. */
+const NEVER = new AbortController().signal;

@@ -1,0 +1,80 @@
+import { createHash } from "node:crypto";
+import { type Claim, type ClaimSettings, claimSchema } from "../../arbiter/claim.ts";
+import { type Fetched, isWanted, type Measure } from "../../arbiter/fetcher.ts";
+import type { FieldError } from "../../kernel/field-error.ts";
+import type { Content, Delivery } from "../evaluation.ts";
+
+/** What the offer's conditions are as claims, and what was measured for them; JSON, so that it can be stored. */
+export interface Promised {
+  /** Judged by the table of `http-delivery`, on the response that was delivered. */
+  readonly expect: { readonly claim: Claim; readonly seen: Fetched } | null;
+  readonly httpDelivery: Claim | null;
+}
+
+/** The category's rules want a URL; the response that was sold has none of its own, and nothing is fetched for it. */
+const DELIVERED = "https://delivered.example/";
+
+const CATEGORIES = new Set(["expect", "http-delivery"]);
+
+/**
+ * Reads the conditions of an offer by the arbiter's policy in force, and measures the delivery for those that are about
+ * it: its content is not kept.
+ */
+export function promisedBy(
+  settings: ClaimSettings,
+  conditions: Readonly<Record<string, unknown>>,
+  delivered: Delivery & { readonly content: Content["body"] },
+): Promised | { readonly wrong: readonly FieldError[] } {
+  const unknown = Object.keys(conditions).find((name) => !CATEGORIES.has(name));
+  if (unknown !== undefined) return wrongIn(unknown.slice(0, 60), "expected expect or http-delivery");
+  const { expect, "http-delivery": http } = conditions;
+  const schema = claimSchema(settings);
+  const claimOf = (name: string, given: unknown) => {
+    const parsed = schema.safeParse({ category: "http-delivery", conditions: given });
+    return parsed.success ? parsed.data : { wrong: parsed.error.issues.map((issue) => fieldError(name, issue)) };
+  };
+  const isObject = typeof expect === "object" && expect !== null;
+  if (expect !== undefined && (!isObject || "url" in expect))
+    return wrongIn("expect", "expected conditions without a url");
+  const own = isObject ? claimOf("expect", { ...expect, url: DELIVERED }) : null;
+  if (own !== null && "wrong" in own) return own;
+  const httpDelivery = http === undefined ? null : claimOf("http-delivery", http);
+  if (httpDelivery !== null && "wrong" in httpDelivery) return httpDelivery;
+  return { expect: own && { claim: own, seen: seenIn(delivered, expect as AnswerConditions) }, httpDelivery };
+}
+
+interface AnswerConditions {
+  readonly expect_status?: unknown;
+  readonly expect_contains?: unknown;
+}
+
+const wrongIn = (path: string, message: string) => ({ wrong: [{ path: `contest.conditions.${path}`, message }] });
+
+const fieldError = (
+  name: string,
+  { path, message }: { readonly path: readonly PropertyKey[]; readonly message: string },
+): FieldError => ({
+  path: ["contest", ...path.map(String)].join(".").replace("contest.conditions", `contest.conditions.${name}`),
+  message,
+});
+
+/** The delivered response as if it had been fetched. */
+function seenIn(
+  { status, contentType, contentEncoding, body, content }: Delivery & { readonly content: Content["body"] },
+  { expect_status: wanted, expect_contains: text }: AnswerConditions,
+): Fetched {
+  const contains = typeof text === "string" && content !== null ? Buffer.from(content).includes(text) : null;
+  return {
+    redirects: [],
+    head: { status, contentType, contentEncoding },
+    body: isWanted(status, wanted === undefined ? null : Number(wanted))
+      ? { received: measure(body), decoded: content && { ...measure(content), contains } }
+      : null,
+    failure: null,
+  };
+}
+
+const measure = (bytes: Uint8Array): Measure => ({
+  bytes: bytes.length,
+  sha256: createHash("sha256").update(bytes).digest("hex"),
+});

@@ -1,0 +1,67 @@
+import type { Hex } from "../../kernel/wallet.ts";
+import type { SignedDelivery } from "../delivery.ts";
+import type { Decision } from "../evaluation.ts";
+import type { Hold } from "../payment.ts";
+import type { ContestClaim } from "./claim.ts";
+import type { Promised } from "./conditions.ts";
+
+/** What the payer of a delivered payment may contest. */
+export interface ContestWindow {
+  readonly seconds: number;
+  /** Unix seconds of the chain. */
+  readonly until: number;
+  /** As the payer's terms bind them. */
+  readonly conditions: Readonly<Record<string, unknown>>;
+  readonly promised: Promised;
+  readonly delivered: SignedDelivery;
+}
+
+/** A window as stored, of a payment whose release waits for it or did. */
+export interface OpenedWindow extends ContestWindow {
+  readonly hold: Pick<Hold, "network" | "contract" | "id" | "info">;
+}
+
+/** What a payer said, once and for all. */
+export interface Contest {
+  readonly payment: Hex;
+  readonly claim: ContestClaim;
+  readonly claimSha256: Hex;
+  readonly signature: Hex;
+  /** Unix seconds of the chain. */
+  readonly madeAt: number;
+}
+
+/** The answer to a contest; permanent. */
+export interface ContestAnswer {
+  readonly decision: Decision;
+  readonly rule: string;
+  readonly record: Hex;
+  /** The signed document, byte for byte. */
+  readonly document: string;
+}
+
+/** A window, and what was said in it. */
+export interface ContestView {
+  readonly window: OpenedWindow;
+  readonly contest: (Contest & { readonly answer: ContestAnswer | null }) | null;
+}
+
+export interface ContestStore {
+  window(payment: Hex): Promise<OpenedWindow | null>;
+  contest(payment: Hex): Promise<(Contest & { readonly answer: ContestAnswer | null }) | null>;
+  /**
+   * Stores a contest while the release still waits at that time of the chain; the caller has its turn for a minute.
+   * `taken`: there is one already. `over`: the window is closed.
+   */
+  open(contest: Contest): Promise<"opened" | "taken" | "over">;
+  /** Claims open contests for a minute each, merchants in turn. */
+  take(limit: number): Promise<readonly Hex[]>;
+  /** An open contest is looked at again after this many seconds. */
+  lookAgain(payment: Hex, seconds: number): Promise<void>;
+  /**
+   * Stores the first answer and carries out what follows from it, all or nothing: the release becomes a refund, or need not
+   * wait any more and gives this much gas back to the merchant's account. Returns the stored one.
+   * @param sign makes the answer; `isOpen` says whether the release still waits
+   */
+  answer(payment: Hex, sign: (isOpen: boolean) => ContestAnswer & { readonly gas: bigint }): Promise<ContestAnswer>;
+}

@@ -1,0 +1,32 @@
+import type pg from "pg";
+import { createContestStore } from "../adapters/postgres/contest-store.ts";
+import { createGithubChecks } from "../adapters/web/github-checks.ts";
+import { createGuardedFetch } from "../adapters/web/guarded-fetch/fetch.ts";
+import { POLICY_VERSIONS } from "../arbiter/policy/index.ts";
+import type { Config } from "../config.ts";
+import type { ContestParts } from "../escrow/contest/answer-contests.ts";
+import { guard } from "./guard.ts";
+
+/** Contests are free: however many there are, they fetch this much at once and wait this long for their turn. */
+const FETCHES = { maxFetches: 4, queueMs: 2_000 };
+
+/** What contests are stored in and judged by. */
+export function wireContests({
+  config,
+  pool,
+  now,
+}: {
+  readonly config: Config;
+  readonly pool: pg.Pool;
+  readonly now: () => Date;
+}): Pick<ContestParts, "contests" | "evidence" | "claims"> {
+  const userAgent = `agent-payment-trust-arbiter/1 (+${config.baseUrl}/escrow)`;
+  const fetcher = createGuardedFetch({ ...guard(config), userAgent, ...FETCHES });
+  const checkRuns = createGithubChecks({ ...config.github, userAgent });
+  const policies = POLICY_VERSIONS;
+  return {
+    contests: createContestStore(pool),
+    evidence: { fetcher, checkRuns, policies, now },
+    claims: { ...guard(config), policies, now },
+  };
+}

@@ -1,0 +1,11 @@
+import type { GuardSettings } from "../arbiter/guard/target.ts";
+import type { Config } from "../config.ts";
+
+/** What the arbiter may fetch on this installation. */
+export const guard = ({
+  baseUrl,
+  arbiterAllowedOrigins,
+}: Pick<Config, "baseUrl" | "arbiterAllowedOrigins">): GuardSettings => ({
+  allowedOrigins: arbiterAllowedOrigins,
+  ownHost: new URL(baseUrl).hostname,
+});

@@ -1,0 +1,283 @@
+import fc from "fast-check";
+import { pino } from "pino";
+import { describe, expect, test } from "vitest";
+import { connect } from "../../../api/adapters/postgres/connection.ts";
+import { build } from "../../../api/main.ts";
+import {
+  type ContestableHold,
+  contest,
+  contestBody,
+  deliverVersion3,
+  holdWithWindow,
+  postContest,
+} from "../../support/escrow/contest.ts";
+import { startContestScene } from "../../support/escrow/contest-scene.ts";
+import { askedOnChain, hold, newMerchant, statusOf } from "../../support/escrow/contract.ts";
+import { deliver, deliverVersion2, GOOD } from "../../support/escrow/delivery.ts";
+import { forFile } from "../../support/for-file.ts";
+import { expectProblem } from "../../support/payments/expectations.ts";
+
+const scene = await forFile(startContestScene());
+const { service, at, pass, mineAt, now, chain } = scene;
+const merchant = newMerchant();
+const database = await forFile(connect(service.config.databaseUrl));
+const TOO_SHORT = { expect: { min_bytes: 1_000 } };
+const EXPECT = { category: "expect" };
+
+const newHold = () => holdWithWindow(at.escrow, merchant, { conditions: TOO_SHORT });
+
+/** A hold whose window is open, until then. */
+async function open(): Promise<ContestableHold & { readonly until: number }> {
+  const held = await newHold();
+  const { body } = await deliverVersion3(service, merchant, { held });
+  return { ...held, until: Date.parse((body.contest as { until: string }).until) / 1000 };
+}
+
+const nothingSaid = async (held: ContestableHold) =>
+  expect((await (await fetch(`${service.url}/escrow/contest/${held.id}`)).json()) as object).toMatchObject({
+    contest: null,
+    status: "pending",
+  });
+
+describe("a contest is refused, and nothing changes,", () => {
+  test.each<[string, number, string, (good: Record<string, unknown>) => unknown]>([
+    ["that is no JSON object", 400, "malformed_request", () => "contest"],
+    ["without a payment", 400, "malformed_request", ({ payment_id: _, ...rest }) => rest],
+    ["of no payment's id", 400, "malformed_request", (good) => ({ ...good, payment_id: "0x12" })],
+    ["with more than that", 400, "malformed_request", (good) => ({ ...good, comment: "bad" })],
+    ["without a claim", 400, "malformed_request", ({ claim: _, ...rest }) => rest],
+    ["without a signature", 400, "malformed_request", ({ signature: _, ...rest }) => rest],
+    ["for its quality", 422, "unacceptable", (good) => ({ ...good, claim: { category: "quality" } })],
+    ["by a CI run", 422, "unacceptable", (good) => ({ ...good, claim: { category: "ci-status" } })],
+    [
+      "at a URL of the buyer's",
+      422,
+      "unacceptable",
+      (good) => ({ ...good, claim: { category: "http-delivery", url: "http://victim.example/" } }),
+    ],
+    [
+      "by conditions of the buyer's",
+      422,
+      "unacceptable",
+      (good) => ({ ...good, claim: { category: "expect", conditions: { min_bytes: 9 } } }),
+    ],
+    [
+      "by a delivery without its parts",
+      400,
+      "malformed_request",
+      (good) => ({ ...good, claim: { category: "payload-hash", delivery: { status: 200 } } }),
+    ],
+    ["of an unknown payment", 404, "not_found", (good) => ({ ...good, payment_id: `0x${"ab".repeat(32)}` })],
+    [
+      "with another claim than was signed",
+      403,
+      "not_the_payer",
+      (good) => ({ ...good, claim: { category: "http-delivery" } }),
+    ],
+    ["with a junk signature", 403, "not_the_payer", (good) => ({ ...good, signature: `0x${"11".repeat(65)}` })],
+  ])("%s", async (...[, status, code, change]) => {
+    const held = await open();
+    expectProblem(
+      await postContest(service, change(await contestBody(service, { held, claim: EXPECT }))),
+      status,
+      code,
+    );
+    await nothingSaid(held);
+  });
+
+  test("signed by a stranger, or by the merchant", async () => {
+    const held = await open();
+    for (const signer of [newMerchant(), merchant])
+      expectProblem(
+        await postContest(service, await contestBody(service, { held, claim: EXPECT, signer })),
+        403,
+        "not_the_payer",
+      );
+    await nothingSaid(held);
+  });
+
+  test("signed for another payment, another contract or another chain", async () => {
+    const [held, other] = [await open(), await open()];
+    const good = await contestBody(service, { held, claim: EXPECT });
+    expectProblem(await postContest(service, { ...good, payment_id: other.id }), 403, "not_the_payer");
+    const at2 = { ...held, info: { ...held.info, operator: at.operator.escrow.address } };
+    const elsewhere = await contestBody(service, { held: at2, claim: EXPECT });
+    expectProblem(await postContest(service, elsewhere), 403, "not_the_payer");
+    const { signTypedData } = held.buyer;
+    const signer = {
+      signTypedData: ((typed: { domain: object }) =>
+        signTypedData({ ...typed, domain: { ...typed.domain, chainId: 84532 } } as never)) as typeof signTypedData,
+    };
+    expectProblem(
+      await postContest(service, await contestBody(service, { held, claim: EXPECT, signer })),
+      403,
+      "not_the_payer",
+    );
+    await nothingSaid(held);
+  });
+
+  test("before anything was delivered, and where the terms have no window", async () => {
+    expectProblem(await contest(service, await newHold(), EXPECT), 404, "not_found");
+    const plain = await hold(at.escrow, merchant.address);
+    expect((await deliver(service, merchant, { ...plain, ...GOOD })).body.decision).toBe("release");
+    expectProblem(await contest(service, plain, EXPECT), 404, "not_found");
+    await pass();
+    expect(await statusOf(at.escrow, plain)).toBe("released");
+  });
+});
+
+test("a delivery of version 1 or 2 is refused where the terms have a window, and of version 3 where they have none", async () => {
+  const held = await newHold();
+  expectProblem(await deliver(service, merchant, { ...held, ...GOOD }), 422, "unacceptable");
+  const signed = { contentType: "application/json", body: GOOD.body };
+  expectProblem(await deliverVersion2(service, merchant, { id: held.id, signed }), 422, "unacceptable");
+  const plain = { ...(await hold(at.escrow, merchant.address)), contest: held.contest };
+  expectProblem(await deliverVersion3(service, merchant, { held: plain }), 422, "unacceptable");
+  const bad = await deliverVersion3(service, merchant, { held, also: { contest: undefined } });
+  expectProblem(bad, 400, "malformed_request");
+  expect([await statusOf(at.escrow, held), await statusOf(at.escrow, plain)]).toEqual(["held", "held"]);
+});
+
+test("the same contest again gets the same answer, after the payment is over too; another one is a conflict", async () => {
+  const held = await open();
+  const first = await contest(service, held, EXPECT);
+  const again = await contest(service, held, EXPECT);
+  expect([first.headers.get("x-idempotent-replay"), again.headers.get("x-idempotent-replay")]).toEqual([null, "true"]);
+  expect(again.body).toEqual(first.body);
+  expectProblem(await contest(service, held, { category: "http-delivery" }), 409, "contest_conflict");
+  await pass();
+  expect((await contest(service, held, EXPECT)).body).toMatchObject({ answer: first.body.answer, status: "refunded" });
+  expectProblem(await contest(service, held, { category: "http-delivery" }), 409, "contest_conflict");
+});
+
+test("the window's last second counts; what comes with its end, or after the release, is too late", async () => {
+  const [last, end] = [await open(), await open()];
+  await mineAt(last.until - 1);
+  expect((await contest(service, last, EXPECT)).body.contest).toMatchObject({ rule: "claim_false" });
+  await mineAt(end.until);
+  expectProblem(await contest(service, end, EXPECT), 409, "contest_over");
+  await pass();
+  expect([await statusOf(at.escrow, last), await statusOf(at.escrow, end)]).toEqual(["refunded", "released"]);
+  expectProblem(await contest(service, end, EXPECT), 409, "contest_over");
+});
+
+test("a chain that halts keeps the window open, and releases when it goes on", async () => {
+  const held = await open();
+  await mineAt(held.until - 1);
+  for (let look = 0; look < 3; look += 1) await pass();
+  expect(await askedOnChain(at.escrow, held)).toEqual([]);
+  // Its clock jumps: minute 30 is over, and whoever is first decides. Nobody but the service tries here.
+  await mineAt(held.until + 1_200);
+  await pass();
+  expect(await statusOf(at.escrow, held)).toBe("released");
+});
+
+test("many at once, and the release at the same time, in two processes: one contest, one answer, one outcome", async () => {
+  const log = pino({ level: "silent" });
+  const other = (await build(service.config, database, { log, access: log })).jobs.escrow;
+  const held = await Promise.all([open(), open(), open(), open()]);
+  await mineAt(Math.min(...held.map(({ until }) => until)) - 1);
+  const said = held.flatMap((one) => [
+    contest(service, one, EXPECT),
+    contest(service, one, { category: "http-delivery" }),
+  ]);
+  await Promise.all([...said, other.answerContests(), pass(), other.settleDue()]);
+  await other.idle();
+  await mineAt(Math.max(...held.map(({ until }) => until)));
+  await pass();
+  for (const one of held) {
+    const { contest: kept } = (await (await fetch(`${service.url}/escrow/contest/${one.id}`)).json()) as {
+      contest: { claim: { category: string }; decision: "release" | "refund" };
+    };
+    const isExpect = kept.claim.category === "expect";
+    expect(kept.decision).toBe(isExpect ? "refund" : "release");
+    expect((await askedOnChain(at.escrow, one)).map(({ decision }) => decision)).toEqual([kept.decision]);
+  }
+});
+
+test("a delivery with a window counts as a refund until its release: no contest is dearer than the merchant's day", async () => {
+  const seller = newMerchant();
+  const gasOf = async () => {
+    const account = Buffer.from(seller.address.slice(2), "hex");
+    const { rows } = await database.query("SELECT gas::int FROM escrow_gas WHERE account = $1", [account]);
+    return (rows[0] as { gas: number }).gas;
+  };
+  const offered = { conditions: TOO_SHORT };
+  const [silent, contested] = [
+    await holdWithWindow(at.escrow, seller, offered),
+    await holdWithWindow(at.escrow, seller, offered),
+  ];
+  const { body } = await deliverVersion3(service, seller, { held: silent });
+  expect(await gasOf()).toBe(50_000);
+  await mineAt(Date.parse((body.contest as { until: string }).until) / 1000);
+  await pass();
+  expect([await statusOf(at.escrow, silent), await gasOf()]).toEqual(["released", 0]);
+  await deliverVersion3(service, seller, { held: contested });
+  expect((await contest(service, contested, EXPECT)).status).toBe(200);
+  await pass();
+  expect([await statusOf(at.escrow, contested), await gasOf()]).toEqual(["refunded", 50_000]);
+});
+
+interface Times {
+  /** Of the window, the delivery after the hold, and the contest after the delivery (null: none), in seconds. */
+  readonly window: number;
+  readonly delivery: number;
+  readonly contest: number | null;
+  readonly isTrue: boolean;
+  /** When the service looks at what is due, after the delivery. */
+  readonly looks: readonly number[];
+}
+
+const times: fc.Arbitrary<Times> = fc.record({
+  window: fc.integer({ min: 1, max: 1_200 }),
+  delivery: fc.integer({ min: 10, max: 1_790 }),
+  contest: fc.option(fc.nat(1_300)),
+  isTrue: fc.boolean(),
+  looks: fc.array(fc.nat(1_300), { maxLength: 3 }),
+});
+
+const EDGES: readonly Times[] = [
+  { window: 600, delivery: 1_080, contest: 599, isTrue: false, looks: [598] },
+  { window: 600, delivery: 1_081, contest: null, isTrue: false, looks: [] },
+  { window: 1_200, delivery: 480, contest: 1_200, isTrue: false, looks: [1_199] },
+  { window: 1, delivery: 300, contest: 0, isTrue: false, looks: [0] },
+];
+
+test("whenever it is delivered, contested and looked at: never early, never both, over 2 minutes before minute 30", async () => {
+  const property = async ({ window, delivery, contest: after, isTrue, looks }: Times) => {
+    const conditions = { expect: { min_bytes: isTrue ? 1 : 1_000 } };
+    const held = await holdWithWindow(at.escrow, merchant, { seconds: window, conditions });
+    const { blockNumber } = await chain.client.getTransactionReceipt({ hash: held.transaction });
+    const from = Number((await chain.client.getBlock({ blockNumber })).timestamp);
+    await mineAt(from + delivery);
+    const answer = await deliverVersion3(service, merchant, { held });
+    const fits = delivery + window + 120 <= 1_800;
+    expect(answer.status).toBe(fits ? 200 : 409);
+    if (!fits) {
+      expect(await statusOf(at.escrow, held)).toBe("held");
+      return;
+    }
+    const until = Date.parse((answer.body.contest as { until: string }).until) / 1000;
+    expect([until, until <= from + 1_800 - 120]).toEqual([from + delivery + window, true]);
+    let [said, over] = [false, false];
+    const steps = [...looks.map((second) => ({ second, isContest: false })), { second: window, isContest: false }];
+    if (after !== null) steps.push({ second: after, isContest: true });
+    for (const { second, isContest } of steps.toSorted((one, other) => one.second - other.second)) {
+      // What was mined meanwhile may have brought the clock there already.
+      if ((await now()) < from + delivery + second) await mineAt(from + delivery + second);
+      const isOpen = !over && (await now()) < from + delivery + window;
+      if (isContest) {
+        expect((await contest(service, held, EXPECT)).status).toBe(isOpen ? 200 : 409);
+        said = isOpen;
+        continue;
+      }
+      await pass();
+      over ||= said || !isOpen;
+      const ended = said && !isTrue ? "refunded" : "released";
+      expect(await statusOf(at.escrow, held)).toBe(over ? ended : "held");
+    }
+    const asked = await askedOnChain(at.escrow, held);
+    expect(asked.map(({ decision }) => decision)).toEqual([said && !isTrue ? "refund" : "release"]);
+  };
+  await fc.assert(fc.asyncProperty(times, property), { numRuns: 12, examples: EDGES.map((one) => [one]) });
+});

@@ -1,0 +1,79 @@
+import { expect, test, vi } from "vitest";
+import { startHoldingNode } from "../../support/chain/holding-node.ts";
+import { type ContestableHold, contest, deliverVersion3, holdWithWindow } from "../../support/escrow/contest.ts";
+import { deployEscrow, newMerchant } from "../../support/escrow/contract.ts";
+import { END_TURNS, expectOutcome } from "../../support/escrow/outcomes.ts";
+import { forFile } from "../../support/for-file.ts";
+import { startApiStage } from "../../support/service/api-stage.ts";
+
+vi.setConfig({ testTimeout: 120_000 });
+
+const stage = await forFile(startApiStage());
+const { chain, owner } = stage;
+const escrow = await deployEscrow(chain);
+const scene = { chain, escrow };
+const node = await forFile(startHoldingNode(chain));
+const start = () => stage.start(node, { ESCROW_ADDRESSES: escrow.address });
+let api = await start();
+const merchant = newMerchant();
+
+async function open(): Promise<ContestableHold> {
+  const held = await holdWithWindow(scene, merchant, { seconds: 300, conditions: { expect: { min_bytes: 1_000 } } });
+  expect((await deliverVersion3(api, merchant, { held })).status).toBe(200);
+  return held;
+}
+
+const END_CONTESTS = "UPDATE escrow_contest SET look_at = '-infinity' WHERE is_open";
+
+async function killAndRestart(): Promise<void> {
+  await api.kill();
+  await owner.query("SELECT pg_advisory_unlock_all()");
+  await owner.query(END_TURNS);
+  await owner.query(END_CONTESTS);
+  api = await start();
+}
+
+/** Everything that waits for a look gets one, until the payment has ended. */
+async function ends(held: ContestableHold, decision: "release" | "refund"): Promise<void> {
+  const hurry = setInterval(() => void owner.query(END_TURNS).catch(() => undefined), 1_000);
+  await expectOutcome(scene, held, decision).finally(() => clearInterval(hurry));
+}
+
+const EXPECT = { category: "expect" };
+const answers = async ({ id }: ContestableHold) =>
+  (
+    await owner.query("SELECT decision FROM escrow_contest_answer WHERE payment = $1", [
+      Buffer.from(id.slice(2), "hex"),
+    ])
+  ).rows;
+
+test("killed while a window is open: it closes when it was to, and the payment is released once", async () => {
+  const held = await open();
+  await killAndRestart();
+  await chain.increaseTime(300);
+  await ends(held, "release");
+  expect(await answers(held)).toEqual([]);
+});
+
+test("killed when the contest is stored and not answered: the next process answers it", async () => {
+  const held = await open();
+  await stage.lockCommitsOf("escrow_contest_answer");
+  await owner.query("SELECT pg_advisory_lock(1)");
+  const cut = contest(api, held, EXPECT).catch(() => null);
+  await stage.untilBlocked("COMMIT");
+  await killAndRestart();
+  await cut;
+  await ends(held, "refund");
+  expect(await answers(held)).toEqual([{ decision: "refund" }]);
+});
+
+test("killed when the answer is stored and its refund not broadcast: the refund is sent once", async () => {
+  const held = await open();
+  const trap = node.hold("eth_sendRawTransaction", held.buyer.address);
+  const cut = contest(api, held, EXPECT).catch(() => null);
+  await trap.reached;
+  await killAndRestart();
+  await cut;
+  await ends(held, "refund");
+  expect((await contest(api, held, EXPECT)).body).toMatchObject({ contest: { decision: "refund" } });
+});

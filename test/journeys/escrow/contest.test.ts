@@ -1,0 +1,239 @@
+import { sha256 } from "viem";
+import { describe, expect, test } from "vitest";
+import { CONTEST_ROOM_SECONDS } from "../../../packages/escrow/src/contest-terms.ts";
+import { parseKeySet, verifyDocument } from "../../../packages/verifier/src/index.ts";
+import {
+  type ContestableHold,
+  contest,
+  deliverVersion3,
+  HAIKU,
+  holdWithWindow,
+  signVersion3,
+} from "../../support/escrow/contest.ts";
+import { type Custody, startContestScene } from "../../support/escrow/contest-scene.ts";
+import { askedOnChain, newMerchant, statusOf } from "../../support/escrow/contract.ts";
+import { forFile } from "../../support/for-file.ts";
+import { expectProblem } from "../../support/payments/expectations.ts";
+import { send } from "../../support/payments/requests.ts";
+
+const scene = await forFile(startContestScene());
+const { service, at, pages, site, pass, now, mineAt } = scene;
+const merchant = newMerchant();
+
+const newHold = (terms: Parameters<typeof holdWithWindow>[2] = {}, custody: Custody = "escrow") =>
+  holdWithWindow(at[custody], merchant, terms);
+const status = (held: ContestableHold, custody: Custody = "escrow") => statusOf(at[custody], held);
+const untilOf = (body: Record<string, unknown>) => Date.parse((body.contest as { until: string }).until) / 1000;
+const TOO_SHORT = { expect: { min_bytes: 1_000 } };
+const LONG_ENOUGH = { expect: { min_bytes: 10, expect_contains: "silent", expect_status: 200 } };
+const EXPECT = { category: "expect" };
+
+async function delivered(held: ContestableHold): Promise<number> {
+  const { status: answered, body } = await deliverVersion3(service, merchant, { held });
+  expect([answered, body.decision, body.rule, body.status]).toEqual([200, "release", "delivered", "pending"]);
+  return untilOf(body);
+}
+
+describe.each<Custody>(["escrow", "operator"])("a payment of the %s with a window", (custody) => {
+  test("is released when the window has closed, and not a second before", async () => {
+    const held = await newHold({}, custody);
+    const until = await delivered(held);
+    expect(until - (await now())).toBe(600);
+    await mineAt(until - 1);
+    await pass();
+    expect([await status(held, custody), await askedOnChain(at[custody], held)]).toEqual(["held", []]);
+    await mineAt(until);
+    await pass();
+    expect(await status(held, custody)).toBe("released");
+  });
+
+  test("is refunded when the claim is false; the contract's event has the answer's hash, which anyone can verify", async () => {
+    const held = await newHold({ conditions: TOO_SHORT }, custody);
+    await delivered(held);
+    const first = await contest(service, held, EXPECT);
+    expect(first).toMatchObject({ status: 200, body: { contest: { decision: "refund", rule: "claim_false" } } });
+    const { answer } = first.body as { answer: { facts: unknown } };
+    expect(answer.facts).toMatchObject([
+      { condition: "status", result: "true" },
+      { condition: "min_bytes", expected: 1_000, observed: 30, result: "false", reason: "mismatch" },
+    ]);
+    const keys = await parseKeySet((await send(`${service.url}/.well-known/jwks.json`)).text);
+    expect(await verifyDocument(JSON.stringify(answer), { keys, issuer: service.url })).toMatchObject({ valid: true });
+    await pass();
+    expect(await status(held, custody)).toBe("refunded");
+    const { record } = first.body.contest as { record: string };
+    expect(await askedOnChain(at[custody], held)).toMatchObject([{ decision: "refund", event: { record } }]);
+    expect(await scene.chain.usdcBalance(held.buyer.address)).toBe(10_000_000n);
+    // A merchant that forwards again learns what became of it.
+    expect((await deliverVersion3(service, merchant, { held })).body).toMatchObject({
+      decision: "refund",
+      rule: "claim_false",
+      status: "refunded",
+      record,
+    });
+  });
+
+  test("is released at once when every condition is true: nothing more can be said", async () => {
+    const held = await newHold({ conditions: LONG_ENOUGH }, custody);
+    await delivered(held);
+    expect((await contest(service, held, EXPECT)).body.contest).toMatchObject({
+      decision: "release",
+      rule: "claim_true",
+    });
+    await pass();
+    expect(await status(held, custody)).toBe("released");
+  });
+});
+
+describe("the ground http-delivery", () => {
+  const HTTP = { category: "http-delivery" };
+  const about = (path: string, more: object = {}) => ({ "http-delivery": { url: `${site.url}${path}`, ...more } });
+
+  const UNREACHABLE = { "http-delivery": { url: "http://nowhere.test-of-ours.example/" } };
+
+  test.each([
+    { page: "is there", conditions: about("/there", { expect_contains: "pond" }), ends: ["claim_true", "released"] },
+    {
+      page: "says otherwise",
+      conditions: about("/there", { expect_contains: "frog" }),
+      ends: ["claim_false", "refunded"],
+    },
+    { page: "is gone", conditions: about("/gone"), ends: ["claim_false", "refunded"] },
+    { page: "cannot be reached", conditions: UNREACHABLE, ends: ["claim_unknown", "released"] },
+  ])("a page that $page", async ({ conditions, ends: [rule, ending] }) => {
+    pages.set("/there", "An old silent pond");
+    const held = await newHold({ conditions });
+    await delivered(held);
+    expect((await contest(service, held, HTTP)).body.contest).toMatchObject({ rule });
+    await pass();
+    expect(await status(held)).toBe(ending);
+  });
+
+  test("a URL that the arbiter does not fetch is refused with the delivery, and nothing is decided", async () => {
+    const held = await newHold({ conditions: { "http-delivery": { url: "http://169.254.169.254/latest" } } });
+    const answer = await deliverVersion3(service, merchant, { held });
+    expectProblem(answer, 422, "unacceptable");
+    expect(answer.body.errors).toMatchObject([{ path: "contest.conditions.http-delivery.url" }]);
+    expect(await status(held)).toBe("held");
+  });
+});
+
+describe("the ground payload-hash", () => {
+  const OTHER = { contentType: "application/json", body: '{"haiku":"A frog jumps in"}' };
+  const claimOf = async (held: ContestableHold, sent: typeof OTHER, signer = merchant) => ({
+    category: "payload-hash",
+    delivery: await signVersion3(service, signer, { held, sent }),
+  });
+
+  test("what the merchant signed for its buyer is not what it forwarded: refunded", async () => {
+    const held = await newHold();
+    await delivered(held);
+    const { body } = await contest(service, held, await claimOf(held, OTHER));
+    expect(body).toMatchObject({ contest: { rule: "claim_false" } });
+    expect((body.answer as { facts: unknown }).facts).toContainEqual({
+      fact: "condition",
+      condition: "body_sha256",
+      expected: sha256(Buffer.from(OTHER.body)),
+      observed: sha256(Buffer.from(HAIKU.body)),
+      result: "false",
+      reason: "mismatch",
+    });
+    await pass();
+    expect(await status(held)).toBe("refunded");
+  });
+
+  test.each([
+    [
+      "the same that was forwarded",
+      "claim_true",
+      async (held: ContestableHold) => claimOf(held, HAIKU as typeof OTHER),
+    ],
+    ["signed by somebody else", "no_ground", async (held: ContestableHold) => claimOf(held, OTHER, newMerchant())],
+    ["signed for another payment", "no_ground", async () => claimOf(await newHold(), OTHER)],
+  ])("%s: %s, and released", async (_, rule, claim) => {
+    const held = await newHold();
+    await delivered(held);
+    expect((await contest(service, held, await claim(held))).body.contest).toMatchObject({ rule, decision: "release" });
+    await pass();
+    expect(await status(held)).toBe("released");
+  });
+});
+
+test("a contest of conditions that the offer did not have is answered, and the sale is released", async () => {
+  const held = await newHold();
+  await delivered(held);
+  expect((await contest(service, held, EXPECT)).body.contest).toMatchObject({ rule: "no_ground", decision: "release" });
+  await pass();
+  expect(await status(held)).toBe("released");
+});
+
+describe("a merchant does not get around the window", () => {
+  test.each<[string, object]>([
+    ["another window", { seconds: 60 }],
+    ["other conditions", { conditions: {} }],
+    ["conditions that it made up", { conditions: { expect: { min_bytes: 1 } } }],
+    ["another nonce of the salt", { salt_nonce: `0x${"11".repeat(32)}` }],
+  ])("by a delivery with %s", async (_, change) => {
+    const held = await newHold({ conditions: TOO_SHORT });
+    const claimed = { ...held, contest: { ...held.contest, ...change } };
+    expectProblem(await deliverVersion3(service, merchant, { held: claimed }), 422, "unacceptable");
+    expect(await status(held)).toBe("held");
+  });
+
+  test("by a second delivery with another body", async () => {
+    const held = await newHold();
+    await delivered(held);
+    const sent = { ...HAIKU, body: '{"haiku":"another"}' };
+    expectProblem(await deliverVersion3(service, merchant, { held, sent }), 409, "payment_conflict");
+    await delivered(held);
+  });
+
+  test("by delivering late: a window that does not fit before minute 30 is not shortened", async () => {
+    const [fits, late] = [await newHold({ seconds: 1_200 }), await newHold({ seconds: 1_200 })];
+    const { payment } = await refundable(fits);
+    await mineAt(payment - CONTEST_ROOM_SECONDS - 1_200);
+    expect(await delivered(fits)).toBe(payment - CONTEST_ROOM_SECONDS);
+    await mineAt((await refundable(late)).payment - CONTEST_ROOM_SECONDS - 1_200 + 1);
+    expectProblem(await deliverVersion3(service, merchant, { held: late }), 409, "escrow_over");
+    expect(await status(late)).toBe("held");
+  });
+
+  test("but its bad delivery is refunded at once: there is nothing to contest", async () => {
+    const held = await newHold();
+    const { body } = await deliverVersion3(service, merchant, { held, sent: { ...HAIKU, body: "" } });
+    expect(body).toMatchObject({ decision: "refund", rule: "empty_response" });
+    expectProblem(await contest(service, held, EXPECT), 404, "not_found");
+    await pass();
+    expect(await status(held)).toBe("refunded");
+  });
+});
+
+/** When anyone may refund a hold of the escrow. */
+async function refundable({ transaction }: ContestableHold) {
+  const { blockNumber } = await scene.chain.client.getTransactionReceipt({ hash: transaction });
+  return { payment: Number((await scene.chain.client.getBlock({ blockNumber })).timestamp) + 1_800 };
+}
+
+test("the pages say what the window is and what was said", async () => {
+  const held = await newHold({ conditions: TOO_SHORT });
+  const until = await delivered(held);
+  const path = `${service.url}/escrow/contest/${held.id}`;
+  expect((await send(path)).body).toMatchObject({
+    payment_id: held.id,
+    window: { seconds: 600, until: new Date(until * 1000).toISOString() },
+    conditions: TOO_SHORT,
+    contest: null,
+    answer: null,
+    status: "pending",
+  });
+  await contest(service, held, EXPECT);
+  const html = (url: string) => send(url, { headers: { accept: "text/html" } }).then(({ text }) => text);
+  expect(await html(path)).toContain("Contested, and refunded");
+  const evaluation = `${service.url}/escrow/evaluation/${held.id}`;
+  expect(await html(evaluation)).toContain(`/escrow/contest/${held.id}`);
+  expect((await send(evaluation)).body).toMatchObject({
+    decision: "release",
+    evaluation_version: 3,
+    contest: { seconds: 600, conditions: TOO_SHORT },
+  });
+});
