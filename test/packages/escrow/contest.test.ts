@@ -1,5 +1,6 @@
 import type { Handler } from "hono";
-import { sha256 } from "viem";
+import { type LocalAccount, sha256 } from "viem";
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { describe, expect, test, vi } from "vitest";
 import {
   type ContestClaim,
@@ -13,6 +14,7 @@ import { type Bought, buyFrom, newBuyer, type Pays, pay } from "../../support/es
 import { haiku, openShop, SHOP } from "../../support/escrow/shop.ts";
 import { forFile } from "../../support/for-file.ts";
 import { serveHttp } from "../../support/http-server.ts";
+import { deployWallet } from "../../support/wallet.ts";
 
 const scene = await forFile(startContestScene());
 const { chain, service, at, pass, mineAt } = scene;
@@ -62,6 +64,21 @@ test("a merchant that answers its buyer otherwise than the arbiter is shown by i
   const claim: ContestClaim = { category: "payload-hash", delivery: other };
   const outcome = await contest({ account: buyer, arbiterUrl: service.url, paymentId: honest.id, claim });
   expect(outcome).toMatchObject({ decision: "refund", rule: "claim_false" });
+});
+
+test("a wallet's contract contests by its owner's signature (ERC-1271), and by nobody else's", async () => {
+  const owner = privateKeyToAccount(generatePrivateKey());
+  const { address } = await deployWallet(chain, owner.address);
+  await chain.fund(address, 1_000_000n);
+  const payer = { address, signTypedData: owner.signTypedData } as LocalAccount;
+  const bought = await buyFrom(shop, payer, { pays: "auth-capture" });
+  expect(bought.decision).toBe("release");
+  const request = { arbiterUrl: service.url, paymentId: bought.id, claim: EXPECT };
+  const stranger = contest({ ...request, account: shop.account });
+  await expect(stranger).rejects.toMatchObject({ code: "not_the_payer" });
+  expect(await contest({ ...request, account: payer })).toMatchObject({ decision: "refund" });
+  await pass();
+  expect([await statusOf(bought, "auth-capture"), await chain.usdcBalance(address)]).toEqual(["refunded", 1_000_000n]);
 });
 
 test("a shop without a window sends nothing to contest", async () => {
