@@ -10,13 +10,17 @@ import type { Hold } from "../payment.ts";
 const MAX_HEADER = 1_024;
 const SIGNATURE = hex(/^0x([0-9a-f]{2}){1,4096}$/i, "a signature in hex");
 
+/** Taken as it is: the record shows the claim, and its hash is that of the claim as it was sent. */
+const lowerCase = (pattern: RegExp, expected: string) =>
+  z.string().regex(pattern, `expected ${expected}`) as unknown as z.ZodType<Hex>;
+
 /** Another delivery of the payment that the merchant signed: the one that the buyer got with the response. */
 const SIGNED_DELIVERY = z.strictObject({
   status: z.number().int().min(100).max(599),
-  body_sha256: bytes32,
-  content_type: z.string().max(MAX_HEADER).default(""),
-  content_encoding: z.string().max(MAX_HEADER).default(""),
-  signature: SIGNATURE,
+  body_sha256: lowerCase(/^0x[0-9a-f]{64}$/, "32 bytes in hex, lower case"),
+  content_type: z.string().max(MAX_HEADER),
+  content_encoding: z.string().max(MAX_HEADER),
+  signature: lowerCase(/^0x([0-9a-f]{2}){1,4096}$/, "a signature in hex, lower case"),
 });
 
 /** What a buyer says. It names a ground and no conditions of its own: those are the offer's. */

@@ -1,5 +1,6 @@
 import { sha256 } from "viem";
 import { describe, expect, test } from "vitest";
+import { canonical } from "../../../packages/escrow/src/canonical.ts";
 import { CONTEST_ROOM_SECONDS } from "../../../packages/escrow/src/contest-terms.ts";
 import { parseKeySet, verifyDocument } from "../../../packages/verifier/src/index.ts";
 import {
@@ -130,6 +131,9 @@ describe("the ground payload-hash", () => {
     await delivered(held);
     const { body } = await contest(service, held, await claimOf(held, OTHER));
     expect(body).toMatchObject({ contest: { rule: "claim_false" } });
+    // The record has the claim as it was signed.
+    const { claim, claim_sha256 } = body.answer as { claim: object; claim_sha256: string };
+    expect(claim_sha256).toBe(sha256(Buffer.from(canonical(claim))));
     expect((body.answer as { facts: unknown }).facts).toContainEqual({
       fact: "condition",
       condition: "body_sha256",
