@@ -1,15 +1,8 @@
-import { createHash } from "node:crypto";
-import { globSync, readFileSync } from "node:fs";
 import { findPackageJSON } from "node:module";
-import { join } from "node:path";
 import pg from "pg";
-import { escrowEventsAbi, usdcEventsAbi } from "../contracts/abi.ts";
-import { reclaimedEvent } from "../contracts/commerce-payments.ts";
-import type { History } from "./history/history.ts";
 import { dropSchemas, ponderSchemas, type Queryable } from "./schemas.ts";
 import type { IndexerSettings } from "./settings.ts";
 
-const WINDOW_BLOCKS = (90 * 86_400) / 2;
 /** Ponder considers a lock dead once its owner has not renewed it for this long. */
 const LOCK_EXPIRES_MS = 25_000;
 
@@ -20,49 +13,10 @@ export function ponderPackage(): string {
   return path;
 }
 
-/** One index: a Ponder schema named `<views schema>_<hash of what the rows follow from>_<start block>`. */
+/** One index: a Ponder schema named `<views schema>_<hash of what it is known by>_<start block>`. */
 export interface Deployment {
   readonly schema: string;
   readonly startBlock: number;
-}
-
-/**
- * Ponder refuses a schema filled by other code but does not notice changed environment values, so the name covers both.
- */
-function fingerprint(settings: IndexerSettings, history: History | null): string {
-  const { ownAddresses, escrows, operators, escrowStartBlock, scope, startBlock } = settings;
-  const files = ["ponder.config.ts", "ponder.schema.ts", "ledger.ts", "escrow-ledger.ts"];
-  const handlers = globSync("src/**/*.ts", { cwd: import.meta.dirname, exclude: ["src/api/**"] }).sort();
-  const code = [...files, ...handlers].map((file) => readFileSync(join(import.meta.dirname, file), "utf8"));
-  const ponder: unknown = JSON.parse(readFileSync(ponderPackage(), "utf8")).version;
-  const values = [ownAddresses, escrows, operators, escrowStartBlock, scope, startBlock, history?.id ?? null];
-  const parts = JSON.stringify([...values, ponder, usdcEventsAbi, escrowEventsAbi, reclaimedEvent, code]);
-  return createHash("sha256").update(parts).digest("hex").slice(0, 8);
-}
-
-/**
- * The index for these settings: the existing one, else a new, empty one. The start block is chosen once and read from
- * the name afterwards, so a restart does not move it with the head.
- */
-export async function chooseDeployment(
-  db: pg.Pool,
-  settings: IndexerSettings,
-  { head, history = null }: { readonly head: number; readonly history?: History | null },
-): Promise<Deployment> {
-  const prefix = `${settings.viewsSchema}_${fingerprint(settings, history)}`;
-  const found = await db.query<{ schema: string; start: number }>(
-    `select nspname as schema, substring(nspname from '[0-9]+$')::int as start
-       from pg_namespace where nspname ~ $1 order by start limit 1`,
-    [`^${prefix}_[0-9]+$`],
-  );
-  const [existing] = found.rows;
-  if (existing) return { schema: existing.schema, startBlock: existing.start };
-  // Ponder never becomes ready from a start block above the head.
-  const wanted = history?.firstBlock ?? settings.startBlock ?? Math.max(0, head - WINDOW_BLOCKS);
-  const startBlock = Math.min(wanted, head);
-  const schema = `${prefix}_${startBlock}`;
-  await db.query(`create schema if not exists ${pg.escapeIdentifier(schema)}`);
-  return { schema, startBlock };
 }
 
 /** Lets the next process in at once. Only correct if the lock's owner is known to be gone. */

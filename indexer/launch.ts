@@ -6,18 +6,13 @@ import { pathToFileURL } from "node:url";
 import pg from "pg";
 import type { Logger } from "pino";
 import { connectChain, readHead, WrongChainError } from "./chain.ts";
-import {
-  chooseDeployment,
-  clearLock,
-  type Deployment,
-  dropReplaced,
-  isReady,
-  openToReaders,
-  ponderPackage,
-} from "./deployment.ts";
+import { chooseDeployment } from "./choose-deployment.ts";
+import { OtherColumnsError } from "./columns.ts";
+import { clearLock, type Deployment, dropReplaced, isReady, openToReaders, ponderPackage } from "./deployment.ts";
 import { expectFit, type History, isFinalOn, readHistory, UnfitHistoryError } from "./history/history.ts";
 import { rememberMarks } from "./marks.ts";
 import { withOperators } from "./operators.ts";
+import { type OwnAddress, OwnAddressError, readOwnAddresses } from "./own-addresses.ts";
 import { refetchPruned } from "./pruned.ts";
 import { keepPruning } from "./pruning.ts";
 import { type ChainNode, OtherChainError, whyNotSameChain } from "./same-chain.ts";
@@ -43,7 +38,8 @@ interface Launch {
  * Keeps Ponder indexing until `signal` aborts; when the promise settles, Ponder has ended. Ponder exits with 1 and 75
  * for temporary reasons, so every start first checks that the index and the chain still belong together.
  * @throws WrongChainError if the node does not serve Base, OtherChainError if it serves another chain than the index was
- * made from, UnfitHistoryError if the history does not fit these settings and this chain.
+ * made from, UnfitHistoryError if the history does not fit these settings and this chain, OwnAddressError or
+ * OtherColumnsError if the index's rows do not fit the service's addresses or this release.
  */
 export async function runIndexer(settings: IndexerSettings, log: Logger, signal: AbortSignal): Promise<void> {
   const db = new pg.Pool({ connectionString: settings.databaseUrl, max: 2, application_name: "indexer_launcher" });
@@ -71,17 +67,18 @@ export async function runIndexer(settings: IndexerSettings, log: Logger, signal:
   }
 }
 
+const LASTING = [WrongChainError, OtherChainError, UnfitHistoryError, OwnAddressError, OtherColumnsError];
+
 /** Whether only the operator can end this. */
-export const isLasting = (error: unknown): error is Error =>
-  error instanceof WrongChainError || error instanceof OtherChainError || error instanceof UnfitHistoryError;
+export const isLasting = (error: unknown): error is Error => LASTING.some((lasting) => error instanceof lasting);
 
 async function runOnce(given: Launch): Promise<object> {
   const prepared = await prepare(given);
   if ("reason" in prepared) return prepared;
   if (given.signal.aborted) return {};
-  const { settings, deployment, history } = prepared;
+  const { settings, deployment } = prepared;
   const launch = { ...given, settings };
-  const ponder = startPonder(launch.settings, deployment, history);
+  const ponder = startPonder(prepared);
   const closed = once(ponder, "exit");
   const stop = () => closePonder(ponder);
   launch.signal.addEventListener("abort", stop);
@@ -102,6 +99,7 @@ interface Prepared {
   /** With the operators. */
   readonly settings: IndexerSettings;
   readonly deployment: Deployment;
+  readonly own: readonly OwnAddress[];
   readonly history: History | null;
 }
 
@@ -129,7 +127,7 @@ async function prepare(launch: Launch): Promise<Prepared | { readonly reason: st
   if (refetched !== null) log.warn({ ...deployment, refetched }, "blocks that were pruned are fetched again");
   await openToReaders(db, settings.viewsSchema);
   if (settings.exclusive) await clearLock(db, deployment);
-  return { settings, deployment, history };
+  return { settings, deployment, own: await readOwnAddresses(db, deployment.schema), history };
 }
 
 /** Why the index cannot be compared with the chain now; null if both belong together, or nothing is left of the index. */
@@ -151,11 +149,8 @@ async function whyNotComparable({ settings, db, log, signal }: Launch, node: Cha
   }
 }
 
-function startPonder(
-  settings: IndexerSettings,
-  { schema, startBlock }: Deployment,
-  history: History | null,
-): ChildProcess {
+function startPonder({ settings, deployment, own, history }: Prepared): ChildProcess {
+  const { schema, startBlock } = deployment;
   const ponder = join(dirname(ponderPackage()), "dist/esm/bin/ponder.js");
   const preload = pathToFileURL(join(import.meta.dirname, "preload.ts")).href;
   const flags = ["--root", import.meta.dirname, "--schema", schema, "--views-schema", settings.viewsSchema];
@@ -167,7 +162,7 @@ function startPonder(
     DATABASE_URL: settings.databaseUrl,
     BASE_RPC_URL: Array.from({ length: settings.rpcCopies }, () => settings.rpcUrl).join(","),
     BASE_WS_URL: settings.websocketUrl ?? "",
-    OWN_ADDRESSES: settings.ownAddresses.join(","),
+    OWN_ADDRESSES: own.map(({ address, fromBlock }) => `${address}=${fromBlock}`).join(","),
     ESCROW_ADDRESSES: settings.escrows.join(","),
     OPERATORS: settings.operators.map(({ address, collector }) => `${address}=${collector}`).join(","),
     CUSTODIES: [...new Set(settings.operators.map(({ custody }) => custody))].join(","),

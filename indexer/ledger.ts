@@ -78,8 +78,8 @@ export const NOBODY: Address = "0x0000000000000000000000000000000000000000";
  * Whether money moved between two third parties: not minted or burnt, not to oneself, not from or to an address of the
  * service.
  */
-export const isBetweenOthers = ({ from, to, value }: Movement, own: ReadonlySet<string>): boolean =>
-  value > 0n && from !== to && ![from, to].some((address) => address === NOBODY || own.has(address));
+export const isBetweenOthers = ({ from, to, value }: Movement, isOwn: (address: Address) => boolean): boolean =>
+  value > 0n && from !== to && ![from, to].some((address) => address === NOBODY || isOwn(address));
 
 /** Whether this payment takes the sum to the floor. */
 export const reachesFloor = (sumBefore: bigint, value: bigint): boolean =>

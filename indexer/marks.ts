@@ -70,6 +70,16 @@ export async function finalizedMark(db: Queryable, schema: string): Promise<Mark
   return row === undefined ? null : { ...decodeCheckpoint(row.checkpoint), hash: null };
 }
 
+/** The last block that an index has in its rows, or had before they were taken back; null before the first. */
+export async function reachedBlock(db: Queryable, schema: string): Promise<number | null> {
+  if (!(await ponderSchemas(db)).includes(schema)) return null;
+  const { rows } = await db.query<{ checkpoint: string }>(
+    `select latest_checkpoint as checkpoint from ${pg.escapeIdentifier(schema)}._ponder_checkpoint where chain_id = $1`,
+    [CHAIN_ID],
+  );
+  return rows[0] === undefined ? null : decodeCheckpoint(rows[0].checkpoint).number;
+}
+
 /** Compares a mark with the node's block of that number. Rejects if the node does not answer. */
 export async function findOnChain(chain: PublicClient, mark: Mark): Promise<Finding> {
   const block = await blockAt(chain, mark.number);

@@ -22,6 +22,11 @@ export interface IndexerSettings {
   readonly websocketUrl: string | null;
   /** Addresses of the service itself, in lower case, sorted: their transfers count in no history. */
   readonly ownAddresses: readonly Address[];
+  /**
+   * What becomes of an index whose rows have transfers of one of them, or lack those of a former one: the indexer does
+   * not start, leaves the address out from the next block on, or makes a new index.
+   */
+  readonly ownAddressesChange: "refuse" | "from_now_on" | "rebuild";
   /** Escrow contracts to follow, in lower case, sorted; they are among `ownAddresses`. */
   readonly escrows: readonly Address[];
   /** Those of them that are operators, once the chain was asked (`withOperators`). */
@@ -100,6 +105,9 @@ const ENVIRONMENT = z.object({
   OWN_ADDRESSES: given("addresses of the service, separated by commas: each 0x and 40 hex digits", (text) =>
     addressList(text).every((item) => parseAddress(item) !== null),
   ).optional(),
+  OWN_ADDRESSES_CHANGE: z
+    .enum(["refuse", "from_now_on", "rebuild"], { error: "expected refuse, from_now_on, or rebuild" })
+    .default("refuse"),
   ESCROW_ADDRESSES: given("addresses of escrow contracts, separated by commas: each 0x and 40 hex digits", (text) =>
     addressList(text).every((item) => parseAddress(item) !== null),
   ).optional(),
@@ -142,6 +150,7 @@ export function parseSettings(
     rpcCopies: env.RPC_COPIES,
     websocketUrl: env.BASE_WS_URL ?? null,
     ownAddresses: sortedAddresses(env.PAY_TO_ADDRESS, env.OWN_ADDRESSES, ...escrows),
+    ownAddressesChange: env.OWN_ADDRESSES_CHANGE,
     escrows,
     operators: [],
     escrowStartBlock: env.ESCROW_START_BLOCK,

@@ -1,7 +1,7 @@
 import { FLOOR_ATOMIC, PAYEE_SLOTS, QUALIFYING_ATOMIC, WINDOW_DAYS } from "../ledger.ts";
 import type { HistoryTable } from "./tables.ts";
 
-// The handlers' arithmetic (src/index.ts, src/payments.ts) over all transfers at once, in DuckDB's SQL. Wallets are numbers
+// The handlers' arithmetic (handlers/usdc.ts, handlers/payments.ts) over all transfers at once, in DuckDB's SQL. Wallets are numbers
 // here (transfers.ts), in the order of their addresses, so that an order by numbers is one by addresses. A key of two
 // wallets is `first << 32 | second`.
 

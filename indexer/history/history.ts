@@ -60,18 +60,16 @@ export async function readHistory(db: Pick<pg.Client, "query">, schema: string):
   return { schema, ...row };
 }
 
-type Wanted = Pick<IndexerSettings, "ownAddresses" | "scope" | "startBlock">;
+type Wanted = Pick<IndexerSettings, "scope" | "startBlock">;
 
 /** Why a history does not fit these settings; null if it does. */
-function misfit(history: History, { ownAddresses, scope, startBlock }: Wanted): string | null {
-  const [has, wants] = [history.ownAddresses, ownAddresses].map((list) => [...list].sort().join(", "));
+function misfit(history: History, { scope, startBlock }: Wanted): string | null {
   if (history.chainId !== CHAIN_ID) return `it is for chain ${history.chainId}, but the index is for chain ${CHAIN_ID}`;
   if (history.scope !== scope) return `its scope is ${history.scope}, but INDEX_SCOPE is ${scope}`;
   if (startBlock !== null && history.firstBlock !== startBlock)
     return `it starts at block ${history.firstBlock}, but START_BLOCK is ${startBlock}`;
-  if (has !== wants)
-    return `it leaves out the service's addresses ${has}, but PAY_TO_ADDRESS, OWN_ADDRESSES, and ESCROW_ADDRESSES are ${wants}`;
-  if (history.rules !== HISTORY_RULES) return "a different release created it under different rules";
+  if (history.rules !== HISTORY_RULES)
+    return `its rows are of version ${history.rules}, but this release's are of version ${HISTORY_RULES}`;
   return null;
 }
 

@@ -1,6 +1,7 @@
-import { FLOOR_ATOMIC, PAYEE_SLOTS, QUALIFYING_ATOMIC, WINDOW_DAYS } from "../ledger.ts";
+import columns from "../columns.json" with { type: "json" };
+import { ROWS_VERSION } from "../rows-version.ts";
 
-/** The tables a history fills, as in ponder.schema.ts: their columns, key columns first. */
+/** The tables a history fills, as in ../tables.ts: their columns, key columns first. */
 export const HISTORY_TABLES = {
   wallet_day: ["wallet", "day", "paid", "qualifying", "qualifying_atomic", "touched", "ages", "last_at"],
   pair: ["low", "high", "last_day", "up_atomic", "down_atomic"],
@@ -19,32 +20,11 @@ export type HistoryTable = keyof typeof HISTORY_TABLES;
 export const keyColumns = (table: HistoryTable): readonly string[] =>
   HISTORY_TABLES[table].slice(0, table === "wallet" ? 1 : 2);
 
-const NUMBERS = new Set(
-  ["day", "last_day", "paid", "qualifying", "touched", "payees", "payers", "payer_funders", "unfunded_payers"].concat(
-    ...["count", "slot", "ordinal"],
-  ),
-);
-const NULLABLE = new Set(["ages", "last_paid_at", "last_paid_transaction"]);
-
-/** PostgreSQL's type of a column, as Ponder makes it. */
-function typeOf(column: string): string {
-  if (NUMBERS.has(column)) return "integer";
-  if (/(^|_)atomic$/.test(column)) return "numeric(78,0)";
-  return column.endsWith("_at") ? "bigint" : "text";
-}
-
-/** The statement that creates a table in the search path, without its key. */
+/** The statement that creates a table in the search path, without its key, with the types that Ponder gives it. */
 export function createTable(table: HistoryTable): string {
-  const key = keyColumns(table);
-  const isNullable = (column: string) => NULLABLE.has(column) || (column === "funder" && !key.includes(column));
-  const columns = HISTORY_TABLES[table].map(
-    (column) => `${column} ${typeOf(column)}${isNullable(column) ? "" : " not null"}`,
-  );
-  return `create table ${table} (${columns.join()})`;
+  const described = new Map(columns[table].map((column) => [column.split(" ")[0], column.replace(/ key \d$/, "")]));
+  return `create table ${table} (${HISTORY_TABLES[table].map((name) => described.get(name)).join()})`;
 }
 
-/** What the rows follow from besides the transfers: a history that another release made by other rules is rejected. */
-export const HISTORY_RULES = JSON.stringify({
-  ...{ version: 3, window: WINDOW_DAYS, slots: PAYEE_SLOTS, tables: HISTORY_TABLES },
-  ...{ floor: String(FLOOR_ATOMIC), qualifying: String(QUALIFYING_ATOMIC) },
-});
+/** A history whose rows have another number is rejected. */
+export const HISTORY_RULES = String(ROWS_VERSION);

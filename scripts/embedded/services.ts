@@ -54,6 +54,8 @@ export const indexerPlan = (parts: ServiceParts, ponderPort: number): ProcessPla
     DATABASE_URL: parts.ownerUrl,
     PAY_TO_ADDRESS: payToAddress(parts.keys),
     OWN_ADDRESSES: demoMerchantAddress(parts.keys),
+    // A local index is made again in seconds.
+    OWN_ADDRESSES_CHANGE: "rebuild",
     ESCROW_ADDRESSES: parts.escrows?.join(",") ?? "",
     ESCROW_START_BLOCK: "",
     START_BLOCK: "",

@@ -1,6 +1,7 @@
 import pg from "pg";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
-import { chooseDeployment, clearLock, dropReplaced, isReady, openToReaders } from "../../indexer/deployment.ts";
+import { chooseDeployment } from "../../indexer/choose-deployment.ts";
+import { clearLock, dropReplaced, isReady, openToReaders } from "../../indexer/deployment.ts";
 import { ponderSchemas } from "../../indexer/schemas.ts";
 import { type IndexerSettings, parseSettings } from "../../indexer/settings.ts";
 import { freshDatabase } from "../support/service/database.ts";
@@ -59,22 +60,20 @@ describe("the start block", () => {
 });
 
 describe("the schema", () => {
-  test.each([
-    { PAY_TO_ADDRESS: "0x00000000000000000000000000000000c0ffee02" },
-    { OWN_ADDRESSES: "0x00000000000000000000000000000000c0ffee02" },
-    { INDEX_SCOPE: "authorised" },
-    { START_BLOCK: "7" },
-    { INDEX_VIEWS_SCHEMA: "staging" },
-  ])("is different with %o", async (changed) => {
-    const [one, other] = [
-      await chooseDeployment(db, settings(), { head: HEAD }),
-      await chooseDeployment(db, settings(changed), { head: HEAD }),
-    ];
-    expect(other.schema).not.toBe(one.schema);
-  });
+  test.each([{ INDEX_SCOPE: "authorised" }, { START_BLOCK: "7" }, { INDEX_VIEWS_SCHEMA: "staging" }])(
+    "is different with %o",
+    async (changed) => {
+      const [one, other] = [
+        await chooseDeployment(db, settings(), { head: HEAD }),
+        await chooseDeployment(db, settings(changed), { head: HEAD }),
+      ];
+      expect(other.schema).not.toBe(one.schema);
+    },
+  );
 
   test("does not depend on what changes no row", async () => {
-    const changed = { POLL_MS: "250", RPC_COPIES: "25", BASE_RPC_URL: "http://other", EXCLUSIVE: "1" };
+    const node = { POLL_MS: "250", RPC_COPIES: "25", BASE_RPC_URL: "http://other", BASE_WS_URL: "ws://other" };
+    const changed = { ...node, OWN_ADDRESSES: "0x00000000000000000000000000000000c0ffee02", EXCLUSIVE: "1" };
     const one = await chooseDeployment(db, settings(), { head: HEAD });
     expect(await chooseDeployment(db, settings(changed), { head: HEAD })).toEqual(one);
   });

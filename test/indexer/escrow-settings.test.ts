@@ -1,6 +1,6 @@
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { chooseDeployment } from "../../indexer/deployment.ts";
+import { chooseDeployment } from "../../indexer/choose-deployment.ts";
 import { type IndexerSettings, parseSettings } from "../../indexer/settings.ts";
 import { freshDatabase } from "../support/service/database.ts";
 
@@ -59,7 +59,6 @@ describe("the schema's name", () => {
   test("changes with the escrows and the start block, and for an escrow that was already one of the service's own addresses", async () => {
     const variants = [
       {},
-      { OWN_ADDRESSES: ONE },
       { ESCROW_ADDRESSES: ONE },
       { ESCROW_ADDRESSES: TWO },
       { ESCROW_ADDRESSES: `${ONE},${TWO}` },
@@ -68,6 +67,6 @@ describe("the schema's name", () => {
     const names: string[] = [];
     for (const changed of variants) names.push(await schemaOf(changed));
     expect(new Set(names).size).toBe(variants.length);
-    expect(await schemaOf({ ESCROW_ADDRESSES: `${TWO},${ONE.toLowerCase()}` })).toBe(names[4]);
+    expect(await schemaOf({ ESCROW_ADDRESSES: `${TWO},${ONE.toLowerCase()}` })).toBe(names[3]);
   });
 });

@@ -11,7 +11,7 @@ import { type Launched, launchIndexer } from "../support/indexer/launched.ts";
 import { freshDatabase, type TestDatabase } from "../support/service/database.ts";
 import { bareEnvironment } from "../support/service/environment.ts";
 import { SERVICE, WALLETS } from "./history.ts";
-import { type Fact, readFacts, recount } from "./recount.ts";
+import { type Fact, type Own, readFacts, recount } from "./recount.ts";
 import { readTables, recountReading, recountTables } from "./score-recount.ts";
 
 export const DAY_MS = 86_400_000;
@@ -23,6 +23,8 @@ export interface Indexed {
   readonly database: TestDatabase;
   readonly pool: pg.Pool;
   readonly index: ActivityIndex;
+  /** What it leaves out. */
+  own: Own;
   launched: Launched;
 }
 
@@ -68,7 +70,7 @@ export async function begin(scope: Indexed["scope"], chain: TestChain): Promise<
   const database = await freshDatabase();
   const pool = new pg.Pool({ connectionString: database.apiUrl, max: 4 });
   const index = createActivityIndex(pool, { viewsSchema: "live", maxLagMs: Number.POSITIVE_INFINITY });
-  return { scope, database, pool, index, launched: launch({ scope, database }, chain) };
+  return { scope, database, pool, index, own: { [SERVICE]: 0 }, launched: launch({ scope, database }, chain) };
 }
 
 export const headOf = async (of: TestChain) => Number(await of.client.getBlockNumber());
@@ -82,11 +84,11 @@ export async function caughtUp({ index }: Indexed, of: TestChain): Promise<void>
 
 /** Every row, and every wallet's answer at every moment, equals a recount from raw logs. */
 export async function expectRecount(
-  { index, pool, scope }: Indexed,
+  { index, pool, scope, own }: Indexed,
   moments: readonly Date[],
   of: TestChain,
 ): Promise<void> {
-  const facts = await readFacts(of, [SERVICE]);
+  const facts = await readFacts(of, [], own);
   expect(await readTables(pool), scope).toEqual(recountTables(facts, scope));
   await expectReadings({ pool, scope }, facts, of);
   for (const now of moments) {

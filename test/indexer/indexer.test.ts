@@ -202,16 +202,41 @@ describe("faults", { timeout: 90_000 }, () => {
     await expect.poll(() => isAlive(ponder), { timeout: 10_000 }).toBe(false);
   });
 
-  test("with other addresses of its own it builds a new index beside the old one, which answers until the views switch", async () => {
-    const now = await nowOf(chain);
+  test("an address of its own that has rows is refused, or left out from now on; a fresh one as if it always had been", async () => {
+    const [late, fresh] = [stranger(3), stranger(90)];
+    const changed = { OWN_ADDRESSES: `${late},${fresh}`, OWN_ADDRESSES_CHANGE: "from_now_on" };
+    const payBoth = () => actor.payAll([late, fresh], { from: 1, value: 60_000n }).then(() => chain.mine());
+    const refused = launch(authorised, chain, { ...changed, OWN_ADDRESSES_CHANGE: "" });
+    expect([await refused.ended, refused.said("ponder started")]).toEqual([1, []]);
+    const [old] = full.launched.said("ponder started");
+    const since = (await headOf(chain)) + 1;
+    await payBoth();
+    authorised.launched = launch(authorised, chain, changed);
+    await authorised.launched.saying("index ready");
+    await payBoth();
+    await caughtUp(authorised, chain);
+    const { rows } = await authorised.pool.query("select first_block, own_from from live.coverage");
+    expect(rows).toEqual([{ first_block: old?.startBlock, own_from: { [late]: since } }]);
+    authorised.own = { ...authorised.own, [late]: since, [fresh]: 0 };
+    await expectRecount(authorised, [await nowOf(chain)], chain);
+    expect(authorised.launched.said("index ready")).toEqual([expect.objectContaining({ dropped: [] })]);
+    authorised.launched.letGo();
+    await authorised.launched.ended;
+  });
+
+  test("rebuilt without them it builds a new index beside the old one, which answers until the views switch", async () => {
+    const [now, others] = [await nowOf(chain), [3, 4, 90].map(stranger)];
+    const changed = { OWN_ADDRESSES: others.join(), OWN_ADDRESSES_CHANGE: "rebuild" };
     const [old] = authorised.launched.said("ponder started");
-    authorised.launched = launch(authorised, chain, { OWN_ADDRESSES: stranger(3) });
+    authorised.launched = launch(authorised, chain, changed);
     const { launched, index } = authorised;
     await launched.saying("ponder started");
-    expect(await index.activity(stranger(3), now)).toMatchObject({ distinctCounterparties: 1 });
+    expect(await index.activity(stranger(4), now)).toMatchObject({ distinctCounterparties: 1 });
     await launched.saying("index ready");
     await caughtUp(authorised, chain);
-    expect(await index.activity(stranger(3), now)).toMatchObject({ distinctCounterparties: 0 });
+    authorised.own = Object.fromEntries([SERVICE, ...others].map((address) => [address, 0]));
+    await expectRecount(authorised, [now], chain);
+    expect(await index.activity(stranger(4), now)).toMatchObject({ distinctCounterparties: 0 });
     expect(launched.said("index ready")).toEqual([expect.objectContaining({ dropped: [old?.schema] })]);
   });
 

@@ -26,20 +26,28 @@ export interface Fact {
 export const placeOf = ({ blockNumber, logIndex }: { blockNumber: bigint; logIndex: number }): number =>
   Number(blockNumber) * 10_000 + logIndex;
 
+/** The service's own addresses, each with the block from which it counts as one. */
+export type Own = Readonly<Record<Address, number>>;
+
 /** Every transfer of more than nothing between two others, read from the node and decoded by hand. */
-export async function readFacts(chain: TestChain, own: readonly Address[]): Promise<readonly Fact[]> {
+export async function readFacts(chain: TestChain, own: readonly Address[], since: Own = {}): Promise<readonly Fact[]> {
   const logs = await chain.client.getLogs({ address: chain.network.usdc.address, fromBlock: 0n, toBlock: "latest" });
   const times = new Map<bigint, number>();
   for (const { blockNumber } of logs) {
     if (times.has(blockNumber)) continue;
     times.set(blockNumber, Number((await chain.client.getBlock({ blockNumber })).timestamp) * 1000);
   }
-  const ours = own.map((address) => address.slice(2).toLowerCase());
+  const always = own.map((address) => [address, 0] as const);
+  const ours = new Map(
+    [...always, ...Object.entries(since)].map(([address, block]) => [address.slice(2).toLowerCase(), block]),
+  );
+  const isOurs = (party: string, block: bigint) => block >= (ours.get(party) ?? Number.POSITIVE_INFINITY);
   return logs.flatMap((log, index) => {
     const [kind, from, to] = log.topics as Hex[];
     if (kind !== TRANSFER || from === undefined || to === undefined || BigInt(log.data) === 0n) return [];
     const parties = [from.slice(26), to.slice(26)] as const;
-    if (parties[0] === parties[1] || parties.some((party) => party === NOBODY || ours.includes(party))) return [];
+    if (parties[0] === parties[1] || parties.some((party) => party === NOBODY || isOurs(party, log.blockNumber)))
+      return [];
     const before = logs[index - 1];
     const authorised =
       before?.topics[0] === USED &&

@@ -1,19 +1,19 @@
 import type { Context } from "ponder:registry";
 import { escrowBuyer, escrowDay, wallet } from "ponder:schema";
-import { dayOf, isBetweenOthers, type Movement, NOBODY, OUTCOME_FLOOR_ATOMIC, withAge } from "../ledger.ts";
+import { dayOf, type Movement, NOBODY, OUTCOME_FLOOR_ATOMIC, withAge } from "../ledger.ts";
+import { counts } from "./own.ts";
 
 // What the score needs to know about a wallet as merchant: on how many days how many buyers were served, and refunded.
 
 type Address = `0x${string}`;
 type Database = Context["db"];
 
-const own = new Set((process.env.OWN_ADDRESSES ?? "").split(",").filter(Boolean));
-
 /** A refund by the clock alone has no record, nor has one of input that the merchant refused. */
 export const isVerdict = (record: `0x${string}`): boolean => BigInt(record) !== 0n;
 
 interface Outcome {
   readonly status: "released" | "refunded";
+  readonly heldBlock: number;
   readonly block: { readonly timestamp: bigint };
   readonly transaction: { readonly hash: `0x${string}` };
 }
@@ -23,9 +23,13 @@ interface Outcome {
  * service's own, a merchant who buys from itself, also with a wallet that it funded, or a release whose buyer and
  * merchant have the same funder.
  */
-async function buyerOf(db: Database, sale: Movement, status: Outcome["status"]): Promise<Address | null> {
+async function buyerOf(
+  db: Database,
+  sale: Movement,
+  { status, heldBlock }: Pick<Outcome, "status" | "heldBlock">,
+): Promise<Address | null> {
   const { from: payer, to: merchant, value } = sale;
-  if (value < OUTCOME_FLOOR_ATOMIC || !isBetweenOthers(sale, own)) return null;
+  if (value < OUTCOME_FLOOR_ATOMIC || !counts(sale, BigInt(heldBlock))) return null;
   const funder = (await db.find(wallet, { wallet: payer }))?.funder ?? null;
   if (funder === null) return NOBODY;
   if (funder === merchant) return null;
@@ -37,9 +41,9 @@ async function buyerOf(db: Database, sale: Movement, status: Outcome["status"]):
 export async function noteOutcome(
   db: Database,
   sale: Movement,
-  { status, block, transaction }: Outcome,
+  { status, heldBlock, block, transaction }: Outcome,
 ): Promise<void> {
-  const buyer = await buyerOf(db, sale, status);
+  const buyer = await buyerOf(db, sale, { status, heldBlock });
   if (buyer === null) return;
   const [merchant, day] = [sale.to, dayOf(block.timestamp)];
   const before = await db.find(escrowBuyer, { merchant, outcome: status, buyer });

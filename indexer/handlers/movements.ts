@@ -1,7 +1,8 @@
 import type { Context } from "ponder:registry";
 import { paid, pair, walletDay } from "ponder:schema";
-import { dayOf, isBetweenOthers, type Movement, orderedPair, QUALIFYING_ATOMIC, withAge } from "../ledger.ts";
+import { dayOf, type Movement, orderedPair, QUALIFYING_ATOMIC, withAge } from "../ledger.ts";
 import { isMoneyOfHold } from "./collected.ts";
+import { counts } from "./own.ts";
 import { noteFunder, recordPayment } from "./payments.ts";
 
 // Find, insert and update only: raw SQL in a handler empties Ponder's row cache and makes a backfill three times slower.
@@ -11,6 +12,7 @@ type Database = Context["db"];
 
 export interface Seen extends Movement {
   readonly authorised: boolean;
+  readonly block: bigint;
   readonly timestamp: bigint;
   readonly transaction: `0x${string}`;
 }
@@ -26,7 +28,6 @@ interface Touch {
 const NO_TOUCH: Touch = { fresh: false, age: null };
 
 const scope = process.env.INDEX_SCOPE === "authorised" ? "authorised" : "full";
-const own = new Set((process.env.OWN_ADDRESSES ?? "").split(",").filter(Boolean));
 /** Where the index begins, and where a preloaded history ends. */
 const [firstBlock, liveBlock] = [BigInt(process.env.FIRST_BLOCK ?? 0), BigInt(process.env.START_BLOCK ?? 0)];
 /** No window reaches back to it. */
@@ -88,7 +89,7 @@ async function addToDays(db: Database, seen: Seen, touch: Touch): Promise<void> 
 
 /** Records a transfer of USDC. */
 export async function recordTransfer(db: Database, seen: Seen): Promise<void> {
-  if (!isBetweenOthers(seen, own)) return;
+  if (!counts(seen, seen.block)) return;
   if (seen.authorised && isMoneyOfHold(seen)) return;
   await addToDays(db, seen, await meet(db, seen, { day: dayOf(seen.timestamp), sent: seen.value }));
   if (seen.authorised) await recordPayment(db, { ...seen, unpaid: 0n });
@@ -112,8 +113,8 @@ export async function recordHold(
   { block, transaction, isCollected = false }: Placed,
 ): Promise<void> {
   const { number, timestamp } = block;
-  const seen: Seen = { from, to, value, authorised: true, timestamp, transaction: transaction.hash };
-  if (number < firstBlock || !isBetweenOthers(seen, own)) return;
+  const seen: Seen = { from, to, value, authorised: true, block: number, timestamp, transaction: transaction.hash };
+  if (number < firstBlock || !counts(seen, number)) return;
   const isLate = number < liveBlock;
   if (!isLate || !isCollected)
     await addToDays(db, seen, isLate ? NO_TOUCH : await meet(db, seen, { day: dayOf(timestamp), sent: 0n }));
@@ -126,7 +127,8 @@ export async function recordRelease(
   movement: Movement,
   { block, heldBlock }: Pick<Placed, "block"> & { readonly heldBlock: number },
 ): Promise<void> {
-  if (block.number < firstBlock || !isBetweenOthers(movement, own)) return;
+  // What counted as a hold counts to its end.
+  if (block.number < firstBlock || !counts(movement, BigInt(heldBlock))) return;
   await meet(db, movement, { day: null, sent: movement.value });
   if (BigInt(heldBlock) < firstBlock) return;
   const { from: payer, to: payee, value } = movement;

@@ -123,7 +123,7 @@ if (process.env.ESCROW_ADDRESSES) {
     await post(db, lower(log.address), postReleased({ ...parties, fee: args.fee }, owed));
     const outcome = { status: "released", record: args.record, fee: args.fee, block, transaction } as const;
     const heldBlock = await settle(db, args.id, outcome);
-    await noteOutcome(db, movementOf(parties), outcome);
+    await noteOutcome(db, movementOf(parties), { ...outcome, heldBlock });
     await recordRelease(db, movementOf(parties), { block, heldBlock });
   });
 
@@ -131,8 +131,8 @@ if (process.env.ESCROW_ADDRESSES) {
     const parties = partiesOf(args);
     await post(db, lower(log.address), postRefunded(parties));
     const outcome = { status: "refunded", record: args.record, fee: null, block, transaction } as const;
-    await settle(db, args.id, outcome);
-    if (isVerdict(args.record)) await noteOutcome(db, movementOf(parties), outcome);
+    const heldBlock = await settle(db, args.id, outcome);
+    if (isVerdict(args.record)) await noteOutcome(db, movementOf(parties), { ...outcome, heldBlock });
   });
 
   ponder.on("Escrow:Credited", async ({ event: { args, log }, context: { db } }) => {

@@ -1,0 +1,142 @@
+import { createHash } from "node:crypto";
+import pg from "pg";
+import { expectColumns } from "./columns.ts";
+import { type Deployment, isHeld } from "./deployment.ts";
+import type { History } from "./history/history.ts";
+import { reachedBlock } from "./marks.ts";
+import {
+  addOwnAddresses,
+  foundingAddresses,
+  isFree,
+  isNone,
+  OWN_ADDRESS_TABLE,
+  type OwnChange,
+  ownChangeOf,
+  refuseOwnChange,
+} from "./own-addresses.ts";
+import { ROWS_VERSION } from "./rows-version.ts";
+import { dropSchemas, inTransaction, ponderSchemas } from "./schemas.ts";
+import type { IndexerSettings } from "./settings.ts";
+
+const WINDOW_BLOCKS = (90 * 86_400) / 2;
+/** Two indexes of the same settings can stand beside each other: the one that serves, and one that replaces its rows. */
+const TURNS = [0, 1] as const;
+type Turn = (typeof TURNS)[number];
+
+interface Start {
+  readonly head: number;
+  readonly history?: History | null;
+}
+
+/**
+ * The index for these settings: the existing one, else a new, empty one. The start block is chosen once and read from
+ * the name afterwards, so a restart does not move it with the head.
+ * @throws OwnAddressError, OtherColumnsError if an index is there whose rows these settings or this release contradict
+ */
+export async function chooseDeployment(db: pg.Pool, settings: IndexerSettings, start: Start): Promise<Deployment> {
+  const found = await findIndexes(db, settings, start);
+  const fitting = found.find(({ change }) => isNone(change)) ?? found.find(({ change }) => isFree(change));
+  if (fitting !== undefined) return adopt(db, settings, { index: fitting, fromBlock: 0 });
+  const [served, unfinished] = found;
+  if (served === undefined) return create(db, settings, { ...start, turn: 0 });
+  if (settings.ownAddressesChange === "rebuild") {
+    if (unfinished !== undefined) {
+      await expectFree(db, settings, unfinished.schema);
+      await dropSchemas(db, [unfinished.schema]);
+    }
+    return create(db, settings, { ...start, turn: served.turn === 0 ? 1 : 0 });
+  }
+  if (settings.ownAddressesChange === "from_now_on" && served.change.removed.length === 0)
+    return adopt(db, settings, { index: served, fromBlock: ((await reachedBlock(db, served.schema)) ?? 0) + 1 });
+  return refuseOwnChange(served.schema, served.change);
+}
+
+interface Found extends Deployment {
+  readonly turn: Turn;
+  readonly change: OwnChange;
+}
+
+/** What an index is known by, besides the chain. Its own addresses are in it (own-addresses.ts), because they may grow. */
+function prefixOf(settings: IndexerSettings, history: History | null, turn: Turn): string {
+  const { escrows, escrowStartBlock, scope, startBlock } = settings;
+  const key = JSON.stringify([ROWS_VERSION, scope, startBlock, history?.id ?? null, escrows, escrowStartBlock, turn]);
+  return `${settings.viewsSchema}_${createHash("sha256").update(key).digest("hex").slice(0, 8)}`;
+}
+
+/** The indexes of these settings, the one that the views show first. */
+async function findIndexes(
+  db: pg.Pool,
+  settings: IndexerSettings,
+  { history = null }: Start,
+): Promise<readonly Found[]> {
+  const indexes: Found[] = [];
+  for (const turn of TURNS) {
+    const { rows } = await db.query<{ schema: string; start: number }>(
+      `select nspname as schema, substring(nspname from '[0-9]+$')::int as start
+         from pg_namespace where nspname ~ $1 order by start limit 1`,
+      [`^${prefixOf(settings, history, turn)}_[0-9]+$`],
+    );
+    for (const { schema, start } of rows) {
+      await expectColumns(db, schema);
+      const change = await ownChangeOf(db, schema, settings.ownAddresses);
+      indexes.push({ schema, startBlock: start, turn, change });
+    }
+  }
+  const served = await servedSchema(db, settings.viewsSchema);
+  return indexes.toSorted((a, b) => Number(b.schema === served) - Number(a.schema === served));
+}
+
+async function servedSchema(db: pg.Pool, viewsSchema: string): Promise<string | null> {
+  const { rows } = await db.query<{ schema: string }>(
+    "select table_schema as schema from information_schema.view_table_usage where view_schema = $1 and view_name = 'wallet_day'",
+    [viewsSchema],
+  );
+  return rows[0]?.schema ?? null;
+}
+
+/** Goes on with an index. Addresses that it has not left out so far are left out from this block on. */
+async function adopt(
+  db: pg.Pool,
+  settings: IndexerSettings,
+  { index, fromBlock }: { readonly index: Found; readonly fromBlock: number },
+): Promise<Deployment> {
+  const { schema, startBlock, change } = index;
+  if (!isNone(change)) {
+    await expectFree(db, settings, schema);
+    const traced = change.traces.map(({ address }) => address);
+    const changed = [...new Set([...change.added, ...traced])];
+    const from = (address: (typeof changed)[number]) => (traced.includes(address) ? fromBlock : 0);
+    await addOwnAddresses(
+      db,
+      schema,
+      changed.map((address) => ({ address, fromBlock: from(address) })),
+    );
+  }
+  return { schema, startBlock };
+}
+
+/** While a process writes the rows, it goes by what it was started with. */
+async function expectFree(db: pg.Pool, { exclusive }: IndexerSettings, schema: string): Promise<void> {
+  if (exclusive || !(await ponderSchemas(db)).includes(schema) || !(await isHeld(db, schema))) return;
+  throw new Error(
+    `Another process writes ${schema}, or wrote it 25 seconds ago. The addresses that it leaves out can change once it has ended`,
+  );
+}
+
+async function create(
+  db: pg.Pool,
+  settings: IndexerSettings,
+  { head, history = null, turn }: Start & { readonly turn: Turn },
+): Promise<Deployment> {
+  // Ponder never becomes ready from a start block above the head.
+  const wanted = history?.firstBlock ?? settings.startBlock ?? Math.max(0, head - WINDOW_BLOCKS);
+  const startBlock = Math.min(wanted, head);
+  const schema = `${prefixOf(settings, history, turn)}_${startBlock}`;
+  const founding = await foundingAddresses(db, settings, history);
+  await inTransaction(db, async (client) => {
+    await client.query(`create schema ${pg.escapeIdentifier(schema)};
+      set local search_path to ${pg.escapeIdentifier(schema)}; ${OWN_ADDRESS_TABLE}`);
+    await addOwnAddresses(client, schema, founding);
+  });
+  return { schema, startBlock };
+}

@@ -1,0 +1,3 @@
+import "./escrow.ts";
+import "./head.ts";
+import "./usdc.ts";
