@@ -2,8 +2,9 @@ import { expect, test, vi } from "vitest";
 import { startHoldingNode } from "../../support/chain/holding-node.ts";
 import { type ContestableHold, contest, deliverVersion3, holdWithWindow } from "../../support/escrow/contest.ts";
 import { deployEscrow, newMerchant } from "../../support/escrow/contract.ts";
-import { END_TURNS, expectOutcome } from "../../support/escrow/outcomes.ts";
+import { END_TURNS, expectOutcome, PATIENT } from "../../support/escrow/outcomes.ts";
 import { forFile } from "../../support/for-file.ts";
+import { serveHttp } from "../../support/http-server.ts";
 import { startApiStage } from "../../support/service/api-stage.ts";
 
 vi.setConfig({ testTimeout: 120_000 });
@@ -13,12 +14,21 @@ const { chain, owner } = stage;
 const escrow = await deployEscrow(chain);
 const scene = { chain, escrow };
 const node = await forFile(startHoldingNode(chain));
-const start = () => stage.start(node, { ESCROW_ADDRESSES: escrow.address });
+/** What a claim is checked at: it answers nothing while it hangs, and 404 after that. */
+let [requests, isHanging] = [0, true];
+const site = await forFile(
+  serveHttp((_request, response) => {
+    requests += 1;
+    if (!isHanging) response.writeHead(404).end();
+  }),
+);
+const start = () => stage.start(node, { ESCROW_ADDRESSES: escrow.address, ARBITER_ALLOWED_ORIGINS: site.url });
 let api = await start();
 const merchant = newMerchant();
 
 async function open(): Promise<ContestableHold> {
-  const held = await holdWithWindow(scene, merchant, { seconds: 300, conditions: { expect: { min_bytes: 1_000 } } });
+  const conditions = { expect: { min_bytes: 1_000 }, "http-delivery": { url: `${site.url}/gone` } };
+  const held = await holdWithWindow(scene, merchant, { seconds: 300, conditions });
   expect((await deliverVersion3(api, merchant, { held })).status).toBe(200);
   return held;
 }
@@ -27,7 +37,6 @@ const END_CONTESTS = "UPDATE escrow_contest SET look_at = '-infinity' WHERE is_o
 
 async function killAndRestart(): Promise<void> {
   await api.kill();
-  await owner.query("SELECT pg_advisory_unlock_all()");
   await owner.query(END_TURNS);
   await owner.query(END_CONTESTS);
   api = await start();
@@ -55,12 +64,13 @@ test("killed while a window is open: it closes when it was to, and the payment i
   expect(await answers(held)).toEqual([]);
 });
 
-test("killed when the contest is stored and not answered: the next process answers it", async () => {
+test("killed when the contest is stored and being checked: the next process answers it", async () => {
   const held = await open();
-  await stage.lockCommitsOf("escrow_contest_answer");
-  await owner.query("SELECT pg_advisory_lock(1)");
-  const cut = contest(api, held, EXPECT).catch(() => null);
-  await stage.untilBlocked("COMMIT");
+  const asked = requests;
+  const cut = contest(api, held, { category: "http-delivery" }).catch(() => null);
+  await expect.poll(() => requests, PATIENT).toBe(asked + 1);
+  expect(await answers(held)).toEqual([]);
+  isHanging = false;
   await killAndRestart();
   await cut;
   await ends(held, "refund");
