@@ -23,6 +23,10 @@ export interface ChainPlan {
   readonly endsAt: number;
   /** Whether all transfers are authorized payments, but for what is minted; default: a fifth. */
   readonly allAuthorised?: boolean;
+  /** Default: as many as spread the chain over 90 days. */
+  readonly secondsPerBlock?: number;
+  /** Default: there are none. */
+  readonly forkOf?: GeneratedChain["forkOf"];
 }
 
 export interface GeneratedTransfer {
@@ -42,6 +46,8 @@ export interface GeneratedChain {
   readonly head: number;
   readonly timeOf: (block: number) => number;
   readonly transfersOf: (block: number) => readonly GeneratedTransfer[];
+  /** How many reorganizations there have been when this block was made. */
+  readonly forkOf: (block: number) => number;
 }
 
 /** Spreads 32 bits: a bijection without pattern. */
@@ -81,21 +87,24 @@ function parties(block: number, index: number, wallets: number): { from: Address
 }
 
 /** Block `n` has `perBlock` transfers, each in its own transaction. */
-export function generateChain({ transfers, perBlock, endsAt, allAuthorised = false }: ChainPlan): GeneratedChain {
+export function generateChain(plan: ChainPlan): GeneratedChain {
+  const { transfers, perBlock, endsAt, allAuthorised = false, forkOf = () => 0 } = plan;
   const last = Math.ceil(transfers / perBlock);
   const head = last + QUIET_BLOCKS;
-  const seconds = Math.max(1, Math.floor((DAYS * 86_400) / head));
+  const seconds = plan.secondsPerBlock ?? Math.max(1, Math.floor((DAYS * 86_400) / head));
   const wallets = walletCount(transfers);
   return {
     perBlock,
     last,
     head,
+    forkOf,
     timeOf: (block) => endsAt - (head - block) * seconds,
     transfersOf(block) {
       if (block < 1 || block > last) return [];
+      const seed = forkOf(block) === 0 ? block : mix(block ^ mix(forkOf(block)));
       let logIndex = 0;
       return Array.from({ length: perBlock }, (_, index) => {
-        const { dice, from, to } = parties(block, index, wallets);
+        const { dice, from, to } = parties(seed, index, wallets);
         const spread = mix(dice + 2);
         const authorised = from !== NOBODY && (allAuthorised || (dice >>> 16) % 5 === 0);
         logIndex += authorised ? 2 : 1;

@@ -12,19 +12,26 @@ const TRANSFER = toEventSelector("Transfer(address,address,uint256)");
 const USED = toEventSelector("AuthorizationUsed(address,bytes32)");
 /** transferWithAuthorization with (v, r, s), and transfer. */
 const [AUTHORISED_CALL, PLAIN_CALL] = ["e3ee160e", "a9059cbb"];
-const EVERYTHING = `0x${"f".repeat(512)}`;
+/** Blooms of blocks with and without logs: Ponder asks again and again for the logs that a bloom promises. */
+const [EVERYTHING, NOTHING] = [`0x${"f".repeat(512)}`, `0x${"0".repeat(512)}`];
 
 const quantity = (n: number): Hex => `0x${n.toString(16)}`;
 const word = (n: number): string => n.toString(16).padStart(64, "0");
 const wordOf = (address: Address): string => address.slice(2).padStart(64, "0");
 const ZERO = `0x${word(0)}`;
-const hashOf = (block: number): Hex => `0x${"b".repeat(8)}${word(block).slice(8)}`;
-const numberOf = (hash: string): number => Number.parseInt(hash.slice(10), 16);
+const FIRST_FORK = 0xb000_0000;
+const hashOf = (chain: GeneratedChain, block: number): Hex =>
+  `0x${(FIRST_FORK + chain.forkOf(block)).toString(16)}${word(block).slice(8)}`;
+/** The block of this hash; not a number if it is no longer in the chain. */
+const numberOf = (chain: GeneratedChain, hash: string): number => {
+  const block = Number.parseInt(hash.slice(10), 16);
+  return hashOf(chain, block) === hash ? block : Number.NaN;
+};
 const nonceOf = (block: number, { logIndex }: GeneratedTransfer): string => word(block * 4_096 + logIndex);
 
 function logsOf(chain: GeneratedChain, block: number, wants: (topic: Hex) => boolean): readonly string[] {
   const [isTransferWanted, isUsedWanted] = [wants(TRANSFER), wants(USED)];
-  const place = `"blockNumber":"${quantity(block)}","blockHash":"${hashOf(block)}","blockTimestamp":"${quantity(chain.timeOf(block))}","removed":false`;
+  const place = `"blockNumber":"${quantity(block)}","blockHash":"${hashOf(chain, block)}","blockTimestamp":"${quantity(chain.timeOf(block))}","removed":false`;
   return chain.transfersOf(block).flatMap((transfer, index) => {
     const { from, to, value, logIndex, transaction, authorised } = transfer;
     const head = `{"address":"${usdc.address}",${place},"transactionHash":"${transaction}","transactionIndex":"${quantity(index)}"`;
@@ -42,8 +49,12 @@ function inputOf(block: number, transfer: GeneratedTransfer): Hex {
   return `0x${AUTHORISED_CALL}${wordOf(from)}${terms}${rest}`;
 }
 
-function transactionOf(block: number, transfer: GeneratedTransfer, index: number): string {
-  const place = `"blockHash":"${hashOf(block)}","blockNumber":"${quantity(block)}","transactionIndex":"${quantity(index)}"`;
+function transactionOf(
+  chain: GeneratedChain,
+  block: number,
+  [index, transfer]: readonly [number, GeneratedTransfer],
+): string {
+  const place = `"blockHash":"${hashOf(chain, block)}","blockNumber":"${quantity(block)}","transactionIndex":"${quantity(index)}"`;
   const fees = '"gas":"0x20000","gasPrice":"0x1","maxFeePerGas":"0x1","maxPriorityFeePerGas":"0x1"';
   const signed = `"type":"0x2","chainId":"${quantity(chainId)}","v":"0x0","r":"0x${word(1)}","s":"0x${word(1)}"`;
   return `{"hash":"${transfer.transaction}",${place},"from":"${SERVICE}","to":"${usdc.address}","input":"${inputOf(block, transfer)}","value":"0x0","nonce":"0x1",${fees},${signed}}`;
@@ -53,13 +64,13 @@ function blockOf(chain: GeneratedChain, block: number, isFull: boolean): string 
   if (!(block >= 0 && block <= chain.head)) return "null";
   const transactions = chain
     .transfersOf(block)
-    .map((transfer, index) => (isFull ? transactionOf(block, transfer, index) : `"${transfer.transaction}"`));
+    .map((transfer, index) => (isFull ? transactionOf(chain, block, [index, transfer]) : `"${transfer.transaction}"`));
   const roots = ["mixHash", "stateRoot", "receiptsRoot", "transactionsRoot", "sha3Uncles"]
     .map((name) => `"${name}":"${ZERO}"`)
     .join();
   const gas = '"gasUsed":"0x1","gasLimit":"0x1c9c380","baseFeePerGas":"0x1"';
   const rest = `"nonce":"0x0000000000000000","size":"0x1000","difficulty":"0x0","totalDifficulty":"0x0","extraData":"0x","uncles":[]`;
-  return `{"number":"${quantity(block)}","hash":"${hashOf(block)}","parentHash":"${hashOf(Math.max(0, block - 1))}","timestamp":"${quantity(chain.timeOf(block))}","logsBloom":"${EVERYTHING}","miner":"${SERVICE}",${gas},${roots},${rest},"transactions":[${transactions.join()}]}`;
+  return `{"number":"${quantity(block)}","hash":"${hashOf(chain, block)}","parentHash":"${hashOf(chain, Math.max(0, block - 1))}","timestamp":"${quantity(chain.timeOf(block))}","logsBloom":"${transactions.length > 0 ? EVERYTHING : NOTHING}","miner":"${SERVICE}",${gas},${roots},${rest},"transactions":[${transactions.join()}]}`;
 }
 
 interface LogFilter {
@@ -74,7 +85,7 @@ function findLogs(chain: GeneratedChain, filter: LogFilter): string {
   const wants = (topic: Hex) => !first || first.includes(topic);
   const named = (tag: string | undefined) => (tag === undefined || tag === "latest" ? chain.head : Number(tag));
   const [from, to] = filter.blockHash
-    ? [numberOf(filter.blockHash), numberOf(filter.blockHash)]
+    ? [numberOf(chain, filter.blockHash), numberOf(chain, filter.blockHash)]
     : [named(filter.fromBlock), Math.min(chain.head, named(filter.toBlock))];
   const blocks = Array.from({ length: Math.max(0, to - from + 1) }, (_, n) => logsOf(chain, from + n, wants));
   return `[${blocks.flat().join()}]`;
@@ -96,7 +107,7 @@ function answer(chain: GeneratedChain, { method, params: [first, second] = [] }:
     case "eth_getBlockByNumber":
       return blockOf(chain, first === "latest" ? chain.head : Number(first), second ?? false);
     case "eth_getBlockByHash":
-      return blockOf(chain, numberOf(first ?? ""), second ?? false);
+      return blockOf(chain, numberOf(chain, first ?? ""), second ?? false);
     case "eth_getLogs":
       return findLogs(chain, first ?? {});
     default:
@@ -109,11 +120,22 @@ export interface RpcServer {
   readonly close: () => void;
 }
 
-/** Serves the chain on this port of the loopback interface; 0 is any free one. */
-export async function serveChain(chain: GeneratedChain, port = 0): Promise<RpcServer> {
+/**
+ * Serves the chain on the loopback interface.
+ * @param port 0 is any free one
+ * @param hear what else is done on a method, before it is answered
+ */
+export async function serveChain(
+  chain: GeneratedChain,
+  port = 0,
+  hear: (method: string, first: number) => void = () => undefined,
+): Promise<RpcServer> {
   const server = createServer(async (request, response) => {
     const body: Call | readonly Call[] = JSON.parse(await text(request));
-    const one = (call: Call) => `{"jsonrpc":"2.0","id":${JSON.stringify(call.id)},"result":${answer(chain, call)}}`;
+    const one = (call: Call) => {
+      hear(call.method, Number(call.params?.[0]));
+      return `{"jsonrpc":"2.0","id":${JSON.stringify(call.id)},"result":${answer(chain, call)}}`;
+    };
     response.setHeader("content-type", "application/json");
     response.end("method" in body ? one(body) : `[${body.map(one).join()}]`);
   });

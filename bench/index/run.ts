@@ -2,18 +2,41 @@
 //
 //   npm run bench:index -- [sync] [transfers, default 1000000]      Ponder beside a bare viem getLogs + COPY loader
 //   npm run bench:index -- preload [transfers, default 1000000]     DuckDB beside PostgreSQL's SQL, and their rows compared
+//   npm run bench:index -- prune                                    the size of Ponder's copy, and a recount after a bad day
+//   npm run bench:index -- live                                     what a block costs, and how many there may be
+//   npm run bench:index -- catchup [minutes, default 60]            how long a stop takes to be made up for
+import { runCatchup, runLive } from "./live/live.ts";
 import { runPreload } from "./preload/preload.ts";
+import { runPrune } from "./prune/prune.ts";
 import { PER_BLOCK } from "./stage.ts";
 import { runSync } from "./sync/sync.ts";
 
-const PARTS: Readonly<Record<string, (transfers: number) => Promise<boolean>>> = { sync: runSync, preload: runPreload };
+interface Part {
+  readonly run: (size: number) => Promise<boolean>;
+  /** What its size is counted in, the least, and the usual; absent if it has one size. */
+  readonly size?: readonly [unit: string, least: number, usual: number];
+}
+
+const TRANSFERS = ["transfers", PER_BLOCK, 1_000_000] as const;
+const PARTS: Readonly<Record<string, Part>> = {
+  sync: { run: runSync, size: TRANSFERS },
+  preload: { run: runPreload, size: TRANSFERS },
+  prune: { run: runPrune },
+  live: { run: runLive },
+  catchup: { run: runCatchup, size: ["minutes", 1, 60] },
+};
+
+function refuse(): never {
+  const parts = Object.entries(PARTS).map(([name, { size }]) =>
+    size === undefined ? name : `${name} [${size[0]}, at least ${size[1]}]`,
+  );
+  console.error(`Usage: npm run bench:index -- ${parts.join(" | ")}`);
+  process.exit(1);
+}
 
 const words = process.argv.slice(2);
 const name = words[0] !== undefined && words[0] in PARTS ? words.shift() : "sync";
-const part = PARTS[name ?? "sync"];
-const transfers = Number(words[0] ?? 1_000_000);
-if (part === undefined || words.length > 1 || !Number.isSafeInteger(transfers) || transfers < PER_BLOCK) {
-  console.error(`Usage: npm run bench:index -- [${Object.keys(PARTS).join(" | ")}] [transfers, at least ${PER_BLOCK}]`);
-  process.exit(1);
-}
-process.exitCode = (await part(transfers)) ? 0 : 1;
+const { run, size: [, least, usual] = ["", 0, 0] } = PARTS[name ?? "sync"] ?? refuse();
+const size = Number(words[0] ?? usual);
+if (words.length > (usual === 0 ? 0 : 1) || !Number.isSafeInteger(size) || size < least) refuse();
+process.exitCode = (await run(size)) ? 0 : 1;

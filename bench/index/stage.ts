@@ -2,7 +2,7 @@ import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import { loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort } from "../../scripts/embedded/ports.ts";
-import { startPostgres } from "../../scripts/embedded/postgres.ts";
+import { type Postgres, startPostgres } from "../../scripts/embedded/postgres.ts";
 import { startProgram, stopProgram } from "../programs.ts";
 import { type GeneratedChain, generateChain } from "./generated-chain.ts";
 
@@ -21,13 +21,10 @@ export interface StagePlan {
   readonly allAuthorised?: boolean;
 }
 
-/** A PostgreSQL of its own, and a generated chain behind a node in a process of its own, while `work` runs. */
-export async function withStage<T>(plan: StagePlan, work: (stage: Stage) => Promise<T>): Promise<T> {
-  const { transfers, allAuthorised = false } = plan;
+/** A PostgreSQL of its own, and a folder for files, while `work` runs. */
+export async function withPostgres<T>(work: (postgres: Postgres, folder: string) => Promise<T>): Promise<T> {
   const folder = mkdtempSync(join(tmpdir(), "bench-index-"));
   chmodSync(folder, 0o711);
-  const endsAt = Math.floor(Date.now() / 1000);
-  const chain = generateChain({ transfers, perBlock: PER_BLOCK, endsAt, allAuthorised });
   const postgres = await startPostgres({
     ...{ directory: join(folder, "postgres"), port: await freePort() },
     settings: ["shared_buffers=512MB", "max_wal_size=4GB"],
@@ -36,21 +33,31 @@ export async function withStage<T>(plan: StagePlan, work: (stage: Stage) => Prom
     loadavg()
       .map((one) => one.toFixed(1))
       .join(" ");
+  console.log(`load of the machine before: ${load()}`);
   try {
+    return await work(postgres, folder);
+  } finally {
+    console.log(`load of the machine after: ${load()}`);
+    await postgres.stop();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** A PostgreSQL of its own, and a generated chain behind a node in a process of its own, while `work` runs. */
+export const withStage = <T>(plan: StagePlan, work: (stage: Stage) => Promise<T>): Promise<T> =>
+  withPostgres(async (postgres, folder) => {
+    const { transfers, allAuthorised = false } = plan;
+    const endsAt = Math.floor(Date.now() / 1000);
+    const chain = generateChain({ transfers, perBlock: PER_BLOCK, endsAt, allAuthorised });
     const node = await startProgram("bench/index/rpc-server.ts", {
       ...{ TRANSFERS: String(transfers), PER_BLOCK: String(PER_BLOCK), ENDS_AT: String(endsAt), PORT: "0" },
       ALL_AUTHORISED: allAuthorised ? "1" : "",
     });
     const [, rpcUrl = ""] = node.lines.at(-1)?.split(" ") ?? [];
-    console.log(`${chain.last * PER_BLOCK} transfers, ${PER_BLOCK} a block; load of the machine before: ${load()}`);
+    console.log(`${chain.last * PER_BLOCK} transfers, ${PER_BLOCK} a block`);
     try {
       return await work({ env: { DATABASE_URL: postgres.ownerUrl, BASE_RPC_URL: rpcUrl }, chain, folder });
     } finally {
       await stopProgram(node);
-      console.log(`load of the machine after: ${load()}`);
     }
-  } finally {
-    await postgres.stop();
-    rmSync(folder, { recursive: true, force: true });
-  }
-}
+  });

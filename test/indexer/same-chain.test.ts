@@ -211,6 +211,7 @@ describe("it is another chain after three readings over a minute", () => {
     await sync({ number: 9_000n, timestamp: 0n, hash: ABSENT });
     const { hash, timestamp } = await blockOf(ours, 500n);
     await remember(500, hash, timestamp);
+    await remember(2_000, ABSENT, 0n);
     expect(await compare()).toEqual(SAME);
     await remember(501, ABSENT, timestamp);
     expect(await compare()).toEqual(other);
