@@ -5,7 +5,7 @@ import { loadHistory } from "../indexer/history/load.ts";
 import { withOperators } from "../indexer/operators.ts";
 import { type IndexerSettings, parseSettings } from "../indexer/settings.ts";
 
-const USAGE = `Usage: npm run index:preload -- <transfers.csv | transfers.csv.gz | transfers.parquet> ...
+const USAGE = `Usage: npm run index:preload -- <transfers.csv | transfers.csv.gz | transfers.parquet | folder> ...
 
 Builds the rows of the index from files of USDC transfers, in the schema INDEX_HISTORY. Configured like the indexer.
 The columns: block, time, transaction, log_index, from, to, value, authorised. docs/index.md describes them.`;

@@ -21,8 +21,8 @@ export interface ChainPlan {
   readonly perBlock: number;
   /** Unix time of the head. */
   readonly endsAt: number;
-  /** Whether all transfers are authorized payments, but for what is minted; default: a fifth. */
-  readonly allAuthorised?: boolean;
+  /** One of so many transfers is an authorized payment, but for what is minted. Default 5. */
+  readonly authorisedEvery?: number;
   /** Default: as many as spread the chain over 90 days. */
   readonly secondsPerBlock?: number;
   /** Default: there are none. */
@@ -88,7 +88,7 @@ function parties(block: number, index: number, wallets: number): { from: Address
 
 /** Block `n` has `perBlock` transfers, each in its own transaction. */
 export function generateChain(plan: ChainPlan): GeneratedChain {
-  const { transfers, perBlock, endsAt, allAuthorised = false, forkOf = () => 0 } = plan;
+  const { transfers, perBlock, endsAt, authorisedEvery = 5, forkOf = () => 0 } = plan;
   const last = Math.ceil(transfers / perBlock);
   const head = last + QUIET_BLOCKS;
   const seconds = plan.secondsPerBlock ?? Math.max(1, Math.floor((DAYS * 86_400) / head));
@@ -106,7 +106,7 @@ export function generateChain(plan: ChainPlan): GeneratedChain {
       return Array.from({ length: perBlock }, (_, index) => {
         const { dice, from, to } = parties(seed, index, wallets);
         const spread = mix(dice + 2);
-        const authorised = from !== NOBODY && (allAuthorised || (dice >>> 16) % 5 === 0);
+        const authorised = from !== NOBODY && (dice >>> 16) % authorisedEvery === 0;
         logIndex += authorised ? 2 : 1;
         const transaction: Hex = `0x${hex(dice, 8)}${hex(block, 28)}${hex(index, 28)}`;
         const value = VALUES[spread % VALUES.length] ?? 0;

@@ -2,7 +2,13 @@ import { createServer } from "node:http";
 import { text } from "node:stream/consumers";
 import { type Address, type Hex, toEventSelector } from "viem";
 import { NETWORKS } from "../../api/kernel/networks.ts";
-import { type GeneratedChain, type GeneratedTransfer, generateChain, SERVICE } from "./generated-chain.ts";
+import {
+  type ChainPlan,
+  type GeneratedChain,
+  type GeneratedTransfer,
+  generateChain,
+  SERVICE,
+} from "./generated-chain.ts";
 
 // As much JSON-RPC as Ponder and viem need. Answers are built as text, so that the server itself is not what gets
 // measured.
@@ -29,11 +35,13 @@ const numberOf = (chain: GeneratedChain, hash: string): number => {
 };
 const nonceOf = (block: number, { logIndex }: GeneratedTransfer): string => word(block * 4_096 + logIndex);
 
-function logsOf(chain: GeneratedChain, block: number, wants: (topic: Hex) => boolean): readonly string[] {
+/** The logs of these kinds, from these payers. */
+function logsOf(chain: GeneratedChain, block: number, { wants, payers }: Wanted): readonly string[] {
   const [isTransferWanted, isUsedWanted] = [wants(TRANSFER), wants(USED)];
   const place = `"blockNumber":"${quantity(block)}","blockHash":"${hashOf(chain, block)}","blockTimestamp":"${quantity(chain.timeOf(block))}","removed":false`;
   return chain.transfersOf(block).flatMap((transfer, index) => {
     const { from, to, value, logIndex, transaction, authorised } = transfer;
+    if (payers !== null && !payers.has(from)) return [];
     const head = `{"address":"${usdc.address}",${place},"transactionHash":"${transaction}","transactionIndex":"${quantity(index)}"`;
     const used = `${head},"logIndex":"${quantity(logIndex - 1)}","data":"0x","topics":["${USED}","0x${wordOf(from)}","0x${nonceOf(block, transfer)}"]}`;
     const moved = `${head},"logIndex":"${quantity(logIndex)}","data":"0x${word(value)}","topics":["${TRANSFER}","0x${wordOf(from)}","0x${wordOf(to)}"]}`;
@@ -73,6 +81,12 @@ function blockOf(chain: GeneratedChain, block: number, isFull: boolean): string 
   return `{"number":"${quantity(block)}","hash":"${hashOf(chain, block)}","parentHash":"${hashOf(chain, Math.max(0, block - 1))}","timestamp":"${quantity(chain.timeOf(block))}","logsBloom":"${transactions.length > 0 ? EVERYTHING : NOTHING}","miner":"${SERVICE}",${gas},${roots},${rest},"transactions":[${transactions.join()}]}`;
 }
 
+interface Wanted {
+  readonly wants: (topic: Hex) => boolean;
+  /** Null: from anybody. */
+  readonly payers: ReadonlySet<string> | null;
+}
+
 interface LogFilter {
   readonly fromBlock?: string;
   readonly toBlock?: string;
@@ -81,14 +95,24 @@ interface LogFilter {
 }
 
 function findLogs(chain: GeneratedChain, filter: LogFilter): string {
-  const [first] = filter.topics ?? [];
+  const [first, second] = filter.topics ?? [];
+  const payers = second ? new Set([second].flat().map((topic) => `0x${topic.slice(26)}`)) : null;
   const wants = (topic: Hex) => !first || first.includes(topic);
   const named = (tag: string | undefined) => (tag === undefined || tag === "latest" ? chain.head : Number(tag));
   const [from, to] = filter.blockHash
     ? [numberOf(chain, filter.blockHash), numberOf(chain, filter.blockHash)]
     : [named(filter.fromBlock), Math.min(chain.head, named(filter.toBlock))];
-  const blocks = Array.from({ length: Math.max(0, to - from + 1) }, (_, n) => logsOf(chain, from + n, wants));
+  const blocks = Array.from({ length: Math.max(0, to - from + 1) }, (_, n) =>
+    logsOf(chain, from + n, { wants, payers }),
+  );
   return `[${blocks.flat().join()}]`;
+}
+
+/** Ponder's distance for Base. */
+const FINAL_BEHIND = 30;
+function numberOfTag(chain: GeneratedChain, tag: unknown): number {
+  if (tag === "finalized") return Math.max(0, chain.head - FINAL_BEHIND);
+  return tag === "latest" ? chain.head : Number(tag);
 }
 
 interface Call {
@@ -105,7 +129,7 @@ function answer(chain: GeneratedChain, { method, params: [first, second] = [] }:
     case "eth_blockNumber":
       return `"${quantity(chain.head)}"`;
     case "eth_getBlockByNumber":
-      return blockOf(chain, first === "latest" ? chain.head : Number(first), second ?? false);
+      return blockOf(chain, numberOfTag(chain, first), second ?? false);
     case "eth_getBlockByHash":
       return blockOf(chain, numberOf(chain, first ?? ""), second ?? false);
     case "eth_getLogs":
@@ -150,9 +174,8 @@ export async function serveChain(
 }
 
 if (import.meta.main) {
-  const { TRANSFERS, PER_BLOCK, ENDS_AT, ALL_AUTHORISED, PORT } = process.env;
-  const plan = { transfers: Number(TRANSFERS), perBlock: Number(PER_BLOCK), endsAt: Number(ENDS_AT) };
-  const allAuthorised = ALL_AUTHORISED === "1";
-  const { url } = await serveChain(generateChain({ ...plan, allAuthorised }), Number(PORT));
+  const { PLAN = "", PORT } = process.env;
+  const plan: ChainPlan = JSON.parse(PLAN);
+  const { url } = await serveChain(generateChain(plan), Number(PORT));
   console.log(`ready ${url}`);
 }

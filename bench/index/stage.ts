@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { freePort } from "../../scripts/embedded/ports.ts";
 import { type Postgres, startPostgres } from "../../scripts/embedded/postgres.ts";
 import { startProgram, stopProgram } from "../programs.ts";
-import { type GeneratedChain, generateChain } from "./generated-chain.ts";
+import { type ChainPlan, type GeneratedChain, generateChain } from "./generated-chain.ts";
 
 export const PER_BLOCK = 100;
 
@@ -15,11 +15,8 @@ export interface Stage {
   readonly folder: string;
 }
 
-export interface StagePlan {
-  readonly transfers: number;
-  /** Whether all transfers are authorized payments, and not a fifth. */
-  readonly allAuthorised?: boolean;
-}
+/** The chain ends now; `perBlock` is 100 by default. */
+export type StagePlan = Pick<ChainPlan, "transfers"> & Partial<ChainPlan>;
 
 /** A PostgreSQL of its own, and a folder for files, while `work` runs. */
 export async function withPostgres<T>(work: (postgres: Postgres, folder: string) => Promise<T>): Promise<T> {
@@ -46,15 +43,11 @@ export async function withPostgres<T>(work: (postgres: Postgres, folder: string)
 /** A PostgreSQL of its own, and a generated chain behind a node in a process of its own, while `work` runs. */
 export const withStage = <T>(plan: StagePlan, work: (stage: Stage) => Promise<T>): Promise<T> =>
   withPostgres(async (postgres, folder) => {
-    const { transfers, allAuthorised = false } = plan;
-    const endsAt = Math.floor(Date.now() / 1000);
-    const chain = generateChain({ transfers, perBlock: PER_BLOCK, endsAt, allAuthorised });
-    const node = await startProgram("bench/index/rpc-server.ts", {
-      ...{ TRANSFERS: String(transfers), PER_BLOCK: String(PER_BLOCK), ENDS_AT: String(endsAt), PORT: "0" },
-      ALL_AUTHORISED: allAuthorised ? "1" : "",
-    });
+    const whole: ChainPlan = { perBlock: PER_BLOCK, endsAt: Math.floor(Date.now() / 1000), ...plan };
+    const chain = generateChain(whole);
+    const node = await startProgram("bench/index/rpc-server.ts", { PLAN: JSON.stringify(whole), PORT: "0" });
     const [, rpcUrl = ""] = node.lines.at(-1)?.split(" ") ?? [];
-    console.log(`${chain.last * PER_BLOCK} transfers, ${PER_BLOCK} a block`);
+    console.log(`${chain.last * chain.perBlock} transfers, ${chain.perBlock} a block`);
     try {
       return await work({ env: { DATABASE_URL: postgres.ownerUrl, BASE_RPC_URL: rpcUrl }, chain, folder });
     } finally {

@@ -37,13 +37,14 @@ export interface LoadPlan {
  */
 export async function loadIndex({ ownerUrl, apiUrl, transfers, folder }: LoadPlan): Promise<Loaded> {
   const endsAt = Math.floor(Date.now() / 1000);
-  const chain = { TRANSFERS: String(transfers), PER_BLOCK: String(PER_BLOCK), ENDS_AT: String(endsAt), PORT: "0" };
+  const plan = { transfers, perBlock: PER_BLOCK, endsAt };
+  const chain = { PLAN: JSON.stringify(plan), PORT: "0" };
   const node = await startProgram("bench/index/rpc-server.ts", chain);
   const [, rpcUrl = ""] = node.lines.at(-1)?.split(" ") ?? [];
   const env = { ...INDEXER_SETTINGS, DATABASE_URL: ownerUrl, BASE_RPC_URL: rpcUrl, INDEX_HISTORY: HISTORY };
   try {
     const file = join(folder, `${transfers}.csv`);
-    await writeCsv(generateChain({ transfers, perBlock: PER_BLOCK, endsAt }), file);
+    await writeCsv(generateChain(plan), file);
     const started = performance.now();
     const preload = await startProgram("scripts/index-preload.ts", env, { ready: /^history: /, args: [file] });
     const preloaded = (performance.now() - started) / 1000;

@@ -71,7 +71,7 @@ async function expectOwnName(db: pg.Client, schema: string): Promise<void> {
 
 /** Reads and checks the files, and counts what the rows are made from. */
 async function prepare({ files, schema, settings, accept }: LoadPlan, duck: Duck, { phase, count }: Progress) {
-  const content = await phase("read", 0.15, () => readFiles(duck, files, settings.startBlock));
+  const content = await phase("read", 0.15, () => readFiles(duck, files, settings));
   const counting = { ...settings, firstBlock: content.firstBlock };
   const history = describeHistory(schema, counting, content);
   await accept(history);

@@ -1,4 +1,5 @@
-import { closeSync, openSync, readSync, statSync } from "node:fs";
+import { closeSync, openSync, readdirSync, readSync, statSync } from "node:fs";
+import { join } from "node:path";
 import { constants, gunzipSync } from "node:zlib";
 import { type Duck, quote } from "./duck.ts";
 import { UnfitHistoryError } from "./history.ts";
@@ -97,6 +98,15 @@ function expectHeader(file: string): void {
       `${file}: expected the header ${NAMES.join()}, got ${JSON.stringify(line.slice(0, 200))}`,
     );
 }
+
+/** The files, with those of Parquet in each folder. @throws UnfitHistoryError if a folder has none. */
+export const filesOf = (given: readonly string[]): readonly string[] =>
+  given.flatMap((path) => {
+    if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) return [path];
+    const found = readdirSync(path).filter(isParquet).sort();
+    if (found.length === 0) throw new UnfitHistoryError(`${path}: the folder has no .parquet file`);
+    return found.map((name) => join(path, name));
+  });
 
 /**
  * The files' transfers as a query of DuckDB: their columns as text in lower case.

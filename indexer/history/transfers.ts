@@ -1,8 +1,10 @@
 import type { Address } from "../../api/kernel/wallet.ts";
 import { NOBODY } from "../ledger.ts";
+import type { IndexerSettings } from "../settings.ts";
+import { type Coverage, inOrder, readCoverage, whyNotJoined } from "./coverage.ts";
 import type { Duck } from "./duck.ts";
 import { type Mark, UnfitHistoryError } from "./history.ts";
-import { IN_LIMITS, LINE, LINE_PATTERN, messageOf, openTransfers, TYPED, whatIsWrong } from "./source.ts";
+import { filesOf, IN_LIMITS, LINE, LINE_PATTERN, messageOf, openTransfers, TYPED, whatIsWrong } from "./source.ts";
 
 // DuckDB's relations: `raw` has the files' rows, `names` a number for each wallet, `transfers` those that count.
 
@@ -16,12 +18,17 @@ export interface Content {
 }
 
 /**
- * Reads the files into `raw`.
- * @param startBlock null: the first block of the files.
+ * Reads the files, or those of folders, into `raw`.
  * @throws UnfitHistoryError if they are not as docs/index.md describes, or contradict themselves.
  */
-export async function readFiles(duck: Duck, files: readonly string[], startBlock: number | null): Promise<Content> {
+export async function readFiles(
+  duck: Duck,
+  given: readonly string[],
+  { startBlock, scope }: Pick<IndexerSettings, "startBlock" | "scope">,
+): Promise<Content> {
+  const files = filesOf(given);
   const source = await openTransfers(duck, files);
+  await expectCovered(duck, files, { startBlock, scope });
   const made = duck.run(`create table raw as select ${TYPED}, fits, md5_number(line) as digest
     from (select *, ${LINE} as line, regexp_full_match(${LINE}, ${LINE_PATTERN}) as fits from (${source}))`);
   await made.catch((error: unknown) => {
@@ -39,6 +46,43 @@ export async function readFiles(duck: Duck, files: readonly string[], startBlock
     throw new UnfitHistoryError("The file has no transfers at or after START_BLOCK");
   const firstBlock = startBlock ?? found.first;
   return { hash: all?.hash ?? "", firstBlock, marks: await marksOf(duck, firstBlock) };
+}
+
+type FetchedFile = Coverage & { readonly file: string };
+
+/** That fetched files leave no block out. @throws UnfitHistoryError */
+async function expectCovered(
+  duck: Duck,
+  files: readonly string[],
+  { startBlock, scope }: Pick<IndexerSettings, "startBlock" | "scope">,
+): Promise<void> {
+  const fetched: FetchedFile[] = [];
+  for (const file of files.filter((one) => one.endsWith(".parquet"))) {
+    const coverage = await readCoverage(duck, file);
+    if (coverage !== null) fetched.push({ ...coverage, file });
+  }
+  const all = inOrder(fetched);
+  const [first] = all;
+  if (first === undefined) return;
+  const wrong = whyNotJoined(all) ?? whyUnfit(all, { startBlock, scope });
+  if (wrong !== null) throw new UnfitHistoryError(wrong);
+  if (all.length < files.length)
+    throw new UnfitHistoryError(
+      "Files from npm run index:fetch say which blocks they cover, but others do not: give only one kind",
+    );
+}
+
+function whyUnfit(
+  files: readonly FetchedFile[],
+  { startBlock, scope }: Pick<IndexerSettings, "startBlock" | "scope">,
+): string | null {
+  const narrow = files.find((file) => file.scope === "authorised");
+  if (scope === "full" && narrow !== undefined)
+    return `${narrow.file} has authorized payments only, but INDEX_SCOPE is full`;
+  const first = files[0]?.firstBlock ?? 0;
+  if (startBlock !== null && startBlock < first)
+    return `START_BLOCK is ${startBlock}, but the files begin at block ${first}`;
+  return null;
 }
 
 /** In the order of the chain. */

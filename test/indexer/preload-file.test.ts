@@ -115,7 +115,7 @@ describe("a file of transfers", () => {
     ["absent.parquet", "no such file"],
     ["broken.csv.gz", "incorrect header check"],
     ["broken.parquet", "No magic bytes"],
-    ["folder.csv", "expected a file"],
+    ["folder.csv", "the folder has no .parquet file"],
   ])("that cannot be read is refused: %s", async (name, expected) => {
     if (name.startsWith("broken")) written(name, text);
     if (name === "folder.csv") mkdirSync(join(folder, name));

@@ -1,0 +1,142 @@
+import { MAIN_NETWORK, NETWORKS } from "../../api/kernel/networks.ts";
+import type { Coverage } from "../history/coverage.ts";
+import { trackProgress } from "../history/progress.ts";
+import { type FetchedFile, openStore, type Store } from "./files.ts";
+import { type Header, lastOfDay, readFinal, readHeader } from "./headers.ts";
+import { type Blocks, startWidth, type Width } from "./logs.ts";
+import { type FetchedTransfer, readAll, readPayments } from "./payments.ts";
+import { FetchError, openProvider, type Provider, type Traffic } from "./provider.ts";
+import type { FetchSettings } from "./settings.ts";
+
+const { chainId: CHAIN_ID } = NETWORKS[MAIN_NETWORK];
+const DAYS = 90;
+const BLOCK_SECONDS = 2;
+const WINDOW_BLOCKS = (DAYS * 86_400) / BLOCK_SECONDS;
+
+export interface FetchPlan {
+  readonly settings: FetchSettings;
+  readonly folder: string;
+  readonly tell: (line: string) => void;
+}
+
+export interface Fetched {
+  readonly files: readonly FetchedFile[];
+  readonly traffic: Traffic;
+}
+
+/**
+ * Fetches USDC's transfers, from the start block to the newest final block, into a file for each UTC day. What earlier
+ * runs have fetched stays.
+ * @throws FetchError if a setting or a file in the folder is wrong, or the nodes failed too often.
+ */
+export async function fetchTransfers({ settings, folder, tell }: FetchPlan): Promise<Fetched> {
+  const provider = openProvider(settings.urls, settings.perSecond);
+  await expectChain(provider);
+  const store = await openStore(folder);
+  try {
+    const end = await readFinal(provider);
+    const had = await store.files();
+    expectScope(had, settings.scope);
+    const first = settings.startBlock ?? had[0]?.firstBlock ?? Math.max(0, end.block - WINDOW_BLOCKS);
+    const missing = gapsOf(had, { first, last: end.block });
+    const run: Run = { provider, store, end, scope: settings.scope, width: startWidth() };
+    const progress = trackProgress(tell);
+    const blocks = missing.reduce((sum, gap) => sum + gap.last - gap.first + 1, 0);
+    for (const gap of missing)
+      for (let next = gap.first; next <= gap.last; ) {
+        next = await fetchDay(run, { ...gap, first: next }, { progress, blocks });
+      }
+    return { files: await store.files(), traffic: provider.traffic() };
+  } finally {
+    store.close();
+  }
+}
+
+interface Run {
+  readonly provider: Provider;
+  readonly store: Store;
+  readonly end: Header;
+  readonly scope: FetchSettings["scope"];
+  readonly width: Width;
+}
+
+async function expectChain(provider: Provider): Promise<void> {
+  for (const id of await provider.askAll<string>("eth_chainId", []))
+    if (Number(id) !== CHAIN_ID)
+      throw new FetchError(`FETCH_RPC_URLS is wrong: expected nodes of chain ${CHAIN_ID}, got chain ${Number(id)}`);
+}
+
+function expectScope(files: readonly FetchedFile[], scope: FetchSettings["scope"]): void {
+  const other = files.find((file) => file.scope !== scope);
+  if (other !== undefined)
+    throw new FetchError(`${other.file} is of scope ${other.scope}, but INDEX_SCOPE is ${scope}: use another folder`);
+}
+
+/** The blocks that no file covers. */
+function gapsOf(files: readonly FetchedFile[], { first, last }: Blocks): readonly Blocks[] {
+  const gaps: Blocks[] = [];
+  let next = first;
+  for (const file of files) {
+    if (file.firstBlock > next) gaps.push({ first: next, last: Math.min(last, file.firstBlock - 1) });
+    next = Math.max(next, file.lastBlock + 1);
+  }
+  if (next <= last) gaps.push({ first: next, last });
+  return gaps.filter((gap) => gap.first <= gap.last);
+}
+
+interface Told {
+  readonly progress: ReturnType<typeof trackProgress>;
+  readonly blocks: number;
+}
+
+/** Fetches the first day of these blocks. Returns the block after it. */
+async function fetchDay({ provider, store, end, scope, width }: Run, gap: Blocks, told: Told): Promise<number> {
+  const first = await readHeader(provider, gap.first);
+  const limit = gap.last === end.block ? end : await readHeader(provider, gap.last);
+  const last = await lastOfDay(provider, first, limit);
+  const blocks = { first: first.block, last: last.block };
+  const day = new Date(first.time * 1000).toISOString().slice(0, 10);
+  await told.progress.phase(day, (blocks.last - blocks.first + 1) / told.blocks, async (done) => {
+    const coverage: Coverage = {
+      ...{ chainId: CHAIN_ID, scope, firstBlock: blocks.first, lastBlock: blocks.last },
+      ...{ lastHash: last.hash, parentHash: first.parentHash },
+    };
+    const reading = { provider, width, known: end.block };
+    const batches = scope === "full" ? readAll(reading, blocks) : readPayments(reading, blocks);
+    const lines = async function* () {
+      const timeOf = clockOf(provider, first, last);
+      for await (const { blocks: read, transfers } of batches) {
+        expectHashes(transfers, [first, last]);
+        let text = "";
+        for (const one of transfers)
+          text += `${one.block},${one.time ?? (await timeOf(one.block))},${one.transaction},${one.logIndex},${one.from},${one.to},${one.value},${one.authorised}\n`;
+        if (text !== "") yield text;
+        done((read.last - blocks.first + 1) / (blocks.last - blocks.first + 1));
+      }
+      const again = await readHeader(provider, last.block);
+      if (again.hash !== last.hash) throw new FetchError(`Block ${last.block} is final, but has two hashes`);
+    };
+    await store.write(day, lines(), () => coverage);
+  });
+  return last.block + 1;
+}
+
+/** @throws FetchError if a log is from another chain than the blocks of this hash. */
+function expectHashes(transfers: readonly FetchedTransfer[], headers: readonly Header[]): void {
+  for (const { block, hash } of headers) {
+    const other = transfers.find((one) => one.block === block && one.blockHash !== hash);
+    if (other !== undefined) throw new FetchError(`Block ${block} is final, but has two hashes`);
+  }
+}
+
+/** A block's time, where logs do not have it: on Base every two seconds, else as its header says. */
+function clockOf(provider: Provider, first: Header, last: Header): (block: number) => Promise<number> {
+  const isSteady = last.time - first.time === BLOCK_SECONDS * (last.block - first.block);
+  const known = new Map<number, number>();
+  return async (block) => {
+    if (isSteady) return first.time + BLOCK_SECONDS * (block - first.block);
+    const time = known.get(block) ?? (await readHeader(provider, block)).time;
+    known.set(block, time);
+    return time;
+  };
+}

@@ -1,0 +1,167 @@
+import { type Provider, TooMuchError } from "./provider.ts";
+
+/** A log as nodes return it; hexadecimal numbers. */
+export interface RawLog {
+  readonly blockNumber: string;
+  readonly blockHash: string;
+  readonly blockTimestamp?: string;
+  readonly transactionHash: string;
+  readonly logIndex: string;
+  readonly topics: readonly string[];
+  readonly data: string;
+}
+
+export interface LogFilter {
+  readonly address: string;
+  readonly topics: readonly (string | readonly string[])[];
+}
+
+export interface Blocks {
+  readonly first: number;
+  readonly last: number;
+}
+
+/** How many logs an answer should have; a provider's size limit halves it. */
+const WANTED_LOGS = 8_000;
+const FIRST_BLOCKS = 500;
+const MOST_BLOCKS = 10_000;
+/** An empty range counts as empty after so many answers that say so. */
+const EMPTY_ANSWERS = 3;
+/** Blocks without any log are asked for again if that had a chance of less than e to the minus this. */
+const SURPRISE = 14;
+/** So many logs on average are asked for beyond the last block, so that there is probably one. */
+const LIKELY = 3;
+
+/** How many blocks providers let one ask for; shared by all who ask them. */
+export interface Width {
+  /** No request for more blocks than that was ever refused for its range. */
+  most: number;
+  wantedLogs: number;
+  /** Logs a block; null before the first answer. */
+  density: number | null;
+}
+
+export const startWidth = (): Width => ({ most: MOST_BLOCKS, wantedLogs: WANTED_LOGS, density: null });
+
+export const quantity = (n: number): string => `0x${n.toString(16)}`;
+export const blockOf = ({ blockNumber }: RawLog): number => Number(blockNumber);
+const inOrder = (logs: readonly RawLog[]): readonly RawLog[] =>
+  logs.toSorted((a, b) => blockOf(a) - blockOf(b) || Number(a.logIndex) - Number(b.logIndex));
+
+/** What is wrong with an answer to this question; null if nothing is. */
+function whatIsWrong(logs: readonly RawLog[], { first, last }: Blocks): string | null {
+  if (!Array.isArray(logs)) return "the answer is no list of logs";
+  const isOutside = (log: RawLog) => !(blockOf(log) >= first && blockOf(log) <= last);
+  if (logs.some(isOutside)) return `a log is outside of blocks ${first} to ${last}`;
+  const hashes = new Map<string, string>();
+  for (const { blockNumber, blockHash } of logs) {
+    if ((hashes.get(blockNumber) ?? blockHash) !== blockHash) return `block ${Number(blockNumber)} has two hashes`;
+    hashes.set(blockNumber, blockHash);
+  }
+  return null;
+}
+
+/** The logs of these blocks in the order of the chain, in one request. @throws TooMuchError */
+export async function askLogs(provider: Provider, filter: LogFilter, blocks: Blocks): Promise<readonly RawLog[]> {
+  const params = [{ ...filter, fromBlock: quantity(blocks.first), toBlock: quantity(blocks.last) }];
+  return inOrder(await provider.ask<readonly RawLog[]>("eth_getLogs", params, (logs) => whatIsWrong(logs, blocks)));
+}
+
+/** Logs of whole blocks that follow each other. */
+export interface LogBatch {
+  readonly blocks: Blocks;
+  readonly logs: readonly RawLog[];
+}
+
+interface Reading {
+  readonly provider: Provider;
+  readonly filter: LogFilter;
+  readonly width: Width;
+  /** Blocks after the last one, which show that a node had that one. */
+  readonly known: number;
+}
+
+/**
+ * All logs of these blocks. A node that lags, and answers with what it has, leaves no hole: its answer counts up to the
+ * last block with a log, which it must have had. Where no log follows, several answers must agree.
+ */
+export async function* readLogs(reading: Reading, { first, last }: Blocks): AsyncGenerator<LogBatch> {
+  let next = first;
+  while (next <= last) {
+    const batch = await readSome(reading, { first: next, last });
+    next = batch.blocks.last + 1;
+    yield batch;
+  }
+}
+
+async function readSome(reading: Reading, { first, last }: Blocks): Promise<LogBatch> {
+  const { width, known } = reading;
+  for (let [empties, wide] = [0, 0]; ; ) {
+    const count = Math.max(1, wide, countOf(width));
+    // Beyond the last block, for a log that shows that the node had it.
+    const beyond = last + Math.max(wide, Math.ceil(LIKELY / (width.density ?? LIKELY)));
+    const asked = { first, last: Math.min(Math.max(last, known), beyond, first + Math.min(count, width.most) - 1) };
+    const logs = await narrowing(width, asked, () => askLogs(reading.provider, reading.filter, asked));
+    if (logs === null) {
+      wide = 0;
+      continue;
+    }
+    learn(width, logs.length, asked);
+    const proven = blockOf(logs.at(-1) ?? ({ blockNumber: quantity(first - 1) } as RawLog));
+    if (proven >= first) {
+      const blocks = { first, last: Math.min(proven, last) };
+      const inside = logs.filter((log) => blockOf(log) <= blocks.last);
+      return { blocks, logs: await withoutGaps(reading, blocks, inside) };
+    }
+    // Nothing: wider, until there is a log or no more can be asked for.
+    const isWidest = asked.last >= Math.max(last, known) || asked.last - first + 1 >= width.most;
+    wide = (asked.last - first + 1) * 4;
+    empties = isWidest ? empties + 1 : 0;
+    if (empties >= EMPTY_ANSWERS) return { blocks: { first, last: Math.min(asked.last, last) }, logs: [] };
+  }
+}
+
+const countOf = ({ density, wantedLogs }: Width): number =>
+  density === null ? FIRST_BLOCKS : Math.min(MOST_BLOCKS, Math.floor(wantedLogs / Math.max(density, 1e-9)));
+
+function learn(width: Width, logs: number, { first, last }: Blocks): void {
+  const now = logs / (last - first + 1);
+  width.density = width.density === null ? now : 0.7 * width.density + 0.3 * now;
+}
+
+/** Null if the range was refused: the next one is to be smaller. */
+async function narrowing<T>(width: Width, { first, last }: Blocks, ask: () => Promise<T>): Promise<T | null> {
+  try {
+    return await ask();
+  } catch (error) {
+    const blocks = last - first + 1;
+    if (!(error instanceof TooMuchError) || blocks === 1) throw error;
+    const half = Math.floor(blocks / 2);
+    if (error.isRange) width.most = Math.min(width.most, half);
+    else if (width.density === null || width.density === 0) width.density = (2 * width.wantedLogs) / blocks;
+    else width.wantedLogs = Math.max(1, Math.min(width.wantedLogs, width.density * blocks) / 2);
+    return null;
+  }
+}
+
+/** Asks again for blocks that are strangely empty, and takes what any answer has. */
+async function withoutGaps(
+  reading: Reading,
+  { first, last }: Blocks,
+  logs: readonly RawLog[],
+): Promise<readonly RawLog[]> {
+  const longest = Math.ceil((SURPRISE * (last - first + 1)) / logs.length);
+  const missed: RawLog[] = [];
+  let before = first - 1;
+  for (const block of [...new Set(logs.map(blockOf))]) {
+    const gap = { first: before + 1, last: block - 1 };
+    before = block;
+    if (gap.last - gap.first + 1 < longest) continue;
+    for (let answers = 1, found = 0; answers < EMPTY_ANSWERS && found === 0; answers += 1) {
+      const again = await askLogs(reading.provider, reading.filter, gap);
+      found = again.length;
+      missed.push(...again);
+    }
+  }
+  return missed.length === 0 ? logs : inOrder([...logs, ...missed]);
+}

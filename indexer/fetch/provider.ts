@@ -1,0 +1,178 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { judgeRefusal, type RefusedAnswer, waitOf } from "./refusals.ts";
+
+/** The history could not be fetched: a setting is wrong, or nodes failed too often. What is fetched stays. */
+export class FetchError extends Error {
+  override readonly name = "FetchError";
+}
+
+/** The node refuses as much as was asked for; less may do. */
+export class TooMuchError extends Error {
+  override readonly name = "TooMuchError";
+  /** Whether the number of blocks was refused, and not the size of the answer. */
+  readonly isRange: boolean;
+
+  constructor(message: string, isRange: boolean) {
+    super(message);
+    this.isRange = isRange;
+  }
+}
+
+export interface Traffic {
+  readonly requests: number;
+  readonly bytes: number;
+}
+
+/** JSON-RPC over one or several URLs. */
+export interface Provider {
+  /**
+   * Asks one node, the next one after a failure, until there is an answer. `null` is none.
+   * @param accept says what is wrong with an answer, so that another node is asked; null if nothing is.
+   * @throws TooMuchError if fewer blocks or logs are to be asked for, FetchError after too many failures.
+   */
+  readonly ask: <T>(method: string, params: readonly unknown[], accept?: (answer: T) => string | null) => Promise<T>;
+  /** Asks every node. One that does not answer is not asked again, unless it is the only one. */
+  readonly askAll: <T>(method: string, params: readonly unknown[]) => Promise<readonly T[]>;
+  /** Sent so far, and how much was received, in bytes of JSON. */
+  readonly traffic: () => Traffic;
+}
+
+const TIMEOUT_MS = 60_000;
+const MOST_TRIES = 12;
+/** At the start, of each of several nodes. */
+const FIRST_TRIES = 3;
+const FIRST_WAIT_MS = 250;
+const LONGEST_WAIT_MS = 30_000;
+const WORDS_OF_A_MESSAGE = 300;
+
+interface RpcNode {
+  readonly url: string;
+  /** Its name in messages, without the key that URLs often have. */
+  readonly name: string;
+  /** When the next request may be sent. */
+  next: number;
+}
+
+class Refused extends Error {
+  readonly answer: RefusedAnswer;
+
+  constructor(answer: RefusedAnswer) {
+    super(answer.message);
+    this.answer = answer;
+  }
+}
+
+async function askOnce(url: string, { method, params }: Asked<unknown>, traffic: { bytes: number }): Promise<unknown> {
+  const response = await fetch(url, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
+    signal: AbortSignal.timeout(TIMEOUT_MS),
+  });
+  const text = await response.text();
+  traffic.bytes += text.length;
+  const [status, retryAfter] = [response.status, response.headers.get("retry-after")];
+  const body = parse(text);
+  const error = body?.error;
+  if (error !== undefined && error !== null)
+    throw new Refused({
+      status,
+      code: error.code,
+      message: String(error.message).slice(0, WORDS_OF_A_MESSAGE),
+      retryAfter,
+    });
+  if (!response.ok || body === null)
+    throw new Refused({ status, message: `HTTP ${status}: ${text.slice(0, WORDS_OF_A_MESSAGE)}`, retryAfter });
+  // While a node lags, it has no block or no logs to tell of: that is no answer.
+  if (body.result === null || body.result === undefined) throw new Refused({ status, message: "the answer is null" });
+  return body.result;
+}
+
+interface RpcBody {
+  readonly result?: unknown;
+  readonly error?: { readonly code?: number; readonly message?: unknown } | null;
+}
+
+function parse(text: string): RpcBody | null {
+  try {
+    const body: unknown = JSON.parse(text);
+    return typeof body === "object" && body !== null ? body : null;
+  } catch {
+    return null;
+  }
+}
+
+export function openProvider(urls: readonly string[], perSecond: number): Provider {
+  let nodes: readonly RpcNode[] = urls.map((url): RpcNode => ({ url, name: new URL(url).host, next: 0 }));
+  const traffic = { requests: 0, bytes: 0 };
+
+  /** The node that may be asked first. Those asked in vain come last. */
+  const choose = (failed: ReadonlyMap<RpcNode, number>): RpcNode =>
+    nodes.toSorted((a, b) => (failed.get(a) ?? 0) - (failed.get(b) ?? 0) || a.next - b.next)[0] as RpcNode;
+
+  const send = async (node: RpcNode, method: string, params: readonly unknown[]): Promise<unknown> => {
+    const at = Math.max(Date.now(), node.next);
+    node.next = at + 1_000 / perSecond;
+    if (at > Date.now()) await sleep(at - Date.now());
+    traffic.requests += 1;
+    return askOnce(node.url, { method, params }, traffic);
+  };
+
+  const attempt = async <T>(from: (failed: ReadonlyMap<RpcNode, number>) => RpcNode, asked: Asked<T>): Promise<T> => {
+    const most = asked.tries ?? MOST_TRIES;
+    const failed = new Map<RpcNode, number>();
+    let last = "";
+    for (let tries = 0; tries < most; tries += 1) {
+      const node = from(failed);
+      try {
+        const answer = (await send(node, asked.method, asked.params)) as T;
+        const wrong = asked.accept?.(answer) ?? null;
+        if (wrong === null) return answer;
+        last = `${node.name}: ${wrong}`;
+      } catch (error) {
+        last = `${node.name}: ${describe(error)}`;
+        await afterRefusal(node, error, tries);
+      }
+      failed.set(node, (failed.get(node) ?? 0) + 1);
+      if (failed.size === nodes.length) await sleep(backOff(tries - nodes.length));
+    }
+    throw new FetchError(`${asked.method} failed ${most} times, at last with ${last}. Run it again to go on`);
+  };
+
+  return {
+    ask: (method, params, accept) => attempt(choose, { method, params, ...(accept && { accept }) }),
+    askAll: async <T>(method: string, params: readonly unknown[]) => {
+      const tries = nodes.length === 1 ? MOST_TRIES : FIRST_TRIES;
+      const asked = nodes.map((node) => attempt<T>(() => node, { method, params, tries }));
+      const settled = await Promise.allSettled(asked);
+      const answers = settled.filter((one) => one.status === "fulfilled").map(({ value }) => value);
+      if (answers.length === 0) await Promise.all(asked);
+      nodes = nodes.filter((_, index) => settled[index]?.status === "fulfilled");
+      return answers;
+    },
+    traffic: () => ({ ...traffic }),
+  };
+}
+
+interface Asked<T> {
+  readonly method: string;
+  readonly params: readonly unknown[];
+  readonly accept?: (answer: T) => string | null;
+  readonly tries?: number;
+}
+
+const backOff = (times: number): number => Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** Math.max(0, times));
+const describe = (error: unknown): string =>
+  error instanceof Error
+    ? [error.message, (error.cause as Error | undefined)?.message].filter(Boolean).join(": ")
+    : String(error);
+
+/** Lets the node rest if it asks for that. @throws TooMuchError if less must be asked for. */
+async function afterRefusal(node: RpcNode, error: unknown, tries: number): Promise<void> {
+  if (!(error instanceof Refused)) return;
+  const refusal = judgeRefusal(error.answer);
+  if (refusal === "blocks" || refusal === "size") throw new TooMuchError(error.message, refusal === "blocks");
+  if (refusal !== "later") return;
+  const ms = waitOf(error.answer.retryAfter, Date.now()) ?? backOff(tries + 2);
+  node.next = Math.max(node.next, Date.now() + ms);
+}

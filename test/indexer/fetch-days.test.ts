@@ -1,0 +1,111 @@
+import { rmSync, truncateSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { generateChain } from "../../bench/index/generated-chain.ts";
+import { serveChain } from "../../bench/index/rpc-server.ts";
+import { writeCsv } from "../../bench/index/transfers-csv.ts";
+import { folderForFile } from "../support/folder.ts";
+import { forFile } from "../support/for-file.ts";
+import { freshDatabase } from "../support/service/database.ts";
+import { fetchInto, filesIn, readRows, startFetch } from "./fetched.ts";
+import { load } from "./preloaded.ts";
+
+// A generated chain of a few days, four hours a block; its transfers end where the fetch does, ten blocks behind the head.
+
+const CHAIN = generateChain({ transfers: 960, perBlock: 20, endsAt: 1_795_000_000, secondsPerBlock: 14_400 });
+const DAY_SECONDS = 86_400;
+const rpc = await serveChain({ ...CHAIN, head: CHAIN.last + 30 });
+await forFile({ end: async () => rpc.close() });
+const home = await folderForFile("trust-fetch-days-");
+const { ownerUrl } = await freshDatabase();
+const expected = Array.from({ length: CHAIN.last }, (_, n) => n + 1).flatMap((block) =>
+  CHAIN.transfersOf(block).map(({ logIndex, value, ...transfer }) => ({
+    ...{ block, time: CHAIN.timeOf(block), log_index: logIndex, value: String(value) },
+    ...transfer,
+  })),
+);
+const fetched = (folder: string, scope: "full" | "authorised") =>
+  fetchInto({ folder, urls: [rpc.url], scope, startBlock: 1 });
+
+test("a file holds the transfers of one UTC day, and all of them follow each other", async () => {
+  const folder = join(home, "full");
+  const { files } = await fetched(folder, "full");
+  expect(await readRows(folder)).toEqual(expected);
+  expect(files.length).toBeGreaterThan(7);
+  const dayOf = (block: number) => Math.floor(CHAIN.timeOf(block) / DAY_SECONDS);
+  for (const [index, { firstBlock, lastBlock }] of files.entries()) {
+    expect(dayOf(firstBlock)).toBe(dayOf(lastBlock));
+    expect(firstBlock).toBe((files[index - 1]?.lastBlock ?? 0) + 1);
+  }
+  expect(files.at(-1)?.lastBlock).toBe(CHAIN.last);
+});
+
+test("a history from the files is that from a CSV", async () => {
+  const csv = join(home, "transfers.csv");
+  await writeCsv(CHAIN, csv);
+  const whole = await load(ownerUrl, csv);
+  expect(await load(ownerUrl, join(home, "full"))).toEqual(whole);
+});
+
+test("of payments only, authorized ones are in the files", async () => {
+  const folder = join(home, "authorised");
+  await fetched(folder, "authorised");
+  expect(await readRows(folder)).toEqual(expected.filter(({ authorised }) => authorised));
+  await expect(load(ownerUrl, folder)).rejects.toThrow("has authorized payments only, but INDEX_SCOPE is full");
+  await expect(load(ownerUrl, folder, { START_BLOCK: "0", INDEX_SCOPE: "authorised" })).rejects.toThrow(
+    "START_BLOCK is 0, but the files begin at block 1",
+  );
+  await expect(fetched(folder, "full")).rejects.toThrow("is of scope authorised, but INDEX_SCOPE is full");
+});
+
+test("a day that is missing is fetched again, and no history is made without it", async () => {
+  const folder = join(home, "full");
+  const third = filesIn(folder)[2] ?? "";
+  rmSync(join(folder, third));
+  await expect(load(ownerUrl, folder)).rejects.toThrow(/blocks \d+ to \d+ are missing between .*parquet/);
+  const { traffic } = await fetched(folder, "full");
+  expect(filesIn(folder)[2]).toBe(third);
+  expect(traffic.requests).toBeLessThan(10);
+  expect(await readRows(folder)).toEqual(expected);
+});
+
+test("a file that is broken, foreign, or covers a block twice is named", async () => {
+  const folder = join(home, "authorised");
+  const [first = "", ...others] = filesIn(folder);
+  truncateSync(join(folder, first), 200);
+  await expect(fetched(folder, "authorised")).rejects.toThrow(/authorised-1-\d+.parquet cannot be read: .* Remove it/s);
+  await expect(load(ownerUrl, folder, { INDEX_SCOPE: "authorised" })).rejects.toThrow(first);
+  rmSync(join(folder, first));
+  await fetched(folder, "authorised");
+  expect(filesIn(folder)).toEqual([first, ...others]);
+  const full = join(home, "full");
+  const mixed = [folder, join(full, filesIn(full)[0] ?? "")];
+  await expect(load(ownerUrl, mixed, { INDEX_SCOPE: "authorised" })).rejects.toThrow(/overlap: remove one of them/);
+  const foreign = join(import.meta.dirname, "preload-transfers-bytes.parquet");
+  await expect(load(ownerUrl, [full, foreign])).rejects.toThrow("give only one kind");
+});
+
+test("wrong settings and arguments are named", async () => {
+  const other = generateChain({ transfers: 40, perBlock: 8, endsAt: 1_795_000_000 });
+  expect(other.last).toBe(5);
+  const run = async (args: readonly string[], env: Record<string, string>) => {
+    const { code, said } = await startFetch(args, env).ended;
+    expect(code).toBe(1);
+    return said;
+  };
+  writeFileSync(join(home, "file"), "");
+  const folder = join(home, "none");
+  expect(
+    await Promise.all([
+      run([], {}),
+      run([folder], {}),
+      run([folder], { BASE_RPC_URL: "ws://127.0.0.1:1", FETCH_PER_SECOND: "0", INDEX_SCOPE: "some" }),
+      run([join(home, "file")], { BASE_RPC_URL: rpc.url }),
+    ]),
+  ).toEqual([
+    expect.stringContaining("Usage: npm run index:fetch -- <folder>"),
+    "FETCH_RPC_URLS is missing: expected the JSON-RPC URLs of Base nodes, or BASE_RPC_URL\n",
+    expect.stringMatching(/BASE_RPC_URL is wrong.*FETCH_PER_SECOND is wrong.*INDEX_SCOPE is wrong/s),
+    expect.stringContaining("is not a folder to write to"),
+  ]);
+});

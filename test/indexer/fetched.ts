@@ -1,0 +1,64 @@
+import { spawn } from "node:child_process";
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { fetchTransfers } from "../../indexer/fetch/fetch.ts";
+import { openDuck, quote } from "../../indexer/history/duck.ts";
+import { bareEnvironment } from "../support/service/environment.ts";
+
+/** A transfer as the fetched files have it. */
+export interface FetchedRow {
+  readonly block: number;
+  readonly time: number;
+  readonly transaction: string;
+  readonly log_index: number;
+  readonly from: string;
+  readonly to: string;
+  readonly value: string;
+  readonly authorised: boolean;
+}
+
+type Scope = "full" | "authorised";
+
+export const filesIn = (folder: string): readonly string[] => readdirSync(folder).sort();
+
+/** All rows of the folder's files, in the order of the files. */
+export async function readRows(folder: string): Promise<readonly FetchedRow[]> {
+  const duck = await openDuck(join(folder, "..", "reading"));
+  try {
+    const files = filesIn(folder).map((name) => quote(join(folder, name)));
+    const hex = (name: string) => `'0x' || lower(hex("${name}")) as "${name}"`;
+    await duck.run("set preserve_insertion_order = true");
+    return await duck.rows<FetchedRow>(
+      `select block, "time"::double as "time", ${hex("transaction")}, log_index, ${hex("from")}, ${hex("to")}, value::varchar as value, authorised
+        from read_parquet([${files.join()}])`,
+    );
+  } finally {
+    duck.close();
+  }
+}
+
+export interface FetchRun {
+  readonly folder: string;
+  readonly urls: readonly string[];
+  readonly scope?: Scope;
+  readonly startBlock?: number | null;
+}
+
+/** Runs it in this process, as fast as the nodes answer. */
+export const fetchInto = ({ folder, urls, scope = "authorised", startBlock = 0 }: FetchRun) =>
+  fetchTransfers({ folder, settings: { urls, perSecond: 10_000, scope, startBlock }, tell: () => undefined });
+
+/** Starts `npm run index:fetch`. */
+export function startFetch(args: readonly string[], env: Readonly<Record<string, string>>) {
+  const child = spawn(process.execPath, ["scripts/index-fetch.ts", ...args], {
+    env: { ...bareEnvironment(), ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const code = new Promise<number | null>((resolve) => child.once("exit", resolve));
+  const ended = Promise.all([code, text(child.stdout), text(child.stderr)]).then(([code, ...said]) => ({
+    code,
+    said: said.join(""),
+  }));
+  return { pid: child.pid ?? 0, ended };
+}
