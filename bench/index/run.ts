@@ -3,9 +3,11 @@
 //   npm run bench:index -- [sync] [transfers, default 1000000]      Ponder beside a bare viem getLogs + COPY loader
 //   npm run bench:index -- preload [transfers, default 1000000]     DuckDB beside PostgreSQL's SQL, and their rows compared
 //   npm run bench:index -- fetch [transfers, default 1000000]       payments from a node to Parquet, and a recount
+//   npm run bench:index -- change [transfers, default 1000000]      a start after changes that concern no row
 //   npm run bench:index -- prune                                    the size of Ponder's copy, and a recount after a bad day
 //   npm run bench:index -- live                                     what a block costs, and how many there may be
 //   npm run bench:index -- catchup [minutes, default 60]            how long a stop takes to be made up for
+import { runChange } from "./change/change.ts";
 import { runFetch } from "./fetch.ts";
 import { runCatchup, runLive } from "./live/live.ts";
 import { runPreload } from "./preload/preload.ts";
@@ -24,6 +26,7 @@ const PARTS: Readonly<Record<string, Part>> = {
   sync: { run: runSync, size: TRANSFERS },
   preload: { run: runPreload, size: TRANSFERS },
   fetch: { run: runFetch, size: TRANSFERS },
+  change: { run: runChange, size: TRANSFERS },
   prune: { run: runPrune },
   live: { run: runLive },
   catchup: { run: runCatchup, size: ["minutes", 1, 60] },
