@@ -99,12 +99,14 @@ export function createActor(chain: TestChain, seed: number) {
     // The forged call fails for its signature; a reader of the first authorisation in the input would believe it.
     return batch([real.forged, plainCall(dice.pick(WALLETS), 1n), ...others.map(({ call }) => call), real.call]);
   };
-  /** One payment to each, ten in a transaction. */
+  /** One payment to each, ten in a transaction. Returns the transactions. */
   const payAll = async (payees: readonly Address[], terms: Pick<Terms, "from" | "value">) => {
+    const sent: Hex[] = [];
     for (let n = 0; n < payees.length; n += 10) {
       const calls = payees.slice(n, n + 10).map(async (to) => (await authorise({ ...terms, to })).call);
-      await batch(await Promise.all(calls));
+      sent.push(await batch(await Promise.all(calls)));
     }
+    return sent;
   };
   const mineAt = async (timestamp: number) => {
     await chain.client.setNextBlockTimestamp({ timestamp: BigInt(timestamp) });

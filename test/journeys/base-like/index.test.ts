@@ -1,9 +1,12 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
+import { type Address, encodeFunctionData, type Hex, parseGwei, toHex } from "viem";
 import { expect, test, vi } from "vitest";
 import { MULTICALL3 } from "../../../api/adapters/chain/multicall.ts";
 import { createActivityIndex } from "../../../api/adapters/index/activity.ts";
+import { USDC_ABI } from "../../../scripts/embedded/usdc.ts";
 import { waitUntil } from "../../../scripts/embedded/wait-until.ts";
-import { createActor, SERVICE } from "../../indexer/history.ts";
+import { createActor, SERVICE, WALLETS } from "../../indexer/history.ts";
 import { readFacts } from "../../indexer/recount.ts";
 import { readTables, recountTables } from "../../indexer/score-recount.ts";
 import { startBaseLike } from "../../support/base-like/base-like.ts";
@@ -16,6 +19,9 @@ import { freshDatabase } from "../../support/service/database.ts";
 
 vi.setConfig({ testTimeout: 90_000 });
 const CATCH_UP_MS = 40_000;
+const stranger = (n: number): Address => `0x${"00".repeat(17)}fade4${n}`;
+const [PAYEE, INSTEAD] = [stranger(0), stranger(1)];
+const REMOVED = [stranger(2), stranger(3), stranger(4)];
 
 const logs = { ...FREE_PLAN.logs, maxBlocks: 100n };
 const base = await forFile(startBaseLike({ profile: { ...FREE_PLAN, batch: { max: 1_000, split: true }, logs } }));
@@ -39,6 +45,21 @@ await chain.fund(MULTICALL3, 10n ** 9n);
 await act(20);
 const scopes = await Promise.all([follow("full"), follow("authorised")]);
 await Promise.all(scopes.map(({ launched }) => launched.saying("index ready")));
+
+const plainTransfer = (to: Address) => ({
+  ...{ from: WALLETS[4], to: chain.network.usdc.address },
+  data: encodeFunctionData({ abi: USDC_ABI, functionName: "transfer", args: [to, 1n] }),
+  // The dearest is the first of its block.
+  ...{ gas: toHex(100_000), maxFeePerGas: toHex(parseGwei("100")), maxPriorityFeePerGas: toHex(parseGwei("50")) },
+});
+
+const blockOf = async (hash: Hex) => Number((await chain.client.waitForTransactionReceipt({ hash })).blockNumber);
+
+/** Other blocks from this one to the head, with these transactions in the first of them. */
+async function replaceFrom(block: number, transactions: readonly unknown[]): Promise<void> {
+  const depth = Number(await chain.client.getBlockNumber()) - block + 1;
+  await chain.client.request({ method: "anvil_reorg", params: [depth, transactions.map((one) => [one, 0])] } as never);
+}
 
 /** Blocks keep coming, as on Base: Ponder does not ask again for a head that it once failed to read. */
 async function caughtUp({ scope, index, launched }: (typeof scopes)[number]): Promise<void> {
@@ -69,6 +90,37 @@ test("what is paid while some nodes lag, are busy or stand still is missed by ne
   await act(10);
   base.backend(2, { standsAt: null });
   base.backend(1, { lagMs: 120 });
+  await expectRecount();
+});
+
+test("in a reorganisation the position goes back with the rows", async () => {
+  const { pool } = scopes[0];
+  const hashes: Hex[] = [];
+  for (const to of REMOVED) hashes.push(await actor.pay({ from: 1, to, value: 1n }));
+  const blocks = await Promise.all(hashes.map(blockOf));
+  await expectRecount();
+  const head = Number(await chain.client.getBlockNumber());
+  await replaceFrom(blocks[0] ?? 0, [plainTransfer(INSTEAD)]);
+  const there = "select array_agg(wallet order by wallet) as there from live.wallet_day where wallet = any($1)";
+  const text = `select coalesce(there, '{}') as there, block::int from (${there}) w left join live.position on true`;
+  for (let isDone = false; !isDone; await sleep(2)) {
+    const { block, there: found } = (await pool.query(text, [[...REMOVED, INSTEAD]])).rows[0];
+    isDone = found.includes(INSTEAD);
+    // Until Ponder notices, the blocks that were removed; then those in their place.
+    const before = REMOVED.filter((_, n) => (blocks[n] ?? 0) <= block);
+    const after = block < (blocks[0] ?? 0) ? [] : [INSTEAD];
+    expect([before, after], `at ${block} of ${head}`).toContainEqual(found);
+  }
+});
+
+test("a payment that a reorganisation moved within its block is found there", async () => {
+  const [batch] = (await actor.payAll([PAYEE], { from: 2, value: 50_000n })) as [Hex];
+  const block = await blockOf(batch);
+  await expectRecount();
+  const raw = await chain.client.request({ method: "eth_getRawTransactionByHash", params: [batch] } as never);
+  await replaceFrom(block, [plainTransfer(PAYEE), raw]);
+  expect((await chain.client.getTransactionReceipt({ hash: batch })).logs[0]?.logIndex).toBe(1);
+  await act(1);
   await expectRecount();
 });
 
