@@ -156,8 +156,11 @@ describe("the pool", () => {
     const at = async (maxFeePerGas: bigint, maxPriorityFeePerGas: bigint) =>
       send(await signed({ nonce: 0, maxFeePerGas, maxPriorityFeePerGas }));
     const first = await at(100_000_000n, 1_000_000n);
-    const less = [at(109_000_000n, 1_100_000n), at(110_000_000n, 1_090_000n)];
-    for (const one of less) await expect(one).rejects.toThrow(/replacement transaction underpriced/);
+    const less = [
+      [109_000_000n, 1_100_000n],
+      [110_000_000n, 1_090_000n],
+    ] as const;
+    for (const [fee, tip] of less) await expect(at(fee, tip)).rejects.toThrow(/replacement transaction underpriced/);
     const second = await at(110_000_000n, 1_100_000n);
     expect(base.pool.waiting()).toEqual([second]);
     await base.resume();
