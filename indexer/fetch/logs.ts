@@ -129,6 +129,19 @@ function learn(width: Width, logs: number, { first, last }: Blocks): void {
   width.density = width.density === null ? now : 0.7 * width.density + 0.3 * now;
 }
 
+/** After so many blocks were refused, no more than half of them are asked for next. */
+function narrow(width: Width, blocks: number, isRange: boolean): void {
+  const half = Math.floor(blocks / 2);
+  if (isRange) {
+    width.most = Math.min(width.most, half);
+    return;
+  }
+  // Either the provider allows fewer logs than were wanted, or there are more of them here than before.
+  const isAsDense = (width.density ?? 0) * blocks >= width.wantedLogs / 2;
+  if (isAsDense) width.wantedLogs = Math.max(1, width.wantedLogs / 2);
+  if (countOf(width) > half) width.density = width.wantedLogs / half;
+}
+
 /** Null if the range was refused: the next one is to be smaller. */
 async function narrowing<T>(width: Width, { first, last }: Blocks, ask: () => Promise<T>): Promise<T | null> {
   try {
@@ -136,10 +149,7 @@ async function narrowing<T>(width: Width, { first, last }: Blocks, ask: () => Pr
   } catch (error) {
     const blocks = last - first + 1;
     if (!(error instanceof TooMuchError) || blocks === 1) throw error;
-    const half = Math.floor(blocks / 2);
-    if (error.isRange) width.most = Math.min(width.most, half);
-    else if (width.density === null || width.density === 0) width.density = (2 * width.wantedLogs) / blocks;
-    else width.wantedLogs = Math.max(1, Math.min(width.wantedLogs, width.density * blocks) / 2);
+    narrow(width, blocks, error.isRange);
     return null;
   }
 }
