@@ -99,7 +99,7 @@ export function createContestStore(pool: pg.Pool): ContestStore {
     answer: (payment, sign) =>
       inTransaction(pool, async (client) => {
         const task = await locked(client, payment);
-        // Whoever has it answers alone: a second answer waits here, and finds the first.
+        // One answers alone: a second one waits here, and finds the first answer.
         await client.query("SELECT FROM escrow_contest WHERE payment = $1 FOR UPDATE", [bytes(payment)]);
         const earlier = await readAnswer(client, payment);
         if (earlier !== null) return earlier;

@@ -117,9 +117,9 @@ export const runPrune = (): Promise<boolean> => {
     await stage.stop();
     await recount(stage);
     const lost = await difference(stage, ["live", "recount"]);
-    await stage.start({ ...SCOPE, PRUNE_SECONDS: "0", INDEX_VIEWS_SCHEMA: "anew" });
+    await stage.start({ ...SCOPE, PRUNE_SECONDS: "0", INDEX_VIEWS_SCHEMA: "again" });
     await stage.stop();
-    const trapped = await difference(stage, ["anew", "recount"]);
+    const trapped = await difference(stage, ["again", "recount"]);
     tell(stage, { whole, kept });
     const allowed = 2 * BYTES_A_PAYMENT * kept.payments + 16 * MIB;
     return judge([

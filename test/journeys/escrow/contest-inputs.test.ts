@@ -166,7 +166,7 @@ test("a chain that halts keeps the window open, and releases when it goes on", a
   await mineAt(held.until - 1);
   for (let look = 0; look < 3; look += 1) await pass();
   expect(await askedOnChain(at.escrow, held)).toEqual([]);
-  // Its clock jumps: minute 30 is over, and whoever is first decides. Nobody but the service tries here.
+  // Its clock jumps: minute 30 is over, and the first to act decides. Nobody but the service tries here.
   await mineAt(held.until + 1_200);
   await pass();
   expect(await statusOf(at.escrow, held)).toBe("released");

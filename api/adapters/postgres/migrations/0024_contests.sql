@@ -11,7 +11,7 @@ CREATE TABLE escrow_window (
   delivered jsonb NOT NULL
 );
 --> statement-breakpoint
--- One for each payment. An open one is answered by whoever has its turn.
+-- One for each payment. An open one is answered by the process that has its turn.
 CREATE TABLE escrow_contest (
   payment bytea PRIMARY KEY REFERENCES escrow_window,
   merchant bytea NOT NULL CHECK (length(merchant) = 20),
