@@ -104,13 +104,20 @@ test("what was refused and settled by a stranger is sold, and never submitted wh
 });
 
 describe("a settlement that a reorganisation moved", () => {
-  /** A payment in the last block but one. */
+  /** A payment with at least one block after it. */
   async function paidBeforeLast() {
     const payer = await newPayer(chain);
     const bought = await paid(payer, remote);
     await chain.mine();
     const place = bought.answer.body.settlement as { transaction: Hex; block: number };
     return { ...bought, payer, place };
+  }
+
+  /** Its block and all after it are replaced; `offset` is counted from its block. */
+  async function replaced({ block }: { readonly block: number }, raw: Hex, offset: number): Promise<void> {
+    // A chain like Base makes as many blocks as its clock asks for.
+    const { number: head } = await chain.client.getBlock();
+    await reorganise(chain, Number(head) - block + 1, [[raw, offset]]);
   }
 
   /** The record, the receipt and the replay say one thing, now and when it is final; nothing was submitted again. */
@@ -142,14 +149,14 @@ describe("a settlement that a reorganisation moved", () => {
   test("to another block keeps its certificate, which says the new block", async () => {
     const bought = await paidBeforeLast();
     const { transaction, block } = bought.place;
-    await reorganise(chain, 2, [[await rawOf(chain, transaction), 1]]);
+    await replaced(bought.place, await rawOf(chain, transaction), 1);
     await expectMoved(bought, { transaction, block: block + 1 });
   });
 
   test("to another transaction keeps its certificate, which says the new transaction; the old one bought nothing", async () => {
     const bought = await paidBeforeLast();
     const raw = await anotherTransaction(chain, bought.signed);
-    await reorganise(chain, 2, [[raw, 0]]);
+    await replaced(bought.place, raw, 0);
     const [settled] = await settlements(chain, bought.payer.address);
     const transaction = settled?.transaction ?? "0x";
     expect(transaction).not.toBe(bought.place.transaction);
