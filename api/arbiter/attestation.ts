@@ -1,6 +1,6 @@
-import { signRecoverable } from "tiny-secp256k1";
-import { concat, domainSeparator, hashStruct, keccak256, toHex } from "viem";
-import { privateKeyToAddress } from "viem/accounts";
+import { concat, domainSeparator, hashStruct, toHex } from "viem";
+import { keccak256 } from "../kernel/keccak.ts";
+import { accountOf, signDigest } from "../kernel/secp256k1.ts";
 import type { Address, Hex } from "../kernel/wallet.ts";
 import type { Verdict } from "./policy/policy.ts";
 
@@ -74,14 +74,8 @@ export function attest(facts: VerdictFacts, chainId: number, attestor: Attestor)
   } as const;
 }
 
-/** Creates a key's attestor. Deterministic (RFC 6979): the same digest always gets the same signature. */
-export function createAttestor(privateKey: Hex): Attestor {
-  const key = Buffer.from(privateKey.slice(2), "hex");
-  return {
-    address: privateKeyToAddress(privateKey).toLowerCase() as Address,
-    sign(digest) {
-      const { signature, recoveryId } = signRecoverable(Buffer.from(digest.slice(2), "hex"), key);
-      return `0x${Buffer.from(signature).toString("hex")}${(27 + recoveryId).toString(16)}`;
-    },
-  };
-}
+/** Creates a key's attestor. The same digest always gets the same signature. */
+export const createAttestor = (privateKey: Hex): Attestor => ({
+  address: accountOf(privateKey),
+  sign: (digest) => signDigest(digest, privateKey),
+});

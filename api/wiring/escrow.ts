@@ -1,4 +1,4 @@
-import { privateKeyToAccount } from "viem/accounts";
+import { createAccount } from "../adapters/chain/account.ts";
 import { createEscrowChain } from "../adapters/chain/escrow.ts";
 import { readContracts } from "../adapters/chain/escrow-contracts.ts";
 import { createEscrowSender, createOverdueHolds } from "../adapters/chain/escrow-sender.ts";
@@ -50,7 +50,7 @@ export async function wireEscrow({ config, pool, chains, log, now, signer, meter
       throw new Error(`the arbiter of ${address} is ${arbiter}, but ARBITER_PRIVATE_KEY belongs to ${relayer.address}`);
   const index = createEscrowIndex(pool, { viewsSchema: config.indexViewsSchema });
   const chain = createEscrowChain({ chain: chains[network], contracts, index });
-  const arbiter = privateKeyToAccount(config.arbiterKey);
+  const arbiter = createAccount(config.arbiterKey);
   const sender = createEscrowSender(relayer && { relayer, arbiter, client, network, log, meter });
   const escrow = createEscrow({
     ...wireContests({ config, pool, now }),

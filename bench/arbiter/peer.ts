@@ -1,9 +1,9 @@
 import { createHash, sign as cryptoSign, type KeyObject } from "node:crypto";
+import { instantiateSecp256k1 } from "@bitauth/libauth/build/lib/crypto/secp256k1.js";
 import canonicalize from "canonicalize";
 import { FlattenedSign } from "jose";
 import { base58btc } from "multiformats/bases/base58";
 import pg from "pg";
-import { signRecoverable } from "tiny-secp256k1";
 import { request } from "undici";
 import { hashTypedData, keccak256, toHex } from "viem";
 import { privateKeyToAddress } from "viem/accounts";
@@ -20,6 +20,8 @@ const TYPES = {
   ],
 } as const;
 const DOMAIN = { name: "Bare Arbiter", version: "1", chainId: 8453 } as const;
+
+const curve = await instantiateSecp256k1();
 
 const sha256 = (bytes: string | Uint8Array): Buffer => createHash("sha256").update(bytes).digest();
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex");
@@ -100,7 +102,9 @@ function signer({ baseUrl, arbiterKey }: SidePlan, key: Awaited<ReturnType<typeo
     };
     const typed = { domain: DOMAIN, types: TYPES, primaryType: "Verdict" } as const;
     const digest = hashTypedData({ ...typed, message: { ...message, issuedAt: BigInt(message.issuedAt) } });
-    const { signature, recoveryId } = signRecoverable(Buffer.from(digest.slice(2), "hex"), secret);
+    const signed = curve.signMessageHashRecoverableCompact(secret, Buffer.from(digest.slice(2), "hex"));
+    if (typeof signed === "string") throw new Error(signed);
+    const { signature, recoveryId } = signed;
     const attestation = {
       ...typed,
       message,

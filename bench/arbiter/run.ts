@@ -2,7 +2,7 @@
 // claims, in turns. Ours is the arbiter's service as the API runs it after the payment: the claim is checked, looked up
 // by its id, its evidence gathered, and the verdict signed (detached JWS, Data Integrity, EIP-712), chained to the
 // previous one by its hash, and stored. The peer (peer.ts) hashes or fetches, builds a document of about the same size,
-// makes the same three signatures with jose, node:crypto and tiny-secp256k1, and stores it with one INSERT. Both open a
+// makes the same three signatures with jose, node:crypto and libauth, and stores it with one INSERT. Both open a
 // connection for each deliverable. The peer checks and refuses nothing, guards no address, has no deadline, retry or
 // second attempt, and keeps no ordered log.
 import { createHash, randomBytes } from "node:crypto";

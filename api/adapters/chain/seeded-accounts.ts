@@ -1,15 +1,15 @@
 import { createHmac } from "node:crypto";
-import { type PrivateKeyAccount, privateKeyToAccount } from "viem/accounts";
 import type { Decoys } from "../../certification/behaviour/session-store.ts";
 import type { DecoySigner } from "../../certification/decoys/decoy-store.ts";
 import { NETWORKS } from "../../kernel/networks.ts";
-import type { Address, Hex } from "../../kernel/wallet.ts";
+import type { Hex } from "../../kernel/wallet.ts";
 import { authorizationTypedData } from "../../payments/exact/authorization.ts";
+import { createAccount } from "./account.ts";
 
 /** The wallet of the escrow demo's merchant, derived from the same seed. */
 export function createDemoMerchant(seed: Uint8Array) {
-  const account = privateKeyToAccount(`0x${createHmac("sha256", seed).update("demo-merchant").digest("hex")}`);
-  return { address: account.address.toLowerCase() as Address, sign: (digest: Hex) => account.sign({ hash: digest }) };
+  const { address, sign } = createAccount(derivedKey(seed, "demo-merchant"));
+  return { address, sign: async (digest: Hex) => sign(digest) };
 }
 
 /**
@@ -17,11 +17,13 @@ export function createDemoMerchant(seed: Uint8Array) {
  * seed.
  */
 export function createDecoys(seed: Uint8Array): Decoys & DecoySigner {
-  const accountOf = (name: string): PrivateKeyAccount =>
-    privateKeyToAccount(`0x${createHmac("sha256", seed).update(`decoy|${name}`).digest("hex")}`);
+  const decoy = (name: string) => createAccount(derivedKey(seed, `decoy|${name}`));
   return {
-    addressOf: (name) => accountOf(name).address.toLowerCase() as `0x${string}`,
+    addressOf: (name) => decoy(name).address,
     sign: (name, network, authorization) =>
-      accountOf(name).signTypedData(authorizationTypedData(authorization, NETWORKS[network])),
+      decoy(name).signTypedData(authorizationTypedData(authorization, NETWORKS[network])),
   };
 }
+
+const derivedKey = (seed: Uint8Array, name: string): Hex =>
+  `0x${createHmac("sha256", seed).update(name).digest("hex")}`;

@@ -1,4 +1,5 @@
-import { domainSeparator, keccak256, toBytes } from "viem";
+import { domainSeparator } from "viem";
+import { keccak256 } from "../../kernel/keccak.ts";
 import { NETWORKS, type NetworkFacts } from "../../kernel/networks.ts";
 import type { Hex } from "../../kernel/wallet.ts";
 import type { Authorization } from "../scheme.ts";
@@ -23,7 +24,7 @@ export const authorizationTypedData = (authorization: Authorization, { usdc, cha
 });
 
 const TYPE = `TransferWithAuthorization(${TYPES.TransferWithAuthorization.map(({ name, type }) => `${type} ${name}`).join(",")})`;
-const TYPE_HASH = keccak256(toBytes(TYPE)).slice(2);
+const TYPE_HASH = keccak256(Buffer.from(TYPE)).slice(2);
 const DOMAINS = new Map(
   Object.values(NETWORKS).map(({ id, chainId, usdc: { name, version, address } }) => [
     id,
@@ -36,7 +37,7 @@ export function authorizationDigest(authorization: Authorization, { id }: Networ
   const { from, to, value, validAfter, validBefore, nonce } = authorization;
   const words = [from.slice(2), to.slice(2), ...[value, validAfter, validBefore].map((n) => n.toString(16))];
   const struct = TYPE_HASH + words.map((word) => word.padStart(64, "0")).join("") + nonce.slice(2);
-  return keccak256(Buffer.from(`1901${DOMAINS.get(id)}${keccak256(Buffer.from(struct, "hex")).slice(2)}`, "hex"));
+  return keccak256(`0x1901${DOMAINS.get(id)}${keccak256(`0x${struct}`).slice(2)}`);
 }
 
 /** The authorization as x402 payloads carry it, with integers as decimal strings. */

@@ -1,4 +1,5 @@
-import { HttpRequestError, keccak256, TimeoutError } from "viem";
+import { HttpRequestError, TimeoutError } from "viem";
+import { keccak256 } from "../../../kernel/keccak.ts";
 import type { Hex } from "../../../kernel/wallet.ts";
 import { withoutSecrets } from "../rpc-errors.ts";
 import type { Sender } from "./sender.ts";

@@ -1,4 +1,4 @@
-import { keccak256 } from "viem";
+import { keccak256 } from "../../../kernel/keccak.ts";
 import type { Hex } from "../../../kernel/wallet.ts";
 import type { Lease } from "../../../payments/scheme.ts";
 import { inTransaction } from "../../postgres/connection.ts";
@@ -66,7 +66,7 @@ export async function form(sender: Sender, { members, callFor }: Shipment, lost:
       if (purposes.length === 0) return { transaction: null, purposes, carried };
       const { to, data, gas } = callFor(purposes);
       assertAffordable(sender, conditions, { wei: gas * fees.maxFeePerGas, reserved: reserved.wei });
-      const raw = await sender.sign({ to, data }, { nonce, gas, fees });
+      const raw = sender.sign({ to, data }, { nonce, gas, fees });
       const hash = keccak256(raw);
       const stored = { hash, raw: sender.close(raw, nonce) };
       last(ledger.insert({ ...stored, nonce, purposes, to, gas, maxFee: fees.maxFeePerGas }));

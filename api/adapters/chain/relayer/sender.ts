@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
 import type pg from "pg";
 import type { PublicClient } from "viem";
-import { privateKeyToAccount } from "viem/accounts";
 import { NETWORKS, networkOfChain } from "../../../kernel/networks.ts";
 import type { Address, Hex } from "../../../kernel/wallet.ts";
 import type { MinedTransaction } from "../../../operations/meter.ts";
 import { createSeal } from "../../postgres/seal.ts";
+import { createAccount } from "../account.ts";
 import { type ReadConditions, readConditions } from "./conditions.ts";
 import type { Fees } from "./fees.ts";
 import { createLedger, type Ledger } from "./ledger.ts";
@@ -35,7 +35,7 @@ export interface Sender extends RelayerParts {
   readonly members: ReturnType<typeof createMembers>;
   readonly conditions: ReadConditions;
   readonly nextBlock: NextBlock;
-  readonly sign: (call: { to: Hex; data: Hex }, terms: { nonce: number; gas: bigint; fees: Fees }) => Promise<Hex>;
+  readonly sign: (call: { to: Hex; data: Hex }, terms: { nonce: number; gas: bigint; fees: Fees }) => Hex;
   /**
    * Calldata holds payers' signatures: a stored transaction is encrypted, with a key that only the holder of the
    * relayer's has.
@@ -46,8 +46,7 @@ export interface Sender extends RelayerParts {
 
 export function createSender(parts: RelayerParts): Sender {
   const { chainId, client, pool, privateKey } = parts;
-  const account = privateKeyToAccount(privateKey);
-  const address = account.address.toLowerCase() as Address;
+  const { address, signTransaction } = createAccount(privateKey);
   const seal = createSeal(createHash("sha256").update(`relayed transactions|${privateKey}`).digest());
   const place = (nonce: number | string) => `${chainId}|${address}|${nonce}`;
   return {
@@ -58,7 +57,7 @@ export function createSender(parts: RelayerParts): Sender {
     conditions: readConditions(client, address),
     nextBlock: watchBlocks(client, NETWORKS[networkOfChain(chainId)].blockSeconds * 1_000),
     sign: (call, { nonce, gas, fees }) =>
-      account.signTransaction({ type: "eip1559", chainId, nonce, gas, ...fees, ...call, value: 0n }),
+      signTransaction({ type: "eip1559", chainId, nonce, gas, ...fees, ...call, value: 0n }),
     close: (raw, nonce) => seal.seal(raw, place(nonce)),
     open: ({ raw, nonce }) => seal.open(raw, place(nonce)),
   };

@@ -1,4 +1,5 @@
-import { keccak256, parseTransaction } from "viem";
+import { parseTransaction } from "viem";
+import { keccak256 } from "../../../kernel/keccak.ts";
 import { hex } from "../../postgres/connection.ts";
 import { ask } from "../../postgres/message.ts";
 import { broadcast } from "./broadcast.ts";
@@ -79,7 +80,7 @@ async function replace(sender: Sender, row: Unmined, fees: Fees): Promise<boolea
   const old = parseTransaction(sender.open(row));
   const nonce = Number(row.nonce);
   const call = { to: old.to ?? "0x", data: old.data ?? "0x" } as const;
-  const raw = await sender.sign(call, { nonce, gas: old.gas ?? 0n, fees });
+  const raw = sender.sign(call, { nonce, gas: old.gas ?? 0n, fees });
   const by = { hash: keccak256(raw), raw: sender.close(raw, nonce), maxFee: fees.maxFeePerGas };
   if (!(await sender.ledger.replaced(row, by))) return true;
   sender.counter?.replaced();
