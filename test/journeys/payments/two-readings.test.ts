@@ -1,5 +1,5 @@
 import { decodeFunctionResult, encodeFunctionResult, type Hex, multicall3Abi, numberToHex } from "viem";
-import { afterEach, expect, test } from "vitest";
+import { afterAll, afterEach, expect, test, vi } from "vitest";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startBaseLike } from "../../support/base-like/base-like.ts";
 import { BASE } from "../../support/base-like/profiles.ts";
@@ -14,6 +14,11 @@ import { ALONE, startService } from "../../support/service/service.ts";
 
 // Nodes behind one address disagree: whatever cannot be undone needs two answers that were requested separately.
 
+let skippedMs = 0;
+const clock = Date.now.bind(Date);
+const skipping = vi.spyOn(Date, "now").mockImplementation(() => clock() + skippedMs);
+afterAll(() => skipping.mockRestore());
+
 const base = await forFile(startBaseLike({ profile: { ...BASE, backends: [{ lagMs: 0 }] } }));
 const { chain } = base;
 const service = await forFile(
@@ -22,8 +27,10 @@ const service = await forFile(
 afterEach(() => base.become(null));
 
 const FINAL_MINUTES = 20;
-/** Until what is final is read again. */
-const untilReadAgain = () => new Promise((resolve) => setTimeout(resolve, 2_100));
+/** By the clock that says how old a reading is: what is final is read again. */
+const untilReadAgain = () => {
+  skippedMs += 2_100;
+};
 
 const expectToWait = (answer: Answer) => expectProblem(answer, 503, "payment_pending");
 const soldOnce = async (again: () => Promise<Answer>) => expect((await again()).status).toBe(200);
@@ -86,7 +93,7 @@ test("one node that forgets a nonce expires no payment", async () => {
   const { again } = await payUnseen(base, service);
   await base.pass(FINAL_MINUTES);
   for (let asked = 0; asked < 2; asked++) {
-    await untilReadAgain();
+    untilReadAgain();
     base.become(everySecond("first", asksForState, forgetful));
     expectToWait(await again());
   }
@@ -106,13 +113,13 @@ test("one node that is too sure what is final burns nothing; a cancellation in a
   await chain.mine(10);
   base.become(everySecond("second", asksForBlock("finalized"), tooSure));
   for (let asked = 0; asked < 2; asked++) {
-    await untilReadAgain();
+    untilReadAgain();
     expectToWait(await pay());
   }
   base.become(null);
   await base.pass(FINAL_MINUTES);
   for (let asked = 0; asked < 2; asked++) {
-    await untilReadAgain();
+    untilReadAgain();
     await pay();
   }
   expect((await pay()).body.error).toMatch(/canceled or spent elsewhere/);
@@ -135,7 +142,7 @@ test("one node that is too sure, or has another block, finalises no sale", async
 
   /** What a pass of the resolver makes of it. */
   async function resolved() {
-    await untilReadAgain();
+    untilReadAgain();
     return withClient(service.database.ownerUrl, async (client) => {
       const nonce = Buffer.from(signed.authorization.nonce.slice(2), "hex");
       await client.query("UPDATE payment SET look_at = now(), lease_until = '-infinity' WHERE nonce = $1", [nonce]);
