@@ -98,16 +98,17 @@ test("ten honest sales beside 300 of dust are released within a minute of blocks
   await expect.poll(turn, { timeout: 120_000, interval: 50 }).toBe(0);
   await chain.client.setAutomine(true);
 
-  const { rows } = await pool.query<{ amount: string; block: number }>(
-    "SELECT amount, block_number::int AS block FROM escrow_task",
+  const { rows } = await pool.query<{ amount: string; block: number; nonce: number }>(
+    "SELECT t.amount, t.block_number::int AS block, r.nonce::int FROM escrow_task t JOIN relay r ON r.mined_hash = t.tx",
   );
-  const blocksOf = (isDust: boolean) =>
-    rows.filter(({ amount }) => (BigInt(amount) === LEAST) === isDust).map(({ block }) => block - before);
+  const isDust = ({ amount }: { readonly amount: string }) => BigInt(amount) === LEAST;
+  const blocksOf = (dusty: boolean) => rows.filter((one) => isDust(one) === dusty).map(({ block }) => block - before);
   expect([blocksOf(true).length, blocksOf(false).length]).toEqual([DUST, HONEST]);
   expect(Math.max(...blocksOf(false))).toBeLessThanOrEqual(BLOCKS);
-  // Dust came first, and most of it waits.
   const last = Math.max(...blocksOf(false));
-  expect(blocksOf(true).filter((block) => block <= last).length).toBeLessThan(DUST);
+  // Dust came first, and some of it waits: by its transactions, as a slow machine sends several before a block.
+  const lastSale = Math.max(...rows.filter((one) => !isDust(one)).map(({ nonce }) => nonce));
+  expect(rows.filter(isDust).filter(({ nonce }) => nonce <= lastSale).length).toBeLessThan(DUST);
   for (const sale of sales) await expectOutcome(scene, sale, "release");
 
   const sent = await pool.query<{ mined_hash: Buffer }>("SELECT mined_hash FROM relay");
