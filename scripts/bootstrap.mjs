@@ -1,16 +1,20 @@
 // Plain JavaScript for Node 20: it runs before anything is installed.
 import { spawnSync } from "node:child_process";
-import { existsSync, readFileSync, statSync, utimesSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { existsSync, readFileSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), "..");
 const LOCK = join(ROOT, "package-lock.json");
 const INSTALLED = join(ROOT, "node_modules", ".package-lock.json");
+/** What npm has noted of the last installation from here: one by hand leaves something else, or nothing. */
+const OWN = join(ROOT, "node_modules", ".installed-by-bootstrap");
 const NODE = join(ROOT, "node_modules", ".bin", "node");
 const WANTED = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")).devDependencies.node;
 
-const fresh = !isInstalled();
+const reason = whyInstall();
+const fresh = reason !== null;
 if (fresh) install();
 const version = versionOf(NODE);
 if (version !== WANTED) {
@@ -24,8 +28,17 @@ if (fresh) {
   pack();
 }
 
-function isInstalled() {
-  return existsSync(INSTALLED) && statSync(INSTALLED).mtimeMs >= statSync(LOCK).mtimeMs;
+/** Null if nothing is to be installed. */
+function whyInstall() {
+  if (!existsSync(INSTALLED)) return "takes about a minute, only the first time";
+  if (statSync(INSTALLED).mtimeMs < statSync(LOCK).mtimeMs) return "package-lock.json has changed";
+  if (!existsSync(OWN) || readFileSync(OWN, "utf8") !== digest())
+    return "node_modules was installed by hand, and npm on an older Node leaves out native packages";
+  return null;
+}
+
+function digest() {
+  return createHash("sha256").update(readFileSync(INSTALLED)).digest("hex");
 }
 
 function install() {
@@ -33,11 +46,12 @@ function install() {
   const npm = ["npm", "install", "--no-save", "--no-audit", "--no-fund", "--include=dev", "--include=optional"];
   // An npm on an older Node silently leaves out native packages whose `engines` it does not meet.
   const command = isOlderThan(22, 12) ? ["npx", "-y", "-p", `node@${WANTED}`, "--", ...npm] : npm;
-  console.log(`Installing dependencies (takes about a minute, only the first time): ${command.join(" ")}`);
+  console.log(`Installing dependencies (${reason}): ${command.join(" ")}`);
   const started = Date.now();
   const { status, error } = run(command[0], command.slice(1));
   if (status !== 0)
     fail(`The dependencies could not be installed: ${error?.message ?? `npm exited with code ${status}`}.`);
+  writeFileSync(OWN, digest());
   console.log(`The dependencies are installed (${Math.round((Date.now() - started) / 1000)} s).`);
 }
 

@@ -1,0 +1,57 @@
+import { execFile } from "node:child_process";
+import { appendFileSync, copyFileSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { expect, test } from "vitest";
+import { folderForFile } from "../support/folder.ts";
+
+const run = promisify(execFile);
+const version = process.versions.node;
+/** Stands for an npm on an older Node, which leaves out native packages whose `engines` it does not meet. */
+const BY_HAND = ["install", "--no-save", "--no-audit", "--no-fund", "--offline", "--omit=optional"];
+
+/** A project with the pinned Node, a compiler and one optional package, which real npm installs without a network. */
+async function createProject(): Promise<{ readonly root: string; readonly file: (name: string) => string }> {
+  const root = await folderForFile("trust-bootstrap-");
+  const file = (name: string) => {
+    mkdirSync(dirname(join(root, name)), { recursive: true });
+    return join(root, name);
+  };
+  const bin = { node: "node.sh", hardhat: "hardhat.js" };
+  const wanted = { devDependencies: { node: version }, optionalDependencies: { native: "1.0.0" } };
+  const locked = {
+    "": wanted,
+    "node_modules/node": { version, resolved: "file:node.tgz", dev: true, bin },
+    "node_modules/native": { version: "1.0.0", resolved: "file:native.tgz", optional: true },
+  };
+  const json = (name: string, value: object) => writeFileSync(file(name), JSON.stringify(value));
+  json("package.json", { name: "project", private: true, ...wanted });
+  json("package-lock.json", { name: "project", lockfileVersion: 3, requires: true, packages: locked });
+  json("node/package/package.json", { name: "node", version, bin });
+  writeFileSync(file("node/package/node.sh"), `#!/bin/sh\nexec "${process.execPath}" "$@"\n`, { mode: 0o755 });
+  writeFileSync(file("node/package/hardhat.js"), "");
+  json("native/package/package.json", { name: "native", version: "1.0.0" });
+  for (const name of ["node", "native"])
+    await run("tar", ["-czf", file(`${name}.tgz`), "-C", join(root, name), "package"]);
+  copyFileSync("scripts/bootstrap.mjs", file("scripts/bootstrap.mjs"));
+  writeFileSync(file("scripts/packages.ts"), "");
+  return { root, file };
+}
+
+test("what npm installed by hand is installed again, which says so; what the bootstrap installed is left alone", async () => {
+  const { root, file } = await createProject();
+  const native = file("node_modules/native/package.json");
+  const bootstrap = async () => (await run(process.execPath, [file("scripts/bootstrap.mjs")])).stdout;
+  await run("npm", BY_HAND, { cwd: root });
+  expect(existsSync(native)).toBe(false);
+
+  expect(await bootstrap()).toMatch(
+    /node_modules was installed by hand, .* leaves out native packages\): npm install /,
+  );
+  expect(existsSync(native)).toBe(true);
+  expect(await bootstrap()).toBe("");
+
+  // As npm leaves it when it has installed something else since.
+  appendFileSync(file("node_modules/.package-lock.json"), "\n");
+  expect(await bootstrap()).toContain("installed by hand");
+});
