@@ -36,10 +36,6 @@ import { createMetricsApp } from "./operations/metrics-app.ts";
 import { PATIENCE_MS } from "./payments/commands.ts";
 import { createGate } from "./payments/gate.ts";
 import { SCORE_PRICES } from "./score/products.ts";
-import { didWeb } from "./signing/did.ts";
-import { createSigner } from "./signing/document.ts";
-import { flattenedJws } from "./signing/flattened-jws.ts";
-import { publicKeys, signingKey } from "./signing/keys.ts";
 import { createSite } from "./site/count-figures.ts";
 import { wireArbiter } from "./wiring/arbiter.ts";
 import { wireBehaviour } from "./wiring/behaviour.ts";
@@ -51,6 +47,7 @@ import { wireMeter, wireOperations } from "./wiring/operations.ts";
 import { wirePackages } from "./wiring/packages.ts";
 import { wireSchemes } from "./wiring/payments.ts";
 import { wireScore } from "./wiring/score.ts";
+import { wireSigning } from "./wiring/signing.ts";
 
 /** The service's logs, meter and clock. */
 export interface BuildParts {
@@ -73,8 +70,7 @@ export async function build(config: Config, pool: pg.Pool, parts: BuildParts) {
   const journal = counted.journal(createJournal(pool, seal));
   const activity = createActivityIndex(pool, { viewsSchema: config.indexViewsSchema });
   const { baseUrl, payTo } = config;
-  const key = await signingKey(config.signingKey);
-  const signer = createSigner(key, didWeb(baseUrl));
+  const { signer, signJws, offerReceipt, publicKeys } = await wireSigning(config);
   const certificates = counted.certificates(createCertificateStore(pool));
   const publications = createPublicationStore(pool);
   const certification = createCertification({
@@ -150,8 +146,8 @@ export async function build(config: Config, pool: pg.Pool, parts: BuildParts) {
     payTo,
     facilitator: "remote" in config.facilitator ? config.facilitator.remote : baseUrl,
     securityContact: config.securityContact,
-    signJws: flattenedJws(key, `${baseUrl}/.well-known/jwks.json`),
-    publicKeys: await publicKeys(key.publicJwk, config.retiredSigningKeys),
+    signJws,
+    publicKeys,
     receipts: createReceipts(pool),
     probes: operations.probes,
     tarballs: await wirePackages(log),
@@ -188,6 +184,7 @@ export async function build(config: Config, pool: pg.Pool, parts: BuildParts) {
     schemes,
     payTo,
     baseUrl,
+    offerReceipt,
     now,
     log,
     isAway,

@@ -43,11 +43,17 @@ export interface WithheldRequest extends PaidRequest {
   readonly withhold: (withheld: Withheld) => RecordedAnswer;
 }
 
+/** An answer, and when its payment first came in: the same moment for every replay. */
+export interface Answered {
+  readonly answer: Answer;
+  readonly receivedAt: Date;
+}
+
 export interface Gate {
   /** Answers a paid request. Rejects only if the journal cannot be read. */
-  pay(request: PaidRequest): Promise<Answer>;
+  pay(request: PaidRequest): Promise<Answered>;
   /** Likewise for a withheld payment: checked like any other, but not simulated, and never submitted. */
-  withhold(request: WithheldRequest): Promise<Answer>;
+  withhold(request: WithheldRequest): Promise<Answered>;
   /** Finishes payments that no client retries; returns how many it looked at. */
   resolveDue(): Promise<number>;
   /** Waits for every request in progress, including those whose client has disconnected. */
@@ -71,12 +77,13 @@ export function createGate(parts: PaymentParts): Gate {
   };
 }
 
-async function untilAnswered(parts: PaymentParts, look: () => Promise<Answer>): Promise<Answer> {
+async function untilAnswered(parts: PaymentParts, look: () => Promise<Answered>): Promise<Answered> {
   const deadline = parts.now().getTime() + WAIT_MS;
   for (let pause = 25; ; pause = Math.min(pause * 2, 250)) {
-    const answer = await look();
+    const answered = await look();
+    const { answer } = answered;
     const held = answer.say === "wait" && answer.because === "held";
-    if (!held || parts.now().getTime() >= deadline) return answer;
+    if (!held || parts.now().getTime() >= deadline) return answered;
     await parts.sleep(pause);
   }
 }
@@ -85,14 +92,19 @@ const UNAVAILABLE: Answer = { say: "wait", charged: false, because: "unavailable
 const HELD: Answer = { say: "wait", charged: false, because: "held" };
 
 /** One look at the payment; a failed read decides nothing. */
-async function attempt(parts: PaymentParts, request: PaidRequest): Promise<Answer> {
+async function attempt(parts: PaymentParts, request: PaidRequest): Promise<Answered> {
   const asked = await tryToAsk(parts, request);
-  return asked === null ? UNAVAILABLE : drive(parts, asked.subject, asked.event);
+  if (asked === null) return { answer: UNAVAILABLE, receivedAt: parts.now() };
+  return { answer: await drive(parts, asked.subject, asked.event), receivedAt: asked.receivedAt };
 }
 
-async function attemptWithheld(parts: PaymentParts, request: WithheldRequest): Promise<Answer> {
+async function attemptWithheld(parts: PaymentParts, request: WithheldRequest): Promise<Answered> {
   const asked = await tryToAsk(parts, request);
-  if (asked === null) return UNAVAILABLE;
+  if (asked === null) return { answer: UNAVAILABLE, receivedAt: parts.now() };
+  return { answer: await answerWithheld(parts, request, asked), receivedAt: asked.receivedAt };
+}
+
+async function answerWithheld(parts: PaymentParts, request: WithheldRequest, asked: Asked): Promise<Answer> {
   const { subject, event, created } = asked;
   if (event.row !== null) return drive(parts, subject, event);
   if (event.signature === "invalid")
@@ -121,6 +133,7 @@ interface Asked {
   readonly subject: Subject;
   readonly event: Arrival;
   readonly created: NewPayment;
+  readonly receivedAt: Date;
 }
 
 const tryToAsk = (parts: PaymentParts, request: PaidRequest): Promise<Asked | null> =>
@@ -153,6 +166,7 @@ async function ask(parts: PaymentParts, request: PaidRequest): Promise<Asked> {
   const bring = row === null ? async () => created : bringAgain(request);
   return {
     created,
+    receivedAt: ((isNew ? null : (row ?? sameId)) ?? created).receivedAt,
     subject: { payment: subject, signature: async () => signature, bring, insert, free },
     event: {
       on: "request",

@@ -14,6 +14,7 @@ import { fingerprint, parseJson } from "./fingerprint.ts";
 import type { Gate } from "./gate.ts";
 import { parsePaymentHeaders } from "./header.ts";
 import { MOST_FAILED, MOST_IN_FLIGHT } from "./journal.ts";
+import type { OfferReceipt } from "./offer-receipt.ts";
 import type { PresentedPayment, SchemeRules } from "./scheme.ts";
 import type { Answer } from "./step-types.ts";
 
@@ -22,6 +23,7 @@ export interface PayableParts {
   readonly schemes: ReadonlyMap<string, SchemeRules>;
   readonly payTo: Address;
   readonly baseUrl: string;
+  readonly offerReceipt: OfferReceipt;
   readonly now: () => Date;
 }
 
@@ -41,7 +43,7 @@ export function payable(route: PaidRoute, parts: PayableParts): Handler {
   const { path: resource, description } = route;
   const accepted = acceptedBy(route, parts);
   const offer = { terms, resource, description, maxTimeoutSeconds: MAX_TIMEOUT_SECONDS };
-  const required = challenges(offer, { ...accepted, extensions: routeExtensions(route) }, parts);
+  const required = challenges(offer, { ...accepted, extensions: routeExtensions(route) });
   return async (c) => {
     if (route.closed !== undefined) throw new Problem("not_available", { detail: route.closed });
     const payment = presentedPayment(c, accepted);
@@ -52,9 +54,11 @@ export function payable(route: PaidRoute, parts: PayableParts): Handler {
     const print = fingerprint({ method: route.method, route: route.id, query, body });
     const value = withQuery(parseJson(body), query, route.query ?? []);
     const request = { route, terms, payment, fingerprint: print, body: value, over: null };
-    const answer = await gate.pay(request);
+    const { answer, receivedAt } = await gate.pay(request);
     if (answer.say === "result" && answer.replay) await route.replayed?.(keyOf(route, payment));
-    return answer.say === "pay" ? demand(c, required(answer.error)) : respond(c, answer, { route, payment, accepted });
+    return answer.say === "pay"
+      ? demand(c, required(answer.error))
+      : respond(c, answer, { offer, payment, accepted, receivedAt });
   };
 }
 
@@ -85,7 +89,7 @@ function withQuery(body: ReturnType<typeof parseJson>, query: URLSearchParams, n
 export function quoted(quotedRoute: QuotedRoute, parts: PayableParts): Handler {
   const { gate } = parts;
   const accepted = acceptedBy({}, parts);
-  const required = (offer: Offer, error: string) => challenges(offer, accepted, parts)(error);
+  const required = (offer: Offer, error: string) => challenges(offer, accepted)(error);
   return async (c) => {
     const payment = presentedPayment(c, accepted);
     const quotation = await quotedRoute.quote(c);
@@ -98,33 +102,37 @@ export function quoted(quotedRoute: QuotedRoute, parts: PayableParts): Handler {
     const print = fingerprint({ method: route.method, route: route.id, query, body: new Uint8Array() });
     const own = { ...payment, paymentId };
     const request = { route, terms: offer.terms, payment: own, fingerprint: print, body: { value: input }, over };
-    const answer = await (withhold === undefined ? gate.pay(request) : gate.withhold({ ...request, withhold }));
+    const answered = await (withhold === undefined ? gate.pay(request) : gate.withhold({ ...request, withhold }));
+    const { answer, receivedAt } = answered;
     return answer.say === "pay"
       ? demand(c, required(offer, answer.error))
-      : respond(c, answer, { route, payment, accepted });
+      : respond(c, answer, { offer, payment, accepted, receivedAt });
   };
 }
 
 interface Accepted extends ChallengeParts {
   readonly schemes: readonly [SchemeRules, ...SchemeRules[]];
+  readonly offerReceipt: OfferReceipt;
+  readonly now: () => Date;
 }
 
 /** The schemes of a route. One that is not wired is our own bug, caught at startup. */
-function acceptedBy(route: Pick<PaidRoute, "schemes">, { schemes, baseUrl }: PayableParts): Accepted {
+function acceptedBy(route: Pick<PaidRoute, "schemes">, { schemes, ...parts }: PayableParts): Accepted {
   const named = (name: string): SchemeRules => {
     const scheme = schemes.get(name);
     if (scheme === undefined) throw new Error(`no payment scheme is called ${name}`);
     return scheme;
   };
   const [first, ...others] = schemesOf(route);
-  return { schemes: [named(first), ...others.map(named)], baseUrl };
+  const { baseUrl, offerReceipt, now } = parts;
+  return { schemes: [named(first), ...others.map(named)], baseUrl, offerReceipt, now };
 }
 
 /** The 402 answers for an offer; only the error and time-dependent fields differ between them. */
 const challenges =
-  (offer: Offer, accepted: ChallengeParts, { now }: PayableParts): ((error: string) => PaymentChallenge) =>
+  (offer: Offer, accepted: Accepted): ((error: string) => PaymentChallenge) =>
   (error) =>
-    challenge(offer, accepted, { error, at: now() });
+    challenge(offer, accepted, { error, at: accepted.now() });
 
 function presentedPayment(c: Context, { schemes }: Accepted): PresentedPayment | null {
   const request = new HonoAdapter(c);
@@ -147,9 +155,10 @@ function outcome({ charged, because }: Extract<Answer, { say: "wait" }>): string
 }
 
 interface Paid {
-  readonly route: PaidRoute;
+  readonly offer: Offer;
   readonly payment: PresentedPayment;
   readonly accepted: Accepted;
+  readonly receivedAt: Date;
 }
 
 function respond(c: Context, answer: Exclude<Answer, { say: "pay" }>, paid: Paid): Response {
@@ -191,7 +200,8 @@ function respond(c: Context, answer: Exclude<Answer, { say: "pay" }>, paid: Paid
   }
 }
 
-function result(c: Context, answer: Extract<Answer, { say: "result" }>, { route, payment, accepted }: Paid): Response {
+function result(c: Context, answer: Extract<Answer, { say: "result" }>, paid: Paid): Response {
+  const { offer, payment, accepted, receivedAt } = paid;
   const { response, settlement, replay } = answer;
   const headers: Record<string, string> = {
     // A sale may end in a problem that is as final as any result.
@@ -201,13 +211,17 @@ function result(c: Context, answer: Extract<Answer, { say: "result" }>, { route,
   };
   if (settlement !== null) {
     const rules = accepted.schemes.find(({ id }) => id === payment.scheme);
-    const network = payment.version === "v1" ? NETWORKS[route.network].key : route.network;
+    const { network } = offer.terms;
+    const { transaction } = settlement;
+    const payer = payment.authorization.from;
+    const url = `${accepted.baseUrl}${offer.resource}`;
     const settled = {
       success: true,
-      transaction: settlement.transaction,
-      network: network as `${string}:${string}`,
-      payer: payment.authorization.from,
+      transaction,
+      network: (payment.version === "v1" ? NETWORKS[network].key : network) as `${string}:${string}`,
+      payer,
       ...(rules?.namesAmount === true ? { amount: payment.authorization.value.toString() } : {}),
+      extensions: accepted.offerReceipt.receipt({ network, url, payer, transaction }, receivedAt),
     };
     const encoded = encodePaymentResponseHeader(settled);
     headers["payment-response"] = encoded;

@@ -225,7 +225,7 @@ describe("the terms of use", () => {
 });
 
 describe("the challenge of a paid route", () => {
-  test("is a valid entry of the Bazaar with the members of body and answer, and leaves room in a header", async () => {
+  test("is a valid entry of the Bazaar with the members of body and answer", async () => {
     for (const route of routes()) {
       const terms = await termsOf(route);
       if (terms?.scheme !== "exact") continue;
@@ -233,7 +233,6 @@ describe("the challenge of a paid route", () => {
       const { bazaar } = challengeOf(answer).extensions as { bazaar: Parameters<typeof validateDiscoveryExtension>[0] };
       expect({ route, ...validateDiscoveryExtension(bazaar) }).toMatchObject({ route, valid: true });
       expect(JSON.stringify(bazaar.schema), route).toMatch(/"example":\{"type":"(object|array)","(properties|items)":/);
-      expect(answer.headers.get("payment-required")?.length).toBeLessThan(6_000);
     }
   });
 });

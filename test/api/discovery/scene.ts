@@ -1,9 +1,10 @@
-import { startTestChain } from "../../support/chain/chain.ts";
+import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
 import { openOperator } from "../../support/escrow/auth-capture.ts";
 import { deployEscrow } from "../../support/escrow/contract.ts";
 import { startService, type TestService } from "../../support/service/service.ts";
 
 export interface Scene {
+  readonly chain: TestChain;
   readonly service: TestService;
   readonly stop: () => Promise<void>;
 }
@@ -17,6 +18,7 @@ export async function startScene(): Promise<Scene> {
     config: { escrowAddresses: addresses, securityContact: "mailto:security@trust.example" },
   });
   return {
+    chain,
     service,
     async stop() {
       await service.stop();

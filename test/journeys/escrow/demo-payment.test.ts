@@ -60,7 +60,7 @@ const rowsOf = async (buyer: `0x${string}`) =>
 
 test("its 402 declares what every paid route declares, in a header that leaves room for the payment", async () => {
   const answer = await post(url);
-  expect(Object.keys(challengeOf(answer).extensions ?? {})).toEqual(["bazaar", "payment-identifier"]);
+  expect(Object.keys(challengeOf(answer).extensions ?? {})).toEqual(["bazaar", "payment-identifier", "offer-receipt"]);
   expect(answer.headers.get("payment-required")?.length).toBeLessThan(4_096);
 });
 

@@ -171,7 +171,7 @@ describe("a 402", () => {
     ]);
     expect(accepts[0]?.payTo.toLowerCase()).toBe(PAY_TO);
     expect(resource).toMatchObject({ url: basic(), description: expect.any(String), mimeType: "application/json" });
-    expect(Object.keys(extensions ?? {}).sort()).toEqual(["bazaar", "payment-identifier"]);
+    expect(Object.keys(extensions ?? {}).sort()).toEqual(["bazaar", "offer-receipt", "payment-identifier"]);
   });
 
   test("carries the challenge of version 1 in its body", async () => {

@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { paidRoute } from "../../../api/kernel/route.ts";
 import { EXACT } from "../../../api/payments/exact/scheme.ts";
+import { createOfferReceipt } from "../../../api/payments/offer-receipt.ts";
 import { payable } from "../../../api/payments/payable.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
@@ -73,6 +74,7 @@ describe("the same payment", () => {
         transaction: settlement?.transaction,
         network: "eip155:8453",
         payer: wallet,
+        extensions: settledHeader(answers[0] as Answer).extensions,
       });
     }
     const { body } = await send(`${service.url}/verify?wallet=${wallet}`);
@@ -185,6 +187,7 @@ function atPrice(price: bigint): Hono {
       schemes: new Map([[EXACT.id, EXACT]]),
       payTo: PAY_TO,
       baseUrl: config.baseUrl,
+      offerReceipt: createOfferReceipt((payload) => payload),
       now: () => new Date(),
     }),
   );

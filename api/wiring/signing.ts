@@ -1,0 +1,19 @@
+import type { Config } from "../config.ts";
+import { createOfferReceipt } from "../payments/offer-receipt.ts";
+import { compactJws } from "../signing/compact-jws.ts";
+import { didWeb, keyUrl } from "../signing/did.ts";
+import { createSigner } from "../signing/document.ts";
+import { flattenedJws } from "../signing/flattened-jws.ts";
+import { publicKeys, signingKey } from "../signing/keys.ts";
+
+/** Everything that is signed with the service's own key. */
+export async function wireSigning({ baseUrl, ...config }: Config) {
+  const key = await signingKey(config.signingKey);
+  const did = didWeb(baseUrl);
+  return {
+    signer: createSigner(key, did),
+    signJws: flattenedJws(key, `${baseUrl}/.well-known/jwks.json`),
+    offerReceipt: createOfferReceipt(compactJws(key, keyUrl(did, key.publicJwk))),
+    publicKeys: await publicKeys(key.publicJwk, config.retiredSigningKeys),
+  };
+}

@@ -1,0 +1,117 @@
+import { encodePaymentSignatureHeader } from "@x402/core/http";
+import type { PaymentRequired } from "@x402/core/types";
+import { AuthCaptureEvmScheme } from "@x402/evm/auth-capture/client";
+import { ExactEvmScheme } from "@x402/evm/exact/client";
+import {
+  decodeSignedOffers,
+  extractReceiptFromResponse,
+  type JWSSignedOffer,
+  type SignedOffer,
+  verifyOfferSignatureJWS,
+  verifyReceiptMatchesOffer,
+  verifyReceiptSignatureJWS,
+} from "@x402/extensions/offer-receipt";
+import { x402Client } from "@x402/fetch";
+import { expect, test } from "vitest";
+import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
+import { forFile } from "../../support/for-file.ts";
+import { type Answer, challengeOf, post, v1, v2 } from "../../support/payments/requests.ts";
+import { newPayer, signPayment } from "../../support/payments/signing.ts";
+import { mountedRoutes, startScene } from "./scene.ts";
+
+const { service, chain } = await forFile(startScene());
+
+/** Less than half of what the strictest common server accepts in all headers together. */
+const MOST_BYTES = 4_096;
+
+const offersOf = ({ extensions }: PaymentRequired): readonly SignedOffer[] =>
+  (extensions as { "offer-receipt": { info: { offers: SignedOffer[] } } })["offer-receipt"].info.offers;
+
+const basic = `${service.url}/test/basic`;
+
+/** Every 402 of the service, by its path. */
+async function unpaid(): Promise<readonly (readonly [path: string, header: string, challenge: PaymentRequired])[]> {
+  const paths = mountedRoutes(service).flatMap((route) => (route.startsWith("POST ") ? [route.slice(5)] : []));
+  const found = [];
+  for (const path of new Set(paths)) {
+    const answer = await post(service.url + path);
+    if (answer.status !== 402) continue;
+    found.push([path, answer.headers.get("payment-required") ?? "", challengeOf(answer)] as const);
+  }
+  return found;
+}
+
+test("every 402 has a signed offer for each of its terms, which a stock verifier takes for the service's", async () => {
+  const asked = await unpaid();
+  expect(asked).toHaveLength(13);
+  for (const [path, , { accepts, resource, extensions }] of asked) {
+    const offers = offersOf({ extensions } as PaymentRequired) as readonly JWSSignedOffer[];
+    expect(offers.map(({ format, acceptIndex }) => [format, acceptIndex])).toEqual(accepts.map((_, n) => ["jws", n]));
+    for (const [index, { scheme, network, asset, payTo, amount }] of accepts.entries()) {
+      // Finds the key in the did:web document of the host.
+      const { validUntil, ...offer } = await verifyOfferSignatureJWS(offers[index] as JWSSignedOffer);
+      const resourceUrl = `${service.url}${path}`;
+      expect(resource?.url).toBe(resourceUrl);
+      expect(offer).toEqual({ version: 1, resourceUrl, scheme, network, asset, payTo, amount });
+      // Five minutes, and what is left of this one.
+      expect(validUntil % 60).toBe(0);
+      expect(validUntil).toBeGreaterThan(Date.now() / 1000 + 290);
+    }
+  }
+});
+
+test("no 402, and no payment of a stock client that echoes it, takes 4 KB", async () => {
+  const payer = devAccount(3);
+  const client = x402Client
+    .fromConfig({ schemes: [], spendControls: false })
+    .register("eip155:*", new ExactEvmScheme(payer))
+    .register("eip155:*", new AuthCaptureEvmScheme(payer));
+  const sizes: { path: string; required: number; payment: number }[] = [];
+  for (const [path, header, challenge] of await unpaid()) {
+    const payment = encodePaymentSignatureHeader(await client.createPaymentPayload(challenge));
+    sizes.push({ path, required: header.length, payment: payment.length });
+  }
+  expect(sizes.filter(({ required, payment }) => Math.max(required, payment) >= MOST_BYTES)).toEqual([]);
+});
+
+/** The receipt of a paid answer, verified by the stock library. */
+async function receiptOf(answer: Answer) {
+  const receipt = extractReceiptFromResponse(new Response(null, { headers: answer.headers }));
+  if (receipt?.format !== "jws") throw new Error("no receipt");
+  return { receipt, payload: await verifyReceiptSignatureJWS(receipt) };
+}
+
+test.each([
+  ["version 1", v1],
+  ["version 2", v2],
+] as const)("a paid answer and its replay have a receipt that matches the offer (%s)", async (_, headers) => {
+  const payer = await newPayer(chain);
+  const [offer] = decodeSignedOffers([...offersOf(challengeOf(await post(basic)))]);
+  const signed = await signPayment(payer);
+  const paid = await post(basic, headers(signed));
+  const replay = await post(basic, headers(signed));
+  expect([paid.status, replay.status]).toEqual([200, 200]);
+  const { transaction } = paid.body.settlement as { transaction: string };
+  expect(replay.headers.get("payment-response")).toBe(paid.headers.get("payment-response"));
+  for (const answer of [paid, replay]) {
+    const { receipt, payload } = await receiptOf(answer);
+    expect(payload).toEqual({
+      version: 1,
+      network: "eip155:8453",
+      resourceUrl: basic,
+      payer: payer.address.toLowerCase(),
+      issuedAt: expect.any(Number),
+      transaction,
+    });
+    expect(Math.abs(payload.issuedAt - Date.now() / 1000)).toBeLessThan(60);
+    expect(offer && verifyReceiptMatchesOffer(receipt, offer, [payer.address])).toBe(true);
+  }
+});
+
+test("a refused payment has no receipt, and its 402 offers again", async () => {
+  const payer = await newPayer(chain, 0n);
+  const refused = await post(basic, v2(await signPayment(payer)));
+  expect(refused.status).toBe(402);
+  expect(refused.headers.get("payment-response")).toBeNull();
+  expect(offersOf(challengeOf(refused))).toHaveLength(1);
+});
