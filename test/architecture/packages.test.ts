@@ -24,10 +24,10 @@ describe("the packages", () => {
   });
 
   test.each(ofVerifier)(
-    "%s depends on jose, canonicalize and @noble/hashes; only the command line on Node, only FAIL proofs on viem",
+    "%s depends on jose, canonicalize and @noble/hashes; only the command line on Node, only what recovers signers on viem",
     (file) => {
       const outside = importsOf(file).filter((target) => !target.startsWith("packages/"));
-      const more = isCommandLine(file) ? "|node:.+" : file.endsWith("/fail-proof.ts") ? "|viem" : "";
+      const more = isCommandLine(file) ? "|node:.+" : /\/(fail-proof|typed-data)\.ts$/.test(file) ? "|viem" : "";
       const allowed = new RegExp(`^(jose|canonicalize|@noble/hashes/sha2\\.js${more})$`);
       expect(outside.filter((target) => !allowed.test(target))).toEqual([]);
       if (!isCommandLine(file)) {

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { checkConditions } from "./commands/conditions.ts";
 import { checkDocument, USAGE } from "./commands/document.ts";
+import { checkOffer, checkReceipt } from "./commands/offer-receipt.ts";
 import { checkProof } from "./commands/proof.ts";
 import { checkScore } from "./commands/score.ts";
 import { InputError } from "./refusal.ts";
@@ -14,6 +15,8 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   proof: checkProof,
   score: checkScore,
   conditions: checkConditions,
+  offer: checkOffer,
+  receipt: checkReceipt,
 };
 
 async function main(args: readonly string[]): Promise<0 | 1 | 2> {

@@ -3,6 +3,7 @@ export { fetchText } from "./fetch-text.ts";
 export type { Freshness } from "./freshness.ts";
 export { type Issuer, parseIssuer } from "./issuer.ts";
 export { type KeySet, parseKeySet } from "./key-set.ts";
+export { type Check, checkSigned, type Expected, type SignedReport } from "./offer-receipt/check.ts";
 export { InputError, type RefusalCode } from "./refusal.ts";
 export { type Difference, type Replay, replayScores } from "./score/replay.ts";
 export * as bands from "./score/v2/bands.ts";

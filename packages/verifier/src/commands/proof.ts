@@ -1,5 +1,6 @@
 import { InputError } from "../refusal.ts";
 import { readSource } from "./source.ts";
+import { withViem } from "./with-viem.ts";
 
 const USAGE = `Re-checks the published proof of a failed behavioral test, offline.
 
@@ -14,20 +15,10 @@ export async function checkProof(args: readonly string[]): Promise<0 | 1> {
   const [source, ...more] = args.filter((arg) => arg !== "--json");
   if (source === undefined || more.length > 0 || (source.startsWith("-") && source !== "-"))
     throw new InputError(USAGE);
-  const { checkFailProof } = await load();
-  const report = await checkFailProof(await readSource(source));
+  const text = await readSource(source);
+  const report = await withViem(async () => (await import("../fail-proof.ts")).checkFailProof(text));
   console.log(json ? JSON.stringify(report, null, 2) : render(report));
   return report.valid ? 0 : 1;
-}
-
-/** viem does the hashing and recovering; those who only check signed documents need not install it. */
-async function load(): Promise<typeof import("../fail-proof.ts")> {
-  try {
-    return await import("../fail-proof.ts");
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ERR_MODULE_NOT_FOUND") throw error;
-    throw new InputError("This check requires the viem package: npm install viem.");
-  }
 }
 
 function render({

@@ -1,0 +1,57 @@
+import { base64url, type CryptoKey, importJWK, type JWK } from "jose";
+import { base58 } from "../base58.ts";
+import { InputError, quote, Refusal } from "../refusal.ts";
+import { isObject, type Json, type JsonObject, parseStrictJson } from "../strict-json.ts";
+
+/** The multicodec prefix of an Ed25519 public key. */
+const ED25519_PUB = [0xed, 0x01];
+
+/** The key of a JWS, with the only algorithm it may be used for. */
+export interface DidKey {
+  readonly alg: "EdDSA" | "ES256";
+  readonly key: CryptoKey;
+}
+
+/**
+ * The key that a DID document (DID Core 1.0) lists as this verification method: Ed25519, or P-256 as a JWK.
+ * @param kid a DID URL, `did:web:HOST#FRAGMENT`
+ * @returns null if the document does not list it
+ * @throws InputError if the document or the key cannot be read
+ */
+export async function keyOf(text: string | Uint8Array, kid: string): Promise<DidKey | null> {
+  const document = read(text);
+  const [did = "", fragment] = kid.split("#");
+  if (document.id !== did) return null;
+  const methods = Array.isArray(document.verificationMethod) ? (document.verificationMethod as readonly Json[]) : [];
+  const method = methods.filter(isObject).find(({ id }) => id === kid || id === `#${fragment}`);
+  if (method === undefined) return null;
+  const jwk = jwkOf(method);
+  if (jwk === null) throw new InputError(`The key ${quote(kid)} is neither an Ed25519 nor a P-256 key.`);
+  const alg = jwk.kty === "OKP" ? "EdDSA" : "ES256";
+  return { alg, key: (await importJWK(jwk, alg)) as CryptoKey };
+}
+
+function read(text: string | Uint8Array): JsonObject {
+  try {
+    const document = parseStrictJson(text);
+    if (isObject(document)) return document;
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    throw new InputError(`The DID document cannot be read: ${error.message}.`);
+  }
+  throw new InputError("The DID document is not a JSON object.");
+}
+
+/** Only the public members: whatever else the document says of the key is not used. */
+function jwkOf({ publicKeyJwk, publicKeyMultibase }: JsonObject): JWK | null {
+  if (isObject(publicKeyJwk)) {
+    const { kty, crv, x, y } = publicKeyJwk;
+    if (kty === "OKP" && crv === "Ed25519" && typeof x === "string") return { kty, crv, x };
+    if (kty === "EC" && crv === "P-256" && typeof x === "string" && typeof y === "string") return { kty, crv, x, y };
+    return null;
+  }
+  if (typeof publicKeyMultibase !== "string" || !publicKeyMultibase.startsWith("z")) return null;
+  const bytes = base58(publicKeyMultibase.slice(1), 34);
+  if (bytes === null || ED25519_PUB.some((byte, index) => bytes[index] !== byte)) return null;
+  return { kty: "OKP", crv: "Ed25519", x: base64url.encode(bytes.slice(2)) };
+}

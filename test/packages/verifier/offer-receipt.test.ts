@@ -1,0 +1,209 @@
+import { execFile } from "node:child_process";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { createOfferEIP712, createReceiptEIP712 } from "@x402/extensions/offer-receipt";
+import { privateKeyToAccount } from "viem/accounts";
+import { describe, expect, test } from "vitest";
+import { createOfferReceipt } from "../../../api/payments/offer-receipt.ts";
+import { compactJws } from "../../../api/signing/compact-jws.ts";
+import { didDocument, didWeb, keyUrl } from "../../../api/signing/did.ts";
+import { checkSigned, type Expected } from "../../../packages/verifier/src/offer-receipt/check.ts";
+import type { Kind } from "../../../packages/verifier/src/offer-receipt/statement.ts";
+import type { Json, JsonObject } from "../../../packages/verifier/src/strict-json.ts";
+import { folderForFile } from "../../support/folder.ts";
+import { BASE_URL, DID, ISSUER, KEY, SAMPLE_NOW, STRANGER } from "./samples.ts";
+
+const CLI = fileURLToPath(new URL("../../../packages/verifier/src/cli.ts", import.meta.url));
+const AT = Math.floor(SAMPLE_NOW.getTime() / 1000);
+const NETWORK = "eip155:8453";
+const URL_PAID = `${BASE_URL}/test/basic`;
+const seller = privateKeyToAccount(`0x${"11".repeat(32)}`);
+const stranger = privateKeyToAccount(`0x${"22".repeat(32)}`);
+const TERMS = {
+  scheme: "exact",
+  network: NETWORK,
+  asset: "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
+  payTo: seller.address,
+  amount: "250000",
+} as const;
+const PAID = { network: NETWORK, payer: stranger.address, transaction: `0x${"ab".repeat(32)}` } as const;
+
+const signedBy = (key = KEY, issuer = ISSUER) => createOfferReceipt(compactJws(key, keyUrl(issuer, key.publicJwk)));
+const infoOf = (extensions: Record<string, unknown>) =>
+  (extensions as { "offer-receipt": { info: { offers: JsonObject[]; receipt: JsonObject } } })["offer-receipt"].info;
+
+const accepts = [{ ...TERMS, maxTimeoutSeconds: 120, extra: {} }];
+const offerOf = (by = signedBy(), url = URL_PAID) =>
+  infoOf(by.offers(url, accepts, SAMPLE_NOW)).offers[0] as JsonObject;
+const receiptOf = (by = signedBy(), url = URL_PAID) => infoOf(by.receipt({ ...PAID, url }, SAMPLE_NOW)).receipt;
+
+const did = JSON.stringify(DID);
+const check = (kind: Kind, signed: Json, expected: Partial<Expected> = {}) =>
+  checkSigned(kind, signed, { at: AT, did, ...expected });
+/** The stock library signs by the machine's clock. */
+const ANY_TIME = { at: 0 };
+const broken = async (...given: Parameters<typeof check>) => {
+  const { valid, checks } = await check(...given);
+  expect(valid).toBe(false);
+  return checks.filter(({ holds }) => !holds).map(({ statement }) => statement);
+};
+
+/** The JWS with its header or payload written again, and the signature as it was. */
+function rewritten({ signature, ...rest }: JsonObject, part: 0 | 1, members: object): JsonObject {
+  const parts = String(signature).split(".");
+  const old = JSON.parse(Buffer.from(parts[part] ?? "", "base64url").toString());
+  parts[part] = Buffer.from(JSON.stringify({ ...old, ...members })).toString("base64url");
+  return { ...rest, signature: parts.join(".") };
+}
+
+describe("a JWS", () => {
+  test("of the resource's own host is valid, as offer and as receipt", async () => {
+    expect(await check("offer", offerOf(), { members: TERMS })).toMatchObject({ valid: true });
+    const members = { ...PAID, payer: PAID.payer.toLowerCase() };
+    expect(await check("receipt", receiptOf(), { members })).toMatchObject({ valid: true });
+  });
+
+  test("by a key of another host is not, though that host lists the key and the signature is right", async () => {
+    const evil = didWeb("https://evil.example");
+    const theirs = JSON.stringify(didDocument(evil, [STRANGER.publicJwk]));
+    const failed = await broken("offer", offerOf(signedBy(STRANGER, evil)), { did: theirs });
+    expect(failed).toEqual(["the key is one of trust.example, the resource's host"]);
+  });
+
+  test("by a key that the host does not list is not, even where it calls itself by that host", async () => {
+    const failed = await broken("offer", offerOf(signedBy(STRANGER)));
+    expect(failed).toEqual(["the DID document lists the key", "the JWS verifies"]);
+  });
+
+  test("whose header brings its own key is checked with the host's", async () => {
+    const { kty, crv, x } = STRANGER.publicJwk;
+    const forged = rewritten(offerOf(signedBy(STRANGER)), 0, {
+      kid: keyUrl(ISSUER, KEY.publicJwk),
+      jwk: { kty, crv, x },
+    });
+    expect(await broken("offer", forged)).toEqual(["the JWS verifies"]);
+  });
+
+  test.each([
+    ["another amount", 1, { amount: "1" }],
+    ["another recipient", 1, { payTo: stranger.address }],
+    ["another algorithm", 0, { alg: "none" }],
+  ] as const)("with %s does not verify", async (_, part, members) => {
+    expect(await broken("offer", rewritten(offerOf(), part, members))).toContain("the JWS verifies");
+  });
+
+  test("without the DID document is not valid", async () => {
+    expect(await broken("offer", offerOf(), { did: undefined })).toContain("the DID document lists the key");
+  });
+
+  test("that is over, or is for other terms, is not valid", async () => {
+    expect(await broken("offer", offerOf(), { at: AT + 400 })).toEqual(["the offer still holds"]);
+    expect(await broken("offer", offerOf(), { members: { amount: "1" } })).toEqual(["amount is 1"]);
+  });
+
+  test.each<[string, JsonObject, RegExp]>([
+    ["two parts", { format: "jws", signature: "a.b" }, /three parts/],
+    ["extensions", rewritten(offerOf(), 0, { crit: ["b64"] }), /requires extensions/],
+    ["no key", rewritten(offerOf(), 0, { kid: undefined }), /names no key/],
+    ["another version", rewritten(offerOf(), 1, { version: 2 }), /version 2; expected 1/],
+    ["an unknown member", rewritten(offerOf(), 1, { extra: "x" }), /unknown member "extra"/],
+    ["an amount that is a number", rewritten(offerOf(), 1, { amount: 1 }), /amount is 1; expected a string/],
+    ["no URL", rewritten(offerOf(), 1, { resourceUrl: "haiku" }), /not a URL/],
+  ])("with %s is refused, and the error says why", async (_, signed, reason) => {
+    await expect(check("offer", signed)).rejects.toThrow(reason);
+  });
+});
+
+describe("an EIP-712 signature of the stock library", () => {
+  const offer = (by = seller) =>
+    createOfferEIP712(URL_PAID, { ...TERMS, acceptIndex: 0 }, (data) => by.signTypedData(data as never));
+  const receipt = (by = seller) =>
+    createReceiptEIP712({ ...PAID, resourceUrl: URL_PAID }, (data) => by.signTypedData(data as never));
+  const json = (signed: unknown): Json => JSON.parse(JSON.stringify(signed));
+  const paid = `the signer is who is paid, ${seller.address}`;
+
+  test("is valid by who is paid, and by nobody else", async () => {
+    expect(await check("offer", json(await offer()), { ...ANY_TIME, members: TERMS })).toMatchObject({ valid: true });
+    expect(await broken("offer", json(await offer(stranger)), ANY_TIME)).toEqual([paid]);
+    expect(await check("receipt", json(await receipt()), { payTo: seller.address })).toMatchObject({ valid: true });
+    expect(await broken("receipt", json(await receipt(stranger)), { payTo: seller.address })).toEqual([paid]);
+  });
+
+  test("of a receipt says nothing while nobody says who was to be paid", async () => {
+    expect(await broken("receipt", json(await receipt()))).toEqual(["the signer is who is paid, which is not known"]);
+  });
+
+  test("does not hold for another amount", async () => {
+    const signed = await offer();
+    expect(await broken("offer", json({ ...signed, payload: { ...signed.payload, amount: "1" } }), ANY_TIME)).toEqual([
+      paid,
+    ]);
+  });
+});
+
+describe("the commands", async () => {
+  const folder = await folderForFile("verifier-offers-");
+  const header = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64");
+  const required = (terms = accepts) => ({
+    x402Version: 2,
+    resource: { url: URL_PAID },
+    accepts: terms,
+    extensions: signedBy().offers(URL_PAID, accepts, SAMPLE_NOW),
+  });
+  const response = (transaction: string) => ({
+    success: true,
+    ...PAID,
+    transaction,
+    extensions: signedBy().receipt({ ...PAID, url: URL_PAID }, SAMPLE_NOW),
+  });
+  const files = {
+    "did.json": did,
+    "402.txt": header(required()),
+    "dearer.json": JSON.stringify(required([{ ...accepts[0], amount: "1000000" } as never])),
+    "paid.txt": header(response(PAID.transaction)),
+    "moved.txt": header(response(`0x${"cd".repeat(32)}`)),
+    "nothing.json": "{}",
+  };
+  for (const [name, content] of Object.entries(files)) await writeFile(join(folder, name), content);
+
+  const run = (args: readonly string[]) =>
+    new Promise<{ code: number; out: string; err: string }>((resolve) => {
+      execFile(process.execPath, [CLI, ...args], { cwd: folder }, (error, out, err) =>
+        resolve({ code: Number(error?.code ?? 0), out, err }),
+      );
+    });
+
+  const AT_SIGNING = ["--at", String(AT)];
+  test.each<[string, string[], { code: number; shown: RegExp }]>([
+    [
+      "a 402",
+      ["offer", "402.txt", ...AT_SIGNING],
+      { code: 0, shown: /^valid: "https:\/\/trust\.example\/test\/basic"/ },
+    ],
+    [
+      "a 402 that asks for more than was signed",
+      ["offer", "dearer.json", ...AT_SIGNING],
+      { code: 1, shown: /NO {3}amount is 1000000/ },
+    ],
+    ["a payment's answer with its offer", ["receipt", "paid.txt", "--offer", "402.txt"], { code: 0, shown: /^valid/ }],
+    [
+      "an answer that names another transaction",
+      ["receipt", "moved.txt"],
+      { code: 1, shown: /NO {3}transaction is 0xcdcd/ },
+    ],
+  ])("%s", async (_, args, { code, shown }) => {
+    const { out, ...ended } = await run([...args, "--did", "did.json"]);
+    expect(ended).toEqual({ code, err: "" });
+    expect(out).toMatch(shown);
+  });
+
+  test("tell usage errors apart from what is not valid", async () => {
+    expect(await run(["offer", "nothing.json"])).toMatchObject({
+      code: 2,
+      err: expect.stringMatching(/No signed offer/),
+    });
+    expect(await run(["receipt"])).toMatchObject({ code: 2, err: expect.stringMatching(/offer-receipt/) });
+    expect(await run(["receipt", "paid.txt", "--pay-to", "you"])).toMatchObject({ code: 2 });
+  });
+});
