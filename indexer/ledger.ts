@@ -4,6 +4,10 @@ type Address = `0x${string}`;
 
 /** Width of the window a wallet's rows cover, in UTC calendar days. */
 export const WINDOW_DAYS = 90;
+/**
+ * How many days before the last one `wallet_day` keeps: a day more than a window that ends a day before the last.
+ */
+export const KEPT_DAYS = WINDOW_DAYS + 1;
 const DAY_SECONDS = 86_400n;
 // As in score_version 1 (packages/verifier/src/score/v1/bands.ts): other values need another index.
 /** The smallest authorized payment that qualifies: 0.001 USD. */
@@ -24,11 +28,17 @@ export const orderedPair = (a: Address, b: Address): { readonly low: Address; re
 
 const COUNT_BYTES = 3;
 
-/** The k-th number of a day's histogram (`TouchedDay.ages`), counted from 1; past its end, the last one. */
-function countOf(ages: Buffer, k: number): number {
-  const last = Math.min(k, ages.length / COUNT_BYTES);
-  return last < 1 ? 0 : ages.readUIntBE((last - 1) * COUNT_BYTES, COUNT_BYTES);
+/** The first and the last age that a day's histogram (`TouchedDay.ages`) has a number for. */
+const firstOf = (ages: Buffer): number => ages.readUInt8(0);
+const lastOf = (ages: Buffer): number => firstOf(ages) + (ages.length - 1) / COUNT_BYTES - 1;
+
+/** The histogram's number for an age: 0 before its first, and after its last the last one. */
+function countOf(ages: Buffer | null, age: number): number {
+  if (ages === null || age < firstOf(ages)) return 0;
+  return ages.readUIntBE(1 + (Math.min(age, lastOf(ages)) - firstOf(ages)) * COUNT_BYTES, COUNT_BYTES);
 }
+
+const unpacked = (ages: string | null): Buffer | null => (ages === null ? null : Buffer.from(ages, "base64"));
 
 /**
  * A day's histogram (`TouchedDay.ages`) with one more counterparty, last touched `age` days earlier (null: never). For
@@ -36,10 +46,11 @@ function countOf(ages: Buffer, k: number): number {
  */
 export function withAge(ages: string | null, age: number | null): string | null {
   if (age === null || age >= WINDOW_DAYS) return ages;
-  const before = Buffer.from(ages ?? "", "base64");
-  const after = Buffer.alloc(Math.max(before.length, age * COUNT_BYTES));
-  for (let k = 1; k <= after.length / COUNT_BYTES; k++)
-    after.writeUIntBE(countOf(before, k) + (k >= age ? 1 : 0), (k - 1) * COUNT_BYTES, COUNT_BYTES);
+  const before = unpacked(ages);
+  const [first, last] = before === null ? [age, age] : [Math.min(firstOf(before), age), Math.max(lastOf(before), age)];
+  const after = Buffer.alloc(1 + (last - first + 1) * COUNT_BYTES, first);
+  for (let k = first; k <= last; k++)
+    after.writeUIntBE(countOf(before, k) + (k >= age ? 1 : 0), 1 + (k - first) * COUNT_BYTES, COUNT_BYTES);
   return after.toString("base64");
 }
 
@@ -49,8 +60,9 @@ export interface TouchedDay {
   /** Counterparties touched on that day. */
   readonly touched: number;
   /**
-   * How many of them were last touched at most 1, 2, … days before: big-endian 24-bit numbers, each four characters of
-   * base64. Text, because Ponder deep-clones rows with arrays; cumulative, so that a reader needs only one of them.
+   * How many of them were last touched at most so many days before: a byte with the first age that occurs, then for each
+   * age from there to the last a big-endian 24-bit number, in base64. Text, because Ponder deep-clones rows with anything
+   * else; cumulative, so that a reader needs only one of the numbers.
    */
   readonly ages: string | null;
 }
@@ -62,7 +74,7 @@ export interface TouchedDay {
  */
 export function distinctCounterparties(rows: readonly TouchedDay[], first: number, last: number): number {
   const inside = rows.filter(({ day }) => day >= first && day <= last);
-  const seenBefore = ({ day, ages }: TouchedDay) => countOf(Buffer.from(ages ?? "", "base64"), day - first);
+  const seenBefore = ({ day, ages }: TouchedDay) => countOf(unpacked(ages), day - first);
   return inside.reduce((sum, row) => sum + row.touched - seenBefore(row), 0);
 }
 

@@ -27,6 +27,8 @@ interface Trace {
   readonly address: Address;
   /** Its rows in `wallet_day`: days with a transfer that counts. */
   readonly days: number;
+  /** If it has none, its rows in `paid` and `pair`: the days may have been dropped. */
+  readonly pairs: number;
   /** Its rows in `escrow_party`: payments in escrow that it made or was to receive. */
   readonly holds: number;
 }
@@ -62,48 +64,69 @@ export async function ownChangeOf(db: Queryable, schema: string, wanted: readonl
     traces: [
       ...(await tracesOf(db, schema, added)),
       // Nobody should have written them. A process with other settings may have, had it been started at the same moment.
-      ...(await tracesOf(db, schema, always)).filter(({ days }) => days > 0).map((trace) => ({ ...trace, holds: 0 })),
+      ...traces(always, { days: await daysOf(db, schema, always) }),
     ],
   };
 }
 
-/** Those of these addresses that have rows, by keys alone. Every transfer that counts has two in `wallet_day`. */
+type Counts = ReadonlyMap<Address, number>;
+type Kind = "days" | "pairs" | "holds";
+
+/** Those of these addresses that have rows: every transfer that counts has two in `wallet_day`, and one that stays. */
 async function tracesOf(db: Queryable, schema: string, addresses: readonly Address[]): Promise<readonly Trace[]> {
-  const days = await countBy(db, { schema, table: "wallet_day", column: "wallet", addresses });
+  const days = await daysOf(db, schema, addresses);
+  const without = addresses.filter((address) => !days.has(address));
+  const [paid, met] = [
+    await countBy(db, { schema, table: "paid", columns: ["payer", "payee"], addresses: without }),
+    await countBy(db, { schema, table: "pair", columns: ["low", "high"], addresses: without }),
+  ];
+  const pairs = new Map(without.map((address) => [address, (paid.get(address) ?? 0) + (met.get(address) ?? 0)]));
   // A hold that a preloaded history does not know has none of its merchant's; nor has one before the index's first block.
-  const holds = await countBy(db, { schema, table: "escrow_party", column: "account", addresses });
-  return addresses
-    .map((address) => ({ address, days: days.get(address) ?? 0, holds: holds.get(address) ?? 0 }))
-    .filter((trace) => trace.days + trace.holds > 0);
+  const holds = await countBy(db, { schema, table: "escrow_party", columns: ["account"], addresses });
+  return traces(addresses, { days, pairs, holds });
 }
+
+const traces = (addresses: readonly Address[], counts: Partial<Readonly<Record<Kind, Counts>>>): readonly Trace[] =>
+  addresses
+    .map((address) => {
+      const of = (kind: Kind) => counts[kind]?.get(address) ?? 0;
+      return { address, days: of("days"), pairs: of("pairs"), holds: of("holds") };
+    })
+    .filter(({ days, pairs, holds }) => days + pairs + holds > 0);
+
+const daysOf = (db: Queryable, schema: string, addresses: readonly Address[]): Promise<Counts> =>
+  countBy(db, { schema, table: "wallet_day", columns: ["wallet"], addresses });
 
 interface Counted {
   readonly schema: string;
-  readonly table: "wallet_day" | "escrow_party";
-  readonly column: "wallet" | "account";
+  readonly table: "wallet_day" | "paid" | "pair" | "escrow_party";
+  /** Its addresses. Unless there is one, every row is looked at, which is rare: an address of the service is new. */
+  readonly columns: readonly string[];
   readonly addresses: readonly Address[];
 }
 
-async function countBy(
-  db: Queryable,
-  { schema, table, column, addresses }: Counted,
-): Promise<ReadonlyMap<Address, number>> {
+async function countBy(db: Queryable, { schema, table, columns, addresses }: Counted): Promise<Counts> {
   const name = `${pg.escapeIdentifier(schema)}.${table}`;
   const { rows: found } = await db.query<{ exists: boolean }>("select to_regclass($1) is not null as exists", [name]);
   if (addresses.length === 0 || !found[0]?.exists) return new Map();
-  const { rows } = await db.query<{ address: Address; n: number }>(
-    `select ${column} as address, count(*)::int as n from ${name} where ${column} = any($1) group by 1`,
+  const wanted =
+    table === "escrow_party" ? "$1::text[]" : "array(select decode(substr(a, 3), 'hex') from unnest($1::text[]) a)";
+  const { rows } = await db.query<{ address: Address | Buffer; n: number }>(
+    `select address, count(*)::int as n from ${name}, lateral (values ${columns.map((column) => `(${column})`).join()}) side(address)
+      where (${columns.map((column) => `${column} = any(${wanted})`).join(" or ")}) and address = any(${wanted}) group by 1`,
     [addresses],
   );
-  return new Map(rows.map(({ address, n }) => [address, n]));
+  const asAddress = (stored: Address | Buffer): Address =>
+    typeof stored === "string" ? stored : `0x${stored.toString("hex")}`;
+  return new Map(rows.map(({ address, n }) => [asAddress(address), n]));
 }
 
 /** Whether an index leaves out what it should, or can from now on without any row being another. */
 export const isFree = ({ removed, traces }: OwnChange): boolean => removed.length === 0 && traces.length === 0;
 export const isNone = (change: OwnChange): boolean => isFree(change) && change.added.length === 0;
 
-const inWords = ({ address, days, holds }: Trace): string =>
-  `${address} has ${days} rows in wallet_day and ${holds} in escrow_party`;
+const inWords = ({ address, days, pairs, holds }: Trace): string =>
+  `${address} has ${days} rows in wallet_day and ${holds} in escrow_party${pairs === 0 ? "" : `, and ${pairs} of older days in paid and pair`}`;
 
 /** @throws OwnAddressError with the number of rows */
 export function refuseOwnChange(schema: string, { removed, traces }: OwnChange): never {

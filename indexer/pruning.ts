@@ -1,6 +1,7 @@
 import { setTimeout as wait } from "node:timers/promises";
 import pg from "pg";
 import type { Logger } from "pino";
+import { dropDays } from "./days.ts";
 import { prune } from "./prune.ts";
 import type { IndexerSettings } from "./settings.ts";
 
@@ -13,7 +14,7 @@ interface Pruning {
   readonly signal: AbortSignal;
 }
 
-/** Prunes Ponder's copy of the chain now and then, until `signal` aborts. A failure is logged: the next time may do. */
+/** Prunes Ponder's copy of the chain and the index's oldest days now and then, until `signal` aborts. A failure is logged: the next time may do. */
 export async function keepPruning({ settings, log, signal }: Pruning): Promise<void> {
   const everyMs = settings.pruneSeconds * 1000;
   if (everyMs === 0) return;
@@ -22,7 +23,9 @@ export async function keepPruning({ settings, log, signal }: Pruning): Promise<v
     await wait(next, undefined, { signal }).catch(() => undefined);
     if (signal.aborted) return;
     try {
-      log.info(await pruneOnce(settings.databaseUrl, { isThorough, signal }), "pruned ponder_sync");
+      const { days, ...pruned } = await pruneOnce(settings.databaseUrl, { isThorough, signal });
+      log.info(pruned, "pruned ponder_sync");
+      for (const dropped of days) log.info(dropped, "dropped days before every window");
       isThorough = false;
     } catch (error) {
       if (!signal.aborted) log.warn({ err: error }, "ponder_sync could not be pruned");
@@ -38,7 +41,7 @@ async function pruneOnce(databaseUrl: string, plan: { readonly isThorough: boole
   const giveUp = () => void db.query("select pg_cancel_backend($1)", [rows[0]?.pid]).catch(() => undefined);
   plan.signal.addEventListener("abort", giveUp);
   try {
-    return await prune(db, plan);
+    return { ...(await prune(db, plan)), days: await dropDays(db, plan.signal) };
   } finally {
     plan.signal.removeEventListener("abort", giveUp);
     await db.end();

@@ -1,42 +1,64 @@
 import { int8, integer, jsonb, onchainTable, onchainView, primaryKey, sql, text } from "ponder";
+import { ROWS_VERSION } from "./rows-version.ts";
 
 // No secondary index: Ponder drops and rebuilds them at every restart, and every read here is by primary key.
 // Values are atomic units of USDC, of any size: sums over flash loans exceed 64 bits. Times are Unix seconds, addresses
-// lower case.
+// lower case. Of what there is a row for each payment, columns of a fixed width come first, so that none is padded.
+
+type Builders = Parameters<Extract<Parameters<typeof onchainTable>[1], (t: never) => unknown>>[0];
+type Hex = `0x${string}`;
+
+/** Hexadecimal text with `0x` for the handlers, in lower case; in the database its bytes, which are half as long. */
+const bytes = (t: Builders) =>
+  t.customType<{ data: Hex; driverData: Buffer }>({
+    dataType: () => "bytea",
+    toDriver: (hex) => Buffer.from(hex.slice(2), "hex"),
+    fromDriver: (stored) => `0x${stored.toString("hex")}`,
+  })();
+
+/** The same of base64. */
+const base64Bytes = (t: Builders) =>
+  t.customType<{ data: string; driverData: Buffer }>({
+    dataType: () => "bytea",
+    toDriver: (text) => Buffer.from(text, "base64"),
+    fromDriver: (stored) => stored.toString("base64"),
+  })();
 
 /**
  * One row per wallet and UTC day with a transfer, written on that day only: past rows stay true for any past window.
+ * Days that no window reaches back to are dropped (days.ts).
  */
 export const walletDay = onchainTable(
   "wallet_day",
   (t) => ({
-    wallet: t.hex().notNull(),
+    /** Time of the day's last transfer. */
+    lastAt: t.int8({ mode: "number" }).notNull(),
     day: t.integer().notNull(),
     /** Outgoing payments the wallet authorized by signature (EIP-3009). */
     paid: t.integer().notNull(),
     /** Those that the score counts, and their sum (`QUALIFYING_ATOMIC` in ledger.ts). */
     qualifying: t.integer().notNull(),
-    qualifyingAtomic: t.bigint().notNull(),
     /** Counterparties it paid or was paid by on that day. */
     touched: t.integer().notNull(),
+    wallet: bytes(t).notNull(),
+    qualifyingAtomic: t.bigint().notNull(),
     /** How many of them were last touched at most 1, 2, … days before (`TouchedDay` in ledger.ts). */
-    ages: t.text(),
-    /** Time of the day's last transfer. */
-    lastAt: t.int8({ mode: "number" }).notNull(),
+    ages: base64Bytes(t),
   }),
   (t) => ({ key: primaryKey({ columns: [t.wallet, t.day] }) }),
 );
 
 /**
  * One row per pair of wallets (low < high): the last day on which money moved between them, either way, and how much
- * each way.
+ * each way. In the authorised scope all that follows from `paid`, but for what an escrow released of holds from before
+ * the index: only these sums are here, with day 0.
  */
 export const pair = onchainTable(
   "pair",
   (t) => ({
-    low: t.hex().notNull(),
-    high: t.hex().notNull(),
     lastDay: t.integer().notNull(),
+    low: bytes(t).notNull(),
+    high: bytes(t).notNull(),
     /** From low to high, and back. */
     upAtomic: t.bigint().notNull(),
     downAtomic: t.bigint().notNull(),
@@ -49,15 +71,8 @@ export const pair = onchainTable(
  * that reached the floor.
  */
 export const wallet = onchainTable("wallet", (t) => ({
-  wallet: t.hex().primaryKey(),
-  /**
-   * Who has sent it the most in total (the first to reach it wins ties), and how much; null in the authorised scope.
-   */
-  funder: t.hex(),
-  funderAtomic: t.bigint().notNull(),
   /** Its last qualifying payment. */
   lastPaidAt: t.int8({ mode: "number" }),
-  lastPaidTransaction: t.hex(),
   /**
    * The wallets that its authorized payments have reached the floor for (`FLOOR_ATOMIC` in ledger.ts), and those whose
    * payments reached it for this wallet.
@@ -69,23 +84,32 @@ export const wallet = onchainTable("wallet", (t) => ({
    */
   payerFunders: t.integer().notNull(),
   unfundedPayers: t.integer().notNull(),
+  wallet: bytes(t).primaryKey(),
+  lastPaidTransaction: bytes(t),
+  /**
+   * Who has sent it the most in total (the first to reach it wins ties), and how much; null in the authorised scope.
+   */
+  funder: bytes(t),
+  funderAtomic: t.bigint().notNull(),
 }));
 
 /** One row per payer and payee with an authorized payment between them; a hold in an escrow is one to the merchant. */
 export const paid = onchainTable(
   "paid",
   (t) => ({
-    payer: t.hex().notNull(),
-    payee: t.hex().notNull(),
+    firstAt: t.int8({ mode: "number" }).notNull(),
+    lastAt: t.int8({ mode: "number" }).notNull(),
     count: t.integer().notNull(),
+    /** The last day on which one of them was a meeting of the two; null in the full scope, where `pair` has it. */
+    metDay: t.integer(),
+    payer: bytes(t).notNull(),
+    payee: bytes(t).notNull(),
+    lastTransaction: bytes(t).notNull(),
     atomic: t.bigint().notNull(),
     /** What of that the payee has not been paid: held in an escrow, or refunded from there. */
     unpaidAtomic: t.bigint().notNull(),
-    firstAt: t.int8({ mode: "number" }).notNull(),
-    lastAt: t.int8({ mode: "number" }).notNull(),
-    lastTransaction: t.hex().notNull(),
     /** The payer's largest funder when the sum reached the floor; null before that, or if it had none. */
-    funder: t.hex(),
+    funder: bytes(t),
   }),
   (t) => ({ key: primaryKey({ columns: [t.payer, t.payee] }) }),
 );
@@ -97,10 +121,10 @@ export const paid = onchainTable(
 export const payeeSlot = onchainTable(
   "payee_slot",
   (t) => ({
-    payer: t.hex().notNull(),
     slot: t.integer().notNull(),
-    payee: t.hex().notNull(),
     ordinal: t.integer().notNull(),
+    payer: bytes(t).notNull(),
+    payee: bytes(t).notNull(),
   }),
   (t) => ({ key: primaryKey({ columns: [t.payer, t.slot] }) }),
 );
@@ -108,22 +132,25 @@ export const payeeSlot = onchainTable(
 /** One row per payee and funder that `payerFunders` of the payee's row counts. */
 export const payerFunder = onchainTable(
   "payer_funder",
-  (t) => ({ payee: t.hex().notNull(), funder: t.hex().notNull() }),
+  (t) => ({ payee: bytes(t).notNull(), funder: bytes(t).notNull() }),
   (t) => ({ key: primaryKey({ columns: [t.payee, t.funder] }) }),
 );
 
 const own = (table: string) => sql`${sql.identifier(process.env.INDEX_SCHEMA ?? "")}.${sql.identifier(table)}`;
 
 /**
- * One row: what this index covers. `own_from`: the addresses of the service whose older transfers are in the rows, each
- * with the block from which on they are not. Beside the rows, so that a switch of the views switches it too.
+ * One row: what this index covers. `rows_version`: which tables these are, for their readers. `own_from`: the addresses of
+ * the service whose older transfers are in the rows, each with the block from which on they are not. Beside the rows, so
+ * that a switch of the views switches it too.
  */
 export const coverage = onchainView("coverage", {
+  rowsVersion: integer().notNull(),
   scope: text().$type<"full" | "authorised">().notNull(),
   firstBlock: integer().notNull(),
   ownFrom: jsonb().$type<Readonly<Record<`0x${string}`, number>>>().notNull(),
 }).as(sql`
-  select ${sql.raw(`'${process.env.INDEX_SCOPE}'::text`)} as scope, ${sql.raw(`${process.env.FIRST_BLOCK}::int`)} as first_block,
+  select ${sql.raw(String(ROWS_VERSION))} as rows_version,
+    ${sql.raw(`'${process.env.INDEX_SCOPE}'::text`)} as scope, ${sql.raw(`${process.env.FIRST_BLOCK}::int`)} as first_block,
     (select coalesce(jsonb_object_agg(address, from_block) filter (where from_block > 0), '{}') from ${own("own_address")}) as own_from`);
 
 /**
@@ -262,7 +289,7 @@ export const escrowDay = onchainTable(
     /** Its buyers on that day. */
     touched: t.integer().notNull(),
     /** How many of them had their last one at most 1, 2, … days before (`TouchedDay` in ledger.ts). */
-    ages: t.text(),
+    ages: base64Bytes(t),
     lastTransaction: t.hex().notNull(),
   }),
   (t) => ({ key: primaryKey({ columns: [t.merchant, t.outcome, t.day] }) }),

@@ -25,6 +25,8 @@ export interface ChainPlan {
   readonly authorisedEvery?: number;
   /** Default: as many as spread the chain over 90 days. */
   readonly secondsPerBlock?: number;
+  /** Instead of that, everyone but the busiest pays so often in all, and always the same few of those. */
+  readonly habits?: { readonly payments: number; readonly payees: number };
   /** Default: there are none. */
   readonly forkOf?: GeneratedChain["forkOf"];
 }
@@ -67,11 +69,17 @@ export const walletCount = (transfers: number): number => Math.max(2 * HOT, Math
 
 const zipf = (n: number): number => Math.min(HOT - 1, Math.floor(HOT ** ((n % 10_000) / 10_000)) - 1);
 
+interface Parties {
+  readonly from: Address;
+  readonly to: Address;
+  readonly dice: number;
+}
+
 /**
  * Hot wallets send every tenth transfer. A quarter goes to the largest wallet, a quarter to hot ones, the rest to one
  * of four neighbors, or from a hot wallet to anyone.
  */
-function parties(block: number, index: number, wallets: number): { from: Address; to: Address; dice: number } {
+function parties(block: number, index: number, wallets: number): Parties {
   const dice = mix(mix(block * 8191 + index) + 1);
   const other = mix(dice + 1);
   const small = HOT + (other % (wallets - HOT));
@@ -86,13 +94,21 @@ function parties(block: number, index: number, wallets: number): { from: Address
   return { from: walletAt(payer), to: walletAt(payee), dice };
 }
 
+/** A payer, and one of the few whom it always pays. */
+function habitual(block: number, index: number, { wallets, payees }: { wallets: number; payees: number }): Parties {
+  const dice = mix(mix(block * 8191 + index) + 1);
+  const payer = HOT + (mix(dice + 1) % (wallets - HOT));
+  const payee = zipf(mix(payer * payees + (mix(dice + 3) % payees)));
+  return { from: walletAt(payer), to: walletAt(payee), dice };
+}
+
 /** Block `n` has `perBlock` transfers, each in its own transaction. */
 export function generateChain(plan: ChainPlan): GeneratedChain {
-  const { transfers, perBlock, endsAt, authorisedEvery = 5, forkOf = () => 0 } = plan;
+  const { transfers, perBlock, endsAt, authorisedEvery = 5, habits, forkOf = () => 0 } = plan;
   const last = Math.ceil(transfers / perBlock);
   const head = last + QUIET_BLOCKS;
   const seconds = plan.secondsPerBlock ?? Math.max(1, Math.floor((DAYS * 86_400) / head));
-  const wallets = walletCount(transfers);
+  const wallets = habits === undefined ? walletCount(transfers) : HOT + Math.ceil(transfers / habits.payments);
   return {
     perBlock,
     last,
@@ -104,7 +120,10 @@ export function generateChain(plan: ChainPlan): GeneratedChain {
       const seed = forkOf(block) === 0 ? block : mix(block ^ mix(forkOf(block)));
       let logIndex = 0;
       return Array.from({ length: perBlock }, (_, index) => {
-        const { dice, from, to } = parties(seed, index, wallets);
+        const { dice, from, to } =
+          habits === undefined
+            ? parties(seed, index, wallets)
+            : habitual(seed, index, { wallets, payees: habits.payees });
         const spread = mix(dice + 2);
         const authorised = from !== NOBODY && (dice >>> 16) % authorisedEvery === 0;
         logIndex += authorised ? 2 : 1;

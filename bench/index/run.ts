@@ -2,6 +2,7 @@
 //
 //   npm run bench:index -- [sync] [transfers, default 1000000]      Ponder beside a bare viem getLogs + COPY loader
 //   npm run bench:index -- preload [transfers, default 1000000]     DuckDB beside PostgreSQL's SQL, and their rows compared
+//   npm run bench:index -- size [transfers, default 1000000]        bytes a payment, tables and keys
 //   npm run bench:index -- fetch [transfers, default 1000000]       payments from a node to Parquet, and a recount
 //   npm run bench:index -- change [transfers, default 1000000]      a start after changes that concern no row
 //   npm run bench:index -- prune                                    the size of Ponder's copy, and a recount after a bad day
@@ -12,6 +13,7 @@ import { runFetch } from "./fetch.ts";
 import { runCatchup, runLive } from "./live/live.ts";
 import { runPreload } from "./preload/preload.ts";
 import { runPrune } from "./prune/prune.ts";
+import { runSize } from "./size.ts";
 import { PER_BLOCK } from "./stage.ts";
 import { runSync } from "./sync/sync.ts";
 
@@ -25,6 +27,7 @@ const TRANSFERS = ["transfers", PER_BLOCK, 1_000_000] as const;
 const PARTS: Readonly<Record<string, Part>> = {
   sync: { run: runSync, size: TRANSFERS },
   preload: { run: runPreload, size: TRANSFERS },
+  size: { run: runSize, size: TRANSFERS },
   fetch: { run: runFetch, size: TRANSFERS },
   change: { run: runChange, size: TRANSFERS },
   prune: { run: runPrune },

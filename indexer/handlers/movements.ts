@@ -33,6 +33,12 @@ const [firstBlock, liveBlock] = [BigInt(process.env.FIRST_BLOCK ?? 0), BigInt(pr
 /** No window reaches back to it. */
 const LONG_AGO = 0;
 
+/** What the last day that two wallets met on makes of a meeting. */
+const touchOn = (day: number, lastDay: number | null): Touch => {
+  const fresh = lastDay !== day;
+  return { fresh, age: fresh && lastDay !== null ? day - lastDay : null };
+};
+
 interface Meeting {
   /** Null if the two do not meet on this day, but only money that was sent before arrives. */
   readonly day: number | null;
@@ -40,7 +46,7 @@ interface Meeting {
   readonly sent: bigint;
 }
 
-/** Records a meeting, and who has sent the receiver the most. */
+/** Writes down a meeting in `pair`, and who has sent the receiver the most. */
 async function meet(db: Database, { from, to }: Movement, { day, sent }: Meeting): Promise<Touch> {
   const key = orderedPair(from, to);
   const way = from === key.low ? "upAtomic" : "downAtomic";
@@ -54,8 +60,15 @@ async function meet(db: Database, { from, to }: Movement, { day, sent }: Meeting
     });
   // Authorized payments alone do not show who funds a wallet.
   if (scope === "full" && sent > 0n) await noteFunder(db, { funded: to, funder: from, sentAtomic });
-  const fresh = before.lastDay !== day;
-  return { fresh, age: fresh && before.lastDay !== null && day !== null ? day - before.lastDay : null };
+  return day === null ? NO_TOUCH : touchOn(day, before.lastDay);
+}
+
+/** In the authorised scope every meeting is a payment, so that `paid` says when the two last met. */
+async function touchOfPayment(db: Database, { from, to }: Movement, day: number): Promise<Touch> {
+  const there = await db.find(paid, { payer: from, payee: to });
+  const back = await db.find(paid, { payer: to, payee: from });
+  const days = [there?.metDay ?? null, back?.metDay ?? null].filter((one) => one !== null);
+  return touchOn(day, days.length === 0 ? null : Math.max(...days));
 }
 
 async function addToDay(
@@ -91,9 +104,17 @@ async function addToDays(db: Database, seen: Seen, touch: Touch): Promise<void> 
 export async function recordTransfer(db: Database, seen: Seen): Promise<void> {
   if (!counts(seen, seen.block)) return;
   if (seen.authorised && isMoneyOfHold(seen)) return;
-  await addToDays(db, seen, await meet(db, seen, { day: dayOf(seen.timestamp), sent: seen.value }));
-  if (seen.authorised) await recordPayment(db, { ...seen, unpaid: 0n });
+  await addToDays(db, seen, await touchOf(db, seen, seen.value));
+  if (seen.authorised) await recordPayment(db, { ...seen, unpaid: 0n, metDay: metDayOf(seen) });
 }
+
+/** Records in full scope that the two meet; in the authorised scope, that does the payment. */
+const touchOf = (db: Database, seen: Seen, sent: bigint): Promise<Touch> => {
+  const day = dayOf(seen.timestamp);
+  return scope === "full" ? meet(db, seen, { day, sent }) : touchOfPayment(db, seen, day);
+};
+
+const metDayOf = ({ timestamp }: Seen): number | null => (scope === "full" ? null : dayOf(timestamp));
 
 interface Placed {
   readonly block: { readonly number: bigint; readonly timestamp: bigint };
@@ -116,9 +137,8 @@ export async function recordHold(
   const seen: Seen = { from, to, value, authorised: true, block: number, timestamp, transaction: transaction.hash };
   if (number < firstBlock || !counts(seen, number)) return;
   const isLate = number < liveBlock;
-  if (!isLate || !isCollected)
-    await addToDays(db, seen, isLate ? NO_TOUCH : await meet(db, seen, { day: dayOf(timestamp), sent: 0n }));
-  await recordPayment(db, { ...seen, unpaid: value });
+  if (!isLate || !isCollected) await addToDays(db, seen, isLate ? NO_TOUCH : await touchOf(db, seen, 0n));
+  await recordPayment(db, { ...seen, unpaid: value, metDay: isLate ? null : metDayOf(seen) });
 }
 
 /** Records that what was held in block `heldBlock` has been paid to the merchant. The fee is part of it. */
@@ -129,8 +149,9 @@ export async function recordRelease(
 ): Promise<void> {
   // What counted as a hold counts to its end.
   if (block.number < firstBlock || !counts(movement, BigInt(heldBlock))) return;
-  await meet(db, movement, { day: null, sent: movement.value });
-  if (BigInt(heldBlock) < firstBlock) return;
+  const isEarlier = BigInt(heldBlock) < firstBlock;
+  if (scope === "full" || isEarlier) await meet(db, movement, { day: null, sent: movement.value });
+  if (isEarlier) return;
   const { from: payer, to: payee, value } = movement;
   await db.update(paid, { payer, payee }).set((row) => ({ unpaidAtomic: row.unpaidAtomic - value }));
 }

@@ -31,24 +31,27 @@ export async function noteFunder(db: Database, { funded, funder, sentAtomic }: F
 interface Payment extends Movement {
   /** What of it the payee has not been paid yet. */
   readonly unpaid: bigint;
+  /** Null if it is no meeting, or `pair` has that. */
+  readonly metDay: number | null;
   readonly timestamp: bigint;
   readonly transaction: `0x${string}`;
 }
 
 /** Records an authorised payment. */
 export async function recordPayment(db: Database, payment: Payment): Promise<void> {
-  const { from: payer, to: payee, value, unpaid, timestamp, transaction } = payment;
+  const { from: payer, to: payee, value, unpaid, metDay, timestamp, transaction } = payment;
   const at = Number(timestamp);
   const { atomic } = await db
     .insert(paid)
     .values({
       ...{ payer, payee, count: 1, atomic: value, unpaidAtomic: unpaid },
-      ...{ firstAt: at, lastAt: at, lastTransaction: transaction },
+      ...{ firstAt: at, lastAt: at, lastTransaction: transaction, metDay },
     })
     .onConflictDoUpdate((row) => ({
       ...{ count: row.count + 1, atomic: row.atomic + value, unpaidAtomic: row.unpaidAtomic + unpaid },
       firstAt: Math.min(row.firstAt, at),
       ...(at >= row.lastAt ? { lastAt: at, lastTransaction: transaction } : {}),
+      metDay: metDay ?? row.metDay,
     }));
   if (value >= QUALIFYING_ATOMIC) {
     const lastPaid = { lastPaidAt: at, lastPaidTransaction: transaction };

@@ -1,9 +1,9 @@
-import { FLOOR_ATOMIC, PAYEE_SLOTS, QUALIFYING_ATOMIC, WINDOW_DAYS } from "../ledger.ts";
+import { FLOOR_ATOMIC, KEPT_DAYS, PAYEE_SLOTS, QUALIFYING_ATOMIC, WINDOW_DAYS } from "../ledger.ts";
 import type { HistoryTable } from "./tables.ts";
 
-// The handlers' arithmetic (handlers/usdc.ts, handlers/payments.ts) over all transfers at once, in DuckDB's SQL. Wallets are numbers
-// here (transfers.ts), in the order of their addresses, so that an order by numbers is one by addresses. A key of two
-// wallets is `first << 32 | second`.
+// The handlers' arithmetic (handlers/movements.ts, handlers/payments.ts) over all transfers at once, in DuckDB's SQL. Wallets
+// are numbers here (transfers.ts), in the order of their addresses, so that an order by numbers is one by addresses. A key
+// of two wallets is `first << 32 | second`. Bytes come as PostgreSQL's COPY reads them.
 
 interface Step {
   readonly name: string;
@@ -11,6 +11,9 @@ interface Step {
 }
 
 type Scope = "full" | "authorised";
+
+/** A number of hexadecimal digits as COPY reads bytes. */
+export const asBytes = (hex: string): string => `'\\\\x' || ${hex}`;
 
 /** What the tables are built from, besides `transfers`, in this order. */
 export const stepsOf = (scope: Scope): readonly Step[] => [
@@ -49,6 +52,11 @@ export interface WalletRange {
   readonly end: number;
 }
 
+/** What a table's rows are of. */
+export interface Extent extends WalletRange {
+  readonly scope: Scope;
+}
+
 const within = (column: string, { first, end }: WalletRange): string => `${column} >= ${first} and ${column} < ${end}`;
 const SIDE = 2 ** 32;
 const keyWithin = (key: string, { first, end }: WalletRange): string =>
@@ -56,8 +64,12 @@ const keyWithin = (key: string, { first, end }: WalletRange): string =>
 const firstOf = (key: string): string => `(${key} >> 32)::integer`;
 const secondOf = (key: string): string => `(${key} & ${SIDE - 1})::integer`;
 
-/** Each number is six hex digits, which make four characters of base64: `TouchedDay.ages` in ledger.ts. */
+/** The first age is two hex digits, and each number six: `TouchedDay.ages` in ledger.ts. */
+const first = (sql: string) => `printf('%02x', ${sql})`;
 const count = (sql: string) => `printf('%06x', ${sql})`;
+
+/** A day that a window may still reach back to. */
+const IS_KEPT = `day >= (select max(day) - ${KEPT_DAYS} from transfers)`;
 
 /** `ages` from the ages that occur. Most days have one, and only the others are worth an aggregate of text. */
 const walletDay = (range: WalletRange): string => `
@@ -65,43 +77,44 @@ const walletDay = (range: WalletRange): string => `
     select wallet, day, sum(paid)::integer as paid, sum(qualifying)::integer as qualifying,
       sum(case when qualifying = 1 then value else 0 end) as qualifying_atomic, max(time) as last_at
     from (select sender as wallet, day, time, authorised::integer as paid, (authorised and value >= ${QUALIFYING_ATOMIC})::integer as qualifying, value
-        from transfers where ${within("sender", range)}
-      union all select payee, day, time, 0, 0, 0 from transfers where ${within("payee", range)})
+        from transfers where ${within("sender", range)} and ${IS_KEPT}
+      union all select payee, day, time, 0, 0, 0 from transfers where ${within("payee", range)} and ${IS_KEPT})
     group by wallet, day),
   met as (
     select wallet, day, age, count(*) as n
-    from (select ${firstOf("pair")} as wallet, day, age from meetings where ${keyWithin("pair", range)}
-      union all select ${secondOf("pair")} as wallet, day, age from meetings where ${within(secondOf("pair"), range)})
+    from (select ${firstOf("pair")} as wallet, day, age from meetings where ${keyWithin("pair", range)} and ${IS_KEPT}
+      union all select ${secondOf("pair")} as wallet, day, age from meetings where ${within(secondOf("pair"), range)} and ${IS_KEPT})
     group by wallet, day, age),
   touched as (
-    select wallet, day, sum(n)::integer as touched, count(age) as ages, max(age) as oldest, sum(n) filter (where age is not null) as known
+    select wallet, day, sum(n)::integer as touched, count(age) as ages, min(age) as youngest, sum(n) filter (where age is not null) as known
     from met group by wallet, day),
   several as (
-    select wallet, day, string_agg(repeat(${count("within - n")}, age - younger - 1) || ${count("within")}, '' order by age) as ages
-    from (select *, lag(age, 1, 0) over sooner as younger, sum(n) over sooner as within
+    select wallet, day, ${first("min(age)")} || string_agg(repeat(${count("within - n")}, age - younger - 1) || ${count("within")}, '' order by age) as ages
+    from (select *, coalesce(lag(age) over sooner, age - 1) as younger, sum(n) over sooner as within
       from met semi join (select wallet, day from touched where ages > 1) using (wallet, day)
       where age is not null window sooner as (partition by wallet, day order by age))
     group by wallet, day)
-  select names.name as wallet, day, paid, qualifying, qualifying_atomic, touched,
-    case touched.ages when 0 then null when 1 then to_base64(unhex(repeat('000000', oldest - 1) || ${count("known")}))
-      else to_base64(unhex(several.ages)) end as ages, last_at
+  select last_at, day, paid, qualifying, touched, names.name as wallet, qualifying_atomic,
+    case touched.ages when 0 then null when 1 then ${asBytes(`${first("youngest")} || ${count("known")}`)}
+      else ${asBytes("several.ages")} end as ages
   from counted join touched using (wallet, day) left join several using (wallet, day)
     join names on names.id = counted.wallet and ${within("names.id", range)}
   order by counted.wallet, day`;
 
-const pair = (range: WalletRange): string => `
-  select lows.name as low, highs.name as high, last_day, up_atomic, down_atomic
+/** In the authorised scope `paid` has all that. */
+const pair = ({ scope, ...range }: Extent): string => `
+  select last_day, lows.name as low, highs.name as high, up_atomic, down_atomic
   from (
     select pair, max(day) as last_day, sum(case when sender < payee then value else 0 end) as up_atomic,
       sum(case when sender > payee then value else 0 end) as down_atomic
-    from transfers where ${keyWithin("pair", range)} group by pair) sums
+    from transfers where ${scope === "full"} and ${keyWithin("pair", range)} group by pair) sums
     join names lows on lows.id = ${firstOf("pair")} and ${within("lows.id", range)}
     join names highs on highs.id = ${secondOf("pair")}
   order by pair`;
 
 const wallet = (range: WalletRange): string => `
-  select names.name as wallet, funding.name as funder, funder_atomic, last_paid_at, '0x' || lower(hex(last_paid_transaction)) as last_paid_transaction,
-    payees, payers, payer_funders, unfunded_payers
+  select last_paid_at, payees, payers, payer_funders, unfunded_payers, names.name as wallet,
+    ${asBytes("hex(last_paid_transaction)")} as last_paid_transaction, funding.name as funder, funder_atomic
   from (
     select wallet, max(funder) as funder, coalesce(max(sent), 0) as funder_atomic, max(last_paid_at) as last_paid_at,
       max(last_paid_transaction) as last_paid_transaction, coalesce(max(payees), 0) as payees, coalesce(max(payers), 0) as payers,
@@ -120,11 +133,11 @@ const wallet = (range: WalletRange): string => `
     left join names funding on funding.id = facts.funder
   order by facts.wallet`;
 
-const paid = (range: WalletRange): string => `
-  select payers.name as payer, payees.name as payee, count, atomic, 0 as unpaid_atomic, first_at, last_at,
-    '0x' || lower(hex(last_transaction)) as last_transaction, funding.name as funder
+const paid = ({ scope, ...range }: Extent): string => `
+  select first_at, last_at, count, ${scope === "full" ? "null" : "last_day"} as met_day, payers.name as payer, payees.name as payee,
+    ${asBytes("hex(last_transaction)")} as last_transaction, atomic, 0 as unpaid_atomic, funding.name as funder
   from (
-    select sender, payee, count(*) as count, sum(value) as atomic, min(time) as first_at, max(time) as last_at,
+    select sender, payee, count(*) as count, sum(value) as atomic, min(time) as first_at, max(time) as last_at, max(day) as last_day,
       arg_max(transaction, place) as last_transaction
     from transfers where authorised and ${within("sender", range)} group by sender, payee) sums
     left join (select payer, payee, funder from reached where funder is not null and ${within("payer", range)}) floors
@@ -135,7 +148,7 @@ const paid = (range: WalletRange): string => `
   order by sums.sender, sums.payee`;
 
 const payeeSlot = (range: WalletRange): string => `
-  select payers.name as payer, ordinal % ${PAYEE_SLOTS} as slot, payees.name as payee, ordinal
+  select ordinal % ${PAYEE_SLOTS} as slot, ordinal, payers.name as payer, payees.name as payee
   from (select *, max(ordinal) over (partition by payer) as newest from reached where ${within("payer", range)}) numbered
     join names payers on payers.id = payer and ${within("payers.id", range)}
     join names payees on payees.id = payee
@@ -149,8 +162,8 @@ const payerFunder = (range: WalletRange): string => `
     join names funding on funding.id = known.funder
   order by known.payee, known.funder`;
 
-/** Each table's rows of the wallets in a range, in the order of the table's key, from the steps' relations. */
-export const TABLE_QUERIES: Readonly<Record<HistoryTable, (range: WalletRange) => string>> = {
+/** Each table's rows of the wallets in a range, in the order of the table's key, from the steps' relations; columns as in tables.ts. */
+export const TABLE_QUERIES: Readonly<Record<HistoryTable, (extent: Extent) => string>> = {
   wallet_day: walletDay,
   pair,
   wallet,

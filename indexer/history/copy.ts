@@ -4,14 +4,14 @@ import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import type pg from "pg";
 import { from as copyFrom } from "pg-copy-streams";
-import { TABLE_QUERIES, type WalletRange } from "./arithmetic.ts";
+import { type Extent, TABLE_QUERIES, type WalletRange } from "./arithmetic.ts";
 import { type Duck, quote } from "./duck.ts";
 import { createTable, HISTORY_TABLES, type HistoryTable, keyColumns } from "./tables.ts";
 
 /** Transfers a part is made of: one part's groups, and not all, must fit into memory. */
 const TRANSFERS_A_PART = 1_000_000;
 const CHUNK_BYTES = 1 << 20;
-/** COPY's own text format; no value has a tab or a backslash. */
+/** COPY's own text format; no value has a tab, or a backslash but for bytes. */
 const FORMAT = "format csv, header false, delimiter '\t', nullstr '\\N', quote '', escape ''";
 
 /** Wallets by number, in parts of about as many transfers each. */
@@ -21,21 +21,23 @@ export function partsOf(wallets: number, transfers: number): readonly WalletRang
   return Array.from({ length: parts }, (_, part) => ({ first: start(part), end: start(part + 1) }));
 }
 
+interface Copying extends Pick<Extent, "scope"> {
+  readonly parts: readonly WalletRange[];
+  /** Called with the part of the work that is done. */
+  readonly done: (part: number) => void;
+}
+
 /**
  * Makes all tables in the search path, from DuckDB's relations, while the part before is copied. In the transaction of
  * `db`, which no other statement may use meanwhile.
  */
-export async function copyTables(
-  duck: Duck,
-  db: pg.Client,
-  { parts, done }: { readonly parts: readonly WalletRange[]; readonly done: (part: number) => void },
-): Promise<void> {
+export async function copyTables(duck: Duck, db: pg.Client, { parts, scope, done }: Copying): Promise<void> {
   const tables = Object.keys(HISTORY_TABLES) as HistoryTable[];
   const all = tables.flatMap((table) => parts.map((range, part) => ({ table, range, part })));
   let copying: Promise<unknown> = Promise.resolve();
   for (const [index, { table, range, part }] of all.entries()) {
     const file = join(duck.folder, `${table}.${part}.tsv`);
-    const query = TABLE_QUERIES[table](range);
+    const query = TABLE_QUERIES[table]({ ...range, scope });
     const copied = copying;
     // A copy that fails ends the loop at its next turn.
     copying.catch(() => undefined);

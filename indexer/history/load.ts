@@ -117,7 +117,7 @@ async function put({ db, schema }: LoadPlan, { duck, progress, history }: Made):
         ...[history.rules, JSON.stringify(history.marks), history.transfers],
       ],
     );
-    await progress.phase("rows", 0.66, (done) => copyTables(duck, db, { parts, done }));
+    await progress.phase("rows", 0.66, (done) => copyTables(duck, db, { parts, scope: history.scope, done }));
     await db.query(`drop schema if exists ${schema} cascade; alter schema ${making} rename to ${schema}`);
     await db.query("commit");
   } catch (error) {

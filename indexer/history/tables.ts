@@ -1,24 +1,33 @@
 import columns from "../columns.json" with { type: "json" };
 import { ROWS_VERSION } from "../rows-version.ts";
 
-/** The tables a history fills, as in ../tables.ts: their columns, key columns first. */
+/** The tables a history fills, as in ../tables.ts: their columns, those of a fixed width first. */
 export const HISTORY_TABLES = {
-  wallet_day: ["wallet", "day", "paid", "qualifying", "qualifying_atomic", "touched", "ages", "last_at"],
-  pair: ["low", "high", "last_day", "up_atomic", "down_atomic"],
+  wallet_day: ["last_at", "day", "paid", "qualifying", "touched", "wallet", "qualifying_atomic", "ages"],
+  pair: ["last_day", "low", "high", "up_atomic", "down_atomic"],
   wallet: [
-    ...["wallet", "funder", "funder_atomic", "last_paid_at", "last_paid_transaction"],
-    ...["payees", "payers", "payer_funders", "unfunded_payers"],
+    ...["last_paid_at", "payees", "payers", "payer_funders", "unfunded_payers"],
+    ...["wallet", "last_paid_transaction", "funder", "funder_atomic"],
   ],
-  paid: ["payer", "payee", "count", "atomic", "unpaid_atomic", "first_at", "last_at", "last_transaction", "funder"],
-  payee_slot: ["payer", "slot", "payee", "ordinal"],
+  paid: [
+    ...["first_at", "last_at", "count", "met_day", "payer", "payee", "last_transaction"],
+    ...["atomic", "unpaid_atomic", "funder"],
+  ],
+  payee_slot: ["slot", "ordinal", "payer", "payee"],
   payer_funder: ["payee", "funder"],
 } as const satisfies Readonly<Record<string, readonly string[]>>;
 
 export type HistoryTable = keyof typeof HISTORY_TABLES;
 
-/** How many of a table's first columns are its key. */
+/** The columns of a table's key, in its order. */
 export const keyColumns = (table: HistoryTable): readonly string[] =>
-  HISTORY_TABLES[table].slice(0, table === "wallet" ? 1 : 2);
+  columns[table]
+    .flatMap((column) => {
+      const [, name = "", place] = /^(\S+) .* key (\d)$/.exec(column) ?? [];
+      return place === undefined ? [] : [{ name, place }];
+    })
+    .toSorted((a, b) => Number(a.place) - Number(b.place))
+    .map(({ name }) => name);
 
 /** The statement that creates a table in the search path, without its key, with the types that Ponder gives it. */
 export function createTable(table: HistoryTable): string {

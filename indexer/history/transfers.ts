@@ -1,6 +1,7 @@
 import type { Address } from "../../api/kernel/wallet.ts";
 import { NOBODY } from "../ledger.ts";
 import type { IndexerSettings } from "../settings.ts";
+import { asBytes } from "./arithmetic.ts";
 import { type Coverage, inOrder, readCoverage, whyNotJoined } from "./coverage.ts";
 import type { Duck } from "./duck.ts";
 import { type Mark, UnfitHistoryError } from "./history.ts";
@@ -133,6 +134,9 @@ export async function countTransfers(duck: Duck, { scope, ownAddresses, firstBlo
     from (select ${PLACE} as place, (time // 86400)::integer as day, time, transaction, "from", "to", value, authorised ${counted})
       join names senders on senders.name = "from" join names payees on payees.name = "to"`);
   await duck.run("drop table raw");
+  await duck.run(
+    `create or replace table names as select id, ${asBytes("substr(name, 3)")} as name from names order by id`,
+  );
   const [row] = await duck.rows<{ count: number }>("select count(*)::double as count from transfers");
   return row?.count ?? 0;
 }

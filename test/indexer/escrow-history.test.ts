@@ -4,6 +4,7 @@ import pg from "pg";
 import type { Address } from "viem";
 import { expect, test, vi } from "vitest";
 import { createScoreIndex } from "../../api/adapters/index/score.ts";
+import type { PayeeFact } from "../../packages/verifier/src/score/v1/facts.ts";
 import { devAccount } from "../../scripts/embedded/dev-accounts.ts";
 import { waitUntil } from "../../scripts/embedded/wait-until.ts";
 import { startTestChain } from "../support/chain/chain.ts";
@@ -16,17 +17,15 @@ import { createEscrowActor, planBlocks, STRANGER } from "./escrow-actor.ts";
 import { fundPayers, readSales, transfer } from "./escrow-record.ts";
 import { load } from "./preloaded.ts";
 import { type Fact, readFacts } from "./recount.ts";
-import { readTables, recountTables } from "./score-recount.ts";
+import { readTables, recountReading, recountTables } from "./score-recount.ts";
 
-// One chain and one index of it, on a preloaded history whose file has transfers only: the index takes up the holds within
+// One chain and an index of it in each scope, on a preloaded history whose file has transfers only: the index takes up the holds within
 // its blocks after it.
 
 vi.setConfig({ testTimeout: 90_000 });
 const BLOCK = 10_000;
 
 const chain = await forFile(startTestChain());
-const database = await freshDatabase();
-const reader = await forFile(new pg.Pool({ connectionString: database.ownerUrl, max: 2 }));
 const escrow = await deployEscrow(chain);
 const actor = await createEscrowActor(chain, escrow);
 const first = escrow.block + 1;
@@ -48,11 +47,17 @@ const settings = {
   ...{ PAY_TO_ADDRESS: FEE_RECIPIENT, ESCROW_ADDRESSES: escrow.address, START_BLOCK: String(first), EXCLUSIVE: "1" },
   INDEX_HISTORY: "history",
 };
-await load(database.ownerUrl, file, settings);
-const launched = await forFile(
-  launchIndexer({ DATABASE_URL: database.ownerUrl, BASE_RPC_URL: chain.rpcUrl, ...settings }),
-);
-await launched.saying("index ready");
+
+async function indexIn(scope: "full" | "authorised"): Promise<pg.Pool> {
+  const { ownerUrl } = await freshDatabase();
+  const env = { ...settings, INDEX_SCOPE: scope };
+  await load(ownerUrl, file, env);
+  const launched = await forFile(launchIndexer({ DATABASE_URL: ownerUrl, BASE_RPC_URL: chain.rpcUrl, ...env }));
+  await launched.saying("index ready");
+  return forFile(new pg.Pool({ connectionString: ownerUrl, max: 2 }));
+}
+
+const reader = await indexIn("full");
 
 function csvOf(facts: readonly Fact[]): string {
   const lines = facts.map(({ place, timestampMs, transaction, from, to, value, authorised }) => {
@@ -62,11 +67,13 @@ function csvOf(facts: readonly Fact[]): string {
   return ["block,time,transaction,log_index,from,to,value,authorised", ...lines, ""].join("\n");
 }
 
-async function caughtUp(): Promise<void> {
+async function caughtUp(of = reader): Promise<void> {
   const head = Number(await chain.client.getBlockNumber());
-  const position = async () => (await reader.query("select block::int from live.position")).rows[0]?.block;
+  const position = async () => (await of.query("select block::int from live.position")).rows[0]?.block;
   expect(await waitUntil(async () => (await position()) === head, 45_000)).toBe(true);
 }
+
+const SUMS = ["count", "atomic", "unpaid_atomic", "first_at", "last_at", "last_transaction", "funder"];
 
 /** Rows without what the order of events decides. */
 const without = (rows: readonly object[] = [], ...names: readonly string[]) =>
@@ -89,6 +96,34 @@ test("late holds count as payments, with all sums, but not as meetings on their 
   expect(sums(found.pair)).toEqual(sums(expected.pair));
   const circle = ["payer_funders", "unfunded_payers"];
   expect(without(found.wallet, ...circle)).toEqual(without(expected.wallet, ...circle));
+});
+
+test("in authorized scope, too, where payments alone say who has met and who got what", async () => {
+  const ofPayments = await indexIn("authorised");
+  await caughtUp(ofPayments);
+  const facts = await readSales(chain, { escrows: [escrow.address], from: first });
+  const [found, expected] = [await readTables(ofPayments), recountTables(facts, "authorised")];
+  expect(found.pair).toEqual([]);
+  expect(without(found.paid, "met_day")).toEqual(without(expected.paid, "met_day"));
+  const others = recountTables(
+    facts.filter((fact) => fact.kind !== "hold" || !isInFile(fact)),
+    "authorised",
+  );
+  const metOn = (rows: readonly object[] = []) =>
+    rows.flatMap((row) => ("met_day" in row && row.met_day !== null ? [without([row], ...SUMS)[0]] : []));
+  expect(metOn(found.paid)).toEqual(metOn(others.paid));
+  const touched = (rows: readonly object[] = []) =>
+    without(rows, "paid", "qualifying", "qualifying_atomic", "last_at").filter((row) => row.touched !== 0);
+  expect(touched(found.wallet_day)).toEqual(touched(others.wallet_day));
+
+  const wallets = [...new Set(facts.flatMap(({ from, to }) => [`0x${from}`, `0x${to}`] as const))];
+  const scored = createScoreIndex(ofPayments, { viewsSchema: "live", maxLagMs: Number.POSITIVE_INFINITY });
+  const asOf = new Date(Math.max(...facts.map(({ timestampMs }) => timestampMs)));
+  const readings = await scored.read(wallets, asOf);
+  const sums = wallets.map((wallet) => recountReading(facts, wallet, { asOf, scope: "authorised" }).payees);
+  expect(sums.flat().filter(({ returned }) => returned !== "0").length).toBeGreaterThan(1);
+  const byPayee = (payees: readonly PayeeFact[]) => payees.toSorted((a, b) => (a.payee < b.payee ? -1 : 1));
+  expect(readings?.map(({ chain: { payees } }) => byPayee(payees))).toEqual(sums);
 });
 
 /** What the index says of the merchant when it has read all. */

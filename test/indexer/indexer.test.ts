@@ -165,7 +165,8 @@ async function payStrangers(first: number): Promise<ReadonlyMap<number, Address>
 async function expectTruePositions(paid: ReadonlyMap<number, Address>): Promise<void> {
   const head = await headOf(chain);
   // In the order in which Ponder replaces the views: the other way round, one of the two would be a deadlock's victim.
-  const there = "select coalesce(array_agg(wallet), '{}') as there from live.wallet_day where wallet = any($1)";
+  const there =
+    "select coalesce(array_agg('0x' || encode(wallet, 'hex')), '{}') as there from live.wallet_day where '0x' || encode(wallet, 'hex') = any($1)";
   const text = `select there, block::int from (${there}) w cross join live.position`;
   for (let reached = 0; reached < head; await sleep(1)) {
     const { rows } = await full.pool.query(text, [[...paid.values()]]);

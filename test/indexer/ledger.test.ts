@@ -73,13 +73,25 @@ describe("distinct counterparties", () => {
   });
 });
 
+const base64 = (bytes: readonly number[]) => Buffer.from(bytes).toString("base64");
+
 describe("a day's ages", () => {
   test("an age of the window's width says the same as never", () => {
     expect(withAge(null, null)).toBeNull();
     expect(withAge(null, WINDOW_DAYS)).toBeNull();
-    expect(withAge(null, WINDOW_DAYS - 1)).toBe(`${"AAAA".repeat(WINDOW_DAYS - 2)}AAAB`);
-    expect(withAge("AAAC", 3)).toBe("AAACAAACAAAD");
-    expect(withAge("AAACAAACAAAD", 2)).toBe("AAACAAADAAAE");
+    expect(withAge(null, WINDOW_DAYS - 1)).toBe(base64([89, 0, 0, 1]));
+  });
+
+  test("they have running counts from the youngest on to the oldest", () => {
+    const ages = [7, 9, 7, 6, 10].map((age) => (before: string | null) => withAge(before, age));
+    const [seven, nine, again, six, ten] = ages.map((_, n) =>
+      ages.slice(0, n + 1).reduce<string | null>((all, add) => add(all), null),
+    );
+    expect([seven, nine]).toEqual([base64([7, 0, 0, 1]), base64([7, 0, 0, 1, 0, 0, 1, 0, 0, 2])]);
+    expect(again).toBe(base64([7, 0, 0, 2, 0, 0, 2, 0, 0, 3]));
+    expect(six).toBe(base64([6, 0, 0, 1, 0, 0, 3, 0, 0, 3, 0, 0, 4]));
+    expect(ten).toBe(base64([6, 0, 0, 1, 0, 0, 3, 0, 0, 3, 0, 0, 4, 0, 0, 5]));
+    expect(withAge(base64([3, 0, 255, 255]), 3)).toBe(base64([3, 1, 0, 0]));
   });
 });
 

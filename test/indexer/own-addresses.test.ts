@@ -13,6 +13,10 @@ const SERVICE = "0x00000000000000000000000000000000c0ffee01";
 const FRESH = "0x00000000000000000000000000000000c0ffee02";
 const PAID = "0x00000000000000000000000000000000c0ffee03";
 const HELD = "0x00000000000000000000000000000000c0ffee04";
+/** Their days have been dropped. */
+const FORMER = "0x00000000000000000000000000000000c0ffee05";
+const FUNDED = "0x00000000000000000000000000000000c0ffee06";
+const asBytes = (address: string) => Buffer.from(address.slice(2), "hex");
 const pools: pg.Pool[] = [];
 let db: pg.Pool;
 
@@ -26,8 +30,13 @@ beforeEach(async () => {
   await db.query(`create or replace view live.wallet_day as select * from ${schema}.wallet_day`);
   await db.query(
     `insert into ${schema}.wallet_day values (null, 20000, 20000, 1, 0, 0, 1, $1), (null, 20001, 20001, 1, 0, 0, 1, $1)`,
-    [PAID],
+    [asBytes(PAID)],
   );
+  await db.query(`insert into ${schema}.paid values (1, 1, 1, null, 1, '', 20000, $1, $2, 0)`, [
+    asBytes(FORMER),
+    asBytes(PAID),
+  ]);
+  await db.query(`insert into ${schema}.pair values (0, $1, 20000, $2, 1)`, [asBytes(PAID), asBytes(FUNDED)]);
   await db.query(`insert into ${schema}.escrow_party values ($1, 7, '0x01', 0, 'receiver')`, [HELD]);
 });
 afterAll(() => Promise.all(pools.map((pool) => pool.end())));
@@ -71,6 +80,8 @@ test("one with rows is refused with their number, and nothing is changed", async
     `${PAID} has 2 rows in wallet_day and 0 in escrow_party`,
   );
   await expect(choose({ OWN_ADDRESSES: HELD })).rejects.toThrow("0 rows in wallet_day and 1 in escrow_party");
+  for (const dropped of [FORMER, FUNDED])
+    await expect(choose({ OWN_ADDRESSES: dropped })).rejects.toThrow("and 1 of older days in paid and pair");
   expect(await own({})).toEqual([schema, { [SERVICE]: 0 }]);
 });
 
@@ -119,7 +130,7 @@ test("nothing is changed under a process that writes the rows", async () => {
 
 test("rows of one that should never have had any are refused", async () => {
   const { schema } = await choose({ OWN_ADDRESSES: FRESH });
-  await db.query(`update ${schema}.wallet_day set wallet = $1 where day = 20000`, [FRESH]);
+  await db.query(`update ${schema}.wallet_day set wallet = $1 where day = 20000`, [asBytes(FRESH)]);
   await expect(choose({ OWN_ADDRESSES: FRESH })).rejects.toThrow(`${FRESH} has 1 rows in wallet_day`);
 });
 

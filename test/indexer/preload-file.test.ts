@@ -187,7 +187,7 @@ describe("a history", () => {
     const history = await load(databaseUrl, FILE);
     expect(() => expectFit(history, settingsOf({ START_BLOCK: "" }))).not.toThrow();
     expect(() => expectFit({ ...history, rules: "{}" }, settingsOf())).toThrow(
-      "its rows are of version {}, but this release's are of version 1",
+      "its rows are of version {}, but this release's are of version 2",
     );
     expect(() => expectFit({ ...history, chainId: 1 }, settingsOf())).toThrow("it is for chain 1");
   });

@@ -14,7 +14,7 @@ const DAY_0 = Date.UTC(2026, 0, 1) / 1000 / DAY_SECONDS;
 const at = (day: number, second = 0) => new Date(((DAY_0 + day) * DAY_SECONDS + second) * 1000);
 const TABLES = `
   create table live.coverage (id int primary key, scope text not null, first_block int not null);
-  create table live.wallet_day (wallet text, day int, paid int not null, touched int not null, ages text, last_at int8 not null,
+  create table live.wallet_day (wallet bytea, day int, paid int not null, touched int not null, ages bytea, last_at int8 not null,
     primary key (wallet, day));
   create table live.position (block int8 not null, at int8 not null);
   insert into live.coverage values (0, 'full', 41000000);
@@ -40,7 +40,8 @@ interface Row {
 
 async function write(wallet: Address, rows: readonly Row[]): Promise<void> {
   for (const { day, second = 0, paid = 0, touched = 1, ages = null } of rows) {
-    const values = [wallet, DAY_0 + day, paid, touched, ages, (DAY_0 + day) * DAY_SECONDS + second];
+    const bytes = [Buffer.from(wallet.slice(2), "hex"), ages === null ? null : Buffer.from(ages, "base64")];
+    const values = [bytes[0], DAY_0 + day, paid, touched, bytes[1], (DAY_0 + day) * DAY_SECONDS + second];
     await owner.query("insert into live.wallet_day values ($1, $2, $3, $4, $5, $6)", values);
   }
 }
@@ -171,4 +172,20 @@ test("an index that has fallen more than a minute behind is unavailable, and bac
     const index = createActivityIndex(reader, { viewsSchema: "live" });
     expect((await index.activity(wallet, now)) !== null, `${secondsBehind} s behind`).toBe(available);
   }
+});
+
+test("the rows of the version before are read, and those that the views show after it", async () => {
+  // The window's first day is day 99.
+  const [wallet, now] = [freshWallet(), at(188)];
+  await setPosition(now, 7);
+  // Two of day 100's counterparties had been touched a day before, one two days before; each age from the first on has four characters.
+  const older = `create table live.wallet_day (wallet text, day int, paid int, touched int, ages text, last_at int8);
+    insert into live.wallet_day values ('${wallet}', ${DAY_0 + 99}, 1, 3, null, 1), ('${wallet}', ${DAY_0 + 100}, 1, 3, 'AAACAAAD', 1)`;
+  await owner.query(`alter table live.wallet_day rename to newer; ${older}`);
+  await owner.query("grant select on live.wallet_day to trust_api");
+  const index = createActivityIndex(reader, { viewsSchema: "live" });
+  expect(await index.activity(wallet, now)).toMatchObject({ settledPayments: 2, distinctCounterparties: 4 });
+  await owner.query("begin; drop table live.wallet_day; alter table live.newer rename to wallet_day; commit");
+  await write(wallet, [{ day: 100, paid: 5, touched: 2 }]);
+  expect(await index.activity(wallet, now)).toMatchObject({ settledPayments: 5, distinctCounterparties: 2 });
 });

@@ -7,7 +7,7 @@ const TABLES = [
 ];
 export const CROWDED_PAYER: Address = `0x00000001${"0".repeat(32)}`;
 const address = (kind: number, n: string | number) =>
-  `'0x' || lpad(to_hex(${kind}), 8, '0') || lpad(to_hex(${n}), 32, '0')`;
+  `decode(lpad(to_hex(${kind}), 8, '0') || lpad(to_hex(${n}), 32, '0'), 'hex')`;
 const [payer, payee, funder] = [address(1, 0), address(2, "n"), address(3, "m")];
 const PAYEES = "generate_series(1, 20000) n";
 
@@ -18,9 +18,9 @@ export async function makeCrowded(owner: pg.Pool, schema: string): Promise<void>
       insert into crowded.${table} select * from ${schema}.${table};`,
   );
   await owner.query(`create schema crowded; grant usage on schema crowded to trust_api; ${copies.join("\n")}
-    insert into crowded.pair select ${payer}, ${payee}, 20000, 50000, 0 from ${PAYEES};
-    insert into crowded.paid select ${payer}, ${payee}, 1, 50000, 0, 1, 1, '0x', null from ${PAYEES};
-    insert into crowded.payee_slot select ${payer}, n % 64, ${payee}, n from generate_series(19937, 20000) n;
+    insert into crowded.pair select 20000, ${payer}, ${payee}, 50000, 0 from ${PAYEES};
+    insert into crowded.paid select 1, 1, 1, null, ${payer}, ${payee}, '', 50000, 0, null from ${PAYEES};
+    insert into crowded.payee_slot select n % 64, n, ${payer}, ${payee} from generate_series(19937, 20000) n;
     insert into crowded.payer_funder select ${payee}, ${funder} from generate_series(19001, 20000) n, generate_series(1, 20) m;
     insert into crowded.wallet (wallet, funder, funder_atomic, payees, payers, payer_funders, unfunded_payers)
       select ${payee}, null, 0, 0, 21, 20, 1 from ${PAYEES} union all select ${payer}, ${address(3, 1)}, 1, 20000, 0, 0, 0;

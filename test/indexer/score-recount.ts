@@ -8,7 +8,19 @@ const FLOOR = 50_000n;
 type Scope = "full" | "authorised";
 type Rows = Readonly<Record<string, readonly object[]>>;
 
-/** The tables that scores are made of, as Ponder keeps them, in the order of their keys. */
+/** Bytes as the handlers know them. */
+const asText = (row: object): object =>
+  Object.fromEntries(
+    Object.entries(row).map(([name, value]) => {
+      if (!Buffer.isBuffer(value)) return [name, value];
+      return [name, name === "ages" ? value.toString("base64") : `0x${value.toString("hex")}`];
+    }),
+  );
+
+/**
+ * The tables that scores are made of, as Ponder keeps them, in the order of their keys. Days that no window reaches back to
+ * may be there or not.
+ */
 export async function readTables(reader: pg.Pool): Promise<Rows> {
   const tables = Object.entries({
     wallet_day: "wallet, day",
@@ -19,11 +31,17 @@ export async function readTables(reader: pg.Pool): Promise<Rows> {
     payer_funder: "payee, funder",
   });
   const read = tables.map(async ([table, key]) => {
-    const { rows } = await reader.query(`select * from live.${table} order by ${key}`);
-    return [table, rows] as const;
+    const kept = table === "wallet_day" ? "where day >= (select max(day) - 91 from live.wallet_day)" : "";
+    const { rows } = await reader.query(`select * from live.${table} ${kept} order by ${key}`);
+    return [table, rows.map(asText)] as const;
   });
   return Object.fromEntries(await Promise.all(read));
 }
+
+const releasesOfOlder = (facts: readonly Fact[]) => {
+  const held = new Set(facts.flatMap(({ kind, id }) => (kind === "hold" ? [id] : [])));
+  return facts.filter(({ kind, id }) => kind === "release" && !held.has(id));
+};
 
 /** A release is no meeting: that was its hold. A hold moves no money to the merchant: that does its release. */
 const meets = ({ kind }: Fact) => kind !== "release";
@@ -48,7 +66,10 @@ export function recountTables(all: readonly Fact[], scope: Scope): Rows {
   const reached = reachedFloors(facts, scope);
   return {
     wallet_day: recountDays(facts.filter(meets)),
-    pair: sorted(Map.groupBy(facts, ({ from, to }) => [from, to].toSorted().join())).map(([key, both]) => {
+    // Of the authorised scope's, `paid` says it all, unless the hold of a release is older than the index.
+    pair: sorted(
+      Map.groupBy(scope === "full" ? facts : releasesOfOlder(facts), ({ from, to }) => [from, to].toSorted().join()),
+    ).map(([key, both]) => {
       const [low, high] = key.split(",") as [string, string];
       const [up, down] = [low, high].map((side) => both.filter((fact) => fact.from === side && moves(fact)));
       const last_day = Math.max(0, ...both.filter(meets).map(dayOf));
@@ -62,7 +83,7 @@ export function recountTables(all: readonly Fact[], scope: Scope): Rows {
     }),
     wallet: recountWallets(facts, reached, scope),
     paid: sorted(Map.groupBy(payments, ({ from, to }) => `${from},${to}`)).map(([, mine]) =>
-      recountPaid(mine, reached, facts),
+      recountPaid(mine, reached, { facts, scope }),
     ),
     payee_slot: sorted(Map.groupBy(reached, ({ from }) => from)).flatMap(([payer, mine]) =>
       mine
@@ -131,12 +152,17 @@ function recountWallets(facts: readonly Fact[], reached: readonly Reached[], sco
   });
 }
 
-function recountPaid(mine: readonly Fact[], reached: readonly Reached[], facts: readonly Fact[]): object {
+function recountPaid(
+  mine: readonly Fact[],
+  reached: readonly Reached[],
+  { facts, scope }: { readonly facts: readonly Fact[]; readonly scope: Scope },
+): object {
   const [first, last] = [mine[0] as Fact, mine.at(-1) as Fact];
   return {
     payer: `0x${first.from}`,
     payee: `0x${first.to}`,
     count: mine.length,
+    met_day: scope === "full" ? null : dayOf(last),
     atomic: `${sum(mine)}`,
     unpaid_atomic: `${unpaid(mine, facts)}`,
     first_at: seconds(first),
@@ -200,13 +226,15 @@ function recountPayee(
   };
 }
 
-/** How many were touched at most 1, 2, … days before: three bytes each. */
-const within = (known: readonly number[]): string =>
-  Buffer.from(
-    Array.from({ length: Math.max(...known) }, (_, k) => known.filter((age) => age <= k + 1).length).flatMap(
-      (count) => [count >> 16, (count >> 8) & 255, count & 255],
-    ),
-  ).toString("base64");
+/** The youngest age, then how many were touched at most that many days before, one more, and so on: three bytes each. */
+function within(known: readonly number[]): string {
+  const first = Math.min(...known);
+  const ages = Array.from({ length: Math.max(...known) - first + 1 }, (_, k) => first + k);
+  const counts = ages.map((most) => known.filter((age) => age <= most).length);
+  return Buffer.from([first, ...counts.flatMap((count) => [count >> 16, (count >> 8) & 255, count & 255])]).toString(
+    "base64",
+  );
+}
 
 function recountDays(facts: readonly Fact[]): readonly object[] {
   const touches = facts.flatMap((fact) => [
@@ -215,7 +243,9 @@ function recountDays(facts: readonly Fact[]): readonly object[] {
   ]);
   const byWallet = Map.groupBy(touches, ({ wallet }) => wallet);
   const days = Map.groupBy(touches, ({ wallet, fact }) => `0x${wallet},${String(dayOf(fact)).padStart(6, "0")}`);
-  return sorted(days).map(([key, today]) => {
+  const newest = Math.max(...facts.map(dayOf));
+  const kept = sorted(days).filter(([key]) => Number(key.slice(43)) >= newest - 91);
+  return kept.map(([key, today]) => {
     const [wallet, day] = [key.slice(0, 42), Number(key.slice(43))];
     const earlier = (byWallet.get(key.slice(2, 42)) ?? []).filter(({ fact }) => dayOf(fact) < day);
     const others = [...new Set(today.map(({ other }) => other))];

@@ -2,7 +2,8 @@ import pg from "pg";
 import { ACTIVITY_DAYS, type Activity, type IndexPosition } from "../../kernel/activity.ts";
 import type { Address } from "../../kernel/wallet.ts";
 import { DISTINCT, seenBefore } from "./distinct.ts";
-import { createReader, MAX_LAG_MS, type Read } from "./reader.ts";
+import { createRowsReader, MAX_LAG_MS, type ReadRows } from "./reader.ts";
+import type { RowsShape } from "./rows.ts";
 
 const DAY_MS = 86_400_000;
 const REACH_CACHE_MS = 200;
@@ -57,7 +58,7 @@ export function createActivityIndex(
   { viewsSchema, maxLagMs = MAX_LAG_MS }: ActivityIndexOptions,
 ): ActivityIndex {
   const views = pg.escapeIdentifier(viewsSchema);
-  const read = createReader(pool);
+  const read = createRowsReader(pool, viewsSchema);
   const reach = cachedFor(REACH_CACHE_MS, () => readReach(read, viewsSchema));
   const current = async (now: Date) => {
     const reached = await reach();
@@ -69,30 +70,34 @@ export function createActivityIndex(
       const values = [wallet, window.first, window.today];
       const rows =
         reached &&
-        (await read<ActivityRow>({ name: `activity in ${viewsSchema}`, text: activityQuery(views), values }));
+        (await read<ActivityRow>((shape) => ({
+          name: `activity in ${viewsSchema} as ${shape.name}`,
+          text: activityQuery(views, shape),
+          values,
+        })));
       return reached && rows?.[0] ? renderActivity(rows[0], window, reached) : null;
     },
     async activityBeside<Row extends pg.QueryResultRow>(wallet: Address, now: Date, companion: Companion) {
       const [reached, window] = [await current(now), windowAt(now)];
       if (reached === null) return null;
-      const rows = await read<ActivityRow & Row>({
-        name: `activity in ${viewsSchema} beside ${companion.name}`,
-        text: `select * from (${activityQuery(views)}) a left join (${companion.query}) c on true`,
+      const rows = await read<ActivityRow & Row>((shape) => ({
+        name: `activity in ${viewsSchema} as ${shape.name} beside ${companion.name}`,
+        text: `select * from (${activityQuery(views, shape)}) a left join (${companion.query}) c on true`,
         values: [wallet, window.first, window.today, ...companion.values],
-      });
+      }));
       return rows?.[0] ? { activity: renderActivity(rows[0], window, reached), rows } : null;
     },
     position: async () => (await reach())?.position ?? null,
   };
 }
 
-async function readReach(read: Read, viewsSchema: string): Promise<Reach | null> {
+async function readReach(read: ReadRows, viewsSchema: string): Promise<Reach | null> {
   const views = pg.escapeIdentifier(viewsSchema);
-  const rows = await read<{ scope: Activity["scope"]; first_block: number; block: number; at: number }>({
+  const rows = await read<{ scope: Activity["scope"]; first_block: number; block: number; at: number }>(() => ({
     name: `reach of ${viewsSchema}`,
     text: `select scope, first_block, block::float8, at::float8 from ${views}.coverage cross join ${views}.position`,
     values: [],
-  });
+  }));
   const row = rows?.[0];
   if (row === undefined) return null;
   const { scope, first_block: firstBlock, block, at } = row;
@@ -108,10 +113,10 @@ function cachedFor<T>(ms: number, make: () => Promise<T>): () => Promise<T> {
   };
 }
 
-const activityQuery = (views: string): string => `
+const activityQuery = (views: string, rows: RowsShape): string => `
   select coalesce(sum(paid), 0)::int as settled_payments, ${DISTINCT} as distinct_counterparties, max(last_at)::float8 as last_at
-  from ${views}.wallet_day ${seenBefore("$2")}
-  where wallet = $1 and day between $2 and $3`;
+  from ${views}.wallet_day ${seenBefore(rows, "$2::int")}
+  where wallet = ${rows.key("$1")} and day between $2 and $3`;
 
 const windowAt = (now: Date): DayWindow => {
   const today = Math.floor(now.getTime() / DAY_MS);

@@ -1,3 +1,5 @@
+import type { RowsShape } from "./rows.ts";
+
 /**
  * Distinct counterparties, or buyers, over days: `touched` of each day less those that an earlier day of the window had
  * already. The number at `day - first` of `ages` (`TouchedDay` in indexer/ledger.ts), or its last one, says how many
@@ -7,6 +9,6 @@ export const DISTINCT = `coalesce(sum(touched - coalesce(
     get_byte(seen, 0) * 65536 + get_byte(seen, 1) * 256 + get_byte(seen, 2), 0)), 0)::int`;
 
 /** Joined to a table with `day` and `ages`; `first` is the window's first day in SQL. */
-export const seenBefore = (first: string): string => `left join lateral (
-    select decode(substr(ages, 4 * least(day - ${first}, octet_length(ages) / 4) - 3, 4), 'base64') as seen) s
+export const seenBefore = ({ seen }: RowsShape, first: string): string => `left join lateral (
+    select ${seen(`(day - ${first})`)} as seen) s
     on day > ${first}`;

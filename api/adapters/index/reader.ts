@@ -1,5 +1,6 @@
 import pg from "pg";
 import { isAway } from "../postgres/connection.ts";
+import { type RowsShape, shapeOf } from "./rows.ts";
 
 /** Base makes a block every two seconds: an index further behind than this is not running, or has not caught up yet. */
 export const MAX_LAG_MS = 60_000;
@@ -33,6 +34,41 @@ export function createReader(pool: pg.Pool): Read {
     }
   };
 }
+
+/** Reads rows in the shape that the index has them in. */
+export type ReadRows = <Row extends pg.QueryResultRow>(
+  query: (rows: RowsShape) => pg.QueryConfig,
+) => Promise<Row[] | null>;
+
+/** The shape is asked for once, and again when a statement no longer fits: then the views show another index. */
+export function createRowsReader(pool: pg.Pool, viewsSchema: string): ReadRows {
+  const read = createReader(pool);
+  const readShape = async () => {
+    const rows = await read<{ type: string | null }>({
+      text: `select (select format_type(atttypid, null) from pg_attribute where attrelid = view and attname = 'wallet') as type
+        from to_regclass($1) view where view is not null`,
+      values: [`${pg.escapeIdentifier(viewsSchema)}.wallet_day`],
+    });
+    return rows?.[0] === undefined ? null : shapeOf(rows[0].type);
+  };
+  let known: RowsShape | null = null;
+  return async <Row extends pg.QueryResultRow>(query: (rows: RowsShape) => pg.QueryConfig) => {
+    const shape = known ?? (await readShape());
+    known = shape;
+    if (shape === null) return null;
+    try {
+      return await read<Row>(query(shape));
+    } catch (error) {
+      if (!(error instanceof pg.DatabaseError) || error.code !== NO_OPERATOR) throw error;
+      known = await readShape();
+      if (known === shape) throw error;
+      return known && read<Row>(query(known));
+    }
+  };
+}
+
+/** Also: two types that do not compare. */
+const NO_OPERATOR = "42883";
 
 /** No table, no schema (the first backfill is still running), or a deadlock with a switch of the views. */
 const NOT_READY = new Set(["42P01", "3F000", "40P01"]);

@@ -5,7 +5,8 @@ import { MAIN_NETWORK, type Network } from "../../kernel/networks.ts";
 import type { Address, Hex } from "../../kernel/wallet.ts";
 import type { ScoreIndex } from "../../score/score-sources.ts";
 import { DISTINCT, seenBefore } from "./distinct.ts";
-import { createReader, MAX_LAG_MS } from "./reader.ts";
+import { createRowsReader, MAX_LAG_MS } from "./reader.ts";
+import type { RowsShape } from "./rows.ts";
 
 type Chain = ChainReading["chain"];
 
@@ -23,12 +24,16 @@ export interface ScoreIndexOptions {
  * block.
  */
 export function createScoreIndex(pool: pg.Pool, { viewsSchema, maxLagMs = MAX_LAG_MS }: ScoreIndexOptions): ScoreIndex {
-  const read = createReader(pool);
-  const text = readingQuery(pg.escapeIdentifier(viewsSchema));
+  const read = createRowsReader(pool, viewsSchema);
+  const views = pg.escapeIdentifier(viewsSchema);
   return {
     async read(wallets, now) {
       const values = [wallets, now.getTime()];
-      const rows = await read<ReadingRow>({ name: `score in ${viewsSchema}`, text, values });
+      const rows = await read<ReadingRow>((shape) => ({
+        name: `score in ${viewsSchema} as ${shape.name}`,
+        text: readingQuery(views, shape),
+        values,
+      }));
       if (rows === null || rows.length < wallets.length) return null;
       const isCurrent = ({ at }: ReadingRow) => now.getTime() - at * 1000 <= maxLagMs;
       return rows.every(isCurrent) ? rows.map(renderReading) : null;
@@ -36,50 +41,46 @@ export function createScoreIndex(pool: pg.Pool, { viewsSchema, maxLagMs = MAX_LA
   };
 }
 
-/**
- * `offset 0` is a fence: without it the planner scans all of a payer's payees for each slot. The two addresses are
- * ordered as in the key of `pair`.
- */
-const payeesQuery = (views: string): string => `
+/** `offset 0` is a fence: without it the planner scans all of a payer's payees for each slot. */
+const payeesQuery = (views: string, { text, received }: RowsShape): string => `
   select json_agg(json_build_object(
-      'payee', s.payee, 'value', p.atomic::text, 'first_at', p.first_at, 'last_at', p.last_at, 'last_tx', p.last_transaction,
-      'returned', (coalesce(case when s.payer = r.low then r.down_atomic else r.up_atomic end, 0) + p.unpaid_atomic)::text, 'funder_at_floor', p.funder,
-      'other_funders', c.payer_funders - x.circle,
+      'payee', ${text("s.payee")}, 'value', p.atomic::text, 'first_at', p.first_at, 'last_at', p.last_at,
+      'last_tx', ${text("p.last_transaction")},
+      'returned', (${received(views, { me: "s.payer", other: "s.payee" })} + p.unpaid_atomic)::text,
+      'funder_at_floor', ${text("p.funder")}, 'other_funders', c.payer_funders - x.circle,
       'unfunded_payers', c.unfunded_payers - (case when p.funder is null then 1 else 0 end)))
     from ${views}.payee_slot s
     cross join lateral (select * from ${views}.paid where payer = s.payer and payee = s.payee offset 0) p
     cross join lateral (select * from ${views}.wallet where wallet = s.payee offset 0) c
-    left join lateral (select * from ${views}.pair
-      where low = least(s.payer, s.payee) and high = greatest(s.payer, s.payee) offset 0) r on true
     cross join lateral (select count(*)::int as circle from ${views}.payer_funder
       where payee = s.payee and funder in (s.payer, s.payee, me.funder, p.funder)) x
-    where s.payer = k.wallet`;
+    where s.payer = k.key`;
 
 /** A merchant's outcomes of one kind: buyers, buyer-days and the last transaction. */
-const outcomesQuery = (views: string, outcome: "released" | "refunded"): string => `
+const outcomesQuery = (views: string, rows: RowsShape, outcome: "released" | "refunded"): string => `
   select json_build_object('buyers', ${DISTINCT}, 'days', coalesce(sum(touched), 0)::int,
       'tx', (array_agg(last_transaction order by day desc))[1])
-    from ${views}.escrow_day ${seenBefore("reach.first_day")}
+    from ${views}.escrow_day ${seenBefore(rows, "reach.first_day")}
     where merchant = k.wallet and outcome = '${outcome}' and day between reach.first_day and reach.last_day`;
 
 /**
  * `$1` is the wallets, `$2` the requested time in milliseconds. Without coverage or position there is nothing to read.
  */
-const readingQuery = (views: string): string => `
+const readingQuery = (views: string, rows: RowsShape): string => `
   with reach as materialized (
     select *, (as_of_ms / ${DAY_MS})::int as last_day, (as_of_ms / ${DAY_MS})::int - ${WINDOW_DAYS - 1} as first_day
     from (select scope, first_block, block, at, greatest($2::int8, at * 1000) as as_of_ms
       from ${views}.coverage cross join ${views}.position) latest)
   select reach.scope, reach.first_block, reach.block::float8, reach.at::float8, reach.as_of_ms::float8,
-    me.funder, me.last_paid_at::float8, me.last_paid_transaction,
+    ${rows.text("me.funder")} as funder, me.last_paid_at::float8, ${rows.text("me.last_paid_transaction")} as last_paid_transaction,
     (select json_agg(json_build_object('day', day, 'count', qualifying, 'value', qualifying_atomic::text))
-      from ${views}.wallet_day where wallet = k.wallet
+      from ${views}.wallet_day where wallet = k.key
       and day between reach.first_day and reach.last_day and qualifying > 0) as days,
-    (${payeesQuery(views)}) as payees,
-    (${outcomesQuery(views, "released")}) as released, (${outcomesQuery(views, "refunded")}) as refunded
-  from unnest($1::text[]) with ordinality k(wallet, place)
+    (${payeesQuery(views, rows)}) as payees,
+    (${outcomesQuery(views, rows, "released")}) as released, (${outcomesQuery(views, rows, "refunded")}) as refunded
+  from (select *, ${rows.key("wallet")} as key from unnest($1::text[]) with ordinality given(wallet, place)) k
   cross join reach
-  left join lateral (select * from ${views}.wallet where wallet = k.wallet offset 0) me on true
+  left join lateral (select * from ${views}.wallet where wallet = k.key offset 0) me on true
   order by k.place`;
 
 interface ReadingRow {

@@ -1,8 +1,15 @@
 import type { Address } from "../../../api/kernel/wallet.ts";
 import type { HistoryTable } from "../../../indexer/history/tables.ts";
-import { FLOOR_ATOMIC, NOBODY, PAYEE_SLOTS, QUALIFYING_ATOMIC, WINDOW_DAYS } from "../../../indexer/ledger.ts";
+import {
+  FLOOR_ATOMIC,
+  KEPT_DAYS,
+  NOBODY,
+  PAYEE_SLOTS,
+  QUALIFYING_ATOMIC,
+  WINDOW_DAYS,
+} from "../../../indexer/ledger.ts";
 
-// The handlers' arithmetic (src/index.ts, src/payments.ts) over all transfers at once, in PostgreSQL's SQL. Relations without a
+// The handlers' arithmetic (handlers/movements.ts, handlers/payments.ts) over all transfers at once, in PostgreSQL's SQL. Relations without a
 // schema are the loader's own, found by its search path.
 
 /** Ten times as fast as a pattern that counts the digits itself. */
@@ -20,8 +27,10 @@ export const RAW_TABLE = `create unlogged table raw (
   value int8 not null constraint "value is in atomic units" check (value >= 0),
   authorised boolean not null)`;
 
+type Scope = "full" | "authorised";
+
 export interface Counting {
-  readonly scope: "full" | "authorised";
+  readonly scope: Scope;
   /** In lower case. */
   readonly ownAddresses: readonly Address[];
   readonly firstBlock: number;
@@ -81,7 +90,10 @@ export const stepsOf = ({ scope }: Pick<Counting, "scope">): readonly Step[] => 
 /** An index that a later step relies on. */
 export const INDEXES: Readonly<Record<string, string>> = { funders: "create index on funders (wallet, place)" };
 
-/** Each number is six hex digits, which make four characters of base64: `TouchedDay.ages` in ledger.ts. */
+/** Text with 0x as the index stores it. */
+const bytes = (column: string, as = column) => `decode(substr(${column}, 3), 'hex') as ${as}`;
+
+/** The first age is two hex digits, and each number six: `TouchedDay.ages` in ledger.ts. */
 const count = (sql: string) => `lpad(to_hex((${sql})::int), 6, '0')`;
 
 /** `ages` from the ages that occur; text, because no aggregate fills the gaps between them. */
@@ -99,23 +111,23 @@ const WALLET_DAY = `
     group by wallet, day, age),
   aged as (
     select wallet, day, sum(n)::int as touched,
-      string_agg(repeat(${count("within - n")}, age - younger - 1) || ${count("within")}, '' order by age)
+      lpad(to_hex(min(age)), 2, '0') || string_agg(repeat(${count("within - n")}, age - younger - 1) || ${count("within")}, '' order by age)
         filter (where age is not null) as ages
-    from (select *, lag(age, 1, 0) over sooner as younger, sum(n) over sooner as within
+    from (select *, coalesce(lag(age) over sooner, age - 1) as younger, sum(n) over sooner as within
       from met window sooner as (partition by wallet, day order by age)) spaced
     group by wallet, day)
-  select wallet, day, paid, qualifying, qualifying_atomic, touched,
-    translate(encode(decode(ages, 'hex'), 'base64'), E'\\n', '') as ages, last_at from counted join aged using (wallet, day)`;
+  select ${bytes("wallet")}, day, paid, qualifying, qualifying_atomic, touched, decode(ages, 'hex') as ages, last_at
+  from counted join aged using (wallet, day) where day >= (select max(day) - ${KEPT_DAYS} from transfers)`;
 
-const PAIR = `
-  select least(sender, payee) as low, greatest(sender, payee) as high, max(day) as last_day,
+const pair = (scope: Scope) => `
+  select ${bytes("least(sender, payee)", "low")}, ${bytes("greatest(sender, payee)", "high")}, max(day) as last_day,
     coalesce(sum(value) filter (where sender < payee), 0) as up_atomic,
     coalesce(sum(value) filter (where sender > payee), 0) as down_atomic
-  from transfers group by 1, 2`;
+  from transfers where ${scope === "full"} group by 1, 2`;
 
 const WALLET = `
-  select wallet, max(funder) as funder, coalesce(max(sent), 0) as funder_atomic, max(last_paid_at) as last_paid_at,
-    max(last_paid_transaction) as last_paid_transaction, coalesce(max(payees), 0)::int as payees,
+  select ${bytes("wallet")}, ${bytes("max(funder)", "funder")}, coalesce(max(sent), 0) as funder_atomic,
+    max(last_paid_at) as last_paid_at, ${bytes("max(last_paid_transaction)", "last_paid_transaction")}, coalesce(max(payees), 0)::int as payees,
     coalesce(max(payers), 0)::int as payers, coalesce(max(payer_funders), 0)::int as payer_funders,
     coalesce(max(unfunded_payers), 0)::int as unfunded_payers
   from (
@@ -129,24 +141,25 @@ const WALLET = `
       from reached group by payee) facts
   group by wallet`;
 
-const PAID = `
-  select payer, payee, count, atomic, 0::numeric as unpaid_atomic, first_at, last_at, transaction as last_transaction, funder
+const paid = (scope: Scope) => `
+  select ${bytes("payer")}, ${bytes("payee")}, count, atomic, 0::numeric as unpaid_atomic, first_at, last_at,
+    ${scope === "full" ? "null::int" : "(last_at / 86400)::int"} as met_day, ${bytes("transaction", "last_transaction")}, ${bytes("funder")}
   from (select payer, payee, count(*)::int as count, sum(value) as atomic, min(at) as first_at, max(at) as last_at, max(place) as place
       from payments group by payer, payee) sums
     join (select place, transaction from payments) lasts using (place)
     left join reached using (payer, payee)`;
 
 const PAYEE_SLOT = `
-  select payer, ordinal % ${PAYEE_SLOTS} as slot, payee, ordinal
+  select ${bytes("payer")}, ordinal % ${PAYEE_SLOTS} as slot, ${bytes("payee")}, ordinal
   from (select *, max(ordinal) over (partition by payer) as newest from reached) numbered
   where ordinal > newest - ${PAYEE_SLOTS}`;
 
 /** Each table's rows, from the steps' relations. */
-export const TABLE_QUERIES: Readonly<Record<HistoryTable, string>> = {
+export const tableQueries = (scope: Scope): Readonly<Record<HistoryTable, string>> => ({
   wallet_day: WALLET_DAY,
-  pair: PAIR,
+  pair: pair(scope),
   wallet: WALLET,
-  paid: PAID,
+  paid: paid(scope),
   payee_slot: PAYEE_SLOT,
-  payer_funder: "select distinct payee, funder from reached where funder is not null",
-};
+  payer_funder: `select distinct ${bytes("payee")}, ${bytes("funder")} from reached where funder is not null`,
+});

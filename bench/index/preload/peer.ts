@@ -5,7 +5,7 @@ import pg from "pg";
 import { from as copyFrom } from "pg-copy-streams";
 import { HISTORY_TABLES, type HistoryTable, keyColumns } from "../../../indexer/history/tables.ts";
 import { SERVICE } from "../generated-chain.ts";
-import { INDEXES, RAW_TABLE, stepsOf, TABLE_QUERIES, transfersOf } from "./peer-arithmetic.ts";
+import { INDEXES, RAW_TABLE, stepsOf, tableQueries, transfersOf } from "./peer-arithmetic.ts";
 
 const { DATABASE_URL, INDEX_SCOPE, FILE = "" } = process.env;
 const scope = INDEX_SCOPE === "authorised" ? "authorised" : "full";
@@ -24,7 +24,7 @@ await db.query("alter table raw add primary key (block, log_index); analyze raw"
 await make("transfers", transfersOf({ scope, ownAddresses: [SERVICE], firstBlock: 1 }));
 await db.query("drop table raw");
 for (const { name, query } of stepsOf({ scope })) await make(name, `create unlogged table ${name} as ${query}`);
-for (const [table, query] of Object.entries(TABLE_QUERIES) as [HistoryTable, string][]) {
+for (const [table, query] of Object.entries(tableQueries(scope)) as [HistoryTable, string][]) {
   const columns = HISTORY_TABLES[table].join();
   await db.query(
     `create table ${table} as select ${columns} from (${query}) rows order by ${keyColumns(table).join()}`,

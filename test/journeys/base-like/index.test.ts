@@ -101,7 +101,8 @@ test("in a reorganisation the position goes back with the rows", async () => {
   await expectRecount();
   const head = Number(await chain.client.getBlockNumber());
   await replaceFrom(blocks[0] ?? 0, [plainTransfer(INSTEAD)]);
-  const there = "select array_agg(wallet order by wallet) as there from live.wallet_day where wallet = any($1)";
+  const there =
+    "select array_agg('0x' || encode(wallet, 'hex') order by wallet) as there from live.wallet_day where '0x' || encode(wallet, 'hex') = any($1)";
   const text = `select coalesce(there, '{}') as there, block::int from (${there}) w left join live.position on true`;
   for (let isDone = false; !isDone; await sleep(2)) {
     const { block, there: found } = (await pool.query(text, [[...REMOVED, INSTEAD]])).rows[0];
