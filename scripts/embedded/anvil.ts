@@ -1,5 +1,15 @@
 import { createRequire } from "node:module";
-import { createTestClient, defineChain, http, publicActions, walletActions } from "viem";
+import { setTimeout as delay } from "node:timers/promises";
+import {
+  createTestClient,
+  defineChain,
+  type Hex,
+  http,
+  type PublicActions,
+  publicActions,
+  WaitForTransactionReceiptTimeoutError,
+  walletActions,
+} from "viem";
 import type { NetworkFacts } from "../../api/kernel/networks.ts";
 import { DEV_MNEMONIC } from "./dev-accounts.ts";
 import { type GuardedProcess, startGuarded } from "./guarded-process.ts";
@@ -31,7 +41,24 @@ export const anvilClient = (rpcUrl: string, network: NetworkFacts) =>
     pollingInterval: 25,
   })
     .extend(publicActions)
-    .extend(walletActions);
+    .extend(walletActions)
+    .extend(waiting);
+
+const LOOK_EVERY_MS = 20;
+
+/**
+ * Looks for the receipt until it is there. viem looks once a block, and not at one that comes while it looks: where blocks
+ * come on demand there may be no other, and it never ends.
+ */
+const waiting = (client: { readonly getTransactionReceipt: PublicActions["getTransactionReceipt"] }) => ({
+  async waitForTransactionReceipt({ hash, timeout = 120_000 }: { readonly hash: Hex; readonly timeout?: number }) {
+    for (const deadline = Date.now() + timeout; Date.now() < deadline; await delay(LOOK_EVERY_MS)) {
+      const receipt = await client.getTransactionReceipt({ hash }).catch(() => null);
+      if (receipt !== null) return receipt;
+    }
+    throw new WaitForTransactionReceiptTimeoutError({ hash });
+  },
+});
 
 // Not from `viem/chains`, which loads files for hundreds of chains.
 const chainOf = ({ chainId, key }: NetworkFacts, rpcUrl: string) =>
