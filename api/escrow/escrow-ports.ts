@@ -120,7 +120,8 @@ export interface EscrowStore {
 export interface EscrowChain {
   /** Searches the contracts' logs, newest first; null if there is none. */
   holdById(payment: Hex): Promise<Hold | null>;
-  holdByTransaction(transaction: Hex): Promise<Hold | null>;
+  /** Every hold that a transaction made, in their order. */
+  holdsByTransaction(transaction: Hex): Promise<readonly Hold[]>;
   state(hold: { readonly contract: Address; readonly payment: Hex }): Promise<HoldState>;
   /** Whether an account, or a contract by ERC-1271, signed the digest. */
   isSigned(signer: Address, digest: Hex, signature: Hex): Promise<boolean>;

@@ -13,6 +13,7 @@ import { FORWARD } from "./delivery.ts";
 import { renderEscrow, renderEvaluation } from "./escrow-page.ts";
 import type { Answered, Evaluation } from "./escrow-ports.ts";
 import { ESCROW, EVALUATED, EVALUATION } from "./escrow-schemas.ts";
+import type { Ambiguous } from "./find-hold.ts";
 import type { EscrowLimits } from "./limits.ts";
 import { escrowOverview, VERIFY_PATH } from "./overview.ts";
 import { evaluationPath, type evaluationRecord } from "./record.ts";
@@ -132,6 +133,17 @@ const REFUSALS: Readonly<Record<Refusal, (now: Date) => Problem>> = {
     }),
 };
 
+/** How many payments a refusal lists. */
+const MOST_LISTED = 50;
+
+function ambiguous({ payments }: Ambiguous): Problem {
+  const more = payments.length > MOST_LISTED ? `, and ${payments.length - MOST_LISTED} more` : "";
+  const ids = `${payments.slice(0, MOST_LISTED).join(", ")}${more}`;
+  return new Problem("unacceptable", {
+    detail: `This transaction made several holds, and the signature does not tell which of them the delivery is for. No funds moved. Send payment_id instead of transaction; it is one of: ${ids}.`,
+  });
+}
+
 const secondsToMidnight = (now: Date): number => 86_400 - (Math.floor(now.getTime() / 1000) % 86_400);
 
 async function forward(c: Context, { escrow, baseUrl, now }: EscrowRouteParts): Promise<Response> {
@@ -146,6 +158,7 @@ async function forward(c: Context, { escrow, baseUrl, now }: EscrowRouteParts): 
       detail: "The arbiter's policy does not take these conditions, so that nobody could contest them. No funds moved.",
       errors: outcome.errors,
     });
+  if ("payments" in outcome) throw ambiguous(outcome);
   if ("refused" in outcome) throw REFUSALS[outcome.refused](now());
   return c.json(answer(outcome, baseUrl), 200, { "cache-control": "no-store" });
 }

@@ -1,5 +1,4 @@
 import type { FieldError } from "../kernel/field-error.ts";
-import { NETWORKS } from "../kernel/networks.ts";
 import type { Hex } from "../kernel/wallet.ts";
 import type { EscrowContract } from "../payments/escrowed/contract.ts";
 import type { Signer } from "../signing/document.ts";
@@ -12,8 +11,9 @@ import { decodeContent } from "./decode-content.ts";
 import { deliveryDigest, deliveryOf, type Forward, sha256, signedOf } from "./delivery.ts";
 import type { Answered, EscrowChain, EscrowStore, Evaluation, HoldState } from "./escrow-ports.ts";
 import { type Delivery, evaluate, type StatedContest } from "./evaluation.ts";
+import { type Ambiguous, holdsNamed, namedIn, signedAmong, type Terms } from "./find-hold.ts";
 import { gasBeyondFee } from "./limits.ts";
-import { type Hold, paymentId } from "./payment.ts";
+import type { Hold } from "./payment.ts";
 import { evaluationPath, evaluationRecord, recordHash } from "./record.ts";
 import { createKeeper, type KeeperParts } from "./refund-overdue.ts";
 
@@ -54,13 +54,11 @@ export interface RefusedConditions {
 
 export interface Escrow extends Carrying, Contests {
   /** Evaluates a merchant's delivery once. The first evaluation of a payment is final; repeats get the same one. */
-  verify(forward: Forward): Promise<Answered | { readonly refused: Refusal } | RefusedConditions>;
+  verify(forward: Forward): Promise<Answered | { readonly refused: Refusal } | RefusedConditions | Ambiguous>;
   evaluation(payment: Hex): Promise<Answered | null>;
   /** Refunds what was not decided within 30 minutes; returns how many holds it took up. */
   refundOverdue(): Promise<number>;
 }
-
-type Terms = Pick<Hold, "network" | "contract" | "id" | "info">;
 
 export function createEscrow(parts: EscrowParts): Escrow {
   const { store, chain } = parts;
@@ -74,13 +72,16 @@ export function createEscrow(parts: EscrowParts): Escrow {
       if (forward.signature === undefined) return { refused: "not_signed" };
       const { signature } = forward;
       const delivery = deliveryOf(forward);
-      const isSigned = (hold: Terms) => chain.isSigned(hold.info.receiver, deliveryDigest(hold, delivery), signature);
+      const digestOf = (hold: Terms) => deliveryDigest(hold, delivery);
       // Terms in the body are checked before anything is looked up.
       const named = namedIn(parts, forward);
-      if (named !== null && !(await isSigned(named))) return { refused: "wrong_signer" };
-      const hold = await findHold(parts, forward);
-      if (hold === null) return { refused: "unknown_payment" };
-      if (named === null && !(await isSigned(hold))) return { refused: "wrong_signer" };
+      const isForNobody = named !== null && !(await chain.isSigned(named.info.receiver, digestOf(named), signature));
+      if (isForNobody) return { refused: "wrong_signer" };
+      const holds = await holdsNamed(parts, forward);
+      if (holds.length === 0) return { refused: "unknown_payment" };
+      const [hold = null] = named !== null ? holds : [await signedAmong(parts, holds, { signature, digestOf })];
+      if (hold === null) return { refused: "wrong_signer" };
+      if ("refused" in hold) return hold;
       const contest = windowOf(hold.info, delivery);
       if (contest !== null && "refused" in contest) return contest;
       const known = await store.evaluation(hold.id);
@@ -167,29 +168,6 @@ function opened(
   const promised = promisedBy(claims, conditions, { ...delivery, content });
   if ("wrong" in promised) return { refused: "conditions", errors: promised.wrong };
   return { seconds, until, conditions, promised, delivered: signedOf(delivery) };
-}
-
-async function findHold(parts: EscrowParts, forward: Forward): Promise<Hold | null> {
-  const hold = await readHold(parts, forward);
-  const [current, ...earlier] = parts.contracts;
-  const contract = [current, ...earlier].find((candidate) => candidate?.address === hold?.contract);
-  // An earlier contract with another arbiter does not accept our decisions: only the clock ends what it holds.
-  return contract?.arbiter === current?.arbiter ? hold : null;
-}
-
-async function readHold(parts: EscrowParts, forward: Forward): Promise<Hold | null> {
-  const { payment_id, transaction } = forward;
-  if (transaction !== undefined) return parts.chain.holdByTransaction(transaction);
-  const id = payment_id ?? namedIn(parts, forward)?.id;
-  return id === undefined ? null : parts.chain.holdById(id);
-}
-
-/** What the terms in a forwarded body say, held or not; null without them, or for no contract of ours. */
-function namedIn({ contracts }: Pick<EscrowParts, "contracts">, { paymentInfo: info }: Forward): Terms | null {
-  const contract = contracts.find(({ address }) => address === info?.operator);
-  if (contract === undefined || info === undefined) return null;
-  const { network, address, custody } = contract;
-  return { network, contract: address, info, id: paymentId(info, NETWORKS[network].chainId, custody) };
 }
 
 /** Where a hold without an evaluation stands, or why a delivery is too late, or too early for this node. */

@@ -48,6 +48,7 @@ export function createEscrowChain({ chain, contracts, index }: EscrowChainParts)
   const { client } = chain;
   const stateOf = createStates(client);
   const recent = createRecent<Hold | null>(ASKED_AGAIN_MS);
+  const recentIn = createRecent<readonly Hold[]>(ASKED_AGAIN_MS);
   return {
     holdById: discreet((payment) =>
       recent(
@@ -55,8 +56,8 @@ export function createEscrowChain({ chain, contracts, index }: EscrowChainParts)
         async () => (await indexed(index, contracts, payment)) ?? findHold({ ...chain, stateOf }, contracts, payment),
       ),
     ),
-    holdByTransaction: discreet((transaction) =>
-      recent(transaction, async () => {
+    holdsByTransaction: discreet((transaction) =>
+      recentIn(transaction, async () => {
         const receipt = await client.getTransactionReceipt({ hash: transaction }).catch(() => null);
         return heldIn(receipt?.logs ?? [], contracts);
       }),
@@ -111,21 +112,19 @@ async function findHold(
     for (let from = notNegative(begin); from <= number; ) {
       const page = await reader.logs.page(filter, { from, to: number }, { at: "start", allowance });
       if (page === null) throw new Error(`the hold of the payment ${payment} was not found among the logs`);
-      const hold = heldIn(page.logs, contracts);
-      if (hold !== null) return hold;
+      const [hold] = heldIn(page.logs, contracts);
+      if (hold !== undefined) return hold;
       from = page.read.to + 1n;
     }
   }
   throw new Error(`the node knows the payment ${payment} but not its log`);
 }
 
-function heldIn(logs: readonly MinedLog[], contracts: readonly EscrowContract[]): Hold | null {
-  for (const log of parseEventLogs({ abi: [HELD], logs: [...logs] })) {
+const heldIn = (logs: readonly MinedLog[], contracts: readonly EscrowContract[]): readonly Hold[] =>
+  parseEventLogs({ abi: [HELD], logs: [...logs] }).flatMap((log) => {
     const contract = contracts.find(({ address }) => address === log.address.toLowerCase());
-    if (contract !== undefined) return holdOf(contract, log as HeldLog);
-  }
-  return null;
-}
+    return contract === undefined ? [] : [holdOf(contract, log as HeldLog)];
+  });
 
 /**
  * What ended a hold, newest blocks first. From the capture deadline on, a payer may take it back past the operator: only

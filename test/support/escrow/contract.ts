@@ -3,6 +3,7 @@ import {
   type Abi,
   type Address,
   decodeFunctionData,
+  encodeFunctionData,
   type Hex,
   type LocalAccount,
   multicall3Abi,
@@ -69,12 +70,8 @@ export const newMerchant = (): LocalAccount => privateKeyToAccount(generatePriva
 
 const lower = (address: Address) => address.toLowerCase() as Address;
 
-/** A new buyer with 10 USDC, of which 1 USDC (or the terms' amount) is held for the merchant. */
-export async function hold(
-  { chain, escrow }: EscrowScene,
-  merchant: Address,
-  terms: Partial<PaymentInfo> = {},
-): Promise<Held> {
+/** A hold that a new buyer with 10 USDC has signed: of 1 USDC, or of the terms' amount. */
+async function signHold({ chain, escrow }: EscrowScene, merchant: Address, terms: Partial<PaymentInfo> = {}) {
   const { client, network } = chain;
   const { custody = escrow.address, collector = escrow.address } = escrow;
   const buyer = await newPayer(chain, 10_000_000n);
@@ -104,9 +101,32 @@ export async function hold(
   });
   const args = [info, info.maxAmount, collector, signature] as const;
   const call = { address: escrow.address, abi: escrowAbi, functionName: "authorize", args } as const;
+  return { buyer, info, id: paymentId(info, network.chainId, custody), call };
+}
+
+/** A new buyer's hold, in a transaction of its own. */
+export async function hold(scene: EscrowScene, merchant: Address, terms: Partial<PaymentInfo> = {}): Promise<Held> {
+  const { client } = scene.chain;
+  const { call, ...signed } = await signHold(scene, merchant, terms);
   const transaction = await client.writeContract({ ...call, account: devAccount(2) });
   expect((await client.waitForTransactionReceipt({ hash: transaction })).status).toBe("success");
-  return { buyer, info, id: paymentId(info, network.chainId, custody), transaction };
+  return { ...signed, transaction };
+}
+
+/** New buyers' holds for these merchants, in one transaction and in this order. */
+export async function holdTogether(scene: EscrowScene, merchants: readonly Address[]): Promise<readonly Held[]> {
+  const { client } = scene.chain;
+  const signed: Awaited<ReturnType<typeof signHold>>[] = [];
+  for (const merchant of merchants) signed.push(await signHold(scene, merchant));
+  const calls = signed.map(({ call }) => ({
+    target: call.address,
+    allowFailure: false,
+    callData: encodeFunctionData(call),
+  }));
+  const data = encodeFunctionData({ abi: multicall3Abi, functionName: "aggregate3", args: [calls] });
+  const transaction = await client.sendTransaction({ account: devAccount(2), to: MULTICALL3, data, gas: 14_000_000n });
+  expect((await client.waitForTransactionReceipt({ hash: transaction })).status).toBe("success");
+  return signed.map(({ call: _, ...one }) => ({ ...one, transaction }));
 }
 
 const STATUSES = ["none", "held", "released", "refunded"] as const;

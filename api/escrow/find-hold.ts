@@ -1,0 +1,66 @@
+import { NETWORKS } from "../kernel/networks.ts";
+import type { Hex } from "../kernel/wallet.ts";
+import type { EscrowContract } from "../payments/escrowed/contract.ts";
+import { isAccountSignature } from "../payments/signature.ts";
+import type { Forward } from "./delivery.ts";
+import type { EscrowChain } from "./escrow-ports.ts";
+import { type Hold, paymentId } from "./payment.ts";
+
+/** A hold's terms, held or not. */
+export type Terms = Pick<Hold, "network" | "contract" | "id" | "info">;
+
+/** How many contracts (ERC-1271) are asked for one forward whether they signed it. */
+const MOST_ASKED = 16;
+
+interface Known {
+  readonly contracts: readonly EscrowContract[];
+  readonly chain: Pick<EscrowChain, "holdById" | "holdsByTransaction" | "isSigned">;
+}
+
+/** What the terms in a forwarded body say, held or not; null without them, or for no contract of ours. */
+export function namedIn({ contracts }: Pick<Known, "contracts">, { paymentInfo: info }: Forward): Terms | null {
+  const contract = contracts.find(({ address }) => address === info?.operator);
+  if (contract === undefined || info === undefined) return null;
+  const { network, address, custody } = contract;
+  return { network, contract: address, info, id: paymentId(info, NETWORKS[network].chainId, custody) };
+}
+
+/** The holds that a forward names: of a transaction there may be many, because they share transactions. */
+export async function holdsNamed(known: Known, forward: Forward): Promise<readonly Hold[]> {
+  const [current] = known.contracts;
+  const arbiterOf = (hold: Hold) => known.contracts.find(({ address }) => address === hold.contract)?.arbiter;
+  // An earlier contract with another arbiter does not accept our decisions: only the clock ends what it holds.
+  return (await read(known, forward)).filter((hold) => arbiterOf(hold) === current?.arbiter);
+}
+
+async function read(known: Known, forward: Forward): Promise<readonly Hold[]> {
+  const { payment_id, transaction } = forward;
+  if (transaction !== undefined) return known.chain.holdsByTransaction(transaction);
+  const id = payment_id ?? namedIn(known, forward)?.id;
+  const hold = id === undefined ? null : await known.chain.holdById(id);
+  return hold === null ? [] : [hold];
+}
+
+/** More than one could be meant: the caller has to name one of these. */
+export interface Ambiguous {
+  readonly refused: "ambiguous";
+  readonly payments: readonly Hex[];
+}
+
+/**
+ * The hold whose merchant signed; null if none did. What an account signed is for one payment, whatever contracts say of
+ * it: one that takes any signature, as the merchant of another hold in the same transaction, changes nothing.
+ */
+export async function signedAmong(
+  { chain }: Known,
+  holds: readonly Hold[],
+  { signature, digestOf }: { readonly signature: Hex; readonly digestOf: (hold: Hold) => Hex },
+): Promise<Hold | Ambiguous | null> {
+  const own = holds.find((hold) => isAccountSignature(hold.info.receiver, digestOf(hold), signature));
+  if (own !== undefined) return own;
+  const ambiguous = { refused: "ambiguous", payments: holds.map(({ id }) => id) } as const;
+  if (holds.length > MOST_ASKED) return ambiguous;
+  const answers = await Promise.all(holds.map((hold) => chain.isSigned(hold.info.receiver, digestOf(hold), signature)));
+  const [first = null, ...others] = holds.filter((_, place) => answers[place] === true);
+  return others.length === 0 ? first : ambiguous;
+}
