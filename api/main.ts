@@ -163,6 +163,7 @@ export async function build(config: Config, pool: pg.Pool, parts: BuildParts) {
     arbiter: wired.relayer,
     ceiling: config.costCeiling,
     factories: config.walletFactories,
+    sending: { policy: config.batches, log, meter },
   });
   const gate = createGate({
     journal,

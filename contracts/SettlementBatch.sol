@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
+import {IEscrow} from "./interfaces/IEscrow.sol";
 import {ISettlementBatch} from "./interfaces/ISettlementBatch.sol";
 import {IUsdc} from "./interfaces/IUsdc.sol";
 
@@ -13,6 +14,9 @@ contract SettlementBatch is ISettlementBatch {
     /// @dev At least what it takes from the gas check to the start of the call: 2,600 for a token that this transaction
     /// has not touched yet, and some 60 around it.
     uint256 private constant CALL_COST = 3_000;
+    /// @dev Where the calldata of `authorize` has the payer: behind the selector and the operator.
+    uint256 private constant PAYER_START = 36;
+    uint256 private constant PAYER_END = 68;
 
     /// @inheritdoc ISettlementBatch
     function settle(address token, address to, uint256 gasCap, bytes calldata items)
@@ -35,6 +39,32 @@ contract SettlementBatch is ISettlementBatch {
         }
         failed |= skipped;
         if (failed != 0) emit Unsettled(failed, skipped);
+    }
+
+    /// @inheritdoc ISettlementBatch
+    function hold(address escrow, uint256 gasCap, bytes[] calldata calls)
+        external
+        returns (uint256 failed, uint256 skipped)
+    {
+        if (calls.length > MOST_ITEMS) revert Malformed();
+        uint256 needed = gasCap * 64 / 63 + CALL_COST;
+        for (uint256 i = 0; i < calls.length; i++) {
+            if (_payerIn(calls[i]).code.length != 0) {
+                skipped |= 1 << i;
+            } else {
+                bytes memory data = calls[i];
+                if (gasleft() < needed) revert Starved(i);
+                if (!_call(escrow, gasCap, data)) failed |= 1 << i;
+            }
+        }
+        failed |= skipped;
+        if (failed != 0) emit Unsettled(failed, skipped);
+    }
+
+    /// @dev The second word of the terms, which are the first argument. A call that is not `authorize` is none at all.
+    function _payerIn(bytes calldata data) private pure returns (address payer) {
+        if (data.length < PAYER_END || bytes4(data) != IEscrow.authorize.selector) revert Malformed();
+        payer = address(uint160(uint256(bytes32(data[PAYER_START:PAYER_END]))));
     }
 
     /// @dev Writes the item's fields over the arguments of the call, all but `to`, and returns its payer.

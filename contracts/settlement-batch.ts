@@ -3,6 +3,7 @@ import { type Address, type Hex, parseAbi, toHex } from "viem";
 /** The whole ABI of `contracts/SettlementBatch.sol`; `contracts/interfaces/ISettlementBatch.sol` says what it means. */
 export const settlementBatchAbi = parseAbi([
   "function settle(address token, address to, uint256 gasCap, bytes items) returns (uint256 failed, uint256 skipped)",
+  "function hold(address escrow, uint256 gasCap, bytes[] calls) returns (uint256 failed, uint256 skipped)",
   "event Unsettled(uint256 failed, uint256 skipped)",
   "error Malformed()",
   "error Starved(uint256 index)",
@@ -21,7 +22,7 @@ export const SETTLEMENT_BATCH: {
   readonly codeHash: Hex;
   readonly salt: Hex;
 } = {
-  address: "0xc832E059644648Aa063D994719eB1D7efd415ad7",
-  codeHash: "0x080bd03e83a6c6957f946aae09f19f00ce92bc366c1a83eca9a88a657f7da0fe",
+  address: "0xd9Af299D3bb91A4ef9e934Fba4c39A28cc0c469c",
+  codeHash: "0x8e543af6790c2844ae34b6545aebf4bf015ad4f0dab47ceb529ae8f2e18c0fc0",
   salt: toHex("SettlementBatch 1", { size: 32 }),
 };

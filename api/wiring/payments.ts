@@ -1,9 +1,15 @@
+import type { Logger } from "pino";
+import type { PublicClient } from "viem";
+import { type BatchPolicy, createBatching } from "../adapters/chain/batching.ts";
 import { createHolds } from "../adapters/chain/holds.ts";
 import type { Relayer } from "../adapters/chain/relayer/relayer.ts";
+import { holdsOf } from "../adapters/chain/shared-holds.ts";
 import type { CostCeiling } from "../adapters/chain/simulation.ts";
 import { isSignedByWrapped } from "../adapters/chain/wrapped-signature.ts";
 import { ESCROW_NETWORK } from "../escrow/payment.ts";
+import { NETWORKS } from "../kernel/networks.ts";
 import type { Address } from "../kernel/wallet.ts";
+import type { Meter } from "../operations/meter.ts";
 import { createAuthCapture } from "../payments/auth-capture/scheme.ts";
 import { createCommerce } from "../payments/commerce/scheme.ts";
 import type { EscrowContract } from "../payments/escrowed/contract.ts";
@@ -19,6 +25,7 @@ export interface PaymentWires {
   /** Sends holds; null if there is no escrow contract. */
   readonly arbiter: Relayer | null;
   readonly ceiling: CostCeiling | null;
+  readonly sending: Sending;
   /** What may deploy a payer's wallet (ERC-6492). */
   readonly factories: readonly Address[];
 }
@@ -32,8 +39,16 @@ export function wireSchemes({
   arbiter,
   ceiling,
   factories,
+  sending,
 }: PaymentWires): ReadonlyMap<string, Scheme> {
-  const holds = createHolds({ client: chains[ESCROW_NETWORK].client, relayer: arbiter, ceiling });
+  const { client } = chains[ESCROW_NETWORK];
+  const batchings = new Map(
+    contracts.flatMap(({ address }) =>
+      arbiter === null ? [] : [[address, batchingOf(address, { client, relayer: arbiter, ...sending })] as const],
+    ),
+  );
+  const batchOf = (contract: Address) => batchings.get(contract) ?? null;
+  const holds = createHolds({ client, relayer: arbiter, ceiling, batchingOf: batchOf });
   const escrowed = { contracts, chains, holds };
   const schemes = [
     createExact({ chains, simulators, settler }),
@@ -46,3 +61,34 @@ export function wireSchemes({
   ];
   return new Map(schemes.map((scheme) => [scheme.id, scheme]));
 }
+
+/**
+ * Of one contract: nodes keep sixteen transactions of an account, and the arbiter's sends outcomes too. Fifty of the dearest
+ * take 12 million gas, and a transaction on Base may have 16.7 (EIP-7825).
+ */
+const MOST_HOLDS = { unmined: 5, together: 50 };
+
+interface Sending {
+  readonly policy: BatchPolicy;
+  readonly log: Logger;
+  readonly meter: Meter | null;
+}
+
+interface HoldWires extends Sending {
+  readonly client: PublicClient;
+  readonly relayer: Relayer;
+}
+
+const batchingOf = (contract: Address, { policy, meter, ...parts }: HoldWires) =>
+  createBatching({
+    ...parts,
+    network: NETWORKS[ESCROW_NETWORK],
+    sharing: holdsOf(contract),
+    policy: {
+      ...policy,
+      most: Math.min(policy.most, MOST_HOLDS.together),
+      unmined: Math.min(policy.unmined, MOST_HOLDS.unmined),
+    },
+    // Whether batches are on is told of the facilitator's.
+    meter: meter && { batch: (network, batch) => meter.batch(network, batch), batching: () => undefined },
+  });

@@ -2,8 +2,8 @@
 pragma solidity 0.8.37;
 
 /// @title ISettlementBatch
-/// @notice Submits many EIP-3009 authorizations (https://eips.ethereum.org/EIPS/eip-3009) of one token to one payee in
-/// one transaction. It has no state, no owner and no rights, and holds nothing: whoever calls it could make the same
+/// @notice Submits many EIP-3009 authorizations (https://eips.ethereum.org/EIPS/eip-3009) in one transaction: of one token
+/// to one payee, or as holds of one escrow. It has no state, no owner and no rights, and holds nothing: whoever calls it could make the same
 /// calls themselves, one transaction each.
 /// @dev For externally owned payers only. USDC asks a payer that has code whether it signed (ERC-1271), so that code
 /// could use up the gas of the call; no call is made for such a payer.
@@ -13,7 +13,7 @@ interface ISettlementBatch {
     /// @param skipped Bit i is set if no call was made for payment i because its payer has code. A subset of `failed`.
     event Unsettled(uint256 failed, uint256 skipped);
 
-    /// @notice `items` is not a whole number of items, or more than 256.
+    /// @notice `items` is not a whole number of items, a call is not `authorize`, or there are more than 256 of them.
     error Malformed();
     /// @notice Not enough gas is left to give a call its cap. The transaction's gas limit is too low.
     /// @param index The payment that would have been called with less.
@@ -31,6 +31,18 @@ interface ISettlementBatch {
     /// @return failed Bit i is set if payment i was not settled.
     /// @return skipped Bit i is set if no call was made for payment i because its payer has code. A subset of `failed`.
     function settle(address token, address to, uint256 gasCap, bytes calldata items)
+        external
+        returns (uint256 failed, uint256 skipped);
+
+    /// @notice Makes each of these holds, in order. A call that fails leaves the others untouched.
+    /// @dev As with `settle`, the contract that is called has to be known. Only calls of `authorize` are made, and the payer
+    /// whose code is looked at is the one in the call itself.
+    /// @param escrow An escrow or operator whose `authorize` anyone may call (IEscrow).
+    /// @param gasCap The most gas a call may use. Every call gets that much, or the transaction reverts.
+    /// @param calls The calldata of `authorize`, one for each hold.
+    /// @return failed Bit i is set if hold i was not made.
+    /// @return skipped Bit i is set if no call was made for hold i because its payer has code. A subset of `failed`.
+    function hold(address escrow, uint256 gasCap, bytes[] calldata calls)
         external
         returns (uint256 failed, uint256 skipped);
 }

@@ -1,13 +1,35 @@
 import hre from "hardhat";
-import { type Address, decodeFunctionResult, encodeFunctionData, type Hex, publicActions } from "viem";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import {
+  type Address,
+  decodeFunctionResult,
+  encodeFunctionData,
+  type Hex,
+  publicActions,
+  toFunctionSelector,
+} from "viem";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { escrowAbi } from "../../contracts/abi.ts";
 import { settlementBatchAbi } from "../../contracts/settlement-batch.ts";
 
 const BATCH: Address = "0x00000000000000000000000000000000000ba7c4";
 const TOKEN: Address = "0x0000000000000000000000000000000000707e40";
 const PAYEE: Address = "0x0000000000000000000000000000000000c0ffee";
-const SETTLE = { abi: settlementBatchAbi, functionName: "settle" } as const;
-const ONE_ITEM: Hex = `0x${"17".repeat(134)}`;
+/** One of each, for a payer that this transaction has not touched: the calldata with this gas cap. */
+const CALLS = {
+  settle: (gasCap: bigint) =>
+    encodeFunctionData({
+      abi: settlementBatchAbi,
+      functionName: "settle",
+      args: [TOKEN, PAYEE, gasCap, `0x${"17".repeat(134)}`],
+    }),
+  hold: (gasCap: bigint) => {
+    const authorize = escrowAbi.find((item) => item.type === "function" && item.name === "authorize");
+    if (authorize?.type !== "function") throw new Error("authorize is missing from the ABI");
+    const call: Hex = `${toFunctionSelector(authorize)}${"17".repeat(20).padStart(64, "0").repeat(2)}`;
+    return encodeFunctionData({ abi: settlementBatchAbi, functionName: "hold", args: [TOKEN, gasCap, [call]] });
+  },
+} as const;
+const KINDS = ["settle", "hold"] as const;
 
 const connection = await hre.network.create("simulatedBase");
 const client = (await connection.viem.getTestClient()).extend(publicActions);
@@ -26,24 +48,28 @@ function meter(gas: bigint): Hex {
   return `0x63${wanted}5a14600b57fe5b00`;
 }
 
-/** Settles one payment in a transaction of its own, which has touched nothing yet. */
-async function settleWith(gas: bigint, gasCap: bigint) {
-  const data = encodeFunctionData({ ...SETTLE, args: [TOKEN, PAYEE, gasCap, ONE_ITEM] });
-  const { data: answer } = await client.call({ to: BATCH, data, gas });
-  return decodeFunctionResult({ ...SETTLE, data: answer ?? "0x" });
-}
-
-test.each([30_000n, 100_000n, 5_000_000n])("a call gets its cap of %d gas, or the transaction reverts", async (cap) => {
-  await client.setCode({ address: TOKEN, bytecode: meter(cap) });
-  let [little, enough] = [cap, (cap * 64n) / 63n + 40_000n];
-  while (enough - little > 1n) {
-    const middle = (little + enough) / 2n;
-    const isEnough = await settleWith(middle, cap).then(
-      () => true,
-      () => false,
-    );
-    [little, enough] = isEnough ? [little, middle] : [middle, enough];
+describe.each(KINDS)("%s", (kind) => {
+  /** In a transaction of its own, which has touched nothing yet. */
+  async function callWith(gas: bigint, gasCap: bigint) {
+    const { data: answer } = await client.call({ to: BATCH, data: CALLS[kind](gasCap), gas });
+    return decodeFunctionResult({ abi: settlementBatchAbi, functionName: kind, data: answer ?? "0x" });
   }
-  expect(await settleWith(enough, cap)).toEqual([0n, 0n]);
-  await expect(settleWith(little, cap)).rejects.toThrow("Starved(0)");
+
+  test.each([30_000n, 100_000n, 5_000_000n])(
+    "a call gets its cap of %d gas, or the transaction reverts",
+    async (cap) => {
+      await client.setCode({ address: TOKEN, bytecode: meter(cap) });
+      let [little, enough] = [cap, (cap * 64n) / 63n + 40_000n];
+      while (enough - little > 1n) {
+        const middle = (little + enough) / 2n;
+        const isEnough = await callWith(middle, cap).then(
+          () => true,
+          () => false,
+        );
+        [little, enough] = isEnough ? [little, middle] : [middle, enough];
+      }
+      expect(await callWith(enough, cap)).toEqual([0n, 0n]);
+      await expect(callWith(little, cap)).rejects.toThrow("Starved(0)");
+    },
+  );
 });

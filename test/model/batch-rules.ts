@@ -80,6 +80,18 @@ export const BATCH_RULES: readonly Rule[] = [
     breaks: 1,
     without: { off: "failure-at-its-block" },
   },
+  {
+    rule: "a hold that a stranger has made is no failure",
+    world: "batchHolds",
+    breaks: 1,
+    without: { off: "failure-at-its-block" },
+  },
+  {
+    rule: "what a hold buys is delivered once the hold is stored",
+    world: "batchHolds",
+    breaks: 11,
+    without: { off: "settled-before-others-notice" },
+  },
   { rule: "only what fails alone is refused", world: "batch", breaks: 7, without: { off: "refused-alone" } },
   {
     rule: "a look that is shared begins after it was asked for",

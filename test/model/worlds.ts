@@ -100,6 +100,19 @@ export const WORLDS = {
     { ...NO_RESOLVER, ...AT_ONCE },
     NO_RESOLVER,
   ),
+  // Holds: anybody may make them, and what they buy is noticed by others.
+  batchHolds: bounded(
+    {
+      sent: [buy()],
+      relay: { fails: true },
+      payerBroadcasts: true,
+      lag: true,
+      sells: "noticed by others",
+      clock: "stands still",
+    },
+    { resolver: "sleeps" },
+    NO_RESOLVER,
+  ),
   batchFees: bounded(
     { sent: [buy()], relay: { fails: true, replaced: true }, lag: true, clock: "stands still" },
     { ...ONE_PROCESS, ...AT_ONCE },

@@ -1,18 +1,13 @@
-import {
-  BaseError,
-  ContractFunctionRevertedError,
-  concat,
-  encodeFunctionData,
-  keccak256,
-  type PublicClient,
-} from "viem";
+import { BaseError, ContractFunctionRevertedError, concat, keccak256, type PublicClient } from "viem";
 import { escrowAbi } from "../../../contracts/abi.ts";
 import { commercePaymentsErrorsAbi } from "../../../contracts/commerce-payments.ts";
 import { isWrapped } from "../../../packages/escrow/src/auth-capture/wrapped-signature.ts";
 import type { Address, Hex } from "../../kernel/wallet.ts";
 import type { HoldFailure, Holds, SignedHold } from "../../payments/escrowed/holds.ts";
+import type { Batching } from "./batching.ts";
 import type { Relayer } from "./relayer/relayer.ts";
 import { discreet } from "./rpc-errors.ts";
+import { holdData } from "./shared-holds.ts";
 import { assertWorthwhile, type CostCeiling, failureOf, MOST_GAS, tooMuchGas } from "./simulation.ts";
 
 const MINED_WITHIN_MS = 20_000;
@@ -27,22 +22,26 @@ export interface HoldsParts {
   /** The arbiter's; null if no escrow contract is configured. */
   readonly relayer: Relayer | null;
   readonly ceiling: CostCeiling | null;
+  /** What holds of a contract share transactions by; null for a contract of which none do. */
+  readonly batchingOf: (contract: Address) => Batching<SignedHold> | null;
 }
 
 /** The arbiter's relayer sends holds, and none while that costs too much. */
-export const createHolds = ({ client, relayer, ceiling }: HoldsParts): Holds => ({
+export const createHolds = ({ client, relayer, ceiling, batchingOf }: HoldsParts): Holds => ({
   failure: discreet(async (hold) => {
     await assertWorthwhile(relayer, ceiling, hold.info.maxAmount);
-    return failure(client, relayer, hold);
+    const shared = await batchingOf(hold.contract)
+      ?.simulate(hold)
+      .catch(() => null);
+    return shared ? null : failure(client, relayer, hold);
   }),
-  make: discreet(async (hold) => {
+  make: discreet(async (hold, lease) => {
     if (relayer === null)
       throw new Error("no arbiter is configured: ESCROW_ADDRESSES and ARBITER_PRIVATE_KEY are missing");
-    const { contract: to, info, nonce } = hold;
-    const data = encodeFunctionData(callOf(hold));
-    const purpose = purposeOf(info.payer, nonce);
-    const transaction = await relayer.send({ to, data, gas: limitOf(hold) ?? MOST_GAS, purpose });
-    const { status } = await relayer.waitFor(transaction, MINED_WITHIN_MS);
+    const purpose = purposeOf(hold.info.payer, hold.nonce);
+    if (await batchingOf(hold.contract)?.submit({ transfer: hold, purpose, lease })) return;
+    const call = { to: hold.contract, data: holdData(hold), gas: limitOf(hold) ?? MOST_GAS };
+    const { status } = await relayer.waitFor(await relayer.send({ ...call, purpose, lease }), MINED_WITHIN_MS);
     if (status !== "success") throw new Error("the hold reverted");
   }),
   failed: async (payer, nonce) => relayer?.failed(purposeOf(payer, nonce)) ?? null,

@@ -27,12 +27,14 @@ export const batchGas = (count: number): bigint => GAS.batch + GAS.call * BigInt
 
 const HALF_ORDER = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n;
 
+/** Whether a signature has an account's one canonical form: r, the lower s, and 27 or 28. */
+export const isCanonical = (signature: Hex): boolean =>
+  /^0x[0-9a-f]{128}1[bc]$/i.test(signature) && BigInt(`0x${signature.slice(66, 130)}`) <= HALF_ORDER;
+
 /** Whether a payment fits into a batch's 134 bytes: an account's own canonical signature, an amount and times of our century. */
 export function isPackable({ authorization, signature }: SignedTransfer): boolean {
   const { value, validAfter, validBefore } = authorization;
-  if (!/^0x[0-9a-f]{128}1[bc]$/i.test(signature)) return false;
-  const s = BigInt(`0x${signature.slice(66, 130)}`);
-  return s <= HALF_ORDER && value < 1n << 64n && validAfter < 1n << 40n && validBefore < 1n << 40n;
+  return isCanonical(signature) && value < 1n << 64n && validAfter < 1n << 40n && validBefore < 1n << 40n;
 }
 
 const fixed = (value: bigint, bytes: number): string => value.toString(16).padStart(bytes * 2, "0");

@@ -5,7 +5,7 @@ import { NETWORKS, type Network } from "../../kernel/networks.ts";
 import type { Address, Hex } from "../../kernel/wallet.ts";
 import type { Chain } from "../chain.ts";
 import { lookFor } from "../look.ts";
-import type { Payload, Scheme, SchemeRules } from "../scheme.ts";
+import type { Lease, Payload, Scheme, SchemeRules } from "../scheme.ts";
 import { currentOf, type EscrowContract, type EscrowSchemeId } from "./contract.ts";
 import { paymentInfoOf } from "./details.ts";
 
@@ -31,8 +31,11 @@ export interface HoldFailure {
 export interface Holds {
   /** Simulates a hold: null if it would succeed, else why not. Rejects if the chain cannot be read. */
   failure(hold: SignedHold): Promise<HoldFailure | null>;
-  /** Sends a hold and waits until it is mined. Rejects if it is not mined, which decides nothing. */
-  make(hold: SignedHold): Promise<void>;
+  /**
+   * Sends a hold, with others or alone, and waits until it is mined. Rejects if it is not mined, which decides nothing.
+   * What is queued is sent only while the lease is held.
+   */
+  make(hold: SignedHold, lease: Lease): Promise<void>;
   /**
    * The transaction of ours in which the payer's authorization was mined without being used; null if none is known.
    * After one, `make` sends nothing.
@@ -85,7 +88,7 @@ export const heldBy = (
       const [failure, head] = await Promise.all([holds.failure(holdOf(signed)), chains[network].head()]);
       return { refused: failure === null ? null : rules.refused(failure), head };
     },
-    submit: (signed) => holds.make(holdOf(signed)),
+    submit: (signed) => holds.make(holdOf(signed), signed.lease),
     look: (network, expected) => lookFor(chains[network], expected, () => holds.failed(expected.payer, expected.nonce)),
   };
 };
