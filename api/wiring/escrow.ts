@@ -8,6 +8,7 @@ import { createEscrowIndex } from "../adapters/index/escrow.ts";
 import { createEscrowStore } from "../adapters/postgres/escrow-store.ts";
 import { sleep } from "../adapters/process/clock.ts";
 import { createDemo } from "../escrow/demo/sell-espresso.ts";
+import { withNotices } from "../escrow/notices.ts";
 import { ESCROW_NETWORK } from "../escrow/payment.ts";
 import { createEscrow } from "../escrow/settle-deliveries.ts";
 import { NETWORKS } from "../kernel/networks.ts";
@@ -52,10 +53,11 @@ export async function wireEscrow({ config, pool, chains, log, now, signer, meter
   const chain = createEscrowChain({ chain: chains[network], contracts, index });
   const arbiter = createAccount(config.arbiterKey);
   const sender = createEscrowSender(relayer && { relayer, arbiter, client, network, log, meter });
+  const { store, notices } = withNotices(createEscrowStore(pool));
   const escrow = createEscrow({
     ...wireContests({ config, pool, now }),
     contracts,
-    store: createEscrowStore(pool),
+    store,
     chain,
     sender,
     overdue: createOverdueHolds(index, network),
@@ -69,6 +71,7 @@ export async function wireEscrow({ config, pool, chains, log, now, signer, meter
   const demo = createDemo({
     contracts,
     escrow,
+    ended: notices.ended,
     merchant,
     baseUrl: config.baseUrl,
     now,
@@ -81,5 +84,5 @@ export async function wireEscrow({ config, pool, chains, log, now, signer, meter
     if (balances.includes(null)) return null;
     return balances.reduce((sum, one) => sum + (one && one !== "absent" ? one.held : 0n), 0n);
   };
-  return { escrow, demo, contracts, chain, held, ownWallets, relayer };
+  return { escrow: { ...escrow, onDecided: notices.onDecided }, demo, contracts, chain, held, ownWallets, relayer };
 }

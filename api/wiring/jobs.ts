@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { JobWatch } from "../operations/job-watch.ts";
 import type { Gate } from "../payments/gate.ts";
 import type { Journal } from "../payments/journal.ts";
+import { createBell } from "./bell.ts";
 
 export interface JobParts {
   readonly gate: Gate;
@@ -10,6 +11,8 @@ export interface JobParts {
   readonly prunings: readonly (() => Promise<number>)[];
   readonly relayers: readonly { readonly name: string; tend(): Promise<void> }[];
   readonly escrow: {
+    /** Calls back when there is something to settle. */
+    onDecided(hear: () => void): void;
     settleDue(): Promise<number>;
     watchMined(): Promise<void>;
     idle(): Promise<void>;
@@ -73,29 +76,34 @@ export function runJobs({
   watch,
   log,
 }: JobParts): () => Promise<void> {
-  const stopped = new AbortController();
-  const pause = (ms: number) => sleep(ms, undefined, { signal: stopped.signal }).catch(() => undefined);
-  const every = async (ms: number, name: string, work: () => Promise<unknown>): Promise<void> => {
-    while (!stopped.signal.aborted) {
-      const end = watch.begin(name);
-      await work().then(
-        () => end("done"),
-        (error: unknown) => {
-          end("failed");
-          log.error({ err: error }, `the job ${name} failed; it will run again`);
-        },
-      );
-      await pause(ms);
-    }
+  let isStopped = false;
+  const every = (ms: number, name: string, work: () => Promise<unknown>) => {
+    const bell = createBell();
+    const run = async () => {
+      while (!isStopped) {
+        const end = watch.begin(name);
+        await work().then(
+          () => end("done"),
+          (error: unknown) => {
+            end("failed");
+            log.error({ err: error }, `the job ${name} failed; it will run again`);
+          },
+        );
+        await bell.wait(ms);
+      }
+    };
+    return { ended: run(), ring: bell.ring };
   };
+  const settling = every(ESCROW_EVERY_MS, "escrow", () => escrow.settleDue());
+  escrow.onDecided(settling.ring);
   const jobs = [
     every(RESOLVE_EVERY_MS, "resolve", () => gate.resolveDue()),
     every(PRUNE_EVERY_MS, "prune", async () => {
       for (const prune of [journal.prune, ...prunings])
-        while (!stopped.signal.aborted && (await prune()) > 0) await pause(PRUNE_PAUSE_MS);
+        while (!isStopped && (await prune()) > 0) await sleep(PRUNE_PAUSE_MS);
     }),
     every(WATCH_EVERY_MS, "watch", watchPayments({ journal, log })),
-    every(ESCROW_EVERY_MS, "escrow", () => escrow.settleDue()),
+    settling,
     every(ESCROW_BLOCKS_EVERY_MS, "escrow blocks", () => escrow.watchMined()),
     every(REFUND_OVERDUE_EVERY_MS, "keep", () => escrow.refundOverdue()),
     every(CONTESTS_EVERY_MS, "contests", () => escrow.answerContests()),
@@ -106,8 +114,9 @@ export function runJobs({
     ...relayers.map(({ name, tend }) => every(TEND_EVERY_MS, name, tend)),
   ];
   return async () => {
-    stopped.abort();
-    await Promise.all(jobs);
+    isStopped = true;
+    for (const { ring } of jobs) ring();
+    await Promise.all(jobs.map(({ ended }) => ended));
     await escrow.idle();
   };
 }

@@ -10,8 +10,12 @@ import { discreet } from "./rpc-errors.ts";
 import { MOST_GAS } from "./simulation.ts";
 import { together } from "./together.ts";
 
-/** One at once while none is unmined; else when that one is mined, 50 wait, or the first has waited for half a block. */
-const DEPARTURES = { most: 50, underWay: 4, waitMs: 1_000 };
+/**
+ * While none is unmined, after a moment in which others are decided; else when that one is mined, 50 wait, or the first has
+ * waited for half a block.
+ */
+const MOST = 50;
+const DEPARTURES = { most: MOST, underWay: 4, waitMs: 1_000, coming: { count: () => MOST, waitMs: 25 } };
 const MINED_WITHIN_MS = 20_000;
 
 /** What ends one held payment: a call that the sender's own account makes, or that anybody carries for it. */
@@ -78,29 +82,34 @@ async function ship(
   const receipts = new Map(
     await Promise.all([...hashes].map(async (hash) => [hash, await receiptOf(relayer, hash)] as const)),
   );
-  for (const receipt of receipts.values()) if (receipt !== null) judge(parts, receipt);
+  const served = new Map(
+    [...receipts].map(([hash, receipt]) => [hash, receipt === null ? null : judge(parts, receipt)]),
+  );
   return new Map(
     members.map((outcome): [Outcome, Carried | Error] => {
       const carrier = carriers.get(outcome.purpose) ?? new Error("an outcome was not sent");
       if (typeof carrier !== "string") return [outcome, carrier];
-      return [outcome, endedIn(outcome.purpose, carrier, receipts.get(carrier) ?? null)];
+      const isServed = served.get(carrier)?.includes(outcome.purpose) ?? true;
+      return [outcome, endedIn(carrier, receipts.get(carrier) ?? null, isServed)];
     }),
   );
 }
 
-/** Notes how a shared transaction went. */
-function judge({ network, log, meter }: OutcomesParts, receipt: TransactionReceipt): void {
+/** Notes how a shared transaction went. Returns the purposes that it served; null for one of a single outcome. */
+function judge({ network, log, meter }: OutcomesParts, receipt: TransactionReceipt): readonly Hex[] | null {
   const served = servedBy(receipt);
-  if (served === null) return;
+  if (served === null) return null;
   meter?.outcomes(network, { served: served.length, gas: receipt.gasUsed });
   if (receipt.status === "reverted") log.warn({ transaction: receipt.transactionHash }, "a batch of outcomes reverted");
+  return served;
 }
 
 /** In a transaction of its own, by the sender's own right. */
 async function alone(relayer: Relayer, { purpose: first, own }: Outcome): Promise<Carried> {
   const purpose = await openPurpose(relayer, first);
   const transaction = await relayer.send({ ...own, gas: MOST_GAS, purpose });
-  return endedIn(purpose, transaction, await receiptOf(relayer, transaction));
+  const receipt = await receiptOf(relayer, transaction);
+  return endedIn(transaction, receipt, (receipt && servedBy(receipt))?.includes(purpose) ?? true);
 }
 
 /**
@@ -116,11 +125,11 @@ async function openPurpose(relayer: Relayer, purpose: Hex): Promise<Hex> {
 const receiptOf = (relayer: Relayer, transaction: Hex): Promise<TransactionReceipt | null> =>
   relayer.waitFor(transaction, MINED_WITHIN_MS).catch(() => null);
 
-function endedIn(purpose: Hex, sent: Hex, receipt: TransactionReceipt | null): Carried {
+/** @param isServed whether its call succeeded, if the transaction did */
+function endedIn(sent: Hex, receipt: TransactionReceipt | null, isServed: boolean): Carried {
   if (receipt === null) return { state: "pending", transaction: sent };
   const { transactionHash: transaction, blockNumber, blockHash, status } = receipt;
-  const isServed = status === "success" && (servedBy(receipt)?.includes(purpose) ?? true);
-  if (!isServed) return { state: "failed", transaction };
+  if (status !== "success" || !isServed) return { state: "failed", transaction };
   return { state: "mined", transaction, block: Number(blockNumber), blockHash };
 }
 

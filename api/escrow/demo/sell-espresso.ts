@@ -7,6 +7,7 @@ import { currentOf, type EscrowContract, type EscrowSchemeId, schemesIn } from "
 import { paymentInfoOf } from "../../payments/escrowed/details.ts";
 import { deliveryDigest } from "../delivery.ts";
 import type { Answered } from "../escrow-ports.ts";
+import type { Notices } from "../notices.ts";
 import { paymentId } from "../payment.ts";
 import { evaluationPath } from "../record.ts";
 import type { Escrow } from "../settle-deliveries.ts";
@@ -15,6 +16,8 @@ import { espresso } from "./espresso.ts";
 const SEEN_WITHIN_MS = 10_000;
 const RELEASED_WITHIN_MS = 20_000;
 const PAUSE_MS = 150;
+/** Another process may carry the release: how often to look. */
+const LOOK_EVERY_MS = 1_000;
 
 export interface DemoParts {
   /** Empty if none is configured. */
@@ -25,6 +28,7 @@ export interface DemoParts {
   readonly baseUrl: string;
   readonly now: () => Date;
   readonly sleep: (ms: number) => Promise<void>;
+  readonly ended: Notices["ended"];
 }
 
 export interface Demo {
@@ -55,10 +59,17 @@ export const createDemo = (parts: DemoParts): Demo => ({
     if (custody === undefined) throw new Error(`${contract} is not among ESCROW_ADDRESSES any more`);
     const payment = paymentId(info, NETWORKS[sale.payment.network].chainId, custody);
     const held = { payment, contract, sale };
-    const answered = await deliver(parts, held);
-    if (answered === "refunded") return refunded(payment);
-    const body = served(parts, held, await untilReleased(parts, answered, sale.signal));
-    return completed(jsonAnswer(body));
+    const watching = new AbortController();
+    try {
+      // From before the delivery, so that nothing is missed.
+      const isOver = parts.ended(payment, watching.signal);
+      const answered = await deliver(parts, held);
+      if (answered === "refunded") return refunded(payment);
+      const released = await untilReleased(parts, answered, { isOver, watching: watching.signal, signal: sale.signal });
+      return completed(jsonAnswer(served(parts, held, released)));
+    } finally {
+      watching.abort();
+    }
   },
 });
 
@@ -99,16 +110,27 @@ function refunded(payment: Hex): Completion {
   return completed(jsonAnswer(problemBody("escrow_over", { detail }, payment), { status }));
 }
 
+interface Watching {
+  readonly isOver: Promise<void>;
+  readonly watching: AbortSignal;
+  /** The sale's. */
+  readonly signal: AbortSignal;
+}
+
 async function untilReleased(
-  { escrow, sleep, now }: DemoParts,
+  { escrow, ended, sleep, now }: DemoParts,
   first: Answered,
-  signal: AbortSignal,
+  { isOver, watching, signal }: Watching,
 ): Promise<Answered> {
+  const { payment } = first.evaluation;
   let latest = first;
-  for (const deadline = now().getTime() + RELEASED_WITHIN_MS; now().getTime() < deadline; await sleep(PAUSE_MS)) {
+  let over = isOver;
+  for (const deadline = now().getTime() + RELEASED_WITHIN_MS; now().getTime() < deadline; ) {
     signal.throwIfAborted();
     if (latest.status !== "pending") return latest;
-    latest = (await escrow.evaluation(first.evaluation.payment)) ?? latest;
+    await Promise.race([over, sleep(LOOK_EVERY_MS)]);
+    over = ended(payment, watching);
+    latest = (await escrow.evaluation(payment)) ?? latest;
   }
   return latest;
 }

@@ -1,0 +1,44 @@
+import type { Hex } from "../kernel/wallet.ts";
+import type { EscrowStore } from "./escrow-ports.ts";
+
+/** What this process has stored of its payments, as it happens. What others store is not heard of: look now and then. */
+export interface Notices {
+  /** Calls `hear` after each decision that is stored. */
+  onDecided(hear: () => void): void;
+  /** Resolves when what ended the payment's hold has been stored, or when nobody wants to know any more. */
+  ended(payment: Hex, unwanted: AbortSignal): Promise<void>;
+}
+
+/** The same store, and notices of what it stores. */
+export function withNotices(store: EscrowStore): { readonly store: EscrowStore; readonly notices: Notices } {
+  const hearers: (() => void)[] = [];
+  const waiting = new Map<Hex, Set<() => void>>();
+  const told: EscrowStore = {
+    ...store,
+    async decide(...decision) {
+      const became = await store.decide(...decision);
+      if (became === "stored") for (const hear of hearers) hear();
+      return became;
+    },
+    async mined(payment, outcome) {
+      await store.mined(payment, outcome);
+      for (const wake of waiting.get(payment) ?? []) wake();
+    },
+  };
+  const notices: Notices = {
+    onDecided: (hear) => void hearers.push(hear),
+    ended: (payment, unwanted) =>
+      new Promise((resolve) => {
+        const those = waiting.get(payment) ?? new Set();
+        const wake = () => {
+          unwanted.removeEventListener("abort", wake);
+          those.delete(wake);
+          if (those.size === 0) waiting.delete(payment);
+          resolve();
+        };
+        waiting.set(payment, those.add(wake));
+        unwanted.addEventListener("abort", wake);
+      }),
+  };
+  return { store: told, notices };
+}
