@@ -1,6 +1,7 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import pg from "pg";
+import type { Address } from "viem";
 import { expect } from "vitest";
 import { type ActivityIndex, createActivityIndex } from "../../api/adapters/index/activity.ts";
 import { createScoreIndex } from "../../api/adapters/index/score.ts";
@@ -80,6 +81,17 @@ export async function caughtUp({ index }: Indexed, of: TestChain): Promise<void>
   const head = await headOf(of);
   const there = await waitUntil(async () => (await index.position())?.block === head, CATCH_UP.timeout);
   if (!there) throw new Error(`The index did not reach block ${head}: ${JSON.stringify(await index.position())}`);
+}
+
+/** How many milliseconds it takes until each index says that somebody has paid the wallet. */
+export async function untilPaid(all: readonly Indexed[], wallet: Address, of: TestChain): Promise<number> {
+  const began = performance.now();
+  const now = await nowOf(of);
+  for (const { index } of all) {
+    const payers = async () => (await index.activity(wallet, now))?.distinctCounterparties;
+    await expect.poll(payers, { ...CATCH_UP, interval: 20 }).toBe(1);
+  }
+  return performance.now() - began;
 }
 
 /** Every row, and every wallet's answer at every moment, equals a recount from raw logs. */
