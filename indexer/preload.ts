@@ -1,5 +1,6 @@
 import { steadyHeads } from "./heads.ts";
 import { onParentGone } from "./leash.ts";
+import { spareUnusedModules } from "./unused-modules.ts";
 
 const GRACE_MS = 6_000;
 
@@ -11,3 +12,4 @@ onParentGone(() => {
 
 const [nodeUrl = ""] = (process.env.BASE_RPC_URL ?? "").split(",");
 globalThis.fetch = steadyHeads(globalThis.fetch, nodeUrl);
+spareUnusedModules();
