@@ -2,15 +2,19 @@ import type { Address } from "viem";
 import { encodeText } from "./base64.ts";
 import type { ContestHeaders } from "./contest.ts";
 import type { Outcome } from "./sale.ts";
-import { requirements } from "./schemes.ts";
+import type { requirements } from "./schemes.ts";
 import { networkOf, type Offer } from "./terms.ts";
 
 export interface Challenge {
-  readonly offers: readonly Offer[];
+  readonly accepts: readonly ReturnType<typeof requirements>[];
   readonly url: string;
   readonly description: string;
   readonly error: string;
+  readonly extensions: Extensions;
 }
+
+/** What x402 declares besides the terms and the settlement. */
+export type Extensions = Readonly<Record<string, unknown>>;
 
 const json = (status: number, body: unknown, headers: Record<string, string> = {}): Response =>
   new Response(JSON.stringify(body), {
@@ -19,14 +23,10 @@ const json = (status: number, body: unknown, headers: Record<string, string> = {
   });
 
 /** The 402: x402 version 2 terms in its header; its body has nothing a version 1 client could sign. */
-export function paymentRequired({ offers, url, description, error }: Challenge): Response {
-  const terms = {
-    x402Version: 2,
-    error,
-    resource: { url, description, mimeType: "application/json" },
-    accepts: offers.map((offer) => requirements(offer, Date.now())),
-  };
-  const schemes = offers.map(({ escrow }) => `"${escrow.scheme}"`).join(" or ");
+export function paymentRequired({ accepts, url, description, error, extensions }: Challenge): Response {
+  const resource = { url, description, mimeType: "application/json" };
+  const terms = { x402Version: 2, error, resource, accepts, extensions };
+  const schemes = accepts.map(({ scheme }) => `"${scheme}"`).join(" or ");
   const explained = `${error} This sale goes through an escrow: x402 version 2, scheme ${schemes}; see the PAYMENT-REQUIRED header.`;
   const body = { x402Version: 1, error: explained, accepts: [] };
   return json(402, body, { "payment-required": encodeText(JSON.stringify(terms)) });
@@ -43,12 +43,13 @@ export interface Paid {
   readonly payer: Address;
   /** What the buyer needs in order to contest; null if it cannot. */
   readonly contest: ContestHeaders | null;
+  readonly extensions: Extensions;
 }
 
 /** The merchant's response plus what became of its payment. */
 export function delivered(
   { id, delivery, isReplay }: Extract<Outcome, { kind: "delivered" }>,
-  { offer: { escrow, price }, payer, contest }: Paid,
+  { offer: { escrow, price }, payer, contest, extensions }: Paid,
 ): Response {
   const headers = new Headers();
   for (const [name, value] of delivery.headers) {
@@ -61,6 +62,7 @@ export function delivered(
     network: networkOf(escrow),
     payer,
     amount: String(price),
+    extensions,
   };
   headers.set("payment-response", encodeText(JSON.stringify(settled)));
   headers.set("x-escrow-payment", id);

@@ -5,13 +5,14 @@ import { type ContestConditions, parseContest } from "./contest-terms.ts";
 import { type Forward, forwardTo } from "./forward.ts";
 import { type SendHold, sendFrom } from "./hold.ts";
 import { formatUsd, parseAmount } from "./money.ts";
+import { type OfferReceipt, offerReceipt } from "./offer-receipt.ts";
 import { isSignedByPayer } from "./payer-signature.ts";
 import { readEscrows } from "./read-escrow.ts";
 import { type Outcome, type Purchase, type SaleParts, sell } from "./sale.ts";
-import { type Payment, readPayment, rulesOf } from "./schemes.ts";
+import { type Payment, readPayment, requirements, rulesOf } from "./schemes.ts";
 import type { DeliveryStore } from "./stores/delivery-store.ts";
 import { sharedMemory } from "./stores/memory-store.ts";
-import { type EscrowFacts, LEAST_AMOUNT, type Offer } from "./terms.ts";
+import { type EscrowFacts, LEAST_AMOUNT, MAX_TIMEOUT_SECONDS, networkOf, type Offer } from "./terms.ts";
 import { parseLeastSecondsLeft } from "./time-left.ts";
 import { refusalOf, type Validated } from "./validate.ts";
 
@@ -53,6 +54,16 @@ export interface SellerOptions {
   readonly contestConditions?: ContestConditions;
   /** What is sold, described for the buyer. */
   readonly description?: string;
+  /**
+   * Whether `account` signs what it offers and what it was paid (x402 extension `offer-receipt`); default true. An offer
+   * is signed once a minute for each URL that is asked for, also without a payment.
+   */
+  readonly signsOffers?: boolean;
+  /**
+   * The origin that buyers use, like "https://shop.example": what is signed names it. Default: what the request says,
+   * which behind a proxy may be another one, and is the sender's choice where the server takes any `Host`.
+   */
+  readonly origin?: string;
   /** Sends `authorize` to the chain in place of `account`, and returns the transaction. */
   readonly hold?: SendHold;
   /** Default: in memory, shared by all routes of the process, bounded. */
@@ -78,7 +89,7 @@ export interface SaleRequest {
 /**
  * Sells requests through the escrow: an unpaid one is answered 402 with the terms; a paid one is held on chain, then
  * handled, and its response goes to the arbiter, who releases or refunds the money.
- * @throws TypeError for an invalid price, contest or `leastSecondsLeft`, or without a node to ask
+ * @throws TypeError for an invalid price, contest, origin or `leastSecondsLeft`, or without a node to ask
  */
 export function createSeller(options: SellerOptions): (request: SaleRequest) => Promise<Response> {
   const open = counter(options);
@@ -94,6 +105,9 @@ interface Counter {
   readonly offers: readonly Offer[];
   readonly walletFactories: readonly Address[];
   readonly description: string;
+  /** Null if the merchant does not sign its offers. */
+  readonly signed: OfferReceipt | null;
+  readonly origin: string | undefined;
 }
 
 /** Reads the contracts on the first request, and again after a failure. */
@@ -102,7 +116,9 @@ function counter(options: SellerOptions): () => Promise<Counter | null> {
   const contest = parseContest(options.contestSeconds, options.contestConditions);
   const leastSecondsLeft = parseLeastSecondsLeft(options.leastSecondsLeft, contest);
   const arbiterUrl = options.arbiterUrl.replace(/\/+$/, "");
-  const { account, description = "", walletFactories = [] } = options;
+  const { account, description = "", walletFactories = [], origin } = options;
+  if (origin !== undefined && !isOrigin(origin))
+    throw new TypeError(`origin is ${origin}; expected an origin like "https://shop.example", without a path.`);
   const { log = (message, cause) => console.error(message, cause) } = options;
   const client = clientOf(options);
   if (options.escrow?.length === 0) throw new TypeError("escrow is an empty list: name a contract, or leave it out.");
@@ -110,6 +126,7 @@ function counter(options: SellerOptions): () => Promise<Counter | null> {
   const forward = options.forward ?? forwardTo(arbiterUrl, account);
   const store = options.store ?? sharedMemory;
   const parts = { client, send, forward, store, log, leastSecondsLeft };
+  const signed = options.signsOffers === false ? null : offerReceipt(account);
   let known: Promise<readonly EscrowFacts[]> | undefined;
   return async () => {
     known ??= readEscrows(client, arbiterUrl, options.escrow);
@@ -117,7 +134,7 @@ function counter(options: SellerOptions): () => Promise<Counter | null> {
       const offers = (await known).map((escrow) => ({ escrow, merchant: account.address, price, contest }));
       if (contest !== undefined && offers.some(({ escrow }) => escrow.deliveryVersion !== 3))
         throw new Error(`${arbiterUrl} knows no windows to contest; leave contestSeconds out.`);
-      return { account, arbiterUrl, parts, offers, walletFactories, description };
+      return { account, arbiterUrl, parts, offers, walletFactories, description, signed, origin };
     } catch (error) {
       known = undefined;
       log("The escrow could not be read.", error);
@@ -133,6 +150,8 @@ function parsePrice(text: string | bigint): bigint {
   return price;
 }
 
+const isOrigin = (text: string): boolean => URL.canParse(text) && new URL(text).origin === text;
+
 function clientOf({ client, rpcUrl }: SellerOptions): Client {
   if (client !== undefined) return client;
   if (rpcUrl === undefined) throw new TypeError("escrowed() needs rpcUrl or client to reach the chain it sells on.");
@@ -145,9 +164,15 @@ async function serve(request: SaleRequest, counter: Counter | null): Promise<Res
   if (counter === null)
     return answers.unavailable("The escrow is temporarily unreachable. Send the same request again.");
   const { parts, offers, description } = counter;
-  const { url, run } = request;
+  const { run } = request;
+  const url = counter.origin === undefined ? request.url : request.url.replace(/^\w+:\/\/[^/]+/, counter.origin);
   const validate = async () => refusalOf(await request.validate());
-  const refuse = (error: string) => answers.paymentRequired({ offers, url, description, error });
+  const refuse = async (error: string) => {
+    const now = Date.now();
+    const accepts = offers.map((offer) => requirements(offer, now));
+    const extensions = await orNone(parts.log, () => counter.signed?.offers(url, accepts, now));
+    return answers.paymentRequired({ accepts, url, description, error, extensions });
+  };
   try {
     if (request.payment === undefined || request.payment === null) {
       return (await validate()) ?? refuse("Payment required.");
@@ -166,6 +191,7 @@ async function serve(request: SaleRequest, counter: Counter | null): Promise<Res
           offer,
           payer: info.payer,
           contest: await forBuyer(counter, payment, outcome),
+          extensions: await receiptFor(counter, payment, { outcome, url }),
         });
       case "payment_required":
         return refuse(outcome.error);
@@ -183,6 +209,35 @@ async function serve(request: SaleRequest, counter: Counter | null): Promise<Res
     return answers.unavailable(UNKNOWN);
   }
 }
+
+/** A signature that could not be made takes nothing from an answer but itself. */
+async function orNone(
+  log: SaleParts["log"],
+  sign: () => Promise<answers.Extensions> | undefined,
+): Promise<answers.Extensions> {
+  try {
+    return (await sign()) ?? {};
+  } catch (error) {
+    log("An offer or a receipt could not be signed.", error);
+    return {};
+  }
+}
+
+/**
+ * For what was released only: a refund is no sale. It is dated by when the payment was signed, so that a replay has the
+ * same one.
+ */
+const receiptFor = (
+  { parts, signed }: Counter,
+  { info, offer }: Payment & { readonly offer: Offer },
+  { outcome: { delivery }, url }: { outcome: Extract<Outcome, { kind: "delivered" }>; url: string },
+): Promise<answers.Extensions> =>
+  orNone(parts.log, () => {
+    if (delivery.decision !== "release") return undefined;
+    const { transaction } = delivery;
+    const settled = { network: networkOf(offer.escrow), resourceUrl: url, payer: info.payer, transaction };
+    return signed?.receipt(settled, info.preApprovalExpiry - MAX_TIMEOUT_SECONDS);
+  });
 
 /** What the arbiter released is signed for its buyer as well, who can so show what it got. */
 const forBuyer = async (
