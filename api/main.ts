@@ -3,6 +3,7 @@ import { fileURLToPath } from "node:url";
 import type pg from "pg";
 import { type Logger, pino } from "pino";
 import { createActivityIndex } from "./adapters/index/activity.ts";
+import { viewsOf } from "./adapters/index/views.ts";
 import { createBacklogReader } from "./adapters/postgres/backlog.ts";
 import { createBoardReader, createTotalsReader } from "./adapters/postgres/board-reader.ts";
 import { createBookPruning } from "./adapters/postgres/book-pruning.ts";
@@ -68,7 +69,7 @@ export async function build(config: Config, pool: pg.Pool, parts: BuildParts) {
   const { chains, relayers, settler, simulators } = wireChains(config, { pool, log, meter });
   const seal = createSeal(config.sealingKey);
   const journal = counted.journal(createJournal(pool, seal));
-  const activity = createActivityIndex(pool, { viewsSchema: config.indexViewsSchema });
+  const activity = createActivityIndex(pool, viewsOf(config));
   const { baseUrl, payTo } = config;
   const { signer, signJws, offerReceipt, publicKeys } = await wireSigning(config);
   const certificates = counted.certificates(createCertificateStore(pool));

@@ -6,16 +6,20 @@ import type { History } from "./history/history.ts";
 import { reachedBlock } from "./marks.ts";
 import {
   addOwnAddresses,
+  type CountHolds,
   foundingAddresses,
+  isFollowedSince,
   isFree,
   isNone,
   OWN_ADDRESS_TABLE,
+  type OwnAddress,
   type OwnChange,
   ownChangeOf,
+  readOwnAddresses,
   refuseOwnChange,
 } from "./own-addresses.ts";
 import { ROWS_VERSION } from "./rows-version.ts";
-import { dropSchemas, inTransaction, ponderSchemas } from "./schemas.ts";
+import { dropSchemas, findSchema, inTransaction, ponderSchemas } from "./schemas.ts";
 import type { IndexerSettings } from "./settings.ts";
 
 const WINDOW_BLOCKS = (90 * 86_400) / 2;
@@ -25,6 +29,7 @@ type Turn = (typeof TURNS)[number];
 
 interface Start {
   readonly head: number;
+  readonly countHolds: CountHolds;
   readonly history?: History | null;
 }
 
@@ -56,10 +61,13 @@ interface Found extends Deployment {
   readonly change: OwnChange;
 }
 
-/** What an index is known by, besides the chain. Its own addresses are in it (own-addresses.ts), because they may grow. */
+/**
+ * What an index is known by, besides the chain. Its own addresses and escrows are in it (own-addresses.ts), because they may
+ * grow.
+ */
 function prefixOf(settings: IndexerSettings, history: History | null, turn: Turn): string {
-  const { escrows, escrowStartBlock, scope, startBlock } = settings;
-  const key = JSON.stringify([ROWS_VERSION, scope, startBlock, history?.id ?? null, escrows, escrowStartBlock, turn]);
+  const { scope, startBlock } = settings;
+  const key = JSON.stringify([ROWS_VERSION, scope, startBlock, history?.id ?? null, turn]);
   return `${settings.viewsSchema}_${createHash("sha256").update(key).digest("hex").slice(0, 8)}`;
 }
 
@@ -67,20 +75,15 @@ function prefixOf(settings: IndexerSettings, history: History | null, turn: Turn
 async function findIndexes(
   db: pg.Pool,
   settings: IndexerSettings,
-  { history = null }: Start,
+  { history = null, countHolds }: Start,
 ): Promise<readonly Found[]> {
   const indexes: Found[] = [];
   for (const turn of TURNS) {
-    const { rows } = await db.query<{ schema: string; start: number }>(
-      `select nspname as schema, substring(nspname from '[0-9]+$')::int as start
-         from pg_namespace where nspname ~ $1 order by start limit 1`,
-      [`^${prefixOf(settings, history, turn)}_[0-9]+$`],
-    );
-    for (const { schema, start } of rows) {
-      await expectColumns(db, schema);
-      const change = await ownChangeOf(db, schema, settings.ownAddresses);
-      indexes.push({ schema, startBlock: start, turn, change });
-    }
+    const found = await findSchema(db, prefixOf(settings, history, turn));
+    if (found === null) continue;
+    await expectColumns(db, found.schema);
+    const change = await ownChangeOf(db, found.schema, { wanted: settings, countHolds });
+    indexes.push({ ...found, turn, change });
   }
   const served = await servedSchema(db, settings.viewsSchema);
   return indexes.toSorted((a, b) => Number(b.schema === served) - Number(a.schema === served));
@@ -103,14 +106,20 @@ async function adopt(
   const { schema, startBlock, change } = index;
   if (!isNone(change)) {
     await expectFree(db, settings, schema);
-    const traced = change.traces.map(({ address }) => address);
-    const changed = [...new Set([...change.added, ...traced])];
-    const from = (address: (typeof changed)[number]) => (traced.includes(address) ? fromBlock : 0);
-    await addOwnAddresses(
-      db,
-      schema,
-      changed.map((address) => ({ address, fromBlock: from(address) })),
-    );
+    const known = new Map((await readOwnAddresses(db, schema)).map((own) => [own.address, own]));
+    const traced = change.traces
+      .filter(({ days, pairs, holds }) => days + pairs + holds > 0)
+      .map(({ address }) => address);
+    const changed = [...new Set([...change.added, ...change.opened, ...traced])];
+    const changes = changed.map((address): OwnAddress => {
+      const { fromBlock: since = 0, escrowFrom = null } = known.get(address) ?? {};
+      return {
+        address,
+        fromBlock: traced.includes(address) ? fromBlock : since,
+        escrowFrom: change.opened.includes(address) ? (isFollowedSince(change, address) ? 0 : fromBlock) : escrowFrom,
+      };
+    });
+    await addOwnAddresses(db, schema, changes);
   }
   return { schema, startBlock };
 }

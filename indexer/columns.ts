@@ -1,4 +1,4 @@
-import expected from "./columns.json" with { type: "json" };
+import payments from "./columns.json" with { type: "json" };
 import type { Queryable } from "./schemas.ts";
 
 /** An index has other tables than this release fills: one of the two is wrong, and writing would only make it worse. */
@@ -7,17 +7,17 @@ export class OtherColumnsError extends Error {
 }
 
 /** A table's columns with type and constraint, key columns marked, in the order of their names. */
-type Columns = Readonly<Record<string, readonly string[]>>;
+export type Columns = Readonly<Record<string, readonly string[]>>;
 
 /**
- * Compares the tables of an index with those that this release fills (columns.json, which tables.ts is tested
- * against: Ponder itself takes longer to load than a comparison may).
+ * Compares the tables of an index with those that this release fills (columns.json of its root, which tables.ts is
+ * tested against: Ponder itself takes longer to load than a comparison may).
  * @throws OtherColumnsError if Ponder has made them, and differently
  */
-export async function expectColumns(db: Queryable, schema: string): Promise<void> {
+export async function expectColumns(db: Queryable, schema: string, expected: Columns = payments): Promise<void> {
   const found = await readColumns(db, schema);
   if (Object.keys(found).length === 0) return;
-  const differences = Object.entries<readonly string[]>(expected).flatMap(([table, columns]) => {
+  const differences = Object.entries(expected).flatMap(([table, columns]) => {
     const has = found[table] ?? [];
     return [
       ...columns.filter((column) => !has.includes(column)).map((column) => `${table} lacks "${column}"`),

@@ -1,7 +1,6 @@
 import { findPackageJSON } from "node:module";
 import pg from "pg";
 import { dropSchemas, ponderSchemas, type Queryable } from "./schemas.ts";
-import type { IndexerSettings } from "./settings.ts";
 
 /** Ponder considers a lock dead once its owner has not renewed it for this long. */
 const LOCK_EXPIRES_MS = 25_000;
@@ -36,6 +35,12 @@ export async function isReady(db: Queryable, { schema }: Pick<Deployment, "schem
   return rowCount === 1;
 }
 
+interface Replaced {
+  /** What the names of the root's indexes begin with. */
+  readonly prefix: string;
+  readonly exclusive: boolean;
+}
+
 /**
  * Drops the indexes these views showed before. Nothing reads them, each holds up to 90 days of the chain, and going
  * back to one is a backfill. One that a process may still hold is left for the next
@@ -43,10 +48,10 @@ export async function isReady(db: Queryable, { schema }: Pick<Deployment, "schem
  */
 export async function dropReplaced(
   db: pg.Pool,
-  { viewsSchema, exclusive }: Pick<IndexerSettings, "viewsSchema" | "exclusive">,
+  { prefix, exclusive }: Replaced,
   current: Deployment,
 ): Promise<readonly string[]> {
-  const ours = new RegExp(`^${viewsSchema}_[0-9a-f]{8}_[0-9]+$`);
+  const ours = new RegExp(`^${prefix}_[0-9a-f]{8}_[0-9]+$`);
   const dropped: string[] = [];
   for (const schema of await ponderSchemas(db)) {
     if (schema === current.schema || !ours.test(schema)) continue;

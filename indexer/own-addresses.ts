@@ -1,6 +1,8 @@
 import pg from "pg";
+import { escrowViewsOf } from "../api/kernel/index-views.ts";
 import type { Address } from "../api/kernel/wallet.ts";
 import { type History, UnfitHistoryError } from "./history/history.ts";
+import { reachedBlock } from "./marks.ts";
 import type { Queryable } from "./schemas.ts";
 import type { IndexerSettings } from "./settings.ts";
 
@@ -8,7 +10,12 @@ import type { IndexerSettings } from "./settings.ts";
 export interface OwnAddress {
   readonly address: Address;
   readonly fromBlock: number;
+  /** The first block from which its holds count as payments; 0: all do, null: it is no escrow that the rows follow. */
+  readonly escrowFrom: number | null;
 }
+
+/** How many holds an escrow has had up to this block, by the node. */
+export type CountHolds = (escrow: Address, toBlock: number) => Promise<number>;
 
 /** The service's own addresses are others than those that an index leaves out, and its rows would have to change. */
 export class OwnAddressError extends Error {
@@ -19,6 +26,8 @@ export class OwnAddressError extends Error {
 export interface OwnChange {
   readonly added: readonly Address[];
   readonly removed: readonly Address[];
+  /** Escrows whose holds the rows do not have yet. */
+  readonly opened: readonly Address[];
   /** Those of `added` with rows, and those left out always that have rows nevertheless. */
   readonly traces: readonly Trace[];
 }
@@ -31,58 +40,99 @@ interface Trace {
   readonly pairs: number;
   /** Its rows in `escrow_party`: payments in escrow that it made or was to receive. */
   readonly holds: number;
+  /** As an escrow: the holds in it that the rows lack. */
+  readonly sales: number;
 }
 
 /** In a Ponder schema, and read by its view `coverage`. */
-export const OWN_ADDRESS_TABLE = "create table own_address (address text primary key, from_block int8 not null)";
+export const OWN_ADDRESS_TABLE =
+  "create table own_address (address text primary key, from_block int8 not null, escrow_from int8)";
 
 export async function readOwnAddresses(db: Queryable, schema: string): Promise<readonly OwnAddress[]> {
-  const { rows } = await db.query<{ address: Address; from: string }>(
-    `select address, from_block as from from ${pg.escapeIdentifier(schema)}.own_address order by address`,
+  const { rows } = await db.query<{ address: Address; from: string; escrow: string | null }>(
+    `select address, from_block as from, escrow_from as escrow from ${pg.escapeIdentifier(schema)}.own_address
+      order by address`,
   );
-  return rows.map(({ address, from }) => ({ address, fromBlock: Number(from) }));
+  return rows.map(({ address, from, escrow }) => ({
+    ...{ address, fromBlock: Number(from) },
+    escrowFrom: escrow === null ? null : Number(escrow),
+  }));
 }
 
 export async function addOwnAddresses(db: Queryable, schema: string, own: readonly OwnAddress[]): Promise<void> {
   await db.query(
     `insert into ${pg.escapeIdentifier(schema)}.own_address
-      select * from unnest($1::text[], $2::int8[]) on conflict (address) do update set from_block = excluded.from_block`,
-    [own.map(({ address }) => address), own.map(({ fromBlock }) => fromBlock)],
+      select * from unnest($1::text[], $2::int8[], $3::int8[])
+      on conflict (address) do update set from_block = excluded.from_block, escrow_from = excluded.escrow_from`,
+    [own.map(({ address }) => address), own.map(({ fromBlock }) => fromBlock), own.map(({ escrowFrom }) => escrowFrom)],
   );
 }
 
-/** What the settings' own addresses would change in this index. */
-export async function ownChangeOf(db: Queryable, schema: string, wanted: readonly Address[]): Promise<OwnChange> {
+type Wanted = Pick<IndexerSettings, "ownAddresses" | "escrows" | "viewsSchema">;
+
+/** What the settings' own addresses and escrows would change in this index. */
+export async function ownChangeOf(
+  db: Queryable,
+  schema: string,
+  { wanted, countHolds }: { readonly wanted: Wanted; readonly countHolds: CountHolds },
+): Promise<OwnChange> {
   const known = await readOwnAddresses(db, schema);
   const has = known.map(({ address }) => address);
-  const added = wanted.filter((address) => !has.includes(address));
+  const follows = known.filter(({ escrowFrom }) => escrowFrom !== null).map(({ address }) => address);
+  const [added, opened] = [without(wanted.ownAddresses, has), without(wanted.escrows, follows)];
   const always = known.filter(({ fromBlock }) => fromBlock === 0).map(({ address }) => address);
-  const removed = has.filter((address) => !wanted.includes(address));
+  const index = { schema, viewsSchema: wanted.viewsSchema };
+  const sales = await salesIn(opened, await reachedBlock(db, schema), countHolds);
   return {
-    added,
-    removed,
+    ...{ added, opened },
+    removed: [...new Set([...without(has, wanted.ownAddresses), ...without(follows, wanted.escrows)])],
     traces: [
-      ...(await tracesOf(db, schema, added)),
+      ...(await tracesOf(db, index, added)),
+      ...sales,
       // Nobody should have written them. A process with other settings may have, had it been started at the same moment.
       ...traces(always, { days: await daysOf(db, schema, always) }),
     ],
   };
 }
 
+const without = (all: readonly Address[], some: readonly Address[]) => all.filter((address) => !some.includes(address));
+
 type Counts = ReadonlyMap<Address, number>;
-type Kind = "days" | "pairs" | "holds";
+type Kind = "days" | "pairs" | "holds" | "sales";
+
+/** Those of these escrows with holds that the rows would have, had they followed it. */
+async function salesIn(
+  escrows: readonly Address[],
+  reached: number | null,
+  countHolds: CountHolds,
+): Promise<readonly Trace[]> {
+  const sales = new Map<Address, number>();
+  for (const address of reached === null ? [] : escrows) sales.set(address, await countHolds(address, reached ?? 0));
+  return traces(escrows, { sales });
+}
+
+/** Where rows are: those of payments, and the views of the escrows. */
+interface Index {
+  readonly schema: string;
+  readonly viewsSchema: string;
+}
 
 /** Those of these addresses that have rows: every transfer that counts has two in `wallet_day`, and one that stays. */
-async function tracesOf(db: Queryable, schema: string, addresses: readonly Address[]): Promise<readonly Trace[]> {
+async function tracesOf(
+  db: Queryable,
+  { schema, viewsSchema }: Index,
+  addresses: readonly Address[],
+): Promise<readonly Trace[]> {
   const days = await daysOf(db, schema, addresses);
-  const without = addresses.filter((address) => !days.has(address));
+  const others = addresses.filter((address) => !days.has(address));
   const [paid, met] = [
-    await countBy(db, { schema, table: "paid", columns: ["payer", "payee"], addresses: without }),
-    await countBy(db, { schema, table: "pair", columns: ["low", "high"], addresses: without }),
+    await countBy(db, { schema, table: "paid", columns: ["payer", "payee"], addresses: others }),
+    await countBy(db, { schema, table: "pair", columns: ["low", "high"], addresses: others }),
   ];
-  const pairs = new Map(without.map((address) => [address, (paid.get(address) ?? 0) + (met.get(address) ?? 0)]));
+  const pairs = new Map(others.map((address) => [address, (paid.get(address) ?? 0) + (met.get(address) ?? 0)]));
   // A hold that a preloaded history does not know has none of its merchant's; nor has one before the index's first block.
-  const holds = await countBy(db, { schema, table: "escrow_party", columns: ["account"], addresses });
+  const escrows = escrowViewsOf(viewsSchema);
+  const holds = await countBy(db, { schema: escrows, table: "escrow_party", columns: ["account"], addresses });
   return traces(addresses, { days, pairs, holds });
 }
 
@@ -90,9 +140,9 @@ const traces = (addresses: readonly Address[], counts: Partial<Readonly<Record<K
   addresses
     .map((address) => {
       const of = (kind: Kind) => counts[kind]?.get(address) ?? 0;
-      return { address, days: of("days"), pairs: of("pairs"), holds: of("holds") };
+      return { address, days: of("days"), pairs: of("pairs"), holds: of("holds"), sales: of("sales") };
     })
-    .filter(({ days, pairs, holds }) => days + pairs + holds > 0);
+    .filter(({ days, pairs, holds, sales }) => days + pairs + holds + sales > 0);
 
 const daysOf = (db: Queryable, schema: string, addresses: readonly Address[]): Promise<Counts> =>
   countBy(db, { schema, table: "wallet_day", columns: ["wallet"], addresses });
@@ -123,18 +173,25 @@ async function countBy(db: Queryable, { schema, table, columns, addresses }: Cou
 
 /** Whether an index leaves out what it should, or can from now on without any row being another. */
 export const isFree = ({ removed, traces }: OwnChange): boolean => removed.length === 0 && traces.length === 0;
-export const isNone = (change: OwnChange): boolean => isFree(change) && change.added.length === 0;
+export const isNone = (change: OwnChange): boolean =>
+  isFree(change) && change.added.length + change.opened.length === 0;
 
-const inWords = ({ address, days, pairs, holds }: Trace): string =>
-  `${address} has ${days} rows in wallet_day and ${holds} in escrow_party${pairs === 0 ? "" : `, and ${pairs} of older days in paid and pair`}`;
+const inWords = ({ address, days, pairs, holds, sales }: Trace): string =>
+  sales > 0
+    ? `${address} has had ${sales} holds that are not in the rows`
+    : `${address} has ${days} rows in wallet_day and ${holds} in escrow_party${pairs === 0 ? "" : `, and ${pairs} of older days in paid and pair`}`;
 
 /** @throws OwnAddressError with the number of rows */
 export function refuseOwnChange(schema: string, { removed, traces }: OwnChange): never {
-  const gone = removed.map((address) => `${address} is left out of it, but is no longer named`);
+  const gone = removed.map((address) => `${address} is left out of it or followed, but is no longer named`);
   throw new OwnAddressError(
-    `PAY_TO_ADDRESS, OWN_ADDRESSES, and ESCROW_ADDRESSES do not match the index ${schema}: ${[...traces.map(inWords), ...gone].join("; ")}. Nothing was changed. Correct the addresses; a former one stays in OWN_ADDRESSES. Or set OWN_ADDRESSES_CHANGE: rebuild makes a new index beside this one${removed.length === 0 ? ", from_now_on leaves the address out from the next block on and keeps its rows" : ""}`,
+    `PAY_TO_ADDRESS, OWN_ADDRESSES, and ESCROW_ADDRESSES do not match the index ${schema}: ${[...traces.map(inWords), ...gone].join("; ")}. Nothing was changed. Correct the addresses; a former one stays in OWN_ADDRESSES, an escrow in ESCROW_ADDRESSES. Or set OWN_ADDRESSES_CHANGE: rebuild makes a new index beside this one${removed.length === 0 ? ", from_now_on leaves the address out from the next block on and keeps its rows" : ""}`,
   );
 }
+
+/** Whether an index's rows have holds of this escrow from its own first one on. */
+export const isFollowedSince = (change: OwnChange, address: Address): boolean =>
+  !change.traces.some((trace) => trace.address === address);
 
 /**
  * What a new index leaves out: what it is told to, always. With a history, that is true of what the history leaves out,
@@ -143,18 +200,30 @@ export function refuseOwnChange(schema: string, { removed, traces }: OwnChange):
  */
 export async function foundingAddresses(
   db: Queryable,
-  { ownAddresses, ownAddressesChange }: Pick<IndexerSettings, "ownAddresses" | "ownAddressesChange">,
+  settings: Wanted & Pick<IndexerSettings, "ownAddressesChange">,
   history: History | null,
 ): Promise<readonly OwnAddress[]> {
-  if (history === null) return ownAddresses.map((address) => ({ address, fromBlock: 0 }));
+  const { ownAddresses, escrows, viewsSchema } = settings;
+  const late = history === null ? [] : await lateIn(db, settings, { history, viewsSchema });
+  return ownAddresses.map((address) => ({
+    ...{ address, fromBlock: history !== null && late.includes(address) ? history.lastBlock + 1 : 0 },
+    escrowFrom: escrows.includes(address) ? 0 : null,
+  }));
+}
+
+/** The own addresses that a history does not leave out. */
+async function lateIn(
+  db: Queryable,
+  { ownAddresses, ownAddressesChange }: Pick<IndexerSettings, "ownAddresses" | "ownAddressesChange">,
+  { history, viewsSchema }: { readonly history: History; readonly viewsSchema: string },
+): Promise<readonly Address[]> {
   const removed = history.ownAddresses.filter((address) => !ownAddresses.some((own) => own === address));
   const added = ownAddresses.filter((address) => !history.ownAddresses.includes(address));
-  const traces = await tracesOf(db, history.schema, added);
+  const traces = await tracesOf(db, { schema: history.schema, viewsSchema }, added);
   const isLate = ownAddressesChange === "from_now_on";
   if (removed.length > 0 || (traces.length > 0 && !isLate))
     throw new UnfitHistoryError(
       `The history "${history.schema}" does not match PAY_TO_ADDRESS, OWN_ADDRESSES, and ESCROW_ADDRESSES: ${[...removed.map((address) => `it leaves out ${address}`), ...traces.map(inWords)].join("; ")}. Correct the addresses, or recreate it with npm run index:preload`,
     );
-  const late = new Set(traces.map(({ address }) => address));
-  return ownAddresses.map((address) => ({ address, fromBlock: late.has(address) ? history.lastBlock + 1 : 0 }));
+  return traces.map(({ address }) => address);
 }

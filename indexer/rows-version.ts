@@ -3,4 +3,4 @@
  * changes for the same chain and settings; then a new index is made beside the old one. A change of anything else (the
  * code's form, Ponder, the node) keeps the index. `test/indexer/golden.test.ts` says when the number is due.
  */
-export const ROWS_VERSION = 2;
+export const ROWS_VERSION = 3;

@@ -18,6 +18,19 @@ export async function inTransaction<T>(db: pg.Pool, work: (client: pg.PoolClient
   }
 }
 
+/** The index whose name begins so and ends with its start block; null if there is none. */
+export async function findSchema(
+  db: Queryable,
+  prefix: string,
+): Promise<{ readonly schema: string; readonly startBlock: number } | null> {
+  const { rows } = await db.query<{ schema: string; start: number }>(
+    `select nspname as schema, substring(nspname from '[0-9]+$')::int as start
+       from pg_namespace where nspname ~ $1 order by start limit 1`,
+    [`^${prefix}_[0-9]+$`],
+  );
+  return rows[0] === undefined ? null : { schema: rows[0].schema, startBlock: rows[0].start };
+}
+
 /** Every schema a Ponder process has filled in this database; they all share `ponder_sync`. */
 export async function ponderSchemas(db: Queryable): Promise<readonly string[]> {
   const { rows } = await db.query<{ schema: string }>(

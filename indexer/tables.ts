@@ -1,4 +1,5 @@
-import { int8, integer, jsonb, onchainTable, onchainView, primaryKey, sql, text } from "ponder";
+import { integer, jsonb, onchainTable, onchainView, primaryKey, sql, text } from "ponder";
+import { ofIndex } from "./position.ts";
 import { ROWS_VERSION } from "./rows-version.ts";
 
 // No secondary index: Ponder drops and rebuilds them at every restart, and every read here is by primary key.
@@ -136,12 +137,12 @@ export const payerFunder = onchainTable(
   (t) => ({ key: primaryKey({ columns: [t.payee, t.funder] }) }),
 );
 
-const own = (table: string) => sql`${sql.identifier(process.env.INDEX_SCHEMA ?? "")}.${sql.identifier(table)}`;
+export { head, position } from "./position.ts";
 
 /**
  * One row: what this index covers. `rows_version`: which tables these are, for their readers. `own_from`: the addresses of
- * the service whose older transfers are in the rows, each with the block from which on they are not. Beside the rows, so
- * that a switch of the views switches it too.
+ * the service whose older transfers are in the rows, or whose older holds are not, each with the block from which on it is
+ * otherwise. Beside the rows, so that a switch of the views switches it too.
  */
 export const coverage = onchainView("coverage", {
   rowsVersion: integer().notNull(),
@@ -151,118 +152,17 @@ export const coverage = onchainView("coverage", {
 }).as(sql`
   select ${sql.raw(String(ROWS_VERSION))} as rows_version,
     ${sql.raw(`'${process.env.INDEX_SCOPE}'::text`)} as scope, ${sql.raw(`${process.env.FIRST_BLOCK}::int`)} as first_block,
-    (select coalesce(jsonb_object_agg(address, from_block) filter (where from_block > 0), '{}') from ${own("own_address")}) as own_from`);
+    (select coalesce(jsonb_object_agg(address, since) filter (where since > 0), '{}')
+      from (select address, greatest(from_block, escrow_from) as since from ${ofIndex("own_address")}) own) as own_from`);
 
 /**
- * One row: the last block whose transfers are in the rows, written with each live block. A reorganization takes it back
- * with the rows; Ponder's own checkpoint stays at the block that was removed.
+ * One row per payment held now in an escrow that is followed: the block of its hold. Its outcome deletes it. A payer may
+ * reclaim one past an operator, which leaves the row.
  */
-export const head = onchainTable("head", (t) => ({
-  id: t.integer().primaryKey(),
-  block: t.int8({ mode: "number" }).notNull(),
-  at: t.int8({ mode: "number" }).notNull(),
-}));
-
-/**
- * At most one row: the last block whose transfers are in the rows. A restart removes the blocks after the safe checkpoint
- * from them. Until Ponder is ready again the safe checkpoint is the correct one; then there is no row until Ponder has
- * reached the block that was the newest at its start.
- */
-export const position = onchainView("position", {
-  block: int8({ mode: "number" }).notNull(),
-  at: int8({ mode: "number" }).notNull(),
-}).as(sql`
-  select coalesce(live.block, safe.block) as block, coalesce(live.at, safe.at) as at
-  from (select value ->> 'is_ready' = '1' as is_ready from ${own("_ponder_meta")} where key = 'app') app
-  cross join (select substr(safe_checkpoint, 27, 16)::int8 as block, left(safe_checkpoint, 10)::int8 as at
-    from ${own("_ponder_checkpoint")}) safe
-  left join ${own("head")} live on is_ready and live.block > safe.block
-  where live.block is not null or not is_ready`);
-
-// The escrow.
-
-/** One row per escrow contract: its roles, from `Opened`, and its sums (`EscrowSums` in escrow-ledger.ts). */
-export const escrowContract = onchainTable("escrow_contract", (t) => ({
-  contract: t.hex().primaryKey(),
-  usdc: t.hex().notNull(),
-  arbiter: t.hex().notNull(),
-  feeRecipient: t.hex().notNull(),
-  held: t.bigint().notNull(),
-  owed: t.bigint().notNull(),
-  fees: t.bigint().notNull(),
-  withdrawn: t.bigint().notNull(),
-}));
-
-/**
- * One row per payment: the terms as in `Held`, and what became of it. The id is a hash that covers chain and contract
- * too.
- */
-export const escrowPayment = onchainTable("escrow_payment", (t) => ({
+export const hold = onchainTable("hold", (t) => ({
   id: t.hex().primaryKey(),
-  contract: t.hex().notNull(),
-  payer: t.hex().notNull(),
-  receiver: t.hex().notNull(),
-  amount: t.bigint().notNull(),
-  preApprovalExpiry: t.int8({ mode: "number" }).notNull(),
-  authorizationExpiry: t.int8({ mode: "number" }).notNull(),
-  refundExpiry: t.int8({ mode: "number" }).notNull(),
-  salt: t.bigint().notNull(),
-  refundableFrom: t.int8({ mode: "number" }).notNull(),
-  status: t.text().$type<"held" | "released" | "refunded">().notNull(),
-  heldTransaction: t.hex().notNull(),
-  heldBlock: t.int8({ mode: "number" }).notNull(),
-  heldAt: t.int8({ mode: "number" }).notNull(),
-  outcomeTransaction: t.hex(),
-  outcomeBlock: t.int8({ mode: "number" }),
-  outcomeAt: t.int8({ mode: "number" }),
-  /** SHA-256 of the public verdict document; zero for refunds that do not count. */
-  record: t.hex(),
-  /** Of a release. */
-  fee: t.bigint(),
-  /** Whether USDC refused the payout, so that the recipient is owed it. */
-  credited: t.boolean().notNull(),
+  block: t.int8({ mode: "number" }).notNull(),
 }));
-
-/** Two rows per payment, so that either party's can be found newest first by the key alone. */
-export const escrowParty = onchainTable(
-  "escrow_party",
-  (t) => ({
-    account: t.hex().notNull(),
-    role: t.text().$type<"payer" | "receiver">().notNull(),
-    block: t.int8({ mode: "number" }).notNull(),
-    logIndex: t.integer().notNull(),
-    id: t.hex().notNull(),
-  }),
-  (t) => ({ key: primaryKey({ columns: [t.account, t.role, t.block, t.logIndex] }) }),
-);
-
-/**
- * One row per payment held now, deleted by its outcome. Those past `refundableFrom` come first by key, however long the
- * history.
- */
-export const escrowOpen = onchainTable(
-  "escrow_open",
-  (t) => ({ refundableFrom: t.int8({ mode: "number" }).notNull(), id: t.hex().notNull() }),
-  (t) => ({ key: primaryKey({ columns: [t.refundableFrom, t.id] }) }),
-);
-
-/** One row per account and escrow: `AccountSums` in escrow-ledger.ts. */
-export const escrowAccount = onchainTable(
-  "escrow_account",
-  (t) => ({
-    account: t.hex().notNull(),
-    contract: t.hex().notNull(),
-    held: t.bigint().notNull(),
-    owed: t.bigint().notNull(),
-    paid: t.bigint().notNull(),
-    refunds: t.integer().notNull(),
-    refunded: t.bigint().notNull(),
-    releases: t.integer().notNull(),
-    released: t.bigint().notNull(),
-    withdrawn: t.bigint().notNull(),
-  }),
-  (t) => ({ key: primaryKey({ columns: [t.account, t.contract] }) }),
-);
 
 /**
  * One row per merchant, kind of outcome and buyer that counts (handlers/escrow-record.ts): the last day of

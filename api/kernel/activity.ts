@@ -18,8 +18,13 @@ export interface Activity {
   readonly firstBlock: number;
 }
 
-/** How far the index has read the chain. */
+/** The payments' and the escrows' halves of the index may be so many blocks apart. */
+export const MAX_BLOCKS_APART = 30;
+
+/** How far the index has read the chain: of its two halves the one that is behind. */
 export interface IndexPosition {
   readonly block: number;
   readonly timestamp: Date;
+  /** How many blocks the other half is ahead; beyond `MAX_BLOCKS_APART` the index counts as unavailable. */
+  readonly blocksApart: number;
 }

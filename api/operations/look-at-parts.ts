@@ -1,4 +1,5 @@
 import { VERSION } from "../kernel/about.ts";
+import { type IndexPosition, MAX_BLOCKS_APART } from "../kernel/activity.ts";
 import { MAIN_NETWORK, type Network } from "../kernel/networks.ts";
 import type { Probes } from "./probes.ts";
 import type { ChainStatus, Sender, SenderStatus, ServiceStatus } from "./status.ts";
@@ -55,13 +56,7 @@ export async function serviceStatus(probes: Probes, now: Date): Promise<ServiceS
     ),
     orNull(probes, probes.payments()),
   ]);
-  const indexLag = position === null ? null : secondsSince(position.timestamp, now);
-  const indexer = {
-    ok: indexLag !== null && indexLag <= MAX_LAG_SECONDS,
-    ready: position !== null,
-    block: position?.block ?? null,
-    lagSeconds: indexLag,
-  };
+  const indexer = indexerOf(position, now);
   const settlement = settlementOf(probes, senders, facilitator === true);
   const jobs = probes.jobs();
   const oldest = payments?.oldestSeconds ?? null;
@@ -81,6 +76,21 @@ export async function serviceStatus(probes: Probes, now: Date): Promise<ServiceS
     jobs,
     payments: { unresolved: payments?.unresolved ?? 0, oldestUnresolvedSeconds: oldest },
   };
+}
+
+function indexerOf(position: IndexPosition | null, now: Date): ServiceStatus["indexer"] {
+  if (position === null)
+    return { ok: false, ready: false, block: null, lagSeconds: null, reason: "the index is not ready" };
+  const { block, timestamp, blocksApart } = position;
+  const lagSeconds = secondsSince(timestamp, now);
+  const isApart = blocksApart > MAX_BLOCKS_APART;
+  const isBehind = lagSeconds > MAX_LAG_SECONDS;
+  const reason = isApart
+    ? `its payments and its escrows are ${blocksApart} blocks apart`
+    : isBehind
+      ? `it is ${lagSeconds} seconds behind`
+      : null;
+  return { ok: reason === null, ready: true, block, lagSeconds, reason };
 }
 
 /** Settlement on Base: through our own account there, or the remote facilitator. */

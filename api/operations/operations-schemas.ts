@@ -22,7 +22,13 @@ export const STATUS = z
         lag_seconds: count.nullable(),
       }),
     ),
-    indexer: z.object({ ...part, ready: z.boolean(), block: count.nullable(), lag_seconds: count.nullable() }),
+    indexer: z.object({
+      ...part,
+      ready: z.boolean(),
+      block: count.nullable(),
+      lag_seconds: count.nullable(),
+      reason: z.string().nullable(),
+    }),
     settlement: z.object({
       ...part,
       mode: z.enum(["in-process", "remote"]),

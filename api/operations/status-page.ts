@@ -51,6 +51,7 @@ const indexerFacts = ({ indexer }: ServiceStatus): Markup =>
       ["Ready", indexer.ready ? "Yes" : "No, catching up"],
       ["Block", whole(indexer.block)],
       ["Lag", seconds(indexer.lagSeconds)],
+      ...(indexer.reason === null ? [] : [["Unavailable", indexer.reason] as const]),
     ],
     "short",
   );

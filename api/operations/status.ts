@@ -43,6 +43,8 @@ export interface ServiceStatus {
     /** Null until the first backfill has finished. */
     readonly block: number | null;
     readonly lagSeconds: number | null;
+    /** Why the index counts as unavailable; null if it does not. */
+    readonly reason: string | null;
   };
   readonly settlement: {
     readonly ok: boolean;
@@ -78,6 +80,7 @@ export const statusDocument = (status: ServiceStatus) => ({
     ready: status.indexer.ready,
     block: status.indexer.block,
     lag_seconds: status.indexer.lagSeconds,
+    reason: status.indexer.reason,
   },
   settlement: {
     ok: status.settlement.ok,

@@ -62,7 +62,10 @@ const scoreRoute = <Input>(scores: Scores, { wallets, answer, ...plan }: Plan<In
     intake: async (input): Promise<Intake<Input>> =>
       (await scores.ready(wallets(input)))
         ? { input }
-        : { unavailable: "Scores are not sold while the index of on-chain payments is down or behind." },
+        : {
+            unavailable:
+              "Scores are not sold while the index of on-chain payments is down or behind, or more than 30 blocks apart from that of the escrows.",
+          },
     async sell({ input }) {
       const records = await scores.of(wallets(input));
       if (records === null) throw new Error("the index became unavailable after the payment");

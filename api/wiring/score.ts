@@ -1,19 +1,20 @@
 import type pg from "pg";
 import { createScoreIndex } from "../adapters/index/score.ts";
+import { viewsOf } from "../adapters/index/views.ts";
 import { createScoreCertificates } from "../adapters/postgres/score-certificates.ts";
 import type { Tiers } from "../arbiter/parties.ts";
 import type { Config } from "../config.ts";
 import { createScores } from "../score/read-scores.ts";
 
 export interface ScoreWires {
-  readonly config: Pick<Config, "indexViewsSchema" | "baseUrl">;
+  readonly config: Pick<Config, "indexViewsSchema" | "escrowAddresses" | "baseUrl">;
   readonly pool: pg.Pool;
   readonly now: () => Date;
 }
 
 /** The risk scores, and the tiers that the arbiter reports. */
 export function wireScore({ config, pool, now }: ScoreWires) {
-  const index = createScoreIndex(pool, { viewsSchema: config.indexViewsSchema });
+  const index = createScoreIndex(pool, viewsOf(config));
   const scores = createScores({ index, certificates: createScoreCertificates(pool), baseUrl: config.baseUrl, now });
   const tiers: Tiers = {
     ready: ({ payer, payee }) => scores.ready([payer, payee]),

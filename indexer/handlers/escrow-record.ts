@@ -13,7 +13,8 @@ export const isVerdict = (record: `0x${string}`): boolean => BigInt(record) !== 
 
 interface Outcome {
   readonly status: "released" | "refunded";
-  readonly heldBlock: number;
+  /** Null if the hold is older than what the rows follow. */
+  readonly heldBlock: number | null;
   readonly block: { readonly timestamp: bigint };
   readonly transaction: { readonly hash: `0x${string}` };
 }
@@ -29,7 +30,7 @@ async function buyerOf(
   { status, heldBlock }: Pick<Outcome, "status" | "heldBlock">,
 ): Promise<Address | null> {
   const { from: payer, to: merchant, value } = sale;
-  if (value < OUTCOME_FLOOR_ATOMIC || !counts(sale, BigInt(heldBlock))) return null;
+  if (value < OUTCOME_FLOOR_ATOMIC || !counts(sale, BigInt(heldBlock ?? 0))) return null;
   const funder = (await db.find(wallet, { wallet: payer }))?.funder ?? null;
   if (funder === null) return NOBODY;
   if (funder === merchant) return null;

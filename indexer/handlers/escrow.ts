@@ -1,157 +1,49 @@
 import { type Context, ponder } from "ponder:registry";
-import { escrowAccount, escrowContract, escrowOpen, escrowParty, escrowPayment } from "ponder:schema";
-import {
-  addToAccount,
-  addToEscrow,
-  NO_ACCOUNT_SUMS,
-  NO_ESCROW_SUMS,
-  type Posting,
-  postCredited,
-  postHeld,
-  postRefunded,
-  postReleased,
-  postWithdrawn,
-} from "../escrow-ledger.ts";
+import { hold } from "ponder:schema";
 import { awaitMoney, isOperator } from "./collected.ts";
 import { isVerdict, noteOutcome } from "./escrow-record.ts";
+import { isFollowed } from "./followed.ts";
 import { recordHold, recordRelease } from "./movements.ts";
+
+// What a payment in escrow means for the wallets. The payments themselves have their own root, ../escrows.
 
 type Address = `0x${string}`;
 type Hex = `0x${string}`;
-type Database = Context["db"];
 
 const lower = (address: Address) => address.toLowerCase() as Address;
-const partiesOf = (args: { payer: Address; receiver: Address; amount: bigint }) => ({
-  payer: lower(args.payer),
-  receiver: lower(args.receiver),
-  amount: args.amount,
-});
-
-const movementOf = ({ payer, receiver, amount }: ReturnType<typeof partiesOf>) => ({
-  ...{ from: payer, to: receiver },
+const movementOf = ({ payer, receiver, amount }: { payer: Address; receiver: Address; amount: bigint }) => ({
+  ...{ from: lower(payer), to: lower(receiver) },
   value: amount,
 });
 
-/** The contract's roles, known from its first event on. */
-async function rolesOf(db: Database, contract: Address): Promise<typeof escrowContract.$inferSelect> {
-  const roles = await db.find(escrowContract, { contract });
-  if (roles) return roles;
-  throw new Error(
-    `${contract} is not an escrow, or ESCROW_START_BLOCK is after its deployment: no Opened event was found`,
-  );
-}
-
-async function post(db: Database, contract: Address, { accounts, escrow }: Posting): Promise<void> {
-  await rolesOf(db, contract);
-  for (const { account, add } of accounts) {
-    await db
-      .insert(escrowAccount)
-      .values({ account, contract, ...addToAccount(NO_ACCOUNT_SUMS, add) })
-      .onConflictDoUpdate((row) => addToAccount(row, add));
-  }
-  await db.update(escrowContract, { contract }).set((row) => addToEscrow(row, escrow));
-}
-
-/** Of what no verdict ended. */
-const NO_RECORD: Hex = `0x${"00".repeat(32)}`;
-
-interface Outcome {
-  readonly status: "released" | "refunded";
-  readonly record: Hex;
-  readonly fee: bigint | null;
-  readonly block: { readonly number: bigint; readonly timestamp: bigint };
-  readonly transaction: { readonly hash: Hex };
-}
-
-/** Returns the block of the hold. */
-async function settle(db: Database, id: Hex, outcome: Outcome): Promise<number> {
-  const { status, record, fee, block, transaction } = outcome;
-  const { refundableFrom, heldBlock } = await db.update(escrowPayment, { id }).set({
-    status,
-    record,
-    fee,
-    outcomeTransaction: transaction.hash,
-    outcomeBlock: Number(block.number),
-    outcomeAt: Number(block.timestamp),
-  });
-  // By key, so that Ponder's row cache survives and a reorganization undoes it like any other change.
-  await db.delete(escrowOpen, { refundableFrom, id });
-  return heldBlock;
+/** The block of a hold that ends; null if it is not in the rows. */
+async function takeHold(db: Context["db"], id: Hex): Promise<number | null> {
+  const held = await db.find(hold, { id });
+  if (held !== null) await db.delete(hold, { id });
+  return held?.block ?? null;
 }
 
 // Ponder refuses handlers for a contract missing from its configuration.
 if (process.env.ESCROW_ADDRESSES) {
-  ponder.on("Escrow:Opened", async ({ event: { args, log }, context: { db } }) => {
-    await db.insert(escrowContract).values({
-      contract: lower(log.address),
-      usdc: lower(args.usdc),
-      arbiter: lower(args.arbiter),
-      feeRecipient: lower(args.feeRecipient),
-      ...NO_ESCROW_SUMS,
-    });
-  });
-
   ponder.on("Escrow:Held", async ({ event: { args, block, log, transaction }, context: { db } }) => {
-    const parties = partiesOf(args);
-    const { id, preApprovalExpiry, authorizationExpiry, refundExpiry, salt, refundableFrom } = args;
-    const { from, value } = movementOf(parties);
-    awaitMoney(lower(log.address), { from, value, transaction: transaction.hash });
-    await post(db, lower(log.address), postHeld(parties));
-    await db.insert(escrowPayment).values({
-      ...{ id, contract: lower(log.address), ...parties },
-      ...{ preApprovalExpiry, authorizationExpiry, refundExpiry, salt, refundableFrom },
-      status: "held",
-      heldTransaction: transaction.hash,
-      heldBlock: Number(block.number),
-      heldAt: Number(block.timestamp),
-      credited: false,
-    });
-    await db.insert(escrowOpen).values({ refundableFrom, id });
-    const place = { block: Number(block.number), logIndex: log.logIndex, id };
-    await db.insert(escrowParty).values([
-      { account: parties.payer, role: "payer", ...place },
-      { account: parties.receiver, role: "receiver", ...place },
-    ]);
-    const isCollected = isOperator(lower(log.address));
-    await recordHold(db, movementOf(parties), { block, transaction, isCollected });
+    const contract = lower(log.address);
+    if (!isFollowed(contract, block.number)) return;
+    const movement = movementOf(args);
+    awaitMoney(contract, { from: movement.from, value: movement.value, transaction: transaction.hash });
+    await db.insert(hold).values({ id: args.id, block: Number(block.number) });
+    await recordHold(db, movement, { block, transaction, isCollected: isOperator(contract) });
   });
 
   ponder.on("Escrow:Released", async ({ event: { args, block, log, transaction }, context: { db } }) => {
-    const parties = partiesOf(args);
-    const { feeRecipient } = await rolesOf(db, lower(log.address));
-    const owed = isOperator(lower(log.address)) ? null : feeRecipient;
-    await post(db, lower(log.address), postReleased({ ...parties, fee: args.fee }, owed));
-    const outcome = { status: "released", record: args.record, fee: args.fee, block, transaction } as const;
-    const heldBlock = await settle(db, args.id, outcome);
-    await noteOutcome(db, movementOf(parties), { ...outcome, heldBlock });
-    await recordRelease(db, movementOf(parties), { block, heldBlock });
+    if (!isFollowed(lower(log.address), block.number)) return;
+    const [movement, heldBlock] = [movementOf(args), await takeHold(db, args.id)];
+    await noteOutcome(db, movement, { status: "released", heldBlock, block, transaction });
+    await recordRelease(db, movement, { block, heldBlock });
   });
 
   ponder.on("Escrow:Refunded", async ({ event: { args, block, log, transaction }, context: { db } }) => {
-    const parties = partiesOf(args);
-    await post(db, lower(log.address), postRefunded(parties));
-    const outcome = { status: "refunded", record: args.record, fee: null, block, transaction } as const;
-    const heldBlock = await settle(db, args.id, outcome);
-    if (isVerdict(args.record)) await noteOutcome(db, movementOf(parties), { ...outcome, heldBlock });
-  });
-
-  ponder.on("Escrow:Credited", async ({ event: { args, log }, context: { db } }) => {
-    await post(db, lower(log.address), postCredited({ account: lower(args.account), amount: args.amount }));
-    await db.update(escrowPayment, { id: args.id }).set({ credited: true });
-  });
-
-  ponder.on("Escrow:Withdrawn", async ({ event: { args, log }, context: { db } }) => {
-    await post(db, lower(log.address), postWithdrawn({ account: lower(args.account), amount: args.amount }));
-  });
-}
-
-if (process.env.CUSTODIES) {
-  // Other people's too: only a hold of ours has a row.
-  ponder.on("Custody:PaymentReclaimed", async ({ event: { args, block, transaction }, context: { db } }) => {
-    const hold = await db.find(escrowPayment, { id: args.paymentInfoHash });
-    if (hold?.status !== "held") return;
-    await post(db, hold.contract, postRefunded(hold));
-    const outcome = { status: "refunded", record: NO_RECORD, fee: null, block, transaction } as const;
-    await settle(db, hold.id, outcome);
+    if (!isFollowed(lower(log.address), block.number)) return;
+    const [movement, heldBlock] = [movementOf(args), await takeHold(db, args.id)];
+    if (isVerdict(args.record)) await noteOutcome(db, movement, { status: "refunded", heldBlock, block, transaction });
   });
 }

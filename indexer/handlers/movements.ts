@@ -141,15 +141,18 @@ export async function recordHold(
   await recordPayment(db, { ...seen, unpaid: value, metDay: isLate ? null : metDayOf(seen) });
 }
 
-/** Records that what was held in block `heldBlock` has been paid to the merchant. The fee is part of it. */
+/**
+ * Records that what was held in block `heldBlock` has been paid to the merchant. The fee is part of it. Null: the hold is
+ * older than what the rows follow.
+ */
 export async function recordRelease(
   db: Database,
   movement: Movement,
-  { block, heldBlock }: Pick<Placed, "block"> & { readonly heldBlock: number },
+  { block, heldBlock }: Pick<Placed, "block"> & { readonly heldBlock: number | null },
 ): Promise<void> {
   // What counted as a hold counts to its end.
-  if (block.number < firstBlock || !counts(movement, BigInt(heldBlock))) return;
-  const isEarlier = BigInt(heldBlock) < firstBlock;
+  if (block.number < firstBlock || !counts(movement, BigInt(heldBlock ?? 0))) return;
+  const isEarlier = heldBlock === null || BigInt(heldBlock) < firstBlock;
   if (scope === "full" || isEarlier) await meet(db, movement, { day: null, sent: movement.value });
   if (isEarlier) return;
   const { from: payer, to: payee, value } = movement;

@@ -18,7 +18,7 @@ export interface ServiceParts {
 }
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-const VIEWS_SCHEMA = "live";
+export const VIEWS_SCHEMA = "live";
 
 /** The API, as production runs it. */
 export const apiPlan = (parts: ServiceParts): ProcessPlan => ({

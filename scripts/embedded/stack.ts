@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { NETWORKS, type NetworkFacts } from "../../api/kernel/networks.ts";
 import { isReady } from "../../indexer/deployment.ts";
+import { escrowIndexPrefix } from "../../indexer/escrows/choose-deployment.ts";
 import { ponderSchemas } from "../../indexer/schemas.ts";
 import { migrate } from "../migrate.ts";
 import { packagesProblem } from "../packages.ts";
@@ -20,7 +21,7 @@ import { arbiterAddress, facilitatorAddress, type Keys, payToAddress } from "./k
 import { takeBackLostBlocks } from "./lost-blocks.ts";
 import { freePort } from "./ports.ts";
 import { grantApiRole, type Postgres, startPostgres, withClient } from "./postgres.ts";
-import { apiPlan, deploymentPlan, indexerPlan, type ServiceParts } from "./services.ts";
+import { apiPlan, deploymentPlan, indexerPlan, type ServiceParts, VIEWS_SCHEMA } from "./services.ts";
 import type { StartSettings } from "./settings.ts";
 import { type SupervisedService, supervise } from "./supervise.ts";
 
@@ -43,6 +44,7 @@ export interface Stack {
 
 const SENDER_WEI = 100n * 10n ** 18n;
 const READY_WITHIN_MS = 120_000;
+const ESCROW_INDEX = `${escrowIndexPrefix(VIEWS_SCHEMA)}_`;
 
 /** Stages of parts that end together; the first stage ends first. */
 const STAGES = ["deployment", "api", "indexer", "chains", "postgres"] as const;
@@ -167,7 +169,8 @@ async function startServices(services: ServiceParts, parts: StackParts, stops: S
     return service;
   };
   const began = Date.now();
-  const indexed = async () => (await hasIndexed(url, next)) && (await isIndexReady(services.ownerUrl, began));
+  const indexed = async () =>
+    (await areIndexesReady(services.ownerUrl, { began, block: next })) && (await hasIndexed(url, next));
   const indexer = await begin("indexer", indexerPlan(services, await freePort()), indexed);
   const api = await begin("api", apiPlan(services), () => isOk(`${url}/health`));
   const announce = (service: SupervisedService, line: string) => service.ready.then(() => tell(line));
@@ -177,18 +180,26 @@ async function startServices(services: ServiceParts, parts: StackParts, stops: S
 const isOk = async (url: string): Promise<boolean> => (await fetch(url, { signal: AbortSignal.timeout(5_000) })).ok;
 
 /**
- * Whether the index is from this run: the last run's rows are there at once, and may cover blocks the chain has lost.
+ * Whether both indexes, of the payments and of the escrows, are from this run and have a block from it: the last run's rows
+ * are there at once, and may cover blocks the chain has lost.
  */
-const isIndexReady = (ownerUrl: string, began: number): Promise<boolean> =>
+const areIndexesReady = (ownerUrl: string, { began, block }: { began: number; block: number }): Promise<boolean> =>
   withClient(ownerUrl, async (client) => {
-    for (const schema of await ponderSchemas(client)) if (await isReady(client, { schema }, began)) return true;
-    return false;
+    const ready = new Set<string>();
+    for (const schema of await ponderSchemas(client)) {
+      if (!(await isReady(client, { schema }, began))) continue;
+      const { rowCount } = await client.query(`select from "${schema}".position where block >= $1`, [block]);
+      if (rowCount === 1) ready.add(schema.startsWith(ESCROW_INDEX) ? "escrows" : "payments");
+    }
+    return ready.size === 2;
   });
 
 /** Whether the index contains a block from this run. */
 async function hasIndexed(baseUrl: string, block: number): Promise<boolean> {
   const headers = { accept: "application/json" };
   const response = await fetch(`${baseUrl}/status`, { headers, signal: AbortSignal.timeout(5_000) });
-  const { indexer }: { indexer?: { ready?: boolean; block?: number | null } } = JSON.parse(await response.text());
-  return indexer?.ready === true && (indexer.block ?? 0) >= block;
+  const { indexer }: { indexer?: { ok?: boolean; ready?: boolean; block?: number | null } } = JSON.parse(
+    await response.text(),
+  );
+  return indexer?.ok === true && indexer.ready === true && (indexer.block ?? 0) >= block;
 }

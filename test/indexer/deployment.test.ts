@@ -2,11 +2,13 @@ import pg from "pg";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import { chooseDeployment } from "../../indexer/choose-deployment.ts";
 import { clearLock, dropReplaced, isReady, openToReaders } from "../../indexer/deployment.ts";
+import { chooseEscrowDeployment } from "../../indexer/escrows/choose-deployment.ts";
 import { ponderSchemas } from "../../indexer/schemas.ts";
 import { type IndexerSettings, parseSettings } from "../../indexer/settings.ts";
 import { freshDatabase } from "../support/service/database.ts";
 
 const HEAD = 41_000_000;
+const AT = { head: HEAD, countHolds: async () => 0 };
 const pools: pg.Pool[] = [];
 let db: pg.Pool;
 let reader: pg.Pool;
@@ -40,22 +42,20 @@ async function fill(schema: string, app: { locked: 0 | 1; heartbeatAt: number; r
 
 describe("the start block", () => {
   test("is 90 days before the head when the index is first made, and stays there", async () => {
-    const first = await chooseDeployment(db, settings(), { head: HEAD });
+    const first = await chooseDeployment(db, settings(), AT);
     expect(first.startBlock).toBe(HEAD - 3_888_000);
-    expect(await chooseDeployment(db, settings(), { head: HEAD + 100_000 })).toEqual(first);
+    expect(await chooseDeployment(db, settings(), { ...AT, head: HEAD + 100_000 })).toEqual(first);
   });
 
   test("is the first block of a chain younger than that", async () => {
-    expect((await chooseDeployment(db, settings(), { head: 3_888_000 })).startBlock).toBe(0);
+    expect((await chooseDeployment(db, settings(), { ...AT, head: 3_888_000 })).startBlock).toBe(0);
   });
 
   test("is the one given, but never above the head, where Ponder would wait forever", async () => {
-    expect((await chooseDeployment(db, settings({ START_BLOCK: "40999999" }), { head: HEAD })).startBlock).toBe(
-      HEAD - 1,
-    );
-    const above = await chooseDeployment(db, settings({ START_BLOCK: "41000001" }), { head: HEAD });
+    expect((await chooseDeployment(db, settings({ START_BLOCK: "40999999" }), AT)).startBlock).toBe(HEAD - 1);
+    const above = await chooseDeployment(db, settings({ START_BLOCK: "41000001" }), AT);
     expect(above.startBlock).toBe(HEAD);
-    expect(await chooseDeployment(db, settings({ START_BLOCK: "41000001" }), { head: HEAD + 5 })).toEqual(above);
+    expect(await chooseDeployment(db, settings({ START_BLOCK: "41000001" }), { ...AT, head: HEAD + 5 })).toEqual(above);
   });
 });
 
@@ -64,8 +64,8 @@ describe("the schema", () => {
     "is different with %o",
     async (changed) => {
       const [one, other] = [
-        await chooseDeployment(db, settings(), { head: HEAD }),
-        await chooseDeployment(db, settings(changed), { head: HEAD }),
+        await chooseDeployment(db, settings(), AT),
+        await chooseDeployment(db, settings(changed), AT),
       ];
       expect(other.schema).not.toBe(one.schema);
     },
@@ -74,13 +74,17 @@ describe("the schema", () => {
   test("does not depend on what changes no row", async () => {
     const node = { POLL_MS: "250", RPC_COPIES: "25", BASE_RPC_URL: "http://other", BASE_WS_URL: "ws://other" };
     const changed = { ...node, OWN_ADDRESSES: "0x00000000000000000000000000000000c0ffee02", EXCLUSIVE: "1" };
-    const one = await chooseDeployment(db, settings(), { head: HEAD });
-    expect(await chooseDeployment(db, settings(changed), { head: HEAD })).toEqual(one);
+    const one = await chooseDeployment(db, settings(), AT);
+    expect(await chooseDeployment(db, settings(changed), AT)).toEqual(one);
   });
 
   test("has a name that Ponder accepts, however long the views' is", async () => {
-    const longest = settings({ INDEX_VIEWS_SCHEMA: "a".repeat(24), START_BLOCK: "999999999" });
-    expect((await chooseDeployment(db, longest, { head: 2_000_000_000 })).schema.length).toBeLessThanOrEqual(45);
+    const longest = { INDEX_VIEWS_SCHEMA: "a".repeat(24), START_BLOCK: "999999999" };
+    expect(
+      (await chooseDeployment(db, settings(longest), { ...AT, head: 2_000_000_000 })).schema.length,
+    ).toBeLessThanOrEqual(45);
+    const escrows = settings({ ...longest, ESCROW_START_BLOCK: "999999999" });
+    expect((await chooseEscrowDeployment(db, escrows, 2_000_000_000)).schema.length).toBeLessThanOrEqual(45);
   });
 });
 
@@ -93,16 +97,22 @@ describe("an index that the views no longer show", () => {
     await fill("live_00000002_5", { locked: 0, heartbeatAt: now });
     await fill("live_00000003_5", { locked: 1, heartbeatAt: now - 25_001 });
     await fill("live_00000004_5", { locked: 1, heartbeatAt: now });
+    await fill("live_e_00000002_5", { locked: 0, heartbeatAt: 0 });
     await fill("staging_00000002_5", { locked: 0, heartbeatAt: 0 });
     await fill("someone_else", { locked: 0, heartbeatAt: 0 });
-    expect(await dropReplaced(db, settings(), current)).toEqual(["live_00000002_5", "live_00000003_5"]);
+    expect(await dropReplaced(db, { prefix: "live", exclusive: false }, current)).toEqual([
+      "live_00000002_5",
+      "live_00000003_5",
+    ]);
     expect(await ponderSchemas(db)).toEqual([
       "live_00000001_5",
       "live_00000004_5",
+      "live_e_00000002_5",
       "someone_else",
       "staging_00000002_5",
     ]);
-    expect(await dropReplaced(db, settings({ EXCLUSIVE: "1" }), current)).toEqual(["live_00000004_5"]);
+    expect(await dropReplaced(db, { prefix: "live", exclusive: true }, current)).toEqual(["live_00000004_5"]);
+    expect(await dropReplaced(db, { prefix: "live_e", exclusive: false }, current)).toEqual(["live_e_00000002_5"]);
   });
 });
 

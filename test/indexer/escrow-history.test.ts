@@ -14,7 +14,7 @@ import { forFile } from "../support/for-file.ts";
 import { launchIndexer } from "../support/indexer/launched.ts";
 import { freshDatabase } from "../support/service/database.ts";
 import { createEscrowActor, planBlocks, STRANGER } from "./escrow-actor.ts";
-import { fundPayers, readSales, transfer } from "./escrow-record.ts";
+import { ESCROW_VIEWS, fundPayers, readSales, transfer } from "./escrow-record.ts";
 import { load } from "./preloaded.ts";
 import { type Fact, readFacts } from "./recount.ts";
 import { readTables, recountReading, recountTables } from "./score-recount.ts";
@@ -53,7 +53,7 @@ async function indexIn(scope: "full" | "authorised"): Promise<pg.Pool> {
   const env = { ...settings, INDEX_SCOPE: scope };
   await load(ownerUrl, file, env);
   const launched = await forFile(launchIndexer({ DATABASE_URL: ownerUrl, BASE_RPC_URL: chain.rpcUrl, ...env }));
-  await launched.saying("index ready");
+  await launched.saying("escrow index ready");
   return forFile(new pg.Pool({ connectionString: ownerUrl, max: 2 }));
 }
 
@@ -129,7 +129,7 @@ test("in authorized scope, too, where payments alone say who has met and who got
 /** What the index says of the merchant when it has read all. */
 async function recordOf(merchant: Address): Promise<object | undefined> {
   await caughtUp();
-  const scored = createScoreIndex(reader, { viewsSchema: "live", maxLagMs: Number.POSITIVE_INFINITY });
+  const scored = createScoreIndex(reader, ESCROW_VIEWS);
   return (await scored.read([merchant.toLowerCase() as Address], new Date(0)))?.[0]?.chain.escrow;
 }
 

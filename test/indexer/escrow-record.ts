@@ -12,6 +12,9 @@ import { byVerdict, type Events, lower, readEvents } from "./escrow-recount.ts";
 import { type Fact, placeOf, readFacts } from "./recount.ts";
 import { largestFunder, readTables, recountReading, recountTables } from "./score-recount.ts";
 
+/** The index of a chain with escrows, however far behind. */
+export const ESCROW_VIEWS = { viewsSchema: "live", hasEscrows: true, maxLagMs: Number.POSITIVE_INFINITY };
+
 const bare = (address: Address) => address.slice(2).toLowerCase();
 
 export interface Sales {
@@ -94,7 +97,7 @@ function recountOutcomes({ events, facts, days }: Ledger, merchant: Address, asO
 export async function expectRecords(chain: TestChain, reader: pg.Pool, sales: Sales): Promise<void> {
   const [events, facts] = await Promise.all([readEvents(chain, ...sales.escrows), readSales(chain, sales)]);
   expect(await readTables(reader)).toEqual(recountTables(facts, "full"));
-  const scored = createScoreIndex(reader, { viewsSchema: "live", maxLagMs: Number.POSITIVE_INFINITY });
+  const scored = createScoreIndex(reader, ESCROW_VIEWS);
   const [days, head] = [await readDays(chain, events), await chain.client.getBlock()];
   const wallets = [...new Set([...PAYERS.map(({ address }) => address), ...MERCHANTS].map(lower))];
   for (const later of [0, 88, 89, 91]) {

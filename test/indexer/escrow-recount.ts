@@ -70,7 +70,7 @@ export function recountAccount(events: Events, account: Address): Omit<AccountSu
 
 /** The index's row of every account that it knows in the escrow. */
 export async function readIndexed(reader: pg.Pool, escrow: Address) {
-  const { rows } = await reader.query("select * from live.escrow_account where contract = $1", [escrow]);
+  const { rows } = await reader.query("select * from live_escrow.escrow_account where contract = $1", [escrow]);
   return rows.map((row) => ({
     account: row.account as Address,
     owed: BigInt(row.owed),

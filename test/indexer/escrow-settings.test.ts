@@ -1,6 +1,7 @@
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { chooseDeployment } from "../../indexer/choose-deployment.ts";
+import { chooseEscrowDeployment } from "../../indexer/escrows/choose-deployment.ts";
 import { type IndexerSettings, parseSettings } from "../../indexer/settings.ts";
 import { freshDatabase } from "../support/service/database.ts";
 
@@ -53,20 +54,22 @@ describe("the schema's name", () => {
     db = new pg.Pool({ connectionString: (await freshDatabase()).ownerUrl, max: 1 });
   });
   afterAll(() => db.end());
-  const schemaOf = async (changed: Record<string, string>) =>
-    (await chooseDeployment(db, settings(changed), { head: HEAD })).schema;
+  const namesOf = async (changed: Record<string, string>) => {
+    const start = { head: HEAD, countHolds: async () => 0 };
+    const payments = await chooseDeployment(db, settings(changed), start);
+    return [payments.schema, (await chooseEscrowDeployment(db, settings(changed), HEAD)).schema] as const;
+  };
 
-  test("changes with the escrows and the start block, and for an escrow that was already one of the service's own addresses", async () => {
+  test("of the escrows' index changes with the escrows and their start block, and that of the payments' does not", async () => {
     const variants = [
-      {},
       { ESCROW_ADDRESSES: ONE },
-      { ESCROW_ADDRESSES: TWO },
       { ESCROW_ADDRESSES: `${ONE},${TWO}` },
-      { ESCROW_ADDRESSES: ONE, ESCROW_START_BLOCK: "7" },
+      { ESCROW_ADDRESSES: `${ONE},${TWO}`, ESCROW_START_BLOCK: "7" },
     ];
-    const names: string[] = [];
-    for (const changed of variants) names.push(await schemaOf(changed));
-    expect(new Set(names).size).toBe(variants.length);
-    expect(await schemaOf({ ESCROW_ADDRESSES: `${TWO},${ONE.toLowerCase()}` })).toBe(names[3]);
+    const names: (readonly [string, string])[] = [];
+    for (const changed of variants) names.push(await namesOf(changed));
+    expect(new Set(names.map(([payments]) => payments)).size).toBe(1);
+    expect(new Set(names.map(([, escrows]) => escrows)).size).toBe(variants.length);
+    expect(await namesOf({ ESCROW_ADDRESSES: `${TWO},${ONE.toLowerCase()}` })).toEqual(names[1]);
   });
 });

@@ -20,7 +20,7 @@ import {
   planBlocks,
   STRANGER,
 } from "./escrow-actor.ts";
-import { expectRecords, fundPayers, readSales, type Sales } from "./escrow-record.ts";
+import { ESCROW_VIEWS, expectRecords, fundPayers, readSales, type Sales } from "./escrow-record.ts";
 import { lower, readEvents, readIndexed, readOwed, readStates, recountAccount } from "./escrow-recount.ts";
 import { recount } from "./recount.ts";
 
@@ -97,7 +97,7 @@ beforeAll(async () => {
   const database = await freshDatabase();
   reader = new pg.Pool({ connectionString: database.apiUrl, max: 4 });
   index = createEscrowIndex(reader, { viewsSchema: "live" });
-  activity = createActivityIndex(reader, { viewsSchema: "live", maxLagMs: Number.POSITIVE_INFINITY });
+  activity = createActivityIndex(reader, ESCROW_VIEWS);
   escrow = await deployEscrow(chain);
   actor = await createEscrowActor(chain, escrow);
   const blocks = planBlocks(45, 10);
@@ -116,9 +116,9 @@ beforeAll(async () => {
     START_BLOCK: String(sales().from),
     EXCLUSIVE: "1",
   });
-  await launched.saying("index ready");
+  await launched.saying("escrow index ready");
   await caughtUp();
-}, 120_000);
+}, 240_000);
 
 afterAll(async () => {
   launched?.letGo();
@@ -250,7 +250,7 @@ describe("what the API reads", { timeout: 30_000 }, () => {
 
   test("buyers and their days are counted over all escrows, again after some days, and not twice a day", async () => {
     const [merchant, amount] = [MERCHANTS[4] as Address, 50_000n];
-    const scored = createScoreIndex(reader, { viewsSchema: "live", maxLagMs: Number.POSITIVE_INFINITY });
+    const scored = createScoreIndex(reader, ESCROW_VIEWS);
     const record = async () =>
       caughtUp().then(async () => (await scored.read([lower(merchant)], new Date(0)))?.[0]?.chain.escrow);
     await chain.increaseTime(95 * 86_400);

@@ -3,9 +3,11 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync, gzipSync } from "node:zlib";
 import pg from "pg";
-import { expect, test } from "vitest";
-import columns from "../../indexer/columns.json" with { type: "json" };
-import { expectColumns } from "../../indexer/columns.ts";
+import { expect, test, vi } from "vitest";
+import paymentColumns from "../../indexer/columns.json" with { type: "json" };
+import { type Columns, expectColumns } from "../../indexer/columns.ts";
+import escrowColumns from "../../indexer/escrows/columns.json" with { type: "json" };
+import { ESCROW_ROWS_VERSION } from "../../indexer/escrows/rows-version.ts";
 import { ROWS_VERSION } from "../../indexer/rows-version.ts";
 import { FEE_RECIPIENT } from "../support/escrow/contract.ts";
 import { forFile } from "../support/for-file.ts";
@@ -14,14 +16,15 @@ import { freshDatabase } from "../support/service/database.ts";
 import { type RecordedChain, replayChain } from "./golden-chain.ts";
 import { recordStory } from "./golden-story.ts";
 
-// One recorded chain, indexed in both scopes: the rows of a version are the same for good, and so is what Ponder knows an
-// index by. Recorded once, with GOLDEN=write, which never overwrites.
+// One recorded chain, indexed in both scopes: the rows of a version are the same for good, those of the payments as well as
+// those of the escrows. Recorded once, with GOLDEN=write, which never overwrites.
 
+vi.setConfig({ testTimeout: 180_000 });
 const CHAIN = join(import.meta.dirname, "golden-chain.json.gz");
 const ROWS = join(import.meta.dirname, "golden-rows.json");
 const SCOPES = ["full", "authorised"] as const;
 const WRITES = process.env.GOLDEN === "write";
-const ADVICE = `The index differs from what version ${ROWS_VERSION} says. If that is meant, raise ROWS_VERSION in indexer/rows-version.ts and run this test once with GOLDEN=write; if not, every operator's index would be refused, or be a mixture`;
+const ADVICE = `The index differs from what version ${ROWS_VERSION} says. If that is meant, raise ROWS_VERSION in indexer/rows-version.ts (of the escrows: ESCROW_ROWS_VERSION) and run this test once with GOLDEN=write; if not, every operator's index would be refused, or be a mixture`;
 
 type Golden = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 
@@ -29,8 +32,9 @@ if (WRITES && !existsSync(CHAIN)) writeFileSync(CHAIN, gzipSync(JSON.stringify(a
 const recorded: RecordedChain = JSON.parse(gunzipSync(readFileSync(CHAIN)).toString());
 const node = await forFile(replayChain(recorded).then((server) => ({ ...server, stop: () => server.stop() })));
 
-/** Of each table how many rows there are, and a hash of them; the views; what Ponder compares an index by. */
-async function describeIndex(db: pg.Pool, schema: string): Promise<object> {
+/** Of each table how many rows there are, and a hash of them; the views; the version that Ponder compares an index by. */
+async function describeIndex(db: pg.Pool, schema: string, columns: Columns): Promise<object> {
+  await expectColumns(db, schema, columns);
   const tables: Record<string, string> = {};
   // `head` is about the blocks of this run.
   for (const [table, described] of Object.entries(columns).filter(([name]) => name !== "head")) {
@@ -44,8 +48,9 @@ async function describeIndex(db: pg.Pool, schema: string): Promise<object> {
   const views = await db.query("select viewname, definition from pg_views where schemaname = $1 order by viewname", [
     schema,
   ]);
-  const { rows: meta } = await db.query(`select value ->> 'version' as version, value ->> 'build_id' as "buildId"
-    from ${schema}._ponder_meta where key = 'app'`);
+  const { rows: meta } = await db.query(
+    `select value ->> 'version' as version from ${schema}._ponder_meta where key = 'app'`,
+  );
   const definitions = views.rows.map(({ viewname, definition }) => [
     viewname,
     definition.replaceAll(schema, "index").replace(/\s+/g, " ").trim(),
@@ -53,7 +58,12 @@ async function describeIndex(db: pg.Pool, schema: string): Promise<object> {
   return { tables, views: Object.fromEntries(definitions), ponder: meta[0] };
 }
 
-async function indexIn(scope: (typeof SCOPES)[number]): Promise<object> {
+interface Described {
+  readonly payments: object;
+  readonly escrows: object;
+}
+
+async function indexIn(scope: (typeof SCOPES)[number]): Promise<Described> {
   const { ownerUrl } = await freshDatabase();
   const db = await forFile(new pg.Pool({ connectionString: ownerUrl, max: 1 }));
   const launched = await forFile(
@@ -62,16 +72,24 @@ async function indexIn(scope: (typeof SCOPES)[number]): Promise<object> {
       ...{ PAY_TO_ADDRESS: FEE_RECIPIENT, ESCROW_ADDRESSES: recorded.escrows.join() },
     }),
   );
-  await launched.saying("index ready");
-  const schema = String(launched.said("index ready")[0]?.schema);
-  await expectColumns(db, schema);
-  return describeIndex(db, schema);
+  const described = async (message: string, columns: Columns) => {
+    await launched.saying(message);
+    return describeIndex(db, String(launched.said(message)[0]?.schema), columns);
+  };
+  return {
+    payments: await described("index ready", paymentColumns),
+    escrows: await described("escrow index ready", escrowColumns),
+  };
 }
 
 test("the rows of each version are what they were when it was made", async () => {
   const found = await Promise.all(SCOPES.map(async (scope) => [scope, await indexIn(scope)] as const));
+  const payments = Object.fromEntries(found.map(([scope, { payments }]) => [scope, payments]));
+  const [escrows, again] = found.map(([, described]) => described.escrows);
+  expect(again).toEqual(escrows);
+  const [version, escrowVersion] = [String(ROWS_VERSION), `escrows ${ESCROW_ROWS_VERSION}`];
   const known: Golden = existsSync(ROWS) ? JSON.parse(readFileSync(ROWS, "utf8")) : {};
-  const added = WRITES ? { ...{ [ROWS_VERSION]: Object.fromEntries(found) }, ...known } : known;
+  const added = WRITES ? { [version]: payments, [escrowVersion]: escrows, ...known } : known;
   if (WRITES) writeFileSync(ROWS, `${JSON.stringify(added, null, 2)}\n`);
-  expect(Object.fromEntries(found), ADVICE).toEqual(added[ROWS_VERSION]);
+  expect({ payments, escrows }, ADVICE).toEqual({ payments: added[version], escrows: added[escrowVersion] });
 });

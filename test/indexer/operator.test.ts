@@ -16,11 +16,12 @@ import { openOperator, reclaim } from "../support/escrow/auth-capture.ts";
 import { deployEscrow, type Held, hold, newMerchant, type TestEscrow } from "../support/escrow/contract.ts";
 import { type Launched, launchIndexerOf } from "../support/indexer/launched.ts";
 import { freshDatabase } from "../support/service/database.ts";
+import { ESCROW_VIEWS } from "./escrow-record.ts";
 import { settingsOf } from "./preloaded.ts";
 
 // One chain: an operator, and beside it somebody else's, whose payments the same collector takes.
 
-vi.setConfig({ testTimeout: 90_000, hookTimeout: 120_000 });
+vi.setConfig({ testTimeout: 90_000, hookTimeout: 240_000 });
 
 const RECORD: Hex = `0x${"ab".repeat(32)}`;
 /** Who sends the holds of these tests, and has made himself an operator, of base/commerce-payments alone. */
@@ -70,7 +71,7 @@ beforeAll(async () => {
   const database = await freshDatabase();
   reader = new pg.Pool({ connectionString: database.apiUrl, max: 4 });
   index = createEscrowIndex(reader, { viewsSchema: "live" });
-  activity = createActivityIndex(reader, { viewsSchema: "live", maxLagMs: Number.POSITIVE_INFINITY });
+  activity = createActivityIndex(reader, ESCROW_VIEWS);
   operator = await openOperator(chain);
   await chain.client.impersonateAccount({ address: operator.arbiter });
   const scene = { chain, escrow: operator };
@@ -81,7 +82,7 @@ beforeAll(async () => {
   others = await hold({ chain, escrow: { ...operator, address: custody } }, other, { operator: STRANGER });
   await end(released, "release");
   launched = launchIndexerOf({ chain, database, escrows: [operator], env: { START_BLOCK: "0" } });
-  await launched.saying("index ready");
+  await launched.saying("escrow index ready");
   await end(refunded, "refund");
   await chain.increaseTime(3_700);
   await reclaim(chain, reclaimed);

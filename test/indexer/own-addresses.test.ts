@@ -3,7 +3,7 @@ import { afterAll, beforeEach, expect, test } from "vitest";
 import { chooseDeployment } from "../../indexer/choose-deployment.ts";
 import columns from "../../indexer/columns.json" with { type: "json" };
 import { OtherColumnsError } from "../../indexer/columns.ts";
-import { OwnAddressError, readOwnAddresses } from "../../indexer/own-addresses.ts";
+import { type CountHolds, OwnAddressError, readOwnAddresses } from "../../indexer/own-addresses.ts";
 import { freshDatabase } from "../support/service/database.ts";
 import { settingsOf } from "./preloaded.ts";
 
@@ -17,6 +17,10 @@ const HELD = "0x00000000000000000000000000000000c0ffee04";
 const FORMER = "0x00000000000000000000000000000000c0ffee05";
 const FUNDED = "0x00000000000000000000000000000000c0ffee06";
 const asBytes = (address: string) => Buffer.from(address.slice(2), "hex");
+/** An escrow, with holds in blocks 5 and 6, and one that is new. */
+const USED = "0x00000000000000000000000000000000c0ffee07";
+const OPENED = "0x00000000000000000000000000000000c0ffee08";
+const countHolds: CountHolds = async (escrow, toBlock) => (escrow === USED && toBlock >= 6 ? 2 : 0);
 const pools: pg.Pool[] = [];
 let db: pg.Pool;
 
@@ -37,17 +41,19 @@ beforeEach(async () => {
     asBytes(PAID),
   ]);
   await db.query(`insert into ${schema}.pair values (0, $1, 20000, $2, 1)`, [asBytes(PAID), asBytes(FUNDED)]);
-  await db.query(`insert into ${schema}.escrow_party values ($1, 7, '0x01', 0, 'receiver')`, [HELD]);
+  await db.query(`create schema live_escrow; create table live_escrow.escrow_party (account text);
+    insert into live_escrow.escrow_party values ('${HELD}')`);
 });
 afterAll(() => Promise.all(pools.map((pool) => pool.end())));
 
 const choose = (changed: Record<string, string> = {}) => {
   const base = { PAY_TO_ADDRESS: SERVICE, INDEX_HISTORY: "", START_BLOCK: "5" };
-  return chooseDeployment(db, settingsOf({ ...base, ...changed }), { head: HEAD });
+  return chooseDeployment(db, settingsOf({ ...base, ...changed }), { head: HEAD, countHolds });
 };
 const own = async (changed: Record<string, string>) => {
   const { schema } = await choose(changed);
-  return [schema, Object.fromEntries((await readOwnAddresses(db, schema)).map((one) => Object.values(one)))] as const;
+  const left = (await readOwnAddresses(db, schema)).map(({ address, fromBlock }) => [address, fromBlock]);
+  return [schema, Object.fromEntries(left)] as const;
 };
 
 /** The tables of a release, as a Ponder process leaves them. */
@@ -134,11 +140,38 @@ test("rows of one that should never have had any are refused", async () => {
   await expect(choose({ OWN_ADDRESSES: FRESH })).rejects.toThrow(`${FRESH} has 1 rows in wallet_day`);
 });
 
+/** From which block on the rows have an escrow's holds. */
+const followed = async (changed: Record<string, string>) => {
+  const { schema } = await choose(changed);
+  const escrows = (await readOwnAddresses(db, schema)).filter(({ escrowFrom }) => escrowFrom !== null);
+  return [schema, Object.fromEntries(escrows.map(({ address, escrowFrom }) => [address, escrowFrom]))] as const;
+};
+
+test("an escrow without holds is followed by the same index; one with holds is refused with their number", async () => {
+  const { schema } = await choose();
+  expect(await followed({ ESCROW_ADDRESSES: OPENED })).toEqual([schema, { [OPENED]: 0 }]);
+  const used = { ESCROW_ADDRESSES: `${OPENED},${USED}` };
+  await expect(choose(used)).rejects.toThrow(`${USED} has had 2 holds that are not in the rows`);
+  const late = [schema, { [OPENED]: 0, [USED]: REACHED + 1 }];
+  expect(await followed({ ...used, OWN_ADDRESSES_CHANGE: "from_now_on" })).toEqual(late);
+  expect(await followed(used)).toEqual(late);
+});
+
+test("an escrow that was an own address without being followed is refused, too, and so is a former one", async () => {
+  const { schema } = await choose({ OWN_ADDRESSES: USED });
+  await expect(choose({ ESCROW_ADDRESSES: USED })).rejects.toThrow(OwnAddressError);
+  expect((await choose({ OWN_ADDRESSES: USED, ESCROW_ADDRESSES: OPENED })).schema).toBe(schema);
+  const former = { OWN_ADDRESSES: `${USED},${OPENED}` };
+  await expect(choose(former)).rejects.toThrow(`${OPENED} is left out of it or followed, but is no longer named`);
+  const [rebuilt, escrows] = await followed({ ESCROW_ADDRESSES: USED, OWN_ADDRESSES_CHANGE: "rebuild" });
+  expect([rebuilt === schema, escrows]).toEqual([false, { [USED]: 0 }]);
+});
+
 test.each([
   ["alter table wallet_day drop column touched", 'wallet_day lacks "touched integer not null"'],
   ["alter table pair add column fresh text", 'pair has "fresh text"'],
   ["alter table paid alter column count type int8", 'paid has "count bigint not null"'],
-  ["drop table escrow_open", 'escrow_open lacks "id text not null key 1"'],
+  ["drop table hold", 'hold lacks "id text not null key 0"'],
 ])("an index of other columns is refused: %s", async (change, expected) => {
   const { schema } = await choose();
   await db.query("drop view live.wallet_day");

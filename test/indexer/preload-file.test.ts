@@ -213,7 +213,7 @@ describe("a history", () => {
     const other = { ...history, id: "another" };
     const chosen: Deployment[] = [];
     for (const one of [null, history, other, history])
-      chosen.push(await chooseDeployment(pool, settings, { head: 9_000_000, history: one }));
+      chosen.push(await chooseDeployment(pool, settings, { head: 9_000_000, history: one, countHolds: async () => 0 }));
     const [none, first, second, again] = chosen;
     expect([none?.startBlock, first?.startBlock]).toEqual([9_000_000 - 3_888_000, 2]);
     expect(new Set([none, first, second].map((one) => one?.schema)).size).toBe(3);
@@ -225,13 +225,16 @@ describe("a history", () => {
     const payer = lines[0]?.split(",")[4]?.toLowerCase() ?? "";
     const founding = (changed: Record<string, string>) => foundingAddresses(pool, settingsOf(changed), history);
     const [service] = history.ownAddresses;
-    const [stranger, always] = [STRANGER.toLowerCase(), { address: service, fromBlock: 0 }];
+    const [stranger, always] = [STRANGER.toLowerCase(), { address: service, fromBlock: 0, escrowFrom: null }];
     expect(await founding({})).toEqual([always]);
-    expect(await founding({ OWN_ADDRESSES: STRANGER })).toEqual([{ address: stranger, fromBlock: 0 }, always]);
+    expect(await founding({ OWN_ADDRESSES: STRANGER })).toEqual([
+      { address: stranger, fromBlock: 0, escrowFrom: null },
+      always,
+    ]);
     await expect(founding({ OWN_ADDRESSES: payer })).rejects.toThrow(`${payer} has 1 rows in wallet_day`);
     await expect(founding({ PAY_TO_ADDRESS: STRANGER })).rejects.toThrow(`it leaves out ${service}`);
     const late = await founding({ OWN_ADDRESSES: payer, OWN_ADDRESSES_CHANGE: "from_now_on" });
-    expect(late).toContainEqual({ address: payer, fromBlock: history.lastBlock + 1 });
+    expect(late).toContainEqual({ address: payer, fromBlock: history.lastBlock + 1, escrowFrom: null });
   });
 
   test("that does not exist ends the indexer", async () => {

@@ -153,11 +153,35 @@ describe("the activity of a wallet", () => {
 test("the position is the one that the index publishes; without it the index is unavailable", async () => {
   await setPosition(new Date(1_790_000_000_000), 41_234_567);
   const position = await createActivityIndex(reader, { viewsSchema: "live" }).position();
-  expect(position).toEqual({ block: 41_234_567, timestamp: new Date(1_790_000_000_000) });
+  expect(position).toEqual({ block: 41_234_567, timestamp: new Date(1_790_000_000_000), blocksApart: 0 });
   await owner.query("delete from live.position");
   const without = createActivityIndex(reader, { viewsSchema: "live" });
   expect([await without.position(), await without.activity(freshWallet(), at(0))]).toEqual([null, null]);
   await owner.query("insert into live.position values (1, 1)");
+});
+
+test("of the payments and the escrows counts the one that is behind; more than 30 blocks apart they are unavailable", async () => {
+  const [wallet, now, time] = [freshWallet(), at(300), at(300).getTime() / 1000];
+  await owner.query(`create schema live_escrow; create table live_escrow.position (block int8, at int8);
+    grant usage on schema live_escrow to trust_api; grant select on live_escrow.position to trust_api`);
+  const index = () => createActivityIndex(reader, { viewsSchema: "live", hasEscrows: true });
+  await setPosition(now, 1_000);
+  // The escrows' index cannot say how far it is.
+  expect(await index().activity(wallet, now)).toBeNull();
+  await owner.query("insert into live_escrow.position values (0, 0)");
+  for (const [block, seconds, isThere] of [
+    [990, 20, true],
+    [970, 60, true],
+    [969, 60, false],
+    [1_030, -60, true],
+    [1_031, -62, false],
+  ] as const) {
+    await owner.query("update live_escrow.position set block = $1, at = $2", [block, time - seconds]);
+    const [lesser, apart] = [Math.min(1_000, block), Math.abs(1_000 - block)];
+    const timestamp = new Date((time - Math.max(0, seconds)) * 1000);
+    expect(await index().position()).toEqual({ block: lesser, timestamp, blocksApart: apart });
+    expect((await index().activity(wallet, now)) !== null, `${block}`).toBe(isThere);
+  }
 });
 
 test("an index that has fallen more than a minute behind is unavailable, and back when it has caught up", async () => {

@@ -1,9 +1,10 @@
 import pg from "pg";
-import { ACTIVITY_DAYS, type Activity, type IndexPosition } from "../../kernel/activity.ts";
+import { ACTIVITY_DAYS, type Activity, type IndexPosition, MAX_BLOCKS_APART } from "../../kernel/activity.ts";
 import type { Address } from "../../kernel/wallet.ts";
 import { DISTINCT, seenBefore } from "./distinct.ts";
 import { createRowsReader, MAX_LAG_MS, type ReadRows } from "./reader.ts";
 import type { RowsShape } from "./rows.ts";
+import { type IndexViews, positionQuery, viewsName } from "./views.ts";
 
 const DAY_MS = 86_400_000;
 const REACH_CACHE_MS = 200;
@@ -46,8 +47,7 @@ interface Reach {
   readonly position: IndexPosition;
 }
 
-export interface ActivityIndexOptions {
-  readonly viewsSchema: string;
+export interface ActivityIndexOptions extends IndexViews {
   /** An index that lags further behind the requested time counts as unavailable. */
   readonly maxLagMs?: number;
 }
@@ -55,14 +55,15 @@ export interface ActivityIndexOptions {
 /** Reads what the indexer stores in PostgreSQL, through views that follow it across deployments. */
 export function createActivityIndex(
   pool: pg.Pool,
-  { viewsSchema, maxLagMs = MAX_LAG_MS }: ActivityIndexOptions,
+  { viewsSchema, hasEscrows = false, maxLagMs = MAX_LAG_MS }: ActivityIndexOptions,
 ): ActivityIndex {
   const views = pg.escapeIdentifier(viewsSchema);
   const read = createRowsReader(pool, viewsSchema);
-  const reach = cachedFor(REACH_CACHE_MS, () => readReach(read, viewsSchema));
+  const reach = cachedFor(REACH_CACHE_MS, () => readReach(read, { viewsSchema, hasEscrows }));
   const current = async (now: Date) => {
     const reached = await reach();
-    return reached !== null && now.getTime() - reached.position.timestamp.getTime() <= maxLagMs ? reached : null;
+    if (reached === null || reached.position.blocksApart > MAX_BLOCKS_APART) return null;
+    return now.getTime() - reached.position.timestamp.getTime() <= maxLagMs ? reached : null;
   };
   return {
     async activity(wallet, now) {
@@ -91,17 +92,25 @@ export function createActivityIndex(
   };
 }
 
-async function readReach(read: ReadRows, viewsSchema: string): Promise<Reach | null> {
-  const views = pg.escapeIdentifier(viewsSchema);
-  const rows = await read<{ scope: Activity["scope"]; first_block: number; block: number; at: number }>(() => ({
-    name: `reach of ${viewsSchema}`,
-    text: `select scope, first_block, block::float8, at::float8 from ${views}.coverage cross join ${views}.position`,
+interface ReachRow {
+  readonly scope: Activity["scope"];
+  readonly first_block: number;
+  readonly block: number;
+  readonly at: number;
+  readonly apart: number;
+}
+
+async function readReach(read: ReadRows, index: IndexViews): Promise<Reach | null> {
+  const rows = await read<ReachRow>(() => ({
+    name: `reach of ${viewsName(index)}`,
+    text: `select scope, first_block, block::float8, at::float8, apart::float8
+      from ${pg.escapeIdentifier(index.viewsSchema)}.coverage cross join (${positionQuery(index)}) position`,
     values: [],
   }));
   const row = rows?.[0];
   if (row === undefined) return null;
-  const { scope, first_block: firstBlock, block, at } = row;
-  return { scope, firstBlock, position: { block, timestamp: new Date(at * 1000) } };
+  const { scope, first_block: firstBlock, block, at, apart } = row;
+  return { scope, firstBlock, position: { block, timestamp: new Date(at * 1000), blocksApart: apart } };
 }
 
 /** All callers within this time share one reading. */

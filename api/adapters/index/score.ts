@@ -1,20 +1,21 @@
 import pg from "pg";
 import { dayOf, type PayeeFact, WINDOW_DAYS, windowAt } from "../../../packages/verifier/src/score/v1/facts.ts";
 import type { ChainReading, EscrowFacts } from "../../../packages/verifier/src/score/v2/facts.ts";
+import { MAX_BLOCKS_APART } from "../../kernel/activity.ts";
 import { MAIN_NETWORK, type Network } from "../../kernel/networks.ts";
 import type { Address, Hex } from "../../kernel/wallet.ts";
 import type { ScoreIndex } from "../../score/score-sources.ts";
 import { DISTINCT, seenBefore } from "./distinct.ts";
 import { createRowsReader, MAX_LAG_MS } from "./reader.ts";
 import type { RowsShape } from "./rows.ts";
+import { type IndexViews, positionQuery, viewsName } from "./views.ts";
 
 type Chain = ChainReading["chain"];
 
 const NETWORK: Network = MAIN_NETWORK;
 const DAY_MS = 86_400_000;
 
-export interface ScoreIndexOptions {
-  readonly viewsSchema: string;
+export interface ScoreIndexOptions extends IndexViews {
   /** An index that lags further behind the requested time counts as unavailable. */
   readonly maxLagMs?: number;
 }
@@ -23,19 +24,23 @@ export interface ScoreIndexOptions {
  * Reads what the indexer stores in PostgreSQL: one statement for all wallets, so that every fact comes from the same
  * block.
  */
-export function createScoreIndex(pool: pg.Pool, { viewsSchema, maxLagMs = MAX_LAG_MS }: ScoreIndexOptions): ScoreIndex {
+export function createScoreIndex(
+  pool: pg.Pool,
+  { viewsSchema, hasEscrows = false, maxLagMs = MAX_LAG_MS }: ScoreIndexOptions,
+): ScoreIndex {
   const read = createRowsReader(pool, viewsSchema);
-  const views = pg.escapeIdentifier(viewsSchema);
+  const index = { viewsSchema, hasEscrows };
   return {
     async read(wallets, now) {
       const values = [wallets, now.getTime()];
       const rows = await read<ReadingRow>((shape) => ({
-        name: `score in ${viewsSchema} as ${shape.name}`,
-        text: readingQuery(views, shape),
+        name: `score in ${viewsName(index)} as ${shape.name}`,
+        text: readingQuery(index, shape),
         values,
       }));
       if (rows === null || rows.length < wallets.length) return null;
-      const isCurrent = ({ at }: ReadingRow) => now.getTime() - at * 1000 <= maxLagMs;
+      const isCurrent = ({ at, apart }: ReadingRow) =>
+        apart <= MAX_BLOCKS_APART && now.getTime() - at * 1000 <= maxLagMs;
       return rows.every(isCurrent) ? rows.map(renderReading) : null;
     },
   };
@@ -66,12 +71,15 @@ const outcomesQuery = (views: string, rows: RowsShape, outcome: "released" | "re
 /**
  * `$1` is the wallets, `$2` the requested time in milliseconds. Without coverage or position there is nothing to read.
  */
-const readingQuery = (views: string, rows: RowsShape): string => `
+function readingQuery(index: IndexViews, rows: RowsShape): string {
+  const views = pg.escapeIdentifier(index.viewsSchema);
+  return `
   with reach as materialized (
     select *, (as_of_ms / ${DAY_MS})::int as last_day, (as_of_ms / ${DAY_MS})::int - ${WINDOW_DAYS - 1} as first_day
-    from (select scope, first_block, block, at, greatest($2::int8, at * 1000) as as_of_ms
-      from ${views}.coverage cross join ${views}.position) latest)
+    from (select scope, first_block, block, at, apart, greatest($2::int8, at * 1000) as as_of_ms
+      from ${views}.coverage cross join (${positionQuery(index)}) position) latest)
   select reach.scope, reach.first_block, reach.block::float8, reach.at::float8, reach.as_of_ms::float8,
+    reach.apart::float8,
     ${rows.text("me.funder")} as funder, me.last_paid_at::float8, ${rows.text("me.last_paid_transaction")} as last_paid_transaction,
     (select json_agg(json_build_object('day', day, 'count', qualifying, 'value', qualifying_atomic::text))
       from ${views}.wallet_day where wallet = k.key
@@ -82,12 +90,14 @@ const readingQuery = (views: string, rows: RowsShape): string => `
   cross join reach
   left join lateral (select * from ${views}.wallet where wallet = k.key offset 0) me on true
   order by k.place`;
+}
 
 interface ReadingRow {
   readonly scope: Chain["scope"];
   readonly first_block: number;
   readonly block: number;
   readonly at: number;
+  readonly apart: number;
   readonly as_of_ms: number;
   readonly funder: Address | null;
   readonly last_paid_at: number | null;

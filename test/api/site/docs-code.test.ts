@@ -81,7 +81,7 @@ const RUNS: Readonly<Record<string, () => Promise<void>>> = {
   },
   scores: async () => {
     const pool = connect(service.config.databaseUrl, 1);
-    const { position } = createActivityIndex(pool, { viewsSchema: "live" });
+    const { position } = createActivityIndex(pool, { viewsSchema: "live", hasEscrows: true });
     const isThere = await waitUntil(async () => (await position()) !== null, 60_000);
     await pool.end();
     expect(isThere).toBe(true);

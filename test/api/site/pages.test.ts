@@ -187,7 +187,7 @@ describe("status", () => {
         { network: "eip155:8453", ok: true, block: 31_415_926, finalized_block: 31_415_900, lag_seconds: 2 },
         { network: "eip155:84532", ok: true, block: 2_718_281, finalized_block: 2_718_250, lag_seconds: 3 },
       ],
-      indexer: { ok: true, ready: true, block: 31_415_925, lag_seconds: 4 },
+      indexer: { ok: true, ready: true, block: 31_415_925, lag_seconds: 4, reason: null },
       settlement: {
         ok: true,
         mode: "in-process",
@@ -218,7 +218,7 @@ describe("status", () => {
   });
 
   test("what is not known is said to be unknown", () => {
-    const indexer = { ok: false, ready: false, block: null, lagSeconds: null };
+    const indexer = { ok: false, ready: false, block: null, lagSeconds: null, reason: "the index is not ready" };
     expect(renderStatus({ ...STATUS, indexer })).toContain("<dt>Block</dt><dd>unknown</dd>");
   });
 });

@@ -23,7 +23,7 @@ import { startService } from "../../support/service/service.ts";
 
 // Holds on a chain like Base: final after 15 minutes, and halts that are longer than a hold's half hour.
 
-vi.setConfig({ testTimeout: 60_000 });
+vi.setConfig({ testTimeout: 180_000 });
 
 const base = await forFile(startBaseLike());
 const { chain, now, rpcUrls } = base;
@@ -56,7 +56,7 @@ test("a hold that nobody decided goes back to its buyer after half an hour, and 
   await base.pass(29);
   const indexer = launchIndexerOf({ chain: { rpcUrl: base.url }, database: service.database, escrows: [escrow] });
   try {
-    await indexer.saying("index ready");
+    await indexer.saying("escrow index ready");
     expect([await statusOf(scene, held), await taskOf()]).toEqual(["held", undefined]);
     await base.pass(1.5);
     await expect.poll(() => statusOf(scene, held), PATIENT).toBe("refunded");

@@ -26,9 +26,9 @@ const escrow = await deployEscrow(chain);
 const service = await forFile(startService({ chain, config: { escrowAddresses: [escrow.address] } }));
 const agent = await newPayer(chain);
 const indexer = await forFile(launchIndexerOf({ chain, database: service.database, escrows: [escrow] }));
-await indexer.saying("index ready");
+await indexer.saying("escrow index ready");
 const pool = await forFile(connect(service.database.apiUrl, 1));
-const activity = createActivityIndex(pool, { viewsSchema: "live" });
+const activity = createActivityIndex(pool, { viewsSchema: "live", hasEscrows: true });
 const isIndexed = async () =>
   (await (await fetch(`${service.url}/verify?wallet=${PAY_TO}`)).text()).includes('"available":true');
 if (!(await waitUntil(isIndexed, 45_000))) throw new Error("The index does not answer.");

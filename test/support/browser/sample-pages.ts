@@ -67,7 +67,7 @@ export const STATUS: ServiceStatus = {
     { network: "eip155:8453", ok: true, block: 31_415_926, finalizedBlock: 31_415_900, lagSeconds: 2 },
     { network: "eip155:84532", ok: true, block: 2_718_281, finalizedBlock: 2_718_250, lagSeconds: 3 },
   ],
-  indexer: { ok: true, ready: true, block: 31_415_925, lagSeconds: 4 },
+  indexer: { ok: true, ready: true, block: 31_415_925, lagSeconds: 4, reason: null },
   settlement: {
     ok: true,
     mode: "in-process",

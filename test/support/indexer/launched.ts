@@ -25,7 +25,7 @@ export interface Launched {
 }
 
 const FAST = { POLL_MS: "250", RPC_COPIES: "25", INDEX_HEAP_MIB: "512" };
-const START_WITHIN_MS = 60_000;
+const START_WITHIN_MS = 120_000;
 
 /** Starts the program; it ends with this process, whatever becomes of the test. */
 export function launchIndexer(env: Readonly<Record<string, string>>): Launched {

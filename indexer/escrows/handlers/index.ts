@@ -1,0 +1,2 @@
+import "../../handlers/head.ts";
+import "./escrow.ts";
