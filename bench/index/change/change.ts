@@ -2,7 +2,9 @@ import { appendFileSync, cpSync, mkdirSync, readdirSync, readFileSync, symlinkSy
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { freePort } from "../../../scripts/embedded/ports.ts";
-import { median, startProgram, stopProgram } from "../../programs.ts";
+import { waitUntil } from "../../../scripts/embedded/wait-until.ts";
+import { peakMiB } from "../../processor.ts";
+import { median, type Program, startProgram, stopProgram } from "../../programs.ts";
 import { type Goal, judge } from "../goals.ts";
 import { INDEXER_SETTINGS } from "../indexer.ts";
 import { withStage } from "../stage.ts";
@@ -37,6 +39,18 @@ interface Run {
   readonly seconds: number;
   /** Events that the handlers were called with. */
   readonly events: number;
+  /** Of the escrows' Ponder, if there is one: until its index was ready, and its peak memory. */
+  readonly escrows: { readonly seconds: number; readonly peakMiB: number } | null;
+}
+
+const ESCROW_READY_MS = 120_000;
+
+async function escrowsOf({ lines }: Program, started: number): Promise<Run["escrows"]> {
+  const isReady = () => lines.some((line) => line.includes('"escrow index ready"'));
+  if (!(await waitUntil(isReady, ESCROW_READY_MS))) throw new Error("the escrows have no index");
+  const seconds = (performance.now() - started) / 1_000;
+  const line = lines.findLast((one) => one.includes('"escrow ponder started"')) ?? "";
+  return { seconds, peakMiB: peakMiB(Number(/"ponderPid":(\d+)/.exec(line)?.[1])) };
 }
 
 async function start(program: string, env: Readonly<Record<string, string>>): Promise<Run> {
@@ -46,11 +60,12 @@ async function start(program: string, env: Readonly<Record<string, string>>): Pr
   const running = await startProgram(file, settings, { ready: /"index ready"/ });
   const seconds = (performance.now() - started) / 1_000;
   const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  const escrows = settings.ESCROW_ADDRESSES === "" ? null : await escrowsOf(running, started);
   await stopProgram(running);
   const counts = [
     ...metrics.matchAll(/^ponder_indexing_completed_events\{event="(Usdc|Escrow|Custody):[A-Z].*\} (\d+)$/gm),
   ];
-  return { seconds, events: counts.reduce((sum, [, , count]) => sum + Number(count), 0) };
+  return { seconds, events: counts.reduce((sum, [, , count]) => sum + Number(count), 0), escrows };
 }
 
 /** @param transfers how many the chain has. Returns whether all goals were met. */
@@ -69,6 +84,7 @@ export const runChange = (transfers: number): Promise<boolean> =>
     const changes: Readonly<Record<string, () => unknown>> = {
       "a comment in a handler": comment,
       "a fresh own address": () => ({ OWN_ADDRESSES: "0x00000000000000000000000000000000f2e54001" }),
+      "an escrow": () => ({ ESCROW_ADDRESSES: "0x00000000000000000000000000000000e5c00001" }),
       "settings of the node": () => ({ RPC_COPIES: "10", POLL_MS: "500" }),
       "a patch of Ponder": () => patchPonder(program),
     };
@@ -76,11 +92,16 @@ export const runChange = (transfers: number): Promise<boolean> =>
     const goals: Goal[] = [];
     for (const [name, change] of Object.entries(changes)) {
       changed = { ...changed, ...(change() ?? {}) };
-      const { seconds, events } = await start(program, changed);
+      const { seconds, events, escrows } = await start(program, changed);
       goals.push(
         { name: `${name}: old events indexed again`, value: events, limit: 0, isFloor: false },
         { name: `${name}: ready, in plain restarts`, value: seconds / usual, limit: 1.5, isFloor: false },
       );
+      if (name === "an escrow" && escrows !== null)
+        goals.push(
+          { name: `${name}: seconds until it has its own index`, value: escrows.seconds, limit: 60, isFloor: false },
+          { name: `${name}: MiB of its Ponder`, value: escrows.peakMiB, limit: 400, isFloor: false },
+        );
     }
     return judge(goals);
   });
