@@ -1,10 +1,10 @@
-import { encodePaymentRequiredHeader } from "@x402/core/http";
 import type { PaymentRequired, PaymentRequirements } from "@x402/core/types";
 import { bazaarResourceServerExtension, declareDiscoveryExtension } from "@x402/extensions/bazaar";
 import { PAYMENT_IDENTIFIER } from "@x402/extensions/payment-identifier";
 import { type JsonSchema, jsonSchema, outline } from "../kernel/json-schema.ts";
 import { NETWORKS } from "../kernel/networks.ts";
 import { type Offer, type PaidRoute, schemesOf } from "../kernel/route.ts";
+import { toBase64Json } from "./base64-json.ts";
 import type { OfferReceipt } from "./offer-receipt.ts";
 import type { SchemeRules } from "./scheme.ts";
 
@@ -45,7 +45,7 @@ export function challenge(
     .filter((_, index) => schemes[index]?.versions.includes("v1"))
     .map((required) => asVersion1(required, { offer, url, discoverable: extensions !== undefined }));
   return {
-    header: encodePaymentRequiredHeader(v2),
+    header: toBase64Json(v2),
     body: JSON.stringify({
       x402Version: 1,
       error: v1.length > 0 ? error : `${error} ${onlyVersion2(schemes)}`,

@@ -1,6 +1,6 @@
-import { decodePaymentSignatureHeader } from "@x402/core/http";
 import { extractPaymentIdentifier, isValidPaymentId, PAYMENT_IDENTIFIER } from "@x402/extensions/payment-identifier";
 import { z } from "zod";
+import { fromBase64Json } from "./base64-json.ts";
 import type { ClaimedTerms, PresentedPayment, ProtocolVersion, SchemeRules } from "./scheme.ts";
 
 /** The largest payment header, with room for an ERC-1271 signature of 2 KiB and echoed extensions. */
@@ -50,7 +50,7 @@ export function parsePaymentHeaders(
   }
   let decoded: unknown;
   try {
-    decoded = decodePaymentSignatureHeader(header);
+    decoded = fromBase64Json(header);
   } catch {
     return { malformed: `${name} is not base64-encoded JSON of an x402 payment payload.` };
   }

@@ -1,4 +1,3 @@
-import { encodePaymentResponseHeader } from "@x402/core/http";
 import { HonoAdapter } from "@x402/hono";
 import type { Context } from "hono";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
@@ -8,6 +7,7 @@ import { Problem } from "../kernel/errors.ts";
 import { NETWORKS } from "../kernel/networks.ts";
 import { type Offer, type PaidRoute, type PaymentKey, type QuotedRoute, schemesOf } from "../kernel/route.ts";
 import type { Address } from "../kernel/wallet.ts";
+import { toBase64Json } from "./base64-json.ts";
 import { type ChallengeParts, challenge, type PaymentChallenge, routeExtensions } from "./challenge.ts";
 import { MAX_TIMEOUT_SECONDS } from "./exact/terms.ts";
 import { fingerprint, parseJson } from "./fingerprint.ts";
@@ -223,7 +223,7 @@ function result(c: Context, answer: Extract<Answer, { say: "result" }>, paid: Pa
       ...(rules?.namesAmount === true ? { amount: payment.authorization.value.toString() } : {}),
       extensions: accepted.offerReceipt.receipt({ network, url, payer, transaction }, receivedAt),
     };
-    const encoded = encodePaymentResponseHeader(settled);
+    const encoded = toBase64Json(settled);
     headers["payment-response"] = encoded;
     if (payment.version === "v1") headers["x-payment-response"] = encoded;
   }
