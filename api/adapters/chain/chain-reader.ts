@@ -13,6 +13,7 @@ import { createLogReader, type LogReader } from "./logs.ts";
 import { payerFunds } from "./payer-funds.ts";
 import { createRecent } from "./recent.ts";
 import { discreet, isTransport } from "./rpc-errors.ts";
+import { rpcFetch } from "./rpc-fetch.ts";
 import { unusedAfter } from "./unused-after.ts";
 
 const ERC1271 = parseAbi(["function isValidSignature(bytes32 hash, bytes signature) view returns (bytes4)"]);
@@ -22,6 +23,7 @@ const HEAD_CACHE_MS = 500;
 const CODE_CACHE_MS = 60_000;
 /** What free plans take in one request (docs.moralis.com, "RPC batch requests"). */
 const MOST_IN_A_BATCH = 20;
+const RPC = { timeout: 10_000, retryCount: 1, fetchFn: rpcFetch };
 /** What one look at a payment may cost, whatever its age. */
 const CALLS_A_LOOK = 4;
 
@@ -47,7 +49,7 @@ export interface ChainSettings {
 export function createChain(network: Network, { rpcUrl, logBlockRange }: ChainSettings): ChainReader {
   const facts = NETWORKS[network];
   const connect = (terms: HttpTransportConfig) =>
-    createPublicClient({ transport: http(rpcUrl, { timeout: 10_000, retryCount: 1, ...terms }), cacheTime: 0 });
+    createPublicClient({ transport: http(rpcUrl, { ...RPC, ...terms }), cacheTime: 0 });
   const batch = { wait: 0, batchSize: MOST_IN_A_BATCH };
   const client = connect({ batch });
   const heads = cachedHead(client);
