@@ -165,17 +165,19 @@ export function settlementIn(logs: readonly MinedLog[], expected: Expected): Vie
 
 /** A nonce ends only once. */
 function useIn(logs: readonly MinedLog[], { payer, payTo, nonce, value }: Expected): Use | null {
-  const is = ({ topics }: MinedLog, [event, from, last]: readonly [readonly Hex[], Hex, Hex]) =>
-    event.includes(topics[0] ?? "0x") && topics[1] === from && topics[2] === last;
-  const end = logs.find((log) => is(log, [ENDS, topic(payer), nonce]));
+  const [from, to] = [topic(payer), topic(payTo)];
+  // Of the logs of many payments, nearly all have another nonce: that is compared first.
+  const end = logs.find(({ topics }) => topics[2] === nonce && topics[1] === from && ENDS.includes(topics[0] ?? "0x"));
   if (end === undefined) return null;
   const isPaid = logs.some(
-    (log) =>
-      log.blockHash === end.blockHash &&
-      log.logIndex === end.logIndex + 1 &&
-      log.address === end.address &&
-      is(log, [[TRANSFERRED], topic(payer), topic(payTo)]) &&
-      BigInt(log.data) === value,
+    ({ blockHash, logIndex, address, topics, data }) =>
+      logIndex === end.logIndex + 1 &&
+      blockHash === end.blockHash &&
+      address === end.address &&
+      topics[0] === TRANSFERRED &&
+      topics[1] === from &&
+      topics[2] === to &&
+      BigInt(data) === value,
   );
   return { end, isPaid };
 }
