@@ -11,6 +11,7 @@ import type { Deployment } from "../../indexer/deployment.ts";
 import { expectFit, isFinalOn, readHistory } from "../../indexer/history/history.ts";
 import { HISTORY_TABLES } from "../../indexer/history/tables.ts";
 import { foundingAddresses } from "../../indexer/own-addresses.ts";
+import { ROWS_VERSION } from "../../indexer/rows-version.ts";
 import { folderForFile } from "../support/folder.ts";
 import { forFile } from "../support/for-file.ts";
 import { launchIndexer } from "../support/indexer/launched.ts";
@@ -187,7 +188,7 @@ describe("a history", () => {
     const history = await load(databaseUrl, FILE);
     expect(() => expectFit(history, settingsOf({ START_BLOCK: "" }))).not.toThrow();
     expect(() => expectFit({ ...history, rules: "{}" }, settingsOf())).toThrow(
-      "its rows are of version {}, but this release's are of version 2",
+      `its rows are of version {}, but this release's are of version ${ROWS_VERSION}`,
     );
     expect(() => expectFit({ ...history, chainId: 1 }, settingsOf())).toThrow("it is for chain 1");
   });
