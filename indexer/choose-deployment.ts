@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import pg from "pg";
 import { expectColumns } from "./columns.ts";
 import { type Deployment, isHeld } from "./deployment.ts";
-import type { History } from "./history/history.ts";
+import { expectRows, type History } from "./history/history.ts";
 import { reachedBlock } from "./marks.ts";
 import {
   addOwnAddresses,
@@ -21,6 +21,7 @@ import {
 import { ROWS_VERSION } from "./rows-version.ts";
 import { dropSchemas, findSchema, inTransaction, ponderSchemas } from "./schemas.ts";
 import type { IndexerSettings } from "./settings.ts";
+import { shownSchema } from "./succession.ts";
 
 const WINDOW_BLOCKS = (90 * 86_400) / 2;
 /** Two indexes of the same settings can stand beside each other: the one that serves, and one that replaces its rows. */
@@ -85,16 +86,8 @@ async function findIndexes(
     const change = await ownChangeOf(db, found.schema, { wanted: settings, countHolds });
     indexes.push({ ...found, turn, change });
   }
-  const served = await servedSchema(db, settings.viewsSchema);
+  const served = await shownSchema(db, settings.viewsSchema);
   return indexes.toSorted((a, b) => Number(b.schema === served) - Number(a.schema === served));
-}
-
-async function servedSchema(db: pg.Pool, viewsSchema: string): Promise<string | null> {
-  const { rows } = await db.query<{ schema: string }>(
-    "select table_schema as schema from information_schema.view_table_usage where view_schema = $1 and view_name = 'wallet_day'",
-    [viewsSchema],
-  );
-  return rows[0]?.schema ?? null;
 }
 
 /** Goes on with an index. Addresses that it has not left out so far are left out from this block on. */
@@ -141,6 +134,7 @@ async function create(
   const wanted = history?.firstBlock ?? settings.startBlock ?? Math.max(0, head - WINDOW_BLOCKS);
   const startBlock = Math.min(wanted, head);
   const schema = `${prefixOf(settings, history, turn)}_${startBlock}`;
+  if (history !== null) await expectRows(db, history);
   const founding = await foundingAddresses(db, settings, history);
   await inTransaction(db, async (client) => {
     await client.query(`create schema ${pg.escapeIdentifier(schema)};

@@ -5,7 +5,7 @@ import pg from "pg";
 import type { Logger } from "pino";
 import { connectChain, readHead, WrongChainError } from "./chain.ts";
 import { OtherColumnsError } from "./columns.ts";
-import { clearLock, dropReplaced, isReady, openToReaders } from "./deployment.ts";
+import { clearLock, dropReplaced, isHeld, isReady, openToReaders } from "./deployment.ts";
 import { UnfitHistoryError } from "./history/history.ts";
 import { withOperators } from "./operators.ts";
 import { OwnAddressError } from "./own-addresses.ts";
@@ -13,8 +13,9 @@ import { closePonder, type PonderPlan, startPonder } from "./ponder-process.ts";
 import { keepPruning } from "./pruning.ts";
 import { type Root, rootsOf } from "./roots.ts";
 import { type ChainNode, OtherChainError, whyNotSameChain } from "./same-chain.ts";
-import { dropIndexes } from "./schemas.ts";
+import { dropIndexes, dropSchemas } from "./schemas.ts";
 import type { IndexerSettings } from "./settings.ts";
+import { hasCaughtUp, showIndex, whyOvertaken } from "./succession.ts";
 import { createTurns, type Turns } from "./turns.ts";
 
 const FIRST_RESTART_MS = 500;
@@ -22,6 +23,8 @@ const LAST_RESTART_MS = 30_000;
 /** After a run this long the start counts as successful, and the next restart is quick again. */
 const STEADY_MS = 60_000;
 const READY_POLL_MS = 250;
+/** How often to look whether a newer release serves, and whether what was replaced can be dropped. */
+const SUCCESSION_MS = 5_000;
 
 interface Launch {
   readonly settings: IndexerSettings;
@@ -90,7 +93,7 @@ async function runOnce(launch: Launch, root: Root): Promise<object> {
   launch.signal.addEventListener("abort", stop);
   if (launch.signal.aborted) stop();
   const over = new AbortController();
-  const serving = serve(launch, { root, plan }, over.signal);
+  const serving = serve(launch, { root, plan }, { over: over.signal, stop });
   launch.log.info({ ...plan.deployment, ponderPid: ponder.pid }, root.says.started);
   try {
     const [code, signal]: unknown[] = await closed;
@@ -113,6 +116,8 @@ async function start(launch: Launch, root: Root): Promise<Started | { readonly r
   const { db, log, running, signal } = launch;
   const stopped = { reason: "the indexer is being stopped" };
   if (signal.aborted) return stopped;
+  const overtaken = await whyOvertaken(db, launch.settings.viewsSchema);
+  if (overtaken !== null) return { reason: overtaken };
   const chain = connectChain(launch.settings.rpcUrl);
   const head = await readHead(chain);
   const reason = await whyNotComparable(launch, { client: chain, head });
@@ -156,17 +161,38 @@ interface Served {
   readonly plan: PonderPlan;
 }
 
-/** Waits until this run of Ponder answers, then lets readers in and drops what the views showed before. */
-async function serve({ settings, db, log }: Launch, { root, plan }: Served, over: AbortSignal): Promise<void> {
+interface Run {
+  /** Aborts when it has ended. */
+  readonly over: AbortSignal;
+  readonly stop: () => void;
+}
+
+/**
+ * Waits until this run of Ponder answers, then shows its index to readers and drops what they saw before, as soon as nobody
+ * writes that any more. Stops the run when a newer release's index is shown.
+ */
+async function serve(launch: Launch, { root, plan }: Served, { over, stop }: Run): Promise<void> {
+  const { settings, db, log } = launch;
   const { deployment, viewsSchema, prefix } = plan;
   const started = Date.now();
   // A backfill may take hours and outlast a database restart.
-  const ready = () => isReady(db, deployment, started).catch(() => false);
+  const shown = { schema: deployment.schema, viewsSchema };
+  const ready = async () => (await isReady(db, deployment, started)) && (await hasCaughtUp(db, shown));
   try {
-    while (!(await ready())) await wait(READY_POLL_MS, undefined, { signal: over });
+    while (!(await ready().catch(() => false))) await wait(READY_POLL_MS, undefined, { signal: over });
+    const before = await showIndex(db, shown, over);
     await openToReaders(db, viewsSchema);
     const dropped = await dropReplaced(db, { prefix, exclusive: settings.exclusive }, deployment);
-    log.info({ ...deployment, afterMs: Date.now() - started, dropped }, root.says.ready);
+    log.info({ ...deployment, afterMs: Date.now() - started, before, dropped }, root.says.ready);
+    let replaced = before === deployment.schema || dropped.some((schema) => schema === before) ? null : before;
+    for (;;) {
+      await wait(SUCCESSION_MS, undefined, { signal: over });
+      if ((await whyOvertaken(db, settings.viewsSchema).catch(() => null)) !== null) return stop();
+      if (replaced === null || (await isHeld(db, replaced).catch(() => true))) continue;
+      await dropSchemas(db, [replaced]);
+      log.info({ ...deployment, dropped: [replaced] }, "the index that was shown before is dropped");
+      replaced = null;
+    }
   } catch (error) {
     if (!over.aborted) log.warn({ err: error, root: root.name }, "the index could not be made available to readers");
   }

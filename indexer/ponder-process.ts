@@ -22,10 +22,10 @@ export interface PonderPlan {
 }
 
 export function startPonder(settings: IndexerSettings, plan: PonderPlan): ChildProcess {
-  const { deployment, viewsSchema, folder, heapMiB, port } = plan;
+  const { deployment, folder, heapMiB, port } = plan;
   const ponder = join(dirname(ponderPackage()), "dist/esm/bin/ponder.js");
   const preload = pathToFileURL(join(import.meta.dirname, "preload.ts")).href;
-  const flags = ["--root", folder, "--schema", deployment.schema, "--views-schema", viewsSchema];
+  const flags = ["--root", folder, "--schema", deployment.schema];
   const output = ["--hostname", "127.0.0.1", "--log-format", "json", "--log-level", settings.ponderLogLevel];
   const env = {
     ...process.env,

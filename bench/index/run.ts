@@ -4,6 +4,7 @@
 //   npm run bench:index -- preload [transfers, default 1000000]     DuckDB beside PostgreSQL's SQL, and their rows compared
 //   npm run bench:index -- size [transfers, default 1000000]        bytes a payment, tables and keys
 //   npm run bench:index -- fetch [transfers, default 1000000]       payments from a node to Parquet, and a recount
+//   npm run bench:index -- takeover [transfers, default 1000000]    how long an index takes to have a history's rows
 //   npm run bench:index -- change [transfers, default 1000000]      a start after changes that concern no row
 //   npm run bench:index -- prune                                    the size of Ponder's copy, and a recount after a bad day
 //   npm run bench:index -- live                                     what a block costs, and how many there may be
@@ -16,6 +17,7 @@ import { runPrune } from "./prune/prune.ts";
 import { runSize } from "./size.ts";
 import { PER_BLOCK } from "./stage.ts";
 import { runSync } from "./sync/sync.ts";
+import { runTakeover } from "./takeover.ts";
 
 interface Part {
   readonly run: (size: number) => Promise<boolean>;
@@ -29,6 +31,7 @@ const PARTS: Readonly<Record<string, Part>> = {
   preload: { run: runPreload, size: TRANSFERS },
   size: { run: runSize, size: TRANSFERS },
   fetch: { run: runFetch, size: TRANSFERS },
+  takeover: { run: runTakeover, size: TRANSFERS },
   change: { run: runChange, size: TRANSFERS },
   prune: { run: runPrune },
   live: { run: runLive },

@@ -1,27 +1,21 @@
 import type { Context } from "ponder:registry";
-import { paid, pair, payeeSlot, payerFunder, wallet, walletDay } from "ponder:schema";
 import { sql } from "ponder";
-import { HISTORY_TABLES, type HistoryTable, keyColumns } from "../history/tables.ts";
-
-const TABLES = {
-  wallet_day: walletDay,
-  pair,
-  wallet,
-  paid,
-  payee_slot: payeeSlot,
-  payer_funder: payerFunder,
-} satisfies Readonly<Record<HistoryTable, unknown>>;
+import { HISTORY_TABLES, type HistoryTable } from "../history/tables.ts";
 
 /**
- * Copies a preloaded history into the empty index. Only for `setup`, whose transaction also holds the first checkpoint.
+ * Makes a preloaded history's tables those of the empty index, with their keys, which takes as long at any size. The history
+ * has none afterwards. Only for `setup`, whose transaction also holds the first checkpoint.
  */
-export async function takeOver(db: Context["db"], history: string): Promise<void> {
-  // Ponder allows a statement two minutes.
+export async function takeOver(
+  db: Context["db"],
+  { history, index }: Record<"history" | "index", string>,
+): Promise<void> {
+  // Ponder allows a statement two minutes; another transaction may be reading the history.
   await db.sql.execute(sql`select set_config('statement_timeout', '0', true)`);
-  for (const name of Object.keys(TABLES) as HistoryTable[]) {
-    const columns = sql.raw(HISTORY_TABLES[name].join());
-    const rows = sql`${sql.identifier(history)}.${sql.identifier(name)}`;
-    const key = sql.raw(keyColumns(name).join());
-    await db.sql.execute(sql`insert into ${TABLES[name]} (${columns}) select ${columns} from ${rows} order by ${key}`);
+  for (const name of Object.keys(HISTORY_TABLES) as HistoryTable[]) {
+    const empty = sql`${sql.identifier(index)}.${sql.identifier(name)}`;
+    const full = sql`${sql.identifier(history)}.${sql.identifier(name)}`;
+    await db.sql.execute(sql`drop table ${empty}`);
+    await db.sql.execute(sql`alter table ${full} set schema ${sql.identifier(index)}`);
   }
 }

@@ -10,8 +10,8 @@ const scope = process.env.INDEX_SCOPE === "authorised" ? "authorised" : "full";
 const lower = (address: Address) => address.toLowerCase() as Address;
 
 ponder.on("Usdc:setup", async ({ context }) => {
-  const { HISTORY_SCHEMA } = process.env;
-  if (HISTORY_SCHEMA) await takeOver(context.db, HISTORY_SCHEMA);
+  const { HISTORY_SCHEMA: history, INDEX_SCHEMA: index = "" } = process.env;
+  if (history) await takeOver(context.db, { history, index });
 });
 
 interface Place {

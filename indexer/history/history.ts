@@ -60,6 +60,20 @@ export async function readHistory(db: Pick<pg.Client, "query">, schema: string):
   return { schema, ...row };
 }
 
+/**
+ * An index that takes a history over has its rows from then on.
+ * @throws UnfitHistoryError if that has happened
+ */
+export async function expectRows(db: Pick<pg.Client, "query">, { schema }: Pick<History, "schema">): Promise<void> {
+  const { rows } = await db.query("select to_regclass($1) is not null as there", [
+    `${pg.escapeIdentifier(schema)}.wallet_day`,
+  ]);
+  if (rows[0]?.there === true) return;
+  throw new UnfitHistoryError(
+    `An index has taken the rows of the history "${schema}", and another one needs them. Recreate it from its files with npm run index:preload`,
+  );
+}
+
 type Wanted = Pick<IndexerSettings, "scope" | "startBlock">;
 
 /** Why a history does not fit these settings; null if it does. */

@@ -53,21 +53,23 @@ export function createRowsReader(pool: pg.Pool, viewsSchema: string): ReadRows {
   };
   let known: RowsShape | null = null;
   return async <Row extends pg.QueryResultRow>(query: (rows: RowsShape) => pg.QueryConfig) => {
-    const shape = known ?? (await readShape());
-    known = shape;
-    if (shape === null) return null;
-    try {
-      return await read<Row>(query(shape));
-    } catch (error) {
-      if (!(error instanceof pg.DatabaseError) || error.code !== NO_OPERATOR) throw error;
-      known = await readShape();
-      if (known === shape) throw error;
-      return known && read<Row>(query(known));
+    for (let tries = 1; ; tries += 1) {
+      known ??= await readShape();
+      if (known === null) return null;
+      try {
+        return await read<Row>(query(known));
+      } catch (error) {
+        if (!(error instanceof pg.DatabaseError) || error.code !== NO_OPERATOR || tries === MOST_TRIES) throw error;
+        known = null;
+      }
     }
   };
 }
 
-/** Also: two types that do not compare. */
+/** Only while the views change is one try not enough. */
+const MOST_TRIES = 5;
+
+/** Types that do not compare, or that a function does not take. */
 const NO_OPERATOR = "42883";
 
 /** No table, no schema (the first backfill is still running), or a deadlock with a switch of the views. */

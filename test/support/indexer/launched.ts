@@ -27,9 +27,10 @@ export interface Launched {
 const FAST = { POLL_MS: "250", RPC_COPIES: "25", INDEX_HEAP_MIB: "512" };
 const START_WITHIN_MS = 120_000;
 
-/** Starts the program; it ends with this process, whatever becomes of the test. */
-export function launchIndexer(env: Readonly<Record<string, string>>): Launched {
+/** Starts the program, or that in another folder; it ends with this process, whatever becomes of the test. */
+export function launchIndexer(env: Readonly<Record<string, string>>, folder = "."): Launched {
   const child = spawn(process.execPath, ["scripts/indexer.ts"], {
+    cwd: folder,
     env: { ...bareEnvironment(), ...FAST, SUPERVISED: "1", ...env },
     stdio: ["pipe", "pipe", "inherit"],
   });
