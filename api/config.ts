@@ -2,30 +2,18 @@ import { isIP } from "node:net";
 import { z } from "zod";
 import { ERC8004 } from "../contracts/erc8004.ts";
 import type { RegistryAddresses } from "./certification/erc8004/order.ts";
+import { addressesOf, contract, isHttp, key32, listOf, lower, url, whole } from "./config-values.ts";
 import { type EscrowLimits, MINIMUM_AMOUNT } from "./escrow/limits.ts";
-import { eachNetwork, NETWORKS, type Network, type NetworkFacts, type RpcVariable } from "./kernel/networks.ts";
+import {
+  eachNetwork,
+  MAIN_NETWORK,
+  NETWORKS,
+  type Network,
+  type NetworkFacts,
+  type RpcVariable,
+} from "./kernel/networks.ts";
 import { type Hex, parseAddress } from "./kernel/wallet.ts";
 import { parseRetiredKeys } from "./signing/retired-keys.ts";
-
-const url = (what: string, protocols: readonly string[]) =>
-  z.string().refine((text) => URL.canParse(text) && protocols.includes(new URL(text).protocol), `expected ${what}`);
-const key32 = (what: string) =>
-  z
-    .string()
-    .refine((text) => /^[A-Za-z0-9_-]{43}$/.test(text), `expected ${what}: 32 bytes as 43 base64url characters`);
-const whole = (low: number, high: number) =>
-  z
-    .string()
-    .regex(/^\d+$/, `expected a whole number from ${low} to ${high}`)
-    .transform(Number)
-    .refine((n) => n >= low && n <= high, `expected a whole number from ${low} to ${high}`);
-
-const lower = (address: Hex): Hex => address.toLowerCase() as Hex;
-const contract = (what: string) =>
-  z
-    .string()
-    .refine((text) => parseAddress(text) !== null, `expected the address of ${what} on Base: 0x and 40 hex digits`)
-    .transform((text) => lower(text as Hex));
 
 const isRange = (text: string): boolean => {
   const [address = "", prefix, ...more] = text.split("/");
@@ -54,6 +42,11 @@ const ENVIRONMENT = z.object({
     .optional(),
   DATABASE_URL: url("a PostgreSQL URL, like postgres://api:secret@localhost:5432/trust", ["postgres:", "postgresql:"]),
   ...RPC_URLS,
+  LOOKUP_RPC_URLS: listOf("JSON-RPC URLs of Base nodes", isHttp).optional(),
+  LOOKUPS_PER_SECOND: whole(1, 10_000).default(20),
+  LOOKUPS_PER_CLIENT: whole(0, 1_000_000).default(200),
+  LOOKUPS_PER_HOUR: whole(0, 1_000_000_000).default(5_000),
+  OWN_ADDRESSES: addressesOf("addresses of the service").default([]),
   LOG_BLOCK_RANGE: whole(1, 1_000_000).default(9_000),
   PAY_TO_ADDRESS: z
     .string()
@@ -87,14 +80,7 @@ const ENVIRONMENT = z.object({
     )
     .transform((text) => text.split(",").map((part) => part.trim().toLowerCase() as Hex))
     .default([]),
-  ERC6492_FACTORIES: z
-    .string()
-    .refine(
-      (text) => text.split(",").every((part) => parseAddress(part.trim()) !== null),
-      "expected factories of smart wallets on Base, comma-separated: 0x and 40 hex digits each",
-    )
-    .transform((text) => text.split(",").map((part) => part.trim().toLowerCase() as Hex))
-    .default([]),
+  ERC6492_FACTORIES: addressesOf("factories of smart wallets on Base").default([]),
   EVALUATOR_ADDRESS: z
     .string()
     .refine(
@@ -157,6 +143,15 @@ export interface Config {
   readonly baseUrl: string;
   readonly databaseUrl: string;
   readonly rpcUrls: Readonly<Record<Network, string>>;
+  /** How the score's look-ups ask nodes, and how many requests an hour may have: of one client, and of all together. */
+  readonly lookUps: {
+    readonly rpcUrls: readonly string[];
+    readonly perSecond: number;
+    readonly perClient: number;
+    readonly perHour: number;
+  };
+  /** Addresses of the service besides those that are named elsewhere, as the indexer knows them. */
+  readonly ownAddresses: readonly Hex[];
   /** The most blocks to ask for in one `eth_getLogs`. */
   readonly logBlockRange: number;
   readonly payTo: `0x${string}`;
@@ -225,6 +220,13 @@ export function parseConfig(
     baseUrl,
     databaseUrl: env.DATABASE_URL,
     rpcUrls: eachNetwork((network) => env[NETWORKS[network].rpcVariable]),
+    lookUps: {
+      rpcUrls: env.LOOKUP_RPC_URLS ?? [env[NETWORKS[MAIN_NETWORK].rpcVariable]],
+      perSecond: env.LOOKUPS_PER_SECOND,
+      perClient: env.LOOKUPS_PER_CLIENT,
+      perHour: env.LOOKUPS_PER_HOUR,
+    },
+    ownAddresses: env.OWN_ADDRESSES,
     logBlockRange: env.LOG_BLOCK_RANGE,
     payTo: env.PAY_TO_ADDRESS.toLowerCase() as Hex,
     facilitator:

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import pg from "pg";
-import { expectColumns } from "./columns.ts";
+import { columnsOf, expectColumns } from "./columns.ts";
 import { type Deployment, isHeld } from "./deployment.ts";
 import { expectRows, type History } from "./history/history.ts";
 import { reachedBlock } from "./marks.ts";
@@ -82,7 +82,7 @@ async function findIndexes(
   for (const turn of TURNS) {
     const found = await findSchema(db, prefixOf(settings, history, turn));
     if (found === null) continue;
-    await expectColumns(db, found.schema);
+    await expectColumns(db, found.schema, columnsOf(settings.scope));
     const change = await ownChangeOf(db, found.schema, { wanted: settings, countHolds });
     indexes.push({ ...found, turn, change });
   }

@@ -1,4 +1,6 @@
 import payments from "./columns.json" with { type: "json" };
+import selective from "./columns-selective.json" with { type: "json" };
+import type { Scope } from "./ledger.ts";
 import type { Queryable } from "./schemas.ts";
 
 /** An index has other tables than this release fills: one of the two is wrong, and writing would only make it worse. */
@@ -8,6 +10,9 @@ export class OtherColumnsError extends Error {
 
 /** A table's columns with type and constraint, key columns marked, in the order of their names. */
 export type Columns = Readonly<Record<string, readonly string[]>>;
+
+/** The tables of an index of payments in a scope. */
+export const columnsOf = (scope: Scope): Columns => (scope === "selective" ? { ...payments, ...selective } : payments);
 
 /**
  * Compares the tables of an index with those that this release fills (columns.json of its root, which tables.ts is

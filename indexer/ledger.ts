@@ -18,6 +18,15 @@ export const FLOOR_ATOMIC = 50_000n;
 export const OUTCOME_FLOOR_ATOMIC = 50_000n;
 /** How many payees the index lists by name for each payer: those that reached the floor most recently. */
 export const PAYEE_SLOTS = 64;
+/** How many payers it lists by name for each payee in scope `selective`: those that reached the floor most recently. */
+export const PAYER_SLOTS = 16;
+
+/**
+ * What an index has: all transfers, only authorized payments, or these and what the score needs to look up the rest
+ * (docs/index.md).
+ */
+export const SCOPES = ["selective", "full", "authorised"] as const;
+export type Scope = (typeof SCOPES)[number];
 
 /** The UTC calendar day of a block's timestamp, counted from 1970-01-01. */
 export const dayOf = (timestamp: bigint): number => Number(timestamp / DAY_SECONDS);

@@ -1,29 +1,14 @@
 import { integer, jsonb, onchainTable, onchainView, primaryKey, sql, text } from "ponder";
+import { base64Bytes, bytes } from "./bytes.ts";
+import type { Scope } from "./ledger.ts";
 import { ofIndex } from "./position.ts";
 import { ROWS_VERSION } from "./rows-version.ts";
+
+export * from "./payer-tables.ts";
 
 // No secondary index: Ponder drops and rebuilds them at every restart, and every read here is by primary key.
 // Values are atomic units of USDC, of any size: sums over flash loans exceed 64 bits. Times are Unix seconds, addresses
 // lower case. Of what there is a row for each payment, columns of a fixed width come first, so that none is padded.
-
-type Builders = Parameters<Extract<Parameters<typeof onchainTable>[1], (t: never) => unknown>>[0];
-type Hex = `0x${string}`;
-
-/** Hexadecimal text with `0x` for the handlers, in lower case; in the database its bytes, which are half as long. */
-const bytes = (t: Builders) =>
-  t.customType<{ data: Hex; driverData: Buffer }>({
-    dataType: () => "bytea",
-    toDriver: (hex) => Buffer.from(hex.slice(2), "hex"),
-    fromDriver: (stored) => `0x${stored.toString("hex")}`,
-  })();
-
-/** The same of base64. */
-const base64Bytes = (t: Builders) =>
-  t.customType<{ data: string; driverData: Buffer }>({
-    dataType: () => "bytea",
-    toDriver: (text) => Buffer.from(text, "base64"),
-    fromDriver: (stored) => stored.toString("base64"),
-  })();
 
 /**
  * One row per wallet and UTC day with a transfer, written on that day only: past rows stay true for any past window.
@@ -146,7 +131,7 @@ export { head, position } from "./position.ts";
  */
 export const coverage = onchainView("coverage", {
   rowsVersion: integer().notNull(),
-  scope: text().$type<"full" | "authorised">().notNull(),
+  scope: text().$type<Scope>().notNull(),
   firstBlock: integer().notNull(),
   ownFrom: jsonb().$type<Readonly<Record<`0x${string}`, number>>>().notNull(),
 }).as(sql`

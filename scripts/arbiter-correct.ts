@@ -52,6 +52,7 @@ async function readConfig(): Promise<Config> {
 async function correct(config: Config, { id, reason }: Order): Promise<Correction> {
   const pool = connect(config.databaseUrl, 2);
   const now = () => new Date();
+  const log = { warn: (facts: object, message: string) => console.warn(message, facts) };
   try {
     const signer = createSigner(await signingKey(config.signingKey), didWeb(config.baseUrl));
     return await correctVerdict(
@@ -60,7 +61,7 @@ async function correct(config: Config, { id, reason }: Order): Promise<Correctio
         store: createVerdictStore(pool),
         signer,
         now,
-        tiers: wireScore({ config, pool, now }).tiers,
+        tiers: wireScore({ config, pool, now, log }).tiers,
       }),
       id,
       reason,

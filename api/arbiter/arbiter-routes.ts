@@ -103,6 +103,7 @@ const verifyRoute = (variant: Variant, { arbiter, claims, baseUrl }: ArbiterRout
     input: requestSchema(claims),
     body: claimBody(claims),
     output: json(VERDICT[variant]),
+    ...(variant === "scored" ? { prepare: arbiter.prepare } : {}),
     intake: (request) => arbiter.admit(request, variant),
     example: { input: EXAMPLE_INPUT[variant], output: exampleOutput(variant, baseUrl) },
     sell: (sale) => arbiter.decide(sale, variant),

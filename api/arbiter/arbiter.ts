@@ -1,5 +1,5 @@
 import type { QueuedCompletion } from "../kernel/completion.ts";
-import type { Intake, Sale } from "../kernel/route.ts";
+import type { Intake, NotYet, Sale } from "../kernel/route.ts";
 import type { Address } from "../kernel/wallet.ts";
 import { verdictPath } from "./document.ts";
 import type { EscrowDeals, Parties } from "./parties.ts";
@@ -26,6 +26,8 @@ export interface Arbiter extends Pick<VerdictStore, "get" | "log" | "corrections
    * What only a chain or an index can answer: the parties of a deal in our own escrow, and whether scores can be read.
    */
   readonly admit: (request: VerdictRequest, variant: Variant) => Promise<Intake<VerdictRequest>>;
+  /** Looks up what the parties' scores are made of, on behalf of a client. A deal that cannot be read is for `admit`. */
+  readonly prepare: (request: VerdictRequest, client: string) => Promise<NotYet | null>;
   /** The one verdict a payment buys. Rejects with `Busy`, or if another process owns the sale by now. */
   readonly decide: (sale: Sale<VerdictRequest>, variant: Variant) => Promise<QueuedCompletion>;
 }
@@ -41,6 +43,12 @@ export function createArbiter(parts: ArbiterParts): Arbiter {
     currentPolicy: () => versionAt(policies, now()).policy,
     policy: (version) => versionNumbered(policies, version)?.policy ?? null,
     admit: (request, variant) => admit(parts, request, variant),
+    async prepare(request, client) {
+      const payment = escrowPayment(request);
+      const known = payment === null ? null : await parts.deals.parties(payment).catch(() => null);
+      const parties = known ?? request.parties;
+      return parties === null ? null : parts.tiers.prepare(parties, client);
+    },
     async decide({ input, payment, signal }, variant) {
       const id = verdictId(payment);
       const order = { id, request: input, supersedes: null, isScored: variant === "scored" };

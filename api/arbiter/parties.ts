@@ -1,3 +1,4 @@
+import type { NotYet } from "../kernel/route.ts";
 import type { Address, Hex } from "../kernel/wallet.ts";
 
 /** Buyer and seller of a deal. */
@@ -25,6 +26,8 @@ export interface PartyTiers {
 
 /** Both parties' risk, as of one block. */
 export interface Tiers {
+  /** Has looked up what it is made of, on behalf of a client; null once nothing is missing. */
+  prepare(parties: Parties, client: string): Promise<NotYet | null>;
   /** Whether it can be read right now. */
   ready(parties: Parties): Promise<boolean>;
   /** Rejects while it cannot. */

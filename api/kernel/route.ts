@@ -54,6 +54,11 @@ export interface PaidRoute<Input = unknown> extends RouteFacts {
    * Checks that need a chain or the index, run before anything is charged and after the signature has been verified.
    */
   readonly intake?: (input: Input, payer: Address) => Promise<Intake<Input>>;
+  /**
+   * What has to be there before anyone is asked to pay, on behalf of a client; null once it is. For unpaid requests with
+   * a well-formed body.
+   */
+  readonly prepare?: (input: Input, client: string) => Promise<NotYet | null>;
   /** An example request and answer, for discovery. */
   readonly example: {
     readonly input: Readonly<Record<string, unknown>>;
@@ -85,6 +90,14 @@ export type Intake<Input> =
   | { readonly input: Input }
   | { readonly refused: readonly FieldError[] }
   | { readonly unavailable: string };
+
+/** Why a request cannot be paid for now, and after how many seconds to come back. */
+export interface NotYet {
+  readonly detail: string;
+  readonly retryAfterSeconds: number;
+  /** Whether it is this client that has asked for too much. */
+  readonly isSpent: boolean;
+}
 
 /** What to pay: USDC on a network, to one seller, exactly `value` atomic units. */
 export interface Terms {

@@ -1,3 +1,5 @@
+import type { IncomingMessage } from "node:http";
+import type { HttpBindings } from "@hono/node-server";
 import { HonoAdapter } from "@x402/hono";
 import type { Context } from "hono";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
@@ -7,6 +9,7 @@ import { Problem } from "../kernel/errors.ts";
 import { NETWORKS } from "../kernel/networks.ts";
 import { type Offer, type PaidRoute, type PaymentKey, type QuotedRoute, schemesOf } from "../kernel/route.ts";
 import type { Address } from "../kernel/wallet.ts";
+import { readForm } from "./admission.ts";
 import { toBase64Json } from "./base64-json.ts";
 import { type ChallengeParts, challenge, type PaymentChallenge, routeExtensions } from "./challenge.ts";
 import { MAX_TIMEOUT_SECONDS } from "./exact/terms.ts";
@@ -25,6 +28,10 @@ export interface PayableParts {
   readonly baseUrl: string;
   readonly offerReceipt: OfferReceipt;
   readonly now: () => Date;
+  readonly peers: {
+    /** The key that a client's requests are counted under. */
+    clientOf(incoming: IncomingMessage): string;
+  };
 }
 
 /** Soon if another request is working on it, later if the chain has to move. */
@@ -47,8 +54,10 @@ export function payable(route: PaidRoute, parts: PayableParts): Handler {
   return async (c) => {
     if (route.closed !== undefined) throw new Problem("not_available", { detail: route.closed });
     const payment = presentedPayment(c, accepted);
-    // The body of an unpaid request is never read: indexers probe with empty ones.
-    if (payment === null) return demand(c, required(PAYMENT_REQUIRED));
+    if (payment === null) {
+      await prepare(route, c, parts);
+      return demand(c, required(PAYMENT_REQUIRED));
+    }
     const body = await readBody(c);
     const query = new URL(c.req.url).searchParams;
     const print = fingerprint({ method: route.method, route: route.id, query, body });
@@ -60,6 +69,21 @@ export function payable(route: PaidRoute, parts: PayableParts): Handler {
       ? demand(c, required(answer.error))
       : respond(c, answer, { offer, payment, accepted, receivedAt });
   };
+}
+
+/** What a route has to look up before it can be paid for. Indexers probe with empty bodies: these ask for nothing. */
+async function prepare(route: PaidRoute, c: Context, { peers }: PayableParts): Promise<void> {
+  if (route.prepare === undefined) return;
+  const body = parseJson(await readBody(c));
+  const form = readForm({ route, body: withQuery(body, new URL(c.req.url).searchParams, route.query ?? []) });
+  if ("refused" in form) return;
+  const { incoming } = (c.env ?? {}) as Partial<HttpBindings>;
+  const notYet = await route.prepare(form.input, incoming ? peers.clientOf(incoming) : "unknown");
+  if (notYet === null) return;
+  throw new Problem(notYet.isSpent ? "too_many_requests" : "not_available", {
+    detail: `${notYet.detail} Nothing was charged.`,
+    headers: { "retry-after": String(notYet.retryAfterSeconds) },
+  });
 }
 
 const keyOf = ({ network }: PaidRoute, { authorization: { from: payer, nonce } }: PresentedPayment): PaymentKey => ({

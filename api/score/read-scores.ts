@@ -1,13 +1,16 @@
 import type { CertificateFact } from "../../packages/verifier/src/score/v1/facts.ts";
-import { scoreDocument } from "../../packages/verifier/src/score/v2/document.ts";
-import type { ScoreFacts } from "../../packages/verifier/src/score/v2/facts.ts";
-import type { ScoreDocument } from "../../packages/verifier/src/score/v2/record.ts";
+import { scoreDocument } from "../../packages/verifier/src/score/v3/document.ts";
+import type { ChainReading, ScoreFacts } from "../../packages/verifier/src/score/v3/facts.ts";
+import type { ScoreDocument } from "../../packages/verifier/src/score/v3/record.ts";
 import { certUrl } from "../certification/links.ts";
 import type { Address } from "../kernel/wallet.ts";
+import type { Found, LookUps } from "./lookup/look-up.ts";
+import { withLookup } from "./lookup/with-lookup.ts";
 import type { ScoreCertificates, ScoredCertificate, ScoreIndex } from "./score-sources.ts";
 
 export interface ScoreParts {
   readonly index: ScoreIndex;
+  readonly lookUps: LookUps;
   readonly certificates: ScoreCertificates;
   readonly baseUrl: string;
   readonly now: () => Date;
@@ -16,8 +19,10 @@ export interface ScoreParts {
 export interface Scores {
   /** One record per wallet, in the given order, all as of one block; null while the index is unavailable. */
   of(wallets: readonly Address[]): Promise<readonly ScoreDocument[] | null>;
-  /** Whether the index answers for these wallets. */
+  /** Whether everything is at hand that the scores of these wallets are made of. No node is asked. */
   ready(wallets: readonly Address[]): Promise<boolean>;
+  /** `LookUps.prepare` */
+  readonly prepare: LookUps["prepare"];
 }
 
 export const createScores = (parts: ScoreParts): Scores => ({
@@ -25,22 +30,34 @@ export const createScores = (parts: ScoreParts): Scores => ({
     const facts = await readFacts(parts, wallets);
     return facts && Promise.all(facts.map((one) => scoreDocument(one)));
   },
-  ready: async (wallets) => (await parts.index.read(wallets, parts.now())) !== null,
+  async ready(wallets) {
+    const readings = await parts.index.read(wallets, parts.now());
+    return readings !== null && (!needLookUps(readings) || (await parts.lookUps.found(wallets))?.isComplete === true);
+  },
+  prepare: parts.lookUps.prepare,
 });
 
 async function readFacts(
-  { index, certificates, baseUrl, now }: ScoreParts,
+  { index, lookUps, certificates, baseUrl, now }: ScoreParts,
   wallets: readonly Address[],
 ): Promise<readonly ScoreFacts[] | null> {
   const [readings, standings] = await Promise.all([index.read(wallets, now()), certificates.newest(wallets)]);
-  return (
-    readings?.map((reading, place) => ({
-      wallet: wallets[place] as Address,
-      ...reading,
+  if (readings === null) return null;
+  const found = needLookUps(readings) ? await lookUps.found(wallets) : NOTHING_FOUND;
+  if (found === null) return null;
+  return readings.map((reading, place) => {
+    const wallet = wallets[place] as Address;
+    return {
+      wallet,
+      ...withLookup(wallet, reading, found.snapshots.get(wallet)),
       certificates: (standings[place] ?? []).map((certificate) => certificateFact(certificate, baseUrl)),
-    })) ?? null
-  );
+    };
+  });
 }
+
+const needLookUps = (readings: readonly ChainReading[]): boolean =>
+  readings.some(({ chain }) => chain.scope === "selective");
+const NOTHING_FOUND: Found = { isComplete: true, snapshots: new Map() };
 
 const certificateFact = (certificate: ScoredCertificate, baseUrl: string): CertificateFact => ({
   id: certificate.id,

@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import type { ScoreDocument } from "../../packages/verifier/src/score/v2/record.ts";
+import type { ScoreDocument } from "../../packages/verifier/src/score/v3/record.ts";
 import { answered, jsonAnswer } from "../kernel/completion.ts";
 import type { Atomic } from "../kernel/money.ts";
 import { MAIN_NETWORK } from "../kernel/networks.ts";
@@ -58,13 +58,14 @@ const scoreRoute = <Input>(scores: Scores, { wallets, answer, ...plan }: Plan<In
     ...plan,
     method: "POST",
     network: MAIN_NETWORK,
+    prepare: (input, client) => scores.prepare(wallets(input), client),
     // A score without its chain facts would be another one: then nothing is sold.
     intake: async (input): Promise<Intake<Input>> =>
       (await scores.ready(wallets(input)))
         ? { input }
         : {
             unavailable:
-              "Scores are not sold while the index of on-chain payments is down or behind, or more than 30 blocks apart from that of the escrows.",
+              "Scores are not sold while the index of on-chain payments is down or behind, or more than 30 blocks apart from that of the escrows, nor before a call without a payment has had their facts looked up.",
           },
     async sell({ input }) {
       const records = await scores.of(wallets(input));

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { CAPABILITIES } from "../../packages/verifier/src/score/v1/record.ts";
-import { CAP_LIMITS, MAX_POINTS, SCORE_VERSION } from "../../packages/verifier/src/score/v2/bands.ts";
-import type { ScoreFacts } from "../../packages/verifier/src/score/v2/facts.ts";
-import type { ScoreDocument } from "../../packages/verifier/src/score/v2/record.ts";
+import { CAP_LIMITS, MAX_POINTS, SCORE_VERSION } from "../../packages/verifier/src/score/v3/bands.ts";
+import type { ScoreFacts } from "../../packages/verifier/src/score/v3/facts.ts";
+import type { ScoreDocument } from "../../packages/verifier/src/score/v3/record.ts";
 import { result } from "../certification/certification-schemas.ts";
 import { address, atomic, count, day, network, sha256Hex, time, transactionHash, url } from "../kernel/schema.ts";
 import { MAX_WALLETS } from "./products.ts";
@@ -19,7 +19,8 @@ const INPUTS = z
     certificates: z.array(z.object({ id: z.string(), ...certificate, issued_at: time, reversed_at: time.nullable() })),
     chain: z.object({
       network: z.string(),
-      scope: z.enum(["full", "authorised"]),
+      scope: z.enum(["full", "authorised", "selective"]),
+      lookup: z.object({ block: count, block_hash: tx, as_of_block: count }).nullable(),
       first_block: count,
       window: z.object({ from: day, to: day }),
       payments: z.object({
@@ -38,6 +39,7 @@ const INPUTS = z
           funder_at_floor: address.nullable(),
           other_funders: count.nullable(),
           unfunded_payers: count.nullable(),
+          payers: z.array(z.object({ payer: address, block: count, funder: address.nullable() })).nullable(),
         }),
       ),
       escrow: z.object({

@@ -1,5 +1,5 @@
 import type { Product } from "../../packages/verifier/src/score/v1/facts.ts";
-import type { ChainReading } from "../../packages/verifier/src/score/v2/facts.ts";
+import type { ChainReading } from "../../packages/verifier/src/score/v3/facts.ts";
 import type { Certificate } from "../certification/certificate.ts";
 import type { Address } from "../kernel/wallet.ts";
 

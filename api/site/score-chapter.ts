@@ -20,7 +20,7 @@ import {
   REQUIREMENTS,
   SCORE_VERSION,
   TIERS,
-} from "../../packages/verifier/src/score/v2/bands.ts";
+} from "../../packages/verifier/src/score/v3/bands.ts";
 import { VALID_FOR_DAYS } from "../certification/certificate.ts";
 import { formatUsd } from "../kernel/money.ts";
 import { html, type Markup } from "../layout/html.ts";

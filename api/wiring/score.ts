@@ -5,18 +5,23 @@ import { createScoreCertificates } from "../adapters/postgres/score-certificates
 import type { Tiers } from "../arbiter/parties.ts";
 import type { Config } from "../config.ts";
 import { createScores } from "../score/read-scores.ts";
+import { type LookUpWires, wireLookUps } from "./lookups.ts";
 
 export interface ScoreWires {
-  readonly config: Pick<Config, "indexViewsSchema" | "escrowAddresses" | "baseUrl">;
+  readonly config: LookUpWires["config"] & Pick<Config, "baseUrl">;
   readonly pool: pg.Pool;
   readonly now: () => Date;
+  readonly log: LookUpWires["log"];
 }
 
 /** The risk scores, and the tiers that the arbiter reports. */
-export function wireScore({ config, pool, now }: ScoreWires) {
+export function wireScore({ config, pool, now, log }: ScoreWires) {
   const index = createScoreIndex(pool, viewsOf(config));
-  const scores = createScores({ index, certificates: createScoreCertificates(pool), baseUrl: config.baseUrl, now });
+  const lookUps = wireLookUps({ config, pool, now, log });
+  const certificates = createScoreCertificates(pool);
+  const scores = createScores({ index, lookUps, certificates, baseUrl: config.baseUrl, now });
   const tiers: Tiers = {
+    prepare: ({ payer, payee }, client) => scores.prepare([payer, payee], client),
     ready: ({ payer, payee }) => scores.ready([payer, payee]),
     async of({ payer, payee }) {
       const records = await scores.of([payer, payee]);

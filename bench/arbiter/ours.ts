@@ -34,7 +34,7 @@ export async function ours(plan: SidePlan): Promise<Side & { readonly end: () =>
     fetcher,
     checkRuns: { read: unused },
     policies: POLICY_VERSIONS,
-    tiers: { ready: unused, of: unused },
+    tiers: { prepare: unused, ready: unused, of: unused },
     deals: { parties: unused },
     ownWallets: [],
     store,

@@ -10,6 +10,11 @@ import { SCORE_PRICES } from "../../api/score/products.ts";
 import { createScores } from "../../api/score/read-scores.ts";
 
 const BASE_URL = "http://localhost";
+/** The index is of full scope. */
+const NO_LOOK_UPS = {
+  prepare: async () => null,
+  found: async () => ({ isComplete: true, snapshots: new Map() }),
+};
 const VIEWS = { viewsSchema: "live", maxLagMs: Number.POSITIVE_INFINITY };
 
 /**
@@ -44,7 +49,8 @@ export function openReadings(apiUrl: string): Readings {
         { baseUrl: BASE_URL, scorePrice: SCORE_PRICES.one },
         now,
       ),
-    score: (wallets, now) => createScores({ index, certificates, baseUrl: BASE_URL, now: () => now }).of(wallets),
+    score: (wallets, now) =>
+      createScores({ index, lookUps: NO_LOOK_UPS, certificates, baseUrl: BASE_URL, now: () => now }).of(wallets),
     async pages(call) {
       // Cached answers are not requested again, so one call fills the caches and the next shows the rest.
       await call();

@@ -13,7 +13,7 @@ export interface RawLog {
 
 export interface LogFilter {
   readonly address: string;
-  readonly topics: readonly (string | readonly string[])[];
+  readonly topics: readonly (string | readonly string[] | null)[];
 }
 
 export interface Blocks {
@@ -49,7 +49,7 @@ const inOrder = (logs: readonly RawLog[]): readonly RawLog[] =>
   logs.toSorted((a, b) => blockOf(a) - blockOf(b) || Number(a.logIndex) - Number(b.logIndex));
 
 /** What is wrong with an answer to this question; null if nothing is. */
-function whatIsWrong(logs: readonly RawLog[], { first, last }: Blocks): string | null {
+export function whatIsWrong(logs: readonly RawLog[], { first, last }: Blocks): string | null {
   if (!Array.isArray(logs)) return "the answer is no list of logs";
   const isOutside = (log: RawLog) => !(blockOf(log) >= first && blockOf(log) <= last);
   if (logs.some(isOutside)) return `a log is outside of blocks ${first} to ${last}`;

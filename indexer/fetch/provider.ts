@@ -38,6 +38,8 @@ export interface Provider {
 }
 
 const TIMEOUT_MS = 60_000;
+/** Of one answer. */
+const MOST_BYTES = 64_000_000;
 const MOST_TRIES = 12;
 /** At the start, of each of several nodes. */
 const FIRST_TRIES = 3;
@@ -69,7 +71,7 @@ async function askOnce(url: string, { method, params }: Asked<unknown>, traffic:
     body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
     signal: AbortSignal.timeout(TIMEOUT_MS),
   });
-  const text = await response.text();
+  const text = await readText(response);
   traffic.bytes += text.length;
   const [status, retryAfter] = [response.status, response.headers.get("retry-after")];
   const body = parse(text);
@@ -88,6 +90,17 @@ async function askOnce(url: string, { method, params }: Asked<unknown>, traffic:
   return body.result;
 }
 
+/** @throws TooMuchError before an answer fills the memory */
+async function readText(response: Response): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  for await (const part of response.body ?? []) {
+    text += decoder.decode(part, { stream: true });
+    if (text.length > MOST_BYTES) throw new TooMuchError(`an answer has more than ${MOST_BYTES} bytes`, false);
+  }
+  return text + decoder.decode();
+}
+
 interface RpcBody {
   readonly result?: unknown;
   readonly error?: { readonly code?: number; readonly message?: unknown } | null;
@@ -102,7 +115,8 @@ function parse(text: string): RpcBody | null {
   }
 }
 
-export function openProvider(urls: readonly string[], perSecond: number): Provider {
+/** @param isLasting whether a node that does not answer `askAll` is asked again the next time */
+export function openProvider(urls: readonly string[], perSecond: number, isLasting = false): Provider {
   let nodes: readonly RpcNode[] = urls.map((url): RpcNode => ({ url, name: new URL(url).host, next: 0 }));
   const traffic = { requests: 0, bytes: 0 };
 
@@ -147,7 +161,7 @@ export function openProvider(urls: readonly string[], perSecond: number): Provid
       const settled = await Promise.allSettled(asked);
       const answers = settled.filter((one) => one.status === "fulfilled").map(({ value }) => value);
       if (answers.length === 0) await Promise.all(asked);
-      nodes = nodes.filter((_, index) => settled[index]?.status === "fulfilled");
+      if (!isLasting) nodes = nodes.filter((_, index) => settled[index]?.status === "fulfilled");
       return answers;
     },
     traffic: () => ({ ...traffic }),
@@ -169,6 +183,7 @@ const describe = (error: unknown): string =>
 
 /** Lets the node rest if it asks for that. @throws TooMuchError if less must be asked for. */
 async function afterRefusal(node: RpcNode, error: unknown, tries: number): Promise<void> {
+  if (error instanceof TooMuchError) throw error;
   if (!(error instanceof Refused)) return;
   const refusal = judgeRefusal(error.answer);
   if (refusal === "blocks" || refusal === "size") throw new TooMuchError(error.message, refusal === "blocks");

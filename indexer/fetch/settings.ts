@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { MAIN_NETWORK, NETWORKS } from "../../api/kernel/networks.ts";
+import { SCOPES } from "../ledger.ts";
 
 /** What `npm run index:fetch` is configured with. */
 export interface FetchSettings {
@@ -32,7 +33,7 @@ const ENVIRONMENT = z.object({
   FETCH_RPC_URLS: urls.optional(),
   BASE_RPC_URL: urls.optional(),
   FETCH_PER_SECOND: whole(1, 10_000).default(20),
-  INDEX_SCOPE: z.enum(["full", "authorised"], { error: "expected full or authorised" }).default("full"),
+  INDEX_SCOPE: z.enum(SCOPES, { error: "expected selective, full, or authorised" }).default("full"),
   START_BLOCK: whole(0, 999_999_999).optional(),
 });
 
@@ -50,5 +51,10 @@ export function parseFetchSettings(
   const found = env.FETCH_RPC_URLS ?? env.BASE_RPC_URL;
   if (found === undefined)
     return { problem: `FETCH_RPC_URLS is missing: expected the JSON-RPC URLs of ${BASE.name} nodes, or BASE_RPC_URL` };
-  return { urls: found, perSecond: env.FETCH_PER_SECOND, scope: env.INDEX_SCOPE, startBlock: env.START_BLOCK ?? null };
+  return {
+    urls: found,
+    perSecond: env.FETCH_PER_SECOND,
+    scope: env.INDEX_SCOPE === "full" ? "full" : "authorised",
+    startBlock: env.START_BLOCK ?? null,
+  };
 }

@@ -27,7 +27,7 @@ interface Touch {
 }
 const NO_TOUCH: Touch = { fresh: false, age: null };
 
-const scope = process.env.INDEX_SCOPE === "authorised" ? "authorised" : "full";
+const scope = process.env.INDEX_SCOPE === "full" ? "full" : "authorised";
 /** Where the index begins, and where a preloaded history ends. */
 const [firstBlock, liveBlock] = [BigInt(process.env.FIRST_BLOCK ?? 0), BigInt(process.env.START_BLOCK ?? 0)];
 /** No window reaches back to it. */

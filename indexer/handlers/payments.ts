@@ -1,6 +1,7 @@
 import type { Context } from "ponder:registry";
 import { paid, payeeSlot, payerFunder, wallet } from "ponder:schema";
 import { type Movement, PAYEE_SLOTS, QUALIFYING_ATOMIC, reachesFloor } from "../ledger.ts";
+import { notePayer } from "./payers.ts";
 
 // What the score needs to know about a wallet's payees: who they are, and whether anyone outside its own circle pays
 // them.
@@ -33,6 +34,7 @@ interface Payment extends Movement {
   readonly unpaid: bigint;
   /** Null if it is no meeting, or `pair` has that. */
   readonly metDay: number | null;
+  readonly block: bigint;
   readonly timestamp: bigint;
   readonly transaction: `0x${string}`;
 }
@@ -60,11 +62,11 @@ export async function recordPayment(db: Database, payment: Payment): Promise<voi
       .values({ ...NOTHING, wallet: payer, ...lastPaid })
       .onConflictDoUpdate((row) => (at >= (row.lastPaidAt ?? 0) ? lastPaid : {}));
   }
-  if (reachesFloor(atomic - value, value)) await joinCounterparties(db, payer, payee);
+  if (reachesFloor(atomic - value, value)) await joinCounterparties(db, payment);
 }
 
 /** Makes the payee the payer's newest, and counts the payer for the payee under its current largest funder. */
-async function joinCounterparties(db: Database, payer: Address, payee: Address): Promise<void> {
+async function joinCounterparties(db: Database, { from: payer, to: payee, block }: Payment): Promise<void> {
   const { payees, funder } = await db
     .insert(wallet)
     .values({ ...NOTHING, wallet: payer, payees: 1 })
@@ -79,7 +81,7 @@ async function joinCounterparties(db: Database, payer: Address, payee: Address):
 
   const added = funder && (await db.insert(payerFunder).values({ payee, funder }).onConflictDoNothing());
   const [funders, unfunded] = [added ? 1 : 0, funder ? 0 : 1];
-  await db
+  const { payers } = await db
     .insert(wallet)
     .values({ ...NOTHING, wallet: payee, payers: 1, payerFunders: funders, unfundedPayers: unfunded })
     .onConflictDoUpdate((row) => ({
@@ -87,4 +89,5 @@ async function joinCounterparties(db: Database, payer: Address, payee: Address):
       payerFunders: row.payerFunders + funders,
       unfundedPayers: row.unfundedPayers + unfunded,
     }));
+  await notePayer(db, { payer, payee, ordinal: payers - 1, block });
 }

@@ -6,7 +6,7 @@ import { recordTransfer } from "./movements.ts";
 type Address = `0x${string}`;
 type Hex = `0x${string}`;
 
-const scope = process.env.INDEX_SCOPE === "authorised" ? "authorised" : "full";
+const scope = process.env.INDEX_SCOPE === "full" ? "full" : "authorised";
 const lower = (address: Address) => address.toLowerCase() as Address;
 
 ponder.on("Usdc:setup", async ({ context }) => {

@@ -1,4 +1,4 @@
-import { FLOOR_ATOMIC, KEPT_DAYS, PAYEE_SLOTS, QUALIFYING_ATOMIC, WINDOW_DAYS } from "../ledger.ts";
+import { FLOOR_ATOMIC, KEPT_DAYS, PAYEE_SLOTS, QUALIFYING_ATOMIC, type Scope, WINDOW_DAYS } from "../ledger.ts";
 import type { HistoryTable } from "./tables.ts";
 
 // The handlers' arithmetic (handlers/movements.ts, handlers/payments.ts) over all transfers at once, in DuckDB's SQL. Wallets
@@ -9,8 +9,6 @@ interface Step {
   readonly name: string;
   readonly query: string;
 }
-
-type Scope = "full" | "authorised";
 
 /** A number of hexadecimal digits as COPY reads bytes. */
 export const asBytes = (hex: string): string => `'\\\\x' || ${hex}`;

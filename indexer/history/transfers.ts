@@ -1,5 +1,5 @@
 import type { Address } from "../../api/kernel/wallet.ts";
-import { NOBODY } from "../ledger.ts";
+import { NOBODY, type Scope } from "../ledger.ts";
 import type { IndexerSettings } from "../settings.ts";
 import { asBytes } from "./arithmetic.ts";
 import { type Coverage, inOrder, readCoverage, whyNotJoined } from "./coverage.ts";
@@ -115,7 +115,7 @@ const marksOf = (duck: Duck, firstBlock: number): Promise<readonly Mark[]> =>
   );
 
 export interface Counting {
-  readonly scope: "full" | "authorised";
+  readonly scope: Scope;
   /** In lower case. */
   readonly ownAddresses: readonly Address[];
   readonly firstBlock: number;

@@ -59,7 +59,8 @@ export const indexerPlan = (parts: ServiceParts, ponderPort: number): ProcessPla
     ESCROW_ADDRESSES: parts.escrows?.join(",") ?? "",
     ESCROW_START_BLOCK: "",
     START_BLOCK: "",
-    INDEX_SCOPE: "",
+    // A local chain is small, and full scope needs no look-ups.
+    INDEX_SCOPE: "full",
     INDEX_VIEWS_SCHEMA: VIEWS_SCHEMA,
     INDEX_HEAP_MIB: "384",
     RPC_COPIES: "25",

@@ -48,6 +48,7 @@ export const EFFECTS: readonly string[] = [
   "api/payments/gate.ts",
   "api/payments/in-flight.ts",
   "api/payments/new-payment.ts",
+  "api/score/lookup/look-up.ts",
   "api/score/read-scores.ts",
   "api/site/count-figures.ts",
 ];

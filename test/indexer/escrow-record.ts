@@ -2,7 +2,7 @@ import type pg from "pg";
 import type { Address } from "viem";
 import { expect } from "vitest";
 import { createScoreIndex } from "../../api/adapters/index/score.ts";
-import type { EscrowFacts } from "../../packages/verifier/src/score/v2/facts.ts";
+import type { EscrowFacts } from "../../packages/verifier/src/score/v3/facts.ts";
 import { devAccount } from "../../scripts/embedded/dev-accounts.ts";
 import { USDC_ABI } from "../../scripts/embedded/usdc.ts";
 import type { TestChain } from "../support/chain/chain.ts";

@@ -1,6 +1,6 @@
 import type pg from "pg";
 import type { Address } from "viem";
-import type { PayeeFact } from "../../packages/verifier/src/score/v1/facts.ts";
+import type { PayeeFact } from "../../packages/verifier/src/score/v3/facts.ts";
 import type { Fact } from "./recount.ts";
 
 const DAY_MS = 86_400_000;
@@ -223,6 +223,7 @@ function recountPayee(
     funder_at_floor: funder,
     other_funders: scope === "full" ? new Set(others).size : null,
     unfunded_payers: scope === "full" ? unfunded.length : null,
+    payers: null,
   };
 }
 

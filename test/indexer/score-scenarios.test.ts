@@ -5,10 +5,10 @@ import { createScoreIndex } from "../../api/adapters/index/score.ts";
 import { connect } from "../../api/adapters/postgres/connection.ts";
 import type { ScoreIndex } from "../../api/score/score-sources.ts";
 import type { CertificateFact } from "../../packages/verifier/src/score/v1/facts.ts";
-import type { ChainReading } from "../../packages/verifier/src/score/v2/facts.ts";
-import { parseScoreFacts } from "../../packages/verifier/src/score/v2/parse-facts.ts";
-import type { Assessment } from "../../packages/verifier/src/score/v2/record.ts";
-import { score } from "../../packages/verifier/src/score/v2/score.ts";
+import type { ChainReading } from "../../packages/verifier/src/score/v3/facts.ts";
+import { parseScoreFacts } from "../../packages/verifier/src/score/v3/parse-facts.ts";
+import type { Assessment } from "../../packages/verifier/src/score/v3/record.ts";
+import { score } from "../../packages/verifier/src/score/v3/score.ts";
 import { waitUntil } from "../../scripts/embedded/wait-until.ts";
 import { startTestChain, type TestChain } from "../support/chain/chain.ts";
 import { type Launched, launchIndexer } from "../support/indexer/launched.ts";
@@ -16,7 +16,9 @@ import { freshDatabase } from "../support/service/database.ts";
 import { SERVICE } from "./history.ts";
 import { CROWDED_PAYER, makeCrowded } from "./score-crowd.ts";
 import { AGENTS, playEconomy } from "./score-economy.ts";
+import { describeLookUps } from "./score-lookups.ts";
 import { walletOf } from "./score-scene.ts";
+import { lookUpsOf, readSelective } from "./selective.ts";
 
 // One chain and one index of it, played once; the tests only read.
 
@@ -31,6 +33,10 @@ let owner: pg.Pool;
 let end: Date;
 let lastBlock: number;
 let readings: ReadonlyMap<string, ChainReading>;
+/** The same of an index of scope `selective`, with what was looked up. */
+let selective: ReadonlyMap<string, ChainReading>;
+let launchedSelective: Launched;
+let selectivePool: pg.Pool;
 
 beforeAll(async () => {
   chain = await startTestChain({ mining: "manual" });
@@ -49,17 +55,32 @@ beforeAll(async () => {
     PAY_TO_ADDRESS: SERVICE,
     EXCLUSIVE: "1",
   });
-  await launched.saying("index ready");
-  const { position } = createActivityIndex(pool, { viewsSchema: "live" });
-  const there = await waitUntil(async () => (await position())?.block === lastBlock, 45_000);
-  if (!there) throw new Error(`The index did not reach block ${lastBlock}.`);
+  const other = await freshDatabase();
+  selectivePool = connect(other.apiUrl, 2);
+  launchedSelective = launchIndexer({
+    ...{ DATABASE_URL: other.ownerUrl, BASE_RPC_URL: chain.rpcUrl, PAY_TO_ADDRESS: SERVICE, EXCLUSIVE: "1" },
+    INDEX_SCOPE: "selective",
+  });
+  await Promise.all([reach(launched, pool), reach(launchedSelective, selectivePool)]);
   const read = await index.read(AGENTS.map(walletOf), end);
   readings = new Map(AGENTS.map((name, place) => [name, read?.[place] as ChainReading]));
+  const { lookUps } = lookUpsOf({ pool: selectivePool, rpcUrls: [chain.rpcUrl], now: () => end });
+  const looked = await readSelective(selectivePool, lookUps, { wallets: AGENTS.map(walletOf), now: end });
+  selective = new Map(AGENTS.map((name, place) => [name, looked[place] as ChainReading]));
 }, 120_000);
+
+/** Waits until an index has all blocks. */
+async function reach(index: Launched, reader: pg.Pool): Promise<void> {
+  await index.saying("index ready");
+  const { position } = createActivityIndex(reader, { viewsSchema: "live" });
+  const there = await waitUntil(async () => (await position())?.block === lastBlock, 45_000);
+  if (!there) throw new Error(`The index did not reach block ${lastBlock}.`);
+}
 
 afterAll(async () => {
   launched?.letGo();
-  await Promise.all([launched?.ended, pool?.end(), owner?.end()]);
+  launchedSelective?.letGo();
+  await Promise.all([launched?.ended, launchedSelective?.ended, pool?.end(), owner?.end(), selectivePool?.end()]);
   await chain?.stop();
 });
 
@@ -180,6 +201,19 @@ describe("with every certificate that money can buy", () => {
     expect([...new Set(found)]).toEqual(reasons);
   });
 });
+
+test.each(AGENTS)("in scope selective, %s has the score of an index of everything", (name) => {
+  const { funder, reasons, score: points, tier } = EXPECTED[name];
+  const given = selective.get(name) as ChainReading;
+  const facts = { wallet: walletOf(name), certificates: certificates(), ...given };
+  expect(parseScoreFacts(JSON.parse(JSON.stringify(facts)))).toEqual(facts);
+  const assessed = score(facts);
+  const found = assessed.components.independent_counterparties.facts.map((fact) => "reason" in fact && fact.reason);
+  expect([assessed.score, assessed.tier, [...new Set(found)]]).toEqual([points, tier, reasons]);
+  expect(given.chain.largest_funder).toBe(given.chain.lookup === null ? null : funder && walletOf(funder));
+});
+
+describeLookUps(() => ({ pool: selectivePool, rpcUrl: chain.rpcUrl, end }));
 
 describe("a reading", () => {
   const day = (time: Date) => time.toISOString().slice(0, 10);

@@ -54,7 +54,7 @@ describe("the indexer's settings", () => {
     ["RPC_COPIES", "0", "1 to 500"],
     ["PAY_TO_ADDRESS", "0x12", "40 hex digits"],
     ["OWN_ADDRESSES", `${GOOD.PAY_TO_ADDRESS},0x12`, "40 hex digits"],
-    ["INDEX_SCOPE", "all", "full or authorised"],
+    ["INDEX_SCOPE", "all", "selective, full, or authorised"],
     ["START_BLOCK", "-1", "0 to 999999999"],
     ["START_BLOCK", "1e3", "0 to 999999999"],
     ["INDEX_VIEWS_SCHEMA", 'live"; drop', "schema name"],

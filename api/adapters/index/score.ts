@@ -1,6 +1,6 @@
 import pg from "pg";
-import { dayOf, type PayeeFact, WINDOW_DAYS, windowAt } from "../../../packages/verifier/src/score/v1/facts.ts";
-import type { ChainReading, EscrowFacts } from "../../../packages/verifier/src/score/v2/facts.ts";
+import { dayOf, WINDOW_DAYS, windowAt } from "../../../packages/verifier/src/score/v1/facts.ts";
+import type { ChainReading, EscrowFacts, PayeeFact } from "../../../packages/verifier/src/score/v3/facts.ts";
 import { MAX_BLOCKS_APART } from "../../kernel/activity.ts";
 import { MAIN_NETWORK, type Network } from "../../kernel/networks.ts";
 import type { Address, Hex } from "../../kernel/wallet.ts";
@@ -115,7 +115,7 @@ interface OutcomeColumns {
 }
 
 /** A payee as the index stores it: times in Unix seconds, and counts for any scope. */
-type PayeeColumns = Omit<PayeeFact, "first_at" | "last_at" | "other_funders" | "unfunded_payers"> & {
+type PayeeColumns = Omit<PayeeFact, "first_at" | "last_at" | "other_funders" | "unfunded_payers" | "payers"> & {
   readonly [Name in "first_at" | "last_at" | "other_funders" | "unfunded_payers"]: number;
 };
 
@@ -137,6 +137,7 @@ function renderReading(row: ReadingRow): ChainReading {
         days: (row.days ?? []).map((entry) => ({ ...entry, day: isoDay(entry.day) })),
         last: renderLast(row, window),
       },
+      lookup: null,
       largest_funder: row.funder,
       payees: (row.payees ?? []).map((payee) => renderPayee(payee, row.scope)),
       escrow: renderOutcomes(row),
@@ -161,7 +162,8 @@ function renderLast(row: ReadingRow, window: Chain["window"]): Chain["payments"]
 
 const renderPayee = (row: PayeeColumns, scope: Chain["scope"]): PayeeFact => ({
   ...row,
+  payers: scope === "selective" ? [] : null,
   first_at: timeOf(row.first_at),
   last_at: timeOf(row.last_at),
-  ...(scope === "full" ? {} : { other_funders: null, unfunded_payers: null }),
+  ...(scope === "authorised" ? { other_funders: null, unfunded_payers: null } : {}),
 });

@@ -24,6 +24,7 @@ const scene = await forFile(startArbiterScene({ jobs: false }));
 const pool = await forFile(connect(scene.service.database.apiUrl));
 
 const scores = (tiers: PartyTiers | null): Tiers => ({
+  prepare: async () => null,
   ready: async () => tiers !== null,
   of: async () => tiers ?? Promise.reject(new Error("the index is away")),
 });

@@ -57,7 +57,7 @@ function partsAt(now: Date, seen: readonly Observation[] = []): VerdictParts {
     store: createVerdictStore(pool),
     signer: SIGNER,
     attestor: createAttestor(ARBITER_KEY),
-    tiers: { ready: none, of: none },
+    tiers: { prepare: none, ready: none, of: none },
     baseUrl: BASE_URL,
     now: () => now,
   };

@@ -189,6 +189,7 @@ function atPrice(price: bigint): Hono {
       baseUrl: config.baseUrl,
       offerReceipt: createOfferReceipt((payload) => payload),
       now: () => new Date(),
+      peers: { clientOf: () => "somebody" },
     }),
   );
 }

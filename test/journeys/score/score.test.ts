@@ -56,7 +56,7 @@ describe("a score", () => {
       wallet: agent.address.toLowerCase(),
       score: 0,
       tier: "unrated",
-      score_version: 2,
+      score_version: 3,
     });
     expect(await replayScores(text)).toMatchObject([{ same: true }]);
   });

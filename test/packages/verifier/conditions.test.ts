@@ -41,7 +41,7 @@ async function verdictOn(body: unknown): Promise<string> {
     fetcher: { attempt: notAsked },
     checkRuns: { read: notAsked },
     policies: CLAIMS.policies,
-    tiers: { ready: notAsked, of: notAsked },
+    tiers: { prepare: notAsked, ready: notAsked, of: notAsked },
     store: createVerdictStore(pool),
     signer: SIGNER,
     attestor: createAttestor(ARBITER_KEY),

@@ -192,4 +192,8 @@ export async function recordParts(
   return wireRecord({ config, store: createVerdictStore(pool), signer, now, tiers });
 }
 
-const NO_SCORES: Tiers = { ready: async () => false, of: () => Promise.reject(new Error("no scores")) };
+const NO_SCORES: Tiers = {
+  prepare: async () => null,
+  ready: async () => false,
+  of: () => Promise.reject(new Error("no scores")),
+};

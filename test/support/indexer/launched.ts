@@ -24,7 +24,7 @@ export interface Launched {
   readonly stop: () => Promise<void>;
 }
 
-const FAST = { POLL_MS: "250", RPC_COPIES: "25", INDEX_HEAP_MIB: "512" };
+const FAST = { POLL_MS: "250", RPC_COPIES: "25", INDEX_HEAP_MIB: "512", INDEX_SCOPE: "full" };
 const START_WITHIN_MS = 120_000;
 
 /** Starts the program, or that in another folder; it ends with this process, whatever becomes of the test. */

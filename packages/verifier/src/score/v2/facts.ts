@@ -6,9 +6,6 @@ import type { ScoreFactsOf, TransactionHash } from "../v1/facts.ts";
  */
 export type ScoreFacts = ScoreFactsOf<EscrowFacts>;
 
-/** What the index provides; the service adds the rest. */
-export type ChainReading = Pick<ScoreFacts, "as_of" | "as_of_block" | "chain">;
-
 /**
  * What the escrow contracts' events of the window say about the wallet as merchant. Only payments from `OUTCOME_FLOOR`
  * on, and none by the wallet itself or by one that it funded.

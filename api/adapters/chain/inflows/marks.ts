@@ -1,0 +1,101 @@
+import { toEventSelector } from "viem";
+import { askLogs, type Blocks, blockOf, quantity, type RawLog } from "../../../../indexer/fetch/logs.ts";
+import { type Provider, TooMuchError } from "../../../../indexer/fetch/provider.ts";
+import { MAIN_NETWORK, NETWORKS } from "../../../kernel/networks.ts";
+import type { Mark } from "../../../score/lookup/lookup-ports.ts";
+
+const USDC = NETWORKS[MAIN_NETWORK].usdc.address;
+export const USED_TOPIC = toEventSelector("AuthorizationUsed(address,bytes32)");
+
+/** A mark this near to a block will do. */
+const NEAR = 2_000;
+/** The newest mark is looked for again after so long. */
+const NEWEST_SECONDS = 600;
+const WIDEN = 4;
+const WIDEST = 4_096;
+
+/** Remembers marks. */
+export interface MarkStore {
+  /** The newest of these blocks. */
+  between(first: number, last: number): Promise<Mark | null>;
+  /** The newest that was seen to be final within so many seconds. */
+  newest(withinSeconds: number): Promise<Mark | null>;
+  /** Returns the one that is remembered for this block, which is another one if the chain has changed. */
+  add(mark: Mark): Promise<Mark>;
+}
+
+/** Finds final blocks by which a node's answer can be checked. */
+export interface Marks {
+  /** The newest that is final on every node; null if there is none from `firstBlock` on. */
+  final(firstBlock: number, spend: () => Promise<void>): Promise<Mark | null>;
+  /** One of these final blocks: near to the last one, or else the nearest. */
+  nearLast(blocks: Blocks, spend: () => Promise<void>): Promise<Mark | null>;
+  /** One of these final blocks: near to the first one, or else the nearest. */
+  nearFirst(blocks: Blocks, spend: () => Promise<void>): Promise<Mark | null>;
+}
+
+interface RawHeader {
+  readonly number: string;
+  readonly hash: string;
+}
+
+/** A final block that has two hashes: a node is on another chain, or lies. */
+class ContradictionError extends Error {
+  override readonly name = "ContradictionError";
+}
+
+export function createMarks(provider: Provider, store: MarkStore): Marks {
+  const markOf = (log: RawLog): Mark => ({
+    block: blockOf(log),
+    hash: log.blockHash as Mark["hash"],
+    nonce: log.topics[2] as Mark["nonce"],
+  });
+
+  /** Every node has the same block there. */
+  const confirm = async (mark: Mark): Promise<Mark> => {
+    const headers = await provider.askAll<RawHeader>("eth_getBlockByNumber", [quantity(mark.block), false]);
+    const known = await store.between(mark.block, mark.block);
+    const hashes = new Set([mark.hash, ...(known === null ? [] : [known.hash]), ...headers.map(({ hash }) => hash)]);
+    if (hashes.size > 1) throw new ContradictionError(`block ${mark.block} is final, but has ${hashes.size} hashes`);
+    return store.add(mark);
+  };
+
+  /** Looks from one end of the blocks to the other, in steps that become wider. */
+  const find = async ({ first, last }: Blocks, from: "first" | "last", spend: () => Promise<void>) => {
+    let [width, most] = [1, WIDEST];
+    for (let done = 0; done < last - first + 1; ) {
+      const left = last - first + 1 - done;
+      const some = Math.min(width, left);
+      const start = from === "first" ? first + done : last - done - some + 1;
+      await spend();
+      try {
+        const filter = { address: USDC, topics: [USED_TOPIC] };
+        const logs = await askLogs(provider, filter, { first: start, last: start + some - 1 });
+        const found = from === "first" ? logs[0] : logs.at(-1);
+        if (found !== undefined) return confirm(markOf(found));
+        done += some;
+        width = Math.min(most, width * WIDEN);
+      } catch (error) {
+        if (!(error instanceof TooMuchError) || some === 1) throw error;
+        width = Math.ceil(some / 2);
+        most = Math.min(most, width);
+      }
+    }
+    return null;
+  };
+
+  return {
+    async final(firstBlock, spend) {
+      const recent = await store.newest(NEWEST_SECONDS);
+      if (recent !== null && recent.block >= firstBlock) return recent;
+      await spend();
+      const finals = await provider.askAll<RawHeader>("eth_getBlockByNumber", ["finalized", false]);
+      const last = Math.min(...finals.map(({ number }) => Number(number)));
+      return find({ first: firstBlock, last }, "last", spend);
+    },
+    nearLast: async ({ first, last }, spend) =>
+      (await store.between(Math.max(first, last - NEAR), last)) ?? find({ first, last }, "last", spend),
+    nearFirst: async ({ first, last }, spend) =>
+      (await store.between(first, Math.min(last, first + NEAR))) ?? find({ first, last }, "first", spend),
+  };
+}

@@ -1,0 +1,38 @@
+import type pg from "pg";
+import { BudgetSpent, type LookupBudget } from "../../score/lookup/lookup-ports.ts";
+
+const HOUR_SECONDS = 3_600;
+const EVERYBODY = "";
+
+/** Takes one of an hour's requests, if there is one left. Returns the seconds to the next hour, and what was taken. */
+const TAKE = `WITH hour AS (SELECT floor(extract(epoch FROM now()) / ${HOUR_SECONDS})::int AS number,
+      ceil(${HOUR_SECONDS} - extract(epoch FROM now())::numeric % ${HOUR_SECONDS})::int AS left),
+  taken AS (INSERT INTO lookup_budget AS spent (hour, client, used) SELECT number, $1, 1 FROM hour WHERE $2 > 0
+    ON CONFLICT (hour, client) DO UPDATE SET used = spent.used + 1 WHERE spent.used < $2 RETURNING used)
+  SELECT "left" AS seconds, (SELECT count(*)::int FROM taken) AS taken FROM hour`;
+
+export interface BudgetLimits {
+  /** Requests to nodes in an hour: of one client, and of all together. */
+  readonly client: number;
+  readonly all: number;
+}
+
+/** Counts in PostgreSQL, for all processes. What a client may not have is not taken from everybody either. */
+export function createLookupBudget(pool: pg.Pool, limits: BudgetLimits): LookupBudget {
+  const take = async (client: string, limit: number) => {
+    const { rows } = await pool.query<{ seconds: number; taken: number }>({
+      name: "lookup-budget",
+      text: TAKE,
+      values: [client, limit],
+    });
+    return rows[0] ?? { seconds: HOUR_SECONDS, taken: 0 };
+  };
+  return {
+    async spend(client) {
+      const own = await take(client, limits.client);
+      if (own.taken === 0) throw new BudgetSpent("client", own.seconds);
+      const all = await take(EVERYBODY, limits.all);
+      if (all.taken === 0) throw new BudgetSpent("all", all.seconds);
+    },
+  };
+}

@@ -1,0 +1,210 @@
+import type { NotYet } from "../../kernel/route.ts";
+import type { Address } from "../../kernel/wallet.ts";
+import { type Examined, examine, type Known, type Needed, needsLookup, type Payees } from "./examine.ts";
+import {
+  type Basis,
+  BudgetSpent,
+  type InflowReader,
+  type LookupBudget,
+  type LookupStore,
+  type Mark,
+  type PayeesIndex,
+  type PayeesReading,
+  type Progress,
+  type Snapshot,
+} from "./lookup-ports.ts";
+
+export interface LookUpParts {
+  readonly index: PayeesIndex;
+  readonly store: LookupStore;
+  readonly reader: InflowReader;
+  readonly budget: LookupBudget;
+  /** Addresses of the service, in lower case. */
+  readonly ignored: readonly Address[];
+  readonly now: () => Date;
+  readonly newToken: () => string;
+  readonly sleep: (ms: number) => Promise<void>;
+  readonly failed: (error: unknown) => void;
+}
+
+export interface LookUps {
+  /**
+   * Looks up what the score of these wallets lacks, on behalf of a client; null once nothing does. It never waits long:
+   * what takes longer goes on, and the next call finds it.
+   */
+  prepare(wallets: readonly Address[], client: string): Promise<NotYet | null>;
+  /** What was looked up; null while the index is unavailable. Asks no node. */
+  found(wallets: readonly Address[]): Promise<Found | null>;
+}
+
+export interface Found {
+  /** Whether nothing is missing that the scores depend on. */
+  readonly isComplete: boolean;
+  readonly snapshots: ReadonlyMap<Address, Snapshot>;
+}
+
+/** A look-up is made again after that. */
+const FRESH_MS = 3_600_000;
+/** One that was made for a 402 still serves the payment that answers it, and payments that are resolved much later. */
+const USABLE_MS = 86_400_000;
+const WAIT_MS = 8_000;
+const POLL_MS = 250;
+const CLAIM_SECONDS = 30;
+/** Each takes one step nearer to the 16 payers of a payee. */
+const MOST_ROUNDS = 20;
+/** In one process. */
+const MOST_AT_ONCE = 8;
+
+export function createLookUps(parts: LookUpParts): LookUps {
+  const { index, store, ignored, now, sleep, failed } = parts;
+  const running = new Map<string, Promise<NotYet | null>>();
+  const basisOf = ({ firstBlock }: PayeesReading): Basis => ({ firstBlock, ignored });
+  const isOlder = ({ made_at }: Snapshot, ms: number) => now().getTime() - made_at.getTime() > ms;
+
+  /** Those whose look-up is missing, or older than that. */
+  const lacking = async (reading: PayeesReading, ms: number) => {
+    const open = reading.wallets.filter(needsLookup);
+    const made = await store.snapshots(
+      basisOf(reading),
+      reading.wallets.map(({ wallet }) => wallet),
+    );
+    const snapshots = new Map(made.map((snapshot) => [snapshot.wallet, snapshot]));
+    const missing = open.filter(({ wallet }) => {
+      const snapshot = snapshots.get(wallet);
+      return snapshot === undefined || isOlder(snapshot, ms);
+    });
+    return { missing, snapshots };
+  };
+
+  const start = (job: Job) => {
+    const key = job.missing
+      .map(({ wallet }) => wallet)
+      .sort()
+      .join();
+    const known = running.get(key);
+    if (known !== undefined) return known;
+    if (running.size >= MOST_AT_ONCE) return Promise.resolve(BUSY);
+    const work = lookUp(parts, job)
+      .catch((error: unknown) => {
+        if (error instanceof BudgetSpent) return spent(error);
+        failed(error);
+        return AWAY;
+      })
+      .finally(() => running.delete(key));
+    running.set(key, work);
+    return work;
+  };
+
+  return {
+    async prepare(wallets, client) {
+      const reading = await index.payees(wallets, now());
+      if (reading === null) return NO_INDEX;
+      if (reading.scope !== "selective") return null;
+      const { missing } = await lacking(reading, FRESH_MS);
+      if (missing.length === 0) return null;
+      const work = start({ basis: basisOf(reading), asOfBlock: reading.asOfBlock, missing, client });
+      return Promise.race([work, sleep(WAIT_MS).then(() => WORKING)]);
+    },
+    async found(wallets) {
+      const reading = await index.payees(wallets, now());
+      if (reading === null) return null;
+      if (reading.scope !== "selective") return { isComplete: true, snapshots: new Map() };
+      const { missing, snapshots } = await lacking(reading, USABLE_MS);
+      return { isComplete: missing.length === 0, snapshots };
+    },
+  };
+}
+
+const notYet = (detail: string, retryAfterSeconds: number): NotYet => ({ detail, retryAfterSeconds, isSpent: false });
+const NO_INDEX = notYet("Scores are not sold while the index of on-chain payments is down or behind.", 5);
+const BUSY = notYet("Other wallets are being looked up on the chain at the moment.", 5);
+const AWAY = notYet("Who funds this wallet and its payees' payers cannot be looked up at the moment.", 10);
+const WORKING = notYet("Who funds this wallet and its payees' payers is being looked up on the chain.", 5);
+const NO_FINAL = notYet("No authorized payment is final yet, so who funds whom cannot be looked up.", 60);
+
+const spent = ({ whose, retryAfterSeconds }: BudgetSpent): NotYet => ({
+  detail:
+    whose === "client"
+      ? "Your address has used its look-ups on the chain for this hour. Scores that need none are still sold."
+      : "All look-ups on the chain for this hour are used. Scores that need none are still sold.",
+  retryAfterSeconds,
+  isSpent: whose === "client",
+});
+
+interface Job {
+  readonly basis: Basis;
+  readonly asOfBlock: number;
+  readonly missing: readonly Payees[];
+  readonly client: string;
+}
+
+async function lookUp(parts: LookUpParts, { basis, asOfBlock, missing, client }: Job): Promise<NotYet | null> {
+  const { reader, store, budget } = parts;
+  const spend = () => budget.spend(client);
+  const end = await reader.final(basis, spend);
+  if (end === null) return NO_FINAL;
+  if (end.block > asOfBlock) return NO_INDEX;
+  const through = end.block;
+  const known = new Map<Address, Known>();
+  const asked = new Map<Address, number>();
+  for (let round = 0; round < MOST_ROUNDS; round += 1) {
+    const results = missing.map((one) => ({ wallet: one.wallet, result: examine(one, known, through) }));
+    const needed = new Map<Address, number>();
+    for (const { result } of results)
+      for (const [wallet, block] of "needed" in result ? result.needed : [])
+        needed.set(wallet, Math.max(block, needed.get(wallet) ?? 0));
+    if (needed.size === 0) {
+      for (const { wallet, result } of results)
+        await store.keep(basis, {
+          ...(result as Examined),
+          ...{ wallet, made_at: parts.now(), block: through, block_hash: end.hash, as_of_block: asOfBlock },
+        });
+      return null;
+    }
+    for (const [wallet, block] of needed) {
+      if (block <= (asked.get(wallet) ?? -1)) throw new Error(`the inflows of ${wallet} were read, but are not known`);
+      asked.set(wallet, block);
+    }
+    for (const progress of await inflowsOf(parts, needed, { basis, end, spend }))
+      known.set(progress.wallet, { inflows: progress.inflows, through: progress.through?.block ?? -1 });
+  }
+  throw new Error("a look-up did not come to an end");
+}
+
+interface Reach {
+  readonly basis: Basis;
+  readonly end: Mark;
+  readonly spend: () => Promise<void>;
+}
+
+/** The inflows that are needed, from what is known, from nodes, or from another process that reads them. */
+async function inflowsOf(parts: LookUpParts, needed: Needed, reach: Reach): Promise<readonly Progress[]> {
+  const { store, reader, sleep, newToken } = parts;
+  const { basis, end } = reach;
+  const wallets = [...needed.keys()];
+  const isThere = ({ wallet, through, inflows }: Progress) =>
+    inflows.fullAt !== null || (through !== null && through.block >= (needed.get(wallet) ?? end.block));
+  for (;;) {
+    const known = await store.known(basis, wallets);
+    const there = known.filter(isThere);
+    const done = new Set(there.map(({ wallet }) => wallet));
+    const open = wallets.filter((wallet) => !done.has(wallet));
+    if (open.length === 0) return there;
+    const by = { token: newToken(), seconds: CLAIM_SECONDS };
+    const mine = await store.claim(basis, open, by);
+    if (mine.length === 0) {
+      await sleep(POLL_MS);
+      continue;
+    }
+    try {
+      const save = (progress: readonly Progress[]) => store.save(basis, progress, by);
+      await reader.read(basis, { from: mine.filter((one) => !isThere(one)), end, spend: reach.spend, save });
+    } finally {
+      await store.release(
+        basis,
+        mine.map(({ wallet }) => wallet),
+        by,
+      );
+    }
+  }
+}

@@ -1,0 +1,35 @@
+import { randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import type pg from "pg";
+import { openProvider } from "../../indexer/fetch/provider.ts";
+import { createInflowReader } from "../adapters/chain/inflows/read-inflows.ts";
+import { createPayeesIndex } from "../adapters/index/payees.ts";
+import { createLookupBudget } from "../adapters/postgres/lookup-budget.ts";
+import { createMarkStore } from "../adapters/postgres/lookup-marks.ts";
+import { createLookupStore } from "../adapters/postgres/lookup-store.ts";
+import type { Config } from "../config.ts";
+import { createLookUps, type LookUps } from "../score/lookup/look-up.ts";
+
+export interface LookUpWires {
+  readonly config: Pick<Config, "indexViewsSchema" | "lookUps" | "ownAddresses" | "payTo" | "escrowAddresses">;
+  readonly pool: pg.Pool;
+  readonly now: () => Date;
+  readonly log: { readonly warn: (facts: object, message: string) => void };
+}
+
+/** The look-ups of scope `selective`. */
+export function wireLookUps({ config, pool, now, log }: LookUpWires): LookUps {
+  const { rpcUrls, perSecond, perClient, perHour } = config.lookUps;
+  const provider = openProvider(rpcUrls, perSecond, true);
+  return createLookUps({
+    index: createPayeesIndex(pool, { viewsSchema: config.indexViewsSchema }),
+    store: createLookupStore(pool),
+    reader: createInflowReader({ provider, marks: createMarkStore(pool) }),
+    budget: createLookupBudget(pool, { client: perClient, all: perHour }),
+    ignored: [config.payTo, ...config.escrowAddresses, ...config.ownAddresses],
+    now,
+    newToken: randomUUID,
+    sleep: (ms) => sleep(ms),
+    failed: (error) => log.warn({ err: error }, "a look-up on the chain failed"),
+  });
+}

@@ -1,0 +1,16 @@
+import type { Account } from "../v1/facts.ts";
+import type { PayerFact } from "./facts.ts";
+
+export interface Circle {
+  readonly wallet: Account;
+  readonly payee: Account;
+  /** The wallet's largest funders, now and when its payments reached the floor. */
+  readonly funders: readonly (Account | null)[];
+}
+
+/** How many distinct funders of these payers are outside of the circle of the wallet and its payee. */
+export function otherFunders(payers: readonly PayerFact[], { wallet, payee, funders }: Circle): number {
+  const circle: ReadonlySet<Account | null> = new Set([wallet, payee, ...funders]);
+  const found = payers.map(({ funder }) => funder).filter((funder) => funder !== null && !circle.has(funder));
+  return new Set(found).size;
+}

@@ -1,0 +1,50 @@
+import type pg from "pg";
+import { createScoreIndex } from "../../api/adapters/index/score.ts";
+import type { Address } from "../../api/kernel/wallet.ts";
+import type { LookUps } from "../../api/score/lookup/look-up.ts";
+import { withLookup } from "../../api/score/lookup/with-lookup.ts";
+import { wireLookUps } from "../../api/wiring/lookups.ts";
+import type { ChainReading } from "../../packages/verifier/src/score/v3/facts.ts";
+import { SERVICE } from "./history.ts";
+
+export interface LookUpPlan {
+  readonly pool: pg.Pool;
+  readonly rpcUrls: readonly string[];
+  readonly now: () => Date;
+  readonly perClient?: number;
+  readonly perHour?: number;
+}
+
+/** The look-ups of a service with this database. What fails is thrown into `failures`. */
+export function lookUpsOf({ pool, rpcUrls, now, perClient = 10_000, perHour = 10_000 }: LookUpPlan) {
+  const failures: object[] = [];
+  const lookUps = wireLookUps({
+    config: {
+      ...{ indexViewsSchema: "live", payTo: SERVICE, ownAddresses: [], escrowAddresses: [] },
+      lookUps: { rpcUrls, perSecond: 10_000, perClient, perHour },
+    },
+    pool,
+    now,
+    log: { warn: (facts) => failures.push(facts) },
+  });
+  return { lookUps, failures };
+}
+
+/** What the score is told of these wallets, once everything has been looked up. */
+export async function readSelective(
+  pool: pg.Pool,
+  lookUps: LookUps,
+  { wallets, now }: { readonly wallets: readonly Address[]; readonly now: Date },
+): Promise<readonly ChainReading[]> {
+  const notYet = await lookUps.prepare(wallets, "a client");
+  if (notYet !== null) throw new Error(notYet.detail);
+  const [found, readings] = await Promise.all([
+    lookUps.found(wallets),
+    createScoreIndex(pool, { viewsSchema: "live" }).read(wallets, now),
+  ]);
+  if (found?.isComplete !== true || readings === null) throw new Error("nothing was found");
+  return readings.map((reading, place) => {
+    const wallet = wallets[place] as Address;
+    return withLookup(wallet, reading, found.snapshots.get(wallet));
+  });
+}

@@ -1,0 +1,170 @@
+import { afterEach, expect, test } from "vitest";
+import { createInflowReader } from "../../../api/adapters/chain/inflows/read-inflows.ts";
+import { MULTICALL3 } from "../../../api/adapters/chain/multicall.ts";
+import { connect } from "../../../api/adapters/postgres/connection.ts";
+import { createMarkStore } from "../../../api/adapters/postgres/lookup-marks.ts";
+import { createLookupStore } from "../../../api/adapters/postgres/lookup-store.ts";
+import { funderAt, NO_INFLOWS } from "../../../api/score/lookup/inflows.ts";
+import type { Mark, Progress } from "../../../api/score/lookup/lookup-ports.ts";
+import { openProvider } from "../../../indexer/fetch/provider.ts";
+import { createActor, SERVICE, WALLETS } from "../../indexer/history.ts";
+import { startBaseLike } from "../../support/base-like/base-like.ts";
+import { BASE, FREE_PLAN } from "../../support/base-like/profiles.ts";
+import { type Fault, refuse, replyTo } from "../../support/chain/rpc.ts";
+import { forFile } from "../../support/for-file.ts";
+import { freshDatabase } from "../../support/service/database.ts";
+
+// Who sent whom what, read through the front of a provider: with its limits, late nodes, refusals and failures.
+
+const TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
+const base = await startBaseLike({
+  profile: { ...BASE, logs: { ...FREE_PLAN.logs, maxBlocks: 15n, maxLogs: 40 } },
+});
+await forFile({ end: base.stop });
+const pool = await forFile(connect((await freshDatabase()).apiUrl, 2));
+const store = createLookupStore(pool);
+const { client, network } = base.chain;
+const actor = createActor(base.chain, 11);
+await base.chain.fund(MULTICALL3, 10n ** 9n);
+const BASIS = { firstBlock: Number(await client.getBlockNumber()), ignored: [SERVICE] };
+for (let n = 0; n < 25; n += 1) await actor.act();
+const middle = Number(await client.getBlockNumber()) - 20;
+await base.pass(16);
+await base.caughtUp();
+
+afterEach(async () => {
+  base.become(null);
+  for (const table of ["inflow", "lookup_mark"]) await pool.query(`delete from ${table}`);
+});
+
+const spend = async () => {};
+const readerOf = () =>
+  createInflowReader({ provider: openProvider([base.url], 10_000, true), marks: createMarkStore(pool) });
+
+/** Reads all wallets' inflows from the first block on. */
+async function readAll(save: (progress: readonly Progress[]) => Promise<void> = async () => {}) {
+  const reader = readerOf();
+  const end = (await reader.final(BASIS, spend)) as Mark;
+  const known = new Map<string, Progress>();
+  await reader.read(BASIS, {
+    from: WALLETS.map((wallet) => ({ wallet, through: null, inflows: NO_INFLOWS })),
+    ...{ end, spend },
+    save: async (progress) => {
+      for (const one of progress) known.set(one.wallet, one);
+      await save(progress);
+    },
+  });
+  return { end, known };
+}
+
+interface Sent {
+  readonly block: number;
+  readonly from: string;
+  readonly to: string;
+  readonly value: bigint;
+}
+
+/** Every transfer of these blocks that counts, from the chain's raw logs. */
+async function transfersUpTo(block: number): Promise<readonly Sent[]> {
+  const logs = await client.getLogs({
+    address: network.usdc.address,
+    fromBlock: BigInt(BASIS.firstBlock),
+    toBlock: BigInt(block),
+  });
+  return logs.flatMap(({ topics, data, blockNumber }) => {
+    const [kind, from, to] = topics as string[];
+    if (kind !== TRANSFER) return [];
+    const sent = { from: `0x${from?.slice(26)}`, to: `0x${to?.slice(26)}` };
+    const counts = BigInt(data) > 0n && sent.from !== sent.to && !/^0x0+$/.test(sent.from) && sent.from !== SERVICE;
+    return counts ? [{ ...sent, block: Number(blockNumber), value: BigInt(data) }] : [];
+  });
+}
+
+/** By definition: of those who had sent the most, the one who was the first to. */
+function largestFunder(inflows: readonly Sent[]): string | null {
+  const totals = new Map<string, bigint>();
+  let most: { from: string; sum: bigint } | null = null;
+  for (const { from, value } of inflows) {
+    totals.set(from, (totals.get(from) ?? 0n) + value);
+    const sum = totals.get(from) as bigint;
+    if (most === null || sum > most.sum) most = { from, sum };
+  }
+  return most?.from ?? null;
+}
+
+async function expectRecount({ end, known }: Awaited<ReturnType<typeof readAll>>): Promise<void> {
+  const all = await transfersUpTo(end.block);
+  expect(all.length).toBeGreaterThan(30);
+  for (const wallet of WALLETS) {
+    const { inflows, through } = known.get(wallet) as Progress;
+    const mine = all.filter(({ to }) => to === wallet);
+    expect(through).toEqual(end);
+    const sums = Map.groupBy(mine, ({ from }) => from);
+    expect(new Map(Object.entries(inflows.sent)), wallet).toEqual(
+      new Map([...sums].map(([from, some]) => [from, String(some.reduce((sum, { value }) => sum + value, 0n))])),
+    );
+    for (let block = BASIS.firstBlock; block <= end.block; block += 7)
+      expect(funderAt(inflows, block), `${wallet} at ${block}`).toBe(
+        largestFunder(mine.filter((one) => one.block <= block)),
+      );
+  }
+}
+
+const isOdd = (n: number) => n % 2 === 1;
+const sometimes = (method: string, isMet: (n: number) => boolean, fault: Fault): Fault => {
+  let calls = 0;
+  return async (call, pass) => {
+    if (call.method !== method) return pass(call);
+    calls += 1;
+    return isMet(calls) ? fault(call, pass) : pass(call);
+  };
+};
+
+test("whatever a provider allows, what is read is a recount up to a final block", async () => {
+  const read = await readAll();
+  await expectRecount(read);
+  expect(read.end.block).toBeLessThanOrEqual(Number((await client.getBlock({ blockTag: "latest" })).number));
+});
+
+test("a node that is behind, empty answers, nulls and errors leave no hole", async () => {
+  const late: Fault = async (call, pass) => {
+    const [filter] = call.params as [{ fromBlock: string; toBlock: string }];
+    if (Number(filter.fromBlock) > middle) return replyTo(call, []);
+    const toBlock = `0x${Math.min(middle, Number(filter.toBlock)).toString(16)}`;
+    return pass({ ...call, params: [{ ...filter, toBlock }] });
+  };
+  const wrong: readonly Fault[] = [
+    late,
+    async (call) => replyTo(call, []),
+    async (call) => replyTo(call, null),
+    async (call) => refuse(call, -32000, "missing trie node"),
+  ];
+  let turn = 0;
+  base.become(sometimes("eth_getLogs", isOdd, (call, pass) => (wrong[turn++ % wrong.length] as Fault)(call, pass)));
+  await expectRecount(await readAll());
+  expect(turn).toBeGreaterThan(wrong.length);
+});
+
+test("a process that dies loses its claim, and the next one goes on where it was", async () => {
+  const [wallet] = WALLETS as [Progress["wallet"]];
+  const [dead, next] = [
+    { token: "dead", seconds: 1 },
+    { token: "next", seconds: 30 },
+  ];
+  const { known, end } = await readAll();
+  const all = known.get(wallet) as Progress;
+  const steps: Progress[] = [];
+  await readAll(async (progress) => void steps.push(...progress.filter((one) => one.wallet === wallet)));
+  const half = steps[0] as Progress;
+  expect(half.through?.block).toBeLessThan(end.block);
+  expect(await store.claim(BASIS, [wallet], dead)).toEqual([{ wallet, through: null, inflows: NO_INFLOWS }]);
+  await store.save(BASIS, [half], dead);
+  expect(await store.claim(BASIS, [wallet], next)).toEqual([]);
+  await expect.poll(() => store.claim(BASIS, [wallet], next), { timeout: 30_000 }).toEqual([half]);
+  // It comes back, and must not undo what the other has read.
+  await store.save(BASIS, [all], next);
+  await store.save(BASIS, [half], dead);
+  expect(await store.known(BASIS, [wallet])).toEqual([all]);
+  // Sums that leave out something else are others.
+  expect(await store.known({ ...BASIS, ignored: [] }, [wallet])).toEqual([]);
+});
