@@ -6,12 +6,14 @@
 //   npm run bench:index -- fetch [transfers, default 1000000]       payments from a node to Parquet, and a recount
 //   npm run bench:index -- takeover [transfers, default 1000000]    how long an index takes to have a history's rows
 //   npm run bench:index -- change [transfers, default 1000000]      a start after changes that concern no row
+//   npm run bench:index -- lookups [transfers, default 1000000]     what the score of a wallet makes the service look up
 //   npm run bench:index -- prune                                    the size of Ponder's copy, and a recount after a bad day
 //   npm run bench:index -- live                                     what a block costs, and how many there may be
 //   npm run bench:index -- catchup [minutes, default 60]            how long a stop takes to be made up for
 import { runChange } from "./change/change.ts";
 import { runFetch } from "./fetch.ts";
 import { runCatchup, runLive } from "./live/live.ts";
+import { runLookups } from "./lookups.ts";
 import { runPreload } from "./preload/preload.ts";
 import { runPrune } from "./prune/prune.ts";
 import { runSize } from "./size.ts";
@@ -33,6 +35,7 @@ const PARTS: Readonly<Record<string, Part>> = {
   fetch: { run: runFetch, size: TRANSFERS },
   takeover: { run: runTakeover, size: TRANSFERS },
   change: { run: runChange, size: TRANSFERS },
+  lookups: { run: runLookups, size: TRANSFERS },
   prune: { run: runPrune },
   live: { run: runLive },
   catchup: { run: runCatchup, size: ["minutes", 1, 60] },
