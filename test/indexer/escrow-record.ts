@@ -109,7 +109,7 @@ export async function expectRecords(chain: TestChain, reader: pg.Pool, sales: Sa
     }));
     const expected = wallets.map((wallet) => ({
       ...recountReading(facts, wallet, { asOf, scope: "full" }),
-      ...{ network: "eip155:8453", scope: "full", first_block: sales.from },
+      ...{ network: "eip155:8453", scope: "full", first_block: sales.from, lookup: null },
       escrow: recountOutcomes({ events, facts, days }, wallet, asOf),
     }));
     expect(found, `${later} days on`).toEqual(expected);

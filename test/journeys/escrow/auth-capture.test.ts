@@ -65,6 +65,7 @@ describe("the demo", () => {
       network: "eip155:8453",
       payer: buyer.address.toLowerCase(),
       amount: "100000",
+      extensions: { "offer-receipt": { info: { receipt: expect.anything() } } },
     });
     expect(await chain.usdcBalance(buyer.address)).toBe(1_000_000n - PRICE);
     expect((await chain.usdcBalance(merchant)) - before).toBe(99_000n);
