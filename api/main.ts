@@ -11,6 +11,7 @@ import { createCafeStore } from "./adapters/postgres/cafe-store.ts";
 import { createCertificateStore } from "./adapters/postgres/certificate-store.ts";
 import { connect, isAway } from "./adapters/postgres/connection.ts";
 import { createJournal } from "./adapters/postgres/journal.ts";
+import { createLookupPruning } from "./adapters/postgres/lookup-pruning.ts";
 import { createPublicationStore } from "./adapters/postgres/publication-store.ts";
 import { createReceipts } from "./adapters/postgres/receipts.ts";
 import { createRelayPruning } from "./adapters/postgres/relay-pruning.ts";
@@ -206,7 +207,7 @@ export async function build(config: Config, pool: pg.Pool, parts: BuildParts) {
     jobs: {
       gate,
       journal,
-      prunings: [createRelayPruning(pool), createBookPruning(pool)],
+      prunings: [createRelayPruning(pool), createBookPruning(pool), createLookupPruning(pool)],
       relayers: tended,
       upkeep,
       escrow,
