@@ -19,7 +19,7 @@ interface NewRequest {
   readonly withhold?: unknown;
 }
 
-/** What has to have been signed, and by whom. */
+/** What has to have been signed, and the payer. */
 export interface Signed {
   readonly payer: Address;
   readonly digest: Hex;

@@ -94,7 +94,7 @@ function parties(block: number, index: number, wallets: number): Parties {
   return { from: walletAt(payer), to: walletAt(payee), dice };
 }
 
-/** A payer, and one of the few whom it always pays. */
+/** A payer, and one of the few wallets that it always pays. */
 function habitual(block: number, index: number, { wallets, payees }: { wallets: number; payees: number }): Parties {
   const dice = mix(mix(block * 8191 + index) + 1);
   const payer = HOT + (mix(dice + 1) % (wallets - HOT));

@@ -11,7 +11,7 @@ import { writeCsv } from "./transfers-csv.ts";
 
 /** The width of a window, and the day before it. */
 const DAYS = 92;
-/** Payments go to whom a wallet has paid before. On Base in January 2026 a payer made many more in 90 days. */
+/** A wallet pays the same few others. On Base in January 2026 a payer made many more in 90 days. */
 const HABITS = { payments: 12, payees: 2 };
 
 async function measure({ env, chain, folder }: Stage): Promise<boolean> {

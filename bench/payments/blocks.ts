@@ -49,7 +49,7 @@ async function compareSlow(world: World, { payers: count, each }: (typeof SLOW_L
   return judge({ what: "p50", value: ratio(all, (r) => r.p50), most: SLOW.mostP50 });
 }
 
-/** The next block, whoever asks: one question of the node for all of them. */
+/** The next block: one question of the node for all who ask. */
 function watchBlocks(chain: World["chain"]): () => Promise<void> {
   let next: Promise<void> | null = null;
   const come = async () => {

@@ -92,7 +92,7 @@ const isSettledBelow = (
   transactions.every((one) => one.key !== key || one.nonce >= nonce || one.block === 0 || one.final) &&
   (key !== 0 || taken === null || taken.nonce >= nonce || taken.final);
 
-/** Whoever has the signature may broadcast it alone. */
+/** Anyone who has the signature may broadcast it alone. */
 function strangers(now: Surroundings, world: World): Happening[] {
   const become = (index: number, label: string, change: Partial<Authorization>): Happening => ({
     label: `authorization ${index} ${label}`,

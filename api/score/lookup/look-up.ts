@@ -120,7 +120,7 @@ const NO_INDEX = notYet("Scores are not sold while the index of on-chain payment
 const BUSY = notYet("Other wallets are being looked up on the chain at the moment.", 5);
 const AWAY = notYet("Who funds this wallet and its payees' payers cannot be looked up at the moment.", 10);
 const WORKING = notYet("Who funds this wallet and its payees' payers is being looked up on the chain.", 5);
-const NO_FINAL = notYet("No authorized payment is final yet, so who funds whom cannot be looked up.", 60);
+const NO_FINAL = notYet("No authorized payment is final yet, so who funds a wallet cannot be looked up.", 60);
 
 const spent = ({ whose, retryAfterSeconds }: BudgetSpent): NotYet => ({
   detail:

@@ -14,7 +14,7 @@ import { type Fault, refuse, replyTo } from "../../support/chain/rpc.ts";
 import { forFile } from "../../support/for-file.ts";
 import { freshDatabase } from "../../support/service/database.ts";
 
-// Who sent whom what, read through the front of a provider: with its limits, late nodes, refusals and failures.
+// Who sent what to which wallet, read through the front of a provider: with its limits, late nodes, refusals and failures.
 
 const TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
 const base = await startBaseLike({

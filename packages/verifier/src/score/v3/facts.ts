@@ -5,7 +5,7 @@ export type { EscrowFacts };
 
 /**
  * Everything a score is made of, as in version 2 but for scope `selective`: there the index has authorised payments
- * only, and who funded whom is looked up in the logs of USDC (`Lookup`).
+ * only, and who funded a wallet is looked up in the logs of USDC (`Lookup`).
  */
 export type ScoreFacts = Omit<ScoreFactsOf<EscrowFacts>, "chain"> & { readonly chain: ChainFacts };
 
