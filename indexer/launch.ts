@@ -64,6 +64,9 @@ export async function runIndexer(settings: IndexerSettings, log: Logger, signal:
   }
 }
 
+/** The next Ponder starts so long after the one before at the latest. */
+const SETTLES_MS = 20_000;
+
 const LASTING = [WrongChainError, OtherChainError, UnfitHistoryError, OwnAddressError, OtherColumnsError];
 
 /** Whether only the operator can end this. */
@@ -86,7 +89,11 @@ async function keepRunning(launch: Launch, root: Root): Promise<void> {
 }
 
 async function runOnce(launch: Launch, root: Root): Promise<object> {
-  const started = await launch.turns.take(() => start(launch, root));
+  const started = await launch.turns.take(async () => {
+    const begun = await start(launch, root);
+    if (!("reason" in begun)) await hasSettled(launch, begun);
+    return begun;
+  });
   if ("reason" in started) return started;
   const { ponder, closed, plan } = started;
   const stop = () => closePonder(ponder);
@@ -132,6 +139,21 @@ async function start(launch: Launch, root: Root): Promise<Started | { readonly r
   const closed = once(ponder, "exit").finally(() => running.delete(ponder));
   running.set(ponder, closed);
   return { ponder, closed, plan };
+}
+
+/**
+ * Resolves when this Ponder is ready, has ended, or has had its time: two that fetch the same blocks at once lock each
+ * other's rows in the copy of the chain, and one of them may then stand still.
+ */
+async function hasSettled({ db, signal }: Launch, { closed, plan }: Started): Promise<void> {
+  const began = Date.now();
+  let isOver = signal.aborted;
+  void closed.finally(() => {
+    isOver = true;
+  });
+  const goesOn = () => !isOver && !signal.aborted && Date.now() - began < SETTLES_MS;
+  while (goesOn() && !(await isReady(db, plan.deployment, began).catch(() => false)))
+    await wait(READY_POLL_MS, undefined, { signal }).catch(() => undefined);
 }
 
 /** Why the index cannot be compared with the chain now; null if both belong together, or nothing is left of the index. */
