@@ -59,28 +59,30 @@ async function settle(parts: CarryingParts, task: Task): Promise<void> {
     await step(parts, task);
   } catch (error) {
     parts.log.warn({ err: error, payment, decision }, "an escrow payment is waiting for the chain");
-    await parts.store.lookAgain(payment, LOOK_AGAIN_SECONDS).catch(() => undefined);
+    await parts.store.lookAgain(task, LOOK_AGAIN_SECONDS).catch(() => undefined);
   }
 }
 
-async function step({ store, chain, sender }: CarryingParts, task: Task): Promise<void> {
+async function step(parts: CarryingParts, task: Task): Promise<void> {
+  const { store, chain, sender } = parts;
   const { payment } = task;
   const { status, refundableFrom, time } = await chain.state(task);
   // A reorganization removed the hold; it may come back.
-  if (status === "none") return store.lookAgain(payment, HOLD_GONE_SECONDS);
+  if (status === "none") return store.lookAgain(task, HOLD_GONE_SECONDS);
   if (status === "held") {
     if (task.contestUntil !== null) {
-      if (time < task.contestUntil) return store.lookAgain(payment, task.contestUntil - time);
-      // From here on no contest can change what is sent.
-      if (!(await store.closeWindow(payment, gasGivenBack(task.info.maxAmount)))) return store.lookAgain(payment, 0);
+      if (time < task.contestUntil) return store.lookAgain(task, task.contestUntil - time);
+      // From here on no contest can change what is sent. Where one came first, its answer has made the task due.
+      const isClosed = await store.closeWindow(payment, gasGivenBack(task.info.maxAmount));
+      return isClosed ? settle(parts, { ...task, contestUntil: null }) : undefined;
     }
     // The arbiter may refund sooner, but the clock alone decided, and a reorganization may have held it again later.
     const open = inTime(task, time);
     const isEarly = open.record === null && time < refundableFrom;
-    if (isEarly) return store.lookAgain(payment, pauseFor(refundableFrom - time));
+    if (isEarly) return store.lookAgain(open, pauseFor(refundableFrom - time));
     const carried = await sender.carry(open);
     if (carried.state === "mined") return store.mined(payment, { ...carried, decision: open.decision });
-    return store.lookAgain(payment, LOOK_AGAIN_SECONDS);
+    return store.lookAgain(open, LOOK_AGAIN_SECONDS);
   }
   const outcome = await chain.outcome(task);
   if (outcome === null) throw new Error("the node knows that the payment is over but not its log");

@@ -96,8 +96,11 @@ export interface EscrowStore {
    * second counts half, its third a third.
    */
   take(limit: number): Promise<readonly Task[]>;
-  /** An open task is looked at again after this many seconds. */
-  lookAgain(payment: Hex, seconds: number): Promise<void>;
+  /**
+   * An open task is looked at again after this many seconds, unless its window has ended since it was read: then it is due
+   * already, and stays so.
+   */
+  lookAgain(seen: Pick<Task, "payment" | "contestUntil">, seconds: number): Promise<void>;
   /**
    * Nobody may contest this release any more, so that this much gas goes back to the merchant's account. False if an answer
    * came first: the task may have changed.

@@ -147,10 +147,11 @@ export function createEscrowStore(pool: pg.Pool): EscrowStore {
       return rows.map(parseTask);
     },
 
-    async lookAgain(payment, seconds) {
+    async lookAgain({ payment, contestUntil }, seconds) {
       await pool.query(
-        "UPDATE escrow_task SET look_at = now() + make_interval(secs => $2) WHERE payment = $1 AND state = 'open'",
-        [bytes(payment), seconds],
+        `UPDATE escrow_task SET look_at = now() + make_interval(secs => $2)
+         WHERE payment = $1 AND state = 'open' AND contest_until IS NOT DISTINCT FROM $3`,
+        [bytes(payment), seconds, contestUntil],
       );
     },
 
