@@ -54,7 +54,7 @@ async function checkJws({ kid, jws, payload }: Jws, { did }: Expected): Promise<
   return [
     check(
       `the key is one of ${new URL(payload.resourceUrl).host}, the resource's host`,
-      hostOf(kid) === originHost(payload),
+      originOf(kid) === new URL(payload.resourceUrl).origin,
     ),
     check("the DID document lists the key", key !== null),
     check("the JWS verifies", key !== null && (await verifies(jws, key))),
@@ -68,9 +68,7 @@ const verifies = (jws: string, { alg, key }: DidKey): Promise<boolean> =>
   );
 
 /** The origin of a did:web identifier without a path; null for every other. */
-const hostOf = (kid: string): string | null => issuerOfDid(kid.split("#")[0] ?? "")?.origin ?? null;
-
-const originHost = ({ resourceUrl }: Payload): string => new URL(resourceUrl).origin;
+const originOf = (kid: string): string | null => issuerOfDid(kid.split("#")[0] ?? "")?.origin ?? null;
 
 async function checkTypedData({ kind, payload, signature }: TypedData, { payTo }: Expected): Promise<readonly Check[]> {
   const { signerOf } = await import("./typed-data.ts");
