@@ -109,6 +109,7 @@ describe("a JWS", () => {
     ["another version", rewritten(offerOf(), 1, { version: 2 }), /version 2; expected 1/],
     ["an unknown member", rewritten(offerOf(), 1, { extra: "x" }), /unknown member "extra"/],
     ["an amount that is a number", rewritten(offerOf(), 1, { amount: 1 }), /amount is 1; expected a string/],
+    ["a time before 1970", rewritten(offerOf(), 1, { validUntil: -1 }), /validUntil is -1; expected a number from 0/],
     ["no URL", rewritten(offerOf(), 1, { resourceUrl: "haiku" }), /not a URL/],
   ])("with %s is refused, and the error says why", async (_, signed, reason) => {
     await expect(check("offer", signed)).rejects.toThrow(reason);

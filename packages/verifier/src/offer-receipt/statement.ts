@@ -79,8 +79,10 @@ function readPayload(kind: Kind, payload: Json | undefined): Payload {
   // A JWS receipt may leave its transaction out; in EIP-712 it is empty.
   const whole: JsonObject = kind === "receipt" ? { transaction: "", ...payload } : payload;
   for (const [name, type] of Object.entries(members))
-    if (typeof whole[name] !== type)
-      throw new InputError(`The ${kind}'s ${name} is ${quote(whole[name])}; expected a ${type}.`);
+    if (typeof whole[name] !== type || (type === "number" && Number(whole[name]) < 0))
+      throw new InputError(
+        `The ${kind}'s ${name} is ${quote(whole[name])}; expected a ${type}${type === "number" ? " from 0" : ""}.`,
+      );
   const strange = Object.keys(whole).find((name) => !Object.hasOwn(members, name));
   if (strange !== undefined) throw new InputError(`The ${kind} has an unknown member ${quote(strange)}.`);
   if (whole.version !== 1) throw new InputError(`The ${kind} has version ${quote(whole.version)}; expected 1.`);
