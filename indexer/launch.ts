@@ -100,7 +100,7 @@ async function runOnce(launch: Launch, root: Root): Promise<object> {
   launch.signal.addEventListener("abort", stop);
   if (launch.signal.aborted) stop();
   const over = new AbortController();
-  const serving = serve(launch, { root, plan }, { over: over.signal, stop });
+  const serving = serve(launch, { ...started, root }, { over: over.signal, stop });
   launch.log.info({ ...plan.deployment, ponderPid: ponder.pid }, root.says.started);
   try {
     const [code, signal]: unknown[] = await closed;
@@ -116,6 +116,8 @@ interface Started {
   readonly ponder: ChildProcess;
   readonly closed: Promise<unknown[]>;
   readonly plan: PonderPlan;
+  /** By this clock, in milliseconds: what an earlier process left in the database is older. */
+  readonly startedAt: number;
 }
 
 /** Starts a root's Ponder once everything holds that must; a reason while nothing can be decided. */
@@ -135,24 +137,24 @@ async function start(launch: Launch, root: Root): Promise<Started | { readonly r
   await openToReaders(db, plan.viewsSchema);
   if (settings.exclusive) await clearLock(db, plan.deployment);
   if (signal.aborted) return stopped;
+  const startedAt = Date.now();
   const ponder = startPonder(settings, plan);
   const closed = once(ponder, "exit").finally(() => running.delete(ponder));
   running.set(ponder, closed);
-  return { ponder, closed, plan };
+  return { ponder, closed, plan, startedAt };
 }
 
 /**
  * Resolves when this Ponder is ready, has ended, or has had its time: two that fetch the same blocks at once lock each
  * other's rows in the copy of the chain, and one of them may then stand still.
  */
-async function hasSettled({ db, signal }: Launch, { closed, plan }: Started): Promise<void> {
-  const began = Date.now();
+async function hasSettled({ db, signal }: Launch, { closed, plan, startedAt }: Started): Promise<void> {
   let isOver = signal.aborted;
   void closed.finally(() => {
     isOver = true;
   });
-  const goesOn = () => !isOver && !signal.aborted && Date.now() - began < SETTLES_MS;
-  while (goesOn() && !(await isReady(db, plan.deployment, began).catch(() => false)))
+  const goesOn = () => !isOver && !signal.aborted && Date.now() - startedAt < SETTLES_MS;
+  while (goesOn() && !(await isReady(db, plan.deployment, startedAt).catch(() => false)))
     await wait(READY_POLL_MS, undefined, { signal }).catch(() => undefined);
 }
 
@@ -178,9 +180,8 @@ async function whyNotComparable({ settings, db, log, signal, running }: Launch, 
   }
 }
 
-interface Served {
+interface Served extends Started {
   readonly root: Root;
-  readonly plan: PonderPlan;
 }
 
 interface Run {
@@ -193,19 +194,18 @@ interface Run {
  * Waits until this run of Ponder answers, then shows its index to readers and drops what they saw before, as soon as nobody
  * writes that any more. Stops the run when a newer release's index is shown.
  */
-async function serve(launch: Launch, { root, plan }: Served, { over, stop }: Run): Promise<void> {
+async function serve(launch: Launch, { root, plan, startedAt }: Served, { over, stop }: Run): Promise<void> {
   const { settings, db, log } = launch;
   const { deployment, viewsSchema, prefix } = plan;
-  const started = Date.now();
   // A backfill may take hours and outlast a database restart.
   const shown = { schema: deployment.schema, viewsSchema };
-  const ready = async () => (await isReady(db, deployment, started)) && (await hasCaughtUp(db, shown));
+  const ready = async () => (await isReady(db, deployment, startedAt)) && (await hasCaughtUp(db, shown));
   try {
     while (!(await ready().catch(() => false))) await wait(READY_POLL_MS, undefined, { signal: over });
     const before = await showIndex(db, shown, over);
     await openToReaders(db, viewsSchema);
     const dropped = await dropReplaced(db, { prefix, exclusive: settings.exclusive }, deployment);
-    log.info({ ...deployment, afterMs: Date.now() - started, before, dropped }, root.says.ready);
+    log.info({ ...deployment, afterMs: Date.now() - startedAt, before, dropped }, root.says.ready);
     let replaced = before === deployment.schema || dropped.some((schema) => schema === before) ? null : before;
     for (;;) {
       await wait(SUCCESSION_MS, undefined, { signal: over });
