@@ -3,8 +3,8 @@ import { encodeFunctionData, type Hex, type LocalAccount, multicall3Abi } from "
 import { afterEach, expect, test, vi } from "vitest";
 import { MULTICALL3 } from "../../../api/adapters/chain/multicall.ts";
 import { connect } from "../../../api/adapters/postgres/connection.ts";
+import { build } from "../../../api/build.ts";
 import { type PaymentInfo, payerAgnosticHash, paymentId } from "../../../api/escrow/payment.ts";
-import { build } from "../../../api/main.ts";
 import { escrowAbi } from "../../../contracts/abi.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { startTestChain } from "../../support/chain/chain.ts";

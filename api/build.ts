@@ -1,0 +1,213 @@
+import { randomUUID } from "node:crypto";
+import { fileURLToPath } from "node:url";
+import type pg from "pg";
+import type { Logger } from "pino";
+import { createActivityIndex } from "./adapters/index/activity.ts";
+import { viewsOf } from "./adapters/index/views.ts";
+import { createBoardReader, createTotalsReader } from "./adapters/postgres/board-reader.ts";
+import { createBookPruning } from "./adapters/postgres/book-pruning.ts";
+import { createCafeStore } from "./adapters/postgres/cafe-store.ts";
+import { createCertificateStore } from "./adapters/postgres/certificate-store.ts";
+import { isAway } from "./adapters/postgres/connection.ts";
+import { createJournal } from "./adapters/postgres/journal.ts";
+import { createLookupPruning } from "./adapters/postgres/lookup-pruning.ts";
+import { createPublicationStore } from "./adapters/postgres/publication-store.ts";
+import { createReceipts } from "./adapters/postgres/receipts.ts";
+import { createRelayPruning } from "./adapters/postgres/relay-pruning.ts";
+import { createSeal } from "./adapters/postgres/seal.ts";
+import { createVerdictStore } from "./adapters/postgres/verdict-store.ts";
+import { createVerificationReader } from "./adapters/postgres/verification-reader.ts";
+import { elapsedMs, every, sleep } from "./adapters/process/clock.ts";
+import { createPeers } from "./adapters/process/peers.ts";
+import { inRequest } from "./adapters/process/request-id.ts";
+import { createApp } from "./app.ts";
+import { createBoard } from "./board/read-board.ts";
+import { createCafe } from "./cafe/serve-order.ts";
+import { catalog } from "./catalog.ts";
+import { createCertification } from "./certification/certify.ts";
+import { createOgRenderer, OG_FONTS } from "./certification/og-image.ts";
+import type { Config } from "./config.ts";
+import { MAIN_NETWORK } from "./kernel/networks.ts";
+import { sold } from "./kernel/route.ts";
+import type { Meter } from "./operations/meter.ts";
+import { PATIENCE_MS } from "./payments/commands.ts";
+import { createGate } from "./payments/gate.ts";
+import { SCORE_PRICES } from "./score/products.ts";
+import { createSite } from "./site/count-figures.ts";
+import { wireArbiter } from "./wiring/arbiter.ts";
+import { wireBehaviour } from "./wiring/behaviour.ts";
+import { wireChains } from "./wiring/chains.ts";
+import { wirePublishing } from "./wiring/erc8004.ts";
+import { wireEscrow } from "./wiring/escrow.ts";
+import { wireMeter, wireOperations } from "./wiring/operations.ts";
+import { wirePackages } from "./wiring/packages.ts";
+import { wireSchemes } from "./wiring/payments.ts";
+import { wireScore } from "./wiring/score.ts";
+import { wireSigning } from "./wiring/signing.ts";
+
+/** The service's logs, meter and clock. */
+export interface BuildParts {
+  readonly log: Logger;
+  /** Buffered: one line per request. */
+  readonly access: Logger;
+  readonly meter?: Meter | null;
+  /** Defaults to the machine's clock. */
+  readonly now?: (() => Date) | undefined;
+  /** How long a request waits until its settlement shows, in milliseconds. */
+  readonly patienceMs?: number | undefined;
+}
+
+/** The whole service on one database pool: its application, gate and jobs. */
+export async function build(config: Config, pool: pg.Pool, parts: BuildParts) {
+  const { log, meter = null, now = () => new Date(), patienceMs = PATIENCE_MS } = parts;
+  const counted = wireMeter(meter);
+  const { chains, relayers, settler, simulators } = wireChains(config, { pool, log, meter });
+  const seal = createSeal(config.sealingKey);
+  const journal = counted.journal(createJournal(pool, seal));
+  const activity = createActivityIndex(pool, viewsOf(config));
+  const { baseUrl, payTo } = config;
+  const { signer, signJws, offerReceipt, publicKeys } = await wireSigning(config);
+  const certificates = counted.certificates(createCertificateStore(pool));
+  const publications = createPublicationStore(pool);
+  const certification = createCertification({
+    certificates,
+    verifications: createVerificationReader(pool, activity),
+    publications,
+    signer,
+    baseUrl,
+    scorePrice: SCORE_PRICES.one,
+    now,
+  });
+  const { behaviour, upkeep } = wireBehaviour({
+    config,
+    pool,
+    seal,
+    certificates,
+    publications,
+    chains,
+    settler,
+    simulators,
+    log,
+    now,
+  });
+  const { escrow, demo, contracts, ...wired } = await wireEscrow({ config, pool, chains, log, now, signer, meter });
+  const { relayer: arbiter, ...publishing } = await wirePublishing({
+    config,
+    pool,
+    chains,
+    log,
+    now,
+    signer,
+    store: publications,
+    certificates,
+    relayer: wired.relayer,
+  });
+  const ownWallets = [...wired.ownWallets, ...(relayers?.[MAIN_NETWORK] ? [relayers[MAIN_NETWORK].address] : [])];
+  const { scores, tiers } = wireScore({ config, pool, now, log });
+  const court = await wireArbiter({
+    config,
+    store: counted.verdicts(createVerdictStore(pool)),
+    signer,
+    now,
+    ownWallets,
+    escrowChain: wired.chain,
+    client: chains[MAIN_NETWORK].client,
+    tiers,
+  });
+  const operations = wireOperations({
+    config,
+    pool,
+    chains,
+    facilitators: relayers,
+    arbiters: arbiter === null ? [] : [arbiter],
+    journal,
+    position: activity.position,
+  });
+  const board = createBoard({ reader: createBoardReader(pool), totals: createTotalsReader(pool), now });
+  const routes = catalog({
+    certification,
+    ordering: publishing.ordering,
+    escrow,
+    demo,
+    contracts,
+    limits: config.escrowLimits,
+    ...court,
+    scores,
+    cafe: createCafe({ store: createCafeStore(pool), now }),
+    behaviour,
+    board,
+    site: createSite({ board, arbiter: court.arbiter, held: wired.held, now }),
+    baseUrl,
+    now,
+    payTo,
+    facilitator: "remote" in config.facilitator ? config.facilitator.remote : baseUrl,
+    securityContact: config.securityContact,
+    signJws,
+    publicKeys,
+    receipts: createReceipts(pool),
+    probes: operations.probes,
+    tarballs: await wirePackages(log),
+    isAway,
+    toolFailed: (error) => log.error({ err: error }, "a tool failed"),
+    renderOgImage: createOgRenderer(OG_FONTS.map((font) => fileURLToPath(import.meta.resolve(font)))),
+  });
+  const schemes = wireSchemes({
+    chains,
+    simulators,
+    settler,
+    contracts,
+    arbiter: wired.relayer,
+    ceiling: config.costCeiling,
+    factories: config.walletFactories,
+    sending: { policy: config.batches, log, meter },
+  });
+  const gate = createGate({
+    journal,
+    chains,
+    schemes,
+    baseUrl,
+    now,
+    log,
+    routes: new Map(sold(routes).map((route) => [route.id, route])),
+    newToken: randomUUID,
+    sleep,
+    patienceMs,
+    every,
+    elapsedMs,
+  });
+  const app = createApp({
+    routes,
+    gate,
+    schemes,
+    payTo,
+    baseUrl,
+    offerReceipt,
+    now,
+    log,
+    isAway,
+    accessLog: parts.access,
+    rateLimitPerMinute: config.rateLimitPerMinute,
+    peers: createPeers(config.trustedProxies),
+    inRequest,
+    elapsedMs,
+    meter,
+  });
+  const { probes, relayers: tended, watch } = operations;
+  return {
+    app,
+    gate,
+    chains,
+    probes,
+    jobs: {
+      gate,
+      journal,
+      prunings: [createRelayPruning(pool), createBookPruning(pool), createLookupPruning(pool)],
+      relayers: tended,
+      upkeep,
+      escrow,
+      publish: publishing.publish,
+      watch,
+      log,
+    },
+  };
+}
