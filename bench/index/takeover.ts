@@ -14,7 +14,7 @@ export const runTakeover = (transfers: number): Promise<boolean> =>
   withStage({ transfers, authorisedEvery: 1 }, async ({ env, chain, folder }) => {
     const file = join(folder, "transfers.csv");
     await writeCsv(chain, file);
-    const scope = { INDEX_SCOPE: "authorised", INDEX_HISTORY: "history" };
+    const scope = { INDEX_SCOPE: "selective", INDEX_HISTORY: "history" };
     const settings = { ...INDEXER_SETTINGS, ...env, ...scope };
     await stopProgram(await startProgram("scripts/index-preload.ts", settings, { ready: /^history: /, args: [file] }));
     const first = await runIndexer({ ...env, ...scope });

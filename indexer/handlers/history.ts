@@ -1,6 +1,7 @@
 import type { Context } from "ponder:registry";
 import { sql } from "ponder";
-import { HISTORY_TABLES, type HistoryTable } from "../history/tables.ts";
+import { historyTables } from "../history/tables.ts";
+import type { Scope } from "../ledger.ts";
 
 /**
  * Makes a preloaded history's tables those of the empty index, with their keys, which takes as long at any size. The history
@@ -12,7 +13,7 @@ export async function takeOver(
 ): Promise<void> {
   // Ponder allows a statement two minutes; another transaction may be reading the history.
   await db.sql.execute(sql`select set_config('statement_timeout', '0', true)`);
-  for (const name of Object.keys(HISTORY_TABLES) as HistoryTable[]) {
+  for (const name of historyTables(process.env.INDEX_SCOPE as Scope)) {
     const empty = sql`${sql.identifier(index)}.${sql.identifier(name)}`;
     const full = sql`${sql.identifier(history)}.${sql.identifier(name)}`;
     await db.sql.execute(sql`drop table ${empty}`);

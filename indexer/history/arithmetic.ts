@@ -1,9 +1,22 @@
-import { FLOOR_ATOMIC, KEPT_DAYS, PAYEE_SLOTS, QUALIFYING_ATOMIC, type Scope, WINDOW_DAYS } from "../ledger.ts";
+import {
+  FLOOR_ATOMIC,
+  KEPT_DAYS,
+  PAYEE_SLOTS,
+  PAYER_SLOTS,
+  QUALIFYING_ATOMIC,
+  type Scope,
+  WINDOW_DAYS,
+} from "../ledger.ts";
 import type { HistoryTable } from "./tables.ts";
 
-// The handlers' arithmetic (handlers/movements.ts, handlers/payments.ts) over all transfers at once, in DuckDB's SQL. Wallets
+// The handlers' arithmetic (handlers/movements.ts, payments.ts, payers.ts) over all transfers at once, in DuckDB's SQL. Wallets
 // are numbers here (transfers.ts), in the order of their addresses, so that an order by numbers is one by addresses. A key
 // of two wallets is `first << 32 | second`. Bytes come as PostgreSQL's COPY reads them.
+
+/** A transfer's place in the chain is its block's number, then so many bits of its log's index. */
+const LOG_INDEX_BITS = 20;
+export const PLACE = `block << ${LOG_INDEX_BITS} | log_index`;
+const blockOf = (place: string): string => `${place} >> ${LOG_INDEX_BITS}`;
 
 interface Step {
   readonly name: string;
@@ -160,6 +173,24 @@ const payerFunder = (range: WalletRange): string => `
     join names funding on funding.id = known.funder
   order by known.payee, known.funder`;
 
+const payerSlot = (range: WalletRange): string => `
+  select payees.name as payee, ordinal % ${PAYER_SLOTS} as slot, payers.name as payer, ordinal
+  from (
+    select payee, payer, (row_number() over oldest - 1)::integer as ordinal,
+      row_number() over (partition by payee order by place desc) as newest
+    from reached where ${within("payee", range)} window oldest as (partition by payee order by place)) numbered
+    join names payees on payees.id = payee and ${within("payees.id", range)}
+    join names payers on payers.id = payer
+  where newest <= ${PAYER_SLOTS}
+  order by numbered.payee, slot`;
+
+const floorBlock = (range: WalletRange): string => `
+  select payers.name as payer, payees.name as payee, ${blockOf("place")} as block
+  from (select payer, payee, place from reached where ${within("payer", range)}) floors
+    join names payers on payers.id = floors.payer and ${within("payers.id", range)}
+    join names payees on payees.id = floors.payee
+  order by floors.payer, floors.payee`;
+
 /** Each table's rows of the wallets in a range, in the order of the table's key, from the steps' relations; columns as in tables.ts. */
 export const TABLE_QUERIES: Readonly<Record<HistoryTable, (extent: Extent) => string>> = {
   wallet_day: walletDay,
@@ -168,4 +199,6 @@ export const TABLE_QUERIES: Readonly<Record<HistoryTable, (extent: Extent) => st
   paid,
   payee_slot: payeeSlot,
   payer_funder: payerFunder,
+  payer_slot: payerSlot,
+  floor_block: floorBlock,
 };

@@ -6,7 +6,7 @@ import type pg from "pg";
 import { from as copyFrom } from "pg-copy-streams";
 import { type Extent, TABLE_QUERIES, type WalletRange } from "./arithmetic.ts";
 import { type Duck, quote } from "./duck.ts";
-import { createTable, HISTORY_TABLES, type HistoryTable, keyColumns } from "./tables.ts";
+import { createTable, HISTORY_TABLES, type HistoryTable, historyTables, keyColumns } from "./tables.ts";
 
 /** Transfers a part is made of: one part's groups, and not all, must fit into memory. */
 const TRANSFERS_A_PART = 1_000_000;
@@ -32,8 +32,7 @@ interface Copying extends Pick<Extent, "scope"> {
  * `db`, which no other statement may use meanwhile.
  */
 export async function copyTables(duck: Duck, db: pg.Client, { parts, scope, done }: Copying): Promise<void> {
-  const tables = Object.keys(HISTORY_TABLES) as HistoryTable[];
-  const all = tables.flatMap((table) => parts.map((range, part) => ({ table, range, part })));
+  const all = historyTables(scope).flatMap((table) => parts.map((range, part) => ({ table, range, part })));
   let copying: Promise<unknown> = Promise.resolve();
   for (const [index, { table, range, part }] of all.entries()) {
     const file = join(duck.folder, `${table}.${part}.tsv`);

@@ -79,7 +79,6 @@ type Wanted = Pick<IndexerSettings, "scope" | "startBlock">;
 /** Why a history does not fit these settings; null if it does. */
 function misfit(history: History, { scope, startBlock }: Wanted): string | null {
   if (history.chainId !== CHAIN_ID) return `it is for chain ${history.chainId}, but the index is for chain ${CHAIN_ID}`;
-  if (scope === "selective") return "INDEX_SCOPE=selective takes over no history: expected full or authorised";
   if (history.scope !== scope) return `its scope is ${history.scope}, but INDEX_SCOPE is ${scope}`;
   if (startBlock !== null && history.firstBlock !== startBlock)
     return `it starts at block ${history.firstBlock}, but START_BLOCK is ${startBlock}`;

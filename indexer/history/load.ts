@@ -33,9 +33,7 @@ export interface LoadPlan {
  * else.
  */
 export async function loadHistory(plan: LoadPlan): Promise<History> {
-  const { db, schema, settings } = plan;
-  if (settings.scope === "selective")
-    throw new UnfitHistoryError("INDEX_SCOPE is wrong: a history has no payers: expected full or authorised");
+  const { db, schema } = plan;
   const place = await takePlace(plan);
   await expectOwnName(db, schema);
   const duck = await openDuck(join(tmpdir(), `index-preload-${place}`));

@@ -1,7 +1,7 @@
 import type { Address } from "../../api/kernel/wallet.ts";
 import { NOBODY, type Scope } from "../ledger.ts";
 import type { IndexerSettings } from "../settings.ts";
-import { asBytes } from "./arithmetic.ts";
+import { asBytes, PLACE } from "./arithmetic.ts";
 import { type Coverage, inOrder, readCoverage, whyNotJoined } from "./coverage.ts";
 import type { Duck } from "./duck.ts";
 import { type Mark, UnfitHistoryError } from "./history.ts";
@@ -85,9 +85,6 @@ function whyUnfit(
     return `START_BLOCK is ${startBlock}, but the files begin at block ${first}`;
   return null;
 }
-
-/** In the order of the chain. */
-const PLACE = "block << 20 | log_index";
 
 /**
  * Of two transfers in the same place, one would be counted twice; and unless blocks and times are in the same order,

@@ -8,7 +8,7 @@ import { forFile } from "../support/for-file.ts";
 import { freshDatabase } from "../support/service/database.ts";
 import { createDice } from "./history.ts";
 import { load } from "./preloaded.ts";
-import type { Fact } from "./recount.ts";
+import { blockOf, type Fact, placeOf } from "./recount.ts";
 import { readTables, recountTables } from "./score-recount.ts";
 
 // Few wallets over many days, so that sums tie, pairs meet again, funders overtake one another and days touch their edges.
@@ -39,24 +39,30 @@ function play(seed: number): readonly Fact[] {
   };
   const anybody = () => pick([...WALLETS, ...WALLETS, ...NOT_COUNTED]);
   for (const payee of CROWD) for (let n = 0; n < 8; n += 1) add(0, 5, [WALLETS[0] as string, payee]);
+  // More payers than the index knows by name.
+  for (const payer of CROWD.slice(-24)) for (let n = 0; n < 8; n += 1) add(0, 5, [payer, WALLETS[1] as string]);
   // An age of the window's width says the same as never.
   for (const [n, age] of [89, 90, 91].entries())
     for (const day of [0, age]) add(day, 6, [CROWD[n] as string, CROWD[n + 3] as string]);
   for (let day = 1; day < 150; day += 1 + below(4))
     for (const second of pick([[0], [DAY_SECONDS - 1], [0, DAY_SECONDS - 1]]))
       for (let n = below(6); n >= 0; n -= 1) add(day, second, [anybody(), anybody()]);
-  return facts.toSorted((a, b) => a.timestampMs - b.timestampMs);
+  const sorted = facts.toSorted((a, b) => a.timestampMs - b.timestampMs);
+  // A block for each time.
+  const times = [...new Set(sorted.map(({ timestampMs }) => timestampMs))];
+  return sorted.map((fact, logIndex) => ({
+    ...fact,
+    place: placeOf({ blockNumber: BigInt(times.indexOf(fact.timestampMs)), logIndex }),
+  }));
 }
 
-/** A block for each time. */
 function csvOf(facts: readonly Fact[]): string {
-  const times = [...new Set(facts.map(({ timestampMs }) => timestampMs))];
-  const lines = facts.map(({ from, to, value, authorised, timestampMs, transaction }, index) =>
+  const lines = facts.map(({ from, to, value, authorised, timestampMs, transaction, place }) =>
     [
-      times.indexOf(timestampMs),
+      blockOf(place),
       timestampMs / 1000,
       transaction,
-      index,
+      place - placeOf({ blockNumber: BigInt(blockOf(place)), logIndex: 0 }),
       `0x${from}`,
       `0x${to}`,
       value,
@@ -70,6 +76,7 @@ test.each([
   ["full", 1],
   ["full", 2],
   ["authorised", 3],
+  ["selective", 4],
 ] as const)("a history's rows are those of a recount by definition, in %s scope (%i)", async (scope, seed) => {
   const facts = play(seed);
   const file = join(folder, `${seed}.csv`);
@@ -80,5 +87,7 @@ test.each([
   );
   const expected = recountTables(counted, scope);
   expect(expected.payee_slot).toContainEqual(expect.objectContaining({ slot: 0, ordinal: 64 }));
+  if (scope === "selective")
+    expect(expected.payer_slot).toContainEqual(expect.objectContaining({ slot: 0, ordinal: 16 }));
   expect(await readTables(pool)).toEqual(expected);
 });

@@ -9,30 +9,33 @@ import { writeCsv } from "../../bench/index/transfers-csv.ts";
 import { HISTORY_TABLES } from "../../indexer/history/tables.ts";
 import { type Launched, launchIndexer } from "../support/indexer/launched.ts";
 import { freshDatabase } from "../support/service/database.ts";
+import { fetchInto, filesIn } from "./fetched.ts";
 import { environment, startPreload } from "./preloaded.ts";
 import { readTables } from "./score-recount.ts";
 
-// A generated chain, indexed whole by Ponder, and from the middle on a preloaded history.
+// A generated chain, indexed whole by Ponder, and from the middle on a preloaded history: of a CSV, and of what was fetched.
 
 const chainOf = (transfers: number) =>
   generateChain({ transfers, perBlock: 100, endsAt: Math.floor(Date.now() / 1000) });
 const PLANS = [
-  { scope: "full", chain: chainOf(4_000), middle: 22, disturb: undefined },
-  { scope: "authorised", chain: chainOf(3_000), middle: 16, disturb: killInTakeOver },
+  { scope: "full", chain: chainOf(4_000), middle: 22, isFetched: false, disturb: undefined },
+  { scope: "selective", chain: chainOf(3_000), middle: 16, isFetched: true, disturb: killInTakeOver },
 ] as const;
 /** Seconds on a machine of its own; other work may share it. */
 const READY = { timeout: 150_000 };
 
-let file: string;
+/** The file, or the folder of files. */
+let given: string;
 let pool: pg.Pool;
 let env: Record<string, string>;
 
-/** The plan's chain behind a node, its first half in a file, and an empty database. */
-async function prepare({ chain, middle }: (typeof PLANS)[number]): Promise<void> {
+/** The plan's chain behind a node, its first half in files, and an empty database. */
+async function prepare({ chain, middle, isFetched }: (typeof PLANS)[number]): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "trust-preload-"));
-  file = join(folder, "transfers.csv");
-  await writeCsv(chain, file, middle);
   const rpc = await serveChain(chain);
+  given = join(folder, isFetched ? "transfers" : "transfers.csv");
+  if (isFetched) await fetchHalf(given, { url: rpc.url, middle });
+  else await writeCsv(chain, given, middle);
   const { ownerUrl } = await freshDatabase();
   pool = new pg.Pool({ connectionString: ownerUrl, max: 2 });
   env = environment({ BASE_RPC_URL: rpc.url, DATABASE_URL: ownerUrl });
@@ -41,6 +44,13 @@ async function prepare({ chain, middle }: (typeof PLANS)[number]): Promise<void>
     await pool.end();
     rmSync(folder, { recursive: true, force: true });
   });
+}
+
+/** What `npm run index:fetch` makes of authorized payments, up to the end of the day of a block. */
+async function fetchHalf(folder: string, { url, middle }: { url: string; middle: number }): Promise<void> {
+  await fetchInto({ folder, urls: [url], startBlock: 1 });
+  const isLater = (name: string) => Number(/-(\d+)\.parquet$/.exec(name)?.[1]) > middle;
+  for (const name of filesIn(folder).filter(isLater)) rmSync(join(folder, name));
 }
 
 type Rows = Readonly<Record<string, readonly object[]>>;
@@ -94,7 +104,9 @@ describe("an index that takes over a history", { timeout: 240_000 }, () => {
     await prepare(plan);
     const whole = await rowsOfIndex({ INDEX_SCOPE: scope, INDEX_HISTORY: "" });
     expect(whole.paid?.length).toBeGreaterThan(300);
-    const made = await startPreload(file, { ...env, INDEX_SCOPE: scope }).ended;
+    const hasSlotTwice = (row: object) => "ordinal" in row && Number(row.ordinal) > 16;
+    expect(whole.payer_slot?.some(hasSlotTwice) ?? false).toBe(scope === "selective");
+    const made = await startPreload(given, { ...env, INDEX_SCOPE: scope }).ended;
     expect(made.said).toContain(`blocks 1 to ${middle}.`);
     expect(await columnsOf("history")).toEqual(whole.columns);
     const continued = await rowsOfIndex({ INDEX_SCOPE: scope }, disturb);

@@ -25,6 +25,7 @@ export interface Fact {
 
 export const placeOf = ({ blockNumber, logIndex }: { blockNumber: bigint; logIndex: number }): number =>
   Number(blockNumber) * 10_000 + logIndex;
+export const blockOf = (place: number): number => Math.floor(place / 10_000);
 
 /** The service's own addresses, each with the block from which it counts as one. */
 export type Own = Readonly<Record<Address, number>>;

@@ -1,11 +1,11 @@
 import type pg from "pg";
 import type { Address } from "viem";
 import type { PayeeFact } from "../../packages/verifier/src/score/v3/facts.ts";
-import type { Fact } from "./recount.ts";
+import { blockOf, type Fact } from "./recount.ts";
 
 const DAY_MS = 86_400_000;
 const FLOOR = 50_000n;
-type Scope = "full" | "authorised";
+type Scope = "full" | "authorised" | "selective";
 type Rows = Readonly<Record<string, readonly object[]>>;
 
 /** Bytes as the handlers know them. */
@@ -18,8 +18,8 @@ const asText = (row: object): object =>
   );
 
 /**
- * The tables that scores are made of, as Ponder keeps them, in the order of their keys. Days that no window reaches back to
- * may be there or not.
+ * The tables that scores are made of, as Ponder keeps them, in the order of their keys: those that the index's scope has.
+ * Days that no window reaches back to may be there or not.
  */
 export async function readTables(reader: pg.Pool): Promise<Rows> {
   const tables = Object.entries({
@@ -29,8 +29,14 @@ export async function readTables(reader: pg.Pool): Promise<Rows> {
     paid: "payer, payee",
     payee_slot: "payer, slot",
     payer_funder: "payee, funder",
+    payer_slot: "payee, slot",
+    floor_block: "payer, payee",
   });
-  const read = tables.map(async ([table, key]) => {
+  const { rows: there } = await reader.query(
+    "select relname as name from pg_class where relnamespace = to_regnamespace('live')",
+  );
+  const found = tables.filter(([table]) => there.some(({ name }) => name === table));
+  const read = found.map(async ([table, key]) => {
     const kept = table === "wallet_day" ? "where day >= (select max(day) - 91 from live.wallet_day)" : "";
     const { rows } = await reader.query(`select * from live.${table} ${kept} order by ${key}`);
     return [table, rows.map(asText)] as const;
@@ -94,6 +100,22 @@ export function recountTables(all: readonly Fact[], scope: Scope): Rows {
     payer_funder: [...new Set(reached.flatMap(({ to, funder }) => (funder ? [`0x${to},${funder}`] : [])))]
       .toSorted()
       .map((key) => ({ payee: key.split(",")[0], funder: key.split(",")[1] })),
+    ...(scope === "selective" ? recountPayers(reached) : {}),
+  };
+}
+
+/** Who pays a payee: the 16 newest, and the block with which each reached the floor. */
+function recountPayers(reached: readonly Reached[]): Rows {
+  return {
+    payer_slot: sorted(Map.groupBy(reached, ({ to }) => to)).flatMap(([payee, mine]) =>
+      mine
+        .map(({ from }, ordinal) => ({ payee: `0x${payee}`, slot: ordinal % 16, payer: `0x${from}`, ordinal }))
+        .slice(-16)
+        .toSorted((a, b) => a.slot - b.slot),
+    ),
+    floor_block: reached
+      .map(({ from, to, place }) => ({ payer: `0x${from}`, payee: `0x${to}`, block: String(blockOf(place)) }))
+      .toSorted((a, b) => (a.payer + a.payee < b.payer + b.payee ? -1 : 1)),
   };
 }
 
@@ -111,7 +133,7 @@ const reachedFloors = (facts: readonly Fact[], scope: Scope): readonly Reached[]
 
 /** Of those who sent the most, the one whose last transfer is the earliest was the first to reach that sum. */
 export function largestFunder(wallet: string, facts: readonly Fact[], scope: Scope): Address | null {
-  if (scope === "authorised") return null;
+  if (scope !== "full") return null;
   const inflows = [
     ...Map.groupBy(
       facts.filter((fact) => fact.to === wallet && moves(fact)),
@@ -221,9 +243,9 @@ function recountPayee(
     last_tx: paid.at(-1)?.transaction ?? "0x",
     returned: `${sum(facts.filter((fact) => fact.from === payee && fact.to === me && moves(fact))) + unpaid(paid, facts)}`,
     funder_at_floor: funder,
-    other_funders: scope === "full" ? new Set(others).size : null,
-    unfunded_payers: scope === "full" ? unfunded.length : null,
-    payers: null,
+    other_funders: scope === "authorised" ? null : new Set(others).size,
+    unfunded_payers: scope === "authorised" ? null : unfunded.length,
+    payers: scope === "selective" ? [] : null,
   };
 }
 

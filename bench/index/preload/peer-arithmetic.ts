@@ -5,7 +5,9 @@ import {
   KEPT_DAYS,
   NOBODY,
   PAYEE_SLOTS,
+  PAYER_SLOTS,
   QUALIFYING_ATOMIC,
+  type Scope,
   WINDOW_DAYS,
 } from "../../../indexer/ledger.ts";
 
@@ -26,8 +28,6 @@ export const RAW_TABLE = `create unlogged table raw (
   "to" text not null constraint "to is 0x and 40 hex digits" check (${isHex('"to"', 40)}),
   value int8 not null constraint "value is in atomic units" check (value >= 0),
   authorised boolean not null)`;
-
-type Scope = "full" | "authorised";
 
 export interface Counting {
   readonly scope: Scope;
@@ -80,7 +80,7 @@ export const stepsOf = ({ scope }: Pick<Counting, "scope">): readonly Step[] => 
   {
     // For each payer and payee, the payment that took the sum to the floor; funder: the payer's largest at that moment.
     name: "reached",
-    query: `select payer, payee, f.funder, (row_number() over (partition by payer order by place) - 1)::int as ordinal
+    query: `select place, payer, payee, f.funder, (row_number() over (partition by payer order by place) - 1)::int as ordinal
       from payments left join lateral (
         select funder from funders where wallet = payer and funders.place < payments.place order by place desc limit 1) f on true
       where total >= ${FLOOR_ATOMIC} and total - value < ${FLOOR_ATOMIC}`,
@@ -147,12 +147,18 @@ const paid = (scope: Scope) => `
   from (select payer, payee, count(*)::int as count, sum(value) as atomic, min(at) as first_at, max(at) as last_at, max(place) as place
       from payments group by payer, payee) sums
     join (select place, transaction from payments) lasts using (place)
-    left join reached using (payer, payee)`;
+    left join (select payer, payee, funder from reached) floors using (payer, payee)`;
 
 const PAYEE_SLOT = `
   select ${bytes("payer")}, ordinal % ${PAYEE_SLOTS} as slot, ${bytes("payee")}, ordinal
   from (select *, max(ordinal) over (partition by payer) as newest from reached) numbered
   where ordinal > newest - ${PAYEE_SLOTS}`;
+
+const PAYER_SLOT = `
+  select ${bytes("payee")}, ordinal % ${PAYER_SLOTS} as slot, ${bytes("payer")}, ordinal
+  from (select *, max(ordinal) over (partition by payee) as newest from (
+    select payer, payee, (row_number() over (partition by payee order by place) - 1)::int as ordinal from reached) counted) numbered
+  where ordinal > newest - ${PAYER_SLOTS}`;
 
 /** Each table's rows, from the steps' relations. */
 export const tableQueries = (scope: Scope): Readonly<Record<HistoryTable, string>> => ({
@@ -162,4 +168,6 @@ export const tableQueries = (scope: Scope): Readonly<Record<HistoryTable, string
   paid: paid(scope),
   payee_slot: PAYEE_SLOT,
   payer_funder: `select distinct ${bytes("payee")}, ${bytes("funder")} from reached where funder is not null`,
+  payer_slot: PAYER_SLOT,
+  floor_block: `select ${bytes("payer")}, ${bytes("payee")}, place >> 20 as block from reached`,
 });

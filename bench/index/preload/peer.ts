@@ -3,12 +3,12 @@ import { createReadStream } from "node:fs";
 import { pipeline } from "node:stream/promises";
 import pg from "pg";
 import { from as copyFrom } from "pg-copy-streams";
-import { HISTORY_TABLES, type HistoryTable, keyColumns } from "../../../indexer/history/tables.ts";
+import { HISTORY_TABLES, historyTables, keyColumns } from "../../../indexer/history/tables.ts";
 import { SERVICE } from "../generated-chain.ts";
 import { INDEXES, RAW_TABLE, stepsOf, tableQueries, transfersOf } from "./peer-arithmetic.ts";
 
 const { DATABASE_URL, INDEX_SCOPE, FILE = "" } = process.env;
-const scope = INDEX_SCOPE === "authorised" ? "authorised" : "full";
+const scope = INDEX_SCOPE === "selective" ? "selective" : "full";
 
 const db = new pg.Client({ connectionString: DATABASE_URL });
 await db.connect();
@@ -24,10 +24,11 @@ await db.query("alter table raw add primary key (block, log_index); analyze raw"
 await make("transfers", transfersOf({ scope, ownAddresses: [SERVICE], firstBlock: 1 }));
 await db.query("drop table raw");
 for (const { name, query } of stepsOf({ scope })) await make(name, `create unlogged table ${name} as ${query}`);
-for (const [table, query] of Object.entries(tableQueries(scope)) as [HistoryTable, string][]) {
+const queries = tableQueries(scope);
+for (const table of historyTables(scope)) {
   const columns = HISTORY_TABLES[table].join();
   await db.query(
-    `create table ${table} as select ${columns} from (${query}) rows order by ${keyColumns(table).join()}`,
+    `create table ${table} as select ${columns} from (${queries[table]}) rows order by ${keyColumns(table).join()}`,
   );
 }
 await db.query("commit");
