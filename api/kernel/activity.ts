@@ -13,7 +13,7 @@ export interface Activity {
   readonly firstDay: string;
   readonly lastDay: string;
   /** `authorised`: the index does not contain plain transfers. */
-  readonly scope: "full" | "authorised";
+  readonly scope: "full" | "authorised" | "selective";
   /** The index starts at this block, even if the window reaches further back. */
   readonly firstBlock: number;
 }

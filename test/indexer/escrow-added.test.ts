@@ -46,7 +46,7 @@ test("an added escrow is in both indexes, and no old log of USDC is asked for ag
   const launch = (...escrows: readonly TestEscrow[]) => {
     const launched = launchIndexer({
       ...{ DATABASE_URL: ownerUrl, BASE_RPC_URL: node.url, PAY_TO_ADDRESS: FEE_RECIPIENT, START_BLOCK: "0" },
-      ...{ ESCROW_ADDRESSES: escrows.map(({ address }) => address).join(), INDEX_SCOPE: "authorised", EXCLUSIVE: "1" },
+      ...{ ESCROW_ADDRESSES: escrows.map(({ address }) => address).join(), INDEX_SCOPE: "selective", EXCLUSIVE: "1" },
     });
     onTestFinished(launched.stop);
     return launched;
@@ -83,7 +83,7 @@ test("an added escrow is in both indexes, and no old log of USDC is asked for ag
   const expectRecounts = async () => {
     await caughtUp();
     const sales = await readSales(chain, { escrows: [first.address, second.address], from: 0 });
-    expect(await readTables(reader)).toEqual(recountTables(sales, "authorised"));
+    expect(await readTables(reader)).toEqual(recountTables(sales, "selective"));
     const events = await readEvents(chain, second.address);
     const recounted = new Map(ACCOUNTS.map((account) => [lower(account), recountAccount(events, lower(account))]));
     const accounts = await readIndexed(reader, second.address);

@@ -20,7 +20,7 @@ export const CATCH_UP = { timeout: 45_000, interval: 50 };
 
 /** An index under test, and the program that keeps it. */
 export interface Indexed {
-  readonly scope: "full" | "authorised";
+  readonly scope: "full" | "selective";
   readonly database: TestDatabase;
   readonly pool: pg.Pool;
   readonly index: ActivityIndex;

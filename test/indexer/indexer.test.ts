@@ -30,7 +30,7 @@ let chain: TestChain;
 let actor: Actor;
 let days: { firstDay: number; lastDay: number };
 let full: Indexed;
-let authorised: Indexed;
+let selective: Indexed;
 /** Of the full index too: Ponder waits twenty seconds for the lock of the first, and gives up. */
 let other: Launched;
 /** Of another history. */
@@ -49,15 +49,15 @@ beforeAll(async () => {
   chain = await startTestChain({ mining: "manual" });
   actor = createActor(chain, 8453);
   days = await playHistory(chain, actor);
-  [full, authorised] = await Promise.all([begin("full", chain), begin("authorised", chain)]);
-  await Promise.all([full.launched.saying("index ready"), authorised.launched.saying("index ready")]);
-  await Promise.all([caughtUp(full, chain), caughtUp(authorised, chain)]);
+  [full, selective] = await Promise.all([begin("full", chain), begin("selective", chain)]);
+  await Promise.all([full.launched.saying("index ready"), selective.launched.saying("index ready")]);
+  await Promise.all([caughtUp(full, chain), caughtUp(selective, chain)]);
   other = launch(full, chain, { EXCLUSIVE: "0" });
 }, 120_000);
 
 afterAll(async () => {
   other?.letGo();
-  for (const { launched, pool } of [full, authorised].filter(Boolean)) {
+  for (const { launched, pool } of [full, selective].filter(Boolean)) {
     launched.letGo();
     await Promise.all([launched.ended, pool.end()]);
   }
@@ -85,7 +85,7 @@ describe("history", () => {
       .flatMap((day) => [day * DAY_MS, (day + 1) * DAY_MS - 1])
       .map((ms) => new Date(ms));
     await expectRecount(full, moments, chain);
-    await expectRecount(authorised, moments, chain);
+    await expectRecount(selective, moments, chain);
   });
 
   test("the service has no activity of its own", async () => {
@@ -100,42 +100,42 @@ describe("live", { timeout: 60_000 }, () => {
     for (let n = 0; n < 6; n += 1) {
       await actor.pay({ from: n, to: stranger(n), value: 1_000n });
       await chain.mine();
-      waits.push(await untilPaid([full, authorised], stranger(n), chain));
+      waits.push(await untilPaid([full, selective], stranger(n), chain));
     }
     // Most of them: other tests may take the processor for a while.
     expect(waits.toSorted((a, b) => a - b)[3]).toBeLessThan(3_000);
   });
 
-  test("a plain transfer is nobody's authorised payment, and not in the authorised scope at all", async () => {
+  test("a plain transfer is nobody's authorised payment, and not in a scope of payments at all", async () => {
     const [payer, payee] = [WALLETS[1] as Address, stranger(20)];
     const moment = new Date((await nowOf(chain)).getTime() + DAY_MS);
     const before = await full.index.activity(payer, moment);
     await actor.transfer(payer, payee, 5_000n);
     await chain.mine();
-    await Promise.all([caughtUp(full, chain), caughtUp(authorised, chain)]);
+    await Promise.all([caughtUp(full, chain), caughtUp(selective, chain)]);
     expect(await full.index.activity(payee, moment)).toMatchObject({ settledPayments: 0, distinctCounterparties: 1 });
-    expect(await authorised.index.activity(payee, moment)).toMatchObject({ distinctCounterparties: 0 });
+    expect(await selective.index.activity(payee, moment)).toMatchObject({ distinctCounterparties: 0 });
     const after = await full.index.activity(payer, moment);
     expect(after?.settledPayments).toBe(before?.settledPayments);
   });
 
   test("a reorganisation that removes a payment removes it from the answers", async () => {
     const payee = stranger(30);
-    for (const indexed of [full, authorised]) expect(await pruneClosely(indexed)).toBeGreaterThan(200);
+    for (const indexed of [full, selective]) expect(await pruneClosely(indexed)).toBeGreaterThan(200);
     await playBlocks(2);
     await actor.pay({ from: 2, to: payee, value: 50_000n });
     await chain.mine();
     const now = new Date((await nowOf(chain)).getTime() + 60_000);
-    for (const { index } of [full, authorised])
+    for (const { index } of [full, selective])
       await expect.poll(async () => (await index.activity(payee, now))?.distinctCounterparties, CATCH_UP).toBe(1);
     await chain.client.request({ method: "anvil_reorg", params: [3, []] } as never);
     // The position names the block before them only until the next poll, so nothing can wait for it.
-    for (const { index } of [full, authorised])
+    for (const { index } of [full, selective])
       await expect.poll(async () => (await index.activity(payee, now))?.distinctCounterparties, CATCH_UP).toBe(0);
     await playBlocks(4);
-    await Promise.all([caughtUp(full, chain), caughtUp(authorised, chain)]);
+    await Promise.all([caughtUp(full, chain), caughtUp(selective, chain)]);
     await expectRecount(full, [now], chain);
-    await expectRecount(authorised, [now], chain);
+    await expectRecount(selective, [now], chain);
   });
 
   test("a second instance on the same index waits, gives up, and does no harm", async () => {
@@ -178,14 +178,14 @@ async function expectTruePositions(paid: ReadonlyMap<number, Address>): Promise<
 
 describe("faults", { timeout: 90_000 }, () => {
   test("Ponder, once killed, is started again on the same index, catches up and counts nothing twice", async () => {
-    const both = [full, authorised];
+    const both = [full, selective];
     const before = await payStrangers(50);
     await caughtUp(full, chain);
     await Promise.all(both.map(pruneClosely));
     for (const { launched } of both) process.kill(launched.ponderPid(), "SIGKILL");
     const paid = new Map([...before, ...(await payStrangers(62))]);
     await Promise.all([expectTruePositions(paid), ...both.map(({ launched }) => launched.saying("ponder started", 2))]);
-    await caughtUp(authorised, chain);
+    await caughtUp(selective, chain);
     for (const indexed of both) {
       const [before, after] = indexed.launched.said("ponder started");
       expect([after?.schema, after?.startBlock]).toEqual([before?.schema, before?.startBlock]);
@@ -194,9 +194,9 @@ describe("faults", { timeout: 90_000 }, () => {
   });
 
   test("a killed launcher leaves no Ponder behind", async () => {
-    const ponder = authorised.launched.ponderPid();
-    authorised.launched.kill("SIGKILL");
-    await authorised.launched.ended;
+    const ponder = selective.launched.ponderPid();
+    selective.launched.kill("SIGKILL");
+    await selective.launched.ended;
     await expect.poll(() => isAlive(ponder), CATCH_UP).toBe(false);
   });
 
@@ -204,36 +204,36 @@ describe("faults", { timeout: 90_000 }, () => {
     const [late, fresh] = [stranger(3), stranger(90)];
     const changed = { OWN_ADDRESSES: `${late},${fresh}`, OWN_ADDRESSES_CHANGE: "from_now_on" };
     const payBoth = () => actor.payAll([late, fresh], { from: 1, value: 60_000n }).then(() => chain.mine());
-    const refused = launch(authorised, chain, { ...changed, OWN_ADDRESSES_CHANGE: "" });
+    const refused = launch(selective, chain, { ...changed, OWN_ADDRESSES_CHANGE: "" });
     expect([await refused.ended, refused.said("ponder started")]).toEqual([1, []]);
     const [old] = full.launched.said("ponder started");
     const since = (await headOf(chain)) + 1;
     await payBoth();
-    authorised.launched = launch(authorised, chain, changed);
-    await authorised.launched.saying("index ready");
+    selective.launched = launch(selective, chain, changed);
+    await selective.launched.saying("index ready");
     await payBoth();
-    await caughtUp(authorised, chain);
-    const { rows } = await authorised.pool.query("select first_block, own_from from live.coverage");
+    await caughtUp(selective, chain);
+    const { rows } = await selective.pool.query("select first_block, own_from from live.coverage");
     expect(rows).toEqual([{ first_block: old?.startBlock, own_from: { [late]: since } }]);
-    authorised.own = { ...authorised.own, [late]: since, [fresh]: 0 };
-    await expectRecount(authorised, [await nowOf(chain)], chain);
-    expect(authorised.launched.said("index ready")).toEqual([expect.objectContaining({ dropped: [] })]);
-    authorised.launched.letGo();
-    await authorised.launched.ended;
+    selective.own = { ...selective.own, [late]: since, [fresh]: 0 };
+    await expectRecount(selective, [await nowOf(chain)], chain);
+    expect(selective.launched.said("index ready")).toEqual([expect.objectContaining({ dropped: [] })]);
+    selective.launched.letGo();
+    await selective.launched.ended;
   });
 
   test("rebuilt without them it builds a new index beside the old one, which answers until the views switch", async () => {
     const [now, others] = [await nowOf(chain), [3, 4, 90].map(stranger)];
     const changed = { OWN_ADDRESSES: others.join(), OWN_ADDRESSES_CHANGE: "rebuild" };
-    const [old] = authorised.launched.said("ponder started");
-    authorised.launched = launch(authorised, chain, changed);
-    const { launched, index } = authorised;
+    const [old] = selective.launched.said("ponder started");
+    selective.launched = launch(selective, chain, changed);
+    const { launched, index } = selective;
     await launched.saying("ponder started");
     expect(await index.activity(stranger(4), now)).toMatchObject({ distinctCounterparties: 1 });
     await launched.saying("index ready");
-    await caughtUp(authorised, chain);
-    authorised.own = Object.fromEntries([SERVICE, ...others].map((address) => [address, 0]));
-    await expectRecount(authorised, [now], chain);
+    await caughtUp(selective, chain);
+    selective.own = Object.fromEntries([SERVICE, ...others].map((address) => [address, 0]));
+    await expectRecount(selective, [now], chain);
     expect(await index.activity(stranger(4), now)).toMatchObject({ distinctCounterparties: 0 });
     expect(launched.said("index ready")).toEqual([expect.objectContaining({ dropped: [old?.schema] })]);
   });
@@ -286,8 +286,8 @@ describe("faults", { timeout: 90_000 }, () => {
   });
 
   test("npm run index:drop drops everything that the indexer made, but nothing that one is using", async () => {
-    await authorised.launched.saying("index ready");
-    expect(await runDrop(authorised, chain)).toContain("Stop it first");
+    await selective.launched.saying("index ready");
+    expect(await runDrop(selective, chain)).toContain("Stop it first");
     expect(await runDrop(full, chain, { EXCLUSIVE: "1" })).toContain("Dropped: live_");
     expect(await schemasOf(full)).toEqual([]);
     full.launched = launch(full, chain);

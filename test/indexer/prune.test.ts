@@ -34,7 +34,7 @@ node.become(async (call, pass) => {
 /** Runs the indexer until its index is ready; returns its schema. */
 async function runIndexer(more: Readonly<Record<string, string>> = {}): Promise<string> {
   asked.length = 0;
-  const env = { BASE_RPC_URL: node.url, DATABASE_URL: ownerUrl, INDEX_SCOPE: "authorised", INDEX_HISTORY: "" };
+  const env = { BASE_RPC_URL: node.url, DATABASE_URL: ownerUrl, INDEX_SCOPE: "selective", INDEX_HISTORY: "" };
   const launched = await forFile(launchIndexer({ ...environment(env), ...more }));
   await launched.saying("index ready");
   await launched.stop();
