@@ -29,6 +29,8 @@ export interface ApiStage<Chain extends TestChain = TestChain> {
 
 const END_LEASES = "UPDATE payment SET lease_until = '-infinity' WHERE lease_until > now()";
 
+const DEADLOCK = "40P01";
+
 const BLOCKED =
   "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE $1";
 
@@ -59,7 +61,18 @@ export async function startApiStageOn<Chain extends TestChain>(starting: Promise
       processes.push(started);
       return started;
     },
-    endLeases: async () => void (await owner.query(END_LEASES)),
+    async endLeases() {
+      // It locks the rows of several statements of the service at once, in no particular order.
+      for (let isOver = false; !isOver; ) {
+        isOver = await owner.query(END_LEASES).then(
+          () => true,
+          (error: pg.DatabaseError) => {
+            if (error.code !== DEADLOCK) throw error;
+            return false;
+          },
+        );
+      }
+    },
     async untilBlocked(statement) {
       const blocked = async () => (await owner.query(BLOCKED, [`${statement}%`])).rowCount === 1;
       if (!(await waitUntil(blocked, BLOCKED_LIMIT_MS, 10)))
