@@ -91,17 +91,18 @@ async function keepRunning(launch: Launch, root: Root): Promise<void> {
 async function runOnce(launch: Launch, root: Root): Promise<object> {
   const started = await launch.turns.take(async () => {
     const begun = await start(launch, root);
-    if (!("reason" in begun)) await hasSettled(launch, begun);
+    if ("reason" in begun) return begun;
+    launch.log.info({ ...begun.plan.deployment, ponderPid: begun.ponder.pid }, root.says.started);
+    await hasSettled(launch, begun);
     return begun;
   });
   if ("reason" in started) return started;
-  const { ponder, closed, plan } = started;
+  const { ponder, closed } = started;
   const stop = () => closePonder(ponder);
   launch.signal.addEventListener("abort", stop);
   if (launch.signal.aborted) stop();
   const over = new AbortController();
   const serving = serve(launch, { ...started, root }, { over: over.signal, stop });
-  launch.log.info({ ...plan.deployment, ponderPid: ponder.pid }, root.says.started);
   try {
     const [code, signal]: unknown[] = await closed;
     return { code, signal };
@@ -145,8 +146,8 @@ async function start(launch: Launch, root: Root): Promise<Started | { readonly r
 }
 
 /**
- * Resolves when this Ponder is ready, has ended, or has had its time: two that fetch the same blocks at once lock each
- * other's rows in the copy of the chain, and one of them may then stand still.
+ * Resolves when this Ponder is ready, has ended, or has had its time: two that fetch the same blocks at once may lock each
+ * other's rows in the copy of the chain, and one of them would have to start again.
  */
 async function hasSettled({ db, signal }: Launch, { closed, plan, startedAt }: Started): Promise<void> {
   let isOver = signal.aborted;

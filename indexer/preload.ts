@@ -1,3 +1,4 @@
+import { endAtFailedFetch } from "./failed-fetch.ts";
 import { steadyHeads } from "./heads.ts";
 import { onParentGone } from "./leash.ts";
 import { spareUnusedModules } from "./unused-modules.ts";
@@ -13,3 +14,4 @@ onParentGone(() => {
 const [nodeUrl = ""] = (process.env.BASE_RPC_URL ?? "").split(",");
 globalThis.fetch = steadyHeads(globalThis.fetch, nodeUrl);
 spareUnusedModules();
+endAtFailedFetch();

@@ -23,13 +23,26 @@ const node = await forFile(startFaultyNode({ rpcUrl: rpc.url }));
 const { ownerUrl } = await freshDatabase();
 const db = await forFile(new pg.Pool({ connectionString: ownerUrl, max: 3 }));
 
+/** When Ponder first fetches this block, it loses the connection on which it stores it. */
+const lost = new Set([150]);
+const loseConnection = () =>
+  db.query(
+    `select pg_terminate_backend(pid) from pg_stat_activity
+      where application_name = 'ponder_sync' and datname = current_database() and xact_start is not null
+      order by xact_start limit 1`,
+  );
 /** The numbers of the blocks that Ponder has asked for with their transactions. */
 const asked: number[] = [];
 node.become(async (call, pass) => {
   const [number, isFull] = call.params ?? [];
-  if (call.method === "eth_getBlockByNumber" && isFull === true && number !== "latest") asked.push(Number(number));
+  if (call.method === "eth_getBlockByNumber" && isFull === true && number !== "latest") {
+    asked.push(Number(number));
+    if (lost.delete(Number(number))) await loseConnection();
+  }
   return pass(call);
 });
+
+const restarts: object[] = [];
 
 /** Runs the indexer until its index is ready; returns its schema. */
 async function runIndexer(more: Readonly<Record<string, string>> = {}): Promise<string> {
@@ -37,6 +50,7 @@ async function runIndexer(more: Readonly<Record<string, string>> = {}): Promise<
   const env = { BASE_RPC_URL: node.url, DATABASE_URL: ownerUrl, INDEX_SCOPE: "selective", INDEX_HISTORY: "" };
   const launched = await forFile(launchIndexer({ ...environment(env), ...more }));
   await launched.saying("index ready");
+  restarts.push(...launched.said("the indexer stopped and is restarting"));
   await launched.stop();
   return String(launched.said("ponder started")[0]?.schema);
 }
@@ -76,6 +90,11 @@ const schema = await runIndexer();
 const rows = await readTables(db);
 const { rows: checkpoints } = await db.query(`select finalized_checkpoint as at from ${schema}._ponder_checkpoint`);
 const final = Number(checkpoints[0].at.slice(26, 42));
+
+test("a Ponder that loses its connection in the middle of a backfill is started again", () => {
+  expect(restarts).toEqual([expect.objectContaining({ code: 75, root: "payments" })]);
+  expect(lost.size).toBe(0);
+});
 
 describe("nothing is pruned", () => {
   test("of a chain shorter than what stays", async () => {
