@@ -2,17 +2,19 @@ import { finalise, relayed } from "./beside.ts";
 import { chainMoves, leaseMoves } from "./chain.ts";
 import { batchInShort, deliveredBy, inShort, rowInShort } from "./coverage.ts";
 import { act, arrive, crash, type Explored, heartbeat, type Outcome, resolve } from "./shell.ts";
-import { beginning, type Process, type Surroundings } from "./world.ts";
+import { beginning, type Happening, type Process, type Surroundings } from "./world.ts";
 
 /** A state in numbers: the surroundings, then the API processes, then the resolver. An idle process is 0. */
 export type State = readonly number[];
 
+/** A move of a state. */
 export interface Move {
   readonly label: string;
   /** The position of the process that moves; 0 when it is none. */
   readonly by: number;
-  readonly to: State;
-  readonly outcome: NumberedOutcome | null;
+  /** Valid until the next move: who needs it longer copies it, and may change it. */
+  readonly to: number[];
+  readonly outcome: NumberedOutcome;
 }
 
 interface NumberedOutcome extends Pick<Outcome, "label" | "taken" | "broken"> {
@@ -24,15 +26,14 @@ interface NumberedOutcome extends Pick<Outcome, "label" | "taken" | "broken"> {
 
 export interface Automaton {
   readonly start: State;
-  moves(state: State): Move[];
+  /** Tries one move of a state after the other until one is wanted: that one, or null. */
+  find(state: State, isWanted: (move: Move) => boolean): Move | null;
   readonly surroundings: readonly Surroundings[];
   /** Every answer that was given, and every state of a row that was met. */
   readonly covered: ReadonlySet<string>;
 }
 
 const IDLE = 0;
-export const MOST_PROCESSES = 4096;
-
 /** Every move of a world. */
 export function createAutomaton(explored: Explored): Automaton {
   const { world } = explored;
@@ -40,41 +41,46 @@ export function createAutomaton(explored: Explored): Automaton {
   const start = [outcomes.beginning, ...Array(world.apiProcesses ?? 2).fill(IDLE), IDLE];
   const resolver = start.length - 1;
 
+  /** Of every move, one after the other. */
+  const to = [...start];
   function apply(state: State, by: number, outcome: NumberedOutcome): Move {
-    const to = state.slice();
-    const { taken } = outcome;
-    if (taken !== null) for (let i = 1; i < to.length; i++) to[i] = outcomes.lose(to[i] ?? IDLE, taken);
-    to[0] = outcome.after;
-    if (by > 0) to[by] = outcome.process;
-    return { label: outcome.label, by, to, outcome };
+    const { label, taken, after, process } = outcome;
+    for (let i = 1; i < to.length; i++)
+      to[i] = taken === null ? (state[i] ?? IDLE) : outcomes.lose(state[i] ?? IDLE, taken);
+    to[0] = after;
+    if (by > 0) to[by] = process;
+    return { label, by, to, outcome };
   }
 
-  function moves(state: State): Move[] {
+  function find(state: State, isWanted: (move: Move) => boolean): Move | null {
     const [now = 0] = state;
-    const found: Move[] = [];
-    const add = (by: number, possible: readonly NumberedOutcome[]) => {
-      for (const outcome of possible) found.push(apply(state, by, outcome));
+    const among = (by: number, possible: readonly NumberedOutcome[]): Move | null => {
+      for (const outcome of possible) {
+        const move = apply(state, by, outcome);
+        if (isWanted(move)) return move;
+      }
+      return null;
+    };
+    const ofProcesses = (): Move | null => {
+      for (let by = 1; by <= resolver; by++) {
+        const process = state[by] ?? IDLE;
+        // Two processes in the same run would do the same.
+        if (process === IDLE || (by > 1 && by < resolver && process === state[by - 1])) continue;
+        const move = among(by, outcomes.acts(now)(process));
+        if (move !== null) return move;
+      }
+      return null;
     };
     const idle = state.indexOf(IDLE, 1);
-    if (idle > 0 && idle < resolver) add(idle, outcomes.arrivals(now));
-    if (state[resolver] === IDLE && world.resolver === undefined) add(resolver, outcomes.dues(now));
-    add(0, outcomes.besides(now));
-    for (let by = 1; by <= resolver; by++) {
-      const process = state[by] ?? IDLE;
-      // Two processes in the same run would do the same.
-      if (process === IDLE || (by > 1 && by < resolver && process === state[by - 1])) continue;
-      add(by, outcomes.acts(now * MOST_PROCESSES + process));
-      if (!world.calm) {
-        const to = state.with(by, IDLE);
-        to[0] = outcomes.crashed(now * MOST_PROCESSES + process);
-        found.push({ label: "crashes", by, to, outcome: null });
-      }
-    }
-    for (const { label, after } of outcomes.happenings(now))
-      found.push({ label, by: 0, to: state.with(0, after), outcome: null });
-    return found;
+    return (
+      (idle > 0 && idle < resolver ? among(idle, outcomes.arrivals(now)) : null) ??
+      (state[resolver] === IDLE && world.resolver === undefined ? among(resolver, outcomes.dues(now)) : null) ??
+      among(0, outcomes.besides(now)) ??
+      ofProcesses() ??
+      among(0, outcomes.happenings(now))
+    );
   }
-  return { start, moves, surroundings: outcomes.surroundings, covered: outcomes.covered };
+  return { start, find, surroundings: outcomes.surroundings, covered: outcomes.covered };
 }
 
 /**
@@ -84,7 +90,7 @@ export function createAutomaton(explored: Explored): Automaton {
 function createOutcomes(explored: Explored) {
   const { world } = explored;
   const surroundings = numbering<Surroundings>();
-  const processes = numbering<Process | null>(MOST_PROCESSES);
+  const processes = numbering<Process | null>();
   processes.numberOf(null);
   const covered = new Set<string>();
   const at = (now: number) => surroundings.values[now] ?? beginning(world);
@@ -102,23 +108,30 @@ function createOutcomes(explored: Explored) {
       delivered,
     };
   };
+  /** Nothing that a run does. */
+  const happened = ({ label, after }: Happening): NumberedOutcome => ({
+    label,
+    after: surroundings.numberOf(after),
+    process: IDLE,
+    taken: null,
+    broken: null,
+    delivered: 0,
+  });
   const beside = (now: Surroundings) => [...chainMoves(now, world), ...leaseMoves(now, world)];
-  const happenings = remember((now) =>
-    beside(at(now)).map(({ label, after }) => ({ label, after: surroundings.numberOf(after) })),
-  );
+  const happenings = remember((now) => beside(at(now)).map(happened));
   const arrivals = remember((now) => world.sent.flatMap((sent) => arrive(explored, at(now), sent).map(numbered)));
   const dues = remember((now) => resolve(explored, at(now)).map(numbered));
   const besides = remember((now) => [...finalise(explored, at(now)), ...relayed(explored, at(now))].map(numbered));
-  const paired = (pair: number) =>
-    [at(Math.floor(pair / MOST_PROCESSES)), processes.values[pair % MOST_PROCESSES]] as const;
-  const acts = remember((pair) => {
-    const [now, process] = paired(pair);
-    return process ? [...act(explored, now, process), ...heartbeat(now, process)].map(numbered) : [];
-  });
-  const crashed = remember((pair) => {
-    const [now, process] = paired(pair);
-    return process ? surroundings.numberOf(crash(now, process)) : 0;
-  });
+  const actsOf = (now: Surroundings, process: Process): NumberedOutcome[] => [
+    ...[...act(explored, now, process), ...heartbeat(now, process)].map(numbered),
+    ...(world.calm ? [] : [happened({ label: "crashes", after: crash(now, process) })]),
+  ];
+  const acts = remember((now) =>
+    remember((number) => {
+      const process = processes.values[number];
+      return process ? actsOf(at(now), process) : [];
+    }),
+  );
   const bereft = remember((number) => {
     const process = processes.values[number];
     return process?.holds ? processes.numberOf({ ...process, holds: false }) : number;
@@ -133,34 +146,36 @@ function createOutcomes(explored: Explored) {
     dues,
     besides,
     acts,
-    crashed,
     lose,
     surroundings: surroundings.values,
     covered,
   };
 }
 
+/** Works out once for each number; there are not many. */
 function remember<T>(workOut: (number: number) => T): (number: number) => T {
-  const known = new Map<number, T>();
+  const known: (T | undefined)[] = [];
   return (number) => {
-    const before = known.get(number);
+    const before = known[number];
     if (before !== undefined) return before;
+    while (known.length < number) known.push(undefined);
     const result = workOut(number);
-    known.set(number, result);
+    known[number] = result;
     return result;
   };
 }
 
-/** Numbers values by their text. */
-function numbering<T>(most = Number.POSITIVE_INFINITY) {
-  const numbers = new Map<string, number>();
+/** Numbers values by their text; one that it has given out is known without it. */
+function numbering<T>() {
+  const numbers = new Map<T | string, number>();
   const values: T[] = [];
   const numberOf = (value: T): number => {
+    const same = numbers.get(value);
+    if (same !== undefined) return same;
     const text = JSON.stringify(value);
     const known = numbers.get(text);
     if (known !== undefined) return known;
-    if (values.length === most) throw new Error(`there are more than ${most} values to number`);
-    numbers.set(text, values.length);
+    numbers.set(text, values.length).set(value, values.length);
     return values.push(value) - 1;
   };
   return { values, numberOf };

@@ -1,6 +1,7 @@
-import { type Automaton, createAutomaton, MOST_PROCESSES, type Move, type State } from "./automaton.ts";
-import { GOALS } from "./promises.ts";
+import { type Automaton, createAutomaton, type Move, type State } from "./automaton.ts";
+import { GOALS, type Goal } from "./promises.ts";
 import type { Explored } from "./shell.ts";
+import { createNumbers, createVisited } from "./visited.ts";
 
 export interface Broken {
   readonly promise: string;
@@ -18,76 +19,80 @@ export interface Exploration {
 /** Visits every state, nearest first, until a promise is broken; then asks whether the good ends stay within reach of each. */
 export function explore(explored: Explored): Exploration {
   const automaton = createAutomaton(explored);
-  const visited = createVisited(automaton.start);
-  const broken = walk(automaton, visited) ?? outOfReach(explored, automaton, visited);
-  return { states: visited.states.length, broken, covered: automaton.covered };
+  const graph = createGraph(automaton);
+  const broken = walk(automaton, graph) ?? outOfReach(explored, automaton, graph);
+  return { states: graph.visited.count(), broken, covered: automaton.covered };
 }
 
-function walk(automaton: Automaton, { states, edges, edgesFrom, delivered, indexOf, traceTo }: Visited): Broken | null {
-  for (let i = 0; i < states.length; i++) {
-    let bits = 0;
-    edgesFrom.push(edges.length);
-    for (const move of automaton.moves(states[i] ?? automaton.start)) {
-      const promise = move.outcome?.broken;
-      if (promise) return { promise, trace: traceTo(automaton, i, move) };
-      bits |= move.outcome?.delivered ?? 0;
-      edges.push(indexOf(canonical(move.to), i));
-    }
+function walk(automaton: Automaton, { visited, parents, edges, edgesFrom, delivered, traceTo }: Graph): Broken | null {
+  const state = [...automaton.start];
+  let from = 0;
+  let bits = 0;
+  const breaks = ({ outcome, to }: Move): boolean => {
+    if (outcome.broken) return true;
+    bits |= outcome.delivered;
+    const before = visited.count();
+    const number = visited.numberOf(canonical(to));
+    if (number === before) parents.push(from);
+    edges.push(number);
+    return false;
+  };
+  for (; from < visited.count(); from++) {
+    bits = 0;
+    edgesFrom.push(edges.count());
+    visited.read(from, state);
+    const last = automaton.find(state, breaks);
+    if (last?.outcome.broken) return { promise: last.outcome.broken, trace: traceTo(from, last) };
     delivered.push(bits);
   }
-  edgesFrom.push(edges.length);
+  edgesFrom.push(edges.count());
   return null;
 }
 
-type Visited = ReturnType<typeof createVisited>;
+type Graph = ReturnType<typeof createGraph>;
 
 /** The states in the order of their distance, what leads where, and which results an answer in each of them gives. */
-function createVisited(start: State) {
-  const states: State[] = [];
-  const parents: number[] = [];
-  const edges: number[] = [];
-  const edgesFrom: number[] = [];
-  const delivered: number[] = [];
-  const known: Map<number, number>[] = [];
-  const indexOf = (state: State, parent: number): number => {
-    const [now = 0] = state;
-    let key = 0;
-    for (let i = state.length - 1; i > 0; i--) key = key * MOST_PROCESSES + (state[i] ?? 0);
-    known[now] ??= new Map<number, number>();
-    const before = known[now].get(key);
-    if (before !== undefined) return before;
-    known[now].set(key, states.length);
-    parents.push(parent);
-    return states.push(state) - 1;
-  };
-  indexOf(canonical(start), 0);
+function createGraph(automaton: Automaton) {
+  const { start } = automaton;
+  const visited = createVisited(start.length);
+  const [parents, edges, edgesFrom, delivered] = [createNumbers(), createNumbers(), createNumbers(), createNumbers()];
+  visited.numberOf(canonical([...start]));
+  parents.push(0);
 
   /** The way to a state, and one move on, told with processes that keep their names. */
-  const traceTo = (automaton: Automaton, index: number, last?: Move): string[] => {
-    const path = last ? [canonical(last.to)] : [];
-    for (let i = index; i > 0; i = parents[i] ?? 0) path.push(states[i] ?? start);
+  const traceTo = (number: number, last?: Move): string[] => {
+    const broken = last?.outcome.broken;
+    const path = last ? [canonical([...last.to])] : [];
+    const comesFrom = parents.all();
+    for (let at = number; at > 0; at = comesFrom[at] ?? 0) {
+      const state = [...start];
+      visited.read(at, state);
+      path.push(state);
+    }
     let state = start;
     return path.reverse().map((next, i) => {
-      const broken = last && i === path.length - 1 ? last.outcome?.broken : undefined;
-      const leads = (move: Move) =>
-        `${canonical(move.to)}` === `${next}` && (!broken || move.outcome?.broken === broken);
-      const move = automaton.moves(state).find(leads);
-      if (move === undefined) throw new Error("a trace leads nowhere");
-      state = move.to;
+      const wanted = i === path.length - 1 ? broken : undefined;
+      const leads = ({ to, outcome }: Move) =>
+        `${canonical([...to])}` === `${next}` && (!wanted || outcome.broken === wanted);
+      const move = automaton.find(state, leads);
+      if (move === null) throw new Error("a trace leads nowhere");
+      state = [...move.to];
       return named(move);
     });
   };
-  return { states, edges, edgesFrom, delivered, indexOf, traceTo };
+  return { visited, parents, edges, edgesFrom, delivered, traceTo };
 }
 
-/** The API processes are interchangeable: a state and its mirror image are one. */
-function canonical(state: State): State {
-  for (let i = 2; i < state.length - 1; i++) {
-    if ((state[i - 1] ?? 0) >= (state[i] ?? 0)) continue;
-    const [now = 0, ...processes] = state;
-    const resolver = processes.pop() ?? 0;
-    return [now, ...processes.sort((a, b) => b - a), resolver];
-  }
+/** The API processes are interchangeable: a state and its mirror image are one. Puts them in order. */
+function canonical(state: number[]): State {
+  for (let end = state.length - 2; end > 1; end--)
+    for (let i = 1; i < end; i++) {
+      const one = state[i] ?? 0;
+      const next = state[i + 1] ?? 0;
+      if (one >= next) continue;
+      state[i] = next;
+      state[i + 1] = one;
+    }
   return state;
 }
 
@@ -95,26 +100,37 @@ const named = ({ label, by, to }: Move): string =>
   by === 0 ? label : by === to.length - 1 ? `resolver ${label}` : `P${by} ${label}`;
 
 /** The good end that the nearest state cannot reach any more. */
-function outOfReach({ world }: Explored, automaton: Automaton, visited: Visited): Broken | null {
+function outOfReach({ world }: Explored, automaton: Automaton, graph: Graph): Broken | null {
   const goals = GOALS.filter(
     ({ needsResolver, needsCalm }) => !(needsResolver && world.resolver === "sleeps") && !(needsCalm && !world.calm),
   );
   const stuck = goals
-    .map(({ name, reached }) => {
-      const good = visited.states.map(([now = 0], i) => {
-        const at = automaton.surroundings[now];
-        const bits = visited.delivered[i] ?? 0;
-        return at !== undefined && reached(at, (authorization) => (bits & (1 << authorization)) !== 0) ? 1 : 0;
-      });
-      return { name, from: cannotReach(visited, Uint8Array.from(good)) };
-    })
+    .map((goal) => ({ name: goal.name, from: cannotReach(graph, goodEnds(goal, automaton, graph)) }))
     .filter(({ from }) => from >= 0)
     .sort((a, b) => a.from - b.from)[0];
-  return stuck ? { promise: stuck.name, trace: visited.traceTo(automaton, stuck.from) } : null;
+  return stuck ? { promise: stuck.name, trace: graph.traceTo(stuck.from) } : null;
+}
+
+/** 1 for each state that is a good end. What counts is its surroundings and the results that it gives, which many share. */
+function goodEnds({ reached }: Goal, { start, surroundings }: Automaton, { visited, delivered }: Graph): Uint8Array {
+  const known: (0 | 1)[][] = surroundings.map(() => []);
+  const isGood = (now: number, bits: number): 0 | 1 => {
+    const at = surroundings[now];
+    return at !== undefined && reached(at, (authorization) => (bits & (1 << authorization)) !== 0) ? 1 : 0;
+  };
+  const state = [...start];
+  return Uint8Array.from(delivered.all(), (bits, number) => {
+    visited.read(number, state);
+    const [now = 0] = state;
+    const some = known[now] ?? [];
+    some[bits] ??= isGood(now, bits);
+    return some[bits];
+  });
 }
 
 /** The first state from which no way leads to a good one. Sweeps backwards until nothing changes. */
-function cannotReach({ edges, edgesFrom }: Visited, can: Uint8Array): number {
+function cannotReach(graph: Graph, can: Uint8Array): number {
+  const [edges, edgesFrom] = [graph.edges.all(), graph.edgesFrom.all()];
   for (let changed = true; changed; ) {
     changed = false;
     for (let i = can.length - 1; i >= 0; i--) {
