@@ -8,6 +8,7 @@ import { post, send, v2 } from "../../support/payments/requests.ts";
 import { signPayment } from "../../support/payments/signing.ts";
 import { startApiStage } from "../../support/service/api-stage.ts";
 import { binary, hexOf } from "../../support/service/database.ts";
+import { eachPayment } from "../../support/service/row-by-row.ts";
 
 vi.setConfig({ testTimeout: 120_000 });
 
@@ -19,7 +20,7 @@ const on = { ERC8004_FEEDBACK: "on" };
 /** What the end of a lease, and seconds of waiting, do. */
 const endLeases = async () => {
   await owner.query("UPDATE publication SET look_at = now()");
-  await owner.query("UPDATE payment SET look_at = now() WHERE final_at IS NULL");
+  await owner.query(eachPayment("look_at = now()", "final_at IS NULL"));
   await owner.query("UPDATE relay SET tended_at = tended_at - interval '1 minute'");
 };
 

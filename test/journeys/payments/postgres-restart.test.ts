@@ -15,6 +15,7 @@ import { newPayer, type Signed, signPayment } from "../../support/payments/signi
 import { type ApiProcess, startApiProcess } from "../../support/service/api-process.ts";
 import { fundRelayer } from "../../support/service/api-stage.ts";
 import { binary } from "../../support/service/database.ts";
+import { eachPayment } from "../../support/service/row-by-row.ts";
 
 const PATIENT = { timeout: 30_000, interval: 20 };
 // As `stack.ts` names its own, so that a later run removes what a killed one left.
@@ -95,7 +96,7 @@ function killIfThere(pid: number): void {
 async function sentAgain(): Promise<Answer> {
   for (const deadline = Date.now() + 30_000; ; await sleep(100)) {
     // What the lease of 30 seconds does by itself.
-    await ask("UPDATE payment SET lease_until = '-infinity' WHERE lease_until > now()");
+    await ask(eachPayment("lease_until = '-infinity'", "lease_until > now()"));
     const answer = await pay();
     if (answer.status !== 503 || Date.now() > deadline) return answer;
     expectProblem(answer, 503, "payment_pending");

@@ -16,6 +16,7 @@ import { chargedOnce, nothingCharged } from "../../support/payments/on-chain.ts"
 import { type Answer, post, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment, unixNow } from "../../support/payments/signing.ts";
 import { binary, freshDatabase, type TestDatabase } from "../../support/service/database.ts";
+import { eachPayment } from "../../support/service/row-by-row.ts";
 import { startService, type TestService } from "../../support/service/service.ts";
 
 const soon = { timeout: 30_000, interval: 100 };
@@ -156,7 +157,7 @@ test("a payment that nobody retries is never submitted again; /status says how o
   expect(await unresolved()).toMatchObject({ unresolved: 1 });
   // It looks less and less often; here it is always due.
   const soonLooked = async <T>(read: () => Promise<T>): Promise<T> => {
-    await ask("UPDATE payment SET look_at = now() WHERE look_at > now()");
+    await ask(eachPayment("look_at = now()", "look_at > now()"));
     return read();
   };
   const takes = async () => Number((await ask<{ n: number }>("SELECT max(takes) AS n FROM payment"))[0]?.n);

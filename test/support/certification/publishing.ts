@@ -7,6 +7,7 @@ import { startTestChain, type TestChain } from "../chain/chain.ts";
 import { eventually } from "../eventually.ts";
 import { type Answer, post, send, v2 } from "../payments/requests.ts";
 import { signPayment } from "../payments/signing.ts";
+import { eachPayment } from "../service/row-by-row.ts";
 import { startService, type TestService } from "../service/service.ts";
 import { type Agent, PUBLISHER } from "./agent-registries.ts";
 
@@ -59,7 +60,7 @@ export async function startPublishing(): Promise<PublishingStage> {
     await publish();
   };
   const resolve = async () => {
-    await owner.query("UPDATE payment SET look_at = now() WHERE final_at IS NULL");
+    await owner.query(eachPayment("look_at = now()", "final_at IS NULL"));
     await service.gate.resolveDue();
   };
   return {

@@ -1,11 +1,17 @@
 import { expect } from "vitest";
+import { rowByRow } from "../service/row-by-row.ts";
 import { askedOnChain, type EscrowScene, type Held, statusOf } from "./contract.ts";
 
 /** For waiting on blocks and turns. */
 export const PATIENT = { timeout: 30_000, interval: 20 };
 
 /** What the end of a task's half minute does: anyone may claim it again. */
-export const END_TURNS = "UPDATE escrow_task SET look_at = '-infinity' WHERE state <> 'final'";
+export const END_TURNS = rowByRow({
+  table: "escrow_task",
+  key: ["payment"],
+  set: "look_at = '-infinity'",
+  where: "state <> 'final'",
+});
 
 /** Exactly one transaction did it, and no other outcome was ever requested. */
 export async function expectOutcome(at: EscrowScene, one: Held, decision: "release" | "refund") {

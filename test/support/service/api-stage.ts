@@ -4,6 +4,7 @@ import { startTestChain, type TestChain } from "../chain/chain.ts";
 import type { HoldingNode } from "../chain/holding-node.ts";
 import { type ApiProcess, type ApiProcessPlan, SHARED_RELAYER, startApiProcess } from "./api-process.ts";
 import { connectOwner, freshDatabase, type TestDatabase } from "./database.ts";
+import { eachPayment } from "./row-by-row.ts";
 
 const BLOCKED_LIMIT_MS = 30_000;
 
@@ -27,7 +28,7 @@ export interface ApiStage<Chain extends TestChain = TestChain> {
   readonly stop: () => Promise<void>;
 }
 
-const END_LEASES = "UPDATE payment SET lease_until = '-infinity' WHERE lease_until > now()";
+const END_LEASES = eachPayment("lease_until = '-infinity'", "lease_until > now()");
 
 const DEADLOCK = "40P01";
 

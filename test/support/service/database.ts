@@ -3,6 +3,7 @@ import pg from "pg";
 import type { Hex } from "viem";
 import { inject } from "vitest";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
+import { eachPayment } from "./row-by-row.ts";
 
 export interface TestDatabase {
   /** The superuser's URL. */
@@ -36,7 +37,7 @@ export const hexOf = (bytes: Buffer): Hex => `0x${bytes.toString("hex")}`;
 export async function age({ ownerUrl }: TestDatabase, seconds: number): Promise<void> {
   const by = `interval '${seconds} seconds'`;
   await withClient(ownerUrl, async (client) => {
-    await client.query(`UPDATE payment SET lease_until = lease_until - ${by}, look_at = look_at - ${by}`);
+    await client.query(eachPayment(`lease_until = lease_until - ${by}, look_at = look_at - ${by}`));
     await client.query(`UPDATE relay SET sent_at = sent_at - ${by}, tended_at = tended_at - ${by}`);
   });
 }
