@@ -9,7 +9,7 @@ import { connectChain } from "../../indexer/chain.ts";
 import { chooseDeployment } from "../../indexer/choose-deployment.ts";
 import type { Deployment } from "../../indexer/deployment.ts";
 import { expectFit, isFinalOn, readHistory } from "../../indexer/history/history.ts";
-import { HISTORY_TABLES } from "../../indexer/history/tables.ts";
+import { historyTables } from "../../indexer/history/tables.ts";
 import { foundingAddresses } from "../../indexer/own-addresses.ts";
 import { ROWS_VERSION } from "../../indexer/rows-version.ts";
 import { folderForFile } from "../support/folder.ts";
@@ -36,7 +36,7 @@ function written(name: string, content: string | Buffer): string {
 }
 
 async function rowsOf(): Promise<Record<string, unknown>> {
-  const rows = Object.keys(HISTORY_TABLES).map(
+  const rows = historyTables("full").map(
     async (table) => [table, (await pool.query(`select * from history.${table} t order by t`)).rows] as const,
   );
   return Object.fromEntries(await Promise.all(rows));

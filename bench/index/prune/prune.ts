@@ -18,7 +18,7 @@ const PER_BLOCK = 12;
 const [SYNCED, FOLLOWING] = [4_000, 1_500];
 const BYTES_A_PAYMENT = 1_900;
 const MIB = 2 ** 20;
-const SCOPE = { INDEX_SCOPE: "authorised" };
+const SCOPE = { INDEX_SCOPE: "selective" };
 const OFTEN = { ...SCOPE, PRUNE_SECONDS: "1" };
 
 /** What section 2 of a hard day looks like: each step goes on from the one before. */
