@@ -5,6 +5,7 @@ import { cors } from "hono/cors";
 import { routePath } from "hono/route";
 import { RateLimiterMemory, RateLimiterRes } from "rate-limiter-flexible";
 import { refuseDeclaredLength } from "./kernel/body.ts";
+import { type Clients, clientOf } from "./kernel/client.ts";
 import { PROBLEMS, Problem, problemBody, problemOf } from "./kernel/errors.ts";
 import { isPaid, isQuoted, type Route } from "./kernel/route.ts";
 import { page, wantsHtml } from "./layout/negotiate.ts";
@@ -26,9 +27,7 @@ export interface AppParts extends PayableParts {
   readonly routes: readonly Route[];
   /** Requests per minute per client address; 0 for no limit. */
   readonly rateLimitPerMinute: number;
-  readonly peers: {
-    /** The key the limit counts a request under. */
-    clientOf(incoming: IncomingMessage): string;
+  readonly peers: Clients & {
     /** A trusted id to adopt; null if there is none. */
     requestIdOf(incoming: IncomingMessage): string | null;
   };
@@ -187,8 +186,7 @@ function rateLimit({ rateLimitPerMinute, peers }: AppParts) {
   const limiter = new RateLimiterMemory({ points: rateLimitPerMinute, duration: LIMIT_SECONDS });
   const policy = `"address";q=${rateLimitPerMinute};w=${LIMIT_SECONDS}`;
   return async (c: Context<Env>, next: () => Promise<void>): Promise<void> => {
-    const { incoming } = c.env ?? {};
-    const left = await limiter.consume(incoming ? peers.clientOf(incoming) : "unknown").catch((limit: unknown) => {
+    const left = await limiter.consume(clientOf(c, peers)).catch((limit: unknown) => {
       if (limit instanceof RateLimiterRes) return limit;
       throw limit;
     });

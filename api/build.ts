@@ -43,6 +43,7 @@ import { wireMeter, wireOperations } from "./wiring/operations.ts";
 import { wirePackages } from "./wiring/packages.ts";
 import { wireSchemes } from "./wiring/payments.ts";
 import { wireScore } from "./wiring/score.ts";
+import { wireSettlements } from "./wiring/settlement.ts";
 import { wireSigning } from "./wiring/signing.ts";
 
 /** The service's logs, meter and clock. */
@@ -123,6 +124,7 @@ export async function build(config: Config, pool: pg.Pool, parts: BuildParts) {
     journal,
     position: activity.position,
   });
+  const peers = createPeers(config.trustedProxies);
   const board = createBoard({ reader: createBoardReader(pool), totals: createTotalsReader(pool), now });
   const routes = catalog({
     certification,
@@ -135,6 +137,7 @@ export async function build(config: Config, pool: pg.Pool, parts: BuildParts) {
     scores,
     cafe: createCafe({ store: createCafeStore(pool), now }),
     behaviour,
+    ...wireSettlements({ config, pool, chains, log, now, peers, heard: [] }),
     board,
     site: createSite({ board, arbiter: court.arbiter, held: wired.held, now }),
     baseUrl,
@@ -187,7 +190,7 @@ export async function build(config: Config, pool: pg.Pool, parts: BuildParts) {
     isAway,
     accessLog: parts.access,
     rateLimitPerMinute: config.rateLimitPerMinute,
-    peers: createPeers(config.trustedProxies),
+    peers,
     inRequest,
     elapsedMs,
     meter,

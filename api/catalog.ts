@@ -17,6 +17,7 @@ import { type StatusRouteParts, statusRoutes } from "./operations/status-routes.
 import { type PackageRouteParts, packageRoutes } from "./packages/package-routes.ts";
 import { type ReceiptRouteParts, receiptRoutes } from "./payments/receipt-routes.ts";
 import { type ScoreRouteParts, scoreRoutes } from "./score/score-routes.ts";
+import { type SettlementRouteParts, settlementRoutes } from "./settlement/settlement-routes.ts";
 import { signingRoutes } from "./signing/key-routes.ts";
 import type { PublicJwk } from "./signing/keys.ts";
 import { crawlerRoutes } from "./site/crawler-routes.ts";
@@ -31,6 +32,7 @@ export interface CatalogParts
     ArbiterRouteParts,
     EscrowRouteParts,
     DemoRouteParts,
+    SettlementRouteParts,
     CafeRouteParts,
     McpRouteParts,
     StatusRouteParts,
@@ -59,6 +61,7 @@ export function catalog(parts: CatalogParts): readonly Listed[] {
     ...under("Arbiter", arbiterRoutes(parts)),
     ...under("Escrow", [...escrowRoutes(parts), ...contestRoutes(parts)]),
     ...under("Escrow", demoRoutes(parts)),
+    ...under("Settlement", settlementRoutes(parts)),
     ...under("Café", cafeRoutes(parts)),
     ...under("Certification", [inspectRoute(routes, parts.baseUrl)]),
     ...under("Board", boardRoutes(parts)),

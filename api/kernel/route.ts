@@ -176,7 +176,16 @@ export const schemesOf = ({ schemes }: Pick<PaidRoute, "schemes">): readonly [st
 /** A route as listed in the table, with the part of the service it belongs to. */
 export type Listed = Route & { readonly tag: Tag };
 
-export type Tag = "Certification" | "Risk score" | "Arbiter" | "Escrow" | "Café" | "Board" | "Keys" | "Discovery";
+export type Tag =
+  | "Certification"
+  | "Risk score"
+  | "Arbiter"
+  | "Escrow"
+  | "Settlement"
+  | "Café"
+  | "Board"
+  | "Keys"
+  | "Discovery";
 
 export const isPaid = (route: Route): route is PaidRoute => "price" in route;
 

@@ -1,9 +1,8 @@
-import type { IncomingMessage } from "node:http";
-import type { HttpBindings } from "@hono/node-server";
 import { HonoAdapter } from "@x402/hono";
 import type { Context } from "hono";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import { readBody } from "../kernel/body.ts";
+import { type Clients, clientOf } from "../kernel/client.ts";
 import type { StoredAnswer } from "../kernel/completion.ts";
 import { Problem } from "../kernel/errors.ts";
 import { NETWORKS } from "../kernel/networks.ts";
@@ -28,10 +27,7 @@ export interface PayableParts {
   readonly baseUrl: string;
   readonly offerReceipt: OfferReceipt;
   readonly now: () => Date;
-  readonly peers: {
-    /** The key that a client's requests are counted under. */
-    clientOf(incoming: IncomingMessage): string;
-  };
+  readonly peers: Clients;
 }
 
 /** Soon if another request is working on it, later if the chain has to move. */
@@ -77,8 +73,7 @@ async function prepare(route: PaidRoute, c: Context, { peers }: PayableParts): P
   const body = parseJson(await readBody(c));
   const form = readForm({ route, body: withQuery(body, new URL(c.req.url).searchParams, route.query ?? []) });
   if ("refused" in form) return;
-  const { incoming } = (c.env ?? {}) as Partial<HttpBindings>;
-  const notYet = await route.prepare(form.input, incoming ? peers.clientOf(incoming) : "unknown");
+  const notYet = await route.prepare(form.input, clientOf(c, peers));
   if (notYet === null) return;
   throw new Problem(notYet.isSpent ? "too_many_requests" : "not_available", {
     detail: `${notYet.detail} Nothing was charged.`,

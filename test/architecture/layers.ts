@@ -18,6 +18,7 @@ export const HTTP: readonly string[] = [
   "api/payments/payable.ts",
   "api/payments/receipt-routes.ts",
   "api/score/score-routes.ts",
+  "api/settlement/settlement-routes.ts",
   "api/signing/key-routes.ts",
   "api/site/crawler-routes.ts",
   "api/site/guide-routes.ts",
@@ -50,6 +51,7 @@ export const EFFECTS: readonly string[] = [
   "api/payments/new-payment.ts",
   "api/score/lookup/look-up.ts",
   "api/score/read-scores.ts",
+  "api/settlement/look-up.ts",
   "api/site/count-figures.ts",
 ];
 

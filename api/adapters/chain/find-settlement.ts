@@ -1,13 +1,14 @@
-import { type Hex, type PublicClient, padHex, parseAbi, toEventSelector } from "viem";
-import { usdcAbi, usdcEventsAbi } from "../../../contracts/abi.ts";
+import type { PublicClient } from "viem";
+import { usdcAbi } from "../../../contracts/abi.ts";
 import type { Address } from "../../kernel/wallet.ts";
 import type { Expected, Head } from "../../payments/scheme.ts";
 import type { Settlement, View } from "../../payments/step-types.ts";
 import { type Allowance, spending } from "./allowance.ts";
+import { endIn, settlementFilter, transferAfter } from "./authorization-logs.ts";
 import { larger, smaller } from "./block-range.ts";
 import type { Finality } from "./finality.ts";
 import type { createLogSearch, SearchArea } from "./log-search.ts";
-import type { LogFilter, MinedLog } from "./logs.ts";
+import type { MinedLog } from "./logs.ts";
 import { AT_BLOCK, MULTICALL3 } from "./multicall.ts";
 
 /** How long before a payment's arrival its authorization may have been used, and how long it is valid after it. */
@@ -130,7 +131,9 @@ async function isConfirmed(token: Token, { expected, seen, allowance }: Seen, { 
     const final = await token.finality.confirmed(allowance);
     if (final === null || end.blockNumber > final.number || allowance.left() === 0) return false;
     const receipt = await spending(allowance, () => token.client.getTransactionReceipt({ hash: end.transactionHash }));
-    const again = useIn(receipt.logs, expected);
+    // Another contract in the same transaction may log the same words.
+    const ofToken = receipt.logs.filter(({ address }) => address === end.address);
+    const again = useIn(ofToken, expected);
     return receipt.blockHash === end.blockHash && again?.end.logIndex === end.logIndex && again.isPaid === isPaid;
   } catch {
     // The settlement has been seen; only that it is final has not.
@@ -138,48 +141,17 @@ async function isConfirmed(token: Token, { expected, seen, allowance }: Seen, { 
   }
 }
 
-const [AUTHORIZATION_USED, TRANSFER] = usdcEventsAbi;
-const [AUTHORIZATION_CANCELED] = parseAbi([
-  "event AuthorizationCanceled(address indexed authorizer, bytes32 indexed nonce)",
-]);
-const ENDS = [AUTHORIZATION_USED, AUTHORIZATION_CANCELED].map(toEventSelector);
-const TRANSFERRED = toEventSelector(TRANSFER);
-
-const topic = (account: Address): Hex => padHex(account, { size: 32 });
-
-/** The ends of the nonces and the payers' transfers to us in one call: of two, one might come from a node that lags. */
-export const settlementFilter = (usdc: Address, payments: readonly Expected[]): LogFilter => ({
-  address: usdc,
-  topics: [
-    [...ENDS, TRANSFERRED],
-    [...new Set(payments.map(({ payer }) => topic(payer)))],
-    [...new Set(payments.flatMap(({ nonce, payTo }) => [nonce, topic(payTo)]))],
-  ],
-});
-
 /** What newly mined logs show of a payment: null unless it has paid. Nothing of it is final. */
 export function settlementIn(logs: readonly MinedLog[], expected: Expected): View | null {
   const use = useIn(logs, expected);
   return use?.isPaid ? { nonce: "paid", settlement: settlementOf(use), final: false } : null;
 }
 
-/** A nonce ends only once. */
-function useIn(logs: readonly MinedLog[], { payer, payTo, nonce, value }: Expected): Use | null {
-  const [from, to] = [topic(payer), topic(payTo)];
-  // Of the logs of many payments, nearly all have another nonce: that is compared first.
-  const end = logs.find(({ topics }) => topics[2] === nonce && topics[1] === from && ENDS.includes(topics[0] ?? "0x"));
+function useIn(logs: readonly MinedLog[], expected: Expected): Use | null {
+  const end = endIn(logs, expected);
   if (end === undefined) return null;
-  const isPaid = logs.some(
-    ({ blockHash, logIndex, address, topics, data }) =>
-      logIndex === end.logIndex + 1 &&
-      blockHash === end.blockHash &&
-      address === end.address &&
-      topics[0] === TRANSFERRED &&
-      topics[1] === from &&
-      topics[2] === to &&
-      BigInt(data) === value,
-  );
-  return { end, isPaid };
+  const transfer = transferAfter(logs, end);
+  return { end, isPaid: transfer?.to === expected.payTo && transfer.value === expected.value };
 }
 
 /**

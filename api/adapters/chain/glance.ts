@@ -1,8 +1,9 @@
 import type { Address } from "../../kernel/wallet.ts";
 import type { Expected, Head } from "../../payments/scheme.ts";
 import type { View } from "../../payments/step-types.ts";
+import { settlementFilter } from "./authorization-logs.ts";
 import { smaller } from "./block-range.ts";
-import { settlementFilter, settlementIn } from "./find-settlement.ts";
+import { settlementIn } from "./find-settlement.ts";
 import type { LogReader } from "./logs.ts";
 import { together } from "./together.ts";
 

@@ -2,7 +2,6 @@ import type pg from "pg";
 import { BudgetSpent, type LookupBudget } from "../../score/lookup/lookup-ports.ts";
 
 const HOUR_SECONDS = 3_600;
-const EVERYBODY = "";
 
 /** Takes one of an hour's requests, if there is one left. Returns the seconds to the next hour, and what was taken. */
 const TAKE = `WITH hour AS (SELECT floor(extract(epoch FROM now()) / ${HOUR_SECONDS})::int AS number,
@@ -17,8 +16,11 @@ export interface BudgetLimits {
   readonly all: number;
 }
 
-/** Counts in PostgreSQL, for all processes. What a client may not have is not taken from everybody either. */
-export function createLookupBudget(pool: pg.Pool, limits: BudgetLimits): LookupBudget {
+/**
+ * Counts in PostgreSQL, for all processes. What a client may not have is not taken from everybody either.
+ * @param purpose tells one account from others; that of the score's look-ups has no name
+ */
+export function createLookupBudget(pool: pg.Pool, limits: BudgetLimits, purpose = ""): LookupBudget {
   const take = async (client: string, limit: number) => {
     const { rows } = await pool.query<{ seconds: number; taken: number }>({
       name: "lookup-budget",
@@ -29,9 +31,9 @@ export function createLookupBudget(pool: pg.Pool, limits: BudgetLimits): LookupB
   };
   return {
     async spend(client) {
-      const own = await take(client, limits.client);
+      const own = await take(`${purpose}${client}`, limits.client);
       if (own.taken === 0) throw new BudgetSpent("client", own.seconds);
-      const all = await take(EVERYBODY, limits.all);
+      const all = await take(purpose, limits.all);
       if (all.taken === 0) throw new BudgetSpent("all", all.seconds);
     },
   };

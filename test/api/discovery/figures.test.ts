@@ -17,7 +17,11 @@ const OTHER_FIGURES = { NODE_OPTIONS: `--import=${support("other-figures.ts")}` 
 
 const WALLET = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8";
 /** What a path's parameters are; a path with another one needs a record that is not there. */
-const ASKED: Readonly<Record<string, string>> = { "/verify": `?wallet=${WALLET}`, "{wallet}": WALLET };
+const ASKED: Readonly<Record<string, string>> = {
+  "/verify": `?wallet=${WALLET}`,
+  "/settlement": `?network=base&from=${WALLET}&nonce=0x${"0".repeat(64)}`,
+  "{wallet}": WALLET,
+};
 
 const base = await forFile(startTestChain());
 const sepolia = await forFile(startTestChain({ network: "eip155:84532" }));

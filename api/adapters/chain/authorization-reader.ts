@@ -1,0 +1,138 @@
+import { type Hex, type PublicClient, TransactionReceiptNotFoundError } from "viem";
+import { usdcAbi } from "../../../contracts/abi.ts";
+import type { NetworkFacts } from "../../kernel/networks.ts";
+import type { Address } from "../../kernel/wallet.ts";
+import type {
+  AuthorizationReader,
+  HashedBlock,
+  NonceEnd,
+  NonceName,
+  NonceReading,
+  Period,
+  Searched,
+} from "../../settlement/authorization-reader.ts";
+import { createAllowance } from "./allowance.ts";
+import { endFilter, endIn, isCancellation, transferAfter } from "./authorization-logs.ts";
+import { larger, smaller } from "./block-range.ts";
+import type { ChainReader } from "./chain-reader.ts";
+import { createLogSearch, type SearchArea } from "./log-search.ts";
+import { AT_BLOCK, MULTICALL3 } from "./multicall.ts";
+import { paced } from "./paced.ts";
+import { createRecent } from "./recent.ts";
+import { discreet } from "./rpc-errors.ts";
+
+/** Nonces a call: each takes about 10,000 gas, and nodes allow 50 million. */
+const STATES = { most: 500, everyMs: 1_000, mostWaiting: 2_000 };
+/** About a block: until then a state is as good as new. */
+const STATE_KEPT_MS = 2_000;
+/** What one search may cost, whatever it is for. */
+const LOG_CALLS = 5;
+const DAY_SECONDS = 86_400n;
+/** What is new is asked for first, in few blocks. */
+const FIRST_BLOCKS = 800n;
+/** Blocks are missing where the chain stood still, so times and numbers drift apart. */
+const MARGIN_BLOCKS = 2_000n;
+
+type Source = Pick<ChainReader, "client" | "logs" | "finality" | "standing" | "verifyContractSignature">;
+
+/** Reads EIP-3009 authorizations of one chain's USDC, whoever signed them. */
+export function createAuthorizationReader(chain: Source, { usdc, blockSeconds }: NetworkFacts): AuthorizationReader {
+  const { client, logs, finality } = chain;
+  const readStates = paced((names: readonly NonceName[]) => statesOf(client, usdc.address, names), STATES);
+  const recent = createRecent<NonceReading>(STATE_KEPT_MS);
+  const pause = (ms: number) => new Promise<void>((done) => setTimeout(done, ms));
+  const search = createLogSearch({ logs, blockSeconds, pause });
+  return {
+    state: discreet((name) => recent(`${name.from} ${name.nonce}`, () => readStates(name))),
+    stateAgain: discreet(readStates),
+    final: discreet(async () => {
+      const final = await finality.confirmed();
+      return final && { number: Number(final.number), hash: final.hash, time: final.time };
+    }),
+    endIn: discreet((transaction, name) => endOf(client, usdc.address, { transaction, name })),
+    search: discreet(async (name, period): Promise<Searched> => {
+      const key = { payer: name.from, nonce: name.nonce };
+      const found = await search({
+        key: `${name.from} ${name.nonce} ${period.after} ${period.before}`,
+        filter: endFilter(usdc.address, key),
+        area: areaOf(period, BigInt(blockSeconds), logs.width()),
+        read: (mined) => endIn(mined, key) ?? null,
+        blockOf: ({ blockNumber }) => blockNumber,
+        allowance: createAllowance(LOG_CALLS),
+      });
+      if (typeof found === "string") return found;
+      const end = await endOf(client, usdc.address, { transaction: found.found.transactionHash, name });
+      // The receipt comes from a node that has not come as far, or the block is gone.
+      return end === null || end.block.hash !== found.found.blockHash ? "unfinished" : { found: end };
+    }),
+    standing: ({ number: block, hash: blockHash }) => chain.standing({ block, blockHash }),
+    verifyContractSignature: chain.verifyContractSignature,
+  };
+}
+
+/** Of many nonces, with the block that the node read them at, in one call: all of it comes from one node. */
+async function statesOf(
+  client: PublicClient,
+  usdc: Address,
+  names: readonly NonceName[],
+): Promise<readonly NonceReading[]> {
+  const states = names.map(({ from, nonce }) => ({
+    address: usdc,
+    abi: usdcAbi,
+    functionName: "authorizationState" as const,
+    args: [from, nonce] as const,
+  }));
+  const [number, time, ...used] = (await client.multicall({
+    allowFailure: false,
+    multicallAddress: MULTICALL3,
+    batchSize: 0,
+    contracts: [...AT_BLOCK, ...states] as never,
+  })) as unknown as readonly [bigint, bigint, ...boolean[]];
+  const at = { number: Number(number), time };
+  return used.map((one) => ({ used: one, at }));
+}
+
+interface Ended {
+  readonly transaction: Hex;
+  readonly name: NonceName;
+}
+
+/** From the transaction's receipt: logs alone could be of another token. */
+async function endOf(client: PublicClient, usdc: Address, { transaction, name }: Ended): Promise<NonceEnd | null> {
+  const receipt = await client.getTransactionReceipt({ hash: transaction }).catch((error: unknown) => {
+    if (error instanceof TransactionReceiptNotFoundError) return null;
+    throw error;
+  });
+  if (receipt === null) return null;
+  // Another contract in the same transaction may log the same words.
+  const ofToken = receipt.logs.filter(({ address }) => address.toLowerCase() === usdc);
+  const end = endIn(ofToken, { payer: name.from, nonce: name.nonce });
+  if (end === undefined) return null;
+  const transfer = transferAfter(ofToken, end);
+  // A use without its transfer is half an answer.
+  if (transfer === null && !isCancellation(end)) return null;
+  return { transaction: receipt.transactionHash, block: await blockOf(client, receipt.blockHash), transfer };
+}
+
+async function blockOf(client: PublicClient, blockHash: Hex): Promise<HashedBlock> {
+  const { number, hash, timestamp } = await client.getBlock({ blockHash });
+  return { number: Number(number), hash, time: timestamp };
+}
+
+/**
+ * A day before the end of the period: before the newest block, or before `validBefore`. A use comes soon before
+ * `validBefore`, and never after it.
+ */
+function areaOf({ after, before, seen }: Period, blockSeconds: bigint, width: bigint): SearchArea {
+  const head = BigInt(seen.number);
+  const within = (block: bigint) => larger(0n, smaller(block, head));
+  const blockAt = (time: bigint) => within(head - (seen.time - time) / blockSeconds);
+  const isOver = before !== null && before < seen.time;
+  const last = isOver ? before : seen.time;
+  const first = after === null ? last - DAY_SECONDS : larger(after, last - DAY_SECONDS);
+  const from = within(blockAt(first) - MARGIN_BLOCKS);
+  if (!isOver)
+    return { from, to: head, start: larger(from, head - smaller(width, FIRST_BLOCKS) + 1n), first: "up", head };
+  const end = blockAt(last);
+  return { from, to: within(end + MARGIN_BLOCKS), start: within(end + width / 8n), first: "down", head };
+}

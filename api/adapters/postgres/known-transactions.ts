@@ -1,0 +1,18 @@
+import type pg from "pg";
+import { NETWORKS } from "../../kernel/networks.ts";
+import type { KnownTransaction } from "../../settlement/authorization-reader.ts";
+import { hex } from "./connection.ts";
+import { KEY, keyValues } from "./payment-row.ts";
+
+/** Where our own payments settled, as the journal has it. */
+export const createKnownTransactions =
+  (pool: pg.Pool): KnownTransaction =>
+  async (network, { from: payer, nonce }) => {
+    const { rows } = await pool.query<{ tx: Buffer | null }>({
+      name: "payment-transaction",
+      text: `SELECT tx FROM payment WHERE ${KEY}`,
+      values: keyValues({ network, asset: NETWORKS[network].usdc.address, payer, nonce }),
+    });
+    const tx = rows[0]?.tx ?? null;
+    return tx === null ? null : hex(tx);
+  };

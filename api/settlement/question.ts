@@ -1,0 +1,82 @@
+import { Problem } from "../kernel/errors.ts";
+import { NETWORKS, type Network } from "../kernel/networks.ts";
+import { type Address, type Hex, parseAddress } from "../kernel/wallet.ts";
+
+/** What is known of an authorization whose settlement is asked for: (from, nonce) name it, the rest may be unknown. */
+export interface Question {
+  readonly network: Network;
+  readonly from: Address;
+  readonly nonce: Hex;
+  readonly to: Address | null;
+  /** Atomic units. */
+  readonly value: bigint | null;
+  /** Unix seconds; the authorization settles only in a block after this time. */
+  readonly validAfter: bigint | null;
+  /** Unix seconds; the authorization settles only in a block before this time. */
+  readonly validBefore: bigint | null;
+  /** A transaction that may have settled it. */
+  readonly transaction: Hex | null;
+}
+
+export const NETWORK_NAMES = Object.values(NETWORKS).flatMap(({ id, key }) => [id, key]);
+/** EIP-3009 says uint256. */
+const UINT256 = 2n ** 256n;
+
+/** A network by its CAIP-2 identifier or its key; null if the service does not know it. */
+const networkNamed = (text: string): Network | null =>
+  Object.values(NETWORKS).find(({ id, key }) => id === text || key === text)?.id ?? null;
+
+const bytes32Of = (text: string): Hex | null => (/^0x[0-9a-f]{64}$/i.test(text) ? (text.toLowerCase() as Hex) : null);
+
+const uint256Of = (text: string): bigint | null =>
+  /^\d{1,78}$/.test(text) && BigInt(text) < UINT256 ? BigInt(text) : null;
+
+const PARAMETERS = ["network", "from", "nonce", "valid_before", "transaction"] as const;
+type Parameter = (typeof PARAMETERS)[number];
+
+/** Reads the query of `GET /settlement`. Throws a Problem that names the parameter and what is expected of it. */
+export function questionOf(query: URLSearchParams): Question {
+  for (const name of PARAMETERS)
+    if (query.getAll(name).length > 1) malformed(name, "appears more than once; give it once");
+  const network = required(query, "network", { expected: NETWORK_NAMES.join(" or "), parse: networkNamed });
+  const from = required(query, "from", { expected: "the payer's address, 0x and 40 hex digits", parse: parseAddress });
+  const nonce = required(query, "nonce", {
+    expected: "the authorization's nonce, 0x and 64 hex digits",
+    parse: bytes32Of,
+  });
+  const validBefore = optional(query, "valid_before", {
+    expected: "the authorization's validBefore in Unix seconds, a whole number",
+    parse: uint256Of,
+  });
+  const transaction = optional(query, "transaction", {
+    expected: "a transaction hash, 0x and 64 hex digits",
+    parse: bytes32Of,
+  });
+  return { network, from, nonce, to: null, value: null, validAfter: null, validBefore, transaction };
+}
+
+interface Expected<Value> {
+  readonly expected: string;
+  readonly parse: (text: string) => Value | null;
+}
+
+function required<Value>(query: URLSearchParams, name: Parameter, expected: Expected<Value>): Value {
+  const value = optional(query, name, expected);
+  return value ?? malformed(name, `is missing; expected ${expected.expected}`);
+}
+
+function optional<Value>(query: URLSearchParams, name: Parameter, { expected, parse }: Expected<Value>): Value | null {
+  const text = query.get(name);
+  if (text === null) return null;
+  return parse(text) ?? malformed(name, `is ${quoted(text)}; expected ${expected}`);
+}
+
+const MOST_SHOWN = 80;
+
+/** Of a value that may be of any length. */
+const quoted = (text: string): string =>
+  text.length > MOST_SHOWN ? `${JSON.stringify(text.slice(0, MOST_SHOWN))}…` : JSON.stringify(text);
+
+function malformed(name: Parameter, what: string): never {
+  throw new Problem("malformed_request", { detail: `The query parameter ${name} ${what}.` });
+}

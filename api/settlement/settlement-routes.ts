@@ -1,0 +1,89 @@
+import type { Context } from "hono";
+import { z } from "zod";
+import { type Clients, clientOf } from "../kernel/client.ts";
+import { Problem } from "../kernel/errors.ts";
+import { inQuery, json, optionalInQuery } from "../kernel/output.ts";
+import type { Route } from "../kernel/route.ts";
+import { mixedCaseAddress, mixedCaseBytes32, unixSeconds } from "../kernel/schema.ts";
+import type { HearAsked } from "./asked.ts";
+import type { Status } from "./decide.ts";
+import type { LookUp } from "./look-up.ts";
+import { NETWORK_NAMES, type Question, questionOf } from "./question.ts";
+import { settlementDocument } from "./settlement-document.ts";
+import { SETTLEMENT } from "./settlement-schemas.ts";
+
+export interface SettlementParts {
+  readonly lookUp: LookUp;
+  /** Lets a client's search through; false if the hour's are spent. */
+  readonly maySearch: (client: string) => Promise<boolean>;
+  readonly clients: Clients;
+  readonly heard: readonly HearAsked[];
+  readonly now: () => Date;
+  /** Receives what was not answered, and why. */
+  readonly failed: (error: unknown, what: string) => void;
+}
+
+export interface SettlementRouteParts {
+  readonly settlements: SettlementParts;
+}
+
+const FINAL_SECONDS = 86_400;
+const AGAIN_SECONDS = "2";
+
+export const settlementRoutes = ({ settlements }: SettlementRouteParts): readonly Route[] => [
+  {
+    method: "GET",
+    path: "/settlement",
+    summary: "What became of a USDC authorization (EIP-3009), whoever signed it: settled, pending or expired",
+    parameters: [
+      inQuery({ name: "network", description: "CAIP-2 identifier or key.", schema: z.enum(NETWORK_NAMES) }),
+      inQuery({ name: "from", description: "The payer, in upper, lower or mixed case.", schema: mixedCaseAddress }),
+      inQuery({ name: "nonce", description: "The authorization's nonce.", schema: mixedCaseBytes32 }),
+      optionalInQuery({
+        name: "valid_before",
+        description: "The authorization's validBefore. Without it, nothing is ever `expired`.",
+        schema: unixSeconds,
+      }),
+      optionalInQuery({
+        name: "transaction",
+        description: "A transaction that may have settled it, for one that is old.",
+        schema: mixedCaseBytes32,
+      }),
+    ],
+    output: json(SETTLEMENT),
+    problems: ["malformed_request", "not_available"],
+    handle: (c) => statusOf(c, settlements),
+  },
+];
+
+async function statusOf(c: Context, parts: SettlementParts): Promise<Response> {
+  const question = questionOf(new URL(c.req.url).searchParams);
+  await tell(question, parts);
+  const client = clientOf(c, parts.clients);
+  const status = await parts
+    .lookUp(question, () => parts.maySearch(client))
+    .catch((error: unknown) => {
+      parts.failed(error, "a settlement could not be looked up");
+      throw new Problem("not_available", {
+        detail: "The chain cannot be read at the moment. Nothing is known: do not take this for any answer.",
+        headers: { "retry-after": AGAIN_SECONDS },
+      });
+    });
+  return c.json(settlementDocument(question, status), 200, cachingOf(status));
+}
+
+/** Each hears of it, whatever the others do. */
+async function tell({ network, from, nonce }: Question, { heard, now, failed }: SettlementParts): Promise<void> {
+  const asked = { network, from, nonce, at: now() };
+  const hearing = heard.map((hear) =>
+    hear(asked).catch((error: unknown) => failed(error, "a question about a settlement was not heard")),
+  );
+  await Promise.all(hearing);
+}
+
+function cachingOf(status: Status): Record<string, string> {
+  if (status.final) return { "cache-control": `public, max-age=${FINAL_SECONDS}, immutable` };
+  return status.status === "used"
+    ? { "cache-control": "no-store", "retry-after": AGAIN_SECONDS }
+    : { "cache-control": "no-store" };
+}

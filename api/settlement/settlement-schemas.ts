@@ -1,0 +1,61 @@
+import { z } from "zod";
+import { address, atomic, bytes32, count, network, time, transactionHash, unixSeconds, url } from "../kernel/schema.ts";
+import type { SettlementDocument } from "./settlement-document.ts";
+
+const block = { block: count, time };
+
+const about = {
+  network,
+  asset: address,
+  from: address,
+  nonce: bytes32,
+};
+
+const shown = {
+  as_of: z.object(block).meta({ description: "The block that the nonce was read at." }),
+  means: z.string(),
+};
+
+const maybeFinal = z.boolean().meta({ description: "Whether this answer can never change." });
+
+const end = {
+  transaction: transactionHash,
+  block: count,
+  block_hash: bytes32,
+  block_time: time,
+  explorer_url: url,
+};
+
+const transfer = { to: address, value: atomic };
+const before = { valid_before: unixSeconds.nullable() };
+
+/** What has become of an authorization. */
+export const SETTLEMENT = z
+  .discriminatedUnion("status", [
+    z.object({ ...about, status: z.enum(["settled", "replaced"]), final: maybeFinal, ...shown, ...end, ...transfer }),
+    z.object({ ...about, status: z.literal("canceled"), final: maybeFinal, ...shown, ...end }),
+    z.object({
+      ...about,
+      status: z.literal("used"),
+      final: z.literal(false),
+      ...shown,
+      search: z.enum(["unfinished", "nowhere", "later"]),
+    }),
+    z.object({
+      ...about,
+      status: z.literal("pending"),
+      final: z.literal(false),
+      ...shown,
+      window: z.enum(["not_yet", "open", "closed", "unknown"]),
+      ...before,
+    }),
+    z.object({
+      ...about,
+      status: z.literal("expired"),
+      final: z.literal(true),
+      ...shown,
+      ...before,
+      final_block: z.object({ ...block, hash: bytes32 }),
+    }),
+  ])
+  .meta({ id: "Settlement" }) satisfies z.ZodType<SettlementDocument>;

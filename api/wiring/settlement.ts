@@ -1,0 +1,49 @@
+import type pg from "pg";
+import type { Logger } from "pino";
+import { createAuthorizationReader } from "../adapters/chain/authorization-reader.ts";
+import type { ChainReader } from "../adapters/chain/chain-reader.ts";
+import { createKnownTransactions } from "../adapters/postgres/known-transactions.ts";
+import { createLookupBudget } from "../adapters/postgres/lookup-budget.ts";
+import type { Config } from "../config.ts";
+import type { Clients } from "../kernel/client.ts";
+import { eachNetwork, NETWORKS, type Network } from "../kernel/networks.ts";
+import { BudgetSpent } from "../score/lookup/lookup-ports.ts";
+import type { HearAsked } from "../settlement/asked.ts";
+import { createLookUp } from "../settlement/look-up.ts";
+import type { SettlementRouteParts } from "../settlement/settlement-routes.ts";
+
+export interface SettlementWires {
+  readonly config: Pick<Config, "lookUps">;
+  readonly pool: pg.Pool;
+  readonly chains: Readonly<Record<Network, ChainReader>>;
+  readonly log: Logger;
+  readonly now: () => Date;
+  readonly peers: Clients;
+  readonly heard: readonly HearAsked[];
+}
+
+/** What became of authorizations, of any payer. */
+export function wireSettlements({
+  config,
+  pool,
+  chains,
+  log,
+  now,
+  peers: clients,
+  heard,
+}: SettlementWires): SettlementRouteParts {
+  const { perClient, perHour } = config.lookUps;
+  const readers = eachNetwork((network) => createAuthorizationReader(chains[network], NETWORKS[network]));
+  const budget = createLookupBudget(pool, { client: perClient, all: perHour }, "settlement ");
+  const maySearch = (client: string) =>
+    budget.spend(client).then(
+      () => true,
+      (error: unknown) => {
+        if (error instanceof BudgetSpent) return false;
+        throw error;
+      },
+    );
+  const lookUp = createLookUp({ readers, known: createKnownTransactions(pool), now });
+  const failed = (error: unknown, what: string) => log.warn({ err: error }, what);
+  return { settlements: { lookUp, maySearch, clients, heard, now, failed } };
+}
