@@ -66,7 +66,7 @@ interface Found extends Deployment {
  * What an index is known by, besides the chain. Its own addresses and escrows are in it (own-addresses.ts), because they may
  * grow.
  */
-function prefixOf(settings: IndexerSettings, history: History | null, turn: Turn): string {
+export function prefixOf(settings: IndexerSettings, history: History | null, turn: Turn): string {
   const { scope, startBlock } = settings;
   const key = JSON.stringify([ROWS_VERSION, scope, startBlock, history?.id ?? null, turn]);
   return `${settings.viewsSchema}_${createHash("sha256").update(key).digest("hex").slice(0, 8)}`;

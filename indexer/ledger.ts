@@ -27,6 +27,8 @@ export const PAYER_SLOTS = 16;
  */
 export const SCOPES = ["selective", "full", "authorised"] as const;
 export type Scope = (typeof SCOPES)[number];
+/** The only one that fits an ordinary machine on Base and knows what every tier needs. */
+export const DEFAULT_SCOPE: Scope = "selective";
 
 /** The UTC calendar day of a block's timestamp, counted from 1970-01-01. */
 export const dayOf = (timestamp: bigint): number => Number(timestamp / DAY_SECONDS);

@@ -5,6 +5,7 @@ import type { PublicClient } from "viem";
 import { escrowViewsOf } from "../api/kernel/index-views.ts";
 import type { Head } from "./chain.ts";
 import { chooseDeployment } from "./choose-deployment.ts";
+import { costsOfFull, withScope } from "./choose-scope.ts";
 import { countHoldsOf } from "./count-holds.ts";
 import { chooseEscrowDeployment, escrowIndexPrefix } from "./escrows/choose-deployment.ts";
 import { expectFit, isFinalOn, readHistory } from "./history/history.ts";
@@ -13,6 +14,7 @@ import { readOwnAddresses } from "./own-addresses.ts";
 import type { PonderPlan } from "./ponder-process.ts";
 import { refetchPruned } from "./pruned.ts";
 import type { IndexerSettings } from "./settings.ts";
+import { shownSchema } from "./succession.ts";
 
 /** The escrows' events are few: the heap is what Ponder itself needs. */
 const ESCROW_HEAP_MIB = 256;
@@ -51,7 +53,13 @@ const ESCROWS: Root = {
 export const rootsOf = ({ escrows }: Pick<IndexerSettings, "escrows">): readonly Root[] =>
   escrows.length === 0 ? [PAYMENTS] : [PAYMENTS, ESCROWS];
 
-async function preparePayments({ settings, db, log, chain, head }: Ready): ReturnType<Root["prepare"]> {
+async function preparePayments({ settings: given, db, log, chain, head }: Ready): ReturnType<Root["prepare"]> {
+  const settings = await withScope(given, db);
+  if (settings.scope !== given.scope)
+    log.warn(
+      { scope: settings.scope, default: given.scope },
+      "INDEX_SCOPE is not set, so the index keeps the scope that it has",
+    );
   const history = settings.historySchema === null ? null : await readHistory(db, settings.historySchema);
   if (history !== null) {
     expectFit(history, settings);
@@ -64,6 +72,13 @@ async function preparePayments({ settings, db, log, chain, head }: Ready): Retur
   await rememberMarks(db, chain, { head: head.number, startBlock });
   const readsFrom = history === null ? startBlock : history.lastBlock + 1;
   const refetched = await refetchPruned(db, deployment, readsFrom);
+  // A local chain is small; OTHER_CHAIN=drop suits no other.
+  if (
+    settings.scope === "full" &&
+    settings.otherChain === "stop" &&
+    (await shownSchema(db, settings.viewsSchema)) !== schema
+  )
+    log.warn(costsOfFull(head.number - readsFrom), "scope full reads every transfer of USDC; on Base that costs about");
   if (refetched !== null) log.warn({ ...deployment, refetched }, "blocks that were pruned are fetched again");
   const own = await readOwnAddresses(db, schema);
   const late = own.filter(({ escrowFrom }) => (escrowFrom ?? 0) > 0);

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { MAIN_NETWORK, NETWORKS } from "../api/kernel/networks.ts";
 import { type Address, parseAddress } from "../api/kernel/wallet.ts";
-import { SCOPES, type Scope } from "./ledger.ts";
+import { DEFAULT_SCOPE, SCOPES, type Scope } from "./ledger.ts";
 
 /** An operator over base/commerce-payments among the escrow contracts; addresses in lower case. */
 export interface Operator {
@@ -35,6 +35,8 @@ export interface IndexerSettings {
   /** No later than the first escrow's deployment: balances are rebuilt from all events, however old. */
   readonly escrowStartBlock: number;
   readonly scope: Scope;
+  /** Otherwise an index that is there keeps its own (`withScope`). */
+  readonly isScopeGiven: boolean;
   /** Null: 90 days before the head at the time the index is first made. */
   readonly startBlock: number | null;
   /** The schema of a history made by `npm run index:preload`; null: every block is read from the node. */
@@ -113,7 +115,7 @@ const ENVIRONMENT = z.object({
     addressList(text).every((item) => parseAddress(item) !== null),
   ).optional(),
   ESCROW_START_BLOCK: whole(0, 999_999_999).default(0),
-  INDEX_SCOPE: z.enum(SCOPES, { error: "expected selective, full, or authorised" }).default("full"),
+  INDEX_SCOPE: z.enum(SCOPES, { error: "expected selective, full, or authorised" }).optional(),
   START_BLOCK: whole(0, 999_999_999).optional(),
   INDEX_HISTORY: schemaName.optional(),
   INDEX_VIEWS_SCHEMA: schemaName.default("live"),
@@ -155,7 +157,8 @@ export function parseSettings(
     escrows,
     operators: [],
     escrowStartBlock: env.ESCROW_START_BLOCK,
-    scope: env.INDEX_SCOPE,
+    scope: env.INDEX_SCOPE ?? DEFAULT_SCOPE,
+    isScopeGiven: env.INDEX_SCOPE !== undefined,
     startBlock: env.START_BLOCK ?? null,
     historySchema: env.INDEX_HISTORY ?? null,
     viewsSchema: env.INDEX_VIEWS_SCHEMA,

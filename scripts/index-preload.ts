@@ -1,5 +1,6 @@
 import pg from "pg";
 import { connectChain, readHead, WrongChainError } from "../indexer/chain.ts";
+import { withScope } from "../indexer/choose-scope.ts";
 import { type History, isFinalOn, UnfitHistoryError } from "../indexer/history/history.ts";
 import { loadHistory } from "../indexer/history/load.ts";
 import { withOperators } from "../indexer/operators.ts";
@@ -18,7 +19,7 @@ async function preload(given: IndexerSettings, schema: string, files: readonly s
   db.on("error", () => undefined);
   await db.connect();
   try {
-    const settings = await withOperators(given, chain, db);
+    const settings = await withScope(await withOperators(given, chain, db), db);
     const accept = async (history: History) => {
       if (await isFinalOn(chain, head, history)) return;
       throw new UnfitHistoryError(`The last block in the files, ${history.lastBlock}, is not final on the node yet`);
@@ -36,9 +37,9 @@ try {
   if ("problem" in settings) throw new UnfitHistoryError(settings.problem);
   if (settings.historySchema === null)
     throw new UnfitHistoryError("INDEX_HISTORY is missing: expected the name of the schema to create, like history");
-  const { schema, transfers, firstBlock, lastBlock } = await preload(settings, settings.historySchema, files);
+  const { schema, scope, transfers, firstBlock, lastBlock } = await preload(settings, settings.historySchema, files);
   console.log(
-    `${schema}: ${transfers} transfers, blocks ${firstBlock} to ${lastBlock}. Run the indexer with INDEX_HISTORY=${schema} to use it.`,
+    `${schema}: ${transfers} transfers, blocks ${firstBlock} to ${lastBlock}. Run the indexer with INDEX_HISTORY=${schema} and INDEX_SCOPE=${scope} to use it.`,
   );
 } catch (error) {
   const isKnown = error instanceof UnfitHistoryError || error instanceof WrongChainError;

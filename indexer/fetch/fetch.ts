@@ -36,10 +36,11 @@ export async function fetchTransfers({ settings, folder, tell }: FetchPlan): Pro
   try {
     const end = await readFinal(provider);
     const had = await store.files();
-    expectScope(had, settings.scope);
+    const scope = settings.scope ?? had[0]?.scope ?? "authorised";
+    expectScope(had, scope);
     const first = settings.startBlock ?? had[0]?.firstBlock ?? Math.max(0, end.block - WINDOW_BLOCKS);
     const missing = gapsOf(had, { first, last: end.block });
-    const run: Run = { provider, store, end, scope: settings.scope, width: startWidth() };
+    const run: Run = { provider, store, end, scope, width: startWidth() };
     const progress = trackProgress(tell);
     const blocks = missing.reduce((sum, gap) => sum + gap.last - gap.first + 1, 0);
     for (const gap of missing)
@@ -56,7 +57,7 @@ interface Run {
   readonly provider: Provider;
   readonly store: Store;
   readonly end: Header;
-  readonly scope: FetchSettings["scope"];
+  readonly scope: Coverage["scope"];
   readonly width: Width;
 }
 
@@ -66,7 +67,7 @@ async function expectChain(provider: Provider): Promise<void> {
       throw new FetchError(`FETCH_RPC_URLS is wrong: expected nodes of chain ${CHAIN_ID}, got chain ${Number(id)}`);
 }
 
-function expectScope(files: readonly FetchedFile[], scope: FetchSettings["scope"]): void {
+function expectScope(files: readonly FetchedFile[], scope: Coverage["scope"]): void {
   const other = files.find((file) => file.scope !== scope);
   if (other !== undefined)
     throw new FetchError(`${other.file} is of scope ${other.scope}, but INDEX_SCOPE is ${scope}: use another folder`);

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { MAIN_NETWORK, NETWORKS } from "../../api/kernel/networks.ts";
-import { SCOPES } from "../ledger.ts";
+import { SCOPES, type Scope } from "../ledger.ts";
 
 /** What `npm run index:fetch` is configured with. */
 export interface FetchSettings {
@@ -8,7 +8,8 @@ export interface FetchSettings {
   readonly urls: readonly string[];
   /** Requests a second to each of them. */
   readonly perSecond: number;
-  readonly scope: "full" | "authorised";
+  /** Null: that of the folder's files, else authorized payments, which the index's default needs. */
+  readonly scope: "full" | "authorised" | null;
   /** Null: 90 days before the newest final block. */
   readonly startBlock: number | null;
 }
@@ -33,9 +34,12 @@ const ENVIRONMENT = z.object({
   FETCH_RPC_URLS: urls.optional(),
   BASE_RPC_URL: urls.optional(),
   FETCH_PER_SECOND: whole(1, 10_000).default(20),
-  INDEX_SCOPE: z.enum(SCOPES, { error: "expected selective, full, or authorised" }).default("full"),
+  INDEX_SCOPE: z.enum(SCOPES, { error: "expected selective, full, or authorised" }).optional(),
   START_BLOCK: whole(0, 999_999_999).optional(),
 });
+
+const scopeOf = (scope: Scope | undefined): FetchSettings["scope"] =>
+  scope === undefined ? null : scope === "full" ? "full" : "authorised";
 
 /** The settings, or one line per missing or wrong variable. An empty variable counts as missing. */
 export function parseFetchSettings(
@@ -54,7 +58,7 @@ export function parseFetchSettings(
   return {
     urls: found,
     perSecond: env.FETCH_PER_SECOND,
-    scope: env.INDEX_SCOPE === "full" ? "full" : "authorised",
+    scope: scopeOf(env.INDEX_SCOPE),
     startBlock: env.START_BLOCK ?? null,
   };
 }

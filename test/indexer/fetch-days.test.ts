@@ -24,7 +24,7 @@ const expected = Array.from({ length: CHAIN.last }, (_, n) => n + 1).flatMap((bl
     ...transfer,
   })),
 );
-const fetched = (folder: string, scope: "full" | "authorised") =>
+const fetched = (folder: string, scope: "full" | "authorised" | null) =>
   fetchInto({ folder, urls: [rpc.url], scope, startBlock: 1 });
 
 test("a file holds the transfers of one UTC day, and all of them follow each other", async () => {
@@ -47,9 +47,9 @@ test("a history from the files is that from a CSV", async () => {
   expect(await load(ownerUrl, join(home, "full"))).toEqual(whole);
 });
 
-test("of payments only, authorized ones are in the files", async () => {
+test("of payments only, which is the default, authorized ones are in the files", async () => {
   const folder = join(home, "authorised");
-  await fetched(folder, "authorised");
+  await fetched(folder, null);
   expect(await readRows(folder)).toEqual(expected.filter(({ authorised }) => authorised));
   await expect(load(ownerUrl, folder)).rejects.toThrow("has authorized payments only, but INDEX_SCOPE is full");
   await expect(load(ownerUrl, folder, { START_BLOCK: "0", INDEX_SCOPE: "authorised" })).rejects.toThrow(
@@ -63,7 +63,8 @@ test("a day that is missing is fetched again, and no history is made without it"
   const third = filesIn(folder)[2] ?? "";
   rmSync(join(folder, third));
   await expect(load(ownerUrl, folder)).rejects.toThrow(/blocks \d+ to \d+ are missing between .*parquet/);
-  const { traffic } = await fetched(folder, "full");
+  // In the scope of the others, if no other is asked for.
+  const { traffic } = await fetched(folder, null);
   expect(filesIn(folder)[2]).toBe(third);
   expect(traffic.requests).toBeLessThan(10);
   expect(await readRows(folder)).toEqual(expected);

@@ -41,7 +41,7 @@ export async function readRows(folder: string): Promise<readonly FetchedRow[]> {
 export interface FetchRun {
   readonly folder: string;
   readonly urls: readonly string[];
-  readonly scope?: Scope;
+  readonly scope?: Scope | null;
   readonly startBlock?: number | null;
 }
 

@@ -31,7 +31,7 @@ let actor: Actor;
 let days: { firstDay: number; lastDay: number };
 let full: Indexed;
 let selective: Indexed;
-/** Of the full index too: Ponder waits twenty seconds for the lock of the first, and gives up. */
+/** Of the full index too, without INDEX_SCOPE: Ponder waits twenty seconds for the lock of the first, and gives up. */
 let other: Launched;
 /** Of another history. */
 let second: TestChain;
@@ -52,7 +52,7 @@ beforeAll(async () => {
   [full, selective] = await Promise.all([begin("full", chain), begin("selective", chain)]);
   await Promise.all([full.launched.saying("index ready"), selective.launched.saying("index ready")]);
   await Promise.all([caughtUp(full, chain), caughtUp(selective, chain)]);
-  other = launch(full, chain, { EXCLUSIVE: "0" });
+  other = launch(full, chain, { EXCLUSIVE: "0", INDEX_SCOPE: "" });
 }, 120_000);
 
 afterAll(async () => {
@@ -141,6 +141,8 @@ describe("live", { timeout: 60_000 }, () => {
   test("a second instance on the same index waits, gives up, and does no harm", async () => {
     await other.saying("the indexer stopped and is restarting");
     expect(other.said("ponder started")[0]?.schema).toBe(full.launched.said("ponder started")[0]?.schema);
+    expect(other.said("INDEX_SCOPE is not set, so the index keeps the scope that it has")).not.toEqual([]);
+    expect(full.launched.said("scope full reads every transfer of USDC; on Base that costs about")).toHaveLength(1);
     other.letGo();
     await other.ended;
     expect(full.launched.said("the indexer stopped and is restarting")).toEqual([]);

@@ -14,6 +14,7 @@ export const environment = (changed: Readonly<Record<string, string>> = {}): Rec
   PAY_TO_ADDRESS: SERVICE,
   START_BLOCK: "1",
   INDEX_HISTORY: "history",
+  INDEX_SCOPE: "full",
   EXCLUSIVE: "1",
   ...changed,
 });

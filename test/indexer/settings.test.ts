@@ -27,7 +27,8 @@ describe("the indexer's settings", () => {
   test("three variables are enough", () => {
     expect(parseSettings(GOOD)).toMatchObject({
       ownAddresses: ["0x00000000000000000000000000000000c0ffee01"],
-      scope: "full",
+      scope: "selective",
+      isScopeGiven: false,
       startBlock: null,
       viewsSchema: "live",
       rpcCopies: 1,
