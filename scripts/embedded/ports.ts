@@ -6,6 +6,8 @@ const LOOPBACK = "127.0.0.1";
 /** Below those that systems give to outgoing connections (Linux 32,768, others 49,152), one of which could take it. */
 const FIRST = 10_000;
 const COUNT = 22_000;
+/** `fetch` calls no such port: it is on its list of bad ones. */
+const REFUSED_BY_FETCH = 10_080;
 /** A program listens long before that, or has failed. */
 const CLAIMED_MS = 60_000;
 
@@ -16,7 +18,7 @@ const CLAIMED_MS = 60_000;
 export async function freePort(pick: () => number = () => FIRST + randomInt(COUNT)): Promise<number> {
   for (;;) {
     const port = pick();
-    if ((await isPortFree(port, LOOPBACK)) && (await claim(port))) return port;
+    if (port !== REFUSED_BY_FETCH && (await isPortFree(port, LOOPBACK)) && (await claim(port))) return port;
   }
 }
 

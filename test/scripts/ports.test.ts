@@ -24,3 +24,8 @@ test("a port that was just given away is given to nobody else, in this process o
   expect(Number(stdout)).toBeGreaterThan(10_000);
   expect([taken, other, third]).not.toContain(Number(stdout));
 });
+
+test("no port is given away that fetch refuses to call", async () => {
+  await expect(fetch("http://127.0.0.1:10080")).rejects.toMatchObject({ cause: { message: "bad port" } });
+  expect(await freePort(picking(10_080))).not.toBe(10_080);
+});
