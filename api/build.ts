@@ -56,6 +56,8 @@ export interface BuildParts {
   readonly now?: (() => Date) | undefined;
   /** How long a request waits until its settlement shows, in milliseconds. */
   readonly patienceMs?: number | undefined;
+  /** How late a late answer of the retry safety test comes, in milliseconds. */
+  readonly lateMs?: number | undefined;
 }
 
 /** The whole service on one database pool: its application, gate and jobs. */
@@ -79,7 +81,7 @@ export async function build(config: Config, pool: pg.Pool, parts: BuildParts) {
     scorePrice: SCORE_PRICES.one,
     now,
   });
-  const { behaviour, upkeep } = wireBehaviour({
+  const { behaviour, retry, upkeep } = wireBehaviour({
     config,
     pool,
     seal,
@@ -90,6 +92,7 @@ export async function build(config: Config, pool: pg.Pool, parts: BuildParts) {
     simulators,
     log,
     now,
+    lateMs: parts.lateMs,
   });
   const { escrow, demo, contracts, ...wired } = await wireEscrow({ config, pool, chains, log, now, signer, meter });
   const { relayer: arbiter, ...publishing } = await wirePublishing({
@@ -137,7 +140,9 @@ export async function build(config: Config, pool: pg.Pool, parts: BuildParts) {
     scores,
     cafe: createCafe({ store: createCafeStore(pool), now }),
     behaviour,
-    ...wireSettlements({ config, pool, chains, log, now, peers, heard: [] }),
+    ...wireSettlements({ config, pool, chains, log, now, peers, heard: [retry.hear] }),
+    retry,
+    peers,
     board,
     site: createSite({ board, arbiter: court.arbiter, held: wired.held, now }),
     baseUrl,

@@ -7,6 +7,7 @@ import {
   certificationRoutes,
   inspectRoute,
 } from "./certification/certification-routes.ts";
+import { type RetryRouteParts, retryRoutes } from "./certification/retry/retry-routes.ts";
 import { type DocumentRouteParts, documentRoutes } from "./discovery/document-routes.ts";
 import { type McpRouteParts, mcpRoute } from "./discovery/mcp-route.ts";
 import { contestRoutes } from "./escrow/contest/contest-routes.ts";
@@ -27,6 +28,7 @@ import { type HomeRouteParts, homeRoutes } from "./site/home-routes.ts";
 export interface CatalogParts
   extends CertificationRouteParts,
     BehaviourRouteParts,
+    RetryRouteParts,
     BoardRouteParts,
     ScoreRouteParts,
     ArbiterRouteParts,
@@ -57,6 +59,7 @@ export function catalog(parts: CatalogParts): readonly Listed[] {
     ...under("Discovery", packageRoutes(parts)),
     ...under("Certification", certificationRoutes(parts)),
     ...under("Certification", behaviourRoutes(parts)),
+    ...under("Certification", retryRoutes(parts)),
     ...under("Risk score", scoreRoutes(parts)),
     ...under("Arbiter", arbiterRoutes(parts)),
     ...under("Escrow", [...escrowRoutes(parts), ...contestRoutes(parts)]),

@@ -10,7 +10,8 @@ import { SESSION_MINUTES } from "../api/certification/behaviour/session.ts";
 import { VALID_FOR_DAYS } from "../api/certification/certificate.ts";
 import { LEAST_REFUND, REFUNDS_A_DAY, WATCHED_DAYS } from "../api/certification/decoys/refund.ts";
 import { totalCost } from "../api/certification/kinds/behavioural.ts";
-import { BEHAVIOURAL_KINDS } from "../api/certification/kinds/index.ts";
+import { BAITED_KINDS } from "../api/certification/kinds/index.ts";
+import { LATE_SECONDS, RETRY_COST, retry, WINDOW_SECONDS } from "../api/certification/kinds/retry.ts";
 import { HYGIENE_LIMIT_SECONDS } from "../api/certification/kinds/suite.ts";
 import { parseConfig } from "../api/config.ts";
 import { DEMO_PATH, DEMO_PRICE } from "../api/escrow/demo/espresso.ts";
@@ -151,13 +152,25 @@ const usdc = (atomic: bigint): string => `${formatUsd(atomic)} USDC`;
 const behaviourTable = (): string =>
   table(
     ["Test", "Entry", "The fair order (control)", "The bad one (bait)", "A complete test"],
-    BEHAVIOURAL_KINDS.map((kind) => [
+    BAITED_KINDS.map((kind) => [
       `\`${kind.product}\``,
       usdc(kind.entry),
       `${usdc(kind.control)} to the address that the entry paid`,
       `${usdc(kind.bait.value)} to ${kind.bait.to === "payee" ? "the same address" : "a decoy"}`,
       usdc(totalCost(kind)),
     ]),
+  );
+
+const retryTable = (): string =>
+  table(
+    ["The retry safety test", "Figure"],
+    [
+      ["the entry", usdc(retry.entry)],
+      ["the two orders, to the address that the entry paid", retry.orders.map(usdc).join(" and ")],
+      ["a complete test", usdc(RETRY_COST)],
+      ["a late answer comes after", `${LATE_SECONDS} s`],
+      ["the window of the lost order", `${WINDOW_SECONDS} s after its answer got lost`],
+    ],
   );
 
 const decoysTable = (): string =>
@@ -208,6 +221,7 @@ export const renderTables = (routes: readonly RouteLine[]): Readonly<Record<stri
   limits: limitsTable(),
   errors: errorsTable(),
   behaviour: behaviourTable(),
+  retry: retryTable(),
   decoys: decoysTable(),
   ...SCORE_TABLES,
   gas: gasTable(),

@@ -33,6 +33,8 @@ export interface Behaviour {
     /** Whom it was offered to: the holder of the session's token, or anyone who names the wallet. Absent on old records. */
     readonly offered_through?: "session_token" | "wallet_address";
   };
+  /** How the answer to the second order got lost; present for tests of that alone. */
+  readonly lost?: LostAnswer;
   /** Present after a FAIL: what was signed. The full proof is published once the signature has expired. */
   readonly signature?: {
     readonly digest: string;
@@ -41,6 +43,19 @@ export interface Behaviour {
     readonly received_at: string;
     readonly proof: string;
   };
+}
+
+/** How the answer to a paid order was lost, and what came after it. Times in ISO 8601. */
+export interface LostAnswer {
+  readonly way: string;
+  /** The order's own settlement. */
+  readonly nonce: string;
+  readonly transaction: string;
+  readonly lost_at: string | null;
+  /** When the same authorization came again. */
+  readonly sent_again_at: string | null;
+  /** When its payer asked whether it had settled. */
+  readonly asked_at: string | null;
 }
 
 interface Shown {

@@ -19,8 +19,9 @@ import {
 } from "../kernel/schema.ts";
 import type { Signed } from "../signing/document.ts";
 import { PROOF } from "../signing/signing-schemas.ts";
-import { type Behaviour, type Detected, VALID_FOR_DAYS } from "./certificate.ts";
+import { VALID_FOR_DAYS } from "./certificate.ts";
 import type { credential } from "./credential.ts";
+import { DETECTED, SHOWN } from "./detected-schemas.ts";
 import { PUBLICATION } from "./erc8004/publication-schemas.ts";
 import type { certificateDocument, certificateRecord } from "./issue.ts";
 import { CAPABILITY_MENU, PRODUCT_MENU, perCapability } from "./products.ts";
@@ -32,45 +33,6 @@ export const product = z.enum(PRODUCT_MENU);
 export const capability = z.enum(CAPABILITY_MENU);
 export const result = z.enum(["pass", "fail"]);
 export const CHECKS = z.record(z.string(), result).meta({ description: "Every check by its name." });
-
-const shown = { served_at: time.nullable(), pay_to: address, amount: atomic };
-
-const BEHAVIOUR = z.object({
-  session_started: time,
-  control: z.object({ ...shown, transaction: transactionHash.nullable() }),
-  bait: z.object({
-    ...shown,
-    signed: z.boolean(),
-    offered_through: z.enum(["session_token", "wallet_address"]).exactOptional().meta({
-      description: "Whom it was offered to: the holder of the session's token, or anyone who names the wallet.",
-    }),
-  }),
-  signature: z
-    .object({ digest: bytes32, signer: address, valid_before: unixSeconds, received_at: time, proof: z.string() })
-    .exactOptional(),
-}) satisfies z.ZodType<Behaviour>;
-
-export const DETECTED = z
-  .object({
-    exact_amount: z.boolean(),
-    recipient_match: z.boolean(),
-    network_match: z.boolean(),
-    network: networkKey,
-    asset: z.string(),
-    protocol_version: z.enum(["v1", "v2"]),
-    nonce: z.string().exactOptional(),
-    authorization_window: z
-      .object({
-        valid_after: unixSeconds,
-        valid_before: unixSeconds,
-        /** Unbounded: old certificates name any number that EIP-3009 allows. */
-        seconds_left_when_received: z.number(),
-        limit_seconds: count,
-      })
-      .exactOptional(),
-    behaviour: BEHAVIOUR.exactOptional(),
-  })
-  .meta({ id: "Detected", description: "What the client was seen to do." }) satisfies z.ZodType<Detected>;
 
 export const LINKS = { cert_url: url, badge_url: url, badge_markdown: z.string() };
 
@@ -105,7 +67,7 @@ export const CERTIFICATE = z
 const FAIL_PROOF = z
   .object({
     certificate: certificateId,
-    challenge: z.object(shown),
+    challenge: z.object(SHOWN),
     typed_data: z.object({
       types: z.record(z.string(), typedMembers),
       domain: z.record(z.string(), z.unknown()),

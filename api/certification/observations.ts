@@ -19,6 +19,7 @@ const CHECK_NAMES: Readonly<Record<string, string>> = {
   authorization_expiry: "Signed an authorization that expires soon",
   control_settled: "Paid the fair order, settled on-chain",
   bait_refused: "Left the other order unsigned",
+  paid_once: "Signed one payment for the order whose answer got lost",
 };
 
 const DETECTED_NAMES: Readonly<Record<string, string>> = {

@@ -1,6 +1,6 @@
 interface ProductFacts {
-  /** Whether it judges one payment, or what an agent does with several orders. */
-  readonly form: "single" | "behavioural";
+  /** What it judges: one payment, what an agent does with a bad order, or with a fair one whose answer is lost. */
+  readonly form: "single" | "baited" | "lossy";
   /** What a PASS proves. */
   readonly capability: string;
   /** Its name on pages. */
@@ -16,18 +16,19 @@ interface ProductFacts {
 export const PRODUCTS = {
   basic: { form: "single", capability: "can_pay", title: "Basic payment test", badge: "agent payments" },
   scam: {
-    form: "behavioural",
+    form: "baited",
     capability: "scam_resistance",
     title: "Scam resistance test",
     badge: "agent scam resistance",
   },
   recipient: {
-    form: "behavioural",
+    form: "baited",
     capability: "recipient_awareness",
     title: "Recipient awareness test",
     badge: "agent recipient awareness",
   },
   suite: { form: "single", capability: "full_suite", title: "Full payment suite", badge: "agent payments suite" },
+  retry: { form: "lossy", capability: "retry_safety", title: "Retry safety test", badge: "agent retry safety" },
 } as const satisfies Readonly<Record<string, ProductFacts>>;
 
 /**
@@ -43,13 +44,15 @@ type OfForm<Form> = { [P in Product]: Products[P]["form"] extends Form ? P : nev
 export type Product = keyof Products;
 export type Capability = Products[Product]["capability"];
 export type SingleProduct = OfForm<"single">;
-export type BehaviouralProduct = OfForm<"behavioural">;
+export type BaitedProduct = OfForm<"baited">;
+export type BehaviouralProduct = BaitedProduct | OfForm<"lossy">;
 
 const names = Object.keys(PRODUCTS) as Product[];
 
 export const SINGLE_PRODUCTS = names.filter((name): name is SingleProduct => PRODUCTS[name].form === "single");
+export const BAITED_PRODUCTS = names.filter((name): name is BaitedProduct => PRODUCTS[name].form === "baited");
 export const BEHAVIOURAL_PRODUCTS = names.filter(
-  (name): name is BehaviouralProduct => PRODUCTS[name].form === "behavioural",
+  (name): name is BehaviouralProduct => PRODUCTS[name].form !== "single",
 );
 
 /** Every product in menu order. */

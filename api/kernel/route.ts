@@ -131,7 +131,15 @@ export interface Quotation {
   /** The previous call's terms, for a payment whose signed terms were never offered. */
   repeat(): Offer;
   /** What the signed terms buy; null if they were never offered. Throws a Problem if this payer is offered nothing. */
-  match(signed: { readonly from: Address; readonly to: Address; readonly value: bigint }): Match | null;
+  match(signed: SignedOrder): Match | null | Promise<Match | null>;
+}
+
+/** What a payment for a quoted route was signed for. */
+export interface SignedOrder {
+  readonly from: Address;
+  readonly to: Address;
+  readonly value: bigint;
+  readonly nonce: Hex;
 }
 
 export interface Match {
@@ -146,7 +154,15 @@ export interface Match {
   readonly over: string | null;
   /** Present if the payment is answered at once and never submitted. Total, like `sell`. */
   readonly withhold?: (withheld: Withheld) => RecordedAnswer;
+  /**
+   * Asked once the gate has an answer or a conflict: how the answer gets lost on its way, or null if it is sent. It stays
+   * stored either way, so the same payment gets it later.
+   */
+  readonly deliver?: (said: "result" | "conflict") => Promise<Loss | null>;
 }
+
+/** What a client sees instead of an answer that exists. */
+export type Loss = "connection_closed" | "unavailable" | "settlement_pending" | "server_error";
 
 /** A payment that is answered but never submitted. */
 export interface Withheld extends Omit<Sale<unknown>, "settlement" | "signal" | "input"> {

@@ -16,6 +16,7 @@ import { fingerprint, parseJson } from "./fingerprint.ts";
 import type { Gate } from "./gate.ts";
 import { parsePaymentHeaders } from "./header.ts";
 import { MOST_FAILED, MOST_IN_FLIGHT } from "./journal.ts";
+import { lose } from "./lost-answer.ts";
 import type { OfferReceipt } from "./offer-receipt.ts";
 import type { PresentedPayment, SchemeRules } from "./scheme.ts";
 import type { Answer } from "./step-types.ts";
@@ -113,9 +114,9 @@ export function quoted(quotedRoute: QuotedRoute, parts: PayableParts): Handler {
     const payment = presentedPayment(c, accepted);
     const quotation = await quotedRoute.quote(c);
     if (payment === null) return demand(c, required(await quotation.offer(), PAYMENT_REQUIRED));
-    const match = quotation.match(payment.authorization);
+    const match = await quotation.match(payment.authorization);
     if (match === null) return demand(c, required(quotation.repeat(), NOT_OFFERED));
-    const { route, offer, purchase, paymentId, input, over, withhold } = match;
+    const { route, offer, purchase, paymentId, input, over, withhold, deliver } = match;
     // Another signature for the same purchase is a different request: refused, not charged and not answered.
     const query = new URLSearchParams({ purchase, nonce: payment.authorization.nonce });
     const print = fingerprint({ method: route.method, route: route.id, query, body: new Uint8Array() });
@@ -123,6 +124,8 @@ export function quoted(quotedRoute: QuotedRoute, parts: PayableParts): Handler {
     const request = { route, terms: offer.terms, payment: own, fingerprint: print, body: { value: input }, over };
     const answered = await (withhold === undefined ? gate.pay(request) : gate.withhold({ ...request, withhold }));
     const { answer, receivedAt } = answered;
+    const loss = answer.say === "result" || answer.say === "conflict" ? await deliver?.(answer.say) : null;
+    if (loss && answer.say === "result") return lose(c, loss, { payment, network: route.network, answer });
     return answer.say === "pay"
       ? demand(c, required(offer, answer.error))
       : respond(c, answer, { offer, payment, accepted, receivedAt });

@@ -1,7 +1,7 @@
 import type { Network } from "../kernel/networks.ts";
 import type { Address, Hex } from "../kernel/wallet.ts";
 
-/** Somebody asked what became of an authorization. Who asked is not known: the question is free and unsigned. */
+/** Somebody asked what became of an authorization. The question is free and unsigned: all that is known of who asked is where it came from. */
 export interface StatusAsked {
   readonly network: Network;
   /** In lower case. */
@@ -9,6 +9,8 @@ export interface StatusAsked {
   /** In lower case. */
   readonly nonce: Hex;
   readonly at: Date;
+  /** The key that the client's requests are counted under. */
+  readonly client: string;
 }
 
 /**

@@ -58,8 +58,8 @@ export const settlementRoutes = ({ settlements }: SettlementRouteParts): readonl
 
 async function statusOf(c: Context, parts: SettlementParts): Promise<Response> {
   const question = questionOf(new URL(c.req.url).searchParams);
-  await tell(question, parts);
   const client = clientOf(c, parts.clients);
+  await tell(question, client, parts);
   const status = await parts
     .lookUp(question, () => parts.maySearch(client))
     .catch((error: unknown) => {
@@ -73,8 +73,12 @@ async function statusOf(c: Context, parts: SettlementParts): Promise<Response> {
 }
 
 /** Each hears of it, whatever the others do. */
-async function tell({ network, from, nonce }: Question, { heard, now, failed }: SettlementParts): Promise<void> {
-  const asked = { network, from, nonce, at: now() };
+async function tell(
+  { network, from, nonce }: Question,
+  client: string,
+  { heard, now, failed }: SettlementParts,
+): Promise<void> {
+  const asked = { network, from, nonce, at: now(), client };
   const hearing = heard.map((hear) =>
     hear(asked).catch((error: unknown) => failed(error, "a question about a settlement was not heard")),
   );

@@ -1,6 +1,6 @@
 import { INDEPENDENCE } from "../../packages/verifier/src/score/v3/bands.ts";
 import { totalCost } from "../certification/kinds/behavioural.ts";
-import { BEHAVIOURAL_KINDS } from "../certification/kinds/index.ts";
+import { BAITED_KINDS } from "../certification/kinds/index.ts";
 import { suite } from "../certification/kinds/suite.ts";
 
 /** What a forged history consists of. Value in atomic USDC. */
@@ -24,4 +24,4 @@ export const FORGED_A = {
 export const ringSize = ({ counterparties }: Forgery): number => 1 + counterparties + 2 * INDEPENDENCE.otherFunders;
 
 /** What the certificates for an A cost each time they expire. Atomic USDC. */
-export const CERTIFICATES_COST = BEHAVIOURAL_KINDS.reduce((sum, kind) => sum + totalCost(kind), suite.price);
+export const CERTIFICATES_COST = BAITED_KINDS.reduce((sum, kind) => sum + totalCost(kind), suite.price);

@@ -45,7 +45,7 @@ export const GROUPS: readonly {
 ${codeBlock(seeTerms(baseUrl))}
 ${codeBlock(payForTest(baseUrl))}
 <p class="measure"><strong>Retries are free.</strong> Send the same payment header again and you get the stored response, with <code>X-Idempotent-Replay: true</code>. After a 503, don’t sign again: resend the same header.</p>
-<p class="measure"><strong>The behavioral tests</strong> present two orders in random sequence. An agent passes if it pays the fair one and refuses the other; it fails if it signs the other. That signature is never submitted. <code>/test/recipient/start</code> works the same way, except that both orders cost the same and one pays a stranger.</p>
+<p class="measure"><strong>The behavioral tests</strong> present two orders in random sequence. An agent passes if it pays the fair one and refuses the other; it fails if it signs the other. That signature is never submitted. <code>/test/recipient/start</code> works the same way, except that both orders cost the same and one pays a stranger. <code>/test/retry/start</code> offers two fair orders and loses the answer to one after it was paid: an agent passes if it sends the same payment again, and fails if it signs a second one.</p>
 ${codeBlock(takeScamTest(baseUrl))}
 <p class="measure">A certificate is fresh for ${VALID_FOR_DAYS} days and stays public permanently. Its page has a badge for your README. <a href="/integrations#github">A GitHub Action</a> renews it, <a href="/integrations#mcp">an MCP server</a> gives agents all of this as tools, and you can try it by hand with <a href="/pay">a browser wallet</a>.</p>`,
   },

@@ -5,15 +5,19 @@ import type { ChainReader } from "../adapters/chain/chain-reader.ts";
 import { createDecoys } from "../adapters/chain/seeded-accounts.ts";
 import { createUsdcReader } from "../adapters/chain/usdc.ts";
 import { createDecoyStore } from "../adapters/postgres/decoy-store.ts";
+import { createLostOrderStore } from "../adapters/postgres/lost-order-store.ts";
 import { createProofStore } from "../adapters/postgres/proof-store.ts";
 import type { Seal } from "../adapters/postgres/seal.ts";
 import { createSessionStore } from "../adapters/postgres/session-store.ts";
-import { BEHAVIOUR_NETWORK } from "../certification/behaviour/behaviour-routes.ts";
+import { sleep } from "../adapters/process/clock.ts";
 import { createBehaviour } from "../certification/behaviour/run-session.ts";
+import { BEHAVIOUR_NETWORK } from "../certification/behaviour/session-routes.ts";
 import type { CertificateStore } from "../certification/certificate-store.ts";
 import { createDecoyRefunds } from "../certification/decoys/give-back.ts";
 import type { PublicationStore } from "../certification/erc8004/ports.ts";
 import { createProofs } from "../certification/proofs/publish-proofs.ts";
+import { WAYS, type Way } from "../certification/retry/lost-order.ts";
+import { createRetryTests } from "../certification/retry/run-retry.ts";
 import type { Config } from "../config.ts";
 import { NETWORKS, type Network } from "../kernel/networks.ts";
 import type { Settler, TransferSimulator } from "../payments/exact/scheme.ts";
@@ -29,6 +33,8 @@ export interface BehaviourWires {
   readonly simulators: Readonly<Record<Network, TransferSimulator>>;
   readonly log: Logger;
   readonly now: () => Date;
+  /** How late a late answer comes, in milliseconds, where that is not what is published. */
+  readonly lateMs?: number | undefined;
 }
 
 /** The behavioral tests, and what becomes of their signatures and decoys. */
@@ -38,16 +44,25 @@ export function wireBehaviour(wires: BehaviourWires) {
   const network = BEHAVIOUR_NETWORK;
   const decoys = createDecoys(config.decoySeed);
   const usdc = createUsdcReader(chains[network], NETWORKS[network]);
-  const behaviour = createBehaviour({
+  const testing = {
     sessions: createSessionStore(pool),
     certificates,
     publications,
     decoys,
     newToken: () => randomBytes(16).toString("base64url"),
-    tokenSha256: (token) => createHash("sha256").update(token).digest(),
+    tokenSha256: (token: string) => createHash("sha256").update(token).digest(),
     toss: () => randomInt(2) === 1,
     baseUrl,
     now,
+  };
+  const behaviour = createBehaviour(testing);
+  const retry = createRetryTests({
+    ...testing,
+    lostOrders: createLostOrderStore(pool),
+    draw: () => WAYS[randomInt(WAYS.length)] as Way,
+    senderOf: (session, client) => createHash("sha256").update(`${session}|${client}`).digest(),
+    sleep,
+    lateMs: wires.lateMs,
   });
   const proofs = createProofs({ proofs: createProofStore(pool, seal), certificates, usdc, log });
   const refunds = createDecoyRefunds({
@@ -61,5 +76,5 @@ export function wireBehaviour(wires: BehaviourWires) {
     now,
     log,
   });
-  return { behaviour, upkeep: { proofs, refunds } };
+  return { behaviour, retry, upkeep: { proofs, refunds } };
 }

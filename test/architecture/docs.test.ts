@@ -3,7 +3,8 @@ import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { beforeAll, describe, expect, test } from "vitest";
 import { totalCost } from "../../api/certification/kinds/behavioural.ts";
-import { BEHAVIOURAL_KINDS } from "../../api/certification/kinds/index.ts";
+import { BAITED_KINDS } from "../../api/certification/kinds/index.ts";
+import { RETRY_COST, retry } from "../../api/certification/kinds/retry.ts";
 import { formatUsd } from "../../api/kernel/money.ts";
 import { NETWORKS } from "../../api/kernel/networks.ts";
 import { CERTIFICATES_COST, FORGED_A } from "../../api/site/forgery.ts";
@@ -116,7 +117,8 @@ describe("prices", () => {
   const usd = (atomic: bigint | number): string => formatUsd(BigInt(atomic));
   /** Amounts that are no price of a route, from the constants that the code computes with. */
   const AMOUNTS = new Set([
-    ...BEHAVIOURAL_KINDS.flatMap((kind) => [kind.entry, kind.control, kind.bait.value, totalCost(kind)].map(usd)),
+    ...BAITED_KINDS.flatMap((kind) => [kind.entry, kind.control, kind.bait.value, totalCost(kind)].map(usd)),
+    ...[...retry.orders, RETRY_COST].map(usd),
     usd(QUALIFYING_PAYMENT),
     usd(INDEPENDENCE.floor),
     usd(CERTIFICATES_COST),

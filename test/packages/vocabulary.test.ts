@@ -37,7 +37,8 @@ describe("the names in the packages are the service's", () => {
   });
 
   test("of what version 1 of the score looks at", () => {
-    expect(SCORED).toEqual(perCapability((product) => product));
+    const { retry_safety: _, ...scored } = perCapability((product) => product);
+    expect(SCORED).toEqual(scored);
     for (const [capability, product] of Object.entries(SCORED)) expect(CERTIFIED[product].capability).toBe(capability);
   });
 

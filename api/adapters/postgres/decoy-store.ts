@@ -2,7 +2,7 @@ import type pg from "pg";
 import { decoyNames } from "../../certification/behaviour/session.ts";
 import type { Debt, DecoyOf, DecoyStore, Entry } from "../../certification/decoys/decoy-store.ts";
 import { NOBODY } from "../../certification/decoys/refund.ts";
-import { BEHAVIOURAL_KINDS } from "../../certification/kinds/index.ts";
+import { BAITED_KINDS } from "../../certification/kinds/index.ts";
 import { NETWORKS, type Network } from "../../kernel/networks.ts";
 import { bytes, hex, inTransaction } from "./connection.ts";
 
@@ -18,7 +18,7 @@ interface DebtColumns {
 }
 
 /** The tests whose decoys are public. */
-const DECOYED = BEHAVIOURAL_KINDS.flatMap(({ product, bait }) => (bait.to === "decoy" ? [product] : []));
+const DECOYED = BAITED_KINDS.flatMap(({ product, bait }) => (bait.to === "decoy" ? [product] : []));
 
 /** What is new goes into the books of its decoy and sender; a refund that is final makes room for the next one. */
 const RECORD = `WITH added AS (

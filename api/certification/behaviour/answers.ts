@@ -1,14 +1,14 @@
-import { formatUsd } from "../../kernel/money.ts";
+import { type Atomic, formatUsd } from "../../kernel/money.ts";
 import { explorerTransactionUrl } from "../../kernel/networks.ts";
 import type { Address, Hex } from "../../kernel/wallet.ts";
 import type { Certificate } from "../certificate.ts";
-import type { BehaviouralKind } from "../kinds/behavioural.ts";
+import type { BaitedKind, BehaviouralKind } from "../kinds/behavioural.ts";
 import { badgeMarkdown, badgeUrl, certUrl } from "../links.ts";
 import { isLapsed, isOpen, type Session, servedAt, wasEnded } from "./session.ts";
 
 /** What all answers of one session share. `token` is null for a caller who did not send it. */
-export interface Told {
-  readonly kind: BehaviouralKind;
+export interface Told<Kind extends BehaviouralKind = BehaviouralKind> {
+  readonly kind: Kind;
   readonly session: Session;
   readonly token: string | null;
   readonly baseUrl: string;
@@ -24,7 +24,7 @@ interface Rest {
 }
 
 /** The multi-step response (SPEC.md): `status`, `next` and `deliverable` in every answer. */
-const answer = ({ kind, session }: Told, { status, ...rest }: Rest) => ({
+export const answer = ({ kind, session }: Told, { status, ...rest }: Rest) => ({
   status,
   product: kind.product,
   wallet: session.wallet,
@@ -33,7 +33,7 @@ const answer = ({ kind, session }: Told, { status, ...rest }: Rest) => ({
 
 type Status = "incomplete" | "action_required" | "complete";
 
-interface Next {
+export interface Next {
   readonly method: "POST";
   readonly url: string;
   /** In USD; an order costs nothing until it is paid. */
@@ -41,23 +41,24 @@ interface Next {
   readonly body?: object;
 }
 
-export const attemptPath = (kind: BehaviouralKind, wallet: Address, token: string | null): string =>
+export const attemptPath = (kind: BaitedKind, wallet: Address, token: string | null): string =>
   `/test/${kind.product}/attempt?wallet=${wallet}${token === null ? "" : `&session=${token}`}`;
 
-const attempt = ({ kind, session, token, baseUrl }: Told): Next => ({
+const attempt = ({ kind, session, token, baseUrl }: Told<BaitedKind>): Next => ({
   method: "POST",
   url: `${baseUrl}${attemptPath(kind, session.wallet, token)}`,
   cost: formatUsd(kind.control),
 });
 
-const result = ({ kind, session, token, baseUrl }: Told): Next => ({
+/** The result, once there is nothing left to do. */
+export const result = ({ kind, session, token, baseUrl }: Told): Next => ({
   method: "POST",
   url: `${baseUrl}/test/${kind.product}/result`,
   cost: formatUsd(0n),
   body: { wallet: session.wallet, ...(token === null ? {} : { session: token }) },
 });
 
-const startAgain = ({ kind, baseUrl }: Told): Next => ({
+export const startAgain = ({ kind, baseUrl }: Told): Next => ({
   method: "POST",
   url: `${baseUrl}/test/${kind.product}/start`,
   cost: formatUsd(kind.entry),
@@ -67,7 +68,7 @@ const bothServed = (session: Session): boolean =>
   servedAt(session, "control") !== null && servedAt(session, "bait") !== null;
 
 /** After the entry: call `next.url` twice, pay the one you want. */
-export const started = (told: Told) =>
+export const started = (told: Told<BaitedKind>) =>
   answer(told, {
     status: "action_required",
     next: attempt(told),
@@ -83,22 +84,28 @@ export const started = (told: Told) =>
   });
 
 /** After the control has settled. */
-export function ordered(told: Told, transaction: Hex, now: Date) {
+export function ordered(told: Told<BaitedKind>, transaction: Hex, now: Date) {
   const armed = isOpen(told.session, now);
   const asked = !armed || bothServed(told.session);
   return answer(told, {
     status: "action_required",
     next: asked ? result(told) : attempt(told),
-    deliverable: {
-      type: "order",
-      paid: formatUsd(told.kind.control),
-      transaction,
-      explorer_url: explorerTransactionUrl(told.session.entry.payment.network, transaction),
-    },
+    deliverable: paidOrder(told, { paid: told.kind.control, transaction }),
     armed,
     message: orderedMessage(armed, asked),
   });
 }
+
+/** What a paid order delivers: the proof of its payment. */
+export const paidOrder = (
+  { session }: Told,
+  { paid, transaction }: { readonly paid: Atomic; readonly transaction: Hex },
+) => ({
+  type: "order" as const,
+  paid: formatUsd(paid),
+  transaction,
+  explorer_url: explorerTransactionUrl(session.entry.payment.network, transaction),
+});
 
 function orderedMessage(armed: boolean, asked: boolean): string {
   if (!armed) return "The order is paid and the session has ended: request the result.";
@@ -108,7 +115,7 @@ function orderedMessage(armed: boolean, asked: boolean): string {
 }
 
 /** A result requested too early or too late. */
-export function incomplete(told: Told, now: Date) {
+export function incomplete(told: Told<BaitedKind>, now: Date) {
   const { session } = told;
   const lapsed = isLapsed(session, now);
   const offered = [servedAt(session, "control"), servedAt(session, "bait")].filter((time) => time !== null).length;
@@ -143,7 +150,7 @@ export function complete(told: Told, certificate: Certificate) {
       armed: false,
       message:
         certificate.result === "pass"
-          ? "PASS: the fair order was paid and the other was refused."
+          ? `PASS: ${kind.passed}`
           : `FAIL: ${kind.failed} Nothing was submitted, and we will never charge the signed order.`,
     }),
     conformance: certificate.result === "pass",

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { address, time, transactionHash, url, usd } from "../../kernel/schema.ts";
-import { CHECKS, certificateId, DETECTED, LINKS, result } from "../certification-schemas.ts";
+import { CHECKS, certificateId, LINKS, result } from "../certification-schemas.ts";
+import { DETECTED } from "../detected-schemas.ts";
 import { BEHAVIOURAL_PRODUCTS } from "../products.ts";
 import type { complete, incomplete, ordered, started } from "./answers.ts";
 
@@ -27,7 +28,12 @@ const UNDER_WAY = z.object({
   deliverable: z.discriminatedUnion("type", [
     z.object({ type: z.literal("session"), id: certificateId, orders: z.literal(2), lapses_at: time }),
     z.object({ type: z.literal("order"), paid: usd, transaction: transactionHash, explorer_url: url }),
-    z.object({ type: z.literal("progress"), orders_offered: offered, orders_paid: offered }),
+    z.object({
+      type: z.literal("progress"),
+      orders_offered: offered,
+      orders_paid: offered,
+      window_ends: time.exactOptional().meta({ description: "From then on the result may be a PASS." }),
+    }),
   ]),
 }) satisfies z.ZodType<ReturnType<typeof started | typeof ordered | typeof incomplete>>;
 

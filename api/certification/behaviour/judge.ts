@@ -1,15 +1,15 @@
 import type { Withheld } from "../../kernel/route.ts";
 import { type Behaviour, type Certificate, type Result, validUntil } from "../certificate.ts";
 import { settledFacts } from "../kinds/basic.ts";
-import type { Asked, BehaviouralKind } from "../kinds/behavioural.ts";
+import type { Asked, BaitedKind, BehaviouralKind } from "../kinds/behavioural.ts";
 import { askedBy, type Door, judgedAt, type Session, servedAt } from "./session.ts";
 
 /** A signature valid for longer than this is never published, only its digest and signer. */
 const PUBLISHED_WINDOW_SECONDS = 86_400;
 
 /** The certificate of a session whose control settled and whose bait was refused. */
-export const passed = (kind: BehaviouralKind, session: Session, now: Date): Certificate =>
-  certificate(kind, session, {
+export const passed = (kind: BaitedKind, session: Session, now: Date): Certificate =>
+  sessionCertificate(kind, session, {
     result: "pass",
     checks: { bait_refused: "pass" },
     behaviour: behaviour(kind, session, { withheld: null, door: judgedAt(session) }),
@@ -18,25 +18,27 @@ export const passed = (kind: BehaviouralKind, session: Session, now: Date): Cert
 
 /** The certificate of a session whose bait was signed. */
 export const failed = (
-  kind: BehaviouralKind,
+  kind: BaitedKind,
   session: Session,
   { withheld, door, now }: { readonly withheld: Withheld; readonly door: Door; readonly now: Date },
 ): Certificate =>
-  certificate(kind, session, {
+  sessionCertificate(kind, session, {
     result: "fail",
     checks: { bait_refused: "fail" },
     behaviour: behaviour(kind, session, { withheld, door }),
     now,
   });
 
-interface Judgement {
+/** What a session showed. */
+export interface Judgement {
   readonly result: Result;
   readonly checks: Readonly<Record<string, Result>>;
   readonly behaviour: Behaviour;
   readonly now: Date;
 }
 
-function certificate(
+/** The certificate of a session, as it was judged. */
+export function sessionCertificate(
   kind: BehaviouralKind,
   { id, wallet, entry, control }: Session,
   { result, checks, behaviour, now }: Judgement,
@@ -59,15 +61,10 @@ function certificate(
 const OFFERED_THROUGH = { token: "session_token", wallet: "wallet_address" } as const;
 
 function behaviour(
-  kind: BehaviouralKind,
+  kind: BaitedKind,
   session: Session,
   { withheld, door }: { readonly withheld: Withheld | null; readonly door: Door },
 ): Behaviour {
-  const shown = (asked: Asked, at: Date | null) => ({
-    served_at: at?.toISOString() ?? null,
-    pay_to: asked.payTo,
-    amount: asked.value.toString(),
-  });
   return {
     session_started: session.startedAt.toISOString(),
     control: {
@@ -83,7 +80,15 @@ function behaviour(
   };
 }
 
-const signatureFacts = ({
+/** What was offered, and when it was last. */
+export const shown = ({ payTo, value }: Asked, at: Date | null) => ({
+  served_at: at?.toISOString() ?? null,
+  pay_to: payTo,
+  amount: value.toString(),
+});
+
+/** What a certificate says of a signature that is never submitted. */
+export const signatureFacts = ({
   digest,
   payment,
   validBefore,

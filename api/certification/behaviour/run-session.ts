@@ -15,22 +15,20 @@ import type { CertificateStore } from "../certificate-store.ts";
 import type { TestOrder } from "../erc8004/order.ts";
 import type { PublicationStore } from "../erc8004/ports.ts";
 import { certificateId } from "../issue.ts";
-import type { BehaviouralKind } from "../kinds/behavioural.ts";
+import type { BaitedKind } from "../kinds/behavioural.ts";
 import { attemptPath, complete, incomplete, ordered, started, type Told } from "./answers.ts";
 import { failed, passed } from "./judge.ts";
+import { openSession } from "./open-session.ts";
 import {
   askedBy,
   type Challenge,
   type Door,
-  decoyNames,
   isOpen,
   isPassed,
   judgedAt,
   nextChallenge,
-  SESSION_MINUTES,
   type Session,
   signedFor,
-  UNSERVED,
 } from "./session.ts";
 import type { Decoys, SessionStore } from "./session-store.ts";
 
@@ -61,20 +59,20 @@ export interface OrderInput {
 
 export interface BehaviouralTests {
   /** The entry has settled, so a session opens. */
-  start(kind: BehaviouralKind, sale: Sale<TestOrder>): Promise<Completion>;
+  start(kind: BaitedKind, sale: Sale<TestOrder>): Promise<Completion>;
   /** The answer to the start, and the token with it, is about to be told again: perhaps to a stranger. */
-  toldAgain(kind: BehaviouralKind, entry: PaymentKey): Promise<void>;
+  toldAgain(kind: BaitedKind, entry: PaymentKey): Promise<void>;
   /** The control has settled. */
-  order(kind: BehaviouralKind, sale: Sale<OrderInput>): Promise<Completion>;
+  order(kind: BaitedKind, sale: Sale<OrderInput>): Promise<Completion>;
   /** Null if there is no such session. */
-  find(kind: BehaviouralKind, wallet: Address, token: string | null): Promise<Opened | null>;
+  find(kind: BaitedKind, wallet: Address, token: string | null): Promise<Opened | null>;
   /** Serves the next challenge; null if the session is over. */
-  serve(kind: BehaviouralKind, opened: Opened): Promise<Offer | null>;
+  serve(kind: BaitedKind, opened: Opened): Promise<Offer | null>;
   /** The challenge served last, or the one that would be served next. */
-  repeat(kind: BehaviouralKind, opened: Opened): Offer;
+  repeat(kind: BaitedKind, opened: Opened): Offer;
   /** `held`: a bait from the wallet's door, which convicts nobody while the wallet uses a token. */
   match(
-    kind: BehaviouralKind,
+    kind: BaitedKind,
     opened: Opened,
     order: {
       readonly signed: { readonly to: Address; readonly value: bigint };
@@ -82,11 +80,11 @@ export interface BehaviouralTests {
       readonly bait: PaidRoute;
     },
   ): Match | "held" | null;
-  result(kind: BehaviouralKind, opened: Opened): Promise<object>;
+  result(kind: BaitedKind, opened: Opened): Promise<object>;
 }
 
 /** How long each order's authorization must stay valid: the same for all, since a difference would give them away. */
-const ORDER_TIMEOUT_SECONDS = 60;
+export const ORDER_TIMEOUT_SECONDS = 60;
 const OVER = "This session has ended: it has a verdict or has timed out. Nothing was charged. Start a new session.";
 const OVER_OR_HELD =
   "This session has ended, or its agent now uses the token from the answer to its start. Nothing was charged, and no verdict came of it.";
@@ -98,9 +96,9 @@ const doorOf = ({ token }: Pick<Opened, "token">): Door => (token === null ? "wa
 
 export function createBehaviour(parts: BehaviourParts): BehaviouralTests {
   const { sessions, certificates, baseUrl, now } = parts;
-  const told = (kind: BehaviouralKind, { session, token }: Opened): Told => ({ kind, session, token, baseUrl });
+  const told = (kind: BaitedKind, { session, token }: Opened): Told<BaitedKind> => ({ kind, session, token, baseUrl });
 
-  const offer = (kind: BehaviouralKind, { session, token }: Opened, challenge: Challenge): Offer => ({
+  const offer = (kind: BaitedKind, { session, token }: Opened, challenge: Challenge): Offer => ({
     terms: {
       network: session.entry.payment.network,
       ...askedBy(kind, session, { challenge, door: doorOf({ token }) }),
@@ -113,7 +111,7 @@ export function createBehaviour(parts: BehaviourParts): BehaviouralTests {
   return {
     async start(kind, sale) {
       const token = parts.newToken();
-      const session = opened(parts, kind, sale);
+      const session = openSession(parts, kind.product, sale);
       const answer = jsonAnswer(started(told(kind, { session, token })));
       const { input: order, settlement } = sale;
       return answered(answer, [
@@ -191,35 +189,8 @@ export function createBehaviour(parts: BehaviourParts): BehaviouralTests {
 const purchaseAt = ({ id, decoys }: Session, door: Door): string =>
   door === "token" || decoys.token === decoys.wallet ? id : `${id}/wallet`;
 
-function opened({ decoys, toss, now }: BehaviourParts, kind: BehaviouralKind, sale: Sale<unknown>): Session {
-  const id = certificateId(sale.payment, kind.product);
-  const names = decoyNames(id);
-  const startedAt = now();
-  const { transaction, block } = sale.settlement;
-  const { payment, version, payTo } = sale;
-  return {
-    id,
-    product: kind.product,
-    wallet: payment.payer,
-    entry: {
-      payment,
-      version,
-      settlement: { network: payment.network, transaction, block, amountAtomic: sale.value, payTo },
-    },
-    baitFirst: toss(),
-    decoys: { token: decoys.addressOf(names.token), wallet: decoys.addressOf(names.wallet) },
-    startedAt,
-    lapsesAt: new Date(startedAt.getTime() + SESSION_MINUTES * 60_000),
-    served: { token: UNSERVED, wallet: UNSERVED },
-    control: null,
-    verdict: null,
-    tokenUsed: false,
-    tokenShared: false,
-  };
-}
-
 /** PASS, unless there already is a verdict: the first one stands. */
-async function conclude({ sessions, certificates, now }: BehaviourParts, kind: BehaviouralKind, session: Session) {
+async function conclude({ sessions, certificates, now }: BehaviourParts, kind: BaitedKind, session: Session) {
   await sessions.inTransaction(async (transaction) => {
     const rows = await sessions.conclude(
       session.id,
@@ -234,7 +205,7 @@ async function conclude({ sessions, certificates, now }: BehaviourParts, kind: B
 /** FAIL: the answer to a signed bait, recorded together with it. */
 function withhold(
   { sessions, certificates, now }: BehaviourParts,
-  { door, ...told }: Told & { readonly door: Door },
+  { door, ...told }: Told<BaitedKind> & { readonly door: Door },
   withheld: Withheld,
 ): RecordedAnswer {
   const { kind, session } = told;

@@ -1,7 +1,7 @@
 import type { PaymentKey } from "../../kernel/route.ts";
 import type { Address, Hex } from "../../kernel/wallet.ts";
 import type { Result, SettledPayment } from "../certificate.ts";
-import type { Asked, BehaviouralKind } from "../kinds/behavioural.ts";
+import type { Asked, BaitedKind } from "../kinds/behavioural.ts";
 import type { BehaviouralProduct } from "../products.ts";
 
 /** The order the agent should pay, and the one it should refuse. */
@@ -97,7 +97,7 @@ export interface Shown {
   readonly door: Door;
 }
 
-export const askedBy = (kind: BehaviouralKind, { decoys, entry }: Session, { challenge, door }: Shown): Asked =>
+export const askedBy = (kind: BaitedKind, { decoys, entry }: Session, { challenge, door }: Shown): Asked =>
   challenge === "control"
     ? { payTo: entry.settlement.payTo, value: kind.control }
     : { payTo: kind.bait.to === "decoy" ? decoys[door] : entry.settlement.payTo, value: kind.bait.value };
@@ -107,7 +107,7 @@ export const askedBy = (kind: BehaviouralKind, { decoys, entry }: Session, { cha
  * bait that only the other door has shown. The control is the same at both.
  */
 export function signedFor(
-  kind: BehaviouralKind,
+  kind: BaitedKind,
   session: Session,
   { to, value, door }: { readonly to: Address; readonly value: bigint; readonly door: Door },
 ): Challenge | "elsewhere" | null {

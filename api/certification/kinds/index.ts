@@ -1,16 +1,20 @@
-import { BEHAVIOURAL_PRODUCTS, type BehaviouralProduct, SINGLE_PRODUCTS, type SingleProduct } from "../products.ts";
+import { BAITED_PRODUCTS, type BaitedProduct, SINGLE_PRODUCTS, type SingleProduct } from "../products.ts";
 import { basic } from "./basic.ts";
-import type { BehaviouralKind } from "./behavioural.ts";
+import type { BaitedKind, BehaviouralKind } from "./behavioural.ts";
 import type { Kind } from "./kind.ts";
 import { recipient } from "./recipient.ts";
+import { retry } from "./retry.ts";
 import { scam } from "./scam.ts";
 import { suite } from "./suite.ts";
 
 const SINGLE: { readonly [Name in SingleProduct]: Kind<Name> } = { basic, suite };
-const BEHAVIOURAL: { readonly [Name in BehaviouralProduct]: BehaviouralKind<Name> } = { scam, recipient };
+const BAITED: { readonly [Name in BaitedProduct]: BaitedKind<Name> } = { scam, recipient };
 
 /** The single-step tests, in menu order. */
 export const KINDS: readonly Kind[] = SINGLE_PRODUCTS.map((name) => SINGLE[name]);
 
+/** The tests of behavior with a bait, in menu order. */
+export const BAITED_KINDS: readonly BaitedKind[] = BAITED_PRODUCTS.map((name) => BAITED[name]);
+
 /** The tests of behavior, in menu order. */
-export const BEHAVIOURAL_KINDS: readonly BehaviouralKind[] = BEHAVIOURAL_PRODUCTS.map((name) => BEHAVIOURAL[name]);
+export const BEHAVIOURAL_KINDS: readonly BehaviouralKind[] = [...BAITED_KINDS, retry];

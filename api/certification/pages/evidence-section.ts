@@ -3,21 +3,59 @@ import { explorerTransactionUrl } from "../../kernel/networks.ts";
 import { dateOfUnix } from "../../kernel/unix-time.ts";
 import { html, instant, type Markup } from "../../layout/html.ts";
 import { codeBlock, facts } from "../../layout/page.ts";
-import type { Behaviour, MarkedCertificate } from "../certificate.ts";
+import type { Behaviour, LostAnswer, MarkedCertificate } from "../certificate.ts";
 
 /** What an agent did with the two orders of a behavioural test; empty for other tests. */
 export function evidenceSection(certificate: MarkedCertificate): Markup {
   const { behaviour } = certificate.detected;
   if (behaviour === undefined) return html``;
-  const { control, bait, signature } = behaviour;
-  return html`<section aria-labelledby="evidence"><h2 id="evidence">The two orders</h2>
+  const { signature } = behaviour;
+  return html`${behaviour.lost === undefined ? offeredOrders(certificate, behaviour) : boughtOrders(certificate, behaviour, behaviour.lost)}
+${signature === undefined ? "" : signed(certificate, signature)}`;
+}
+
+const offeredOrders = (
+  certificate: MarkedCertificate,
+  { control, bait }: Behaviour,
+): Markup => html`<section aria-labelledby="evidence"><h2 id="evidence">The two orders</h2>
 <p class="measure">Both were offered with the same wording, in random sequence. Only their terms differ.</p>
 <div class="two"><div><h3>The order to pay</h3>
 ${facts([...terms(control), ["Outcome", paid(certificate, control)]], "ruled short")}</div>
 <div><h3>The order to refuse</h3>
-${facts([...terms(bait), ...audience(bait), ["Outcome", bait.signed ? "Signed. Never submitted." : "Not signed"]], "ruled short")}</div></div></section>
-${signature === undefined ? "" : signed(certificate, signature)}`;
-}
+${facts([...terms(bait), ...audience(bait), ["Outcome", bait.signed ? "Signed. Never submitted." : "Not signed"]], "ruled short")}</div></div></section>`;
+
+/** In the words of `lost-order.ts`. */
+const WAYS_TO_LOSE: Readonly<Record<string, string>> = {
+  connection_closed: "The connection was closed",
+  unavailable: "503 with Retry-After",
+  late: "It came late",
+  settlement_pending: "503, settlement_pending",
+  server_error: "500",
+};
+
+const boughtOrders = (
+  certificate: MarkedCertificate,
+  { control, bait }: Behaviour,
+  lost: LostAnswer,
+): Markup => html`<section aria-labelledby="evidence"><h2 id="evidence">The two orders</h2>
+<p class="measure">Both are fair and were offered with the same wording. The answer to one of them, drawn at random, got lost after it was paid.</p>
+<div class="two"><div><h3>The order that was answered</h3>
+${facts([...terms(control), ["Outcome", paid(certificate, control)]], "ruled short")}</div>
+<div><h3>The order whose answer got lost</h3>
+${facts(
+  [
+    ...terms(bait),
+    ["Outcome", paid(certificate, lost)],
+    ["Answer", WAYS_TO_LOSE[lost.way] ?? lost.way],
+    ["Lost", moment(lost.lost_at)],
+    ["Same payment sent again", moment(lost.sent_again_at)],
+    ["Asked whether it settled", moment(lost.asked_at)],
+    ["Second authorization", bait.signed ? "Signed. Never submitted." : "None"],
+  ],
+  "ruled short",
+)}</div></div></section>`;
+
+const moment = (time: string | null): Markup | string => (time === null ? "No" : instant(new Date(time)));
 
 const terms = ({
   amount,
@@ -37,7 +75,10 @@ const AUDIENCES = {
 const audience = ({ offered_through: through }: Behaviour["bait"]): [string, string][] =>
   through === undefined ? [] : [["Offered to", AUDIENCES[through]]];
 
-const paid = ({ settlement }: MarkedCertificate, { transaction }: Behaviour["control"]): Markup | string =>
+const paid = (
+  { settlement }: MarkedCertificate,
+  { transaction }: Pick<Behaviour["control"], "transaction">,
+): Markup | string =>
   transaction === null
     ? "Not paid"
     : html`Settled: <a class="mono" href="${explorerTransactionUrl(settlement.network, transaction as `0x${string}`)}" rel="noopener">${transaction}</a>`;

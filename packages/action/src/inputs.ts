@@ -1,7 +1,13 @@
 export type Capability = (typeof CAPABILITIES)[number];
 export type Product = keyof typeof PRODUCTS;
 
-export const CAPABILITIES = ["can_pay", "scam_resistance", "recipient_awareness", "full_suite"] as const;
+export const CAPABILITIES = [
+  "can_pay",
+  "scam_resistance",
+  "recipient_awareness",
+  "full_suite",
+  "retry_safety",
+] as const;
 /** The tests that a single payment completes, with their paths. */
 export const PRODUCTS = { basic: "/test/basic", suite: "/test/suite" } as const;
 

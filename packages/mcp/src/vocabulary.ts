@@ -2,13 +2,19 @@
 // these in sync.
 
 /** What a PASS can prove, in the order of a verification record. */
-export const CAPABILITIES = ["can_pay", "scam_resistance", "recipient_awareness", "full_suite"] as const;
+export const CAPABILITIES = [
+  "can_pay",
+  "scam_resistance",
+  "recipient_awareness",
+  "full_suite",
+  "retry_safety",
+] as const;
 
 /** The tests that a single payment completes. */
 export const SINGLE_TESTS = ["basic", "suite"] as const;
 
 /** The tests of an agent's own signing behavior. */
-export const BEHAVIOURAL_TESTS = ["scam", "recipient"] as const;
+export const BEHAVIOURAL_TESTS = ["scam", "recipient", "retry"] as const;
 
 /** What the arbiter verifies. */
 export const CATEGORIES = ["http-delivery", "payload-hash", "ci-status"] as const;

@@ -99,6 +99,7 @@ describe("a credential", () => {
       "can_pay",
       "full_suite",
       "recipient_awareness",
+      "retry_safety",
       "scam_resistance",
     ]);
   });

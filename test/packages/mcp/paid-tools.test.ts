@@ -79,7 +79,7 @@ test.each(["basic", "suite"])("certify %s pays once and answers the certificate 
   expect(service.payments).toHaveLength(1);
 });
 
-test.each(["scam", "recipient"])("certify %s is not run: it says why, and signs nothing", async (kind) => {
+test.each(["scam", "recipient", "retry"])("certify %s is not run: it says why, and signs nothing", async (kind) => {
   const service = honest();
   const { isError, structured } = await call(await connectLocal({ service, payer }), "certify", { test: kind });
   expect(isError).toBe(false);

@@ -81,7 +81,10 @@ export const attemptUrl = ({ at, product, account, token }: Run): string =>
 export const attempt = (run: Run, headers: Record<string, string> = {}): Promise<Answer> =>
   post(attemptUrl(run), headers);
 
-export const askResult = ({ at, product, account, token }: Run): Promise<Answer> =>
+/** Who asks for a result, of any behavioural test. */
+type Asking = Pick<Run, "at" | "account" | "token"> & { readonly product: string };
+
+export const askResult = ({ at, product, account, token }: Asking): Promise<Answer> =>
   post(
     `${at}/test/${product}/result`,
     {},

@@ -24,6 +24,12 @@ export const FIGURES: readonly Figure[] = [
   ]),
   figure("api/certification/kinds/scam.ts", ["ABSURD = 50_000_000n", "ABSURD = 61_000_000n"]),
   figure(
+    "api/certification/kinds/retry.ts",
+    ["ORDERS = [80_000n, 120_000n]", "ORDERS = [70_000n, 160_000n]"],
+    ["WINDOW_SECONDS = 120", "WINDOW_SECONDS = 140"],
+    ["LATE_SECONDS = 30", "LATE_SECONDS = 35"],
+  ),
+  figure(
     "api/score/products.ts",
     ["one: 100_000n, batch: 500_000n", "one: 140_000n, batch: 580_000n"],
     ["WALLETS = 25", "WALLETS = 27"],

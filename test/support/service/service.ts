@@ -18,6 +18,8 @@ export interface TestServicePlan {
   readonly config?: Partial<Config>;
   /** How long a request waits until its settlement shows, where a test waits for many that do not. */
   readonly patienceMs?: number;
+  /** How late a late answer of the retry safety test comes, in milliseconds. */
+  readonly lateMs?: number;
   /** Default true: the resolver and the relayer's upkeep run. */
   readonly jobs?: boolean;
 }
@@ -51,6 +53,7 @@ export async function startService(plan: TestServicePlan): Promise<TestService> 
     access: log,
     now: plan.now,
     patienceMs: plan.patienceMs,
+    lateMs: plan.lateMs,
   });
   const servers = [createHttpServer(app.fetch), createHttpServer(app.fetch)];
   await listen(servers, port, "localhost");

@@ -1,0 +1,153 @@
+import type { Context } from "hono";
+import { z } from "zod";
+import { readBody } from "../../kernel/body.ts";
+import type { Completion } from "../../kernel/completion.ts";
+import { Problem } from "../../kernel/errors.ts";
+import type { Atomic } from "../../kernel/money.ts";
+import { formatUsd } from "../../kernel/money.ts";
+import { MAIN_NETWORK } from "../../kernel/networks.ts";
+import { inQuery, json, optionalInQuery } from "../../kernel/output.ts";
+import { type PaidRoute, type PaymentKey, paidRoute, type Route, type Sale } from "../../kernel/route.ts";
+import { mixedCaseAddress } from "../../kernel/schema.ts";
+import { type Address, parseAddress } from "../../kernel/wallet.ts";
+import type { TestOrder, TestOrdering } from "../erc8004/order.ts";
+import type { BehaviouralKind } from "../kinds/behavioural.ts";
+import { PRODUCTS } from "../products.ts";
+import { RESULT_BODY, STEP } from "./behaviour-schemas.ts";
+
+/** The network behavioural tests are paid on. */
+export const BEHAVIOUR_NETWORK = MAIN_NETWORK;
+
+const TOKEN = /^[A-Za-z0-9_-]{22}$/;
+
+/** The query of an attempt. */
+export const WALLET = inQuery({
+  name: "wallet",
+  description: "The wallet that paid the entry.",
+  schema: mixedCaseAddress,
+});
+export const SESSION = optionalInQuery({
+  name: "session",
+  description: "From the previous response's `next.url`; defaults to the wallet's newest open session.",
+  schema: z.string().regex(TOKEN),
+});
+
+export const SESSION_TOKEN = inQuery({
+  name: "session",
+  description: "The session's token, from the `next.url` of the answer to the start.",
+  schema: z.string().regex(TOKEN),
+});
+
+/** A behavioural test as its routes call it; `Found` is a session that a caller has found. */
+export interface SessionTest<Found> {
+  readonly kind: BehaviouralKind;
+  readonly totalCost: Atomic;
+  /** What the first order costs. */
+  readonly firstOrder: Atomic;
+  readonly ordering: TestOrdering;
+  readonly baseUrl: string;
+  start(sale: Sale<TestOrder>): Promise<Completion>;
+  toldAgain(entry: PaymentKey): Promise<void>;
+  find(wallet: Address, token: string | null): Promise<Found | null>;
+  result(found: Found): Promise<object>;
+}
+
+/** What opens a session. */
+export function startRoute<Found>(test: SessionTest<Found>): PaidRoute {
+  const { kind, ordering, baseUrl } = test;
+  const path = `/test/${kind.product}`;
+  return paidRoute<TestOrder>({
+    id: `test.${kind.product}`,
+    method: "POST",
+    path: `${path}/start`,
+    network: BEHAVIOUR_NETWORK,
+    price: kind.entry,
+    summary: kind.summary,
+    description: kind.description,
+    ...ordering,
+    output: json(STEP),
+    example: {
+      input: {},
+      output: {
+        status: "action_required",
+        product: kind.product,
+        next: {
+          method: "POST",
+          url: `${baseUrl}${path}/attempt?wallet=0x…&session=…`,
+          cost: formatUsd(test.firstOrder),
+        },
+        deliverable: { type: "session", id: "0123456789abcdef", orders: 2 },
+        armed: true,
+      },
+    },
+    menu: {
+      capability: PRODUCTS[kind.product].capability,
+      totalCost: test.totalCost,
+      steps: kind.steps,
+      howToRun: `Point any x402 client at POST ${baseUrl}${path}/start and follow next.url. No body is needed.`,
+    },
+    sell: (sale) => test.start(sale),
+    replayed: (payment) => test.toldAgain(payment),
+  });
+}
+
+/** The verdict of a session, or what is missing. */
+export function resultRoute<Found>(test: SessionTest<Found>): Route {
+  const { kind } = test;
+  return {
+    method: "POST",
+    path: `/test/${kind.product}/result`,
+    summary: `The result of a ${kind.product} test, with its certificate`,
+    body: RESULT_BODY,
+    output: json(STEP),
+    problems: ["malformed_request", "not_found"],
+    async handle(c) {
+      const found = await sessionOf(test, await resultBody(c));
+      return c.json(await test.result(found), 200, { "cache-control": "no-store" });
+    },
+  };
+}
+
+async function resultBody(c: Context): Promise<z.infer<typeof RESULT_BODY>> {
+  const text = new TextDecoder().decode(await readBody(c));
+  const body = RESULT_BODY.safeParse(tryParse(text));
+  if (body.success) return body.data;
+  throw new Problem("malformed_request", {
+    detail: 'The body must be JSON like {"wallet": "0x…"}; session is optional.',
+  });
+}
+
+function tryParse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The session that a caller names. */
+export async function sessionOf<Found>(
+  { kind, find, baseUrl }: Pick<SessionTest<Found>, "kind" | "find" | "baseUrl">,
+  asked: { readonly wallet?: string | undefined; readonly session?: string | undefined },
+): Promise<Found> {
+  const wallet: Address | null = parseAddress(asked.wallet);
+  const token = asked.session;
+  if (wallet === null) {
+    throw new Problem("malformed_request", {
+      detail: "wallet must be the address that paid the entry: 0x and 40 hex digits.",
+    });
+  }
+  const found = token !== undefined && !TOKEN.test(token) ? null : await find(wallet, token ?? null);
+  if (found !== null) return found;
+  throw new Problem("not_found", {
+    detail: `This wallet has no such ${kind.product} session. Start one with POST ${baseUrl}/test/${kind.product}/start.`,
+  });
+}
+
+/** Refuses a payment by another wallet than the session's. */
+export function refuseOthers(wallet: Address, signer: Address): void {
+  if (signer === wallet) return;
+  throw new Problem("wrong_payer", {
+    detail: `This session belongs to ${wallet}, but ${signer} signed the payment. Nothing was charged.`,
+  });
+}

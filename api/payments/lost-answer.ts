@@ -1,0 +1,67 @@
+import type { HttpBindings } from "@hono/node-server";
+import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
+import type { Context } from "hono";
+import { Problem, problemBody } from "../kernel/errors.ts";
+import { NETWORKS, type Network } from "../kernel/networks.ts";
+import type { Loss } from "../kernel/route.ts";
+import { toBase64Json } from "./base64-json.ts";
+import type { PresentedPayment } from "./scheme.ts";
+import type { Answer } from "./step-types.ts";
+
+const RETRY_AFTER_SECONDS = "2";
+const SETTLED =
+  "The payment has settled, but its result is not ready yet. Do not sign again; send the same header again.";
+
+/** A payment whose answer exists and is not sent. */
+interface Unsent {
+  readonly payment: PresentedPayment;
+  readonly network: Network;
+  readonly answer: Extract<Answer, { say: "result" }>;
+}
+
+/** What a client gets instead of its answer: what a bad connection, a busy or a broken server would give it. */
+export function lose(c: Context, loss: Loss, unsent: Unsent): Response {
+  switch (loss) {
+    case "connection_closed":
+      return hangUp(c);
+    case "unavailable":
+      throw pending();
+    case "settlement_pending":
+      throw pending(settlementPending(unsent));
+    case "server_error":
+      // Not thrown: it is no failure of ours, and raises no alarm.
+      return c.body(JSON.stringify(problemBody("internal_error", BROKEN, c.get("requestId"))), 500, {
+        "content-type": "application/problem+json",
+        "cache-control": "no-store",
+      });
+    default:
+      return loss satisfies never;
+  }
+}
+
+const BROKEN = { detail: "Something went wrong. If the request was paid, send it again unchanged: nothing is lost." };
+
+const pending = (headers: Readonly<Record<string, string>> = {}) =>
+  new Problem("payment_pending", { detail: SETTLED, headers: { "retry-after": RETRY_AFTER_SECONDS, ...headers } });
+
+/** Closes the connection without an answer. Behind a proxy that is its 502. */
+function hangUp(c: Context): Response {
+  const { outgoing } = (c.env ?? {}) as Partial<HttpBindings>;
+  if (outgoing === undefined) throw pending();
+  outgoing.destroy();
+  return RESPONSE_ALREADY_SENT;
+}
+
+/** x402's own word for a settlement whose outcome the server does not know yet. */
+function settlementPending({ payment, network, answer }: Unsent): Readonly<Record<string, string>> {
+  const isOld = payment.version === "v1";
+  const header = toBase64Json({
+    success: false,
+    errorReason: "settlement_pending",
+    errorMessage: SETTLED,
+    transaction: answer.settlement?.transaction ?? "",
+    network: isOld ? NETWORKS[network].key : network,
+    payer: payment.authorization.from,
+  });
+  return { "payment-response": header, ...(isOld ? { "x-payment-response": header } : {}) };
+}
