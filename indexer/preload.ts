@@ -1,6 +1,7 @@
 import { endAtFailedFetch } from "./failed-fetch.ts";
 import { steadyHeads } from "./heads.ts";
 import { onParentGone } from "./leash.ts";
+import { trustNearModules } from "./near-modules.ts";
 import { spareUnusedModules } from "./unused-modules.ts";
 
 const GRACE_MS = 6_000;
@@ -13,5 +14,7 @@ onParentGone(() => {
 
 const [nodeUrl = ""] = (process.env.BASE_RPC_URL ?? "").split(",");
 globalThis.fetch = steadyHeads(globalThis.fetch, nodeUrl);
+// Before what replaces modules, which asks it.
+trustNearModules();
 spareUnusedModules();
 endAtFailedFetch();
