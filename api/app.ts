@@ -61,7 +61,7 @@ const EXPOSED_HEADERS = [
 ];
 
 const MCP_HEADERS = ["MCP-Protocol-Version", "Mcp-Method", "Mcp-Name"];
-const REQUEST_HEADERS = ["Content-Type", "Accept", "PAYMENT-SIGNATURE", "X-PAYMENT", ...MCP_HEADERS];
+const REQUEST_HEADERS = ["Content-Type", "Accept", "PAYMENT-SIGNATURE", "X-PAYMENT", "SIGN-IN-WITH-X", ...MCP_HEADERS];
 const EVERY_ANSWER = [
   ["access-control-allow-origin", "*"],
   ["access-control-expose-headers", EXPOSED_HEADERS.join(", ")],

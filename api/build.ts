@@ -12,6 +12,7 @@ import { isAway } from "./adapters/postgres/connection.ts";
 import { createJournal } from "./adapters/postgres/journal.ts";
 import { createLookupPruning } from "./adapters/postgres/lookup-pruning.ts";
 import { createPublicationStore } from "./adapters/postgres/publication-store.ts";
+import { createSignInPruning } from "./adapters/postgres/purchase-store.ts";
 import { createReceipts } from "./adapters/postgres/receipts.ts";
 import { createRelayPruning } from "./adapters/postgres/relay-pruning.ts";
 import { createSeal } from "./adapters/postgres/seal.ts";
@@ -42,6 +43,7 @@ import { wireEscrow } from "./wiring/escrow.ts";
 import { wireMeter, wireOperations } from "./wiring/operations.ts";
 import { wirePackages } from "./wiring/packages.ts";
 import { wireSchemes } from "./wiring/payments.ts";
+import { wirePurchases } from "./wiring/purchases.ts";
 import { wireScore } from "./wiring/score.ts";
 import { wireSettlements } from "./wiring/settlement.ts";
 import { wireSigning } from "./wiring/signing.ts";
@@ -129,6 +131,16 @@ export async function build(config: Config, pool: pg.Pool, parts: BuildParts) {
   });
   const peers = createPeers(config.trustedProxies);
   const board = createBoard({ reader: createBoardReader(pool), totals: createTotalsReader(pool), now });
+  const schemes = wireSchemes({
+    chains,
+    simulators,
+    settler,
+    contracts,
+    arbiter: wired.relayer,
+    ceiling: config.costCeiling,
+    factories: config.walletFactories,
+    sending: { policy: config.batches, log, meter },
+  });
   const routes = catalog({
     certification,
     ordering: publishing.ordering,
@@ -153,21 +165,13 @@ export async function build(config: Config, pool: pg.Pool, parts: BuildParts) {
     signJws,
     publicKeys,
     receipts: createReceipts(pool),
+    purchases: wirePurchases({ config, pool, chains, schemes, log, now }),
+    offerReceipt,
     probes: operations.probes,
     tarballs: await wirePackages(log),
     isAway,
     toolFailed: (error) => log.error({ err: error }, "a tool failed"),
     renderOgImage: createOgRenderer(OG_FONTS.map((font) => fileURLToPath(import.meta.resolve(font)))),
-  });
-  const schemes = wireSchemes({
-    chains,
-    simulators,
-    settler,
-    contracts,
-    arbiter: wired.relayer,
-    ceiling: config.costCeiling,
-    factories: config.walletFactories,
-    sending: { policy: config.batches, log, meter },
   });
   const gate = createGate({
     journal,
@@ -209,7 +213,12 @@ export async function build(config: Config, pool: pg.Pool, parts: BuildParts) {
     jobs: {
       gate,
       journal,
-      prunings: [createRelayPruning(pool), createBookPruning(pool), createLookupPruning(pool)],
+      prunings: [
+        createRelayPruning(pool),
+        createBookPruning(pool),
+        createLookupPruning(pool),
+        createSignInPruning(pool),
+      ],
       relayers: tended,
       upkeep,
       escrow,

@@ -17,6 +17,7 @@ import type { Listed, Route, Tag } from "./kernel/route.ts";
 import { type StatusRouteParts, statusRoutes } from "./operations/status-routes.ts";
 import { type PackageRouteParts, packageRoutes } from "./packages/package-routes.ts";
 import { type ReceiptRouteParts, receiptRoutes } from "./payments/receipt-routes.ts";
+import { type PurchaseRouteParts, purchaseRoutes } from "./purchases/purchase-routes.ts";
 import { type ScoreRouteParts, scoreRoutes } from "./score/score-routes.ts";
 import { type SettlementRouteParts, settlementRoutes } from "./settlement/settlement-routes.ts";
 import { signingRoutes } from "./signing/key-routes.ts";
@@ -41,6 +42,7 @@ export interface CatalogParts
     PackageRouteParts,
     Omit<HomeRouteParts, "routes">,
     Omit<ReceiptRouteParts, "routes">,
+    Omit<PurchaseRouteParts, "routes">,
     Omit<DocumentRouteParts, "routes">,
     Omit<GuideRouteParts, "routes"> {
   readonly publicKeys: readonly PublicJwk[];
@@ -54,6 +56,7 @@ export function catalog(parts: CatalogParts): readonly Listed[] {
     ...under("Discovery", crawlerRoutes({ ...parts, routes })),
     ...under("Discovery", statusRoutes(parts)),
     ...under("Discovery", receiptRoutes({ ...parts, routes })),
+    ...under("Discovery", purchaseRoutes({ ...parts, routes })),
     ...under("Discovery", documentRoutes({ ...parts, routes })),
     ...under("Discovery", guideRoutes({ ...parts, routes })),
     ...under("Discovery", packageRoutes(parts)),

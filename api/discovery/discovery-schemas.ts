@@ -30,6 +30,19 @@ export const MANIFEST = z
         outputSchema: schema,
       }),
     ),
+    signIn: z
+      .array(
+        z.object({
+          resource: url,
+          method: z.enum(["GET", "POST"]),
+          extension: z.string(),
+          header: z.string(),
+          network,
+          mimeType: z.literal("application/json"),
+          description: z.string(),
+        }),
+      )
+      .meta({ description: "Free to the wallet that signs in." }),
   })
   .meta({ id: "Manifest" }) satisfies z.ZodType<ReturnType<typeof manifest>>;
 

@@ -2,8 +2,9 @@ import { ABOUT } from "../kernel/about.ts";
 import { PROBLEMS } from "../kernel/errors.ts";
 import { type JsonSchema, jsonSchema, variantsOf } from "../kernel/json-schema.ts";
 import { NETWORKS } from "../kernel/networks.ts";
-import { isPaid, type Listed, type Tag } from "../kernel/route.ts";
+import { isPaid, type Listed, networksOfSignIn, type Tag } from "../kernel/route.ts";
 import { SITE_NAME } from "../layout/page.ts";
+import { SIGN_IN, SIGN_IN_HEADER } from "../purchases/sign-in.ts";
 import { bodySchema, isPayable, templatePath } from "./openapi/operation.ts";
 import { costOf, paidListing } from "./paid-listing.ts";
 
@@ -85,8 +86,11 @@ function terms(route: Listed): readonly string[] {
     return [
       `- costs ${paid.price} atomic units of ${NETWORKS[paid.network].money}, network \`${paid.network}\`, scheme \`${paid.scheme}\``,
     ];
-  return isPayable(route) ? ["- returns a 402 with the terms of this call"] : [];
+  if (isPayable(route)) return ["- returns a 402 with the terms of this call"];
+  return networksOfSignIn(route).length > 0 ? [SIGNING_IN] : [];
 }
+
+const SIGNING_IN = `- free, but first returns a 402 with a challenge (x402's extension \`${SIGN_IN}\`): sign its text (EIP-4361) with the wallet that paid, and send the request again with the header \`${SIGN_IN_HEADER}\`; each challenge serves once`;
 
 const examples = ({ input, output }: { readonly input: unknown; readonly output: unknown }): readonly string[] => [
   `- example body: \`${JSON.stringify(input)}\``,

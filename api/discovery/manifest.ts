@@ -1,8 +1,9 @@
 import { type JsonSchema, jsonSchema } from "../kernel/json-schema.ts";
 import { NETWORKS } from "../kernel/networks.ts";
-import type { Listed } from "../kernel/route.ts";
+import { type Listed, networksOfSignIn } from "../kernel/route.ts";
 import type { Address } from "../kernel/wallet.ts";
 import { requirements } from "../payments/exact/terms.ts";
+import { SIGN_IN, SIGN_IN_HEADER } from "../purchases/sign-in.ts";
 import { bodySchema } from "./openapi/operation.ts";
 import { paidListing, priceText } from "./paid-listing.ts";
 
@@ -15,7 +16,10 @@ export interface ManifestParts {
   readonly lastUpdated: Date;
 }
 
-/** `/.well-known/x402`: every paid resource with its terms, input and output (SPEC.md, free read routes). */
+/**
+ * `/.well-known/x402`: every paid resource with its terms, input and output (SPEC.md, free read routes), and what
+ * a wallet signs in to.
+ */
 export const manifest = ({ routes, baseUrl, payTo, facilitator, lastUpdated }: ManifestParts) => ({
   x402Version: 2,
   facilitator,
@@ -43,6 +47,17 @@ export const manifest = ({ routes, baseUrl, payTo, facilitator, lastUpdated }: M
       },
     ];
   }),
+  signIn: routes.flatMap((route) =>
+    networksOfSignIn(route).map((network) => ({
+      resource: `${baseUrl}${route.path}`,
+      method: route.method,
+      extension: SIGN_IN,
+      header: SIGN_IN_HEADER,
+      network,
+      mimeType: "application/json" as const,
+      description: route.summary,
+    })),
+  ),
 });
 
 function inputSchema(route: Listed): JsonSchema {

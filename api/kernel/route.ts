@@ -27,6 +27,8 @@ export interface FreeRoute extends RouteFacts {
   readonly method: "GET" | "POST";
   /** The largest body it accepts, if not the default. */
   readonly maxBodyBytes?: number;
+  /** The chains whose wallets it asks to sign in, by x402's extension `sign-in-with-x`; absent if it asks nobody. */
+  readonly signIn?: readonly Network[];
   /** What it returns with any other status, problems aside. */
   readonly others?: Readonly<Record<number, Output>>;
   readonly handle: (context: Context) => Response | Promise<Response>;
@@ -75,6 +77,11 @@ export interface PaidRoute<Input = unknown> extends RouteFacts {
    * be a stranger who asks.
    */
   readonly replayed?: (payment: PaymentKey) => Promise<void>;
+  /**
+   * How long its answers are shown only to those who send the payment again, not to a payer who signs in: an order of a
+   * test that may be running.
+   */
+  readonly answerWithheldMinutes?: number;
 }
 
 /** Computes a sale from what it is given: it waits for nothing, and nobody else notices it. */
@@ -206,6 +213,9 @@ export type Tag =
 export const isPaid = (route: Route): route is PaidRoute => "price" in route;
 
 export const isQuoted = (route: Route): route is QuotedRoute => "quote" in route;
+
+/** The chains whose wallets a route asks to sign in. */
+export const networksOfSignIn = (route: Route): readonly Network[] => ("signIn" in route && route.signIn) || [];
 
 /** Everything a payment can buy. */
 export const sold = (routes: readonly Route[]): PaidRoute[] =>

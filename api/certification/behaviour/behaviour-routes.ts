@@ -7,6 +7,7 @@ import { type BaitedKind, totalCost } from "../kinds/behavioural.ts";
 import { BAITED_KINDS } from "../kinds/index.ts";
 import { STEP } from "./behaviour-schemas.ts";
 import type { BehaviouralTests, Opened, OrderInput } from "./run-session.ts";
+import { SESSION_MINUTES } from "./session.ts";
 import {
   BEHAVIOUR_NETWORK,
   refuseOthers,
@@ -93,6 +94,7 @@ function orders(kind: BaitedKind, { behaviour }: BehaviourRouteParts): readonly 
       input: ORDER,
       output: json(STEP),
       example: { input: {}, output: {} },
+      answerWithheldMinutes: SESSION_MINUTES,
       sell,
     });
   return [

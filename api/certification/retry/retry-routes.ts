@@ -5,6 +5,7 @@ import { Problem } from "../../kernel/errors.ts";
 import { inQuery, json } from "../../kernel/output.ts";
 import { type PaidRoute, paidRoute, type QuotedRoute, type Route } from "../../kernel/route.ts";
 import { STEP } from "../behaviour/behaviour-schemas.ts";
+import { SESSION_MINUTES } from "../behaviour/session.ts";
 import {
   BEHAVIOUR_NETWORK,
   refuseOthers,
@@ -92,5 +93,6 @@ const sold = (order: OrderNumber, retry: RetryTests): PaidRoute =>
     input: INPUT,
     output: json(STEP),
     example: { input: {}, output: {} },
+    answerWithheldMinutes: SESSION_MINUTES,
     sell: (sale) => retry.order(sale),
   });

@@ -4,6 +4,8 @@ import { type JsonSchema, schemaSet } from "../../kernel/json-schema.ts";
 import type { Listed, Tag } from "../../kernel/route.ts";
 import { SITE_NAME } from "../../layout/page.ts";
 import { PAYMENT_REQUIRED } from "../../payments/payment-schemas.ts";
+import { SIGN_IN_REQUIRED } from "../../purchases/purchase-schemas.ts";
+import { SIGN_IN_HEADER } from "../../purchases/sign-in.ts";
 import { SECURITY_PATH } from "../security-txt.ts";
 import { bodySchema, isPayable, operation, type Schemas, templatePath } from "./operation.ts";
 import { PROBLEM, problemResponses, problemStatuses } from "./problems.ts";
@@ -49,6 +51,12 @@ const PARAMETERS = {
     required: false,
     ...header("The signed x402 version 1 payment, as base64-encoded JSON."),
   },
+  SignInWithX: {
+    name: SIGN_IN_HEADER,
+    in: "header",
+    required: false,
+    ...header("The signed challenge of the 402 (x402's extension sign-in-with-x), as base64-encoded JSON."),
+  },
 };
 
 const HEADERS = {
@@ -59,7 +67,7 @@ const HEADERS = {
 /** The OpenAPI 3.1 description of every route in the table. */
 export function openApiDocument(parts: OpenApiParts) {
   const { routes, baseUrl } = parts;
-  const outputs = schemaSet([PROBLEM, PAYMENT_REQUIRED, ...routes.flatMap(written)], "output", ROOT);
+  const outputs = schemaSet([PROBLEM, PAYMENT_REQUIRED, SIGN_IN_REQUIRED, ...routes.flatMap(written)], "output", ROOT);
   const inputs = schemaSet(routes.flatMap(read), "input", ROOT);
   const schemas: Schemas = { output: outputs.of, input: inputs.of };
   return {
@@ -76,6 +84,7 @@ export function openApiDocument(parts: OpenApiParts) {
       headers: HEADERS,
       responses: {
         PaymentRequired: paymentRequired(outputs.of(PAYMENT_REQUIRED)),
+        SignInRequired: signInRequired(outputs.of(SIGN_IN_REQUIRED)),
         ...problemResponses(outputs.of(PROBLEM), routes.flatMap(problemsOf)),
       },
     },
@@ -123,5 +132,12 @@ const paymentRequired = (schema: JsonSchema) => ({
   description:
     "The terms: x402 version 2 in the header, version 1 in the body. Sign either one and repeat the request.",
   headers: { "PAYMENT-REQUIRED": header("The x402 version 2 terms, as base64-encoded JSON.") },
+  content: { "application/json": { schema } },
+});
+
+const signInRequired = (schema: JsonSchema) => ({
+  description:
+    "A challenge to sign in with, once, within five minutes. Nothing is to be paid: it offers no terms. Its body says what was wrong with a sign-in that was refused.",
+  headers: { "PAYMENT-REQUIRED": header("The challenge, in `extensions` of x402 version 2, as base64-encoded JSON.") },
   content: { "application/json": { schema } },
 });

@@ -3,7 +3,7 @@ import type { JsonSchema } from "../../kernel/json-schema.ts";
 import { formatUsd } from "../../kernel/money.ts";
 import { NETWORKS } from "../../kernel/networks.ts";
 import type { Output, Parameter } from "../../kernel/output.ts";
-import { isPaid, isQuoted, type Listed } from "../../kernel/route.ts";
+import { isPaid, isQuoted, type Listed, networksOfSignIn } from "../../kernel/route.ts";
 import { paidListing } from "../paid-listing.ts";
 import { problemName, problemStatuses } from "./problems.ts";
 
@@ -47,7 +47,7 @@ function parameters(route: Listed, { output, input }: Schemas) {
   const list = [
     ...(route.parameters ?? []).map((parameter: Parameter) => ({ ...parameter, schema: output(parameter.schema) })),
     ...fromBody(route, input),
-    ...(isPayable(route) ? PAYMENT_HEADERS.map((name) => ({ $ref: `#/components/parameters/${name}` })) : []),
+    ...headersOf(route).map((name) => ({ $ref: `#/components/parameters/${name}` })),
   ];
   return list.length === 0 ? {} : { parameters: list };
 }
@@ -68,6 +68,13 @@ function fromBody(route: Listed, input: Schemas["input"]) {
 /** Of the parameters in `components`. */
 const PAYMENT_HEADERS = ["PaymentSignature", "XPayment"];
 
+const headersOf = (route: Listed): readonly string[] => [
+  ...(isPayable(route) ? PAYMENT_HEADERS : []),
+  ...(asksToSignIn(route) ? ["SignInWithX"] : []),
+];
+
+const asksToSignIn = (route: Listed): boolean => networksOfSignIn(route).length > 0;
+
 function requestBody(route: Listed, { input }: Schemas) {
   const schema = bodySchema(route);
   if (schema === null) return isPayable(route) && !isQuoted(route) ? { requestBody: NO_BODY } : {};
@@ -87,6 +94,7 @@ function responses(route: Listed, schemas: Schemas): Readonly<Record<string, obj
   return {
     200: { description: route.summary, ...headers, ...content(route.output, schemas) },
     ...(isPayable(route) && { 402: ref("PaymentRequired") }),
+    ...(asksToSignIn(route) && { 402: ref("SignInRequired") }),
     ...Object.fromEntries(problems.map((status) => [status, ref(problemName(status))])),
     ...Object.fromEntries(
       others.map(([status, output]) => [

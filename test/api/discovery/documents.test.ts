@@ -8,7 +8,7 @@ import { mountedRoutes, SPECIFIED, startScene } from "./scene.ts";
 const DAY_MS = 86_400_000;
 /** Documents about the service, and pictures, are no skills. */
 const NO_SKILL =
-  /^GET \/$|^POST \/mcp$|^GET \/(\.well-known|openapi|llms|agent-|terms|health|status|favicon|robots|sitemap|receipt|badge|docs|integrations|packages|pay)|\.png$/;
+  /^GET \/$|^POST \/mcp$|^GET \/(\.well-known|openapi|llms|agent-|terms|health|status|favicon|robots|sitemap|receipt|purchases|badge|docs|integrations|packages|pay)|\.png$/;
 
 const scene = await forFile(startScene());
 
@@ -157,7 +157,7 @@ describe("the texts for language models", () => {
     expect(text).toMatch(/^# .+\n\n> .+\n/);
     const links = [...text.matchAll(/^- \[GET [^{}\]\n]+\]\((\S+)\)/gm)].map(([, link]) => String(link));
     expect(links.length).toBeGreaterThan(20);
-    for (const link of links) expect([200, 400], link).toContain((await send(link)).status);
+    for (const link of links) expect([200, 400, 402], link).toContain((await send(link)).status);
   });
 
   test("/llms-full.txt has the members of bodies and answers, and every error", async () => {

@@ -4,9 +4,11 @@ import { connect } from "../../../api/adapters/postgres/connection.ts";
 import { createEscrowStore } from "../../../api/adapters/postgres/escrow-store.ts";
 import { createJournal } from "../../../api/adapters/postgres/journal.ts";
 import { createProofStore } from "../../../api/adapters/postgres/proof-store.ts";
+import { createPurchaseStore } from "../../../api/adapters/postgres/purchase-store.ts";
 import { createSeal } from "../../../api/adapters/postgres/seal.ts";
 import { forFile } from "../../support/for-file.ts";
 import { fillJournal } from "../../support/payments/filled-journal.ts";
+import { keepPayments } from "../../support/purchases/journal.ts";
 import { connectOwner, freshDatabase } from "../../support/service/database.ts";
 import { plansOf } from "../../support/service/plans.ts";
 
@@ -20,7 +22,13 @@ const owner = await forFile(connectOwner(database));
 const pool = await forFile(connect(database.apiUrl, 4));
 const journal = createJournal(pool, SEAL);
 
-beforeAll(() => fillJournal(owner, { finished: 1_000_000, baits: 100_000, stuck: STUCK }), 120_000);
+const REGULAR = `0x${"00".repeat(20)}` as const;
+
+beforeAll(async () => {
+  await fillJournal(owner, { finished: 1_000_000, baits: 100_000, stuck: STUCK });
+  const bought = { payer: REGULAR, receivedAt: new Date(), state: "fulfilled" } as const;
+  await keepPayments(owner, new Array(3_000).fill(bought));
+}, 120_000);
 
 /** Never the whole table: every scan is of an index of what is not over. Two milliseconds, or a slow machine's ten. */
 const MS = 10;
@@ -43,6 +51,12 @@ describe("with a million finished payments and 100,000 baits", () => {
     ],
     ["pruning", (on) => createJournal(on, SEAL).prune(), ["Index Scan payment_over", "Tid Scan payment"], 50],
     ["the proofs to publish", (on) => createProofStore(on, SEAL).due(1n, 100), ["Index Scan payment_kept"], 50],
+    [
+      "a page of what a regular customer bought",
+      (on) => createPurchaseStore(on).page({ payer: REGULAR, network: "eip155:8453", after: null, transaction: null }),
+      ["Index Scan payment_purchases"],
+      60,
+    ],
     ["the escrow's tasks", (on) => createEscrowStore(on).take(16), ["escrow_task"], 50],
   ])("%s reads little", async (...[_, work, scans, pages]) => {
     const plans = await plansOf(database, work);

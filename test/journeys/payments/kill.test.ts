@@ -9,6 +9,15 @@ import { forFile } from "../../support/for-file.ts";
 import { chargedOnce, settlements } from "../../support/payments/on-chain.ts";
 import { type Answer, post, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
+import { keepPayments } from "../../support/purchases/journal.ts";
+import {
+  challengeIn,
+  pageIn,
+  present,
+  purchasesUrl,
+  signed as signIn,
+  signInAt,
+} from "../../support/purchases/sign-in.ts";
 import type { ApiProcess } from "../../support/service/api-process.ts";
 import { startApiStage } from "../../support/service/api-stage.ts";
 import { binary } from "../../support/service/database.ts";
@@ -232,4 +241,21 @@ describe("what nobody retries is finished by the next process", () => {
     api = await stage.start(node, { BATCH_MAX: "1" });
     await expectFinishedAlone();
   });
+});
+
+test("a sign-in that was used up shows nothing after a kill; the wallet signs in once more and loses nothing", async () => {
+  await keepPayments(stage.owner, [{ payer: payer.address, receivedAt: new Date(), state: "fulfilled" }]);
+  const header = await signIn(payer, challengeIn(await send(purchasesUrl(api.url))));
+  await withClient(stage.database.ownerUrl, async (client) => {
+    await client.query("BEGIN");
+    await client.query("LOCK TABLE payment IN ACCESS EXCLUSIVE MODE");
+    await standing(stage.untilBlocked("SELECT * FROM ("), present(purchasesUrl(api.url), header));
+    await api.kill();
+    await client.query("ROLLBACK");
+  });
+  // It still calls itself as before.
+  api = await stage.start(node, { BATCH_MAX: "1", BASE_URL: api.url });
+  const url = purchasesUrl(api.url);
+  expect((await present(url, header)).text).toMatch(/invalid_siwx_nonce: The nonce was used before/);
+  expect(pageIn(await signInAt(url, payer)).purchases).toMatchObject([{ amount: "250000", answer: { status: 200 } }]);
 });

@@ -38,13 +38,14 @@ export const refusedRows = (rows: number): string => fill("refused", 1, rows);
 
 /** Fills an empty journal; its big indexes are made afterwards, as a restore would. */
 export async function fillJournal(owner: pg.Client, filling: Filling): Promise<void> {
-  await owner.query(`ALTER TABLE payment DROP CONSTRAINT payment_pkey; DROP INDEX payment_tx`);
+  await owner.query(`ALTER TABLE payment DROP CONSTRAINT payment_pkey; DROP INDEX payment_tx, payment_purchases`);
   let from = 1;
   for (const [kind, rows] of Object.entries(filling) as [keyof Filling, number][]) {
     await owner.query(fill(kind, from, rows));
     from += rows;
   }
   await owner.query(`ALTER TABLE payment ADD PRIMARY KEY (chain, asset, payer, nonce);
-    CREATE INDEX payment_tx ON payment (tx) WHERE tx IS NOT NULL`);
+    CREATE INDEX payment_tx ON payment (tx) WHERE tx IS NOT NULL;
+    CREATE INDEX payment_purchases ON payment (payer, received_at, nonce) WHERE state IN ('settled', 'fulfilled') AND tx IS NOT NULL`);
   await owner.query("VACUUM (ANALYZE) payment");
 }

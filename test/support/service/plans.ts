@@ -49,7 +49,7 @@ async function explained(pool: pg.Pool, { text, values = [] }: pg.QueryConfig): 
   const client = await pool.connect();
   try {
     await client.query(`BEGIN; PREPARE explained AS ${text}`);
-    const parameters = values.map((value) => pg.escapeLiteral(String(value))).join(", ");
+    const parameters = values.map((value) => pg.escapeLiteral(asText(value))).join(", ");
     const execute = `EXECUTE explained${parameters === "" ? "" : `(${parameters})`}`;
     // The first execution may read what is not cached yet, and clears what is dead in an index.
     await client.query(`SAVEPOINT before; ${execute}; ROLLBACK TO before`);
@@ -66,6 +66,8 @@ async function explained(pool: pg.Pool, { text, values = [] }: pg.QueryConfig): 
     client.release();
   }
 }
+
+const asText = (value: unknown): string => (Buffer.isBuffer(value) ? `\\x${value.toString("hex")}` : String(value));
 
 function scansOf(node: PlanNode): string[] {
   const what = node["Index Name"] ?? node["Relation Name"];

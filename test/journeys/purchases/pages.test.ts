@@ -1,0 +1,222 @@
+import fc from "fast-check";
+import hre from "hardhat";
+import { concat, encodeDeployData, getContractAddress, type Hex, serializeErc6492Signature, zeroHash } from "viem";
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { connect } from "../../../api/adapters/postgres/connection.ts";
+import { createPurchaseStore, createSignInPruning } from "../../../api/adapters/postgres/purchase-store.ts";
+import { payControl, startRun } from "../../support/behaviour/runs.ts";
+import { startStage } from "../../support/behaviour/stage.ts";
+import { forFile } from "../../support/for-file.ts";
+import { challengeOf, send } from "../../support/payments/requests.ts";
+import { type KeptPayment, keepPayments, transactionAt } from "../../support/purchases/journal.ts";
+import {
+  allPurchases,
+  challengeIn,
+  type ListedPurchase,
+  pageIn,
+  present,
+  purchasesUrl,
+  type Signatory,
+  signed,
+  signInAt,
+} from "../../support/purchases/sign-in.ts";
+import { startService } from "../../support/service/service.ts";
+import { deployWallet, SMART_WALLET_ABI } from "../../support/wallet.ts";
+
+const MINUTES = 60_000;
+let ahead = 0;
+const now = () => new Date(Date.now() + ahead);
+
+/** 0x4e59…: takes a salt and creation code, and is on the local chains. */
+const FACTORY: Hex = "0x4e59b44847b379578588920ca78fbf26c0b4956c";
+
+const stage = await forFile(startStage({ now, config: { walletFactories: [FACTORY] } }, { roomMinutes: 90 }));
+const { chain, owner, service } = stage;
+const url = purchasesUrl(service.url);
+const newAccount = () => privateKeyToAccount(generatePrivateKey());
+
+beforeEach(() => {
+  ahead = 0;
+});
+
+/** What tells a purchase from others. */
+const placesOf = (purchases: readonly ListedPurchase[]): readonly number[] =>
+  purchases.map(({ transaction }) => Number(BigInt(transaction)) - 1);
+
+describe("the list", () => {
+  test("has what settled: not what is under way, was reversed, or was never submitted", async () => {
+    const payer = newAccount();
+    const states = ["received", "settling", "settled", "fulfilled", "reversed", "bait"] as const;
+    const receivedAt = new Date("2026-05-01T12:00:00.000Z");
+    const kept = { payer: payer.address, receivedAt, answer: { told: "once" } };
+    await keepPayments(
+      owner,
+      states.map((state) => ({ ...kept, state, paymentId: state === "settled" ? "challenge:abc" : `id-of-${state}` })),
+    );
+    const { purchases } = pageIn(await signInAt(url, payer));
+    const common = { resource: `${service.url}/test/basic`, received_at: receivedAt.toISOString(), answer_from: null };
+    expect(purchases.toSorted((a, b) => a.transaction.localeCompare(b.transaction))).toMatchObject([
+      { ...common, transaction: transactionAt(2), payment_id: null, answer: null, answer_state: "pending" },
+      {
+        ...common,
+        transaction: transactionAt(3),
+        payment_id: "id-of-fulfilled",
+        answer: { status: 200, body: { told: "once" } },
+        answer_state: "stored",
+      },
+    ]);
+  });
+
+  test("has at most 20 purchases and half a megabyte of answers on a page, and one at least", async () => {
+    const [many, large] = [newAccount(), newAccount()];
+    // All at the same moment: no page may leave any of them out.
+    const receivedAt = new Date("2026-05-01T12:00:00.000Z");
+    const rows = (payer: Signatory, count: number, answer: object) =>
+      keepPayments(owner, new Array(count).fill({ payer: payer.address, receivedAt, state: "fulfilled", answer }));
+    await rows(many, 45, {});
+    await rows(large, 5, { text: "x".repeat(262_000) });
+    const sizesOf = async (wallet: Signatory) =>
+      (await allPurchases(url, wallet)).map(({ purchases }) => placesOf(purchases).length);
+    expect(await sizesOf(many)).toEqual([20, 20, 5]);
+    expect(await sizesOf(large)).toEqual([3, 2]);
+    expect((await signInAt(url, large)).text.length).toBeLessThan(1_048_576);
+  });
+
+  test("is of the wallet that signed in alone, in order, whatever is in the journal and wherever pages end", async () => {
+    const times = fc.integer({ min: 0, max: 6 }).map((second) => new Date(Date.UTC(2026, 5, 1) + second * 1_000));
+    const payment = fc.record({
+      of: fc.constantFrom(0, 0, 0, 1, 2),
+      receivedAt: times,
+      state: fc.constantFrom<KeptPayment["state"][]>(
+        "settling",
+        "settled",
+        "fulfilled",
+        "fulfilled",
+        "reversed",
+        "bait",
+      ),
+      network: fc.constantFrom("eip155:8453" as const, "eip155:8453" as const, "eip155:84532" as const),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(payment, { minLength: 60, maxLength: 140 }), async (made) => {
+        const wallets = [newAccount(), newAccount(), newAccount()];
+        await keepPayments(
+          owner,
+          made.map(({ of, ...kept }) => ({ ...kept, payer: (wallets[of] as Signatory).address })),
+        );
+        for (const [index, wallet] of wallets.entries()) {
+          const pages = await allPurchases(url, wallet);
+          const listed = pages.flatMap(({ purchases }) => purchases);
+          const own = made.flatMap(({ of, state, network }, place) =>
+            of === index && network === "eip155:8453" && /settled|fulfilled/.test(state) ? [place] : [],
+          );
+          expect(placesOf(listed).toSorted((a, b) => a - b)).toEqual(own);
+          const received = listed.map(({ received_at }) => received_at);
+          expect(received).toEqual(received.toSorted().reverse());
+          expect(new Set(pages.map((page) => page.wallet))).toEqual(new Set([wallet.address.toLowerCase()]));
+        }
+      }),
+      { numRuns: 8 },
+    );
+  });
+});
+
+describe("a test that may be running", () => {
+  test("keeps the answer to its order to itself for an hour, and that to its start is told as one that strangers may know", async () => {
+    const run = await startRun({ ...stage, at: service.url }, "scam", { first: "control" });
+    await send(`${service.url}/test/scam/attempt?wallet=${run.account.address}&session=${run.token}`, {
+      method: "POST",
+    });
+    await payControl(run);
+    const shared = async () =>
+      (await owner.query("SELECT token_shared FROM test_session WHERE id = $1", [run.id])).rows[0].token_shared;
+    expect(await shared()).toBe(false);
+    const [order, start] = pageIn(await signInAt(url, run.account)).purchases;
+    expect(start).toMatchObject({ resource: `${service.url}/test/scam/start`, answer: { body: { armed: true } } });
+    expect(await shared()).toBe(true);
+    const until = new Date(Date.parse(order?.received_at ?? "") + 60 * MINUTES).toISOString();
+    expect(order).toMatchObject({
+      resource: `${service.url}/test/scam/attempt`,
+      amount: "100000",
+      payment_id: null,
+      answer: null,
+      answer_state: "withheld",
+      answer_from: until,
+    });
+    ahead = 60 * MINUTES + 1_000;
+    const [later] = pageIn(await signInAt(url, run.account)).purchases;
+    expect(later).toMatchObject({ answer: { body: { deliverable: { type: "order" } } }, answer_state: "stored" });
+  });
+});
+
+describe("used nonces", () => {
+  test("are kept for an hour, and then deleted", async () => {
+    const pool = connect(service.database.apiUrl, 1);
+    onTestFinished(() => pool.end());
+    const prune = createSignInPruning(pool);
+    const rest = "ab".repeat(28);
+    const issued = (minutesAgo: number) => (Date.now() - minutesAgo * MINUTES).toString(16).padStart(12, "0") + rest;
+    const [old, young] = [issued(75), issued(45)];
+    const store = createPurchaseStore(pool);
+    expect([await store.useNonce(old), await store.useNonce(young)]).toEqual([true, true]);
+    expect([await prune(), await prune()]).toEqual([1, 0]);
+    expect([await store.useNonce(old), await store.useNonce(young)]).toEqual([true, false]);
+  });
+});
+
+describe("a smart wallet", () => {
+  const asWallet = (address: Hex, { signMessage }: Signatory): Signatory => ({ address, signMessage });
+  const refusalOf = async (wallet: Signatory) => challengeOf(await signInAt(url, wallet)).error?.split(":")[0];
+
+  test("signs in by its owner (ERC-1271), on the chain that it is on; its owner is another wallet", async () => {
+    const owning = newAccount();
+    const { address } = await deployWallet(chain, owning.address);
+    await keepPayments(owner, [{ payer: address, receivedAt: now(), state: "fulfilled" }]);
+    expect(pageIn(await signInAt(url, asWallet(address, owning))).purchases).toHaveLength(1);
+    expect(pageIn(await signInAt(url, owning)).purchases).toEqual([]);
+    expect(await refusalOf(asWallet(address, newAccount()))).toBe("invalid_siwx_signature");
+  });
+
+  test("that is not there yet signs in where its factory is allowed (ERC-6492), and nowhere else", async () => {
+    const owning = newAccount();
+    const { bytecode } = await hre.artifacts.readArtifact("SmartWallet");
+    const creation = encodeDeployData({ abi: SMART_WALLET_ABI, bytecode: bytecode as Hex, args: [owning.address] });
+    const address = getContractAddress({ opcode: "CREATE2", from: FACTORY, salt: zeroHash, bytecode: creation });
+    const by = (factory: Hex, account: Signatory): Signatory => ({
+      address,
+      signMessage: async (message) =>
+        serializeErc6492Signature({
+          address: factory,
+          data: concat([zeroHash, creation]),
+          signature: await account.signMessage(message),
+        }),
+    });
+    expect(pageIn(await signInAt(url, by(FACTORY, owning))).wallet).toBe(address.toLowerCase());
+    expect(await refusalOf(by(FACTORY, newAccount()))).toBe("invalid_siwx_signature");
+    expect(await refusalOf(by("0x00000000000000000000000000000000bad0bad0", owning))).toBe("invalid_siwx_signature");
+    expect(await chain.client.getCode({ address })).toBeUndefined();
+  });
+
+  test("is told to come back while its chain cannot be read, with the same header; an account signs in meanwhile", async () => {
+    const rpcUrls = { ...service.config.rpcUrls, "eip155:8453": "http://127.0.0.1:9" };
+    const { sealingKey } = service.config;
+    const shared = { sealingKey, baseUrl: service.url };
+    const away = await startService({
+      chain,
+      database: service.database,
+      jobs: false,
+      now,
+      config: { ...shared, rpcUrls },
+    });
+    onTestFinished(() => away.stop());
+    const there = `http://localhost:${away.config.port}/purchases`;
+    const owning = newAccount();
+    const { address } = await deployWallet(chain, owning.address);
+    const signIn = await signed(asWallet(address, owning), challengeIn(await send(there)));
+    const answer = await present(there, signIn);
+    expect([answer.status, answer.body.code, answer.headers.get("retry-after")]).toEqual([503, "not_available", "5"]);
+    expect(pageIn(await signInAt(there, owning)).purchases).toEqual([]);
+    expect(pageIn(await present(url, signIn)).wallet).toBe(address.toLowerCase());
+  });
+});

@@ -1,0 +1,209 @@
+import { get } from "node:http";
+import { text as textOf } from "node:stream/consumers";
+import { createSIWxClientExtension } from "@x402/extensions/sign-in-with-x";
+import { wrapFetchWithPayment, x402Client, x402HTTPClient } from "@x402/fetch";
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { withClient } from "../../../scripts/embedded/postgres.ts";
+import { startTestChain } from "../../support/chain/chain.ts";
+import { forFile } from "../../support/for-file.ts";
+import { settlements } from "../../support/payments/on-chain.ts";
+import { type Answer, challengeOf, encode, post, send, v2 } from "../../support/payments/requests.ts";
+import { newPayer, signPayment } from "../../support/payments/signing.ts";
+import { attacksOn } from "../../support/purchases/attacks.ts";
+import { challengeIn, pageIn, present, purchasesUrl, signed, signInAt } from "../../support/purchases/sign-in.ts";
+import { startService } from "../../support/service/service.ts";
+
+const MINUTES = 60_000;
+let ahead = 0;
+const now = () => new Date(Date.now() + ahead);
+
+const chain = await forFile(startTestChain({ roomMinutes: 30 }));
+const service = await forFile(startService({ chain, now }));
+const url = purchasesUrl(service.url);
+const payer = await newPayer(chain);
+const paid = await signPayment(payer);
+const bought = await post(`${service.url}/test/basic`, v2(paid, { id: "the-agents-own-identifier" }));
+const [settlement] = await settlements(chain, payer.address);
+
+const newAccount = () => privateKeyToAccount(generatePrivateKey());
+const usedNonces = () =>
+  withClient(service.database.ownerUrl, async (owner) =>
+    Number((await owner.query("SELECT count(*) FROM sign_in")).rows[0].count),
+  );
+
+/** Why a sign-in was refused: the code in the 402, which has a challenge of its own. */
+function refusalOf(answer: Answer): string | undefined {
+  expect(answer.status).toBe(402);
+  expect(answer.headers.get("cache-control")).toBe("no-store");
+  const { error, accepts } = challengeOf(answer);
+  expect([accepts, answer.body.accepts]).toEqual([[], []]);
+  expect(challengeIn(answer).nonce).toMatch(/^[0-9a-f]{68}$/);
+  return error?.split(":")[0];
+}
+
+beforeEach(() => {
+  ahead = 0;
+});
+
+describe("a wallet that signs in", () => {
+  test("sees what it paid for, with the answer that it got and a receipt, and no cache keeps it", async () => {
+    const answer = await signInAt(url, payer);
+    expect(answer.headers.get("cache-control")).toBe("private, no-store");
+    const receipt = JSON.parse(Buffer.from(bought.headers.get("payment-response") ?? "", "base64").toString());
+    expect(answer.body).toEqual({
+      wallet: payer.address.toLowerCase(),
+      network: "eip155:8453",
+      purchases: [
+        {
+          resource: `${service.url}/test/basic`,
+          amount: "250000",
+          amount_usd: "0.25",
+          pay_to: paid.authorization.to.toLowerCase(),
+          transaction: settlement?.transaction,
+          block: expect.any(Number),
+          final: expect.any(Boolean),
+          explorer_url: `https://basescan.org/tx/${settlement?.transaction}`,
+          received_at: expect.any(String),
+          payment_id: "the-agents-own-identifier",
+          receipt: receipt.extensions["offer-receipt"].info.receipt,
+          record_url: bought.body.cert_url,
+          answer: { status: 200, body: bought.body },
+          answer_state: "stored",
+          answer_from: null,
+        },
+      ],
+      next: null,
+    });
+  });
+
+  test("does so with the stock client and its own extension, and pays nothing", async () => {
+    const client = new x402Client().registerExtension(createSIWxClientExtension({ signers: [payer] }));
+    const answer = await wrapFetchWithPayment(fetch, new x402HTTPClient(client))(url);
+    expect([answer.status, await answer.json()]).toMatchObject([
+      200,
+      { purchases: [{ answer: { body: bought.body } }] },
+    ]);
+    expect(await settlements(chain, payer.address)).toHaveLength(1);
+  });
+
+  test("may write its address in any case: the text that it signs has it in EIP-55's", async () => {
+    for (const address of [payer.address.toLowerCase(), `0x${payer.address.slice(2).toUpperCase()}`]) {
+      const signIn = await signed(payer, challengeIn(await send(url)));
+      expect(pageIn(await present(url, { ...signIn, address })).purchases).toHaveLength(1);
+    }
+  });
+
+  test("without purchases sees none, whether of another wallet, of another network or of another transaction", async () => {
+    const pages = [
+      await signInAt(url, newAccount()),
+      await signInAt(purchasesUrl(service.url, { network: "eip155:84532" }), payer),
+      await signInAt(purchasesUrl(service.url, { transaction: `0x${"ab".repeat(32)}` }), payer),
+    ];
+    for (const page of pages) expect(page.body).toMatchObject({ purchases: [], next: null });
+    const transaction = settlement?.transaction ?? "";
+    expect(pageIn(await signInAt(purchasesUrl(service.url, { transaction }), payer)).purchases).toHaveLength(1);
+  });
+
+  test("gets a challenge for BASE_URL, whatever its request calls the host", async () => {
+    const { port } = service.config;
+    const header = await new Promise<string>((resolve, reject) => {
+      const headers = { host: "evil.example", "x-forwarded-host": "evil.example" };
+      get({ port, path: "/purchases", headers }, (response) => {
+        resolve(String(response.headers["payment-required"]));
+        void textOf(response);
+      }).on("error", reject);
+    });
+    const { info } = JSON.parse(Buffer.from(header, "base64").toString()).extensions["sign-in-with-x"];
+    expect(info).toMatchObject({ domain: new URL(service.url).host, uri: url, resources: [url] });
+    expect(Date.parse(info.expirationTime) - Date.parse(info.issuedAt)).toBe(5 * MINUTES);
+    expect(header.length).toBeLessThan(4_096);
+  });
+
+  test("cannot pay for the list: a payment that is sent to it is left alone", async () => {
+    const another = await signPayment(payer);
+    expect(refusalOf(await send(url, { headers: v2(another) }))).toMatch(/^Sign in/);
+    expect(await settlements(chain, payer.address)).toHaveLength(1);
+  });
+});
+
+describe("an attacker", () => {
+  test.each(attacksOn(service.url))("is refused with %s, and the challenge is not used up", async (_, attack, code) => {
+    const before = await usedNonces();
+    const challenge = challengeIn(await send(url));
+    const signIn = await attack({ challenge, victim: payer, self: newAccount() });
+    const answer = await present(url, signIn);
+    expect(refusalOf(answer)).toBe(`invalid_siwx_${code}`);
+    expect(answer.text).not.toContain(settlement?.transaction);
+    expect(await usedNonces()).toBe(before);
+    expect(pageIn(await present(url, await signed(payer, challenge))).purchases).toHaveLength(1);
+  });
+
+  test("who has a header that was used sees nothing, nor does another wallet with that nonce", async () => {
+    const challenge = challengeIn(await send(url));
+    const signIn = await signed(payer, challenge);
+    pageIn(await present(url, signIn));
+    expect(refusalOf(await present(url, signIn))).toBe("invalid_siwx_nonce");
+    expect(refusalOf(await present(url, await signed(newAccount(), challenge)))).toBe("invalid_siwx_nonce");
+    const elsewhere = purchasesUrl(service.url, { network: "eip155:84532" });
+    const moved = await signed(payer, { ...challengeIn(await send(url)), chainId: "eip155:84532" });
+    expect(refusalOf(await present(elsewhere, moved))).toBe("invalid_siwx_nonce");
+  });
+
+  test("who comes five minutes later, or from a future, is too late or too early", async () => {
+    const early = await signed(payer, challengeIn(await send(url)));
+    ahead = 5 * MINUTES;
+    expect(refusalOf(await present(url, early))).toBe("invalid_siwx_expired");
+    const future = await signed(payer, challengeIn(await send(url)));
+    ahead = 0;
+    expect(refusalOf(await present(url, future))).toBe("invalid_siwx_issued_at_in_future");
+  });
+
+  test.each([
+    ["that is not base64", "not base64!", /base64-encoded JSON/],
+    ["that is not JSON", Buffer.from("{").toString("base64"), /base64-encoded JSON/],
+    ["without a payload", encode([]), /not a signed sign-in/],
+    ["for another kind of chain", encode({ type: "ed25519" }), /not a signed sign-in/],
+    ["of 12 KiB and more", "A".repeat(12_292), /12292 bytes; the limit is 12288/],
+  ])("with a header %s is told so", async (_, header, detail) => {
+    const answer = await present(url, header);
+    expect([answer.status, answer.body.code, answer.body.detail]).toEqual([
+      400,
+      "malformed_request",
+      expect.stringMatching(detail),
+    ]);
+  });
+
+  test.each([
+    ["network=eip155:1", /eip155:8453 or eip155:84532/],
+    ["transaction=0x1", /64 hex digits/],
+    ["cursor=AAAA", /must come from/],
+  ])("with %s is told what the service takes", async (query, detail) => {
+    const { status, body } = await send(`${url}?${query}`);
+    expect([status, body.detail]).toEqual([400, expect.stringMatching(detail)]);
+  });
+
+  test("who asks for two hundred challenges makes the service store nothing", async () => {
+    const before = await usedNonces();
+    const { nonce } = challengeIn(await send(url));
+    const all = new Set([nonce]);
+    for (let round = 0; round < 20; round++)
+      for (const answer of await Promise.all(Array.from({ length: 10 }, () => send(url))))
+        all.add(challengeIn(answer).nonce);
+    expect(all.size).toBe(201);
+    expect(await usedNonces()).toBe(before);
+  });
+});
+
+test("of two processes with one nonce at once, one shows the purchases", async () => {
+  const { database, config } = service;
+  const shared = { sealingKey: config.sealingKey, baseUrl: service.url };
+  const other = await startService({ chain, now, database, config: shared });
+  onTestFinished(() => other.stop());
+  const urls = [config.port, other.config.port].map((port) => `http://localhost:${port}/purchases`);
+  for (let round = 0; round < 5; round++) {
+    const signIn = await signed(payer, challengeIn(await send(urls[round % 2] as string)));
+    const answers = await Promise.all([...urls, ...urls].map((at) => present(at, signIn)));
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 402, 402, 402]);
+  }
+});
