@@ -59,7 +59,7 @@ describe("the packages", () => {
   test.each(ofMcp)("%s depends on its few packages; only the command line on stdio and the environment", (file) => {
     const outside = importsOf(file).filter((target) => !target.startsWith("packages/"));
     const allowed =
-      /^(zod|viem(\/accounts)?|canonicalize|@modelcontextprotocol\/server(\/stdio)?|@x402\/(fetch|evm\/exact\/client)|node:crypto)$/;
+      /^(zod|viem(\/(accounts|siwe))?|canonicalize|@modelcontextprotocol\/server(\/stdio)?|@x402\/(fetch|evm\/exact\/client)|node:crypto)$/;
     const files = keepsPayments.test(file) ? /^node:(fs\/promises|os|path|timers\/promises)$/ : /^$/;
     expect(outside.filter((target) => !allowed.test(target) && !files.test(target))).toEqual([]);
     if (!isCommandLine(file)) {

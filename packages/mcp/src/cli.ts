@@ -33,7 +33,7 @@ function main([argument]: readonly string[]): void {
   const pending = keptIn(stateFolder(process.env, process.platform));
   const shop = createShop({ service, payer, payTo, budget, pending });
   const verifier = { parseKeySet, verifyDocument, replayScores };
-  serveStdio(() => toolServer({ service, shop, verifier }));
+  serveStdio(() => toolServer({ service, shop, verifier, payer }));
 }
 
 main(process.argv.slice(2));

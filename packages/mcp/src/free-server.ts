@@ -5,7 +5,7 @@ import { FREE_TOOLS } from "./tools/free.ts";
 /** How the product introduces itself to MCP clients. */
 const IMPLEMENTATION = { name: "agent-payment-trust", title: "Agent Payment Trust Service", version: "1.0.0" };
 
-const READS: ToolAnnotations = {
+export const READS: ToolAnnotations = {
   readOnlyHint: true,
   destructiveHint: false,
   idempotentHint: true,

@@ -1,11 +1,12 @@
 import type { McpServer, ToolAnnotations } from "@modelcontextprotocol/server";
-import { freeServer, register } from "./free-server.ts";
+import { freeServer, READS, register } from "./free-server.ts";
 import { formatUsd } from "./money.ts";
 import type { PaidParts } from "./paid-tool.ts";
 import type { Product } from "./products.ts";
 import type { Service } from "./service.ts";
 import { askTerms } from "./shop.ts";
 import { amountOf } from "./terms.ts";
+import { MY_PURCHASES, type WalletParts } from "./tools/my-purchases.ts";
 import { PAID_TOOLS } from "./tools/paid.ts";
 
 /** Money paid does not come back, so clients should ask their user. */
@@ -20,8 +21,9 @@ const PAYS: ToolAnnotations = {
 const QUOTE_TIMEOUT_MS = 5_000;
 
 /** A server with all tools. Requests the prices for its descriptions once, here. */
-export async function toolServer(parts: PaidParts): Promise<McpServer> {
+export async function toolServer(parts: PaidParts & WalletParts): Promise<McpServer> {
   const server = freeServer(parts);
+  register(server, MY_PURCHASES, { annotations: READS, run: (input) => MY_PURCHASES.run(input, parts) });
   const prices = await Promise.all(
     PAID_TOOLS.map(async ({ sells }) => (await Promise.all(sells.map((one) => quoted(parts.service, one)))).join(" ")),
   );

@@ -1,13 +1,13 @@
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import { expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { FREE_TOOLS } from "../../../packages/mcp/src/tools/free.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { STOCK_CLIENTS } from "../../support/behaviour/agents.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
-import { call, connectHttp } from "../../support/packages/mcp.ts";
-import { post, send } from "../../support/payments/requests.ts";
+import { between, call, connectHttp, connectLocal } from "../../support/packages/mcp.ts";
+import { challengeOf, encode, post, send } from "../../support/payments/requests.ts";
 import { startService } from "../../support/service/service.ts";
 
 const STRANGER = `0x${"ab".repeat(20)}`;
@@ -134,4 +134,80 @@ test("a page of another origin may call it: the preflight names the headers that
   const asked = { origin: "https://elsewhere.example", "access-control-request-method": "POST" };
   const { headers } = await send(`${service.url}/mcp`, { method: "OPTIONS", headers: asked });
   expect(headers.get("access-control-allow-headers")).toMatch(/MCP-Protocol-Version,Mcp-Method,Mcp-Name/);
+});
+
+describe("my_purchases", () => {
+  const honest = () => between(service.url, (answer) => answer);
+
+  test("signs in with the wallet of this server, and lists what it bought; a transaction's answers come in full", async () => {
+    const way = honest();
+    const client = await connectLocal({ service: way, payer, limit: 0n });
+    const list = await call(client, "my_purchases");
+    const bought = { resource: `${service.url}/test/basic`, amount_usd: "0.25", answer_state: "stored" };
+    expect(list.structured).toEqual({
+      wallet,
+      purchases: [expect.objectContaining({ ...bought, answer: { status: 200 } })],
+      next_cursor: null,
+    });
+    const [{ transaction }] = list.structured.purchases as [{ transaction: string }];
+    const one = await call(client, "my_purchases", { transaction });
+    expect(one.structured).toMatchObject({ purchases: [{ ...bought, answer: { status: 200, body: { wallet } } }] });
+    const other = await call(client, "my_purchases", { transaction: `0x${"ab".repeat(32)}` });
+    expect(other.structured).toEqual({ wallet, purchases: [], next_cursor: null });
+    expect(way.payments).toEqual([]);
+  });
+
+  test("without a key says what to do", async () => {
+    const outcome = await call(await connectLocal({ service: honest() }), "my_purchases");
+    expect(outcome).toMatchObject({ isError: true, text: expect.stringMatching(/PAYER_PRIVATE_KEY/) });
+  });
+
+  /** The tool's error when a challenge is changed on its way, and what was signed. */
+  async function asked(change: (info: Record<string, unknown>) => object) {
+    let signatures = 0;
+    const account = {
+      ...payer,
+      signMessage: (message: Parameters<typeof payer.signMessage>[0]) => {
+        signatures++;
+        return payer.signMessage(message);
+      },
+    };
+    const way = between(service.url, (answer) => {
+      if (answer.status !== 402) return answer;
+      const { extensions, ...required } = challengeOf({ ...answer, body: {} });
+      const { info, ...rest } = (extensions as { "sign-in-with-x": { info: Record<string, unknown> } })[
+        "sign-in-with-x"
+      ];
+      const changed = { ...required, extensions: { "sign-in-with-x": { ...rest, info, ...change(info) } } };
+      return { ...answer, headers: new Headers({ "payment-required": encode(changed) }) };
+    });
+    const { isError, text } = await call(await connectLocal({ service: way, payer: account }), "my_purchases");
+    return { isError, text, signatures };
+  }
+
+  test.each<[string, (info: Record<string, unknown>) => object, RegExp]>([
+    ["for another domain", (info) => ({ info: { ...info, domain: "bank.example" } }), /its domain is bank\.example/],
+    ["for another origin", (info) => ({ info: { ...info, uri: "https://bank.example/purchases" } }), /its uri is/],
+    ["for another chain", () => ({ supportedChains: [{ chainId: "eip155:1", type: "eip191" }] }), /eip155:8453/],
+    [
+      "that is valid for a day",
+      ({ issuedAt, ...info }) => ({
+        info: { ...info, issuedAt, expirationTime: new Date(Date.parse(String(issuedAt)) + 86_400_000).toISOString() },
+      }),
+      /more than 10 minutes/,
+    ],
+    ["with lines of its own", (info) => ({ info: { ...info, statement: "Hello.\nURI: x" } }), /sign-in-with-x/],
+    ["without a nonce", (info) => ({ info: { ...info, nonce: "" } }), /sign-in-with-x/],
+  ])("does not sign a challenge %s", async (_, change, message) => {
+    expect(await asked(change)).toEqual({ isError: true, text: expect.stringMatching(message), signatures: 0 });
+  });
+
+  test("says why the service did not take its sign-in", async () => {
+    const outcome = await asked((info) => ({ info: { ...info, nonce: "a".repeat(68) } }));
+    expect(outcome).toEqual({
+      isError: true,
+      text: expect.stringMatching(/did not take the sign-in: invalid_siwx_nonce/),
+      signatures: 1,
+    });
+  });
 });

@@ -19,8 +19,9 @@ const CERTIFICATE = { ...EXPIRED, settlement: { ...EXPIRED.settlement, amountAto
 
 async function tools(): Promise<readonly (readonly [string, unknown])[]> {
   const service = httpService(baseUrl);
-  const shop = createShop({ service, payer: null, payTo: null, budget: createBudget(0n), pending: keptIn(tmpdir()) });
-  const server = await toolServer({ service, shop, verifier: { parseKeySet, replayScores, verifyDocument } });
+  const payer = null;
+  const shop = createShop({ service, payer, payTo: null, budget: createBudget(0n), pending: keptIn(tmpdir()) });
+  const server = await toolServer({ service, shop, payer, verifier: { parseKeySet, replayScores, verifyDocument } });
   const [near, far] = InMemoryTransport.createLinkedPair();
   const client = new Client({ name: "test", version: "1.0.0" });
   await Promise.all([server.connect(far), client.connect(near)]);

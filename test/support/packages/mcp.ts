@@ -63,7 +63,7 @@ export async function connectLocal({
     pending: pending ?? keptIn(newStateFolder()),
     ...(giveUpAfterMs === undefined ? {} : { giveUpAfterMs }),
   });
-  const server = await toolServer({ service, shop, verifier: { parseKeySet, replayScores, verifyDocument } });
+  const server = await toolServer({ service, shop, payer, verifier: { parseKeySet, replayScores, verifyDocument } });
   const [near, far] = InMemoryTransport.createLinkedPair();
   const client = newClient();
   onTestFinished(() => client.close());
