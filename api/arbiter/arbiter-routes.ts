@@ -6,10 +6,11 @@ import { type PaidRoute, paidRoute, type Route } from "../kernel/route.ts";
 import type { Address } from "../kernel/wallet.ts";
 import { page, wantsHtml } from "../layout/negotiate.ts";
 import type { Arbiter } from "./arbiter.ts";
-import { ARBITER, claimBody, LOG, POLICY, VERDICT, verdictId } from "./arbiter-schemas.ts";
+import { ARBITER, claimBody, LOG, POLICY, VERDICT } from "./arbiter-schemas.ts";
 import { openCategories } from "./claim.ts";
 import { verdictPath } from "./document.ts";
 import { EXAMPLE_INPUT, exampleOutput } from "./example.ts";
+import { verdictId } from "./fact-schemas.ts";
 import { arbiterOverview, LOG_PATH, logItem, POLICY_PATH, policyPath } from "./overview.ts";
 import { renderArbiter } from "./pages/arbiter-page.ts";
 import { renderPolicy } from "./pages/policy-page.ts";
@@ -104,7 +105,7 @@ const verifyRoute = (variant: Variant, { arbiter, claims, baseUrl }: ArbiterRout
     body: claimBody(claims),
     output: json(VERDICT[variant]),
     ...(variant === "scored" ? { prepare: arbiter.prepare } : {}),
-    intake: (request) => arbiter.admit(request, variant),
+    intake: (request, payer) => arbiter.admit(request, { payer, variant }),
     example: { input: EXAMPLE_INPUT[variant], output: exampleOutput(variant, baseUrl) },
     sell: (sale) => arbiter.decide(sale, variant),
   });

@@ -20,62 +20,17 @@ import { PROOF } from "../signing/signing-schemas.ts";
 import { VERDICT_TYPES } from "./attestation.ts";
 import { type ClaimSettings, openCategories } from "./claim.ts";
 import type { VerdictDocument } from "./document.ts";
+import { FACT, RESULT, SOURCE, verdictId } from "./fact-schemas.ts";
 import type { arbiterOverview, logItem } from "./overview.ts";
 import { POLICY_VERSIONS } from "./policy/index.ts";
 import type { Policy } from "./policy/policy.ts";
 import { CORRECTION_DAYS } from "./products.ts";
 import { DEAL } from "./request.ts";
 
-export const verdictId = z.string().regex(/^[0-9a-f]{32}$/);
 const verdict = z.enum(["release", "refund", "escalate"]);
-const decided = z.enum(["true", "false", "unknown"]);
 const category = z.enum([...new Set(POLICY_VERSIONS.flatMap((one) => one.categories.map(({ name }) => name)))]);
 const policyVersion = z.literal(POLICY_VERSIONS.map(({ policy }) => policy.version));
-const measure = z.object({ bytes: count, sha256: sha256Hex });
 const nullableText = z.string().nullable();
-
-const FACT = z
-  .discriminatedUnion("fact", [
-    z.object({
-      fact: z.literal("fetch_attempt"),
-      attempt: z.int().min(1),
-      url: z.string(),
-      redirects: z.array(z.object({ status: z.int(), location: z.string() })),
-      status: z.int().nullable(),
-      content_type: nullableText,
-      content_encoding: nullableText,
-      received: measure.nullable(),
-      decoded: measure.nullable(),
-      contains: z.boolean().nullable(),
-      failure: nullableText,
-    }),
-    z.object({ fact: z.literal("payload"), encoding: z.enum(["text", "base64"]), bytes: count, sha256: sha256Hex }),
-    z.object({
-      fact: z.literal("check_runs"),
-      repo: z.string(),
-      commit_sha: z.string(),
-      outcome: z.enum(["read", "not_found", "rate_limited", "denied", "unavailable", "bad_response"]),
-      complete: z.boolean().exactOptional(),
-      count: count.exactOptional(),
-    }),
-    z.object({
-      fact: z.literal("check_run"),
-      id: count,
-      name: z.string(),
-      status: z.string(),
-      conclusion: nullableText,
-      head_sha: z.string(),
-    }),
-    z.object({
-      fact: z.literal("condition"),
-      condition: z.string(),
-      expected: z.union([z.string(), z.number()]),
-      observed: z.union([z.string(), z.number(), z.boolean()]).nullable(),
-      result: decided,
-      reason: z.string(),
-    }),
-  ])
-  .meta({ id: "VerdictFact" });
 
 const domain = z.object({ name: z.string(), version: z.string(), chainId: z.int() });
 const types = z.object({ Verdict: membersOf(VERDICT_TYPES.Verdict) });
@@ -111,7 +66,7 @@ const shape = {
   conditions_sha256: sha256Hex,
   deal_ref: nullableText,
   facts: z.array(FACT),
-  timeline: z.array(z.object({ source: z.enum(["fetch", "check-runs"]), started_at: time, finished_at: time })),
+  timeline: z.array(z.object({ source: SOURCE, started_at: time, finished_at: time })),
   policy_version: policyVersion,
   issued_at: time,
   verdict_url: url,
@@ -144,7 +99,7 @@ export const POLICY = z
         name: category,
         summary: z.string(),
         conditions: z.array(z.object({ name: z.string(), required: z.boolean(), means: z.string() })),
-        table: z.array(z.object({ condition: z.string(), observed: z.string(), result: decided })),
+        table: z.array(z.object({ condition: z.string(), observed: z.string(), result: RESULT })),
       }),
     ),
     decision: z.array(z.object({ when: z.string(), verdict })),

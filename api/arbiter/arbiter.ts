@@ -1,10 +1,11 @@
 import type { QueuedCompletion } from "../kernel/completion.ts";
 import type { Intake, NotYet, Sale } from "../kernel/route.ts";
 import type { Address } from "../kernel/wallet.ts";
+import { policyVersionOf } from "./claim.ts";
 import { verdictPath } from "./document.ts";
 import type { EscrowDeals, Parties } from "./parties.ts";
 import type { Policy } from "./policy/policy.ts";
-import { versionAt, versionNumbered } from "./policy/version.ts";
+import { rulesFor, versionAt, versionNumbered } from "./policy/version.ts";
 import type { Variant } from "./products.ts";
 import { reachVerdict, type VerdictParts } from "./reach-verdict.ts";
 import { escrowPayment, NOT_NEUTRAL, type VerdictRequest, verdictId } from "./request.ts";
@@ -23,13 +24,20 @@ export interface Arbiter extends Pick<VerdictStore, "get" | "log" | "corrections
   /** A published policy: past, current or future; null if no policy has that number. */
   readonly policy: (version: number) => Policy | null;
   /**
-   * What only a chain or an index can answer: the parties of a deal in our own escrow, and whether scores can be read.
+   * What only the payer or a chain or an index can answer: who claims, the parties of a deal in our own escrow, and
+   * whether scores can be read.
    */
-  readonly admit: (request: VerdictRequest, variant: Variant) => Promise<Intake<VerdictRequest>>;
+  readonly admit: (request: VerdictRequest, by: Claimant) => Promise<Intake<VerdictRequest>>;
   /** Looks up what the parties' scores are made of, on behalf of a client. A deal that cannot be read is for `admit`. */
   readonly prepare: (request: VerdictRequest, client: string) => Promise<NotYet | null>;
   /** The one verdict a payment buys. Rejects with `Busy`, or if another process owns the sale by now. */
   readonly decide: (sale: Sale<VerdictRequest>, variant: Variant) => Promise<QueuedCompletion>;
+}
+
+/** The wallet that pays for a verdict, by its signature, and which kind it buys. */
+export interface Claimant {
+  readonly payer: Address;
+  readonly variant: Variant;
 }
 
 export function createArbiter(parts: ArbiterParts): Arbiter {
@@ -42,7 +50,7 @@ export function createArbiter(parts: ArbiterParts): Arbiter {
     totals: store.totals,
     currentPolicy: () => versionAt(policies, now()).policy,
     policy: (version) => versionNumbered(policies, version)?.policy ?? null,
-    admit: (request, variant) => admit(parts, request, variant),
+    admit: (request, by) => admit(parts, request, by),
     async prepare(request, client) {
       const payment = escrowPayment(request);
       const known = payment === null ? null : await parts.deals.parties(payment).catch(() => null);
@@ -64,21 +72,27 @@ export function createArbiter(parts: ArbiterParts): Arbiter {
   };
 }
 
-async function admit(
-  { deals, tiers, ownWallets }: ArbiterParts,
-  request: VerdictRequest,
-  variant: Variant,
-): Promise<Intake<VerdictRequest>> {
+async function admit(parts: ArbiterParts, submitted: VerdictRequest, by: Claimant): Promise<Intake<VerdictRequest>> {
+  const { deals, tiers, ownWallets } = parts;
+  const claimed = claimedBy(parts, submitted, by.payer);
+  if ("refused" in claimed) return claimed;
+  const { request, named } = claimed;
   const payment = escrowPayment(request);
   const known = payment === null ? null : await deals.parties(payment).catch(() => "unavailable" as const);
   if (known === "unavailable")
     return { unavailable: "The parties to this deal cannot currently be read from the chain." };
-  const parties = known ?? request.parties;
+  const parties = known ?? named ?? request.parties;
   if (known !== null && request.parties !== null && !areSame(known, request.parties))
     return refused("parties", "the escrow contract names different parties for this payment");
+  if (
+    parties !== null &&
+    named !== null &&
+    [known, request.parties].some((one) => one !== null && !areSame(one, named))
+  )
+    return refused("parties", "the claim itself names different parties");
   if (parties !== null && [parties.payer, parties.payee].some((party) => ownWallets.includes(party)))
     return refused("deal_ref", NOT_NEUTRAL);
-  if (variant === "scored") {
+  if (by.variant === "scored") {
     if (parties === null)
       return refused("parties", "expected {payer, payee}, or a deal_ref that names a payment in our escrow");
     if (!(await tiers.ready(parties))) return { unavailable: "Scores are temporarily unavailable." };
@@ -86,6 +100,19 @@ async function admit(
   return { input: { ...request, parties } };
 }
 
-const refused = (path: string, message: string) => ({ refused: [{ path, message, rule: 7 }] });
+/** The claim as the payer's own, where its category asks who claims, and the parties that it names by itself. */
+function claimedBy(
+  { policies }: ArbiterParts,
+  request: VerdictRequest,
+  payer: Address,
+): { readonly request: VerdictRequest; readonly named: Parties | null } | ReturnType<typeof refused> {
+  const { category } = rulesFor(policies, { version: policyVersionOf(request), category: request.category });
+  const claimed = category.claimedBy?.(request.conditions, payer);
+  if (claimed === undefined) return { request, named: null };
+  if ("refused" in claimed) return refused(claimed.refused.path, claimed.refused.message, claimed.refused.rule);
+  return { request: { ...request, conditions: claimed.conditions }, named: claimed.parties };
+}
+
+const refused = (path: string, message: string, rule = 7) => ({ refused: [{ path, message, rule }] });
 
 const areSame = (one: Parties, other: Parties): boolean => one.payer === other.payer && one.payee === other.payee;

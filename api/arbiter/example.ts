@@ -1,4 +1,5 @@
 import { conditionsSha256 } from "./claim.ts";
+import { POLICY_VERSIONS } from "./policy/index.ts";
 import type { Variant } from "./products.ts";
 
 const CLAIM = {
@@ -23,7 +24,7 @@ export const exampleOutput = (variant: Variant, baseUrl: string): Readonly<Recor
   category: CLAIM.category,
   conditions_sha256: conditionsSha256(CLAIM.category, CLAIM.conditions),
   deal_ref: CLAIM.deal_ref,
-  policy_version: 1,
+  policy_version: POLICY_VERSIONS.at(-1)?.policy.version,
   verdict_url: `${baseUrl}/arbiter/verdict/0123456789abcdef0123456789abcdef`,
   ...(variant === "scored" && {
     parties: {

@@ -16,6 +16,8 @@ export interface FetchRequest {
   readonly expectStatus: number | null;
   /** Searched for in the decoded body, as UTF-8 bytes; null to search for nothing. */
   readonly contains: string | null;
+  /** Return the decoded body, too: for small documents that are read, never for a deliverable. */
+  readonly keep?: true;
   readonly limits: FetchLimits;
 }
 
@@ -47,15 +49,15 @@ export interface Measure {
   readonly sha256: string;
 }
 
-/** A whole body, measured while streaming and not kept. */
+/** A whole body, measured while streaming. */
 export interface MeasuredBody {
   /** As received, in its original content coding. */
   readonly received: Measure;
   /**
    * After decoding; null if a coding is unknown or the data are corrupt. `contains` is null if nothing was searched
-   * for.
+   * for; `content` is there only if it was to be kept.
    */
-  readonly decoded: (Measure & { readonly contains: boolean | null }) | null;
+  readonly decoded: (Measure & { readonly contains: boolean | null; readonly content?: Uint8Array }) | null;
 }
 
 export interface ResponseHead {

@@ -2,12 +2,15 @@ import type { CheckRuns } from "./check-runs.ts";
 import { type Claim, policyVersionOf } from "./claim.ts";
 import type { Evidence } from "./evidence.ts";
 import type { Fetcher } from "./fetcher.ts";
-import type { Category, Fact, Observation, Question } from "./policy/category.ts";
-import { categoryNamed, type PolicyVersion, type PolicyVersions, versionNumbered } from "./policy/version.ts";
+import type { Fact, Observation, Question } from "./policy/category.ts";
+import { type PolicyVersions, type Rules, rulesFor } from "./policy/version.ts";
+import { readSignatures } from "./signatures.ts";
+import type { Transactions } from "./transactions.ts";
 
 export interface EvidenceParts {
   readonly fetcher: Fetcher;
   readonly checkRuns: CheckRuns;
+  readonly transactions: Transactions;
   readonly policies: PolicyVersions;
   readonly now: () => Date;
 }
@@ -17,11 +20,11 @@ export interface EvidenceParts {
  * Rejects with `Busy`, and if the signal aborts.
  */
 export async function gatherEvidence(parts: EvidenceParts, claim: Claim, signal: AbortSignal): Promise<Evidence> {
-  const { version, category } = rulesFor(claim, parts.policies);
+  const rules = rulesFor(parts.policies, { version: policyVersionOf(claim), category: claim.category });
   const seen: Observation[] = [];
   const timeline: Evidence["timeline"][number][] = [];
   for (;;) {
-    const question = category.next(claim.conditions, seen);
+    const question = rules.category.next(claim.conditions, seen);
     if (question === null) break;
     const started = parts.now();
     seen.push(await look(parts, question, signal));
@@ -31,25 +34,33 @@ export async function gatherEvidence(parts: EvidenceParts, claim: Claim, signal:
       finished_at: parts.now().toISOString(),
     });
   }
-  const judged = category.judge(claim.conditions, seen);
+  const transfer = rules.category.decides?.(claim.conditions, seen) ?? null;
   return {
-    verdict: version.decide(judged.map(({ result }) => result)),
-    facts: [...category.facts(claim.conditions, seen), ...judged.map((one): Fact => ({ fact: "condition", ...one }))],
+    ...judged(rules, claim, seen),
     timeline,
+    ...(transfer && {
+      transfer: {
+        ...transfer,
+        decidedBefore: (verdict) => ({
+          ...judged(rules, claim, [...seen, { source: "decided-before", verdict }]),
+          timeline,
+        }),
+      },
+    }),
   };
 }
 
-/** Both exist for every claim that this or an earlier release has accepted. */
-function rulesFor(claim: Claim, policies: PolicyVersions): { version: PolicyVersion; category: Category } {
-  const version = versionNumbered(policies, policyVersionOf(claim));
-  const category = version && categoryNamed(version, claim.category);
-  if (version === null || category === null)
-    throw new Error(`no category ${claim.category} in policy version ${policyVersionOf(claim)}`);
-  return { version, category };
+/** What follows from what was seen. */
+function judged({ version, category }: Rules, { conditions }: Claim, seen: readonly Observation[]) {
+  const found = category.judge(conditions, seen);
+  return {
+    verdict: version.decide(found.map(({ result }) => result)),
+    facts: [...category.facts(conditions, seen), ...found.map((one): Fact => ({ fact: "condition", ...one }))],
+  };
 }
 
 async function look(
-  { fetcher, checkRuns }: EvidenceParts,
+  { fetcher, checkRuns, transactions }: EvidenceParts,
   question: Question,
   signal: AbortSignal,
 ): Promise<Observation> {
@@ -58,6 +69,10 @@ async function look(
       return { source: "fetch", fetched: await fetcher.attempt(question.request, signal) };
     case "check-runs":
       return { source: "check-runs", reading: await checkRuns.read(question.commit, signal) };
+    case "signatures":
+      return { source: "signatures", reading: await readSignatures(fetcher, question, signal) };
+    case "transaction":
+      return { source: "transaction", asked: question.asked, reading: await transactions.read(question.asked) };
     default:
       return question satisfies never;
   }

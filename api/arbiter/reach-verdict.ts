@@ -2,6 +2,7 @@ import { NETWORKS } from "../kernel/networks.ts";
 import type { Signer } from "../signing/document.ts";
 import { type Attestor, attest } from "./attestation.ts";
 import { type Decided, documentSha256, verdictDocument } from "./document.ts";
+import type { Evidence } from "./evidence.ts";
 import { type EvidenceParts, gatherEvidence } from "./gather-evidence.ts";
 import type { Tiers } from "./parties.ts";
 import { ARBITER_NETWORK } from "./products.ts";
@@ -31,18 +32,36 @@ export interface VerdictOrder {
  * aborts, and while the tiers of a scored verdict cannot be read.
  */
 export async function reachVerdict(parts: VerdictParts, order: VerdictOrder, signal: AbortSignal): Promise<NewVerdict> {
-  const { signer, attestor, baseUrl } = parts;
   const { id, request, supersedes } = order;
   const evidence = await gatherEvidence(parts, request, signal);
   // Already decided: whatever the tiers are, they are only reported alongside.
   const tiers = order.isScored && request.parties !== null ? await parts.tiers.of(request.parties) : null;
   signal.throwIfAborted();
-  const issuedAt = parts.now();
+  const decided = { id, request, supersedes, issuedAt: parts.now(), tiers };
+  const { transfer } = evidence;
+  return {
+    ...verdictOf(parts, decided, evidence),
+    ...(transfer && {
+      transfer: {
+        ...transfer,
+        decidedBefore: (by) => verdictOf(parts, decided, transfer.decidedBefore(by)),
+      },
+    }),
+  };
+}
+
+/** The verdict on what was seen, to be signed. */
+function verdictOf(
+  { signer, attestor, baseUrl }: VerdictParts,
+  order: Omit<Decided, "evidence" | "attestation">,
+  evidence: Evidence,
+): NewVerdict {
+  const { id, request, issuedAt, supersedes } = order;
   const { conditionsSha256, dealRef } = request;
   const outcome = evidence.verdict;
   const facts = { id, outcome, conditionsSha256, dealRef, issuedAt };
   const attestation = attest(facts, NETWORKS[ARBITER_NETWORK].chainId, attestor);
-  const decided: Decided = { id, request, evidence, issuedAt, tiers, supersedes, attestation };
+  const decided: Decided = { ...order, evidence, attestation };
   return {
     id,
     request,

@@ -1,4 +1,5 @@
 import type { Transaction } from "../kernel/transaction.ts";
+import type { TransferKey } from "./policy/category.ts";
 import type { Verdict } from "./policy/policy.ts";
 import type { VerdictRequest } from "./request.ts";
 
@@ -30,6 +31,8 @@ export interface NewVerdict {
   readonly issuedAt: Date;
   /** Signs the document for its place in the log. */
   readonly signAt: (place: Place) => { readonly document: string; readonly sha256: string };
+  /** The transfer that it decides. Only one verdict can, with its corrections; any other is what `decidedBefore` returns. */
+  readonly transfer?: TransferKey & { readonly decidedBefore: (verdict: string) => NewVerdict };
 }
 
 /** A verdict as stored permanently. */
@@ -61,7 +64,7 @@ export interface VerdictStore {
   get(id: string): Promise<StoredVerdict | null>;
   /**
    * Appends a verdict to the log, in a transaction that holds `VERDICT_QUEUE`. If its id is already there, writes
-   * nothing and returns that one.
+   * nothing and returns that one. The transfer that it decides becomes its own, or it is the one that says who has it.
    */
   append(verdict: NewVerdict, transaction: Transaction): Promise<StoredVerdict>;
   /** Runs work in its own transaction, holding `VERDICT_QUEUE`. */

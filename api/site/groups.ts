@@ -85,7 +85,7 @@ ${codeBlock(buyScores(baseUrl, wallet))}
     }) => html`<p class="measure">Submit a machine-verifiable claim. The arbiter gathers its own evidence, decides by <a href="/arbiter/policy">published rules</a>, and signs <code>release</code>, <code>refund</code> or <code>escalate</code>; your contract acts on it. Claims outside the policy are refused before any charge.</p>
 ${codeBlock(buyVerdict(baseUrl))}
 ${codeBlock(checkVerdict(baseUrl))}
-<p class="measure"><code>http-delivery</code> fetches a URL and compares status, size, hash and text; <code>ci-status</code> reads a commit’s check runs. <code>POST /arbiter/verify/scored</code> adds both parties’ risk tiers to the document.</p>
+<p class="measure"><code>http-delivery</code> fetches a URL and compares status, size, hash and text; <code>ci-status</code> reads a commit’s check runs; <code>offer-breach</code> compares a payment with the offer that the seller signed. <code>POST /arbiter/verify/scored</code> adds both parties’ risk tiers to the document.</p>
 <p class="measure">A contract cannot check Ed25519, so every verdict also carries an EIP-712 signature, <code>attestation</code>, which <code>contracts/VerdictLib.sol</code> in the repository checks:</p>
 ${codeBlock(VERDICT_CONTRACT)}
 <p class="measure">Use the arbiter address from <a href="/arbiter">its page</a>, and give every deal a unique <code>deal_ref</code>. A verdict is never edited: a correction supersedes it, and both stay on record.</p>`,

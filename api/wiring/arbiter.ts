@@ -1,5 +1,7 @@
 import type { PublicClient } from "viem";
+import { createChain } from "../adapters/chain/chain-reader.ts";
 import { requireEvaluator } from "../adapters/chain/evaluator.ts";
+import { createTransactions } from "../adapters/chain/final-transaction.ts";
 import { createGithubChecks } from "../adapters/web/github-checks.ts";
 import { createGuardedFetch } from "../adapters/web/guarded-fetch/fetch.ts";
 import { createArbiter } from "../arbiter/arbiter.ts";
@@ -9,6 +11,7 @@ import { POLICY_VERSIONS } from "../arbiter/policy/index.ts";
 import type { VerdictParts } from "../arbiter/reach-verdict.ts";
 import type { VerdictStore } from "../arbiter/verdict-store.ts";
 import type { EscrowChain } from "../escrow/escrow-ports.ts";
+import { eachNetwork } from "../kernel/networks.ts";
 import type { Address } from "../kernel/wallet.ts";
 import type { EscrowWires } from "./escrow.ts";
 import { guard } from "./guard.ts";
@@ -20,11 +23,14 @@ export interface RecordWires extends Pick<EscrowWires, "config" | "signer" | "no
 
 /** Everything needed to reach and record a verdict. */
 export function wireRecord({ config, store, signer, now, tiers }: RecordWires): VerdictParts {
-  const { baseUrl, github, arbiterKey } = config;
+  const { baseUrl, github, arbiterKey, rpcUrls, logBlockRange } = config;
   const userAgent = `agent-payment-trust-arbiter/1 (+${baseUrl}/arbiter)`;
   return {
     fetcher: createGuardedFetch({ ...guard(config), userAgent }),
     checkRuns: createGithubChecks({ ...github, userAgent }),
+    transactions: createTransactions(
+      eachNetwork((network) => createChain(network, { rpcUrl: rpcUrls[network], logBlockRange })),
+    ),
     policies: POLICY_VERSIONS,
     store,
     signer,

@@ -3,6 +3,7 @@ import { createContestStore } from "../adapters/postgres/contest-store.ts";
 import { createGithubChecks } from "../adapters/web/github-checks.ts";
 import { createGuardedFetch } from "../adapters/web/guarded-fetch/fetch.ts";
 import { POLICY_VERSIONS } from "../arbiter/policy/index.ts";
+import { NO_TRANSACTIONS } from "../arbiter/transactions.ts";
 import type { Config } from "../config.ts";
 import type { ContestParts } from "../escrow/contest/answer-contests.ts";
 import { guard } from "./guard.ts";
@@ -26,7 +27,7 @@ export function wireContests({
   const policies = POLICY_VERSIONS;
   return {
     contests: createContestStore(pool),
-    evidence: { fetcher, checkRuns, policies, now },
+    evidence: { fetcher, checkRuns, transactions: NO_TRANSACTIONS, policies, now },
     claims: { ...guard(config), policies, now },
   };
 }

@@ -33,6 +33,7 @@ export async function ours(plan: SidePlan): Promise<Side & { readonly end: () =>
   const arbiter = createArbiter({
     fetcher,
     checkRuns: { read: unused },
+    transactions: { read: unused },
     policies: POLICY_VERSIONS,
     tiers: { prepare: unused, ready: unused, of: unused },
     deals: { parties: unused },

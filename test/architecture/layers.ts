@@ -35,6 +35,7 @@ export const EFFECTS: readonly string[] = [
   "api/arbiter/correct-verdict.ts",
   "api/arbiter/gather-evidence.ts",
   "api/arbiter/reach-verdict.ts",
+  "api/arbiter/signatures.ts",
   "api/board/read-board.ts",
   "api/cafe/serve-order.ts",
   "api/certification/behaviour/run-session.ts",

@@ -48,12 +48,10 @@ export const VERDICT_FRAMES: ReadonlyMap<string, Frame> = new Map([[VERDICT_QUEU
  * Appends a verdict in a transaction of the queue. Null if it is in the log already; a shared transaction finds that out
  * at its end, and fails.
  */
-export async function appendVerdict(
-  { signAt, ...reached }: NewVerdict,
-  transaction: Transaction,
-): Promise<StoredVerdict | null> {
+export async function appendVerdict(verdict: NewVerdict, transaction: Transaction): Promise<StoredVerdict | null> {
   const end = ends.get(transaction);
   if (end === undefined) throw new Error("a verdict is appended outside the log's queue");
+  const { signAt, transfer: _, ...reached } = await decidedOnce(verdict, transaction);
   const { index } = end.next;
   const stored: StoredVerdict = { ...reached, ...signAt(end.next), index, supersededBy: null };
   if (end.unwritten === null && (await insert(transaction, [stored])) === 0) return null;
@@ -69,4 +67,27 @@ async function insert(transaction: Transaction, verdicts: readonly StoredVerdict
   const rows = values.map((row) => `(${row.map(() => `$${++parameters}`)})`);
   const text = `INSERT INTO verdict (${COLUMNS}) VALUES ${rows} ON CONFLICT (id) DO NOTHING`;
   return (await transaction.query(text, values.flat())).rowCount ?? 0;
+}
+
+const TAKE = `INSERT INTO verdict_transfer (network, tx, log_index, verdict) VALUES ($1, $2, $3, $4)
+  ON CONFLICT (network, tx, log_index) DO NOTHING`;
+/** Whose the transfer is, and whether that is the verdict itself or one that it corrects. */
+const HOLDER = `WITH RECURSIVE line (id, supersedes) AS (
+    SELECT $4::text, $5::text UNION ALL SELECT v.id, v.supersedes FROM verdict v JOIN line ON v.id = line.supersedes)
+  SELECT verdict, verdict IN (SELECT id FROM line) AS is_own FROM verdict_transfer
+  WHERE network = $1 AND tx = $2 AND log_index = $3`;
+
+/**
+ * The verdict, whose transfer is its own now, or the one to be given if another verdict has it. The queue's lock orders
+ * everyone who tries, and the row is stored with the verdict or not at all.
+ */
+async function decidedOnce(verdict: NewVerdict, transaction: Transaction): Promise<NewVerdict> {
+  const { id, supersedes, transfer } = verdict;
+  if (transfer === undefined) return verdict;
+  const key = [transfer.network, Buffer.from(transfer.transaction.slice(2), "hex"), transfer.logIndex, id];
+  if ((await transaction.query(TAKE, key)).rowCount === 1) return verdict;
+  const { rows } = await transaction.query<{ verdict: string; is_own: boolean }>(HOLDER, [...key, supersedes]);
+  const [holder] = rows;
+  if (holder === undefined) throw new Error("a transfer is neither free nor anybody's");
+  return holder.is_own ? verdict : transfer.decidedBefore(holder.verdict);
 }

@@ -1,18 +1,39 @@
 import type { z } from "zod";
+import type { OfferBreachClaim, SignatureFact } from "../../../packages/verifier/src/verdict/v2/evidence.ts";
+import type { Address } from "../../kernel/wallet.ts";
 import type { CheckRunsReading } from "../check-runs.ts";
-import type { Fetched, FetchRequest } from "../fetcher.ts";
+import type { Fetched, FetchLimits, FetchRequest } from "../fetcher.ts";
 import type { GuardSettings } from "../guard/target.ts";
+import type { Parties } from "../parties.ts";
+import type { TransactionQuestion, TransactionReading } from "../transactions.ts";
 import type { ConditionResult } from "./policy.ts";
+
+/** Who signed an offer and its receipt, and how the seller's DID document was read. */
+export interface SignaturesReading {
+  /** Null if no document could tell, or none had to. */
+  readonly document: {
+    readonly url: string;
+    readonly fetched: Omit<Fetched, "body">;
+    readonly sha256: string | null;
+  } | null;
+  readonly signatures: readonly SignatureFact[];
+}
 
 /** What to look at next. */
 export type Question =
   | { readonly source: "fetch"; readonly request: FetchRequest }
-  | { readonly source: "check-runs"; readonly commit: { readonly repo: string; readonly commitSha: string } };
+  | { readonly source: "check-runs"; readonly commit: { readonly repo: string; readonly commitSha: string } }
+  | { readonly source: "signatures"; readonly claim: OfferBreachClaim; readonly limits: FetchLimits }
+  | { readonly source: "transaction"; readonly asked: TransactionQuestion };
 
 /** What a question returned. */
 export type Observation =
   | { readonly source: "fetch"; readonly fetched: Fetched }
-  | { readonly source: "check-runs"; readonly reading: CheckRunsReading };
+  | { readonly source: "check-runs"; readonly reading: CheckRunsReading }
+  | { readonly source: "signatures"; readonly reading: SignaturesReading }
+  | { readonly source: "transaction"; readonly asked: TransactionQuestion; readonly reading: TransactionReading }
+  /** Nothing that is asked for: another verdict has decided the same transfer. */
+  | { readonly source: "decided-before"; readonly verdict: string };
 
 /** An item of a verdict's `facts`, as published: JSON whose numbers are safe integers, and which contains no time. */
 export type Fact = Readonly<Record<string, unknown>>;
@@ -26,6 +47,19 @@ export interface JudgedCondition {
   readonly result: ConditionResult;
   readonly reason: string;
 }
+
+/** A transfer on a chain, by its log. */
+export interface TransferKey {
+  readonly network: string;
+  /** In lower case. */
+  readonly transaction: string;
+  readonly logIndex: number;
+}
+
+/** A claim as the wallet makes it that pays for the verdict, and the deal's parties if it names them. */
+export type Claimed<Conditions> =
+  | { readonly conditions: Conditions; readonly parties: Parties | null }
+  | { readonly refused: { readonly path: string; readonly message: string; readonly rule: number } };
 
 /**
  * A kind of claim. Everything is pure: the rules for its conditions, what to look at, and the judgment of what was
@@ -41,6 +75,13 @@ export interface Category<Conditions = unknown> {
   readonly next: (conditions: Conditions, seen: readonly Observation[]) => Question | null;
   readonly judge: (conditions: Conditions, seen: readonly Observation[]) => readonly JudgedCondition[];
   readonly facts: (conditions: Conditions, seen: readonly Observation[]) => readonly Fact[];
+  /** Only where it matters who claims. */
+  readonly claimedBy?: (conditions: Conditions, claimant: Address) => Claimed<Conditions>;
+  /**
+   * The transfer that a release or a refund is about, which no other verdict may decide; null for an escalate. Only where
+   * claims are about transfers.
+   */
+  readonly decides?: (conditions: Conditions, seen: readonly Observation[]) => TransferKey | null;
 }
 
 /**

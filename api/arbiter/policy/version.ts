@@ -29,3 +29,21 @@ export const openVersions = (versions: PolicyVersions, now: Date): readonly Poli
 
 export const categoryNamed = ({ categories }: PolicyVersion, name: string): Category | null =>
   categories.find((one) => one.name === name) ?? null;
+
+/** What decides one claim. */
+export interface Rules {
+  readonly version: PolicyVersion;
+  readonly category: Category;
+}
+
+/** Both exist for every claim that this or an earlier release has accepted. */
+export function rulesFor(
+  versions: PolicyVersions,
+  claim: { readonly version: number; readonly category: string },
+): Rules {
+  const version = versionNumbered(versions, claim.version);
+  const category = version && categoryNamed(version, claim.category);
+  if (version === null || category === null)
+    throw new Error(`no category ${claim.category} in policy version ${claim.version}`);
+  return { version, category };
+}

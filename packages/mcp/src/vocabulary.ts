@@ -17,7 +17,7 @@ export const SINGLE_TESTS = ["basic", "suite"] as const;
 export const BEHAVIOURAL_TESTS = ["scam", "recipient", "retry"] as const;
 
 /** What the arbiter verifies. */
-export const CATEGORIES = ["http-delivery", "payload-hash", "ci-status"] as const;
+export const CATEGORIES = ["http-delivery", "payload-hash", "ci-status", "offer-breach"] as const;
 
 export const LIMITS = {
   /** The most wallets one payment scores. */

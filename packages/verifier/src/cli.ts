@@ -4,6 +4,7 @@ import { checkDocument, USAGE } from "./commands/document.ts";
 import { checkOffer, checkReceipt } from "./commands/offer-receipt.ts";
 import { checkProof } from "./commands/proof.ts";
 import { checkScore } from "./commands/score.ts";
+import { checkVerdict } from "./commands/verdict.ts";
 import { InputError } from "./refusal.ts";
 
 /** A sub-command's exit code: 0 valid, 1 invalid; it throws an `InputError` for 2. */
@@ -15,6 +16,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   proof: checkProof,
   score: checkScore,
   conditions: checkConditions,
+  verdict: checkVerdict,
   offer: checkOffer,
   receipt: checkReceipt,
 };

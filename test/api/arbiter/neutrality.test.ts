@@ -112,8 +112,10 @@ describe("neutrality", () => {
   test("scores are read after the decision: while they cannot be read there is no scored verdict, and later it is the same", async () => {
     const sale = saleOf(requestOf(scene.claims[0]));
     const away = await arbiterBeside(null);
-    expect(await away.admit(sale.input, "scored")).toEqual({ unavailable: expect.any(String) });
-    expect(await away.admit(sale.input, "plain")).toEqual({ input: sale.input });
+    expect(await away.admit(sale.input, { payer: PARTIES.payer, variant: "scored" })).toEqual({
+      unavailable: expect.any(String),
+    });
+    expect(await away.admit(sale.input, { payer: PARTIES.payer, variant: "plain" })).toEqual({ input: sale.input });
     await expect(away.decide(sale, "scored")).rejects.toThrow("the index is away");
     const tiers = {
       payer: { wallet: PARTIES.payer, score: 3, tier: "F" },
@@ -129,6 +131,8 @@ describe("neutrality", () => {
   test("a scored verdict needs both parties", async () => {
     const arbiter = await arbiterBeside(null);
     const request = { ...requestOf(scene.claims[0]), parties: null };
-    expect(await arbiter.admit(request, "scored")).toMatchObject({ refused: [{ path: "parties", rule: 7 }] });
+    expect(await arbiter.admit(request, { payer: PARTIES.payer, variant: "scored" })).toMatchObject({
+      refused: [{ path: "parties", rule: 7 }],
+    });
   });
 });

@@ -2,6 +2,8 @@ import canonicalize from "canonicalize";
 import { describe, expect, test } from "vitest";
 import type { verdictDocument } from "../../../api/arbiter/document.ts";
 import type { Policy } from "../../../api/arbiter/policy/policy.ts";
+import { POLICY_V1 } from "../../../api/arbiter/policy/v1/policy.ts";
+import { POLICY_V2 } from "../../../api/arbiter/policy/v2/policy.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { sha256 } from "../../support/arbiter/rows.ts";
 import {
@@ -47,15 +49,15 @@ const policy = async () => (await send(`${scene.service.url}/arbiter/policy`)).b
 const escaped = (text: string) => text.replaceAll("&", "&amp;").replaceAll("'", "&#39;").replaceAll('"', "&quot;");
 
 describe("the published policy", () => {
-  test("has its version, its first day, eleven rules and the tables that decide, as JSON and as a page", async () => {
+  test("has its version, its first day, its rules and the tables that decide, as JSON and as a page", async () => {
     const document = await policy();
     expect(document).toMatchObject({
-      version: 1,
-      effective_date: expect.stringMatching(/^\d{4}-\d{2}-\d{2}$/),
+      version: POLICY_V2.version,
+      effective_date: POLICY_V2.effective_date,
       status: "machine-verifiable deliverables only",
       decision: [{ verdict: "release" }, { verdict: "refund" }, { verdict: "escalate" }],
     });
-    expect(Object.keys(document.rules)).toHaveLength(11);
+    expect(document.rules).toHaveLength(12);
     const shown = await page("/arbiter/policy");
     const words = [
       `version ${document.version}`,
@@ -73,7 +75,8 @@ describe("the published policy", () => {
 
   test("can be read by its version too: 404 where there is none, 400 for what is not a version", async () => {
     const url = `${scene.service.url}/arbiter/policy`;
-    expect((await send(`${url}?version=1`)).text).toBe((await send(url)).text);
+    expect((await send(`${url}?version=2`)).text).toBe((await send(url)).text);
+    expect((await send(`${url}?version=1`)).body).toEqual(JSON.parse(JSON.stringify(POLICY_V1)));
     const shown = await page("/arbiter/policy?version=1");
     expect(shown).toContain(`href="${url}?version=1"`);
     expect(shown).toContain('href="/arbiter/policy?version=1&amp;format=json"');
@@ -81,16 +84,16 @@ describe("the published policy", () => {
       const { status, body } = await send(`${url}?version=${version}`);
       return [status, body.code];
     };
-    expect(await refused("2")).toEqual([404, "not_found"]);
+    expect(await refused("3")).toEqual([404, "not_found"]);
     for (const version of ["0", "-1", "one", "", "1.0"])
       expect(await refused(version)).toEqual([400, "malformed_request"]);
   });
 });
 
 describe("the policy's rules hold", () => {
-  test("rule 1: three categories, and no others are accepted", async () => {
+  test("rule 1: four categories, and no others are accepted", async () => {
     const { categories } = await policy();
-    expect(categories.map(({ name }) => name)).toEqual(["http-delivery", "payload-hash", "ci-status"]);
+    expect(categories.map(({ name }) => name)).toEqual(["http-delivery", "payload-hash", "ci-status", "offer-breach"]);
     for (const category of ["HTTP-delivery", "ipfs-pin", "", "constructor"])
       expect(await refusedBy({ category, conditions: {} })).toEqual([1]);
   });

@@ -53,6 +53,7 @@ function partsAt(now: Date, seen: readonly Observation[] = []): VerdictParts {
   return {
     fetcher: { attempt: () => next().then((one) => (one.source === "fetch" ? one.fetched : none())) },
     checkRuns: { read: () => next().then((one) => (one.source === "check-runs" ? one.reading : none())) },
+    transactions: { read: none },
     policies: WITH_TOY,
     store: createVerdictStore(pool),
     signer: SIGNER,

@@ -40,6 +40,7 @@ async function verdictOn(body: unknown): Promise<string> {
   const parts = {
     fetcher: { attempt: notAsked },
     checkRuns: { read: notAsked },
+    transactions: { read: notAsked },
     policies: CLAIMS.policies,
     tiers: { prepare: notAsked, ready: notAsked, of: notAsked },
     store: createVerdictStore(pool),

@@ -9,6 +9,7 @@ import type { Evidence } from "../../../api/arbiter/evidence.ts";
 import type { Fetcher } from "../../../api/arbiter/fetcher.ts";
 import { gatherEvidence } from "../../../api/arbiter/gather-evidence.ts";
 import { POLICY_VERSIONS } from "../../../api/arbiter/policy/index.ts";
+import { NO_TRANSACTIONS } from "../../../api/arbiter/transactions.ts";
 import { GOOD, TEST_CA } from "./certificates.ts";
 
 export type Handler = (request: IncomingMessage, response: ServerResponse) => void;
@@ -113,7 +114,7 @@ export function examine(
   { fetcher = NOTHING, checkRuns = NOBODY, allowedOrigins = [] }: Sources,
 ): Promise<Evidence> {
   const claim = claimSchema({ ...CLAIMS, allowedOrigins }).parse({ category, conditions });
-  const parts = { ...CLAIMS, fetcher, checkRuns };
+  const parts = { ...CLAIMS, fetcher, checkRuns, transactions: NO_TRANSACTIONS };
   return gatherEvidence(parts, claim, new AbortController().signal);
 }
 

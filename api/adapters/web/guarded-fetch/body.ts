@@ -132,20 +132,21 @@ function decodingSink(coding: string, next: Sink, limits: FetchLimits): Sink {
   };
 }
 
-export interface BodyRequest extends Pick<FetchRequest, "contains" | "limits"> {
+export interface BodyRequest extends Pick<FetchRequest, "contains" | "keep" | "limits"> {
   /** The header; null if absent. */
   readonly contentEncoding: string | null;
 }
 
 /**
- * Reads a body to its end, both as received and decoded, and keeps none of it.
+ * Reads a body to its end, both as received and decoded, and keeps none of it unless it is to.
  * @throws Failed `too_large`, or what the body's stream throws
  */
 export async function measureBody(
   body: Readable,
-  { contentEncoding, contains, limits }: BodyRequest,
+  { contentEncoding, contains, keep, limits }: BodyRequest,
 ): Promise<MeasuredBody> {
   const received = createMeter(limits);
+  const kept: Uint8Array[] = [];
   const search = contains === null ? null : createSearch(contains);
   const codings = codingsOf(contentEncoding, limits);
   // Without codings, both forms are the same and hashed once.
@@ -153,6 +154,8 @@ export async function measureBody(
   const plain = PLAIN((chunk) => {
     decoded?.add(chunk);
     search?.add(chunk);
+    // A decoder may use its chunk's memory again.
+    if (keep) kept.push(Uint8Array.from(chunk));
   });
   // Undo the last coding first.
   const sink = codings?.reduce((next, coding) => decodingSink(coding, next, limits), plain) ?? null;
@@ -164,7 +167,11 @@ export async function measureBody(
     const isWhole = (await sink?.end()) ?? false;
     const measure = received.measure();
     const found = search?.found() ?? null;
-    return { received: measure, decoded: isWhole ? { ...(decoded?.measure() ?? measure), contains: found } : null };
+    const content = keep ? { content: Buffer.concat(kept) } : {};
+    return {
+      received: measure,
+      decoded: isWhole ? { ...(decoded?.measure() ?? measure), contains: found, ...content } : null,
+    };
   } finally {
     sink?.destroy();
   }

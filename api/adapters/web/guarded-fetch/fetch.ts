@@ -205,14 +205,14 @@ function redirectTarget(from: URL, { headers }: Dispatcher.ResponseData): URL {
 
 async function read(
   { body, headers }: Dispatcher.ResponseData,
-  { contains, limits }: FetchRequest,
+  { contains, keep, limits }: FetchRequest,
   head: ResponseHead,
 ) {
   // A transfer coding (RFC 9112, section 7) that we never offered to undo would be hashed as if it were content.
   if (!/^chunked$/i.test(single(headers["transfer-encoding"]) ?? "chunked")) throw new Failed("bad_response");
   if (Number(headers["content-length"] ?? 0) > limits.maxBodyBytes) throw new Failed("too_large");
   try {
-    return await measureBody(body, { contentEncoding: head.contentEncoding, contains, limits });
+    return await measureBody(body, { contentEncoding: head.contentEncoding, contains, ...(keep && { keep }), limits });
   } catch (cause) {
     throw cause instanceof Failed ? cause : new Failed("truncated", cause);
   }

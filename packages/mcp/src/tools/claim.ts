@@ -4,6 +4,15 @@ import { CATEGORIES } from "../vocabulary.ts";
 
 const sha256 = z.string().regex(/^[0-9a-fA-F]{64}$/, "expected a SHA-256: 64 hex digits");
 
+const signed = z
+  .strictObject({
+    format: z.enum(["jws", "eip712"]),
+    acceptIndex: z.int().min(0).optional(),
+    payload: z.record(z.string(), z.union([z.string(), z.number()])).optional(),
+    signature: z.string().min(1).max(8_192),
+  })
+  .describe("As in extensions of PAYMENT-REQUIRED and PAYMENT-RESPONSE.");
+
 const CONDITIONS = {
   "http-delivery": z
     .strictObject({
@@ -28,6 +37,15 @@ const CONDITIONS = {
         .regex(/^([0-9a-fA-F]{40}|[0-9a-fA-F]{64})$/, "expected a full commit hash: 40 or 64 hex digits"),
     })
     .describe("For ci-status: a public GitHub repository and commit."),
+  "offer-breach": z
+    .strictObject({
+      offer: signed,
+      receipt: signed.optional().describe("Without it the verdict is escalate."),
+      settlement: z
+        .strictObject({ network: z.string(), transaction: z.string() })
+        .describe("The final transaction that the receipt names."),
+    })
+    .describe("For offer-breach: what the seller signed, and the payment. Only the wallet that paid it can claim."),
 } as const satisfies Readonly<Record<(typeof CATEGORIES)[number], z.ZodType>>;
 
 /**

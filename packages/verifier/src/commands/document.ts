@@ -21,6 +21,7 @@ you expect. Give --issuer or --jwks, except for an https document, which must co
   agent-payment-trust-verifier proof <file | URL | ->        re-checks the published proof of a failed behavioral test
   agent-payment-trust-verifier score <file | URL | ->        recomputes a risk score from its facts
   agent-payment-trust-verifier conditions <file | URL | ->   computes the conditions_sha256 of a delivery claim
+  agent-payment-trust-verifier verdict <file | URL | ->      decides a verdict on an offer's breach again
   agent-payment-trust-verifier offer <file | URL | ->        checks the signed offers of an x402 402
   agent-payment-trust-verifier receipt <file | URL | ->      checks the signed receipt of an x402 payment
 

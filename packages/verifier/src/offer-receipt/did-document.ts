@@ -1,10 +1,15 @@
-import { base64url, type CryptoKey, importJWK, type JWK } from "jose";
+import { base64url, type CryptoKey, importJWK } from "jose";
 import { base58 } from "../base58.ts";
 import { InputError, quote, Refusal } from "../refusal.ts";
 import { isObject, type Json, type JsonObject, parseStrictJson } from "../strict-json.ts";
 
 /** The multicodec prefix of an Ed25519 public key. */
 const ED25519_PUB = [0xed, 0x01];
+
+/** Ed25519, or P-256. */
+export type PublicJwk =
+  | { readonly kty: "OKP"; readonly crv: "Ed25519"; readonly x: string }
+  | { readonly kty: "EC"; readonly crv: "P-256"; readonly x: string; readonly y: string };
 
 /** The key of a JWS, with the only algorithm it may be used for. */
 export interface DidKey {
@@ -19,6 +24,17 @@ export interface DidKey {
  * @throws InputError if the document or the key cannot be read
  */
 export async function keyOf(text: string | Uint8Array, kid: string): Promise<DidKey | null> {
+  const jwk = listedKey(text, kid);
+  if (jwk === null) return null;
+  const alg = jwk.kty === "OKP" ? "EdDSA" : "ES256";
+  return { alg, key: (await importJWK(jwk, alg)) as CryptoKey };
+}
+
+/**
+ * The same key as a JWK with its public members alone.
+ * @throws InputError if the document or the key cannot be read
+ */
+export function listedKey(text: string | Uint8Array, kid: string): PublicJwk | null {
   const document = read(text);
   const [did = "", fragment] = kid.split("#");
   if (document.id !== did) return null;
@@ -27,8 +43,7 @@ export async function keyOf(text: string | Uint8Array, kid: string): Promise<Did
   if (method === undefined) return null;
   const jwk = jwkOf(method);
   if (jwk === null) throw new InputError(`The key ${quote(kid)} is neither an Ed25519 nor a P-256 key.`);
-  const alg = jwk.kty === "OKP" ? "EdDSA" : "ES256";
-  return { alg, key: (await importJWK(jwk, alg)) as CryptoKey };
+  return jwk;
 }
 
 function read(text: string | Uint8Array): JsonObject {
@@ -43,7 +58,7 @@ function read(text: string | Uint8Array): JsonObject {
 }
 
 /** Only the public members: whatever else the document says of the key is not used. */
-function jwkOf({ publicKeyJwk, publicKeyMultibase }: JsonObject): JWK | null {
+function jwkOf({ publicKeyJwk, publicKeyMultibase }: JsonObject): PublicJwk | null {
   if (isObject(publicKeyJwk)) {
     const { kty, crv, x, y } = publicKeyJwk;
     if (kty === "OKP" && crv === "Ed25519" && typeof x === "string") return { kty, crv, x };

@@ -58,6 +58,8 @@ export function readStatement(kind: Kind, signed: Json): Statement {
   return { format, kind, jws: signature, kid, payload: readPayload(kind, decoded(kind, text)) };
 }
 
+const isWhole = (value: Json | undefined): boolean => Number.isSafeInteger(value) && Number(value) >= 0;
+
 function decoded(kind: Kind, part: string): JsonObject {
   const value = parsed(kind, part);
   if (!isObject(value)) throw new InputError(`The ${kind}'s JWS does not hold a JSON object.`);
@@ -79,7 +81,7 @@ function readPayload(kind: Kind, payload: Json | undefined): Payload {
   // A JWS receipt may leave its transaction out; in EIP-712 it is empty.
   const whole: JsonObject = kind === "receipt" ? { transaction: "", ...payload } : payload;
   for (const [name, type] of Object.entries(members))
-    if (typeof whole[name] !== type || (type === "number" && Number(whole[name]) < 0))
+    if (typeof whole[name] !== type || (type === "number" && !isWhole(whole[name])))
       throw new InputError(
         `The ${kind}'s ${name} is ${quote(whole[name])}; expected a ${type}${type === "number" ? " from 0" : ""}.`,
       );

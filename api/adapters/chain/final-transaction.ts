@@ -1,0 +1,76 @@
+import { type PublicClient, parseEventLogs, type TransactionReceipt, TransactionReceiptNotFoundError } from "viem";
+import { usdcEventsAbi } from "../../../contracts/abi.ts";
+import type {
+  TransactionQuestion,
+  TransactionReading,
+  Transactions,
+  WalletTransfer,
+} from "../../arbiter/transactions.ts";
+import { NETWORKS, type Network } from "../../kernel/networks.ts";
+import type { Address, Hex } from "../../kernel/wallet.ts";
+import type { ChainReader } from "./chain-reader.ts";
+
+const [, TRANSFER] = usdcEventsAbi;
+/** More transfers of one wallet in one transaction are nobody's purchase. */
+export const MOST_TRANSFERS = 32;
+/** A node that fails is asked once more. */
+const TRIES = 2;
+
+export type FinalReader = Pick<ChainReader, "client" | "standingNow">;
+
+/** Reads transactions of these chains that can no longer change. */
+export const createTransactions = (chains: Readonly<Record<Network, FinalReader>>): Transactions => ({
+  async read(asked) {
+    if (!isNetwork(asked.network)) return { outcome: "network_not_read" };
+    for (let tries = 1; ; tries++) {
+      const reading = await read(chains[asked.network], asked).catch(() => null);
+      if (reading !== null) return reading;
+      if (tries >= TRIES) return { outcome: "unavailable" };
+    }
+  },
+});
+
+const isNetwork = (network: string): network is Network => Object.hasOwn(NETWORKS, network);
+
+/** Null if the nodes behind the address disagree. */
+async function read(
+  { client, standingNow }: FinalReader,
+  { network, transaction, from }: TransactionQuestion,
+): Promise<TransactionReading | null> {
+  const hash = transaction as Hex;
+  // A node may lag: a transaction is only called unknown after a second look.
+  const receipt = (await receiptOf(client, hash)) ?? (await receiptOf(client, hash));
+  if (receipt === null) return { outcome: "not_found" };
+  const { blockNumber, blockHash } = receipt;
+  if ((await standingNow({ block: Number(blockNumber), blockHash })) !== "final") return { outcome: "not_final" };
+  const [again, { timestamp }] = await Promise.all([receiptOf(client, hash), client.getBlock({ blockHash })]);
+  if (again === null || !isSame(receipt, again)) return null;
+  if (receipt.status !== "success") return { outcome: "reverted" };
+  const transfers = transfersIn(receipt, { asset: NETWORKS[network as Network].usdc.address, from });
+  if (transfers.length > MOST_TRANSFERS) return { outcome: "too_many_transfers" };
+  return { outcome: "final", block: Number(blockNumber), time: Number(timestamp), transfers };
+}
+
+const receiptOf = (client: PublicClient, hash: Hex): Promise<TransactionReceipt | null> =>
+  client.getTransactionReceipt({ hash }).catch((error: unknown) => {
+    if (error instanceof TransactionReceiptNotFoundError) return null;
+    throw error;
+  });
+
+const isSame = (one: TransactionReceipt, other: TransactionReceipt): boolean =>
+  one.blockHash === other.blockHash && one.status === other.status && outline(one) === outline(other);
+
+const outline = ({ logs }: TransactionReceipt): string =>
+  JSON.stringify(logs.map(({ address, topics, data, logIndex }) => [address, topics, data, logIndex]));
+
+/** What other contracts log proves nothing: they can log whatever they like. */
+function transfersIn(
+  { logs }: TransactionReceipt,
+  { asset, from }: { readonly asset: Address; readonly from: Address },
+): readonly WalletTransfer[] {
+  const own = logs.filter(({ address }) => address.toLowerCase() === asset);
+  return parseEventLogs({ abi: [TRANSFER], logs: own }).flatMap(({ args, logIndex }) => {
+    const [sender, to] = [args.from.toLowerCase(), args.to.toLowerCase() as Address];
+    return sender === from && to !== from && args.value > 0n ? [{ logIndex, asset, to, value: args.value }] : [];
+  });
+}

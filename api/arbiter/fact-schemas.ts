@@ -1,0 +1,111 @@
+import { z } from "zod";
+import { address, atomic, count, sha256Hex } from "../kernel/schema.ts";
+import type { Question } from "./policy/category.ts";
+import type { ConditionResult } from "./policy/policy.ts";
+
+export const verdictId = z.string().regex(/^[0-9a-f]{32}$/);
+export const RESULT = z.enum(["true", "false", "unknown"]) satisfies z.ZodType<ConditionResult>;
+/** What the arbiter looked at. */
+export const SOURCE = z.enum(["fetch", "check-runs", "signatures", "transaction"]) satisfies z.ZodType<
+  Question["source"]
+>;
+
+const measure = z.object({ bytes: count, sha256: sha256Hex });
+const nullableText = z.string().nullable();
+const signed = z.object({
+  format: z.enum(["jws", "eip712"]),
+  acceptIndex: count.exactOptional(),
+  payload: z.record(z.string(), z.union([z.string(), z.number()])).exactOptional(),
+  signature: z.string(),
+});
+
+/** An item of a verdict's facts: what was observed, and how each condition was judged. */
+export const FACT = z
+  .discriminatedUnion("fact", [
+    z.object({
+      fact: z.literal("fetch_attempt"),
+      attempt: z.int().min(1),
+      url: z.string(),
+      redirects: z.array(z.object({ status: z.int(), location: z.string() })),
+      status: z.int().nullable(),
+      content_type: nullableText,
+      content_encoding: nullableText,
+      received: measure.nullable(),
+      decoded: measure.nullable(),
+      contains: z.boolean().nullable(),
+      failure: nullableText,
+    }),
+    z.object({ fact: z.literal("payload"), encoding: z.enum(["text", "base64"]), bytes: count, sha256: sha256Hex }),
+    z.object({
+      fact: z.literal("check_runs"),
+      repo: z.string(),
+      commit_sha: z.string(),
+      outcome: z.enum(["read", "not_found", "rate_limited", "denied", "unavailable", "bad_response"]),
+      complete: z.boolean().exactOptional(),
+      count: count.exactOptional(),
+    }),
+    z.object({
+      fact: z.literal("check_run"),
+      id: count,
+      name: z.string(),
+      status: z.string(),
+      conclusion: nullableText,
+      head_sha: z.string(),
+    }),
+    z.object({
+      fact: z.literal("offer_breach_claim"),
+      claimant: address,
+      offer: signed,
+      receipt: signed.nullable(),
+      settlement: z.object({ network: z.string(), transaction: z.string() }),
+    }),
+    z.object({
+      fact: z.literal("signature"),
+      of: z.enum(["offer", "receipt"]),
+      signer: nullableText,
+      key: z.record(z.string(), z.string()).nullable(),
+      reason: z.string(),
+    }),
+    z.object({
+      fact: z.literal("did_document"),
+      url: z.string(),
+      status: z.int().nullable(),
+      sha256: sha256Hex.nullable(),
+      failure: nullableText,
+    }),
+    z.object({
+      fact: z.literal("transaction"),
+      network: z.string(),
+      transaction: z.string(),
+      outcome: z.enum([
+        "final",
+        "not_final",
+        "not_found",
+        "reverted",
+        "too_many_transfers",
+        "unavailable",
+        "network_not_read",
+      ]),
+      block: count.nullable(),
+      time: count.nullable(),
+    }),
+    z.object({
+      fact: z.literal("transfer"),
+      network: z.string(),
+      log_index: count,
+      asset: address,
+      from: address,
+      to: address,
+      value: atomic,
+    }),
+    z.object({ fact: z.literal("decided_before"), verdict: verdictId }),
+    z.object({
+      fact: z.literal("condition"),
+      condition: z.string(),
+      expected: z.union([z.string(), z.number()]),
+      observed: z.union([z.string(), z.number(), z.boolean()]).nullable(),
+      result: RESULT,
+      reason: z.string(),
+    }),
+  ])
+  .meta({ id: "VerdictFact" });

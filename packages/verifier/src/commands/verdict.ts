@@ -1,0 +1,50 @@
+import { parseArgs } from "node:util";
+import { InputError, quote } from "../refusal.ts";
+import { replayVerdict, type VerdictReplay } from "../verdict/replay.ts";
+import { readSource } from "./source.ts";
+import { withViem } from "./with-viem.ts";
+
+const USAGE = `Decides a verdict on the breach of an offer again, offline, from the evidence that it publishes.
+
+  agent-payment-trust-verifier verdict <file | URL | -> [--json]
+
+The source is the JSON of a verdict of the category offer-breach. Signatures of the offer and the receipt are checked once
+more, with the key in the verdict; that the seller's host listed it, and that the transaction is final, is for the host
+and the chain to show. Check the arbiter's own signature with the sub-command document. EIP-712 requires the viem package:
+npm install viem.
+
+Exit codes: 0 the evidence gives this verdict; 1 it gives another; 2 usage error, or not such a verdict.`;
+
+/** The sub-command `verdict`. @throws InputError for wrong usage, or for a source that is no verdict on an offer's breach */
+export async function checkVerdict(args: readonly string[]): Promise<0 | 1> {
+  const { source, json } = readOptions(args);
+  const text = await readSource(source);
+  const replay = await withViem(() => replayVerdict(text));
+  console.log(json ? JSON.stringify(replay, null, 2) : render(replay));
+  return replay.same ? 0 : 1;
+}
+
+function readOptions(args: readonly string[]): { readonly source: string; readonly json: boolean } {
+  const { values, positionals } = parse(args);
+  const [source, ...more] = positionals;
+  if (source === undefined || more.length > 0) throw new InputError(USAGE);
+  return { source, json: values.json ?? false };
+}
+
+function parse(args: readonly string[]) {
+  try {
+    return parseArgs({ args: [...args], allowPositionals: true, options: { json: { type: "boolean" } } });
+  } catch (error) {
+    throw new InputError(`${(error as Error).message}\n\n${USAGE}`);
+  }
+}
+
+const render = ({ same, computed, conditions, differences }: VerdictReplay): string =>
+  [
+    `${same ? "same" : "DIFFERS"}: the evidence gives ${computed}`,
+    ...conditions.map(
+      ({ condition, result, reason, observed }) =>
+        `  ${result.padEnd(7)}  ${condition.padEnd(10)}  ${reason}${observed === null ? "" : `: ${quote(observed)}`}`,
+    ),
+    ...differences.map((one) => `  ${one}`),
+  ].join("\n");

@@ -1,0 +1,91 @@
+import { base64url, compactVerify, importJWK, type JWK } from "jose";
+import { issuerOfDid } from "../../issuer.ts";
+import { type Kind, readStatement, type Statement } from "../../offer-receipt/statement.ts";
+import type { JsonObject } from "../../strict-json.ts";
+import { isObject, parseStrictJson } from "../../strict-json.ts";
+import type { OfferBreachClaim, SignatureFact, SignatureReason } from "./evidence.ts";
+
+/** The key of a verification method, or why there is none. */
+export type FoundKey = JsonObject | "no_document" | "not_listed";
+
+/** Finds the key that a kid names. */
+type KeyOf = (kid: string, of: Kind) => FoundKey;
+
+type Jws = Extract<Statement, { format: "jws" }>;
+
+const HEADER = new Set(["alg", "kid", "typ"]);
+
+/** The did:web identifier that may speak for the offer's resource: that of its own host. Null for every other. */
+function speakerOf({ kid, payload }: Jws): { readonly did: string; readonly origin: string } | null {
+  const issuer = issuerOfDid(kid.split("#")[0] ?? "");
+  return issuer !== null && issuer.origin === new URL(payload.resourceUrl).origin ? issuer : null;
+}
+
+/**
+ * Where the key of a claim's signatures is to be found: the DID document of the resource's host. Null where no document
+ * could make them valid, or where none is needed.
+ */
+export function didDocumentUrl({ offer }: Pick<OfferBreachClaim, "offer">): string | null {
+  const statement = readStatement("offer", offer);
+  const speaker = statement.format === "jws" ? speakerOf(statement) : null;
+  return speaker && `${speaker.origin}/.well-known/did.json`;
+}
+
+/**
+ * Whether the offer and the receipt are the seller's: by a key of the resource's own host (JWS), or by the account that
+ * the offer pays (EIP-712); the receipt in the same way, by the same.
+ * @param keyOf finds the key that a kid names in the host's DID document
+ */
+export async function checkSignatures(claim: OfferBreachClaim, keyOf: KeyOf): Promise<readonly SignatureFact[]> {
+  const offer = readStatement("offer", claim.offer);
+  const receipt = claim.receipt === null ? null : readStatement("receipt", claim.receipt);
+  const signer = offer.format === "jws" ? (speakerOf(offer)?.did ?? null) : String(offer.payload.payTo).toLowerCase();
+  const check = (statement: Statement) =>
+    statement.format === "jws" ? checkJws(statement, signer, keyOf) : checkTypedData(statement, signer);
+  if (receipt === null) return [await check(offer)];
+  const isSameFormat = receipt.format === offer.format;
+  return [await check(offer), isSameFormat ? await check(receipt) : fact(receipt.kind, signer)("other_signer")];
+}
+
+const fact =
+  (of: Kind, signer: string | null) =>
+  (reason: SignatureReason, key: JsonObject | null = null): SignatureFact => ({
+    fact: "signature",
+    of,
+    signer,
+    key,
+    reason,
+  });
+
+async function checkJws(statement: Jws, signer: string | null, keyOf: KeyOf): Promise<SignatureFact> {
+  const { kind, kid, jws } = statement;
+  const found = fact(kind, signer);
+  if (signer === null) return found("other_host");
+  if (kid.split("#")[0] !== signer) return found("other_signer");
+  const key = keyOf(kid, kind);
+  if (typeof key === "string") return found(key);
+  const alg = key.kty === "OKP" ? "EdDSA" : "ES256";
+  const header = headerOf(jws);
+  if (header.alg !== alg || Object.keys(header).some((name) => !HEADER.has(name))) return found("header", key);
+  const imported = await importJWK(key as JWK, alg).catch(() => null);
+  const holds = imported !== null && (await compactVerify(jws, imported, { algorithms: [alg] }).then(yes, no));
+  return found(holds ? "valid" : "bad_signature", key);
+}
+
+const yes = () => true;
+const no = () => false;
+
+/** Read before: it is a JSON object. */
+function headerOf(jws: string): JsonObject {
+  const header = parseStrictJson(base64url.decode(jws.split(".")[0] ?? ""));
+  return isObject(header) ? header : {};
+}
+
+async function checkTypedData(
+  { kind, payload, signature }: Extract<Statement, { format: "eip712" }>,
+  signer: string | null,
+): Promise<SignatureFact> {
+  const { signerOf } = await import("../../offer-receipt/typed-data.ts");
+  const signed = await signerOf(kind, payload, signature);
+  return fact(kind, signer)(signed !== null && signed === signer ? "valid" : "not_by_payee");
+}

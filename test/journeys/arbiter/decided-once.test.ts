@@ -1,0 +1,115 @@
+import type { Pool } from "pg";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { connect } from "../../../api/adapters/postgres/connection.ts";
+import { createVerdictStore } from "../../../api/adapters/postgres/verdict-store.ts";
+import { createArbiter } from "../../../api/arbiter/arbiter.ts";
+import { createAttestor } from "../../../api/arbiter/attestation.ts";
+import { correctVerdict } from "../../../api/arbiter/correct-verdict.ts";
+import type { VerdictParts } from "../../../api/arbiter/reach-verdict.ts";
+import { requestSchema } from "../../../api/arbiter/request.ts";
+import type { TransactionReading } from "../../../api/arbiter/transactions.ts";
+import type { StoredVerdict } from "../../../api/arbiter/verdict-store.ts";
+import { BASE_URL, SIGNER } from "../../packages/verifier/samples.ts";
+import { buyer, conditionsOf, NOW, paidBy } from "../../support/arbiter/breach.ts";
+import { DEAR } from "../../support/arbiter/breach-rows.ts";
+import { recordVerdict } from "../../support/arbiter/record.ts";
+import { CLAIMS } from "../../support/arbiter/site.ts";
+import { ARBITER_KEY } from "../../support/service/accounts.ts";
+import { freshDatabase } from "../../support/service/database.ts";
+
+let pool: Pool;
+beforeEach(async () => {
+  pool = connect((await freshDatabase()).apiUrl, 2);
+});
+afterEach(() => pool.end());
+
+const unasked = async () => Promise.reject(new Error("not asked for"));
+
+/** What the arbiter records verdicts with, while the chain shows this of every transaction. */
+const partsWith = (reading: TransactionReading): VerdictParts => ({
+  ...CLAIMS,
+  now: () => NOW,
+  fetcher: { attempt: unasked },
+  checkRuns: { read: unasked },
+  transactions: { read: async () => reading },
+  store: createVerdictStore(pool),
+  signer: SIGNER,
+  attestor: createAttestor(ARBITER_KEY),
+  tiers: { prepare: unasked, ready: unasked, of: unasked },
+  baseUrl: BASE_URL,
+});
+
+const idOf = (digit: string) => digit.repeat(32);
+
+/** A claim of the buyer's on the one transfer, recorded under an id of this digit. */
+async function claim(digit: string, reading: TransactionReading = paidBy(DEAR)): Promise<StoredVerdict> {
+  const parts = partsWith(reading);
+  const arbiter = createArbiter({ ...parts, deals: { parties: async () => null }, ownWallets: [] });
+  const schema = requestSchema({ ...CLAIMS, now: () => NOW, ownWallets: [] });
+  const submitted = schema.parse({ category: "offer-breach", conditions: await conditionsOf({}) });
+  const taken = await arbiter.admit(submitted, { payer: buyer, variant: "plain" });
+  if (!("input" in taken)) throw new Error("not taken in");
+  const order = { id: idOf(digit), request: taken.input, supersedes: null, isScored: false };
+  return recordVerdict(parts, order, new AbortController().signal);
+}
+
+async function corrected(id: string, reading: TransactionReading = paidBy(DEAR)): Promise<StoredVerdict> {
+  const correction = await correctVerdict(partsWith(reading), id, "an error of the arbiter");
+  if (!("verdict" in correction)) throw new Error(`not corrected: ${correction.refused}`);
+  return correction.verdict;
+}
+
+const before = (verdict: StoredVerdict) =>
+  JSON.parse(verdict.document).facts.find(({ fact }: { readonly fact: string }) => fact === "decided_before")?.verdict;
+const told = (verdict: StoredVerdict) => [verdict.outcome, before(verdict) ?? null];
+
+const UNSEEN: TransactionReading = { outcome: "unavailable" };
+
+test("a correction keeps the transfer of the verdict that it corrects, however often, and no other verdict gets it", async () => {
+  expect(told(await claim("a"))).toEqual(["refund", null]);
+  const first = await corrected(idOf("a"), UNSEEN);
+  expect(told(first)).toEqual(["escalate", null]);
+  expect(told(await corrected(first.id))).toEqual(["refund", null]);
+  const late = await claim("b");
+  expect(told(late)).toEqual(["escalate", idOf("a")]);
+  expect(told(await corrected(late.id))).toEqual(["escalate", idOf("a")]);
+});
+
+test("an escalate leaves the transfer to the next claim, and its correction comes too late then", async () => {
+  expect(told(await claim("a", UNSEEN))).toEqual(["escalate", null]);
+  expect(told(await claim("b"))).toEqual(["refund", null]);
+  expect(told(await corrected(idOf("a")))).toEqual(["escalate", idOf("b")]);
+});
+
+test("the correction of an escalate decides the transfer, if nobody else has", async () => {
+  await claim("a", UNSEEN);
+  const correction = await corrected(idOf("a"));
+  expect(told(correction)).toEqual(["refund", null]);
+  expect(told(await claim("b"))).toEqual(["escalate", correction.id]);
+});
+
+test("verdicts of one turn share a transaction, and one of them gets the transfer", async () => {
+  const verdicts = await Promise.all(["a", "b", "c", "d"].map((digit) => claim(digit)));
+  const refunds = verdicts.filter(({ outcome }) => outcome === "refund");
+  expect(refunds).toHaveLength(1);
+  expect(verdicts.map(told).filter(([outcome]) => outcome === "escalate")).toEqual(
+    Array(3).fill(["escalate", refunds[0]?.id]),
+  );
+});
+
+test("the same verdict recorded again is the one that stands, with its transfer", async () => {
+  const first = await claim("a");
+  expect((await claim("a")).document).toBe(first.document);
+});
+
+test.each(["UPDATE verdict_transfer SET log_index = 9", "DELETE FROM verdict_transfer", "TRUNCATE verdict_transfer"])(
+  "nobody takes it back: %s",
+  async (change) => {
+    await claim("a");
+    const refusal = pool.query(change).then(
+      () => null,
+      ({ code }: { readonly code: string }) => code,
+    );
+    expect(await refusal).toBe("42501");
+  },
+);

@@ -1,0 +1,115 @@
+import { execFile } from "node:child_process";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeEach, describe, expect, test } from "vitest";
+import { conditionsSha256 } from "../../../api/arbiter/claim.ts";
+import { replayVerdict } from "../../../packages/verifier/src/index.ts";
+import { BASE, type Case, conditionsOf, evidenceOn, paidBy, showDocument } from "../../support/arbiter/breach.ts";
+import { DEAR, ESCALATED, REFUNDED, RELEASED } from "../../support/arbiter/breach-rows.ts";
+import { startSite } from "../../support/arbiter/site.ts";
+import { folderForFile } from "../../support/folder.ts";
+
+const CLI = fileURLToPath(new URL("../../../packages/verifier/src/cli.ts", import.meta.url));
+const site = await startSite();
+afterAll(() => site.close());
+beforeEach(() => showDocument(site));
+
+/** The members of a verdict that it is decided again by. */
+async function verdictOn(given: Case) {
+  const conditions = await conditionsOf(given);
+  const { verdict, facts } = await evidenceOn(site, { receipt: null, ...given, ...conditions });
+  return {
+    type: "ArbiterVerdict",
+    category: "offer-breach",
+    policy_version: 2,
+    conditions_sha256: conditionsSha256("offer-breach", conditions),
+    verdict,
+    facts: facts as readonly Record<string, unknown>[],
+  };
+}
+
+type Verdict = Awaited<ReturnType<typeof verdictOn>>;
+
+const ROWS = [...REFUNDED, ...RELEASED, ...ESCALATED].map(([title, given]) => [title, given] as const);
+
+test.each(ROWS)("every verdict follows from its own evidence: %s", async (_, given) => {
+  const document = await verdictOn(await given());
+  expect(await replayVerdict(JSON.stringify(document))).toMatchObject({
+    same: true,
+    differences: [],
+    computed: document.verdict,
+  });
+});
+
+describe("a verdict that its evidence does not give", () => {
+  const dear = () => verdictOn({ chain: { [BASE.id]: paidBy(DEAR) } });
+  /** The verdict with the facts of one name changed. */
+  const withFact = (document: Verdict, name: string, changes: object): Verdict => ({
+    ...document,
+    facts: document.facts.map((fact) => (fact.fact === name ? { ...fact, ...changes } : fact)),
+  });
+
+  test.each<[string, (document: Verdict) => object, RegExp]>([
+    [
+      "says another verdict",
+      (one) => ({ ...one, verdict: "release" }),
+      /verdict is release, the evidence gives refund/,
+    ],
+    ["has another amount", (one) => withFact(one, "transfer", { value: "250000" }), /evidence gives release/],
+    [
+      "is of another claimant",
+      (one) => withFact(one, "offer_breach_claim", { claimant: BASE.usdc.address }),
+      /escalate/,
+    ],
+    [
+      "has a signature that does not hold",
+      (one) => withFact(one, "offer_breach_claim", { receipt: one.facts[0]?.offer }),
+      /./,
+    ],
+    ["is not final", (one) => withFact(one, "transaction", { outcome: "not_final" }), /evidence gives escalate/],
+    ["is about other conditions", (one) => ({ ...one, conditions_sha256: "00".repeat(32) }), /that of the claim is/],
+    [
+      "hides a condition",
+      (one) => ({ ...one, facts: one.facts.filter(({ condition }) => condition !== "time") }),
+      /"time" is missing/,
+    ],
+  ])("%s", async (_, change, reason) => {
+    const text = JSON.stringify(change(await dear()));
+    const found = await replayVerdict(text).then(
+      ({ same, differences }) => [same, differences.join("\n")],
+      (error: Error) => [false, error.message],
+    );
+    expect(found).toEqual([false, expect.stringMatching(reason)]);
+  });
+
+  test.each<[string, object, RegExp]>([
+    ["another category", { category: "ci-status" }, /only offer-breach by version 2/],
+    ["another version", { policy_version: 1 }, /only offer-breach by version 2/],
+    ["another document", { type: "VerifiableCredential" }, /not a verdict/],
+    ["no claim", { facts: [] }, /does not publish its one claim/],
+  ])("cannot be told of %s", async (_, members, reason) => {
+    await expect(replayVerdict(JSON.stringify({ ...(await dear()), ...members }))).rejects.toThrow(reason);
+  });
+
+  test("and the command says so: 0 the same, 1 another, 2 no such document", async () => {
+    const folder = await folderForFile("verifier-verdicts-");
+    const document = await dear();
+    const run = async (name: string, content: object) => {
+      const file = join(folder, name);
+      await writeFile(file, JSON.stringify(content));
+      return new Promise<[number, string]>((resolve) =>
+        execFile(process.execPath, [CLI, "verdict", file], (error, output, errors) =>
+          resolve([error === null ? 0 : Number(error.code), output + errors]),
+        ),
+      );
+    };
+    expect(
+      await Promise.all([run("same", document), run("other", { ...document, verdict: "release" }), run("no", {})]),
+    ).toEqual([
+      [0, expect.stringMatching(/^same: the evidence gives refund\n(.*\n)*? +false +amount +more: "250001"/)],
+      [1, expect.stringMatching(/^DIFFERS: the evidence gives refund/)],
+      [2, expect.stringMatching(/not a verdict/)],
+    ]);
+  });
+});
