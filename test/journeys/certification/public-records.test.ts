@@ -49,7 +49,7 @@ describe("/receipt", () => {
   test("says when a settlement has become final", async () => {
     await chain.mine(3);
     await expect
-      .poll(async () => (await get(`/receipt?tx=${transaction()}`)).body.final, { timeout: 8_000, interval: 200 })
+      .poll(async () => (await get(`/receipt?tx=${transaction()}`)).body.final, { timeout: 30_000, interval: 200 })
       .toBe(true);
   });
 

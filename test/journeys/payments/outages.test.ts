@@ -112,16 +112,16 @@ test("a settlement that is stuck because the market asks more is replaced, and t
       (await database.query<{ hashes: Buffer[] }>("SELECT hashes FROM relay ORDER BY id DESC LIMIT 1")).rows[0]
         ?.hashes ?? [];
     const pending = async () => (await chain.client.getTxpoolStatus()).pending;
-    await expect.poll(pending, { timeout: 5_000 }).toBe(1);
+    await expect.poll(pending, { timeout: 30_000 }).toBe(1);
     const [first] = await open();
     const stuck = await offerOf(first);
     await chain.client.setNextBlockBaseFeePerGas({ baseFeePerGas: (stuck?.maxFee ?? 0n) * 2n });
     await chain.mine();
     await database.query("UPDATE relay SET sent_at = now() - interval '31 seconds' WHERE $1 = ANY(hashes)", [first]);
-    await expect.poll(open, { timeout: 5_000 }).toHaveLength(2);
-    await expect.poll(() => offerOf(first), { timeout: 5_000 }).toBeNull();
+    await expect.poll(open, { timeout: 30_000 }).toHaveLength(2);
+    await expect.poll(() => offerOf(first), { timeout: 30_000 }).toBeNull();
     const [, second] = await open();
-    await expect.poll(() => offerOf(second), { timeout: 5_000 }).not.toBeNull();
+    await expect.poll(() => offerOf(second), { timeout: 30_000 }).not.toBeNull();
     const replacement = await offerOf(second);
     expect(replacement).toMatchObject({ nonce: stuck?.nonce, to: stuck?.to, input: stuck?.input });
     // Nodes ask for a tenth more of both before they replace a transaction.
