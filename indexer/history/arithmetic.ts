@@ -82,35 +82,38 @@ const count = (sql: string) => `printf('%06x', ${sql})`;
 /** A day that a window may still reach back to. */
 const IS_KEPT = `day >= (select max(day) - ${KEPT_DAYS} from transfers)`;
 
+const dayOf = (wallet: string): string => `${wallet}::bigint << 32 | day`;
+
+/** Both sides of the days on which wallets of a range met: the wallet's day, and the age. */
+const meetingsWithin = (range: WalletRange): string => `
+  select ${dayOf(firstOf("pair"))} as key, age from meetings where ${keyWithin("pair", range)} and ${IS_KEPT}
+  union all select ${dayOf(secondOf("pair"))}, age from meetings where ${within(secondOf("pair"), range)} and ${IS_KEPT}`;
+
 /** `ages` from the ages that occur. Most days have one, and only the others are worth an aggregate of text. */
 const walletDay = (range: WalletRange): string => `
-  with counted as (
-    select wallet, day, sum(paid)::integer as paid, sum(qualifying)::integer as qualifying,
-      sum(case when qualifying = 1 then value else 0 end) as qualifying_atomic, max(time) as last_at
-    from (select sender as wallet, day, time, authorised::integer as paid, (authorised and value >= ${QUALIFYING_ATOMIC})::integer as qualifying, value
+  with facts as materialized (
+    select key, sum(paid)::integer as paid, sum(qualifying)::integer as qualifying, sum(qualifying_atomic) as qualifying_atomic,
+      max(time) as last_at, sum(met)::integer as touched, min(age) as youngest, max(age) as oldest, count(age) as known
+    from (select ${dayOf("sender")} as key, time, authorised::integer as paid, (authorised and value >= ${QUALIFYING_ATOMIC})::integer as qualifying,
+          case when authorised and value >= ${QUALIFYING_ATOMIC} then value else 0 end as qualifying_atomic, 0 as met, null::integer as age
         from transfers where ${within("sender", range)} and ${IS_KEPT}
-      union all select payee, day, time, 0, 0, 0 from transfers where ${within("payee", range)} and ${IS_KEPT})
-    group by wallet, day),
+      union all select ${dayOf("payee")}, time, 0, 0, 0, 0, null from transfers where ${within("payee", range)} and ${IS_KEPT}
+      union all select key, null, 0, 0, 0, 1, age from (${meetingsWithin(range)}))
+    group by key),
   met as (
-    select wallet, day, age, count(*) as n
-    from (select ${firstOf("pair")} as wallet, day, age from meetings where ${keyWithin("pair", range)} and ${IS_KEPT}
-      union all select ${secondOf("pair")} as wallet, day, age from meetings where ${within(secondOf("pair"), range)} and ${IS_KEPT})
-    group by wallet, day, age),
-  touched as (
-    select wallet, day, sum(n)::integer as touched, count(age) as ages, min(age) as youngest, sum(n) filter (where age is not null) as known
-    from met group by wallet, day),
+    select key, age, count(*) as n
+    from (${meetingsWithin(range)}) semi join (select key from facts where youngest < oldest) using (key)
+    where age is not null group by key, age),
   several as (
-    select wallet, day, ${first("min(age)")} || string_agg(repeat(${count("within - n")}, age - younger - 1) || ${count("within")}, '' order by age) as ages
+    select key, ${first("min(age)")} || string_agg(repeat(${count("within - n")}, age - younger - 1) || ${count("within")}, '' order by age) as ages
     from (select *, coalesce(lag(age) over sooner, age - 1) as younger, sum(n) over sooner as within
-      from met semi join (select wallet, day from touched where ages > 1) using (wallet, day)
-      where age is not null window sooner as (partition by wallet, day order by age))
-    group by wallet, day)
-  select last_at, day, paid, qualifying, touched, names.name as wallet, qualifying_atomic,
-    case touched.ages when 0 then null when 1 then ${asBytes(`${first("youngest")} || ${count("known")}`)}
+      from met window sooner as (partition by key order by age))
+    group by key)
+  select last_at, ${secondOf("key")} as day, paid, qualifying, touched, names.name as wallet, qualifying_atomic,
+    case when youngest is null then null when youngest = oldest then ${asBytes(`${first("youngest")} || ${count("known")}`)}
       else ${asBytes("several.ages")} end as ages
-  from counted join touched using (wallet, day) left join several using (wallet, day)
-    join names on names.id = counted.wallet and ${within("names.id", range)}
-  order by counted.wallet, day`;
+  from facts left join several using (key) join names on names.id = ${firstOf("key")} and ${within("names.id", range)}
+  order by key`;
 
 /** In the authorised scope `paid` has all that. */
 const pair = ({ scope, ...range }: Extent): string => `

@@ -13,19 +13,20 @@ export interface Duck {
   readonly run: (statement: string) => Promise<void>;
   /** Rows with numbers, text, bytes, and booleans; a bigint where DuckDB's type is 64 bits wide or more. */
   readonly rows: <T>(query: string) => Promise<readonly T[]>;
-  /** Where it keeps its data; other files there are removed with it. */
+  /** Where it keeps what memory does not hold; other files there are removed with it. */
   readonly folder: string;
   readonly close: () => void;
 }
 
 /**
- * Opens an empty database in this folder, whose previous content is removed: only one process at a time may use it.
+ * Opens an empty database that uses this folder, whose previous content is removed: only one process at a time may use
+ * it. Tables are in memory until that is full: on a disk each would be compressed, for one reading.
  * DuckDB's extensions come with it; it fetches none.
  */
 export async function openDuck(folder: string): Promise<Duck> {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  const instance = await DuckDBInstance.create(join(folder, "rows.duckdb"), {
+  const instance = await DuckDBInstance.create(":memory:", {
     threads: String(Math.min(MOST_THREADS, availableParallelism())),
     memory_limit: MEMORY,
     temp_directory: join(folder, "spilled"),

@@ -16,6 +16,8 @@ interface Column {
 
 const HASH = "0x[0-9a-f]{64}";
 const ADDRESS = "0x[0-9a-f]{40}";
+/** How many bytes a column of hexadecimal has. */
+const WIDTHS: Readonly<Record<string, number>> = { transaction: 32, from: 20, to: 20 };
 
 /** The columns of a file of transfers, in the order of a CSV. */
 const COLUMNS: Readonly<Record<string, Column>> = {
@@ -30,55 +32,91 @@ const COLUMNS: Readonly<Record<string, Column>> = {
 };
 const NAMES = Object.keys(COLUMNS);
 
-/** A transfer as text of one form: what is checked, and what a history's id is a hash of. */
-export const LINE = `concat_ws(',', ${NAMES.map((name) => `"${name}"`).join()})`;
-export const LINE_PATTERN = quote(
-  Object.values(COLUMNS)
-    .map(({ pattern }) => pattern)
-    .join(),
-);
+const HEXES = Object.keys(WIDTHS);
+const PLAIN = NAMES.filter((name) => !(name in WIDTHS));
 
-const isNumber = (name: string): boolean => COLUMNS[name]?.pattern.startsWith("[0-9]") ?? false;
+/** What is no hexadecimal, as text of one form. */
+const LINE = `concat_ws(',', ${PLAIN.map((name) => `"${name}"`).join()})`;
+const LINE_PATTERN = quote(PLAIN.map((name) => COLUMNS[name]?.pattern).join());
 
-/** Files that DuckDB reads with the same query. */
-interface Source {
+/** The columns in their types. */
+const TYPED = NAMES.map((name) => {
+  if (name in WIDTHS) return `"${name}"`;
+  return name === "authorised" ? "authorised = 'true' as authorised" : `"${name}"::bigint as "${name}"`;
+}).join();
+/** Whether a row's numbers are small enough. */
+const IN_LIMITS = Object.entries(COLUMNS)
+  .flatMap(([name, { most }]) => (most === undefined ? [] : [`"${name}"::bigint <= ${most}`]))
+  .join(" and ");
+
+interface Queries {
+  /** All columns as text in lower case. */
+  readonly text: (files: readonly string[]) => string;
+  /**
+   * Hexadecimal as bytes, whether those are as long as they should be in `hexes`, the other columns as text in lower case.
+   * What is not hexadecimal at all is an error.
+   */
+  readonly bytes: (files: readonly string[]) => string;
+}
+
+/** Files that DuckDB reads with the same queries. */
+interface Source extends Queries {
   readonly files: readonly string[];
-  readonly query: (files: readonly string[]) => string;
 }
 
 const isParquet = (file: string): boolean => file.endsWith(".parquet");
 const isCompressed = (file: string): boolean => file.endsWith(".csv.gz");
 const listed = (files: readonly string[]): string => `[${files.map(quote).join()}]`;
 
-/** In the file's order, so that the error can name the line. */
-const csvQuery = (files: readonly string[]): string => {
-  const columns = NAMES.map((name) => `'${name}': 'VARCHAR'`).join();
-  const settings = `auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', columns = {${columns}}`;
-  const selected = NAMES.map((name) => {
-    if (name !== "authorised") return `lower("${name}") as "${name}"`;
-    return "case lower(authorised) when 't' then 'true' when 'f' then 'false' else lower(authorised) end as authorised";
-  });
-  return `select ${selected.join()} from read_csv(${listed(files)}, ${settings})`;
-};
+const asBytes = (name: string, type: string): string => (type === "BLOB" ? `"${name}"` : `unhex(substr("${name}", 3))`);
+/** Whether bytes, or their text, are as long as they should be. */
+function isWhole(name: string, type: string): string {
+  const width = WIDTHS[name] ?? 0;
+  if (type === "BLOB") return `octet_length("${name}") = ${width}`;
+  return `length("${name}") = ${2 + 2 * width} and (starts_with("${name}", '0x') or starts_with("${name}", '0X'))`;
+}
 
-/** A Parquet column of this type as the text it would be in a CSV. */
+/** Queries of columns of these types from a table function. */
+function queriesOf(types: (name: string) => string, from: (files: readonly string[]) => string): Queries {
+  const text = (name: string) => `${asText(name, types(name))} as "${name}"`;
+  const bytes = (name: string) => (name in WIDTHS ? `${asBytes(name, types(name))} as "${name}"` : text(name));
+  const hexes = HEXES.map((name) => isWhole(name, types(name))).join(" and ");
+  return {
+    text: (files) => `select ${NAMES.map(text).join()} from ${from(files)}`,
+    bytes: (files) => `select ${NAMES.map(bytes).join()}, ${hexes} as hexes from ${from(files)}`,
+  };
+}
+
+const CSV_QUERIES = queriesOf(
+  (name) => (name === "authorised" ? "LETTER" : "VARCHAR"),
+  (files) => {
+    const columns = NAMES.map((name) => `'${name}': 'VARCHAR'`).join();
+    return `read_csv(${listed(files)}, auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', columns = {${columns}})`;
+  },
+);
+
+/** A column of this type as text in lower case; `LETTER`: `t` and `f` will do. */
 function asText(name: string, type: string): string {
   const column = `"${name}"`;
+  if (type === "LETTER")
+    return `case lower(${column}) when 't' then 'true' when 'f' then 'false' else lower(${column}) end`;
   if (type === "BLOB") return `'0x' || lower(hex(${column}))`;
   if (type.startsWith("TIMESTAMP"))
     return `case when epoch_us(${column}) % 1000000 = 0 then (epoch_us(${column}) // 1000000)::varchar else ${column}::varchar end`;
   return `lower(${column}::varchar)`;
 }
 
-async function parquetQuery(duck: Duck, file: string): Promise<Source["query"]> {
+async function parquetQueries(duck: Duck, file: string): Promise<Queries> {
   const described = await duck.rows<{ column_name: string; column_type: string }>(
     `describe select * from read_parquet(${quote(file)})`,
   );
   const types = new Map(described.map((column) => [column.column_name, column.column_type]));
   const missing = NAMES.filter((name) => !types.has(name));
   if (missing.length > 0) throw new UnfitHistoryError(`${file}: missing column ${missing.join(", ")}`);
-  const selected = NAMES.map((name) => `${asText(name, types.get(name) ?? "")} as "${name}"`).join();
-  return (files) => `select ${selected} from read_parquet(${listed(files)})`;
+  return queriesOf(
+    (name) => types.get(name) ?? "",
+    (files) => `read_parquet(${listed(files)})`,
+  );
 }
 
 /** The beginning of a CSV, of which compressed files need not be whole. */
@@ -109,33 +147,37 @@ export const filesOf = (given: readonly string[]): readonly string[] =>
   });
 
 /**
- * The files' transfers as a query of DuckDB: their columns as text in lower case.
+ * The files' transfers as a query of DuckDB: the columns in their types, whether a row `fits`, and its `digest`, of which
+ * a history's id is made. A row that does not fit may also be an error of the query: `whatIsWrong` says which it is.
  * @throws UnfitHistoryError if a file's name, header or columns are not as docs/index.md describes.
  */
 export async function openTransfers(duck: Duck, files: readonly string[]): Promise<string> {
   const sources = await sourcesOf(duck, files);
-  return sources.map((source) => source.query(source.files)).join(" union all ");
+  const all = sources.map((source) => source.bytes(source.files)).join(" union all ");
+  return `select ${TYPED}, coalesce(hexes and regexp_full_match(line, ${LINE_PATTERN}) and ${IN_LIMITS}, false) as fits,
+    md5_number(encode(line) || ${HEXES.map((name) => `"${name}"`).join(" || ")}) as digest
+    from (select *, ${LINE} as line from (${all}))`;
 }
 
 async function sourcesOf(duck: Duck, files: readonly string[]): Promise<readonly Source[]> {
   const byQuery = new Map<string, Source & { readonly files: string[] }>();
   for (const file of files) {
-    const query = await queryOf(duck, file);
-    const known = byQuery.get(query([]));
-    if (known === undefined) byQuery.set(query([]), { files: [file], query });
+    const queries = await openFile(duck, file);
+    const known = byQuery.get(queries.text([]));
+    if (known === undefined) byQuery.set(queries.text([]), { files: [file], ...queries });
     else known.files.push(file);
   }
   return [...byQuery.values()];
 }
 
-async function queryOf(duck: Duck, file: string): Promise<Source["query"]> {
+async function openFile(duck: Duck, file: string): Promise<Queries> {
   if (!file.endsWith(".csv") && !isCompressed(file) && !isParquet(file))
     throw new UnfitHistoryError(`${file}: expected a .csv, .csv.gz, or .parquet file`);
   try {
     if (!statSync(file).isFile()) throw new UnfitHistoryError(`${file}: expected a file`);
-    if (isParquet(file)) return await parquetQuery(duck, file);
+    if (isParquet(file)) return await parquetQueries(duck, file);
     expectHeader(file);
-    return csvQuery;
+    return CSV_QUERIES;
   } catch (error) {
     throw error instanceof UnfitHistoryError ? error : new UnfitHistoryError(`${file}: ${messageOf(error)}`);
   }
@@ -150,30 +192,19 @@ function fits(name: string): string {
   return `coalesce(regexp_full_match("${name}", '${pattern}')${limit}, false)`;
 }
 
-/** Which row of which file is the first that is wrong, and how. */
-export async function whatIsWrong(duck: Duck, files: readonly string[]): Promise<string> {
+/** Which row of which file is the first that is wrong, and how; null if none is. */
+export async function whatIsWrong(duck: Duck, files: readonly string[]): Promise<string | null> {
   await duck.run("set preserve_insertion_order = true");
   for (const source of await sourcesOf(duck, files))
     for (const file of source.files) {
       const [row] = await duck.rows<Readonly<Record<string, unknown>>>(
         `select * from (select row_number() over () as row, ${NAMES.map((name) => `${fits(name)} as "${name} fits", "${name}"`).join()}
-          from (${source.query([file])})) where not (${NAMES.map((name) => `"${name} fits"`).join(" and ")}) limit 1`,
+          from (${source.text([file])})) where not (${NAMES.map((name) => `"${name} fits"`).join(" and ")}) limit 1`,
       );
       const name = NAMES.find((one) => row?.[`${one} fits`] === false);
       if (row === undefined || name === undefined) continue;
       const place = isParquet(file) ? `row ${row.row}` : `line ${Number(row.row) + 1}`;
       return `${file}, ${place}: ${name} is ${JSON.stringify(row[name] ?? "")}, expected ${COLUMNS[name]?.expected}`;
     }
-  return `${files.join(", ")}: a row is not as docs/index.md describes`;
+  return null;
 }
-
-/** The columns in their types, from the text of a row that fits. */
-export const TYPED = NAMES.map((name) => {
-  if (isNumber(name)) return `try_cast("${name}" as bigint) as "${name}"`;
-  if (name === "transaction") return "case when fits then unhex(substr(transaction, 3)) end as transaction";
-  return name === "authorised" ? "authorised = 'true' as authorised" : `"${name}"`;
-}).join();
-/** Whether a row's numbers are small enough. */
-export const IN_LIMITS = Object.entries(COLUMNS)
-  .flatMap(([name, { most }]) => (most === undefined ? [] : [`coalesce("${name}" <= ${most}, false)`]))
-  .join(" and ");

@@ -5,7 +5,7 @@ import { asBytes, PLACE } from "./arithmetic.ts";
 import { type Coverage, inOrder, readCoverage, whyNotJoined } from "./coverage.ts";
 import type { Duck } from "./duck.ts";
 import { type Mark, UnfitHistoryError } from "./history.ts";
-import { filesOf, IN_LIMITS, LINE, LINE_PATTERN, messageOf, openTransfers, TYPED, whatIsWrong } from "./source.ts";
+import { filesOf, messageOf, openTransfers, whatIsWrong } from "./source.ts";
 
 // DuckDB's relations: `raw` has the files' rows, `names` a number for each wallet, `transfers` those that count.
 
@@ -30,15 +30,15 @@ export async function readFiles(
   const files = filesOf(given);
   const source = await openTransfers(duck, files);
   await expectCovered(duck, files, { startBlock, scope });
-  const made = duck.run(`create table raw as select ${TYPED}, fits, md5_number(line) as digest
-    from (select *, ${LINE} as line, regexp_full_match(${LINE}, ${LINE_PATTERN}) as fits from (${source}))`);
-  await made.catch((error: unknown) => {
-    throw new UnfitHistoryError(`${files.join(", ")}: ${messageOf(error)}`);
-  });
+  const refuse = async (reason: string) => {
+    const wrong = await whatIsWrong(duck, files).catch(() => null);
+    throw new UnfitHistoryError(wrong ?? `${files.join(", ")}: ${reason}`);
+  };
+  await duck.run(`create table raw as ${source}`).catch((error: unknown) => refuse(messageOf(error)));
   const [all] = await duck.rows<{ fit: boolean | null; hash: string }>(
-    `select bool_and(fits and ${IN_LIMITS}) as fit, concat(count(*), ' ', bit_xor(digest)) as hash from raw`,
+    "select bool_and(fits) as fit, concat(count(*), ' ', bit_xor(digest)) as hash from raw",
   );
-  if (all?.fit === false) throw new UnfitHistoryError(await whatIsWrong(duck, files));
+  if (all?.fit === false) await refuse("a row is not as docs/index.md describes");
   await expectConsistent(duck);
   const [found] = await duck.rows<{ first: number | null }>(
     `select min(block)::integer as first from raw where block >= ${startBlock ?? 0}`,
@@ -105,11 +105,14 @@ async function expectConsistent(duck: Duck): Promise<void> {
     throw new UnfitHistoryError(`The times in the file contradict its block order at block ${contradiction.block}`);
 }
 
-const marksOf = (duck: Duck, firstBlock: number): Promise<readonly Mark[]> =>
-  duck.rows<Mark>(
-    `select one.block::integer as block, one.time::double as time, '0x' || lower(hex(one.transaction)) as transaction
-      from (select unnest([arg_min(raw, ${PLACE}), arg_max(raw, ${PLACE})]) as one from raw where block >= ${firstBlock})`,
-  );
+async function marksOf(duck: Duck, firstBlock: number): Promise<readonly Mark[]> {
+  const outermost = (order: "asc" | "desc") =>
+    duck.rows<Mark>(
+      `select block::integer as block, "time"::double as "time", '0x' || lower(hex("transaction")) as "transaction"
+        from raw where block >= ${firstBlock} order by block ${order}, log_index ${order} limit 1`,
+    );
+  return [...(await outermost("asc")), ...(await outermost("desc"))];
+}
 
 export interface Counting {
   readonly scope: Scope;
@@ -120,19 +123,19 @@ export interface Counting {
 
 /** Makes `names` and `transfers` from `raw`, which is dropped: those that count (`isBetweenOthers` in ledger.ts). */
 export async function countTransfers(duck: Duck, { scope, ownAddresses, firstBlock }: Counting): Promise<number> {
-  const nobody = [NOBODY, ...ownAddresses].map((address) => `'${address}'`).join();
+  const nobody = [NOBODY, ...ownAddresses].map((address) => `unhex('${address.slice(2)}')`).join();
   const counted = `from raw where block >= ${firstBlock} and value > 0 ${scope === "full" ? "" : "and authorised"}
     and "from" <> "to" and "from" not in (${nobody}) and "to" not in (${nobody})`;
   await duck.run(`create table names as select (row_number() over (order by name))::integer as id, name
     from (select "from" as name ${counted} union select "to" ${counted})`);
   await duck.run(`create table transfers as
-    select place, day, time, transaction, senders.id as sender, payees.id as payee, value, authorised,
+    select place, day, time, case when authorised then transaction end as transaction, senders.id as sender, payees.id as payee, value, authorised,
       least(senders.id, payees.id)::bigint << 32 | greatest(senders.id, payees.id) as pair
     from (select ${PLACE} as place, (time // 86400)::integer as day, time, transaction, "from", "to", value, authorised ${counted})
       join names senders on senders.name = "from" join names payees on payees.name = "to"`);
   await duck.run("drop table raw");
   await duck.run(
-    `create or replace table names as select id, ${asBytes("substr(name, 3)")} as name from names order by id`,
+    `create or replace table names as select id, ${asBytes("lower(hex(name))")} as name from names order by id`,
   );
   const [row] = await duck.rows<{ count: number }>("select count(*)::double as count from transfers");
   return row?.count ?? 0;

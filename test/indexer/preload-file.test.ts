@@ -85,6 +85,8 @@ describe("a file of transfers", () => {
     ],
     ["has a hash that is short", change(2, "0x12"), 'line 2: transaction is "0x12", expected 0x and 64 hex digits'],
     ["has an invalid address", change(4, "alice"), 'line 2: from is "alice", expected 0x and 40 hex digits'],
+    ["has a letter that is no hex digit", change(4, `0x${"g".repeat(40)}`), 'line 2: from is "0xggg'],
+    ["has an address without 0x", change(5, "a".repeat(42)), 'line 2: to is "aaa'],
     ["has no recipient", change(5, ""), 'line 2: to is "", expected 0x and 40 hex digits'],
     ["has a fraction of an atomic unit", change(6, "0.5"), 'line 2: value is "0.5", expected a whole number'],
     ["has a negative value", change(6, "-1"), 'line 2: value is "-1"'],
