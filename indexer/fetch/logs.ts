@@ -45,18 +45,24 @@ export const startWidth = (): Width => ({ most: MOST_BLOCKS, wantedLogs: WANTED_
 
 export const quantity = (n: number): string => `0x${n.toString(16)}`;
 export const blockOf = ({ blockNumber }: RawLog): number => Number(blockNumber);
+const compare = (a: RawLog, b: RawLog): number =>
+  (a.blockNumber === b.blockNumber ? 0 : blockOf(a) - blockOf(b)) || Number(a.logIndex) - Number(b.logIndex);
+/** Nodes answer in order as a rule. */
 const inOrder = (logs: readonly RawLog[]): readonly RawLog[] =>
-  logs.toSorted((a, b) => blockOf(a) - blockOf(b) || Number(a.logIndex) - Number(b.logIndex));
+  logs.every((log, index) => index === 0 || compare(logs[index - 1] as RawLog, log) <= 0)
+    ? logs
+    : logs.toSorted(compare);
 
 /** What is wrong with an answer to this question; null if nothing is. */
 export function whatIsWrong(logs: readonly RawLog[], { first, last }: Blocks): string | null {
   if (!Array.isArray(logs)) return "the answer is no list of logs";
-  const isOutside = (log: RawLog) => !(blockOf(log) >= first && blockOf(log) <= last);
-  if (logs.some(isOutside)) return `a log is outside of blocks ${first} to ${last}`;
   const hashes = new Map<string, string>();
-  for (const { blockNumber, blockHash } of logs) {
-    if ((hashes.get(blockNumber) ?? blockHash) !== blockHash) return `block ${Number(blockNumber)} has two hashes`;
-    hashes.set(blockNumber, blockHash);
+  for (const log of logs) {
+    const known = hashes.get(log.blockNumber);
+    if (known !== undefined && known !== log.blockHash) return `block ${blockOf(log)} has two hashes`;
+    if (known !== undefined) continue;
+    if (!(blockOf(log) >= first && blockOf(log) <= last)) return `a log is outside of blocks ${first} to ${last}`;
+    hashes.set(log.blockNumber, log.blockHash);
   }
   return null;
 }

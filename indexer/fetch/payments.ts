@@ -107,6 +107,21 @@ function partsOf({ logs }: LogBatch): readonly (readonly RawLog[])[] {
   return parts;
 }
 
+/** Each log with the one of the others that has the next index in its block, if there is one. Both in order. */
+function withNext(
+  used: readonly RawLog[],
+  others: readonly RawLog[],
+): readonly { readonly log: RawLog; readonly transfer: RawLog | undefined }[] {
+  let place = 0;
+  return used.map((log) => {
+    const [block, index] = [blockOf(log), Number(log.logIndex) + 1];
+    const distance = (other: RawLog) => blockOf(other) - block || Number(other.logIndex) - index;
+    while (place < others.length && distance(others[place] as RawLog) < 0) place += 1;
+    const other = others[place];
+    return { log, transfer: other !== undefined && distance(other) === 0 ? other : undefined };
+  });
+}
+
 /** Each authorization's transfer, which is the next log of its transaction. */
 async function transfersOf(provider: Provider, used: readonly RawLog[]): Promise<readonly FetchedTransfer[]> {
   const [first, last] = [used[0], used.at(-1)] as [RawLog, RawLog];
@@ -115,8 +130,7 @@ async function transfersOf(provider: Provider, used: readonly RawLog[]): Promise
   try {
     for (let tries = 0; tries < MOST_ANSWERS; tries += 1) {
       const logs = await askLogs(provider, filter, { first: blockOf(first), last: blockOf(last) });
-      const byPlace = new Map(logs.map((log) => [placeOf(log), log]));
-      const found = used.map((log) => ({ log, transfer: byPlace.get(placeOf(log, 1)) }));
+      const found = withNext(used, logs);
       if (found.every(({ log, transfer }) => isOf(log, transfer)))
         return found.map(({ transfer }) => transferOf(transfer as RawLog, true));
     }

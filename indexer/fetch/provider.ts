@@ -92,13 +92,14 @@ async function askOnce(url: string, { method, params }: Asked<unknown>, traffic:
 
 /** @throws TooMuchError before an answer fills the memory */
 async function readText(response: Response): Promise<string> {
-  const decoder = new TextDecoder();
-  let text = "";
+  const parts: Uint8Array[] = [];
+  let bytes = 0;
   for await (const part of response.body ?? []) {
-    text += decoder.decode(part, { stream: true });
-    if (text.length > MOST_BYTES) throw new TooMuchError(`an answer has more than ${MOST_BYTES} bytes`, false);
+    parts.push(part);
+    bytes += part.byteLength;
+    if (bytes > MOST_BYTES) throw new TooMuchError(`an answer has more than ${MOST_BYTES} bytes`, false);
   }
-  return text + decoder.decode();
+  return Buffer.concat(parts, bytes).toString("utf8");
 }
 
 interface RpcBody {
