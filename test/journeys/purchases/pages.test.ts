@@ -148,6 +148,24 @@ describe("a test that may be running", () => {
     const [later] = pageIn(await signInAt(url, run.account)).purchases;
     expect(later).toMatchObject({ answer: { body: { deliverable: { type: "order" } } }, answer_state: "stored" });
   });
+
+  test("shows an order whose answer got lost like one that was answered", async () => {
+    const payer = newAccount();
+    const order = { payer: payer.address, receivedAt: now() };
+    await keepPayments(owner, [
+      { ...order, route: "test.retry.first", state: "settled" },
+      { ...order, route: "test.retry.second", state: "fulfilled", answer: { order: "here it is" } },
+    ]);
+    const { purchases } = pageIn(await signInAt(url, payer));
+    const shown = purchases.map(({ resource, answer, answer_state, answer_from }) => [
+      resource,
+      answer,
+      answer_state,
+      answer_from,
+    ]);
+    expect(shown[0]).toEqual([`${service.url}/test/retry/attempt`, null, "withheld", expect.any(String)]);
+    expect(shown[1]).toEqual(shown[0]);
+  });
 });
 
 describe("used nonces", () => {
