@@ -152,7 +152,7 @@ export async function build(config: Config, pool: pg.Pool, parts: BuildParts) {
     scores,
     cafe: createCafe({ store: createCafeStore(pool), now }),
     behaviour,
-    ...wireSettlements({ config, pool, chains, log, now, peers, heard: [retry.hear] }),
+    ...wireSettlements({ config, pool, chains, log, now, peers, signer, heard: [retry.hear] }),
     retry,
     peers,
     board,

@@ -23,12 +23,13 @@ export const NETWORK_NAMES = Object.values(NETWORKS).flatMap(({ id, key }) => [i
 const UINT256 = 2n ** 256n;
 
 /** A network by its CAIP-2 identifier or its key; null if the service does not know it. */
-const networkNamed = (text: string): Network | null =>
+export const networkNamed = (text: string): Network | null =>
   Object.values(NETWORKS).find(({ id, key }) => id === text || key === text)?.id ?? null;
 
-const bytes32Of = (text: string): Hex | null => (/^0x[0-9a-f]{64}$/i.test(text) ? (text.toLowerCase() as Hex) : null);
+export const bytes32Of = (text: string): Hex | null =>
+  /^0x[0-9a-f]{64}$/i.test(text) ? (text.toLowerCase() as Hex) : null;
 
-const uint256Of = (text: string): bigint | null =>
+export const uint256Of = (text: string): bigint | null =>
   /^\d{1,78}$/.test(text) && BigInt(text) < UINT256 ? BigInt(text) : null;
 
 const PARAMETERS = ["network", "from", "nonce", "valid_before", "transaction"] as const;

@@ -2,15 +2,24 @@ import type { Context } from "hono";
 import { z } from "zod";
 import { type Clients, clientOf } from "../kernel/client.ts";
 import { Problem } from "../kernel/errors.ts";
+import { MAIN_NETWORK } from "../kernel/networks.ts";
 import { inQuery, json, optionalInQuery } from "../kernel/output.ts";
-import type { Route } from "../kernel/route.ts";
+import { paidRoute, type Route } from "../kernel/route.ts";
 import { mixedCaseAddress, mixedCaseBytes32, unixSeconds } from "../kernel/schema.ts";
 import type { HearAsked } from "./asked.ts";
 import type { Status } from "./decide.ts";
 import type { LookUp } from "./look-up.ts";
 import { NETWORK_NAMES, type Question, questionOf } from "./question.ts";
+import type { Statements } from "./sell-statement.ts";
 import { settlementDocument } from "./settlement-document.ts";
-import { SETTLEMENT } from "./settlement-schemas.ts";
+import { SETTLEMENT, STATEMENT } from "./settlement-schemas.ts";
+import {
+  EXAMPLE,
+  STATEMENT_BODY,
+  STATEMENT_PRICE,
+  STATEMENT_REQUEST,
+  type StatementRequest,
+} from "./statement-request.ts";
 
 export interface SettlementParts {
   readonly lookUp: LookUp;
@@ -25,12 +34,29 @@ export interface SettlementParts {
 
 export interface SettlementRouteParts {
   readonly settlements: SettlementParts;
+  readonly statements: Statements;
 }
 
 const FINAL_SECONDS = 86_400;
 const AGAIN_SECONDS = "2";
 
-export const settlementRoutes = ({ settlements }: SettlementRouteParts): readonly Route[] => [
+export const settlementRoutes = ({ settlements, statements }: SettlementRouteParts): readonly Route[] => [
+  paidRoute<StatementRequest>({
+    id: "settlement",
+    method: "POST",
+    path: "/settlement",
+    summary: "A signed statement of what became of a USDC authorization, whoever signed it",
+    description:
+      "A signed statement whether a USDC authorization (EIP-3009) has settled, can still settle, or never can, which a final block proves.",
+    network: MAIN_NETWORK,
+    price: STATEMENT_PRICE,
+    input: STATEMENT_REQUEST,
+    body: STATEMENT_BODY,
+    output: json(STATEMENT),
+    intake: statements.admit,
+    example: EXAMPLE,
+    sell: statements.sell,
+  }),
   {
     method: "GET",
     path: "/settlement",

@@ -1,6 +1,9 @@
 import { z } from "zod";
 import { address, atomic, bytes32, count, network, time, transactionHash, unixSeconds, url } from "../kernel/schema.ts";
+import type { Signed } from "../signing/document.ts";
+import { PROOF } from "../signing/signing-schemas.ts";
 import type { SettlementDocument } from "./settlement-document.ts";
+import type { StatementDocument } from "./statement.ts";
 
 const block = { block: count, time };
 
@@ -59,3 +62,33 @@ export const SETTLEMENT = z
     }),
   ])
   .meta({ id: "Settlement" }) satisfies z.ZodType<SettlementDocument>;
+
+/** A signed statement of what became of an authorization. */
+export const STATEMENT = z
+  .object({
+    "@context": z.array(z.string()),
+    type: z.literal("SettlementStatement"),
+    id: z.string().regex(/^[0-9a-f]{32}$/),
+    issuer: z.string().regex(/^did:web:/),
+    authorization: z.object({
+      from: address,
+      to: address,
+      value: atomic,
+      validAfter: unixSeconds,
+      validBefore: unixSeconds,
+      nonce: bytes32,
+    }),
+    signature: z.object({
+      verified: z.boolean(),
+      primary_type: z.enum(["TransferWithAuthorization", "ReceiveWithAuthorization"]).exactOptional(),
+      digest: bytes32.exactOptional(),
+    }),
+    conditional_on: z
+      .literal("authorization.validBefore")
+      .nullable()
+      .describe("What the statement rests on without proof; null if the payer's signature was verified."),
+    settlement: SETTLEMENT,
+    issued_at: time,
+    proof: PROOF,
+  })
+  .meta({ id: "SettlementStatement" }) satisfies z.ZodType<Signed<StatementDocument>>;

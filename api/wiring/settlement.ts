@@ -10,7 +10,9 @@ import { eachNetwork, NETWORKS, type Network } from "../kernel/networks.ts";
 import { BudgetSpent } from "../score/lookup/lookup-ports.ts";
 import type { HearAsked } from "../settlement/asked.ts";
 import { createLookUp } from "../settlement/look-up.ts";
+import { createStatements } from "../settlement/sell-statement.ts";
 import type { SettlementRouteParts } from "../settlement/settlement-routes.ts";
+import type { Signer } from "../signing/document.ts";
 
 export interface SettlementWires {
   readonly config: Pick<Config, "lookUps">;
@@ -20,6 +22,7 @@ export interface SettlementWires {
   readonly now: () => Date;
   readonly peers: Clients;
   readonly heard: readonly HearAsked[];
+  readonly signer: Signer;
 }
 
 /** What became of authorizations, of any payer. */
@@ -31,6 +34,7 @@ export function wireSettlements({
   now,
   peers: clients,
   heard,
+  signer,
 }: SettlementWires): SettlementRouteParts {
   const { perClient, perHour } = config.lookUps;
   const readers = eachNetwork((network) => createAuthorizationReader(chains[network], NETWORKS[network]));
@@ -45,5 +49,8 @@ export function wireSettlements({
     );
   const lookUp = createLookUp({ readers, known: createKnownTransactions(pool), now });
   const failed = (error: unknown, what: string) => log.warn({ err: error }, what);
-  return { settlements: { lookUp, maySearch, clients, heard, now, failed } };
+  return {
+    settlements: { lookUp, maySearch, clients, heard, now, failed },
+    statements: createStatements({ lookUp, readers, maySearch, signer, now }),
+  };
 }

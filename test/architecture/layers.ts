@@ -59,6 +59,7 @@ export const EFFECTS: readonly string[] = [
   "api/score/lookup/look-up.ts",
   "api/score/read-scores.ts",
   "api/settlement/look-up.ts",
+  "api/settlement/sell-statement.ts",
   "api/site/count-figures.ts",
 ];
 

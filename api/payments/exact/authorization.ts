@@ -23,8 +23,15 @@ export const authorizationTypedData = (authorization: Authorization, { usdc, cha
   message: authorization,
 });
 
-const TYPE = `TransferWithAuthorization(${TYPES.TransferWithAuthorization.map(({ name, type }) => `${type} ${name}`).join(",")})`;
-const TYPE_HASH = keccak256(Buffer.from(TYPE)).slice(2);
+/** What a payer signs to have USDC moved: by anybody, or by the payee alone (EIP-3009). */
+export type AuthorizationType = "TransferWithAuthorization" | "ReceiveWithAuthorization";
+
+const MEMBERS = TYPES.TransferWithAuthorization.map(({ name, type }) => `${type} ${name}`).join(",");
+const typeHash = (type: AuthorizationType): string => keccak256(Buffer.from(`${type}(${MEMBERS})`)).slice(2);
+const TYPE_HASHES: Readonly<Record<AuthorizationType, string>> = {
+  TransferWithAuthorization: typeHash("TransferWithAuthorization"),
+  ReceiveWithAuthorization: typeHash("ReceiveWithAuthorization"),
+};
 const DOMAINS = new Map(
   Object.values(NETWORKS).map(({ id, chainId, usdc: { name, version, address } }) => [
     id,
@@ -33,10 +40,14 @@ const DOMAINS = new Map(
 );
 
 /** The EIP-712 digest of an authorization: what all of a network's share is hashed once. */
-export function authorizationDigest(authorization: Authorization, { id }: NetworkFacts): Hex {
+export function authorizationDigest(
+  authorization: Authorization,
+  { id }: NetworkFacts,
+  type: AuthorizationType = "TransferWithAuthorization",
+): Hex {
   const { from, to, value, validAfter, validBefore, nonce } = authorization;
   const words = [from.slice(2), to.slice(2), ...[value, validAfter, validBefore].map((n) => n.toString(16))];
-  const struct = TYPE_HASH + words.map((word) => word.padStart(64, "0")).join("") + nonce.slice(2);
+  const struct = TYPE_HASHES[type] + words.map((word) => word.padStart(64, "0")).join("") + nonce.slice(2);
   return keccak256(`0x1901${DOMAINS.get(id)}${keccak256(`0x${struct}`).slice(2)}`);
 }
 

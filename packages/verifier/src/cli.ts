@@ -4,6 +4,7 @@ import { checkDocument, USAGE } from "./commands/document.ts";
 import { checkOffer, checkReceipt } from "./commands/offer-receipt.ts";
 import { checkProof } from "./commands/proof.ts";
 import { checkScore } from "./commands/score.ts";
+import { checkSettlement } from "./commands/settlement.ts";
 import { checkVerdict } from "./commands/verdict.ts";
 import { InputError } from "./refusal.ts";
 
@@ -19,6 +20,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   verdict: checkVerdict,
   offer: checkOffer,
   receipt: checkReceipt,
+  settlement: checkSettlement,
 };
 
 async function main(args: readonly string[]): Promise<0 | 1 | 2> {

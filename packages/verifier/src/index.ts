@@ -12,5 +12,6 @@ export type { ScoreFacts } from "./score/v3/facts.ts";
 export { parseScoreFacts } from "./score/v3/parse-facts.ts";
 export type { Assessment, ScoreDocument } from "./score/v3/record.ts";
 export { score } from "./score/v3/score.ts";
+export { checkStatement, type ExpectedStatement, type StatementReport } from "./settlement/check-statement.ts";
 export { replayVerdict, type VerdictReplay } from "./verdict/replay.ts";
 export { type Expectation, type Report, type Signature, verifyDocument } from "./verify-document.ts";

@@ -40,9 +40,9 @@ describe("the home page", () => {
       expected.push({ method, path, price: (Number(amount) / 1e6).toFixed(2), network });
       expect(page).toMatch(new RegExp(`>${shownPrice(terms)}</span>\\s*<code[^>]*>${route}</code>`));
     }
-    expect(expected).toHaveLength(14);
+    expect(expected).toHaveLength(15);
     expect(paid).toEqual(expected.map((one) => expect.objectContaining(one)));
-    expect(new Set(paid.map(({ id }) => id)).size).toBe(14);
+    expect(new Set(paid.map(({ id }) => id)).size).toBe(15);
   });
 });
 
@@ -57,7 +57,7 @@ describe("the x402 manifest", () => {
       const [method, path] = route.split(" ");
       asked.push({ method, resource: `${scene.service.url}${path}`, scheme, network, asset, amount, payTo });
     }
-    expect(asked).toHaveLength(14);
+    expect(asked).toHaveLength(15);
     const listed = (body.resources as typeof asked).map(
       ({ method, resource, scheme, network, asset, amount, payTo }) => ({
         method,

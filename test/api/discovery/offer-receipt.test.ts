@@ -43,7 +43,7 @@ async function unpaid(): Promise<readonly (readonly [path: string, header: strin
 
 test("every 402 has a signed offer for each of its terms, which a stock verifier takes for the service's", async () => {
   const asked = await unpaid();
-  expect(asked).toHaveLength(14);
+  expect(asked).toHaveLength(15);
   for (const [path, , { accepts, resource, extensions }] of asked) {
     const offers = offersOf({ extensions } as PaymentRequired) as readonly JWSSignedOffer[];
     expect(offers.map(({ format, acceptIndex }) => [format, acceptIndex])).toEqual(accepts.map((_, n) => ["jws", n]));

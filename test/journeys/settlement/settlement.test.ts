@@ -1,7 +1,11 @@
-import { type Hex, numberToHex } from "viem";
+import { type Hex, type LocalAccount, numberToHex } from "viem";
 import { afterEach, expect, test } from "vitest";
 import type { Address } from "../../../api/kernel/wallet.ts";
 import type { Authorization } from "../../../api/payments/scheme.ts";
+import { STATEMENT_PRICE } from "../../../api/settlement/statement-request.ts";
+import { parseKeySet } from "../../../packages/verifier/src/key-set.ts";
+import { checkStatement } from "../../../packages/verifier/src/settlement/check-statement.ts";
+import type { JsonObject } from "../../../packages/verifier/src/strict-json.ts";
 import { startBaseLike } from "../../support/base-like/base-like.ts";
 import { viewAt } from "../../support/base-like/view.ts";
 import { reorganise } from "../../support/chain/reorganisation.ts";
@@ -9,9 +13,9 @@ import { eventually } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
 import { randomNonce } from "../../support/payments/authorization.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
-import { broadcast, cancel } from "../../support/payments/on-chain.ts";
+import { broadcast, cancel, nothingCharged } from "../../support/payments/on-chain.ts";
 import { type Answer, post, send, v2 } from "../../support/payments/requests.ts";
-import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
+import { altered, newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
 import { startService } from "../../support/service/service.ts";
 
 // What became of an authorization, on a chain like Base whose nodes lag.
@@ -56,6 +60,89 @@ test("a payment of ours is found by our own books, also when the logs are away",
   await told(() => ask(signed), "settled");
 });
 
+interface Signer {
+  readonly payer: LocalAccount;
+  readonly signed: Signed;
+}
+
+const wire = ({ authorization: { from, to, value, validAfter, validBefore, nonce } }: Signed) => ({
+  from,
+  to,
+  value: String(value),
+  validAfter: String(validAfter),
+  validBefore: String(validBefore),
+  nonce,
+});
+
+/** Buys a signed statement, twice with one payment. */
+async function buy(body: object) {
+  const payer = await newPayer(chain);
+  await base.caughtUp();
+  const payment = await signPayment(payer, { value: STATEMENT_PRICE, validBefore: base.unixNow() + 120n });
+  const pay = () => post(`${service.url}/settlement`, v2(payment), JSON.stringify(body));
+  let answer = await pay();
+  await eventually(async () => {
+    if (answer.status === 503) answer = await pay();
+    return answer.status === 503;
+  }, false);
+  return { payer, answer, again: pay };
+}
+
+async function statementOf({ answer, again }: Awaited<ReturnType<typeof buy>>) {
+  expect(answer.status).toBe(200);
+  const replay = await again();
+  expect([replay.headers.get("x-idempotent-replay"), replay.text]).toEqual(["true", answer.text]);
+  const keys = await parseKeySet((await send(`${service.url}/.well-known/jwks.json`)).text);
+  return {
+    answer,
+    check: (authorization?: JsonObject) => checkStatement(answer.text, { keys, authorization, at: base.now() }),
+  };
+}
+
+/** What was signed cannot be read as anything else, and rests on what it says. */
+async function expectStatements({
+  paid,
+  unused,
+  canceled,
+  transaction,
+}: Record<"paid" | "unused" | "canceled", Signer> & {
+  readonly transaction: Hex;
+}) {
+  const { signature } = unused.signed;
+  const proven = await statementOf(await buy({ authorization: wire(unused.signed), signature }));
+  expect(proven.answer.body).toMatchObject({
+    signature: { verified: true, primary_type: "TransferWithAuthorization" },
+    conditional_on: null,
+    settlement: { status: "expired", final: true, ...before(unused.signed) },
+  });
+  expect(proven.answer.text).not.toContain(signature.slice(2, 66));
+  expect((await proven.check(wire(unused.signed))).valid).toBe(true);
+  expect((await proven.check(wire(paid.signed))).valid).toBe(false);
+
+  const [settled, over, sooner] = await Promise.all([
+    buy({ network: "base", authorization: wire(paid.signed) }).then(statementOf),
+    buy({ authorization: wire(canceled.signed) }).then(statementOf),
+    buy({ authorization: { ...wire(paid.signed), validBefore: "1000" } }).then(statementOf),
+  ]);
+  expect(settled.answer.body).toMatchObject({
+    conditional_on: "authorization.validBefore",
+    settlement: { status: "settled", final: true, transaction },
+  });
+  expect(over.answer.body).toMatchObject({ settlement: { status: "canceled", final: true } });
+  // An end that was never signed: the transfer is no settlement of that.
+  expect(sooner.answer.body).toMatchObject({ settlement: { status: "replaced", final: true } });
+  for (const { check } of [settled, over, sooner]) expect(await check()).toMatchObject({ valid: true });
+
+  for (const wrong of [altered(signature), paid.signed.signature]) {
+    const refused = await buy({ authorization: wire(unused.signed), signature: wrong });
+    expectProblem(refused.answer, 422, "unacceptable");
+    await nothingCharged(chain, refused.payer);
+  }
+  const malformed = await buy({ authorization: { ...wire(unused.signed), value: 4 } });
+  expectProblem(malformed.answer, 400, "malformed_request");
+  await nothingCharged(chain, malformed.payer);
+}
+
 test("whoever's authorizations these are, each is told as what the chain has made of it, now and once it is final", async () => {
   const [paid, old, third, unused, canceled] = await Promise.all(Array.from({ length: 5 }, () => sign()));
   if (!paid || !old || !third || !unused || !canceled) throw new Error("five were signed");
@@ -92,6 +179,8 @@ test("whoever's authorizations these are, each is told as what the chain has mad
   expect(isExpired.body).toMatchObject({ status: "expired", ...before(unused.signed) });
   for (let times = 0; times < 20; times++) expect((await ask(paid.signed)).body).toEqual(isPaid.body);
   expect(base.calls.total()).toBe(0);
+
+  await expectStatements({ paid, unused, canceled, transaction });
 
   // As a provider with narrow ranges: five calls are not enough for these minutes.
   const narrow = await startService({ ...plan, config: { ...plan.config, logBlockRange: 50 } });

@@ -39,6 +39,7 @@ export const FIGURES: readonly Figure[] = [
     ["plain: 250_000n, scored: 600_000n", "plain: 290_000n, scored: 660_000n"],
     ["DAYS = 7", "DAYS = 9"],
   ),
+  figure("api/settlement/statement-request.ts", ["PRICE = 50_000n", "PRICE = 73_000n"]),
   figure("api/escrow/demo/espresso.ts", ["PRICE = 100_000n", "PRICE = 170_000n"]),
   figure(
     "api/cafe/menu.ts",
@@ -104,7 +105,7 @@ export const STALE: readonly RegExp[] = [
 
 /** How they print the other values: each appears somewhere. */
 export const PRINTED: readonly string[] = [
-  ...["0.31", "0.83", "0.57", "0.70", "0.13", "61 USD", "other 61", "0.14", "0.58", "0.29", "0.66", "0.17"],
+  ...["0.31", "0.83", "0.57", "0.70", "0.13", "61 USD", "other 61", "0.14", "0.58", "0.29", "0.66", "0.17", "0.073"],
   ...[
     "0.19",
     "0.26",

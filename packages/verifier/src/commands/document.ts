@@ -24,6 +24,7 @@ you expect. Give --issuer or --jwks, except for an https document, which must co
   agent-payment-trust-verifier verdict <file | URL | ->      decides a verdict on an offer's breach again
   agent-payment-trust-verifier offer <file | URL | ->        checks the signed offers of an x402 402
   agent-payment-trust-verifier receipt <file | URL | ->      checks the signed receipt of an x402 payment
+  agent-payment-trust-verifier settlement <file | URL | ->   checks a signed statement of what became of a payment
 
 Exit codes: 0 valid and fresh; 1 not valid or not fresh; 2 usage error or unreadable input.`;
 

@@ -1,0 +1,80 @@
+import { answered, type Completion } from "../kernel/completion.ts";
+import { NETWORKS, type Network } from "../kernel/networks.ts";
+import type { Intake, Sale } from "../kernel/route.ts";
+import { type AuthorizationType, authorizationDigest } from "../payments/exact/authorization.ts";
+import { isAccountSignature } from "../payments/signature.ts";
+import type { Signer } from "../signing/document.ts";
+import type { AuthorizationReader } from "./authorization-reader.ts";
+import type { LookUp } from "./look-up.ts";
+import { statementDocument, statementId } from "./statement.ts";
+import { authorizationOf, questionAbout, type StatementRequest } from "./statement-request.ts";
+
+export interface StatementParts {
+  readonly lookUp: LookUp;
+  readonly readers: Readonly<Record<Network, AuthorizationReader>>;
+  /** Lets a search through for one who has not paid yet; false if the hour's are spent. */
+  readonly maySearch: (client: string) => Promise<boolean>;
+  readonly signer: Signer;
+  readonly now: () => Date;
+}
+
+export interface Statements {
+  /** Looks before anything is charged: what is not known is not sold. */
+  readonly admit: (request: StatementRequest, payer: string) => Promise<Intake<StatementRequest>>;
+  /** The one statement that a payment buys. */
+  readonly sell: (sale: Sale<StatementRequest>) => Promise<Completion>;
+}
+
+/** For so long, a transaction that must exist is looked for before the statement says that it was not found. */
+const PATIENCE_MS = 60_000;
+const TYPES: readonly AuthorizationType[] = ["TransferWithAuthorization", "ReceiveWithAuthorization"];
+
+export const createStatements = (parts: StatementParts): Statements => ({
+  admit: (request, payer) =>
+    admit(parts, request, payer).catch(() => ({ unavailable: "The chain cannot be read at the moment." })),
+  async sell({ input: request, payment, receivedAt }) {
+    const { lookUp, signer, now } = parts;
+    const status = await lookUp(questionAbout(request), async () => true);
+    const issuedAt = now();
+    if (status.status === "used" && issuedAt.getTime() - receivedAt.getTime() < PATIENCE_MS)
+      throw new Error("a used authorization's transaction has not been found yet");
+    const stated = { id: statementId(payment), request, status, issuer: signer.issuer, issuedAt };
+    const text = signer.signAsText(statementDocument(stated), issuedAt);
+    return answered({ status: 200, body: Buffer.from(text), location: null });
+  },
+});
+
+async function admit(
+  parts: StatementParts,
+  request: StatementRequest,
+  payer: string,
+): Promise<Intake<StatementRequest>> {
+  const signedAs = request.signature === null ? null : await typeSigned(parts, request, request.signature);
+  if (request.signature !== null && signedAs === null)
+    return refused(
+      "signature",
+      "expected the payer's signature over exactly this authorization in USDC's domain, or none",
+    );
+  const status = await parts.lookUp(questionAbout(request), () => parts.maySearch(`payer ${payer}`));
+  if (status.status !== "used") return { input: { ...request, signature: null, signedAs } };
+  return status.search === "nowhere"
+    ? refused("transaction", "expected the transaction that used the nonce: our search has not found it")
+    : { unavailable: "The nonce is used, and its transaction has not been found yet." };
+}
+
+const refused = (path: string, message: string) => ({ refused: [{ path, message }] });
+
+/** What the payer's signature is over: USDC has two forms, told apart by who may submit them. */
+async function typeSigned(
+  { readers }: StatementParts,
+  request: StatementRequest,
+  signature: NonNullable<StatementRequest["signature"]>,
+): Promise<AuthorizationType | null> {
+  const { from } = request.authorization;
+  const digestAs = (type: AuthorizationType) =>
+    authorizationDigest(authorizationOf(request), NETWORKS[request.network], type);
+  for (const type of TYPES) if (isAccountSignature(from, digestAs(type), signature)) return type;
+  for (const type of TYPES)
+    if (await readers[request.network].verifyContractSignature(from, digestAs(type), signature)) return type;
+  return null;
+}

@@ -1,0 +1,129 @@
+import { z } from "zod";
+import { MAIN_NETWORK, type Network } from "../kernel/networks.ts";
+import { address, bytes32, unixSeconds } from "../kernel/schema.ts";
+import { type Address, type Hex, parseAddress } from "../kernel/wallet.ts";
+import type { AuthorizationType } from "../payments/exact/authorization.ts";
+import type { Authorization } from "../payments/scheme.ts";
+import { bytes32Of, NETWORK_NAMES, networkNamed, type Question, uint256Of } from "./question.ts";
+
+/** SPEC.md names no price: a fifth of a verdict, because nothing is fetched but blocks. Atomic USDC. */
+export const STATEMENT_PRICE = 50_000n;
+
+/** An authorization as x402 carries it: whole numbers as text. */
+export interface AuthorizationText {
+  readonly from: Address;
+  readonly to: Address;
+  readonly value: string;
+  readonly validAfter: string;
+  readonly validBefore: string;
+  readonly nonce: Hex;
+}
+
+/** A request for a signed statement: JSON, so that the journal can store it. */
+export interface StatementRequest {
+  readonly network: Network;
+  readonly authorization: AuthorizationText;
+  readonly transaction: Hex | null;
+  /** The payer's; never stored: it is money until the authorization is over. */
+  readonly signature: Hex | null;
+  /** What the signature has been found to sign; null without one. */
+  readonly signedAs: AuthorizationType | null;
+}
+
+const read = <Value>(parse: (text: string) => Value | null, expected: string) =>
+  z.string({ error: `expected ${expected}` }).transform((text, issues) => {
+    const value = parse(text);
+    if (value !== null) return value;
+    issues.addIssue({ code: "invalid_format", format: "text", message: `expected ${expected}` });
+    return z.NEVER;
+  });
+
+const account = read(parseAddress, "an address: 0x and 40 hex digits");
+const word = read(bytes32Of, "0x and 64 hex digits");
+const whole = read((text) => uint256Of(text)?.toString() ?? null, "a whole number of 256 bits, as text");
+/** Circle's contract takes any bytes; a contract wallet's may be long. */
+const signature = read(
+  (text) => (/^0x([0-9a-f]{2}){1,4096}$/i.test(text) ? (text.toLowerCase() as Hex) : null),
+  "a signature: 0x and at most 4,096 bytes of hex",
+);
+
+/** The body of `POST /settlement`. */
+export const STATEMENT_REQUEST: z.ZodType<StatementRequest> = z
+  .strictObject({
+    network: read(networkNamed, NETWORK_NAMES.join(" or ")).optional(),
+    authorization: z.strictObject({
+      from: account,
+      to: account,
+      value: whole,
+      validAfter: whole,
+      validBefore: whole,
+      nonce: word,
+    }),
+    signature: signature.nullish(),
+    transaction: word.nullish(),
+  })
+  .transform(({ network = MAIN_NETWORK, authorization, signature: signed = null, transaction = null }) => ({
+    network,
+    authorization,
+    signature: signed,
+    transaction,
+    signedAs: null,
+  }));
+
+/** The same as documented to callers. */
+export const STATEMENT_BODY = z.object({
+  network: z.enum(NETWORK_NAMES).optional().describe(`CAIP-2 identifier or key; ${MAIN_NETWORK} by default.`),
+  authorization: z.object({
+    from: address,
+    to: address,
+    value: unixSeconds.describe("Atomic units as a decimal string."),
+    validAfter: unixSeconds,
+    validBefore: unixSeconds,
+    nonce: bytes32,
+  }),
+  signature: z
+    .string()
+    .optional()
+    .describe("The payer's signature over it: then the statement holds without any condition. It is not stored."),
+  transaction: bytes32.optional().describe("A transaction that may have settled it, for one that is old."),
+});
+
+export const authorizationOf = ({ authorization }: StatementRequest): Authorization => ({
+  from: authorization.from,
+  to: authorization.to,
+  value: BigInt(authorization.value),
+  validAfter: BigInt(authorization.validAfter),
+  validBefore: BigInt(authorization.validBefore),
+  nonce: authorization.nonce,
+});
+
+export const questionAbout = (request: StatementRequest): Question => {
+  const { network, transaction } = request;
+  return { network, transaction, ...authorizationOf(request) };
+};
+
+const AUTHORIZATION: AuthorizationText = {
+  from: "0x70997970c51812dc3a010c7d01b50e0d17dc79c8",
+  to: "0x3c44cdddb6a900fa2b585dd299e03d12fa4293bc",
+  value: "4321000",
+  validAfter: "0",
+  validBefore: "1795460747",
+  nonce: `0x${"7b".repeat(32)}`,
+};
+
+/** The members of a statement that callers read first. */
+export const EXAMPLE = {
+  input: { authorization: AUTHORIZATION },
+  output: {
+    type: "SettlementStatement",
+    authorization: AUTHORIZATION,
+    signature: { verified: false },
+    conditional_on: "authorization.validBefore",
+    settlement: {
+      status: "expired",
+      final: true,
+      valid_before: AUTHORIZATION.validBefore,
+      final_block: { block: 38_500_000, time: "2026-11-25T09:30:00.000Z", hash: `0x${"ab".repeat(32)}` },
+    },
+  },
+};

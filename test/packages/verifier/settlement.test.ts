@@ -1,0 +1,119 @@
+import { execFile } from "node:child_process";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+import type { Status } from "../../../api/settlement/decide.ts";
+import { statementDocument } from "../../../api/settlement/statement.ts";
+import { createSigner } from "../../../api/signing/document.ts";
+import { parseKeySet } from "../../../packages/verifier/src/key-set.ts";
+import { checkStatement } from "../../../packages/verifier/src/settlement/check-statement.ts";
+import { folderForFile } from "../../support/folder.ts";
+import { BASE_URL, ISSUER, KEY, SAMPLE_NOW } from "./samples.ts";
+
+const CLI = fileURLToPath(new URL("../../../packages/verifier/src/cli.ts", import.meta.url));
+const folder = await folderForFile("statement-");
+const HASH = `0x${"ab".repeat(32)}` as const;
+const PAYEE = `0x${"22".repeat(20)}` as const;
+const authorization = {
+  from: `0x${"11".repeat(20)}`,
+  to: PAYEE,
+  value: "250000",
+  validAfter: "1000",
+  validBefore: "2000",
+  nonce: HASH,
+} as const;
+const jwks = JSON.stringify({ keys: [KEY.publicJwk] });
+const keys = await parseKeySet(jwks);
+const asOf = { number: 60, time: 5_000n };
+const end = (time: bigint) => ({ transaction: HASH, block: { number: 50, hash: HASH, time }, transfer: null });
+const settled = (time: bigint, transfer = { to: PAYEE, value: 250_000n }): Status => ({
+  status: "settled",
+  final: true,
+  asOf,
+  end: end(time),
+  transfer,
+});
+const expired = (time: bigint): Status => ({
+  status: "expired",
+  final: true,
+  asOf,
+  finalBlock: { number: 55, hash: HASH, time },
+});
+
+/** Signed by the service's key, whatever it says. */
+function signed(status: Status, change: object = {}, signedAs: "TransferWithAuthorization" | null = null): string {
+  const request = { network: "eip155:8453", authorization, transaction: null, signature: null, signedAs } as const;
+  const unsigned = statementDocument({ id: "0".repeat(32), request, status, issuer: ISSUER, issuedAt: SAMPLE_NOW });
+  return createSigner(KEY, ISSUER).signAsText({ ...unsigned, ...change }, SAMPLE_NOW);
+}
+
+const check = (text: string, expected: object = {}) => checkStatement(text, { keys, at: SAMPLE_NOW, ...expected });
+const broken = async (...given: Parameters<typeof check>) => {
+  const { valid, document, checks } = await check(...given);
+  expect({ valid, document }).toEqual({ valid: false, document: null });
+  return checks.filter(({ holds }) => !holds).map(({ statement }) => statement);
+};
+
+test.each([
+  ["a settlement in the first second of its window", settled(1_001n)],
+  ["a settlement in the last second of its window", settled(1_999n)],
+  ["an end that a final block shows in its first second", expired(2_000n)],
+  ["a cancellation", { status: "canceled", final: false, asOf, end: end(1_500n) }],
+  ["a nonce that paid for something else", { ...settled(2_000n), status: "replaced" }],
+  ["what is pending", { status: "pending", final: false, asOf, window: "open" }],
+] as [string, Status][])("%s is valid", async (_, status) => {
+  expect(await check(signed(status), { authorization })).toMatchObject({ valid: true });
+});
+
+test("what does not follow from what it names is not valid, although the service signed it", async () => {
+  const transfer = "the transfer is the authorization's, in its window";
+  expect(await broken(signed(settled(1_000n)))).toEqual([transfer]);
+  expect(await broken(signed(settled(2_000n)))).toEqual([transfer]);
+  expect(await broken(signed(settled(1_500n, { to: PAYEE, value: 1n })))).toEqual([transfer]);
+  expect(await broken(signed(expired(1_999n)))).toEqual(["the final block is not before validBefore"]);
+  expect(await broken(signed(expired(2_000n), { conditional_on: null }))).toEqual(["it says what it rests on"]);
+  expect(await broken(signed({ ...settled(1_500n), status: "replaced" } as Status))).toHaveLength(1);
+  expect(await broken(signed(settled(1_500n), { type: "ArbiterVerdict" }))).toHaveLength(1);
+  expect(await broken(signed(settled(1_500n), { settlement: {} }))).toHaveLength(2);
+});
+
+test("it must be about the authorization that is expected, in all of its members", async () => {
+  const text = signed(expired(2_000n), {}, "TransferWithAuthorization");
+  expect(await check(text, { authorization })).toMatchObject({ valid: true, document: { conditional_on: null } });
+  for (const name of Object.keys(authorization))
+    expect(await broken(text, { authorization: { ...authorization, [name]: "3" } })).toHaveLength(1);
+  await expect(check(text, { authorization: { from: authorization.from } })).rejects.toThrow("has no to");
+});
+
+test("another's signature or a changed word is refused", async () => {
+  const text = signed(settled(1_500n));
+  expect((await check(text.replace('"settled"', '"expired"'))).signature).toMatchObject({ code: "jws_mismatch" });
+  expect((await check(text, { issuer: "https://other.example" })).signature).toMatchObject({ code: "issuer_mismatch" });
+});
+
+test("the command says so, offline", async () => {
+  const write = async (name: string, text: string) => {
+    await writeFile(join(folder, name), text);
+    return join(folder, name);
+  };
+  const pinned = await write("jwks.json", jwks);
+  const named = await write("authorization.json", JSON.stringify(authorization));
+  const run = (...args: readonly string[]) =>
+    new Promise<{ code: unknown; out: string }>((done) =>
+      execFile(process.execPath, [CLI, "settlement", "--at", SAMPLE_NOW.toISOString(), ...args], (error, out, err) =>
+        done({ code: error === null ? 0 : error.code, out: out + err }),
+      ),
+    );
+  const good = await write("good.json", signed(expired(2_000n)));
+  const bad = await write("bad.json", signed(expired(1_999n)));
+  const [valid, invalid, usage] = await Promise.all([
+    run(good, "--jwks", pinned, "--issuer", BASE_URL, "--authorization", named),
+    run(bad, "--jwks", pinned),
+    run(good),
+  ]);
+  expect(valid).toMatchObject({ code: 0, out: expect.stringContaining('valid: "expired", for good') });
+  expect(valid.out).toContain("the payer's signature was not shown");
+  expect(invalid).toMatchObject({ code: 1, out: expect.stringContaining("NOT VALID") });
+  expect(usage).toMatchObject({ code: 2, out: expect.stringContaining("--issuer") });
+});
