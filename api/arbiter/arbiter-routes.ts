@@ -47,7 +47,7 @@ export const arbiterRoutes = (parts: ArbiterRouteParts): readonly Route[] => [
     parameters: [
       optionalInQuery({
         name: "version",
-        description: "The version; defaults to the one in force.",
+        description: "The version; defaults to the earliest that still decides claims.",
         schema: z.int().min(1),
       }),
     ],
@@ -120,17 +120,23 @@ async function overview(c: Context, { arbiter, evaluator, baseUrl }: ArbiterRout
     arbiter.corrections(CORRECTIONS),
   ]);
   const { attestor } = arbiter;
+  const policies = arbiter.policies();
   const entries = { totals, head, corrections };
-  const document = arbiterOverview({ attestor, policy: arbiter.currentPolicy(), ...entries, evaluator, baseUrl });
+  const document = arbiterOverview({ attestor, policies, ...entries, evaluator, baseUrl });
   return wantsHtml(c) ? page(c, renderArbiter(document, baseUrl)) : c.json(document, 200, { vary: "Accept" });
 }
 
 function policy(c: Context, { arbiter, baseUrl }: ArbiterRouteParts): Response {
   const version = indexInQuery(c, { name: "version", means: "a version of the policy" });
-  const found = version === null ? arbiter.currentPolicy() : arbiter.policy(version);
+  const found = version === null ? arbiter.policies()[0].policy : arbiter.policy(version);
   if (found === null) throw new Problem("not_found", { detail: `The policy has no version ${version}.` });
   const path = version === null ? POLICY_PATH : policyPath(version);
-  return wantsHtml(c) ? page(c, renderPolicy(found, { baseUrl, path })) : c.json(found, 200, { vary: "Accept" });
+  const pathTo = (number: number) => (arbiter.policy(number) === null ? null : policyPath(number));
+  const beside = { before: pathTo(found.version - 1), after: pathTo(found.version + 1) };
+  linkVersions(c, beside);
+  return wantsHtml(c)
+    ? page(c, renderPolicy(found, { baseUrl, path, ...beside }))
+    : c.json(found, 200, { vary: "Accept" });
 }
 
 /** A whole number from 1; null if the query has none. */
@@ -151,15 +157,29 @@ async function log(c: Context, { arbiter, baseUrl }: ArbiterRouteParts): Promise
   });
 }
 
+interface Beside {
+  readonly before: string | null;
+  readonly after: string | null;
+}
+
+/** Relations of RFC 5829. */
+function linkVersions(c: Context, { before, after }: Beside): void {
+  const links = [
+    ...(before === null ? [] : [`<${before}>; rel="predecessor-version"`]),
+    ...(after === null ? [] : [`<${after}>; rel="successor-version"`]),
+  ];
+  if (links.length > 0) c.header("link", links.join(", "));
+}
+
 async function verdict(c: Context, { arbiter, baseUrl }: ArbiterRouteParts): Promise<Response> {
   const id = c.req.param("id") ?? "";
   const stored = /^[0-9a-f]{32}$/.test(id) ? await arbiter.get(id) : null;
   if (stored === null) throw new Problem("not_found", { detail: `There is no verdict ${id.slice(0, 40)}.` });
-  const links = [
-    ...(stored.supersedes === null ? [] : [`<${verdictPath(stored.supersedes)}>; rel="predecessor-version"`]),
-    ...(stored.supersededBy === null ? [] : [`<${verdictPath(stored.supersededBy)}>; rel="successor-version"`]),
-  ];
-  if (links.length > 0) c.header("link", links.join(", "));
+  const { supersedes, supersededBy } = stored;
+  linkVersions(c, {
+    before: supersedes === null ? null : verdictPath(supersedes),
+    after: supersededBy === null ? null : verdictPath(supersededBy),
+  });
   if (wantsHtml(c)) return page(c, renderVerdict(stored, baseUrl));
   // These bytes never change: a later correction appears in a header.
   return c.body(stored.document, 200, { "content-type": "application/json", vary: "Accept" });

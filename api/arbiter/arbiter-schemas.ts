@@ -123,6 +123,8 @@ const LOG_ITEM = z
 
 export const LOG = z.object({ verdicts: z.array(LOG_ITEM), next: url.nullable() }).meta({ id: "VerdictLog" });
 
+const policyItem = { version: policyVersion, effective_date: day, url };
+
 export const ARBITER = z
   .object({
     service: SERVICE,
@@ -138,8 +140,9 @@ export const ARBITER = z
         what: z.string(),
       }),
     ),
-    policy: z.object({ version: policyVersion, effective_date: day, url }),
-    categories: z.array(z.object({ name: category, summary: z.string() })),
+    policy: z.object(policyItem),
+    policies: z.array(z.object({ ...policyItem, decides: z.array(category) })),
+    categories: z.array(z.object({ name: category, summary: z.string(), policy_version: policyVersion })),
     claim: z.object({ body: z.string(), conditions_sha256: z.string() }),
     attestation: z.object({ signer: address, domain, types, primaryType, contract: z.string() }),
     jobs: z

@@ -5,7 +5,7 @@ import { policyVersionOf } from "./claim.ts";
 import { verdictPath } from "./document.ts";
 import type { EscrowDeals, Parties } from "./parties.ts";
 import type { Policy } from "./policy/policy.ts";
-import { rulesFor, versionAt, versionNumbered } from "./policy/version.ts";
+import { type DecidingPolicies, decidingPolicies, rulesFor, versionNumbered } from "./policy/version.ts";
 import type { Variant } from "./products.ts";
 import { reachVerdict, type VerdictParts } from "./reach-verdict.ts";
 import { escrowPayment, NOT_NEUTRAL, type VerdictRequest, verdictId } from "./request.ts";
@@ -19,8 +19,8 @@ export interface ArbiterParts extends VerdictParts {
 export interface Arbiter extends Pick<VerdictStore, "get" | "log" | "corrections" | "totals"> {
   /** The address of the key that signs for contracts. */
   readonly attestor: Address;
-  /** The published policy for claims made now. */
-  readonly currentPolicy: () => Policy;
+  /** The published policies that decide claims made now, earliest first. */
+  readonly policies: () => DecidingPolicies;
   /** A published policy: past, current or future; null if no policy has that number. */
   readonly policy: (version: number) => Policy | null;
   /**
@@ -48,7 +48,7 @@ export function createArbiter(parts: ArbiterParts): Arbiter {
     log: store.log,
     corrections: store.corrections,
     totals: store.totals,
-    currentPolicy: () => versionAt(policies, now()).policy,
+    policies: () => decidingPolicies(policies, now()),
     policy: (version) => versionNumbered(policies, version)?.policy ?? null,
     admit: (request, by) => admit(parts, request, by),
     async prepare(request, client) {

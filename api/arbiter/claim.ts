@@ -3,12 +3,12 @@ import { z } from "zod";
 import { jcs } from "../signing/proof-value.ts";
 import type { GuardSettings } from "./guard/target.ts";
 import type { Category } from "./policy/category.ts";
-import { categoryNamed, openVersions, type PolicyVersions, versionAt } from "./policy/version.ts";
+import { categoryNamed, openVersions, type PolicyVersions, versionAt, versionFor } from "./policy/version.ts";
 import { type Issues, malformed, refuse, submitted } from "./submitted.ts";
 
 /** A claim the arbiter accepts: JSON, so that the journal can store it, and without any payload. */
 export interface Claim {
-  /** Of the policy in force when it was accepted; absent in claims stored before there was a second version. */
+  /** Of the policy that decides it; absent in claims stored before there was a second version. */
   readonly policyVersion?: number;
   readonly category: string;
   /** As parsed by the category's own schema; only that category reads them. */
@@ -44,11 +44,13 @@ export function claimSchema(settings: ClaimSettings) {
   const categories = new Set(policies.flatMap((version) => version.categories));
   const schemas = new Map([...categories].map((one) => [one, one.conditions(settings)]));
   return SUBMITTED.transform(({ category: name, conditions }, issues): Claim => {
-    const version = versionAt(policies, now());
-    const category = categoryNamed(version, name);
+    const version = versionFor(policies, name, now());
+    const category = version && categoryNamed(version, name);
     const parsed = category && schemas.get(category)?.safeParse(conditions);
     if (!parsed) {
-      const names = version.categories.map((one) => one.name).join(", ");
+      const names = versionAt(policies, now())
+        .categories.map((one) => one.name)
+        .join(", ");
       refuse(issues, ["category"], { message: `expected one of ${names}`, rule: 1 });
       return z.NEVER;
     }

@@ -4,6 +4,7 @@ import type { Address } from "../kernel/wallet.ts";
 import { attestationDomain, VERDICT_TYPES } from "./attestation.ts";
 import { verdictPath } from "./document.ts";
 import type { Policy } from "./policy/policy.ts";
+import type { DecidingPolicies, DecidingPolicy } from "./policy/version.ts";
 import { ARBITER_NETWORK, CORRECTION_DAYS, PRICES } from "./products.ts";
 import type { LogEntry, VerdictTotals } from "./verdict-store.ts";
 
@@ -17,8 +18,8 @@ const EVALUATOR = "contracts/ArbiterEvaluator.sol";
 
 export interface OverviewParts {
   readonly attestor: Address;
-  /** The one in force. */
-  readonly policy: Policy;
+  /** Those that decide, earliest first. */
+  readonly policies: DecidingPolicies;
   readonly totals: VerdictTotals;
   readonly head: LogEntry | null;
   readonly corrections: readonly LogEntry[];
@@ -29,7 +30,7 @@ export interface OverviewParts {
 
 /** The arbiter at a glance: what it sells, under which policy, who signs, and how long its log is. */
 export function arbiterOverview(parts: OverviewParts) {
-  const { attestor, policy, totals, head, corrections, evaluator, baseUrl } = parts;
+  const { attestor, policies, totals, head, corrections, evaluator, baseUrl } = parts;
   const { chainId, key } = NETWORKS[ARBITER_NETWORK];
   const product = (path: string, price: bigint, what: string) => ({
     method: "POST",
@@ -47,8 +48,12 @@ export function arbiterOverview(parts: OverviewParts) {
       product("/arbiter/verify", PRICES.plain, "A signed verdict"),
       product("/arbiter/verify/scored", PRICES.scored, "The same, plus both parties' risk tiers"),
     ],
-    policy: { version: policy.version, effective_date: policy.effective_date, url: `${baseUrl}${POLICY_PATH}` },
-    categories: policy.categories.map(({ name, summary }) => ({ name, summary })),
+    policy: policyItem(policies[0].policy, `${baseUrl}${POLICY_PATH}`),
+    policies: policies.map(({ policy, decides }) => ({
+      ...policyItem(policy, `${baseUrl}${policyPath(policy.version)}`),
+      decides,
+    })),
+    categories: policies.flatMap(categoriesOf),
     claim: {
       body: "{category, conditions, deal_ref?, parties? {payer, payee}}",
       conditions_sha256:
@@ -71,6 +76,13 @@ export function arbiterOverview(parts: OverviewParts) {
     corrections: { window_days: CORRECTION_DAYS, latest: corrections.map((entry) => logItem(entry, baseUrl)) },
   };
 }
+
+const policyItem = ({ version, effective_date }: Policy, url: string) => ({ version, effective_date, url });
+
+const categoriesOf = ({ policy, decides }: DecidingPolicy) =>
+  policy.categories
+    .filter(({ name }) => decides.includes(name))
+    .map(({ name, summary }) => ({ name, summary, policy_version: policy.version }));
 
 /** One line of the log. */
 export const logItem = ({ index, id, outcome, category, sha256, issuedAt, supersedes }: LogEntry, baseUrl: string) => ({

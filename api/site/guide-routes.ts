@@ -66,7 +66,7 @@ function termsRoute({ routes, arbiter, baseUrl, securityContact: contact }: Guid
     summary: "Terms of use",
     output: { "text/markdown": null, "text/html": null },
     handle(c) {
-      const sections = terms({ routes: routes(), policy: arbiter.currentPolicy(), contact });
+      const sections = terms({ routes: routes(), policy: arbiter.policies()[0].policy, contact });
       if (wantsHtml(c)) return page(c, renderTerms(sections, baseUrl));
       return c.body(termsMarkdown(sections), 200, {
         "content-type": "text/markdown; charset=utf-8",

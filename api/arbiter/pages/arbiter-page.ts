@@ -2,7 +2,7 @@ import { html, type Markup } from "../../layout/html.ts";
 import { codeBlock, facts, mark, renderPage } from "../../layout/page.ts";
 import { packageUrl, VERIFIER } from "../../packages/published.ts";
 import { EXAMPLE_INPUT } from "../example.ts";
-import { type arbiterOverview, LOG_PATH, POLICY_PATH } from "../overview.ts";
+import { type arbiterOverview, LOG_PATH, POLICY_PATH, policyPath } from "../overview.ts";
 import { VERDICT_TONES } from "./policy-page.ts";
 
 type Overview = ReturnType<typeof arbiterOverview>;
@@ -28,8 +28,8 @@ export const renderArbiter = (overview: Overview, baseUrl: string): string =>
 ${codeBlock({ id: "claim", caption: "A claim", language: "json", text: JSON.stringify(EXAMPLE_INPUT.plain, null, 2) })}</section>
 <section aria-labelledby="categories"><h2 id="categories">What it verifies</h2>
 <ul class="rows">${overview.categories.map(
-      ({ name, summary }) =>
-        html`<li><h3><a href="${POLICY_PATH}#${name}"><code>${name}</code></a></h3><span class="note soft">${summary}</span></li>`,
+      ({ name, summary, policy_version: version }) =>
+        html`<li><h3><a href="${policyPath(version)}#${name}"><code>${name}</code></a></h3><span class="note soft">${summary}</span></li>`,
     )}</ul></section>
 ${attestationSection(overview, baseUrl)}
 ${logSection(overview)}

@@ -22,10 +22,13 @@ export interface PolicyPlace {
   readonly baseUrl: string;
   /** The path the page is shown at, with its query. */
   readonly path: string;
+  /** The paths of the versions before and after; null if there is none. */
+  readonly before: string | null;
+  readonly after: string | null;
 }
 
 /** The policy's page. */
-export const renderPolicy = (policy: Policy, { baseUrl, path }: PolicyPlace): string =>
+export const renderPolicy = (policy: Policy, { baseUrl, path, before, after }: PolicyPlace): string =>
   renderPage({
     title: `Arbiter policy, version ${policy.version}`,
     description: policy.role,
@@ -34,7 +37,8 @@ export const renderPolicy = (policy: Policy, { baseUrl, path }: PolicyPlace): st
     main: html`<div class="hero"><p class="eyebrow">Arbiter policy</p>
 <h1>The rules, version ${policy.version}</h1>
 <p class="lead">${policy.role}</p>
-<p class="soft">Applies to deals from ${policy.effective_date}. Status: ${policy.status}. A version is never edited: changes go into a new one.</p></div>
+<p class="soft">Applies to deals from ${policy.effective_date}. Status: ${policy.status}. A version is never edited: changes go into a new one.</p>
+${(before ?? after) !== null && html`<p class="soft small">${before !== null && html`<a href="${before}">The version before</a>`}${before !== null && after !== null && html` · `}${after !== null && html`<a href="${after}">The version after</a>`}</p>`}</div>
 <section aria-labelledby="rules"><h2 id="rules">Rules</h2>
 <ol class="rules">${policy.rules.map(
       ({ number, title, text }) => html`<li id="rule-${number}"><h3>${title}</h3><p class="measure">${text}</p></li>`,

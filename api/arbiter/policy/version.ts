@@ -8,6 +8,8 @@ import type { ConditionResult, Policy, Verdict } from "./policy.ts";
 export interface PolicyVersion {
   readonly policy: Policy;
   readonly categories: readonly Category[];
+  /** Those about which nothing has changed: their claims go on being decided by the version before. */
+  readonly unchanged?: readonly Category[];
   /** The verdict that follows from a claim's judged conditions. */
   readonly decide: (results: readonly ConditionResult[]) => Verdict;
 }
@@ -18,6 +20,39 @@ export type PolicyVersions = readonly [PolicyVersion, ...PolicyVersion[]];
 /** The version for claims accepted now: the last whose effective date (from 0:00 UTC) has come. */
 export const versionAt = (versions: PolicyVersions, now: Date): PolicyVersion =>
   versions.findLast(({ policy }) => Date.parse(policy.effective_date) <= now.getTime()) ?? versions[0];
+
+/**
+ * The version that decides what is claimed now in this category: of those whose effective date has come, the last that
+ * changed the category or brought it. Null if nothing can be claimed in it.
+ */
+export function versionFor(versions: PolicyVersions, name: string, now: Date): PolicyVersion | null {
+  const current = versionAt(versions, now);
+  const category = categoryNamed(current, name);
+  if (category === null) return null;
+  const decides = ({ categories, unchanged = [] }: PolicyVersion) =>
+    categories.includes(category) && !unchanged.includes(category);
+  return versions.slice(0, versions.indexOf(current) + 1).findLast(decides) ?? null;
+}
+
+/** The policies that decide what is claimed now, earliest first, each with the names of the categories that it decides. */
+export function decidingPolicies(versions: PolicyVersions, now: Date): DecidingPolicies {
+  const names = versionAt(versions, now).categories.map(({ name }) => name);
+  const [first, ...others] = versions
+    .map((version) => ({
+      policy: version.policy,
+      decides: names.filter((name) => versionFor(versions, name, now) === version),
+    }))
+    .filter(({ decides }) => decides.length > 0);
+  if (first === undefined) throw new Error("no version of the policy has a category");
+  return [first, ...others];
+}
+
+export interface DecidingPolicy {
+  readonly policy: Policy;
+  readonly decides: readonly string[];
+}
+
+export type DecidingPolicies = readonly [DecidingPolicy, ...DecidingPolicy[]];
 
 /** The version with that number; null if there is none. */
 export const versionNumbered = (versions: PolicyVersions, number: number): PolicyVersion | null =>

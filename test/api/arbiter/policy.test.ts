@@ -52,12 +52,12 @@ describe("the published policy", () => {
   test("has its version, its first day, its rules and the tables that decide, as JSON and as a page", async () => {
     const document = await policy();
     expect(document).toMatchObject({
-      version: POLICY_V2.version,
-      effective_date: POLICY_V2.effective_date,
+      version: 1,
+      effective_date: POLICY_V1.effective_date,
       status: "machine-verifiable deliverables only",
       decision: [{ verdict: "release" }, { verdict: "refund" }, { verdict: "escalate" }],
     });
-    expect(document.rules).toHaveLength(12);
+    expect(document.rules).toHaveLength(11);
     const shown = await page("/arbiter/policy");
     const words = [
       `version ${document.version}`,
@@ -75,8 +75,11 @@ describe("the published policy", () => {
 
   test("can be read by its version too: 404 where there is none, 400 for what is not a version", async () => {
     const url = `${scene.service.url}/arbiter/policy`;
-    expect((await send(`${url}?version=2`)).text).toBe((await send(url)).text);
-    expect((await send(`${url}?version=1`)).body).toEqual(JSON.parse(JSON.stringify(POLICY_V1)));
+    const [first, second] = [await send(`${url}?version=1`), await send(`${url}?version=2`)];
+    expect(first.text).toBe((await send(url)).text);
+    expect(first.headers.get("link")).toBe('</arbiter/policy?version=2>; rel="successor-version"');
+    expect(second.body).toEqual(JSON.parse(JSON.stringify(POLICY_V2)));
+    expect(second.headers.get("link")).toBe('</arbiter/policy?version=1>; rel="predecessor-version"');
     const shown = await page("/arbiter/policy?version=1");
     expect(shown).toContain(`href="${url}?version=1"`);
     expect(shown).toContain('href="/arbiter/policy?version=1&amp;format=json"');
@@ -91,9 +94,19 @@ describe("the published policy", () => {
 });
 
 describe("the policy's rules hold", () => {
-  test("rule 1: four categories, and no others are accepted", async () => {
+  test("rule 1: three categories, one more by version 2, and no others are accepted", async () => {
     const { categories } = await policy();
-    expect(categories.map(({ name }) => name)).toEqual(["http-delivery", "payload-hash", "ci-status", "offer-breach"]);
+    const [one, two] = [["http-delivery", "payload-hash", "ci-status"], ["offer-breach"]];
+    expect(categories.map(({ name }) => name)).toEqual(one);
+    const { policies, policy: shown } = (await send(`${scene.service.url}/arbiter`)).body as {
+      policies: object[];
+      policy: object;
+    };
+    expect(shown).toMatchObject({ version: 1 });
+    expect(policies).toMatchObject([
+      { version: 1, decides: one },
+      { version: 2, decides: two },
+    ]);
     for (const category of ["HTTP-delivery", "ipfs-pin", "", "constructor"])
       expect(await refusedBy({ category, conditions: {} })).toEqual([1]);
   });

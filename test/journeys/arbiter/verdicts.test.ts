@@ -3,7 +3,6 @@ import { keccak256, recoverTypedDataAddress, toHex } from "viem";
 import { privateKeyToAddress } from "viem/accounts";
 import { describe, expect, test } from "vitest";
 import type { verdictDocument } from "../../../api/arbiter/document.ts";
-import { POLICY_V2 } from "../../../api/arbiter/policy/v2/policy.ts";
 import { parseKeySet, verifyDocument } from "../../../packages/verifier/src/index.ts";
 import { sha256 } from "../../support/arbiter/rows.ts";
 import { buyVerdict, type Claim, checkRun, handIn, recordOf, startArbiterScene } from "../../support/arbiter/scene.ts";
@@ -93,7 +92,7 @@ describe.each(OUTCOMES)("a claim of %s that leads to %s", (category, verdict) =>
       category,
       conditions_sha256: sha256(canonicalize({ category, conditions: claim.conditions }) ?? ""),
       deal_ref: claim.deal_ref,
-      policy_version: POLICY_V2.version,
+      policy_version: 1,
       verdict_url: `${service.url}/arbiter/verdict/${document.id}`,
     });
     expect(document.facts.some(({ fact }) => fact !== "condition")).toBe(true);

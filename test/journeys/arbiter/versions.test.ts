@@ -201,8 +201,8 @@ describe("a claim", () => {
 
 describe("the published policy", () => {
   const versionsAt = (now: Date) => {
-    const { currentPolicy, policy } = arbiterAt(now);
-    return [currentPolicy(), policy(1), policy(2), policy(3)].map((one) => one?.version ?? null);
+    const { policies, policy } = arbiterAt(now);
+    return [policies()[0].policy, policy(1), policy(2), policy(3)].map((one) => one?.version ?? null);
   };
 
   test("is the version in force, and each version when it is asked for by its number", () => {

@@ -4,9 +4,10 @@ import type { PolicyVersion } from "../version.ts";
 import { offerBreach } from "./offer-breach.ts";
 import { POLICY_V2 } from "./policy.ts";
 
-/** What version 1 decides it decides in the same way. */
+/** It brings a category. Claims in the others stay with version 1. */
 export const VERSION_2: PolicyVersion = {
   policy: POLICY_V2,
   categories: [...VERSION_1.categories, offerBreach],
+  unchanged: VERSION_1.categories,
   decide: decideV2,
 };
