@@ -16,9 +16,12 @@ export async function forFile<T extends Ending>(starting: T | Promise<T>): Promi
   return started;
 }
 
-/** Ends what was left in this worker by a file that failed to load, or had no test selected. */
+/**
+ * Ends what still runs in this worker: it was started inside a test, where Vitest takes no more hooks, or by a file that failed
+ * to load or had no test selected.
+ */
 export async function endLeftovers(): Promise<void> {
-  await Promise.all([...running].map(end));
+  for (const one of [...running].reverse()) await end(one);
 }
 
 async function end(one: Ending): Promise<void> {

@@ -6,6 +6,8 @@ import { forgetWitnessed } from "../openapi/witnessed.ts";
 // Vitest's setup for every file that may start a service: each answer must match the service's OpenAPI document.
 globalThis.fetch = heldFetch;
 await endLeftovers();
+// The first hook is the last to run.
+afterAll(endLeftovers);
 afterEach(expectDescribed);
 afterAll(expectDescribed);
 afterAll(forgetWitnessed);
