@@ -169,14 +169,11 @@ export function createRetryTests(parts: RetryParts): RetryTests {
           return { ...common, paymentId: null, withhold: (second) => convict(parts, settled, { second, sender }) };
         case "late":
           return { ...common, paymentId: null, over: over ?? PAID };
-        case "early":
-          return { ...common, paymentId: paymentIdOf(session.id), deliver: (said) => noteSecond(parts, session, said) };
-        default:
-          return {
-            ...common,
-            paymentId: paymentIdOf(session.id),
-            deliver: (said) => lose(parts, found, { said, sender }),
-          };
+        default: {
+          const deliver = (said: "result" | "conflict") =>
+            said === "result" ? lose(parts, found, sender) : noteSecond(parts, session, signed.nonce);
+          return { ...common, paymentId: paymentIdOf(session.id), deliver };
+        }
       }
     },
 
@@ -210,10 +207,9 @@ async function settledFirst(
   return known;
 }
 
-type Said = Parameters<NonNullable<Match["deliver"]>>[0];
-
-async function noteSecond({ lostOrders, now }: RetryParts, session: Session, said: Said): Promise<null> {
-  if (said === "conflict") await lostOrders.second(session.id, now());
+/** A conflict with the payment under way: another authorization for the same order. */
+async function noteSecond({ lostOrders, now }: RetryParts, { id }: Session, nonce: Hex): Promise<null> {
+  if (presented(await lostOrders.of(id), nonce, now()) !== "first") await lostOrders.second(id, now());
   return null;
 }
 
@@ -224,9 +220,9 @@ async function noteSecond({ lostOrders, now }: RetryParts, session: Session, sai
 async function lose(
   { lostOrders, sleep, now, lateMs = LATE_SECONDS * 1000 }: RetryParts,
   { session, lost }: Found,
-  { said, sender }: { readonly said: Said; readonly sender: Sender },
+  sender: Sender,
 ): Promise<Loss | null> {
-  if (said !== "result" || !isOpen(session, now())) return null;
+  if (!isOpen(session, now())) return null;
   const at = { sender, now: now() };
   if (lost.lostAt !== null) {
     await lostOrders.sendAgain(session.id, at);
