@@ -1,6 +1,10 @@
 import type pg from "pg";
 import { beforeEach, describe, expect, test } from "vitest";
+import { startTestChain } from "../support/chain/chain.ts";
 import { askNode, serveNode } from "../support/chain/rpc.ts";
+import { type ApiProcess, startApiProcess } from "../support/service/api-process.ts";
+import type { TestDatabase } from "../support/service/database.ts";
+import { SERVICE } from "./history.ts";
 import { AGENTS } from "./score-economy.ts";
 import { walletOf } from "./score-scene.ts";
 import { lookUpsOf, readSelective } from "./selective.ts";
@@ -8,6 +12,7 @@ import { lookUpsOf, readSelective } from "./selective.ts";
 export interface LookedUp {
   /** Two connections or more, to the database of an index of scope `selective`. */
   readonly pool: pg.Pool;
+  readonly database: TestDatabase;
   readonly rpcUrl: string;
   /** The last block's time. */
   readonly end: Date;
@@ -110,5 +115,70 @@ export function describeLookUps(given: () => LookedUp): void {
       ]);
       expect(await prepare(100, 100)).toBeNull();
     });
+
+    test("survive the death of a process in the middle, and end for a client with its requests: 429, nothing charged", async () => {
+      const { pool, rpcUrl, database } = given();
+      const sepolia = await startTestChain({ network: "eip155:84532" });
+      let open: () => void = () => undefined;
+      const opened = new Promise<void>((resolve) => {
+        open = resolve;
+      });
+      // The first look-up of all is answered; the node is slow about what follows.
+      let asked = 0;
+      const slow = await countingNode(rpcUrl, () => (++asked < 2 ? Promise.resolve() : opened));
+      const node = await countingNode(rpcUrl);
+      const processes: ApiProcess[] = [];
+      const startApi = async (url: string, perClient: number) => {
+        const env = { LOOKUP_RPC_URLS: url, LOOKUPS_PER_CLIENT: String(perClient), PAY_TO_ADDRESS: SERVICE };
+        const plan = { database, baseRpcUrl: rpcUrl, baseSepoliaRpcUrl: sepolia.rpcUrl, env };
+        const started = await startApiProcess(plan);
+        processes.push(started);
+        return started;
+      };
+      const ask = ({ url }: ApiProcess) =>
+        fetch(`${url}/score`, {
+          method: "POST",
+          headers: { "content-type": "application/json" },
+          body: JSON.stringify({ wallet: HONEST[0] }),
+        });
+      const found = async () => (await pool.query("select wallet, block, found from score_lookup")).rows;
+      try {
+        await lookUpsOf({ pool, rpcUrls: [rpcUrl], now }).lookUps.prepare(HONEST, "one");
+        const expected = await found();
+        expect(expected).toHaveLength(1);
+        for (const table of ["inflow", "score_lookup", "lookup_mark", "lookup_budget"])
+          await pool.query(`delete from ${table}`);
+
+        const first = await startApi(slow.url, 100);
+        const lost = ask(first).catch(() => null);
+        await expect.poll(() => slow.counted.logs, { timeout: 30_000 }).toBe(2);
+        await first.kill();
+        await lost;
+        const claimed = await pool.query("select from inflow where claimed_by is not null");
+        expect(claimed.rowCount).toBeGreaterThan(0);
+        expect(await found()).toEqual([]);
+        // Thirty seconds pass.
+        await pool.query("update inflow set claimed_until = now()");
+        await pool.query("delete from lookup_budget");
+
+        const second = await startApi(node.url, 1);
+        const said = new Map<number, Response>();
+        const askAgain = async () => {
+          // The next hour.
+          if (said.has(429)) await pool.query("delete from lookup_budget");
+          const response = await ask(second);
+          said.set(response.status, response);
+          return response.status;
+        };
+        await expect.poll(askAgain, { timeout: 60_000, interval: 100 }).toBe(402);
+        const spent = said.get(429);
+        expect(Number(spent?.headers.get("retry-after"))).toBeGreaterThan(0);
+        expect(await spent?.text()).toMatch(/used its look-ups.*Nothing was charged/);
+        expect(await found()).toEqual(expected);
+      } finally {
+        open();
+        await Promise.all([...processes.map((one) => one.kill()), slow.stop(), node.stop(), sepolia.stop()]);
+      }
+    }, 120_000);
   });
 }

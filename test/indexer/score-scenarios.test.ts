@@ -12,7 +12,7 @@ import { score } from "../../packages/verifier/src/score/v3/score.ts";
 import { waitUntil } from "../../scripts/embedded/wait-until.ts";
 import { startTestChain, type TestChain } from "../support/chain/chain.ts";
 import { type Launched, launchIndexer } from "../support/indexer/launched.ts";
-import { freshDatabase } from "../support/service/database.ts";
+import { freshDatabase, type TestDatabase } from "../support/service/database.ts";
 import { SERVICE } from "./history.ts";
 import { CROWDED_PAYER, makeCrowded } from "./score-crowd.ts";
 import { AGENTS, playEconomy } from "./score-economy.ts";
@@ -37,6 +37,7 @@ let readings: ReadonlyMap<string, ChainReading>;
 let selective: ReadonlyMap<string, ChainReading>;
 let launchedSelective: Launched;
 let selectivePool: pg.Pool;
+let home: TestDatabase;
 
 beforeAll(async () => {
   chain = await startTestChain({ mining: "manual" });
@@ -55,10 +56,10 @@ beforeAll(async () => {
     PAY_TO_ADDRESS: SERVICE,
     EXCLUSIVE: "1",
   });
-  const other = await freshDatabase();
-  selectivePool = connect(other.apiUrl, 2);
+  home = await freshDatabase();
+  selectivePool = connect(home.apiUrl, 2);
   launchedSelective = launchIndexer({
-    ...{ DATABASE_URL: other.ownerUrl, BASE_RPC_URL: chain.rpcUrl, PAY_TO_ADDRESS: SERVICE, EXCLUSIVE: "1" },
+    ...{ DATABASE_URL: home.ownerUrl, BASE_RPC_URL: chain.rpcUrl, PAY_TO_ADDRESS: SERVICE, EXCLUSIVE: "1" },
     INDEX_SCOPE: "selective",
   });
   await Promise.all([reach(launched, pool), reach(launchedSelective, selectivePool)]);
@@ -213,7 +214,7 @@ test.each(AGENTS)("in scope selective, %s has the score of an index of everythin
   expect(given.chain.largest_funder).toBe(given.chain.lookup === null ? null : funder && walletOf(funder));
 });
 
-describeLookUps(() => ({ pool: selectivePool, rpcUrl: chain.rpcUrl, end }));
+describeLookUps(() => ({ pool: selectivePool, database: home, rpcUrl: chain.rpcUrl, end }));
 
 describe("a reading", () => {
   const day = (time: Date) => time.toISOString().slice(0, 10);
