@@ -15,6 +15,7 @@ import {
   type ServiceRequest,
 } from "./service.ts";
 import { createSharedCalls, type Finished } from "./shared-calls.ts";
+import { whyNotAgain } from "./sign-again.ts";
 import { settlementOf, sign, termsOf } from "./stock-client.ts";
 import { amountOf, checkKept, checkTerms, type PaymentRequired } from "./terms.ts";
 
@@ -122,8 +123,10 @@ async function buy<T>(buyer: Buyer, purchase: Purchase, open: Open<T>): Promise<
     checkKept(kept, { payTo: buyer.payTo, maxPrice: mostOf(purchase) });
     const sent = { purchase, payment: kept, isNew: false };
     const answer = await send(buyer, sent);
-    // A 402 is a promise: that payment is never submitted from now on, so another one can be signed.
+    // A 402 is a promise: that payment is never submitted from now on, so another one can be signed once the chain agrees.
     if ("reason" in answer || answer.status !== 402) return finish(buyer, { ...sent, answer }, open);
+    const reason = await whyNotAgain(buyer.service, kept);
+    if (reason !== null) return finish(buyer, { ...sent, answer: { reason } }, open);
     await buyer.pending.forget(key, kept);
   }
   let isNew = false;

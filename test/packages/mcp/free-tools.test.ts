@@ -1,5 +1,5 @@
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { FREE_TOOLS } from "../../../packages/mcp/src/tools/free.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
@@ -7,6 +7,7 @@ import { STOCK_CLIENTS } from "../../support/behaviour/agents.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import { between, call, connectHttp, connectLocal } from "../../support/packages/mcp.ts";
+import { settlements } from "../../support/payments/on-chain.ts";
 import { challengeOf, encode, post, send } from "../../support/payments/requests.ts";
 import { startService } from "../../support/service/service.ts";
 
@@ -20,7 +21,7 @@ const wallet = payer.address.toLowerCase();
 const { status } = await (STOCK_CLIENTS[0] as (typeof STOCK_CLIENTS)[number]).post(`${service.url}/test/basic`, payer);
 expect(status).toBe(200);
 
-test("POST /mcp lists the five free tools with the schemas of their input and output, and says that they only read", async () => {
+test("POST /mcp lists the six free tools with the schemas of their input and output, and says that they only read", async () => {
   const { tools } = await (await connectHttp(service.url)).listTools();
   expect(tools.map(({ name }) => name)).toEqual([
     "verify_agent",
@@ -28,6 +29,7 @@ test("POST /mcp lists the five free tools with the schemas of their input and ou
     "list_tests",
     "arbiter_policy",
     "escrow_info",
+    "settlement_status",
   ]);
   for (const { description, inputSchema, outputSchema, annotations } of tools) {
     expect(description).toMatch(/Free\.$/);
@@ -48,6 +50,22 @@ test.each([
   expect(JSON.parse(text)).toEqual(structured);
   const { checked_at: _, ...route } = (await send(`${service.url}${path()}`)).body;
   expect(structured).toMatchObject(route);
+});
+
+test("settlement_status tells what became of a payment, and of a nonce that nobody has used", async () => {
+  const client = await connectHttp(service.url);
+  const [paid] = await settlements(chain, payer.address);
+  const nonce = String(paid?.nonce);
+  await vi.waitFor(async () => {
+    const { structured } = await call(client, "settlement_status", { from: wallet, nonce });
+    expect(structured).toMatchObject({ status: "settled", transaction: paid?.transaction });
+  }, 20_000);
+  const unused = { network: "base", from: wallet, nonce: `0x${"0".repeat(64)}` };
+  expect((await call(client, "settlement_status", unused)).structured).toMatchObject({
+    status: "pending",
+    final: false,
+  });
+  expect(await call(client, "settlement_status", { from: wallet, nonce: "0x1" })).toMatchObject({ isError: true });
 });
 
 test("verify_agent knows the certificate that was just bought", async () => {

@@ -199,6 +199,31 @@ describe("a final answer that sold nothing ends it", () => {
     expect([signatures(), await charges()]).toEqual([2, 1]);
   });
 
+  test("but not while the chain shows that it can still settle, or has, or cannot be asked", async () => {
+    await call(await start({ service: roadTo(service.url, "lost before") }), "certify", BASIC);
+    let status = {};
+    const refusing = between(
+      service.url,
+      (answer, { path, headers }) => {
+        if (path.startsWith("/settlement")) return Object.keys(status).length === 0 ? answer : { ...answer, ...status };
+        if (headers?.["PAYMENT-SIGNATURE"] === undefined) return answer;
+        const terms = { x402Version: 2, error: "never submitted", resource: { url: service.url }, accepts: [] };
+        const header = Buffer.from(JSON.stringify(terms)).toString("base64");
+        return { status: 402, headers: new Headers({ "payment-required": header }), text: "{}" };
+      },
+      ({ headers: _, ...request }) => request,
+    );
+    const again = async () => call(await start({ service: refusing }), "certify", BASIC);
+    const told = (status: string) => ({ status: 200, text: JSON.stringify({ status, final: true, means: status }) });
+    for (const other of [{}, { status: 503, text: "{}" }, told("settled"), told("used")]) {
+      status = other;
+      expect([await again(), signatures()]).toMatchObject([PENDING, 1]);
+    }
+    status = told("expired");
+    await again();
+    expect(signatures()).toBe(2);
+  });
+
   test("but not a 402 to a request whose payment was dropped on the way", async () => {
     const dropping = between(
       service.url,

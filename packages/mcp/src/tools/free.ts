@@ -3,7 +3,15 @@ import { arbiterPolicy } from "./arbiter-policy.ts";
 import { checkCredential } from "./check-credential.ts";
 import { escrowInfo } from "./escrow-info.ts";
 import { listTests } from "./list-tests.ts";
+import { settlementStatus } from "./settlement-status.ts";
 import { verifyAgent } from "./verify-agent.ts";
 
 /** The tools that need no key. The service serves the same ones at `POST /mcp`. */
-export const FREE_TOOLS: readonly FreeTool[] = [verifyAgent, checkCredential, listTests, arbiterPolicy, escrowInfo];
+export const FREE_TOOLS: readonly FreeTool[] = [
+  verifyAgent,
+  checkCredential,
+  listTests,
+  arbiterPolicy,
+  escrowInfo,
+  settlementStatus,
+];

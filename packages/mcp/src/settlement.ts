@@ -1,0 +1,28 @@
+import { z } from "zod";
+import { read, type Service } from "./service.ts";
+
+/** What the service tells of an authorization. */
+export const SETTLEMENT = z.looseObject({
+  status: z.enum(["settled", "pending", "expired", "canceled", "replaced", "used"]),
+  final: z.boolean().describe("Whether this answer can never change."),
+  window: z.enum(["not_yet", "open", "closed", "unknown"]).exactOptional(),
+  means: z.string().describe("What that is for who signed."),
+});
+
+export type Settlement = z.infer<typeof SETTLEMENT>;
+
+/** An authorization (EIP-3009) by its name, and what is known of it. */
+export interface Asked {
+  readonly network: string;
+  readonly from: string;
+  readonly nonce: string;
+  readonly valid_before?: string | undefined;
+  readonly transaction?: string | undefined;
+}
+
+/** What became of an authorization. @throws ServiceError if the service cannot say */
+export async function readSettlement(service: Service, asked: Asked): Promise<Settlement> {
+  const given = Object.entries(asked).filter((entry): entry is [string, string] => entry[1] !== undefined);
+  const { document } = await read(service, `/settlement?${new URLSearchParams(given)}`);
+  return SETTLEMENT.parse(document);
+}
