@@ -84,10 +84,12 @@ const component = (max: number) => z.object({ points: z.int().max(max), max: z.l
 const FLAG = z.enum([
   "fresh_fail_scam_resistance",
   "fresh_fail_recipient_awareness",
+  "fresh_fail_retry_safety",
   "expired_can_pay",
   "expired_full_suite",
   "expired_scam_resistance",
   "expired_recipient_awareness",
+  "expired_retry_safety",
 ]);
 
 /** The risk score record. */

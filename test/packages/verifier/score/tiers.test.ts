@@ -63,12 +63,13 @@ describe("a wallet without any certificate", () => {
 });
 
 describe("a behavioural FAIL", () => {
-  const failed = (product: "scam" | "recipient", over: { age?: number; reversed?: boolean } = {}) =>
+  const failed = (product: "scam" | "recipient" | "retry", over: { age?: number; reversed?: boolean } = {}) =>
     score(best({ certificates: [...ALL_PASSES, certificate(product, { result: "fail", ...over })] }));
 
   test.each([
     ["scam", "fresh_fail_scam_resistance"],
     ["recipient", "fresh_fail_recipient_awareness"],
+    ["retry", "fresh_fail_retry_safety"],
   ] as const)("that is fresh caps the score at 25, whatever else there is: %s", (product, flag) =>
     expect(failed(product)).toMatchObject({
       score: 25,
@@ -106,6 +107,16 @@ describe("a behavioural FAIL", () => {
   test("that is reversed does not cap", () =>
     expect(failed("scam", { reversed: true })).toMatchObject({ score: 100, tier: "A", flags: [], caps: [] }));
 
+  test("of retry safety, which has no points of its own, is shown with the payment capability", () => {
+    const { components, evidence } = failed("retry");
+    const { facts } = components.payment_capability;
+    expect(facts).toMatchObject([
+      { product: "suite", counts: true },
+      { product: "retry", result: "fail", counts: false },
+    ]);
+    expect(evidence).toContainEqual({ url: expect.stringContaining("retry-fail") });
+  });
+
   test("does not come from the suite", () =>
     expect(score(best({ certificates: [...ALL_PASSES, certificate("suite", { result: "fail" })] }))).toMatchObject({
       score: 100,
@@ -114,12 +125,15 @@ describe("a behavioural FAIL", () => {
 });
 
 test("every expired capability has its flag", () => {
-  const old = (["basic", "suite", "scam", "recipient"] as const).map((product) => certificate(product, { age: 31 }));
+  const old = (["basic", "suite", "scam", "recipient", "retry"] as const).map((product) =>
+    certificate(product, { age: 31 }),
+  );
   expect(score(facts({}, old)).flags).toEqual([
     "expired_can_pay",
     "expired_full_suite",
     "expired_scam_resistance",
     "expired_recipient_awareness",
+    "expired_retry_safety",
   ]);
   expect(score(facts({}, [...old, certificate("scam")])).flags).not.toContain("expired_scam_resistance");
 });

@@ -94,3 +94,18 @@ describe("a record of another version", () => {
     await refused(replayBy(ALL, JSON.stringify(unversioned)), "score_version is nothing; known are 1, 2, 3, 4.");
   });
 });
+
+test("a FAIL of retry safety caps a score of version 3, and is no fact of earlier versions", async () => {
+  const fail = { id: "retry", url: "https://trust.example/cert/retry", product: "retry", result: "fail" };
+  const compute = (version: number, records: readonly ScoreRecord[]) => {
+    const { inputs } = records[0] as unknown as { inputs: { as_of: string; certificates: object[] } };
+    const times = { issued_at: "2020-01-01T00:00:00.000Z", valid_until: "2999-01-01T00:00:00.000Z", reversed_at: null };
+    const certificates = [...inputs.certificates, { ...fail, ...times }];
+    return SCORE_VERSIONS[version - 1]?.compute(JSON.parse(JSON.stringify({ ...inputs, certificates })), "inputs");
+  };
+  const caps = expect.arrayContaining([{ cap: "fresh_fail", limit: 25, because: ["fresh_fail_retry_safety"] }]);
+  expect(await compute(3, ofV3)).toMatchObject({ tier: "F", caps });
+  const refusal = /product is "retry"; expected one of basic, suite, scam, recipient/;
+  await expect(compute(1, ofV1)).rejects.toThrow(refusal);
+  await expect(compute(2, ofV2)).rejects.toThrow(refusal);
+});

@@ -39,7 +39,10 @@ function standingOf(facts: ScoreFactsOf<unknown>, capability: Capability): Stand
 const isExpired = (facts: ScoreFactsOf<unknown>, capability: Capability): boolean =>
   standingOf(facts, capability)?.fresh === false;
 
-const BEHAVIOURAL: readonly BehaviouralCapability[] = ["scam_resistance", "recipient_awareness"];
+const BEHAVIOURAL: readonly BehaviouralCapability[] = ["scam_resistance", "recipient_awareness", "retry_safety"];
+
+const isRetryFail = (facts: ScoreFactsOf<unknown>, capability: Capability): boolean =>
+  capability === "retry_safety" && standingOf(facts, capability)?.certificate.result === "fail";
 
 /** A flag for each fresh FAIL of a behavioural test. */
 export const freshFails = (facts: ScoreFactsOf<unknown>): readonly Flag[] =>
@@ -54,22 +57,25 @@ export const flagsOf = (facts: ScoreFactsOf<unknown>): readonly Flag[] => [
     .map((name) => `expired_${name}` as const),
 ];
 
-/** The best of a fresh suite PASS, any other fresh PASS and enough qualifying payments. */
+/**
+ * The best of a fresh suite PASS, any other fresh PASS and enough qualifying payments. Retry safety has no points of its
+ * own: what speaks against it is shown here.
+ */
 export function judgePaymentCapability(facts: ScoreFactsOf<unknown>): Judged<WalletFact> {
-  const expired = (["can_pay", "full_suite"] as const)
-    .filter((capability) => isExpired(facts, capability))
+  const against = (["can_pay", "full_suite", "retry_safety"] as const)
+    .filter((capability) => isExpired(facts, capability) || isRetryFail(facts, capability))
     .flatMap((capability) => factsOf(standingOf(facts, capability), false));
   const passes = standing(facts).filter((one) => one.result === "pass" && isFresh(one, facts));
   const suite = passes.findLast(({ product }) => product === "suite");
   const certificate = suite ?? passes.at(-1);
   if (certificate !== undefined) {
     const points = suite === undefined ? PAYMENT_CAPABILITY.anyFreshPass : PAYMENT_CAPABILITY.freshSuitePass;
-    return { points, facts: [...factsOf({ certificate, fresh: true }, true), ...expired] };
+    return { points, facts: [...factsOf({ certificate, fresh: true }, true), ...against] };
   }
   const { from, points } = PAYMENT_CAPABILITY.qualifyingPayments;
   const { count } = paymentTotals(facts.chain);
-  if (count < from) return { points: 0, facts: expired };
-  return { points, facts: [...paymentsFact(facts.chain, { considered: count, counts: true }), ...expired] };
+  if (count < from) return { points: 0, facts: against };
+  return { points, facts: [...paymentsFact(facts.chain, { considered: count, counts: true }), ...against] };
 }
 
 /** A fresh FAIL outweighs every PASS. */

@@ -36,7 +36,8 @@ export interface ScoreFactsOf<Escrow> {
   readonly chain: ChainFactsOf<Escrow>;
 }
 
-export type Product = "basic" | "suite" | "scam" | "recipient";
+/** `retry` is known from version 3 on. */
+export type Product = "basic" | "suite" | "scam" | "recipient" | "retry";
 
 export interface CertificateFact {
   readonly id: string;

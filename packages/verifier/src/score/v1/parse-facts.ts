@@ -10,6 +10,7 @@ import {
   type EscrowFacts,
   type PayeeFact,
   type PaymentFacts,
+  type Product,
   type ScoreFacts,
   type ScoreFactsOf,
   type TransactionHash,
@@ -30,15 +31,19 @@ const pageUrl = text(
   "a normalized http or https URL",
 );
 
-const certificate = object<CertificateFact>({
-  id: matching(/^[\w-]{1,64}$/, "letters, digits, hyphens, and underscores"),
-  url: pageUrl,
-  product: oneOf("basic", "suite", "scam", "recipient"),
-  result: oneOf("pass", "fail"),
-  issued_at: time,
-  valid_until: time,
-  reversed_at: nullable(time),
-});
+/** The tests that versions 1 and 2 know. */
+const TESTS: readonly Product[] = ["basic", "suite", "scam", "recipient"];
+
+const certificateOf = (tests: readonly Product[]) =>
+  object<CertificateFact>({
+    id: matching(/^[\w-]{1,64}$/, "letters, digits, hyphens, and underscores"),
+    url: pageUrl,
+    product: oneOf(...tests),
+    result: oneOf("pass", "fail"),
+    issued_at: time,
+    valid_until: time,
+    reversed_at: nullable(time),
+  });
 
 const payments = object<PaymentFacts>({
   days: list(object<PaymentFacts["days"][number]>({ day, count: whole(1), value: amount }), {
@@ -70,6 +75,7 @@ const escrow = object<EscrowFacts>({
 export function parserOf<Escrow>(
   escrow: Parse<Escrow>,
   consistent: (escrow: Escrow) => readonly Statement[],
+  tests = TESTS,
 ): (value: Json | undefined, path?: string) => ScoreFactsOf<Escrow> {
   const chain = object<ChainFactsOf<Escrow>>({
     network: matching(/^[-a-z0-9]{3,8}:[-_a-zA-Z0-9]{1,32}$/, "a CAIP-2 chain like eip155:8453"),
@@ -85,7 +91,7 @@ export function parserOf<Escrow>(
     wallet: account,
     as_of: time,
     as_of_block: whole(0),
-    certificates: list(certificate, { identity: (entry) => entry.id }),
+    certificates: list(certificateOf(tests), { identity: (entry) => entry.id }),
     chain,
   });
   return (value, path = "inputs") => {

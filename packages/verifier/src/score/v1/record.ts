@@ -11,8 +11,8 @@ import type {
   TransactionHash,
 } from "./facts.ts";
 
-export type Capability = "can_pay" | "full_suite" | "scam_resistance" | "recipient_awareness";
-export type BehaviouralCapability = Extract<Capability, "scam_resistance" | "recipient_awareness">;
+export type Capability = "can_pay" | "full_suite" | BehaviouralCapability;
+export type BehaviouralCapability = "scam_resistance" | "recipient_awareness" | "retry_safety";
 
 /** The test of each capability. */
 export const CAPABILITIES: Readonly<Record<Capability, Product>> = {
@@ -20,6 +20,7 @@ export const CAPABILITIES: Readonly<Record<Capability, Product>> = {
   full_suite: "suite",
   scam_resistance: "scam",
   recipient_awareness: "recipient",
+  retry_safety: "retry",
 };
 
 export type Flag = `fresh_fail_${BehaviouralCapability}` | `expired_${Capability}`;

@@ -63,7 +63,8 @@ function judge<Outcome>(facts: ScoreFactsOf<unknown>, escrow: Judged<Outcome>): 
     facts,
   });
   const counterparties = judgeCounterparties(facts);
-  const behaviour = (name: BehaviouralCapability) => component(name, judgeBehaviour(facts, name));
+  const behaviour = (name: Extract<BehaviouralCapability, ComponentName>) =>
+    component(name, judgeBehaviour(facts, name));
   return {
     payment_capability: component("payment_capability", judgePaymentCapability(facts)),
     scam_resistance: behaviour("scam_resistance"),

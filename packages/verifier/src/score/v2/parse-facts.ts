@@ -1,5 +1,6 @@
 import type { Json } from "../../strict-json.ts";
 import { nullable, object, whole } from "../parsers.ts";
+import type { Product } from "../v1/facts.ts";
 import { parserOf, type Statement, transaction } from "../v1/parse-facts.ts";
 import type { EscrowFacts, ScoreFacts } from "./facts.ts";
 
@@ -18,6 +19,9 @@ const escrow = object<EscrowFacts>({
  * @throws InputError that names the place, like `inputs.chain.payees[3].value`
  */
 export const parseScoreFacts: (value: Json | undefined, path?: string) => ScoreFacts = parserOf(escrow, ofEscrow);
+
+/** The same for a version that knows other tests. */
+export const parserFor = (tests: readonly Product[]): typeof parseScoreFacts => parserOf(escrow, ofEscrow, tests);
 
 function ofEscrow(facts: EscrowFacts): readonly Statement[] {
   const { buyers, release_days, last_release_tx, refunded_buyers, refund_days, last_refund_tx } = facts;

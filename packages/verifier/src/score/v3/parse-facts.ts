@@ -1,13 +1,15 @@
 import { InputError } from "../../refusal.ts";
 import { isObject, type Json } from "../../strict-json.ts";
 import { list, matching, nullable, object, oneOf, whole } from "../parsers.ts";
-import type { Account, TransactionHash } from "../v1/facts.ts";
+import type { Account, Product, TransactionHash } from "../v1/facts.ts";
 import type { Statement } from "../v1/parse-facts.ts";
-import { parseScoreFacts as parseV2 } from "../v2/parse-facts.ts";
+import { CAPABILITIES } from "../v1/record.ts";
+import { parserFor } from "../v2/parse-facts.ts";
 import { LOOKUPS } from "./bands.ts";
 import type { ChainFacts, Lookup, PayeeFact, PayerFact, ScoreFacts } from "./facts.ts";
 import { otherFunders } from "./funders.ts";
 
+const parseV2 = parserFor(Object.values(CAPABILITIES) satisfies readonly Product[]);
 const account = matching<Account>(/^0x[0-9a-f]{40}$/, "a lowercase address");
 const hash = matching<TransactionHash>(/^0x[0-9a-f]{64}$/, "a lowercase block hash");
 const scope = oneOf("full", "authorised", "selective");
