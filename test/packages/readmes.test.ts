@@ -92,7 +92,7 @@ test("the MCP client's configuration starts the tools", async () => {
   await client.connect(
     new StdioClientTransport({ command: program, args, cwd: reader.home, env: environment, stderr: "ignore" }),
   );
-  expect((await client.listTools()).tools).toHaveLength(10);
+  expect((await client.listTools()).tools).toHaveLength(11);
 });
 
 test("the project's README leads to a first payment and a first verification", { timeout: 90_000 }, async () => {
