@@ -2,10 +2,10 @@ import type { HttpBindings } from "@hono/node-server";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import type { Context } from "hono";
 import { Problem, problemBody } from "../kernel/errors.ts";
-import { NETWORKS, type Network } from "../kernel/networks.ts";
+import type { Network } from "../kernel/networks.ts";
 import type { Loss } from "../kernel/route.ts";
-import { toBase64Json } from "./base64-json.ts";
 import type { PresentedPayment } from "./scheme.ts";
+import { settlementPending } from "./settlement-pending.ts";
 import type { Answer } from "./step-types.ts";
 
 const RETRY_AFTER_SECONDS = "2";
@@ -20,14 +20,16 @@ interface Unsent {
 }
 
 /** What a client gets instead of its answer: what a bad connection, a busy or a broken server would give it. */
-export function lose(c: Context, loss: Loss, unsent: Unsent): Response {
+export function lose(c: Context, loss: Loss, { payment, network, answer }: Unsent): Response {
   switch (loss) {
     case "connection_closed":
       return hangUp(c);
     case "unavailable":
       throw pending();
     case "settlement_pending":
-      throw pending(settlementPending(unsent));
+      throw pending(
+        settlementPending({ payment, network, transaction: answer.settlement?.transaction ?? null, message: SETTLED }),
+      );
     case "server_error":
       // Not thrown: it is no failure of ours, and raises no alarm.
       return c.body(JSON.stringify(problemBody("internal_error", BROKEN, c.get("requestId"))), 500, {
@@ -50,18 +52,4 @@ function hangUp(c: Context): Response {
   if (outgoing === undefined) throw pending();
   outgoing.destroy();
   return RESPONSE_ALREADY_SENT;
-}
-
-/** x402's own word for a settlement whose outcome the server does not know yet. */
-function settlementPending({ payment, network, answer }: Unsent): Readonly<Record<string, string>> {
-  const isOld = payment.version === "v1";
-  const header = toBase64Json({
-    success: false,
-    errorReason: "settlement_pending",
-    errorMessage: SETTLED,
-    transaction: answer.settlement?.transaction ?? "",
-    network: isOld ? NETWORKS[network].key : network,
-    payer: payment.authorization.from,
-  });
-  return { "payment-response": header, ...(isOld ? { "x-payment-response": header } : {}) };
 }

@@ -19,6 +19,7 @@ import { MOST_FAILED, MOST_IN_FLIGHT } from "./journal.ts";
 import { lose } from "./lost-answer.ts";
 import type { OfferReceipt } from "./offer-receipt.ts";
 import type { PresentedPayment, SchemeRules } from "./scheme.ts";
+import { settlementPending } from "./settlement-pending.ts";
 import type { Answer } from "./step-types.ts";
 
 export interface PayableParts {
@@ -211,15 +212,24 @@ function respond(c: Context, answer: Exclude<Answer, { say: "pay" }>, paid: Paid
     case "over":
       throw new Problem("session_over", { detail: answer.detail });
     case "wait":
-      throw new Problem("payment_pending", {
-        detail: `${outcome(answer)} ${DO_NOT_SIGN_AGAIN}`,
-        headers: { "retry-after": RETRY_AFTER_SECONDS[answer.because] },
-      });
+      throw waiting(answer, paid);
     case "done":
       throw new Error("a request was answered like a job");
     default:
       return answer satisfies never;
   }
+}
+
+/** A client that has to come again; what was taken and has not settled is `settlement_pending`. */
+function waiting(answer: Extract<Answer, { say: "wait" }>, { payment, offer }: Paid): Problem {
+  const detail = `${outcome(answer)} ${DO_NOT_SIGN_AGAIN}`;
+  const isPending = !answer.charged && answer.because !== "crowded";
+  const pending = { payment, network: offer.terms.network, transaction: null, message: detail };
+  const headers = isPending ? settlementPending(pending) : {};
+  return new Problem("payment_pending", {
+    detail,
+    headers: { "retry-after": RETRY_AFTER_SECONDS[answer.because], ...headers },
+  });
 }
 
 function result(c: Context, answer: Extract<Answer, { say: "result" }>, paid: Paid): Response {

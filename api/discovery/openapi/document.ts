@@ -26,7 +26,7 @@ const TAGS: Readonly<Record<Tag, string>> = {
   "Risk score": "A wallet's payment risk from 0 to 100, with every fact behind it.",
   Arbiter: "Signed verdicts on machine-verifiable deliveries.",
   Escrow: "A contract that holds a payment until the delivery is evaluated.",
-  Settlement: "What became of a USDC authorization, whoever signed it.",
+  Settlement: "What became of a USDC authorization, no matter who signed it.",
   Café: "Paid routes to try out on the test network.",
   Board: "Certified agents and anonymous totals.",
   Keys: "Public keys for signed documents.",
@@ -60,7 +60,9 @@ const PARAMETERS = {
 };
 
 const HEADERS = {
-  PaymentResponse: header("How the payment settled, as base64-encoded JSON."),
+  PaymentResponse: header(
+    "How the payment settled, as base64-encoded JSON; in a 503 `payment_pending`, that its settlement is pending.",
+  ),
   IdempotentReplay: header("`true` if the response is a replay for a payment that was sent before."),
 };
 

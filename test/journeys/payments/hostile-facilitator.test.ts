@@ -131,12 +131,15 @@ test.concurrent(
   LIMIT,
 );
 
+const PENDING = { success: false, errorReason: "settlement_pending", transaction: `0x${"cd".repeat(32)}` };
+
 const LIES: readonly (readonly [string, Conduct])[] = [
   ["says that it settled and broadcasts nothing", success(`0x${"ab".repeat(32)}`)],
   ["answers 500", (_, answer) => say(answer, 500, { error: LIAR })],
   ["answers with random bytes", (_, answer) => answer.writeHead(200).end(randomBytes(4_096))],
   ["hangs up without an answer", (_, answer) => answer.destroy()],
   ["says that the client must pay again", (_, answer) => say(answer, 402, { error: LIAR })],
+  ["says that the settlement is pending, of a transaction that nobody has", (_, answer) => say(answer, 200, PENDING)],
 ];
 
 test.concurrent.each(LIES)(

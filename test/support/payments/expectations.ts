@@ -1,3 +1,4 @@
+import { decodePaymentResponseHeader } from "@x402/core/http";
 import { expect } from "vitest";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { witnessed } from "../openapi/witnessed.ts";
@@ -12,7 +13,7 @@ export function expectPaymentRequired(answer: Answer): string {
   return String(answer.body.error);
 }
 
-/** A problem from the catalogue, in RFC 9457 form and without a payment's result. */
+/** A problem from the catalogue, in RFC 9457 form; of the payment it says that its settlement is pending, or nothing. */
 export function expectProblem(answer: Answer, status: number, code: string): void {
   expect({ status: answer.status, ...answer.body }).toMatchObject({
     status,
@@ -21,7 +22,18 @@ export function expectProblem(answer: Answer, status: number, code: string): voi
     request_id: expect.any(String),
   });
   expect(answer.headers.get("content-type")).toBe("application/problem+json");
-  expect(answer.headers.get("payment-response")).toBeNull();
+  const isPending =
+    code === "payment_pending" && /not settled yet|cannot currently tell/.test(String(answer.body.detail));
+  const said = answer.headers.get("payment-response");
+  const pending = {
+    success: false,
+    errorReason: "settlement_pending",
+    errorMessage: answer.body.detail,
+    transaction: "",
+    network: expect.any(String),
+    payer: expect.stringMatching(/^0x[0-9a-f]{40}$/),
+  };
+  expect(said && decodePaymentResponseHeader(said)).toEqual(isPending ? pending : null);
 }
 
 const DUMP =
