@@ -8,7 +8,7 @@ export interface Evidence {
   readonly facts: readonly Fact[];
   /** When each look was taken (ISO 8601), kept out of the facts, which would otherwise differ by it. */
   readonly timeline: readonly { readonly source: string; readonly started_at: string; readonly finished_at: string }[];
-  /** The transfer that a release or a refund decides: once, whoever claims what about it. */
+  /** The transfer that a release or a refund decides: once, no matter who claims what about it. */
   readonly transfer?: TransferKey & {
     /** What follows if another verdict has decided it. */
     readonly decidedBefore: (verdict: string) => Evidence;

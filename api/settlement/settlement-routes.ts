@@ -45,7 +45,7 @@ export const settlementRoutes = ({ settlements, statements }: SettlementRoutePar
     id: "settlement",
     method: "POST",
     path: "/settlement",
-    summary: "A signed statement of what became of a USDC authorization, whoever signed it",
+    summary: "A signed statement of what became of a USDC authorization, no matter who signed it",
     description:
       "A signed statement whether a USDC authorization (EIP-3009) has settled, can still settle, or never can, which a final block proves.",
     network: MAIN_NETWORK,
@@ -60,7 +60,7 @@ export const settlementRoutes = ({ settlements, statements }: SettlementRoutePar
   {
     method: "GET",
     path: "/settlement",
-    summary: "What became of a USDC authorization (EIP-3009), whoever signed it: settled, pending or expired",
+    summary: "What became of a USDC authorization (EIP-3009), no matter who signed it: settled, pending or expired",
     parameters: [
       inQuery({ name: "network", description: "CAIP-2 identifier or key.", schema: z.enum(NETWORK_NAMES) }),
       inQuery({ name: "from", description: "The payer, in upper, lower or mixed case.", schema: mixedCaseAddress }),

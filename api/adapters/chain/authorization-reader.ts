@@ -35,7 +35,7 @@ const MARGIN_BLOCKS = 2_000n;
 
 type Source = Pick<ChainReader, "client" | "logs" | "finality" | "standing" | "verifyContractSignature">;
 
-/** Reads EIP-3009 authorizations of one chain's USDC, whoever signed them. */
+/** Reads EIP-3009 authorizations of one chain's USDC, no matter who signed them. */
 export function createAuthorizationReader(chain: Source, { usdc, blockSeconds }: NetworkFacts): AuthorizationReader {
   const { client, logs, finality } = chain;
   const readStates = paced((names: readonly NonceName[]) => statesOf(client, usdc.address, names), STATES);

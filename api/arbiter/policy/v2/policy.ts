@@ -18,7 +18,7 @@ const CHANGED: readonly PolicyRule[] = [
   {
     number: 12,
     title: "Breach of an offer",
-    text: "A breach is claimed by the wallet that paid, and by no other: it shows that it is by paying for the verdict. A transfer is decided once; an escalate decides none, so it can be claimed again. An offer binds whoever signed it until its validUntil, at its URL, by itself: the arbiter is shown one offer and does not know of others. A seller that sells different things, or takes different assets or payees, gives each its own URL.",
+    text: "A breach is claimed by the wallet that paid, and by no other: it shows that it is by paying for the verdict. A transfer is decided once; an escalate decides none, so it can be claimed again. An offer binds its signer until its validUntil, at its URL, by itself: the arbiter is shown one offer and does not know of others. A seller that sells different things, or takes different assets or payees, gives each its own URL.",
   },
 ];
 

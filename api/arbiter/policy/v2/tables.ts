@@ -1,7 +1,7 @@
 import type { FetchLimits } from "../../fetcher.ts";
 import type { PolicyCategory } from "../policy.ts";
 
-/** Without redirects: whoever answers for another host does not speak for this one. */
+/** Without redirects: one that answers for another host does not speak for this one. */
 export const DID_LIMITS_V2: FetchLimits = {
   deadlineMs: 8_000,
   maxRedirects: 0,
