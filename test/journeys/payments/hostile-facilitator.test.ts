@@ -28,7 +28,7 @@ const facilitator = await forFile(startFacilitator(chain));
 const service = await forFile(
   startService({ chain, patienceMs: 1_500, config: { facilitator: { remote: facilitator.url } } }),
 );
-for (let i = 0; i < 16; i++) payers.push(await newPayer(chain));
+for (let i = 0; i < 17; i++) payers.push(await newPayer(chain));
 
 function aPayer(): LocalAccount {
   const payer = payers.pop();
