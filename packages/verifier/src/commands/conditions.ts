@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
-import { parseArgs } from "node:util";
 import { jcs } from "../jcs.ts";
 import { InputError, quote, Refusal } from "../refusal.ts";
 import { isObject, type Json, parseStrictJson, parseUnsignedJson } from "../strict-json.ts";
+import { readArguments } from "./arguments.ts";
 import { readSource } from "./source.ts";
 
 const USAGE = `Computes the conditions_sha256 of a delivery claim, which every verdict on the claim contains, offline.
@@ -19,7 +19,8 @@ Exit codes: 0 computed, or the same as in the verdict; 1 the verdict names a dif
  * claim nor verdict
  */
 export async function checkConditions(args: readonly string[]): Promise<0 | 1> {
-  const { source, verdict } = readOptions(args);
+  const { source, verdict } = readArguments(args, { usage: USAGE, texts: ["verdict"] });
+  if (source === "-" && verdict === "-") throw new InputError(`Only one of the two can be standard input.\n\n${USAGE}`);
   const computed = claimSha256(await readSource(source));
   const stated = verdict === undefined ? undefined : statedSha256(await readSource(verdict));
   console.log(computed);
@@ -60,21 +61,5 @@ function readJson(what: string, parse: () => Json): Json {
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     throw new InputError(`${what} is not valid: ${error.message}`);
-  }
-}
-
-function readOptions(args: readonly string[]): { readonly source: string; readonly verdict: string | undefined } {
-  const { values, positionals } = parse(args);
-  const [source, ...more] = positionals;
-  if (source === undefined || more.length > 0 || (source === "-" && values.verdict === "-"))
-    throw new InputError(USAGE);
-  return { source, verdict: values.verdict };
-}
-
-function parse(args: readonly string[]) {
-  try {
-    return parseArgs({ args: [...args], allowPositionals: true, options: { verdict: { type: "string" } } });
-  } catch (error) {
-    throw new InputError(`${(error as Error).message}\n\n${USAGE}`);
   }
 }

@@ -1,10 +1,7 @@
-import { parseArgs } from "node:util";
-import { isTime } from "../freshness.ts";
-import { type Issuer, keySetUrl, parseIssuer } from "../issuer.ts";
-import { parseKeySet } from "../key-set.ts";
-import { InputError, quote } from "../refusal.ts";
-import { type Expectation, type Report, verifyDocument } from "../verify-document.ts";
-import { isUrl, readSource } from "./source.ts";
+import { type Report, verifyDocument } from "../verify-document.ts";
+import { readArguments } from "./arguments.ts";
+import { readSource } from "./source.ts";
+import { readTrust, TRUST_TEXTS } from "./trust.ts";
 
 export const USAGE = `Checks a signed credential or verdict of an Agent Payment Trust Service.
 
@@ -28,76 +25,17 @@ you expect. Give --issuer or --jwks, except for an https document, which must co
 
 Exit codes: 0 valid and fresh; 1 not valid or not fresh; 2 usage error or unreadable input.`;
 
-/** Whose keys were trusted, and why: the part of the answer that no signature can give. */
-interface Trust {
-  readonly expected: Expectation;
-  readonly keysFrom: string;
-  readonly because: string;
-}
-
-interface Options {
-  readonly source: string;
-  readonly issuer: string | undefined;
-  readonly jwks: string | undefined;
-  readonly at: Date | undefined;
-  readonly json: boolean;
-}
-
 /** The sub-command `document`. @throws InputError for wrong usage, or for a file or address that cannot be read */
 export async function checkDocument(args: readonly string[]): Promise<0 | 1> {
-  const options = readOptions(args);
+  const options = readArguments(args, { usage: USAGE, texts: TRUST_TEXTS, flags: ["json"] });
   const text = await readSource(options.source);
-  const { expected, keysFrom, because } = await trust(options);
+  const { expected, keysFrom, because } = await readTrust(options, USAGE);
   const report = await verifyDocument(text, expected);
   const trusted = { issuer: expected.issuer ?? null, keys: keysFrom, because };
   const { document: _, ...result } = report;
   console.log(options.json ? JSON.stringify({ ...result, trusted }, null, 2) : render(report, trusted));
   return report.valid ? 0 : 1;
 }
-
-function readOptions(args: readonly string[]): Options {
-  const { values, positionals } = parse(args);
-  const [source] = positionals;
-  if (source === undefined || positionals.length > 1)
-    throw new InputError(`Expected one file, URL, or - for standard input; got ${positionals.length}.\n\n${USAGE}`);
-  const { at, issuer, jwks, json = false } = values;
-  if (at !== undefined && !isTime(at))
-    throw new InputError(`--at ${quote(at)} is not a UTC time like 2026-11-21T09:30:00Z`);
-  return { source, issuer, jwks, json, at: at === undefined ? undefined : new Date(at) };
-}
-
-function parse(args: readonly string[]) {
-  const text = { type: "string" } as const;
-  try {
-    return parseArgs({
-      args: [...args],
-      allowPositionals: true,
-      options: { issuer: text, jwks: text, at: text, json: { type: "boolean" } },
-    });
-  } catch (error) {
-    throw new InputError(`${(error as Error).message}\n\n${USAGE}`);
-  }
-}
-
-async function trust({ source, issuer: named, jwks, at }: Options): Promise<Trust> {
-  const issuer = named === undefined ? undefined : parseIssuer(named);
-  if (jwks !== undefined) {
-    const keys = await parseKeySet(await readText(jwks));
-    return { expected: { keys, issuer: issuer?.did, at }, keysFrom: jwks, because: "--jwks names these keys" };
-  }
-  if (issuer !== undefined) return fetched(issuer, "--issuer names this issuer", at);
-  if (isUrl(source)) return fetched(parseIssuer(new URL(source).origin), "the document was read from this origin", at);
-  throw new InputError(
-    `Whose document should this be? A document that names its own issuer proves nothing; add --issuer or --jwks.\n\n${USAGE}`,
-  );
-}
-
-async function fetched(issuer: Issuer, because: string, at: Date | undefined): Promise<Trust> {
-  const url = keySetUrl(issuer);
-  return { expected: { keys: await parseKeySet(await readText(url)), issuer: issuer.did, at }, keysFrom: url, because };
-}
-
-const readText = async (source: string): Promise<string> => new TextDecoder().decode(await readSource(source));
 
 function render({ valid, signature, freshness }: Report, trusted: { readonly keys: string; readonly because: string }) {
   const signed = signature.valid

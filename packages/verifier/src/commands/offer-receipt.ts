@@ -1,9 +1,9 @@
-import { parseArgs } from "node:util";
 import { fetchText } from "../fetch-text.ts";
 import { checkSigned, type Expected, type SignedReport } from "../offer-receipt/check.ts";
 import { type Kind, readStatement, type Statement } from "../offer-receipt/statement.ts";
 import { InputError, quote, Refusal } from "../refusal.ts";
 import { isObject, type Json, type JsonObject, parseUnsignedJson } from "../strict-json.ts";
+import { readArguments } from "./arguments.ts";
 import { readSource } from "./source.ts";
 import { withViem } from "./with-viem.ts";
 
@@ -21,7 +21,8 @@ Exit codes: 0 valid; 1 not valid; 2 usage error or unreadable input.`;
 
 /** The sub-command `offer`. @throws InputError for wrong usage, or for a source that cannot be read or has no offer */
 export async function checkOffer(args: readonly string[]): Promise<0 | 1> {
-  const { source, did, at, json } = readOptions(args, ["did", "at"]);
+  const { source, did, json, ...given } = readArguments(args, { usage: USAGE, texts: ["did", "at"], flags: ["json"] });
+  const at = secondsOf(given.at);
   const reports = [];
   for (const { signed, members } of offersIn(await read(source)))
     reports.push(await check("offer", signed, { did, at, members }));
@@ -30,7 +31,9 @@ export async function checkOffer(args: readonly string[]): Promise<0 | 1> {
 
 /** The sub-command `receipt`. @throws InputError for wrong usage, or for a source that cannot be read or has no receipt */
 export async function checkReceipt(args: readonly string[]): Promise<0 | 1> {
-  const { source, did, at, json, offer, payTo: named } = readOptions(args, ["did", "offer", "pay-to"]);
+  const texts = ["did", "offer", "pay-to"] as const;
+  const { source, did, offer, json, ...given } = readArguments(args, { usage: USAGE, texts, flags: ["json"] });
+  const [at, named] = [secondsOf(), accountOf(given["pay-to"])];
   const { signed, members } = receiptIn(await read(source));
   const [first] = offer === undefined ? [] : offersIn(await read(offer));
   const offered = first === undefined ? null : readStatement("offer", first.signed).payload;
@@ -39,36 +42,14 @@ export async function checkReceipt(args: readonly string[]): Promise<0 | 1> {
   return report([await check("receipt", signed, { did, at, payTo, members: { ...members, ...agreed } })], json);
 }
 
-interface Options {
-  readonly source: string;
-  readonly at: number;
-  readonly json: boolean;
-  readonly did: string | undefined;
-  readonly offer: string | undefined;
-  readonly payTo: string | undefined;
+function secondsOf(at = String(Math.floor(Date.now() / 1000))): number {
+  if (!/^\d{1,12}$/.test(at)) throw new InputError(`--at ${quote(at)} is not a time in Unix seconds`);
+  return Number(at);
 }
 
-function readOptions(args: readonly string[], names: readonly string[]): Options {
-  const { values, positionals } = parse(args, names);
-  const given: Readonly<Record<string, unknown>> = values;
-  const [source] = positionals;
-  if (source === undefined || positionals.length > 1) throw new InputError(USAGE);
-  const { at = String(Math.floor(Date.now() / 1000)), did, offer, "pay-to": payTo, json } = given;
-  if (typeof at !== "string" || !/^\d{1,12}$/.test(at))
-    throw new InputError(`--at ${quote(at)} is not a time in Unix seconds`);
-  if (typeof payTo === "string" && !/^0x[0-9a-f]{40}$/i.test(payTo))
-    throw new InputError(`--pay-to ${quote(payTo)} is not an address`);
-  const text = (value: unknown) => (typeof value === "string" ? value : undefined);
-  return { source, at: Number(at), json: json === true, did: text(did), offer: text(offer), payTo: text(payTo) };
-}
-
-function parse(args: readonly string[], names: readonly string[]) {
-  const texts = Object.fromEntries(names.map((name) => [name, { type: "string" } as const]));
-  try {
-    return parseArgs({ args: [...args], allowPositionals: true, options: { ...texts, json: { type: "boolean" } } });
-  } catch (error) {
-    throw new InputError(`${(error as Error).message}\n\n${USAGE}`);
-  }
+function accountOf(payTo: string | undefined): string | undefined {
+  if (payTo === undefined || /^0x[0-9a-f]{40}$/i.test(payTo)) return payTo;
+  throw new InputError(`--pay-to ${quote(payTo)} is not an address`);
 }
 
 /** JSON, or JSON in base64 as a header carries it. */

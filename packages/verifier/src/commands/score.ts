@@ -1,6 +1,6 @@
-import { parseArgs } from "node:util";
-import { InputError, quote } from "../refusal.ts";
+import { quote } from "../refusal.ts";
 import { type Replay, replayScores } from "../score/replay.ts";
+import { readArguments } from "./arguments.ts";
 import { readSource } from "./source.ts";
 
 const USAGE = `Recomputes a risk score from the facts in its record, offline.
@@ -19,25 +19,10 @@ const MAX_SHOWN = 20;
  * record
  */
 export async function checkScore(args: readonly string[]): Promise<0 | 1> {
-  const { source, json } = readOptions(args);
+  const { source, json } = readArguments(args, { usage: USAGE, flags: ["json"] });
   const replays = await replayScores(await readSource(source));
   console.log(json ? JSON.stringify(replays.map(summary), null, 2) : replays.map(render).join("\n"));
   return replays.every(({ same }) => same) ? 0 : 1;
-}
-
-function readOptions(args: readonly string[]): { readonly source: string; readonly json: boolean } {
-  const { values, positionals } = parse(args);
-  const [source, ...more] = positionals;
-  if (source === undefined || more.length > 0) throw new InputError(USAGE);
-  return { source, json: values.json ?? false };
-}
-
-function parse(args: readonly string[]) {
-  try {
-    return parseArgs({ args: [...args], allowPositionals: true, options: { json: { type: "boolean" } } });
-  } catch (error) {
-    throw new InputError(`${(error as Error).message}\n\n${USAGE}`);
-  }
 }
 
 const summary = ({ same, differences, computed: { wallet, score, tier, inputs_sha256 } }: Replay) => ({

@@ -1,6 +1,6 @@
-import { parseArgs } from "node:util";
-import { InputError, quote } from "../refusal.ts";
+import { quote } from "../refusal.ts";
 import { replayVerdict, type VerdictReplay } from "../verdict/replay.ts";
+import { readArguments } from "./arguments.ts";
 import { readSource } from "./source.ts";
 import { withViem } from "./with-viem.ts";
 
@@ -17,26 +17,11 @@ Exit codes: 0 the evidence gives this verdict; 1 it gives another; 2 usage error
 
 /** The sub-command `verdict`. @throws InputError for wrong usage, or for a source that is no verdict on an offer's breach */
 export async function checkVerdict(args: readonly string[]): Promise<0 | 1> {
-  const { source, json } = readOptions(args);
+  const { source, json } = readArguments(args, { usage: USAGE, flags: ["json"] });
   const text = await readSource(source);
   const replay = await withViem(() => replayVerdict(text));
   console.log(json ? JSON.stringify(replay, null, 2) : render(replay));
   return replay.same ? 0 : 1;
-}
-
-function readOptions(args: readonly string[]): { readonly source: string; readonly json: boolean } {
-  const { values, positionals } = parse(args);
-  const [source, ...more] = positionals;
-  if (source === undefined || more.length > 0) throw new InputError(USAGE);
-  return { source, json: values.json ?? false };
-}
-
-function parse(args: readonly string[]) {
-  try {
-    return parseArgs({ args: [...args], allowPositionals: true, options: { json: { type: "boolean" } } });
-  } catch (error) {
-    throw new InputError(`${(error as Error).message}\n\n${USAGE}`);
-  }
 }
 
 const render = ({ same, computed, conditions, differences }: VerdictReplay): string =>

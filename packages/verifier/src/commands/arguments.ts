@@ -1,0 +1,53 @@
+import { parseArgs } from "node:util";
+import { InputError } from "../refusal.ts";
+
+/** What a sub-command accepts besides its source, by name and without the dashes. */
+export interface Accepted<Text extends string, Flag extends string> {
+  /** Printed with every refusal. */
+  readonly usage: string;
+  /** Options with a value. */
+  readonly texts?: readonly Text[];
+  /** Options without one. */
+  readonly flags?: readonly Flag[];
+}
+
+/** The source, each text that was given, and each flag. */
+export type Arguments<Text extends string, Flag extends string> = {
+  readonly source: string;
+} & { readonly [text in Text]: string | undefined } & { readonly [flag in Flag]: boolean };
+
+/**
+ * Reads the arguments of a sub-command: one source, and options of which the last counts.
+ * @throws InputError, with the usage, for an option that is not accepted and for any other number of sources
+ */
+export function readArguments<Text extends string = never, Flag extends string = never>(
+  args: readonly string[],
+  { usage, texts = [], flags = [] }: Accepted<Text, Flag>,
+): Arguments<Text, Flag> {
+  const options = {
+    ...Object.fromEntries(texts.map((name) => [name, { type: "string" } as const])),
+    ...Object.fromEntries(flags.map((name) => [name, { type: "boolean" } as const])),
+  };
+  const { values, positionals } = parse(args, options, usage);
+  const [source, ...more] = positionals;
+  if (source === undefined || more.length > 0)
+    throw new InputError(`Expected one file, URL, or - for standard input; got ${positionals.length}.\n\n${usage}`);
+  const given: Readonly<Record<string, unknown>> = values;
+  return {
+    source,
+    ...Object.fromEntries(texts.map((name) => [name, given[name]])),
+    ...Object.fromEntries(flags.map((name) => [name, given[name] === true])),
+  } as Arguments<Text, Flag>;
+}
+
+function parse(
+  args: readonly string[],
+  options: NonNullable<Parameters<typeof parseArgs>[0]>["options"],
+  usage: string,
+) {
+  try {
+    return parseArgs({ args: [...args], allowPositionals: true, options: options ?? {} });
+  } catch (error) {
+    throw new InputError(`${(error as Error).message}\n\n${usage}`);
+  }
+}
