@@ -2,7 +2,9 @@
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import { privateKeyToAccount } from "viem/accounts";
 import { parseKeySet, replayScores, verifyDocument } from "../../verifier/src/index.ts";
+import { askNode } from "./base-node.ts";
 import { createBudget } from "./budget.ts";
+import { askService } from "./fate.ts";
 import { httpService } from "./http-service.ts";
 import { keptIn } from "./pending-payments.ts";
 import { DEFAULT_BUDGET_USD, parseSettings } from "./settings.ts";
@@ -16,7 +18,8 @@ const USAGE = `The tools of an Agent Payment Trust Service, for an MCP client th
   PAYER_PRIVATE_KEY   the key of a wallet with USDC on Base; without it, paid tools only show their terms
   SESSION_BUDGET_USD  the most that this program will sign for before it exits; default ${DEFAULT_BUDGET_USD}
   PAY_TO_ADDRESS      the only address that is ever paid; default: the address that the service publishes
-  XDG_STATE_HOME      where a folder keeps payments until they are answered; default ~/.local/state`;
+  BASE_RPC_URL        a node of Base that says what became of a payment; default: the service does
+  XDG_STATE_HOME      where a folder keeps payments until they are over; default ~/.local/state`;
 
 function main([argument]: readonly string[]): void {
   const isHelp = argument === "--help" || argument === "-h";
@@ -26,12 +29,13 @@ function main([argument]: readonly string[]): void {
     process.exitCode = isHelp ? 0 : 2;
     return;
   }
-  const { baseUrl, payerKey, payTo } = settings;
+  const { baseUrl, payerKey, payTo, nodeUrl } = settings;
   const service = httpService(baseUrl);
   const payer = payerKey === null ? null : privateKeyToAccount(payerKey);
   const budget = createBudget(settings.budget);
   const pending = keptIn(stateFolder(process.env, process.platform));
-  const shop = createShop({ service, payer, payTo, budget, pending });
+  const askFate = nodeUrl === null ? askService(service) : askNode(nodeUrl, service);
+  const shop = createShop({ service, payer, payTo, budget, pending, askFate });
   const verifier = { parseKeySet, verifyDocument, replayScores };
   serveStdio(() => toolServer({ service, shop, verifier, payer }));
 }

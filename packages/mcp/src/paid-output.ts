@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { carriedBy, utcTime } from "./carried-authorization.ts";
 import { formatUsd } from "./money.ts";
 import type { PendingPayment } from "./pending-payments.ts";
 
@@ -26,6 +27,10 @@ export const PAID_OUTPUT = z.object({
     .string()
     .exactOptional()
     .describe("An earlier call signed the payment, at this time, and got no answer; this call signed nothing."),
+  authorization: z
+    .object({ from: z.string(), nonce: z.string(), valid_before: z.string().describe("Unix seconds.") })
+    .exactOptional()
+    .describe("What was signed and may still be charged: settlement_status says what became of it."),
   what_to_do: z.string().exactOptional(),
 });
 
@@ -46,7 +51,21 @@ export const priceOf = ({ amount, payTo, network }: Priced): NonNullable<PaidOut
 });
 
 export const AGAIN =
-  "Call this tool again with the same arguments: it sends the same payment again and never signs a second one.";
+  "Call this tool again with the same arguments: it sends the same payment again, and signs no second one while that can be charged.";
+
+/** For how long a payment is open. */
+export const openUntil = (payment: PendingPayment): string =>
+  `It can settle in a block before ${utcTime(carriedBy(payment).validBefore)}, and counts as open until a final block shows that it did not; on Base that takes a quarter of an hour more.`;
+
+/** What a tool answers while the first payment is open, although the service has refused it. */
+export const refusedOutput = (
+  payment: PendingPayment,
+  budget: NonNullable<PaidOutput["budget"]>,
+  { refusal, why }: { readonly refusal: string; readonly why: string },
+): PaidOutput => ({
+  ...unknownYet(payment, budget),
+  what_to_do: `A payment of ${toPay(payment)} was signed and may be charged, although ${refusal.replace(/\.?$/, ";")} ${why} No other one was signed. ${openUntil(payment)} ${AGAIN} Once the first can never be charged, the call signs another one.`,
+});
 
 /** What a tool answers while nobody knows what became of its payment. */
 export const pendingOutput = (
@@ -54,9 +73,17 @@ export const pendingOutput = (
   budget: NonNullable<PaidOutput["budget"]>,
   reason: string,
 ): PaidOutput => ({
-  status: "pending",
-  price: priceOf(payment),
-  budget,
-  signed_at: payment.signedAt,
+  ...unknownYet(payment, budget),
   what_to_do: `A payment of ${toPay(payment)} was signed and sent, and its outcome is not known yet: ${reason} ${AGAIN} It is kept on disk, so this server may be restarted in between.`,
 });
+
+function unknownYet(payment: PendingPayment, budget: NonNullable<PaidOutput["budget"]>) {
+  const { from, nonce, validBefore } = carriedBy(payment);
+  return {
+    status: "pending" as const,
+    price: priceOf(payment),
+    budget,
+    signed_at: payment.signedAt,
+    authorization: { from, nonce, valid_before: String(validBefore) },
+  };
+}

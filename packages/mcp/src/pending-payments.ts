@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from "node:crypto";
-import { link, mkdir, open, readFile, rm, stat } from "node:fs/promises";
+import { link, mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import canonicalize from "canonicalize";
@@ -22,26 +22,47 @@ const PENDING = z.object({
   network: z.string(),
   maxTimeoutSeconds: z.number(),
   signedAt: z.string(),
+  /** ISO 8601: what was bought arrived then. From then on only calls that began earlier still share it. */
+  answeredAt: z.iso.datetime().exactOptional(),
 });
 
-/** A payment that was signed and may have been sent, without a final answer to it. `amount` in atomic units. */
+/** A payment that was signed, and may have been sent. `amount` in atomic units. */
 export type PendingPayment = z.infer<typeof PENDING>;
 
 /** Payments cannot be kept or read, so none is signed or sent. The message is written for the agent. */
 class CannotKeep extends Error {}
 
-/** Keeps payments on disk until they are answered, for any number of programs at once. */
+/** One call for a purchase. */
+export interface Call {
+  readonly key: PurchaseKey;
+  /** In milliseconds since 1970. */
+  readonly began: number;
+}
+
+/** Keeps payments on disk until what they bought has arrived or they are over, for any number of programs at once. */
 export interface PendingPayments {
-  readonly find: (key: PurchaseKey) => Promise<PendingPayment | null>;
-  /** The payment that is kept, or else the one that `sign` makes: on disk once this resolves. @throws CannotKeep */
-  readonly keep: (key: PurchaseKey, sign: () => Promise<PendingPayment>) => Promise<PendingPayment>;
-  /** Forgets exactly this payment. */
-  readonly forget: (key: PurchaseKey, payment: PendingPayment) => Promise<void>;
+  /** The payment that this call shares; null if it has to sign one. */
+  readonly find: (call: Call) => Promise<PendingPayment | null>;
+  /**
+   * The payment that the call shares, or else the one that `sign` makes: on disk once this resolves. It takes the place of
+   * `over`, which can never be charged. @throws CannotKeep
+   */
+  readonly keep: (
+    call: Call,
+    over: PendingPayment | null,
+    sign: () => Promise<PendingPayment>,
+  ) => Promise<PendingPayment>;
+  /** What exactly this payment bought has arrived: calls that begin later buy once more. */
+  readonly answered: (key: PurchaseKey, payment: PendingPayment, at: Date) => Promise<void>;
+  /** The file of a payment, for the user. */
+  readonly fileOf: (key: PurchaseKey) => string;
 }
 
 /** Holding a lock takes milliseconds; its holder was killed if it is older. */
 const STALE_AFTER_MS = 10_000;
 const ASK_AGAIN_MS = 20;
+/** Longer than any call takes that began before an answer. */
+const SHARED_FOR_MS = 600_000;
 
 /** In a folder that only its owner can read. */
 export function keptIn(folder: string): PendingPayments {
@@ -52,34 +73,54 @@ export function keptIn(folder: string): PendingPayments {
         .update(canonicalize(key) as string)
         .digest("hex")}.json`,
     );
-  const find = (key: PurchaseKey) => explained(folder, () => readPending(fileOf(key)));
   return {
-    find,
-    keep: (key, sign) =>
-      locked(folder, fileOf(key), async (file) => {
-        const kept = await explained(folder, () => readPending(file));
-        if (kept !== null) return kept;
-        const payment = await sign();
-        return explained(folder, () => write(folder, file, payment));
+    find: ({ key, began }) =>
+      explained(folder, async () => {
+        const kept = await readPending(fileOf(key));
+        return kept !== null && isSharedBy(began, kept) ? kept : null;
       }),
-    forget: (key, payment) =>
+    keep: async ({ key, began }, over, sign) => {
+      // Room for others; no reason to sell nothing.
+      await dropAnswered(folder).catch(() => undefined);
+      return locked(folder, fileOf(key), async (file) => {
+        const kept = await explained(folder, () => readPending(file));
+        if (kept !== null && isSharedBy(began, kept) && !isSame(kept, over)) return kept;
+        const payment = await sign();
+        return explained(folder, () => write(folder, file, { payment, inPlaceOf: kept }));
+      });
+    },
+    answered: (key, payment, at) =>
       locked(folder, fileOf(key), async (file) => {
         // Another program may have bought the same thing once more.
-        const kept = await readPending(file);
-        if (canonicalize(kept) !== canonicalize(payment)) return;
-        await rm(file, { force: true });
-        await syncFolder(folder);
+        if (!isSame(await readPending(file), payment)) return;
+        await write(folder, file, {
+          payment: { ...payment, answeredAt: at.toISOString() },
+          inPlaceOf: payment,
+        });
       }),
+    fileOf,
   };
 }
+
+const isSharedBy = (began: number, { answeredAt }: PendingPayment): boolean =>
+  answeredAt === undefined || Date.parse(answeredAt) > began;
+
+/** Each payment has a nonce of its own. */
+const isSame = (one: PendingPayment | null, other: PendingPayment | null): boolean =>
+  canonicalize(one?.headers) === canonicalize(other?.headers);
 
 async function readPending(file: string): Promise<PendingPayment | null> {
   const text = await readFile(file, "utf8").catch(absent);
   return text === null ? null : PENDING.parse(JSON.parse(text));
 }
 
-/** Never over another payment, whatever became of the lock: then that one is the payment. */
-async function write(folder: string, file: string, payment: PendingPayment): Promise<PendingPayment> {
+interface Written {
+  readonly payment: PendingPayment;
+  readonly inPlaceOf: PendingPayment | null;
+}
+
+/** Never over a third payment, whatever became of the lock: then that one is the payment. */
+async function write(folder: string, file: string, { payment, inPlaceOf }: Written): Promise<PendingPayment> {
   const draft = `${file}.${randomUUID()}`;
   const handle = await open(draft, "wx", 0o600);
   try {
@@ -88,11 +129,31 @@ async function write(folder: string, file: string, payment: PendingPayment): Pro
   } finally {
     await handle.close();
   }
+  if (inPlaceOf !== null) await takeAway(file, inPlaceOf);
   await link(draft, file)
     .catch(unlessOneOf("EEXIST"))
     .finally(() => rm(draft, { force: true }));
   await syncFolder(folder);
   return (await readPending(file)) ?? payment;
+}
+
+/** Exactly this payment: one that has taken its place in the meantime is put back. */
+async function takeAway(file: string, payment: PendingPayment): Promise<void> {
+  const aside = `${file}.${randomUUID()}`;
+  await rename(file, aside).catch(absent);
+  const found = await readPending(aside);
+  if (found === null) return;
+  if (!isSame(found, payment)) await link(aside, file).catch(unlessOneOf("EEXIST"));
+  await rm(aside);
+}
+
+/** What was answered so long ago that every call for it has ended. */
+async function dropAnswered(folder: string): Promise<void> {
+  for (const name of await readdir(folder)) {
+    if (!name.endsWith(".json")) continue;
+    const kept = await readPending(join(folder, name)).catch(() => null);
+    if (kept !== null && !isSharedBy(Date.now() - SHARED_FOR_MS, kept)) await takeAway(join(folder, name), kept);
+  }
 }
 
 /** A name in a folder is on disk once the folder is. Windows neither needs nor allows it. */
@@ -134,7 +195,7 @@ const absent = unlessOneOf("ENOENT");
 const explained = <T>(folder: string, work: () => Promise<T>): Promise<T> =>
   work().catch((cause: Error) => {
     throw new CannotKeep(
-      `Payments are kept in ${folder} until they are answered, and that fails: ${cause.message}. Nothing was sent. The user can make the folder writable, or name another one with XDG_STATE_HOME.`,
+      `Payments are kept in ${folder} until they are over, and that fails: ${cause.message}. Nothing was sent. The user can make the folder writable, or name another one with XDG_STATE_HOME.`,
       { cause },
     );
   });

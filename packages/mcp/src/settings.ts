@@ -8,6 +8,8 @@ export interface Settings {
   readonly payerKey: Hex | null;
   /** The only address to ever pay; null for the one the service publishes. */
   readonly payTo: Address | null;
+  /** A node of Base; null to trust the service about the chain. */
+  readonly nodeUrl: string | null;
   /** Atomic units. */
   readonly budget: bigint;
 }
@@ -16,7 +18,7 @@ export const DEFAULT_BUDGET_USD = "2.00";
 
 /** Reads the environment. A problem never repeats the key. */
 export function parseSettings(env: Readonly<Record<string, string | undefined>>): Settings | { problem: string } {
-  const { BASE_URL: base = "", PAYER_PRIVATE_KEY: key = "", PAY_TO_ADDRESS: payTo = "" } = env;
+  const { BASE_URL: base = "", PAYER_PRIVATE_KEY: key = "", PAY_TO_ADDRESS: payTo = "", BASE_RPC_URL: node = "" } = env;
   const baseUrl = originOf(base);
   if (baseUrl === null)
     return { problem: "BASE_URL must be the service's origin, like https://trust.example (http only for localhost)." };
@@ -26,12 +28,24 @@ export function parseSettings(env: Readonly<Record<string, string | undefined>>)
     return {
       problem: "PAY_TO_ADDRESS must be 0x and 40 hex digits; leave it out to trust what the service publishes.",
     };
+  if (node !== "" && !isHttp(node))
+    return {
+      problem: "BASE_RPC_URL must be a node's JSON-RPC URL; leave it out to trust the service about the chain.",
+    };
   const budget = parseUsd(env.SESSION_BUDGET_USD || DEFAULT_BUDGET_USD);
   if (budget === null) return { problem: "SESSION_BUDGET_USD must be US dollars, like 2.00." };
-  return { baseUrl, payerKey: key === "" ? null : key, payTo: payTo === "" ? null : payTo, budget };
+  return {
+    baseUrl,
+    payerKey: key === "" ? null : key,
+    payTo: payTo === "" ? null : payTo,
+    nodeUrl: node === "" ? null : node,
+    budget,
+  };
 }
 
 const isKey = (text: string): text is Hex => /^0x[0-9a-fA-F]{64}$/.test(text);
+
+const isHttp = (text: string): boolean => URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
 
 function originOf(text: string): string | null {
   if (!URL.canParse(text)) return null;

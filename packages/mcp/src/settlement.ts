@@ -7,6 +7,11 @@ export const SETTLEMENT = z.looseObject({
   final: z.boolean().describe("Whether this answer can never change."),
   window: z.enum(["not_yet", "open", "closed", "unknown"]).exactOptional(),
   means: z.string().describe("What that is for who signed."),
+  from: z.string().exactOptional(),
+  nonce: z.string().exactOptional(),
+  transaction: z.string().exactOptional(),
+  valid_before: z.string().nullable().exactOptional(),
+  final_block: z.looseObject({ time: z.string() }).exactOptional().describe("The final block that shows it."),
 });
 
 export type Settlement = z.infer<typeof SETTLEMENT>;

@@ -1,34 +1,18 @@
 import type { Address, LocalAccount } from "viem";
+import { type Bought, bought, errorOf, onceMore, refusalOf, StillKept, UntrustedAnswer } from "./bought.ts";
 import type { Budget } from "./budget.ts";
+import { carriedBy } from "./carried-authorization.ts";
 import { deliver, GIVE_UP_AFTER_MS, type Unanswered } from "./deliver.ts";
+import type { AskFate } from "./fate.ts";
 import { formatUsd, parseUsd } from "./money.ts";
-import { AGAIN, type PaidOutput, pendingOutput, priceOf, toPay } from "./paid-output.ts";
-import type { PendingPayment, PendingPayments } from "./pending-payments.ts";
+import { type PaidOutput, pendingOutput, priceOf, refusedOutput, toPay } from "./paid-output.ts";
+import type { Call, PendingPayment, PendingPayments } from "./pending-payments.ts";
 import type { Product } from "./products.ts";
 import { publishedBy } from "./published.ts";
-import {
-  parseJson,
-  problemOf,
-  type Service,
-  type ServiceAnswer,
-  ServiceError,
-  type ServiceRequest,
-} from "./service.ts";
+import { problemOf, type Service, type ServiceAnswer, ServiceError, type ServiceRequest } from "./service.ts";
 import { createSharedCalls, type Finished } from "./shared-calls.ts";
-import { whyNotAgain } from "./sign-again.ts";
-import { settlementOf, sign, termsOf } from "./stock-client.ts";
-import { amountOf, checkKept, checkTerms, type PaymentRequired } from "./terms.ts";
-
-/** The purchase, and the part of the tool's answer that says what it cost. */
-export interface Bought {
-  readonly text: string;
-  readonly document: unknown;
-  readonly paid: PaidOutput;
-  /** Builds the error that names what was paid for an answer that cannot be trusted. */
-  readonly refuse: (reason: string) => UntrustedAnswer;
-  /** Builds the error for an answer that cannot be checked now. */
-  readonly unchecked: (cause: Error) => StillKept;
-}
+import { sign, termsOf } from "./stock-client.ts";
+import { amountOf, checkKept, checkTerms, type PaymentRequired, RefusedTerms } from "./terms.ts";
 
 export interface Purchase {
   readonly product: Product;
@@ -42,7 +26,8 @@ export interface Shop {
   readonly payer: Address | null;
   /**
    * Buys once, and returns what `open` makes of the purchase. Without a key it returns the terms; without a final answer it
-   * says so, and the next call for the same thing sends the same payment. @throws RefusedTerms, OverBudget, CannotKeep,
+   * says so, and the next call for the same thing sends the same payment: another one is signed only once the chain shows
+   * for good that it can never be charged. @throws RefusedTerms, OverBudget, CannotKeep,
    * ServiceError, UntrustedAnswer
    */
   readonly buy: <T>(purchase: Purchase, open: (bought: Bought) => Promise<T>) => Promise<T | PaidOutput>;
@@ -55,12 +40,11 @@ export interface ShopParts {
   readonly payTo: Address | null;
   readonly budget: Budget;
   readonly pending: PendingPayments;
+  /** Asked before another payment is signed in place of one that bought nothing. */
+  readonly askFate: AskFate;
   /** How long a call waits for its answer, if not the default. */
   readonly giveUpAfterMs?: number;
 }
-
-/** Paid for, but the answer is not what a genuine service returns. */
-export class UntrustedAnswer extends Error {}
 
 const NO_KEY =
   "Nothing was bought: this server has no key to pay with. Ask the user to set PAYER_PRIVATE_KEY to the key of a wallet that holds USDC on Base and restart it, or pay these terms with any x402 client.";
@@ -115,43 +99,79 @@ const budgetNow = ({ budget }: ShopParts) => ({
   spent_usd: formatUsd(budget.spent()),
 });
 
-/** With the payment that an earlier call left without an answer, else with a new one. */
+/** With the payment that an earlier call left, else with a new one. */
 async function buy<T>(buyer: Buyer, purchase: Purchase, open: Open<T>): Promise<Finished<T | PaidOutput>> {
-  const key = keyOf(buyer, purchase);
-  const kept = await buyer.pending.find(key);
-  if (kept !== null) {
-    checkKept(kept, { payTo: buyer.payTo, maxPrice: mostOf(purchase) });
-    const sent = { purchase, payment: kept, isNew: false };
-    const answer = await send(buyer, sent);
-    // A 402 is a promise: that payment is never submitted from now on, so another one can be signed once the chain agrees.
-    if ("reason" in answer || answer.status !== 402) return finish(buyer, { ...sent, answer }, open);
-    const reason = await whyNotAgain(buyer.service, kept);
-    if (reason !== null) return finish(buyer, { ...sent, answer: { reason } }, open);
-    await buyer.pending.forget(key, kept);
-  }
+  const call = { key: keyOf(buyer, purchase), began: Date.now() };
+  const kept = await buyer.pending.find(call);
+  const once = { purchase, call, open };
+  return (kept === null ? null : await resume(buyer, once, kept)) ?? payFor(buyer, once, kept);
+}
+
+type Open<T> = (bought: Bought) => Promise<T>;
+
+interface Once<T> {
+  readonly purchase: Purchase;
+  readonly call: Call;
+  readonly open: Open<T>;
+}
+
+async function payFor<T>(buyer: Buyer, once: Once<T>, over: PendingPayment | null) {
   let isNew = false;
-  const { required, offer } = await acceptable(buyer, purchase);
-  const payment = await buyer.pending.keep(key, async () => {
+  const { required, offer } = await acceptable(buyer, once.purchase);
+  const payment = await buyer.pending.keep(once.call, over, async () => {
     isNew = true;
     buyer.budget.take(amountOf(offer));
     const { amount, payTo, network, maxTimeoutSeconds } = offer;
     const headers = await sign(buyer.payer, required, offer);
     return { headers, amount, payTo, network, maxTimeoutSeconds, signedAt: new Date().toISOString() };
   });
-  const sent = { purchase, payment, isNew };
-  return finish(buyer, { ...sent, answer: await send(buyer, sent) }, open);
+  // Another program signed it meanwhile, under its own caller's limits.
+  if (!isNew) checkAllowed(buyer, once.purchase, payment);
+  return finish(buyer, once, { payment, isNew, answer: await send(buyer, once.purchase, payment) });
 }
 
-type Open<T> = (bought: Bought) => Promise<T>;
+const checkAllowed = ({ payTo }: Buyer, purchase: Purchase, payment: PendingPayment): void =>
+  checkKept(payment, { payTo, maxPrice: mostOf(purchase) });
+
+/** Sends a kept payment once more. Null if it can never be charged and bought nothing: another one may be signed. */
+async function resume<T>(
+  buyer: Buyer,
+  once: Once<T>,
+  payment: PendingPayment,
+): Promise<Finished<T | PaidOutput> | null> {
+  try {
+    checkAllowed(buyer, once.purchase, payment);
+    const answer = await send(buyer, once.purchase, payment);
+    if ("reason" in answer || answer.status === 200)
+      return await finish(buyer, once, { payment, isNew: false, answer });
+    return await refused(buyer, once.call, { payment, refusal: refusalOf(answer) });
+  } catch (error) {
+    if (![RefusedTerms, UntrustedAnswer, StillKept].some((kind) => error instanceof kind)) throw error;
+    if ((await buyer.askFate(carriedBy(payment))).is === "over") return null;
+    throw error;
+  }
+}
+
+/** What to answer while a payment that the service refuses is not over. Null once it is. */
+async function refused(
+  buyer: Buyer,
+  { key }: Call,
+  { payment, refusal }: { readonly payment: PendingPayment; readonly refusal: string },
+): Promise<Finished<PaidOutput> | null> {
+  const fate = await buyer.askFate(carriedBy(payment));
+  if (fate.is === "over") return null;
+  if (fate.is === "open") return unfinished(refusedOutput(payment, budgetNow(buyer), { refusal, why: fate.why }));
+  throw new ServiceError(
+    `A payment of ${toPay(payment)} was charged, although ${refusal} For ${fate.why} Nothing else was signed. The tool my_purchases lists what the wallet has bought, with the answers. ${onceMore(buyer.pending.fileOf(key))}`,
+  );
+}
+
+const unfinished = (answer: PaidOutput): Finished<PaidOutput> => ({ answer, after: async () => undefined });
 
 interface Sent {
-  readonly purchase: Purchase;
   readonly payment: PendingPayment;
   /** This call signed it. */
   readonly isNew: boolean;
-}
-
-interface Answered extends Sent {
   readonly answer: ServiceAnswer | Unanswered;
 }
 
@@ -164,90 +184,29 @@ const keyOf = ({ service, payer }: Buyer, { product, body }: Purchase) => ({
 
 async function send(
   { service, giveUpAfterMs = GIVE_UP_AFTER_MS }: Buyer,
-  { purchase, payment }: Sent,
+  { product: { path }, body }: Purchase,
+  { headers }: PendingPayment,
 ): Promise<ServiceAnswer | Unanswered> {
-  const { body, product } = purchase;
-  const { path } = product;
-  const answer = await deliver(service, { path, body, headers: payment.headers }, giveUpAfterMs);
+  const answer = await deliver(service, { path, body, headers }, giveUpAfterMs);
   if ("reason" in answer || answer.status !== 402) return answer;
   // Something between may have dropped the payment's header. Then this 402 promises nothing.
   const unpaid = await askTerms(service, { path, body }).catch(() => null);
   return unpaid === null || unpaid.error === errorOf(answer) ? { reason: UNREAD } : answer;
 }
 
-const errorOf = ({ headers }: ServiceAnswer): string | undefined => {
-  try {
-    return termsOf(headers).error;
-  } catch {
-    return undefined;
-  }
-};
-
-/** A 402 says why in its terms. */
-const refusalOf = (answer: ServiceAnswer): string => {
-  const error = answer.status === 402 ? errorOf(answer) : undefined;
-  return error === undefined ? problemOf(answer) : `the service answered 402: ${error.slice(0, 500)}`;
-};
-
-/** Turns what the service said into the tool's answer; what is final is forgotten once the answer is out. */
+/** Turns what the service said into the tool's answer. Only what has arrived ends a payment here. */
 async function finish<T>(
   buyer: Buyer,
-  { answer, ...sent }: Answered,
-  open: Open<T>,
+  { purchase, call, open }: Once<T>,
+  { payment, isNew, answer }: Sent,
 ): Promise<Finished<T | PaidOutput>> {
-  const { purchase, payment } = sent;
-  const forget = () => buyer.pending.forget(keyOf(buyer, purchase), payment);
-  if ("reason" in answer)
-    return { answer: pendingOutput(payment, budgetNow(buyer), answer.reason), after: async () => undefined };
-  try {
-    return { answer: await open(bought(buyer, sent, answer)), after: forget };
-  } catch (error) {
-    if (error instanceof UntrustedAnswer || error instanceof NothingSold) await forget();
-    throw error;
-  }
-}
-
-/** The service's final word on a payment that bought nothing. */
-class NothingSold extends ServiceError {}
-
-/** Paid for, and the same payment may get a better answer. */
-export class StillKept extends ServiceError {}
-
-/** @throws ServiceError that says what was signed, if nothing was sold or the answer cannot be read */
-function bought(buyer: Buyer, { purchase, payment, isNew }: Sent, answer: ServiceAnswer): Bought {
+  const budget = budgetNow(buyer);
+  if ("reason" in answer) return unfinished(pendingOutput(payment, budget, answer.reason));
+  const arrived = new Date();
   const { path } = purchase.product;
-  const { transaction, network, document } = opened(answer, path, { payment, isNew });
-  const settlement = { transaction, network, payer: buyer.payer.address };
-  const paid = { status: "paid", price: priceOf(payment), budget: budgetNow(buyer), settlement } as const;
-  return {
-    text: answer.text,
-    document,
-    paid: isNew ? paid : { ...paid, signed_at: payment.signedAt },
-    refuse: (reason) =>
-      new UntrustedAnswer(
-        `Paid ${toPay(payment)} (transaction ${transaction}), but the answer was withheld: ${reason}`,
-      ),
-    unchecked: (cause) =>
-      new StillKept(
-        `Paid ${toPay(payment)} (transaction ${transaction}), but the answer could not be checked: ${cause.message} ${AGAIN}`,
-        { cause },
-      ),
-  };
-}
-
-function opened(answer: ServiceAnswer, path: string, { payment, isNew }: Pick<Sent, "payment" | "isNew">) {
-  const whose = isNew ? "and counts against the session's budget" : "by an earlier call";
-  const counts = `A payment of ${toPay(payment)} was signed ${whose}`;
-  const window = `anyone who holds it can settle it for ${payment.maxTimeoutSeconds} s.`;
-  if (answer.status !== 200) throw new NothingSold(`${path}: ${refusalOf(answer)} ${counts}: ${window}`);
-  try {
-    const { success, transaction, network } = settlementOf(answer.headers);
-    if (!success) throw new ServiceError("the service says nothing was settled.");
-    return { transaction, network, document: parseJson(answer, path) };
-  } catch (cause) {
-    const { message } = cause as Error;
-    throw new StillKept(`${path}: ${message} ${counts}: ${window} ${AGAIN}`, { cause });
-  }
+  const file = buyer.pending.fileOf(call.key);
+  const sale = bought({ path, payment, isNew, payer: buyer.payer.address, budget, file, answer });
+  return { answer: await open(sale), after: () => buyer.pending.answered(call.key, payment, arrived) };
 }
 
 /** The terms of an unpaid call. @throws ServiceError */

@@ -7,7 +7,7 @@ export type Offer = PaymentRequired["accepts"][number];
 
 /** The only network and asset to pay with: Circle's USDC on Base. */
 const NETWORK = "eip155:8453";
-const USDC = { address: "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913", name: "USD Coin", version: "2" } as const;
+export const USDC = { address: "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913", name: "USD Coin", version: "2" } as const;
 /** The longest a signed authorization stays valid. */
 const MAX_TIMEOUT_SECONDS = 300;
 

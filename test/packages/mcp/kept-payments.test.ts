@@ -2,7 +2,7 @@ import { mkdir, readdir, rm, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { beforeEach, expect, test, vi } from "vitest";
-import { keptIn } from "../../../packages/mcp/src/pending-payments.ts";
+import { type Call, keptIn } from "../../../packages/mcp/src/pending-payments.ts";
 import { stateFolder } from "../../../packages/mcp/src/state-folder.ts";
 import { newStateFolder } from "../../support/packages/mcp.ts";
 
@@ -20,37 +20,69 @@ beforeEach(async () => {
 
 const files = () => readdir(folder);
 
+/** A call that begins now, or when the test says. */
+const from = (began = Date.now(), more: object = {}): Call => ({ key: { ...key, ...more }, began });
+const signed = (signedAt: string) => async () => ({ ...rest, headers: { payment: signedAt }, signedAt });
+
 test("a slow signature is waited for, not made twice", async () => {
   const sign = vi.fn(async () => {
     await sleep(60);
-    const signedAt = String(sign.mock.calls.length);
-    return { ...rest, signedAt };
+    return signed(String(sign.mock.calls.length))();
   });
-  const kept = await Promise.all([1, 2].map(() => keptIn(folder).keep(key, sign)));
+  const kept = await Promise.all([1, 2].map(() => keptIn(folder).keep(from(), null, sign)));
   expect([kept.map(({ signedAt }) => signedAt), sign.mock.calls.length]).toEqual([["1", "1"], 1]);
 });
 
 test("a lock whose holder was killed is broken, and no payment is ever written over another", async () => {
   const store = keptIn(folder);
-  const first = await store.keep(key, async () => ({ ...rest, signedAt: "first" }));
-  expect(await store.keep(key, async () => ({ ...rest, signedAt: "second" }))).toEqual(first);
-  await store.forget(key, { ...first, headers: { another: "payment" } });
-  expect(await store.find(key)).toEqual(first);
-  expect(await store.find({ ...key, service: "https://another.example" })).toBeNull();
-  expect(await store.find({ ...key, body: { b: 2, a: 1 } })).toEqual(first);
+  const first = await store.keep(from(), null, signed("first"));
+  expect(await store.keep(from(), null, signed("second"))).toEqual(first);
+  await store.answered(key, { ...first, headers: { another: "payment" } }, new Date());
+  expect(await store.find(from())).toEqual(first);
+  expect(await store.find(from(Date.now(), { service: "https://another.example" }))).toBeNull();
+  expect(await store.find(from(Date.now(), { body: { b: 2, a: 1 } }))).toEqual(first);
   const [name = ""] = await files();
   const lock = join(folder, `${name}.lock`);
-  await store.forget(key, first);
   await writeFile(lock, "");
   const longAgo = new Date(Date.now() - 11_000);
   await utimes(lock, longAgo, longAgo);
-  const outrun = await store.keep(key, async () => {
+  const outrun = await store.keep(from(), first, async () => {
     await rm(lock);
-    await keptIn(folder).keep(key, async () => ({ ...rest, signedAt: "third" }));
-    return { ...rest, signedAt: "fourth" };
+    await keptIn(folder).keep(from(), first, signed("third"));
+    return signed("fourth")();
   });
   expect(outrun.signedAt).toBe("third");
   expect(await files()).toEqual([name]);
+});
+
+test("only what can never be charged makes room, and only for one", async () => {
+  const first = await keptIn(folder).keep(from(), null, signed("first"));
+  const other = await signed("other")();
+  expect(await keptIn(folder).keep(from(), other, signed("second"))).toEqual(first);
+  const both = await Promise.all(["second", "third"].map((name) => keptIn(folder).keep(from(), first, signed(name))));
+  expect(both[0]).toEqual(both[1]);
+  expect(both[0]).not.toEqual(first);
+});
+
+test("an answer is shared by the calls that began before it, for ten minutes", async () => {
+  const store = keptIn(folder);
+  const began = Date.now() - 5_000;
+  const first = await store.keep(from(began), null, signed("first"));
+  await store.answered(key, first, new Date(began + 1));
+  expect((await store.keep(from(began), null, signed("second"))).signedAt).toBe("first");
+  expect((await store.find(from(began)))?.signedAt).toBe("first");
+  expect(await store.find(from(began + 1))).toBeNull();
+  const second = await store.keep(from(began + 1), null, signed("second"));
+  expect(second.signedAt).toBe("second");
+  await store.answered(key, second, new Date(Date.now() - 601_000));
+  await store.keep(from(Date.now(), { path: "/test/suite" }), null, signed("third"));
+  expect(await files()).toHaveLength(1);
+});
+
+test("what version 1.0.0 has left is sent again", async () => {
+  const old = { ...rest, headers: { payment: "old" }, signedAt: "2026-11-01T00:00:00.000Z" };
+  await writeFile(keptIn(folder).fileOf(key), JSON.stringify(old));
+  expect(await keptIn(folder).keep(from(), null, signed("new"))).toEqual(old);
 });
 
 test.each([

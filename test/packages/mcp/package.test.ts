@@ -11,6 +11,7 @@ import { generatePrivateKey, privateKeyToAddress } from "viem/accounts";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { linkOwn } from "../../support/escrow/package.ts";
+import { eventually } from "../../support/eventually.ts";
 import { folderForFile } from "../../support/folder.ts";
 import { forFile } from "../../support/for-file.ts";
 import { serveHttp } from "../../support/http-server.ts";
@@ -152,16 +153,21 @@ test("over stdio a scored verdict is bought, and what is refused is not charged"
   });
 });
 
+const REFUSAL = Buffer.from(JSON.stringify({ x402Version: 2, error: "never submitted", accepts: [] })).toString(
+  "base64",
+);
+
 /** The service behind a proxy that loses answers, as one origin. */
 async function startProxy() {
   const payments = new Set<string>();
-  const state = { mode: "open" as "open" | "lose" | "busy", paid: 0 };
+  const state = { mode: "open" as "open" | "lose" | "busy" | "refuse", paid: 0 };
   const proxy = await serveHttp(async (request, response) => {
     const payment = request.headers["payment-signature"];
     if (typeof payment === "string") {
       payments.add(payment);
       state.paid++;
       if (state.mode === "busy") return void response.writeHead(503).end();
+      if (state.mode === "refuse") return void response.writeHead(402, { "payment-required": REFUSAL }).end("{}");
     }
     const answer = await fetch(`${service.url}${request.url}`, {
       method: request.method ?? "GET",
@@ -200,7 +206,7 @@ async function startProgram(env: Readonly<Record<string, string>>) {
 const paid = async ({ state }: { readonly state: { readonly paid: number } }, times: number) =>
   vi.waitFor(() => expect(state.paid).toBeGreaterThanOrEqual(times), { timeout: 20_000 });
 
-test("killed after it sent a payment, the program sends the same one when it runs again: one charge", async () => {
+test("killed after it sent a payment, or after it was refused, the program sends the same one when it runs again: one charge", async () => {
   const key = generatePrivateKey();
   const payer = privateKeyToAddress(key);
   await chain.fund(payer, 1_000_000n);
@@ -214,12 +220,18 @@ test("killed after it sent a payment, the program sends the same one when it run
     kill();
     expect(await lost).toBe("killed");
   }
+  proxy.state.mode = "refuse";
+  const refused = await startProgram(env);
+  expect((await call(refused.client, "certify", { test: "basic" })).text).toMatch(/never submitted/);
+  refused.kill();
   proxy.state.mode = "open";
   const { client } = await startProgram(env);
   const answer = await call(client, "certify", { test: "basic" });
   expect(answer.structured, answer.text).toMatchObject({ status: "paid", signed_at: expect.any(String) });
   expect([proxy.payments.size, (await settlements(chain, payer)).length]).toEqual([1, 1]);
-  await vi.waitFor(async () => expect(await readdir(join(home, payer, NAME))).toEqual([]));
+  const [file = ""] = await readdir(join(home, payer, NAME));
+  const kept = async () => JSON.parse(await readFile(join(home, payer, NAME, file), "utf8"));
+  await eventually(async () => "answeredAt" in (await kept()), true);
 });
 
 test("two programs that buy the same at once through 503s pay once", async () => {

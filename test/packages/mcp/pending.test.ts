@@ -1,10 +1,11 @@
 import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { LocalAccount } from "viem";
-import { beforeEach, describe, expect, test, vi } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { keptIn } from "../../../packages/mcp/src/pending-payments.ts";
 import { ServiceError } from "../../../packages/mcp/src/service.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
+import { eventually } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
 import {
   between,
@@ -15,7 +16,7 @@ import {
   newStateFolder,
   roadTo,
 } from "../../support/packages/mcp.ts";
-import { nothingCharged, settlements } from "../../support/payments/on-chain.ts";
+import { settlements } from "../../support/payments/on-chain.ts";
 import { newPayer } from "../../support/payments/signing.ts";
 import { startService } from "../../support/service/service.ts";
 
@@ -46,11 +47,16 @@ const start = ({ service, ...plan }: Pick<LocalPlan, "service"> & Partial<LocalP
 
 const charges = async () => (await settlements(chain, payer.address)).length;
 const files = () => readdir(folder);
+/** Of what was answered, the payment stays for those who asked before that. */
+const open = async () => {
+  const texts = await Promise.all((await files()).map((name) => readFile(join(folder, name), "utf8")));
+  return texts.filter((text) => JSON.parse(text).answeredAt === undefined).length;
+};
 const PENDING = { isError: false, structured: { status: "pending", price: { amount_usd: "0.25" } } };
 const PAID = { isError: false, structured: { status: "paid" } };
 
 /** Once the answer is out. */
-const forgotten = () => vi.waitFor(async () => expect(await files()).toEqual([]));
+const nothingOpen = () => eventually(open, 0);
 
 describe.each([
   ["its answer is lost", "lost after"],
@@ -69,7 +75,7 @@ describe.each([
     expect(last).toMatchObject({ ...PAID, structured: { status: "paid", budget: { spent_usd: "0.00" } } });
     expect(last.structured.signed_at).toBe(first.structured.signed_at);
     expect([signatures(), await charges(), new Set(road.payments).size]).toEqual([1, 1, 1]);
-    await forgotten();
+    await nothingOpen();
   });
 });
 
@@ -141,6 +147,30 @@ describe("calls at the same time", () => {
     expect([signatures(), await charges()]).toEqual([1, 1]);
   });
 
+  test("a second program that has not signed when the first has its answer signs nothing", async () => {
+    const road = roadTo(service.url, "open");
+    const [slow, hurry] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const dawdling = {
+      ...road,
+      async send(request: Parameters<typeof road.send>[0]) {
+        const isAsking =
+          request.path === "/test/basic" && request.headers === undefined && request.timeoutMs === undefined;
+        if (isAsking) {
+          slow.resolve();
+          await hurry.promise;
+        }
+        return road.send(request);
+      },
+    };
+    const late = call(await start({ service: dawdling }), "certify", BASIC);
+    await slow.promise;
+    expect(await call(await start({ service: road }), "certify", BASIC)).toMatchObject(PAID);
+    await nothingOpen();
+    hurry.resolve();
+    expect(await late).toMatchObject({ ...PAID, structured: { signed_at: expect.any(String) } });
+    expect([signatures(), await charges()]).toEqual([1, 1]);
+  });
+
   test("a call that failed is not shared by those that come later", async () => {
     const road = roadTo(service.url, "open");
     let isAway = true;
@@ -156,85 +186,6 @@ describe("calls at the same time", () => {
     expect(await call(client, "certify", BASIC)).toMatchObject({ isError: true });
     isAway = false;
     expect(await call(client, "certify", BASIC)).toMatchObject(PAID);
-  });
-});
-
-describe("a final answer that sold nothing ends it", () => {
-  test("402: the next call signs another one", async () => {
-    const poor = counting(await newPayer(chain, 0n));
-    const road = roadTo(service.url, "open");
-    const refused = await call(await start({ service: road, payer: poor.payer }), "certify", BASIC);
-    expect(refused).toMatchObject({
-      isError: true,
-      text: expect.stringMatching(/answered 402: .*balance.* A payment of/),
-    });
-    expect(await files()).toEqual([]);
-    await chain.fund(poor.payer.address, 250_000n);
-    expect(await call(await start({ service: road, payer: poor.payer }), "certify", BASIC)).toMatchObject(PAID);
-    expect(poor.signatures()).toBe(2);
-  });
-
-  test("422", async () => {
-    const client = await start({ service: roadTo(service.url, "open") });
-    const claim = { ...CLAIM, deal_ref: "deal 7", scored: true };
-    expect(await call(client, "arbiter_verify", claim)).toMatchObject({
-      isError: true,
-      text: expect.stringMatching(/422/),
-    });
-    expect(await files()).toEqual([]);
-    await nothingCharged(chain, payer);
-  });
-
-  test("an expired payment that never arrived: the service's 402 frees the same call to buy", async () => {
-    const road = roadTo(service.url, "lost before");
-    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() - 600_000 });
-    try {
-      expect(await call(await start({ service: road }), "certify", BASIC)).toMatchObject(PENDING);
-    } finally {
-      vi.useRealTimers();
-    }
-    expect(await call(await start({ service: road }), "certify", BASIC)).toMatchObject(PENDING);
-    road.way = "open";
-    expect(await call(await start({ service: road }), "certify", BASIC)).toMatchObject(PAID);
-    expect([signatures(), await charges()]).toEqual([2, 1]);
-  });
-
-  test("but not while the chain shows that it can still settle, or has, or cannot be asked", async () => {
-    await call(await start({ service: roadTo(service.url, "lost before") }), "certify", BASIC);
-    let status = {};
-    const refusing = between(
-      service.url,
-      (answer, { path, headers }) => {
-        if (path.startsWith("/settlement")) return Object.keys(status).length === 0 ? answer : { ...answer, ...status };
-        if (headers?.["PAYMENT-SIGNATURE"] === undefined) return answer;
-        const terms = { x402Version: 2, error: "never submitted", resource: { url: service.url }, accepts: [] };
-        const header = Buffer.from(JSON.stringify(terms)).toString("base64");
-        return { status: 402, headers: new Headers({ "payment-required": header }), text: "{}" };
-      },
-      ({ headers: _, ...request }) => request,
-    );
-    const again = async () => call(await start({ service: refusing }), "certify", BASIC);
-    const told = (status: string) => ({ status: 200, text: JSON.stringify({ status, final: true, means: status }) });
-    for (const other of [{}, { status: 503, text: "{}" }, told("settled"), told("used")]) {
-      status = other;
-      expect([await again(), signatures()]).toMatchObject([PENDING, 1]);
-    }
-    status = told("expired");
-    await again();
-    expect(signatures()).toBe(2);
-  });
-
-  test("but not a 402 to a request whose payment was dropped on the way", async () => {
-    const dropping = between(
-      service.url,
-      (answer) => answer,
-      ({ headers: _, ...request }) => request,
-    );
-    const answer = await call(await start({ service: dropping }), "certify", BASIC);
-    expect(answer).toMatchObject(PENDING);
-    expect(await files()).toHaveLength(1);
-    expect(await call(await start({ service: roadTo(service.url, "open") }), "certify", BASIC)).toMatchObject(PAID);
-    expect([signatures(), await charges()]).toEqual([1, 1]);
   });
 });
 

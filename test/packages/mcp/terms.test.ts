@@ -104,15 +104,18 @@ describe("the environment", () => {
       baseUrl: "https://trust.example",
       payerKey: null,
       payTo: null,
+      nodeUrl: null,
       budget: parseUsd(DEFAULT_BUDGET_USD),
     });
     const env = {
       BASE_URL: "http://localhost:4020",
       PAYER_PRIVATE_KEY: KEY,
       PAY_TO_ADDRESS: PAYEE,
+      BASE_RPC_URL: "https://base.example/key",
       SESSION_BUDGET_USD: "0.5",
     };
-    expect(parseSettings(env)).toMatchObject({ payerKey: KEY, payTo: PAYEE, budget: 500_000n });
+    const read = { payerKey: KEY, payTo: PAYEE, nodeUrl: "https://base.example/key", budget: 500_000n };
+    expect(parseSettings(env)).toMatchObject(read);
   });
 
   test.each([
@@ -123,6 +126,7 @@ describe("the environment", () => {
     [{ BASE_URL: "https://me:secret@trust.example" }, /BASE_URL/],
     [{ BASE_URL: "https://trust.example", PAYER_PRIVATE_KEY: KEY.slice(0, 40) }, /PAYER_PRIVATE_KEY/],
     [{ BASE_URL: "https://trust.example", PAY_TO_ADDRESS: "0x12" }, /PAY_TO_ADDRESS/],
+    [{ BASE_URL: "https://trust.example", BASE_RPC_URL: "base.example/4242" }, /BASE_RPC_URL/],
     [{ BASE_URL: "https://trust.example", SESSION_BUDGET_USD: "much" }, /SESSION_BUDGET_USD/],
   ])("%j is refused by name, without repeating a key", (env, message) => {
     const settings = parseSettings(env);

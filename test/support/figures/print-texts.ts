@@ -4,6 +4,7 @@ import { BEHAVIOURAL_KINDS } from "../../../api/certification/kinds/index.ts";
 import { renderCertificatePage } from "../../../api/certification/pages/certificate-page.ts";
 import { USAGE } from "../../../packages/escrow/src/refund-command.ts";
 import { createBudget } from "../../../packages/mcp/src/budget.ts";
+import { askService } from "../../../packages/mcp/src/fate.ts";
 import { httpService } from "../../../packages/mcp/src/http-service.ts";
 import { keptIn } from "../../../packages/mcp/src/pending-payments.ts";
 import { createShop } from "../../../packages/mcp/src/shop.ts";
@@ -20,7 +21,8 @@ const CERTIFICATE = { ...EXPIRED, settlement: { ...EXPIRED.settlement, amountAto
 async function tools(): Promise<readonly (readonly [string, unknown])[]> {
   const service = httpService(baseUrl);
   const payer = null;
-  const shop = createShop({ service, payer, payTo: null, budget: createBudget(0n), pending: keptIn(tmpdir()) });
+  const parts = { payTo: null, budget: createBudget(0n), pending: keptIn(tmpdir()), askFate: askService(service) };
+  const shop = createShop({ service, payer, ...parts });
   const server = await toolServer({ service, shop, payer, verifier: { parseKeySet, replayScores, verifyDocument } });
   const [near, far] = InMemoryTransport.createLinkedPair();
   const client = new Client({ name: "test", version: "1.0.0" });

@@ -4,6 +4,7 @@ import { Client, InMemoryTransport, StreamableHTTPClientTransport } from "@model
 import type { LocalAccount } from "viem";
 import { onTestFinished } from "vitest";
 import { createBudget } from "../../../packages/mcp/src/budget.ts";
+import { askService } from "../../../packages/mcp/src/fate.ts";
 import { httpService } from "../../../packages/mcp/src/http-service.ts";
 import { keptIn } from "../../../packages/mcp/src/pending-payments.ts";
 import {
@@ -53,6 +54,7 @@ export async function connectLocal({
   payTo = null,
   limit = 2_000_000n,
   pending,
+  askFate,
   giveUpAfterMs,
 }: LocalPlan): Promise<Client> {
   const shop = createShop({
@@ -61,6 +63,7 @@ export async function connectLocal({
     payTo,
     budget: createBudget(limit),
     pending: pending ?? keptIn(newStateFolder()),
+    askFate: askFate ?? askService(service),
     ...(giveUpAfterMs === undefined ? {} : { giveUpAfterMs }),
   });
   const server = await toolServer({ service, shop, payer, verifier: { parseKeySet, replayScores, verifyDocument } });

@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
 import canonicalize from "canonicalize";
 import { z } from "zod";
+import type { Bought } from "../bought.ts";
 import { maxPrice } from "../fields.ts";
 import { PAID_OUTPUT } from "../paid-output.ts";
 import { paidTool } from "../paid-tool.ts";
 import { PRODUCTS } from "../products.ts";
 import { type Service, ServiceError } from "../service.ts";
-import type { Bought } from "../shop.ts";
 import { checkSigned, type Verifier } from "../verifier.ts";
 import { CLAIM, conditionsFault } from "./claim.ts";
 

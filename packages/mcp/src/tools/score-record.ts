@@ -1,6 +1,6 @@
 import { z } from "zod";
+import type { Bought } from "../bought.ts";
 import { wallet } from "../fields.ts";
-import type { Bought } from "../shop.ts";
 import type { Verifier } from "../verifier.ts";
 
 /** The risk score record. */
