@@ -26,8 +26,9 @@ export default defineConfig({
       "contracts/Escrow.sol": compiler({ viaIR: true }),
       "contracts/ArbiterOperator.sol": compiler({ viaIR: true }),
       "contracts/ArbiterEvaluator.sol": compiler({ viaIR: true }),
-      // Its address on every chain is a hash of its code, so its code does not depend on comments.
+      // Their addresses on every chain are hashes of their code, so their code does not depend on comments.
       "contracts/SettlementBatch.sol": compiler({ viaIR: true, metadata: { bytecodeHash: "none" } }),
+      "contracts/LogAnchor.sol": compiler({ viaIR: true, metadata: { bytecodeHash: "none" } }),
     },
     // Tests compile apart: starting the service does not wait for them.
     splitTestsCompilation: true,

@@ -2,7 +2,7 @@ import type { HardhatRuntimeEnvironment } from "hardhat/types/hre";
 import type { DeploySettings } from "./deploy-settings.ts";
 import { buildContracts } from "./embedded/build-contracts.ts";
 
-type Connection = Awaited<ReturnType<HardhatRuntimeEnvironment["network"]["create"]>>;
+export type Connection = Awaited<ReturnType<HardhatRuntimeEnvironment["network"]["create"]>>;
 
 /**
  * Compiles, connects to the network as the deployer, runs, and disconnects.

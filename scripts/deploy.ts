@@ -1,5 +1,6 @@
-// Deploys the escrow, the operator, the evaluator and the settlement batch: `npm run deploy -- --network base`. Different
-// roles make new instances; the same roles find the existing ones. There is one settlement batch on a chain.
+// Deploys the escrow, the operator, the evaluator, the settlement batch and the log anchor: `npm run deploy -- --network
+// base`. Different roles make new instances; the same roles find the existing ones. A chain has one settlement batch and one
+// log anchor.
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import hre from "hardhat";
@@ -7,7 +8,7 @@ import { deployEscrow, type VerifiableDeployment } from "./deploy-escrow.ts";
 import { deployEvaluator } from "./deploy-evaluator.ts";
 import { deployOperator } from "./deploy-operator.ts";
 import { readDeploySettings } from "./deploy-settings.ts";
-import { deploySettlementBatch } from "./deploy-settlement-batch.ts";
+import { deployLogAnchor, deploySettlementBatch } from "./deploy-shared.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 
@@ -23,8 +24,11 @@ try {
   tell("escrow", await deployEscrow(hre, settings));
   tell("operator", await deployOperator(hre, settings));
   tell("evaluator", await deployEvaluator(hre, settings));
-  const batch = await deploySettlementBatch(hre, settings);
-  console.log(`batch         ${batch} on chain ${settings.facts.chainId}; its code matches the compiler's output`);
+  const shared = { batch: await deploySettlementBatch(hre, settings), anchor: await deployLogAnchor(hre, settings) };
+  for (const [name, address] of Object.entries(shared))
+    console.log(
+      `${name.padEnd(13)} ${address} on chain ${settings.facts.chainId}; its code matches the compiler's output`,
+    );
 } catch (error) {
   console.error(error instanceof Error ? error.message : error);
   process.exitCode = 1;

@@ -1,9 +1,10 @@
-// The gas of the escrow, of the operator, of the evaluator and of settlement in batches against their ceilings, with Circle's token on its
+// The gas of the escrow, of the operator, of the evaluator, of anchors and of settlement in batches against their ceilings, with Circle's token on its
 // own and behind Circle's proxy, as on Base. `--write` stores the figures as the snapshot that
 // test/contracts/escrow-gas.test.ts, settlement-batch-gas.test.ts, outcome-gas.test.ts and others check the contracts against.
 import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import hre from "hardhat";
+import { ANCHORS, measureAnchors } from "./anchors.ts";
 import { CEILINGS, CHANGE_NAMES, measureBatches, SIZES } from "./batches.ts";
 import { EVALUATIONS, measureEvaluator } from "./evaluator.ts";
 import { type Gas, measureGas, USES } from "./measure.ts";
@@ -21,6 +22,7 @@ const gas = {
   batches: await measureBatches(),
   outcomes: await measureOutcomes(),
   evaluator: await measureEvaluator(),
+  anchors: await measureAnchors(),
 };
 console.log("gas of one transaction each, 100 USDC, everything cold, optimizer on");
 console.log(`${"".padEnd(36)}${"USDC".padStart(10)}${"with proxy".padStart(12)}${"ceiling".padStart(10)}`);
@@ -63,11 +65,16 @@ const evaluations = Object.keys(EVALUATIONS) as (keyof typeof EVALUATIONS)[];
 for (const use of evaluations)
   console.log(`${use.padEnd(36)} ${number(gas.evaluator[use])} ${number(EVALUATIONS[use])}`);
 
+console.log("\nan anchor of the log, 32-byte root and size");
+const anchors = Object.keys(ANCHORS) as (keyof typeof ANCHORS)[];
+for (const use of anchors) console.log(`${use.padEnd(36)} ${number(gas.anchors[use])} ${number(ANCHORS[use])}`);
+
 const missed = [
   ...uses.filter((use) => Math.max(gas.token[use], gas.proxied[use]) > (USES[use] ?? Number.POSITIVE_INFINITY)),
   ...OUTCOME_KINDS.filter((kind) => outcomes.batch[kind][50] > OUTCOME_CEILING),
   ...OPERATOR_USES.filter((use) => overhead(use) > OVERHEADS[use]).map((use) => `the operator's ${use}`),
   ...evaluations.filter((use) => gas.evaluator[use] > EVALUATIONS[use]),
+  ...anchors.filter((use) => gas.anchors[use] > (ANCHORS[use] ?? Number.POSITIVE_INFINITY)),
   ...SIZES.filter((size) => batch[size] > CEILINGS[size]).map((size) => `batch of ${size}`),
 ];
 console.log(missed.length === 0 ? "every ceiling is kept" : `over the ceiling: ${missed.join(", ")}`);

@@ -3,13 +3,15 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { createHardhatRuntimeEnvironment } from "hardhat/hre";
 import type { HardhatRuntimeEnvironment } from "hardhat/types/hre";
-import { getAddress } from "viem";
+import { getAddress, type Hex } from "viem";
 import { COMMERCE_PAYMENTS } from "../../contracts/commerce-payments.ts";
+import { LOG_ANCHOR } from "../../contracts/log-anchor.ts";
 import { SETTLEMENT_BATCH } from "../../contracts/settlement-batch.ts";
 import hardhatConfig from "../../hardhat.config.ts";
 import ArbiterEvaluator from "../../ignition/modules/ArbiterEvaluator.ts";
 import ArbiterOperator from "../../ignition/modules/ArbiterOperator.ts";
 import Escrow from "../../ignition/modules/Escrow.ts";
+import LogAnchor from "../../ignition/modules/LogAnchor.ts";
 import SettlementBatch from "../../ignition/modules/SettlementBatch.ts";
 import SmartWallet from "../../ignition/modules/SmartWallet.ts";
 import { installAgentRegistries } from "./agent-registries.ts";
@@ -27,7 +29,7 @@ import {
   deploymentTargets,
   type EscrowRoles,
   hasCommercePayments,
-  hasSettlementBatch,
+  hasShared,
   isDeployed,
   isJournalTrue,
   journalOf,
@@ -81,11 +83,11 @@ async function deployTo(hre: HardhatRuntimeEnvironment, { folder, target, roles 
     await connection.ignition.deploy(ArbiterOperator, { ...options, parameters });
   if ((await deployedEvaluator(folder, target, roles)) === null)
     await connection.ignition.deploy(ArbiterEvaluator, { ...options, parameters: { ArbiterEvaluator: { ...roles } } });
-  if (!(await hasSettlementBatch(target))) {
-    await installCreateX(client);
-    const strategyConfig = { salt: SETTLEMENT_BATCH.salt };
-    await connection.ignition.deploy(SettlementBatch, { ...options, strategy: "create2", strategyConfig });
-  }
+  await installCreateX(client);
+  const create2 = (salt: Hex) => ({ ...options, strategy: "create2", strategyConfig: { salt } }) as const;
+  if (!(await hasShared(target, SETTLEMENT_BATCH)))
+    await connection.ignition.deploy(SettlementBatch, create2(SETTLEMENT_BATCH.salt));
+  if (!(await hasShared(target, LOG_ANCHOR))) await connection.ignition.deploy(LogAnchor, create2(LOG_ANCHOR.salt));
   await connection.close();
   const wallet = await deployedWallet(folder, target);
   if (wallet === null || !(await isDeployed(folder, target, roles)))

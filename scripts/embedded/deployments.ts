@@ -11,6 +11,7 @@ import {
 import { NETWORKS, type NetworkFacts } from "../../api/kernel/networks.ts";
 import { escrowAbi, operatorAbi } from "../../contracts/abi.ts";
 import { COMMERCE_PAYMENTS } from "../../contracts/commerce-payments.ts";
+import { LOG_ANCHOR } from "../../contracts/log-anchor.ts";
 import { SETTLEMENT_BATCH } from "../../contracts/settlement-batch.ts";
 import { LEAST_AMOUNT } from "../../packages/escrow/src/terms.ts";
 import { anvilClient } from "./anvil.ts";
@@ -128,9 +129,11 @@ export async function hasCommercePayments(target: DeploymentTarget): Promise<boo
   return !codes.includes(undefined);
 }
 
-/** Whether the settlement batch is on the chain. */
-export async function hasSettlementBatch(target: DeploymentTarget): Promise<boolean> {
-  const { address, codeHash } = SETTLEMENT_BATCH;
+/** Whether a contract that is at the same address on every chain is on this one. */
+export async function hasShared(
+  target: DeploymentTarget,
+  { address, codeHash }: typeof SETTLEMENT_BATCH,
+): Promise<boolean> {
   const code = await anvilClient(target.rpcUrl, target.network).getCode({ address });
   return code !== undefined && keccak256(code) === codeHash;
 }
@@ -143,7 +146,8 @@ export async function isDeployed(folder: string, target: DeploymentTarget, roles
     deployedOperator(folder, target, roles),
     deployedEvaluator(folder, target, roles),
     hasCommercePayments(target),
-    hasSettlementBatch(target),
+    hasShared(target, SETTLEMENT_BATCH),
+    hasShared(target, LOG_ANCHOR),
   ]);
   return ![wallet, escrow, operator, evaluator].includes(null) && !others.includes(false);
 }
@@ -157,8 +161,12 @@ export async function isJournalTrue(folder: string, target: DeploymentTarget, ro
   const hasOperator = names.includes("ArbiterOperator#ArbiterOperator");
   const operator = hasOperator ? await deployedOperator(folder, target, roles) : undefined;
   const wallet = names.includes("SmartWallet#SmartWallet") ? await deployedWallet(folder, target) : undefined;
-  const lacksBatch = names.includes("SettlementBatch#SettlementBatch") && !(await hasSettlementBatch(target));
-  return names.length > 0 && ![wallet, escrow, operator, evaluator].includes(null) && !lacksBatch;
+  const lacks = async (name: string, place: typeof SETTLEMENT_BATCH) =>
+    names.includes(name) && !(await hasShared(target, place));
+  const lacksShared =
+    (await lacks("SettlementBatch#SettlementBatch", SETTLEMENT_BATCH)) ||
+    (await lacks("LogAnchor#LogAnchor", LOG_ANCHOR));
+  return names.length > 0 && ![wallet, escrow, operator, evaluator].includes(null) && !lacksShared;
 }
 
 async function deployed(folder: string, target: DeploymentTarget, name: string): Promise<Address | null> {

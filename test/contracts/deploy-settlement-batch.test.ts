@@ -5,7 +5,7 @@ import hre from "hardhat";
 import { getCreate2Address, type Hex, keccak256 } from "viem";
 import { describe, expect, test } from "vitest";
 import { CREATEX, SETTLEMENT_BATCH } from "../../contracts/settlement-batch.ts";
-import { deploySettlementBatch } from "../../scripts/deploy-settlement-batch.ts";
+import { deploySettlementBatch } from "../../scripts/deploy-shared.ts";
 import { installCreateX } from "../../scripts/embedded/createx.ts";
 import { prepareDeployment } from "./deployment-ground.ts";
 

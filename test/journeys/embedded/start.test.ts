@@ -5,7 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { deploymentTargets, hasSettlementBatch } from "../../../scripts/embedded/deployments.ts";
+import { SETTLEMENT_BATCH } from "../../../contracts/settlement-batch.ts";
+import { deploymentTargets, hasShared } from "../../../scripts/embedded/deployments.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { freePort } from "../../../scripts/embedded/ports.ts";
 import { correct } from "../../support/arbiter/correction.ts";
@@ -70,7 +71,7 @@ const processes = (): string[] =>
 const haveSettlementBatch = (): Promise<boolean[]> => {
   const { BASE_RPC_PORT = "", BASE_SEPOLIA_RPC_PORT = "" } = environment;
   const targets = deploymentTargets({ base: BASE_RPC_PORT, baseSepolia: BASE_SEPOLIA_RPC_PORT });
-  return Promise.all(targets.map(hasSettlementBatch));
+  return Promise.all(targets.map((target) => hasShared(target, SETTLEMENT_BATCH)));
 };
 
 const get = async (url: string) =>

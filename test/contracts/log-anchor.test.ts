@@ -1,0 +1,100 @@
+import { readFileSync } from "node:fs";
+import hre from "hardhat";
+import {
+  type Abi,
+  BaseError,
+  ContractFunctionRevertedError,
+  getCreate2Address,
+  type Hex,
+  keccak256,
+  parseEventLogs,
+  publicActions,
+  sha256,
+  toHex,
+  walletActions,
+  zeroHash,
+} from "viem";
+import { afterAll, describe, expect, test } from "vitest";
+import { ANCHORS, measureAnchors } from "../../bench/gas/anchors.ts";
+import snapshot from "../../bench/gas/snapshot.json" with { type: "json" };
+import { LOG_ANCHOR, logAnchorAbi } from "../../contracts/log-anchor.ts";
+import { CREATEX } from "../../contracts/settlement-batch.ts";
+import { devAccount } from "../../scripts/embedded/dev-accounts.ts";
+import { type AbiItem, sortedAbi } from "./artifact.ts";
+
+const { abi, bytecode, deployedBytecode } = await hre.artifacts.readArtifact("LogAnchor");
+const [BY, OTHER] = [devAccount(1).address, devAccount(2).address];
+const ORIGIN = sha256(toHex("trust.example/log"));
+const ROOT = `0x${"a7".repeat(32)}` as const;
+
+describe("what is published of the contract", () => {
+  test("contracts/log-anchor.ts is what the compiler makes", () => {
+    const items = abi as readonly AbiItem[];
+    expect(sortedAbi(logAnchorAbi)).toEqual(sortedAbi(items));
+    expect(keccak256(deployedBytecode as Hex)).toBe(LOG_ANCHOR.codeHash);
+    const salt = keccak256(LOG_ANCHOR.salt);
+    expect(getCreate2Address({ from: CREATEX, salt, bytecode: bytecode as Hex })).toBe(LOG_ANCHOR.address);
+  });
+
+  test("docs/operations.md names its address", () => {
+    expect(readFileSync(new URL("../../docs/operations.md", import.meta.url), "utf8")).toContain(LOG_ANCHOR.address);
+  });
+});
+
+describe("anchors", async () => {
+  const connection = await hre.network.create("simulatedBase");
+  afterAll(() => connection.close());
+  const client = (await connection.viem.getTestClient()).extend(publicActions).extend(walletActions);
+  const create = { account: BY, chain: null, abi: abi as Abi, bytecode: bytecode as Hex, args: [] };
+  const made = await client.waitForTransactionReceipt({ hash: await client.deployContract(create) });
+  const contract = { address: made.contractAddress as Hex, abi: logAnchorAbi } as const;
+  const anchor = async (account: Hex, size: bigint, root: Hex = ROOT) => {
+    const { request } = await client.simulateContract({
+      ...contract,
+      account,
+      functionName: "anchor",
+      args: [ORIGIN, size, root],
+    });
+    return client.waitForTransactionReceipt({ hash: await client.writeContract(request) });
+  };
+  const latest = (by: Hex) => client.readContract({ ...contract, functionName: "latest", args: [by, ORIGIN] });
+  const notLonger = (anchored: bigint) => (error: unknown) => {
+    const revert = (error as BaseError).walk((cause) => cause instanceof ContractFunctionRevertedError);
+    expect((revert as ContractFunctionRevertedError).data).toMatchObject({ errorName: "NotLonger", args: [anchored] });
+  };
+  const refused = async (size: bigint, anchored: bigint) => {
+    const outcome = await anchor(BY, size).catch((error: unknown) => error);
+    expect(outcome).toBeInstanceOf(BaseError);
+    notLonger(anchored)(outcome);
+  };
+
+  test("the newest anchor is state, with the block of its event", async () => {
+    expect(await latest(BY)).toEqual([0n, 0n, zeroHash]);
+    const { logs, blockNumber } = await anchor(BY, 7n);
+    expect(await latest(BY)).toEqual([7n, blockNumber, ROOT]);
+    const [event] = parseEventLogs({ abi: logAnchorAbi, logs });
+    expect(event?.args).toEqual({ by: BY, origin: ORIGIN, size: 7n, root: ROOT });
+  });
+
+  test("a log that has not grown, or that was cut, is refused, and an empty one", async () => {
+    await refused(7n, 7n);
+    await refused(6n, 7n);
+    await refused(0n, 7n);
+    await anchor(BY, 8n);
+    expect((await latest(BY))[0]).toBe(8n);
+  });
+
+  test("an anchor is its sender's own: nobody else moves it or stands in its way", async () => {
+    await anchor(OTHER, 2n ** 64n - 1n, zeroHash);
+    expect((await latest(BY))[0]).toBe(8n);
+    await anchor(BY, 9n);
+  });
+});
+
+test("an anchor takes no more gas than promised", async () => {
+  const gas = await measureAnchors();
+  for (const use of Object.keys(ANCHORS) as (keyof typeof ANCHORS)[]) {
+    expect(gas[use]).toBeLessThanOrEqual(ANCHORS[use] ?? Number.POSITIVE_INFINITY);
+    expect(Math.abs(gas[use] - snapshot.anchors[use])).toBeLessThanOrEqual(snapshot.anchors[use] / 100);
+  }
+});
