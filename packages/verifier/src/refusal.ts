@@ -11,7 +11,15 @@ export type RefusalCode =
   | "malformed_jws"
   | "unknown_key"
   | "jws_mismatch"
-  | "proof_value_mismatch";
+  | "proof_value_mismatch"
+  | "inclusion_mismatch"
+  | "consistency_mismatch"
+  | "malformed_note"
+  | "malformed_vkey"
+  | "malformed_checkpoint"
+  | "note_signature_mismatch"
+  | "note_not_signed"
+  | "unsupported_signature_type";
 
 /** Thrown only inside the library: `verifyDocument` turns it into a report. */
 export class Refusal extends Error {

@@ -1,0 +1,58 @@
+import type { CryptoKey } from "jose";
+import { quote, Refusal } from "../refusal.ts";
+import { signedMessage } from "./signed-message.ts";
+import { NOTE_TYPE, type NoteType, type VerifierKey } from "./verifier-key.ts";
+
+/** Bytes before the signature proper: the time of a cosignature. */
+const TIME_SIZE: Readonly<Record<NoteType, number>> = { 1: 0, 4: 8, 6: 8 };
+const SIGNATURE_SIZE: Readonly<Record<NoteType, number>> = { 1: 64, 4: 64, 6: 2420 };
+
+/**
+ * Checks one signature of a note with the key that it names.
+ * @returns the POSIX time of a cosignature in seconds; null for a log's own signature
+ * @throws Refusal `note_signature_mismatch`; `unsupported_signature_type` where the runtime has no ML-DSA-44
+ */
+export async function checkNoteSignature(
+  key: VerifierKey,
+  text: string,
+  signature: Uint8Array,
+): Promise<number | null> {
+  const timed = TIME_SIZE[key.type];
+  if (signature.length !== timed + SIGNATURE_SIZE[key.type])
+    throw mismatch(key, `has ${signature.length} bytes, expected ${timed + SIGNATURE_SIZE[key.type]}`);
+  const seconds = timed === 0 ? 0 : timeOf(key, signature);
+  const message = signedMessage(key, text, seconds);
+  if (!(await holds(key, signature.slice(timed), message))) throw mismatch(key, "does not verify");
+  return timed === 0 ? null : seconds;
+}
+
+function timeOf(key: VerifierKey, signature: Uint8Array): number {
+  const seconds = Number(new DataView(signature.buffer, signature.byteOffset).getBigUint64(0));
+  if (Number.isSafeInteger(seconds)) return seconds;
+  throw mismatch(key, "has a time beyond 2^53 seconds");
+}
+
+async function holds(
+  { type, name, publicKey }: VerifierKey,
+  signature: Uint8Array<ArrayBuffer>,
+  message: Uint8Array<ArrayBuffer>,
+): Promise<boolean> {
+  const { subtle } = globalThis.crypto;
+  const raw = Uint8Array.from(publicKey);
+  if (type !== NOTE_TYPE.mlDsa44) {
+    const key = await subtle.importKey("raw", raw, "Ed25519", false, ["verify"]);
+    return subtle.verify("Ed25519", key, signature, message);
+  }
+  const key = await importMlDsa(raw).catch((cause: Error) => {
+    const reason = `this runtime cannot check the ML-DSA-44 key of ${quote(name)} (Node 24.8 and newer can)`;
+    throw Object.assign(new Refusal("unsupported_signature_type", reason), { cause });
+  });
+  return subtle.verify("ML-DSA-44", key, signature, message);
+}
+
+/** Web Cryptography's `raw-public`, which its types do not know yet. */
+const importMlDsa = (raw: Uint8Array<ArrayBuffer>): Promise<CryptoKey> =>
+  globalThis.crypto.subtle.importKey("raw-public" as "raw", raw, "ML-DSA-44", false, ["verify"]);
+
+const mismatch = ({ name, id }: VerifierKey, reason: string): Refusal =>
+  new Refusal("note_signature_mismatch", `the signature of ${quote(name)} (key ${id}) ${reason}`);

@@ -1,0 +1,139 @@
+import { quote, Refusal } from "../refusal.ts";
+import { concatBytes, fromBase64, toBase64, toHex } from "./base64.ts";
+import { checkNoteSignature } from "./note-signature.ts";
+import { signedMessage } from "./signed-message.ts";
+import { isKeyName, NOTE_TYPE, type VerifierKey } from "./verifier-key.ts";
+
+/** A larger note is refused before it is read. Sixteen ML-DSA-44 signatures take 60,000 bytes. */
+const MAX_NOTE_BYTES = 1_000_000;
+const MAX_SIGNATURES = 100;
+
+export interface NoteSignature {
+  /** Who says to have signed. */
+  readonly name: string;
+  /** The key ID, in 8 hex digits. */
+  readonly id: string;
+  /** The bytes after the key ID: a cosignature's begin with its time. */
+  readonly signature: Uint8Array;
+  /** The whole line, with its newline. */
+  readonly line: string;
+}
+
+/** A note whose form has been checked, but none of its signatures (C2SP signed-note). */
+export interface ParsedNote {
+  /** What is signed, with its last newline. */
+  readonly text: string;
+  readonly signatures: readonly NoteSignature[];
+}
+
+export interface VerifiedSignature extends NoteSignature {
+  readonly key: VerifierKey;
+  /** The POSIX time of a cosignature in seconds; null for a log's own signature. */
+  readonly seconds: number | null;
+}
+
+export interface VerifiedNote {
+  readonly text: string;
+  /** By known keys; each one verifies. */
+  readonly signatures: readonly VerifiedSignature[];
+  /** By keys that are not known, so nobody can tell whether they hold. */
+  readonly unknown: readonly NoteSignature[];
+}
+
+export interface NoteSigner {
+  readonly key: VerifierKey;
+  /** The bare signature of these bytes: 64 bytes for Ed25519. */
+  sign(message: Uint8Array): Uint8Array | Promise<Uint8Array>;
+}
+
+/** A signed note. The signers' keys are of type Ed25519: `cosign` writes cosignatures. */
+export async function signNote(text: string, ...signers: readonly NoteSigner[]): Promise<string> {
+  if (!text.endsWith("\n")) throw new Refusal("malformed_note", "the text of a note ends with a newline");
+  const lines = signers.map(async ({ key, sign }) => {
+    if (key.type !== NOTE_TYPE.ed25519) throw new Error(`the key of ${key.name} is a cosigner's`);
+    return signatureLine(key, await sign(signedMessage(key, text, 0)));
+  });
+  return `${text}\n${(await Promise.all(lines)).join("")}`;
+}
+
+/** One line of a note, with its newline. */
+export const signatureLine = ({ name, id }: VerifierKey, signature: Uint8Array): string =>
+  `\u2014 ${name} ${toBase64(concatBytes(idBytes(id), signature))}\n`;
+
+/** @throws Refusal `malformed_note` */
+export function parseNote(source: string | Uint8Array): ParsedNote {
+  const note = typeof source === "string" ? source : decode(source);
+  if (note.length > MAX_NOTE_BYTES) throw malformed(`it is longer than ${MAX_NOTE_BYTES} bytes`);
+  if (!note.isWellFormed()) throw malformed("it is not Unicode text");
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
+  if (/[\u0000-\u0009\u000b-\u001f]/.test(note)) throw malformed("it has a control character");
+  const split = note.lastIndexOf("\n\n");
+  if (split === -1) throw malformed("no empty line separates its text from its signatures");
+  const signatures = parseSignatures(note.slice(split + 2));
+  if (signatures.length === 0) throw malformed("it has no signature");
+  return { text: note.slice(0, split + 1), signatures };
+}
+
+/** Signature lines without a note: what a witness answers with. @throws Refusal `malformed_note` */
+export function parseSignatures(text: string): readonly NoteSignature[] {
+  const lines = text.split("\n");
+  if (lines.pop() !== "") throw malformed("its last signature does not end with a newline");
+  if (lines.length > MAX_SIGNATURES) throw malformed(`it has more than ${MAX_SIGNATURES} signatures`);
+  return lines.map(parseSignature);
+}
+
+function parseSignature(line: string): NoteSignature {
+  const [, name = "", encoded = ""] = /^\u2014 ([^ ]+) ([A-Za-z0-9+/]+=*)$/.exec(line) ?? [];
+  const bytes = fromBase64(encoded);
+  if (!isKeyName(name) || bytes === null || bytes.length < 5)
+    throw malformed(`${quote(line)} is not a signature: a dash, a name, and a key ID with a signature in base64`);
+  return { name, id: toHex(bytes.subarray(0, 4)), signature: bytes.subarray(4), line: `${line}\n` };
+}
+
+/**
+ * Checks every signature of a note that is by a known key.
+ * @throws Refusal `malformed_note`; `note_signature_mismatch` if one of them does not hold; `note_not_signed` if there is none
+ */
+export async function verifyNote(source: string | Uint8Array, keys: readonly VerifierKey[]): Promise<VerifiedNote> {
+  const { text, signatures } = parseNote(source);
+  const found = await verifySignatures(text, signatures, keys);
+  if (found.signatures.length === 0)
+    throw new Refusal(
+      "note_not_signed",
+      `the note is signed by none of ${keys.map(({ name }) => quote(name)).join(", ")}`,
+    );
+  return { text, ...found };
+}
+
+/** The same for lines that stand apart from their text; none of them has to be by a known key. */
+export async function verifySignatures(
+  text: string,
+  lines: readonly NoteSignature[],
+  keys: readonly VerifierKey[],
+): Promise<Omit<VerifiedNote, "text">> {
+  const known = new Map(keys.map((key) => [`${key.name}+${key.id}`, key]));
+  if (known.size < new Set(keys.map(({ vkey }) => vkey)).size)
+    throw new Refusal("malformed_vkey", "two different keys have the same name and key ID");
+  const signatures: VerifiedSignature[] = [];
+  const unknown: NoteSignature[] = [];
+  for (const line of lines) {
+    const key = known.get(`${line.name}+${line.id}`);
+    if (key === undefined) unknown.push(line);
+    else signatures.push({ ...line, key, seconds: await checkNoteSignature(key, text, line.signature) });
+  }
+  return { signatures, unknown };
+}
+
+function decode(bytes: Uint8Array): string {
+  if (bytes.length > MAX_NOTE_BYTES) throw malformed(`it is longer than ${MAX_NOTE_BYTES} bytes`);
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    throw malformed("it is not UTF-8 text");
+  }
+}
+
+const idBytes = (id: string): Uint8Array =>
+  Uint8Array.from(id.match(/../g) ?? [], (digits) => Number.parseInt(digits, 16));
+
+const malformed = (reason: string): Refusal => new Refusal("malformed_note", `the note cannot be read: ${reason}`);

@@ -1,0 +1,137 @@
+import { Refusal } from "../refusal.ts";
+import { EMPTY_ROOT, nodeHash, sameBytes } from "./hash.ts";
+import { type EntryRange, rangeHashes, splitPoint } from "./subtree.ts";
+import type { ReadTiles } from "./tile.ts";
+
+/** The root of the tree of the first `size` entries. @throws Error if a tile has another length than asked for */
+export async function rootHash(size: number, read: ReadTiles): Promise<Uint8Array> {
+  refuseUnsafe(size, 0);
+  const [root = EMPTY_ROOT] = size === 0 ? [] : await rangeHashes([{ from: 0, to: size }], size, read);
+  return root;
+}
+
+/**
+ * The hashes from the entry's neighbor up to the root's child (RFC 6962, section 2.1.1).
+ * @throws Error if the tree has no such entry, or a tile has another length than asked for
+ */
+export async function inclusionProof(index: number, size: number, read: ReadTiles): Promise<readonly Uint8Array[]> {
+  refuseUnsafe(index, 0);
+  refuseUnsafe(size, index + 1);
+  const ranges: EntryRange[] = [];
+  for (let range: EntryRange = { from: 0, to: size }; range.to - range.from > 1; ) {
+    const middle = range.from + splitPoint(range.to - range.from);
+    const left = { from: range.from, to: middle };
+    const right = { from: middle, to: range.to };
+    ranges.push(index < middle ? right : left);
+    range = index < middle ? left : right;
+  }
+  return rangeHashes(ranges.reverse(), size, read);
+}
+
+/**
+ * Proof that the tree of `oldSize` entries is the beginning of the tree of `newSize` (RFC 6962, section 2.1.2); empty for
+ * trees of the same size and for the beginning without entries.
+ * @throws Error if the old tree is the larger one, or a tile has another length than asked for
+ */
+export async function consistencyProof(
+  oldSize: number,
+  newSize: number,
+  read: ReadTiles,
+): Promise<readonly Uint8Array[]> {
+  refuseUnsafe(oldSize, 0);
+  refuseUnsafe(newSize, oldSize);
+  if (oldSize === 0 || oldSize === newSize) return [];
+  const ranges: EntryRange[] = [];
+  let range: EntryRange = { from: 0, to: newSize };
+  while (range.to !== oldSize) {
+    const middle = range.from + splitPoint(range.to - range.from);
+    const left = { from: range.from, to: middle };
+    const right = { from: middle, to: range.to };
+    ranges.push(oldSize <= middle ? right : left);
+    range = oldSize <= middle ? left : right;
+  }
+  // Who asks knows the root of the old tree, so it is left out where it is a part of the new one.
+  if (range.from !== 0) ranges.push(range);
+  return rangeHashes(ranges.reverse(), newSize, read);
+}
+
+export interface Inclusion {
+  readonly index: number;
+  readonly size: number;
+  /** The entry's hash. */
+  readonly leaf: Uint8Array;
+  readonly root: Uint8Array;
+  readonly proof: readonly Uint8Array[];
+}
+
+/** @throws Refusal `inclusion_mismatch` unless the proof leads from this leaf, at this index, to the root */
+export function verifyInclusion({ index, size, leaf, root, proof }: Inclusion): void {
+  if (!isSize(index) || !isSize(size) || index >= size)
+    throw new Refusal("inclusion_mismatch", `a tree of ${size} entries has no entry ${index}`);
+  let position = index;
+  let last = size - 1;
+  let hash = leaf;
+  for (const sibling of proof) {
+    if (last === 0) throw new Refusal("inclusion_mismatch", "the inclusion proof has more hashes than the tree levels");
+    if (position % 2 === 1 || position === last) {
+      hash = nodeHash(sibling, hash);
+      while (position % 2 === 0 && position !== 0) [position, last] = [half(position), half(last)];
+    } else hash = nodeHash(hash, sibling);
+    [position, last] = [half(position), half(last)];
+  }
+  if (last !== 0) throw new Refusal("inclusion_mismatch", "the inclusion proof has fewer hashes than the tree levels");
+  if (!sameBytes(hash, root))
+    throw new Refusal("inclusion_mismatch", `the inclusion proof leads from entry ${index} to another root`);
+}
+
+export interface Consistency {
+  readonly oldSize: number;
+  readonly oldRoot: Uint8Array;
+  readonly newSize: number;
+  readonly newRoot: Uint8Array;
+  readonly proof: readonly Uint8Array[];
+}
+
+/** @throws Refusal `consistency_mismatch` unless the proof shows that the old tree is the beginning of the new one */
+export function verifyConsistency({ oldSize, oldRoot, newSize, newRoot, proof }: Consistency): void {
+  const refuse = (reason: string): never => {
+    throw new Refusal("consistency_mismatch", reason);
+  };
+  if (!isSize(oldSize) || !isSize(newSize) || oldSize > newSize)
+    refuse(`a tree of ${oldSize} entries is not the beginning of one with ${newSize}`);
+  if (oldSize === 0 || oldSize === newSize) {
+    if (proof.length > 0) refuse("the consistency proof should be empty");
+    if (!sameBytes(oldRoot, oldSize === 0 ? EMPTY_ROOT : newRoot))
+      refuse(`two trees of ${oldSize} entries have different roots`);
+    return;
+  }
+  let position = oldSize - 1;
+  let last = newSize - 1;
+  while (position % 2 === 1) [position, last] = [half(position), half(last)];
+  // Where the old tree is one perfect subtree, its root begins the proof without standing in it.
+  const [first = oldRoot, ...rest] = position === 0 ? [oldRoot, ...proof] : proof;
+  if (position !== 0 && proof.length === 0) refuse("the consistency proof is empty");
+  let older = first;
+  let newer = first;
+  for (const hash of rest) {
+    if (last === 0) refuse("the consistency proof has more hashes than the tree levels");
+    if (position % 2 === 1 || position === last) {
+      older = nodeHash(hash, older);
+      newer = nodeHash(hash, newer);
+      while (position % 2 === 0 && position !== 0) [position, last] = [half(position), half(last)];
+    } else newer = nodeHash(newer, hash);
+    [position, last] = [half(position), half(last)];
+  }
+  if (last !== 0) refuse("the consistency proof has fewer hashes than the tree levels");
+  if (!sameBytes(older, oldRoot)) refuse(`the consistency proof leads to another root at size ${oldSize}`);
+  if (!sameBytes(newer, newRoot)) refuse(`the consistency proof leads to another root at size ${newSize}`);
+}
+
+const half = (value: number): number => Math.floor(value / 2);
+
+const isSize = (value: number): boolean => Number.isSafeInteger(value) && value >= 0;
+
+function refuseUnsafe(value: number, least: number): void {
+  if (!Number.isSafeInteger(value) || value < least)
+    throw new RangeError(`${value} is not a whole number from ${least} to 2^53 - 1`);
+}
