@@ -8,8 +8,9 @@ import { expect, test } from "vitest";
 import { ponderPackage } from "../../indexer/deployment.ts";
 import { bareEnvironment } from "../support/service/environment.ts";
 
+const PONDER = dirname(ponderPackage());
 const file = (path: string) => JSON.stringify(pathToFileURL(path).href);
-const inPonder = (path: string) => file(join(dirname(ponderPackage()), "dist/esm", path));
+const inPonder = (path: string) => file(join(PONDER, "dist/esm", path));
 
 /** What a process of Node prints that has loaded Ponder as the indexer does. */
 const PROGRAM = `
@@ -64,4 +65,29 @@ test("for most modules Node need not look: each is a file, under its own name, o
   expect(near.filter((path) => realpathSync(path) !== path)).toEqual([]);
   const typeOf = (path: string) => JSON.parse(readFileSync(findPackageJSON(path) ?? "", "utf8")).type;
   expect(near.filter((path) => typeOf(pathToFileURL(path).href) !== "module")).toEqual([]);
+});
+
+/** Ponder's build of the index's tables, with what Vite says about each module that it translates. */
+const BUILD = `
+  import { spareUnusedModules } from ${file("indexer/unused-modules.ts")};
+  spareUnusedModules();
+  const { createBuild } = await import(${inPonder("build/index.js")});
+  const close = [];
+  const [rootDir, schemaFile] = ["indexer", "indexer/ponder.schema.ts"].map((path) => process.cwd() + "/" + path);
+  const options = { rootDir, schemaFile, indexingDir: rootDir + "/src", apiDir: rootDir + "/src/api", ponderDir: rootDir + "/.ponder" };
+  const build = await createBuild({ common: { options, buildShutdown: { add: (end) => close.push(end) }, logger: console } });
+  const { status, result } = await build.executeSchema();
+  await Promise.all(close.map((end) => end()));
+  console.log(JSON.stringify({ status, hasTables: "wallet" in result.schema }));
+`;
+
+test("Ponder translates the index's own modules, and of no package", async () => {
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", BUILD], {
+    env: { ...bareEnvironment(), DEBUG: "vite:transform", NO_COLOR: "1" },
+    maxBuffer: 2 ** 24,
+  });
+  expect(JSON.parse(stdout)).toEqual({ status: "success", hasTables: true });
+  const translated = stderr.split("\n").filter((line) => line.includes("vite:transform"));
+  expect(translated.filter((line) => line.includes("tables.ts"))).not.toEqual([]);
+  expect(translated.filter((line) => line.includes("node_modules"))).toEqual([]);
 });
