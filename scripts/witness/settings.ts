@@ -1,0 +1,69 @@
+import { z } from "zod";
+import { key32, whole } from "../../api/config-values.ts";
+import { Refusal } from "../../packages/verifier/src/refusal.ts";
+import { isKeyName, parseVerifierKey, type VerifierKey } from "../../packages/verifier/src/tlog/verifier-key.ts";
+
+const logKeys = z.string().transform((text, context) =>
+  text.split(",").flatMap((vkey): readonly VerifierKey[] => {
+    try {
+      return [parseVerifierKey(vkey.trim())];
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      context.addIssue({ code: "custom", message: `expected vkeys of logs, comma-separated; ${error.message}` });
+      return [];
+    }
+  }),
+);
+
+const ENVIRONMENT = z.object({
+  WITNESS_NAME: z
+    .string({ error: "is missing: expected a name like witness.example/w1" })
+    .refine(isKeyName, "expected a name without spaces and plus, like witness.example/w1"),
+  WITNESS_KEY: key32("the Ed25519 private key that cosigns"),
+  WITNESS_LOGS: logKeys,
+  WITNESS_STATE: z.string().min(1),
+  WITNESS_PORT: whole(0, 65_535).default(4030),
+  WITNESS_HOST: z.string().min(1).default("127.0.0.1"),
+});
+
+export interface WitnessSettings {
+  readonly name: string;
+  readonly seed: Uint8Array;
+  /** By origin, which is the name of a log's key. */
+  readonly logs: ReadonlyMap<string, readonly VerifierKey[]>;
+  /** Of the SQLite database. */
+  readonly stateFile: string;
+  readonly port: number;
+  readonly host: string;
+}
+
+const EXPECTED: Readonly<Record<string, string>> = {
+  WITNESS_NAME: "a name like witness.example/w1",
+  WITNESS_KEY: "the Ed25519 private key that cosigns: 32 bytes as 43 base64url characters",
+  WITNESS_LOGS: "vkeys of the logs to witness, comma-separated",
+  WITNESS_STATE: "the file that remembers what was cosigned; losing it loses the witness's memory",
+};
+
+/** The settings, or what is wrong with the environment. */
+export function readWitnessSettings(
+  env: Readonly<Record<string, string | undefined>>,
+): WitnessSettings | { readonly problem: string } {
+  const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ""));
+  const { data, error } = ENVIRONMENT.safeParse(given);
+  if (data === undefined) {
+    const said = (error?.issues ?? []).map(({ path: [name = ""], message }) =>
+      given[String(name)] === undefined
+        ? `${String(name)} is missing: expected ${EXPECTED[String(name)]}`
+        : `${String(name)} is wrong: ${message}`,
+    );
+    return { problem: said.join("\n") };
+  }
+  return {
+    name: data.WITNESS_NAME,
+    seed: Buffer.from(data.WITNESS_KEY, "base64url"),
+    logs: Map.groupBy(data.WITNESS_LOGS, ({ name }) => name),
+    stateFile: data.WITNESS_STATE,
+    port: data.WITNESS_PORT,
+    host: data.WITNESS_HOST,
+  };
+}
