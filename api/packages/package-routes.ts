@@ -21,7 +21,7 @@ export const packageRoutes = (parts: PackageRouteParts): readonly Route[] => [
   {
     method: "GET",
     path: "/packages",
-    summary: "The npm packages: verifier, escrow, MCP tools",
+    summary: "The npm packages: verifier, escrow, MCP tools, exam for sellers",
     output: json(PACKAGE_LIST),
     handle: (c) => c.json({ packages: listing(parts) }, 200, { "cache-control": EVERY_TIME }),
   },

@@ -1,5 +1,6 @@
 import escrow from "../../packages/escrow/package.json" with { type: "json" };
 import mcp from "../../packages/mcp/package.json" with { type: "json" };
+import sellerCheck from "../../packages/seller-check/package.json" with { type: "json" };
 import verifier from "../../packages/verifier/package.json" with { type: "json" };
 
 /** One of our npm packages, as its manifest describes it. */
@@ -28,9 +29,10 @@ const published = (folder: string, { name, version, description, engines }: Mani
 export const VERIFIER = published("verifier", verifier);
 export const ESCROW = published("escrow", escrow);
 export const MCP = published("mcp", mcp);
+const SELLER_CHECK = published("seller-check", sellerCheck);
 
 /** The packages the service serves, so that installing them needs no registry. */
-export const PACKAGES: readonly PublishedPackage[] = [VERIFIER, ESCROW, MCP];
+export const PACKAGES: readonly PublishedPackage[] = [VERIFIER, ESCROW, MCP, SELLER_CHECK];
 
 /** The tarball's file name as npm writes it. */
 export const tarballName = ({ name, version }: PublishedPackage): string => `${name}-${version}.tgz`;

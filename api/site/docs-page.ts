@@ -32,5 +32,5 @@ ${errorsChapter()}`,
 const contents = (): Markup => html`<nav class="contents" aria-label="On this page"><ul>${GROUPS.map(
   ({ id, name, question }) => html`<li><a href="#${id}"><strong>${question}</strong><span>${name}</span></a></li>`,
 )}<li><a href="#score"><strong>Understand a score</strong><span>Components, tiers, caps</span></a></li>
-<li><a href="#packages"><strong>Install the packages</strong><span>Verifier, escrow, MCP tools</span></a></li>
+<li><a href="#packages"><strong>Install the packages</strong><span>Verifier, escrow, MCP tools, exam for sellers</span></a></li>
 <li><a href="#errors"><strong>Handle errors</strong><span>Every code and its remedy</span></a></li></ul></nav>`;

@@ -10,6 +10,7 @@ import { inShell, type PageCode, type Reader, run, save } from "../support/brows
 import { type SaleScene, startSaleScene } from "../support/escrow/sale-scene.ts";
 import { newClient } from "../support/packages/mcp.ts";
 import { startRegistry, type TestRegistry } from "../support/packages/registry.ts";
+import { openShop } from "../support/seller/shop.ts";
 
 // What the READMEs say, done in a bare folder against a running service.
 
@@ -93,6 +94,16 @@ test("the MCP client's configuration starts the tools", async () => {
     new StdioClientTransport({ command: program, args, cwd: reader.home, env: environment, stderr: "ignore" }),
   );
   expect((await client.listTools()).tools).toHaveLength(11);
+});
+
+test("the exam for sellers runs from its URL", { timeout: 90_000 }, async () => {
+  const shop = await openShop(scene.chain);
+  onTestFinished(() => shop.stop());
+  const [exam = ""] = commands(await readme("seller-check"), /npx -y/);
+  const [, program = ""] = /^PRIVATE_KEY=0x… (.*)$/.exec(exam) ?? [];
+  const asked = program.replace(`http://localhost:${shopPort}`, shop.url);
+  const key = `PRIVATE_KEY=${reader.env.PAYER_PRIVATE_KEY}`;
+  expect(await inShell(reader, command(`${key} ${asked} --other ${shop.url}/sonnet`))).toMatch(/^level full;/m);
 });
 
 test("the project's README leads to a first payment and a first verification", { timeout: 90_000 }, async () => {

@@ -1,0 +1,95 @@
+import { checkSigned, InputError, type SignedReport } from "../../../../verifier/src/index.ts";
+import type { Exchange } from "../exchange.ts";
+import { settlementSaid } from "../payment.ts";
+import { readQuotes, record, type Terms } from "../terms.ts";
+import type { Visit } from "../visit.ts";
+import { type CheckResult, type Finding, judged, notApplicable } from "../vocabulary.ts";
+import type { Sale } from "./purchase.ts";
+
+/** The x402 extension, version 1. */
+const EXTENSION = "offer-receipt";
+
+/** Verifies the signed offer of the entry that was paid, and the receipt of the payment. */
+export async function checkOfferReceipt(visit: Visit, terms: Terms, sale: Sale): Promise<CheckResult> {
+  const quoted = visit.exchanges.find(({ answer }) => answer?.status === 402);
+  const offer = quoted === undefined ? null : offerOf(quoted, terms);
+  const receipt = infoOf(record(settlementSaid(sale.answer)).extensions).receipt ?? null;
+  if (offer === null && receipt === null)
+    return notApplicable("offer_receipt", "this seller signs no offers or receipts");
+  const at = await visit.parts.ledger.now();
+  const { accepted, network, payTo, url: resourceUrl } = terms;
+  const transaction = String(record(settlementSaid(sale.answer)).transaction);
+  const payer = visit.parts.payer.address;
+  const findings: Finding[] = [];
+  if (offer !== null && quoted !== undefined) {
+    const { scheme, asset, amount } = accepted;
+    const members = { resourceUrl, scheme, network: accepted.network, asset, payTo: accepted.payTo, amount } as Members;
+    findings.push(
+      ...(await examined(visit, { kind: "offer", signed: offer, exchange: quoted }, { at: at - 60, members })),
+    );
+  }
+  if (receipt !== null) {
+    const signed = { kind: "receipt", signed: receipt as Json, exchange: sale.exchange } as const;
+    const members = { resourceUrl, network, payer };
+    findings.push(...(await examined(visit, signed, { at, payTo, members, settled: transaction })));
+  }
+  return judged("offer_receipt", findings);
+}
+
+type Json = Parameters<typeof checkSigned>[1];
+type Members = Readonly<Record<string, Json>>;
+
+interface SignedThing {
+  readonly kind: "offer" | "receipt";
+  readonly signed: Json;
+  readonly exchange: Exchange;
+}
+
+interface Wanted {
+  readonly at: number;
+  readonly payTo?: string;
+  readonly members: Members;
+  /** The transaction that the answer names. */
+  readonly settled?: string;
+}
+
+async function examined(
+  visit: Visit,
+  { kind, signed, exchange }: SignedThing,
+  wanted: Wanted,
+): Promise<readonly Finding[]> {
+  const of = (statement: string, holds: boolean): Finding => ({ statement, holds, exchanges: [exchange.number] });
+  try {
+    const did = record(signed).format === "jws" ? await didDocument(visit) : undefined;
+    const { checks, payload }: SignedReport = await checkSigned(kind, signed, { ...wanted, did });
+    return [
+      ...checks.map(({ statement, holds }) => of(`The ${kind}: ${statement}`, holds)),
+      ...(kind === "receipt" ? [of("The receipt names the transaction, or none", isNamed(payload, wanted))] : []),
+    ];
+  } catch (error) {
+    if (error instanceof InputError) return [of(`The ${kind} can be read: ${error.message}`, false)];
+    throw error;
+  }
+}
+
+/** A seller need not name the transaction. */
+const isNamed = ({ transaction }: SignedReport["payload"], { settled = "" }: Wanted): boolean =>
+  transaction === "" || String(transaction).toLowerCase() === settled.toLowerCase();
+
+/** The seller's did:web document, by the exam's own way to the seller. */
+async function didDocument(visit: Visit): Promise<string | undefined> {
+  const url = new URL("/.well-known/did.json", visit.resource.url).href;
+  const { answer } = await visit.ask({}, { url, method: "GET", body: null });
+  return answer?.status === 200 ? new TextDecoder().decode(answer.body) : undefined;
+}
+
+function offerOf({ answer }: Exchange, terms: Terms): Json | null {
+  if (answer === null) return null;
+  const quote = readQuotes(answer).find(({ version }) => version === terms.version);
+  const offers = infoOf(quote?.extensions).offers;
+  if (quote === undefined || !Array.isArray(offers)) return null;
+  const place = quote.accepts.findIndex((entry) => JSON.stringify(entry) === JSON.stringify(terms.accepted));
+  return (offers.find((offer) => record(offer).acceptIndex === place) as Json | undefined) ?? null;
+}
+
+const infoOf = (extensions: unknown) => record(record(record(extensions)[EXTENSION]).info);

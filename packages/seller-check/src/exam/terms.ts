@@ -1,0 +1,149 @@
+import { decodePaymentRequiredHeader } from "@x402/core/http";
+import { PaymentRequiredV1Schema, PaymentRequiredV2Schema } from "@x402/core/schemas";
+import { type Address, getAddress, isAddress } from "viem";
+import type { Answer } from "./exchange.ts";
+
+/** Names of version 1 for the networks that an exam can pay on. */
+const NAMES_V1: Readonly<Record<string, string>> = { base: "eip155:8453", "base-sepolia": "eip155:84532" };
+
+/** One way to pay that an exam can use: EIP-3009 under the scheme `exact`. */
+export interface Terms {
+  readonly version: 1 | 2;
+  /** CAIP-2. */
+  readonly network: `eip155:${number}`;
+  readonly asset: Address;
+  /** In atomic units. */
+  readonly amount: bigint;
+  readonly payTo: Address;
+  readonly maxTimeoutSeconds: number;
+  /** Of the asset's EIP-712 domain. */
+  readonly domain: { readonly name: string; readonly version: string };
+  /** The entry of `accepts`, as it came. */
+  readonly accepted: Readonly<Record<string, unknown>>;
+  readonly resource: unknown;
+  /** What the entry is for. */
+  readonly url: string;
+  readonly extensions: unknown;
+}
+
+/** What a 402 says in one version of x402. */
+export interface Quote {
+  readonly version: 1 | 2;
+  /** Null if the quote is well formed. */
+  readonly problem: string | null;
+  readonly accepts: readonly Readonly<Record<string, unknown>>[];
+  readonly resource: unknown;
+  readonly extensions: unknown;
+}
+
+/** Reads what a 402 quotes: version 2 from its header, version 1 from its body. Empty if it quotes nothing. */
+export function readQuotes({ headers, body }: Answer): readonly Quote[] {
+  const header = headers["payment-required"];
+  const json = parsed(() => JSON.parse(new TextDecoder().decode(body)) as unknown);
+  const isV1 = typeof json === "object" && json !== null && "x402Version" in json && json.x402Version === 1;
+  return [...(header === undefined ? [] : [quoteV2(header)]), ...(isV1 ? [quoteV1(json)] : [])];
+}
+
+function quoteV2(header: string): Quote {
+  const decoded = parsed(() => decodePaymentRequiredHeader(header) as unknown);
+  const { success, data, error } = PaymentRequiredV2Schema.safeParse(decoded);
+  if (!success) return broken(2, decoded === undefined ? "the header is not JSON in base64" : pathOf(error.issues));
+  return { version: 2, problem: null, accepts: data.accepts, resource: data.resource, extensions: data.extensions };
+}
+
+function quoteV1(json: unknown): Quote {
+  const { success, data, error } = PaymentRequiredV1Schema.safeParse(json);
+  if (!success) return broken(1, pathOf(error.issues));
+  const accepts = data.accepts.map((entry) => ({ ...entry }));
+  return { version: 1, problem: null, accepts, resource: accepts[0]?.resource, extensions: undefined };
+}
+
+const broken = (version: 1 | 2, problem: string): Quote => ({
+  version,
+  problem,
+  accepts: [],
+  resource: null,
+  extensions: null,
+});
+
+const pathOf = (issues: readonly { readonly path: readonly PropertyKey[]; readonly message: string }[]): string =>
+  issues.map(({ path, message }) => `${path.map(String).join(".") || "the quote"}: ${message}`).join("; ");
+
+/** What an exam is willing to pay. */
+export interface Payable {
+  /** CAIP-2 of the chain that the exam pays on. */
+  readonly network: string;
+  /** Undefined where any asset will do, as on a chain of one's own. */
+  readonly asset?: Address | undefined;
+  /** In atomic units, of one payment. */
+  readonly ceiling: bigint;
+}
+
+/** The first entry that the exam can pay; a sentence that says why there is none. */
+export function choose(quotes: readonly Quote[], payable: Payable, url: string): Terms | string {
+  const reasons: string[] = [];
+  for (const quote of quotes)
+    for (const entry of quote.accepts) {
+      const terms = termsOf(quote, entry, url);
+      const refusal = typeof terms === "string" ? terms : refusalOf(terms, payable);
+      if (refusal === null) return terms as Terms;
+      reasons.push(refusal);
+    }
+  return reasons.length === 0 ? "it quotes nothing that can be paid" : [...new Set(reasons)].join("; ");
+}
+
+function refusalOf({ network, asset, amount }: Terms, payable: Payable): string | null {
+  if (network !== payable.network) return `an entry is for ${network}, and this exam pays on ${payable.network}`;
+  if (payable.asset !== undefined && asset !== getAddress(payable.asset))
+    return `an entry asks for ${asset}, and this exam pays in ${payable.asset}`;
+  if (amount > payable.ceiling)
+    return `an entry asks for ${amount}, and the ceiling is ${payable.ceiling} atomic units`;
+  return null;
+}
+
+function termsOf(quote: Quote, entry: Readonly<Record<string, unknown>>, url: string): Terms | string {
+  const { scheme, network, asset, payTo, maxTimeoutSeconds, extra } = entry;
+  const amount = quote.version === 1 ? entry.maxAmountRequired : entry.amount;
+  const { name, version, assetTransferMethod = "eip3009" } = record(extra);
+  if (scheme !== "exact") return `an entry has the scheme ${String(scheme)}, and this exam pays under exact`;
+  if (assetTransferMethod !== "eip3009")
+    return `an entry wants ${String(assetTransferMethod)}, and this exam signs EIP-3009`;
+  const chain = quote.version === 1 ? (NAMES_V1[String(network)] ?? String(network)) : String(network);
+  if (!/^eip155:\d+$/.test(chain)) return `an entry is for ${chain}, which is not an EVM chain`;
+  if (!isAddress(String(asset), { strict: false })) return "an entry's asset is not an address";
+  if (!isAddress(String(payTo), { strict: false })) return "an entry's payTo is not an address";
+  if (typeof amount !== "string" || !/^[1-9]\d{0,30}$/.test(amount))
+    return `an entry's amount is ${JSON.stringify(amount)}; expected atomic units as text`;
+  if (typeof name !== "string" || typeof version !== "string")
+    return "an entry does not say extra.name and extra.version, the domain to sign for";
+  return {
+    version: quote.version,
+    network: chain as `eip155:${number}`,
+    asset: getAddress(String(asset)),
+    amount: BigInt(amount),
+    payTo: getAddress(String(payTo)),
+    maxTimeoutSeconds: Number(maxTimeoutSeconds),
+    domain: { name, version },
+    accepted: entry,
+    resource: quote.resource,
+    url: resourceUrl(quote.version === 1 ? entry.resource : quote.resource) ?? url,
+    extensions: quote.extensions,
+  };
+}
+
+/** The URL that a resource names, in either version; null if it names none. */
+export function resourceUrl(resource: unknown): string | null {
+  const url = typeof resource === "string" ? resource : record(resource).url;
+  return typeof url === "string" ? url : null;
+}
+
+export const record = (value: unknown): Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {};
+
+function parsed<T>(parse: () => T): T | undefined {
+  try {
+    return parse();
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,59 @@
+/** The checks of an exam, in the order in which a report lists them. */
+export const CHECKS = [
+  "terms",
+  "purchase",
+  "replay",
+  "binding",
+  "forgery",
+  "lost_answer",
+  "caching",
+  "offer_receipt",
+] as const;
+
+export type CheckName = (typeof CHECKS)[number];
+
+/** What each check asks of a seller. */
+export const CHECK_TITLES: Readonly<Record<CheckName, string>> = {
+  terms: "The 402 is well formed, stable and true of this URL",
+  purchase: "A payment is charged once, as quoted, and brings the result",
+  replay: "The same payment again is neither charged again nor served as a new sale",
+  binding: "A payment for this request buys no other one",
+  forgery: "A payment that is not as quoted is refused, and nothing of it settles",
+  lost_answer: "A buyer who lost the answer gets it with the same payment",
+  caching: "A paid answer is not for shared caches, and the next unpaid request gets nothing",
+  offer_receipt: "Signed offers and receipts agree with what was charged",
+};
+
+export type Outcome = "pass" | "fail" | "not_applicable";
+
+/** One thing that was looked at. */
+export interface Finding {
+  /** A sentence that is true if `holds`. */
+  readonly statement: string;
+  readonly holds: boolean;
+  /** Numbers of the exchanges that show it. */
+  readonly exchanges: readonly number[];
+}
+
+/** A check with what it found. Not applicable with a reason, and without findings. */
+export interface CheckResult {
+  readonly check: CheckName;
+  readonly outcome: Outcome;
+  readonly reason: string | null;
+  readonly findings: readonly Finding[];
+}
+
+/** Fails with the first finding that does not hold. */
+export const judged = (check: CheckName, findings: readonly Finding[]): CheckResult => ({
+  check,
+  outcome: findings.every(({ holds }) => holds) ? "pass" : "fail",
+  reason: null,
+  findings,
+});
+
+export const notApplicable = (check: CheckName, reason: string): CheckResult => ({
+  check,
+  outcome: "not_applicable",
+  reason,
+  findings: [],
+});

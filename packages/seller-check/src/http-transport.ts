@@ -1,0 +1,57 @@
+import { request as requestHttp } from "node:http";
+import { request as requestHttps } from "node:https";
+import type { Answer, HttpRequest, Transport } from "./exam/exchange.ts";
+
+/** The longest wait for an answer, in milliseconds. */
+const ANSWERS_WITHIN_MS = 30_000;
+/** The largest answer that is read, in bytes. */
+const MOST_BYTES = 1_048_576;
+
+/** Requests over HTTP/1.1, each on a connection of its own. */
+export const httpTransport = (): Transport => ({
+  send: (request) =>
+    new Promise<Answer>((resolve, reject) => {
+      const sending = begin(request, reject);
+      sending.on("response", (response) => {
+        const parts: Buffer[] = [];
+        let bytes = 0;
+        response.on("data", (part: Buffer) => {
+          bytes += part.length;
+          parts.push(part);
+          if (bytes > MOST_BYTES) sending.destroy(new Error(`the answer has more than ${MOST_BYTES} bytes`));
+        });
+        response.on("error", reject);
+        response.on("end", () => {
+          const headers = Object.entries(response.headers).map(([name, value]) => [name, [value].flat().join(", ")]);
+          resolve({
+            status: response.statusCode ?? 0,
+            headers: Object.fromEntries(headers),
+            body: Buffer.concat(parts),
+          });
+        });
+      });
+    }),
+  sendAndHangUp: (request) =>
+    new Promise<void>((resolve, reject) => {
+      let isSent = false;
+      const sending = begin(request, (error) => (isSent ? resolve() : reject(error)));
+      sending.on("finish", () => {
+        isSent = true;
+        // The request has been handed to the system; closing sends it, then the end of the connection.
+        const { socket } = sending;
+        const hangUp = () => sending.destroy();
+        if (socket === null || socket.connecting) sending.once("socket", (late) => late.once("connect", hangUp));
+        else socket.write("", hangUp);
+      });
+      sending.on("close", resolve);
+    }),
+});
+
+function begin({ method, url, headers, body }: HttpRequest, fail: (error: Error) => void) {
+  const options = { method, headers: { accept: "*/*", ...headers }, agent: false, timeout: ANSWERS_WITHIN_MS } as const;
+  const sending = (url.startsWith("https:") ? requestHttps : requestHttp)(url, options);
+  sending.on("error", fail);
+  sending.on("timeout", () => sending.destroy(new Error(`no answer within ${ANSWERS_WITHIN_MS / 1000} seconds`)));
+  sending.end(body ?? undefined);
+  return sending;
+}

@@ -1,0 +1,19 @@
+export { chainLedger } from "./chain-ledger.ts";
+export type { OtherRoute } from "./exam/checks/binding.ts";
+export { type ExamOrder, type ExamReport, examine } from "./exam/examine.ts";
+export type { Answer, Exchange, HttpRequest, Transport } from "./exam/exchange.ts";
+export type { Ledger, Settled } from "./exam/ledger.ts";
+export type { Level } from "./exam/level.ts";
+export type { Authorization, Payer, TypedAuthorization } from "./exam/payment.ts";
+export type { Payable, Terms } from "./exam/terms.ts";
+export type { Resource, VisitParts } from "./exam/visit.ts";
+export {
+  CHECK_TITLES,
+  CHECKS,
+  type CheckName,
+  type CheckResult,
+  type Finding,
+  type Outcome,
+} from "./exam/vocabulary.ts";
+export { httpTransport } from "./http-transport.ts";
+export { reportJson, reportText } from "./report.ts";

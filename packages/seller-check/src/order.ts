@@ -1,0 +1,109 @@
+import { parseArgs } from "node:util";
+import { type Address, type Hex, isAddress, parseUnits } from "viem";
+import type { OtherRoute } from "./exam/checks/binding.ts";
+import type { Resource } from "./exam/visit.ts";
+
+const USAGE = `Examines a paid endpoint as a buyer would: it pays up to three times and tries what must not work.
+
+  PRIVATE_KEY=0x… agent-payment-trust-seller-check <URL> --rpc <JSON-RPC URL> [options]
+
+  --rpc <URL>          the chain that payments settle on: a local one, or Base Sepolia; Base costs real money
+  --max-price <USDC>   the most that one payment may cost; default 0.10
+  --method <METHOD>    default GET, or POST with --body
+  --body <text>        the body to send; it should be one that the endpoint sells a result for
+  --content-type <t>   default application/json
+  --other <URL>        another paid URL of the same seller, by the same method, for the check of binding
+  --asset <address>    the only token to pay with; default: whichever the endpoint asks for
+  --json               the whole report with every request and answer
+
+PRIVATE_KEY pays: an account with some of the token, used for nothing else meanwhile. It needs no ether.
+
+Exit codes: 0 every check passed or does not apply; 1 a check failed; 2 usage error, or no exam was possible.`;
+
+/** Wrong use: the message says what would be right. */
+export class UsageError extends Error {}
+
+/** What the command was asked to do. */
+export interface Order {
+  readonly resource: Resource;
+  readonly other: OtherRoute;
+  readonly rpcUrl: string;
+  readonly privateKey: Hex;
+  /** In atomic units of six decimals. */
+  readonly ceiling: bigint;
+  readonly asset: Address | undefined;
+  readonly json: boolean;
+}
+
+/** Reads arguments and the environment. @throws UsageError */
+export function readOrder(args: readonly string[], env: Readonly<Record<string, string | undefined>>): Order {
+  const { values, positionals } = parse(args);
+  const [url, ...more] = positionals;
+  if (url === undefined || more.length > 0)
+    throw new UsageError(`Expected one URL; got ${positionals.length}.\n\n${USAGE}`);
+  const { body, rpc, other } = values;
+  if (rpc === undefined) throw new UsageError(`--rpc is missing.\n\n${USAGE}`);
+  const method = (values.method ?? (body === undefined ? "GET" : "POST")).toUpperCase();
+  if (!/^[A-Z]+$/.test(method) || method === "HEAD")
+    throw new UsageError(`--method ${method} is not a method that sells a result; expected one such as GET or POST.`);
+  const contentType = values["content-type"] ?? "application/json";
+  const sent = body ?? null;
+  return {
+    resource: { url: web(url, "The URL"), method, body: sent, contentType },
+    other: other === undefined ? null : { url: sameOrigin(web(other, "--other"), url), method, body: sent },
+    rpcUrl: web(rpc, "--rpc"),
+    privateKey: key(env.PRIVATE_KEY),
+    ceiling: price(values["max-price"] ?? "0.10"),
+    asset: address(values.asset),
+    json: values.json === true,
+  };
+}
+
+function parse(args: readonly string[]) {
+  const text = { type: "string" } as const;
+  try {
+    return parseArgs({
+      args: [...args],
+      allowPositionals: true,
+      options: {
+        rpc: text,
+        "max-price": text,
+        method: text,
+        body: text,
+        "content-type": text,
+        other: text,
+        asset: text,
+        json: { type: "boolean" },
+      },
+    });
+  } catch (error) {
+    throw new UsageError(`${(error as Error).message}\n\n${USAGE}`);
+  }
+}
+
+function web(url: string, name: string): string {
+  if (URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)) return url;
+  throw new UsageError(`${name} ${JSON.stringify(url)} is not an http or https URL.`);
+}
+
+function sameOrigin(other: string, url: string): string {
+  if (new URL(other).origin === new URL(url).origin) return other;
+  throw new UsageError(`--other is at ${new URL(other).origin}; expected another URL of ${new URL(url).origin}.`);
+}
+
+function key(value: string | undefined): Hex {
+  if (value !== undefined && /^0x[0-9a-f]{64}$/i.test(value)) return value as Hex;
+  throw new UsageError(
+    `PRIVATE_KEY is ${value === undefined ? "not set" : "not a private key"}: expected 0x and 64 hexadecimal digits in the environment.`,
+  );
+}
+
+function price(value: string): bigint {
+  if (/^\d{1,9}(\.\d{1,6})?$/.test(value) && Number(value) > 0) return parseUnits(value, 6);
+  throw new UsageError(`--max-price ${JSON.stringify(value)} is not an amount; expected one such as 0.10.`);
+}
+
+function address(value: string | undefined): Address | undefined {
+  if (value === undefined || isAddress(value, { strict: false })) return value;
+  throw new UsageError(`--asset ${JSON.stringify(value)} is not an address.`);
+}

@@ -1,0 +1,46 @@
+import { expect, test } from "vitest";
+import { MOST_PAYMENTS, MOST_REQUESTS } from "../../../packages/seller-check/src/exam/visit.ts";
+import { startTestChain } from "../../support/chain/chain.ts";
+import { forFile } from "../../support/for-file.ts";
+import { holdExam, outcomes, untrue } from "../../support/seller/held-exam.ts";
+import { type Fault, openShop } from "../../support/seller/shop.ts";
+
+const chain = await forFile(startTestChain());
+const EVERY_CHECK = ["terms", "purchase", "replay", "binding", "forgery", "lost_answer", "caching", "offer_receipt"];
+
+async function examined(fault: Fault | null) {
+  const shop = await forFile(openShop(chain, fault));
+  const body = JSON.stringify({ about: "rain" });
+  const other = { url: `${shop.url}/sonnet`, method: "POST", body };
+  return holdExam(chain, { resource: { url: `${shop.url}/haiku`, method: "POST", body }, other });
+}
+
+test("an honest seller passes every check, with at most 40 requests and three payments", async () => {
+  const report = await examined(null);
+  expect(untrue(report)).toEqual([]);
+  expect(outcomes(report)).toEqual(Object.fromEntries(EVERY_CHECK.map((check) => [check, "pass"])));
+  expect(report).toMatchObject({ level: "full", spent: 1_000n * BigInt(MOST_PAYMENTS) });
+  expect(report.exchanges.length).toBeLessThanOrEqual(MOST_REQUESTS);
+});
+
+test.each<[Fault, string]>([
+  ["another price each time", "terms"],
+  ["HEAD is free", "terms"],
+  ["names another resource", "terms"],
+  ["names another transaction", "purchase"],
+  ["charges and fails", "purchase"],
+  ["serves a replay", "replay"],
+  ["no lock", "replay"],
+  ["any route", "binding"],
+  ["any body", "binding"],
+  ["takes less", "forgery"],
+  ["checks no signature", "forgery"],
+  ["forgets answers", "lost_answer"],
+  ["public cache", "caching"],
+  ["free after a sale", "caching"],
+  ["offers another amount", "offer_receipt"],
+])("a seller with the fault '%s' fails %s", async (fault, check) => {
+  const report = await examined(fault);
+  expect(outcomes(report)[check], untrue(report).join("\n")).toBe("fail");
+  expect(report.spent).toBeLessThanOrEqual(3_010n);
+});

@@ -1,0 +1,102 @@
+import { createServer, type RequestListener } from "node:http";
+import { createRequire } from "node:module";
+import { serve } from "@hono/node-server";
+import { x402ResourceServer } from "@x402/core/server";
+import { ExactEvmScheme } from "@x402/evm/exact/server";
+import { paymentMiddleware as stockExpress } from "@x402/express";
+import { paymentMiddleware as stockHono } from "@x402/hono";
+import { Hono } from "hono";
+import { expect, test } from "vitest";
+import { startTestChain } from "../../support/chain/chain.ts";
+import { forFile } from "../../support/for-file.ts";
+import { holdExam, outcomes, untrue } from "../../support/seller/held-exam.ts";
+import { stockFacilitator } from "../../support/seller/stock-facilitator.ts";
+
+/** What these tests use of Express, which comes without types. */
+interface ExpressApp extends RequestListener {
+  use(handler: unknown): void;
+  get(path: string, handler: (request: unknown, response: { json(value: unknown): void }) => void): void;
+}
+const express: () => ExpressApp = createRequire(import.meta.url)("express");
+
+const chain = await forFile(startTestChain());
+const accepts = {
+  scheme: "exact",
+  price: "$0.001",
+  network: "eip155:8453",
+  payTo: "0x00000000000000000000000000000000000c0ffe",
+} as const;
+const ROUTES = {
+  "GET /haiku": { accepts, description: "a haiku" },
+  "GET /sonnet": { accepts, description: "a sonnet" },
+};
+const resourceServer = () =>
+  new x402ResourceServer(stockFacilitator(chain)).register("eip155:8453", new ExactEvmScheme());
+
+/** Counts how often a handler ran. */
+let runs = 0;
+const poem = () => ({ poem: "rain on the roof", run: ++runs });
+
+async function openHono(): Promise<string> {
+  const app = new Hono();
+  app.use(stockHono(ROUTES, resourceServer()));
+  app.get("/haiku", (c) => c.json(poem()));
+  app.get("/sonnet", (c) => c.json(poem()));
+  return new Promise((resolve) => {
+    const server = serve({ fetch: app.fetch, port: 0, hostname: "127.0.0.1" }, ({ port }) =>
+      resolve(`http://127.0.0.1:${port}`),
+    );
+    void forFile({ stop: () => server.close() });
+  });
+}
+
+async function openExpress(): Promise<string> {
+  const app = express();
+  app.use(stockExpress(ROUTES, resourceServer()));
+  app.get("/haiku", (_, response) => response.json(poem()));
+  app.get("/sonnet", (_, response) => response.json(poem()));
+  const server = createServer(app);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  await forFile({
+    stop() {
+      server.closeAllConnections();
+      server.close();
+    },
+  });
+  return `http://127.0.0.1:${(server.address() as { port: number }).port}`;
+}
+
+const STOCK = [
+  ["@x402/hono", openHono],
+  ["@x402/express", openExpress],
+] as const;
+
+/** HEAD reaches the handler of GET, but not the middleware's rule for GET. */
+const FREE_HEAD = "terms: HEAD is refused or quoted the same, and answered 200";
+
+test.each(STOCK)("the stock middleware of %s sells one payment at another route", async (_, open) => {
+  const url = await open();
+  const other = { url: `${url}/sonnet`, method: "GET", body: null };
+  const report = await holdExam(chain, { resource: { url: `${url}/haiku` }, other });
+  expect(untrue(report)).toEqual([
+    FREE_HEAD,
+    `binding: A payment for ${url}/haiku is refused at ${other.url}, and got 200`,
+    "binding: Nothing is charged there",
+  ]);
+  expect(outcomes(report)).toMatchObject({ purchase: "pass", replay: "pass", forgery: "pass", caching: "pass" });
+  expect(report.level).toBeNull();
+});
+
+test.each(STOCK)("the stock middleware of %s keeps no answer for who lost it", async (_, open) => {
+  const url = await open();
+  runs = 0;
+  const report = await holdExam(chain, { resource: { url: `${url}/haiku` } });
+  expect(untrue(report)).toEqual([
+    FREE_HEAD,
+    "lost_answer: The same payment brings the answer that was lost, and got 402",
+    "lost_answer: Nobody is charged without a result",
+  ]);
+  expect(outcomes(report)).toMatchObject({ binding: "not_applicable" });
+  // For HEAD, and for each copy of a payment that had not settled when it came in.
+  expect(runs).toBeGreaterThan(4);
+});

@@ -1,0 +1,180 @@
+import { text } from "node:stream/consumers";
+import { encodePaymentRequiredHeader, encodePaymentResponseHeader } from "@x402/core/http";
+import { authorizationTypes } from "@x402/evm";
+import { type Hex, isAddressEqual, recoverTypedDataAddress } from "viem";
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
+import type { Authorization } from "../../../api/payments/scheme.ts";
+import { offerReceipt } from "../../../packages/escrow/src/offer-receipt.ts";
+import type { TestChain } from "../chain/chain.ts";
+import { type LocalServer, serveHttp } from "../http-server.ts";
+import { usdcDomain } from "../payments/authorization.ts";
+import { broadcast } from "../payments/on-chain.ts";
+
+/** What a shop does wrong. */
+export type Fault =
+  | "another price each time"
+  | "HEAD is free"
+  | "names another resource"
+  | "names another transaction"
+  | "charges and fails"
+  | "serves a replay"
+  | "no lock"
+  | "any route"
+  | "any body"
+  | "takes less"
+  | "checks no signature"
+  | "forgets answers"
+  | "public cache"
+  | "free after a sale"
+  | "offers another amount";
+
+const PRICE = 1_000n;
+
+interface Told {
+  readonly status: number;
+  readonly headers: Record<string, string>;
+  readonly body: string;
+}
+
+interface Asked {
+  readonly method: string;
+  readonly url: string;
+  readonly body: string;
+}
+
+interface Presented {
+  readonly authorization: Authorization;
+  readonly signature: Hex;
+  readonly resource: { readonly url: string };
+}
+
+/**
+ * A shop that sells two routes for USDC, honest but for one fault: one payment buys one answer, which every retry of the
+ * same request gets byte for byte.
+ */
+export async function openShop(chain: TestChain, fault: Fault | null = null): Promise<LocalServer> {
+  const account = privateKeyToAccount(generatePrivateKey());
+  const statements = offerReceipt(account);
+  const sold = new Map<Hex, { readonly request: string; readonly answer: Promise<Told> }>();
+  let [quotes, results] = [0, 0];
+
+  const server = await serveHttp(async (request, response) => {
+    const asked = { method: request.method ?? "", url: `${server.url}${request.url}`, body: await text(request) };
+    const header = request.headers["payment-signature"];
+    const told = await answer(asked, typeof header === "string" ? header : null).catch((error: unknown) => ({
+      status: 500,
+      headers: {},
+      body: String(error),
+    }));
+    response.writeHead(told.status, told.headers).end(told.body);
+  });
+  return server;
+
+  async function answer(asked: Asked, header: string | null): Promise<Told> {
+    if (!["/haiku", "/sonnet"].includes(new URL(asked.url).pathname)) return { status: 404, headers: {}, body: "" };
+    if (asked.method === "HEAD" && fault === "HEAD is free") return { status: 200, headers: {}, body: "" };
+    if (header === null) {
+      if (fault === "free after a sale" && results > 0) return make(asked);
+      return challenge(asked, "payment required");
+    }
+    const presented = read(header);
+    const request = JSON.stringify(fault === "any body" ? asked.url : fault === "any route" ? asked.body : asked);
+    const known = sold.get(presented.authorization.nonce);
+    if (known === undefined || fault === "no lock") return begin(asked, { presented, request });
+    if (fault === "serves a replay" || (fault === "any body" && request === known.request)) return make(asked);
+    if (fault === "forgets answers") return challenge(asked, "this payment was used");
+    return request === known.request ? known.answer : { status: 409, headers: {}, body: "another request" };
+  }
+
+  async function begin(asked: Asked, { presented, request }: { presented: Presented; request: string }): Promise<Told> {
+    const refusal = await refusalOf(asked, presented);
+    if (refusal !== null) return challenge(asked, refusal);
+    const { nonce } = presented.authorization;
+    // Another copy may have come in while the signature was checked.
+    const meanwhile = sold.get(nonce);
+    if (meanwhile !== undefined && fault !== "no lock") return meanwhile.answer;
+    const answer = sell(asked, presented);
+    sold.set(nonce, { request, answer });
+    return answer;
+  }
+
+  async function sell(asked: Asked, presented: Presented): Promise<Told> {
+    const settling = broadcast(chain, presented).catch((error: unknown) => {
+      if (fault === "no lock" || fault === "checks no signature") return `0x${"0".repeat(64)}` as Hex;
+      throw error;
+    });
+    const transaction = await settling;
+    if (fault === "charges and fails") return { status: 500, headers: {}, body: "out of paper" };
+    const told = await make(asked);
+    const { network } = await accepted();
+    const payer = presented.authorization.from;
+    const extensions = await statements.receipt(
+      { network, resourceUrl: resourceOf(asked), payer, transaction },
+      Math.floor(Date.now() / 1000),
+    );
+    const said = fault === "names another transaction" ? (`0x${"12".repeat(32)}` as Hex) : transaction;
+    const settled = { success: true, transaction: said, network, payer, extensions };
+    const header = encodePaymentResponseHeader(settled as Parameters<typeof encodePaymentResponseHeader>[0]);
+    return { ...told, headers: { ...told.headers, "payment-response": header } };
+  }
+
+  async function make({ url }: Asked): Promise<Told> {
+    results += 1;
+    const control = fault === "public cache" ? "public, max-age=60" : "private, no-store";
+    const headers = { "content-type": "application/json", "cache-control": control };
+    return { status: 200, headers, body: JSON.stringify({ poem: new URL(url).pathname, number: results }) };
+  }
+
+  async function refusalOf({ url }: Asked, { authorization, signature, resource }: Presented): Promise<string | null> {
+    const { from, to, value, validAfter, validBefore } = authorization;
+    const now = (await chain.client.getBlock()).timestamp;
+    if (resource.url !== resourceOf({ url }) && fault !== "any route") return "for another resource";
+    if (!isAddressEqual(to, account.address)) return "for another recipient";
+    if (value < PRICE && fault !== "takes less") return "for less";
+    if (validAfter > now) return "not valid yet";
+    if (validBefore <= now + 5n) return "expired";
+    if (fault === "checks no signature") return null;
+    const typed = { domain: usdcDomain(chain.network), types: authorizationTypes, message: authorization } as const;
+    const signer = await recoverTypedDataAddress({
+      ...typed,
+      primaryType: "TransferWithAuthorization",
+      signature,
+    }).catch(() => null);
+    return signer !== null && isAddressEqual(signer, from) ? null : "the signature is not the payer's";
+  }
+
+  async function accepted() {
+    const { id: network, usdc } = chain.network;
+    const amount = fault === "another price each time" ? PRICE + BigInt(quotes++) : PRICE;
+    const extra = { name: usdc.name, version: usdc.version };
+    return {
+      scheme: "exact",
+      network,
+      asset: usdc.address,
+      amount: `${amount}`,
+      payTo: account.address,
+      maxTimeoutSeconds: 60,
+      extra,
+    } as const;
+  }
+
+  async function challenge({ url }: Pick<Asked, "url">, error: string): Promise<Told> {
+    const accepts = [await accepted()];
+    const offered = fault === "offers another amount" ? accepts.map((entry) => ({ ...entry, amount: "1" })) : accepts;
+    const extensions = await statements.offers(resourceOf({ url }), offered, Date.now());
+    const terms = { x402Version: 2, error, resource: { url: resourceOf({ url }) }, accepts, extensions };
+    const header = encodePaymentRequiredHeader(terms as unknown as Parameters<typeof encodePaymentRequiredHeader>[0]);
+    return { status: 402, headers: { "payment-required": header }, body: "{}" };
+  }
+
+  function resourceOf({ url }: Pick<Asked, "url">): string {
+    return fault === "names another resource" ? "https://elsewhere.example/haiku" : url;
+  }
+}
+
+function read(header: string): Presented {
+  const { payload, resource } = JSON.parse(Buffer.from(header, "base64").toString());
+  const { from, to, value, validAfter, validBefore, nonce } = payload.authorization;
+  const times = { value: BigInt(value), validAfter: BigInt(validAfter), validBefore: BigInt(validBefore) };
+  return { authorization: { from, to, nonce, ...times }, signature: payload.signature, resource };
+}
