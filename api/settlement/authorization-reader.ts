@@ -39,13 +39,13 @@ export interface Period {
   readonly seen: Block;
 }
 
-/** `unfinished`: asked again, the search goes on. `nowhere`: a minute of complete searches has found nothing. */
-export type Searched = { readonly found: NonceEnd } | "unfinished" | "nowhere";
+/** A transaction whose log was found; `unfinished`: asked again, the search goes on; `nowhere`: a minute of complete searches has found nothing. */
+export type Searched = { readonly transaction: Hex } | "unfinished" | "nowhere";
 
-/** What has become of a block: it is final, it is not yet, or it is not on the chain that the node knows. */
-export type BlockStanding = "final" | "pending" | "unknown";
-
-/** Reads authorizations of USDC on one chain. Every method rejects if the chain cannot be read. */
+/**
+ * Reads authorizations of USDC on one chain. Every method rejects if the chain cannot be read, and answers what one node
+ * shows: nodes behind one address take turns, and some lag or have pruned what is old.
+ */
 export interface AuthorizationReader {
   /** Shared: very many are read with one call, and one a moment ago serves everybody. */
   state(name: NonceName): Promise<NonceReading>;
@@ -53,14 +53,29 @@ export interface AuthorizationReader {
   stateAgain(name: NonceName): Promise<NonceReading>;
   /** The older of two readings that were requested separately; null if there are none. */
   final(): Promise<HashedBlock | null>;
-  /** How this transaction ended the nonce; null if it did not, or is not mined. */
+  /** How this transaction ended the nonce; null if it did not, or if the node does not know it. */
   endIn(transaction: Hex, name: NonceName): Promise<NonceEnd | null>;
   /** Searches the logs of about a day before the end of the period, in few calls. */
   search(name: NonceName, period: Period): Promise<Searched>;
-  standing(block: HashedBlock): Promise<BlockStanding>;
+  /** The hash of the block at this height; null if the node has none. */
+  hashAt(block: number): Promise<Hex | null>;
   /** Whether a contract wallet says that it signed the digest (ERC-1271). */
   verifyContractSignature(payer: Address, digest: Hex, signature: Hex): Promise<boolean>;
 }
 
 /** A transaction that may have ended a nonce, from our own journal; null if it is none of ours. */
 export type KnownTransaction = (network: Network, name: NonceName) => Promise<Hex | null>;
+
+/** What final blocks have shown, kept for all processes. What is kept may be dropped; it never becomes wrong. */
+export interface FinalFacts {
+  /** How the nonce ended, and the block that `putUnused` has kept for this `validBefore`; null for what is not kept. */
+  get(name: NonceName, validBefore: bigint | null): Promise<FactsKept>;
+  putEnd(name: NonceName, end: NonceEnd): Promise<void>;
+  /** Keeps a final block, not before `validBefore`, before which the nonce was not used. Resolves with the one kept first. */
+  putUnused(name: NonceName, validBefore: bigint, block: HashedBlock): Promise<HashedBlock>;
+}
+
+export interface FactsKept {
+  readonly end: NonceEnd | null;
+  readonly unusedBefore: HashedBlock | null;
+}

@@ -19,7 +19,7 @@ export type Status =
   | { readonly status: "used"; readonly final: false; readonly asOf: Block; readonly search: Missing }
   /** Not used. */
   | { readonly status: "pending"; readonly final: false; readonly asOf: Block; readonly window: ValidityWindow }
-  /** A negative proof: this final block is not before `validBefore`, and the nonce was not used in it. */
+  /** A negative proof: this final block is not before `validBefore`, and the nonce was not used before it. */
   | { readonly status: "expired"; readonly final: true; readonly asOf: Block; readonly finalBlock: HashedBlock };
 
 interface Found {
@@ -33,29 +33,37 @@ export type Seen =
   | {
       readonly nonce: "unused";
       readonly reading: NonceReading;
-      /** A final block that two separate readings came after, both with the nonce unused; null if there is none. */
-      readonly unusedAt: HashedBlock | null;
+      /** A final block, not before `validBefore`, before which the nonce was not used; null if none is known. */
+      readonly unusedBefore: HashedBlock | null;
     }
   | { readonly nonce: "used"; readonly asOf: Block; readonly end: NonceEnd; readonly isFinal: boolean }
   | { readonly nonce: "used"; readonly asOf: Block; readonly end: null; readonly search: Missing };
 
-/** The table of `docs/settlement.md`. What was authorized and is not known is taken to be what the chain shows. */
+/**
+ * The table of `docs/settlement.md`. What was authorized and is not known is taken to be what the chain shows. A final
+ * answer follows from the final chain alone, and is as of the block that proves it: so it is the same whenever it is asked
+ * for, and whoever answers.
+ */
 export function decide(question: Question, seen: Seen): Status {
-  if (seen.nonce === "unused") return unused(question, seen);
+  if (seen.nonce === "unused") return notUsedInTime(question, seen.reading.at, seen.unusedBefore);
   const { asOf, end } = seen;
   if (end === null) return { status: "used", final: false, asOf, search: seen.search };
-  const found = { final: seen.isFinal, asOf, end };
-  const { transfer } = end;
+  const {
+    isFinal,
+    end: { block, transfer },
+  } = seen;
+  // The nonce came to its end when this authorization was over: it had not been used.
+  if (question.validBefore !== null && block.time >= question.validBefore)
+    return notUsedInTime(question, asOf, isFinal ? block : null);
+  const found = { final: isFinal, asOf: isFinal ? { number: block.number, time: block.time } : asOf, end };
   if (transfer === null) return { ...found, status: "canceled" };
   return { ...found, transfer, status: isOf(question, end, transfer) ? "settled" : "replaced" };
 }
 
-function unused(question: Question, { reading, unusedAt }: Extract<Seen, { nonce: "unused" }>): Status {
-  const { validBefore } = question;
-  const asOf = reading.at;
-  if (validBefore !== null && unusedAt !== null && unusedAt.time >= validBefore)
-    return { status: "expired", final: true, asOf, finalBlock: unusedAt };
-  return { status: "pending", final: false, asOf, window: windowAt(question, asOf.time) };
+function notUsedInTime(question: Question, asOf: Block, unusedBefore: HashedBlock | null): Status {
+  if (unusedBefore === null) return { status: "pending", final: false, asOf, window: windowAt(question, asOf.time) };
+  const { number, time } = unusedBefore;
+  return { status: "expired", final: true, asOf: { number, time }, finalBlock: unusedBefore };
 }
 
 /** USDC asks for `block.timestamp > validAfter` and `block.timestamp < validBefore`. */
@@ -65,16 +73,12 @@ function windowAt({ validAfter, validBefore }: Question, time: bigint): Validity
   return validAfter !== null && time <= validAfter ? "not_yet" : "open";
 }
 
-/**
- * A payer may sign two authorizations with one nonce. A transfer outside the window, to another payee or of another value
- * was the other one's: so what has once expired never settles.
- */
+/** A payer may sign two authorizations with one nonce: a transfer too early, to another payee or of another value was the other one's. */
 const isOf = (
-  { to, value, validAfter, validBefore }: Question,
+  { to, value, validAfter }: Question,
   { block }: NonceEnd,
   transfer: NonNullable<NonceEnd["transfer"]>,
 ): boolean =>
   (to === null || to === transfer.to) &&
   (value === null || value === transfer.value) &&
-  (validAfter === null || block.time > validAfter) &&
-  (validBefore === null || block.time < validBefore);
+  (validAfter === null || block.time > validAfter);

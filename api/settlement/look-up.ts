@@ -3,6 +3,7 @@ import type { Hex } from "../kernel/wallet.ts";
 import type {
   AuthorizationReader,
   Block,
+  FinalFacts,
   HashedBlock,
   KnownTransaction,
   NonceEnd,
@@ -11,6 +12,7 @@ import type {
 } from "./authorization-reader.ts";
 import { decide, type Missing, type Seen, type Status } from "./decide.ts";
 import { createMemory, type Memory } from "./memory.ts";
+import { AGREEING, firstShown, READINGS, standingOf } from "./nodes.ts";
 import type { Question } from "./question.ts";
 
 /**
@@ -18,12 +20,11 @@ import type { Question } from "./question.ts";
  * "Transaction finality").
  */
 const YOUNG_SECONDS = 600n;
-/** Nodes behind one URL take turns: of so many readings, one is of a node that keeps up. */
-const READINGS = 3;
 
 export interface LookUpParts {
   readonly readers: Readonly<Record<Network, AuthorizationReader>>;
   readonly known: KnownTransaction;
+  readonly facts: Readonly<Record<Network, FinalFacts>>;
   readonly now: () => Date;
 }
 
@@ -33,18 +34,19 @@ export type MaySearch = () => Promise<boolean>;
 /** What has become of an authorization. Rejects if the chain cannot be read. */
 export type LookUp = (question: Question, maySearch: MaySearch) => Promise<Status>;
 
-export function createLookUp(parts: LookUpParts): LookUp {
+export function createLookUp({ readers, facts, ...parts }: LookUpParts): LookUp {
   const memory = createMemory(() => parts.now().getTime());
   return async (question, maySearch) => {
     const { network, from, nonce } = question;
-    const looking = { ...parts, memory, reader: parts.readers[network], question, maySearch, name: { from, nonce } };
-    return decide(question, await see(looking));
+    const chain = { reader: readers[network], facts: facts[network] };
+    return decide(question, await see({ ...parts, ...chain, memory, question, maySearch, name: { from, nonce } }));
   };
 }
 
-interface Looking extends LookUpParts {
+interface Looking extends Pick<LookUpParts, "known" | "now"> {
   readonly memory: Memory;
   readonly reader: AuthorizationReader;
+  readonly facts: FinalFacts;
   readonly question: Question;
   readonly name: NonceName;
   readonly maySearch: MaySearch;
@@ -52,77 +54,103 @@ interface Looking extends LookUpParts {
 
 async function see(looking: Looking): Promise<Seen> {
   const { memory, question } = looking;
+  const forGood = remembered(looking) ?? (await kept(looking));
+  if (forGood !== null) return forGood;
   const before = memory.ended(question);
-  if (before?.isFinal) return { nonce: "used", asOf: before.end.block, ...before };
-  const over = memory.unusedAt(question);
-  if (over !== null && question.validBefore !== null && over.time >= question.validBefore)
-    return { nonce: "unused", reading: { used: false, at: over }, unusedAt: over };
+  const over = await finalAfterWindow(looking);
   const reading = await readingOf(looking);
   // A node that has not come to the block of the end cannot deny it.
-  if (!reading.used && (before === null || reading.at.number >= before.end.block.number)) {
-    memory.forget(question);
-    return { nonce: "unused", reading, unusedAt: await unusedAt(looking, reading) };
-  }
+  if (!reading.used && (before === null || reading.at.number >= before.end.block.number))
+    return { nonce: "unused", reading, unusedBefore: await unusedBefore(looking, over, reading) };
   const found = before === null ? await find(looking, reading.at) : before.end;
   if (typeof found === "string") return { nonce: "used", asOf: reading.at, end: null, search: found };
-  return settled(looking, { asOf: reading.at, end: found });
+  const isFinal = await isForGood(looking, found);
+  if (isFinal !== null) return { nonce: "used", asOf: reading.at, end: found, isFinal };
+  // The chain has left the block that was remembered.
+  return before === null ? { nonce: "used", asOf: reading.at, end: null, search: "unfinished" } : see(looking);
 }
 
-/** A reading that cannot miss anything final. Of nodes that all stand still, the newest. */
+/** What is final. The proof that was given first stays the one that is given, also if the nonce is used later. */
+function remembered({ memory, question }: Looking): Seen | null {
+  const block = memory.unusedBefore(question);
+  if (block !== null) return { nonce: "unused", reading: { used: false, at: block }, unusedBefore: block };
+  const ended = memory.ended(question);
+  return ended?.isFinal ? { nonce: "used", asOf: ended.end.block, ...ended } : null;
+}
+
+/** The same as another process has found it. */
+async function kept(looking: Looking): Promise<Seen | null> {
+  const { facts, name, question, memory } = looking;
+  const { end, unusedBefore: block } = await facts.get(name, question.validBefore);
+  if (end !== null) memory.put(question, { end, isFinal: true });
+  if (block !== null) memory.putUnused(question, block);
+  return remembered(looking);
+}
+
+const secondsOf = (time: Date): bigint => BigInt(Math.floor(time.getTime() / 1000));
+
+/** A reading that cannot miss anything final, unless all nodes stand still. */
 async function readingOf({ reader, name, now }: Looking): Promise<NonceReading> {
-  let newest = await reader.state(name);
-  const oldest = BigInt(Math.floor(now().getTime() / 1000)) - YOUNG_SECONDS;
-  for (let more = 1; more < READINGS && !newest.used && newest.at.time < oldest; more++) {
-    const again = await reader.stateAgain(name);
-    if (again.used || again.at.number > newest.at.number) newest = again;
-  }
-  return newest;
+  let reading = await reader.state(name);
+  const oldest = secondsOf(now()) - YOUNG_SECONDS;
+  for (let more = 1; more < READINGS && !reading.used && reading.at.time < oldest; more++)
+    reading = await reader.stateAgain(name);
+  return reading;
 }
 
-/** The negative proof, where `validBefore` is known and over: a final block, and two readings after it. */
-async function unusedAt(
-  { reader, name, question, memory }: Looking,
+/** A final block that is not before `validBefore`; null without one. */
+async function finalAfterWindow({ reader, question: { validBefore }, now }: Looking): Promise<HashedBlock | null> {
+  if (validBefore === null || secondsOf(now()) < validBefore) return null;
+  const final = await reader.final();
+  return final !== null && final.time >= validBefore ? final : null;
+}
+
+/**
+ * The negative proof: readings after such a block, with nothing else in between, so that they come from nodes that take
+ * turns. One of a lagging node may be of a branch that the chain has left, so a single one that shows the nonce used refutes
+ * all others.
+ */
+async function unusedBefore(
+  { reader, name, question, memory, facts }: Looking,
+  final: HashedBlock | null,
   reading: NonceReading,
 ): Promise<HashedBlock | null> {
-  const { validBefore } = question;
-  if (validBefore === null || reading.at.time < validBefore) return null;
-  const final = await reader.final();
-  if (final === null || final.time < validBefore || reading.at.number < final.number) return null;
-  const again = await reader.stateAgain(name);
-  if (again.used || again.at.number < final.number) return null;
-  memory.putUnused(question, final);
-  return final;
+  if (question.validBefore === null || final === null) return null;
+  const readings = [reading];
+  while (readings.length < READINGS) readings.push(await reader.stateAgain(name));
+  const after = readings.filter(({ at }) => at.number >= final.number);
+  if (after.length < AGREEING || readings.some((one) => one.used)) return null;
+  const block = await facts.putUnused(name, question.validBefore, final);
+  memory.putUnused(question, block);
+  return block;
 }
 
-async function find(looking: Looking, seen: Block): Promise<NonceEnd | Missing> {
-  const { reader, name, question, known, maySearch } = looking;
-  const ours = await known(question.network, name);
-  const end = ours === null ? null : await reader.endIn(ours, name);
-  if (end !== null) return end;
-  if (!(await maySearch())) return "later";
-  for (const hint of hintsOf(looking)) {
-    const hinted = await reader.endIn(hint, name);
-    if (hinted !== null) return hinted;
-  }
+async function find({ reader, memory, name, question, known, maySearch }: Looking, seen: Block) {
+  const endIn = (transaction: Hex | null): Promise<NonceEnd | null> =>
+    transaction === null ? Promise.resolve(null) : firstShown(() => reader.endIn(transaction, name));
+  const ours = await endIn(await known(question.network, name));
+  if (ours !== null) return ours;
+  if (!(await maySearch())) return "later" satisfies Missing;
+  // What we saw a while ago, and what the caller was told.
+  const hinted = (await endIn(memory.lastSeen(question))) ?? (await endIn(question.transaction));
+  if (hinted !== null) return hinted;
   const { validAfter: after, validBefore: before } = question;
   const searched = await reader.search(name, { after, before, seen });
-  return typeof searched === "string" ? searched : searched.found;
+  if (typeof searched === "string") return searched;
+  return (await endIn(searched.transaction)) ?? ("unfinished" satisfies Missing);
 }
 
-/** What we saw a while ago, and what the caller was told. */
-const hintsOf = ({ memory, question }: Looking): readonly Hex[] =>
-  [memory.lastSeen(question), question.transaction].filter((one) => one !== null);
-
-async function settled(
-  { reader, memory, question }: Looking,
-  { asOf, end }: { readonly asOf: Block; readonly end: NonceEnd },
-): Promise<Seen> {
+/** Whether the end is final; null if its block is not on the chain any more. What it is, is remembered. */
+async function isForGood({ reader, memory, question, facts, name }: Looking, end: NonceEnd): Promise<boolean | null> {
   const final = await reader.final();
-  const standing = final === null || final.number < end.block.number ? "pending" : await reader.standing(end.block);
-  if (standing === "unknown") {
+  const standing =
+    final === null || final.number < end.block.number ? "contested" : await standingOf(reader, end.block);
+  if (standing === "gone") {
     memory.forget(question);
-    return { nonce: "used", asOf, end: null, search: "unfinished" };
+    return null;
   }
-  memory.put(question, { end, isFinal: standing === "final" });
-  return { nonce: "used", asOf, end, isFinal: standing === "final" };
+  const isFinal = standing === "agreed";
+  if (isFinal) await facts.putEnd(name, end);
+  memory.put(question, { end, isFinal });
+  return isFinal;
 }

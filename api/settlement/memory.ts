@@ -9,6 +9,7 @@ export interface Ended {
 }
 
 type Name = Pick<Question, "network" | "from" | "nonce">;
+type Windowed = Name & Pick<Question, "validBefore">;
 
 /** What has been found: what is final stays for as long as there is room, the rest is believed for a minute. */
 export interface Memory {
@@ -17,9 +18,9 @@ export interface Memory {
   readonly lastSeen: (name: Name) => Hex | null;
   readonly put: (name: Name, ended: Ended) => void;
   readonly forget: (name: Name) => void;
-  /** A final block in which the nonce was not used. */
-  readonly unusedAt: (name: Name) => HashedBlock | null;
-  readonly putUnused: (name: Name, block: HashedBlock) => void;
+  /** A final block, not before `validBefore`, before which the nonce was not used. */
+  readonly unusedBefore: (window: Windowed) => HashedBlock | null;
+  readonly putUnused: (window: Windowed, block: HashedBlock) => void;
 }
 
 /** Of each kind: about 10 MB. */
@@ -29,8 +30,8 @@ const BELIEVED_MS = 60_000;
 
 /** @param now in milliseconds */
 export function createMemory(now: () => number): Memory {
-  const ends = createKept<Ended & { readonly since: number }>();
-  const unused = createKept<HashedBlock>();
+  const ends = createKept<Name, Ended & { readonly since: number }>(nameKey);
+  const unused = createKept<Windowed, HashedBlock>((window) => `${nameKey(window)} ${window.validBefore}`);
   const isBelieved = (found: Ended & { readonly since: number }) => found.isFinal || now() - found.since <= BELIEVED_MS;
   return {
     ended(name) {
@@ -45,23 +46,24 @@ export function createMemory(now: () => number): Memory {
       ends.put(name, { ...ended, since: isOld ? before.since : now() });
     },
     forget: ends.forget,
-    unusedAt: (name) => unused.get(name) ?? null,
+    unusedBefore: (window) => unused.get(window) ?? null,
     putUnused: unused.put,
   };
 }
 
+const nameKey = ({ network, from, nonce }: Name): string => `${network} ${from} ${nonce}`;
+
 /** Of very many, the latest. */
-function createKept<Value>() {
+function createKept<Key, Value>(keyOf: (key: Key) => string) {
   const kept = new Map<string, Value>();
-  const keyOf = ({ network, from, nonce }: Name) => `${network} ${from} ${nonce}`;
   return {
-    get: (name: Name): Value | undefined => kept.get(keyOf(name)),
-    put(name: Name, value: Value): void {
-      kept.delete(keyOf(name));
-      kept.set(keyOf(name), value);
+    get: (key: Key): Value | undefined => kept.get(keyOf(key)),
+    put(key: Key, value: Value): void {
+      kept.delete(keyOf(key));
+      kept.set(keyOf(key), value);
       const [oldest] = kept.keys();
       if (kept.size > MOST_KEPT && oldest !== undefined) kept.delete(oldest);
     },
-    forget: (name: Name): void => void kept.delete(keyOf(name)),
+    forget: (key: Key): void => void kept.delete(keyOf(key)),
   };
 }

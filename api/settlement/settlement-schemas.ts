@@ -15,7 +15,9 @@ const about = {
 };
 
 const shown = {
-  as_of: z.object(block).meta({ description: "The block that the nonce was read at." }),
+  as_of: z
+    .object(block)
+    .meta({ description: "The block that the nonce was read at; that of the proof once the answer is final." }),
   means: z.string(),
 };
 
@@ -58,7 +60,9 @@ export const SETTLEMENT = z
       final: z.literal(true),
       ...shown,
       ...before,
-      final_block: z.object({ ...block, hash: bytes32 }),
+      final_block: z
+        .object({ ...block, hash: bytes32 })
+        .meta({ description: "Not before valid_before; the nonce was not used in any block before it." }),
     }),
   ])
   .meta({ id: "Settlement" }) satisfies z.ZodType<SettlementDocument>;

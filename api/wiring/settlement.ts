@@ -2,6 +2,7 @@ import type pg from "pg";
 import type { Logger } from "pino";
 import { createAuthorizationReader } from "../adapters/chain/authorization-reader.ts";
 import type { ChainReader } from "../adapters/chain/chain-reader.ts";
+import { createAuthorizationFacts } from "../adapters/postgres/authorization-facts.ts";
 import { createKnownTransactions } from "../adapters/postgres/known-transactions.ts";
 import { createLookupBudget } from "../adapters/postgres/lookup-budget.ts";
 import type { Config } from "../config.ts";
@@ -9,6 +10,7 @@ import type { Clients } from "../kernel/client.ts";
 import { eachNetwork, NETWORKS, type Network } from "../kernel/networks.ts";
 import { BudgetSpent } from "../score/lookup/lookup-ports.ts";
 import type { HearAsked } from "../settlement/asked.ts";
+import type { FinalFacts } from "../settlement/authorization-reader.ts";
 import { createLookUp } from "../settlement/look-up.ts";
 import { createStatements } from "../settlement/sell-statement.ts";
 import type { SettlementRouteParts } from "../settlement/settlement-routes.ts";
@@ -47,10 +49,26 @@ export function wireSettlements({
         throw error;
       },
     );
-  const lookUp = createLookUp({ readers, known: createKnownTransactions(pool), now });
   const failed = (error: unknown, what: string) => log.warn({ err: error }, what);
+  const facts = eachNetwork((network) => whereKept(createAuthorizationFacts(pool, network), failed));
+  const lookUp = createLookUp({ readers, known: createKnownTransactions(pool), facts, now });
   return {
     settlements: { lookUp, maySearch, clients, heard, now, failed },
     statements: createStatements({ lookUp, readers, maySearch, signer, now }),
   };
 }
+
+/** Without the database, the chain says the same. */
+const whereKept = (facts: FinalFacts, failed: (error: unknown, what: string) => void): FinalFacts => {
+  const missed =
+    <Value>(instead: Value) =>
+    (error: unknown): Value => {
+      failed(error, "what is final of an authorization was neither read nor kept");
+      return instead;
+    };
+  return {
+    get: (name, validBefore) => facts.get(name, validBefore).catch(missed({ end: null, unusedBefore: null })),
+    putEnd: (name, end) => facts.putEnd(name, end).catch(missed(undefined)),
+    putUnused: (name, validBefore, block) => facts.putUnused(name, validBefore, block).catch(missed(block)),
+  };
+};

@@ -11,6 +11,7 @@ import type {
   Period,
   Searched,
 } from "../../settlement/authorization-reader.ts";
+import { firstShown } from "../../settlement/nodes.ts";
 import { createAllowance } from "./allowance.ts";
 import { endFilter, endIn, isCancellation, transferAfter } from "./authorization-logs.ts";
 import { larger, smaller } from "./block-range.ts";
@@ -26,14 +27,16 @@ const STATES = { most: 500, everyMs: 1_000, mostWaiting: 2_000 };
 /** About a block: until then a state is as good as new. */
 const STATE_KEPT_MS = 2_000;
 /** What one search may cost, whatever it is for. */
-const LOG_CALLS = 5;
+const LOG_CALLS = 7;
+/** The likeliest blocks are asked of so many nodes. */
+const NODES = 3;
 const DAY_SECONDS = 86_400n;
 /** What is new is asked for first, in few blocks. */
 const FIRST_BLOCKS = 800n;
 /** Blocks are missing where the chain stood still, so times and numbers drift apart. */
 const MARGIN_BLOCKS = 2_000n;
 
-type Source = Pick<ChainReader, "client" | "logs" | "finality" | "standing" | "verifyContractSignature">;
+type Source = Pick<ChainReader, "client" | "logs" | "finality" | "verifyContractSignature">;
 
 /** Reads EIP-3009 authorizations of one chain's USDC, no matter who signed them. */
 export function createAuthorizationReader(chain: Source, { usdc, blockSeconds }: NetworkFacts): AuthorizationReader {
@@ -59,13 +62,11 @@ export function createAuthorizationReader(chain: Source, { usdc, blockSeconds }:
         read: (mined) => endIn(mined, key) ?? null,
         blockOf: ({ blockNumber }) => blockNumber,
         allowance: createAllowance(LOG_CALLS),
+        nodes: NODES,
       });
-      if (typeof found === "string") return found;
-      const end = await endOf(client, usdc.address, { transaction: found.found.transactionHash, name });
-      // The receipt comes from a node that has not come as far, or the block is gone.
-      return end === null || end.block.hash !== found.found.blockHash ? "unfinished" : { found: end };
+      return typeof found === "string" ? found : { transaction: found.found.transactionHash };
     }),
-    standing: ({ number: block, hash: blockHash }) => chain.standing({ block, blockHash }),
+    hashAt: discreet(async (number) => (await client.getBlock({ blockNumber: BigInt(number) })).hash),
     verifyContractSignature: chain.verifyContractSignature,
   };
 }
@@ -111,7 +112,9 @@ async function endOf(client: PublicClient, usdc: Address, { transaction, name }:
   const transfer = transferAfter(ofToken, end);
   // A use without its transfer is half an answer.
   if (transfer === null && !isCancellation(end)) return null;
-  return { transaction: receipt.transactionHash, block: await blockOf(client, receipt.blockHash), transfer };
+  // The node that shows the block need not be the one that has shown the receipt.
+  const block = await firstShown(() => blockOf(client, receipt.blockHash));
+  return block === null ? null : { transaction: receipt.transactionHash, block, transfer };
 }
 
 async function blockOf(client: PublicClient, blockHash: Hex): Promise<HashedBlock> {
@@ -129,7 +132,9 @@ function areaOf({ after, before, seen }: Period, blockSeconds: bigint, width: bi
   const blockAt = (time: bigint) => within(head - (seen.time - time) / blockSeconds);
   const isOver = before !== null && before < seen.time;
   const last = isOver ? before : seen.time;
-  const first = after === null ? last - DAY_SECONDS : larger(after, last - DAY_SECONDS);
+  const day = last - DAY_SECONDS;
+  // Nothing can be used after `last`: a later `after` leaves no time at all, and says nothing of where the end is.
+  const first = after === null || after > last ? day : larger(after, day);
   const from = within(blockAt(first) - MARGIN_BLOCKS);
   if (!isOver)
     return { from, to: head, start: larger(from, head - smaller(width, FIRST_BLOCKS) + 1n), first: "up", head };

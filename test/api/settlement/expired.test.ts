@@ -1,118 +1,222 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { AuthorizationReader, HashedBlock, NonceEnd } from "../../../api/settlement/authorization-reader.ts";
-import { createLookUp } from "../../../api/settlement/look-up.ts";
+import type { FinalFacts } from "../../../api/settlement/authorization-reader.ts";
+import type { Status } from "../../../api/settlement/decide.ts";
+import { createLookUp, type LookUp } from "../../../api/settlement/look-up.ts";
 import type { Question } from "../../../api/settlement/question.ts";
+import {
+  type Branch,
+  type Fate,
+  FINAL_AFTER,
+  type NodeKind,
+  nodesOf,
+  type Scene,
+  timeOf,
+} from "../../support/settlement/branching-chain.ts";
+import { factsInMemory, NO_FACTS } from "../../support/settlement/facts.ts";
 
-// A chain like Base under nodes that lag: what has been called final never changes, whatever is asked when.
+// Whatever is asked when, of whichever process: what has been called final is what the chain comes to.
 
-const PAYER = `0x${"11".repeat(20)}` as const;
-const PAYEE = `0x${"22".repeat(20)}` as const;
-const hashOf = (number: number) => `0x${number.toString(16).padStart(64, "0")}` as const;
-const SECONDS_A_BLOCK = 2;
-const START = 1_700_000_000;
-const timeOf = (block: number) => BigInt(START + block * SECONDS_A_BLOCK);
-/** A block is final after 13 minutes at the earliest. */
-const FINAL_AFTER = 450;
+interface Moment {
+  readonly grown: number;
+  readonly nodes: readonly NodeKind[];
+}
 
 interface World {
-  /** Null if nobody submits the authorization; USDC takes it only before its end. */
-  readonly usedIn: number | null;
-  readonly isCanceled: boolean;
-  /** How many blocks before the head the authorization ends. */
-  readonly validBefore: bigint;
-  /** At each question: by how many blocks the chain has grown, and how far behind the nodes are that answer. */
-  readonly questions: readonly { readonly grown: number; readonly lags: readonly number[] }[];
+  readonly branches: readonly Branch[];
+  /** The block at whose time the authorization ends. */
+  readonly end: number;
+  readonly moments: readonly Moment[];
 }
 
-const world: fc.Arbitrary<World> = fc
-  .record({
-    usedIn: fc.option(fc.integer({ min: 1, max: 600 }), { nil: null }),
-    isCanceled: fc.boolean(),
-    end: fc.integer({ min: 1, max: 700 }),
-    questions: fc.array(
-      fc.record({
-        grown: fc.integer({ min: 0, max: 400 }),
-        // One of three nodes keeps up.
-        lags: fc.array(fc.constantFrom(0, 1, 30, 299, 460, 900), { minLength: 2, maxLength: 2 }),
-      }),
-      { minLength: 2, maxLength: 8 },
-    ),
-  })
-  .map(({ usedIn, isCanceled, end, questions }) => ({
-    usedIn: usedIn !== null && (isCanceled || usedIn < end) ? usedIn : null,
-    isCanceled,
-    validBefore: timeOf(end),
-    questions,
-  }));
+const fate: fc.Arbitrary<Fate | null> = fc.option(
+  fc.record({ block: fc.integer({ min: 1, max: 700 }), isCanceled: fc.boolean() }),
+  { nil: null, freq: 6 },
+);
+const reorganization = fc.record({
+  since: fc.integer({ min: 20, max: 1_100 }),
+  depth: fc.integer({ min: 1, max: FINAL_AFTER - 1 }),
+  fate,
+});
+const MOST_BEHIND = 900;
+const MINUTE_BLOCKS = 31;
+const lag: fc.Arbitrary<NodeKind> = fc.constantFrom(0, 1, 30, 180, 299, 460, MOST_BEHIND);
+const grown = fc.oneof(fc.integer({ min: 0, max: 60 }), fc.integer({ min: 0, max: 450 }));
 
-/** Nodes that take turns, each as far behind as it is. */
-function nodes({ usedIn, isCanceled }: World, view: { head: number; lags: readonly number[] }): AuthorizationReader {
-  let turn = 0;
-  const head = () => {
-    const lags = [...view.lags, 0];
-    return Math.max(0, view.head - (lags[turn++ % lags.length] ?? 0));
-  };
-  const block = (number: number): HashedBlock => ({ number, time: timeOf(number), hash: hashOf(number) });
-  const state = async () => {
-    const at = head();
-    return { used: usedIn !== null && usedIn <= at, at: block(at) };
-  };
-  const end = (at: number): NonceEnd | null =>
-    usedIn === null || usedIn > at
-      ? null
-      : {
-          transaction: hashOf(1_000_000 + usedIn),
-          block: block(usedIn),
-          transfer: isCanceled ? null : { to: PAYEE, value: 1n },
-        };
-  return {
-    state,
-    stateAgain: state,
-    async final() {
-      // The older of two readings.
-      return block(Math.max(0, Math.min(head(), head()) - FINAL_AFTER));
-    },
-    endIn: async () => end(head()),
-    async search() {
-      const found = end(head());
-      return found === null ? "unfinished" : { found };
-    },
-    standing: async ({ number }) => (number <= head() - FINAL_AFTER ? "final" : "pending"),
-    verifyContractSignature: async () => false,
-  };
+const worldWith = (nodes: fc.Arbitrary<readonly NodeKind[]>): fc.Arbitrary<World> =>
+  fc
+    .record({
+      first: fate,
+      more: fc.array(reorganization, { maxLength: 3 }),
+      end: fc.integer({ min: 1, max: 700 }),
+      moments: fc.array(fc.record({ grown, nodes }), { minLength: 2, maxLength: 8 }),
+    })
+    .map(({ first, more, ...given }) => ({ ...given, branches: branchesOf(first, more) }));
+
+/** Only what is not final yet can be replaced. */
+function branchesOf(
+  first: Fate | null,
+  more: readonly { readonly since: number; readonly depth: number; readonly fate: Fate | null }[],
+): readonly Branch[] {
+  const branches: Branch[] = [{ since: 0, fork: 0, fate: first }];
+  for (const { since, depth, fate: wanted } of more.toSorted((one, two) => one.since - two.since)) {
+    const before = branches.at(-1)?.fate ?? null;
+    const fork = Math.max(0, since - depth);
+    const isKept = before !== null && before.block <= fork;
+    const isPossible = wanted === null || wanted.block > fork;
+    branches.push({ since, fork, fate: isKept ? before : isPossible ? wanted : null });
+  }
+  return branches;
 }
 
-test("nothing has expired that ever settles, and what is final stays as it was said", async () => {
+const PAYER = `0x${"11".repeat(20)}` as const;
+const OPEN: Question = {
+  network: "eip155:8453",
+  from: PAYER,
+  nonce: `0x${"77".repeat(32)}`,
+  ...{ to: null, value: null, validAfter: null, validBefore: null, transaction: null },
+};
+
+/** What the chain comes to: the only final answer that there can be. */
+function outcome({ branches, end }: World, { validBefore }: Question): Fate | "expired" | null {
+  const last = branches.at(-1)?.fate ?? null;
+  if (validBefore === null) return last;
+  return last !== null && last.block < end ? last : "expired";
+}
+
+function expectTrue(given: World, question: Question, status: Status): void {
+  if (!status.final) return;
+  const expected = outcome(given, question);
+  if (expected === "expired" || expected === null) expect(status.status).toBe(expected);
+  else
+    expect(status).toMatchObject({
+      status: expected.isCanceled ? "canceled" : "settled",
+      end: { block: { number: expected.block } },
+      asOf: { number: expected.block },
+    });
+}
+
+interface Told {
+  readonly question: Question;
+  readonly status: Status;
+  readonly head: number;
+  readonly nodes: readonly NodeKind[];
+}
+
+/** A block that no node shows is a 503. */
+function nothingSaid(error: Error): null {
+  expect(error.message).toMatch(/^no node shows block/);
+  return null;
+}
+
+/** Asks processes that share what is final, at the same time, and ones that know nothing; calls `each` with every answer. */
+async function play(given: World, areOnBranch: boolean, each: (told: Told) => void): Promise<void> {
+  const scene: Scene = { head: 0, nodes: [], areOnBranch };
+  const start = (facts: FinalFacts) => {
+    const reader = nodesOf(given.branches, scene);
+    return createLookUp({
+      readers: { "eip155:8453": reader, "eip155:84532": reader },
+      known: async () => null,
+      facts: { "eip155:8453": facts, "eip155:84532": facts },
+      now: () => new Date(Number(timeOf(scene.head)) * 1000),
+    });
+  };
+  const shared = factsInMemory();
+  const sharing = [start(shared), start(shared)];
+  const alone = start(NO_FACTS);
+  const ended: Question = { ...OPEN, validBefore: timeOf(given.end) };
+  const final = new Map<Question, Status>();
+  for (const { grown: more, nodes } of given.moments) {
+    Object.assign(scene, { head: scene.head + more, nodes });
+    for (const question of [ended, OPEN]) {
+      const ask = async (lookUp: LookUp) => {
+        const status = await lookUp(question, async () => true).catch(nothingSaid);
+        if (status === null) return null;
+        expectTrue(given, question, status);
+        each({ question, status, head: scene.head, nodes });
+        return status;
+      };
+      for (const status of await Promise.all(sharing.map(ask))) {
+        const before = final.get(question);
+        if (before !== undefined) expect(status).toEqual(before);
+        if (status?.final) final.set(question, status);
+      }
+      await ask(alone);
+      await ask(start(NO_FACTS));
+    }
+  }
+}
+
+test("nothing has expired that ever settles, and a final answer never changes, while one of three nodes keeps up", async () => {
+  const other = fc.oneof(
+    { arbitrary: lag, weight: 5 },
+    { arbitrary: fc.constantFrom<NodeKind>("pruned", "stale", "left"), weight: 2 },
+  );
+  const nodes = fc.tuple(other, other, fc.constant(0)).chain((three) => fc.shuffledSubarray(three, { minLength: 3 }));
   const seen = new Map<string, number>();
   await fc.assert(
-    fc.asyncProperty(world, async (given) => {
-      const view = { head: 0, lags: [] as readonly number[] };
-      const reader = nodes(given, view);
-      const lookUp = createLookUp({
-        readers: { "eip155:8453": reader, "eip155:84532": reader },
-        known: async () => null,
-        now: () => new Date(Number(timeOf(view.head)) * 1000),
-      });
-      const question: Question = {
-        ...{ network: "eip155:8453", from: PAYER, nonce: hashOf(1), to: null, value: null, validAfter: null },
-        ...{ validBefore: given.validBefore, transaction: null },
-      };
-      let last: string | null = null;
-      for (const { grown, lags } of given.questions) {
-        Object.assign(view, { head: view.head + grown, lags });
-        const status = await lookUp(question, async () => true);
+    fc.asyncProperty(worldWith(nodes), async (given) =>
+      play(given, false, ({ question, status, head, nodes: [...answering] }) => {
         seen.set(status.status, (seen.get(status.status) ?? 0) + 1);
-        // What has expired can still be canceled, which changes nothing.
-        if (status.status === "expired") expect(given.usedIn === null || given.isCanceled).toBe(true);
-        const isOver = given.usedIn !== null && given.usedIn <= view.head - FINAL_AFTER;
-        if (isOver) expect(status.status).not.toBe("pending");
-        if (last !== null) expect([status.status, status.final]).toEqual([last, true]);
-        if (status.final) last = status.status;
-      }
-    }),
-    { numRuns: 2_000 },
+        const expected = outcome(given, question);
+        if (expected === null || expected === "expired" || expected.block > head - FINAL_AFTER) return;
+        // A lagging node does not know what has just been reorganized.
+        const isQuiet = given.branches.every(({ since }) => since > head || since <= head - MOST_BEHIND);
+        const areHonest = isQuiet && answering.every((node) => node !== "stale" && node !== "left");
+        if (areHonest) expect(status.status).not.toBe("pending");
+        // What one node has pruned another one knows.
+        if (answering.every((node) => node === 0 || node === "pruned")) expect(status.status).not.toBe("used");
+      }),
+    ),
+    { numRuns: 1_500 },
   );
   for (const status of ["pending", "expired", "settled", "canceled"])
     expect(seen.get(status), status).toBeGreaterThan(20);
+});
+
+test("nor where nodes answer in any order, many of them behind, and one answer is wrong", async () => {
+  const nodes = fc
+    .record({
+      lags: fc.array(fc.constantFrom<NodeKind>(0, 0, 460, MOST_BEHIND), { minLength: 16, maxLength: 16 }),
+      wrong: fc.constantFrom<NodeKind>("stale", "left"),
+      place: fc.nat({ max: 15 }),
+    })
+    .map(({ lags, wrong, place }) => lags.with(place, wrong));
+  const final = { count: 0 };
+  await fc.assert(
+    fc.asyncProperty(worldWith(nodes), async (given) =>
+      play(given, true, ({ status }) => {
+        if (status.final) final.count++;
+      }),
+    ),
+    { numRuns: 1_500 },
+  );
+  expect(final.count).toBeGreaterThan(100);
+});
+
+test("while all nodes keep up, what is told has been so within the last minute, and what is final is called final", async () => {
+  const nodes = fc.constant<readonly NodeKind[]>([0]);
+  await fc.assert(
+    fc.asyncProperty(worldWith(nodes), async (given) => {
+      const { branches, end } = given;
+      const last = branches.at(-1)?.fate ?? null;
+      await play(given, false, ({ question, status, head }) => {
+        const lately = branches.filter(
+          ({ since }, place) => since <= head && (branches[place + 1]?.since ?? head) >= head - MINUTE_BLOCKS,
+        );
+        if ("end" in status)
+          expect(lately.map(({ fate: one }) => [one?.block, one?.isCanceled])).toContainEqual([
+            status.end.block.number,
+            status.status === "canceled",
+          ]);
+        if (branches.some(({ since }) => since > head)) return;
+        const isOpen = question.validBefore === null;
+        const final = head - FINAL_AFTER;
+        const isEnded = last !== null && last.block <= final;
+        const isUnused = last === null || last.block > head;
+        if (isEnded || (!isOpen && end <= final && isUnused)) expect(status.final).toBe(true);
+      });
+    }),
+    { numRuns: 1_500 },
+  );
 });

@@ -7,8 +7,10 @@ import { parseKeySet } from "../../../packages/verifier/src/key-set.ts";
 import { checkStatement } from "../../../packages/verifier/src/settlement/check-statement.ts";
 import type { JsonObject } from "../../../packages/verifier/src/strict-json.ts";
 import { startBaseLike } from "../../support/base-like/base-like.ts";
+import { pruned } from "../../support/base-like/pruned.ts";
 import { viewAt } from "../../support/base-like/view.ts";
 import { reorganise } from "../../support/chain/reorganisation.ts";
+import { refuse } from "../../support/chain/rpc.ts";
 import { eventually } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
 import { randomNonce } from "../../support/payments/authorization.ts";
@@ -129,8 +131,11 @@ async function expectStatements({
     settlement: { status: "settled", final: true, transaction },
   });
   expect(over.answer.body).toMatchObject({ settlement: { status: "canceled", final: true } });
-  // An end that was never signed: the transfer is no settlement of that.
-  expect(sooner.answer.body).toMatchObject({ settlement: { status: "replaced", final: true } });
+  // An end that was never signed: it had passed when the nonce was used.
+  expect(sooner.answer.body).toMatchObject({
+    conditional_on: "authorization.validBefore",
+    settlement: { status: "expired", final: true, valid_before: "1000" },
+  });
   for (const { check } of [settled, over, sooner]) expect(await check()).toMatchObject({ valid: true });
 
   for (const wrong of [altered(signature), paid.signed.signature]) {
@@ -207,9 +212,36 @@ test("whoever's authorizations these are, each is told as what the chain has mad
   const restarted = await startService({ ...plan, database: service.database });
   try {
     await told(() => ask(later, before(later), restarted), "settled");
-    await told(() => ask(unused.signed, before(unused.signed), restarted), "replaced");
+    // Also where the nonce has paid for the other one by now, and the process that said so first is gone.
+    expect((await ask(unused.signed, before(unused.signed), restarted)).body).toEqual(isExpired.body);
   } finally {
     await restarted.stop();
+  }
+
+  // Nodes that have pruned what is old, and answer with nothing or with an error; every third one knows.
+  const knowing = await startService({ ...plan, config: plan.config });
+  try {
+    base.become(pruned(3));
+    const found = await ask(paid.signed, before(paid.signed), knowing);
+    expect(found.body).toMatchObject({ status: "settled", ...transfer });
+    base.become(null);
+    await told(() => ask(paid.signed, before(paid.signed), knowing), "settled");
+    expect((await ask(paid.signed, before(paid.signed), knowing)).body).toEqual(isPaid.body);
+    // Nobody knows any more: what is final is kept, and of the rest nothing is guessed.
+    base.become(pruned(Number.POSITIVE_INFINITY));
+    expect((await ask(paid.signed, before(paid.signed), knowing)).body).toEqual(isPaid.body);
+    for (const times of [1, 2, 3])
+      expect([times, (await ask(canceled.signed, before(canceled.signed), knowing)).body.status]).toEqual([
+        times,
+        "used",
+      ]);
+    base.become(async (call, pass) =>
+      call.method === "eth_getLogs" ? refuse(call, 4444, "pruned history unavailable") : pass(call),
+    );
+    expectProblem(await ask(third.signed, before(third.signed), knowing), 503, "not_available");
+  } finally {
+    base.become(null);
+    await knowing.stop();
   }
 
   // One node that lags behind what is final.
@@ -227,32 +259,6 @@ test("whoever's authorizations these are, each is told as what the chain has mad
   } finally {
     await other.stop();
   }
-});
-
-test.each([
-  ["no network", { network: undefined }, "network is missing"],
-  ["an unknown network", { network: "solana" }, "network is"],
-  ["a network that is Object's", { network: "constructor" }, "network is"],
-  ["a payer that is none", { from: "0x12" }, "from is"],
-  ["a nonce that is too short", { nonce: "0x01" }, "nonce is"],
-  ["a huge nonce", { nonce: `0x${"1".repeat(4_000)}` }, "nonce is"],
-  ["a validBefore before 1970", { valid_before: "-1" }, "valid_before is"],
-  ["a validBefore beyond uint256", { valid_before: String(2n ** 256n) }, "valid_before is"],
-  ["a transaction that is none", { transaction: "latest" }, "transaction is"],
-])("%s gets a 400 that says what was expected, and costs no call", async (_, wrong, detail) => {
-  const good = { network: "base", from: STRANGER, nonce: randomNonce(), ...wrong };
-  const query = Object.entries(good).filter((entry): entry is [string, string] => entry[1] !== undefined);
-  base.calls.reset();
-  const answer = await send(`${service.url}/settlement?${new URLSearchParams(query)}`);
-  expectProblem(answer, 400, "malformed_request");
-  expect(answer.body.detail).toContain(detail);
-  expect(String(answer.body.detail).length).toBeLessThan(300);
-  expect(base.calls.total()).toBe(0);
-});
-
-test("one parameter given twice gets a 400", async () => {
-  const query = `network=base&from=${STRANGER}&from=${STRANGER}&nonce=${randomNonce()}`;
-  expectProblem(await send(`${service.url}/settlement?${query}`), 400, "malformed_request");
 });
 
 test("addresses in any case and contracts are as good as others", async () => {
