@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { HttpBindings } from "@hono/node-server";
-import { type Context, Hono } from "hono";
+import { type Context, Hono, type MiddlewareHandler } from "hono";
 import { cors } from "hono/cors";
 import { routePath } from "hono/route";
 import { RateLimiterMemory, RateLimiterRes } from "rate-limiter-flexible";
@@ -77,9 +77,11 @@ export function createApp(parts: AppParts): Hono<Env> {
   app.options("*", cors({ origin: "*", allowHeaders: REQUEST_HEADERS, maxAge: 86_400 }));
   if (parts.rateLimitPerMinute > 0) app.use(rateLimit(parts));
   app.use(lengthLimit(bodyLimits(parts.routes)));
-  for (const route of parts.routes) app.on(route.method, route.path, handlerOf(route, parts));
-  for (const [path, allow] of allowed(parts.routes)) {
-    app.all(path, () => {
+  for (const route of parts.routes) app.on(route.method, mountPath(route), mounted(route, handlerOf(route, parts)));
+  for (const [path, methods] of allowed(parts.routes)) {
+    const allow = [...methods, "OPTIONS"].join(", ");
+    app.all(path, (c) => {
+      if (methods.includes(c.req.method)) return c.notFound();
       throw new Problem("method_not_allowed", {
         detail: `This path does not support that method; it allows ${allow}.`,
         headers: { allow },
@@ -104,12 +106,33 @@ function handlerOf(route: Route, parts: AppParts): (c: Context) => Response | Pr
   return isQuoted(route) ? quoted(route, parts) : route.handle;
 }
 
-/** The value of `Allow` for every path of the table. */
-function allowed(routes: readonly Route[]): Map<string, string> {
-  const methods = new Map<string, string[]>();
-  for (const { path, method } of routes)
-    methods.set(path, [...(methods.get(path) ?? []), ...(method === "GET" ? ["GET", "HEAD"] : [method])]);
-  return new Map([...methods].map(([path, list]) => [path, [...new Set(list), "OPTIONS"].join(", ")]));
+const SUFFIX = /(:\w+)(\.[\w-]+)$/;
+
+/**
+ * Where Hono mounts a route. A path that ends like `/cert/:id.tlog-proof` shares the place of `/cert/:id`: Hono's fast
+ * router takes one pattern at each place, and with a second one it leaves all requests to its slow router.
+ */
+const mountPath = ({ path }: Route): string => path.replace(SUFFIX, "$1");
+
+/** Passes on a request whose path does not end as the route's does. */
+function mounted({ path }: Route, handle: (c: Context) => Response | Promise<Response>): MiddlewareHandler<Env> {
+  const [, , suffix] = SUFFIX.exec(path) ?? [];
+  const handler: MiddlewareHandler<Env> = async (c, next) => {
+    if (suffix === undefined || c.req.path.endsWith(suffix)) return handle(c);
+    await next();
+  };
+  return Object.assign(handler, { tablePath: path });
+}
+
+/** The methods of every path that is mounted. */
+function allowed(routes: readonly Route[]): Map<string, readonly string[]> {
+  const methods = new Map<string, readonly string[]>();
+  for (const route of routes) {
+    const known = methods.get(mountPath(route)) ?? [];
+    const own = route.method === "GET" ? ["GET", "HEAD"] : [route.method];
+    methods.set(mountPath(route), [...new Set([...known, ...own])]);
+  }
+  return methods;
 }
 
 /** The largest body of each path that differs from the default. */
@@ -123,7 +146,10 @@ const bodyLimits = (routes: readonly Route[]): ReadonlyMap<string, number> =>
 function answerProblem(c: Context<Env>, { code, details }: Problem): Response {
   const body = problemBody(code, details, c.get("requestId"));
   const { status } = PROBLEMS[code];
-  if (status === 404 && wantsHtml(c)) return page(c, renderProblem(body), 404);
+  if (status === 404 && wantsHtml(c)) {
+    c.header("cache-control", "no-store");
+    return page(c, renderProblem(body), 404);
+  }
   return c.body(JSON.stringify(body), status, {
     "content-type": "application/problem+json",
     "cache-control": "no-store",

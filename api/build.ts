@@ -10,6 +10,7 @@ import { createCafeStore } from "./adapters/postgres/cafe-store.ts";
 import { createCertificateStore } from "./adapters/postgres/certificate-store.ts";
 import { isAway } from "./adapters/postgres/connection.ts";
 import { createJournal } from "./adapters/postgres/journal.ts";
+import { createLogStore } from "./adapters/postgres/log-store.ts";
 import { createLookupPruning } from "./adapters/postgres/lookup-pruning.ts";
 import { createPublicationStore } from "./adapters/postgres/publication-store.ts";
 import { createSignInPruning } from "./adapters/postgres/purchase-store.ts";
@@ -43,6 +44,7 @@ import { wireEscrow } from "./wiring/escrow.ts";
 import { wireMeter, wireOperations } from "./wiring/operations.ts";
 import { wirePackages } from "./wiring/packages.ts";
 import { wireSchemes } from "./wiring/payments.ts";
+import { unwitnessed, wirePublicLog } from "./wiring/public-log.ts";
 import { wirePurchases } from "./wiring/purchases.ts";
 import { wireScore } from "./wiring/score.ts";
 import { wireSettlements } from "./wiring/settlement.ts";
@@ -141,7 +143,9 @@ export async function build(config: Config, pool: pg.Pool, parts: BuildParts) {
     factories: config.walletFactories,
     sending: { policy: config.batches, log, meter },
   });
+  const logStore = createLogStore(pool);
   const routes = catalog({
+    publicLog: wirePublicLog({ generation: 1, store: logStore, checkpoints: unwitnessed(logStore) }),
     certification,
     ordering: publishing.ordering,
     escrow,

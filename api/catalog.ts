@@ -14,6 +14,9 @@ import { contestRoutes } from "./escrow/contest/contest-routes.ts";
 import { type DemoRouteParts, demoRoutes } from "./escrow/demo/demo-routes.ts";
 import { type EscrowRouteParts, escrowRoutes } from "./escrow/escrow-routes.ts";
 import type { Listed, Route, Tag } from "./kernel/route.ts";
+import type { Hex } from "./kernel/wallet.ts";
+import { type LogRouteParts, logRoutes } from "./log/log-routes.ts";
+import { type ProofRouteParts, proofRoutes } from "./log/proof-routes.ts";
 import { type StatusRouteParts, statusRoutes } from "./operations/status-routes.ts";
 import { type PackageRouteParts, packageRoutes } from "./packages/package-routes.ts";
 import { type ReceiptRouteParts, receiptRoutes } from "./payments/receipt-routes.ts";
@@ -37,6 +40,7 @@ export interface CatalogParts
     DemoRouteParts,
     SettlementRouteParts,
     CafeRouteParts,
+    LogRouteParts,
     McpRouteParts,
     StatusRouteParts,
     PackageRouteParts,
@@ -60,6 +64,8 @@ export function catalog(parts: CatalogParts): readonly Listed[] {
     ...under("Discovery", documentRoutes({ ...parts, routes })),
     ...under("Discovery", guideRoutes({ ...parts, routes })),
     ...under("Discovery", packageRoutes(parts)),
+    // Before the routes of the records whose paths they share.
+    ...under("Transparency log", proofRoutes({ ...parts, exists: existence(parts) })),
     ...under("Certification", certificationRoutes(parts)),
     ...under("Certification", behaviourRoutes(parts)),
     ...under("Certification", retryRoutes(parts)),
@@ -71,10 +77,18 @@ export function catalog(parts: CatalogParts): readonly Listed[] {
     ...under("Café", cafeRoutes(parts)),
     ...under("Certification", [inspectRoute(routes, parts.baseUrl)]),
     ...under("Board", boardRoutes(parts)),
+    ...under("Transparency log", logRoutes(parts)),
     ...under("Discovery", [mcpRoute(routes, parts)]),
     ...under("Keys", signingRoutes(parts.publicKeys, parts.baseUrl)),
   ];
   return table;
 }
+
+/** Which records there are, for the log, which knows no feature. */
+const existence = ({ certification, arbiter, escrow }: CatalogParts): ProofRouteParts["exists"] => ({
+  certificate: async (id) => (await certification.certificate(id)) !== null,
+  verdict: async (id) => (await arbiter.get(id)) !== null,
+  evaluation: async (payment) => (await escrow.evaluation(payment as Hex)) !== null,
+});
 
 const under = (tag: Tag, routes: readonly Route[]): readonly Listed[] => routes.map((route) => ({ ...route, tag }));

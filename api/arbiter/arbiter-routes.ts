@@ -5,6 +5,9 @@ import { inPath, json, jsonOrPage, optionalInQuery } from "../kernel/output.ts";
 import { type PaidRoute, paidRoute, type Route } from "../kernel/route.ts";
 import type { Address } from "../kernel/wallet.ts";
 import { page, wantsHtml } from "../layout/negotiate.ts";
+import { VERDICT_ENTRIES } from "../log/log-paths.ts";
+import { linkProof } from "../log/proof-link.ts";
+import type { PublicLog } from "../log/public-log.ts";
 import type { Arbiter } from "./arbiter.ts";
 import { ARBITER, claimBody, LOG, POLICY, VERDICT } from "./arbiter-schemas.ts";
 import { openCategories } from "./claim.ts";
@@ -22,6 +25,7 @@ import { type RequestSettings, requestSchema } from "./request.ts";
 export interface ArbiterRouteParts {
   readonly arbiter: Arbiter;
   readonly claims: RequestSettings;
+  readonly publicLog: PublicLog;
   /** Where ERC-8183 jobs get their evaluators; null if there is none. */
   readonly evaluator: Address | null;
   readonly baseUrl: string;
@@ -171,16 +175,19 @@ function linkVersions(c: Context, { before, after }: Beside): void {
   if (links.length > 0) c.header("link", links.join(", "));
 }
 
-async function verdict(c: Context, { arbiter, baseUrl }: ArbiterRouteParts): Promise<Response> {
+async function verdict(c: Context, { arbiter, publicLog, baseUrl }: ArbiterRouteParts): Promise<Response> {
   const id = c.req.param("id") ?? "";
-  const stored = /^[0-9a-f]{32}$/.test(id) ? await arbiter.get(id) : null;
+  const [stored, places] = /^[0-9a-f]{32}$/.test(id)
+    ? await Promise.all([arbiter.get(id), publicLog.places.of(id, VERDICT_ENTRIES.types)])
+    : [null, []];
   if (stored === null) throw new Problem("not_found", { detail: `There is no verdict ${id.slice(0, 40)}.` });
   const { supersedes, supersededBy } = stored;
   linkVersions(c, {
     before: supersedes === null ? null : verdictPath(supersedes),
     after: supersededBy === null ? null : verdictPath(supersededBy),
   });
-  if (wantsHtml(c)) return page(c, renderVerdict(stored, baseUrl));
+  if (wantsHtml(c)) return page(c, renderVerdict(stored, places, baseUrl));
+  linkProof(c, places);
   // These bytes never change: a later correction appears in a header.
   return c.body(stored.document, 200, { "content-type": "application/json", vary: "Accept" });
 }

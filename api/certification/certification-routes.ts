@@ -10,6 +10,8 @@ import { isPaid, type PaidRoute, paidRoute, type Route } from "../kernel/route.t
 import { mixedCaseAddress } from "../kernel/schema.ts";
 import { parseAddress } from "../kernel/wallet.ts";
 import { page, wantsHtml } from "../layout/negotiate.ts";
+import { CERTIFICATE_ENTRIES } from "../log/log-paths.ts";
+import type { PublicLog } from "../log/public-log.ts";
 import { badgeEtag, renderBadge, renderUnknownBadge } from "./badge.ts";
 import { isFresh, type MarkedCertificate } from "./certificate.ts";
 import {
@@ -33,6 +35,7 @@ import { PRODUCTS } from "./products.ts";
 export interface CertificationRouteParts {
   readonly certification: Certification;
   readonly ordering: TestOrdering;
+  readonly publicLog: PublicLog;
   readonly baseUrl: string;
   readonly now: () => Date;
   readonly renderOgImage: (certificate: MarkedCertificate, now: Date) => Uint8Array;
@@ -235,10 +238,14 @@ async function found(c: Context, { certification }: CertificationRouteParts): Pr
 async function certificate(c: Context, parts: CertificationRouteParts): Promise<Response> {
   const record = await found(c, parts);
   const now = parts.now();
-  const { baseUrl, certification } = parts;
-  const publications = await certification.publications(record.id);
-  if (wantsHtml(c)) return page(c, renderCertificatePage(record, { publications, baseUrl, now }));
-  return c.json(certificateRecord(record, { publications, baseUrl }, now), 200, { vary: "Accept" });
+  const { baseUrl, certification, publicLog } = parts;
+  const [publications, places] = await Promise.all([
+    certification.publications(record.id),
+    publicLog.places.of(record.id, CERTIFICATE_ENTRIES.types),
+  ]);
+  if (wantsHtml(c)) return page(c, renderCertificatePage(record, { publications, places, baseUrl, now }));
+  const shown = certificateRecord(record, { publications, places, baseUrl }, now);
+  return c.json(shown, 200, { vary: "Accept" });
 }
 
 async function publishedCredential(c: Context, { certification }: CertificationRouteParts): Promise<Response> {

@@ -17,6 +17,7 @@ import {
   url,
   usd,
 } from "../kernel/schema.ts";
+import { LOG_PLACE } from "../log/log-schemas.ts";
 import type { Signed } from "../signing/document.ts";
 import { PROOF } from "../signing/signing-schemas.ts";
 import { VALID_FOR_DAYS } from "./certificate.ts";
@@ -100,6 +101,7 @@ export const CERTIFICATE_RECORD = z
     reversed_at: time.exactOptional(),
     proof: FAIL_PROOF.exactOptional(),
     erc8004: z.array(PUBLICATION).exactOptional().meta({ description: "Present if the order asked for it." }),
+    log: z.array(LOG_PLACE).exactOptional().meta({ description: "Its places in the log; absent until it has one." }),
     checked_at: time,
   })
   .meta({ id: "CertificateRecord" }) satisfies z.ZodType<ReturnType<typeof certificateRecord>>;

@@ -2,6 +2,8 @@ import { createHash } from "node:crypto";
 import { formatUsd } from "../kernel/money.ts";
 import { explorerTransactionUrl, NETWORKS } from "../kernel/networks.ts";
 import type { PaymentKey, Sale } from "../kernel/route.ts";
+import { placeDocument } from "../log/log-overview.ts";
+import type { LogPlace } from "../log/log-place.ts";
 import { type Certificate, type MarkedCertificate, validUntil } from "./certificate.ts";
 import { isCurrent } from "./certificate-summary.ts";
 import { type Publication, publicationEntry } from "./erc8004/publication.ts";
@@ -77,12 +79,14 @@ export function certificateDocument(certificate: Certificate, baseUrl: string) {
 /** What a record shows besides the certificate. */
 interface RecordParts {
   readonly publications: readonly Publication[];
+  readonly places: readonly LogPlace[];
   /** No trailing slash. */
   readonly baseUrl: string;
 }
 
 /** The public record of `/cert/<id>`: the certificate and its current state. */
-export function certificateRecord(certificate: MarkedCertificate, { publications, baseUrl }: RecordParts, now: Date) {
+export function certificateRecord(certificate: MarkedCertificate, parts: RecordParts, now: Date) {
+  const { publications, places, baseUrl } = parts;
   const expired = now.getTime() >= certificate.validUntil.getTime();
   const reversed = certificate.reversedAt !== null;
   return {
@@ -94,6 +98,7 @@ export function certificateRecord(certificate: MarkedCertificate, { publications
     ...(certificate.reversedAt === null ? {} : { reversed_at: certificate.reversedAt.toISOString() }),
     ...(certificate.proof === null ? {} : { proof: certificate.proof }),
     ...(publications.length === 0 ? {} : { erc8004: publications.map((one) => publicationEntry(one, baseUrl)) }),
+    ...(places.length === 0 ? {} : { log: places.map((place) => placeDocument(place, baseUrl)) }),
     checked_at: now.toISOString(),
   };
 }

@@ -2,6 +2,8 @@ import { formatUsd } from "../kernel/money.ts";
 import { explorerTransactionUrl, type Network } from "../kernel/networks.ts";
 import { html, instant, type Markup } from "../layout/html.ts";
 import { codeBlock, facts, mark, renderPage } from "../layout/page.ts";
+import type { LogPlace } from "../log/log-place.ts";
+import { logSection } from "../log/log-section.ts";
 import { contestPath } from "./contest/contest-record.ts";
 import type { Answered } from "./escrow-ports.ts";
 import type { escrowOverview } from "./overview.ts";
@@ -100,7 +102,7 @@ const contestSection = ({
 type EvaluationRecord = ReturnType<typeof evaluationRecord>;
 
 /** One evaluation's page. */
-export function renderEvaluation(answered: Answered, baseUrl: string): string {
+export function renderEvaluation(answered: Answered, places: readonly LogPlace[], baseUrl: string): string {
   const { evaluation, contest, status } = answered;
   const record = JSON.parse(evaluation.document) as EvaluationRecord;
   const path = evaluationPath(evaluation.payment);
@@ -128,6 +130,7 @@ ${facts(
   ],
   "ruled",
 )}</section>
+${logSection(places)}
 <section aria-labelledby="check"><h2 id="check">Check it</h2>
 <p class="measure"><a href="${path}?format=json">The signed record</a> never changes. The transaction we send for it puts the SHA-256 of its canonical form (RFC 8785) in the contract’s event:</p>
 ${codeBlock({ id: "record", caption: "Hash of the record", text: evaluation.record })}</section>`,

@@ -7,6 +7,9 @@ import type { Route } from "../kernel/route.ts";
 import { mixedCaseBytes32 } from "../kernel/schema.ts";
 import type { Hex } from "../kernel/wallet.ts";
 import { page, wantsHtml } from "../layout/negotiate.ts";
+import { EVALUATION_ENTRIES } from "../log/log-paths.ts";
+import { linkProof } from "../log/proof-link.ts";
+import type { PublicLog } from "../log/public-log.ts";
 import type { EscrowContract } from "../payments/escrowed/contract.ts";
 import { contestPath } from "./contest/contest-record.ts";
 import { FORWARD } from "./delivery.ts";
@@ -21,6 +24,7 @@ import type { Escrow, Refusal } from "./settle-deliveries.ts";
 
 export interface EscrowRouteParts {
   readonly escrow: Escrow;
+  readonly publicLog: PublicLog;
   readonly contracts: readonly EscrowContract[];
   readonly limits: EscrowLimits;
   readonly now: () => Date;
@@ -190,11 +194,14 @@ function windowIn({ payment, document }: Evaluation, baseUrl: string) {
   return { contest: { seconds, until, url: `${baseUrl}${contestPath(payment)}` } };
 }
 
-async function evaluation(c: Context, { escrow, baseUrl }: EscrowRouteParts): Promise<Response> {
+async function evaluation(c: Context, { escrow, publicLog, baseUrl }: EscrowRouteParts): Promise<Response> {
   const payment = c.req.param("payment")?.toLowerCase() ?? "";
-  const found = /^0x[0-9a-f]{64}$/.test(payment) ? await escrow.evaluation(payment as Hex) : null;
+  const [found, places] = /^0x[0-9a-f]{64}$/.test(payment)
+    ? await Promise.all([escrow.evaluation(payment as Hex), publicLog.places.of(payment, EVALUATION_ENTRIES.types)])
+    : [null, []];
   if (found === null) throw new Problem("not_found", { detail: "There is no evaluation of this payment." });
-  if (wantsHtml(c)) return page(c, renderEvaluation(found, baseUrl));
+  if (wantsHtml(c)) return page(c, renderEvaluation(found, places, baseUrl));
+  linkProof(c, places);
   // These bytes never change: they do not include what happened on chain afterwards.
   return c.body(found.evaluation.document, 200, { "content-type": "application/json", vary: "Accept" });
 }

@@ -9,7 +9,7 @@ import type { Output, Parameter } from "./output.ts";
 import type { Address, Hex } from "./wallet.ts";
 
 interface RouteFacts {
-  /** A path as Hono reads it, like `/cert/:id`. */
+  /** A path as Hono reads it, like `/cert/:id` or `/log/tile/*`; its last parameter may have a suffix: `/cert/:id.svg`. */
   readonly path: string;
   readonly summary: string;
   /** What it returns with status 200. */
@@ -205,6 +205,7 @@ export type Tag =
   | "Arbiter"
   | "Escrow"
   | "Settlement"
+  | "Transparency log"
   | "Café"
   | "Board"
   | "Keys"

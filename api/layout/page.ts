@@ -67,6 +67,7 @@ const FOOT_LINKS = [
   { path: "/arbiter/policy", name: "Arbiter policy" },
   { path: "/stats", name: "Statistics" },
   { path: "/status", name: "Status" },
+  { path: "/log", name: "Transparency log" },
   { path: "/.well-known/jwks.json", name: "Public keys" },
   { path: "/openapi.json", name: "OpenAPI" },
   { path: "/llms.txt", name: "llms.txt" },

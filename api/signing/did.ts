@@ -27,3 +27,9 @@ export function didDocument(did: string, keys: readonly PublicJwk[]) {
     assertionMethod: keys.map((key) => keyUrl(did, key)),
   };
 }
+
+/** The service's own DID document: its keys, and the transparency log of what they sign. */
+export const issuerDocument = (did: string, keys: readonly PublicJwk[], logUrl: string) => ({
+  ...didDocument(did, keys),
+  service: [{ id: `${did}#log`, type: "TransparencyLog" as const, serviceEndpoint: logUrl }],
+});

@@ -1,6 +1,6 @@
 import type { Context } from "hono";
 import type { Route } from "../kernel/route.ts";
-import { didDocument, didWeb } from "./did.ts";
+import { didWeb, issuerDocument } from "./did.ts";
 import type { PublicJwk } from "./keys.ts";
 import { DID, JWKS } from "./signing-schemas.ts";
 
@@ -8,7 +8,7 @@ const CACHED = { "cache-control": "public, max-age=300" };
 
 /** Serves the keys to verifiers: the current one first, then the retired ones. */
 export function signingRoutes(keys: readonly PublicJwk[], baseUrl: string): readonly Route[] {
-  const did = didDocument(didWeb(baseUrl), keys);
+  const did = issuerDocument(didWeb(baseUrl), keys, `${baseUrl}/log`);
   const serve = (body: object, type: string) => (c: Context) => c.json(body, 200, { "content-type": type, ...CACHED });
   return [
     {

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { time } from "../kernel/schema.ts";
-import type { didDocument } from "./did.ts";
+import { time, url } from "../kernel/schema.ts";
+import type { issuerDocument } from "./did.ts";
 import type { Proof } from "./document.ts";
 import type { PublicJwk } from "./keys.ts";
 
@@ -49,5 +49,6 @@ export const DID = z
       }),
     ),
     assertionMethod: z.array(z.string()),
+    service: z.array(z.object({ id: z.string(), type: z.literal("TransparencyLog"), serviceEndpoint: url })),
   })
-  .meta({ id: "DidDocument" }) satisfies z.ZodType<ReturnType<typeof didDocument>>;
+  .meta({ id: "DidDocument" }) satisfies z.ZodType<ReturnType<typeof issuerDocument>>;

@@ -1,5 +1,7 @@
 import { html, instant, type Markup } from "../../layout/html.ts";
 import { codeBlock, facts, renderPage } from "../../layout/page.ts";
+import type { LogPlace } from "../../log/log-place.ts";
+import { logSection } from "../../log/log-section.ts";
 import { packageUrl, VERIFIER } from "../../packages/published.ts";
 import { type VerdictDocument, verdictPath } from "../document.ts";
 import { policyPath } from "../overview.ts";
@@ -16,7 +18,7 @@ const MEANINGS = {
 } as const;
 
 /** A verdict's page. */
-export function renderVerdict(stored: StoredVerdict, baseUrl: string): string {
+export function renderVerdict(stored: StoredVerdict, places: readonly LogPlace[], baseUrl: string): string {
   const record = JSON.parse(stored.document) as VerdictDocument;
   const path = verdictPath(stored.id);
   return renderPage({
@@ -31,6 +33,7 @@ ${correction(stored, record)}
 ${facts(summary(stored, record), "ruled")}</article>
 ${conditionsSection(record)}
 ${observationsSection(record)}
+${logSection(places)}
 <section aria-labelledby="check"><h2 id="check">Check it</h2>
 <p class="measure"><a href="${path}?format=json">The signed record</a> never changes. Its signature and its place in the log can be checked without this service:</p>
 ${codeBlock({

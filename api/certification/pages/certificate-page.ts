@@ -2,6 +2,8 @@ import { formatUsd } from "../../kernel/money.ts";
 import { explorerTransactionUrl, NETWORKS } from "../../kernel/networks.ts";
 import { html, instant, jsonLd, longDay, type Markup } from "../../layout/html.ts";
 import { codeBlock, facts, mark, renderPage, SITE_NAME } from "../../layout/page.ts";
+import type { LogPlace } from "../../log/log-place.ts";
+import { logSection } from "../../log/log-section.ts";
 import { type Appearance, appearance } from "../appearance.ts";
 import { ageDays, type MarkedCertificate, VALID_FOR_DAYS } from "../certificate.ts";
 import type { Publication } from "../erc8004/publication.ts";
@@ -14,13 +16,17 @@ import { publicationsSection } from "./publications-section.ts";
 
 interface Context {
   readonly publications: readonly Publication[];
+  readonly places: readonly LogPlace[];
   /** Where the service is published; no trailing slash. */
   readonly baseUrl: string;
   readonly now: Date;
 }
 
 /** The public page of a certificate: what was tested, what was observed, what settled, and whether it still counts. */
-export function renderCertificatePage(certificate: MarkedCertificate, { publications, baseUrl, now }: Context): string {
+export function renderCertificatePage(
+  certificate: MarkedCertificate,
+  { publications, places, baseUrl, now }: Context,
+): string {
   const shown = appearance(certificate, now);
   const title = `${shown.title}: ${PRODUCTS[certificate.product].title}`;
   const description = `${shown.sentence} Wallet ${certificate.wallet}, issued ${longDay(certificate.issuedAt)}. A fact observed on-chain, not a safety guarantee.`;
@@ -37,6 +43,7 @@ ${evidenceSection(certificate)}
 ${detectedSection(certificate)}
 ${settlementSection(certificate)}
 ${publicationsSection(publications, baseUrl)}
+${logSection(places)}
 ${meaningSection(certificate)}
 ${badgeSection(certificate, shown, baseUrl)}
 ${moreSection(certificate, baseUrl)}`,

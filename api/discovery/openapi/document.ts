@@ -26,6 +26,7 @@ const TAGS: Readonly<Record<Tag, string>> = {
   "Risk score": "A wallet's payment risk from 0 to 100, with every fact behind it.",
   Arbiter: "Signed verdicts on machine-verifiable deliveries.",
   Escrow: "A contract that holds a payment until the delivery is evaluated.",
+  "Transparency log": "Every record in one append-only log that witnesses cosign (C2SP tlog-tiles).",
   Settlement: "What became of a USDC authorization, no matter who signed it.",
   Café: "Paid routes to try out on the test network.",
   Board: "Certified agents and anonymous totals.",

@@ -13,8 +13,8 @@ export interface Schemas {
   readonly input: (schema: z.ZodType) => JsonSchema;
 }
 
-/** The path in OpenAPI notation: `/cert/:id` is `/cert/{id}`. */
-export const templatePath = (path: string): string => path.replace(/:(\w+)/g, "{$1}");
+/** The path in OpenAPI notation: `/cert/:id` is `/cert/{id}`, and `/log/tile/*` is `/log/tile/{path}`. */
+export const templatePath = (path: string): string => path.replace(/:(\w+)/g, "{$1}").replace(/\*$/, "{path}");
 
 /** `POST /arbiter/verify` becomes `postArbiterVerify`, unique because method and path are. */
 export const operationId = ({ method, path }: Pick<Listed, "method" | "path">): string =>

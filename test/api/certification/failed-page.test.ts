@@ -4,7 +4,7 @@ import { renderCertificatePage } from "../../../api/certification/pages/certific
 import { FAILING, SAMPLE_NOW, SCAMMED } from "../../support/certification/samples.ts";
 
 const show = (certificate: MarkedCertificate): string =>
-  renderCertificatePage(certificate, { publications: [], baseUrl: "https://trust.test", now: SAMPLE_NOW });
+  renderCertificatePage(certificate, { publications: [], places: [], baseUrl: "https://trust.test", now: SAMPLE_NOW });
 
 test("a FAIL says that it counts against the wallet", () => {
   expect(show(SCAMMED)).toMatch(/Failed: Non-conformant.*counts against the wallet until 21 December 2026/s);

@@ -58,7 +58,9 @@ async function pathsOf({ url }: ApiProcess, method: "get" | "post"): Promise<rea
 /** Each document and page, in either of its forms. */
 async function documents(api: ApiProcess): Promise<readonly (readonly [string, string])[]> {
   const paths = (await pathsOf(api, "get")).map((path) => path.replace("{wallet}", WALLET) + (ASKED[path] ?? ""));
-  const known = paths.filter((path) => !path.includes("{") && !/\.(svg|ico|png)$|^\/(receipt|purchases)$/.test(path));
+  const known = paths.filter(
+    (path) => !path.includes("{") && !/\.(svg|ico|png)$|^\/(receipt|purchases|log\/checkpoint)$/.test(path),
+  );
   return Promise.all(
     known.flatMap((path) =>
       ["application/json", "text/html"].map(async (accept) => {

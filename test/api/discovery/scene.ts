@@ -1,3 +1,4 @@
+import { templatePath } from "../../../api/discovery/openapi/operation.ts";
 import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
 import { openOperator } from "../../support/escrow/auth-capture.ts";
 import { deployEscrow } from "../../support/escrow/contract.ts";
@@ -75,4 +76,4 @@ export const SPECIFIED = [
 
 /** Every mounted route, written as in the published documents. */
 export const mountedRoutes = ({ mounted }: TestService): readonly string[] =>
-  mounted.map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, "{$1}")}`);
+  mounted.map(({ method, path }) => `${method} ${templatePath(path)}`);

@@ -16,7 +16,7 @@ import { EXPIRED, FAILING, HOSTILE, PASSING, REVERSED, SAMPLE_NOW } from "../../
 const baseUrl = "https://trust.test";
 const now = SAMPLE_NOW;
 const show = (certificate: MarkedCertificate, at = now): string =>
-  renderCertificatePage(certificate, { publications: [], baseUrl, now: at });
+  renderCertificatePage(certificate, { publications: [], places: [], baseUrl, now: at });
 
 /** Every inline block of one kind, without its tags. */
 const inline = (page: string, opening: string): readonly string[] =>

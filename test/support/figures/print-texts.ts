@@ -34,7 +34,10 @@ async function tools(): Promise<readonly (readonly [string, unknown])[]> {
 
 const texts: readonly (readonly [string, unknown])[] = [
   ...(await tools()),
-  ["the page of a certificate", renderCertificatePage(CERTIFICATE, { publications: [], baseUrl, now: SAMPLE_NOW })],
+  [
+    "the page of a certificate",
+    renderCertificatePage(CERTIFICATE, { publications: [], places: [], baseUrl, now: SAMPLE_NOW }),
+  ],
   ...BEHAVIOURAL_KINDS.map(({ product, failed }) => [`a FAIL of ${product}`, failed] as const),
   ["the usage of the refund", USAGE],
 ];

@@ -86,8 +86,14 @@ const outside = (method: string, pathname: string, status: number): string | nul
 
 const step = (name: string): string => `/${encodeURIComponent(name.replaceAll("~", "~0").replaceAll("/", "~1"))}`;
 
+/** OpenAPI cannot say that a parameter contains slashes; the one named `path` does. */
 const patternOf = (path: string): RegExp =>
-  new RegExp(`^${path.replace(/[.*+?^$()|[\]\\]/g, "\\$&").replace(/\{\w+\}/g, "[^/]+")}$`);
+  new RegExp(
+    `^${path
+      .replace(/[.*+?^$()|[\]\\]/g, "\\$&")
+      .replace("{path}", ".+")
+      .replace(/\{\w+\}/g, "[^/]+")}$`,
+  );
 
 /** A published object may gain members later; here an undescribed one is an error. */
 function closed(value: unknown): unknown {

@@ -64,7 +64,11 @@ export async function startService(plan: TestServicePlan): Promise<TestService> 
     config,
     database,
     // Hono also lists its middleware, as separate methods.
-    mounted: app.routes.filter(({ method }) => ["GET", "POST"].includes(method)),
+    mounted: app.routes.flatMap(({ method, path, handler }) =>
+      ["GET", "POST"].includes(method)
+        ? [{ method, path: "tablePath" in handler ? `${handler.tablePath}` : path }]
+        : [],
+    ),
     logged,
     gate,
     upkeep: jobs.upkeep,

@@ -1,0 +1,113 @@
+import { checkpointPath, entryPath, proofPath, recordPath } from "./log-paths.ts";
+import type { LogPlace } from "./log-place.ts";
+import { ENTRY_TYPES, type EntryType, type Generation, type LoggedEntry } from "./log-store.ts";
+import { logPath } from "./origin.ts";
+import { policyText } from "./policy-text.ts";
+import type { ServedCheckpoint, WitnessOverview } from "./served-checkpoint.ts";
+
+/** What each kind of entry says. */
+export const ENTRY_MEANINGS: Readonly<Record<EntryType, string>> = {
+  certificate: "Certificate, as issued",
+  reversal: "Reversal: the chain dropped the certificate's settlement",
+  proof: "Published proof of a FAIL",
+  verdict: "Verdict of the arbiter",
+  correction: "Correction of a verdict",
+  evaluation: "Escrow evaluation",
+  contest_answer: "Answer to a contest",
+  policy: "Policy of the arbiter",
+  score_version: "Version of the risk score",
+  signing_key: "Signing key",
+  log_ended: "End of an earlier log",
+};
+
+export interface OverviewParts {
+  /** The log that is shown; its key is null until it has begun. */
+  readonly shown: Pick<Generation, "generation" | "origin"> & { readonly vkey: string | null };
+  /** All logs of the service, oldest first; the last one grows. */
+  readonly generations: readonly Generation[];
+  readonly checkpoint: ServedCheckpoint | null;
+  readonly witnesses: readonly WitnessOverview[];
+  readonly quorum: number;
+  /** Newest first. */
+  readonly newest: readonly LoggedEntry[];
+  /** What was searched for, and what was found; null if nothing was asked. */
+  readonly search: { readonly id: string; readonly found: readonly LogPlace[] } | null;
+  /** No trailing slash. */
+  readonly baseUrl: string;
+}
+
+const listed = (entry: LoggedEntry, baseUrl: string) => {
+  const record = recordPath(entry);
+  return {
+    generation: entry.generation,
+    index: entry.index,
+    type: entry.type,
+    id: entry.ref,
+    at: entry.at.toISOString(),
+    record_url: record === null ? null : `${baseUrl}${record}`,
+    entry_url: `${baseUrl}${entryPath(entry)}`,
+    proof_url: `${baseUrl}${proofPath(entry)}`,
+  };
+};
+
+/** An entry with its document, and who has cosigned a tree that contains it. */
+export const entryDocument = (place: LogPlace, baseUrl: string) => ({
+  ...listed(place, baseUrl),
+  witnessed_by: [...place.witnesses],
+  entry: JSON.parse(new TextDecoder().decode(place.entry)) as unknown,
+});
+
+/** How a record names its entry. */
+export const placeDocument = (place: LogPlace, baseUrl: string) => ({
+  generation: place.generation,
+  index: place.index,
+  type: place.type,
+  proof_url: `${baseUrl}${proofPath(place)}`,
+  witnessed_by: [...place.witnesses],
+});
+
+/** `GET /log`: the log's state, and how to check it. */
+export function logOverview(parts: OverviewParts) {
+  const { shown, generations, checkpoint, witnesses, quorum, baseUrl } = parts;
+  const url = `${baseUrl}${logPath(shown.generation)}`;
+  return {
+    service: "Agent Payment Trust Service" as const,
+    origin: shown.origin,
+    generation: shown.generation,
+    vkey: shown.vkey,
+    url,
+    checkpoint_url: `${baseUrl}${checkpointPath(shown.generation)}`,
+    checkpoint:
+      checkpoint === null
+        ? null
+        : {
+            size: checkpoint.size,
+            root_hash: Buffer.from(checkpoint.root).toString("base64"),
+            at: checkpoint.at.toISOString(),
+            note: checkpoint.note,
+          },
+    quorum,
+    witnesses: witnesses.map(({ name, vkey, size, at }) => ({
+      name,
+      vkey,
+      size,
+      cosigned_at: at?.toISOString() ?? null,
+    })),
+    policy: shown.vkey === null ? null : policyText({ log: { vkey: shown.vkey, url }, witnesses, quorum }),
+    entry_types: ENTRY_TYPES.map((type) => ({ type, meaning: ENTRY_MEANINGS[type] })),
+    newest: parts.newest.map((entry) => listed(entry, baseUrl)),
+    ...(parts.search === null
+      ? {}
+      : { search: { id: parts.search.id, found: parts.search.found.map((place) => entryDocument(place, baseUrl)) } }),
+    generations: generations.map(({ generation, origin, vkey, startedAt }, place) => ({
+      generation,
+      origin,
+      vkey,
+      started_at: startedAt.toISOString(),
+      ended: place < generations.length - 1,
+      checkpoint_url: `${baseUrl}${checkpointPath(generation)}`,
+    })),
+  };
+}
+
+export type LogOverview = ReturnType<typeof logOverview>;

@@ -1,0 +1,159 @@
+import { html, instant, type Markup } from "../layout/html.ts";
+import { codeBlock, facts, renderPage } from "../layout/page.ts";
+import { ENTRY_MEANINGS, type entryDocument, type LogOverview } from "./log-overview.ts";
+import { LOG_PATH } from "./log-paths.ts";
+import { logPath } from "./origin.ts";
+import { checkCommands, followCommands } from "./verify-commands.ts";
+
+type Listed = LogOverview["newest"][number];
+
+/** The page of a log: its newest checkpoint, its witnesses, and how to check all of it. */
+export function renderLog(log: LogOverview, baseUrl: string): string {
+  const ended = log.generations.some(({ generation, ended: over }) => generation === log.generation && over);
+  return renderPage({
+    title: ended ? `Transparency log ${log.generation}, ended` : "Transparency log",
+    description: WHAT,
+    canonical: `${baseUrl}${pageOf(log, log.generation)}`,
+    jsonUrl: `${baseUrl}${LOG_PATH}?generation=${log.generation}&format=json`,
+    ...(ended ? {} : { current: LOG_PATH }),
+    main: html`<div class="hero"><p class="eyebrow">Transparency log</p>
+<h1>${ended ? "A log that has ended" : "Everyone sees the same record"}</h1>
+<p class="lead">${WHAT}</p></div>
+${headSection(log)}
+${searchSection(log)}
+${witnessSection(log)}
+${verifySection(log, baseUrl)}
+${newestSection(log)}
+${generationsSection(log)}`,
+  });
+}
+
+const WHAT =
+  "Every certificate, verdict, correction and escrow evaluation is an entry of one append-only log. Its root covers them all, so that nothing can be changed or removed unnoticed.";
+
+const pageOf = ({ generations }: LogOverview, generation: number): string =>
+  (generations.at(-1)?.generation ?? generation) === generation ? LOG_PATH : `${LOG_PATH}?generation=${generation}`;
+
+const count = (number: number): string => number.toLocaleString("en-US");
+
+function headSection({ origin, checkpoint, checkpoint_url, witnesses, quorum }: LogOverview): Markup {
+  const rows: Parameters<typeof facts>[0] =
+    checkpoint === null
+      ? [["Newest checkpoint", "none yet"]]
+      : [
+          ["Entries", html`<strong>${count(checkpoint.size)}</strong>`],
+          ["Root", html`<code>${checkpoint.root_hash}</code>`],
+          ["Newest checkpoint", instant(new Date(checkpoint.at))],
+        ];
+  return html`<section aria-labelledby="head"><h2 id="head">Now</h2>
+${facts(
+  [
+    ["Origin", html`<code>${origin}</code>`],
+    ...rows,
+    ["Witnesses", witnesses.length === 0 ? "none configured" : `${witnesses.length}, of which ${quorum} must cosign`],
+  ],
+  "ruled",
+)}
+${
+  checkpoint !== null &&
+  html`${codeBlock({ id: "checkpoint", caption: "The checkpoint", text: checkpoint.note })}
+<p class="measure soft small">Always newest at <a class="mono" href="${pathOf(checkpoint_url)}">${pathOf(checkpoint_url)}</a>.</p>`
+}</section>`;
+}
+
+const pathOf = (url: string): string => url.slice(new URL(url).origin.length);
+
+const searchSection = ({
+  search,
+  generation,
+  generations,
+}: LogOverview): Markup => html`<section aria-labelledby="find"><h2 id="find">Find a record</h2>
+<form action="${LOG_PATH}#find" method="get"><div class="field"><label for="id">Record id, or index</label>
+<input id="id" name="id" required maxlength="80" value="${search?.id ?? ""}" placeholder="Id or index" autocomplete="off" autocapitalize="off" spellcheck="false"></div>
+${generations.length > 1 && html`<input type="hidden" name="generation" value="${generation}">`}
+<button class="button" type="submit">Find</button></form>
+${search !== undefined && resultsOf(search)}</section>`;
+
+const resultsOf = ({ id, found }: NonNullable<LogOverview["search"]>): Markup =>
+  found.length === 0
+    ? html`<p>Nothing in the log is about <code>${id}</code>. A new record gets its place within seconds.</p>`
+    : html`<ul class="rows">${found.map((place) => html`${entryRow(place)}`)}</ul>`;
+
+const entryRow = (entry: Listed): Markup =>
+  html`<li><span><a href="${pathOf(entry.entry_url)}">No. ${count(entry.index)}</a> ${ENTRY_MEANINGS[entry.type]}</span><a href="${pathOf(entry.proof_url)}">Proof</a>
+<span class="note soft small">${
+    entry.record_url === null
+      ? html`<span class="mono">${entry.id}</span>`
+      : html`<a class="mono" href="${pathOf(entry.record_url)}">${entry.id}</a>`
+  }, ${instant(new Date(entry.at))}</span></li>`;
+
+const witnessSection = ({
+  witnesses,
+}: LogOverview): Markup => html`<section aria-labelledby="witnesses"><h2 id="witnesses">Witnesses</h2>
+${
+  witnesses.length === 0
+    ? html`<p class="measure">This service has no witnesses. Anyone who keeps an older checkpoint can still check that the log only grew.</p>`
+    : html`<ul class="rows">${witnesses.map(
+        ({ name, vkey, size, cosigned_at }) =>
+          html`<li><h3>${name}</h3><span>${size === null ? "nothing cosigned yet" : `${count(size)} entries`}</span>
+<span class="note soft small">${cosigned_at !== null && html`Cosigned on ${instant(new Date(cosigned_at))}. `}<span class="mono">${vkey}</span></span></li>`,
+      )}</ul>`
+}</section>`;
+
+const verifySection = (
+  log: LogOverview,
+  baseUrl: string,
+): Markup => html`<section aria-labelledby="verify"><h2 id="verify">Check it</h2>
+<p class="measure">A proof contains the entry, its path to the root, and a cosigned checkpoint. So you check it offline, with this policy alone. Copy the policy once and keep it: a policy that you fetch from us for each check says whatever we want it to.</p>
+${log.policy !== null && codeBlock({ id: "policy", caption: "policy.txt", text: log.policy })}
+${codeBlock({ id: "check", caption: "Check a record", language: "bash", text: checkCommands(baseUrl) })}
+${codeBlock({ id: "follow", caption: "Follow the whole log", language: "bash", text: followCommands(baseUrl, log.url) })}
+<p class="measure">The log is served as C2SP <a href="https://c2sp.org/tlog-tiles" rel="noopener">tlog-tiles</a>, so that any reader of such logs can follow it.</p></section>`;
+
+const newestSection = ({
+  newest,
+}: LogOverview): Markup => html`<section aria-labelledby="newest"><h2 id="newest">Newest entries</h2>
+${newest.length === 0 ? html`<p class="soft">None yet.</p>` : html`<ul class="rows">${newest.map(entryRow)}</ul>`}</section>`;
+
+const generationsSection = (log: LogOverview): Markup =>
+  log.generations.length < 2
+    ? html``
+    : html`<section aria-labelledby="ended"><h2 id="ended">All logs of this service</h2>
+<p class="measure">A log that lost entries is never continued: it ends, and the next one begins with the fact that it did. Proofs from an ended log stay valid.</p>
+<ul class="rows">${log.generations.map(
+        ({ generation, origin, started_at, ended }) =>
+          html`<li><a class="mono" href="${pageOf(log, generation)}">${origin}</a><span>${ended ? "ended" : "grows"}</span>
+<span class="note soft small">Since ${instant(new Date(started_at))}, below <span class="mono">${logPath(generation)}/</span></span></li>`,
+      )}</ul></section>`;
+
+/** The page of one entry. */
+export function renderEntry(entry: ReturnType<typeof entryDocument>, meaning: string): string {
+  const { witnessed_by: witnesses } = entry;
+  return renderPage({
+    title: `Log entry ${entry.index}`,
+    description: `${meaning}, entry ${entry.index} of the transparency log.`,
+    canonical: entry.entry_url,
+    jsonUrl: `${entry.entry_url}?format=json`,
+    main: html`<article class="deed grey"><p class="eyebrow"><a href="${LOG_PATH}">Transparency log</a></p>
+<h1>No. ${count(entry.index)}</h1>
+<p class="state">${meaning}</p>
+${facts(
+  [
+    ["Type", html`<code>${entry.type}</code>`],
+    [
+      "Record",
+      entry.record_url === null
+        ? html`<code>${entry.id}</code>`
+        : html`<a class="mono" href="${pathOf(entry.record_url)}">${entry.id}</a>`,
+    ],
+    ["Logged", instant(new Date(entry.at))],
+    ["Witnessed by", witnesses.length === 0 ? "nobody yet" : witnesses.join(", ")],
+    ["Proof", html`<a class="mono" href="${pathOf(entry.proof_url)}">${pathOf(entry.proof_url)}</a>`],
+  ],
+  "ruled",
+)}</article>
+<section aria-labelledby="leaf"><h2 id="leaf">The entry</h2>
+<p class="measure">Its canonical form (RFC 8785) is the leaf, byte for byte.</p>
+${codeBlock({ id: "entry", caption: "Entry", language: "json", text: JSON.stringify(entry.entry, null, 2) })}</section>`,
+  });
+}

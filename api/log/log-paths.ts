@@ -1,0 +1,64 @@
+import type { EntryType, LoggedEntry } from "./log-store.ts";
+import { logPath } from "./origin.ts";
+
+export const LOG_PATH = "/log";
+export const PROOF_SUFFIX = ".tlog-proof";
+
+export const checkpointPath = (generation: number): string => `${logPath(generation)}/checkpoint`;
+
+export const entryPath = ({ generation, index }: Pick<LoggedEntry, "generation" | "index">): string =>
+  `${logPath(generation)}/entry/${index}`;
+
+/**
+ * A record with a URL of its own, and what the log says about it. Features know the log, so the log knows their URLs,
+ * which never change, and nothing else of them.
+ */
+export interface RecordKind {
+  /** As the table of routes writes it. */
+  readonly route: string;
+  readonly path: (ref: string) => string;
+  /** The entries that the record may have, in the order in which they come to be. */
+  readonly types: readonly EntryType[];
+  /** Which of them a proof is about if the request names none. */
+  readonly first: readonly EntryType[];
+}
+
+export const CERTIFICATE_ENTRIES: RecordKind = {
+  route: "/cert/:id",
+  path: (ref) => `/cert/${ref}`,
+  types: ["certificate", "reversal", "proof"],
+  first: ["certificate"],
+};
+export const VERDICT_ENTRIES: RecordKind = {
+  route: "/arbiter/verdict/:id",
+  path: (ref) => `/arbiter/verdict/${ref}`,
+  types: ["verdict", "correction"],
+  first: ["verdict", "correction"],
+};
+export const EVALUATION_ENTRIES: RecordKind = {
+  route: "/escrow/evaluation/:payment",
+  path: (ref) => `/escrow/evaluation/${ref}`,
+  types: ["evaluation", "contest_answer"],
+  first: ["evaluation"],
+};
+
+const RECORD_KINDS = [CERTIFICATE_ENTRIES, VERDICT_ENTRIES, EVALUATION_ENTRIES] as const;
+
+const kindOf = (type: EntryType): RecordKind | null => RECORD_KINDS.find(({ types }) => types.includes(type)) ?? null;
+
+/** Where people find what an entry is about; null if nothing but the entry says it. */
+export function recordPath({ type, ref }: Pick<LoggedEntry, "type" | "ref">): string | null {
+  if (type === "contest_answer") return `/escrow/contest/${ref}`;
+  if (type === "policy") return `/arbiter/policy?version=${ref}`;
+  if (type === "score_version") return "/docs#score";
+  if (type === "signing_key") return "/.well-known/jwks.json";
+  return kindOf(type)?.path(ref) ?? null;
+}
+
+/** The proof that an entry is in the log, beside the record that it is about. */
+export function proofPath(entry: Pick<LoggedEntry, "type" | "ref" | "generation" | "index">): string {
+  const kind = kindOf(entry.type);
+  if (kind === null) return `${entryPath(entry)}${PROOF_SUFFIX}`;
+  const path = `${kind.path(entry.ref)}${PROOF_SUFFIX}`;
+  return kind.first.includes(entry.type) ? path : `${path}?type=${entry.type}`;
+}

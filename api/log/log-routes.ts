@@ -1,0 +1,153 @@
+import type { Context } from "hono";
+import { z } from "zod";
+import { Problem } from "../kernel/errors.ts";
+import { inPath, jsonOrPage, optionalInQuery } from "../kernel/output.ts";
+import type { FreeRoute, Route } from "../kernel/route.ts";
+import { page, wantsHtml } from "../layout/negotiate.ts";
+import { ENTRY_MEANINGS, entryDocument, logOverview } from "./log-overview.ts";
+import { renderEntry, renderLog } from "./log-page.ts";
+import { LOG_PATH, PROOF_SUFFIX } from "./log-paths.ts";
+import type { LogPlace } from "./log-place.ts";
+import { LOG, LOG_ENTRY } from "./log-schemas.ts";
+import { ENTRY_TYPES } from "./log-store.ts";
+import { logOrigin, logPath } from "./origin.ts";
+import { PROVES, sendProof } from "./proof-routes.ts";
+import { generationsOf, type PublicLog } from "./public-log.ts";
+import { staticRoutes } from "./static-routes.ts";
+
+export interface LogRouteParts {
+  readonly publicLog: PublicLog;
+  readonly baseUrl: string;
+}
+
+const NEWEST = 10;
+const MOST_ID = 80;
+/** A whole number that JavaScript holds exactly, in its one form. */
+const wholeNumber = (text: string): number | null =>
+  /^(0|[1-9]\d{0,15})$/.test(text) && Number.isSafeInteger(Number(text)) ? Number(text) : null;
+
+/** What everyone may know of the log, in the formats of C2SP and as pages. */
+export const logRoutes = (parts: LogRouteParts): readonly Route[] => [
+  {
+    method: "GET",
+    path: LOG_PATH,
+    summary: "The transparency log: size, root, witnesses, policy, and a search by record id",
+    parameters: [
+      optionalInQuery({
+        name: "id",
+        description: "A record's id, or an index of the log: returns the entries about it.",
+        schema: z.string().max(MOST_ID),
+      }),
+      optionalInQuery({
+        name: "generation",
+        description: "An earlier log of this service, which has ended; by default the present one.",
+        schema: z.int().min(1),
+      }),
+    ],
+    output: jsonOrPage(LOG),
+    problems: ["malformed_request", "not_found"],
+    handle: (c) => overview(c, parts),
+  },
+  ...generationsOf(parts.publicLog).flatMap((generation) => [
+    ...staticRoutes(generation, parts.publicLog),
+    entryProofRoute(generation, parts),
+    entryRoute(generation, parts),
+  ]),
+];
+
+const INDEX = { name: "index", description: "The entry's index, from 0.", schema: z.int().min(0) };
+
+const entryRoute = (generation: number, parts: LogRouteParts): FreeRoute => ({
+  method: "GET",
+  path: `${logPath(generation)}/entry/:index`,
+  summary: "An entry of the log, with its record and who has witnessed it",
+  parameters: [inPath(INDEX)],
+  output: jsonOrPage(LOG_ENTRY),
+  problems: ["not_found"],
+  async handle(c) {
+    const place = await found(c.req.param("index") ?? "", generation, parts);
+    const document = entryDocument(place, parts.baseUrl);
+    return wantsHtml(c)
+      ? page(c, renderEntry(document, ENTRY_MEANINGS[place.type]))
+      : c.json(document, 200, { vary: "Accept" });
+  },
+});
+
+const entryProofRoute = (generation: number, parts: LogRouteParts): FreeRoute => ({
+  method: "GET",
+  path: `${logPath(generation)}/entry/:index${PROOF_SUFFIX}`,
+  summary: "Proof that an entry is in the log, whatever it is about (C2SP tlog-proof)",
+  parameters: [inPath(INDEX)],
+  ...PROVES,
+  async handle(c) {
+    const entry = await found((c.req.param("index") ?? "").slice(0, -PROOF_SUFFIX.length), generation, parts);
+    return sendProof(c, parts.publicLog, { entry, newest: entry });
+  },
+});
+
+async function found(text: string, generation: number, { publicLog }: LogRouteParts): Promise<LogPlace> {
+  const index = wholeNumber(text);
+  const place = index === null ? null : await publicLog.places.at(generation, index);
+  if (place === null)
+    throw new Problem("not_found", {
+      detail: `The log has no entry ${text.slice(0, 40)}; entries are numbered from 0, without leading zeros.`,
+    });
+  return place;
+}
+
+async function overview(c: Context, { publicLog, baseUrl }: LogRouteParts): Promise<Response> {
+  const { store, checkpoints, places } = publicLog;
+  const generation = generationIn(c, publicLog);
+  const id = c.req.query("id")?.trim();
+  if (id !== undefined && id.length > MOST_ID)
+    throw new Problem("malformed_request", { detail: `The query parameter id has at most ${MOST_ID} characters.` });
+  const [generations, checkpoint, witnesses, hits] = await Promise.all([
+    store.generations(),
+    checkpoints.served(generation),
+    checkpoints.witnesses(generation),
+    id === undefined || id === "" ? null : search(id, generation, places),
+  ]);
+  const begun = generations.find((one) => one.generation === generation);
+  const shown = begun ?? { generation, origin: logOrigin(baseUrl, generation), vkey: null };
+  const newest = await newestEntries(publicLog, generation, checkpoint?.size ?? 0);
+  const document = logOverview({
+    shown,
+    generations,
+    checkpoint,
+    witnesses,
+    quorum: checkpoints.quorum,
+    newest,
+    search: hits === null || id === undefined ? null : { id, found: hits },
+    baseUrl,
+  });
+  c.header("cache-control", "no-cache");
+  return wantsHtml(c) ? page(c, renderLog(document, baseUrl)) : c.json(document, 200, { vary: "Accept" });
+}
+
+function generationIn(c: Context, publicLog: PublicLog): number {
+  const text = c.req.query("generation");
+  if (text === undefined) return publicLog.generation;
+  const generation = wholeNumber(text);
+  if (generation !== null && generationsOf(publicLog).includes(generation)) return generation;
+  throw new Problem("not_found", {
+    detail: `There is no log ${text.slice(0, 40)}; the logs of this service are numbered from 1 to ${publicLog.generation}.`,
+  });
+}
+
+/** The entries about a record, or the one with this index. Ids of records are written in lower case. */
+async function search(id: string, generation: number, places: PublicLog["places"]): Promise<readonly LogPlace[]> {
+  const index = wholeNumber(id);
+  const [about, at] = await Promise.all([
+    places.of(id.toLowerCase(), ENTRY_TYPES),
+    index === null ? null : places.at(generation, index),
+  ]);
+  return at === null || about.some((one) => one.index === at.index && one.generation === generation)
+    ? about
+    : [...about, at];
+}
+
+async function newestEntries({ store }: PublicLog, generation: number, size: number) {
+  const indexes = Array.from({ length: Math.min(NEWEST, size) }, (_, place) => size - 1 - place);
+  const entries = await Promise.all(indexes.map((index) => store.at(generation, index)));
+  return entries.filter((entry) => entry !== null);
+}

@@ -1,0 +1,126 @@
+import type { Context } from "hono";
+import { z } from "zod";
+import { Problem } from "../kernel/errors.ts";
+import { inPath, optionalInQuery } from "../kernel/output.ts";
+import type { FreeRoute, Route } from "../kernel/route.ts";
+import {
+  CERTIFICATE_ENTRIES,
+  EVALUATION_ENTRIES,
+  PROOF_SUFFIX,
+  proofPath,
+  type RecordKind,
+  VERDICT_ENTRIES,
+} from "./log-paths.ts";
+import { entryType } from "./log-schemas.ts";
+import type { EntryType, LoggedEntry } from "./log-store.ts";
+import type { PublicLog } from "./public-log.ts";
+import { sendText } from "./static-routes.ts";
+
+/** Whether there is a record with this id, in the log or not. */
+export type RecordExists = (ref: string) => Promise<boolean>;
+
+export interface ProofRouteParts {
+  readonly publicLog: PublicLog;
+  readonly exists: {
+    readonly certificate: RecordExists;
+    readonly verdict: RecordExists;
+    /** By the payment's id. */
+    readonly evaluation: RecordExists;
+  };
+}
+
+/** A kind of record, as the routes of its proofs need it. */
+interface Provable {
+  readonly kind: RecordKind;
+  /** What it is called in a sentence. */
+  readonly what: string;
+  readonly id: RegExp;
+  readonly exists: RecordExists;
+}
+
+/** The proofs beside the records. They are mounted before the records' own routes, whose paths they share. */
+export function proofRoutes({ publicLog, exists }: ProofRouteParts): readonly Route[] {
+  const provable: readonly Provable[] = [
+    { kind: CERTIFICATE_ENTRIES, what: "a certificate", id: /^[0-9a-f]{16}$/, exists: exists.certificate },
+    { kind: VERDICT_ENTRIES, what: "a verdict", id: /^[0-9a-f]{32}$/, exists: exists.verdict },
+    { kind: EVALUATION_ENTRIES, what: "an escrow evaluation", id: /^0x[0-9a-f]{64}$/, exists: exists.evaluation },
+  ];
+  return provable.map((one) => proofRoute(one, publicLog));
+}
+
+/** What every route of a proof returns. */
+export const PROVES = {
+  output: { "text/plain": null },
+  others: { 304: {} },
+  problems: ["malformed_request", "not_found", "not_available"],
+} as const satisfies Pick<FreeRoute, "output" | "others" | "problems">;
+
+function proofRoute(provable: Provable, publicLog: PublicLog): FreeRoute {
+  const { kind, what, id } = provable;
+  const [, name = ""] = /:(\w+)$/.exec(kind.route) ?? [];
+  return {
+    method: "GET",
+    path: `${kind.route}${PROOF_SUFFIX}`,
+    summary: `Proof that ${what} is in the log (C2SP tlog-proof): entry, path, cosigned checkpoint`,
+    parameters: [
+      inPath({ name, description: "The record's id.", schema: z.string().regex(id) }),
+      optionalInQuery({
+        name: "type",
+        description: `Which entry about the record: ${kind.types.join(", ")}. By default what it was first logged as.`,
+        schema: entryType.extract([...kind.types]),
+      }),
+    ],
+    ...PROVES,
+    handle: (c) => proof(c, name, { ...provable, publicLog }),
+  };
+}
+
+async function proof(
+  c: Context,
+  name: string,
+  parts: Provable & Pick<ProofRouteParts, "publicLog">,
+): Promise<Response> {
+  const { kind, what, id, exists, publicLog } = parts;
+  const ref = (c.req.param(name) ?? "").slice(0, -PROOF_SUFFIX.length).toLowerCase();
+  const types = typesIn(c, kind);
+  const entries = id.test(ref) ? await publicLog.store.findAll(ref, kind.types) : [];
+  const entry = entries.find(({ type }) => types.includes(type));
+  if (entry !== undefined) return sendProof(c, publicLog, { entry, newest: entries.at(-1) ?? entry });
+  if (!id.test(ref) || !(await exists(ref)))
+    throw new Problem("not_found", { detail: `There is no record ${ref.slice(0, 80)}: no proof of ${what}.` });
+  const isAwaited = entries.length === 0 && types.some((type) => kind.first.includes(type));
+  throw isAwaited ? NOT_YET : new Problem("not_found", { detail: noneOf(types) });
+}
+
+/** The entries that the request asks for. */
+function typesIn(c: Context, { types, first }: RecordKind): readonly EntryType[] {
+  const asked = c.req.query("type");
+  if (asked === undefined) return first;
+  const type = types.find((one) => one === asked);
+  if (type === undefined)
+    throw new Problem("malformed_request", { detail: `The query parameter type must be one of ${types.join(", ")}.` });
+  return [type];
+}
+
+const noneOf = (types: readonly EntryType[]): string =>
+  `The log has no entry of type ${types.join(" or ")} about this record. Where one has just come to be, it is in the log within seconds.`;
+
+const NOT_YET = new Problem("not_available", {
+  detail:
+    "This record is not in the log yet: it gets its place within a second or two. Ask again then; if this lasts, GET /status says why.",
+  headers: { "retry-after": "1" },
+});
+
+/** A proof changes with every checkpoint: caches ask again each time. */
+const ASKED_AGAIN = "no-cache";
+
+/** Sends the proof of an entry, with a link to that of the newest entry about its record. */
+export async function sendProof(
+  c: Context,
+  { prove }: Pick<PublicLog, "prove">,
+  { entry, newest }: { readonly entry: LoggedEntry; readonly newest: LoggedEntry },
+): Promise<Response> {
+  const text = await prove(entry);
+  c.header("link", `<${proofPath(newest)}>; rel="latest-version"`);
+  return sendText(c, text, ASKED_AGAIN);
+}

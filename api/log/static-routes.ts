@@ -1,0 +1,115 @@
+import { createHash } from "node:crypto";
+import { promisify } from "node:util";
+import { gzip } from "node:zlib";
+import type { Context } from "hono";
+import { z } from "zod";
+import { Problem } from "../kernel/errors.ts";
+import { isHeld } from "../kernel/etag.ts";
+import { inPath, type Output } from "../kernel/output.ts";
+import type { FreeRoute, Route } from "../kernel/route.ts";
+import { checkpointPath } from "./log-paths.ts";
+import { logPath } from "./origin.ts";
+import type { PublicLog } from "./public-log.ts";
+import type { Resource } from "./static-log.ts";
+
+const BYTES: Output = { "application/octet-stream": null };
+const FOR_GOOD = "public, max-age=31536000, immutable";
+/** Long enough for a cache to help in a rush, short enough that nobody misses a checkpoint. */
+const FOR_A_MOMENT = "public, max-age=1";
+const compressed = promisify(gzip);
+
+/** The static resources of C2SP tlog-tiles. Errors are never stored by caches: what is missing now comes to be. */
+export function staticRoutes(generation: number, publicLog: PublicLog): readonly Route[] {
+  const tiles = (path: string, summary: string): FreeRoute => ({
+    method: "GET",
+    path: `${logPath(generation)}/${path}/*`,
+    summary,
+    parameters: [inPath({ name: "path", description: PATH, schema: z.string() })],
+    output: BYTES,
+    others: { 304: {} },
+    problems: ["not_found"],
+    handle: (c) => resource(c, publicLog, generation),
+  });
+  return [
+    {
+      method: "GET",
+      path: checkpointPath(generation),
+      summary: "The log's newest witnessed checkpoint, a signed note (C2SP tlog-checkpoint)",
+      output: { "text/plain": null },
+      others: { 304: {} },
+      problems: ["not_available"],
+      handle: (c) => checkpoint(c, publicLog, generation),
+    },
+    tiles("tile/entries", "A bundle of 256 log entries, or part of one (C2SP tlog-tiles)"),
+    tiles("tile", "A tile of 256 hashes of the log's tree, or part of one (C2SP tlog-tiles)"),
+  ];
+}
+
+const PATH =
+  "Level, then number in groups of three digits, all but the last with an `x`, then `.p/` and the width if it is partial: `0/x001/067.p/12`. Unescaped slashes.";
+
+async function checkpoint(c: Context, { checkpoints }: PublicLog, generation: number): Promise<Response> {
+  const served = await checkpoints.served(generation);
+  if (served === null)
+    throw new Problem("not_available", {
+      detail: "The log has no checkpoint yet. Ask again in a second; if this lasts, GET /status says why.",
+      headers: { "retry-after": "1" },
+    });
+  return sendText(c, served.note, FOR_A_MOMENT);
+}
+
+/** A text that caches may keep as said, and then revalidate by its tag. */
+export function sendText(c: Context, text: string, caching: string): Response {
+  const headers = { etag: tagOf(text), "cache-control": caching };
+  if (isHeld(c.req.header("if-none-match"), headers.etag)) return c.body(null, 304, headers);
+  const length = String(Buffer.byteLength(text));
+  return c.body(text, 200, { ...headers, "content-type": "text/plain; charset=utf-8", "content-length": length });
+}
+
+const tagOf = (body: string | Uint8Array, coding = ""): string =>
+  `"${createHash("sha256").update(body).digest("base64url").slice(0, 22)}${coding}"`;
+
+async function resource(c: Context, { resources }: PublicLog, generation: number): Promise<Response> {
+  // As it was sent: an escaped form of a path is another path, and caches would keep it beside the first one.
+  const sent = new URL(c.req.url).pathname.slice(logPath(generation).length + 1);
+  const found = await resources.resource(generation, sent);
+  if (typeof found === "string") throw new Problem("not_found", { detail: ABSENT[found] });
+  return found.kind === "tile" ? sendBytes(c, found.bytes) : sendBundle(c, found);
+}
+
+const ABSENT = {
+  not_canonical:
+    "This is not the path of a tile. A tile is at tile/<level>/<number>, a bundle of entries at tile/entries/<number>: the number in groups of three digits, all but the last with an x, as in x001/067; a partial one ends in .p/<width>, from 1 to 255, without leading zeros.",
+  beyond_the_tree:
+    "The newest checkpoint of the log does not reach this tile, or not this width of it. Ask for the tiles of a checkpoint that you have verified.",
+} as const;
+
+const OCTETS = { "content-type": "application/octet-stream", "cache-control": FOR_GOOD } as const;
+
+function sendBytes(c: Context, bytes: Uint8Array<ArrayBuffer>, more: Readonly<Record<string, string>> = {}): Response {
+  const headers = { etag: tagOf(bytes), ...OCTETS, ...more };
+  if (isHeld(c.req.header("if-none-match"), headers.etag)) return c.body(null, 304, headers);
+  return c.body(bytes, 200, { ...headers, "content-length": String(bytes.length) });
+}
+
+/** Compressed for those who say that they read gzip. */
+async function sendBundle(c: Context, { bytes }: Resource): Promise<Response> {
+  const vary = { vary: "Accept-Encoding" };
+  if (!acceptsGzip(c.req.header("accept-encoding"))) return sendBytes(c, bytes, vary);
+  const etag = tagOf(bytes, "-gzip");
+  const coded = { ...vary, etag, "content-encoding": "gzip" };
+  if (isHeld(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ...OCTETS, ...vary, etag });
+  return sendBytes(c, new Uint8Array(await compressed(bytes)), coded);
+}
+
+/** RFC 9110, section 12.5.3: named, or meant by `*`, and not with weight 0. */
+export function acceptsGzip(header: string | undefined): boolean {
+  const weights = new Map(
+    (header ?? "").split(",").map((one) => {
+      const [coding = "", ...parameters] = one.split(";").map((part) => part.trim().toLowerCase());
+      const weight = parameters.find((parameter) => parameter.startsWith("q="))?.slice(2) ?? "1";
+      return [coding, Number(weight)] as const;
+    }),
+  );
+  return (weights.get("gzip") ?? weights.get("x-gzip") ?? weights.get("*") ?? 0) > 0;
+}
