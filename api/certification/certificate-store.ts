@@ -9,6 +9,8 @@ export interface Grounds {
   readonly payment: PaymentKey;
   /** The nonce of a second payment by the same wallet. */
   readonly also: Hex | null;
+  /** The nonce of a third one, if there is one. */
+  readonly third?: Hex;
 }
 
 /** Certificates are permanent: added and read, never changed. */

@@ -26,7 +26,7 @@ const place = (position: Position | undefined) => (position ? [position.issuedAt
 
 /** `OFFSET 0` keeps the planner from joining whole tables: this is a key look-up for one certificate. */
 const notReversed = (c: string) => `NOT EXISTS (SELECT FROM settlement_mark m
-  WHERE m.payer = ${c}.wallet AND m.nonce IN (${c}.nonce, ${c}.also_nonce) AND m.chain = ${c}.chain AND m.asset = ${c}.asset AND m.kind = 'reversed' OFFSET 0)`;
+  WHERE m.payer = ${c}.wallet AND m.nonce IN (${c}.nonce, ${c}.also_nonce, ${c}.third_nonce) AND m.chain = ${c}.chain AND m.asset = ${c}.asset AND m.kind = 'reversed' OFFSET 0)`;
 
 /**
  * $1 now, $2 when the oldest fresh certificate can have been issued, $3 and $4 the place after which the page begins,
@@ -84,7 +84,7 @@ const boardRow = (row: RowColumns): BoardRow => ({
 /** Reads each table in one pass and keeps the few reversals in memory meanwhile. */
 const STANDING = `reversed AS MATERIALIZED (SELECT chain, asset, payer, nonce FROM settlement_mark WHERE kind = 'reversed'),
 standing AS (SELECT * FROM certificate c WHERE NOT EXISTS (SELECT FROM reversed r
-  WHERE r.payer = c.wallet AND r.nonce IN (c.nonce, c.also_nonce) AND r.chain = c.chain AND r.asset = c.asset))`;
+  WHERE r.payer = c.wallet AND r.nonce IN (c.nonce, c.also_nonce, c.third_nonce) AND r.chain = c.chain AND r.asset = c.asset))`;
 
 const BY_WALLET_AND_PRODUCT = `WITH ${STANDING}, tally AS MATERIALIZED (
   SELECT product, wallet, count(*) FILTER (WHERE result = 'pass') AS passed, count(*) FILTER (WHERE result = 'fail') AS failed,

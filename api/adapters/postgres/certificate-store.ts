@@ -35,17 +35,17 @@ const MARKS = `LEFT JOIN LATERAL (
       (array_agg(block_number ORDER BY id DESC) FILTER (WHERE kind = 'moved' AND nonce = c.nonce))[1] AS moved_block,
       min(at) FILTER (WHERE kind = 'reversed') AS reversed_at
     FROM settlement_mark m
-    WHERE m.payer = c.wallet AND m.nonce IN (c.nonce, c.also_nonce) AND m.chain = c.chain AND m.asset = c.asset
+    WHERE m.payer = c.wallet AND m.nonce IN (c.nonce, c.also_nonce, c.third_nonce) AND m.chain = c.chain AND m.asset = c.asset
   ) marks ON true`;
 const SELECT = `SELECT ${COLUMNS}, marks.*, p.document AS proof FROM certificate c ${MARKS} LEFT JOIN published_proof p ON p.certificate = c.id`;
 
 export function createCertificateStore(pool: pg.Pool): CertificateStore {
   return {
-    adding(certificate, { payment, also }) {
+    adding(certificate, { payment, also, third }) {
       const { settlement } = certificate;
       return {
-        text: `INSERT INTO certificate (id, product, test_version, result, level, wallet, checks, detected, issued_at, valid_until, chain, asset, nonce, also_nonce, tx, block_number, amount, pay_to)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`,
+        text: `INSERT INTO certificate (id, product, test_version, result, level, wallet, checks, detected, issued_at, valid_until, chain, asset, nonce, also_nonce, third_nonce, tx, block_number, amount, pay_to)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)`,
         values: [
           certificate.id,
           certificate.product,
@@ -61,6 +61,7 @@ export function createCertificateStore(pool: pg.Pool): CertificateStore {
           bytes(payment.asset),
           bytes(payment.nonce),
           also === null ? null : bytes(also),
+          third === undefined ? null : bytes(third),
           bytes(settlement.transaction),
           settlement.block,
           settlement.amountAtomic.toString(),

@@ -40,7 +40,7 @@ const INSERT = `INSERT INTO publication (certificate, registry, chain, contract,
 
 /** No payment that the certificate rests on may still change: `final_at` comes once it is final, or gone for good. */
 const SETTLED = `NOT EXISTS (SELECT FROM certificate c JOIN payment p
-    ON p.chain = c.chain AND p.asset = c.asset AND p.payer = c.wallet AND p.nonce IN (c.nonce, c.also_nonce)
+    ON p.chain = c.chain AND p.asset = c.asset AND p.payer = c.wallet AND p.nonce IN (c.nonce, c.also_nonce, c.third_nonce)
   WHERE c.id = publication.certificate AND p.final_at IS NULL)`;
 
 const TAKE = `UPDATE publication SET look_at = now() + ${TAKEN} WHERE (certificate, registry) IN (

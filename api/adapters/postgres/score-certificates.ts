@@ -28,7 +28,7 @@ const NEWEST = `SELECT k.place::int, c.id, c.product, c.result, c.issued_at, c.v
   CROSS JOIN unnest(ARRAY['pass', 'fail']) result
   CROSS JOIN LATERAL (
     SELECT * FROM certificate o WHERE o.wallet = k.wallet AND o.product = product.product AND o.result = result.result AND ${aboutWallet("o")}
-      AND NOT EXISTS (SELECT 1 FROM settlement_mark m WHERE m.payer = o.wallet AND m.nonce IN (o.nonce, o.also_nonce)
+      AND NOT EXISTS (SELECT 1 FROM settlement_mark m WHERE m.payer = o.wallet AND m.nonce IN (o.nonce, o.also_nonce, o.third_nonce)
         AND m.chain = o.chain AND m.asset = o.asset AND m.kind = 'reversed')
     ORDER BY o.issued_at DESC LIMIT 1) c`;
 

@@ -22,7 +22,7 @@ const NEWEST = 100;
 const COLUMNS = "c.id, c.product, c.test_version, c.result, c.level, c.issued_at, c.valid_until, m.at AS reversed_at";
 /** A payment is reversed at most once; a certificate may rest on two. */
 const FROM = `certificate c LEFT JOIN settlement_mark m
-  ON m.payer = c.wallet AND m.nonce IN (c.nonce, c.also_nonce) AND m.chain = c.chain AND m.asset = c.asset AND m.kind = 'reversed'`;
+  ON m.payer = c.wallet AND m.nonce IN (c.nonce, c.also_nonce, c.third_nonce) AND m.chain = c.chain AND m.asset = c.asset AND m.kind = 'reversed'`;
 /** The newest of all says whether any certificate is on file, even one that is not about the wallet. */
 const newest = (wallet: string) =>
   `(SELECT ${COLUMNS} FROM ${FROM} WHERE c.wallet = ${wallet} AND ${aboutWallet("c")} ORDER BY c.issued_at DESC LIMIT ${NEWEST})

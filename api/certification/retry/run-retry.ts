@@ -15,6 +15,7 @@ import { complete } from "../behaviour/answers.ts";
 import { openSession } from "../behaviour/open-session.ts";
 import { type BehaviourParts, ORDER_TIMEOUT_SECONDS } from "../behaviour/run-session.ts";
 import { isOpen, type Session } from "../behaviour/session.ts";
+import type { Grounds } from "../certificate-store.ts";
 import type { TestOrder } from "../erc8004/order.ts";
 import { certificateId } from "../issue.ts";
 import { retry as kind, LATE_SECONDS } from "../kinds/retry.ts";
@@ -243,7 +244,7 @@ async function pass(parts: RetryParts, session: Session, lost: LostOrder): Promi
     if (rows === 0) return;
     const { text, values } = certificates.adding(
       judged(kind, session, { lost, second: null, now: at }),
-      rests(session, lost),
+      passRests(session, lost),
     );
     await transaction.query(text, values);
   });
@@ -264,11 +265,17 @@ function convict(
     async record(transaction) {
       const rows = await lostOrders.conclude(session.id, { verdict: "fail", sender, now: at }, transaction);
       if (rows === 0) throw new Over(session.tokenShared ? SHARED : OVER);
-      const { text, values } = certificates.adding(certificate, rests(session, lost));
+      const { text, values } = certificates.adding(certificate, failRests(session, lost));
       await transaction.query(text, values);
     },
   };
 }
 
-/** The payments that the certificate rests on. */
-const rests = ({ entry }: Session, { paid }: LostOrder) => ({ payment: entry.payment, also: paid?.nonce ?? null });
+/** A FAIL rests on the entry, and on the payment that a second one would have made again. */
+const failRests = ({ entry }: Session, { paid }: LostOrder) => ({ payment: entry.payment, also: paid?.nonce ?? null });
+
+/** A PASS says that both orders were paid, so it rests on the plain one too. */
+function passRests({ id, entry: { payment }, control }: Session, { paid }: LostOrder): Grounds {
+  if (paid === null || control === null) throw new Error(`the session ${id} passes before both of its orders are paid`);
+  return { payment, also: paid.nonce, third: control.nonce };
+}

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { buy, passWindow, pay, priceOf, startLossy } from "../../support/behaviour/lost-orders.ts";
 import {
   askResult,
   attempt,
@@ -19,7 +20,7 @@ import { boardSeeder, type Seed, seedWallet } from "../../support/board/seed.ts"
 import { forFile } from "../../support/for-file.ts";
 import { cancel, settlements } from "../../support/payments/on-chain.ts";
 import { post, send, v2 } from "../../support/payments/requests.ts";
-import { newPayer, signPayment } from "../../support/payments/signing.ts";
+import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
 import { binary } from "../../support/service/database.ts";
 
 const DAY_MS = 86_400_000;
@@ -125,19 +126,20 @@ test("a wallet's record shows what it has shown in each of the four tests", asyn
 });
 
 describe("a control whose settlement a reorganisation removed for good", () => {
-  const loseLastBlock = () => stage.chain.client.request({ method: "anvil_reorg", params: [1, []] } as never);
+  const loseLastBlocks = (count: number) =>
+    stage.chain.client.request({ method: "anvil_reorg", params: [count, []] } as never);
   const nonceOf = async (run: Run) =>
     (await stage.owner.query("SELECT control_nonce FROM test_session WHERE id = $1", [run.id])).rows[0]?.control_nonce;
   const marks = async (nonce: Buffer) =>
     (await stage.owner.query("SELECT kind FROM settlement_mark WHERE nonce = $1", [nonce])).rows;
 
-  async function reverse(run: Run, signed: Awaited<ReturnType<typeof payControl>>): Promise<void> {
-    await loseLastBlock();
-    await cancel(stage.chain, run.account, signed);
+  async function reverse({ account }: Run, signed: Signed): Promise<void> {
+    await loseLastBlocks(1);
+    await cancel(stage.chain, account, signed);
     await stage.chain.mine(8);
     const nonce = binary(signed.authorization.nonce);
     await expect.poll(() => marks(nonce), soon).toEqual([{ kind: "reversed" }]);
-    expect((await settlements(stage.chain, run.account.address)).map(({ value }) => value)).toEqual([ENTRY]);
+    expect((await settlements(stage.chain, account.address)).map(({ value }) => value)).toEqual([ENTRY]);
   }
 
   test("marks the PASS that it bought, which verifies nothing any more", async () => {
@@ -162,6 +164,38 @@ describe("a control whose settlement a reorganisation removed for good", () => {
       capabilities: { scam_resistance: { tested: false } },
     });
     expect((await askResult(run)).text).toBe(answer.text);
+  });
+
+  test("marks a PASS of a retry test too, and no FAIL, which does not rest on it", async () => {
+    const [safe, unsafe] = [
+      await startLossy(ground(), { way: "server_error" }),
+      await startLossy(ground(), { way: "server_error" }),
+    ];
+    const lost = await buy(safe, safe.lost);
+    await pay(safe, safe.lost, lost.signed);
+    await buy(unsafe, unsafe.lost);
+    const runs = [
+      { run: safe, plain: await buy(safe, safe.plain), verdict: "pass" },
+      { run: unsafe, plain: await buy(unsafe, unsafe.plain), verdict: "fail" },
+    ];
+    await buy(unsafe, unsafe.lost);
+    await passWindow(stage, safe);
+    for (const { run, verdict } of runs) expect((await askResult(run)).body).toMatchObject({ verdict });
+    await loseLastBlocks(runs.length);
+    for (const { run, plain } of runs) await cancel(stage.chain, run.account, plain.signed);
+    await stage.chain.mine(8);
+    for (const { run, plain, verdict } of runs) {
+      await expect.poll(() => marks(binary(plain.signed.authorization.nonce)), soon).toEqual([{ kind: "reversed" }]);
+      const paid = await settlements(stage.chain, run.account.address);
+      expect(paid.map(({ value }) => value)).toEqual([ENTRY, priceOf(run.lost)]);
+      const reversed = verdict === "pass";
+      const record = (await send(`${stage.service.url}/cert/${run.id}`)).body;
+      expect(record).toMatchObject({ verdict, reversed, fresh: !reversed });
+      const { capabilities } = await verify(run.account.address);
+      expect(capabilities).toMatchObject({ retry_safety: { tested: !reversed } });
+      const queued = "SELECT FROM log_pending WHERE ref = $1 AND type = 'reversal'";
+      expect((await stage.owner.query(queued, [run.id])).rowCount).toBe(reversed ? 1 : 0);
+    }
   });
 
   test("no longer counts in an open session: it is offered and charged again", async () => {
