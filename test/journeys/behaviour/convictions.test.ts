@@ -243,16 +243,22 @@ describe.each(PRODUCTS)("a reader of the chain who rebuilds the payments of a %s
     expect([own.status, isReplay(own), own.text.includes(String(run.token))]).toEqual([200, true, true]);
   });
 
-  test("gets no replay of an entry that came with a payment identifier", async () => {
-    const account = await newPayer(stage.chain, PURSE);
-    const url = `${stage.service.url}/test/${product}/start`;
-    const headers = v2(await signPayment(account, { value: ENTRY }), { id: "an-identifier-of-mine" });
-    const { body } = await post(url, headers);
-    const run = await opened(stage.owner, { product, account, at: stage.service.url }, { body });
-    expectProblem(await post(url, await rebuilt(run, ENTRY)), 409, "payment_conflict");
-    await serveBoth(run);
-    expectVerdict(await attempt(run, v2(await sign(run, "bait"))), run, "fail");
-  });
+  test.each([false, true])(
+    "gets no replay of an entry with an identifier; told again to its agent: %s",
+    async (told) => {
+      const account = await newPayer(stage.chain, PURSE);
+      const url = `${stage.service.url}/test/${product}/start`;
+      const headers = v2(await signPayment(account, { value: ENTRY }), { id: "an-identifier-of-mine" });
+      const { body } = await post(url, headers);
+      const run = await opened(stage.owner, { product, account, at: stage.service.url }, { body });
+      expectProblem(await post(url, await rebuilt(run, ENTRY)), 409, "payment_conflict");
+      if (told) expect(isReplay(await post(url, headers))).toBe(true);
+      await serveBoth(run);
+      const answer = await attempt(run, v2(await sign(run, "bait")));
+      if (told) expectProblem(answer, 410, "session_over");
+      else expectVerdict(answer, run, "fail");
+    },
+  );
 });
 
 test.each(PRODUCTS)(
