@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { checkConditions } from "./commands/conditions.ts";
 import { checkDocument, USAGE } from "./commands/document.ts";
+import { checkLog } from "./commands/log.ts";
 import { checkOffer, checkReceipt } from "./commands/offer-receipt.ts";
 import { checkProof } from "./commands/proof.ts";
 import { checkScore } from "./commands/score.ts";
@@ -21,6 +22,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   offer: checkOffer,
   receipt: checkReceipt,
   settlement: checkSettlement,
+  log: checkLog,
 };
 
 async function main(args: readonly string[]): Promise<0 | 1 | 2> {

@@ -4,32 +4,55 @@ const TIMEOUT_MS = 10_000;
 const MAX_BYTES = 1_048_576;
 const LOOPBACK = ["localhost", "127.0.0.1", "[::1]"];
 
+/** What may be allowed besides: bytes in the answer, decompressed; and the time for all of it. */
+export interface FetchLimits {
+  readonly maxBytes?: number;
+  readonly timeoutMs?: number;
+  readonly accept?: string;
+}
+
+/** The server answered, and not with 200. */
+export class StatusError extends InputError {
+  readonly status: number;
+
+  constructor(url: string, status: number) {
+    super(`${quote(url)} returned status ${status}`);
+    this.status = status;
+  }
+}
+
 /**
  * The text at an https address (http only on this machine): within 10 seconds, at most 1 MiB, without redirects.
- * @throws InputError
+ * @throws InputError; a `StatusError` if the server refused
  */
-export async function fetchText(url: string): Promise<Uint8Array<ArrayBuffer>> {
+export async function fetchText(
+  url: string,
+  { maxBytes = MAX_BYTES, timeoutMs = TIMEOUT_MS, accept = "application/json" }: FetchLimits = {},
+): Promise<Uint8Array<ArrayBuffer>> {
   if (!URL.canParse(url)) throw new InputError(`${quote(url)} is not a URL`);
   const { protocol, hostname } = new URL(url);
   if (protocol !== "https:" && !(protocol === "http:" && LOOPBACK.includes(hostname)))
     throw new InputError(`${quote(url)} was not fetched: expected https (http only on this machine)`);
   const answer = await attempt(url, () =>
-    fetch(url, { redirect: "error", signal: AbortSignal.timeout(TIMEOUT_MS), headers: { accept: "application/json" } }),
+    fetch(url, { redirect: "error", signal: AbortSignal.timeout(timeoutMs), headers: { accept } }),
   );
-  if (!answer.ok) throw new InputError(`${quote(url)} returned status ${answer.status}`);
-  return attempt(url, () => readAll(answer));
+  if (!answer.ok) {
+    await answer.body?.cancel();
+    throw new StatusError(url, answer.status);
+  }
+  return attempt(url, () => readAll(answer, maxBytes));
 }
 
-async function readAll({ body }: Response): Promise<Uint8Array<ArrayBuffer>> {
+async function readAll({ body }: Response, maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
   const chunks: Uint8Array[] = [];
   let size = 0;
   for (const reader = body?.getReader(); reader !== undefined; ) {
     const { value, done } = await reader.read();
     if (done) break;
     size += value.length;
-    if (size > MAX_BYTES) {
+    if (size > maxBytes) {
       await reader.cancel();
-      throw new Error("more than 1 MiB");
+      throw new Error(`more than ${maxBytes === MAX_BYTES ? "1 MiB" : `${maxBytes} bytes`}`);
     }
     chunks.push(value);
   }

@@ -19,7 +19,13 @@ export type RefusalCode =
   | "malformed_checkpoint"
   | "note_signature_mismatch"
   | "note_not_signed"
-  | "unsupported_signature_type";
+  | "unsupported_signature_type"
+  | "malformed_log_proof"
+  | "malformed_policy"
+  | "unknown_log"
+  | "quorum_not_met"
+  | "malformed_entry"
+  | "entry_mismatch";
 
 /** Thrown only inside the library: `verifyDocument` turns it into a report. */
 export class Refusal extends Error {

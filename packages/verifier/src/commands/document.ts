@@ -22,6 +22,7 @@ you expect. Give --issuer or --jwks, except for an https document, which must co
   agent-payment-trust-verifier offer <file | URL | ->        checks the signed offers of an x402 402
   agent-payment-trust-verifier receipt <file | URL | ->      checks the signed receipt of an x402 payment
   agent-payment-trust-verifier settlement <file | URL | ->   checks a signed statement of what became of a payment
+  agent-payment-trust-verifier log <file | URL | ->          checks that a record is in the public log, or follows the log
 
 Exit codes: 0 valid and fresh; 1 not valid or not fresh; 2 usage error or unreadable input.`;
 

@@ -1,0 +1,85 @@
+import { InputError, Refusal } from "../refusal.ts";
+import { bindEntry, parseEntry } from "../tlog/entry.ts";
+import { leafHash } from "../tlog/hash.ts";
+import { parseProof, verifyProof } from "../tlog/tlog-proof.ts";
+import { type Expectation, verifyDocument } from "../verify-document.ts";
+import { readArguments } from "./arguments.ts";
+import { checkConsistency } from "./log-consistency.ts";
+import { readPolicy } from "./log-files.ts";
+import { monitorLog } from "./log-monitor.ts";
+import { readSource } from "./source.ts";
+import { readTrust, TRUST_TEXTS } from "./trust.ts";
+
+const USAGE = `Checks that a record is in the service's public log, offline.
+
+  agent-payment-trust-verifier log <file | URL | -> --proof <file | URL> --policy <file | URL>
+    [--issuer <origin | did:web:…>] [--jwks <file | URL>] [--json]
+  agent-payment-trust-verifier log consistency <checkpoint> --old <checkpoint> --tiles <folder | URL> --policy <file | URL>
+  agent-payment-trust-verifier log monitor <URL of the log> --policy <file | URL> [--state <file>] [--once] [--every <seconds>]
+
+The record is the JSON of a certificate, a verdict or an evaluation; its proof is at the same address with .tlog-proof. The
+policy (C2SP tlog-policy) names the log, the witnesses, and how many of them must have cosigned. --issuer names who must have
+signed the entry; its keys are fetched from there unless --jwks pins them.
+
+Exit codes: 0 it is in the log; 1 it is not shown to be; 2 usage error or unreadable input.`;
+
+/** The sub-command `log`. @throws InputError for wrong usage, or for a source that cannot be read */
+export async function checkLog(args: readonly string[]): Promise<0 | 1> {
+  if (args[0] === "consistency") return checkConsistency(args.slice(1));
+  if (args[0] === "monitor") return monitorLog(args.slice(1));
+  const { proof, policy, json, ...given } = readArguments(args, {
+    usage: USAGE,
+    texts: [...TRUST_TEXTS, "proof", "policy"],
+    flags: ["json"],
+  });
+  if (proof === undefined) throw new InputError(`Where is the record's proof? Add --proof.\n\n${USAGE}`);
+  const trusted = await readPolicy(policy, USAGE);
+  const record = await readSource(given.source);
+  const { expected } = await readTrust(given, USAGE);
+  const report = await check({ record, proof: await readSource(proof), trusted, expected });
+  console.log(json ? JSON.stringify(report, null, 2) : render(report));
+  return report.valid ? 0 : 1;
+}
+
+type Report = Awaited<ReturnType<typeof check>>;
+
+async function check(given: {
+  readonly record: Uint8Array;
+  readonly proof: Uint8Array;
+  readonly trusted: Parameters<typeof verifyProof>[2];
+  readonly expected: Expectation;
+}) {
+  try {
+    return { valid: true, ...(await proven(given)) } as const;
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    return { valid: false, code: error.code, reason: error.message } as const;
+  }
+}
+
+async function proven({ record, proof, trusted, expected }: Parameters<typeof check>[0]) {
+  const parsed = parseProof(proof);
+  if (parsed.extra === undefined) throw new Refusal("malformed_log_proof", "the proof does not carry the entry");
+  const shown = await verifyProof(parsed, leafHash(parsed.extra), trusted);
+  const entry = parseEntry(parsed.extra);
+  if (entry.index !== shown.index)
+    throw new Refusal("entry_mismatch", `the entry names the index ${entry.index}, and stands at ${shown.index}`);
+  bindEntry(entry, record);
+  const signed = "document" in entry.content ? JSON.stringify(entry.content.document) : record;
+  const { signature } = await verifyDocument(signed, expected);
+  if (!signature.valid) throw new Refusal(signature.code, `the entry's document: ${signature.reason}`);
+  const { checkpoint, log, index, witnesses } = shown;
+  return { log, index, size: checkpoint.size, type: entry.type, id: entry.id, issuer: signature.issuer, witnesses };
+}
+
+function render(report: Report): string {
+  if (!report.valid) return `NOT VALID (${report.code}): ${report.reason}`;
+  const { log, index, size, type, id, issuer, witnesses } = report;
+  const names = witnesses.map(({ name, seconds }) => `${name} on ${new Date(seconds * 1000).toISOString()}`);
+  return [
+    `valid: the ${type} ${id} is entry ${index} of the log ${log}`,
+    `  signed     by ${issuer}`,
+    `  tree       ${size} entries`,
+    `  witnessed  ${names.join(", ") || "by nobody; the policy asks for nobody"}`,
+  ].join("\n");
+}

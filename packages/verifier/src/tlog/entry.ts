@@ -1,0 +1,111 @@
+import { jcs } from "../jcs.ts";
+import { quote, Refusal } from "../refusal.ts";
+import { isObject, type Json, type JsonObject, parseStrictJson, parseUnsignedJson } from "../strict-json.ts";
+import { toHex } from "./base64.ts";
+import { sha256 } from "./hash.ts";
+
+const TYPES = [
+  "certificate",
+  "reversal",
+  "proof",
+  "verdict",
+  "correction",
+  "evaluation",
+  "contest_answer",
+  "policy",
+  "score_version",
+  "signing_key",
+  "log_ended",
+] as const;
+
+/** An entry of the service's log, version 1 (docs/log.md). */
+export interface Entry {
+  readonly index: number;
+  readonly type: (typeof TYPES)[number];
+  /** The record's id: a certificate's, a verdict's, a payment's, a version. */
+  readonly id: string;
+  /** The signed document itself, or, if it is large, the SHA-256 of its RFC 8785 form in hex and where it is published. */
+  readonly content: { readonly document: JsonObject } | { readonly sha256: string; readonly url: string };
+}
+
+/** What tlog-tiles allows. */
+const MAX_BYTES = 65_535;
+const FORMS = ["document,id,index,type,version", "id,index,sha256,type,url,version"];
+
+/** Reads an entry, in its one canonical form (RFC 8785). @throws Refusal `malformed_entry`, or of `parseStrictJson` */
+export function parseEntry(bytes: Uint8Array): Entry {
+  const refuse = (reason: string): never => {
+    throw new Refusal("malformed_entry", `the entry is not one of this log: ${reason}`);
+  };
+  if (bytes.length > MAX_BYTES) refuse(`it has ${bytes.length} bytes`);
+  const entry = parseStrictJson(bytes);
+  if (!isObject(entry)) return refuse("it is not a JSON object");
+  if (jcs(entry) !== new TextDecoder().decode(bytes)) refuse("it is not in canonical form (RFC 8785)");
+  if (!FORMS.includes(Object.keys(entry).join())) refuse(`its members are ${quote(Object.keys(entry).join())}`);
+  const { index, type, id, version, document, sha256: digest, url } = entry;
+  if (version !== 1) refuse(`its version is ${quote(version)}; this verifier knows 1`);
+  if (typeof index !== "number" || index < 0) return refuse(`its index is ${quote(index)}`);
+  if (!isType(type)) return refuse(`its type is ${quote(type)}`);
+  if (typeof id !== "string" || id === "") return refuse("it has no id");
+  if (isObject(document)) return { index, type, id, content: { document } };
+  if (typeof digest !== "string" || !/^[0-9a-f]{64}$/.test(digest) || typeof url !== "string")
+    return refuse("it has neither a document nor its sha256 and url");
+  return { index, type, id, content: { sha256: digest, url } };
+}
+
+const isType = (type: Json | undefined): type is Entry["type"] => TYPES.some((one) => one === type);
+
+/** SHA-256 of the RFC 8785 form, in hex. */
+export const documentSha256 = (document: JsonObject): string => toHex(sha256(new TextEncoder().encode(jcs(document))));
+
+/** What a certificate's record and its entry must say alike. The settlement may be moved by a reorganization later. */
+const CERTIFICATE_MEMBERS = [
+  "id",
+  "product",
+  "test_version",
+  "verdict",
+  "level",
+  "checks",
+  "detected",
+  "wallet",
+  "issued_at",
+  "valid_until",
+  "cert_url",
+];
+
+/**
+ * Checks that an entry is about this record: a signed document is the entry's own; the record of a certificate says what
+ * was logged when it was issued, or is the one that was reversed or whose proof was published.
+ * @throws Refusal `entry_mismatch`, or of reading the record
+ */
+export function bindEntry(entry: Entry, source: string | Uint8Array): void {
+  const record = parseUnsignedJson(source);
+  const difference = isObject(record) ? differenceOf(entry, record) : "the record is not a JSON object";
+  if (difference !== null) throw new Refusal("entry_mismatch", `the entry is not about this record: ${difference}`);
+}
+
+function differenceOf({ type, id, content }: Entry, record: JsonObject): string | null {
+  if ("sha256" in content)
+    return documentSha256(record) === content.sha256 ? null : "the document that was logged has another sha256";
+  const { document } = content;
+  if (jcs(record) === jcs(document)) return null;
+  if (type !== "certificate" && type !== "reversal" && type !== "proof")
+    return "the document that was logged is another one";
+  if (record.id !== id) return `it is about ${quote(id)}`;
+  if (type === "certificate") {
+    const different = CERTIFICATE_MEMBERS.find((name) => text(record[name]) !== text(document[name]));
+    return different === undefined ? null : `they differ in ${different}`;
+  }
+  if (document.certificate !== id) return `its document is about ${quote(document.certificate)}`;
+  return type === "reversal" || text(record.proof) === text(document.fail_proof) ? null : "they differ in proof";
+}
+
+const text = (value: Json | undefined): string => (value === undefined ? "" : jcs(exact(value)));
+
+/** A log's documents hold safe integers only; any other number stands there as its text. */
+function exact(value: Json): Json {
+  if (typeof value === "number") return Number.isSafeInteger(value) ? value : JSON.stringify(value);
+  if (Array.isArray(value)) return value.map(exact);
+  if (!isObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, exact(part)]));
+}

@@ -1,0 +1,195 @@
+import { InputError, quote, Refusal } from "../refusal.ts";
+import { isObject, type JsonObject } from "../strict-json.ts";
+import { type Expectation, verifyDocument } from "../verify-document.ts";
+import type { ParsedCheckpoint } from "./checkpoint.ts";
+import { documentSha256, type Entry, parseEntry } from "./entry.ts";
+import { type Edge, growTiles } from "./grow.ts";
+import { EMPTY_ROOT, HASH_SIZE, leafHash, sameBytes } from "./hash.ts";
+import { type Policy, verifyCheckpoint } from "./policy.ts";
+import { type ReadTiles, TILE_WIDTH, tileWidth } from "./tile.ts";
+import { consistencyProof, verifyConsistency } from "./tree.ts";
+
+/** How far a log has been checked. */
+export interface Place {
+  /** Empty before the first checkpoint. */
+  readonly origin: string;
+  readonly size: number;
+  readonly root: Uint8Array;
+  /** The signed checkpoint of this size; with another of the log's it is the evidence of a fork. */
+  readonly note: string;
+  /** The right edge of the tree: it shows that the tree only grows, whatever tiles are served. */
+  readonly edge: Edge;
+  /** The newest verdict, which the next one names. */
+  readonly verdict: { readonly index: number; readonly sha256: string } | null;
+}
+
+export const START: Place = { origin: "", size: 0, root: EMPTY_ROOT, note: "", edge: new Map(), verdict: null };
+
+/** The log does not have a file, which is more than that nobody answers. */
+export class AbsentError extends InputError {}
+
+export interface Following {
+  readonly log: {
+    checkpoint(): Promise<Uint8Array>;
+    readonly tiles: ReadTiles;
+    entries(n: number, width: number): Promise<readonly Uint8Array[]>;
+  };
+  readonly policy: Policy;
+  /** Whose documents the entries hold. */
+  readonly expected: Expectation;
+  /** Reads a document that is too large for the log. */
+  readonly fetchDocument: (url: string) => Promise<Uint8Array>;
+}
+
+/**
+ * Checks a log from a place up to its newest checkpoint: that the tree there begins with the one before, that it is made of
+ * exactly the entries that are served, and that each of them is genuine.
+ * @returns the new place; the same one if nothing is new
+ * @throws Refusal that says what is wrong and, for a fork, both checkpoints; InputError if the log cannot be read
+ */
+export async function follow(place: Place, following: Following): Promise<Place> {
+  const { log, policy } = following;
+  const note = new TextDecoder().decode(await log.checkpoint());
+  const { checkpoint } = await verifyCheckpoint(note, policy);
+  if (place.origin !== "" && checkpoint.origin !== place.origin)
+    throw new InputError(`this is the log ${quote(checkpoint.origin)}; the state is of ${quote(place.origin)}`);
+  if (checkpoint.size <= place.size && place.origin !== "") {
+    await checkOlder(checkpoint, { place, note, tiles: log.tiles });
+    return place;
+  }
+  await checkGrowth(checkpoint, { place, note, tiles: log.tiles });
+  let { edge, verdict, root } = place;
+  for (let at = place.size; at < checkpoint.size; ) {
+    const n = Math.floor(at / TILE_WIDTH);
+    const width = tileWidth(checkpoint.size, 0, n);
+    const entries = await log.entries(n, width);
+    const leaves = entries.map(leafHash);
+    await compareWithTile(leaves, { n, width, tiles: log.tiles, known: edge.get(0) });
+    const fresh = leaves.slice(at - n * TILE_WIDTH);
+    for (const entry of entries.slice(at - n * TILE_WIDTH))
+      verdict = await checkEntry(entry, at++, { verdict, following });
+    ({ edge, root } = growTiles({ size: at - fresh.length, edge, leaves: fresh }));
+  }
+  if (!sameBytes(root, checkpoint.root))
+    throw new Refusal(
+      "inclusion_mismatch",
+      `the entries and tiles that are served do not make the root of
+${note}`,
+    );
+  return { origin: checkpoint.origin, size: checkpoint.size, root, note, edge, verdict };
+}
+
+interface Compared {
+  readonly place: Place;
+  readonly note: string;
+  readonly tiles: ReadTiles;
+}
+
+/**
+ * A checkpoint that is not newer may come from a cache: then it is of the beginning of the same tree. A log that was cut has
+ * no tiles to show it.
+ */
+async function checkOlder({ size, root }: ParsedCheckpoint, { place, note, tiles }: Compared): Promise<void> {
+  const proof = await consistencyProof(size, place.size, tiles).catch((error: unknown) => {
+    if (!(error instanceof AbsentError)) throw error;
+    const reason = `the log had ${place.size} entries and has ${size}: ${error.message}`;
+    throw fork(reason, { place, note });
+  });
+  refuseFork(
+    () => verifyConsistency({ oldSize: size, oldRoot: root, newSize: place.size, newRoot: place.root, proof }),
+    {
+      place,
+      note,
+    },
+  );
+}
+
+async function checkGrowth({ size, root }: ParsedCheckpoint, { place, note, tiles }: Compared): Promise<void> {
+  const proof = await consistencyProof(place.size, size, tiles);
+  refuseFork(
+    () => verifyConsistency({ oldSize: place.size, oldRoot: place.root, newSize: size, newRoot: root, proof }),
+    {
+      place,
+      note,
+    },
+  );
+}
+
+function refuseFork(check: () => void, between: Pick<Compared, "place" | "note">): void {
+  try {
+    check();
+  } catch (error) {
+    throw error instanceof Refusal ? fork(error.message, between) : error;
+  }
+}
+
+/** Names both checkpoints: signed by the same log, they are the evidence. */
+const fork = (reason: string, { place, note }: Pick<Compared, "place" | "note">): Refusal =>
+  new Refusal("consistency_mismatch", `FORK: ${reason}; the log signed\n${place.note}\nand\n${note}`);
+
+/** Says which entry is not what its tile says, or not what it was when it was checked. */
+async function compareWithTile(
+  leaves: readonly Uint8Array[],
+  { n, width, tiles, known }: { n: number; width: number; tiles: ReadTiles; known: Uint8Array | undefined },
+): Promise<void> {
+  const [tile = new Uint8Array()] = await tiles([{ level: 0, n, width }]);
+  for (const [at, leaf] of leaves.entries()) {
+    const place = at * HASH_SIZE;
+    const index = n * TILE_WIDTH + at;
+    const before = known?.subarray(place, place + HASH_SIZE);
+    if (before !== undefined && before.length > 0 && !sameBytes(before, leaf))
+      throw new Refusal("entry_mismatch", `entry ${index} was rewritten: it is not the one that was checked before`);
+    if (!sameBytes(tile.subarray(place, place + HASH_SIZE), leaf))
+      throw new Refusal("entry_mismatch", `entry ${index} is not the one whose hash is in the tree`);
+  }
+}
+
+interface Checking {
+  readonly verdict: Place["verdict"];
+  readonly following: Following;
+}
+
+/** @returns the newest verdict after this entry */
+async function checkEntry(
+  bytes: Uint8Array,
+  index: number,
+  { verdict, following }: Checking,
+): Promise<Place["verdict"]> {
+  const within = (error: unknown): never => {
+    if (!(error instanceof Refusal)) throw error;
+    throw new Refusal(error.code, `entry ${index}: ${error.message}`);
+  };
+  try {
+    const entry = parseEntry(bytes);
+    if (entry.index !== index) throw new Refusal("entry_mismatch", `it names the index ${entry.index}`);
+    const document = await signedDocument(entry, following);
+    return entry.type === "verdict" || entry.type === "correction" ? chained(document, verdict) : verdict;
+  } catch (error) {
+    return within(error);
+  }
+}
+
+async function signedDocument({ content }: Entry, { expected, fetchDocument }: Following): Promise<JsonObject> {
+  const text = "document" in content ? JSON.stringify(content.document) : await fetchDocument(content.url);
+  const { signature, document } = await verifyDocument(text, expected);
+  if (!signature.valid || document === null)
+    throw new Refusal(signature.valid ? "malformed_document" : signature.code, signature.valid ? "" : signature.reason);
+  if ("sha256" in content && documentSha256(document) !== content.sha256)
+    throw new Refusal("entry_mismatch", `${quote(content.url)} has another sha256 than was logged`);
+  return document;
+}
+
+/** The verdict's own log: each names the index and the SHA-256 of the one before it. */
+function chained(document: JsonObject, before: Place["verdict"]): Place["verdict"] {
+  const { log } = document;
+  const { index, previous_sha256: previous } = isObject(log) ? log : {};
+  if (typeof index !== "number") throw new Refusal("entry_mismatch", "the verdict has no index of its own");
+  if (
+    before !== null ? index !== before.index + 1 || previous !== before.sha256 : (index === 1) !== (previous === null)
+  )
+    throw new Refusal(
+      "entry_mismatch",
+      `the verdict's index ${index} and previous_sha256 do not follow the one before`,
+    );
+  return { index, sha256: documentSha256(document) };
+}

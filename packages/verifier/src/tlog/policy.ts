@@ -1,0 +1,51 @@
+import { quote, Refusal } from "../refusal.ts";
+import { type ParsedCheckpoint, parseCheckpoint } from "./checkpoint.ts";
+import { parseNote, verifyNote } from "./note.ts";
+import type { Policy, Rule } from "./parse-policy.ts";
+
+export { type Policy, parsePolicy } from "./parse-policy.ts";
+
+/** Who stands behind a checkpoint, of those that a policy names. */
+export interface Witnessed {
+  /** The log that signed it. */
+  readonly log: string;
+  /** The witnesses that cosigned it, each with the POSIX time of its newest cosignature. */
+  readonly witnesses: readonly { readonly name: string; readonly seconds: number }[];
+}
+
+/**
+ * Checks a signed checkpoint: its log's signature, every signature of a witness that the policy names, and the quorum.
+ * @throws Refusal `unknown_log` or `quorum_not_met`, and those of `verifyNote` and `parseCheckpoint`
+ */
+export async function verifyCheckpoint(
+  note: string | Uint8Array,
+  { logs, witnesses, quorum }: Policy,
+): Promise<Witnessed & { readonly checkpoint: ParsedCheckpoint }> {
+  const checkpoint = parseCheckpoint(parseNote(note).text);
+  const trusted = logs.map(({ key }) => key).filter(({ name }) => name === checkpoint.origin);
+  if (trusted.length === 0)
+    throw new Refusal("unknown_log", `the policy does not name the log ${quote(checkpoint.origin)}`);
+  const { signatures } = await verifyNote(note, [...trusted, ...witnesses.map(({ key }) => key)]);
+  const signed = new Set(signatures.map(({ key }) => key.vkey));
+  if (!trusted.some(({ vkey }) => signed.has(vkey)))
+    throw new Refusal("note_not_signed", `the checkpoint is not signed by its log ${quote(checkpoint.origin)}`);
+  const cosigned = witnesses
+    .filter(({ key }) => signed.has(key.vkey))
+    .map(({ name, key }) => {
+      const times = signatures.filter((one) => one.key.vkey === key.vkey).map(({ seconds }) => seconds ?? 0);
+      return { name, seconds: Math.max(...times) };
+    });
+  if (quorum !== null && !isMet(quorum, signed)) {
+    const names = cosigned.map(({ name }) => quote(name)).join(", ");
+    throw new Refusal(
+      "quorum_not_met",
+      `the policy's quorum has not cosigned the checkpoint, only: ${names || "nobody"}`,
+    );
+  }
+  return { checkpoint, log: checkpoint.origin, witnesses: cosigned };
+}
+
+const isMet = (rule: Rule, signed: ReadonlySet<string>): boolean =>
+  "witness" in rule
+    ? signed.has(rule.witness.vkey)
+    : rule.members.filter((member) => isMet(member, signed)).length >= rule.least;

@@ -1,0 +1,134 @@
+import { describe, expect, test } from "vitest";
+import { leafHash } from "../../../../packages/verifier/src/tlog/hash.ts";
+import { parsePolicy, verifyCheckpoint } from "../../../../packages/verifier/src/tlog/policy.ts";
+import { formatProof, parseProof, verifyProof } from "../../../../packages/verifier/src/tlog/tlog-proof.ts";
+import { FolderLog } from "../../../support/log/log-folder.ts";
+import { noteSigner, witnessSigner } from "../../../support/log/note-keys.ts";
+
+const signer = noteSigner("trust.example/log", 1);
+const [x1, x2, x3, y1] = [11, 12, 13, 21].map((seed) => witnessSigner(`witness.example/${seed}`, seed)) as [
+  typeof signer,
+  typeof signer,
+  typeof signer,
+  typeof signer,
+];
+const POLICY = `# two of the X, and Y
+log ${signer.key.vkey} https://trust.example/log
+witness X1 ${x1.key.vkey}
+witness X2\t${x2.key.vkey} https://witness.example
+ witness X3 ${x3.key.vkey}
+
+group X 2 X1 X2 X3
+witness Y1 ${y1.key.vkey}
+group Y any Y1
+group all-of-it all X Y
+quorum all-of-it
+`;
+
+describe("a policy", () => {
+  const check = async (...witnesses: readonly (typeof x1)[]) =>
+    verifyCheckpoint(await new FolderLog(signer, ...witnesses).checkpoint(), parsePolicy(POLICY));
+
+  test("is met by its quorum, and says who cosigned and when", async () => {
+    expect(await check(x1, x3, y1)).toMatchObject({
+      log: "trust.example/log",
+      witnesses: ["X1", "X3", "Y1"].map((name) => ({ name, seconds: 1_790_000_000 })),
+    });
+  });
+
+  test("is not met by less, nor by one witness many times", async () => {
+    for (const less of [[], [x1, x2, x3], [x1, y1], [x1, x1, x1, y1]])
+      await expect(check(...less)).rejects.toMatchObject({ code: "quorum_not_met" });
+  });
+
+  test("names the logs: another log, and a log that only its witnesses signed, are refused", async () => {
+    const stranger = await new FolderLog(noteSigner("other.example/log", 1), x1, x2, y1).checkpoint();
+    await expect(verifyCheckpoint(stranger, parsePolicy(POLICY))).rejects.toMatchObject({ code: "unknown_log" });
+    const sameName = await new FolderLog(noteSigner("trust.example/log", 2), x1, x2, y1).checkpoint();
+    await expect(verifyCheckpoint(sameName, parsePolicy(POLICY))).rejects.toMatchObject({ code: "note_not_signed" });
+  });
+
+  test("may ask for no witness, or for one", async () => {
+    const log = `log ${signer.key.vkey}\n`;
+    const note = await new FolderLog(signer).checkpoint();
+    expect(await verifyCheckpoint(note, parsePolicy(`${log}quorum none\n`))).toMatchObject({ witnesses: [] });
+    const one = parsePolicy(`${log}witness w ${x1.key.vkey}\nquorum w`);
+    await expect(verifyCheckpoint(note, one)).rejects.toMatchObject({ code: "quorum_not_met" });
+  });
+
+  test("keeps names apart octet by octet", () => {
+    const kelvin = Buffer.from(`witness \u212a ${x1.key.vkey}\nwitness K ${x2.key.vkey}\nquorum K\n`);
+    expect(parsePolicy(kelvin).quorum).toEqual({ witness: expect.objectContaining({ name: x2.key.name }) });
+  });
+
+  test.each([
+    ["no quorum", "log x", /malformed|vkey/],
+    ["two quorums", "quorum none\nquorum none", /line 2 .*quorum line already/],
+    ["an unknown name", "quorum w", /no line before defines "w"/],
+    ["an unknown keyword", "trust w\nquorum none", /"trust" is not log/],
+    ["a member that is defined later", `group g any w\nwitness w ${x1.key.vkey}\nquorum g`, /line 1 .*defines "w"/],
+    ["none in a group", "group g any none\nquorum g", /defines "none"/],
+    ["a witness named none", `witness none ${x1.key.vkey}\nquorum none`, /"none" is taken/],
+    ["a name twice", `witness w ${x1.key.vkey}\nwitness w ${x2.key.vkey}\nquorum w`, /"w" is taken/],
+    ["a key twice", `witness v ${x1.key.vkey}\nwitness w ${witnessSigner("y", 11).key.vkey}\nquorum w`, /named twice/],
+    ["a log twice", `log ${signer.key.vkey}\nlog ${signer.key.vkey}\nquorum none`, /named twice/],
+    ["a member twice", `witness w ${x1.key.vkey}\ngroup g any w\ngroup h any w\nquorum h`, /member of a group already/],
+    ["a threshold of 0", `witness w ${x1.key.vkey}\ngroup g 0 w\nquorum g`, /from 1 to 1/],
+    ["a threshold above its members", `witness w ${x1.key.vkey}\ngroup g 2 w\nquorum g`, /from 1 to 1/],
+    ["an empty group", "group g any\nquorum g", /expected group/],
+    ["a log's key as a witness", `witness w ${signer.key.vkey}\nquorum w`, /type 4 or 6/],
+    ["a witness's key as a log", `log ${x1.key.vkey}\nquorum none`, /not a witness's/],
+    ["a carriage return", "quorum none\r\n", /control character/],
+    ["too many words", "quorum none none", /expected quorum/],
+    ["nothing", "", /no quorum line/],
+  ])("with %s is refused", (_, text, reason) => {
+    expect(() => parsePolicy(text)).toThrow(reason);
+  });
+});
+
+describe("a proof", () => {
+  const log = new FolderLog(signer, x1, x2, y1);
+  log.append(...Array.from({ length: 300 }, (_, at) => Buffer.from(`entry ${at}`)));
+  const policy = parsePolicy(POLICY);
+
+  test("shows that the entry it carries is in the log", async () => {
+    const text = await log.proof(257);
+    const proof = parseProof(text);
+    expect(formatProof(proof)).toBe(text);
+    expect(Buffer.from(proof.extra ?? []).toString()).toBe("entry 257");
+    expect(await verifyProof(proof, leafHash(proof.extra as Uint8Array), policy)).toMatchObject({
+      index: 257,
+      checkpoint: { size: 300 },
+      witnesses: [{ name: "X1" }, { name: "X2" }, { name: "Y1" }],
+    });
+    await expect(verifyProof(proof, leafHash(Buffer.from("entry 256")), policy)).rejects.toThrow(/another root/);
+  });
+
+  test("may come without extra data, and without hashes in a tree of one entry", async () => {
+    const single = new FolderLog(signer);
+    single.append(Buffer.from("alone"));
+    const [header, , ...rest] = (await single.proof(0)).split("\n");
+    const proof = parseProof([header, ...rest].join("\n"));
+    expect(proof).toMatchObject({ index: 0, hashes: [], extra: undefined });
+    const trusting = parsePolicy(`log ${signer.key.vkey}\nquorum none\n`);
+    expect(await verifyProof(proof, leafHash(Buffer.from("alone")), trusting)).toMatchObject({ index: 0 });
+  });
+
+  test.each<[string, (text: string) => string]>([
+    ["another header", (text) => text.replace("@v1", "@v2")],
+    ["no index", (text) => text.replace(/index \d+\n/, "")],
+    ["a leading zero", (text) => text.replace("index 2", "index 02")],
+    ["extra data after the index", (text) => text.replace(/(extra .*\n)(index .*\n)/, "$2$1")],
+    ["empty extra data", (text) => text.replace(/extra .*\n/, "extra \n")],
+    ["carriage returns", (text) => text.replaceAll("\n", "\r\n")],
+    ["a short hash", (text) => text.replace(/(index \d+\n)..../, "$1")],
+    [
+      "54 hashes",
+      (text) => text.replace(/(index \d+\n)/, `$1${`${Buffer.alloc(32).toString("base64")}\n`.repeat(54)}`),
+    ],
+    ["no checkpoint", (text) => text.slice(0, text.indexOf("\n\n"))],
+  ])("with %s is malformed", async (_, change) => {
+    const text = await log.proof(257);
+    expect(() => parseProof(change(text))).toThrow(expect.objectContaining({ code: "malformed_log_proof" }));
+  });
+});
