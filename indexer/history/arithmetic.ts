@@ -11,7 +11,7 @@ import type { HistoryTable } from "./tables.ts";
 
 // The handlers' arithmetic (handlers/movements.ts, payments.ts, payers.ts) over all transfers at once, in DuckDB's SQL. Wallets
 // are numbers here (transfers.ts), in the order of their addresses, so that an order by numbers is one by addresses. A key
-// of two wallets is `first << 32 | second`. Bytes come as PostgreSQL's COPY reads them.
+// of two wallets is `first << 32 | second`. Types are those that encode.ts takes.
 
 /** A transfer's place in the chain is its block's number, then so many bits of its log's index. */
 const LOG_INDEX_BITS = 20;
@@ -22,9 +22,6 @@ interface Step {
   readonly name: string;
   readonly query: string;
 }
-
-/** A number of hexadecimal digits as COPY reads bytes. */
-export const asBytes = (hex: string): string => `'\\\\x' || ${hex}`;
 
 /** What the tables are built from, besides `transfers`, in this order. */
 export const stepsOf = (scope: Scope): readonly Step[] => [
@@ -78,6 +75,8 @@ const secondOf = (key: string): string => `(${key} & ${SIDE - 1})::integer`;
 /** The first age is two hex digits, and each number six: `TouchedDay.ages` in ledger.ts. */
 const first = (sql: string) => `printf('%02x', ${sql})`;
 const count = (sql: string) => `printf('%06x', ${sql})`;
+/** The same, as bytes, of a day with one age. */
+const only = (age: string, times: string) => `(${age}::uinteger << 24 | ${times})::uinteger::bit::blob`;
 
 /** A day that a window may still reach back to. */
 const IS_KEPT = `day >= (select max(day) - ${KEPT_DAYS} from transfers)`;
@@ -105,96 +104,76 @@ const walletDay = (range: WalletRange): string => `
     from (${meetingsWithin(range)}) semi join (select key from facts where youngest < oldest) using (key)
     where age is not null group by key, age),
   several as (
-    select key, ${first("min(age)")} || string_agg(repeat(${count("within - n")}, age - younger - 1) || ${count("within")}, '' order by age) as ages
+    select key, unhex(${first("min(age)")} || string_agg(repeat(${count("within - n")}, age - younger - 1) || ${count("within")}, '' order by age)) as ages
     from (select *, coalesce(lag(age) over sooner, age - 1) as younger, sum(n) over sooner as within
       from met window sooner as (partition by key order by age))
     group by key)
-  select last_at, ${secondOf("key")} as day, paid, qualifying, touched, names.name as wallet, qualifying_atomic,
-    case when youngest is null then null when youngest = oldest then ${asBytes(`${first("youngest")} || ${count("known")}`)}
-      else ${asBytes("several.ages")} end as ages
-  from facts left join several using (key) join names on names.id = ${firstOf("key")} and ${within("names.id", range)}
+  select last_at, ${secondOf("key")} as day, paid, qualifying, touched, ${firstOf("key")} as wallet, qualifying_atomic,
+    coalesce(several.ages, ${only("youngest", "known")}) as ages
+  from facts left join several using (key)
   order by key`;
 
 /** In the authorised scope `paid` has all that. */
 const pair = ({ scope, ...range }: Extent): string => `
-  select last_day, lows.name as low, highs.name as high, up_atomic, down_atomic
-  from (
-    select pair, max(day) as last_day, sum(case when sender < payee then value else 0 end) as up_atomic,
-      sum(case when sender > payee then value else 0 end) as down_atomic
-    from transfers where ${scope === "full"} and ${keyWithin("pair", range)} group by pair) sums
-    join names lows on lows.id = ${firstOf("pair")} and ${within("lows.id", range)}
-    join names highs on highs.id = ${secondOf("pair")}
-  order by pair`;
+  select max(day) as last_day, ${firstOf("pair")} as low, ${secondOf("pair")} as high,
+    sum(case when sender < payee then value else 0 end) as up_atomic, sum(case when sender > payee then value else 0 end) as down_atomic
+  from transfers where ${scope === "full"} and ${keyWithin("pair", range)}
+  group by pair order by pair`;
+
+const last = (column: string): string => `arg_max(${column}, place)`;
 
 const wallet = (range: WalletRange): string => `
-  select last_paid_at, payees, payers, payer_funders, unfunded_payers, names.name as wallet,
-    ${asBytes("hex(last_paid_transaction)")} as last_paid_transaction, funding.name as funder, funder_atomic
+  select max(last_paid_at) as last_paid_at, coalesce(max(payees), 0)::integer as payees, coalesce(max(payers), 0)::integer as payers,
+    coalesce(max(payer_funders), 0)::integer as payer_funders, coalesce(max(unfunded_payers), 0)::integer as unfunded_payers,
+    wallet, max(transaction_high) as transaction_high, max(transaction_low) as transaction_low, max(funder) as funder,
+    coalesce(max(sent), 0)::hugeint as funder_atomic
   from (
-    select wallet, max(funder) as funder, coalesce(max(sent), 0) as funder_atomic, max(last_paid_at) as last_paid_at,
-      max(last_paid_transaction) as last_paid_transaction, coalesce(max(payees), 0) as payees, coalesce(max(payers), 0) as payers,
-      coalesce(max(payer_funders), 0) as payer_funders, coalesce(max(unfunded_payers), 0) as unfunded_payers
-    from (
-      select wallet, arg_max(funder, place) as funder, max(sent) as sent, null::bigint as last_paid_at, null::blob as last_paid_transaction,
-          null::bigint as payees, null::bigint as payers, null::bigint as payer_funders, null::bigint as unfunded_payers
-        from funders where ${within("wallet", range)} group by wallet
-      union all select sender, null, null, max(time), arg_max(transaction, place), null, null, null, null
-        from transfers where authorised and value >= ${QUALIFYING_ATOMIC} and ${within("sender", range)} group by sender
-      union all select payer, null, null, null, null, count(*), null, null, null from reached where ${within("payer", range)} group by payer
-      union all select payee, null, null, null, null, null, count(*), count(distinct funder), count(*) - count(funder)
-        from reached where ${within("payee", range)} group by payee)
-    group by wallet) facts
-    join names on names.id = facts.wallet and ${within("names.id", range)}
-    left join names funding on funding.id = facts.funder
-  order by facts.wallet`;
+    select wallet, arg_max(funder, place) as funder, max(sent) as sent, null::bigint as last_paid_at, null::uuid as transaction_high,
+        null::uuid as transaction_low, null::bigint as payees, null::bigint as payers, null::bigint as payer_funders,
+        null::bigint as unfunded_payers
+      from funders where ${within("wallet", range)} group by wallet
+    union all select sender, null, null, max(time), ${last("transaction_high")}, ${last("transaction_low")}, null, null, null, null
+      from transfers where authorised and value >= ${QUALIFYING_ATOMIC} and ${within("sender", range)} group by sender
+    union all select payer, null, null, null, null, null, count(*), null, null, null
+      from reached where ${within("payer", range)} group by payer
+    union all select payee, null, null, null, null, null, null, count(*), count(distinct funder), count(*) - count(funder)
+      from reached where ${within("payee", range)} group by payee)
+  group by wallet order by wallet`;
 
 const paid = ({ scope, ...range }: Extent): string => `
-  select first_at, last_at, count, ${scope === "full" ? "null" : "last_day"} as met_day, payers.name as payer, payees.name as payee,
-    ${asBytes("hex(last_transaction)")} as last_transaction, atomic, 0 as unpaid_atomic, funding.name as funder
+  select first_at, last_at, count, ${scope === "full" ? "null::integer" : "last_day"} as met_day, sender as payer, sums.payee as payee,
+    transaction_high, transaction_low, atomic, 0::hugeint as unpaid_atomic, funder
   from (
-    select sender, payee, count(*) as count, sum(value) as atomic, min(time) as first_at, max(time) as last_at, max(day) as last_day,
-      arg_max(transaction, place) as last_transaction
+    select sender, payee, count(*)::integer as count, sum(value) as atomic, min(time) as first_at, max(time) as last_at, max(day) as last_day,
+      ${last("transaction_high")} as transaction_high, ${last("transaction_low")} as transaction_low
     from transfers where authorised and ${within("sender", range)} group by sender, payee) sums
     left join (select payer, payee, funder from reached where funder is not null and ${within("payer", range)}) floors
       on sender = payer and sums.payee = floors.payee
-    join names payers on payers.id = sums.sender and ${within("payers.id", range)}
-    join names payees on payees.id = sums.payee
-    left join names funding on funding.id = floors.funder
-  order by sums.sender, sums.payee`;
+  order by sender, sums.payee`;
 
 const payeeSlot = (range: WalletRange): string => `
-  select ordinal % ${PAYEE_SLOTS} as slot, ordinal, payers.name as payer, payees.name as payee
-  from (select *, max(ordinal) over (partition by payer) as newest from reached where ${within("payer", range)}) numbered
-    join names payers on payers.id = payer and ${within("payers.id", range)}
-    join names payees on payees.id = payee
+  select ordinal % ${PAYEE_SLOTS} as slot, ordinal, payer, payee
+  from (select *, max(ordinal) over (partition by payer) as newest from reached where ${within("payer", range)})
   where ordinal > newest - ${PAYEE_SLOTS}
-  order by numbered.payer, slot`;
+  order by payer, slot`;
 
 const payerFunder = (range: WalletRange): string => `
-  select payees.name as payee, funding.name as funder
-  from (select distinct payee, funder from reached where funder is not null and ${within("payee", range)}) known
-    join names payees on payees.id = known.payee and ${within("payees.id", range)}
-    join names funding on funding.id = known.funder
-  order by known.payee, known.funder`;
+  select distinct payee, funder from reached where funder is not null and ${within("payee", range)}
+  order by payee, funder`;
 
 const payerSlot = (range: WalletRange): string => `
-  select payees.name as payee, ordinal % ${PAYER_SLOTS} as slot, payers.name as payer, ordinal
+  select payee, ordinal % ${PAYER_SLOTS} as slot, payer, ordinal
   from (
     select payee, payer, (row_number() over oldest - 1)::integer as ordinal,
       row_number() over (partition by payee order by place desc) as newest
-    from reached where ${within("payee", range)} window oldest as (partition by payee order by place)) numbered
-    join names payees on payees.id = payee and ${within("payees.id", range)}
-    join names payers on payers.id = payer
+    from reached where ${within("payee", range)} window oldest as (partition by payee order by place))
   where newest <= ${PAYER_SLOTS}
-  order by numbered.payee, slot`;
+  order by payee, slot`;
 
 const floorBlock = (range: WalletRange): string => `
-  select payers.name as payer, payees.name as payee, ${blockOf("place")} as block
-  from (select payer, payee, place from reached where ${within("payer", range)}) floors
-    join names payers on payers.id = floors.payer and ${within("payers.id", range)}
-    join names payees on payees.id = floors.payee
-  order by floors.payer, floors.payee`;
+  select payer, payee, ${blockOf("place")} as block from reached where ${within("payer", range)} order by payer, payee`;
 
-/** Each table's rows of the wallets in a range, in the order of the table's key, from the steps' relations; columns as in tables.ts. */
+/** Each table's rows of the wallets in a range, in the order of the table's key, from the steps' relations; columns as in tables.ts, a hash in two. */
 export const TABLE_QUERIES: Readonly<Record<HistoryTable, (extent: Extent) => string>> = {
   wallet_day: walletDay,
   pair,

@@ -1,18 +1,45 @@
 import { mkdirSync, rmSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
-import { DuckDBInstance } from "@duckdb/node-api";
+import { type DuckDBDataChunk, DuckDBInstance, type DuckDBResult } from "@duckdb/node-api";
+import bindings from "@duckdb/node-bindings";
 
 /** What DuckDB keeps in memory; the rest goes to its folder. The process needs about half as much again. */
 const MEMORY = "2GB";
 /** Each thread sorts in memory of its own. */
 const MOST_THREADS = 4;
 
+/** A column of some rows, as DuckDB keeps it in memory. */
+export interface Vector {
+  /** Of all rows; a value of 8 bytes has two, one of 16 bytes four, each with the lowest first. */
+  readonly words: Uint32Array;
+  /** Null if no row's value is. */
+  readonly isNull: ((row: number) => boolean) | null;
+  /** Those of a blob. */
+  readonly bytes: (row: number) => Uint8Array;
+}
+
+export interface Rows {
+  /** Owns the vectors' memory: who reads these holds the rows. */
+  readonly chunk: DuckDBDataChunk;
+  readonly count: number;
+  readonly vectors: readonly Vector[];
+}
+
+export interface Result {
+  /** Its columns' types, like `INTEGER`. */
+  readonly types: readonly string[];
+  /** May be called until it gives null. */
+  readonly next: () => Promise<Rows | null>;
+}
+
 /** A DuckDB database of our own that is gone when it is closed. */
 export interface Duck {
   readonly run: (statement: string) => Promise<void>;
   /** Rows with numbers, text, bytes, and booleans; a bigint where DuckDB's type is 64 bits wide or more. */
   readonly rows: <T>(query: string) => Promise<readonly T[]>;
+  /** For many rows: their memory instead of a value of JavaScript for each. They are complete, in their order. */
+  readonly result: (query: string) => Promise<Result>;
   /** Where it keeps what memory does not hold; other files there are removed with it. */
   readonly folder: string;
   readonly close: () => void;
@@ -38,10 +65,49 @@ export async function openDuck(folder: string): Promise<Duck> {
     folder,
     run: async (statement) => void (await connection.run(statement)),
     rows: async <T>(query: string) => (await connection.runAndReadAll(query)).getRowObjectsJS() as unknown as T[],
+    result: async (query) => resultOf(await connection.run(query)),
     close: () => {
       connection.closeSync();
       instance.closeSync();
       rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+function resultOf(result: DuckDBResult): Result {
+  const types = result.columnTypes().map(String);
+  const next = async () => {
+    const chunk = await result.fetchChunk();
+    return chunk === null || chunk.rowCount === 0 ? null : rowsOf(chunk, types);
+  };
+  return { types, next };
+}
+
+/** How many words a value takes. A text or blob is its length and then itself, or its first word and address. */
+const WORDS: Readonly<Record<string, number>> = { INTEGER: 1, UINTEGER: 1, BIGINT: 2, HUGEINT: 4, UUID: 4, BLOB: 4 };
+const SHORT_BLOB_BYTES = 12;
+
+const rowsOf = (chunk: DuckDBDataChunk, types: readonly string[]): Rows => ({
+  chunk,
+  count: chunk.rowCount,
+  vectors: types.map((type, column) =>
+    vectorOf(bindings.data_chunk_get_vector(chunk.chunk, column), type, chunk.rowCount),
+  ),
+});
+
+function vectorOf(vector: bindings.Vector, type: string, count: number): Vector {
+  const width = WORDS[type];
+  if (width === undefined) throw new Error(`A column of type ${type} is not read as rows of memory`);
+  const { buffer, byteOffset } = bindings.vector_get_data(vector, count * width * 4);
+  const valid: Uint8Array | null = bindings.vector_get_validity(vector, Math.ceil(count / 64) * 8);
+  const words = new Uint32Array(buffer, byteOffset, count * width);
+  return {
+    words,
+    isNull: valid === null ? null : (row) => ((valid[row >> 3] ?? 0) & (1 << (row & 7))) === 0,
+    bytes: (row) => {
+      const [length = 0, at] = [words[row * 4], byteOffset + row * 16];
+      if (length <= SHORT_BLOB_BYTES) return new Uint8Array(buffer, at + 4, length);
+      return bindings.get_data_from_pointer(buffer as ArrayBuffer, at + 8, length);
     },
   };
 }

@@ -5,7 +5,7 @@ import type pg from "pg";
 import { MAIN_NETWORK, NETWORKS } from "../../api/kernel/networks.ts";
 import type { IndexerSettings } from "../settings.ts";
 import { stepsOf } from "./arithmetic.ts";
-import { copyTables, partsOf } from "./copy.ts";
+import { copyTables } from "./copy.ts";
 import { type Duck, openDuck } from "./duck.ts";
 import { HISTORY_TABLE, type History, readHistory, UnfitHistoryError } from "./history.ts";
 import { type Progress, trackProgress } from "./progress.ts";
@@ -103,11 +103,11 @@ interface Made {
 async function put({ db, schema }: LoadPlan, { duck, progress, history }: Made): Promise<void> {
   const making = `${schema}_making`;
   const [row] = await duck.rows<{ count: number }>("select count(*)::double as count from names");
-  const parts = partsOf(row?.count ?? 0, history.transfers);
+  const wallets = row?.count ?? 0;
   await db.query("begin");
   try {
     await db.query(`create schema ${making}; set local search_path to ${making}; set local maintenance_work_mem = '${SORT_MEMORY}';
-      set local statement_timeout = 0; set local idle_in_transaction_session_timeout = 0`);
+      set local max_parallel_maintenance_workers = 0; set local statement_timeout = 0; set local idle_in_transaction_session_timeout = 0`);
     await db.query(HISTORY_TABLE);
     await db.query(
       `insert into history (id, chain_id, own_addresses, scope, first_block, last_block, rules, marks, transfers)
@@ -117,7 +117,8 @@ async function put({ db, schema }: LoadPlan, { duck, progress, history }: Made):
         ...[history.rules, JSON.stringify(history.marks), history.transfers],
       ],
     );
-    await progress.phase("rows", 0.66, (done) => copyTables(duck, db, { parts, scope: history.scope, done }));
+    const { scope, transfers } = history;
+    await progress.phase("rows", 0.66, (done) => copyTables(duck, db, { wallets, transfers, scope, done }));
     await db.query(`drop schema if exists ${schema} cascade; alter schema ${making} rename to ${schema}`);
     await db.query("commit");
   } catch (error) {

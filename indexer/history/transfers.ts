@@ -1,7 +1,7 @@
 import type { Address } from "../../api/kernel/wallet.ts";
 import { NOBODY, type Scope } from "../ledger.ts";
 import type { IndexerSettings } from "../settings.ts";
-import { asBytes, PLACE } from "./arithmetic.ts";
+import { PLACE } from "./arithmetic.ts";
 import { type Coverage, inOrder, readCoverage, whyNotJoined } from "./coverage.ts";
 import type { Duck } from "./duck.ts";
 import { type Mark, UnfitHistoryError } from "./history.ts";
@@ -129,14 +129,12 @@ export async function countTransfers(duck: Duck, { scope, ownAddresses, firstBlo
   await duck.run(`create table names as select (row_number() over (order by name))::integer as id, name
     from (select "from" as name ${counted} union select "to" ${counted})`);
   await duck.run(`create table transfers as
-    select place, day, time, case when authorised then transaction end as transaction, senders.id as sender, payees.id as payee, value, authorised,
+    select place, day, time, case when authorised then "transaction"[1:16]::uuid end as transaction_high,
+      case when authorised then "transaction"[17:32]::uuid end as transaction_low, senders.id as sender, payees.id as payee, value, authorised,
       least(senders.id, payees.id)::bigint << 32 | greatest(senders.id, payees.id) as pair
     from (select ${PLACE} as place, (time // 86400)::integer as day, time, transaction, "from", "to", value, authorised ${counted})
       join names senders on senders.name = "from" join names payees on payees.name = "to"`);
   await duck.run("drop table raw");
-  await duck.run(
-    `create or replace table names as select id, ${asBytes("lower(hex(name))")} as name from names order by id`,
-  );
   const [row] = await duck.rows<{ count: number }>("select count(*)::double as count from transfers");
   return row?.count ?? 0;
 }

@@ -32,7 +32,7 @@ function play(seed: number): readonly Fact[] {
   const { below, pick } = createDice(seed);
   const facts: Fact[] = [];
   const add = (day: number, second: number, [from, to]: readonly [string, string]) => {
-    const value = pick([1n, 0n, 999n, 1_000n, 25_000n, 49_999n, 50_000n, 50_000n]);
+    const value = pick([1n, 0n, 999n, 1_000n, 25_000n, 49_999n, 50_000n, 50_000n, 2n ** 52n, 2n ** 62n]);
     const transaction = `0x${facts.length.toString(16).padStart(64, "0")}` as const;
     const timestampMs = ((DAY_0 + day) * DAY_SECONDS + second) * 1000;
     facts.push({ from, to, value, authorised: below(2) === 0, timestampMs, transaction, place: facts.length });
