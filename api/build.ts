@@ -10,7 +10,6 @@ import { createCafeStore } from "./adapters/postgres/cafe-store.ts";
 import { createCertificateStore } from "./adapters/postgres/certificate-store.ts";
 import { isAway } from "./adapters/postgres/connection.ts";
 import { createJournal } from "./adapters/postgres/journal.ts";
-import { createLogStore } from "./adapters/postgres/log-store.ts";
 import { createLookupPruning } from "./adapters/postgres/lookup-pruning.ts";
 import { createPublicationStore } from "./adapters/postgres/publication-store.ts";
 import { createSignInPruning } from "./adapters/postgres/purchase-store.ts";
@@ -41,6 +40,7 @@ import { wireBehaviour } from "./wiring/behaviour.ts";
 import { wireChains } from "./wiring/chains.ts";
 import { wirePublishing } from "./wiring/erc8004.ts";
 import { wireEscrow } from "./wiring/escrow.ts";
+import { wireLog } from "./wiring/log.ts";
 import { wireMeter, wireOperations } from "./wiring/operations.ts";
 import { wirePackages } from "./wiring/packages.ts";
 import { wireSchemes } from "./wiring/payments.ts";
@@ -122,6 +122,20 @@ export async function build(config: Config, pool: pg.Pool, parts: BuildParts) {
     client: chains[MAIN_NETWORK].client,
     tiers,
   });
+  const {
+    store: logStore,
+    generation,
+    integrate,
+  } = await wireLog({
+    config,
+    pool,
+    signer,
+    publicKeys,
+    heads: { sources: 0, ask: async () => ({ heads: [], silent: [] }) },
+    danger: async () => null,
+    now,
+    log,
+  });
   const operations = wireOperations({
     config,
     pool,
@@ -143,9 +157,8 @@ export async function build(config: Config, pool: pg.Pool, parts: BuildParts) {
     factories: config.walletFactories,
     sending: { policy: config.batches, log, meter },
   });
-  const logStore = createLogStore(pool);
   const routes = catalog({
-    publicLog: wirePublicLog({ generation: 1, store: logStore, checkpoints: unwitnessed(logStore) }),
+    publicLog: wirePublicLog({ generation, store: logStore, checkpoints: unwitnessed(logStore) }),
     certification,
     ordering: publishing.ordering,
     escrow,
@@ -227,6 +240,7 @@ export async function build(config: Config, pool: pg.Pool, parts: BuildParts) {
       upkeep,
       escrow,
       publish: publishing.publish,
+      integrate,
       watch,
       log,
     },

@@ -1,3 +1,4 @@
+import { hkdfSync } from "node:crypto";
 import { z } from "zod";
 import { type Hex, parseAddress } from "./kernel/wallet.ts";
 
@@ -37,3 +38,15 @@ export const addressesOf = (what: string) =>
   listOf(what, (item) => parseAddress(item) !== null, ": 0x and 40 hex digits each").transform((items) =>
     items.map((item) => lower(item as Hex)),
   );
+
+/** Without a key of its own, the log has one that follows from the key that signs documents. */
+export const logKey = ({
+  LOG_KEY,
+  SIGNING_KEY,
+}: {
+  readonly LOG_KEY?: string | undefined;
+  readonly SIGNING_KEY: string;
+}) =>
+  LOG_KEY === undefined
+    ? Buffer.from(hkdfSync("sha256", Buffer.from(SIGNING_KEY, "base64url"), "", "tlog-checkpoint", 32))
+    : Buffer.from(LOG_KEY, "base64url");

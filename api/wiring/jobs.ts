@@ -21,6 +21,8 @@ export interface JobParts {
   };
   /** Carries publications to other registries; null where there are none. */
   readonly publish: (() => Promise<number>) | null;
+  /** Puts what waits into the transparency log. */
+  readonly integrate: () => Promise<number>;
   readonly upkeep: {
     readonly proofs: { publishDue(): Promise<number>; watch(): Promise<void> };
     readonly refunds: { giveBack(): Promise<number> };
@@ -40,6 +42,7 @@ const REFUND_EVERY_MS = 15_000;
 const ESCROW_EVERY_MS = 500;
 const ESCROW_BLOCKS_EVERY_MS = 2_000;
 const PUBLICATIONS_EVERY_MS = 2_000;
+const INTEGRATE_EVERY_MS = 500;
 const REFUND_OVERDUE_EVERY_MS = 10_000;
 const CONTESTS_EVERY_MS = 2_000;
 /** An unresolved payment older than this deserves an alert, and another one only much later. */
@@ -73,6 +76,7 @@ export function runJobs({
   upkeep,
   escrow,
   publish,
+  integrate,
   watch,
   log,
 }: JobParts): () => Promise<void> {
@@ -108,6 +112,7 @@ export function runJobs({
     every(REFUND_OVERDUE_EVERY_MS, "keep", () => escrow.refundOverdue()),
     every(CONTESTS_EVERY_MS, "contests", () => escrow.answerContests()),
     ...(publish === null ? [] : [every(PUBLICATIONS_EVERY_MS, "erc8004", publish)]),
+    every(INTEGRATE_EVERY_MS, "log", () => integrate()),
     every(PUBLISH_EVERY_MS, "publish", () => upkeep.proofs.publishDue()),
     every(WATCH_EVERY_MS, "watch kept", () => upkeep.proofs.watch()),
     every(REFUND_EVERY_MS, "refund", () => upkeep.refunds.giveBack()),

@@ -5,7 +5,8 @@ import type { Product } from "../../certification/products.ts";
 import { NETWORKS, networkOfChain } from "../../kernel/networks.ts";
 import { bytes, hex } from "./connection.ts";
 
-interface Columns {
+/** A certificate as it was issued: its columns never change. */
+export interface IssuedColumns {
   id: string;
   product: Product;
   test_version: number;
@@ -21,13 +22,16 @@ interface Columns {
   block_number: string;
   amount: string;
   pay_to: Buffer;
+}
+
+interface Columns extends IssuedColumns {
   moved_tx: Buffer | null;
   moved_block: string | null;
   reversed_at: Date | null;
   proof: unknown;
 }
 
-const COLUMNS =
+export const ISSUED_COLUMNS =
   "c.id, c.product, c.test_version, c.result, c.level, c.wallet, c.checks, c.detected, c.issued_at, c.valid_until, c.chain, c.tx, c.block_number, c.amount, c.pay_to";
 /** A settlement that a reorganization moved or removed is marked beside the certificate; the newest move counts. */
 const MARKS = `LEFT JOIN LATERAL (
@@ -37,7 +41,7 @@ const MARKS = `LEFT JOIN LATERAL (
     FROM settlement_mark m
     WHERE m.payer = c.wallet AND m.nonce IN (c.nonce, c.also_nonce, c.third_nonce) AND m.chain = c.chain AND m.asset = c.asset
   ) marks ON true`;
-const SELECT = `SELECT ${COLUMNS}, marks.*, p.document AS proof FROM certificate c ${MARKS} LEFT JOIN published_proof p ON p.certificate = c.id`;
+const SELECT = `SELECT ${ISSUED_COLUMNS}, marks.*, p.document AS proof FROM certificate c ${MARKS} LEFT JOIN published_proof p ON p.certificate = c.id`;
 
 export function createCertificateStore(pool: pg.Pool): CertificateStore {
   return {
@@ -81,7 +85,13 @@ export function createCertificateStore(pool: pg.Pool): CertificateStore {
 }
 
 function parse(c: Columns): MarkedCertificate {
-  const certificate: Certificate = {
+  const tx = c.moved_tx ?? c.tx;
+  const issued = parseIssued({ ...c, tx, block_number: c.moved_block ?? c.block_number });
+  return { ...issued, reversedAt: c.reversed_at, proof: c.proof ?? null };
+}
+
+export function parseIssued(c: IssuedColumns): Certificate {
+  return {
     id: c.id,
     product: c.product,
     testVersion: c.test_version,
@@ -94,11 +104,10 @@ function parse(c: Columns): MarkedCertificate {
     validUntil: c.valid_until,
     settlement: {
       network: networkOfChain(c.chain),
-      transaction: hex(c.moved_tx ?? c.tx),
-      block: Number(c.moved_block ?? c.block_number),
+      transaction: hex(c.tx),
+      block: Number(c.block_number),
       amountAtomic: BigInt(c.amount),
       payTo: hex(c.pay_to),
     },
   };
-  return { ...certificate, reversedAt: c.reversed_at, proof: c.proof ?? null };
 }

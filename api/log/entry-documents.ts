@@ -1,0 +1,95 @@
+import type { Signer } from "../signing/document.ts";
+import { jcs } from "../signing/proof-value.ts";
+import type { EntryContent } from "./entry.ts";
+import type { EntryType } from "./log-store.ts";
+
+/** What the database knows of a record that waits for its place in the log. */
+export type Recorded =
+  /** `members` are the certificate's own, as it was issued. */
+  | { readonly kind: "certificate"; readonly members: object; readonly issuedAt: Date }
+  | { readonly kind: "reversal" }
+  | { readonly kind: "proof"; readonly document: unknown; readonly publishedAt: Date }
+  /** Signed when it was made, and stored as text. */
+  | { readonly kind: "signed"; readonly document: string }
+  /** A policy, a version of the score, a key: the program itself knows it. */
+  | { readonly kind: "announced" };
+
+export interface Waiting {
+  readonly type: EntryType;
+  readonly ref: string;
+  /** When the record came to be, by the database's clock. */
+  readonly at: Date;
+  readonly recorded: Recorded;
+}
+
+/** Something that the service publishes by being started with it. */
+export interface Announced {
+  readonly type: EntryType;
+  readonly ref: string;
+  /** The members that say what it is, `type` among them. */
+  readonly members: Readonly<Record<string, unknown>>;
+}
+
+export interface DocumentParts {
+  readonly signer: Signer;
+  /** No trailing slash. */
+  readonly baseUrl: string;
+  readonly announced: readonly Announced[];
+}
+
+const CONTEXT = ["https://www.w3.org/ns/credentials/undefined-terms/v2"];
+
+/** Where each kind of stored document is published, below the service's address. */
+const PATHS: Partial<Record<EntryType, string>> = {
+  verdict: "/arbiter/verdict/",
+  correction: "/arbiter/verdict/",
+  evaluation: "/escrow/evaluation/",
+  contest_answer: "/escrow/contest/",
+};
+
+/**
+ * The signed document of a record: the stored one, or one that is made for the log out of what never changes, so the same
+ * key makes the same bytes.
+ * @throws Error for a record that the program does not know
+ */
+export function createDocuments({ signer, baseUrl, announced }: DocumentParts) {
+  const { issuer } = signer;
+  const sign = (members: object, at: Date): string =>
+    signer.signAsText(Object.assign(members, { "@context": CONTEXT, issuer }), at);
+  return ({ type, ref: id, at, recorded }: Waiting): EntryContent => {
+    const made = (members: object, when: Date): EntryContent => ({
+      type,
+      id,
+      document: sign(members, when),
+      url: null,
+    });
+    const cert_url = `${baseUrl}/cert/${id}`;
+    const certificate = { certificate: id, cert_url };
+    switch (recorded.kind) {
+      case "signed":
+        return { type, id, document: jcs(JSON.parse(recorded.document)), url: `${baseUrl}${PATHS[type] ?? "/"}${id}` };
+      case "certificate":
+        return made({ ...(exact(recorded.members) as object), type: "IssuedCertificate", cert_url }, recorded.issuedAt);
+      case "reversal":
+        return made({ type: "ReversedCertificate", ...certificate, reversed_at: at.toISOString() }, at);
+      case "proof": {
+        const published_at = recorded.publishedAt.toISOString();
+        const members = { type: "PublishedProof", ...certificate, published_at, fail_proof: exact(recorded.document) };
+        return made(members, recorded.publishedAt);
+      }
+      case "announced": {
+        const found = announced.find((one) => one.type === type && one.ref === id);
+        if (found === undefined) throw new Error(`this program does not know the ${type} ${id}`);
+        return made({ ...found.members }, at);
+      }
+    }
+  };
+}
+
+/** A number that programs may read differently stands as its text: a payer's own choice of times can be that large. */
+function exact(value: unknown): unknown {
+  if (typeof value === "number") return Number.isSafeInteger(value) ? value : JSON.stringify(value);
+  if (Array.isArray(value)) return value.map(exact);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, exact(part)]));
+}

@@ -1,0 +1,31 @@
+import { createHash } from "node:crypto";
+import { jcs } from "../signing/proof-value.ts";
+import type { EntryType } from "./log-store.ts";
+
+/** What tlog-tiles allows for one entry. */
+const MAX_ENTRY_BYTES = 65_535;
+/** A stored document that is larger is named by its digest: whoever keeps the log would keep it twice. */
+const MAX_DOCUMENT_BYTES = 16_384;
+
+export interface EntryContent {
+  readonly type: EntryType;
+  /** The record's id. */
+  readonly id: string;
+  /** Its document in canonical form (RFC 8785). */
+  readonly document: string;
+  /** Where the document is published on its own; null where the log alone has it. */
+  readonly url: string | null;
+}
+
+/** An entry of the log at this index: the leaf's bytes, in canonical form. @throws Error if it is too large for a log */
+export function entryBytes({ type, id, document, url }: EntryContent, index: number): Buffer {
+  const isNamed = url !== null && Buffer.byteLength(document) > MAX_DOCUMENT_BYTES;
+  const entry = Buffer.from(
+    isNamed
+      ? jcs({ id, index, sha256: createHash("sha256").update(document).digest("hex"), type, url, version: 1 })
+      : `{"document":${document},${jcs({ id, index, type, version: 1 }).slice(1)}`,
+  );
+  if (entry.length > MAX_ENTRY_BYTES)
+    throw new Error(`the entry of ${type} ${id} has ${entry.length} bytes, more than ${MAX_ENTRY_BYTES}`);
+  return entry;
+}

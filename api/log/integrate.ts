@@ -1,0 +1,237 @@
+import { formatCheckpoint } from "../../packages/verifier/src/tlog/checkpoint.ts";
+import { growTiles } from "../../packages/verifier/src/tlog/grow.ts";
+import { leafHash, sameBytes } from "../../packages/verifier/src/tlog/hash.ts";
+import { type NoteSigner, signNote } from "../../packages/verifier/src/tlog/note.ts";
+import { endedLog } from "./ended-log.ts";
+import { type EntryContent, entryBytes } from "./entry.ts";
+import type { Announced, Waiting } from "./entry-documents.ts";
+import type { KnownHead } from "./known-heads.ts";
+import type { Generation, LogStore } from "./log-store.ts";
+import type { LogWriter, NewEntry, Queued, TreeEnd, WritingTurn } from "./log-writer.ts";
+import { createForkCheck, type TrustParts } from "./trust.ts";
+
+export interface LogState {
+  /** `checking`: nothing is signed until it is known that nothing is lost. `refused`: nothing is signed; see the problem. */
+  readonly state: "starting" | "checking" | "integrating" | "refused";
+  /** What is wrong and how to go on; null while nothing is. */
+  readonly problem: string | null;
+}
+
+export interface LogParts extends TrustParts {
+  readonly vkey: string;
+  readonly signer: NoteSigner;
+  readonly store: LogStore;
+  readonly writer: LogWriter;
+  /** The signed document of a record. */
+  readonly documentOf: (waiting: Waiting) => EntryContent;
+  /** What the service publishes by being started with it; queued once. */
+  readonly announced: readonly Announced[];
+  /** Signs what opens a later generation. */
+  readonly sign: (announced: Announced, at: Date) => EntryContent;
+  readonly now: () => Date;
+  /** Why the log must not go on, as a witness has said while it ran; null if none has. */
+  readonly danger: (generation: number) => Promise<string | null>;
+  readonly log: { info(facts: object, message: string): void; error(facts: object, message: string): void };
+}
+
+/** A process has its other work to do: so many entries are made and signed at once. */
+const CHUNK = 50;
+/** One checkpoint a second signs as many, so a queue gets shorter at this rate. */
+const MOST = 4_000;
+const CHECKPOINT_EVERY_SECONDS = 1;
+const CHECK_AGAIN_MS = 10_000;
+
+const THIS_PROCESS = "this process";
+
+/** What a turn has written. */
+interface Written {
+  readonly added: number;
+  readonly head: KnownHead;
+}
+
+/** For which server of the database the log was checked; null until its next turn tells. */
+interface Trust {
+  server: string | null;
+}
+
+/**
+ * Puts what waits into the log. Any number of processes do so; one at a time has the turn. What a turn writes is one
+ * transaction: entries, tiles, checkpoint, and the rows that leave the queue.
+ */
+export function createLog(parts: LogParts) {
+  const { generation, origin, vkey, store, writer, elapsedMs, log } = parts;
+  const forkCheck = createForkCheck(parts);
+  const unmade = new Set<string>();
+  let trust: Trust | null = null;
+  let head: KnownHead | null = null;
+  let state: LogState = { state: "starting", problem: null };
+  let isOver = false;
+  let hasBegun = false;
+  let ended: Announced | null = null;
+  let checkAt = Number.NEGATIVE_INFINITY;
+
+  const say = (next: LogState): void => {
+    if (next.problem !== state.problem && next.problem !== null)
+      log.error({ problem: next.problem }, `the transparency log does not sign: ${next.state}`);
+    if (next.state === "integrating" && state.problem !== null) log.info({}, "the transparency log goes on");
+    state = next;
+  };
+  const refuse = (problem: string): false => {
+    say({ state: "refused", problem });
+    return false;
+  };
+
+  /** Once in a process: which log this is. What is wrong here is wrong until the next start. */
+  async function begin(): Promise<boolean> {
+    const known = await store.generations();
+    const problem = unfit({ generation, origin, vkey }, known);
+    isOver = problem !== null;
+    if (problem !== null) return refuse(problem);
+    const found = await writer.begin({ generation, origin, vkey });
+    if (found.generation !== generation || found.origin !== origin || found.vkey !== vkey) return false;
+    await writer.announce(parts.announced);
+    hasBegun = true;
+    return true;
+  }
+
+  async function isTrusted(): Promise<boolean> {
+    if (trust !== null) return true;
+    if (elapsedMs() < checkAt) return false;
+    checkAt = elapsedMs() + CHECK_AGAIN_MS;
+    if (state.problem === null) say({ state: "checking", problem: null });
+    const finding = await forkCheck.check(head === null ? [] : [head]);
+    if (finding.is !== "trusted") {
+      say({ state: finding.is === "fork" ? "refused" : "checking", problem: finding.problem });
+      return false;
+    }
+    if (finding.silent.length > 0)
+      log.error({ silent: finding.silent }, "the log goes on without knowing what these have seen of it");
+    if (generation > 1 && (await store.newest(generation)) === null) ended = await endOfLast();
+    trust = { server: null };
+    if (finding.own.at !== null) head = { ...finding.own, source: THIS_PROCESS };
+    checkAt = Number.NEGATIVE_INFINITY;
+    return true;
+  }
+
+  async function endOfLast(): Promise<Announced> {
+    const last = (await store.generations()).find((one) => one.generation === generation - 1) as Generation;
+    const { heads } = await parts.heads.ask(last.origin);
+    return endedLog(last, await store.newest(last.generation), heads);
+  }
+
+  const isBeginning = async ({ size, root }: KnownHead, end: TreeEnd): Promise<boolean> =>
+    size <= end.size &&
+    sameBytes(root, size === end.size && end.root !== null ? end.root : await forkCheck.rootAt(size));
+
+  /** Whether the tree is the one that was checked, or continues it. */
+  async function continues(end: TreeEnd): Promise<boolean> {
+    if (trust === null) return false;
+    const isSameServer = trust.server === null || trust.server === end.server;
+    const isThere = head === null || (await isBeginning(head, end));
+    if (!isSameServer || !isThere) {
+      trust = null;
+      return false;
+    }
+    trust.server = end.server;
+    if (end.root !== null && !sameBytes(growTiles({ ...end, leaves: [] }).root, end.root))
+      throw new Error(`the tiles of the log make another root than its checkpoint of ${end.size} entries`);
+    if (end.root !== null) head = { size: end.size, root: end.root, source: THIS_PROCESS, at: end.at };
+    return true;
+  }
+
+  function make(row: Queued, index: number): NewEntry | null {
+    try {
+      if (row.recorded === null) throw new Error(`there is no ${row.type} ${row.ref}`);
+      const content = parts.documentOf({ ...row, recorded: row.recorded });
+      return { type: row.type, ref: row.ref, index, entry: entryBytes(content, index) };
+    } catch (error) {
+      // It waits for a program that can make it, and keeps nothing else from the log.
+      unmade.add(row.seq);
+      log.error({ err: error, type: row.type, ref: row.ref }, "a record could not be put into the log");
+      return null;
+    }
+  }
+
+  async function appendAll(turn: WritingTurn): Promise<Uint8Array[]> {
+    const leaves: Uint8Array[] = [];
+    const { size } = turn.end;
+    const append = async (entries: readonly NewEntry[], done: readonly string[]) => {
+      await turn.append(entries, done);
+      leaves.push(...entries.map(({ entry }) => leafHash(entry)));
+    };
+    if (size === 0 && ended !== null) {
+      const { type, ref } = ended;
+      await append([{ type, ref, index: 0, entry: entryBytes(parts.sign(ended, parts.now()), 0) }], []);
+    }
+    for (let after = "0"; leaves.length < MOST; ) {
+      const rows = await turn.waiting(after, CHUNK, [...unmade]);
+      const entries: NewEntry[] = [];
+      const done: string[] = [];
+      for (const row of rows) {
+        const entry = row.isLogged ? null : make(row, size + leaves.length + entries.length);
+        if (entry !== null) entries.push(entry);
+        if (entry !== null || row.isLogged) done.push(row.seq);
+      }
+      if (done.length > 0) await append(entries, done);
+      after = rows.at(-1)?.seq ?? after;
+      if (rows.length < CHUNK) break;
+    }
+    return leaves;
+  }
+
+  async function write(turn: WritingTurn): Promise<Written | null> {
+    const { end } = turn;
+    if (!(await continues(end)) || end.age < CHECKPOINT_EVERY_SECONDS) return null;
+    const leaves = await appendAll(turn);
+    if (leaves.length === 0) return null;
+    const growth = growTiles({ size: end.size, edge: end.edge, leaves });
+    const { size, root } = growth;
+    await turn.publish(growth, await signNote(formatCheckpoint({ origin, size, root }), parts.signer));
+    return { added: leaves.length, head: { size, root, source: THIS_PROCESS, at: parts.now() } };
+  }
+
+  return {
+    /** Returns how many entries it added. */
+    async integrate(): Promise<number> {
+      if (isOver || (!hasBegun && !(await begin()))) return 0;
+      try {
+        if (!(await isTrusted()) || !(await writer.hasWaiting())) return 0;
+        const danger = await parts.danger(generation);
+        if (danger !== null) return Number(refuse(danger));
+        say({ state: "integrating", problem: null });
+        const written = await writer.inTurn(generation, write);
+        // It is committed now; before, it might never have been.
+        if (written !== null) head = written.head;
+        return written?.added ?? 0;
+      } catch (error) {
+        // The database may be another one when it is back.
+        trust = null;
+        throw error;
+      }
+    },
+    state: () => state,
+    /** Before the next signature, those who have seen the log are asked again. */
+    distrust(): void {
+      trust = null;
+      checkAt = Number.NEGATIVE_INFINITY;
+    },
+  };
+}
+
+/** Why this log cannot be the one that the settings name, or null. */
+function unfit(own: Omit<Generation, "startedAt">, known: readonly Generation[]): string | null {
+  const { generation, origin, vkey } = own;
+  const newest = known.at(-1)?.generation ?? 0;
+  if (generation < newest)
+    return `LOG_GENERATION is ${generation}, and the database has begun generation ${newest}: set LOG_GENERATION=${newest}.`;
+  if (generation > newest + 1)
+    return `LOG_GENERATION is ${generation}, and the newest log in the database is generation ${newest}: set LOG_GENERATION=${newest + 1} to begin the next one.`;
+  const found = known.find((one) => one.generation === generation);
+  const elsewhere = known.find((one) => one.generation !== generation && one.origin === origin);
+  if (elsewhere !== undefined) return `the origin ${origin} belongs to generation ${elsewhere.generation} of the log.`;
+  if (found !== undefined && found.origin !== origin)
+    return `the log's origin is ${found.origin}, and BASE_URL makes it ${origin}: restore BASE_URL, or end this log with LOG_GENERATION=${generation + 1}.`;
+  if (found !== undefined && found.vkey !== vkey)
+    return `the log's key is ${found.vkey}, and the settings make it ${vkey}: restore LOG_KEY (without it, the key follows from SIGNING_KEY), or end this log with LOG_GENERATION=${generation + 1}.`;
+  return null;
+}

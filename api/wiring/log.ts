@@ -1,0 +1,90 @@
+import { createHash, sign } from "node:crypto";
+import type pg from "pg";
+import type { Logger } from "pino";
+import * as scoreV1 from "../../packages/verifier/src/score/v1/bands.ts";
+import * as scoreV2 from "../../packages/verifier/src/score/v2/bands.ts";
+import * as scoreV3 from "../../packages/verifier/src/score/v3/bands.ts";
+import { NOTE_TYPE, verifierKey } from "../../packages/verifier/src/tlog/verifier-key.ts";
+import { createLogStore } from "../adapters/postgres/log-store.ts";
+import { createLogWriter } from "../adapters/postgres/log-writer.ts";
+import { elapsedMs } from "../adapters/process/clock.ts";
+import { POLICY_VERSIONS } from "../arbiter/policy/index.ts";
+import type { Config } from "../config.ts";
+import { type Announced, createDocuments } from "../log/entry-documents.ts";
+import { createLog } from "../log/integrate.ts";
+import type { KnownHeads } from "../log/known-heads.ts";
+import { logOrigin } from "../log/origin.ts";
+import type { Signer } from "../signing/document.ts";
+import { type PublicJwk, signingKey } from "../signing/keys.ts";
+import { jcs } from "../signing/proof-value.ts";
+
+export interface LogWires {
+  readonly config: Pick<Config, "baseUrl" | "log">;
+  readonly pool: pg.Pool;
+  readonly signer: Signer;
+  readonly publicKeys: readonly PublicJwk[];
+  readonly heads: KnownHeads;
+  readonly danger: (generation: number) => Promise<string | null>;
+  readonly now: () => Date;
+  readonly log: Logger;
+}
+
+/** The transparency log: its key and origin, its store, and the work that puts records into it. */
+export async function wireLog({ config, pool, signer, publicKeys, ...parts }: LogWires) {
+  const { baseUrl } = config;
+  const { generation } = config.log;
+  const origin = logOrigin(baseUrl, generation);
+  const { privateKey, publicJwk } = await signingKey(config.log.key);
+  const key = verifierKey(origin, NOTE_TYPE.ed25519, Buffer.from(publicJwk.x, "base64url"));
+  const store = createLogStore(pool);
+  const announced = announcements(baseUrl, publicKeys[0]);
+  const documents = (known: readonly Announced[]) => createDocuments({ signer, baseUrl, announced: known });
+  const log = createLog({
+    ...parts,
+    generation,
+    origin,
+    vkey: key.vkey,
+    signer: { key, sign: (message) => sign(null, message, privateKey) },
+    store,
+    writer: createLogWriter(pool),
+    documentOf: documents(announced),
+    announced,
+    sign: (one, at) => documents([one])({ ...one, at, recorded: { kind: "announced" } }),
+    elapsedMs,
+  });
+  return { ...log, store, generation, origin, vkey: key.vkey };
+}
+
+const SCORES = [scoreV1, scoreV2, scoreV3];
+
+const sha256 = (value: unknown): string => createHash("sha256").update(jcs(value)).digest("hex");
+
+/** What a version of the score computes with: its constants. */
+const rulesOf = (version: object) =>
+  Object.fromEntries(Object.entries(version).filter(([, value]) => typeof value !== "function"));
+
+/** What this release publishes by being started: policies, versions of the score, the key that signs. */
+const announcements = (baseUrl: string, key: PublicJwk | undefined): readonly Announced[] => [
+  ...POLICY_VERSIONS.map(({ policy }) => ({
+    type: "policy" as const,
+    ref: String(policy.version),
+    members: {
+      type: "PublishedPolicy",
+      policy_version: policy.version,
+      effective_date: policy.effective_date,
+      policy_sha256: sha256(policy),
+      url: `${baseUrl}/arbiter/policy`,
+    },
+  })),
+  ...SCORES.map((version) => ({
+    type: "score_version" as const,
+    ref: String(version.SCORE_VERSION),
+    members: {
+      type: "PublishedScoreVersion",
+      score_version: version.SCORE_VERSION,
+      rules_sha256: sha256(rulesOf(version)),
+      url: `${baseUrl}/docs`,
+    },
+  })),
+  ...(key === undefined ? [] : [{ type: "signing_key" as const, ref: key.kid, members: { type: "SigningKey", key } }]),
+];

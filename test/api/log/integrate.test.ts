@@ -1,0 +1,96 @@
+import { describe, expect, test } from "vitest";
+import { connect } from "../../../api/adapters/postgres/connection.ts";
+import { forFile } from "../../support/for-file.ts";
+import { certificateInsert } from "../../support/log/rows.ts";
+import { logStage } from "../../support/log/stage.ts";
+import { CHECKPOINTS_AGE, logOn } from "../../support/log/writer.ts";
+
+const LATE = "0".repeat(15);
+/** A row of the queue as a sale writes it, in a transaction that the test holds. */
+const QUEUE = "INSERT INTO log_pending (type, ref) VALUES ('policy', $1)";
+const KNOWN = ["1", "2", "3"].map((ref) => ({ type: "policy" as const, ref, members: { type: "PublishedPolicy" } }));
+
+describe("records", () => {
+  test("stand in the log in the order of their queue, once, whatever else is integrated", async () => {
+    const at = await logStage();
+    const first = await at.add(3);
+    expect(await at.integrate()).toBe(3);
+    const second = await at.add(300);
+    await at.seeds.reverse(first[0] as string);
+    await at.seeds.reverse(first[0] as string);
+    expect(await at.integrate()).toBe(301);
+    await at.seeds.reverse(first[0] as string);
+    expect(await at.integrate()).toBe(0);
+    const found = await Promise.all([...first, ...second].map((id) => at.log.store.find("certificate", id)));
+    expect(found.map((entry) => entry?.index)).toEqual(Array.from({ length: 303 }, (_, index) => index));
+    const reversed = await at.log.store.findAll(first[0] as string, ["certificate", "reversal"]);
+    expect(reversed.map(({ index }) => index)).toEqual([0, 303]);
+    expect([await at.audit(), await at.queued(), at.log.errors]).toEqual([[], 0, []]);
+  });
+
+  test("that are rolled back leave no entry, and those that commit late get theirs", async () => {
+    const at = await logStage({ announced: KNOWN });
+    expect(await at.integrate()).toBe(3);
+    const [late, undone] = await Promise.all([at.pool.connect(), at.pool.connect()]);
+    await late.query("BEGIN");
+    await undone.query("BEGIN");
+    for (const [client, digit] of [
+      [late, "a"],
+      [undone, "b"],
+    ] as const)
+      await client.query(certificateInsert(`${LATE}${digit}`));
+    const [between] = await at.add(1);
+    expect(await at.integrate()).toBe(1);
+    await late.query("COMMIT");
+    await undone.query("ROLLBACK");
+    late.release();
+    undone.release();
+    expect(await at.integrate()).toBe(1);
+    const indices = [between, `${LATE}a`, `${LATE}b`].map(
+      async (id) => (await at.log.store.find("certificate", id as string))?.index ?? null,
+    );
+    expect(await Promise.all(indices)).toEqual([3, 4, null]);
+    expect([await at.audit(), await at.queued()]).toEqual([[], 0]);
+  });
+
+  test("that cannot be made wait, are named once, and keep nothing else from the log", async () => {
+    const at = await logStage();
+    await at.owner.query(QUEUE, ["of another release"]);
+    await at.owner.query("INSERT INTO log_pending (type, ref) VALUES ('certificate', 'lost')");
+    await at.add(2);
+    expect([await at.integrate(), await at.integrate()]).toEqual([2, 0]);
+    expect(at.log.errors).toEqual([expect.stringContaining("of another release"), expect.stringContaining("lost")]);
+    expect([await at.audit(), await at.queued()]).toEqual([[], 2]);
+  });
+
+  test("are integrated by any number of processes at once", async () => {
+    const at = await logStage();
+    const others = await Promise.all([1, 2, 3].map(async () => logOn(await forFile(connect(at.database.apiUrl)))));
+    let added = 0;
+    for (let round = 0; round < 6; round++) {
+      const adding = at.add(120);
+      await at.owner.query(CHECKPOINTS_AGE);
+      added += (await Promise.all([at.log, ...others].map((one) => one.integrate()))).reduce((sum, one) => sum + one);
+      await adding;
+    }
+    added += await at.integrate();
+    expect(added).toBe(720);
+    expect([await at.audit(), await at.queued()]).toEqual([[], 0]);
+  });
+
+  test("get one checkpoint a second, over all processes", async () => {
+    const at = await logStage();
+    const other = await logOn(await forFile(connect(at.database.apiUrl)));
+    await at.add(1);
+    await at.integrate();
+    await at.add(1);
+    const { rows } = await at.owner.query("SELECT now() - at < interval '1 s' AS young FROM log_checkpoint");
+    const added = (await at.log.integrate()) + (await other.integrate());
+    // A machine that took a second for these lines shows nothing.
+    if (rows[0].young && added > 0) {
+      const gaps = await at.owner.query("SELECT max(at) - min(at) >= interval '1 s' AS apart FROM log_checkpoint");
+      expect(gaps.rows).toEqual([{ apart: true }]);
+    }
+    expect(added + (await at.integrate())).toBe(1);
+  });
+});

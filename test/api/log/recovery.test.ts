@@ -1,0 +1,190 @@
+import { describe, expect, test } from "vitest";
+import { connect } from "../../../api/adapters/postgres/connection.ts";
+import type { KnownHead } from "../../../api/log/known-heads.ts";
+import type { StoredCheckpoint } from "../../../api/log/log-store.ts";
+import { withClient } from "../../../scripts/embedded/postgres.ts";
+import { forFile } from "../../support/for-file.ts";
+import { auditLog } from "../../support/log/audit.ts";
+import { naiveRoot } from "../../support/log/naive-tree.ts";
+import { copyOf, endConnections } from "../../support/log/restore.ts";
+import { certificateInsert } from "../../support/log/rows.ts";
+import { logStage } from "../../support/log/stage.ts";
+import { CHECKPOINTS_AGE, logOn } from "../../support/log/writer.ts";
+import { connectOwner, freshDatabase } from "../../support/service/database.ts";
+
+const head = (size: number, root: Uint8Array): KnownHead => ({ size, root, source: "a witness", at: new Date(0) });
+
+const LATE = "0".repeat(15);
+const KNOWN = ["1", "2", "3"].map((ref) => ({ type: "policy" as const, ref, members: { type: "PublishedPolicy" } }));
+
+describe("a log that somebody has seen further", () => {
+  const known = (heads: readonly KnownHead[], silent: readonly string[] = []) => ({
+    sources: 2,
+    ask: async () => ({ heads, silent }),
+  });
+
+  test("is not signed: what is missing is said, records wait, and it goes on once they are back", async () => {
+    const heads: KnownHead[] = [];
+    let now = 0;
+    const at = await logStage({ heads: known(heads), elapsedMs: () => now });
+    await at.add(5);
+    await at.integrate();
+    heads.push(head(9, Buffer.alloc(32)));
+    await at.add(1);
+    at.log.distrust();
+    expect(await at.integrate()).toBe(0);
+    expect(at.log.state()).toMatchObject({ state: "refused", problem: expect.stringMatching(MISSING) });
+    expect([await at.queued(), at.log.errors.length]).toEqual([1, 1]);
+    heads.pop();
+    expect([await at.integrate(), await at.queued()]).toEqual([0, 1]);
+    now += 20_000;
+    expect([await at.integrate(), at.log.state()]).toEqual([1, { state: "integrating", problem: null }]);
+  });
+  const MISSING =
+    /^the database has 5 entries, and a witness knows 9 .*: entries 5 to 8 are missing, signed after .*LOG_GENERATION/;
+
+  test("is not signed when somebody knows another tree of the same entries", async () => {
+    const heads: KnownHead[] = [];
+    const at = await logStage({ heads: known(heads) });
+    await at.add(5);
+    await at.integrate();
+    heads.push(head(3, Buffer.alloc(32, 1)));
+    await at.add(1);
+    at.log.distrust();
+    expect(await at.integrate()).toBe(0);
+    expect(at.log.state().problem).toMatch(/^a witness knows another tree of the first 3 entries/);
+  });
+
+  test("is signed when what is known is its beginning", async () => {
+    const heads: KnownHead[] = [];
+    const at = await logStage({ heads: known(heads) });
+    await at.add(300);
+    await at.integrate();
+    const { size, root } = (await at.log.store.newest(1)) ?? { size: 0, root: Buffer.alloc(0) };
+    heads.push(head(size, root), head(0, naiveRoot([])));
+    heads.push(head(257, naiveRoot(await at.log.store.entries(1, 0, 257))));
+    at.log.distrust();
+    await at.add(1);
+    expect([await at.integrate(), at.log.errors]).toEqual([1, []]);
+  });
+
+  test("waits for those who do not answer: ten minutes for some, a day for all, and then says so", async () => {
+    for (const [silent, patience] of [
+      [["one"], 600_000],
+      [["one", "other"], 86_400_000],
+    ] as const) {
+      let now = 0;
+      const at = await logStage({ heads: known([], silent), elapsedMs: () => now });
+      await at.add(1);
+      expect([await at.integrate(), at.log.state().state]).toEqual([0, "checking"]);
+      now = patience - 1;
+      expect(await at.integrate()).toBe(0);
+      now = patience + 20_000;
+      expect([await at.integrate(), at.log.errors.length]).toEqual([1, 2]);
+    }
+  });
+
+  test("is not signed while a witness refuses it", async () => {
+    let danger: string | null = "a witness has a larger tree";
+    const at = await logStage({ danger: async () => danger });
+    await at.add(1);
+    expect([await at.integrate(), at.log.state()]).toEqual([0, { state: "refused", problem: danger }]);
+    danger = null;
+    expect(await at.integrate()).toBe(1);
+  });
+});
+
+describe("a database that was restored from a backup", () => {
+  /** A log with five entries in its backup and nine at its end, which a witness has seen. */
+  async function restored() {
+    const database = await freshDatabase();
+    const add = async (digits: string) => {
+      const pool = connect(database.apiUrl);
+      await withClient(database.ownerUrl, async (owner) => {
+        for (const digit of digits) await owner.query(certificateInsert(`${LATE}${digit}`));
+        await owner.query(CHECKPOINTS_AGE);
+      });
+      const { store, integrate } = await logOn(pool);
+      await integrate();
+      const newest = (await store.newest(1)) as StoredCheckpoint;
+      await pool.end();
+      return newest;
+    };
+    await add("12345");
+    const backup = await copyOf(database);
+    const lost = await add("6789");
+    const seen = head(9, lost.root);
+    const ask = async (origin: string) => ({ heads: origin === "trust.example/log" ? [seen] : [], silent: [] });
+    const witnessed = { sources: 1, ask };
+    return { backup, lost, witnessed };
+  }
+
+  test("is found out at the start, and the next generation begins with how the old one ended", async () => {
+    const { backup, lost, witnessed } = await restored();
+    const pool = await forFile(connect(backup.apiUrl));
+    const owner = await forFile(await connectOwner(backup));
+    const old = await logOn(pool, { heads: witnessed });
+    expect(await old.integrate()).toBe(0);
+    expect(old.state()).toMatchObject({
+      state: "refused",
+      problem: expect.stringContaining("entries 5 to 8 are missing"),
+    });
+
+    const next = await logOn(pool, { heads: witnessed, generation: 2, announced: KNOWN });
+    expect(await next.integrate()).toBe(4);
+    const [ended] = await next.store.entries(2, 0, 1);
+    const kept = (await next.store.newest(1)) as StoredCheckpoint;
+    const hex = (root: Uint8Array) => Buffer.from(root).toString("hex");
+    expect(JSON.parse(String(ended))).toMatchObject({
+      type: "log_ended",
+      index: 0,
+      document: {
+        origin: "trust.example/log",
+        vkey: old.verifier.vkey,
+        last: { size: 9, root: hex(lost.root), source: "a witness" },
+        kept: { size: 5, root: hex(kept.root) },
+      },
+    });
+    expect(await auditLog({ owner, store: next.store, verifier: next.verifier, generation: 2 })).toEqual([]);
+    expect(await auditLog({ owner, store: old.store, verifier: old.verifier })).toEqual([]);
+
+    const stale = await logOn(pool);
+    expect([await stale.integrate(), stale.state().problem]).toEqual([0, expect.stringContaining("LOG_GENERATION=2")]);
+  });
+
+  test("is found out under a running process, even where nobody else has seen the log", async () => {
+    const { backup } = await restored();
+    const at = await logStage();
+    await at.add(6);
+    expect(await at.integrate()).toBe(6);
+    // The process's connections lead to the restored database from now on.
+    Object.assign(at.pool.options, { connectionString: backup.apiUrl });
+    await endConnections(at.pool);
+    await withClient(backup.ownerUrl, (owner) => owner.query(certificateInsert(`${LATE}c`)));
+    await at.log.integrate().catch(() => 0);
+    await at.log.integrate();
+    expect(at.log.state()).toMatchObject({
+      state: "refused",
+      problem: expect.stringContaining("this process knows 6"),
+    });
+  });
+});
+
+describe("a generation that exists", () => {
+  test.each([
+    ["with another key", { key: 9 }, /the log's key is .*restore LOG_KEY/],
+    ["with another one before it", { generation: 3 }, /set LOG_GENERATION=2/],
+  ] as const)("is not continued %s", async (_, plan, problem) => {
+    const at = await logStage();
+    await at.add(1);
+    await at.integrate();
+    await at.add(1);
+    const other = await logOn(at.pool, plan);
+    expect(await at.integrate(other)).toBe(0);
+    expect([other.state(), await at.queued()]).toEqual([
+      { state: "refused", problem: expect.stringMatching(problem) },
+      1,
+    ]);
+    expect(await at.integrate()).toBe(1);
+  });
+});

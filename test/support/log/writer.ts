@@ -1,0 +1,55 @@
+import { sign } from "node:crypto";
+import type pg from "pg";
+import { createLogStore } from "../../../api/adapters/postgres/log-store.ts";
+import { createLogWriter } from "../../../api/adapters/postgres/log-writer.ts";
+import { createDocuments } from "../../../api/log/entry-documents.ts";
+import { createLog, type LogParts } from "../../../api/log/integrate.ts";
+import { logOrigin } from "../../../api/log/origin.ts";
+import { createSigner } from "../../../api/signing/document.ts";
+import { signingKey } from "../../../api/signing/keys.ts";
+import { NOTE_TYPE, verifierKey } from "../../../packages/verifier/src/tlog/verifier-key.ts";
+
+const BASE_URL = "https://trust.example";
+
+/** Anything about the log that a test decides. Its clock stands still unless the test moves it. */
+export type LogPlan = Partial<
+  Pick<LogParts, "generation" | "heads" | "danger" | "elapsedMs" | "announced" | "writer">
+> & {
+  /** Of 32 equal bytes. */
+  readonly key?: number;
+};
+
+/** The log's writer on a database, as a process of the service has it. */
+export async function logOn(pool: pg.Pool, { generation = 1, key = 7, ...plan }: LogPlan = {}) {
+  const origin = logOrigin(BASE_URL, generation);
+  const own = await signingKey(Buffer.alloc(32, key));
+  const verifier = verifierKey(origin, NOTE_TYPE.ed25519, Buffer.from(own.publicJwk.x, "base64url"));
+  const signer = createSigner(await signingKey(Buffer.alloc(32, 8)), "did:web:trust.example");
+  const announced = plan.announced ?? [];
+  const documents = (known: typeof announced) => createDocuments({ signer, baseUrl: BASE_URL, announced: known });
+  const store = createLogStore(pool);
+  const errors: string[] = [];
+  const log = createLog({
+    heads: { sources: 0, ask: async () => ({ heads: [], silent: [] }) },
+    danger: async () => null,
+    elapsedMs: () => 0,
+    writer: createLogWriter(pool),
+    ...plan,
+    announced,
+    generation,
+    origin,
+    vkey: verifier.vkey,
+    signer: { key: verifier, sign: (message) => sign(null, message, own.privateKey) },
+    store,
+    documentOf: documents(announced),
+    sign: (one, at) => documents([one])({ ...one, at, recorded: { kind: "announced" } }),
+    now: () => new Date(),
+    log: { info: () => undefined, error: (facts, message) => errors.push(`${message} ${JSON.stringify(facts)}`) },
+  });
+  return { ...log, store, origin, verifier, errors };
+}
+
+/** As if the newest checkpoint were old: another one may be signed at once. */
+export const CHECKPOINTS_AGE = `ALTER TABLE log_checkpoint DISABLE TRIGGER permanent;
+  UPDATE log_checkpoint SET at = at - interval '2 s';
+  ALTER TABLE log_checkpoint ENABLE ALWAYS TRIGGER permanent`;
