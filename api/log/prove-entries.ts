@@ -1,3 +1,4 @@
+import { formatProof } from "../../packages/verifier/src/tlog/tlog-proof.ts";
 import { inclusionProof } from "../../packages/verifier/src/tlog/tree.ts";
 import type { LoggedEntry, LogStore } from "./log-store.ts";
 import type { LogCheckpoints } from "./served-checkpoint.ts";
@@ -21,8 +22,5 @@ export const createProveEntry =
         return tile;
       }),
     );
-    const lines = [`extra ${base64(entry)}`, `index ${index}`, ...hashes.map(base64)];
-    return `c2sp.org/tlog-proof@v1\n${lines.join("\n")}\n\n${checkpoint.note}`;
+    return formatProof({ index, hashes, checkpoint: checkpoint.note, extra: entry });
   };
-
-const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString("base64");
