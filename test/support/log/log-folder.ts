@@ -22,7 +22,7 @@ export class FolderLog {
   }
 
   append(...entries: readonly Uint8Array[]): void {
-    this.entries.push(...entries);
+    for (const entry of entries) this.entries.push(entry);
     this.tree.append(entries.map(leafHash));
   }
 
