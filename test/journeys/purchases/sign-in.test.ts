@@ -4,6 +4,7 @@ import { createSIWxClientExtension } from "@x402/extensions/sign-in-with-x";
 import { wrapFetchWithPayment, x402Client, x402HTTPClient } from "@x402/fetch";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { createNonces, NONCE_CHANCE_BYTES } from "../../../api/purchases/nonce.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
@@ -193,6 +194,17 @@ describe("an attacker", () => {
     expect(all.size).toBe(201);
     expect(await usedNonces()).toBe(before);
   });
+});
+
+test("a nonce is good for the address and the network that it was issued for, even where the secret is the same", () => {
+  const secret = Buffer.alloc(32, 7);
+  const [here, there] = ["https://one.example/purchases", "https://two.example/purchases"].map((uri) =>
+    createNonces(secret, uri),
+  );
+  const at = new Date(1_795_000_000_000);
+  const nonce = there?.issue("eip155:8453", at, Buffer.alloc(NONCE_CHANCE_BYTES, 1)) ?? "";
+  expect(there?.issuedAt("eip155:8453", nonce)).toEqual(at);
+  expect([here?.issuedAt("eip155:8453", nonce), there?.issuedAt("eip155:84532", nonce)]).toEqual([null, null]);
 });
 
 test("of two processes with one nonce at once, one shows the purchases", async () => {
