@@ -44,7 +44,7 @@ import { wireLog } from "./wiring/log.ts";
 import { wireMeter, wireOperations } from "./wiring/operations.ts";
 import { wirePackages } from "./wiring/packages.ts";
 import { wireSchemes } from "./wiring/payments.ts";
-import { unwitnessed, wirePublicLog } from "./wiring/public-log.ts";
+import { wirePublicLog } from "./wiring/public-log.ts";
 import { wirePurchases } from "./wiring/purchases.ts";
 import { wireScore } from "./wiring/score.ts";
 import { wireSettlements } from "./wiring/settlement.ts";
@@ -126,13 +126,16 @@ export async function build(config: Config, pool: pg.Pool, parts: BuildParts) {
     store: logStore,
     generation,
     integrate,
+    checkpoints,
+    published,
+    facts: logFacts,
   } = await wireLog({
     config,
     pool,
     signer,
     publicKeys,
-    heads: { sources: 0, ask: async () => ({ heads: [], silent: [] }) },
-    danger: async () => null,
+    chain: chains[MAIN_NETWORK],
+    relayer: arbiter,
     now,
     log,
   });
@@ -143,6 +146,7 @@ export async function build(config: Config, pool: pg.Pool, parts: BuildParts) {
     facilitators: relayers,
     arbiters: arbiter === null ? [] : [arbiter],
     journal,
+    logFacts,
     position: activity.position,
   });
   const peers = createPeers(config.trustedProxies);
@@ -158,7 +162,7 @@ export async function build(config: Config, pool: pg.Pool, parts: BuildParts) {
     sending: { policy: config.batches, log, meter },
   });
   const routes = catalog({
-    publicLog: wirePublicLog({ generation, store: logStore, checkpoints: unwitnessed(logStore) }),
+    publicLog: wirePublicLog({ generation, store: logStore, checkpoints }),
     certification,
     ordering: publishing.ordering,
     escrow,
@@ -241,6 +245,7 @@ export async function build(config: Config, pool: pg.Pool, parts: BuildParts) {
       escrow,
       publish: publishing.publish,
       integrate,
+      published,
       watch,
       log,
     },

@@ -2,7 +2,7 @@ import { isIP } from "node:net";
 import { z } from "zod";
 import { ERC8004 } from "../contracts/erc8004.ts";
 import type { RegistryAddresses } from "./certification/erc8004/order.ts";
-import { addressesOf, contract, isHttp, key32, listOf, logKey, lower, url, whole } from "./config-values.ts";
+import { addressesOf, contract, isHttp, key32, listOf, lower, url, whole } from "./config-values.ts";
 import { type EscrowLimits, MINIMUM_AMOUNT } from "./escrow/limits.ts";
 import {
   eachNetwork,
@@ -13,6 +13,7 @@ import {
   type RpcVariable,
 } from "./kernel/networks.ts";
 import { type Hex, parseAddress } from "./kernel/wallet.ts";
+import { LOG_VARIABLES, type LogSettings, logSettings, policyProblem } from "./log/witness/settings.ts";
 import { parseRetiredKeys } from "./signing/retired-keys.ts";
 
 const isRange = (text: string): boolean => {
@@ -70,8 +71,7 @@ const ENVIRONMENT = z.object({
       return keys;
     })
     .default([]),
-  LOG_KEY: key32("the Ed25519 private key that signs the log's checkpoints").optional(),
-  LOG_GENERATION: whole(1, 1_000).default(1),
+  ...LOG_VARIABLES,
   SEALING_KEY: key32("the key that encrypts payers' signatures at rest"),
   DECOY_SEED: key32("the seed of decoy addresses"),
   ESCROW_ADDRESSES: z
@@ -165,8 +165,7 @@ export interface Config {
   readonly signingKey: Uint8Array;
   /** `x` of every public key that signed before `signingKey`; they stay published permanently. */
   readonly retiredSigningKeys: readonly string[];
-  /** The transparency log's Ed25519 key, and which log of the service is written. */
-  readonly log: { readonly key: Uint8Array; readonly generation: number };
+  readonly log: LogSettings;
   readonly sealingKey: Uint8Array;
   readonly decoySeed: Uint8Array;
   /** Escrows and operators on Base, the current one of each kind first; empty if there are none. */
@@ -215,6 +214,7 @@ export function parseConfig(
   if ((given.SETTLEMENT_COST_PERCENT === undefined) !== (given.ETH_PRICE_USD === undefined))
     problems.push(WHOLE_CEILING);
   if (parsed.data?.RETIRED_SIGNING_KEYS.includes(parsed.data.SIGNING_KEY)) problems.push(PRIVATE_KEY_RETIRED);
+  problems.push(...[policyProblem(parsed.data)].filter((problem) => problem !== null));
   if (!parsed.success || problems.length > 0) return { problem: problems.join("\n") };
   const env = parsed.data;
   const baseUrl = env.BASE_URL ?? `http://localhost:${env.PORT}`;
@@ -244,7 +244,7 @@ export function parseConfig(
     batches: { most: env.BATCH_MAX, waitMs: env.BATCH_WAIT_MS, unmined: env.BATCH_IN_FLIGHT },
     signingKey: Buffer.from(env.SIGNING_KEY, "base64url"),
     retiredSigningKeys: env.RETIRED_SIGNING_KEYS,
-    log: { key: logKey(env), generation: env.LOG_GENERATION },
+    log: logSettings(env),
     sealingKey: Buffer.from(env.SEALING_KEY, "base64url"),
     decoySeed: Buffer.from(env.DECOY_SEED, "base64url"),
     escrowAddresses: env.ESCROW_ADDRESSES,

@@ -1,23 +1,36 @@
-/** A checkpoint as readers get it: with the log's signature and all cosignatures that are stored. */
-export interface ServedCheckpoint {
-  readonly size: number;
-  /** 32 bytes. */
-  readonly root: Uint8Array;
-  readonly note: string;
-  readonly at: Date;
-}
+import type { StoredCheckpoint } from "./log-store.ts";
 
-/** A configured witness, and the newest tree that it has cosigned. */
+/** A checkpoint as readers get it: `note` has the log's signature and every cosignature that is stored for it. */
+export type ServedCheckpoint = StoredCheckpoint;
+
 export interface WitnessOverview {
   readonly name: string;
   readonly vkey: string;
+  /** Of the newest checkpoint that it has cosigned, and when; null before it has cosigned any. */
   readonly size: number | null;
   readonly at: Date | null;
 }
 
+/** Which checkpoints are shown. */
 export interface LogCheckpoints {
+  /** How many witnesses make a checkpoint count as witnessed. */
   readonly quorum: number;
+  /** Null while the log is empty. */
   served(generation: number): Promise<ServedCheckpoint | null>;
+  /** For the proof of an entry: the newest witnessed checkpoint with it, else the newest; null if it is in none. */
   proving(generation: number, index: number): Promise<ServedCheckpoint | null>;
+  /** Those of the settings, in their order. */
   witnesses(generation: number): Promise<readonly WitnessOverview[]>;
 }
+
+export interface Choice<Checkpoint> {
+  readonly newest: Checkpoint;
+  /** The newest that enough witnesses have cosigned; null if there is none. */
+  readonly witnessed: Checkpoint | null;
+  /** For how long the first checkpoint after it has waited for witnesses; null if there is none. */
+  readonly waitedMs: number | null;
+}
+
+/** Readers get what is witnessed, unless that takes too long: a log must not stand still because witnesses do. */
+export const toServe = <Checkpoint>({ newest, witnessed, waitedMs }: Choice<Checkpoint>, waitMs: number): Checkpoint =>
+  witnessed === null || (waitedMs !== null && waitedMs > waitMs) ? newest : witnessed;

@@ -1,6 +1,7 @@
 import { VERSION } from "../kernel/about.ts";
 import { type IndexPosition, MAX_BLOCKS_APART } from "../kernel/activity.ts";
 import { MAIN_NETWORK, type Network } from "../kernel/networks.ts";
+import { logStatus } from "./log-status.ts";
 import type { Probes } from "./probes.ts";
 import type { ChainStatus, Sender, SenderStatus, ServiceStatus } from "./status.ts";
 
@@ -42,7 +43,7 @@ export function recentStatus(probes: Probes, now: () => Date): () => Promise<Ser
 
 /** Looks at every part once. Parts that do not answer are reported, never thrown. */
 export async function serviceStatus(probes: Probes, now: Date): Promise<ServiceStatus> {
-  const [database, chains, position, senders, facilitator, payments] = await Promise.all([
+  const [database, chains, position, senders, facilitator, payments, logFacts] = await Promise.all([
     orNull(
       probes,
       probes.database().then(() => true),
@@ -55,7 +56,9 @@ export async function serviceStatus(probes: Probes, now: Date): Promise<ServiceS
       probes.facilitator().then(() => true),
     ),
     orNull(probes, probes.payments()),
+    orNull(probes, probes.log()),
   ]);
+  const log = logStatus(logFacts, now);
   const indexer = indexerOf(position, now);
   const settlement = settlementOf(probes, senders, facilitator === true);
   const jobs = probes.jobs();
@@ -63,6 +66,7 @@ export async function serviceStatus(probes: Probes, now: Date): Promise<ServiceS
   const healthy =
     database === true &&
     [...chains, indexer, settlement, ...senders, ...jobs].every(({ ok }) => ok) &&
+    log?.ok !== false &&
     (oldest === null || oldest < OLD_PAYMENT_SECONDS);
   return {
     ok: healthy,
@@ -74,6 +78,7 @@ export async function serviceStatus(probes: Probes, now: Date): Promise<ServiceS
     settlement,
     senders,
     jobs,
+    log,
     payments: { unresolved: payments?.unresolved ?? 0, oldestUnresolvedSeconds: oldest },
   };
 }

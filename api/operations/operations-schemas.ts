@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { address, atomic, count, network, time } from "../kernel/schema.ts";
+import { LOG_STATUS } from "./log-status.ts";
 import type { statusDocument } from "./status.ts";
 
 export const HEALTH = z.object({ ok: z.literal(true), version: z.string() }).meta({ id: "Health" });
@@ -50,6 +51,7 @@ export const STATUS = z
     jobs: z.array(
       z.object({ name: z.string(), ...part, runs: count, failures: count, last_success_at: time.nullable() }),
     ),
+    log: LOG_STATUS,
     payments: z.object({ unresolved: count, oldest_unresolved_seconds: z.number().min(0).nullable() }),
   })
   .meta({ id: "Status" }) satisfies z.ZodType<ReturnType<typeof statusDocument>>;

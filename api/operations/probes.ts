@@ -1,6 +1,7 @@
 import type { IndexPosition } from "../kernel/activity.ts";
 import type { Network } from "../kernel/networks.ts";
 import type { JobHealth } from "./job-watch.ts";
+import type { LogFacts } from "./log-status.ts";
 import type { Sender } from "./status.ts";
 
 /** What the status page and the metrics look at. Each method rejects if its part does not answer. */
@@ -16,6 +17,7 @@ export interface Probes {
   /** Whether the remote facilitator is reachable; the in-process one always is. */
   facilitator(): Promise<void>;
   payments(): Promise<{ readonly unresolved: number; readonly oldestSeconds: number | null }>;
+  log(): Promise<LogFacts>;
   jobs(): readonly JobHealth[];
   /** Resolves to null after `ms` milliseconds, without keeping the process alive. */
   late(ms: number): Promise<null>;

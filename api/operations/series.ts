@@ -53,6 +53,18 @@ export const SERIES = {
     help: "Signatures of orders that are never submitted, kept until they have expired.",
     labels: [],
   },
+  trust_log_size: { type: "gauge", help: "Entries in the newest checkpoint of the log.", labels: [] },
+  trust_log_witnessed_age_seconds: {
+    type: "gauge",
+    help: "Since a quorum of witnesses has cosigned the log; no sample before it has.",
+    labels: [],
+  },
+  trust_log_witness_cosigned_timestamp_seconds: {
+    type: "gauge",
+    help: "Unix time of a witness's newest cosignature.",
+    labels: ["witness"],
+  },
+  trust_log_witness_ok: { type: "gauge", help: "0 while a witness's last answer did not count.", labels: ["witness"] },
   trust_job_ok: { type: "gauge", help: "0 while a job of this process fails or hangs.", labels: ["job"] },
   trust_job_runs_total: { type: "counter", help: "Runs of a job that have ended.", labels: ["job"] },
   trust_job_failures_total: { type: "counter", help: "Runs of a job that failed.", labels: ["job"] },
@@ -85,6 +97,7 @@ export const samplesOf = (status: ServiceStatus, backlog: Backlog | null): reado
   ...known("trust_index_lag_seconds", status.indexer.lagSeconds),
   ...status.senders.flatMap(senderSamples),
   ...status.jobs.flatMap(jobSamples),
+  ...(status.log === null ? [] : logSamples(status.log)),
   ...(backlog === null ? [] : backlogSamples(backlog, status)),
 ];
 
@@ -133,6 +146,16 @@ function jobSamples({ name: job, ok, runs, failures, lastSuccessAt, lastSeconds 
     ...known("trust_job_last_run_seconds", lastSeconds, { job }),
   ];
 }
+
+const logSamples = ({ ok, size, witnessedSeconds, witnesses }: NonNullable<ServiceStatus["log"]>) => [
+  sample("trust_part_ok", Number(ok), { part: "log" }),
+  sample("trust_log_size", size),
+  ...known("trust_log_witnessed_age_seconds", witnessedSeconds),
+  ...witnesses.flatMap(({ name: witness, cosignedAt, error }) => [
+    sample("trust_log_witness_ok", Number(error === null), { witness }),
+    ...known("trust_log_witness_cosigned_timestamp_seconds", cosignedAt && cosignedAt.getTime() / 1000, { witness }),
+  ]),
+];
 
 const backlogSamples = (
   { payments, parkedPayments, escrowTasks, withheldSignatures }: Backlog,

@@ -20,6 +20,7 @@ ${part("Indexer", indexerMark(status), indexerFacts(status))}
 ${part("Settlement", answers(status.settlement.ok), settlementFacts(status))}
 ${status.senders.map((sender) => part(senderName(sender), sender.ok ? mark("pass", "Sending") : mark("fail", "Needs attention"), senderFacts(sender)))}
 ${status.jobs.length > 0 && part("Jobs", jobsMark(status.jobs), jobFacts(status.jobs))}
+${status.log !== null && part("Log", status.log.ok ? mark("pass", "Signing") : mark("fail", "Needs attention"), logFacts(status.log))}
 ${part("Payments", status.payments.unresolved === 0 ? mark("pass", "All resolved") : mark("grey", "Some pending"), paymentFacts(status))}`,
   });
 
@@ -82,6 +83,38 @@ const jobFacts = (jobs: readonly JobHealth[]): Markup =>
       name,
       html`${ok ? "" : "Failing. "}${lastSuccessAt === null ? "No success yet" : html`Last succeeded ${instant(lastSuccessAt)}`}`,
     ]),
+    "short",
+  );
+
+const logFacts = (log: NonNullable<ServiceStatus["log"]>): Markup =>
+  facts(
+    [
+      ["Entries", whole(log.size)],
+      ...(log.problem === null ? [] : [["Problem", log.problem] as const]),
+      ...(log.quorum === 0
+        ? [["Witnesses", "none configured"] as const]
+        : [
+            [
+              "Witnessed",
+              log.witnessed === null ? "not yet" : html`Entry ${log.witnessed.size}, ${instant(log.witnessed.at)}`,
+            ] as const,
+          ]),
+      ...log.witnesses.map(
+        ({ name, cosignedAt, error, danger }) =>
+          [
+            name,
+            html`${cosignedAt === null ? "No cosignature yet" : html`Cosigned ${instant(cosignedAt)}`}${error !== null && html`. Error: ${danger ?? error.text}`}`,
+          ] as const,
+      ),
+      ...(log.anchor === null
+        ? []
+        : [
+            [
+              "Anchor on Base",
+              html`${log.anchor.size} entries, ${log.anchor.state}, ${instant(log.anchor.at)}`,
+            ] as const,
+          ]),
+    ],
     "short",
   );
 

@@ -1,5 +1,6 @@
 import type { Network } from "../kernel/networks.ts";
 import type { JobHealth } from "./job-watch.ts";
+import { type LogStatus, logDocument } from "./log-status.ts";
 
 export interface ChainStatus {
   readonly network: Network;
@@ -55,6 +56,8 @@ export interface ServiceStatus {
   readonly senders: readonly SenderStatus[];
   /** The recurring jobs of the answering process. */
   readonly jobs: readonly JobHealth[];
+  /** Null while the database does not answer. */
+  readonly log: LogStatus | null;
   readonly payments: {
     /** Payments whose outcome is still unknown. */
     readonly unresolved: number;
@@ -105,6 +108,7 @@ export const statusDocument = (status: ServiceStatus) => ({
     failures,
     last_success_at: lastSuccessAt?.toISOString() ?? null,
   })),
+  log: logDocument(status.log),
   payments: {
     unresolved: status.payments.unresolved,
     oldest_unresolved_seconds: status.payments.oldestUnresolvedSeconds,

@@ -23,6 +23,8 @@ export interface JobParts {
   readonly publish: (() => Promise<number>) | null;
   /** Puts what waits into the transparency log. */
   readonly integrate: () => Promise<number>;
+  /** What is said of the log elsewhere: one for each witness, so that none waits for another, and one for anchors. */
+  readonly published: readonly { readonly name: string; run(): Promise<void> }[];
   readonly upkeep: {
     readonly proofs: { publishDue(): Promise<number>; watch(): Promise<void> };
     readonly refunds: { giveBack(): Promise<number> };
@@ -43,6 +45,7 @@ const ESCROW_EVERY_MS = 500;
 const ESCROW_BLOCKS_EVERY_MS = 2_000;
 const PUBLICATIONS_EVERY_MS = 2_000;
 const INTEGRATE_EVERY_MS = 500;
+const OFFER_EVERY_MS = 500;
 const REFUND_OVERDUE_EVERY_MS = 10_000;
 const CONTESTS_EVERY_MS = 2_000;
 /** An unresolved payment older than this deserves an alert, and another one only much later. */
@@ -77,6 +80,7 @@ export function runJobs({
   escrow,
   publish,
   integrate,
+  published,
   watch,
   log,
 }: JobParts): () => Promise<void> {
@@ -113,6 +117,7 @@ export function runJobs({
     every(CONTESTS_EVERY_MS, "contests", () => escrow.answerContests()),
     ...(publish === null ? [] : [every(PUBLICATIONS_EVERY_MS, "erc8004", publish)]),
     every(INTEGRATE_EVERY_MS, "log", () => integrate()),
+    ...published.map(({ name, run }) => every(OFFER_EVERY_MS, name, run)),
     every(PUBLISH_EVERY_MS, "publish", () => upkeep.proofs.publishDue()),
     every(WATCH_EVERY_MS, "watch kept", () => upkeep.proofs.watch()),
     every(REFUND_EVERY_MS, "refund", () => upkeep.refunds.giveBack()),

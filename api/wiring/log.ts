@@ -5,6 +5,8 @@ import * as scoreV1 from "../../packages/verifier/src/score/v1/bands.ts";
 import * as scoreV2 from "../../packages/verifier/src/score/v2/bands.ts";
 import * as scoreV3 from "../../packages/verifier/src/score/v3/bands.ts";
 import { NOTE_TYPE, verifierKey } from "../../packages/verifier/src/tlog/verifier-key.ts";
+import type { ChainReader } from "../adapters/chain/chain-reader.ts";
+import type { Relayer } from "../adapters/chain/relayer/relayer.ts";
 import { createLogStore } from "../adapters/postgres/log-store.ts";
 import { createLogWriter } from "../adapters/postgres/log-writer.ts";
 import { elapsedMs } from "../adapters/process/clock.ts";
@@ -12,25 +14,26 @@ import { POLICY_VERSIONS } from "../arbiter/policy/index.ts";
 import type { Config } from "../config.ts";
 import { type Announced, createDocuments } from "../log/entry-documents.ts";
 import { createLog } from "../log/integrate.ts";
-import type { KnownHeads } from "../log/known-heads.ts";
 import { logOrigin } from "../log/origin.ts";
 import type { Signer } from "../signing/document.ts";
 import { type PublicJwk, signingKey } from "../signing/keys.ts";
 import { jcs } from "../signing/proof-value.ts";
+import { wireLogWitnesses } from "./log-witnesses.ts";
 
 export interface LogWires {
   readonly config: Pick<Config, "baseUrl" | "log">;
   readonly pool: pg.Pool;
   readonly signer: Signer;
   readonly publicKeys: readonly PublicJwk[];
-  readonly heads: KnownHeads;
-  readonly danger: (generation: number) => Promise<string | null>;
+  readonly chain: ChainReader;
+  /** The arbiter's account, which anchors the log; null if it sends nothing. */
+  readonly relayer: Relayer | null;
   readonly now: () => Date;
   readonly log: Logger;
 }
 
 /** The transparency log: its key and origin, its store, and the work that puts records into it. */
-export async function wireLog({ config, pool, signer, publicKeys, ...parts }: LogWires) {
+export async function wireLog({ config, pool, signer, publicKeys, chain, relayer, ...parts }: LogWires) {
   const { baseUrl } = config;
   const { generation } = config.log;
   const origin = logOrigin(baseUrl, generation);
@@ -39,8 +42,12 @@ export async function wireLog({ config, pool, signer, publicKeys, ...parts }: Lo
   const store = createLogStore(pool);
   const announced = announcements(baseUrl, publicKeys[0]);
   const documents = (known: readonly Announced[]) => createDocuments({ signer, baseUrl, announced: known });
+  const witnessing = wireLogWitnesses({ config, pool, chain, relayer, vkey: key.vkey, store, ...parts });
+  const { checkpoints, heads, danger } = witnessing;
   const log = createLog({
     ...parts,
+    heads,
+    danger,
     generation,
     origin,
     vkey: key.vkey,
@@ -52,7 +59,16 @@ export async function wireLog({ config, pool, signer, publicKeys, ...parts }: Lo
     sign: (one, at) => documents([one])({ ...one, at, recorded: { kind: "announced" } }),
     elapsedMs,
   });
-  return { ...log, store, generation, origin, vkey: key.vkey };
+  return {
+    ...log,
+    store,
+    generation,
+    origin,
+    vkey: key.vkey,
+    checkpoints,
+    published: witnessing.jobs(log.distrust),
+    facts: () => witnessing.facts(log.state()),
+  };
 }
 
 const SCORES = [scoreV1, scoreV2, scoreV3];

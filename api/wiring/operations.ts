@@ -11,6 +11,7 @@ import type { IndexPosition } from "../kernel/activity.ts";
 import { NETWORKS, type Network } from "../kernel/networks.ts";
 import { countedCertificates, countedJournal, countedVerdicts } from "../operations/counted.ts";
 import { createJobWatch } from "../operations/job-watch.ts";
+import type { LogFacts } from "../operations/log-status.ts";
 import type { Meter } from "../operations/meter.ts";
 import type { Journal } from "../payments/journal.ts";
 
@@ -22,11 +23,12 @@ export interface OperationWires {
   readonly facilitators: Readonly<Record<Network, Relayer>> | null;
   readonly arbiters: readonly Relayer[];
   readonly journal: Journal;
+  readonly logFacts: () => Promise<LogFacts>;
   readonly position: () => Promise<IndexPosition | null>;
 }
 
 /** How the service is observed from outside, and the jobs of everything that sends transactions. */
-export function wireOperations({ config, facilitators, arbiters, ...parts }: OperationWires) {
+export function wireOperations({ config, facilitators, arbiters, logFacts, ...parts }: OperationWires) {
   const watch = createJobWatch(() => new Date());
   const sending = [
     ...Object.entries(facilitators ?? {}).map(([network, relayer]) => ({
@@ -40,6 +42,7 @@ export function wireOperations({ config, facilitators, arbiters, ...parts }: Ope
     ...parts,
     senders: sending.map(({ role, network, relayer: { address, costWei } }) => ({ role, network, address, costWei })),
     facilitator: "remote" in config.facilitator ? config.facilitator.remote : null,
+    log: logFacts,
     jobs: watch.list,
   });
   const relayers = sending.map(({ role, network, relayer: { tend } }) => ({

@@ -19,11 +19,3 @@ export function wirePublicLog(parts: {
     prove: createProveEntry(store, checkpoints),
   };
 }
-
-/** Checkpoints as the log alone signs them: nobody is asked to witness it. */
-export const unwitnessed = (store: LogStore): LogCheckpoints => ({
-  quorum: 0,
-  served: store.newest,
-  proving: store.newest,
-  witnesses: async () => [],
-});

@@ -10,6 +10,8 @@ import { replaceFile } from "./replace-file.ts";
 export interface Keys {
   /** 32 bytes, base64url: the Ed25519 key that signs documents. */
   readonly signingKey: string;
+  /** 32 bytes, base64url: the key of the local witness. */
+  readonly witnessKey: string;
   /** 32 bytes, base64url: the key that encrypts payers' signatures. */
   readonly sealingKey: string;
   /** 32 bytes, base64url: the keys of decoy addresses derive from it. */
@@ -28,6 +30,7 @@ export function loadKeys(dataDirectory: string): Keys {
   const known: Partial<Keys> = existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : {};
   const fresh: Keys = {
     signingKey: randomBytes(32).toString("base64url"),
+    witnessKey: randomBytes(32).toString("base64url"),
     sealingKey: randomBytes(32).toString("base64url"),
     decoySeed: randomBytes(32).toString("base64url"),
     facilitatorPrivateKey: generatePrivateKey(),

@@ -13,6 +13,8 @@ export interface ServiceParts {
   readonly logs: string;
   /** The escrow contract and the operator on the local Base. */
   readonly escrows?: readonly Address[];
+  /** What the API is told of the local witness: vkey and URL. */
+  readonly witness?: string;
   /** What turns verdicts into decisions on jobs, on the local Base. */
   readonly evaluator?: Address;
 }
@@ -39,6 +41,9 @@ export const apiPlan = (parts: ServiceParts): ProcessPlan => ({
     ESCROW_ADDRESSES: parts.escrows?.join(",") ?? "",
     EVALUATOR_ADDRESS: parts.evaluator ?? "",
     ARBITER_PRIVATE_KEY: parts.keys.arbiterPrivateKey,
+    LOG_WITNESSES: process.env.LOG_WITNESSES || (parts.witness ?? ""),
+    // So that an anchor is seen soon.
+    LOG_ANCHOR_SECONDS: process.env.LOG_ANCHOR_SECONDS || "600",
     INDEX_VIEWS_SCHEMA: VIEWS_SCHEMA,
     RATE_LIMIT_PER_MINUTE: "0",
   },
@@ -86,7 +91,8 @@ export const deploymentPlan = (parts: Pick<ServiceParts, "settings" | "keys" | "
   },
 });
 
-const program = (path: string, logs: string, logFile: string) => ({
+/** One of our programs, with what it prints in a file. */
+export const program = (path: string, logs: string, logFile: string) => ({
   command: process.execPath,
   args: ["--max-old-space-size=256", join(ROOT, path)],
   cwd: ROOT,

@@ -18,6 +18,7 @@ import {
 } from "./deployments.ts";
 import { type GuardedProcess, startGuarded } from "./guarded-process.ts";
 import { arbiterAddress, facilitatorAddress, type Keys, payToAddress } from "./keys.ts";
+import { localWitness } from "./local-witness.ts";
 import { takeBackLostBlocks } from "./lost-blocks.ts";
 import { freePort } from "./ports.ts";
 import { grantApiRole, type Postgres, startPostgres, withClient } from "./postgres.ts";
@@ -47,7 +48,7 @@ const READY_WITHIN_MS = 120_000;
 const ESCROW_INDEX = `${escrowIndexPrefix(VIEWS_SCHEMA)}_`;
 
 /** Stages of parts that end together; the first stage ends first. */
-const STAGES = ["deployment", "api", "indexer", "chains", "postgres"] as const;
+const STAGES = ["deployment", "api", "witness", "indexer", "chains", "postgres"] as const;
 type Stops = Map<(typeof STAGES)[number], (() => Promise<void>)[]>;
 
 /** The whole service on this machine: PostgreSQL, both chains with their contracts, the indexer and the API. */
@@ -146,6 +147,8 @@ async function deployMissing({ settings, keys, directory, tell }: StackParts, st
   return deployed;
 }
 
+const LABELS = { indexer: "indexer", witness: "witness", api: "API" } as const;
+
 async function startServices(services: ServiceParts, parts: StackParts, stops: Stops): Promise<void> {
   const { settings, directory, tell } = parts;
   const url = `http://localhost:${settings.port}`;
@@ -154,11 +157,14 @@ async function startServices(services: ServiceParts, parts: StackParts, stops: S
     baseSepolia: settings.baseSepoliaRpcPort,
   })[0];
   const next = Number(await anvilClient(rpcUrl, network).getBlockNumber()) + 1;
-  const begin = async (name: "indexer" | "api", plan: ReturnType<typeof apiPlan>, isReady: () => Promise<boolean>) => {
+  const begin = async (
+    name: keyof typeof LABELS,
+    plan: ReturnType<typeof apiPlan>,
+    isReady: () => Promise<boolean>,
+  ) => {
     const onStart = (pid: number) => directory.remember(name, pid);
-    const label = name === "api" ? "API" : name;
     const service = await supervise({
-      name: label,
+      name: LABELS[name],
       plan,
       isReady,
       onStart,
@@ -172,7 +178,9 @@ async function startServices(services: ServiceParts, parts: StackParts, stops: S
   const indexed = async () =>
     (await areIndexesReady(services.ownerUrl, { began, block: next })) && (await hasIndexed(url, next));
   const indexer = await begin("indexer", indexerPlan(services, await freePort()), indexed);
-  const api = await begin("api", apiPlan(services), () => isOk(`${url}/health`));
+  const { plan, url: witnessUrl, setting: witness } = await localWitness(services);
+  await begin("witness", plan, () => fetch(witnessUrl).then(() => true));
+  const api = await begin("api", apiPlan({ ...services, witness }), () => isOk(`${url}/health`));
   const announce = (service: SupervisedService, line: string) => service.ready.then(() => tell(line));
   await Promise.all([announce(api, "The API is up"), announce(indexer, "The indexer has caught up")]);
 }

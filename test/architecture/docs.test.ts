@@ -163,7 +163,9 @@ describe("settings", () => {
   };
   /** The variables of a program's schema. */
   const readBy = (file: string): readonly string[] => {
-    const [, schema = ""] = /const ENVIRONMENT = z\.object\(\{\n(.*?)^\}\);/ms.exec(read(file)) ?? [];
+    const [, own = ""] = /const ENVIRONMENT = z\.object\(\{\n(.*?)^\}\);/ms.exec(read(file)) ?? [];
+    const [, log = ""] = /const LOG_VARIABLES = \{\n(.*?)^\};/ms.exec(read("api/log/witness/settings.ts")) ?? [];
+    const schema = own.includes("...LOG_VARIABLES") ? own + log : own;
     const named = [...schema.matchAll(/^ {2}([A-Z][A-Z0-9_]+):/gm)].map(([, name = ""]) => name);
     // The nodes' URLs come from the table of networks.
     const spread = schema.includes("...RPC_URLS") ? Object.values(NETWORKS).map(({ rpcVariable }) => rpcVariable) : [];

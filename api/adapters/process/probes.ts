@@ -3,6 +3,7 @@ import type { IndexPosition } from "../../kernel/activity.ts";
 import { NETWORKS, type Network } from "../../kernel/networks.ts";
 import type { Hex } from "../../kernel/wallet.ts";
 import type { JobHealth } from "../../operations/job-watch.ts";
+import type { LogFacts } from "../../operations/log-status.ts";
 import type { Probes, SenderFacts } from "../../operations/probes.ts";
 import type { Sender } from "../../operations/status.ts";
 import type { Journal } from "../../payments/journal.ts";
@@ -18,6 +19,7 @@ export interface ProbeParts {
   readonly facilitator: string | null;
   readonly journal: Journal;
   readonly position: () => Promise<IndexPosition | null>;
+  readonly log: () => Promise<LogFacts>;
   readonly jobs: () => readonly JobHealth[];
 }
 
@@ -45,6 +47,7 @@ export const createProbes = (parts: ProbeParts): Probes => ({
   sender: (sender) => senderFacts(parts, sender),
   facilitator: parts.facilitator === null ? async () => undefined : cached(() => reach(parts.facilitator ?? "")),
   payments: () => parts.journal.backlog(),
+  log: parts.log,
   jobs: parts.jobs,
   late,
 });

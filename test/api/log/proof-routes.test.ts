@@ -5,7 +5,6 @@ import { createLogStore } from "../../../api/adapters/postgres/log-store.ts";
 import { NETWORKS } from "../../../api/kernel/networks.ts";
 import type { EntryType } from "../../../api/log/log-store.ts";
 import { createProveEntry } from "../../../api/log/prove-entries.ts";
-import { unwitnessed } from "../../../api/wiring/public-log.ts";
 import { parseCheckpoint } from "../../../packages/verifier/src/tlog/checkpoint.ts";
 import { leafHash } from "../../../packages/verifier/src/tlog/hash.ts";
 import { parseNote } from "../../../packages/verifier/src/tlog/note.ts";
@@ -155,7 +154,7 @@ describe("a proof beside a record", () => {
           return store.tiles(generation, ids);
         },
       },
-      unwitnessed(store),
+      { proving: store.newest },
     );
     const place = await store.at(1, 100);
     if (place === null) throw new Error("the log has no entry 100");

@@ -60,6 +60,26 @@ export const FIGURES: Figures = { certified: 12, certificates: 1_234, verdicts: 
 
 export const STATUS: ServiceStatus = {
   ok: true,
+  log: {
+    ok: true,
+    state: "integrating",
+    problem: null,
+    size: 1_290,
+    quorum: 1,
+    witnessed: { size: 1_289, at: SAMPLE_NOW },
+    witnessedSeconds: 0,
+    witnesses: [
+      { name: "witness.example/w1", size: 1_289, cosignedAt: SAMPLE_NOW, error: null, danger: null },
+      {
+        name: "witness.example/w2",
+        size: null,
+        cosignedAt: null,
+        error: { text: "no answer", at: SAMPLE_NOW },
+        danger: null,
+      },
+    ],
+    anchor: { size: 900, state: "final", transaction: null, block: 31_400_000, at: SAMPLE_NOW },
+  },
   checkedAt: SAMPLE_NOW,
   version: "1.0.0",
   database: { ok: true },

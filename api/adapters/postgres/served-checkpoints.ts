@@ -1,0 +1,64 @@
+import type pg from "pg";
+import { parseVerifierKey } from "../../../packages/verifier/src/tlog/verifier-key.ts";
+import type { LogStore, StoredCheckpoint } from "../../log/log-store.ts";
+import { type LogCheckpoints, toServe } from "../../log/served-checkpoint.ts";
+import type { WitnessStore } from "../../log/witness/ports.ts";
+import type { WitnessPolicy } from "../../log/witness/settings.ts";
+import { bytes, named } from "./connection.ts";
+
+/** The newest size that so many of these keys have cosigned, at or above a size. */
+const WITNESSED = `SELECT size FROM log_cosignature
+  WHERE generation = $1 AND size >= $5 AND (key_name, key_id) IN (SELECT * FROM unnest($2::text[], $3::bytea[]))
+  GROUP BY size HAVING count(DISTINCT (key_name, key_id)) >= $4 ORDER BY size DESC LIMIT 1`;
+
+const WAITED = `SELECT extract(epoch FROM now() - at) * 1000 AS ms FROM log_checkpoint
+  WHERE generation = $1 AND size > $2 ORDER BY size LIMIT 1`;
+
+const LINES = `SELECT DISTINCT ON (key_name, key_id) line FROM log_cosignature
+  WHERE generation = $1 AND size = $2 ORDER BY key_name, key_id, timestamp DESC`;
+
+export interface CheckpointParts {
+  readonly pool: pg.Pool;
+  readonly store: LogStore;
+  readonly witnesses: WitnessStore;
+  readonly policy: WitnessPolicy;
+}
+
+/** Checkpoints as readers get them. */
+export function createLogCheckpoints({ pool, store, witnesses, policy }: CheckpointParts): LogCheckpoints {
+  const keys = policy.witnesses.map(({ key }) => key);
+  const names = keys.map(({ name }) => name);
+  const ids = keys.map(({ id }) => bytes(id));
+  const witnessed = async (generation: number, from: number): Promise<StoredCheckpoint | null> => {
+    if (policy.quorum === 0) return store.newest(generation);
+    const values = [generation, names, ids, policy.quorum, from];
+    const { rows } = await pool.query<{ size: string }>(named(WITNESSED, values));
+    return rows[0] === undefined ? null : store.checkpointAt(generation, Number(rows[0].size));
+  };
+  const merged = async (generation: number, checkpoint: StoredCheckpoint): Promise<StoredCheckpoint> => {
+    const { rows } = await pool.query<{ line: string }>(named(LINES, [generation, checkpoint.size]));
+    return { ...checkpoint, note: checkpoint.note + rows.map(({ line }) => line).join("") };
+  };
+  return {
+    quorum: policy.quorum,
+    async served(generation) {
+      const [newest, good] = await Promise.all([store.newest(generation), witnessed(generation, 0)]);
+      if (newest === null) return null;
+      const { rows } =
+        good === null ? { rows: [] } : await pool.query<{ ms: string }>(named(WAITED, [generation, good.size]));
+      const waitedMs = rows[0] === undefined ? null : Number(rows[0].ms);
+      return merged(generation, toServe({ newest, witnessed: good, waitedMs }, policy.waitMs));
+    },
+    async proving(generation, index) {
+      const found = (await witnessed(generation, index + 1)) ?? (await store.newest(generation));
+      return found === null || found.size <= index ? null : merged(generation, found);
+    },
+    async witnesses(generation) {
+      const known = new Map((await witnesses.list(generation)).map((one) => [one.vkey, one]));
+      return keys.map(({ vkey }) => {
+        const { cosigned = null } = known.get(vkey) ?? {};
+        return { name: parseVerifierKey(vkey).name, vkey, size: cosigned?.size ?? null, at: cosigned?.at ?? null };
+      });
+    },
+  };
+}

@@ -1,0 +1,155 @@
+import { toBase64 } from "../../../packages/verifier/src/tlog/base64.ts";
+import { sameBytes } from "../../../packages/verifier/src/tlog/hash.ts";
+import { parseNote, parseSignatures, verifySignatures } from "../../../packages/verifier/src/tlog/note.ts";
+import type { ReadTiles } from "../../../packages/verifier/src/tlog/tile.ts";
+import { consistencyProof, rootHash } from "../../../packages/verifier/src/tlog/tree.ts";
+import type { VerifierKey } from "../../../packages/verifier/src/tlog/verifier-key.ts";
+import type { LogStore, StoredCheckpoint } from "../log-store.ts";
+import type { Cosignature, Turn, WitnessCalls, WitnessReply, WitnessStore } from "./ports.ts";
+import type { Witness } from "./settings.ts";
+import { headUrl, witnessedHead } from "./witnessed-head.ts";
+
+export interface OfferParts {
+  readonly generation: number;
+  /** The log's own key; its name is the log's origin. */
+  readonly key: VerifierKey;
+  readonly store: Pick<LogStore, "newest" | "tiles">;
+  readonly witnesses: WitnessStore;
+  readonly calls: WitnessCalls;
+  /** A fork was proven: who has seen the log is to be asked before anything else is signed. */
+  readonly distrust: () => void;
+  readonly now: () => Date;
+}
+
+/** A witness's clock may be so far ahead of ours. */
+const AHEAD_SECONDS = 60;
+/** After so many sizes in a row that it says to have, it is left alone for a while. */
+const MOST_SIZES = 3;
+const LONGEST_WAIT_SECONDS = 60;
+
+class Refused extends Error {
+  readonly size: number | undefined;
+  readonly danger: string | undefined;
+  constructor(reason: string, { size, danger }: { size?: number; danger?: string } = {}) {
+    super(reason);
+    this.size = size;
+    this.danger = danger;
+  }
+}
+
+/**
+ * Offers the newest checkpoint to one witness, if it is due, and keeps its cosignature. What the witness does wrong is recorded
+ * and never thrown: only the database's failures are.
+ */
+export function createOffer(parts: OfferParts): (witness: Witness) => Promise<void> {
+  const { generation, store, witnesses } = parts;
+  return async (witness) => {
+    const place = { generation, vkey: witness.key.vkey };
+    const newest = await store.newest(generation);
+    const turn = newest && (await witnesses.takeTurn(place, newest.size));
+    if (newest === null || turn === null) return;
+    try {
+      const cosignatures = await offer(parts, witness, { newest, turn });
+      await witnesses.accept(place, newest.size, cosignatures);
+    } catch (error) {
+      const { size, danger } = error instanceof Refused ? error : {};
+      await witnesses.fail(place, {
+        error: said((error as Error).message),
+        waitSeconds: Math.min(2 ** turn.failures, LONGEST_WAIT_SECONDS),
+        ...(size === undefined ? {} : { size }),
+        ...(danger === undefined ? {} : { danger }),
+      });
+    }
+  };
+}
+
+const readerOf =
+  ({ store, generation }: OfferParts): ReadTiles =>
+  async (ids) => {
+    const tiles = await store.tiles(generation, ids);
+    return tiles.map((tile) => tile ?? new Uint8Array());
+  };
+
+async function offer(
+  parts: OfferParts,
+  witness: Witness,
+  { newest, turn }: { readonly newest: StoredCheckpoint; readonly turn: Turn },
+): Promise<readonly Cosignature[]> {
+  let from = Math.min(turn.size, newest.size);
+  for (let tries = 0; tries < MOST_SIZES; tries++) {
+    const proof = await consistencyProof(from, newest.size, readerOf(parts));
+    const lines = proof.map((hash) => `${toBase64(hash)}\n`).join("");
+    const reply = await parts.calls.post(
+      `${witness.submission}/add-checkpoint`,
+      `old ${from}\n${lines}\n${newest.note}`,
+    );
+    if (reply.status === 200) return cosignaturesIn(parts, witness, { newest, reply });
+    if (reply.status === 422) throw await refusal(parts, witness, newest);
+    if (reply.status !== 409) throw new Refused(`it answers with status ${reply.status}: ${reply.body}`);
+    from = await sizeIn(parts, witness, reply);
+    if (from > newest.size) throw new Refused("a newer checkpoint has reached it meanwhile", { size: from });
+  }
+  throw new Refused(`it names another size each time, at last ${from}`);
+}
+
+async function cosignaturesIn(
+  { now }: OfferParts,
+  { key }: Witness,
+  { newest, reply }: { readonly newest: StoredCheckpoint; readonly reply: WitnessReply },
+): Promise<readonly Cosignature[]> {
+  const { signatures } = await verifySignatures(parseNote(newest.note).text, parseSignatures(reply.body), [key]);
+  const found = signatures.map(({ line, seconds }) => {
+    if (seconds === null || seconds === 0) throw new Refused("its cosignature names no time");
+    const ahead = seconds - Math.floor(now().getTime() / 1_000);
+    if (ahead > AHEAD_SECONDS) throw new Refused(`its cosignature is ${ahead} seconds in the future`);
+    return { keyName: key.name, keyId: key.id, line, seconds };
+  });
+  if (found.length === 0) throw new Refused(`none of its signatures is by ${key.vkey}`);
+  return found;
+}
+
+/** The size that a witness says to have. More than all of ours, by anyone's knowledge, is a fork or a loss of ours. */
+async function sizeIn(parts: OfferParts, witness: Witness, { type, body }: WitnessReply): Promise<number> {
+  const size = /^(0|[1-9]\d{0,15})\n$/.test(body) ? Number(body) : Number.NaN;
+  if (!type.startsWith("text/x.tlog.size") || !Number.isSafeInteger(size))
+    throw new Refused(`it answers with status 409 and without a size: ${body}`);
+  const ours = (await parts.store.newest(parts.generation))?.size ?? 0;
+  if (size <= ours) return size;
+  const shown = await shownBy(parts, witness);
+  if (shown !== null && (await isFork(parts, shown))) parts.distrust();
+  throw new Refused(`it has cosigned ${size} entries, and this log has ${ours}`, {
+    danger: `the witness ${witness.key.name} has cosigned ${size} entries of this log, which has ${ours}: ${ADVICE}`,
+  });
+}
+
+const ADVICE =
+  "signing on may fork the log. If this database was restored from a backup, end this log with a higher LOG_GENERATION; if the witness is at fault, take it out of LOG_WITNESSES";
+
+/** Status 422. A witness that shows a beginning of our own log is itself at fault; any other keeps the log from signing. */
+async function refusal(parts: OfferParts, witness: Witness, newest: StoredCheckpoint): Promise<Refused> {
+  const shown = await shownBy(parts, witness);
+  const reason = `it refuses ${newest.size} entries as no continuation of what it has cosigned`;
+  if (shown !== null && !(await isFork(parts, shown)))
+    return new Refused(`${reason}, and shows ${shown.size} entries, which are the beginning of this log`);
+  if (shown !== null) parts.distrust();
+  return new Refused(reason, { danger: `the witness ${witness.key.name} refuses this log as a fork: ${ADVICE}` });
+}
+
+const shownBy = (parts: OfferParts, witness: Witness) =>
+  parts.calls
+    .get(headUrl(witness, parts.key.name))
+    .then((reply) => witnessedHead(witness, parts.key, reply))
+    .catch(() => null);
+
+async function isFork(parts: OfferParts, shown: { readonly size: number; readonly root: Uint8Array }) {
+  const newest = await parts.store.newest(parts.generation);
+  if (newest === null || shown.size > newest.size) return true;
+  return !sameBytes(shown.root, await rootHash(shown.size, readerOf(parts)));
+}
+
+/** A stranger's words, for /status: one line, printable, short. */
+const said = (text: string): string =>
+  text
+    .replace(/[^\x20-\x7e]+/g, " ")
+    .trim()
+    .slice(0, 300);

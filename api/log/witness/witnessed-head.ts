@@ -1,0 +1,32 @@
+import { createHash } from "node:crypto";
+import { parseCheckpoint } from "../../../packages/verifier/src/tlog/checkpoint.ts";
+import { verifyNote } from "../../../packages/verifier/src/tlog/note.ts";
+import type { VerifierKey } from "../../../packages/verifier/src/tlog/verifier-key.ts";
+import type { KnownHead } from "../known-heads.ts";
+import type { WitnessReply } from "./ports.ts";
+import type { Witness } from "./settings.ts";
+
+/** Where a witness shows what it has of a log (C2SP tlog-witness). */
+export const headUrl = ({ monitoring }: Witness, origin: string): string =>
+  `${monitoring}/${createHash("sha256").update(origin).digest("hex")}/checkpoint`;
+
+/**
+ * What a witness shows of a log: believed only with the log's own signature and the witness's. Null if it has not seen the
+ * log. Rejects for what proves nothing.
+ */
+export async function witnessedHead(
+  witness: Witness,
+  log: VerifierKey,
+  { status, body }: WitnessReply,
+): Promise<KnownHead | null> {
+  if (status === 404) return null;
+  if (status !== 200) throw new Error(`it answers with status ${status}`);
+  const { text, signatures } = await verifyNote(body, [log, witness.key]);
+  const { origin, size, root } = parseCheckpoint(text);
+  const cosignature = signatures.find(({ key }) => key === witness.key);
+  if (cosignature === undefined || !signatures.some(({ key }) => key === log))
+    throw new Error("it shows a checkpoint without the log's signature and its own");
+  if (origin !== log.name) throw new Error("it shows another log's checkpoint");
+  const at = new Date((cosignature.seconds ?? 0) * 1_000);
+  return { size, root, source: `the witness ${witness.key.name}`, at: Number.isNaN(at.getTime()) ? null : at };
+}

@@ -1,0 +1,108 @@
+import { z } from "zod";
+import { count, time } from "../kernel/schema.ts";
+
+/** What is known of the transparency log, its witnesses and its anchors. */
+export interface LogFacts {
+  /** Of the answering process: `integrating`, or why it does not. */
+  readonly state: "starting" | "checking" | "integrating" | "refused";
+  readonly problem: string | null;
+  /** Of the newest checkpoint; 0 before the first. */
+  readonly size: number;
+  readonly quorum: number;
+  /** The newest checkpoint that enough witnesses have cosigned, and when the last of these did; null if there is none. */
+  readonly witnessed: { readonly size: number; readonly at: Date } | null;
+  readonly witnesses: readonly {
+    readonly name: string;
+    readonly size: number | null;
+    readonly cosignedAt: Date | null;
+    readonly error: { readonly text: string; readonly at: Date } | null;
+    /** Why the log is not signed as long as this witness does not cosign. */
+    readonly danger: string | null;
+  }[];
+  readonly anchor: {
+    readonly size: number;
+    readonly state: string;
+    readonly transaction: string | null;
+    readonly block: number | null;
+    readonly at: Date;
+  } | null;
+}
+
+export interface LogStatus extends LogFacts {
+  readonly ok: boolean;
+  /** Since a quorum of witnesses has said that there is no other log. */
+  readonly witnessedSeconds: number | null;
+}
+
+/** Witnesses are asked each minute, so that much older means that too few of them answer. */
+const OLD_SECONDS = 600;
+
+/** Null facts: the database does not answer. */
+export function logStatus(facts: LogFacts | null, now: Date): LogStatus | null {
+  if (facts === null) return null;
+  const { witnessed, quorum, size, state, witnesses } = facts;
+  const witnessedSeconds = witnessed && Math.max(0, Math.round((now.getTime() - witnessed.at.getTime()) / 1_000));
+  const isYoung = quorum === 0 || size === 0 || (witnessedSeconds ?? Number.POSITIVE_INFINITY) <= OLD_SECONDS;
+  const ok = state !== "refused" && isYoung && witnesses.every(({ danger }) => danger === null);
+  return { ...facts, ok, witnessedSeconds };
+}
+
+export const logDocument = (log: LogStatus | null) =>
+  log && {
+    ok: log.ok,
+    state: log.state,
+    problem: log.problem,
+    size: log.size,
+    quorum: log.quorum,
+    witnessed_size: log.witnessed?.size ?? null,
+    witnessed_at: log.witnessed?.at.toISOString() ?? null,
+    witnessed_age_seconds: log.witnessedSeconds,
+    witnesses: log.witnesses.map(({ name, size, cosignedAt, error, danger }) => ({
+      name,
+      size,
+      cosigned_at: cosignedAt?.toISOString() ?? null,
+      error: error?.text ?? null,
+      error_at: error?.at.toISOString() ?? null,
+      danger,
+    })),
+    anchor: log.anchor && {
+      size: log.anchor.size,
+      state: log.anchor.state,
+      transaction: log.anchor.transaction,
+      block: log.anchor.block,
+      at: log.anchor.at.toISOString(),
+    },
+  };
+
+/** Null while the database does not answer. */
+export const LOG_STATUS = z
+  .object({
+    ok: z.boolean(),
+    state: z.enum(["starting", "checking", "integrating", "refused"]),
+    problem: z.string().nullable(),
+    size: count,
+    quorum: count,
+    witnessed_size: count.nullable(),
+    witnessed_at: time.nullable(),
+    witnessed_age_seconds: count.nullable(),
+    witnesses: z.array(
+      z.object({
+        name: z.string(),
+        size: count.nullable(),
+        cosigned_at: time.nullable(),
+        error: z.string().nullable(),
+        error_at: time.nullable(),
+        danger: z.string().nullable(),
+      }),
+    ),
+    anchor: z
+      .object({
+        size: count,
+        state: z.string(),
+        transaction: z.string().nullable(),
+        block: count.nullable(),
+        at: time,
+      })
+      .nullable(),
+  })
+  .nullable();

@@ -1,0 +1,110 @@
+import { readFileSync } from "node:fs";
+import { parseEventLogs, toHex } from "viem";
+import { generatePrivateKey } from "viem/accounts";
+import { expect, test } from "vitest";
+import { createChain } from "../../../api/adapters/chain/chain-reader.ts";
+import { createLogAnchors } from "../../../api/adapters/chain/log-anchors.ts";
+import { createRelayer } from "../../../api/adapters/chain/relayer/relayer.ts";
+import { createAnchorStore } from "../../../api/adapters/postgres/anchor-store.ts";
+import { createAnchoring } from "../../../api/log/anchor/make-anchors.ts";
+import type { AnchorChain } from "../../../api/log/anchor/ports.ts";
+import { LOG_ANCHOR, logAnchorAbi } from "../../../contracts/log-anchor.ts";
+import { anvilClient } from "../../../scripts/embedded/anvil.ts";
+import { startTestChain } from "../../support/chain/chain.ts";
+import { eventually } from "../../support/eventually.ts";
+import { forFile } from "../../support/for-file.ts";
+import { logStage } from "../../support/log/stage.ts";
+
+const ARTIFACT = new URL("../../../artifacts/contracts/LogAnchor.sol/LogAnchor.json", import.meta.url);
+
+const chain = await forFile(startTestChain());
+const at = await logStage();
+const { log, pool, owner } = at;
+const reader = createChain("eip155:8453", { rpcUrl: chain.rpcUrl, logBlockRange: 9_000 });
+const parts = { pool, log: { warn: () => undefined }, client: reader.client, chainId: 8453, counter: null };
+const relayer = createRelayer({ ...parts, privateKey: generatePrivateKey() });
+const anchors = createAnchorStore(pool, 8453);
+const contract = createLogAnchors({ chain: reader, relayer });
+const errors: string[] = [];
+const process = (by: AnchorChain = contract) =>
+  createAnchoring({
+    generation: 1,
+    origin: log.origin,
+    store: log.store,
+    anchors,
+    chain: by,
+    everySeconds: 86_400,
+    log: { error: (_, message) => errors.push(message) },
+  });
+const dayPasses = async () => {
+  await owner.query(
+    "ALTER TABLE log DISABLE TRIGGER permanent; UPDATE log SET started_at = started_at - interval '1 day'",
+  );
+  await owner.query(
+    "ALTER TABLE log ENABLE ALWAYS TRIGGER permanent; UPDATE log_anchor SET at = at - interval '1 day'",
+  );
+};
+const grow = async (count: number) => {
+  await at.add(count);
+  await at.integrate();
+};
+const events = async () => {
+  const logs = await reader.client.getLogs({ address: LOG_ANCHOR.address, fromBlock: 0n });
+  return parseEventLogs({ abi: logAnchorAbi, logs }).map(({ args }) => [Number(args.size), args.root]);
+};
+const root = async () => toHex((await log.store.newest(1))?.root ?? new Uint8Array());
+
+test("an anchor waits for its day and for the contract, is sent once, by whatever process, and followed until it is final", async () => {
+  await chain.setBalance(relayer.address, 10n ** 18n);
+  await grow(3);
+  await process()();
+  expect(await anchors.newest(1)).toBeNull();
+  await dayPasses();
+  await process()();
+  expect(await anchors.newest(1)).toMatchObject({ size: 3, state: "sending", transaction: null });
+  expect(await contract.newest(log.origin)).toBeNull();
+  const { deployedBytecode: bytecode } = JSON.parse(readFileSync(ARTIFACT, "utf8"));
+  await anvilClient(chain.rpcUrl, chain.network).setCode({ address: LOG_ANCHOR.address, bytecode });
+  // One is killed after it has sent, before it could say so.
+  const killed = process({
+    ...contract,
+    carry: async (...of) => contract.carry(...of).then(() => Promise.reject(new Error("killed"))),
+  });
+  await expect(killed()).rejects.toThrow("killed");
+  await Promise.all([process()(), process()(), process()()]);
+  expect(await events()).toEqual([[3, await root()]]);
+  expect(await contract.newest(log.origin)).toMatchObject({ size: 3 });
+  await chain.finalise();
+  await eventually(async () => {
+    await process()();
+    return (await anchors.newest(1))?.state;
+  }, "final");
+  await dayPasses();
+  await process()();
+  expect((await anchors.newest(1))?.size).toBe(3);
+  await grow(2);
+  await process()();
+  expect((await events()).map(([size]) => size)).toEqual([3, 5]);
+  expect(errors).toEqual([]);
+});
+
+test("a restored database finds the anchor that it has lost, and cannot anchor a shorter log over it", async () => {
+  await owner.query("DELETE FROM log_anchor; DELETE FROM relay");
+  expect(await contract.newest(log.origin)).toMatchObject({
+    size: 5,
+    root: Buffer.from((await root()).slice(2), "hex"),
+  });
+  const lost = {
+    size: 4,
+    root: Buffer.alloc(32, 1),
+    state: "sending",
+    transaction: null,
+    block: null,
+    at: new Date(),
+  } as const;
+  expect(await contract.carry(log.origin, lost)).toMatchObject({ state: "failed", transaction: null });
+  expect(await contract.carry(log.origin, { ...lost, size: 5 })).toMatchObject({ state: "failed" });
+  const same = { ...lost, size: 5, root: (await log.store.newest(1))?.root ?? new Uint8Array() };
+  expect(await contract.carry(log.origin, same)).toMatchObject({ state: "final", transaction: null });
+  expect(await events()).toHaveLength(2);
+});

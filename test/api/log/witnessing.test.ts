@@ -1,0 +1,276 @@
+import type { RequestListener } from "node:http";
+import { describe, expect, test } from "vitest";
+import { createLogCheckpoints } from "../../../api/adapters/postgres/served-checkpoints.ts";
+import { createWitnessStore } from "../../../api/adapters/postgres/witness-store.ts";
+import { readWitnessed } from "../../../api/adapters/postgres/witnessed-head.ts";
+import { createWitnessCalls } from "../../../api/adapters/web/witness-calls.ts";
+import { createKnownHeads, witnessSources } from "../../../api/log/witness/ask-witnesses.ts";
+import { createOffer } from "../../../api/log/witness/offer-checkpoint.ts";
+import type { Witness } from "../../../api/log/witness/settings.ts";
+import { cosign } from "../../../packages/verifier/src/tlog/cosignature.ts";
+import { type NoteSigner, parseNote, verifyNote } from "../../../packages/verifier/src/tlog/note.ts";
+import { noteSigner } from "../../../scripts/witness/signer.ts";
+import { localWitness } from "../../support/log/local-witness.ts";
+import { logStage } from "../../support/log/stage.ts";
+import { texts, toyLog } from "../../support/log/toy-log.ts";
+
+const seconds = () => Math.floor(Date.now() / 1_000);
+
+/** A log in a database, with everything that offers it to witnesses and serves it. */
+async function scene(entries: number) {
+  const at = await logStage();
+  await at.add(entries);
+  await at.integrate();
+  const { log, pool, owner } = at;
+  const witnesses = createWitnessStore(pool);
+  let distrusted = 0;
+  const offer = createOffer({
+    generation: 1,
+    key: log.verifier,
+    store: log.store,
+    witnesses,
+    calls: createWitnessCalls(1_000),
+    distrust: () => void distrusted++,
+    now: () => new Date(),
+  });
+  return {
+    ...at,
+    witnesses,
+    offer,
+    distrusted: () => distrusted,
+    served: (asked: readonly Witness[], quorum: number, waitMs = 3_600_000) =>
+      createLogCheckpoints({ pool, store: log.store, witnesses, policy: { witnesses: asked, quorum, waitMs } }),
+    of: async ({ key }: Witness) => (await witnesses.list(1)).find(({ vkey }) => vkey === key.vkey),
+    /** Whatever waits for its time is due, and what was asked was asked long ago. */
+    due: () => owner.query("UPDATE log_witness SET due_at = '-infinity', asked_at = '-infinity'"),
+    lines: async () => Number((await owner.query("SELECT count(*) FROM log_cosignature")).rows[0].count),
+  };
+}
+
+const answering =
+  (status: number, body: string, type = "text/plain"): RequestListener =>
+  (request, response) => {
+    request.resume();
+    response.writeHead(request.method === "POST" ? status : 404, { "content-type": type }).end(body);
+  };
+
+/** Lets what was posted be answered by a liar. */
+const lying =
+  (lie: (checkpoint: string, signer: NoteSigner) => Promise<string>) =>
+  (signer: NoteSigner): RequestListener =>
+  async (request, response) => {
+    const chunks = await request.toArray();
+    const body = Buffer.concat(chunks).toString();
+    const note = body.slice(body.indexOf("\n\n") + 2);
+    response.end(request.method === "POST" ? await lie(note, signer) : "");
+  };
+
+test("cosignatures of a quorum are merged into what is served, and follow the log", async () => {
+  const at = await scene(3);
+  const [one, two] = [await localWitness(at.log.verifier), await localWitness(at.log.verifier)];
+  const keys = [at.log.verifier, one.signer.key, two.signer.key];
+  const checkpoints = at.served([one.witness, two.witness], 2);
+  const shown = async () => {
+    const served = await checkpoints.served(1);
+    const { signatures } = await verifyNote(served?.note ?? "", keys);
+    return [served?.size, signatures.length];
+  };
+  expect(await shown()).toEqual([3, 1]);
+  await Promise.all([at.offer(one.witness), at.offer(two.witness)]);
+  expect(await shown()).toEqual([3, 3]);
+  await at.add(400);
+  await at.integrate();
+  // Until both have it, what both have is served; a proof of a new entry has to do with less.
+  await at.offer(one.witness);
+  expect(await shown()).toEqual([3, 3]);
+  expect((await checkpoints.proving(1, 2))?.size).toBe(3);
+  expect((await checkpoints.proving(1, 3))?.size).toBe(403);
+  expect(await checkpoints.proving(1, 403)).toBeNull();
+  // A log does not stand still because a witness does.
+  expect((await at.served([one.witness, two.witness], 2, 0).served(1))?.size).toBe(403);
+  await at.offer(two.witness);
+  expect(await shown()).toEqual([403, 3]);
+  const policy = { witnesses: [one.witness, two.witness], quorum: 2, waitMs: 0 };
+  expect((await readWitnessed(at.pool, policy, 1))?.size).toBe(403);
+});
+
+test("one process asks, once, and again when the cosignature grows old", async () => {
+  const at = await scene(3);
+  let asked = 0;
+  const { witness } = await localWitness(at.log.verifier, (_, honest) => (request, response) => {
+    asked++;
+    honest(request, response);
+  });
+  await Promise.all(Array.from({ length: 8 }, () => at.offer(witness)));
+  await at.offer(witness);
+  expect(asked).toBe(1);
+  await at.due();
+  await at.offer(witness);
+  expect([asked, await at.lines()]).toEqual([2, 1]);
+});
+
+test("a witness that knows more of the log than the database remembers corrects it", async () => {
+  const at = await scene(5);
+  const { witness } = await localWitness(at.log.verifier);
+  await at.offer(witness);
+  await at.add(4);
+  await at.integrate();
+  await at.owner.query("UPDATE log_witness SET size = 0");
+  await at.offer(witness);
+  expect(await at.of(witness)).toMatchObject({ cosigned: { size: 9 }, error: null, failures: 0 });
+});
+
+describe("a witness that is no help is named, counts for nothing, and delays nobody", async () => {
+  const at = await scene(3);
+  const stranger = await toyLog("stranger.example/log", texts(3));
+  const thief = await noteSigner("witness.example/thief", "witness", Buffer.alloc(32, 3));
+  const text = (note: string) => parseNote(note).text;
+  const liars: Readonly<Record<string, { answer: (signer: NoteSigner) => RequestListener; said: RegExp }>> = {
+    "signs another root": {
+      answer: lying(async (note, signer) =>
+        cosign(text(note).replace(/\n[^\n]+\n$/, `\n${Buffer.alloc(32, 1).toString("base64")}\n`), signer, seconds()),
+      ),
+      said: /does not verify/,
+    },
+    "signs another log": {
+      answer: lying(async (_, signer) => cosign(text(await stranger.checkpointAt(3)), signer, seconds())),
+      said: /does not verify/,
+    },
+    "signs with another key": {
+      answer: lying(async (note) => cosign(text(note), thief, seconds())),
+      said: /none of its signatures/,
+    },
+    "signs in the future": {
+      answer: lying(async (note, signer) => cosign(text(note), signer, seconds() + 3_600)),
+      said: /in the future/,
+    },
+    "signs without a time": {
+      answer: lying(async (note, signer) => cosign(text(note), signer, 0)),
+      said: /names no time/,
+    },
+    "says too much": { answer: () => answering(200, "x".repeat(200_000)), said: /longer than/ },
+    "says nothing": { answer: () => answering(200, ""), said: /none of its signatures/ },
+    "says nothing at all": { answer: () => () => undefined, said: /no answer within/ },
+    "breaks down": {
+      answer: () => answering(500, "\u001b[31mdown\n"),
+      said: /^it answers with status 500: +\[31mdown$/,
+    },
+    "leads elsewhere": {
+      answer: () => (_, response) => response.writeHead(307, { location: "http://127.0.0.1:1/" }).end(),
+      said: /redirect/,
+    },
+    "has no size": { answer: () => answering(409, "03\n", "text/x.tlog.size"), said: /without a size/ },
+    "has no type": { answer: () => answering(409, "1\n"), said: /without a size/ },
+    "names another size each time": {
+      answer: () => answering(409, "1\n", "text/x.tlog.size"),
+      said: /another size each/,
+    },
+  };
+  test.each(Object.entries(liars))("one that %s", async (_, { answer, said }) => {
+    const { witness } = await localWitness(at.log.verifier, answer);
+    await at.offer(witness);
+    const found = await at.of(witness);
+    expect(found).toMatchObject({ cosigned: null, failures: 1, danger: null });
+    expect(found?.error?.text).toMatch(said);
+    expect([await at.lines(), at.distrusted()]).toEqual([0, 0]);
+    // It is left alone until its pause is over.
+    await at.offer(witness);
+    expect((await at.of(witness))?.failures).toBe(1);
+  });
+
+  test("one that is down", async () => {
+    const { witness } = await localWitness(at.log.verifier);
+    const down = { ...witness, submission: "http://127.0.0.1:1" };
+    await at.offer(down);
+    expect((await at.of(down))?.error?.text).toMatch(/ECONNREFUSED|bad port/);
+    await at.due();
+    await at.offer(witness);
+    expect(await at.of(witness)).toMatchObject({ cosigned: { size: 3 }, error: null, failures: 0 });
+  });
+});
+
+describe("a witness that has seen more than the database has", async () => {
+  const at = await scene(3);
+  const other = await scene(5);
+  const { witness } = await localWitness(at.log.verifier);
+  await other.offer(witness);
+  const danger = async () => (await at.of(witness))?.danger;
+
+  test("keeps the log from signing, and shows what it has seen", async () => {
+    await at.offer(witness);
+    expect(await danger()).toMatch(/has cosigned 5 entries of this log, which has 3: signing on may fork/);
+    expect(at.distrusted()).toBe(1);
+    const heads = createKnownHeads(witnessSources([witness], createWitnessCalls()), async () => at.log.verifier);
+    const { heads: found, silent } = await heads.ask(at.log.origin);
+    expect(silent).toEqual([]);
+    expect(found).toMatchObject([{ size: 5, root: Uint8Array.from((await other.log.store.newest(1))?.root ?? []) }]);
+  });
+
+  test("refuses the fork that grows beyond it, too", async () => {
+    await at.add(9);
+    await at.integrate();
+    await at.due();
+    await at.offer(witness);
+    expect(await danger()).toMatch(/refuses this log as a fork|has cosigned 5/);
+    expect((await at.of(witness))?.error?.text).toMatch(/refuses 12 entries/);
+    expect(at.distrusted()).toBe(2);
+  });
+});
+
+test("one that says 422 and shows the log's own beginning is itself at fault", async () => {
+  const at = await scene(3);
+  let isLying = false;
+  const { witness } = await localWitness(at.log.verifier, (_, honest) => (request, response) => {
+    if (isLying && request.method === "POST") answering(422, "no\n")(request, response);
+    else honest(request, response);
+  });
+  await at.offer(witness);
+  isLying = true;
+  await at.due();
+  await at.offer(witness);
+  expect(await at.of(witness)).toMatchObject({
+    danger: null,
+    error: { text: expect.stringMatching(/the beginning of/) },
+  });
+  isLying = false;
+  await at.due();
+  await at.offer(witness);
+  expect(await at.of(witness)).toMatchObject({ danger: null, error: null });
+});
+
+test("a head is believed only with the log's signature and the witness's own; silence is named", async () => {
+  const at = await scene(3);
+  const newest = (await at.log.store.newest(1))?.note ?? "";
+  const showing =
+    (answer: (signer: NoteSigner) => Promise<string>) =>
+    (signer: NoteSigner): RequestListener =>
+    async (_, response) =>
+      void response.end(await answer(signer));
+  const sources = await Promise.all([
+    localWitness(at.log.verifier),
+    localWitness(
+      at.log.verifier,
+      showing(async () => newest),
+    ),
+    localWitness(
+      at.log.verifier,
+      showing(
+        async (signer) => `${parseNote(newest).text}\n${await cosign(parseNote(newest).text, signer, seconds())}`,
+      ),
+    ),
+    localWitness(
+      at.log.verifier,
+      showing(async (signer) => newest + (await cosign(parseNote(newest).text, signer, seconds()))),
+    ),
+  ]);
+  const heads = createKnownHeads(
+    witnessSources(
+      sources.map(({ witness }) => witness),
+      createWitnessCalls(),
+    ),
+    async () => at.log.verifier,
+  );
+  const { heads: found, silent } = await heads.ask(at.log.origin);
+  expect([heads.sources, found.length, silent.length]).toEqual([4, 1, 2]);
+  expect(found[0]).toMatchObject({ size: 3, source: `the witness ${sources[3]?.signer.key.name}` });
+});
