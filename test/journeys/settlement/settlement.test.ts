@@ -2,10 +2,6 @@ import { type Hex, type LocalAccount, numberToHex } from "viem";
 import { afterEach, expect, test } from "vitest";
 import type { Address } from "../../../api/kernel/wallet.ts";
 import type { Authorization } from "../../../api/payments/scheme.ts";
-import { STATEMENT_PRICE } from "../../../api/settlement/statement-request.ts";
-import { parseKeySet } from "../../../packages/verifier/src/key-set.ts";
-import { checkStatement } from "../../../packages/verifier/src/settlement/check-statement.ts";
-import type { JsonObject } from "../../../packages/verifier/src/strict-json.ts";
 import { startBaseLike } from "../../support/base-like/base-like.ts";
 import { pruned } from "../../support/base-like/pruned.ts";
 import { viewAt } from "../../support/base-like/view.ts";
@@ -19,6 +15,7 @@ import { broadcast, cancel, nothingCharged } from "../../support/payments/on-cha
 import { type Answer, post, send, v2 } from "../../support/payments/requests.ts";
 import { altered, newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
 import { startService } from "../../support/service/service.ts";
+import { statementsOf, wire } from "../../support/settlement/statements.ts";
 
 // What became of an authorization, on a chain like Base whose nodes lag.
 
@@ -26,6 +23,7 @@ const base = await forFile(startBaseLike());
 const { chain } = base;
 const plan = { chain, now: base.now, jobs: false, config: { rpcUrls: base.rpcUrls } };
 const service = await forFile(startService(plan));
+const { buy, statementOf } = statementsOf(base, service);
 afterEach(() => base.become(null));
 
 /** Somebody else's payment: to nobody we know. */
@@ -65,40 +63,6 @@ test("a payment of ours is found by our own books, also when the logs are away",
 interface Signer {
   readonly payer: LocalAccount;
   readonly signed: Signed;
-}
-
-const wire = ({ authorization: { from, to, value, validAfter, validBefore, nonce } }: Signed) => ({
-  from,
-  to,
-  value: String(value),
-  validAfter: String(validAfter),
-  validBefore: String(validBefore),
-  nonce,
-});
-
-/** Buys a signed statement, twice with one payment. */
-async function buy(body: object) {
-  const payer = await newPayer(chain);
-  await base.caughtUp();
-  const payment = await signPayment(payer, { value: STATEMENT_PRICE, validBefore: base.unixNow() + 120n });
-  const pay = () => post(`${service.url}/settlement`, v2(payment), JSON.stringify(body));
-  let answer = await pay();
-  await eventually(async () => {
-    if (answer.status === 503) answer = await pay();
-    return answer.status === 503;
-  }, false);
-  return { payer, answer, again: pay };
-}
-
-async function statementOf({ answer, again }: Awaited<ReturnType<typeof buy>>) {
-  expect(answer.status).toBe(200);
-  const replay = await again();
-  expect([replay.headers.get("x-idempotent-replay"), replay.text]).toEqual(["true", answer.text]);
-  const keys = await parseKeySet((await send(`${service.url}/.well-known/jwks.json`)).text);
-  return {
-    answer,
-    check: (authorization?: JsonObject) => checkStatement(answer.text, { keys, authorization, at: base.now() }),
-  };
 }
 
 /** What was signed cannot be read as anything else, and rests on what it says. */

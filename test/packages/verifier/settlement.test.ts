@@ -2,13 +2,18 @@ import { execFile } from "node:child_process";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import type { Hex } from "viem";
+import { privateKeyToAccount } from "viem/accounts";
 import { expect, test } from "vitest";
+import { NETWORKS } from "../../../api/kernel/networks.ts";
 import type { Status } from "../../../api/settlement/decide.ts";
 import { statementDocument } from "../../../api/settlement/statement.ts";
+import type { StatementRequest } from "../../../api/settlement/statement-request.ts";
 import { createSigner } from "../../../api/signing/document.ts";
 import { parseKeySet } from "../../../packages/verifier/src/key-set.ts";
 import { checkStatement } from "../../../packages/verifier/src/settlement/check-statement.ts";
 import { folderForFile } from "../../support/folder.ts";
+import { signAuthorization } from "../../support/payments/authorization.ts";
 import { BASE_URL, ISSUER, KEY, SAMPLE_NOW } from "./samples.ts";
 
 const CLI = fileURLToPath(new URL("../../../packages/verifier/src/cli.ts", import.meta.url));
@@ -42,9 +47,16 @@ const expired = (time: bigint): Status => ({
 });
 
 /** Signed by the service's key, whatever it says. */
-function signed(status: Status, change: object = {}, signedAs: "TransferWithAuthorization" | null = null): string {
-  const request = { network: "eip155:8453", authorization, transaction: null, signature: null, signedAs } as const;
-  const unsigned = statementDocument({ id: "0".repeat(32), request, status, issuer: ISSUER, issuedAt: SAMPLE_NOW });
+function signed(status: Status, change: object = {}, request: Partial<StatementRequest> = {}): string {
+  const plain = { network: "eip155:8453", authorization, transaction: null, signature: null, signedAs: null } as const;
+  const whole = { ...plain, ...request };
+  const unsigned = statementDocument({
+    id: "0".repeat(32),
+    request: whole,
+    status,
+    issuer: ISSUER,
+    issuedAt: SAMPLE_NOW,
+  });
   return createSigner(KEY, ISSUER).signAsText({ ...unsigned, ...change }, SAMPLE_NOW);
 }
 
@@ -79,11 +91,36 @@ test("what does not follow from what it names is not valid, although the service
 });
 
 test("it must be about the authorization that is expected, in all of its members", async () => {
-  const text = signed(expired(2_000n), {}, "TransferWithAuthorization");
+  const text = signed(expired(2_000n), {}, { signedAs: "TransferWithAuthorization" });
   expect(await check(text, { authorization })).toMatchObject({ valid: true, document: { conditional_on: null } });
   for (const name of Object.keys(authorization))
     expect(await broken(text, { authorization: { ...authorization, [name]: "3" } })).toHaveLength(1);
   await expect(check(text, { authorization: { from: authorization.from } })).rejects.toThrow("has no to");
+});
+
+test("what the payer is said to have signed is computed again, and its signer recovered", async () => {
+  const payer = privateKeyToAccount(`0x${"31".repeat(32)}`);
+  const own = { ...authorization, from: payer.address.toLowerCase() as Hex } as const;
+  const message = { ...own, value: 250_000n, validAfter: 1_000n, validBefore: 2_000n };
+  const signature = await signAuthorization(payer, NETWORKS["eip155:8453"], message);
+  const other = await signAuthorization(payer, NETWORKS["eip155:8453"], { ...message, validBefore: 9_000n });
+  const text = signed(expired(2_000n), {}, { signedAs: "TransferWithAuthorization", authorization: own });
+  expect(await check(text, { signature })).toMatchObject({ valid: true });
+  const byKey = "the signature is by the payer's own key (a contract wallet's is checked on its chain only)";
+  for (const wrong of [other, "0x", `${signature}00`])
+    expect(await broken(text, { signature: wrong })).toEqual([byKey]);
+
+  const digest = "its digest is that of its authorization";
+  const { signature: said } = JSON.parse(text);
+  for (const change of [{ digest: HASH }, { primary_type: "ReceiveWithAuthorization" }, { primary_type: "Permit" }])
+    expect(
+      await broken(
+        signed(expired(2_000n), { conditional_on: null, signature: { ...said, ...change } }, { authorization: own }),
+      ),
+    ).toEqual([digest]);
+  expect(await broken(signed(expired(2_000n)), { signature })).toEqual([
+    "the payer's signature was shown to the issuer",
+  ]);
 });
 
 test("another's signature or a changed word is refused", async () => {

@@ -4,29 +4,36 @@ import { isObject, type JsonObject, parseUnsignedJson } from "../strict-json.ts"
 import { readArguments } from "./arguments.ts";
 import { readSource } from "./source.ts";
 import { readTrust, TRUST_TEXTS } from "./trust.ts";
+import { withViem } from "./with-viem.ts";
 
 const USAGE = `Checks a signed statement of what became of a USDC authorization (EIP-3009).
 
   agent-payment-trust-verifier settlement <file | URL | -> [--issuer <origin | did:web:…>] [--jwks <file | URL>]
-    [--authorization <file | URL>] [--at <time>] [--json]
+    [--authorization <file | URL>] [--signature <0x…>] [--at <time>] [--json]
 
 --issuer names who must have signed it; its keys are fetched from there unless --jwks pins them. Only a statement that is
 read from its issuer's own https address needs neither. --authorization is a JSON object with from, to, value, validAfter,
-validBefore and nonce: the statement must be about exactly this one.
+validBefore and nonce: the statement must be about exactly this one. --signature is the payer's over it: its signer must be
+the payer. A statement that says it saw the signature, and --signature, require the viem package: npm install viem.
 
 Exit codes: 0 valid; 1 not valid; 2 usage error or unreadable input.`;
 
 /** The sub-command `settlement`. @throws InputError for wrong usage, or for a source that cannot be read */
 export async function checkSettlement(args: readonly string[]): Promise<0 | 1> {
-  const { authorization, json, ...given } = readArguments(args, {
+  const {
+    authorization,
+    signature: shown,
+    json,
+    ...given
+  } = readArguments(args, {
     usage: USAGE,
-    texts: [...TRUST_TEXTS, "authorization"],
+    texts: [...TRUST_TEXTS, "authorization", "signature"],
     flags: ["json"],
   });
   const about = authorization === undefined ? undefined : await readObject(authorization);
   const text = await readSource(given.source);
   const { expected } = await readTrust(given, USAGE);
-  const report = await checkStatement(text, { ...expected, authorization: about });
+  const report = await withViem(() => checkStatement(text, { ...expected, authorization: about, signature: shown }));
   console.log(json ? JSON.stringify(report, null, 2) : render(report));
   return report.valid ? 0 : 1;
 }

@@ -19,6 +19,8 @@ export interface StatementReport extends Omit<Report, "document"> {
 export interface ExpectedStatement extends Expectation {
   /** The authorization that it must be about, as x402 carries it. */
   readonly authorization?: JsonObject | undefined;
+  /** The payer's signature over it, which a statement does not repeat: 65 bytes in hexadecimal digits. */
+  readonly signature?: string | undefined;
 }
 
 const MEMBERS = ["from", "to", "value", "validAfter", "validBefore", "nonce"] as const;
@@ -38,9 +40,33 @@ export async function checkStatement(
     check("it is a statement of a settlement", document.type === "SettlementStatement"),
     ...checksOf(document),
     ...agreement(document, expected.authorization),
+    ...(await signatureChecks(document, expected.signature)),
   ];
   const valid = report.valid && checks.every(({ holds }) => holds);
   return { ...report, valid, checks, document: valid ? document : null };
+}
+
+/**
+ * Recomputes what the payer is said to have signed, and recovers the signer if the signature is given. That a contract
+ * wallet accepted one (ERC-1271) only its chain can say.
+ */
+async function signatureChecks(document: JsonObject, given: string | undefined): Promise<readonly StatementCheck[]> {
+  const [shown, signed] = [memberOf(document.signature), memberOf(document.authorization)];
+  if (shown.verified !== true)
+    return given === undefined ? [] : [check("the payer's signature was shown to the issuer", false)];
+  const { digestOf, recovered } = await import("./typed-data.ts");
+  const digest = digestOf(signed, String(memberOf(document.settlement).network), String(shown.primary_type));
+  return [
+    check("its digest is that of its authorization", digest !== null && shown.digest === digest),
+    ...(given === undefined
+      ? []
+      : [
+          check(
+            "the signature is by the payer's own key (a contract wallet's is checked on its chain only)",
+            digest !== null && (await recovered(digest, given)) === signed.from,
+          ),
+        ]),
+  ];
 }
 
 const check = (statement: string, holds: boolean): StatementCheck => ({ statement, holds });

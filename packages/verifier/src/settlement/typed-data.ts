@@ -1,0 +1,47 @@
+import { type Hex, hashTypedData, recoverAddress } from "viem";
+import type { JsonObject } from "../strict-json.ts";
+
+const FIELDS = [
+  { name: "from", type: "address" },
+  { name: "to", type: "address" },
+  { name: "value", type: "uint256" },
+  { name: "validAfter", type: "uint256" },
+  { name: "validBefore", type: "uint256" },
+  { name: "nonce", type: "bytes32" },
+];
+
+/** The two forms that USDC takes (EIP-3009). */
+const FORMS = ["TransferWithAuthorization", "ReceiveWithAuthorization"];
+
+/** Circle's USDC; name and version are those of its EIP-712 domain. */
+const USDC: Readonly<Record<string, { name: string; chainId: number; verifyingContract: Hex }>> = {
+  "eip155:8453": {
+    name: "USD Coin",
+    chainId: 8453,
+    verifyingContract: "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913",
+  },
+  "eip155:84532": { name: "USDC", chainId: 84532, verifyingContract: "0x036cbd53842c5426634e7929541ec2318f3dcf7e" },
+};
+
+/** What a payer signs (EIP-712) for this authorization; null for a chain, a form or a member that is not known. */
+export function digestOf(authorization: JsonObject, network: string, form: string): Hex | null {
+  const usdc = USDC[network];
+  if (usdc === undefined || !FORMS.includes(form)) return null;
+  try {
+    return hashTypedData({
+      domain: { ...usdc, version: "2" },
+      types: { [form]: FIELDS },
+      primaryType: form,
+      message: authorization,
+    });
+  } catch {
+    return null;
+  }
+}
+
+/** The account that signed a digest, in lower case; null for bytes that no account could have made. */
+export async function recovered(digest: Hex, signature: string): Promise<string | null> {
+  if (!/^0x[0-9a-f]{130}$/i.test(signature)) return null;
+  const signer = await recoverAddress({ hash: digest, signature: signature as Hex }).catch(() => null);
+  return signer?.toLowerCase() ?? null;
+}
