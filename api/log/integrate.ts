@@ -90,6 +90,7 @@ export function createLog(parts: LogParts) {
     const found = await writer.begin({ generation, origin, vkey });
     if (found.generation !== generation || found.origin !== origin || found.vkey !== vkey) return false;
     await writer.announce(parts.announced);
+    await writer.queueMissed();
     hasBegun = true;
     return true;
   }

@@ -50,4 +50,6 @@ export interface LogWriter {
   begin(generation: Omit<Generation, "startedAt">): Promise<Generation>;
   /** Queues what is neither queued nor logged. */
   announce(refs: readonly { readonly type: EntryType; readonly ref: string }[]): Promise<void>;
+  /** Queues reversals that no trigger could see. */
+  queueMissed(): Promise<void>;
 }

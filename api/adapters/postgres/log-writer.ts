@@ -33,6 +33,13 @@ const ANNOUNCE = `INSERT INTO log_pending (type, ref)
   WHERE NOT EXISTS (SELECT FROM log_entry WHERE log_entry.type = said.type AND log_entry.ref = said.ref)
   ORDER BY place ON CONFLICT DO NOTHING`;
 
+/** A mark and a certificate that are committed at the same moment do not see each other, so neither queues the reversal. */
+const MISSED = `INSERT INTO log_pending (type, ref)
+  SELECT 'reversal', c.id FROM settlement_mark m JOIN certificate c
+    ON c.wallet = m.payer AND m.nonce IN (c.nonce, c.also_nonce, c.third_nonce) AND c.chain = m.chain AND c.asset = m.asset
+  WHERE m.kind = 'reversed' AND NOT EXISTS (SELECT FROM log_entry WHERE type = 'reversal' AND ref = c.id)
+  ON CONFLICT DO NOTHING`;
+
 interface EndColumns {
   size: string | null;
   root: Buffer | null;
@@ -71,6 +78,10 @@ export function createLogWriter(pool: pg.Pool): LogWriter {
 
     async announce(refs) {
       await pool.query(ANNOUNCE, [refs.map(({ type }) => type), refs.map(({ ref }) => ref)]);
+    },
+
+    async queueMissed() {
+      await pool.query(MISSED);
     },
   };
 }

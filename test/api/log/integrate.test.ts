@@ -53,6 +53,20 @@ describe("records", () => {
     expect([await at.audit(), await at.queued()]).toEqual([[], 0]);
   });
 
+  test("include a reversal that was committed together with its certificate, from the next start on", async () => {
+    const at = await logStage();
+    const [id = ""] = await at.add(1);
+    expect(await at.integrate()).toBe(1);
+    await at.owner.query("ALTER TABLE settlement_mark DISABLE TRIGGER queue");
+    await at.seeds.reverse(id);
+    await at.owner.query("ALTER TABLE settlement_mark ENABLE TRIGGER queue");
+    expect(await at.integrate()).toBe(0);
+    const restarted = await logOn(await forFile(connect(at.database.apiUrl)));
+    expect([await at.integrate(restarted), await at.integrate(restarted)]).toEqual([1, 0]);
+    expect(await at.log.store.find("reversal", id)).toMatchObject({ index: 1 });
+    expect([await at.audit(), await at.queued()]).toEqual([[], 0]);
+  });
+
   test("that cannot be made wait, are named once, and keep nothing else from the log", async () => {
     const at = await logStage();
     await at.owner.query(QUEUE, ["of another release"]);

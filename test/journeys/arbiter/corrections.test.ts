@@ -15,7 +15,7 @@ import { sha256 } from "../../support/arbiter/rows.ts";
 import { buyVerdict, DELIVERABLE, recordOf, recordParts, startArbiterScene } from "../../support/arbiter/scene.ts";
 import { forFile } from "../../support/for-file.ts";
 import { settlements } from "../../support/payments/on-chain.ts";
-import { send } from "../../support/payments/requests.ts";
+import { type Answer, send } from "../../support/payments/requests.ts";
 import { newPayer } from "../../support/payments/signing.ts";
 
 const DAY_MS = 86_400_000;
@@ -38,6 +38,10 @@ const appear = (path: string) => scene.pages.set(path, (_request, response) => r
 const page = async (url: string) => (await send(url, { headers: { accept: "text/html" } })).text;
 const path = (id: string) => `/arbiter/verdict/${id}`;
 
+/** The links of a record to those that it replaces or is replaced by; where it stands in the log comes beside them. */
+const versionLinks = ({ headers }: Answer): readonly string[] =>
+  (headers.get("link") ?? "").split(", ").filter((link) => link.includes("-version"));
+
 describe("a correction", () => {
   test("runs the claim again free of charge, and supersedes the verdict, which stays as it was", async () => {
     const old = await refunded("/late");
@@ -59,11 +63,11 @@ describe("a correction", () => {
     });
     const keys = await parseKeySet((await send(`${scene.service.url}/.well-known/jwks.json`)).text);
     expect((await verifyDocument(record.text, { keys, issuer: scene.service.url })).valid).toBe(true);
-    expect(record.headers.get("link")).toBe(`<${path(old.id)}>; rel="predecessor-version"`);
+    expect(versionLinks(record)).toEqual([`<${path(old.id)}>; rel="predecessor-version"`]);
 
     const before = await recordOf(old.url);
     expect(before.text).toBe(old.text);
-    expect(before.headers.get("link")).toBe(`<${path(id)}>; rel="successor-version"`);
+    expect(versionLinks(before)).toEqual([`<${path(id)}>; rel="successor-version"`]);
     expect(await page(old.url)).toMatch(new RegExp(`Superseded.*${path(id)}`));
     const shown = await page(url);
     expect(shown).toMatch(new RegExp(`Supersedes.*${path(old.id)}`));
@@ -86,8 +90,10 @@ describe("a correction", () => {
     const second = await correct(environment, id, "--reason", "three");
     expect(second.code).toBe(0);
     const [, next = ""] = /^refund ([0-9a-f]{32})\n/.exec(second.output) ?? [];
-    const links = (await recordOf(`${scene.service.url}${path(id)}`)).headers.get("link");
-    expect(links).toBe(`<${path(old.id)}>; rel="predecessor-version", <${path(next)}>; rel="successor-version"`);
+    expect(versionLinks(await recordOf(`${scene.service.url}${path(id)}`))).toEqual([
+      `<${path(old.id)}>; rel="predecessor-version"`,
+      `<${path(next)}>; rel="successor-version"`,
+    ]);
   });
 
   test("is made once when two operators make it at the same time, and each is told the truth", async () => {

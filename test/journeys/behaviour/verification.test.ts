@@ -193,8 +193,10 @@ describe("a control whose settlement a reorganisation removed for good", () => {
       expect(record).toMatchObject({ verdict, reversed, fresh: !reversed });
       const { capabilities } = await verify(run.account.address);
       expect(capabilities).toMatchObject({ retry_safety: { tested: !reversed } });
-      const queued = "SELECT FROM log_pending WHERE ref = $1 AND type = 'reversal'";
-      expect((await stage.owner.query(queued, [run.id])).rowCount).toBe(reversed ? 1 : 0);
+      const logged = ["log_pending", "log_entry"].map(
+        (table) => `SELECT FROM ${table} WHERE ref = $1 AND type = 'reversal'`,
+      );
+      expect((await stage.owner.query(logged.join(" UNION ALL "), [run.id])).rowCount).toBe(reversed ? 1 : 0);
     }
   });
 
