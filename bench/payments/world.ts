@@ -7,7 +7,7 @@ import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 
 import { NETWORKS } from "../../api/kernel/networks.ts";
 import { type Anvil, type AnvilClient, startAnvil } from "../../scripts/embedded/anvil.ts";
 import { freePort } from "../../scripts/embedded/ports.ts";
-import { grantApiRole, startPostgres } from "../../scripts/embedded/postgres.ts";
+import { grantApiRole, type Postgres, startPostgres } from "../../scripts/embedded/postgres.ts";
 import { fundAccounts, installUsdc } from "../../scripts/embedded/usdc.ts";
 import { migrate } from "../../scripts/migrate.ts";
 import { deploySettlementBatch } from "../../test/support/chain/settlement-batch.ts";
@@ -32,6 +32,8 @@ export interface World {
   readonly sides: Sides;
   readonly chain: AnvilClient;
   readonly payers: readonly PrivateKeyAccount[];
+  /** The database of our side. */
+  readonly database: Pick<Postgres, "ownerUrl" | "apiUrl">;
   /** Process ids, by what runs there. */
   readonly processes: Readonly<Record<"API" | "PostgreSQL" | "node" | "peer" | "facilitator", number>>;
   /** Starts another process of ours, on the same database and chain. */
@@ -110,7 +112,7 @@ async function open({ mining, payers: count, settings = {}, nodes }: Plan, ends:
     node: anvil.process.pid,
   };
   const ours = { url, payTo: PAY_TO.ours, sender, answers: new Map() };
-  return { sides: { ours, peer: peer.side }, chain: anvil.client, payers, processes, startOurs };
+  return { sides: { ours, peer: peer.side }, chain: anvil.client, payers, database: postgres, processes, startOurs };
 }
 
 const PAY_TO = {
