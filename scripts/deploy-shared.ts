@@ -23,7 +23,7 @@ interface SharedContract {
 }
 
 /**
- * Deploys a shared contract through CreateX, or finds it: its address is the same whoever deploys it, and nothing is
+ * Deploys a shared contract through CreateX, or finds it: its address is the same for every deployer, and nothing is
  * sent if it has code. Returns that address.
  * @throws Error if the chain has no CreateX, or the code at the address is another one.
  */

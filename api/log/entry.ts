@@ -4,7 +4,7 @@ import type { EntryType } from "./log-store.ts";
 
 /** What tlog-tiles allows for one entry. */
 const MAX_ENTRY_BYTES = 65_535;
-/** A stored document that is larger is named by its digest: whoever keeps the log would keep it twice. */
+/** A stored document that is larger is named by its digest: each copy of the log would keep it twice. */
 const MAX_DOCUMENT_BYTES = 16_384;
 
 export interface EntryContent {

@@ -5,7 +5,7 @@ import type { LogWriter, TreeEnd, WritingTurn } from "../../log/log-writer.ts";
 import { inTransaction, named } from "./connection.ts";
 import { readWaiting } from "./log-queue.ts";
 
-/** Any number: whoever writes the log holds it. */
+/** Any number: the process that writes the log holds it. */
 const LOCK = 7_402_403;
 
 const TRY = { name: "log-try", text: `SELECT pg_try_advisory_xact_lock(${LOCK}) AS mine` };

@@ -5,7 +5,7 @@ import { InputError, quote } from "../refusal.ts";
 import type { Expectation } from "../verify-document.ts";
 import { isUrl, readSource } from "./source.ts";
 
-/** The options that say whom to trust, and when. */
+/** The options that say which keys to trust, and when. */
 export const TRUST_TEXTS = ["issuer", "jwks", "at"] as const;
 
 /** What was given of them, and where the document comes from. */

@@ -4,7 +4,7 @@ import { NOTE_TYPE, parseVerifierKey, type VerifierKey } from "./verifier-key.ts
 /** When a member of a policy counts as having witnessed: a witness when it cosigned, a group when `least` members did. */
 export type Rule = { readonly witness: VerifierKey } | { readonly least: number; readonly members: readonly Rule[] };
 
-/** Whom to trust (C2SP tlog-policy): any of these logs, once its checkpoint is witnessed. */
+/** The keys to trust (C2SP tlog-policy): any of these logs, once its checkpoint is witnessed. */
 export interface Policy {
   readonly logs: readonly { readonly key: VerifierKey; readonly url: string | null }[];
   /** Names are those of the file. */

@@ -10,7 +10,7 @@ const HEADER = "c2sp.org/tlog-proof@v1";
 const MAX_HASHES = 53;
 const MAX_BYTES = 2_000_000;
 
-/** That an entry is in a log (C2SP tlog-proof): all that is needed besides the entry and whom to trust. */
+/** That an entry is in a log (C2SP tlog-proof): all that is needed besides the entry and the keys to trust. */
 export interface LogProof {
   /** The entry's, from 0. */
   readonly index: number;
