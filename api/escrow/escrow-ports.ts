@@ -132,7 +132,7 @@ export interface EscrowChain {
   outcome(hold: { readonly contract: Address; readonly payment: Hex }): Promise<Outcome | null>;
   /** The newest final block, by two readings. */
   final(): Promise<number>;
-  /** What has become of a block, by two readings before it counts as final or gone. */
+  /** What has become of a block, by three readings before it counts as final. */
   standing(block: Block): Promise<"pending" | "final" | "unknown">;
   /** Unix seconds of the head. */
   time(): Promise<number>;

@@ -31,7 +31,10 @@ export type Standing = "agreed" | "contested" | "gone";
  * Whether nodes have this block at its height. A lagging node may still have a branch that the chain has left, so a single
  * one that shows another block is heard; one that shows none has not come so far, or has pruned it. Rejects if none shows any.
  */
-export async function standingOf(reader: Pick<AuthorizationReader, "hashAt">, block: HashedBlock): Promise<Standing> {
+export async function standingOf(
+  reader: Pick<AuthorizationReader, "hashAt">,
+  block: Pick<HashedBlock, "number" | "hash">,
+): Promise<Standing> {
   const shown: Hex[] = [];
   for (let reading = 0; reading < READINGS; reading++) {
     const hash = await reader.hashAt(block.number).catch(() => null);

@@ -1,11 +1,10 @@
 import { createPublicClient, type HttpTransportConfig, http, type PublicClient, parseAbi } from "viem";
 import { NETWORKS, type Network } from "../../kernel/networks.ts";
 import type { Address, Hex } from "../../kernel/wallet.ts";
-import type { Chain, Standing } from "../../payments/chain.ts";
+import type { Chain } from "../../payments/chain.ts";
 import type { Head } from "../../payments/scheme.ts";
-import type { Settlement } from "../../payments/step-types.ts";
 import { createAllowance } from "./allowance.ts";
-import { createFinality, type FinalBlock, type Finality } from "./finality.ts";
+import { createFinality, type Finality } from "./finality.ts";
 import { findSettlement } from "./find-settlement.ts";
 import { createGlance } from "./glance.ts";
 import { createLogSearch } from "./log-search.ts";
@@ -14,6 +13,7 @@ import { payerFunds } from "./payer-funds.ts";
 import { createRecent } from "./recent.ts";
 import { discreet, isTransport } from "./rpc-errors.ts";
 import { rpcFetch } from "./rpc-fetch.ts";
+import { standing } from "./standing.ts";
 import { unusedAfter } from "./unused-after.ts";
 
 const ERC1271 = parseAbi(["function isValidSignature(bytes32 hash, bytes signature) view returns (bytes4)"]);
@@ -142,22 +142,4 @@ async function isAccepted(client: PublicClient, { payer, digest, signature }: Co
     if (isTransport(error)) throw error;
     return false;
   }
-}
-
-/**
- * A final block never changes: once its hash matches the settlement's, it always will. Both are read twice before that is
- * concluded, and so is a block that does not match.
- */
-async function standing(
-  client: PublicClient,
-  readFinal: () => Promise<FinalBlock | null>,
-  { block, blockHash }: Pick<Settlement, "block" | "blockHash">,
-): Promise<Standing> {
-  const isThere = async () =>
-    (await client.getBlock({ blockNumber: BigInt(block) }).catch(() => null))?.hash === blockHash;
-  const final = await readFinal();
-  const isFinal = final !== null && final.number >= BigInt(block);
-  if (!(await isThere())) return (await isThere()) ? "pending" : "unknown";
-  if (!isFinal) return "pending";
-  return (await isThere()) ? "final" : "pending";
 }

@@ -25,6 +25,8 @@ export interface Finality {
    * The newer one serves everyone for two seconds. Null if the allowance does not cover the missing ones.
    */
   confirmed(allowance?: Allowance): Promise<FinalBlock | null>;
+  /** The newest that two readings have shown, however long ago: it stays final, and costs no call. Null for none so far. */
+  known(): FinalBlock | null;
 }
 
 interface Reading {
@@ -35,6 +37,7 @@ interface Reading {
 export function createFinality(client: PublicClient, now: () => number = Date.now): Finality {
   let last: Reading | null = null;
   let before: Reading | null = null;
+  let known: FinalBlock | null = null;
   let reading: Promise<Reading> | null = null;
 
   const read = (): Promise<Reading> => {
@@ -44,6 +47,7 @@ export function createFinality(client: PublicClient, now: () => number = Date.no
         const read = { block: { number, hash, time }, at: now() };
         before = last;
         last = read;
+        if (before !== null) known = newer(known, older(read.block, before.block));
         return read;
       })
       .finally(() => {
@@ -67,7 +71,11 @@ export function createFinality(client: PublicClient, now: () => number = Date.no
       if (one === undefined || other === undefined) return null;
       return older(one.block, other.block);
     },
+    known: () => known,
   };
 }
 
 const older = (one: FinalBlock, other: FinalBlock): FinalBlock => (one.number < other.number ? one : other);
+
+const newer = (one: FinalBlock | null, other: FinalBlock): FinalBlock =>
+  one !== null && one.number > other.number ? one : other;

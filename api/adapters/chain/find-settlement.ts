@@ -3,10 +3,11 @@ import { usdcAbi } from "../../../contracts/abi.ts";
 import type { Address } from "../../kernel/wallet.ts";
 import type { Expected, Head } from "../../payments/scheme.ts";
 import type { Settlement, View } from "../../payments/step-types.ts";
+import { AGREEING, READINGS } from "../../settlement/nodes.ts";
 import { type Allowance, spending } from "./allowance.ts";
 import { endIn, settlementFilter, transferAfter } from "./authorization-logs.ts";
 import { larger, smaller } from "./block-range.ts";
-import type { Finality } from "./finality.ts";
+import type { FinalBlock, Finality } from "./finality.ts";
 import type { createLogSearch, SearchArea } from "./log-search.ts";
 import type { MinedLog } from "./logs.ts";
 import { AT_BLOCK, MULTICALL3 } from "./multicall.ts";
@@ -38,8 +39,8 @@ export interface Look {
 
 /**
  * What the chain shows of an authorization. The nonce's state comes first, in one call that also says at which block it
- * was read; logs are searched only for a nonce that is used. Whatever cannot be undone rests on two answers that were
- * requested separately: nodes behind one address lag, and have holes.
+ * was read; logs are searched only for a nonce that is used. Whatever cannot be undone rests on three answers that were
+ * requested one after the other: nodes behind one address lag, have holes, and may be on a branch that the chain has left.
  */
 export async function findSettlement(token: Token, expected: Expected, allowance: Allowance): Promise<Look> {
   const seen = await readNonce(token, expected, allowance);
@@ -87,19 +88,35 @@ interface Seen {
   readonly allowance: Allowance;
 }
 
+const UNUSED: View = { nonce: "unused" };
+
 /**
- * An unused nonce is over once a final block's time has reached `validBefore` and a node that has this block still shows
- * the nonce unused. Read twice.
+ * An unused nonce is over once a final block's time has reached `validBefore` and nodes that have this block still show
+ * the nonce unused: of three readings in a row, none may show it used. Two nodes may be on a branch that the chain has left.
  */
 async function unused(token: Token, { expected, seen, allowance }: Seen): Promise<View> {
-  if (seen.time < expected.validBefore) return { nonce: "unused" };
-  const final = await token.finality.confirmed(allowance);
-  const isOver = ({ used, number }: NonceState) =>
-    final !== null && final.time >= expected.validBefore && !used && number >= final.number;
-  if (!isOver(seen) || allowance.left() === 0) return { nonce: "unused" };
-  return isOver(await readNonce(token, expected, allowance))
-    ? { nonce: "dead", reason: "expired" }
-    : { nonce: "unused" };
+  if (seen.time < expected.validBefore) return UNUSED;
+  const final = await finalSince(token, allowance, ({ time }) => time >= expected.validBefore);
+  if (final === null || allowance.left() < READINGS - 1) return UNUSED;
+  const readings = [seen];
+  while (readings.length < READINGS) readings.push(await readNonce(token, expected, allowance));
+  const after = readings.filter(({ number }) => number >= final.number);
+  return after.length >= AGREEING && !readings.some(({ used }) => used) ? { nonce: "dead", reason: "expired" } : UNUSED;
+}
+
+/**
+ * A final block that is far enough, if one is known. If not, what is final is read for the next look: between readings that
+ * must come from nodes in turn, nothing else may be asked.
+ */
+async function finalSince(
+  { finality }: Token,
+  allowance: Allowance,
+  isEnough: (block: FinalBlock) => boolean,
+): Promise<FinalBlock | null> {
+  const known = finality.known();
+  if (known !== null && isEnough(known)) return known;
+  await finality.confirmed(allowance);
+  return null;
 }
 
 /** The log that ended a nonce, and whether the very next log is the Transfer that pays us. */
@@ -124,17 +141,28 @@ const settlementOf = ({
   logIndex,
 });
 
-/** Whether the use is in a final block, and its transaction's receipt says the same of it as the logs. */
+/**
+ * Whether the use is in a final block: right after the logs, its transaction's receipt says the same of it, and a third node
+ * does not show another block at its height.
+ */
 async function isConfirmed(token: Token, { expected, seen, allowance }: Seen, { end, isPaid }: Use): Promise<boolean> {
   if (seen.number - end.blockNumber < NEWEST) return false;
+  const { client } = token;
+  const { blockNumber, blockHash, transactionHash: hash } = end;
   try {
-    const final = await token.finality.confirmed(allowance);
-    if (final === null || end.blockNumber > final.number || allowance.left() === 0) return false;
-    const receipt = await spending(allowance, () => token.client.getTransactionReceipt({ hash: end.transactionHash }));
+    const final = await finalSince(token, allowance, ({ number }) => number >= blockNumber);
+    if (final === null || allowance.left() < READINGS - 1) return false;
+    const receipt = await spending(allowance, () => client.getTransactionReceipt({ hash }));
     // Another contract in the same transaction may log the same words.
     const ofToken = receipt.logs.filter(({ address }) => address === end.address);
     const again = useIn(ofToken, expected);
-    return receipt.blockHash === end.blockHash && again?.end.logIndex === end.logIndex && again.isPaid === isPaid;
+    if (receipt.blockHash !== blockHash || again?.end.logIndex !== end.logIndex || again.isPaid !== isPaid)
+      return false;
+    if (allowance.left() === 0) return false;
+    allowance.spend();
+    // A node that has not come so far, or has pruned the block, says nothing.
+    const third = await client.getBlock({ blockNumber }).catch(() => null);
+    return third === null || third.hash === blockHash;
   } catch {
     // The settlement has been seen; only that it is final has not.
     return false;

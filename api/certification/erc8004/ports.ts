@@ -84,6 +84,6 @@ export interface Registries {
    * attempt is not sent a second time.
    */
   carry(publication: Publication, stated: Stated, step: "publish" | "withdraw"): Promise<Carried>;
-  /** What has become of a block, by two readings before it counts as final or gone. */
+  /** What has become of a block, by three readings before it counts as final. */
   standing(place: { readonly block: number; readonly blockHash: Hex }): Promise<"pending" | "final" | "unknown">;
 }

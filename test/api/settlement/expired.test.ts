@@ -5,7 +5,6 @@ import type { Status } from "../../../api/settlement/decide.ts";
 import { createLookUp, type LookUp } from "../../../api/settlement/look-up.ts";
 import type { Question } from "../../../api/settlement/question.ts";
 import {
-  type Branch,
   type Fate,
   FINAL_AFTER,
   type NodeKind,
@@ -14,60 +13,11 @@ import {
   timeOf,
 } from "../../support/settlement/branching-chain.ts";
 import { factsInMemory, NO_FACTS } from "../../support/settlement/facts.ts";
+import { lag, MOST_BEHIND, type World, worldWith } from "../../support/settlement/worlds.ts";
 
 // Whatever is asked when, of whichever process: what has been called final is what the chain comes to.
 
-interface Moment {
-  readonly grown: number;
-  readonly nodes: readonly NodeKind[];
-}
-
-interface World {
-  readonly branches: readonly Branch[];
-  /** The block at whose time the authorization ends. */
-  readonly end: number;
-  readonly moments: readonly Moment[];
-}
-
-const fate: fc.Arbitrary<Fate | null> = fc.option(
-  fc.record({ block: fc.integer({ min: 1, max: 700 }), isCanceled: fc.boolean() }),
-  { nil: null, freq: 6 },
-);
-const reorganization = fc.record({
-  since: fc.integer({ min: 20, max: 1_100 }),
-  depth: fc.integer({ min: 1, max: FINAL_AFTER - 1 }),
-  fate,
-});
-const MOST_BEHIND = 900;
 const MINUTE_BLOCKS = 31;
-const lag: fc.Arbitrary<NodeKind> = fc.constantFrom(0, 1, 30, 180, 299, 460, MOST_BEHIND);
-const grown = fc.oneof(fc.integer({ min: 0, max: 60 }), fc.integer({ min: 0, max: 450 }));
-
-const worldWith = (nodes: fc.Arbitrary<readonly NodeKind[]>): fc.Arbitrary<World> =>
-  fc
-    .record({
-      first: fate,
-      more: fc.array(reorganization, { maxLength: 3 }),
-      end: fc.integer({ min: 1, max: 700 }),
-      moments: fc.array(fc.record({ grown, nodes }), { minLength: 2, maxLength: 8 }),
-    })
-    .map(({ first, more, ...given }) => ({ ...given, branches: branchesOf(first, more) }));
-
-/** Only what is not final yet can be replaced. */
-function branchesOf(
-  first: Fate | null,
-  more: readonly { readonly since: number; readonly depth: number; readonly fate: Fate | null }[],
-): readonly Branch[] {
-  const branches: Branch[] = [{ since: 0, fork: 0, fate: first }];
-  for (const { since, depth, fate: wanted } of more.toSorted((one, two) => one.since - two.since)) {
-    const before = branches.at(-1)?.fate ?? null;
-    const fork = Math.max(0, since - depth);
-    const isKept = before !== null && before.block <= fork;
-    const isPossible = wanted === null || wanted.block > fork;
-    branches.push({ since, fork, fate: isKept ? before : isPossible ? wanted : null });
-  }
-  return branches;
-}
 
 const PAYER = `0x${"11".repeat(20)}` as const;
 const OPEN: Question = {

@@ -1,4 +1,9 @@
-import type { AuthorizationReader, HashedBlock, NonceEnd } from "../../../api/settlement/authorization-reader.ts";
+import type {
+  AuthorizationReader,
+  HashedBlock,
+  NonceEnd,
+  NonceReading,
+} from "../../../api/settlement/authorization-reader.ts";
 
 // A chain like Base that reorganizes above its final block, as nodes show it that lag, stand still or forget.
 
@@ -44,12 +49,22 @@ export interface Scene {
 export const PAYEE = `0x${"22".repeat(20)}` as const;
 const word = (number: number) => `0x${number.toString(16).padStart(64, "0")}` as const;
 
+/** What the node shows whose turn it is. */
+export interface NodeView {
+  readonly node: NodeKind;
+  readonly head: number;
+  /** The place of the branch that it is on. */
+  readonly branch: number;
+  /** Whether it has this block, and what is in it. */
+  readonly isKept: (block: number) => boolean;
+}
+
 /** Nodes that take turns. What a lagging one shows is what the chain was then, on the branch that it was on. */
-export function nodesOf(branches: readonly Branch[], scene: Scene): AuthorizationReader {
+export function turnsOf(branches: readonly Branch[], scene: Scene) {
   let turn = 0;
   let answering = scene.nodes;
   const branchAt = (head: number) => branches.findLastIndex(({ since }) => since <= head);
-  const next = () => {
+  const next = (): NodeView => {
     if (answering !== scene.nodes) {
       answering = scene.nodes;
       turn = 0;
@@ -61,51 +76,61 @@ export function nodesOf(branches: readonly Branch[], scene: Scene): Authorizatio
     const isKept = (block: number) => block <= head && (node !== "pruned" || block > head - KEPT_BLOCKS);
     return { node, head, branch, isKept };
   };
-  type View = Pick<ReturnType<typeof next>, "head" | "branch">;
-  const block = (number: number, view: View): HashedBlock => {
+  const block = (number: number, view: Pick<NodeView, "branch">): HashedBlock => {
     let { branch } = view;
     while (branch > 0 && number <= (branches[branch]?.fork ?? 0)) branch--;
     return { number, time: timeOf(number), hash: word(branch * 1_000_000 + number) };
   };
-  const fateAt = ({ head, branch }: View): Fate | null => {
+  const fateAt = ({ head, branch }: Pick<NodeView, "head" | "branch">): Fate | null => {
     const fate = branches[branch]?.fate ?? null;
     return fate !== null && fate.block <= head ? fate : null;
   };
-  const transactionOf = ({ isCanceled }: Fate) => word(isCanceled ? 77 : 78);
-  const state = async () => {
-    const { node, head, branch } = next();
-    const fate = fateAt({ head: node === "stale" ? head - STALE_BLOCKS : head, branch });
-    return { used: fate !== null, at: block(head, { head, branch }) };
+  return {
+    next,
+    block,
+    transactionOf: ({ isCanceled }: Fate) => word(isCanceled ? 77 : 78),
+    /** Of its newest block. */
+    stateOf: ({ node, head, branch }: NodeView): NonceReading => {
+      const fate = fateAt({ head: node === "stale" ? head - STALE_BLOCKS : head, branch });
+      return { used: fate !== null, at: block(head, { branch }) };
+    },
+    /** The end of the nonce, as far as the node has it. */
+    shownBy: (view: NodeView): Fate | null => {
+      const fate = fateAt(view);
+      return fate !== null && view.isKept(fate.block) ? fate : null;
+    },
+    finalOf: (view: NodeView): HashedBlock => block(Math.max(0, view.head - FINAL_AFTER), view),
   };
-  const shown = () => {
-    const { isKept, ...view } = next();
-    const fate = fateAt(view);
-    return { view, fate: fate !== null && isKept(fate.block) ? fate : null };
-  };
+}
+
+/** What the oracle reads of these nodes. */
+export function nodesOf(branches: readonly Branch[], scene: Scene): AuthorizationReader {
+  const { next, block, transactionOf, stateOf, shownBy, finalOf } = turnsOf(branches, scene);
+  const state = async () => stateOf(next());
   return {
     state,
     stateAgain: state,
     async final() {
       const [one, two] = [next(), next()];
-      const older = one.head < two.head ? one : two;
-      return block(Math.max(0, older.head - FINAL_AFTER), older);
+      return finalOf(one.head < two.head ? one : two);
     },
     async endIn(transaction): Promise<NonceEnd | null> {
-      const { view, fate } = shown();
+      const view = next();
+      const fate = shownBy(view);
       if (fate === null || transactionOf(fate) !== transaction) return null;
       const transfer = fate.isCanceled ? null : { to: PAYEE, value: 1n };
       return { transaction, block: block(fate.block, view), transfer };
     },
     async search() {
       for (const _ of scene.nodes) {
-        const { fate } = shown();
+        const fate = shownBy(next());
         if (fate !== null) return { transaction: transactionOf(fate) };
       }
       return "unfinished";
     },
     async hashAt(number) {
-      const { isKept, ...view } = next();
-      return isKept(number) ? block(number, view).hash : null;
+      const view = next();
+      return view.isKept(number) ? block(number, view).hash : null;
     },
     verifyContractSignature: async () => false,
   };
