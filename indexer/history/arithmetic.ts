@@ -23,15 +23,22 @@ interface Step {
   readonly query: string;
 }
 
+/** Numbers of payments: all of them, and the qualifying ones above these bits. One sum is cheaper than two. */
+const COUNT_BITS = 31;
+const payments = (which: string, name: string): string => `
+  sum(case when ${which} then authorised::bigint | (qualifying::bigint << ${COUNT_BITS}) else 0 end)::bigint as ${name},
+  sum(case when ${which} and qualifying then value else 0 end) as ${name}_atomic`;
+
 /** What the tables are built from, besides `transfers`, in this order. */
 export const stepsOf = (scope: Scope): readonly Step[] => [
   {
-    // The days on which two wallets met. age: days since their previous meeting; null if that makes no difference from
-    // never.
+    // The days on which two wallets met, with what the lower one (`up`) and the higher one paid the other. age: days since
+    // their previous meeting; null if that makes no difference from never.
     name: "meetings",
-    query: `select pair, day, case when age < ${WINDOW_DAYS} then age end as age from (
-      select pair, day, day - lag(day) over (partition by pair order by day) as age from (
-        select distinct pair, day from transfers))`,
+    query: `select * exclude (since), case when since < ${WINDOW_DAYS} then since end as age from (
+      select *, day - lag(day) over (partition by pair order by day) as since from (
+        select pair, day, max(time) as time, ${payments("sender < payee", "up")}, ${payments("sender > payee", "down")}
+        from (select *, authorised and value >= ${QUALIFYING_ATOMIC} as qualifying from transfers) group by pair, day))`,
   },
   {
     // Each time someone has sent a wallet more in total than anyone before: its largest funder from then on.
@@ -83,22 +90,19 @@ const IS_KEPT = `day >= (select max(day) - ${KEPT_DAYS} from transfers)`;
 
 const dayOf = (wallet: string): string => `${wallet}::bigint << 32 | day`;
 
-/** Both sides of the days on which wallets of a range met: the wallet's day, and the age. */
+/** Both sides of the days on which wallets of a range met: the wallet's day as a key, what it paid, and the age. */
 const meetingsWithin = (range: WalletRange): string => `
-  select ${dayOf(firstOf("pair"))} as key, age from meetings where ${keyWithin("pair", range)} and ${IS_KEPT}
-  union all select ${dayOf(secondOf("pair"))}, age from meetings where ${within(secondOf("pair"), range)} and ${IS_KEPT}`;
+  select ${dayOf(firstOf("pair"))} as key, time, up as payments, up_atomic as atomic, age
+    from meetings where ${keyWithin("pair", range)} and ${IS_KEPT}
+  union all select ${dayOf(secondOf("pair"))}, time, down, down_atomic, age
+    from meetings where ${within(secondOf("pair"), range)} and ${IS_KEPT}`;
 
 /** `ages` from the ages that occur. Most days have one, and only the others are worth an aggregate of text. */
 const walletDay = (range: WalletRange): string => `
   with facts as materialized (
-    select key, sum(paid)::integer as paid, sum(qualifying)::integer as qualifying, sum(qualifying_atomic) as qualifying_atomic,
-      max(time) as last_at, sum(met)::integer as touched, min(age) as youngest, max(age) as oldest, count(age) as known
-    from (select ${dayOf("sender")} as key, time, authorised::integer as paid, (authorised and value >= ${QUALIFYING_ATOMIC})::integer as qualifying,
-          case when authorised and value >= ${QUALIFYING_ATOMIC} then value else 0 end as qualifying_atomic, 0 as met, null::integer as age
-        from transfers where ${within("sender", range)} and ${IS_KEPT}
-      union all select ${dayOf("payee")}, time, 0, 0, 0, 0, null from transfers where ${within("payee", range)} and ${IS_KEPT}
-      union all select key, null, 0, 0, 0, 1, age from (${meetingsWithin(range)}))
-    group by key),
+    select key, sum(payments) as payments, sum(atomic) as qualifying_atomic, max(time) as last_at, count(*)::integer as touched,
+      min(age) as youngest, max(age) as oldest, count(age) as known
+    from (${meetingsWithin(range)}) group by key),
   met as (
     select key, age, count(*) as n
     from (${meetingsWithin(range)}) semi join (select key from facts where youngest < oldest) using (key)
@@ -108,7 +112,8 @@ const walletDay = (range: WalletRange): string => `
     from (select *, coalesce(lag(age) over sooner, age - 1) as younger, sum(n) over sooner as within
       from met window sooner as (partition by key order by age))
     group by key)
-  select last_at, ${secondOf("key")} as day, paid, qualifying, touched, ${firstOf("key")} as wallet, qualifying_atomic,
+  select last_at, ${secondOf("key")} as day, (payments & ${2 ** COUNT_BITS - 1})::integer as paid, (payments >> ${COUNT_BITS})::integer as qualifying,
+    touched, ${firstOf("key")} as wallet, qualifying_atomic,
     coalesce(several.ages, ${only("youngest", "known")}) as ages
   from facts left join several using (key)
   order by key`;
