@@ -8,6 +8,7 @@ import { serveChain } from "../../bench/index/rpc-server.ts";
 import { connectChain } from "../../indexer/chain.ts";
 import { chooseDeployment } from "../../indexer/choose-deployment.ts";
 import type { Deployment } from "../../indexer/deployment.ts";
+import { openDuck } from "../../indexer/history/duck.ts";
 import { expectFit, isFinalOn, readHistory } from "../../indexer/history/history.ts";
 import { historyTables } from "../../indexer/history/tables.ts";
 import { foundingAddresses } from "../../indexer/own-addresses.ts";
@@ -67,6 +68,30 @@ describe("a file of transfers", () => {
     const capitals = lines.map((line) => line.replace(/0x([0-9a-f]+)/g, (_, digits) => `0x${digits.toUpperCase()}`));
     await load(databaseUrl, written("capitals.csv", [header, ...capitals.toReversed(), ""].join("\n")));
     expect(await rowsOf()).toEqual(rows);
+  });
+
+  test("tells wallets apart whose hashes of 64 bits are equal, as anybody can make them", async () => {
+    const pair = ["0100000000000000020000000000000007070707", "03000000000000002405f474930652ae07070707"];
+    const duck = await openDuck(join(folder, "duck"));
+    const hashes = await duck.rows<{ same: boolean }>(
+      `select hash(unhex('${pair[0]}')) = hash(unhex('${pair[1]}')) as same`,
+    );
+    duck.close();
+    expect(hashes).toEqual([{ same: true }]);
+    const paid = (line: string, to: string, value: number) =>
+      line.split(",").with(5, `0x${to}`).with(6, String(value)).join();
+    const [one = "", two = ""] = [lines[1], lines[2]];
+    const changed = [paid(one, pair[0] ?? "", 11), paid(two, pair[1] ?? "", 22)];
+    await load(databaseUrl, written("collision.csv", [header, lines[0], ...changed, ...lines.slice(3), ""].join("\n")));
+    const { rows } = await pool.query(
+      `select encode(wallet, 'hex') as wallet, funder_atomic from history.wallet where encode(wallet, 'hex') = any($1) order by wallet`,
+      [pair],
+    );
+    expect(rows).toEqual([
+      { wallet: pair[0], funder_atomic: "11" },
+      { wallet: pair[1], funder_atomic: "22" },
+    ]);
+    expect((await pool.query("select count(*)::int as n from history.pair")).rows).toEqual([{ n: 36 }]);
   });
 
   test("counts from START_BLOCK on, or from its first transfer", async () => {
