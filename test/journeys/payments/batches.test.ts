@@ -2,6 +2,7 @@ import { parseAbi } from "viem";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { SETTLEMENT_BATCH } from "../../../contracts/settlement-batch.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
+import { blocksFrom } from "../../support/chain/blocks.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import { expectPaymentRequired, expectProblem } from "../../support/payments/expectations.ts";
@@ -35,11 +36,7 @@ afterEach(() => chain.client.setAutomine(true));
 
 /** What the relayer has sent in this test, in order. */
 async function sent() {
-  const head = await chain.client.getBlockNumber();
-  const numbers = Array.from({ length: Number(head - first) + 1 }, (_, place) => first + BigInt(place));
-  const blocks = await Promise.all(
-    numbers.map((blockNumber) => chain.client.getBlock({ blockNumber, includeTransactions: true })),
-  );
+  const blocks = await blocksFrom(chain, Number(first));
   const ours = blocks
     .flatMap(({ transactions }) => transactions)
     .filter(({ from }) => from.toLowerCase() === RELAYER.address.toLowerCase());

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { bytesToHex, type Hex, type LocalAccount } from "viem";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
+import { blocksFrom } from "../../support/chain/blocks.ts";
 import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
 import { paymentsOnChain } from "../../support/payments/books.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
@@ -69,11 +70,7 @@ const relayed = (): Promise<Relayed[]> =>
 
 /** The nonces of the relayer's transactions on the chain, in the order of its blocks. */
 async function minedNonces(relayer: string = RELAYER.address): Promise<number[]> {
-  const head = Number(await chain.client.getBlockNumber());
-  const numbers = Array.from({ length: head + 1 }, (_, number) => BigInt(number));
-  const blocks = await Promise.all(
-    numbers.map((blockNumber) => chain.client.getBlock({ blockNumber, includeTransactions: true })),
-  );
+  const blocks = await blocksFrom(chain, 0);
   return blocks.flatMap(({ transactions }) =>
     transactions.filter(({ from }) => from.toLowerCase() === relayer.toLowerCase()).map(({ nonce }) => nonce),
   );

@@ -15,6 +15,7 @@ import { MULTICALL3 } from "../../../api/adapters/chain/multicall.ts";
 import { type PaymentInfo, payerAgnosticHash, paymentId } from "../../../api/escrow/payment.ts";
 import { escrowAbi } from "../../../contracts/abi.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
+import { blocksFrom } from "../chain/blocks.ts";
 import type { TestChain } from "../chain/chain.ts";
 import { signReceiveAuthorization } from "../payments/authorization.ts";
 import { newPayer } from "../payments/signing.ts";
@@ -165,12 +166,7 @@ function callsIn({ to, input }: { readonly to: Address | null; readonly input: H
 export async function askedOnChain(scene: EscrowScene, { info }: Pick<Held, "info">): Promise<readonly Asked[]> {
   const { client, network } = scene.chain;
   const id = paymentId(info, network.chainId, scene.escrow.custody ?? scene.escrow.address);
-  const numbers = Array.from({ length: Number(await client.getBlockNumber()) + 1 - scene.escrow.block }, (_, index) =>
-    BigInt(scene.escrow.block + index),
-  );
-  const blocks = await Promise.all(
-    numbers.map((blockNumber) => client.getBlock({ blockNumber, includeTransactions: true })),
-  );
+  const blocks = await blocksFrom(scene.chain, scene.escrow.block);
   const calls = blocks
     .flatMap(({ transactions }) => transactions)
     .flatMap((transaction) => callsIn(transaction).map((call) => ({ ...transaction, ...call })))
