@@ -138,7 +138,7 @@ async function decide(
     const cost = { gas: gasBeyondFee(dearest, hold.info.maxAmount), most: limits.merchantGas };
     const told = rule.counts ? evaluation.record : NO_RECORD;
     const became = await store.decide(hold, evaluation, { ...cost, told, window });
-    if (became === "stored") return answered(parts, evaluation);
+    if (became === "stored") return { evaluation, contest: null, status: "pending", transaction: null };
     if (became === "spent") return { refused: "gas_spent" };
   }
   // A concurrent request may have decided, and even ended the hold: its evaluation is this request's too.

@@ -4,7 +4,7 @@ import type { ContestAnswer, ContestStore, ContestWindow } from "../../escrow/co
 import type { Decision } from "../../escrow/evaluation.ts";
 import type { Hex } from "../../kernel/wallet.ts";
 import { bytes, hex, inTransaction } from "./connection.ts";
-import { charge } from "./escrow-gas.ts";
+import { giveBack } from "./escrow-gas.ts";
 import { parseTask, type TaskColumns } from "./escrow-task.ts";
 
 /** How long a contest is reserved for its worker: longer than two fetches with their waits. */
@@ -114,7 +114,7 @@ export function createContestStore(pool: pg.Pool): ContestStore {
           bytes(payment),
           ...(answer.decision === "refund" ? [bytes(answer.record)] : []),
         ]);
-        await charge(client, task.merchant, { gas: -gas, most: 0n });
+        await giveBack(client, task.merchant, gas);
         return answer;
       }),
   };

@@ -1,0 +1,105 @@
+import pg from "pg";
+import type { ContestWindow } from "../../escrow/contest/contest-ports.ts";
+import type { Cost, EscrowStore, Evaluation, Stored } from "../../escrow/escrow-ports.ts";
+import type { Hold } from "../../escrow/payment.ts";
+import { NETWORKS } from "../../kernel/networks.ts";
+import type { Hex } from "../../kernel/wallet.ts";
+import { bytes } from "./connection.ts";
+import { CHARGE } from "./escrow-gas.ts";
+import type { Share } from "./shared-messages.ts";
+
+/** The account of holds that nobody decided, whose parties anybody can make up. */
+const NOBODY = Buffer.alloc(20);
+
+/**
+ * Charges, then stores the task and what belongs to it, all or nothing, in one statement. Two of them for one payment: the
+ * one that finds the other's task when it inserts its own has charged in vain, and is undone.
+ */
+const storing = (rest: string) => `WITH charged AS (${CHARGE} RETURNING 1),
+  task AS (INSERT INTO escrow_task (payment, chain, contract, info, decision, record, merchant, amount, contest_until)
+    SELECT $4::bytea, $5::int, $6::bytea, $7::jsonb, $8::text, $9::bytea, $10::bytea, $11::numeric, $12::bigint FROM charged
+    ON CONFLICT DO NOTHING RETURNING 1)${rest}
+  SELECT EXISTS (SELECT FROM task) AS stored, EXISTS (SELECT FROM escrow_task WHERE payment = $4::bytea) AS taken,
+    require_rows((SELECT count(*) FROM task), (SELECT count(*) FROM charged))`;
+const DECIDE = storing(`,
+  evaluation AS (INSERT INTO escrow_evaluation (payment, chain, contract, payer, merchant, decision, rule, record, document)
+    SELECT $4::bytea, $5::int, $6::bytea, $13::bytea, $10::bytea, $8::text, $14::text, $15::bytea, $16::text FROM task),
+  opened AS (INSERT INTO escrow_window (payment, seconds, until, conditions, promised, delivered)
+    SELECT $4::bytea, $17::int, $12::bigint, $18::jsonb, $19::jsonb, $20::jsonb FROM task WHERE $17::int IS NOT NULL)`);
+const TIME_OUT = storing("");
+const IS_TAKEN = "SELECT FROM escrow_task WHERE payment = $1";
+const NO_ROW = "P0002";
+
+interface Columns {
+  readonly stored: boolean;
+  readonly taken: boolean;
+}
+
+/** What the task says, besides what its hold does. */
+interface Outcome extends Pick<Evaluation, "decision"> {
+  readonly record: Hex | null;
+  readonly until: number | null;
+}
+
+const values = (
+  { id, network, contract, info }: Hold,
+  { account, gas, most }: Cost & { readonly account: Buffer },
+  { decision, record, until }: Outcome,
+) => [
+  account,
+  String(gas),
+  String(most),
+  bytes(id),
+  NETWORKS[network].chainId,
+  bytes(contract),
+  JSON.stringify({ ...info, maxAmount: String(info.maxAmount), salt: String(info.salt) }),
+  decision,
+  record === null ? null : bytes(record),
+  bytes(info.receiver),
+  String(info.maxAmount),
+  until,
+];
+
+const windowValues = (window: ContestWindow | null) =>
+  window === null
+    ? [null, null, null, null]
+    : [window.seconds, ...[window.conditions, window.promised, window.delivered].map((part) => JSON.stringify(part))];
+
+/** Stores decisions, those that come at the same time with one commit. */
+export function createDecisions(share: Share): Pick<EscrowStore, "decide" | "timeOut"> {
+  const isTaken = async (payment: unknown) =>
+    (await share({ name: "escrow-is-taken", text: IS_TAKEN, values: [payment] }, "")).rowCount !== 0;
+  const store = async (name: string, text: string, given: readonly unknown[]): Promise<Stored> => {
+    // Accounts are locked in this order, then tasks.
+    const order = `account ${Buffer.concat([given[0] as Buffer, given[3] as Buffer]).toString("hex")}`;
+    try {
+      const { rows } = await share<Columns>({ name, text, values: [...given] }, order);
+      if (rows[0]?.stored) return "stored";
+      // What waited for the account's lock looked for the task before another one stored it, and spent what was left.
+      return rows[0]?.taken || (await isTaken(given[3])) ? "taken" : "spent";
+    } catch (error) {
+      if (error instanceof pg.DatabaseError && error.code === NO_ROW) return "taken";
+      throw error;
+    }
+  };
+  return {
+    decide(hold, { decision, rule, record, document }, { told, window, ...cost }) {
+      const until = window?.until ?? null;
+      const charged = { ...cost, account: bytes(hold.info.receiver) };
+      return store("escrow-decide", DECIDE, [
+        ...values(hold, charged, { decision, record: told, until }),
+        bytes(hold.info.payer),
+        rule,
+        bytes(record),
+        document,
+        ...windowValues(window),
+      ]);
+    },
+    timeOut: (hold, cost) =>
+      store(
+        "escrow-time-out",
+        TIME_OUT,
+        values(hold, { ...cost, account: NOBODY }, { decision: "refund", record: null, until: null }),
+      ),
+  };
+}
