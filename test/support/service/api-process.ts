@@ -1,5 +1,5 @@
-import { fileURLToPath } from "node:url";
 import { privateKeyToAccount } from "viem/accounts";
+import { inject } from "vitest";
 import { startGuarded } from "../../../scripts/embedded/guarded-process.ts";
 import { freePort } from "../../../scripts/embedded/ports.ts";
 import { waitUntil } from "../../../scripts/embedded/wait-until.ts";
@@ -8,7 +8,6 @@ import { ARBITER_KEY, PAY_TO } from "./accounts.ts";
 import type { TestDatabase } from "./database.ts";
 import { bareEnvironment } from "./environment.ts";
 
-const MAIN = fileURLToPath(new URL("../../../api/main.ts", import.meta.url));
 const RELAYER_KEY = `0x${"6f".repeat(32)}` as const;
 const START_LIMIT_MS = 60_000;
 const START_ATTEMPTS = 3;
@@ -46,7 +45,7 @@ export async function startApiProcess(plan: ApiProcessPlan): Promise<ApiProcess>
     const { logFile } = plan;
     const child = await startGuarded({
       command: process.execPath,
-      args: [MAIN],
+      args: [inject("apiProgram")],
       env: environment(plan, port),
       ...(logFile === undefined ? {} : { logFile }),
     });
