@@ -1,0 +1,160 @@
+import { readFileSync } from "node:fs";
+import { text } from "node:stream/consumers";
+import { privateKeyToAccount } from "viem/accounts";
+import { expect } from "vitest";
+import { connect } from "../../../api/adapters/postgres/connection.ts";
+import { createLogStore } from "../../../api/adapters/postgres/log-store.ts";
+import { logOrigin } from "../../../api/log/origin.ts";
+import { signingKey } from "../../../api/signing/keys.ts";
+import { LOG_ANCHOR } from "../../../contracts/log-anchor.ts";
+import { parseCheckpoint } from "../../../packages/verifier/src/tlog/checkpoint.ts";
+import { verifyNote } from "../../../packages/verifier/src/tlog/note.ts";
+import { NOTE_TYPE, verifierKey } from "../../../packages/verifier/src/tlog/verifier-key.ts";
+import { anvilClient } from "../../../scripts/embedded/anvil.ts";
+import { startHoldingNode } from "../chain/holding-node.ts";
+import { eventually } from "../eventually.ts";
+import { forFile } from "../for-file.ts";
+import { serveHttp } from "../http-server.ts";
+import { ARBITER_KEY } from "../service/accounts.ts";
+import type { ApiProcess } from "../service/api-process.ts";
+import { startApiStage } from "../service/api-stage.ts";
+import { auditLog } from "./audit.ts";
+import { localWitness } from "./local-witness.ts";
+
+/** The origin of the log follows from it: every process continues the same log, whatever port it has. */
+const BASE_URL = "http://localhost:4021";
+const LOG_KEY = Buffer.alloc(32, 21);
+const ARTIFACT = new URL("../../../artifacts/contracts/LogAnchor.sol/LogAnchor.json", import.meta.url);
+
+/** API processes with a witness and anchors, and what must hold for their log whatever kills them. */
+export async function killStage() {
+  const stage = await forFile(startApiStage());
+  const { owner, database, chain } = stage;
+  const store = createLogStore(await forFile(connect(database.ownerUrl)));
+  const node = await forFile(startHoldingNode(chain));
+  const { publicJwk } = await signingKey(LOG_KEY);
+  const verifier = verifierKey(logOrigin(BASE_URL, 1), NOTE_TYPE.ed25519, Buffer.from(publicJwk.x, "base64url"));
+  const witness = await losingWitness(verifier);
+  const { deployedBytecode: bytecode } = JSON.parse(readFileSync(ARTIFACT, "utf8"));
+  await anvilClient(chain.rpcUrl, chain.network).setCode({ address: LOG_ANCHOR.address, bytecode });
+  await chain.setBalance(privateKeyToAccount(ARBITER_KEY).address, 10n ** 18n);
+  const env = {
+    BASE_URL,
+    LOG_KEY: LOG_KEY.toString("base64url"),
+    LOG_WITNESSES: `${witness.vkey} ${witness.url}`,
+    // The arbiter's account anchors only where it is in use.
+    ERC8004_FEEDBACK: "on",
+  };
+  const count = async (table: string): Promise<number> =>
+    Number((await owner.query(`SELECT count(*) FROM ${table}`)).rows[0].count);
+  const nothingWaits = () => eventually(() => count("log_pending"), 0);
+  const served = async (by: ApiProcess | undefined) => (await fetch(`${by?.url}/log/checkpoint`)).text();
+  const sizeOf = (note: string) => parseCheckpoint(note.slice(0, note.indexOf("\n\n") + 1)).size;
+  const sessions = async () => (await owner.query(SESSIONS, [new URL(database.apiUrl).username])).rows[0].count;
+
+  return {
+    stage,
+    node,
+    witness,
+    start: () => stage.start(node, env),
+    log: {
+      nothingWaits,
+      served,
+      /** Until what is announced at the start has its place. */
+      isStarted: async () => {
+        await eventually(async () => (await count("log_entry")) > 0, true);
+        await nothingWaits();
+      },
+      written: async () => ({
+        entries: await count("log_entry"),
+        checkpoints: await count("log_checkpoint"),
+        waiting: await count("log_pending"),
+        leaves: Number((await owner.query(LEAVES)).rows[0].leaves),
+      }),
+      /** Until the server has noticed that the client is gone, and has finished or undone what it was sent. */
+      noSessions: () => eventually(sessions, "0"),
+      dayPasses: () => owner.query(DAY_PASSES),
+      /**
+       * Nothing waits; the log has what was sold, each once; every checkpoint is signed, has the root of its entries and
+       * continues the one before; and the newest is served, cosigned.
+       */
+      async isWhole(by: ApiProcess | undefined, sold: readonly string[]): Promise<void> {
+        await nothingWaits();
+        expect(await auditLog({ owner, store, verifier })).toEqual([]);
+        const ids = (rows: readonly { readonly id: string }[]) => rows.map(({ id }) => id);
+        const certified = await owner.query("SELECT id FROM certificate ORDER BY id");
+        const logged = await owner.query("SELECT ref AS id FROM log_entry WHERE type = 'certificate' ORDER BY ref");
+        expect(ids(certified.rows)).toEqual(sold.toSorted());
+        expect(ids(logged.rows)).toEqual(sold.toSorted());
+        // What the turn of a process that was killed does, 40 seconds later.
+        await owner.query("UPDATE log_witness SET due_at = '-infinity'");
+        const entries = await count("log_entry");
+        const seen = async () => {
+          const note = await served(by);
+          const { signatures } = await verifyNote(note, [verifier, witness.key]);
+          return [sizeOf(note), signatures.length];
+        };
+        await eventually(seen, [entries, 2]);
+      },
+      /** What is wrong with checkpoints that were served in this order: the log has each, and none is of a smaller tree. */
+      async faultsIn(notes: readonly string[]): Promise<readonly string[]> {
+        const faults: string[] = [];
+        let before = 0;
+        for (const note of notes) {
+          const size = sizeOf(note);
+          const stored = await store.checkpointAt(1, size);
+          if (stored === null || !note.startsWith(stored.note)) faults.push(`the log has no checkpoint like ${note}`);
+          if (size < before) faults.push(`${size} entries were served after ${before}`);
+          before = size;
+        }
+        return notes.length === 0 ? ["nothing was served"] : faults;
+      },
+    },
+  };
+}
+
+const SESSIONS = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND usename = $1";
+const LEAVES = "SELECT coalesce(sum(length(hashes)), 0) / 32 AS leaves FROM log_tile WHERE level = 0";
+const DAY_PASSES = `ALTER TABLE log DISABLE TRIGGER permanent;
+  UPDATE log SET started_at = started_at - interval '1 day';
+  ALTER TABLE log ENABLE ALWAYS TRIGGER permanent`;
+
+interface Losing {
+  readonly after: number;
+  readonly cosigned: (head: { size: number }) => void;
+  readonly released: Promise<void>;
+}
+
+/** A witness whose answers a test may lose: it has cosigned, and nobody hears of it. */
+async function losingWitness(log: Parameters<typeof localWitness>[0]) {
+  const { witness } = await localWitness(log);
+  let losing: Losing | null = null;
+  const { url } = await forFile(
+    serveHttp(async (request, response) => {
+      const body = request.method === "POST" ? await text(request) : null;
+      const answer = await fetch(`${witness.submission}${request.url}`, { method: request.method ?? "GET", body });
+      const said = await answer.text();
+      const size = Number(body?.slice(body.indexOf("\n\n") + 2).split("\n")[1]);
+      if (losing !== null && answer.status === 200 && size > losing.after) {
+        const { cosigned, released } = losing;
+        losing = null;
+        cosigned({ size });
+        await released;
+      }
+      const type = answer.headers.get("content-type") ?? "text/plain";
+      if (!response.destroyed) response.writeHead(answer.status, { "content-type": type }).end(said);
+    }),
+  );
+  return {
+    url,
+    key: witness.key,
+    vkey: witness.key.vkey,
+    /** Holds back its next answer about a larger tree until it is released. */
+    loseNextAfter(after: number) {
+      const cosigned = Promise.withResolvers<{ size: number }>();
+      const released = Promise.withResolvers<void>();
+      losing = { after, cosigned: cosigned.resolve, released: released.promise };
+      return { cosigned: cosigned.promise, release: released.resolve };
+    },
+  };
+}
