@@ -7,7 +7,7 @@ import { RateLimiterMemory, RateLimiterRes } from "rate-limiter-flexible";
 import { refuseDeclaredLength } from "./kernel/body.ts";
 import { type Clients, clientOf } from "./kernel/client.ts";
 import { PROBLEMS, Problem, problemBody, problemOf } from "./kernel/errors.ts";
-import { isPaid, isQuoted, type Route } from "./kernel/route.ts";
+import { isPaid, isQuoted, mountPath, type Route, suffixOf } from "./kernel/route.ts";
 import { page, wantsHtml } from "./layout/negotiate.ts";
 import type { Meter } from "./operations/meter.ts";
 import { type PayableParts, payable, quoted } from "./payments/payable.ts";
@@ -106,22 +106,14 @@ function handlerOf(route: Route, parts: AppParts): (c: Context) => Response | Pr
   return isQuoted(route) ? quoted(route, parts) : route.handle;
 }
 
-const SUFFIX = /(:\w+)(\.[\w-]+)$/;
-
-/**
- * Where Hono mounts a route. A path that ends like `/cert/:id.tlog-proof` shares the place of `/cert/:id`: Hono's fast
- * router takes one pattern at each place, and with a second one it leaves all requests to its slow router.
- */
-const mountPath = ({ path }: Route): string => path.replace(SUFFIX, "$1");
-
 /** Passes on a request whose path does not end as the route's does. */
-function mounted({ path }: Route, handle: (c: Context) => Response | Promise<Response>): MiddlewareHandler<Env> {
-  const [, , suffix] = SUFFIX.exec(path) ?? [];
+function mounted(route: Route, handle: (c: Context) => Response | Promise<Response>): MiddlewareHandler<Env> {
+  const suffix = suffixOf(route);
   const handler: MiddlewareHandler<Env> = async (c, next) => {
     if (suffix === undefined || c.req.path.endsWith(suffix)) return handle(c);
     await next();
   };
-  return Object.assign(handler, { tablePath: path });
+  return Object.assign(handler, { tablePath: route.path });
 }
 
 /** The methods of every path that is mounted. */

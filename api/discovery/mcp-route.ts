@@ -3,10 +3,16 @@ import { z } from "zod";
 import { freeHandler } from "../../packages/mcp/src/free-server.ts";
 import type { Service } from "../../packages/mcp/src/service.ts";
 import { FREE_TOOLS } from "../../packages/mcp/src/tools/free.ts";
-import { parseKeySet, replayScores, verifyDocument } from "../../packages/verifier/src/index.ts";
+import {
+  checkListed,
+  parseKeySet,
+  parsePolicy,
+  replayScores,
+  verifyDocument,
+} from "../../packages/verifier/src/index.ts";
 import { readBody } from "../kernel/body.ts";
 import { PROBLEMS, problemBody, problemOf } from "../kernel/errors.ts";
-import type { FreeRoute, Route } from "../kernel/route.ts";
+import { type FreeRoute, mountPath, type Route } from "../kernel/route.ts";
 
 const MESSAGE = z.looseObject({ jsonrpc: z.literal("2.0") });
 /** A header or the message breaks MCP's rules. */
@@ -40,7 +46,8 @@ export function mcpRoute(routes: () => readonly Route[], parts: McpRouteParts): 
     async handle(c) {
       handler ??= freeHandler({
         service: inProcess(routes(), parts),
-        verifier: { parseKeySet, verifyDocument, replayScores },
+        verifier: { parseKeySet, verifyDocument, replayScores, parsePolicy, checkListed },
+        logPolicy: null,
       });
       const text = new TextDecoder().decode(await readBody(c));
       if (text.trimStart().startsWith("[")) return c.json(NO_BATCH, 400);
@@ -52,7 +59,10 @@ export function mcpRoute(routes: () => readonly Route[], parts: McpRouteParts): 
 /** The service as its own tools see it: the free routes they name, called without a network. */
 function inProcess(routes: readonly Route[], { baseUrl, toolFailed, isAway }: McpRouteParts): Service {
   const app = new Hono();
-  for (const path of new Set(FREE_TOOLS.flatMap(({ reads }) => reads))) app.get(path, routeAt(routes, path).handle);
+  for (const path of new Set(FREE_TOOLS.flatMap(({ reads }) => reads))) {
+    const route = routeAt(routes, path);
+    app.get(mountPath(route), route.handle);
+  }
   app.onError((error, c) => {
     const { code, details } = problemOf(error, isAway);
     if (code === "internal_error") toolFailed(error);

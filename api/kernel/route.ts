@@ -218,6 +218,17 @@ export const isQuoted = (route: Route): route is QuotedRoute => "quote" in route
 /** The chains whose wallets a route asks to sign in. */
 export const networksOfSignIn = (route: Route): readonly Network[] => ("signIn" in route && route.signIn) || [];
 
+const SUFFIX = /(:\w+)(\.[\w-]+)$/;
+
+/**
+ * Where Hono mounts a route. A path that ends like `/cert/:id.tlog-proof` shares the place of `/cert/:id`: Hono's fast
+ * router takes one pattern at each place, and with a second one it leaves all requests to its slow router.
+ */
+export const mountPath = ({ path }: Pick<Route, "path">): string => path.replace(SUFFIX, "$1");
+
+/** What a request's path must end with besides, like `.tlog-proof`; undefined for most routes. */
+export const suffixOf = ({ path }: Pick<Route, "path">): string | undefined => SUFFIX.exec(path)?.[2];
+
 /** Everything a payment can buy. */
 export const sold = (routes: readonly Route[]): PaidRoute[] =>
   routes.flatMap((route) => (isPaid(route) ? [route] : isQuoted(route) ? route.sales : []));

@@ -17,6 +17,17 @@ export interface Verify {
   readonly baseUrl: string;
   readonly wallet: string;
   readonly require: readonly Capability[];
+  /** How to check that the certificates are in the service's public log; null to leave that. */
+  readonly log: LogInputs | null;
+}
+
+export interface LogInputs {
+  /** The text of a C2SP tlog-policy: which log and which witnesses to trust. */
+  readonly policy: string;
+  /** Files with proofs. */
+  readonly proofs: readonly string[];
+  /** Whether the step fails without a proof. */
+  readonly isRequired: boolean;
 }
 
 export interface Certify {
@@ -42,7 +53,7 @@ export function readInputs(env: Readonly<Record<string, string | undefined>>): V
       form: /^0x[0-9a-fA-F]{40}$/,
       expected: "0x and 40 hex digits",
     });
-    return { command, baseUrl, wallet, require: capabilitiesOf(input("require")) };
+    return { command, baseUrl, wallet, require: capabilitiesOf(input("require")), log: logOf(input) };
   }
   if (command !== "certify") throw new Failure(`command is "${command}"; expected verify or certify.`);
   const test = input("test");
@@ -76,6 +87,23 @@ function matching(
 ): string {
   if (!form.test(text)) throw new Failure(`${name} is "${text}"; expected ${expected}.`);
   return text;
+}
+
+function logOf(input: (name: string) => string): LogInputs | null {
+  const policy = input("log-policy");
+  const proofs = input("log-proofs")
+    .split(/[\n,]/)
+    .flatMap((file) => file.trim() || []);
+  const required = matching("log-required", input("log-required") || "false", {
+    form: /^(true|false)$/,
+    expected: "true or false",
+  });
+  if (policy !== "") return { policy, proofs, isRequired: required === "true" };
+  if (proofs.length > 0 || required === "true")
+    throw new Failure(
+      "log-policy is missing; without it, a proof shows nothing. It says which log and witnesses to trust.",
+    );
+  return null;
 }
 
 /** The key itself never appears in a message. */

@@ -2,6 +2,7 @@ import { type Capability, Failure } from "./inputs.ts";
 
 /** What the action reads from a wallet's verification record. */
 export interface WalletRecord {
+  readonly wallet: string;
   readonly verified: boolean;
   readonly capabilities: Readonly<
     Record<Capability, { readonly result: "pass" | "fail" | null; readonly fresh: boolean }>
@@ -32,16 +33,18 @@ export async function readRecord(baseUrl: string, wallet: string): Promise<Walle
       redirect: "error",
       signal: AbortSignal.timeout(PATIENCE_MS),
     }).catch((error: unknown) => String(error));
-    if (typeof answer !== "string" && answer.ok) return recordOf(await answer.json().catch(() => null), url);
+    if (typeof answer !== "string" && answer.ok)
+      return recordOf(await answer.json().catch(() => null), { url, wallet });
     said = typeof answer === "string" ? answer : `status ${answer.status}`;
     if (time < TRIES) await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
   }
   throw new Failure(`${url} did not respond: ${said}.`);
 }
 
-function recordOf(body: unknown, url: string): WalletRecord {
+/** The record is about the wallet that was asked for, whatever it says itself. */
+function recordOf(body: unknown, { url, wallet }: { readonly url: string; readonly wallet: string }): WalletRecord {
   const record = body as Partial<WalletRecord> | null;
   if (typeof record?.verified !== "boolean" || typeof record.capabilities !== "object" || !Array.isArray(record.certs))
     throw new Failure(`${url} did not return a verification record.`);
-  return record as WalletRecord;
+  return { ...(record as WalletRecord), wallet: wallet.toLowerCase() };
 }

@@ -1,7 +1,15 @@
 #!/usr/bin/env node
+import { readFileSync } from "node:fs";
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import { privateKeyToAccount } from "viem/accounts";
-import { parseKeySet, replayScores, verifyDocument } from "../../verifier/src/index.ts";
+import {
+  checkListed,
+  type Policy,
+  parseKeySet,
+  parsePolicy,
+  replayScores,
+  verifyDocument,
+} from "../../verifier/src/index.ts";
 import { askNode } from "./base-node.ts";
 import { createBudget } from "./budget.ts";
 import { askService } from "./fate.ts";
@@ -19,6 +27,7 @@ const USAGE = `The tools of an Agent Payment Trust Service, for an MCP client th
   SESSION_BUDGET_USD  the most that this program will sign for before it exits; default ${DEFAULT_BUDGET_USD}
   PAY_TO_ADDRESS      the only address that is ever paid; default: the address that the service publishes
   BASE_RPC_URL        a node of Base that says what became of a payment; default: the service does
+  LOG_POLICY          a file (C2SP tlog-policy) that says which log and witnesses to trust; default: check_credential's caller may
   XDG_STATE_HOME      where a folder keeps payments until they are over; default ~/.local/state`;
 
 function main([argument]: readonly string[]): void {
@@ -29,6 +38,12 @@ function main([argument]: readonly string[]): void {
     process.exitCode = isHelp ? 0 : 2;
     return;
   }
+  const logPolicy = settings.logPolicy === null ? null : readPolicy(settings.logPolicy);
+  if (logPolicy !== null && "problem" in logPolicy) {
+    console.error(logPolicy.problem);
+    process.exitCode = 2;
+    return;
+  }
   const { baseUrl, payerKey, payTo, nodeUrl } = settings;
   const service = httpService(baseUrl);
   const payer = payerKey === null ? null : privateKeyToAccount(payerKey);
@@ -36,8 +51,16 @@ function main([argument]: readonly string[]): void {
   const pending = keptIn(stateFolder(process.env, process.platform));
   const askFate = nodeUrl === null ? askService(service) : askNode(nodeUrl, service);
   const shop = createShop({ service, payer, payTo, budget, pending, askFate });
-  const verifier = { parseKeySet, verifyDocument, replayScores };
-  serveStdio(() => toolServer({ service, shop, verifier, payer }));
+  const verifier = { parseKeySet, verifyDocument, replayScores, parsePolicy, checkListed };
+  serveStdio(() => toolServer({ service, shop, verifier, payer, logPolicy }));
+}
+
+function readPolicy(file: string): Policy | { problem: string } {
+  try {
+    return parsePolicy(readFileSync(file));
+  } catch (error) {
+    return { problem: `LOG_POLICY must be a file in the format of C2SP tlog-policy: ${(error as Error).message}` };
+  }
 }
 
 main(process.argv.slice(2));

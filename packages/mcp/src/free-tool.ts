@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import type { Policy } from "../../verifier/src/index.ts";
 import type { Service } from "./service.ts";
 import type { Verifier } from "./verifier.ts";
 
@@ -14,6 +15,8 @@ export interface ToolFacts<Input extends z.ZodObject = z.ZodObject, Output exten
 export interface FreeParts {
   readonly service: Service;
   readonly verifier: Verifier;
+  /** Which log and witnesses the user trusts; null where the caller may say it. */
+  readonly logPolicy: Policy | null;
 }
 
 /** A tool that costs nothing and changes nothing. Failures are thrown, with a message for the agent. */

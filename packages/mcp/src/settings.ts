@@ -10,6 +10,8 @@ export interface Settings {
   readonly payTo: Address | null;
   /** A node of Base; null to trust the service about the chain. */
   readonly nodeUrl: string | null;
+  /** The file that says which log and witnesses to trust; null where the agent may say it. */
+  readonly logPolicy: string | null;
   /** Atomic units. */
   readonly budget: bigint;
 }
@@ -39,6 +41,7 @@ export function parseSettings(env: Readonly<Record<string, string | undefined>>)
     payerKey: key === "" ? null : key,
     payTo: payTo === "" ? null : payTo,
     nodeUrl: node === "" ? null : node,
+    logPolicy: env.LOG_POLICY || null,
     budget,
   };
 }

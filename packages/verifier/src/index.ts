@@ -13,6 +13,8 @@ export { parseScoreFacts } from "./score/v3/parse-facts.ts";
 export type { Assessment, ScoreDocument } from "./score/v3/record.ts";
 export { score } from "./score/v3/score.ts";
 export { checkStatement, type ExpectedStatement, type StatementReport } from "./settlement/check-statement.ts";
+export { type CheckListed, checkListed, type ListedReport } from "./tlog/check-listed.ts";
+export { type CheckLogged, checkLogged, type LoggedReport, type Subject } from "./tlog/check-logged.ts";
 export { bindEntry, type Entry, parseEntry } from "./tlog/entry.ts";
 export { leafHash } from "./tlog/hash.ts";
 export { type Policy, parsePolicy } from "./tlog/policy.ts";

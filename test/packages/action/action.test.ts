@@ -102,6 +102,7 @@ test("its metadata is whole: every input reaches the script, every output comes 
   expect(handed.sort()).toEqual(Object.keys(metadata.inputs).sort());
   for (const [name, { value }] of Object.entries(metadata.outputs))
     expect(value).toBe(`\${{ steps.run.outputs.${name} }}`);
+  expect(steps[2]).toMatchObject({ if: "inputs.log-policy != ''", run: expect.stringMatching(/\.\.\/verifier"$/) });
   expect(steps[1]).toMatchObject({ if: "inputs.command == 'certify'", run: expect.stringMatching(/^npm install /) });
   const { dependencies } = JSON.parse(await readFile(join(ACTION, "package.json"), "utf8"));
   const sources = await Promise.all(
@@ -178,18 +179,33 @@ test("a copy of its folder alone, in somebody else's repository, is the whole ac
   const copy = join(repository, ".github/actions/agent-payment-trust");
   await cp(ACTION, copy, { recursive: true, filter: (path) => !path.endsWith("node_modules") });
   await symlink(join(ACTION, "../../node_modules"), join(copy, "node_modules"));
-  const { key } = await newKey();
+  const { key, wallet } = await newKey();
   expect(await certify(key, {}, copy)).toMatchObject({ code: 0, outputs: { verified: "true", paid: "0.25" } });
+  const logged = { ...base(), command: "verify", wallet, "log-policy": "quorum none" };
+  expect(await runAction(logged, copy)).toMatchObject({
+    code: 1,
+    log: expect.stringMatching(/^::error::log-policy needs the folder packages\/verifier next to the action's/),
+  });
 });
 
 describe("on a pull request", () => {
   test("verify passes for a verified wallet, and fails for a capability that it lacks", async () => {
     const { key, wallet } = await newKey();
-    await certify(key);
+    const certified = await certify(key);
     expect(await verify(wallet, { require: "can_pay" })).toMatchObject({
       code: 0,
-      outputs: { verified: "true", "record-url": `${service.url}/verify?wallet=${wallet}` },
+      outputs: { verified: "true", log: "not_checked", "record-url": `${service.url}/verify?wallet=${wallet}` },
       summary: expect.stringMatching(/\| can_pay \| pass \| yes \|\n\| scam_resistance \| not tested \| {2}\|/),
+    });
+    const path = new URL(certified.outputs["cert-url"] ?? "").pathname;
+    await expect
+      .poll(async () => (await fetch(`${service.url}${path}.tlog-proof`)).status, { timeout: 30_000 })
+      .toBe(200);
+    const { policy } = (await (await fetch(`${service.url}/log`)).json()) as { policy: string };
+    expect(await verify(wallet, { "log-policy": policy, "log-required": "true" })).toMatchObject({
+      code: 0,
+      outputs: { verified: "true", log: "proven" },
+      summary: expect.stringContaining("Public log: **proven**"),
     });
     const lacking = await verify(wallet, { require: "can_pay, scam_resistance" });
     expect(lacking).toMatchObject({ code: 1, outputs: { verified: "true" } });
@@ -216,6 +232,7 @@ describe("on a pull request", () => {
 });
 
 test.for([
+  [{ command: "verify", wallet: devAccount(1).address, "log-required": "true" }, "log-policy is missing"],
   [{ command: "buy" }, 'command is "buy"; expected verify or certify.'],
   [{ command: "verify", wallet: "vitalik.eth" }, 'wallet is "vitalik.eth"; expected 0x and 40 hex digits.'],
   [{ command: "verify", wallet: devAccount(1).address, require: "can_fly" }, 'require names "can_fly"'],

@@ -105,6 +105,7 @@ describe("the environment", () => {
       payerKey: null,
       payTo: null,
       nodeUrl: null,
+      logPolicy: null,
       budget: parseUsd(DEFAULT_BUDGET_USD),
     });
     const env = {

@@ -9,7 +9,7 @@ import { httpService } from "../../../packages/mcp/src/http-service.ts";
 import { keptIn } from "../../../packages/mcp/src/pending-payments.ts";
 import { createShop } from "../../../packages/mcp/src/shop.ts";
 import { toolServer } from "../../../packages/mcp/src/tool-server.ts";
-import { parseKeySet, replayScores, verifyDocument } from "../../../packages/verifier/src/index.ts";
+import * as verifier from "../../../packages/verifier/src/index.ts";
 import { EXPIRED, SAMPLE_NOW } from "../certification/samples.ts";
 
 // Prints, as one JSON object by name, the texts that no GET of a service without history returns.
@@ -23,7 +23,7 @@ async function tools(): Promise<readonly (readonly [string, unknown])[]> {
   const payer = null;
   const parts = { payTo: null, budget: createBudget(0n), pending: keptIn(tmpdir()), askFate: askService(service) };
   const shop = createShop({ service, payer, ...parts });
-  const server = await toolServer({ service, shop, payer, verifier: { parseKeySet, replayScores, verifyDocument } });
+  const server = await toolServer({ service, shop, payer, verifier, logPolicy: null });
   const [near, far] = InMemoryTransport.createLinkedPair();
   const client = new Client({ name: "test", version: "1.0.0" });
   await Promise.all([server.connect(far), client.connect(near)]);

@@ -15,7 +15,14 @@ import {
 } from "../../../packages/mcp/src/service.ts";
 import { createShop, type ShopParts } from "../../../packages/mcp/src/shop.ts";
 import { toolServer } from "../../../packages/mcp/src/tool-server.ts";
-import { parseKeySet, replayScores, verifyDocument } from "../../../packages/verifier/src/index.ts";
+import {
+  checkListed,
+  type Policy,
+  parseKeySet,
+  parsePolicy,
+  replayScores,
+  verifyDocument,
+} from "../../../packages/verifier/src/index.ts";
 import { folderForFile } from "../folder.ts";
 
 const states = await folderForFile("mcp-states-");
@@ -45,6 +52,7 @@ export interface LocalPlan extends Partial<ShopParts> {
   readonly service: Service;
   /** Atomic units. Default 2 USD. */
   readonly limit?: bigint;
+  readonly logPolicy?: Policy | null;
 }
 
 /** The official client on a whole tool server in this process, closed with the test. */
@@ -56,6 +64,7 @@ export async function connectLocal({
   pending,
   askFate,
   giveUpAfterMs,
+  logPolicy = null,
 }: LocalPlan): Promise<Client> {
   const shop = createShop({
     service,
@@ -66,7 +75,8 @@ export async function connectLocal({
     askFate: askFate ?? askService(service),
     ...(giveUpAfterMs === undefined ? {} : { giveUpAfterMs }),
   });
-  const server = await toolServer({ service, shop, payer, verifier: { parseKeySet, replayScores, verifyDocument } });
+  const verifier = { parseKeySet, replayScores, verifyDocument, parsePolicy, checkListed };
+  const server = await toolServer({ service, shop, payer, verifier, logPolicy });
   const [near, far] = InMemoryTransport.createLinkedPair();
   const client = newClient();
   onTestFinished(() => client.close());

@@ -1,8 +1,5 @@
-import { InputError, Refusal } from "../refusal.ts";
-import { bindEntry, parseEntry } from "../tlog/entry.ts";
-import { leafHash } from "../tlog/hash.ts";
-import { parseProof, verifyProof } from "../tlog/tlog-proof.ts";
-import { type Expectation, verifyDocument } from "../verify-document.ts";
+import { InputError } from "../refusal.ts";
+import { checkLogged, type LoggedReport } from "../tlog/check-logged.ts";
 import { readArguments } from "./arguments.ts";
 import { checkConsistency } from "./log-consistency.ts";
 import { readPolicy } from "./log-files.ts";
@@ -36,43 +33,12 @@ export async function checkLog(args: readonly string[]): Promise<0 | 1> {
   const trusted = await readPolicy(policy, USAGE);
   const record = await readSource(given.source);
   const { expected } = await readTrust(given, USAGE);
-  const report = await check({ record, proof: await readSource(proof), trusted, expected });
+  const report = await checkLogged({ proof: await readSource(proof), policy: trusted, expected, subject: { record } });
   console.log(json ? JSON.stringify(report, null, 2) : render(report));
   return report.valid ? 0 : 1;
 }
 
-type Report = Awaited<ReturnType<typeof check>>;
-
-async function check(given: {
-  readonly record: Uint8Array;
-  readonly proof: Uint8Array;
-  readonly trusted: Parameters<typeof verifyProof>[2];
-  readonly expected: Expectation;
-}) {
-  try {
-    return { valid: true, ...(await proven(given)) } as const;
-  } catch (error) {
-    if (!(error instanceof Refusal)) throw error;
-    return { valid: false, code: error.code, reason: error.message } as const;
-  }
-}
-
-async function proven({ record, proof, trusted, expected }: Parameters<typeof check>[0]) {
-  const parsed = parseProof(proof);
-  if (parsed.extra === undefined) throw new Refusal("malformed_log_proof", "the proof does not carry the entry");
-  const shown = await verifyProof(parsed, leafHash(parsed.extra), trusted);
-  const entry = parseEntry(parsed.extra);
-  if (entry.index !== shown.index)
-    throw new Refusal("entry_mismatch", `the entry names the index ${entry.index}, and stands at ${shown.index}`);
-  bindEntry(entry, record);
-  const signed = "document" in entry.content ? JSON.stringify(entry.content.document) : record;
-  const { signature } = await verifyDocument(signed, expected);
-  if (!signature.valid) throw new Refusal(signature.code, `the entry's document: ${signature.reason}`);
-  const { checkpoint, log, index, witnesses } = shown;
-  return { log, index, size: checkpoint.size, type: entry.type, id: entry.id, issuer: signature.issuer, witnesses };
-}
-
-function render(report: Report): string {
+function render(report: LoggedReport): string {
   if (!report.valid) return `NOT VALID (${report.code}): ${report.reason}`;
   const { log, index, size, type, id, issuer, witnesses } = report;
   const names = witnesses.map(({ name, seconds }) => `${name} on ${new Date(seconds * 1000).toISOString()}`);

@@ -84,6 +84,45 @@ export function bindEntry(entry: Entry, source: string | Uint8Array): void {
   if (difference !== null) throw new Refusal("entry_mismatch", `the entry is not about this record: ${difference}`);
 }
 
+/** What a list of certificates calls them, and what the certificate itself does. */
+const LISTED_MEMBERS = [
+  ["id", "id"],
+  ["product", "product"],
+  ["test_version", "test_version"],
+  ["result", "verdict"],
+  ["level", "level"],
+  ["issued", "issued_at"],
+  ["valid_until", "valid_until"],
+  ["cert_url", "cert_url"],
+] as const;
+
+/**
+ * Checks that an entry is a certificate that the record or the credential of this wallet lists.
+ * @param certificates members of the record's `certs` or of the credential's `conformance`
+ * @throws Refusal `entry_mismatch`
+ */
+export function bindListed(entry: Entry, listed: Listed): void {
+  const difference = listedDifference(entry, listed);
+  if (difference === null) return;
+  const ids = listed.certificates.map(({ id }) => quote(id)).join(", ");
+  throw new Refusal("entry_mismatch", `the entry is none of the certificates ${ids}: ${difference}`);
+}
+
+interface Listed {
+  readonly wallet: string;
+  readonly certificates: readonly JsonObject[];
+}
+
+function listedDifference({ type, id, content }: Entry, { wallet, certificates }: Listed): string | null {
+  if (type !== "certificate" || "sha256" in content) return `it is the ${type} ${quote(id)}`;
+  const { document } = content;
+  const certificate = certificates.find((one) => one.id === id);
+  if (certificate === undefined) return `it is about ${quote(id)}`;
+  if (document.wallet !== wallet) return `it is of the wallet ${quote(document.wallet)}`;
+  const different = LISTED_MEMBERS.find(([listed, own]) => text(certificate[listed]) !== text(document[own]));
+  return different === undefined ? null : `they differ in ${different[0]}`;
+}
+
 function differenceOf({ type, id, content }: Entry, record: JsonObject): string | null {
   if ("sha256" in content)
     return documentSha256(record) === content.sha256 ? null : "the document that was logged has another sha256";

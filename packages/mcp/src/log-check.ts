@@ -1,0 +1,44 @@
+import type { CheckListed, Expectation, ListedReport, Policy } from "../../verifier/src/index.ts";
+import { type Service, ServiceError } from "./service.ts";
+import type { Verifier } from "./verifier.ts";
+
+export interface LogQuestion {
+  /** Null where nobody has said which log and which witnesses to trust. */
+  readonly policy: Policy | null;
+  /** Proofs that came with the credential. */
+  readonly proofs: readonly string[];
+  readonly expected: Expectation;
+}
+
+type Credential = CheckListed["certificates"][number];
+
+const TIMEOUT_MS = 10_000;
+
+/**
+ * What the public log says of the certificates that a credential lists.
+ * @param credential one whose signature is valid
+ */
+export async function checkLog(
+  { credentialSubject }: Credential,
+  { policy, proofs, expected }: LogQuestion,
+  { service, verifier }: { readonly service: Service; readonly verifier: Verifier },
+): Promise<ListedReport> {
+  if (policy === null)
+    return { state: "not_checked", reason: "No policy says which log and which witnesses to trust.", entries: [] };
+  const { wallet, conformance } = Object(credentialSubject) as Readonly<Record<string, unknown>>;
+  const certificates = Array.isArray(conformance) ? conformance.map((one) => Object(one) as Credential) : [];
+  const fetchProof = (id: string) => proofOf(id, service);
+  return verifier.checkListed({ wallet: String(wallet), certificates, policy, expected, proofs, fetchProof });
+}
+
+async function proofOf(id: string, service: Service): ReturnType<CheckListed["fetchProof"]> {
+  if (!/^[0-9a-f]{16}$/.test(id)) return { absent: "this is no certificate's id" };
+  try {
+    const request = { path: `/cert/${id}.tlog-proof`, headers: { accept: "text/plain" }, timeoutMs: TIMEOUT_MS };
+    const { status, text } = await service.send(request);
+    return status === 200 ? { proof: text } : { absent: `the service answered ${status}` };
+  } catch (error) {
+    if (error instanceof ServiceError) return { absent: error.message };
+    throw error;
+  }
+}

@@ -1,0 +1,69 @@
+import type { JsonObject } from "../strict-json.ts";
+import type { Expectation } from "../verify-document.ts";
+import { checkLogged } from "./check-logged.ts";
+import type { Policy } from "./policy.ts";
+
+/** The certificates that a wallet's record (`certs`) or credential (`conformance`) lists, and how to check them. */
+export interface CheckListed {
+  readonly wallet: string;
+  readonly certificates: readonly JsonObject[];
+  readonly policy: Policy;
+  /** Who must have signed the documents in the entries. */
+  readonly expected: Expectation;
+  /** Proofs that came along. */
+  readonly proofs: readonly (string | Uint8Array)[];
+  /** Asks for the proof at a certificate's `.tlog-proof`; says why there is none. */
+  readonly fetchProof: (id: string) => Promise<{ readonly proof: string | Uint8Array } | { readonly absent: string }>;
+}
+
+export interface ListedReport {
+  /**
+   * `proven`: each certificate that counts is in the witnessed log. `absent`: for at least one there was no proof, so only the
+   * service's word stands for it. `refused`: a proof is wrong. `not_checked`: no certificate counts.
+   */
+  readonly state: "proven" | "absent" | "refused" | "not_checked";
+  readonly reason: string;
+  readonly entries: readonly {
+    readonly certificate: string;
+    readonly log: string;
+    readonly index: number;
+    readonly witnesses: readonly { readonly name: string; readonly at: string }[];
+  }[];
+}
+
+/** Proofs that are asked for, at most. */
+const MOST_ASKED = 10;
+
+/**
+ * Checks the proofs that came with a list of certificates, and fetches those of the others that count (`fresh`). A proof is
+ * present if it came along or is served; then it has to hold. None is demanded: a list without proofs is `absent`.
+ */
+export async function checkListed({ fetchProof, proofs, ...given }: CheckListed): Promise<ListedReport> {
+  const { wallet, certificates, policy, expected } = given;
+  const entries: ListedReport["entries"][number][] = [];
+  const refusals: string[] = [];
+  const take = async (proof: string | Uint8Array, about: readonly JsonObject[]): Promise<void> => {
+    const report = await checkLogged({ proof, policy, expected, subject: { wallet, certificates: about } });
+    if (!report.valid) return void refusals.push(`${report.code}: ${report.reason}`);
+    const { log, index, id, witnesses } = report;
+    const times = witnesses.map(({ name, seconds }) => ({ name, at: new Date(seconds * 1000).toISOString() }));
+    entries.push({ certificate: id, log, index, witnesses: times });
+  };
+  for (const proof of proofs) await take(proof, certificates);
+  const shown = new Set(entries.map(({ certificate }) => certificate));
+  const counting = certificates.filter(({ id, fresh }) => fresh === true && !shown.has(String(id)));
+  const absent = counting.slice(MOST_ASKED).map(({ id }) => `${id}: not asked for, ${MOST_ASKED} were`);
+  await Promise.all(
+    counting.slice(0, MOST_ASKED).map(async (certificate) => {
+      const answer = await fetchProof(String(certificate.id));
+      if ("proof" in answer) await take(answer.proof, [certificate]);
+      else absent.push(`${certificate.id}: ${answer.absent}`);
+    }),
+  );
+  const listed = (reasons: readonly string[]): string => reasons.join(" \u00b7 ").slice(0, 2_000);
+  if (refusals.length > 0) return { state: "refused", reason: listed(refusals), entries };
+  if (absent.length > 0) return { state: "absent", reason: `There is no proof: ${listed(absent)}`, entries };
+  return entries.length === 0
+    ? { state: "not_checked", reason: "No certificate that counts is listed.", entries }
+    : { state: "proven", reason: "Each certificate that counts is in the log, witnessed as the policy asks.", entries };
+}

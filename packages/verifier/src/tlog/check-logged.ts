@@ -1,0 +1,77 @@
+import { Refusal, type RefusalCode } from "../refusal.ts";
+import type { JsonObject } from "../strict-json.ts";
+import { type Expectation, verifyDocument } from "../verify-document.ts";
+import { bindEntry, bindListed, parseEntry } from "./entry.ts";
+import { leafHash } from "./hash.ts";
+import type { Policy } from "./policy.ts";
+import { parseProof, verifyProof } from "./tlog-proof.ts";
+
+/** What a proof should be about. */
+export type Subject =
+  /** The record's JSON, as it was received. */
+  | { readonly record: string | Uint8Array }
+  /** One of these certificates, as a wallet's record (`certs`) or credential (`conformance`) lists them. */
+  | { readonly wallet: string; readonly certificates: readonly JsonObject[] };
+
+export interface CheckLogged {
+  /** The text of the `.tlog-proof`. */
+  readonly proof: string | Uint8Array;
+  readonly policy: Policy;
+  /** Who must have signed the document in the entry. */
+  readonly expected: Expectation;
+  readonly subject: Subject;
+}
+
+export type LoggedReport =
+  | {
+      readonly valid: true;
+      /** The log's origin. */
+      readonly log: string;
+      /** The entry's place, from 0, in a tree of `size` entries. */
+      readonly index: number;
+      readonly size: number;
+      readonly type: string;
+      /** The record's. */
+      readonly id: string;
+      /** Who signed the entry's document, as a did:web identifier. */
+      readonly issuer: string;
+      /** POSIX times of the newest cosignatures. */
+      readonly witnesses: readonly { readonly name: string; readonly seconds: number }[];
+    }
+  | { readonly valid: false; readonly code: RefusalCode; readonly reason: string };
+
+/**
+ * Checks that a record is in the log: the entry is about it, its issuer signed the entry's document, the entry stands in the
+ * tree at the index that it names, and the policy's quorum has cosigned that tree. Nothing is fetched.
+ * @throws InputError when the expectation is wrong; whatever is wrong with proof or record is in the report
+ */
+export async function checkLogged(given: CheckLogged): Promise<LoggedReport> {
+  try {
+    return { valid: true, ...(await logged(given)) };
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    return { valid: false, code: error.code, reason: error.message };
+  }
+}
+
+async function logged({ proof, policy, expected, subject }: CheckLogged) {
+  const parsed = parseProof(proof);
+  if (parsed.extra === undefined) throw new Refusal("malformed_log_proof", "the proof does not carry the entry");
+  const shown = await verifyProof(parsed, leafHash(parsed.extra), policy);
+  const entry = parseEntry(parsed.extra);
+  if (entry.index !== shown.index)
+    throw new Refusal("entry_mismatch", `the entry names the index ${entry.index}, and stands at ${shown.index}`);
+  if ("record" in subject) bindEntry(entry, subject.record);
+  else bindListed(entry, subject);
+  const signed = "document" in entry.content ? JSON.stringify(entry.content.document) : recordOf(subject);
+  const { signature } = await verifyDocument(signed, expected);
+  if (!signature.valid) throw new Refusal(signature.code, `the entry's document: ${signature.reason}`);
+  const { checkpoint, log, index, witnesses } = shown;
+  return { log, index, size: checkpoint.size, type: entry.type, id: entry.id, issuer: signature.issuer, witnesses };
+}
+
+/** What an entry stands for that holds a digest: the record itself, whose digest has been compared. */
+function recordOf(subject: Subject): string | Uint8Array {
+  if ("record" in subject) return subject.record;
+  throw new Refusal("entry_mismatch", "the entry holds only the digest of a document");
+}

@@ -1,0 +1,182 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import type { RequestListener, ServerResponse } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import type { LogInputs } from "../../packages/action/src/inputs.ts";
+import { verify } from "../../packages/action/src/verify.ts";
+import { httpService } from "../../packages/mcp/src/http-service.ts";
+import { parsePolicy } from "../../packages/verifier/src/index.ts";
+import { waitUntil } from "../../scripts/embedded/wait-until.ts";
+import { startTestChain } from "../support/chain/chain.ts";
+import { forFile } from "../support/for-file.ts";
+import { serveHttp } from "../support/http-server.ts";
+import { witnessSigner } from "../support/log/note-keys.ts";
+import { between, call, connectHttp, connectLocal } from "../support/packages/mcp.ts";
+import { post, send, v2 } from "../support/payments/requests.ts";
+import { newPayer, signPayment } from "../support/payments/signing.ts";
+import { startService } from "../support/service/service.ts";
+
+// The programs that check a wallet's certificates in the public log, against the real service and against others.
+
+const chain = await forFile(startTestChain());
+const service = await forFile(startService({ chain }));
+const payer = await newPayer(chain);
+const wallet = payer.address.toLowerCase();
+const { body: sold } = await post(`${service.url}/test/basic`, v2(await signPayment(payer, { value: 250_000n })));
+const PROOF = `${service.url}${new URL(String(sold.cert_url)).pathname}.tlog-proof`;
+await waitUntil(async () => (await send(PROOF)).status === 200, 30_000);
+const proof = (await send(PROOF)).text;
+/** A proof of the same log that is about something else. */
+const other = (await send(`${service.url}/log/entry/0.tlog-proof`)).text;
+const log_policy = (await send(`${service.url}/log`)).body.policy as string;
+const unmet = log_policy.replace(
+  "quorum none",
+  `witness w ${witnessSigner("witness.example/w", 7).key.vkey}\nquorum w`,
+);
+if (unmet === log_policy) throw new Error("The policy has a quorum: this test adds one.");
+
+describe("check_credential", () => {
+  const checked = async (input: object, url = service.url) =>
+    (await call(await connectHttp(url), "check_credential", { wallet, ...input })).structured;
+
+  test("with a policy, the certificates of a credential are looked up in it; without one, that is said", async () => {
+    expect(await checked({})).toMatchObject({ valid: true, log: { state: "not_checked" } });
+    for (const input of [{ log_policy }, { log_policy, log_proofs: [proof] }])
+      expect(await checked(input)).toMatchObject({
+        valid: true,
+        log: { state: "proven", entries: [{ log: expect.stringMatching(/\/log$/), index: expect.any(Number) }] },
+      });
+    expect(await checked({ log_policy, log_proofs: [other] })).toMatchObject({
+      valid: false,
+      credential: null,
+      log: { state: "refused", reason: expect.stringMatching(/entry_mismatch/) },
+    });
+    expect(await checked({ log_policy: unmet })).toMatchObject({
+      valid: false,
+      signature: { valid: true },
+      log: { state: "refused", reason: expect.stringMatching(/quorum_not_met/) },
+    });
+    const client = await connectHttp(service.url);
+    expect(await call(client, "check_credential", { wallet, log_proofs: [proof] })).toMatchObject({
+      isError: true,
+      text: expect.stringMatching(/add log_policy/),
+    });
+    expect(await call(client, "check_credential", { wallet, log_policy: "quorum" })).toMatchObject({ isError: true });
+  });
+
+  test("the user's policy stands above the caller's", async () => {
+    const local = await connectLocal({ service: httpService(service.url), logPolicy: parsePolicy(log_policy) });
+    const own = await call(local, "check_credential", { wallet });
+    expect(own.structured).toMatchObject({ valid: true, log: { state: "proven" } });
+    expect(await call(local, "check_credential", { wallet, log_policy })).toMatchObject({
+      isError: true,
+      text: expect.stringMatching(/The user has set a log policy/),
+    });
+  });
+
+  test.each<[string, RequestListener, RegExp]>([
+    ["has none", (_, answer) => void answer.writeHead(404).end("{}"), /the service answered 404/],
+    ["is redirected", (_, answer) => void answer.writeHead(302, { location: "/" }).end(), /could not be read/],
+    ["never ends", (_, answer) => endless(answer), /could not be read: more than 4194304 bytes/],
+    ["never comes", () => undefined, /could not be read: .*timeout/],
+  ])("a server whose proof %s shows none, and the credential is as valid as before", async (_, answer, reason) => {
+    const server = await serveHttp(answer);
+    onTestFinished(server.stop);
+    const [real, hostile] = [httpService(service.url), httpService(server.url)];
+    const send: typeof real.send = ({ timeoutMs, ...request }) => {
+      if (!request.path.endsWith(".tlog-proof")) return real.send(request);
+      // Nobody waits that long here.
+      expect(timeoutMs).toBe(10_000);
+      return hostile.send({ ...request, timeoutMs: reason.source.endsWith("timeout") ? 200 : 10_000 });
+    };
+    const client = await connectLocal({ service: { baseUrl: service.url, send } });
+    const { structured } = await call(client, "check_credential", { wallet, log_policy });
+    expect(structured).toMatchObject({
+      valid: true,
+      log: { state: "absent", reason: expect.stringMatching(reason), entries: [] },
+    });
+  });
+
+  test("a page in place of a proof is refused", async () => {
+    const hostile = between(service.url, (answer, { path }) =>
+      path.endsWith(".tlog-proof") ? { ...answer, status: 200, text: "<!doctype html>" } : answer,
+    );
+    const client = await connectLocal({ service: hostile });
+    expect((await call(client, "check_credential", { wallet, log_policy })).structured).toMatchObject({
+      valid: false,
+      log: { state: "refused", reason: expect.stringMatching(/malformed_log_proof/) },
+    });
+  });
+});
+
+describe("the action", () => {
+  const run = (log: Partial<LogInputs> | null, baseUrl = service.url) =>
+    verify({
+      command: "verify",
+      baseUrl,
+      wallet: payer.address,
+      require: [],
+      log: log === null ? null : { policy: log_policy, proofs: [], isRequired: false, ...log },
+    });
+  const fileOf = async (text: string) => {
+    const folder = await mkdtemp(join(tmpdir(), "proofs-"));
+    onTestFinished(() => rm(folder, { recursive: true, force: true }));
+    await writeFile(join(folder, "record.tlog-proof"), text);
+    return join(folder, "record.tlog-proof");
+  };
+
+  test("it checks the proofs that are handed over or served; without a policy it says that it did not", async () => {
+    expect(await run(null)).toMatchObject({ failure: null, outputs: { log: "not_checked" } });
+    for (const proofs of [[], [await fileOf(proof)]])
+      expect(await run({ proofs, isRequired: true })).toMatchObject({ failure: null, outputs: { log: "proven" } });
+    expect(await run({ proofs: [await fileOf(other)] })).toMatchObject({
+      outputs: { verified: "true", log: "refused" },
+      failure: expect.stringMatching(/^A proof of the public log is wrong: entry_mismatch: /),
+    });
+    expect(await run({ policy: unmet })).toMatchObject({ failure: expect.stringMatching(/quorum_not_met/) });
+    await expect(run({ policy: "log" })).rejects.toThrow(/^log-policy cannot be used: line 1/);
+    await expect(run({ proofs: ["nowhere"] })).rejects.toThrow(/^log-proofs names "nowhere".*ENOENT/);
+  });
+
+  const elsewhere: RequestListener = (_, answer) => void answer.writeHead(302, { location: "https://a.example" }).end();
+  test.each<[string, RequestListener, RegExp]>([
+    ["a 404", (_, answer) => void answer.writeHead(404).end(), /returned status 404/],
+    ["a redirect", elsewhere, /cannot be read: /],
+    ["an answer without end", (_, answer) => endless(answer), /more than 1 MiB/],
+  ])("%s is no proof: the wallet is as verified as before, unless the step requires one", async (_, answer, reason) => {
+    const server = await lying(answer);
+    const report = await run({}, server.url);
+    expect(report).toMatchObject({ failure: null, outputs: { verified: "true", log: "absent" } });
+    expect(report.summary).toMatch(reason);
+    const { failure } = await run({ isRequired: true }, server.url);
+    expect(failure).toMatch(/^The certificates are not shown to be in the public log: /);
+    expect(failure).toMatch(reason);
+  });
+
+  test("a page in place of a proof fails the step, and its words stay words in the summary", async () => {
+    const server = await lying((_, answer) => void answer.end("<p>`` **Proven**\n\n</p>"));
+    const { failure, summary } = await run({}, server.url);
+    expect(failure).toMatch(/malformed_log_proof/);
+    expect(summary).toMatch(/Public log: \*\*refused\*\*\. `` [^`\n]* ``$/);
+  });
+
+  /** The service, but for its proofs. */
+  async function lying(answerProof: RequestListener) {
+    const server = await serveHttp((request, answer) => {
+      if (request.url?.endsWith(".tlog-proof")) return answerProof(request, answer);
+      void fetch(service.url + request.url).then(async (real) => answer.end(await real.text()));
+    }, "localhost");
+    onTestFinished(server.stop);
+    return server;
+  }
+});
+
+/** Sends as long as somebody listens. */
+function endless(answer: ServerResponse): void {
+  const more = () => {
+    while (answer.writable && !answer.destroyed && answer.write("x".repeat(65_536)));
+  };
+  answer.writeHead(200).on("drain", more);
+  more();
+}
