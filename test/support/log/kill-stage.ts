@@ -137,7 +137,6 @@ async function losingWitness(log: Parameters<typeof localWitness>[0]) {
       const size = Number(body?.slice(body.indexOf("\n\n") + 2).split("\n")[1]);
       if (losing !== null && answer.status === 200 && size > losing.after) {
         const { cosigned, released } = losing;
-        losing = null;
         cosigned({ size });
         await released;
       }
@@ -149,12 +148,16 @@ async function losingWitness(log: Parameters<typeof localWitness>[0]) {
     url,
     key: witness.key,
     vkey: witness.key.vkey,
-    /** Holds back its next answer about a larger tree until it is released. */
+    /** Holds back its answers about larger trees until they are released, those to a second try too. */
     loseNextAfter(after: number) {
       const cosigned = Promise.withResolvers<{ size: number }>();
       const released = Promise.withResolvers<void>();
       losing = { after, cosigned: cosigned.resolve, released: released.promise };
-      return { cosigned: cosigned.promise, release: released.resolve };
+      const release = () => {
+        losing = null;
+        released.resolve();
+      };
+      return { cosigned: cosigned.promise, release };
     },
   };
 }
