@@ -1,5 +1,8 @@
+import { lookup as systemLookup } from "node:dns";
 import { request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
+import type { LookupFunction } from "node:net";
+import { promisify } from "node:util";
 import type { Answer, HttpRequest, Transport } from "./exam/exchange.ts";
 
 /** The longest wait for an answer, in milliseconds. */
@@ -7,11 +10,11 @@ const ANSWERS_WITHIN_MS = 30_000;
 /** The largest answer that is read, in bytes. */
 const MOST_BYTES = 1_048_576;
 
-/** Requests over HTTP/1.1, each on a connection of its own. */
-export const httpTransport = (): Transport => ({
+/** Requests over HTTP/1.1, each on a connection of its own. `lookup` resolves names, by default as the system does. */
+export const httpTransport = (lookup: LookupFunction = systemLookup): Transport => ({
   send: (request) =>
     new Promise<Answer>((resolve, reject) => {
-      const sending = begin(request, reject);
+      const sending = begin(request, { lookup, fail: reject });
       sending.on("response", (response) => {
         const parts: Buffer[] = [];
         let bytes = 0;
@@ -34,7 +37,7 @@ export const httpTransport = (): Transport => ({
   sendAndHangUp: (request) =>
     new Promise<void>((resolve, reject) => {
       let isSent = false;
-      const sending = begin(request, (error) => (isSent ? resolve() : reject(error)));
+      const sending = begin(request, { lookup, fail: (error) => (isSent ? resolve() : reject(error)) });
       sending.on("finish", () => {
         isSent = true;
         // The request has been handed to the system; closing sends it, then the end of the connection.
@@ -45,10 +48,27 @@ export const httpTransport = (): Transport => ({
       });
       sending.on("close", resolve);
     }),
+  async families(url) {
+    const host = new URL(url).hostname.replace(/^\[(.*)\]$/, "$1");
+    const addresses = await promisify(lookup)(host, { all: true }).catch(() => []);
+    return Array.isArray(addresses) ? [...new Set(addresses.map(({ family }) => (family === 6 ? 6 : 4)))] : [];
+  },
 });
 
-function begin({ method, url, headers, body }: HttpRequest, fail: (error: Error) => void) {
-  const options = { method, headers: { accept: "*/*", ...headers }, agent: false, timeout: ANSWERS_WITHIN_MS } as const;
+interface Sending {
+  readonly lookup: LookupFunction;
+  readonly fail: (error: Error) => void;
+}
+
+function begin({ method, url, headers, body, family }: HttpRequest, { lookup, fail }: Sending) {
+  const options = {
+    method,
+    headers: { accept: "*/*", ...headers },
+    agent: false,
+    timeout: ANSWERS_WITHIN_MS,
+    family,
+    lookup,
+  } as const;
   const sending = (url.startsWith("https:") ? requestHttps : requestHttp)(url, options);
   sending.on("error", fail);
   sending.on("timeout", () => sending.destroy(new Error(`no answer within ${ANSWERS_WITHIN_MS / 1000} seconds`)));

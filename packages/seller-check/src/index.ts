@@ -1,7 +1,7 @@
 export { chainLedger } from "./chain-ledger.ts";
 export type { OtherRoute } from "./exam/checks/binding.ts";
 export { type ExamOrder, type ExamReport, examine } from "./exam/examine.ts";
-export type { Answer, Exchange, HttpRequest, Transport } from "./exam/exchange.ts";
+export type { Answer, Exchange, Family, HttpRequest, Transport } from "./exam/exchange.ts";
 export type { Ledger, Settled } from "./exam/ledger.ts";
 export type { Level } from "./exam/level.ts";
 export type { Authorization, Payer, TypedAuthorization } from "./exam/payment.ts";

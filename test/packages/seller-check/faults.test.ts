@@ -1,7 +1,9 @@
 import { expect, test } from "vitest";
 import { MOST_PAYMENTS, MOST_REQUESTS } from "../../../packages/seller-check/src/exam/visit.ts";
+import { httpTransport } from "../../../packages/seller-check/src/http-transport.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
+import { lookupBoth, openDoor } from "../../support/seller/both-families.ts";
 import { holdExam, outcomes, untrue } from "../../support/seller/held-exam.ts";
 import { type Fault, openShop } from "../../support/seller/shop.ts";
 
@@ -43,4 +45,18 @@ test.each<[Fault, string]>([
   const report = await examined(fault);
   expect(outcomes(report)[check], untrue(report).join("\n")).toBe("fail");
   expect(report.spent).toBeLessThanOrEqual(3_010n);
+});
+
+/** Too dear to be paid: only the quotes are looked at. */
+const DEAR = "900000";
+
+test.each([
+  [{ 4: DEAR, 6: DEAR }, true],
+  [{ 4: DEAR, 6: "900001" }, false],
+])("IPv4 and IPv6 are to quote the same: with %j that is %s", async (amounts, holds) => {
+  const url = await openDoor(chain.network, amounts);
+  const transport = httpTransport(lookupBoth);
+  const { results } = await holdExam(chain, { resource: { url: url ?? "http://127.0.0.1:9/" }, transport });
+  const compared = results[0]?.findings.filter(({ statement }) => /^IPv4 and IPv6 are quoted/.test(statement));
+  expect(compared).toEqual(url === null ? [] : [{ statement: expect.anything(), holds, exchanges: [5, 6] }]);
 });

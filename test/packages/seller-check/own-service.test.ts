@@ -13,4 +13,6 @@ test("our own service passes its own exam, on every check", async () => {
   const report = await holdExam(chain, { resource, other });
   expect(untrue(report)).toEqual([]);
   expect(report.level).toBe("full");
+  // For the offer's and the receipt's signature alike.
+  expect(report.exchanges.filter(({ request }) => request.url.endsWith("/.well-known/did.json"))).toHaveLength(1);
 });

@@ -1,3 +1,6 @@
+/** A version of IP. */
+export type Family = 4 | 6;
+
 /** A request as it went out. */
 export interface HttpRequest {
   readonly method: string;
@@ -5,6 +8,8 @@ export interface HttpRequest {
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | null;
+  /** The one version of IP that it goes over; absent if either will do. */
+  readonly family?: Family;
 }
 
 /** An answer as it came in. */
@@ -30,6 +35,8 @@ export interface Transport {
   readonly send: (request: HttpRequest) => Promise<Answer>;
   /** Closes the connection once the request has been sent, and reads nothing. */
   readonly sendAndHangUp: (request: HttpRequest) => Promise<void>;
+  /** The versions of IP in which the URL's host has addresses. Absent where requests cannot be sent over one of them. */
+  readonly families?: (url: string) => Promise<readonly Family[]>;
 }
 
 export const isSuccess = ({ answer }: Exchange): boolean =>

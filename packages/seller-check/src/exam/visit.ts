@@ -27,12 +27,15 @@ export interface VisitParts {
   readonly sleep: (ms: number) => Promise<unknown>;
 }
 
+/** How a request differs from the resource's own. */
+export type Change = Partial<Resource> & Pick<HttpRequest, "family">;
+
 /** An exam's dealings with one seller: it counts, records and never exceeds its limits. */
 export interface Visit {
   readonly resource: Resource;
   readonly exchanges: readonly Exchange[];
   /** Sends the resource's own request, with other headers or another form. */
-  readonly ask: (headers?: Readonly<Record<string, string>>, change?: Partial<Resource>) => Promise<Exchange>;
+  readonly ask: (headers?: Readonly<Record<string, string>>, change?: Change) => Promise<Exchange>;
   /** Sends it and closes the connection before the answer. */
   readonly askAndHangUp: (headers: Readonly<Record<string, string>>) => Promise<Exchange>;
   /** Signs a payment as quoted. Null once all have been signed. */
@@ -63,9 +66,10 @@ export async function visit(resource: Resource, parts: VisitParts): Promise<Visi
     exchanges[place] = exchange;
     return exchange;
   };
-  const requestOf = (headers: Readonly<Record<string, string>>, change: Partial<Resource>): HttpRequest => {
-    const { url, method, body, contentType } = { ...resource, ...change };
-    return { method, url, headers: { ...(body === null ? {} : { "content-type": contentType }), ...headers }, body };
+  const requestOf = (headers: Readonly<Record<string, string>>, change: Change): HttpRequest => {
+    const { url, method, body, contentType, ...over } = { ...resource, ...change };
+    const described = body === null ? {} : { "content-type": contentType };
+    return { method, url, headers: { ...described, ...headers }, body, ...over };
   };
   const look = ({ asset }: Terms, { authorization }: Payment) =>
     ledger.settlement({ asset, from: payer.address, nonce: authorization.nonce, since });

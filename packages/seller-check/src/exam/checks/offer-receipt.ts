@@ -21,17 +21,18 @@ export async function checkOfferReceipt(visit: Visit, terms: Terms, sale: Sale):
   const transaction = String(record(settlementSaid(sale.answer)).transaction);
   const payer = visit.parts.payer.address;
   const findings: Finding[] = [];
+  const did = oneDidDocument(visit);
   if (offer !== null && quoted !== undefined) {
     const { scheme, asset, amount } = accepted;
     const members = { resourceUrl, scheme, network: accepted.network, asset, payTo: accepted.payTo, amount } as Members;
     findings.push(
-      ...(await examined(visit, { kind: "offer", signed: offer, exchange: quoted }, { at: at - 60, members })),
+      ...(await examined({ kind: "offer", signed: offer, exchange: quoted }, { at: at - 60, members, did })),
     );
   }
   if (receipt !== null) {
     const signed = { kind: "receipt", signed: receipt as Json, exchange: sale.exchange } as const;
     const members = { resourceUrl, network, payer };
-    findings.push(...(await examined(visit, signed, { at, payTo, members, settled: transaction })));
+    findings.push(...(await examined(signed, { at, payTo, members, settled: transaction, did })));
   }
   return judged("offer_receipt", findings);
 }
@@ -49,18 +50,15 @@ interface Wanted {
   readonly at: number;
   readonly payTo?: string;
   readonly members: Members;
+  readonly did: () => Promise<string | undefined>;
   /** The transaction that the answer names. */
   readonly settled?: string;
 }
 
-async function examined(
-  visit: Visit,
-  { kind, signed, exchange }: SignedThing,
-  wanted: Wanted,
-): Promise<readonly Finding[]> {
+async function examined({ kind, signed, exchange }: SignedThing, wanted: Wanted): Promise<readonly Finding[]> {
   const of = (statement: string, holds: boolean): Finding => ({ statement, holds, exchanges: [exchange.number] });
   try {
-    const did = record(signed).format === "jws" ? await didDocument(visit) : undefined;
+    const did = record(signed).format === "jws" ? await wanted.did() : undefined;
     const { checks, payload }: SignedReport = await checkSigned(kind, signed, { ...wanted, did });
     return [
       ...checks.map(({ statement, holds }) => of(`The ${kind}: ${statement}`, holds)),
@@ -76,11 +74,18 @@ async function examined(
 const isNamed = ({ transaction }: SignedReport["payload"], { settled = "" }: Wanted): boolean =>
   transaction === "" || String(transaction).toLowerCase() === settled.toLowerCase();
 
-/** The seller's did:web document, by the exam's own way to the seller. */
-async function didDocument(visit: Visit): Promise<string | undefined> {
+/** The seller's did:web document, by the exam's own way to the seller. It is fetched once, and not without need. */
+function oneDidDocument(visit: Visit): () => Promise<string | undefined> {
   const url = new URL("/.well-known/did.json", visit.resource.url).href;
-  const { answer } = await visit.ask({}, { url, method: "GET", body: null });
-  return answer?.status === 200 ? new TextDecoder().decode(answer.body) : undefined;
+  const fetched = async () => {
+    const { answer } = await visit.ask({}, { url, method: "GET", body: null });
+    return answer?.status === 200 ? new TextDecoder().decode(answer.body) : undefined;
+  };
+  let first: ReturnType<typeof fetched> | undefined;
+  return () => {
+    first ??= fetched();
+    return first;
+  };
 }
 
 function offerOf({ answer }: Exchange, terms: Terms): Json | null {

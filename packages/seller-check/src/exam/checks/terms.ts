@@ -18,6 +18,7 @@ export async function checkTerms(visit: Visit, payable: Payable): Promise<TermsR
   const again = await visit.ask();
   const head = await visit.ask({}, { method: "HEAD", body: null });
   const other = await visit.ask({}, otherMethod(visit.resource.method));
+  const everywhere = await overEachFamily(visit);
   const { url } = visit.resource;
   const quotes = first.answer === null ? [] : readQuotes(first.answer);
   const terms =
@@ -44,9 +45,20 @@ export async function checkTerms(visit: Visit, payable: Payable): Promise<TermsR
       other.answer !== null && !isSuccess(other),
       other,
     ),
+    ...everywhere,
     sizeOf(first),
   ];
   return { result: judged("terms", findings), terms };
+}
+
+/** A host may be another machine over IPv6. What does not answer there sells nothing, and buyers go on to IPv4. */
+async function overEachFamily(visit: Visit): Promise<readonly Finding[]> {
+  const families = (await visit.parts.transport.families?.(visit.resource.url)) ?? [];
+  if (families.length < 2) return [];
+  const [four, six] = [await visit.ask({}, { family: 4 }), await visit.ask({}, { family: 6 })];
+  const silent = [four, six].find(({ answer }) => answer === null);
+  if (silent === undefined) return [sameTerms("IPv4 and IPv6 are quoted the same", four, six)];
+  return [finding(`IPv4 and IPv6 are not compared: ${statusOf(silent)}`, true, four, six)];
 }
 
 const otherMethod = (method: string) =>
