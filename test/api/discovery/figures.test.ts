@@ -13,6 +13,8 @@ import { bareEnvironment } from "../../support/service/environment.ts";
 
 const run = promisify(execFile);
 const support = (name: string): string => fileURLToPath(new URL(`../../support/figures/${name}`, import.meta.url));
+/** Its modules, one by one, so that some can be replaced. */
+const MAIN = fileURLToPath(new URL("../../../api/main.ts", import.meta.url));
 const OTHER_FIGURES = { NODE_OPTIONS: `--import=${support("other-figures.ts")}` };
 
 const WALLET = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8";
@@ -33,6 +35,7 @@ async function publishedWith(env: Readonly<Record<string, string>>): Promise<Rea
     database: await freshDatabase(),
     baseRpcUrl: base.rpcUrl,
     baseSepoliaRpcUrl: sepolia.rpcUrl,
+    program: MAIN,
     env: { ...env, ESCROW_ADDRESSES: escrow },
   });
   try {

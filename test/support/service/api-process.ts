@@ -18,6 +18,8 @@ export interface ApiProcessPlan {
   readonly baseSepoliaRpcUrl: string;
   /** Additional or replacement environment variables. */
   readonly env?: Readonly<Record<string, string>>;
+  /** A program in place of the run's bundle of `api/main.ts`. */
+  readonly program?: string;
   /** Where to write everything it prints. */
   readonly logFile?: string;
 }
@@ -42,10 +44,10 @@ export interface ApiProcess {
 export async function startApiProcess(plan: ApiProcessPlan): Promise<ApiProcess> {
   for (let attempt = 1; ; attempt++) {
     const port = await freePort();
-    const { logFile } = plan;
+    const { logFile, program = inject("apiProgram") } = plan;
     const child = await startGuarded({
       command: process.execPath,
-      args: [inject("apiProgram")],
+      args: [program],
       env: environment(plan, port),
       ...(logFile === undefined ? {} : { logFile }),
     });
