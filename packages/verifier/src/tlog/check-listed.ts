@@ -53,13 +53,12 @@ export async function checkListed({ fetchProof, proofs, ...given }: CheckListed)
   const shown = new Set(entries.map(({ certificate }) => certificate));
   const counting = certificates.filter(({ id, fresh }) => fresh === true && !shown.has(String(id)));
   const absent = counting.slice(MOST_ASKED).map(({ id }) => `${id}: not asked for, ${MOST_ASKED} were`);
-  await Promise.all(
-    counting.slice(0, MOST_ASKED).map(async (certificate) => {
-      const answer = await fetchProof(String(certificate.id));
-      if ("proof" in answer) await take(answer.proof, [certificate]);
-      else absent.push(`${certificate.id}: ${answer.absent}`);
-    }),
-  );
+  const asked = counting.slice(0, MOST_ASKED);
+  const answers = await Promise.all(asked.map(({ id }) => fetchProof(String(id))));
+  // One after the other, so that a report is in the list's order.
+  for (const [place, answer] of answers.entries())
+    if ("proof" in answer) await take(answer.proof, asked.slice(place, place + 1));
+    else absent.push(`${asked[place]?.id}: ${answer.absent}`);
   const listed = (reasons: readonly string[]): string => reasons.join(" \u00b7 ").slice(0, 2_000);
   if (refusals.length > 0) return { state: "refused", reason: listed(refusals), entries };
   if (absent.length > 0) return { state: "absent", reason: `There is no proof: ${listed(absent)}`, entries };
