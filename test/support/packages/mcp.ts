@@ -15,14 +15,7 @@ import {
 } from "../../../packages/mcp/src/service.ts";
 import { createShop, type ShopParts } from "../../../packages/mcp/src/shop.ts";
 import { toolServer } from "../../../packages/mcp/src/tool-server.ts";
-import {
-  checkListed,
-  type Policy,
-  parseKeySet,
-  parsePolicy,
-  replayScores,
-  verifyDocument,
-} from "../../../packages/verifier/src/index.ts";
+import * as verifier from "../../../packages/verifier/src/index.ts";
 import { folderForFile } from "../folder.ts";
 
 const states = await folderForFile("mcp-states-");
@@ -52,7 +45,7 @@ export interface LocalPlan extends Partial<ShopParts> {
   readonly service: Service;
   /** Atomic units. Default 2 USD. */
   readonly limit?: bigint;
-  readonly logPolicy?: Policy | null;
+  readonly logPolicy?: verifier.Policy | null;
 }
 
 /** The official client on a whole tool server in this process, closed with the test. */
@@ -75,7 +68,6 @@ export async function connectLocal({
     askFate: askFate ?? askService(service),
     ...(giveUpAfterMs === undefined ? {} : { giveUpAfterMs }),
   });
-  const verifier = { parseKeySet, replayScores, verifyDocument, parsePolicy, checkListed };
   const server = await toolServer({ service, shop, payer, verifier, logPolicy });
   const [near, far] = InMemoryTransport.createLinkedPair();
   const client = newClient();

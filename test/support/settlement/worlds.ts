@@ -25,7 +25,15 @@ const reorganization = fc.record({
   fate,
 });
 export const MOST_BEHIND = 900;
-export const lag: fc.Arbitrary<NodeKind> = fc.constantFrom(0, 1, 30, 180, 299, 460, MOST_BEHIND);
+const lag: fc.Arbitrary<NodeKind> = fc.constantFrom(0, 1, 30, 180, 299, 460, MOST_BEHIND);
+/** Two nodes of any kind and one that keeps up, in any order. */
+export const threeNodes: fc.Arbitrary<readonly NodeKind[]> = (() => {
+  const other = fc.oneof(
+    { arbitrary: lag, weight: 5 },
+    { arbitrary: fc.constantFrom<NodeKind>("pruned", "stale", "left"), weight: 2 },
+  );
+  return fc.tuple(other, other, fc.constant(0)).chain((three) => fc.shuffledSubarray(three, { minLength: 3 }));
+})();
 const grown = fc.oneof(fc.integer({ min: 0, max: 60 }), fc.integer({ min: 0, max: 450 }));
 
 export const worldWith = (nodes: fc.Arbitrary<readonly NodeKind[]>): fc.Arbitrary<World> =>
