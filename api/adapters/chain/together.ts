@@ -20,11 +20,13 @@ interface Waiting<In, Out> {
 }
 
 const never = () => Number.POSITIVE_INFINITY;
+/** Of the groups that may be under way: not taken before a last call that is known to come. */
+const KEPT_FOR_LAST_CALL = 1 / 3;
 
 /**
  * Collects what arrives while others are under way. With nothing under way it goes at once, with what arrived in the same
  * turn of the event loop, unless more are about to arrive; else when that is back, when it is full, when the first has
- * waited long enough, or at the last call. From then on it goes as if nothing were under way.
+ * waited long enough, or at the last call. From then on it goes as if nothing were under way: places are kept for that.
  * @param work returns an outcome for each item, in their order
  */
 export function together<In, Out>(
@@ -38,9 +40,14 @@ export function together<In, Out>(
 
   const depart = () => {
     isTurn = false;
-    while (queue.length > 0 && groups < underWay && mayGo()) go(queue.splice(0, most));
+    while (queue.length > 0 && groups < places() && mayGo()) go(queue.splice(0, most));
     if (timer !== null) clearTimeout(timer);
     timer = queue.length > 0 && groups < underWay ? setTimeout(wake, Math.max(0, leavesInMs())) : null;
+  };
+  const places = () => (isCallToCome() ? underWay - Math.floor(underWay * KEPT_FOR_LAST_CALL) : underWay);
+  const isCallToCome = () => {
+    const call = callInMs();
+    return call > 0 && Number.isFinite(call);
   };
   const mayGo = () => queue.length >= most || waited() >= patience();
   const callInMs = () => (groups > 0 ? lastCallInMs() : 0);
@@ -50,6 +57,7 @@ export function together<In, Out>(
   };
   const leavesInMs = () => {
     const call = callInMs();
+    if (groups >= places()) return call;
     return call > 0 ? Math.min(call, waitMs - waited()) : patience() - waited();
   };
   const waited = () => performance.now() - (queue[0]?.since ?? 0);

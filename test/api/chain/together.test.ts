@@ -138,6 +138,36 @@ test("at the last call what waits sets out although a group is under way; from t
   expect(shown(groups).slice(3)).toEqual([[4]]);
 });
 
+test("those who come one by one do not take every place before the last call", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "setImmediate", "performance"] });
+  const [blockMs, began] = [2_000, performance.now()];
+  const lastCallInMs = () => blockMs - 150 - (performance.now() - began);
+  const { groups, join } = traced({ waitMs: 100, underWay: 6, lastCallInMs });
+  const after = (ms: number) => vi.advanceTimersByTimeAsync(ms);
+  for (let item = 0; item < 8; item++) {
+    join(item);
+    await after(120);
+  }
+  expect(shown(groups)).toEqual([[0], [1], [2], [3]]);
+  await after(1_850 - 8 * 120 - 2);
+  expect(groups).toHaveLength(4);
+  await after(4);
+  expect(shown(groups).slice(4)).toEqual([[4, 5, 6, 7]]);
+  join(8);
+  await after(2);
+  expect(shown(groups).slice(5)).toEqual([[8]]);
+});
+
+test("where nobody knows a last call, no place is kept", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "setImmediate", "performance"] });
+  const { groups, join } = traced({ waitMs: 100, underWay: 6 });
+  for (let item = 0; item < 8; item++) {
+    join(item);
+    await vi.advanceTimersByTimeAsync(120);
+  }
+  expect(shown(groups)).toEqual([[0], [1], [2], [3], [4], [5]]);
+});
+
 test("before the last call a group waits no longer than it would without one", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "setImmediate", "performance"] });
   const { groups, join } = traced({ waitMs: 100, lastCallInMs: () => 500 });
