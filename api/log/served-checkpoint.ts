@@ -32,5 +32,28 @@ export interface Choice<Checkpoint> {
 }
 
 /** Readers get what is witnessed, unless that takes too long: a log must not stand still because witnesses do. */
-export const toServe = <Checkpoint>({ newest, witnessed, waitedMs }: Choice<Checkpoint>, waitMs: number): Checkpoint =>
+const toServe = <Checkpoint>({ newest, witnessed, waitedMs }: Choice<Checkpoint>, waitMs: number): Checkpoint =>
   witnessed === null || (waitedMs !== null && waitedMs > waitMs) ? newest : witnessed;
+
+/** The checkpoints of one log, and how far it was served. */
+export interface Servable {
+  /** Null while the log is empty. */
+  choice(): Promise<Choice<StoredCheckpoint> | null>;
+  /** The largest size that any process has served; null before the first. */
+  served(): Promise<number | null>;
+  /** Returns the largest size that may have been served, this one included. It is stored before it returns. */
+  serve(size: number): Promise<number>;
+  at(size: number): Promise<StoredCheckpoint>;
+}
+
+/**
+ * The checkpoint to serve, never one of a smaller tree than any process has served before: one that was served because its
+ * witnesses were late stays, though they cosign the one before it meanwhile.
+ */
+export async function nextServed(log: Servable, waitMs: number): Promise<StoredCheckpoint | null> {
+  const [choice, before] = await Promise.all([log.choice(), log.served()]);
+  if (choice === null) return null;
+  const best = toServe(choice, waitMs);
+  const size = before !== null && best.size <= before ? before : await log.serve(best.size);
+  return size === best.size ? best : log.at(size);
+}

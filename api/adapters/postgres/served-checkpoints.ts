@@ -1,7 +1,7 @@
 import type pg from "pg";
 import { parseVerifierKey } from "../../../packages/verifier/src/tlog/verifier-key.ts";
 import type { LogStore, StoredCheckpoint } from "../../log/log-store.ts";
-import { type LogCheckpoints, toServe } from "../../log/served-checkpoint.ts";
+import { type LogCheckpoints, nextServed, type Servable } from "../../log/served-checkpoint.ts";
 import type { WitnessStore } from "../../log/witness/ports.ts";
 import type { WitnessPolicy } from "../../log/witness/settings.ts";
 import { bytes, named } from "./connection.ts";
@@ -16,6 +16,11 @@ const WAITED = `SELECT extract(epoch FROM now() - at) * 1000 AS ms FROM log_chec
 
 const LINES = `SELECT DISTINCT ON (key_name, key_id) line FROM log_cosignature
   WHERE generation = $1 AND size = $2 ORDER BY key_name, key_id, timestamp DESC`;
+
+const SERVED = "SELECT size FROM log_served WHERE generation = $1";
+
+const SERVE = `INSERT INTO log_served AS before (generation, size) VALUES ($1, $2)
+  ON CONFLICT (generation) DO UPDATE SET size = greatest(before.size, excluded.size) RETURNING size`;
 
 export interface CheckpointParts {
   readonly pool: pg.Pool;
@@ -39,15 +44,32 @@ export function createLogCheckpoints({ pool, store, witnesses, policy }: Checkpo
     const { rows } = await pool.query<{ line: string }>(named(LINES, [generation, checkpoint.size]));
     return { ...checkpoint, note: checkpoint.note + rows.map(({ line }) => line).join("") };
   };
-  return {
-    quorum: policy.quorum,
-    async served(generation) {
+  const sizeOf = async (text: string, values: readonly unknown[]): Promise<number | null> => {
+    const { rows } = await pool.query<{ size: string }>(named(text, values));
+    return rows[0] === undefined ? null : Number(rows[0].size);
+  };
+  const servable = (generation: number): Servable => ({
+    async choice() {
       const [newest, good] = await Promise.all([store.newest(generation), witnessed(generation, 0)]);
       if (newest === null) return null;
       const { rows } =
         good === null ? { rows: [] } : await pool.query<{ ms: string }>(named(WAITED, [generation, good.size]));
-      const waitedMs = rows[0] === undefined ? null : Number(rows[0].ms);
-      return merged(generation, toServe({ newest, witnessed: good, waitedMs }, policy.waitMs));
+      return { newest, witnessed: good, waitedMs: rows[0] === undefined ? null : Number(rows[0].ms) };
+    },
+    served: () => sizeOf(SERVED, [generation]),
+    serve: async (size) => (await sizeOf(SERVE, [generation, size])) ?? size,
+    async at(size) {
+      const found = await store.checkpointAt(generation, size);
+      if (found === null)
+        throw new Error(`log ${generation}: the checkpoint of ${size} entries was served and is missing`);
+      return found;
+    },
+  });
+  return {
+    quorum: policy.quorum,
+    async served(generation) {
+      const found = await nextServed(servable(generation), policy.waitMs);
+      return found && merged(generation, found);
     },
     async proving(generation, index) {
       const found = (await witnessed(generation, index + 1)) ?? (await store.newest(generation));

@@ -1,0 +1,109 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { bytes, connect } from "../../../api/adapters/postgres/connection.ts";
+import { createLogStore } from "../../../api/adapters/postgres/log-store.ts";
+import { createLogCheckpoints } from "../../../api/adapters/postgres/served-checkpoints.ts";
+import { createWitnessStore } from "../../../api/adapters/postgres/witness-store.ts";
+import { forFile } from "../../support/for-file.ts";
+import { witnessSigner } from "../../support/log/note-keys.ts";
+import { connectOwner, freshDatabase } from "../../support/service/database.ts";
+
+const database = await freshDatabase();
+const owner = await forFile(await connectOwner(database));
+const HOUR_MS = 3_600_000;
+const KEYS = [1, 2].map((seed) => witnessSigner(`witness.example/w${seed}`, seed).key);
+const WITNESSES = KEYS.map((key) => ({ key, submission: "http://127.0.0.1:1", monitoring: "http://127.0.0.1:1" }));
+
+/** Processes of one service, the way settings differ while they change: each has its own connections. */
+const PROCESSES = await Promise.all(
+  [
+    { witnesses: WITNESSES, quorum: 1 },
+    { witnesses: WITNESSES, quorum: 2 },
+    { witnesses: WITNESSES.slice(1), quorum: 1 },
+    { witnesses: [], quorum: 0 },
+  ].map(async (policy) => {
+    const pool = await forFile(connect(database.apiUrl, 4));
+    const parts = { pool, store: createLogStore(pool), witnesses: createWitnessStore(pool) };
+    return createLogCheckpoints({ ...parts, policy: { ...policy, waitMs: HOUR_MS } });
+  }),
+);
+
+const nat = fc.nat({ max: 5 });
+const STEP = fc.oneof(
+  // A checkpoint, just signed or waiting since long ago.
+  fc.record({ is: fc.constant("grow" as const), by: fc.integer({ min: 1, max: 3 }), waits: fc.boolean() }),
+  fc.record({ is: fc.constant("cosign" as const), witness: fc.constantFrom(0, 1), back: nat }),
+  // Readers at the same moment, each at a process of its own.
+  fc.record({ is: fc.constant("read" as const), at: fc.array(fc.nat({ max: 3 }), { minLength: 1, maxLength: 3 }) }),
+);
+
+let generation = 0;
+
+/** A log of its own on the shared database. */
+function scene() {
+  const own = ++generation;
+  const sizes: number[] = [];
+  const noteOf = (size: number) => `log ${own} of ${size}\n`;
+  return {
+    sizes,
+    noteOf,
+    async grow(by: number, waits: boolean) {
+      const size = (sizes.at(-1) ?? 0) + by;
+      sizes.push(size);
+      await owner.query(
+        `INSERT INTO log_checkpoint (generation, size, root, note, at)
+         VALUES ($1, $2, $3, $4, now() - make_interval(hours => $5))`,
+        [own, size, Buffer.alloc(32, size), noteOf(size), waits ? 2 : 0],
+      );
+    },
+    async cosign(witness: number, back: number) {
+      const [key, size] = [KEYS[witness], sizes.at(-1 - back)];
+      if (key === undefined || size === undefined) return;
+      await owner.query(
+        `INSERT INTO log_cosignature (generation, size, key_name, key_id, line, timestamp)
+         VALUES ($1, $2, $3, $4, 'a line\n', 1) ON CONFLICT DO NOTHING`,
+        [own, size, key.name, bytes(key.id)],
+      );
+    },
+    read: (at: readonly number[]) => Promise.all(at.map((process) => PROCESSES[process]?.served(own) ?? null)),
+  };
+}
+
+test("what readers are served never shrinks, whatever witnesses do and whatever process answers", async () => {
+  const property = fc.asyncProperty(fc.array(STEP, { minLength: 4, maxLength: 24 }), async (steps) => {
+    const log = scene();
+    let before = 0;
+    for (const step of steps) {
+      if (step.is === "grow") await log.grow(step.by, step.waits);
+      else if (step.is === "cosign") await log.cosign(step.witness, step.back);
+      else {
+        const found = await log.read(step.at);
+        for (const one of found) {
+          expect(one?.size ?? 0).toBeGreaterThanOrEqual(before);
+          if (one !== null) expect(one.note.startsWith(log.noteOf(one.size))).toBe(true);
+        }
+        before = Math.max(before, ...found.map((one) => one?.size ?? 0));
+      }
+    }
+    await log.grow(1, false);
+    await log.cosign(1, 0);
+    expect((await log.read([2]))[0]?.size).toBe(log.sizes.at(-1));
+  });
+  await fc.assert(property, { numRuns: 60 });
+});
+
+test("a checkpoint that was served because its witnesses were late stays when they cosign an older one", async () => {
+  const log = scene();
+  const served = async (process: number) => (await log.read([process]))[0]?.size;
+  await log.grow(3, true);
+  await log.cosign(0, 0);
+  await log.grow(3, true);
+  await log.grow(3, false);
+  expect(await served(0)).toBe(9);
+  await log.cosign(0, 1);
+  expect([await served(0), await served(1), await served(2)]).toEqual([9, 9, 9]);
+  await log.grow(1, false);
+  await log.cosign(0, 0);
+  expect(await served(0)).toBe(10);
+  expect(await owner.query("UPDATE log_served SET size = 9 WHERE size = 10").catch(({ code }) => code)).toBe("23001");
+});
