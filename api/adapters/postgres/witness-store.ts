@@ -1,19 +1,23 @@
 import type pg from "pg";
 import type { WitnessRecord, WitnessStore } from "../../log/witness/ports.ts";
 import { bytes, inTransaction, named } from "./connection.ts";
+import { createPresence, isGone } from "./presence.ts";
 
-/** Longer than an offer with all its questions takes; then another process may ask. */
+/** Longer than an offer with all its questions takes. Another process may ask then, or as soon as the first one is gone. */
 const TURN_SECONDS = 40;
 /** A witness that has the newest checkpoint is asked again, so that its cosignature stays young. */
 const AGAIN_SECONDS = 60;
 
 const KNOW = "INSERT INTO log_witness (generation, vkey) VALUES ($1, $2) ON CONFLICT DO NOTHING";
 
-const TAKE_TURN = `UPDATE log_witness SET due_at = now() + interval '${TURN_SECONDS} seconds', asked_at = now()
-  WHERE generation = $1 AND vkey = $2 AND due_at <= now()
-    AND (failures > 0 OR danger IS NOT NULL OR cosigned_size IS DISTINCT FROM $3
-      OR asked_at < now() - interval '${AGAIN_SECONDS} seconds')
-  RETURNING size, failures`;
+/** Whose turn a process has that died is due at once, however much it wanted to ask. */
+const IS_DUE = `(owner IS NOT NULL AND ${isGone("owner")} OR due_at <= now() AND (failures > 0 OR danger IS NOT NULL
+    OR cosigned_size IS DISTINCT FROM $3 OR asked_at < now() - interval '${AGAIN_SECONDS} seconds'))`;
+
+const DUE = `SELECT ${IS_DUE} AS is_due FROM log_witness WHERE generation = $1 AND vkey = $2`;
+
+const TAKE_TURN = `UPDATE log_witness SET due_at = now() + interval '${TURN_SECONDS} seconds', asked_at = now(), owner = $4
+  WHERE generation = $1 AND vkey = $2 AND ${IS_DUE} RETURNING size, failures`;
 
 const KEEP = `INSERT INTO log_cosignature (generation, size, key_name, key_id, line, timestamp)
   VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING`;
@@ -27,10 +31,10 @@ const FORGET = `DELETE FROM log_cosignature
   WHERE generation = $1 AND size < $2 AND at < now() - interval '1 day'`;
 
 const ACCEPTED = `UPDATE log_witness SET size = $3, cosigned_size = $3, cosigned_seconds = $4, due_at = now(),
-    failures = 0, error = NULL, error_at = NULL, danger = NULL
+    owner = NULL, failures = 0, error = NULL, error_at = NULL, danger = NULL
   WHERE generation = $1 AND vkey = $2 AND $3 >= coalesce(cosigned_size, 0)`;
 
-const FAILED = `UPDATE log_witness SET due_at = now() + make_interval(secs => $3), failures = failures + 1,
+const FAILED = `UPDATE log_witness SET due_at = now() + make_interval(secs => $3), owner = NULL, failures = failures + 1,
     error = $4, error_at = now(), size = coalesce($5, size), danger = coalesce($6, danger)
   WHERE generation = $1 AND vkey = $2`;
 
@@ -48,37 +52,49 @@ interface Columns {
 }
 
 /** What witnesses have of the log, and their cosignatures. */
-export const createWitnessStore = (pool: pg.Pool): WitnessStore => ({
-  async takeTurn({ generation, vkey }, newest) {
-    const taken = async () => {
-      const { rows } = await pool.query<{ size: string; failures: number }>(
-        named(TAKE_TURN, [generation, vkey, newest]),
-      );
-      return rows[0] && { size: Number(rows[0].size), failures: rows[0].failures };
-    };
-    const turn = await taken();
-    if (turn !== undefined) return turn;
-    const { rowCount } = await pool.query(named(KNOW, [generation, vkey]));
-    return rowCount === 1 ? ((await taken()) ?? null) : null;
-  },
-  accept: ({ generation, vkey }, size, cosignatures) =>
-    inTransaction(pool, async (client) => {
-      for (const { keyName, keyId, line, seconds } of cosignatures) {
-        await client.query(named(KEEP, [generation, size, keyName, bytes(keyId), line, seconds]));
-        await client.query(named(REPLACE, [generation, size, keyName, bytes(keyId), seconds]));
+export function createWitnessStore(pool: pg.Pool): WitnessStore {
+  const enter = createPresence(pool);
+  const isDue = async (place: readonly unknown[]): Promise<boolean> => {
+    const found = async () => (await pool.query<{ is_due: boolean }>(named(DUE, place))).rows[0]?.is_due;
+    const due = await found();
+    if (due !== undefined) return due;
+    await pool.query(named(KNOW, place.slice(0, 2)));
+    return (await found()) === true;
+  };
+  return {
+    async takeTurn({ generation, vkey }, newest) {
+      const place = [generation, vkey, newest];
+      if (!(await isDue(place))) return null;
+      const { owner, leave } = await enter();
+      try {
+        const { rows } = await pool.query<{ size: string; failures: number }>(named(TAKE_TURN, [...place, owner]));
+        if (rows[0] !== undefined) return { size: Number(rows[0].size), failures: rows[0].failures, end: leave };
+      } catch (error) {
+        leave();
+        throw error;
       }
-      const seconds = Math.max(...cosignatures.map((one) => one.seconds));
-      await client.query(named(ACCEPTED, [generation, vkey, size, seconds]));
-      await client.query(named(FORGET, [generation, size]));
-    }),
-  async fail({ generation, vkey }, { error, waitSeconds, size = null, danger = null }) {
-    await pool.query(named(FAILED, [generation, vkey, waitSeconds, error, size, danger]));
-  },
-  async list(generation) {
-    const { rows } = await pool.query<Columns>(named(LIST, [generation]));
-    return rows.map(recordOf);
-  },
-});
+      leave();
+      return null;
+    },
+    accept: ({ generation, vkey }, size, cosignatures) =>
+      inTransaction(pool, async (client) => {
+        for (const { keyName, keyId, line, seconds } of cosignatures) {
+          await client.query(named(KEEP, [generation, size, keyName, bytes(keyId), line, seconds]));
+          await client.query(named(REPLACE, [generation, size, keyName, bytes(keyId), seconds]));
+        }
+        const seconds = Math.max(...cosignatures.map((one) => one.seconds));
+        await client.query(named(ACCEPTED, [generation, vkey, size, seconds]));
+        await client.query(named(FORGET, [generation, size]));
+      }),
+    async fail({ generation, vkey }, { error, waitSeconds, size = null, danger = null }) {
+      await pool.query(named(FAILED, [generation, vkey, waitSeconds, error, size, danger]));
+    },
+    async list(generation) {
+      const { rows } = await pool.query<Columns>(named(LIST, [generation]));
+      return rows.map(recordOf);
+    },
+  };
+}
 
 const recordOf = ({
   vkey,

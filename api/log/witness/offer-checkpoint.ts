@@ -59,6 +59,8 @@ export function createOffer(parts: OfferParts): (witness: Witness) => Promise<vo
         ...(size === undefined ? {} : { size }),
         ...(danger === undefined ? {} : { danger }),
       });
+    } finally {
+      turn.end();
     }
   };
 }

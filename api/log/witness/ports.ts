@@ -24,13 +24,15 @@ export interface Turn {
   /** What the witness is thought to have. */
   readonly size: number;
   readonly failures: number;
+  /** To be called when it is over, whatever came of it. */
+  end(): void;
 }
 
 /** What witnesses have, shared by all processes. */
 export interface WitnessStore {
   /**
    * Takes the turn to ask a witness, if it is due: it lacks the newest checkpoint, or was asked long ago. Null if it is not
-   * due, or another process has the turn.
+   * due, or another process has the turn. A turn of a process that has died is over.
    */
   takeTurn(place: Place, newest: number): Promise<Turn | null>;
   /** It has cosigned a checkpoint of this size. */

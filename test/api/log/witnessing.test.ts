@@ -1,5 +1,6 @@
 import type { RequestListener } from "node:http";
 import { describe, expect, test } from "vitest";
+import { connect } from "../../../api/adapters/postgres/connection.ts";
 import { createLogCheckpoints } from "../../../api/adapters/postgres/served-checkpoints.ts";
 import { createWitnessStore } from "../../../api/adapters/postgres/witness-store.ts";
 import { readWitnessed } from "../../../api/adapters/postgres/witnessed-head.ts";
@@ -10,6 +11,8 @@ import type { Witness } from "../../../api/log/witness/settings.ts";
 import { cosign } from "../../../packages/verifier/src/tlog/cosignature.ts";
 import { type NoteSigner, parseNote, verifyNote } from "../../../packages/verifier/src/tlog/note.ts";
 import { noteSigner } from "../../../scripts/witness/signer.ts";
+import { eventually } from "../../support/eventually.ts";
+import { forFile } from "../../support/for-file.ts";
 import { localWitness } from "../../support/log/local-witness.ts";
 import { logStage } from "../../support/log/stage.ts";
 import { texts, toyLog } from "../../support/log/toy-log.ts";
@@ -107,6 +110,27 @@ test("one process asks, once, and again when the cosignature grows old", async (
   await at.due();
   await at.offer(witness);
   expect([asked, await at.lines()]).toEqual([2, 1]);
+});
+
+test("the turn of a process that died is over at once, and that of one that lives is not", async () => {
+  const at = await scene(3);
+  const { witness } = await localWitness(at.log.verifier);
+  const place = { generation: 1, vkey: witness.key.vkey };
+  const other = await forFile(connect(at.database.apiUrl));
+  const dying = createWitnessStore(other);
+  const turn = await dying.takeTurn(place, 3);
+  expect(await at.witnesses.takeTurn(place, 3)).toBeNull();
+  await at.owner.query(`SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND classid = 7402404
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`);
+  const takes = (by: typeof dying) => async () => {
+    const taken = await by.takeTurn(place, 3);
+    taken?.end();
+    return taken !== null;
+  };
+  await eventually(takes(at.witnesses), true);
+  // The first one has lost its connection, and goes on with another one.
+  turn?.end();
+  await eventually(takes(dying), true);
 });
 
 test("a witness that knows more of the log than the database remembers corrects it", async () => {

@@ -86,8 +86,6 @@ export async function killStage() {
         const logged = await owner.query("SELECT ref AS id FROM log_entry WHERE type = 'certificate' ORDER BY ref");
         expect(ids(certified.rows)).toEqual(sold.toSorted());
         expect(ids(logged.rows)).toEqual(sold.toSorted());
-        // What the turn of a process that was killed does, 40 seconds later.
-        await owner.query("UPDATE log_witness SET due_at = '-infinity'");
         const entries = await count("log_entry");
         const seen = async () => {
           const note = await served(by);

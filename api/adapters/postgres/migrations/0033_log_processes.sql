@@ -15,3 +15,6 @@ END $$;
 CREATE TRIGGER growing BEFORE UPDATE ON log_served FOR EACH ROW EXECUTE FUNCTION refuse_smaller();
 --> statement-breakpoint
 GRANT SELECT, INSERT, UPDATE ON log_served TO trust_api;
+--> statement-breakpoint
+-- Who has the turn to ask a witness (api/adapters/postgres/presence.ts); null while nobody has.
+ALTER TABLE log_witness ADD COLUMN owner int;
