@@ -11,8 +11,8 @@ export type Recorded =
   | { readonly kind: "proof"; readonly document: unknown; readonly publishedAt: Date }
   /** Signed when it was made, and stored as text. */
   | { readonly kind: "signed"; readonly document: string }
-  /** A policy, a version of the score, a key: the program itself knows it. */
-  | { readonly kind: "announced" };
+  /** A policy, a version of the score, a key: `members` say what it is, `type` among them. */
+  | { readonly kind: "announced"; readonly members: Announced["members"] };
 
 export interface Waiting {
   readonly type: EntryType;
@@ -34,7 +34,6 @@ export interface DocumentParts {
   readonly signer: Signer;
   /** No trailing slash. */
   readonly baseUrl: string;
-  readonly announced: readonly Announced[];
 }
 
 const CONTEXT = ["https://www.w3.org/ns/credentials/undefined-terms/v2"];
@@ -50,9 +49,8 @@ const PATHS: Partial<Record<EntryType, string>> = {
 /**
  * The signed document of a record: the stored one, or one that is made for the log out of what never changes, so the same
  * key makes the same bytes.
- * @throws Error for a record that the program does not know
  */
-export function createDocuments({ signer, baseUrl, announced }: DocumentParts) {
+export function createDocuments({ signer, baseUrl }: DocumentParts) {
   const { issuer } = signer;
   const sign = (members: object, at: Date): string =>
     signer.signAsText(Object.assign(members, { "@context": CONTEXT, issuer }), at);
@@ -77,11 +75,8 @@ export function createDocuments({ signer, baseUrl, announced }: DocumentParts) {
         const members = { type: "PublishedProof", ...certificate, published_at, fail_proof: exact(recorded.document) };
         return made(members, recorded.publishedAt);
       }
-      case "announced": {
-        const found = announced.find((one) => one.type === type && one.ref === id);
-        if (found === undefined) throw new Error(`this program does not know the ${type} ${id}`);
-        return made({ ...found.members }, at);
-      }
+      case "announced":
+        return made({ ...recorded.members }, at);
     }
   };
 }

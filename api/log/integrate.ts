@@ -8,7 +8,9 @@ import type { Announced, Waiting } from "./entry-documents.ts";
 import type { KnownHead } from "./known-heads.ts";
 import type { Generation, LogStore } from "./log-store.ts";
 import type { LogWriter, NewEntry, Queued, TreeEnd, WritingTurn } from "./log-writer.ts";
+import { createPatience } from "./patience.ts";
 import { createForkCheck, type TrustParts } from "./trust.ts";
+import { unfit } from "./which-log.ts";
 
 export interface LogState {
   /** `checking`: nothing is signed until it is known that nothing is lost. `refused`: nothing is signed; see the problem. */
@@ -26,8 +28,6 @@ export interface LogParts extends TrustParts {
   readonly documentOf: (waiting: Waiting) => EntryContent;
   /** What the service publishes by being started with it; queued once. */
   readonly announced: readonly Announced[];
-  /** Signs what opens a later generation. */
-  readonly sign: (announced: Announced, at: Date) => EntryContent;
   readonly now: () => Date;
   /** Why the log must not go on, as a witness has said while it ran; null if none has. */
   readonly danger: (generation: number) => Promise<string | null>;
@@ -49,11 +49,6 @@ interface Written {
   readonly head: KnownHead;
 }
 
-/** For which server of the database the log was checked; null until its next turn tells. */
-interface Trust {
-  server: string | null;
-}
-
 /**
  * Puts what waits into the log. Any number of processes do so; one at a time has the turn. What a turn writes is one
  * transaction: entries, tiles, checkpoint, and the rows that leave the queue.
@@ -62,7 +57,11 @@ export function createLog(parts: LogParts) {
   const { generation, origin, vkey, store, writer, elapsedMs, log } = parts;
   const forkCheck = createForkCheck(parts);
   const unmade = new Set<string>();
-  let trust: Trust | null = null;
+  const isPatient = createPatience(elapsedMs);
+  /** For which server of the database the log was checked; null until it is. */
+  let trusted: string | null = null;
+  /** That another process has checked it does not count now. */
+  let isDoubted = false;
   let head: KnownHead | null = null;
   let state: LogState = { state: "starting", problem: null };
   let isOver = false;
@@ -96,28 +95,39 @@ export function createLog(parts: LogParts) {
   }
 
   async function isTrusted(): Promise<boolean> {
-    if (trust !== null) return true;
+    if (trusted !== null) return true;
     if (elapsedMs() < checkAt) return false;
     checkAt = elapsedMs() + CHECK_AGAIN_MS;
     if (state.problem === null) say({ state: "checking", problem: null });
+    const server = await writer.server();
     const finding = await forkCheck.check(head === null ? [] : [head]);
-    if (finding.is !== "trusted") {
-      say({ state: finding.is === "fork" ? "refused" : "checking", problem: finding.problem });
-      return false;
-    }
-    if (finding.silent.length > 0)
-      log.error({ silent: finding.silent }, "the log goes on without knowing what these have seen of it");
-    if (generation > 1 && (await store.newest(generation)) === null) ended = await endOfLast();
-    trust = { server: null };
-    if (finding.own.at !== null) head = { ...finding.own, source: THIS_PROCESS };
+    if (finding.is === "fork") return refuse(finding.problem);
+    const { own, silent } = finding;
+    if (finding.is === "wait" && (isDoubted || !(await writer.isVouchedFor(generation, server))))
+      return waitFor(silent);
+    if (generation > 1 && own.at === null && !(await knowsEndOfLast())) return false;
+    if (silent.length > 0) log.error({ silent }, "the log goes on without knowing what these have seen of it");
+    if (finding.is === "trusted") await writer.vouch(generation, server);
+    trusted = server;
+    isDoubted = false;
+    if (own.at !== null) head = { ...own, source: THIS_PROCESS };
     checkAt = Number.NEGATIVE_INFINITY;
     return true;
   }
 
-  async function endOfLast(): Promise<Announced> {
+  function waitFor(silent: readonly string[]): false {
+    const problem = `${silent.join(" and ")} cannot be asked what is known of the log`;
+    say({ state: "checking", problem });
+    return false;
+  }
+
+  /** What ends the last log is in this one for good: those who do not answer yet may know more of it. */
+  async function knowsEndOfLast(): Promise<boolean> {
     const last = (await store.generations()).find((one) => one.generation === generation - 1) as Generation;
-    const { heads } = await parts.heads.ask(last.origin);
-    return endedLog(last, await store.newest(last.generation), heads);
+    const answers = await parts.heads.ask(last.origin);
+    if (isPatient(answers, parts.heads.sources)) return waitFor(answers.silent);
+    ended = endedLog(last, await store.newest(last.generation), answers);
+    return true;
   }
 
   const isBeginning = async ({ size, root }: KnownHead, end: TreeEnd): Promise<boolean> =>
@@ -126,14 +136,12 @@ export function createLog(parts: LogParts) {
 
   /** Whether the tree is the one that was checked, or continues it. */
   async function continues(end: TreeEnd): Promise<boolean> {
-    if (trust === null) return false;
-    const isSameServer = trust.server === null || trust.server === end.server;
     const isThere = head === null || (await isBeginning(head, end));
-    if (!isSameServer || !isThere) {
-      trust = null;
+    if (end.server !== trusted || !isThere) {
+      trusted = null;
+      isDoubted ||= !isThere;
       return false;
     }
-    trust.server = end.server;
     if (end.root !== null && !sameBytes(growTiles({ ...end, leaves: [] }).root, end.root))
       throw new Error(`the tiles of the log make another root than its checkpoint of ${end.size} entries`);
     if (end.root !== null) head = { size: end.size, root: end.root, source: THIS_PROCESS, at: end.at };
@@ -161,8 +169,9 @@ export function createLog(parts: LogParts) {
       leaves.push(...entries.map(({ entry }) => leafHash(entry)));
     };
     if (size === 0 && ended !== null) {
-      const { type, ref } = ended;
-      await append([{ type, ref, index: 0, entry: entryBytes(parts.sign(ended, parts.now()), 0) }], []);
+      const { type, ref, members } = ended;
+      const content = parts.documentOf({ type, ref, at: parts.now(), recorded: { kind: "announced", members } });
+      await append([{ type, ref, index: 0, entry: entryBytes(content, 0) }], []);
     }
     for (let after = "0"; leaves.length < MOST; ) {
       const rows = await turn.waiting(after, CHUNK, [...unmade]);
@@ -182,6 +191,12 @@ export function createLog(parts: LogParts) {
 
   async function write(turn: WritingTurn): Promise<Written | null> {
     const { end } = turn;
+    if (end.hasEnded) {
+      isOver = true;
+      refuse(`a later log has begun: set LOG_GENERATION to its number, and restart this process.`);
+      return null;
+    }
+    if (end.size > 0) ended = null;
     if (!(await continues(end)) || end.age < CHECKPOINT_EVERY_SECONDS) return null;
     const leaves = await appendAll(turn);
     if (leaves.length === 0) return null;
@@ -196,7 +211,7 @@ export function createLog(parts: LogParts) {
     async integrate(): Promise<number> {
       if (isOver || (!hasBegun && !(await begin()))) return 0;
       try {
-        if (!(await isTrusted()) || !(await writer.hasWaiting())) return 0;
+        if (!(await isTrusted()) || (ended === null && !(await writer.hasWaiting([...unmade])))) return 0;
         const danger = await parts.danger(generation);
         if (danger !== null) return Number(refuse(danger));
         say({ state: "integrating", problem: null });
@@ -206,33 +221,16 @@ export function createLog(parts: LogParts) {
         return written?.added ?? 0;
       } catch (error) {
         // The database may be another one when it is back.
-        trust = null;
+        trusted = null;
         throw error;
       }
     },
     state: () => state,
     /** Before the next signature, those who have seen the log are asked again. */
     distrust(): void {
-      trust = null;
+      trusted = null;
+      isDoubted = true;
       checkAt = Number.NEGATIVE_INFINITY;
     },
   };
-}
-
-/** Why this log cannot be the one that the settings name, or null. */
-function unfit(own: Omit<Generation, "startedAt">, known: readonly Generation[]): string | null {
-  const { generation, origin, vkey } = own;
-  const newest = known.at(-1)?.generation ?? 0;
-  if (generation < newest)
-    return `LOG_GENERATION is ${generation}, and the database has begun generation ${newest}: set LOG_GENERATION=${newest}.`;
-  if (generation > newest + 1)
-    return `LOG_GENERATION is ${generation}, and the newest log in the database is generation ${newest}: set LOG_GENERATION=${newest + 1} to begin the next one.`;
-  const found = known.find((one) => one.generation === generation);
-  const elsewhere = known.find((one) => one.generation !== generation && one.origin === origin);
-  if (elsewhere !== undefined) return `the origin ${origin} belongs to generation ${elsewhere.generation} of the log.`;
-  if (found !== undefined && found.origin !== origin)
-    return `the log's origin is ${found.origin}, and BASE_URL makes it ${origin}: restore BASE_URL, or end this log with LOG_GENERATION=${generation + 1}.`;
-  if (found !== undefined && found.vkey !== vkey)
-    return `the log's key is ${found.vkey}, and the settings make it ${vkey}: restore LOG_KEY (without it, the key follows from SIGNING_KEY), or end this log with LOG_GENERATION=${generation + 1}.`;
-  return null;
 }

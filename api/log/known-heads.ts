@@ -9,6 +9,13 @@ export interface KnownHead {
   readonly at: Date | null;
 }
 
+/** What those know who were asked. */
+export interface KnownTo {
+  readonly heads: readonly KnownHead[];
+  /** Who did not answer, and why. */
+  readonly silent: readonly string[];
+}
+
 /**
  * What was published of this log, as those tell who have seen it: witnesses that cosigned it, anchors on a chain. A
  * database that was restored from a backup does not know what it has lost; they do.
@@ -20,5 +27,5 @@ export interface KnownHeads {
    * Asks all of them about the log of this origin. Never rejects for one that does not answer: it is named in
    * `silent`. A source that has not seen the log yet answers without a head, and is not silent.
    */
-  ask(origin: string): Promise<{ readonly heads: readonly KnownHead[]; readonly silent: readonly string[] }>;
+  ask(origin: string): Promise<KnownTo>;
 }

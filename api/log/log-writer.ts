@@ -1,5 +1,5 @@
 import type { Edge, Growth } from "../../packages/verifier/src/tlog/grow.ts";
-import type { Waiting } from "./entry-documents.ts";
+import type { Announced, Waiting } from "./entry-documents.ts";
 import type { EntryType, Generation } from "./log-store.ts";
 
 /** The end of the tree, as a transaction that holds the log's lock sees it. */
@@ -11,8 +11,10 @@ export interface TreeEnd {
   readonly edge: Edge;
   /** Seconds since the newest checkpoint, by the database's clock; infinite if there is none. */
   readonly age: number;
-  /** Changes when the database server is another one or has been started again. */
+  /** As `LogWriter.server` says. */
   readonly server: string;
+  /** Whether a later generation has begun. */
+  readonly hasEnded: boolean;
 }
 
 /** A row of the queue. */
@@ -43,13 +45,20 @@ export interface WritingTurn {
 
 /** Writes the log. Any number of processes may try at once; one has the turn. */
 export interface LogWriter {
-  hasWaiting(): Promise<boolean>;
+  /** Whether anything waits, besides rows with these numbers. */
+  hasWaiting(except: readonly string[]): Promise<boolean>;
+  /** Another text when the database server is another one or has been started again, or the database was restored on it. */
+  server(): Promise<string>;
+  /** Remembers, for all processes, that the log was checked on this server, and nothing is missing. */
+  vouch(generation: number, server: string): Promise<void>;
+  /** Whether the log was checked on this server. */
+  isVouchedFor(generation: number, server: string): Promise<boolean>;
   /** Runs the work in a turn; null if another process has it. Rejects when nothing of it may have happened. */
   inTurn<T>(generation: number, work: (turn: WritingTurn) => Promise<T>): Promise<T | null>;
-  /** Adds the generation unless it is there. Returns the one that is. */
+  /** Adds the generation unless it is there, and returns the one that is. No turn of an earlier one writes after it. */
   begin(generation: Omit<Generation, "startedAt">): Promise<Generation>;
-  /** Queues what is neither queued nor logged. */
-  announce(refs: readonly { readonly type: EntryType; readonly ref: string }[]): Promise<void>;
+  /** Queues what is neither queued nor logged; a signing key, again when it returns after another one. */
+  announce(announced: readonly Announced[]): Promise<void>;
   /** Queues reversals that no trigger could see. */
   queueMissed(): Promise<void>;
 }

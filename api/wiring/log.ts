@@ -40,8 +40,6 @@ export async function wireLog({ config, pool, signer, publicKeys, chain, relayer
   const { privateKey, publicJwk } = await signingKey(config.log.key);
   const key = verifierKey(origin, NOTE_TYPE.ed25519, Buffer.from(publicJwk.x, "base64url"));
   const store = createLogStore(pool);
-  const announced = announcements(baseUrl, publicKeys[0]);
-  const documents = (known: readonly Announced[]) => createDocuments({ signer, baseUrl, announced: known });
   const witnessing = wireLogWitnesses({ config, pool, chain, relayer, vkey: key.vkey, store, ...parts });
   const { checkpoints, heads, danger } = witnessing;
   const log = createLog({
@@ -54,9 +52,8 @@ export async function wireLog({ config, pool, signer, publicKeys, chain, relayer
     signer: { key, sign: (message) => sign(null, message, privateKey) },
     store,
     writer: createLogWriter(pool),
-    documentOf: documents(announced),
-    announced,
-    sign: (one, at) => documents([one])({ ...one, at, recorded: { kind: "announced" } }),
+    documentOf: createDocuments({ signer, baseUrl }),
+    announced: announcements(baseUrl, publicKeys[0]),
     elapsedMs,
   });
   return {

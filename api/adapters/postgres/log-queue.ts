@@ -1,6 +1,6 @@
 import type pg from "pg";
 import { issuedCertificate } from "../../certification/issued.ts";
-import type { Recorded } from "../../log/entry-documents.ts";
+import type { Announced, Recorded } from "../../log/entry-documents.ts";
 import type { EntryType } from "../../log/log-store.ts";
 import type { Queued } from "../../log/log-writer.ts";
 import { ISSUED_COLUMNS, type IssuedColumns, parseIssued } from "./certificate-store.ts";
@@ -9,8 +9,8 @@ import { bytes } from "./connection.ts";
 type Ask = <Row extends pg.QueryResultRow>(text: string, values: readonly unknown[]) => Promise<pg.QueryResult<Row>>;
 
 /** Rows whose transactions commit late have lower numbers than those that are in the log: nothing is skipped by number. */
-const WAITING = `SELECT p.seq, p.type, p.ref, p.at, e.ref IS NOT NULL AS is_logged
-  FROM (SELECT seq, type, ref, at FROM log_pending WHERE seq > $1 AND seq <> ALL($3::bigint[]) ORDER BY seq LIMIT $2) AS p
+const WAITING = `SELECT p.seq, p.type, p.ref, p.at, p.members, e.ref IS NOT NULL AS is_logged
+  FROM (SELECT seq, type, ref, at, members FROM log_pending WHERE seq > $1 AND seq <> ALL($3::bigint[]) ORDER BY seq LIMIT $2) AS p
   LEFT JOIN log_entry AS e ON e.type = p.type AND e.ref = p.ref ORDER BY p.seq`;
 
 interface QueueColumns {
@@ -18,6 +18,7 @@ interface QueueColumns {
   type: EntryType;
   ref: string;
   at: Date;
+  members: Announced["members"] | null;
   is_logged: boolean;
 }
 
@@ -72,13 +73,15 @@ export async function readWaiting(
     const read = READERS[type];
     found.set(type, read === undefined ? new Map() : await read(ask, refs));
   }
-  return rows.map(({ is_logged: isLogged, ...row }) => ({
+  return rows.map(({ is_logged: isLogged, members, ...row }) => ({
     ...row,
     isLogged,
-    recorded: isLogged ? null : (found.get(row.type)?.get(row.ref) ?? unread(row.type)),
+    recorded: isLogged ? null : (found.get(row.type)?.get(row.ref) ?? unread(row.type, members)),
   }));
 }
 
 /** What needs no row of its own. */
-const unread = (type: EntryType): Recorded | null =>
-  type in READERS ? null : { kind: type === "reversal" ? "reversal" : "announced" };
+function unread(type: EntryType, members: QueueColumns["members"]): Recorded | null {
+  if (type === "reversal") return { kind: "reversal" };
+  return members === null ? null : { kind: "announced", members };
+}

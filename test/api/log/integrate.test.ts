@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { connect } from "../../../api/adapters/postgres/connection.ts";
+import { createLogWriter } from "../../../api/adapters/postgres/log-writer.ts";
 import { forFile } from "../../support/for-file.ts";
 import { certificateInsert } from "../../support/log/rows.ts";
 import { logStage } from "../../support/log/stage.ts";
@@ -75,6 +76,44 @@ describe("records", () => {
     expect([await at.integrate(), await at.integrate()]).toEqual([2, 0]);
     expect(at.log.errors).toEqual([expect.stringContaining("of another release"), expect.stringContaining("lost")]);
     expect([await at.audit(), await at.queued()]).toEqual([[], 2]);
+  });
+
+  test("that cannot be made take no turn, and a program makes what only another one knows", async () => {
+    const at = await logStage({ announced: KNOWN });
+    await at.owner.query(QUEUE, ["of another release"]);
+    let turns = 0;
+    const writer = createLogWriter(at.pool);
+    const counting: typeof writer = { ...writer, inTurn: (...of) => ++turns && writer.inTurn(...of) };
+    const newer = await logOn(await forFile(connect(at.database.apiUrl)), {
+      announced: [{ type: "policy", ref: "4", members: { type: "PublishedPolicy", rules: ["a"] } }],
+      danger: async () => "it only announces",
+    });
+    expect(await newer.integrate()).toBe(0);
+    const older = await logOn(at.pool, { announced: KNOWN, writer: counting });
+    expect([await at.integrate(older), await at.integrate(older), turns]).toEqual([4, 0, 1]);
+    const made = await at.log.store.find("policy", "4");
+    expect(JSON.parse(String(made?.entry))).toMatchObject({ document: { type: "PublishedPolicy", rules: ["a"] } });
+    expect([await at.audit(), await at.queued()]).toEqual([[], 1]);
+  });
+
+  test("about signing keys name each change, that back to an earlier key, too", async () => {
+    const at = await logStage();
+    const startWith = async (kid: string) => {
+      const key = { type: "signing_key" as const, ref: kid, members: { type: "SigningKey", key: { kid } } };
+      return at.integrate(await logOn(at.pool, { announced: [key] }));
+    };
+    const added: number[] = [];
+    for (const kid of ["a", "a", "b", "b", "a", "a", "b", "a"]) added.push(await startWith(kid));
+    expect(added).toEqual([1, 0, 1, 0, 1, 0, 1, 1]);
+    const entries = (await at.log.store.entries(1, 0, 9)).map((entry) => JSON.parse(String(entry)));
+    expect(entries.map(({ id, document }) => [id, document.key.kid])).toEqual([
+      ["a", "a"],
+      ["b", "b"],
+      ["a#2", "a"],
+      ["b#2", "b"],
+      ["a#3", "a"],
+    ]);
+    expect(await at.audit()).toEqual([]);
   });
 
   test("are integrated by any number of processes at once", async () => {

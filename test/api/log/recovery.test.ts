@@ -84,6 +84,26 @@ describe("a log that somebody has seen further", () => {
     }
   });
 
+  test("goes on at once where the same server was checked since it started, but not after a doubt", async () => {
+    const at = await logStage();
+    await at.add(1);
+    expect(await at.integrate()).toBe(1);
+    let now = 0;
+    const heads = known([], ["one", "other"]);
+    const restarted = await logOn(at.pool, { heads, elapsedMs: () => now });
+    await at.add(1);
+    expect([await at.integrate(restarted), restarted.errors.length]).toEqual([1, 1]);
+    restarted.distrust();
+    await at.add(1);
+    expect([await at.integrate(restarted), restarted.state().state]).toEqual([0, "checking"]);
+    await at.owner.query("UPDATE log_vouched SET server = 'before it was restored'");
+    const later = await logOn(at.pool, { heads, elapsedMs: () => now });
+    expect([await at.integrate(later), later.state().state]).toEqual([0, "checking"]);
+    now = 86_420_000;
+    expect(await at.integrate(later)).toBe(1);
+    expect(await at.audit()).toEqual([]);
+  });
+
   test("is not signed while a witness refuses it", async () => {
     let danger: string | null = "a witness has a larger tree";
     const at = await logStage({ danger: async () => danger });
@@ -150,6 +170,42 @@ describe("a database that was restored from a backup", () => {
 
     const stale = await logOn(pool);
     expect([await stale.integrate(), stale.state().problem]).toEqual([0, expect.stringContaining("LOG_GENERATION=2")]);
+  });
+
+  test("ends its log only when the silent have had their time, names them then, and no old process writes on", async () => {
+    const at = await logStage();
+    await at.add(3);
+    await at.integrate();
+    let now = 0;
+    let silent: readonly string[] = ["a witness (no answer)"];
+    const { root } = (await at.log.store.newest(1)) as StoredCheckpoint;
+    const ask = async (origin: string) =>
+      origin === "trust.example/log"
+        ? { heads: silent.length === 0 ? [head(9, root)] : [], silent }
+        : { heads: [], silent: [] };
+    const second = await logOn(at.pool, { heads: { sources: 2, ask }, generation: 2, elapsedMs: () => now });
+    expect([await at.integrate(second), second.state()]).toEqual([
+      0,
+      { state: "checking", problem: expect.stringContaining("a witness (no answer)") },
+    ]);
+    await at.add(1);
+    expect([await at.integrate(), at.log.state().problem]).toEqual([0, expect.stringContaining("LOG_GENERATION")]);
+    now = 20_000;
+    silent = [];
+    expect(await at.integrate(second)).toBe(2);
+    const ended = async (generation: number) =>
+      JSON.parse(String(await second.store.entries(generation, 0, 1))).document;
+    expect(await ended(2)).toMatchObject({ last: { size: 9, source: "a witness" }, kept: { size: 3 } });
+    expect(await ended(2)).not.toHaveProperty("silent");
+
+    silent = ["a witness (no answer)"];
+    const askLast = async (origin: string) => ({ heads: [], silent: origin === "trust.example/log/2" ? silent : [] });
+    const patient = await logOn(at.pool, { heads: { sources: 2, ask: askLast }, generation: 3, elapsedMs: () => now });
+    expect(await at.integrate(patient)).toBe(0);
+    now += 620_000;
+    // Nothing else waits: the end of a log is said at once.
+    expect(await at.integrate(patient)).toBe(1);
+    expect(await ended(3)).toMatchObject({ silent, last: { size: 2, source: "this service" } });
   });
 
   test("is found out under a running process, even where nobody else has seen the log", async () => {

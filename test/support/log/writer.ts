@@ -26,7 +26,6 @@ export async function logOn(pool: pg.Pool, { generation = 1, key = 7, ...plan }:
   const verifier = verifierKey(origin, NOTE_TYPE.ed25519, Buffer.from(own.publicJwk.x, "base64url"));
   const signer = createSigner(await signingKey(Buffer.alloc(32, 8)), "did:web:trust.example");
   const announced = plan.announced ?? [];
-  const documents = (known: typeof announced) => createDocuments({ signer, baseUrl: BASE_URL, announced: known });
   const store = createLogStore(pool);
   const errors: string[] = [];
   const log = createLog({
@@ -41,8 +40,7 @@ export async function logOn(pool: pg.Pool, { generation = 1, key = 7, ...plan }:
     vkey: verifier.vkey,
     signer: { key: verifier, sign: (message) => sign(null, message, own.privateKey) },
     store,
-    documentOf: documents(announced),
-    sign: (one, at) => documents([one])({ ...one, at, recorded: { kind: "announced" } }),
+    documentOf: createDocuments({ signer, baseUrl: BASE_URL }),
     now: () => new Date(),
     log: { info: () => undefined, error: (facts, message) => errors.push(`${message} ${JSON.stringify(facts)}`) },
   });
