@@ -36,7 +36,7 @@ export interface LogWires {
 export async function wireLog({ config, pool, signer, publicKeys, chain, relayer, ...parts }: LogWires) {
   const { baseUrl } = config;
   const { generation } = config.log;
-  const origin = logOrigin(baseUrl, generation);
+  const origin = config.log.origin ?? logOrigin(baseUrl, generation);
   const { privateKey, publicJwk } = await signingKey(config.log.key);
   const key = verifierKey(origin, NOTE_TYPE.ed25519, Buffer.from(publicJwk.x, "base64url"));
   const store = createLogStore(pool);

@@ -21,8 +21,8 @@ export async function localWitness({
   keys,
   logs,
 }: Pick<ServiceParts, "settings" | "keys" | "logs">): Promise<LocalWitness> {
-  const { LOG_KEY, LOG_GENERATION } = process.env;
-  const origin = logOrigin(`http://localhost:${settings.port}`, Number(LOG_GENERATION || 1));
+  const { LOG_KEY, LOG_GENERATION, LOG_ORIGIN } = process.env;
+  const origin = LOG_ORIGIN || logOrigin(`http://localhost:${settings.port}`, Number(LOG_GENERATION || 1));
   const log = await noteSigner(origin, "log", logKey({ LOG_KEY: LOG_KEY || undefined, SIGNING_KEY: keys.signingKey }));
   const own = await noteSigner(NAME, "witness", Buffer.from(keys.witnessKey, "base64url"));
   const port = await freePort();

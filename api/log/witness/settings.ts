@@ -20,10 +20,14 @@ export interface WitnessPolicy {
 
 const FORM = "expected a witness's vkey, its URL and, where it is another one, its monitoring URL, separated by spaces";
 const MOST_WITNESSES = 32;
+const ORIGIN = "expected the log's origin, an address without its scheme, like trust.example/log";
+
+/** What a path can be added to. */
+const isPrefix = (text: string): boolean => isHttp(text) && !/[?#]/.test(text);
 
 function witnessOf(item: string): Witness | { readonly problem: string } {
   const [vkey = "", submission = "", monitoring = submission, ...more] = item.split(/\s+/);
-  if (!isHttp(submission) || !isHttp(monitoring) || more.length > 0) return { problem: FORM };
+  if (![submission, monitoring].every(isPrefix) || more.length > 0) return { problem: FORM };
   try {
     const key = parseVerifierKey(vkey);
     if (key.type === NOTE_TYPE.ed25519)
@@ -53,6 +57,11 @@ const witnessList = z.string().transform((text, context): readonly Witness[] => 
 export const LOG_VARIABLES = {
   LOG_KEY: key32("the Ed25519 private key that signs the log's checkpoints").optional(),
   LOG_GENERATION: whole(1, 1_000).default(1),
+  LOG_ORIGIN: z
+    .string()
+    .regex(/^[a-z0-9.-]+(:\d{1,5})?(\/[A-Za-z0-9._~-]+)*$/, ORIGIN)
+    .max(255, ORIGIN)
+    .optional(),
   LOG_WITNESSES: witnessList.default([]),
   LOG_QUORUM: whole(0, MOST_WITNESSES).optional(),
   LOG_WITNESS_WAIT: whole(0, 3_600).default(10),
@@ -65,6 +74,8 @@ export interface LogSettings {
   readonly key: Uint8Array;
   /** Which log of the service is written. */
   readonly generation: number;
+  /** Its name, if that is not the one that follows from the service's address; null if it is. */
+  readonly origin: string | null;
   readonly witnessed: WitnessPolicy;
   /** How long after one anchor on Base the next one comes, 0 for never; null where nothing is said. */
   readonly anchorSeconds: number | null;
@@ -88,11 +99,13 @@ export const logSettings = (
     readonly LOG_KEY?: string | undefined;
     readonly SIGNING_KEY: string;
     readonly LOG_GENERATION: number;
+    readonly LOG_ORIGIN?: string | undefined;
     readonly LOG_ANCHOR_SECONDS?: number | undefined;
   },
 ): LogSettings => ({
   key: logKey(given),
   generation: given.LOG_GENERATION,
+  origin: given.LOG_ORIGIN ?? null,
   witnessed: witnessPolicy(given),
   anchorSeconds: given.LOG_ANCHOR_SECONDS ?? null,
 });

@@ -83,7 +83,13 @@ describe("records", () => {
     await at.owner.query(QUEUE, ["of another release"]);
     let turns = 0;
     const writer = createLogWriter(at.pool);
-    const counting: typeof writer = { ...writer, inTurn: (...of) => ++turns && writer.inTurn(...of) };
+    const counting: typeof writer = {
+      ...writer,
+      inTurn: (...of) => {
+        turns++;
+        return writer.inTurn(...of);
+      },
+    };
     const newer = await logOn(await forFile(connect(at.database.apiUrl)), {
       announced: [{ type: "policy", ref: "4", members: { type: "PublishedPolicy", rules: ["a"] } }],
       danger: async () => "it only announces",

@@ -143,6 +143,9 @@ describe("a database that was restored from a backup", () => {
     const { backup, lost, witnessed } = await restored();
     const pool = await forFile(connect(backup.apiUrl));
     const owner = await forFile(await connectOwner(backup));
+    // What some process has found out before the backup was made is in it, and says nothing about it.
+    const deaf = await logOn(pool, { heads: { sources: 1, ask: async () => ({ heads: [], silent: ["a witness"] }) } });
+    expect([await deaf.integrate(), deaf.state().state]).toEqual([0, "checking"]);
     const old = await logOn(pool, { heads: witnessed });
     expect(await old.integrate()).toBe(0);
     expect(old.state()).toMatchObject({
@@ -226,9 +229,34 @@ describe("a database that was restored from a backup", () => {
   });
 });
 
+test("a log keeps its origin, its key and its proofs when the service moves to another address", async () => {
+  const at = await logStage();
+  const [before = ""] = await at.add(2);
+  await at.integrate();
+  const moved = await logOn(at.pool, { baseUrl: "https://other.example", origin: at.log.origin });
+  const [after = ""] = await at.add(1);
+  expect(await at.integrate(moved)).toBe(1);
+  const urls = [before, after].map(async (id) => {
+    const entry = await moved.store.find("certificate", id);
+    return JSON.parse(String(entry?.entry)).document.cert_url;
+  });
+  expect(await Promise.all(urls)).toEqual([
+    `https://trust.example/cert/${before}`,
+    `https://other.example/cert/${after}`,
+  ]);
+  // Every checkpoint verifies with the key that readers had before.
+  expect(await at.audit()).toEqual([]);
+});
+
 describe("a generation that exists", () => {
   test.each([
     ["with another key", { key: 9 }, /the log's key is .*restore LOG_KEY/],
+    ["at another address", { baseUrl: "https://other.example" }, /set LOG_ORIGIN=trust\.example\/log; /],
+    [
+      "under its successor's number",
+      { generation: 2, origin: "trust.example/log" },
+      /belongs to generation 1 .*LOG_ORIGIN/,
+    ],
     ["with another one before it", { generation: 3 }, /set LOG_GENERATION=2/],
   ] as const)("is not continued %s", async (_, plan, problem) => {
     const at = await logStage();

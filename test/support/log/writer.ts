@@ -17,11 +17,15 @@ export type LogPlan = Partial<
 > & {
   /** Of 32 equal bytes. */
   readonly key?: number;
+  /** Default https://trust.example. */
+  readonly baseUrl?: string;
+  /** As LOG_ORIGIN names it. */
+  readonly origin?: string;
 };
 
 /** The log's writer on a database, as a process of the service has it. */
-export async function logOn(pool: pg.Pool, { generation = 1, key = 7, ...plan }: LogPlan = {}) {
-  const origin = logOrigin(BASE_URL, generation);
+export async function logOn(pool: pg.Pool, { generation = 1, key = 7, baseUrl = BASE_URL, ...plan }: LogPlan = {}) {
+  const origin = plan.origin ?? logOrigin(baseUrl, generation);
   const own = await signingKey(Buffer.alloc(32, key));
   const verifier = verifierKey(origin, NOTE_TYPE.ed25519, Buffer.from(own.publicJwk.x, "base64url"));
   const signer = createSigner(await signingKey(Buffer.alloc(32, 8)), "did:web:trust.example");
@@ -40,7 +44,7 @@ export async function logOn(pool: pg.Pool, { generation = 1, key = 7, ...plan }:
     vkey: verifier.vkey,
     signer: { key: verifier, sign: (message) => sign(null, message, own.privateKey) },
     store,
-    documentOf: createDocuments({ signer, baseUrl: BASE_URL }),
+    documentOf: createDocuments({ signer, baseUrl }),
     now: () => new Date(),
     log: { info: () => undefined, error: (facts, message) => errors.push(`${message} ${JSON.stringify(facts)}`) },
   });

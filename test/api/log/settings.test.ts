@@ -1,0 +1,75 @@
+import { expect, test } from "vitest";
+import { parseConfig } from "../../../api/config.ts";
+import { noteSigner, witnessSigner } from "../../support/log/note-keys.ts";
+import { completeEnvironment } from "../../support/service/environment.ts";
+
+const GOOD = completeEnvironment("A".repeat(43));
+const { vkey } = witnessSigner("witness.example/w1", 1).key;
+const other = witnessSigner("witness.example/w2", 2).key.vkey;
+const renamed = witnessSigner("witness.example/w3", 1).key.vkey;
+const URL = "https://witness.example";
+const FORM = /^LOG_WITNESSES is wrong: expected a witness's vkey, its URL and/m;
+
+const parse = (settings: Record<string, string>) => parseConfig({ ...GOOD, ...settings });
+
+test.each([
+  [
+    { LOG_KEY: "A".repeat(42) },
+    /^LOG_KEY is wrong: expected the Ed25519 private key that signs the log's checkpoints: 32/m,
+  ],
+  [{ LOG_KEY: `${"A".repeat(42)}=` }, /^LOG_KEY is wrong/m],
+  [{ LOG_GENERATION: "0" }, /^LOG_GENERATION is wrong: expected a whole number from 1 to 1000/m],
+  [{ LOG_GENERATION: "two" }, /^LOG_GENERATION is wrong/m],
+  [{ LOG_ORIGIN: "https://trust.example/log" }, /^LOG_ORIGIN is wrong: expected the log's origin, an address without/m],
+  [{ LOG_ORIGIN: "trust.example/log\nx" }, /^LOG_ORIGIN is wrong/m],
+  [{ LOG_ORIGIN: "trust.example/log/" }, /^LOG_ORIGIN is wrong/m],
+  [{ LOG_ORIGIN: "trust.example/a+b" }, /^LOG_ORIGIN is wrong/m],
+  [{ LOG_ORIGIN: `${"a".repeat(250)}.example` }, /^LOG_ORIGIN is wrong/m],
+  [{ LOG_WITNESSES: "witness.example" }, FORM],
+  [{ LOG_WITNESSES: `${vkey}` }, FORM],
+  [{ LOG_WITNESSES: `${URL} ${vkey}` }, FORM],
+  [{ LOG_WITNESSES: `${vkey} ftp://witness.example` }, FORM],
+  [{ LOG_WITNESSES: `${vkey} ${URL}?log=1` }, FORM],
+  [{ LOG_WITNESSES: `${vkey} ${URL} ${URL} more` }, FORM],
+  [{ LOG_WITNESSES: `${vkey} ${URL},` }, FORM],
+  [{ LOG_WITNESSES: `${vkey.replace(/.$/, "~")} ${URL}` }, FORM],
+  [
+    { LOG_WITNESSES: `${noteSigner("log.example", 1).key.vkey} ${URL}` },
+    /is of type 0x01, a log's: a witness's is of type/,
+  ],
+  [{ LOG_WITNESSES: `${vkey} ${URL},${vkey} ${URL}` }, /^LOG_WITNESSES is wrong: expected each key once/m],
+  [{ LOG_WITNESSES: `${vkey} ${URL},${renamed} ${URL}` }, /^LOG_WITNESSES is wrong: expected each key once/m],
+  [{ LOG_WITNESSES: many(33) }, /^LOG_WITNESSES is wrong: expected at most 32 witnesses/m],
+  [{ LOG_QUORUM: "1" }, /^LOG_QUORUM is wrong: it asks for 1 witnesses, and LOG_WITNESSES names 0/m],
+  [{ LOG_WITNESSES: `${vkey} ${URL}`, LOG_QUORUM: "2" }, /^LOG_QUORUM is wrong: it asks for 2 witnesses, and/m],
+  [{ LOG_QUORUM: "-1" }, /^LOG_QUORUM is wrong: expected a whole number from 0 to 32/m],
+  [{ LOG_WITNESS_WAIT: "1.5" }, /^LOG_WITNESS_WAIT is wrong: expected a whole number from 0 to 3600/m],
+  [{ LOG_WITNESS_WAIT: "3601" }, /^LOG_WITNESS_WAIT is wrong/m],
+  [{ LOG_ANCHOR_SECONDS: "daily" }, /^LOG_ANCHOR_SECONDS is wrong: expected a whole number from 0 to 31536000/m],
+])("%j is refused, and what would be right is said", (settings, problem) => {
+  expect(parse(settings)).toEqual({ problem: expect.stringMatching(problem) });
+});
+
+test.each([
+  [{}, { quorum: 0, waitMs: 10_000, origin: null, generation: 1 }],
+  [{ LOG_WITNESSES: `${vkey} ${URL}/` }, { quorum: 1 }],
+  [{ LOG_WITNESSES: ` ${vkey} ${URL} , ${other} ${URL} ${URL}` }, { quorum: 2 }],
+  [{ LOG_WITNESSES: many(32) }, { quorum: 17 }],
+  [
+    { LOG_WITNESSES: `${vkey} ${URL}`, LOG_QUORUM: "0", LOG_WITNESS_WAIT: "0" },
+    { quorum: 0, waitMs: 0 },
+  ],
+  [
+    { LOG_ORIGIN: "localhost:4021/log/2", LOG_GENERATION: "2" },
+    { origin: "localhost:4021/log/2", generation: 2 },
+  ],
+])("%j is right", (settings, wanted) => {
+  const config = parse(settings);
+  if ("problem" in config) throw new Error(config.problem);
+  expect({ ...config.log, ...config.log.witnessed }).toMatchObject(wanted);
+});
+
+function many(count: number): string {
+  const keys = Array.from({ length: count }, (_, place) => witnessSigner(`witness.example/w${place}`, place + 1).key);
+  return keys.map((key) => `${key.vkey} ${URL}`).join(",");
+}
