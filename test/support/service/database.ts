@@ -3,6 +3,7 @@ import pg from "pg";
 import type { Hex } from "viem";
 import { inject } from "vitest";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
+import { migrateUntil } from "./migrate-until.ts";
 import { eachPayment } from "./row-by-row.ts";
 
 export interface TestDatabase {
@@ -19,6 +20,16 @@ export async function freshDatabase(): Promise<TestDatabase> {
   // A third of the time that copying through the write-ahead log takes, which matters only where a crash does.
   await withClient(serverUrl(), (client) => client.query(`create database ${name} template trust strategy file_copy`));
   return { ownerUrl: inDatabase(template.ownerUrl, name), apiUrl: inDatabase(template.apiUrl, name) };
+}
+
+/** A database whose last migration is this one, and nothing is in it: an installation of an older release. */
+export async function olderDatabase(lastMigration: string): Promise<TestDatabase> {
+  const template = inject("templateDatabase");
+  const name = `test_${randomBytes(6).toString("hex")}`;
+  await withClient(serverUrl(), (client) => client.query(`create database ${name}`));
+  const database = { ownerUrl: inDatabase(template.ownerUrl, name), apiUrl: inDatabase(template.apiUrl, name) };
+  await migrateUntil(database.ownerUrl, lastMigration);
+  return database;
 }
 
 /** The owner's connection, for inspection. It survives a database that is removed. */

@@ -1,0 +1,124 @@
+import { createHash } from "node:crypto";
+import { expect, test } from "vitest";
+import { connect } from "../../../api/adapters/postgres/connection.ts";
+import { createLogStore } from "../../../api/adapters/postgres/log-store.ts";
+import { POLICY_VERSIONS } from "../../../api/arbiter/policy/index.ts";
+import { ENTRY_TYPES, type EntryType } from "../../../api/log/log-store.ts";
+import { jcs } from "../../../api/signing/proof-value.ts";
+import { parseEntry } from "../../../packages/verifier/src/tlog/entry.ts";
+import { parseVerifierKey } from "../../../packages/verifier/src/tlog/verifier-key.ts";
+import { startTestChain } from "../../support/chain/chain.ts";
+import { eventually } from "../../support/eventually.ts";
+import { forFile } from "../../support/for-file.ts";
+import { auditLog } from "../../support/log/audit.ts";
+import { type RecordRow, recordMaker } from "../../support/log/records.ts";
+import { letGo } from "../../support/openapi/answers.ts";
+import { connectOwner } from "../../support/service/database.ts";
+import { startService } from "../../support/service/service.ts";
+
+const chain = await forFile(startTestChain());
+const service = await forFile(startService({ chain }));
+// The records are the test's own, and say less than the service's.
+letGo(service.url);
+const owner = await forFile(await connectOwner(service.database));
+const store = createLogStore(await forFile(connect(service.database.apiUrl)));
+const recordsOf = await recordMaker();
+
+const nothingWaits = () => eventually(async () => (await owner.query("SELECT FROM log_pending")).rowCount, 0);
+const logged = async () =>
+  (await owner.query<{ type: EntryType; ref: string }>("SELECT type, ref FROM log_entry ORDER BY generation, idx"))
+    .rows;
+const write = async (records: readonly RecordRow[]) => {
+  for (const { statements } of records) for (const { text, values } of statements) await owner.query(text, [...values]);
+};
+const read = async (path: string) =>
+  (await fetch(`${service.url}${path}`, { headers: { accept: "application/json" } })).json();
+const sha256 = (value: unknown) => createHash("sha256").update(jcs(value)).digest("hex");
+const documentOf = async (type: EntryType, ref: string) => {
+  const { content, id } = parseEntry((await store.find(type, ref))?.entry ?? new Uint8Array());
+  expect([id, "document" in content]).toEqual([ref, true]);
+  return "document" in content ? content.document : {};
+};
+
+// What the service announces when it starts.
+await eventually(async () => (await logged()).length > 0, true);
+await nothingWaits();
+
+test("every record waits in its own transaction: what is rolled back is in no log, what is committed once, in its order", async () => {
+  const before = await logged();
+  const queued = async () => (await owner.query("SELECT type, ref FROM log_pending ORDER BY seq")).rows;
+  const names = (records: readonly RecordRow[]) => records.map(({ type, ref }) => ({ type, ref }));
+  await owner.query("BEGIN");
+  await write(recordsOf(1));
+  expect(await queued()).toEqual(names(recordsOf(1)));
+  await owner.query("ROLLBACK");
+  await owner.query("BEGIN");
+  await write(recordsOf(2));
+  await owner.query("COMMIT");
+  await nothingWaits();
+  expect((await logged()).slice(before.length)).toEqual(names(recordsOf(2)));
+});
+
+test("the document of an entry is the one that a reader finds at its address", async () => {
+  await write(recordsOf(3));
+  await nothingWaits();
+  const records = new Map(recordsOf(3).map((record) => [record.type, record]));
+  for (const [type, path] of [
+    ["verdict", "/arbiter/verdict/"],
+    ["correction", "/arbiter/verdict/"],
+    ["evaluation", "/escrow/evaluation/"],
+    ["contest_answer", "/escrow/contest/"],
+  ] as const) {
+    const { ref, document } = records.get(type) as RecordRow;
+    const entry = await documentOf(type, ref);
+    expect([type, entry]).toEqual([type, JSON.parse(document ?? "")]);
+    const found = (await read(`${path}${ref}`)) as Record<string, unknown>;
+    expect([type, jcs(type === "contest_answer" ? found.answer : found)]).toEqual([type, jcs(entry)]);
+  }
+  const id = records.get("certificate")?.ref ?? "";
+  const certificate = (await read(`/cert/${id}`)) as Record<string, unknown>;
+  const { type, issuer, proof, "@context": _, settlement, detected, ...issued } = await documentOf("certificate", id);
+  expect(certificate).toMatchObject(issued);
+  expect(certificate.settlement).toMatchObject(settlement as object);
+  // A number that programs may read differently stands as its text.
+  expect(detected).toEqual({ at: String(2 ** 60) });
+  expect([type, issuer, proof]).toEqual(["IssuedCertificate", expect.stringContaining("did:web:"), expect.anything()]);
+  expect(await documentOf("proof", id)).toMatchObject({ certificate: id, fail_proof: { a: 2, zeal: 1 } });
+  expect(await documentOf("reversal", id)).toMatchObject({ certificate: id, cert_url: certificate.cert_url });
+});
+
+test("a large document stands by the digest of its canonical form, and is found at its address", async () => {
+  const [ref, document] = ["c".repeat(32), JSON.stringify({ zeal: "z".repeat(20_000), about: "a large one" })];
+  await owner.query(
+    `INSERT INTO verdict (idx, id, category, outcome, request, document, sha256, issued_at)
+     VALUES (1, $1, 'seller_offline', 'refund', '{}', $2, repeat('a', 64), now())`,
+    [ref, document],
+  );
+  await nothingWaits();
+  const { content } = parseEntry((await store.find("verdict", ref))?.entry ?? new Uint8Array());
+  const url = `${service.url}/arbiter/verdict/${ref}`;
+  expect(content).toEqual({ url, sha256: sha256(await read(`/arbiter/verdict/${ref}`)) });
+});
+
+test("policies, versions of the score and the signing key are those that the service publishes", async () => {
+  await nothingWaits();
+  const types = new Set((await logged()).map(({ type }) => type));
+  expect(ENTRY_TYPES.filter((type) => !types.has(type))).toEqual(["log_ended"]);
+  for (const { policy } of POLICY_VERSIONS) {
+    const { policy_sha256 } = await documentOf("policy", String(policy.version));
+    expect(policy_sha256).toBe(sha256(await publishedPolicy(policy.version)));
+  }
+  const { keys } = (await read("/.well-known/jwks.json")) as { keys: { kid: string }[] };
+  const [current] = keys;
+  expect((await documentOf("signing_key", current?.kid ?? "")).key).toMatchObject({ kid: current?.kid });
+  const versions = (await logged()).filter(({ type }) => type === "score_version").map(({ ref }) => ref);
+  const rules = await Promise.all(versions.map(async (ref) => (await documentOf("score_version", ref)).rules_sha256));
+  expect([versions, new Set(rules).size]).toEqual([["1", "2", "3"], 3]);
+});
+
+const publishedPolicy = async (version: number): Promise<unknown> => read(`/arbiter/policy?version=${version}`);
+
+test("the log of all this holds", async () => {
+  const [own] = await store.generations();
+  expect(await auditLog({ owner, store, verifier: parseVerifierKey(own?.vkey ?? "") })).toEqual([]);
+});
