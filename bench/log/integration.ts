@@ -3,10 +3,8 @@ import type pg from "pg";
 import { withClient } from "../../scripts/embedded/postgres.ts";
 import { measure } from "../payments/paying.ts";
 import type { World } from "../payments/world.ts";
-import { median, percentile } from "../programs.ts";
+import { median } from "../programs.ts";
 
-const ROUNDS = 9;
-const EACH = 12;
 const WAITING = 12_000;
 /** How many entries the integrator adds with one statement. */
 const CHUNK = 50;
@@ -20,41 +18,14 @@ const COPY = `INSERT INTO certificate (id, product, test_version, result, level,
   CROSS JOIN (SELECT 'ff' || lpad(to_hex(n), 14, '0') AS id FROM generate_series($1::int, $2::int) AS n) AS copy`;
 
 let copied = 0;
-async function copies(owner: pg.Client, count: number): Promise<void> {
+export async function copies(owner: pg.Client, count: number): Promise<void> {
   await owner.query(COPY, [copied + 1, copied + count]);
   copied += count;
 }
 
-async function whenTaken(owner: pg.Client): Promise<void> {
+export async function whenTaken(owner: pg.Client): Promise<void> {
   while ((await owner.query("SELECT FROM log_pending LIMIT 1")).rowCount !== 0) await sleep(50);
 }
-
-/**
- * Sales with the log over sales without it: the triggers are off in every other round, so nothing is queued and nothing
- * integrated. A round with the log begins with what half a second of sales leaves in the queue, because it ends with as much.
- */
-export const loss = ({ database, sides: { ours }, payers }: World): Promise<number> =>
-  withClient(database.ownerUrl, async (owner) => {
-    const load = { payers, each: EACH };
-    const rates = { on: [] as number[], off: [] as number[] };
-    const one = async (name: keyof typeof rates) => {
-      await whenTaken(owner);
-      await owner.query(`ALTER TABLE certificate ${name === "on" ? "ENABLE" : "DISABLE"} TRIGGER queue`);
-      if (name === "on") await copies(owner, Math.round((rates.off.at(-1) ?? 100) / 2));
-      rates[name].push((await measure(ours, load)).perSecond);
-    };
-    for (let round = 0; round < ROUNDS; round++)
-      for (const name of round % 2 === 0 ? (["off", "on"] as const) : (["on", "off"] as const)) await one(name);
-    await owner.query("ALTER TABLE certificate ENABLE TRIGGER queue");
-    const ratios = rates.on.map((rate, round) => rate / (rates.off[round] ?? Number.NaN));
-    const spread = [0.1, 0.9].map((share) => percentile(ratios, share).toFixed(3)).join(" to ");
-    console.log(
-      `sales over HTTP, ${payers.length} payers, ${ROUNDS} rounds of ${payers.length * EACH} each way, in turns`,
-    );
-    console.log(`  without the log ${median(rates.off).toFixed(1)} /s, with it ${median(rates.on).toFixed(1)} /s`);
-    console.log(`  ratio ${median(ratios).toFixed(3)} (p10 to p90: ${spread})`);
-    return median(ratios);
-  });
 
 /** How fast a queue gets shorter while sales go on, beside a bare insert of the same rows with sales going on. */
 export const integrate = (world: World): Promise<number> =>
