@@ -7,6 +7,7 @@ import { RateLimiterMemory, RateLimiterRes } from "rate-limiter-flexible";
 import { refuseDeclaredLength } from "./kernel/body.ts";
 import { type Clients, clientOf } from "./kernel/client.ts";
 import { PROBLEMS, Problem, problemBody, problemOf } from "./kernel/errors.ts";
+import { refuseRepeated } from "./kernel/query.ts";
 import { isPaid, isQuoted, mountPath, type Route, suffixOf } from "./kernel/route.ts";
 import { page, wantsHtml } from "./layout/negotiate.ts";
 import type { Meter } from "./operations/meter.ts";
@@ -106,12 +107,13 @@ function handlerOf(route: Route, parts: AppParts): (c: Context) => Response | Pr
   return isQuoted(route) ? quoted(route, parts) : route.handle;
 }
 
-/** Passes on a request whose path does not end as the route's does. */
+/** Passes on a request whose path does not end as the route's does, and refuses a query that can be read in two ways. */
 function mounted(route: Route, handle: (c: Context) => Response | Promise<Response>): MiddlewareHandler<Env> {
   const suffix = suffixOf(route);
   const handler: MiddlewareHandler<Env> = async (c, next) => {
-    if (suffix === undefined || c.req.path.endsWith(suffix)) return handle(c);
-    await next();
+    if (suffix !== undefined && !c.req.path.endsWith(suffix)) return next();
+    refuseRepeated(c.req.url, route);
+    return handle(c);
   };
   return Object.assign(handler, { tablePath: route.path });
 }

@@ -32,13 +32,10 @@ export const bytes32Of = (text: string): Hex | null =>
 export const uint256Of = (text: string): bigint | null =>
   /^\d{1,78}$/.test(text) && BigInt(text) < UINT256 ? BigInt(text) : null;
 
-const PARAMETERS = ["network", "from", "nonce", "valid_before", "transaction"] as const;
-type Parameter = (typeof PARAMETERS)[number];
+type Parameter = "network" | "from" | "nonce" | "valid_before" | "transaction";
 
-/** Reads the query of `GET /settlement`. Throws a Problem that names the parameter and what is expected of it. */
+/** Reads the query of `GET /settlement`, which gives nothing twice. Throws a Problem that names the parameter and what is expected of it. */
 export function questionOf(query: URLSearchParams): Question {
-  for (const name of PARAMETERS)
-    if (query.getAll(name).length > 1) malformed(name, "appears more than once; give it once");
   const network = required(query, "network", { expected: NETWORK_NAMES.join(" or "), parse: networkNamed });
   const from = required(query, "from", { expected: "the payer's address, 0x and 40 hex digits", parse: parseAddress });
   const nonce = required(query, "nonce", {

@@ -33,12 +33,6 @@ test.each([
   expect(refused.details.detail.length).toBeLessThan(300);
 });
 
-test("one parameter given twice is refused", () => {
-  const query = queryOf(GOOD);
-  query.append("from", GOOD.from);
-  expect(refusalOf(query).details.detail).toContain("from appears more than once");
-});
-
 test.each(["0", "9007199254740993", "18446744073709551616", String(2n ** 256n - 1n)])(
   "a validBefore of %s is taken as it is",
   (text) => {
