@@ -53,9 +53,10 @@ export interface PaidRoute<Input = unknown> extends RouteFacts {
   /** A custom issue means a refusal (422); any other means a malformed body (400). */
   readonly input: z.ZodType<Input>;
   /**
-   * Checks that need a chain or the index, run before anything is charged and after the signature has been verified.
+   * Checks that need a chain or the index, run before anything is charged and after the signature has been verified, on
+   * behalf of a client. An account without any money signs as well as any other.
    */
-  readonly intake?: (input: Input, payer: Address) => Promise<Intake<Input>>;
+  readonly intake?: (input: Input, payer: Address, client: string) => Promise<Intake<Input>>;
   /**
    * What has to be there before anyone is asked to pay, on behalf of a client; null once it is. For unpaid requests with
    * a well-formed body.

@@ -15,6 +15,8 @@ interface Asked {
 
 interface Signed extends Pick<Asked, "route"> {
   readonly payment: PresentedPayment;
+  /** The key that its sender is counted under. */
+  readonly client: string;
 }
 
 const UNFIT = "The body is not valid for this route. Nothing was charged.";
@@ -31,9 +33,9 @@ export function readForm({ route, body }: Asked): Admitted {
 }
 
 /** Then what only the chain or the index can tell about it; for signed payments alone. */
-export async function takeIn(form: Admitted, { route, payment }: Signed): Promise<Admitted> {
+export async function takeIn(form: Admitted, { route, payment, client }: Signed): Promise<Admitted> {
   if ("refused" in form) return form;
-  const taken = route.intake ? await route.intake(form.input, payment.authorization.from) : form;
+  const taken = route.intake ? await route.intake(form.input, payment.authorization.from, client) : form;
   if ("refused" in taken) return { refused: { say: "unacceptable", detail: UNFIT, errors: taken.refused } };
   if ("unavailable" in taken) return { refused: { say: "unavailable", detail: taken.unavailable } };
   return { input: taken.input ?? null };

@@ -1,3 +1,4 @@
+import type { Asker } from "../kernel/client.ts";
 import type { Address, Hex } from "../kernel/wallet.ts";
 import type { Expected, Head } from "./scheme.ts";
 import type { Settlement, View } from "./step-types.ts";
@@ -13,11 +14,18 @@ export interface Funds {
   readonly unused: readonly Hex[];
 }
 
+/** What a payer is said to have signed. */
+export interface PayerSignature {
+  readonly payer: Address;
+  readonly digest: Hex;
+  readonly signature: Hex;
+}
+
 /** Our own view of one chain. Every method rejects if the chain cannot be read. */
 export interface Chain {
   head(): Promise<Head>;
-  /** Verifies a signature by ERC-1271; false for an account without code. */
-  verifyContractSignature(payer: Address, digest: Hex, signature: Hex): Promise<boolean>;
+  /** Verifies a signature by ERC-1271; false for an account without code. Of those who ask for very many, some are refused. */
+  verifyContractSignature(signed: PayerSignature, asker: Asker): Promise<boolean>;
   /** The USDC transfer that used an authorization, found by payer and nonce. */
   look(expected: Expected): Promise<View>;
   funds(payer: Address, nonces: readonly Hex[]): Promise<Funds>;

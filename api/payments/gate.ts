@@ -2,7 +2,7 @@ import type { RecordedAnswer } from "../kernel/completion.ts";
 import { NETWORKS } from "../kernel/networks.ts";
 import { Over, type PaidRoute, type Terms, type Withheld } from "../kernel/route.ts";
 import { type Admitted, readForm, takeIn } from "./admission.ts";
-import type { Standing } from "./chain.ts";
+import type { PayerSignature, Standing } from "./chain.ts";
 import {
   beginCommands,
   NOT_ACKNOWLEDGED,
@@ -13,7 +13,7 @@ import {
 } from "./commands.ts";
 import { storedIdentifier } from "./identifier.ts";
 import type { Journal, Kept, NewPayment, PaymentRow } from "./journal.ts";
-import { type Checked, checkNew, isSigned, type Signed } from "./new-payment.ts";
+import { type Checked, checkNew, isSigned } from "./new-payment.ts";
 import type { PresentedPayment } from "./scheme.ts";
 import { signatureSha256 } from "./signature.ts";
 import { isAbandoned, START, step } from "./step.ts";
@@ -36,6 +36,8 @@ export interface PaidRequest {
   readonly body: { readonly value: unknown } | undefined;
   /** Why no new payments are accepted; null while they are. */
   readonly over: string | null;
+  /** The key that its sender is counted under. */
+  readonly client: string;
 }
 
 /** A request whose payment is answered at once and never submitted. */
@@ -185,7 +187,7 @@ async function ask(parts: PaymentParts, request: PaidRequest): Promise<Asked> {
 async function authenticate(
   parts: PaymentParts,
   request: PaidRequest,
-  { row, signed }: { readonly row: PaymentRow | null; readonly signed: Signed },
+  { row, signed }: { readonly row: PaymentRow | null; readonly signed: PayerSignature },
 ): Promise<Checked> {
   const same = row?.digest === signed.digest && row.signatureSha256 === signatureSha256(signed.signature);
   const isValid = same || (await isSigned(parts, request, signed));

@@ -1,7 +1,7 @@
 import { NETWORKS, type Network } from "../kernel/networks.ts";
 import type { PaidRoute, Terms } from "../kernel/route.ts";
-import type { Address, Hex } from "../kernel/wallet.ts";
 import { readForm, takeIn } from "./admission.ts";
+import type { PayerSignature } from "./chain.ts";
 import { type PaymentParts, schemeNamed } from "./commands.ts";
 import { MAX_TIMEOUT_SECONDS } from "./exact/terms.ts";
 import type { Head, PresentedPayment, RefusedFor } from "./scheme.ts";
@@ -16,14 +16,8 @@ interface NewRequest {
   readonly payment: PresentedPayment;
   readonly body: { readonly value: unknown } | undefined;
   readonly over: string | null;
+  readonly client: string;
   readonly withhold?: unknown;
-}
-
-/** What has to have been signed, and the payer. */
-export interface Signed {
-  readonly payer: Address;
-  readonly digest: Hex;
-  readonly signature: Hex;
 }
 
 /** What the checks of a new payment showed. `paid`: its window is closed, and the chain shows that it paid us. */
@@ -44,13 +38,13 @@ const UNTOLD: Checked = answered({ say: "wait", charged: false, because: "unavai
 /** An account's signature is verified here; an account with code is asked through the chain, then the scheme. */
 export async function isSigned(
   parts: Pick<PaymentParts, "chains" | "schemes">,
-  { route, payment }: Pick<NewRequest, "route" | "payment">,
-  signed: Signed,
+  { route, payment, client }: Pick<NewRequest, "route" | "payment" | "client">,
+  signed: PayerSignature,
 ): Promise<boolean> {
   const { payer, digest, signature } = signed;
   const { network } = route;
   if (isAccountSignature(payer, digest, signature)) return true;
-  if (await parts.chains[network].verifyContractSignature(payer, digest, signature)) return true;
+  if (await parts.chains[network].verifyContractSignature(signed, client)) return true;
   return (await schemeNamed(parts, payment.scheme).isSignedOtherwise?.({ network, ...signed })) ?? false;
 }
 
@@ -58,7 +52,7 @@ export async function isSigned(
  * Checks a payment without a row, what costs nothing first: terms, bounds and the signature of an account, then the
  * body's form, and only then the chain. Nothing has moved yet.
  */
-export async function checkNew(parts: PaymentParts, request: NewRequest, signed: Signed): Promise<Checked> {
+export async function checkNew(parts: PaymentParts, request: NewRequest, signed: PayerSignature): Promise<Checked> {
   const { terms, payment, over } = request;
   const { authorization } = payment;
   const at = parts.now();

@@ -60,7 +60,8 @@ export function payable(route: PaidRoute, parts: PayableParts): Handler {
     const query = new URL(c.req.url).searchParams;
     const print = fingerprint({ method: route.method, route: route.id, query, body });
     const value = withQuery(parseJson(body), query, route.query ?? []);
-    const request = { route, terms, payment, fingerprint: print, body: value, over: null };
+    const client = clientOf(c, parts.peers);
+    const request = { route, terms, payment, fingerprint: print, body: value, over: null, client };
     const { answer, receivedAt } = await gate.pay(request);
     if (answer.say === "result" && answer.replay) await route.replayed?.(keyOf(route, payment));
     return answer.say === "pay"
@@ -122,8 +123,9 @@ export function quoted(quotedRoute: QuotedRoute, parts: PayableParts): Handler {
     const query = new URLSearchParams({ purchase, nonce: payment.authorization.nonce });
     const print = fingerprint({ method: route.method, route: route.id, query, body: new Uint8Array() });
     const own = { ...payment, paymentId };
-    const request = { route, terms: offer.terms, payment: own, fingerprint: print, body: { value: input }, over };
-    const answered = await (withhold === undefined ? gate.pay(request) : gate.withhold({ ...request, withhold }));
+    const client = clientOf(c, parts.peers);
+    const order = { route, terms: offer.terms, payment: own, fingerprint: print, body: { value: input }, over, client };
+    const answered = await (withhold === undefined ? gate.pay(order) : gate.withhold({ ...order, withhold }));
     const { answer, receivedAt } = answered;
     const loss = answer.say === "result" || answer.say === "conflict" ? await deliver?.(answer.say) : null;
     if (loss && answer.say === "result") return lose(c, loss, { payment, network: route.network, answer });

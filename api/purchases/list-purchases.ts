@@ -35,6 +35,11 @@ export interface PurchaseParts {
 
 export type Asked = Omit<AskedPurchases, "payer">;
 
+interface AskedBy extends Asked {
+  /** The key that its sender is counted under. */
+  readonly client: string;
+}
+
 export interface PurchaseLists {
   /** A new challenge. Nothing is stored. */
   readonly challenge: (network: Network) => SignInInfo;
@@ -42,7 +47,7 @@ export interface PurchaseLists {
    * A page of the wallet that signed in, or why there is none. A sign-in shows one page, once. `unread`: the wallet's code
    * has to say whether it signed, and the chain cannot be read; the sign-in is not used up.
    */
-  readonly show: (signIn: SignIn, asked: Asked, routeOf: RouteOf) => Promise<ShownPage | Refusal | "unread">;
+  readonly show: (signIn: SignIn, asked: AskedBy, routeOf: RouteOf) => Promise<ShownPage | Refusal | "unread">;
 }
 
 type RouteOf = (id: string) => PaidRoute | undefined;
@@ -57,13 +62,13 @@ export function createPurchaseLists(parts: PurchaseParts): PurchaseLists {
       const at = now();
       return signInInfo(uri, { nonce: nonces.issue(network, at, chance()), at });
     },
-    async show(signIn, asked, routeOf) {
+    async show(signIn, { client, ...asked }, routeOf) {
       const { network } = asked;
       const expected: Expected = { uri, network, issuedAt: (nonce) => nonces.issuedAt(network, nonce) };
       const wrong = checkSignIn(signIn, expected, now());
       if (wrong !== null) return wrong;
       const signed = signedText(signIn, expected);
-      const isTheirs = await isSigned(parts, network, signed).catch((error: unknown) => {
+      const isTheirs = await isSigned(parts, { ...signed, network }, client).catch((error: unknown) => {
         parts.failed(error);
         return "unread" as const;
       });
@@ -78,10 +83,14 @@ export function createPurchaseLists(parts: PurchaseParts): PurchaseLists {
 }
 
 /** As a payer signs: an account's key, a contract by ERC-1271 on this network, or a wallet that may be deployed later. */
-async function isSigned({ chains, schemes }: PurchaseParts, network: Network, { payer, text, signature }: SignedText) {
+async function isSigned(
+  { chains, schemes }: PurchaseParts,
+  { network, payer, text, signature }: SignedText & { readonly network: Network },
+  client: string,
+) {
   const digest = hashMessage(text);
   if (isAccountSignature(payer, digest, signature)) return true;
-  if (await chains[network].verifyContractSignature(payer, digest, signature)) return true;
+  if (await chains[network].verifyContractSignature({ payer, digest, signature }, client)) return true;
   for (const { isSignedOtherwise } of schemes.values())
     if (await isSignedOtherwise?.({ network, payer, digest, signature })) return true;
   return false;

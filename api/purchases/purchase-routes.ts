@@ -1,6 +1,7 @@
 import type { PaymentRequired } from "@x402/core/types";
 import type { Context } from "hono";
 import { z } from "zod";
+import { type Clients, clientOf } from "../kernel/client.ts";
 import { Problem } from "../kernel/errors.ts";
 import { jsonSchema } from "../kernel/json-schema.ts";
 import { MAIN_NETWORK, NETWORKS, type Network } from "../kernel/networks.ts";
@@ -21,6 +22,7 @@ export interface PurchaseRouteParts {
   /** The whole table, complete by the time the routes are called. */
   readonly routes: () => readonly Listed[];
   readonly purchases: PurchaseLists;
+  readonly peers: Clients;
   readonly offerReceipt: Pick<OfferReceipt, "receipt">;
   readonly baseUrl: string;
   readonly now: () => Date;
@@ -62,7 +64,7 @@ async function purchases(c: Context, parts: PurchaseRouteParts): Promise<Respons
   const signIn = parseSignIn(header);
   if ("malformed" in signIn) throw malformed(signIn.malformed);
   const routeOf = routesOf(parts);
-  const shown = await parts.purchases.show(signIn, asked, routeOf);
+  const shown = await parts.purchases.show(signIn, { ...asked, client: clientOf(c, parts.peers) }, routeOf);
   if (shown === "unread") throw new Problem("not_available", { detail: UNREAD, headers: { "retry-after": "5" } });
   if ("why" in shown)
     return demand(c, parts, { asked, error: `${shown.code}: ${shown.why} Sign the challenge of this answer.` });

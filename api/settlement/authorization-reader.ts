@@ -1,5 +1,7 @@
+import type { Asker } from "../kernel/client.ts";
 import type { Network } from "../kernel/networks.ts";
 import type { Address, Hex } from "../kernel/wallet.ts";
+import type { Chain } from "../payments/chain.ts";
 
 /** A block as a node shows it; time in Unix seconds. */
 export interface Block {
@@ -46,11 +48,11 @@ export type Searched = { readonly transaction: Hex } | "unfinished" | "nowhere";
  * Reads authorizations of USDC on one chain. Every method rejects if the chain cannot be read, and answers what one node
  * shows: nodes behind one address take turns, and some lag or have pruned what is old.
  */
-export interface AuthorizationReader {
-  /** Shared: very many are read with one call, and one a moment ago serves everybody. */
-  state(name: NonceName): Promise<NonceReading>;
+export interface AuthorizationReader extends Pick<Chain, "verifyContractSignature"> {
+  /** Shared: very many are read with one call, and one a moment ago serves everybody. Of very many, some are refused. */
+  state(name: NonceName, asker: Asker): Promise<NonceReading>;
   /** As `state`, but requested now. */
-  stateAgain(name: NonceName): Promise<NonceReading>;
+  stateAgain(name: NonceName, asker: Asker): Promise<NonceReading>;
   /** The older of two readings that were requested separately; null if there are none. */
   final(): Promise<HashedBlock | null>;
   /** How this transaction ended the nonce; null if it did not, or if the node does not know it. */
@@ -59,8 +61,6 @@ export interface AuthorizationReader {
   search(name: NonceName, period: Period): Promise<Searched>;
   /** The hash of the block at this height; null if the node has none. */
   hashAt(block: number): Promise<Hex | null>;
-  /** Whether a contract wallet says that it signed the digest (ERC-1271). */
-  verifyContractSignature(payer: Address, digest: Hex, signature: Hex): Promise<boolean>;
 }
 
 /** A transaction that may have ended a nonce, from our own journal; null if it is none of ours. */

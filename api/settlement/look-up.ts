@@ -1,3 +1,4 @@
+import type { Asker } from "../kernel/client.ts";
 import type { Network } from "../kernel/networks.ts";
 import type { Hex } from "../kernel/wallet.ts";
 import type {
@@ -28,18 +29,22 @@ export interface LookUpParts {
   readonly now: () => Date;
 }
 
-/** Lets a search of the chain through; false if the hour's are spent. */
-export type MaySearch = () => Promise<boolean>;
+/** Who wants to know. */
+export interface Asking {
+  readonly asker: Asker;
+  /** Lets a search of the chain through; false if the hour's are spent. */
+  readonly maySearch: () => Promise<boolean>;
+}
 
-/** What has become of an authorization. Rejects if the chain cannot be read. */
-export type LookUp = (question: Question, maySearch: MaySearch) => Promise<Status>;
+/** What has become of an authorization. Rejects if the chain cannot be read, and if too many ask who have not paid. */
+export type LookUp = (question: Question, asking: Asking) => Promise<Status>;
 
 export function createLookUp({ readers, facts, ...parts }: LookUpParts): LookUp {
   const memory = createMemory(() => parts.now().getTime());
-  return async (question, maySearch) => {
+  return async (question, asking) => {
     const { network, from, nonce } = question;
     const chain = { reader: readers[network], facts: facts[network] };
-    return decide(question, await see({ ...parts, ...chain, memory, question, maySearch, name: { from, nonce } }));
+    return decide(question, await see({ ...parts, ...chain, memory, question, asking, name: { from, nonce } }));
   };
 }
 
@@ -49,7 +54,7 @@ interface Looking extends Pick<LookUpParts, "known" | "now"> {
   readonly facts: FinalFacts;
   readonly question: Question;
   readonly name: NonceName;
-  readonly maySearch: MaySearch;
+  readonly asking: Asking;
 }
 
 async function see(looking: Looking): Promise<Seen> {
@@ -90,11 +95,11 @@ async function kept(looking: Looking): Promise<Seen | null> {
 const secondsOf = (time: Date): bigint => BigInt(Math.floor(time.getTime() / 1000));
 
 /** A reading that cannot miss anything final, unless all nodes stand still. */
-async function readingOf({ reader, name, now }: Looking): Promise<NonceReading> {
-  let reading = await reader.state(name);
+async function readingOf({ reader, name, now, asking: { asker } }: Looking): Promise<NonceReading> {
+  let reading = await reader.state(name, asker);
   const oldest = secondsOf(now()) - YOUNG_SECONDS;
   for (let more = 1; more < READINGS && !reading.used && reading.at.time < oldest; more++)
-    reading = await reader.stateAgain(name);
+    reading = await reader.stateAgain(name, asker);
   return reading;
 }
 
@@ -111,13 +116,13 @@ async function finalAfterWindow({ reader, question: { validBefore }, now }: Look
  * all others.
  */
 async function unusedBefore(
-  { reader, name, question, memory, facts }: Looking,
+  { reader, name, question, memory, facts, asking: { asker } }: Looking,
   final: HashedBlock | null,
   reading: NonceReading,
 ): Promise<HashedBlock | null> {
   if (question.validBefore === null || final === null) return null;
   const readings = [reading];
-  while (readings.length < READINGS) readings.push(await reader.stateAgain(name));
+  while (readings.length < READINGS) readings.push(await reader.stateAgain(name, asker));
   const after = readings.filter(({ at }) => at.number >= final.number);
   if (after.length < AGREEING || readings.some((one) => one.used)) return null;
   const block = await facts.putUnused(name, question.validBefore, final);
@@ -125,12 +130,12 @@ async function unusedBefore(
   return block;
 }
 
-async function find({ reader, memory, name, question, known, maySearch }: Looking, seen: Block) {
+async function find({ reader, memory, name, question, known, asking }: Looking, seen: Block) {
   const endIn = (transaction: Hex | null): Promise<NonceEnd | null> =>
     transaction === null ? Promise.resolve(null) : firstShown(() => reader.endIn(transaction, name));
   const ours = await endIn(await known(question.network, name));
   if (ours !== null) return ours;
-  if (!(await maySearch())) return "later" satisfies Missing;
+  if (!(await asking.maySearch())) return "later" satisfies Missing;
   // What we saw a while ago, and what the caller was told.
   const hinted = (await endIn(memory.lastSeen(question))) ?? (await endIn(question.transaction));
   if (hinted !== null) return hinted;

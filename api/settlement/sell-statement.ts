@@ -1,11 +1,12 @@
 import { answered, type Completion } from "../kernel/completion.ts";
 import { NETWORKS, type Network } from "../kernel/networks.ts";
 import type { Intake, Sale } from "../kernel/route.ts";
+import type { Hex } from "../kernel/wallet.ts";
 import { type AuthorizationType, authorizationDigest } from "../payments/exact/authorization.ts";
 import { isAccountSignature } from "../payments/signature.ts";
 import type { Signer } from "../signing/document.ts";
 import type { AuthorizationReader } from "./authorization-reader.ts";
-import type { LookUp } from "./look-up.ts";
+import type { Asking, LookUp } from "./look-up.ts";
 import { statementDocument, statementId } from "./statement.ts";
 import { authorizationOf, questionAbout, type StatementRequest } from "./statement-request.ts";
 
@@ -20,21 +21,23 @@ export interface StatementParts {
 
 export interface Statements {
   /** Looks before anything is charged: what is not known is not sold. */
-  readonly admit: (request: StatementRequest, payer: string) => Promise<Intake<StatementRequest>>;
+  readonly admit: (request: StatementRequest, client: string) => Promise<Intake<StatementRequest>>;
   /** The one statement that a payment buys. */
   readonly sell: (sale: Sale<StatementRequest>) => Promise<Completion>;
 }
 
 /** For so long, a transaction that must exist is looked for before the statement says that it was not found. */
 const PATIENCE_MS = 60_000;
+/** Who has paid never waits for those who have not. */
+const PAID: Asking = { asker: null, maySearch: async () => true };
 const TYPES: readonly AuthorizationType[] = ["TransferWithAuthorization", "ReceiveWithAuthorization"];
 
 export const createStatements = (parts: StatementParts): Statements => ({
-  admit: (request, payer) =>
-    admit(parts, request, payer).catch(() => ({ unavailable: "The chain cannot be read at the moment." })),
+  admit: (request, client) =>
+    admit(parts, request, client).catch(() => ({ unavailable: "The chain cannot be read at the moment." })),
   async sell({ input: request, payment, receivedAt }) {
     const { lookUp, signer, now } = parts;
-    const status = await lookUp(questionAbout(request), async () => true);
+    const status = await lookUp(questionAbout(request), PAID);
     const issuedAt = now();
     if (status.status === "used" && issuedAt.getTime() - receivedAt.getTime() < PATIENCE_MS)
       throw new Error("a used authorization's transaction has not been found yet");
@@ -47,15 +50,17 @@ export const createStatements = (parts: StatementParts): Statements => ({
 async function admit(
   parts: StatementParts,
   request: StatementRequest,
-  payer: string,
+  client: string,
 ): Promise<Intake<StatementRequest>> {
-  const signedAs = request.signature === null ? null : await typeSigned(parts, request, request.signature);
+  const signedAs =
+    request.signature === null ? null : await typeSigned(parts, { ...request, signature: request.signature }, client);
   if (request.signature !== null && signedAs === null)
     return refused(
       "signature",
       "expected the payer's signature over exactly this authorization in USDC's domain, or none",
     );
-  const status = await parts.lookUp(questionAbout(request), () => parts.maySearch(`payer ${payer}`));
+  const asking = { asker: client, maySearch: () => parts.maySearch(client) };
+  const status = await parts.lookUp(questionAbout(request), asking);
   if (status.status !== "used") return { input: { ...request, signature: null, signedAs } };
   return status.search === "nowhere"
     ? refused("transaction", "expected the transaction that used the nonce: our search has not found it")
@@ -67,14 +72,16 @@ const refused = (path: string, message: string) => ({ refused: [{ path, message 
 /** What the payer's signature is over: USDC has two forms, told apart by who may submit them. */
 async function typeSigned(
   { readers }: StatementParts,
-  request: StatementRequest,
-  signature: NonNullable<StatementRequest["signature"]>,
+  request: StatementRequest & { readonly signature: Hex },
+  client: string,
 ): Promise<AuthorizationType | null> {
-  const { from } = request.authorization;
+  const { signature } = request;
+  const { from: payer } = request.authorization;
   const digestAs = (type: AuthorizationType) =>
     authorizationDigest(authorizationOf(request), NETWORKS[request.network], type);
-  for (const type of TYPES) if (isAccountSignature(from, digestAs(type), signature)) return type;
+  for (const type of TYPES) if (isAccountSignature(payer, digestAs(type), signature)) return type;
   for (const type of TYPES)
-    if (await readers[request.network].verifyContractSignature(from, digestAs(type), signature)) return type;
+    if (await readers[request.network].verifyContractSignature({ payer, digest: digestAs(type), signature }, client))
+      return type;
   return null;
 }

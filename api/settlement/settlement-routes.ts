@@ -53,7 +53,7 @@ export const settlementRoutes = ({ settlements, statements }: SettlementRoutePar
     input: STATEMENT_REQUEST,
     body: STATEMENT_BODY,
     output: json(STATEMENT),
-    intake: statements.admit,
+    intake: (request, _payer, client) => statements.admit(request, client),
     example: EXAMPLE,
     sell: statements.sell,
   }),
@@ -87,7 +87,7 @@ async function statusOf(c: Context, parts: SettlementParts): Promise<Response> {
   const client = clientOf(c, parts.clients);
   await tell(question, client, parts);
   const status = await parts
-    .lookUp(question, () => parts.maySearch(client))
+    .lookUp(question, { asker: client, maySearch: () => parts.maySearch(client) })
     .catch((error: unknown) => {
       parts.failed(error, "a settlement could not be looked up");
       throw new Problem("not_available", {

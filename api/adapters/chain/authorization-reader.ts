@@ -41,12 +41,19 @@ type Source = Pick<ChainReader, "client" | "logs" | "finality" | "verifyContract
 /** Reads EIP-3009 authorizations of one chain's USDC, no matter who signed them. */
 export function createAuthorizationReader(chain: Source, { usdc, blockSeconds }: NetworkFacts): AuthorizationReader {
   const { client, logs, finality } = chain;
-  const readStates = paced((names: readonly NonceName[]) => statesOf(client, usdc.address, names), STATES);
   const recent = createRecent<NonceReading>(STATE_KEPT_MS);
+  const readStates = paced(async (names: readonly NonceName[]) => {
+    const each = new Map(names.map((name) => [keyOf(name), name]));
+    const readings = await statesOf(client, usdc.address, [...each.values()]);
+    const read = new Map([...each.keys()].map((key, place) => [key, readings[place] as NonceReading]));
+    for (const [key, reading] of read) void recent(key, async () => reading);
+    return names.map((name) => read.get(keyOf(name)) as NonceReading);
+  }, STATES);
   const pause = (ms: number) => new Promise<void>((done) => setTimeout(done, ms));
   const search = createLogSearch({ logs, blockSeconds, pause });
   return {
-    state: discreet((name) => recent(`${name.from} ${name.nonce}`, () => readStates(name))),
+    // Nobody waits for another one's place, which may never come.
+    state: discreet((name, asker) => recent.known(keyOf(name)) ?? readStates(name, asker)),
     stateAgain: discreet(readStates),
     final: discreet(async () => {
       const final = await finality.confirmed();
@@ -56,7 +63,7 @@ export function createAuthorizationReader(chain: Source, { usdc, blockSeconds }:
     search: discreet(async (name, period): Promise<Searched> => {
       const key = { payer: name.from, nonce: name.nonce };
       const found = await search({
-        key: `${name.from} ${name.nonce} ${period.after} ${period.before}`,
+        key: `${keyOf(name)} ${period.after} ${period.before}`,
         filter: endFilter(usdc.address, key),
         area: areaOf(period, BigInt(blockSeconds), logs.width()),
         read: (mined) => endIn(mined, key) ?? null,
@@ -70,6 +77,8 @@ export function createAuthorizationReader(chain: Source, { usdc, blockSeconds }:
     verifyContractSignature: chain.verifyContractSignature,
   };
 }
+
+const keyOf = ({ from, nonce }: NonceName): string => `${from} ${nonce}`;
 
 /** Of many nonces, with the block that the node read them at, in one call: all of it comes from one node. */
 async function statesOf(

@@ -1,26 +1,21 @@
-import { createPublicClient, type HttpTransportConfig, http, type PublicClient, parseAbi } from "viem";
+import { createPublicClient, type HttpTransportConfig, http, type PublicClient } from "viem";
 import { NETWORKS, type Network } from "../../kernel/networks.ts";
-import type { Address, Hex } from "../../kernel/wallet.ts";
 import type { Chain } from "../../payments/chain.ts";
 import type { Head } from "../../payments/scheme.ts";
 import { createAllowance } from "./allowance.ts";
+import { createContractSignatures } from "./contract-signatures.ts";
 import { createFinality, type Finality } from "./finality.ts";
 import { findSettlement } from "./find-settlement.ts";
 import { createGlance } from "./glance.ts";
 import { createLogSearch } from "./log-search.ts";
 import { createLogReader, type LogReader } from "./logs.ts";
 import { payerFunds } from "./payer-funds.ts";
-import { createRecent } from "./recent.ts";
-import { discreet, isTransport } from "./rpc-errors.ts";
+import { discreet } from "./rpc-errors.ts";
 import { rpcFetch } from "./rpc-fetch.ts";
 import { standing } from "./standing.ts";
 import { unusedAfter } from "./unused-after.ts";
 
-const ERC1271 = parseAbi(["function isValidSignature(bytes32 hash, bytes signature) view returns (bytes4)"]);
-const ERC1271_MAGIC = "0x1626ba7e";
 const HEAD_CACHE_MS = 500;
-/** Wrong signatures of one payer cost one look at its code in this time. */
-const CODE_CACHE_MS = 60_000;
 /** What free plans take in one request (docs.moralis.com, "RPC batch requests"). */
 const MOST_IN_A_BATCH = 20;
 const RPC = { timeout: 10_000, retryCount: 1, fetchFn: rpcFetch };
@@ -57,7 +52,6 @@ export function createChain(network: Network, { rpcUrl, logBlockRange }: ChainSe
   const logs = createLogReader({ client: connect({}), mostBlocks: logBlockRange });
   const finality = createFinality(client);
   const glance = createGlance(logs, facts.usdc.address);
-  const coded = createRecent<boolean>(CODE_CACHE_MS);
   const { blockSeconds } = facts;
   const usdc = {
     client: connect({ batch, retryCount: 0 }),
@@ -73,10 +67,7 @@ export function createChain(network: Network, { rpcUrl, logBlockRange }: ChainSe
     finality,
     head: discreet(heads.head),
     finalizedBlock: discreet(async () => Number((await finality.latest()).number)),
-    verifyContractSignature: discreet(
-      async (payer, digest, signature) =>
-        (await coded(payer, () => hasCode(client, payer))) && isAccepted(client, { payer, digest, signature }),
-    ),
+    verifyContractSignature: discreet(createContractSignatures(client)),
     funds: discreet((payer, nonces) => payerFunds(client, { usdc: facts.usdc.address, payer, nonces })),
     unusedAfter: discreet((transaction, { payer, nonce }) =>
       unusedAfter(client, { usdc: facts.usdc.address, payer, nonce, transaction }),
@@ -115,31 +106,4 @@ function cachedHead(client: PublicClient) {
     /** Another read has just shown the head. */
     saw: (head: Head): void => void keep(Promise.resolve(head)),
   };
-}
-
-interface ContractSignature {
-  readonly payer: Address;
-  readonly digest: Hex;
-  readonly signature: Hex;
-}
-
-async function hasCode(client: PublicClient, address: Address): Promise<boolean> {
-  const code = await client.getCode({ address });
-  return code !== undefined && code !== "0x";
-}
-
-/** ERC-1271. */
-async function isAccepted(client: PublicClient, { payer, digest, signature }: ContractSignature): Promise<boolean> {
-  try {
-    const answer = await client.readContract({
-      address: payer,
-      abi: ERC1271,
-      functionName: "isValidSignature",
-      args: [digest, signature],
-    });
-    return answer === ERC1271_MAGIC;
-  } catch (error) {
-    if (isTransport(error)) throw error;
-    return false;
-  }
 }

@@ -65,7 +65,8 @@ export function createEscrowChain({ chain, contracts, index }: EscrowChainParts)
     state: discreet(stateOf),
     isSigned: discreet(
       async (signer, digest, signature) =>
-        isAccountSignature(signer, digest, signature) || chain.verifyContractSignature(signer, digest, signature),
+        isAccountSignature(signer, digest, signature) ||
+        chain.verifyContractSignature({ payer: signer, digest, signature }, null),
     ),
     outcome: discreet((hold) => {
       const custody = contracts.find(({ address }) => address === hold.contract)?.custody ?? hold.contract;

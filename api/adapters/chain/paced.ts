@@ -1,3 +1,6 @@
+import type { Asker } from "../../kernel/client.ts";
+import { createFairQueue } from "./fair-queue.ts";
+
 interface Waiting<In, Out> {
   readonly item: In;
   readonly done: (outcome: Out) => void;
@@ -9,7 +12,7 @@ export interface Pace {
   readonly most: number;
   /** At least this long from one call to the next, in milliseconds. */
   readonly everyMs: number;
-  /** More than this many do not wait: they are refused at once. */
+  /** No more than this many wait that are not paid for: of more, those who ask for most are refused at once. */
   readonly mostWaiting: number;
 }
 
@@ -18,19 +21,19 @@ class Crowded extends Error {}
 
 /**
  * Answers many with one call, and makes few calls however many ask. The first of a quiet time goes at once, with what came
- * in the same turn of the event loop.
+ * in the same turn of the event loop. Of many, askers take turns.
  * @param work returns an outcome for each item, in their order
  */
 export function paced<In, Out>(
   work: (items: readonly In[]) => Promise<readonly Out[]>,
   { most, everyMs, mostWaiting }: Pace,
-): (item: In) => Promise<Out> {
-  const queue: Waiting<In, Out>[] = [];
+): (item: In, asker: Asker) => Promise<Out> {
+  const queue = createFairQueue<Waiting<In, Out>>(mostWaiting);
   let lastMs = Number.NEGATIVE_INFINITY;
   let isDue = false;
 
   const schedule = () => {
-    if (isDue || queue.length === 0) return;
+    if (isDue || queue.size() === 0) return;
     isDue = true;
     const inMs = lastMs + everyMs - performance.now();
     if (inMs > 0) setTimeout(depart, inMs);
@@ -39,7 +42,7 @@ export function paced<In, Out>(
   const depart = () => {
     isDue = false;
     lastMs = performance.now();
-    const group = queue.splice(0, most);
+    const group = queue.take(most);
     const each = (end: (one: Waiting<In, Out>, place: number) => void) => group.forEach(end);
     work(group.map(({ item }) => item)).then(
       (outcomes) => each(({ done }, place) => done(outcomes[place] as Out)),
@@ -47,10 +50,9 @@ export function paced<In, Out>(
     );
     schedule();
   };
-  return (item) => {
-    if (queue.length >= mostWaiting) return Promise.reject(new Crowded(`${mostWaiting} are waiting already`));
-    const answer = new Promise<Out>((done, fail) => queue.push({ item, done, fail }));
-    schedule();
-    return answer;
-  };
+  return (item, asker) =>
+    new Promise<Out>((done, fail) => {
+      queue.put({ item, done, fail }, asker)?.fail(new Crowded(`${mostWaiting} are waiting already`));
+      schedule();
+    });
 }

@@ -1,11 +1,21 @@
 const REMEMBERED = 1_000;
 
 /** Answers a question that was just asked, or is being asked, with the same answer. Failures are asked again. */
-export function createRecent<Value>(keptMs: number, now: () => number = Date.now) {
+export interface Recent<Value> {
+  (question: string, ask: () => Promise<Value>): Promise<Value>;
+  /** The answer that it would give without asking; null for none. */
+  known(question: string): Promise<Value> | null;
+}
+
+export function createRecent<Value>(keptMs: number, now: () => number = Date.now): Recent<Value> {
   const asked = new Map<string, { readonly until: number; readonly answer: Promise<Value> }>();
-  return (question: string, ask: () => Promise<Value>): Promise<Value> => {
-    const known = asked.get(question);
-    if (known !== undefined && now() < known.until) return known.answer;
+  const known = (question: string): Promise<Value> | null => {
+    const entry = asked.get(question);
+    return entry !== undefined && now() < entry.until ? entry.answer : null;
+  };
+  const recent = (question: string, ask: () => Promise<Value>): Promise<Value> => {
+    const before = known(question);
+    if (before !== null) return before;
     const entry = { until: now() + keptMs, answer: ask() };
     asked.delete(question);
     asked.set(question, entry);
@@ -16,4 +26,5 @@ export function createRecent<Value>(keptMs: number, now: () => number = Date.now
     if (asked.size > REMEMBERED && oldest !== undefined) asked.delete(oldest);
     return entry.answer;
   };
+  return Object.assign(recent, { known });
 }

@@ -28,7 +28,7 @@ function stage(branches: readonly Branch[], end: number | null, facts: FinalFact
     question,
     at: (head: number, nodes: readonly NodeKind[], lookUp = first) => {
       Object.assign(scene, { head, nodes });
-      return lookUp(question, async () => true);
+      return lookUp(question, { asker: "192.0.2.1", maySearch: async () => true });
     },
   };
 }

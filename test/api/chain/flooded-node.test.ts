@@ -1,0 +1,141 @@
+import { numberToHex, type PublicClient } from "viem";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { createAuthorizationReader } from "../../../api/adapters/chain/authorization-reader.ts";
+import type { ChainReader } from "../../../api/adapters/chain/chain-reader.ts";
+import { createContractSignatures } from "../../../api/adapters/chain/contract-signatures.ts";
+import { NETWORKS } from "../../../api/kernel/networks.ts";
+import type { Hex } from "../../../api/kernel/wallet.ts";
+
+// What strangers can ask of a node for nothing is bounded, and shared out.
+
+// The pace is told by a clock that the tests move.
+beforeAll(() => void vi.useFakeTimers({ toFake: ["setTimeout", "performance"] }));
+afterAll(() => void vi.useRealTimers());
+const pass = (seconds: number) => vi.advanceTimersByTimeAsync(seconds * 1_000);
+/** The first call of a quiet time departs in the next turn of the event loop. */
+const departure = () => new Promise<void>((done) => setImmediate(done));
+
+const address = (number: number): Hex => numberToHex(number, { size: 20 });
+const nonce = (number: number): Hex => numberToHex(number, { size: 32 });
+const FROM = address(7);
+const FLOOD = 3_000;
+const STATES_A_CALL = 500;
+const NUMBER = 900n;
+const TIME = 1_800_000_000n;
+/** So many addresses of one network. */
+const crowdOf = (item: number) => `198.51.100.${item % 256}`;
+
+interface Asked {
+  readonly functionName: string;
+  readonly args?: readonly [Hex, Hex];
+}
+
+/** A node that keeps what it was asked, call by call, and answers nothing before it is told to. */
+function slowNode() {
+  const calls: Hex[][] = [];
+  const answer = Promise.withResolvers<void>();
+  const client = {
+    async multicall({ contracts }: { contracts: readonly Asked[] }) {
+      const nonces = contracts.flatMap(({ args }) => (args === undefined ? [] : [args[1]]));
+      calls.push(nonces);
+      await answer.promise;
+      return [NUMBER, TIME, ...nonces.map(() => false)];
+    },
+  } as unknown as PublicClient;
+  const logs = { width: () => 100n };
+  const reader = createAuthorizationReader({ client, logs } as unknown as ChainReader, NETWORKS["eip155:8453"]);
+  return { reader, calls, answer: answer.resolve };
+}
+
+test("while a network floods the oracle, another client's question is in the next call, and paid ones come first", async () => {
+  const { reader, calls, answer } = slowNode();
+  const flood = Array.from({ length: FLOOD }, (_, item) =>
+    reader.stateAgain({ from: FROM, nonce: nonce(item) }, crowdOf(item)).then(
+      () => "told",
+      (error: Error) => error.message,
+    ),
+  );
+  const honest = reader.state({ from: FROM, nonce: nonce(5_001) }, "203.0.113.9");
+  const paid = [5_002, 5_003].map((item) => reader.stateAgain({ from: FROM, nonce: nonce(item) }, null));
+  await departure();
+  answer();
+  expect(calls).toHaveLength(1);
+  expect(calls[0]).toHaveLength(STATES_A_CALL);
+  expect(calls[0]?.slice(0, 2)).toEqual([nonce(5_002), nonce(5_003)]);
+  expect(calls[0]).toContain(nonce(5_001));
+  const reading = { used: false, at: { number: Number(NUMBER), time: TIME } };
+  expect(await Promise.all([honest, ...paid])).toEqual([reading, reading, reading]);
+  await pass(4);
+  const told = await Promise.all(flood);
+  expect(told.filter((one) => one === "told")).toHaveLength(1_999);
+  expect(new Set(told)).toEqual(new Set(["told", "2000 are waiting already"]));
+});
+
+test("a question that waits in a flood does not hold up another client's question about the same nonce", async () => {
+  const { reader, calls, answer } = slowNode();
+  const same = { from: FROM, nonce: nonce(9_999) };
+  const early = Array.from({ length: FLOOD }, (_, item) =>
+    reader.state({ from: FROM, nonce: nonce(item) }, crowdOf(item)).catch(() => null),
+  );
+  const doomed = reader.state(same, "198.51.100.1").then(
+    () => "told",
+    () => "refused",
+  );
+  const honest = reader.state(same, "203.0.113.9");
+  await departure();
+  answer();
+  expect(calls).toHaveLength(1);
+  expect((await honest).used).toBe(false);
+  expect(await doomed).toBe("refused");
+  // Read a moment ago, so it costs no place.
+  expect(await reader.state(same, "198.51.100.1")).toEqual(await honest);
+  await pass(4);
+  await Promise.all(early);
+});
+
+test("what many ask about one nonce is asked of the node once", async () => {
+  const { reader, calls, answer } = slowNode();
+  answer();
+  const asked = Array.from({ length: 300 }, (_, item) =>
+    reader.state({ from: FROM, nonce: nonce(1) }, `10.0.${item % 250}.1`),
+  );
+  expect(new Set((await Promise.all(asked)).map(({ used }) => used))).toEqual(new Set([false]));
+  expect(calls).toEqual([[nonce(1)]]);
+});
+
+/** Accounts without code, but for one contract. */
+function accountsNode(contract: Hex) {
+  const asked: Hex[] = [];
+  const client = {
+    async getCode({ address: of }: { address: Hex }) {
+      asked.push(of);
+      return of === contract ? "0x6001" : undefined;
+    },
+    readContract: async () => "0x1626ba7e",
+  } as unknown as PublicClient;
+  return { verify: createContractSignatures(client), asked };
+}
+
+test("wrong signatures of ever new accounts cost a few calls at a time, and a contract's payer is not held up by them", async () => {
+  const contract = address(99_999);
+  const { verify, asked } = accountsNode(contract);
+  const signed = (payer: Hex) => ({ payer, digest: nonce(1), signature: "0x01" as const });
+  const flood = Array.from({ length: FLOOD }, (_, item) =>
+    verify(signed(address(1_000 + item)), crowdOf(item)).then(String, (error: Error) => error.message),
+  );
+  const honest = verify(signed(contract), "203.0.113.9");
+  await departure();
+  expect(asked).toHaveLength(20);
+  await pass(0.2);
+  expect(await honest).toBe(true);
+  expect(asked.length).toBeLessThanOrEqual(60);
+  expect(asked.indexOf(contract)).toBeLessThan(20);
+  await pass(6);
+  const told = await Promise.all(flood);
+  expect(told.filter((one) => one === "false").length).toBeLessThanOrEqual(1_000);
+  expect(new Set(told)).toEqual(new Set(["false", "1000 are waiting already"]));
+  // The same account again costs nothing.
+  const before = asked.length;
+  expect(await verify(signed(address(1_000)), crowdOf(0))).toBe(false);
+  expect(asked).toHaveLength(before);
+});
