@@ -59,6 +59,10 @@ export interface AuthorizationReader extends Pick<Chain, "verifyContractSignatur
   endIn(transaction: Hex, name: NonceName): Promise<NonceEnd | null>;
   /** Searches the logs of about a day before the end of the period, in few calls. */
   search(name: NonceName, period: Period): Promise<Searched>;
+  /** The first block at or after this time, or one soon after it, of those up to a final one that is not before it. */
+  blockSince(time: bigint, final: HashedBlock): Promise<HashedBlock>;
+  /** Whether the nonce had been used by the end of this block. Rejects if the node has not kept that. */
+  usedBy(name: NonceName, block: number): Promise<boolean>;
   /** The hash of the block at this height; null if the node has none. */
   hashAt(block: number): Promise<Hex | null>;
 }

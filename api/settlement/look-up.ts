@@ -68,7 +68,7 @@ async function see(looking: Looking): Promise<Seen> {
   if (!reading.used && (before === null || reading.at.number >= before.end.block.number))
     return { nonce: "unused", reading, unusedBefore: await unusedBefore(looking, over, reading) };
   const found = before === null ? await find(looking, reading.at) : before.end;
-  if (typeof found === "string") return { nonce: "used", asOf: reading.at, end: null, search: found };
+  if (typeof found === "string") return notFound(looking, { over, reading, search: found });
   const isFinal = await isForGood(looking, found);
   if (isFinal !== null) return { nonce: "used", asOf: reading.at, end: found, isFinal };
   // The chain has left the block that was remembered.
@@ -128,6 +128,44 @@ async function unusedBefore(
   const block = await facts.putUnused(name, question.validBefore, final);
   memory.putUnused(question, block);
   return block;
+}
+
+interface NotFound {
+  readonly over: HashedBlock | null;
+  readonly reading: NonceReading;
+  readonly search: Missing;
+}
+
+/** The logs that are searched end soon after `validBefore`: a nonce that was used long after it had not been used by then. */
+async function notFound(looking: Looking, { over, reading, search }: NotFound): Promise<Seen> {
+  const unused = over === null || search === "later" ? null : await unusedThen(looking, over).catch(() => null);
+  return unused === null
+    ? { nonce: "used", asOf: reading.at, end: null, search }
+    : { nonce: "unused", reading, unusedBefore: unused };
+}
+
+/**
+ * The negative proof from the state of a block that is long final: nodes agree on the block, and of three readings at it,
+ * none shows the nonce used and two are of nodes that have kept its state. Null where too many have pruned it.
+ */
+async function unusedThen(
+  { reader, name, question, memory, facts }: Looking,
+  final: HashedBlock,
+): Promise<HashedBlock | null> {
+  const { validBefore } = question;
+  if (validBefore === null) return null;
+  const block = await firstShown(() => reader.blockSince(validBefore, final));
+  if (block === null || (await standingOf(reader, block)) !== "agreed") return null;
+  const readings: (boolean | null)[] = [];
+  for (let reading = 0; reading < READINGS; reading++) {
+    const used = await reader.usedBy(name, block.number).catch(() => null);
+    if (used === true) return null;
+    readings.push(used);
+  }
+  if (readings.filter((used) => used === false).length < AGREEING) return null;
+  const kept = await facts.putUnused(name, validBefore, block);
+  memory.putUnused(question, kept);
+  return kept;
 }
 
 async function find({ reader, memory, name, question, known, asking }: Looking, seen: Block) {

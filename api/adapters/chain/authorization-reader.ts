@@ -35,6 +35,8 @@ const DAY_SECONDS = 86_400n;
 const FIRST_BLOCKS = 800n;
 /** Blocks are missing where the chain stood still, so times and numbers drift apart. */
 const MARGIN_BLOCKS = 2_000n;
+/** Of the number of a block whose time is known. */
+const MOST_GUESSES = 4;
 
 type Source = Pick<ChainReader, "client" | "logs" | "finality" | "verifyContractSignature">;
 
@@ -73,6 +75,16 @@ export function createAuthorizationReader(chain: Source, { usdc, blockSeconds }:
       });
       return typeof found === "string" ? found : { transaction: found.found.transactionHash };
     }),
+    blockSince: discreet((time, final) => blockSince(client, { time, final, blockSeconds: BigInt(blockSeconds) })),
+    usedBy: discreet(({ from, nonce }, block) =>
+      client.readContract({
+        address: usdc.address,
+        abi: usdcAbi,
+        functionName: "authorizationState",
+        args: [from, nonce],
+        blockNumber: BigInt(block),
+      }),
+    ),
     hashAt: discreet(async (number) => (await client.getBlock({ blockNumber: BigInt(number) })).hash),
     verifyContractSignature: chain.verifyContractSignature,
   };
@@ -129,6 +141,29 @@ async function endOf(client: PublicClient, usdc: Address, { transaction, name }:
 async function blockOf(client: PublicClient, blockHash: Hex): Promise<HashedBlock> {
   const { number, hash, timestamp } = await client.getBlock({ blockHash });
   return { number: Number(number), hash, time: timestamp };
+}
+
+interface Since {
+  readonly time: bigint;
+  /** Not before `time`. */
+  readonly final: HashedBlock;
+  readonly blockSeconds: bigint;
+}
+
+/** The first of them, where blocks come steadily; a later one is as true. */
+async function blockSince(client: PublicClient, { time, final, blockSeconds }: Since): Promise<HashedBlock> {
+  let found = final;
+  let before = -1n;
+  let guess = BigInt(final.number) - (final.time - time) / blockSeconds;
+  for (let guesses = 0; guesses < MOST_GUESSES && before + 1n < BigInt(found.number); guesses++) {
+    const blockNumber = larger(before + 1n, smaller(guess, BigInt(found.number) - 1n));
+    const { hash, timestamp } = await client.getBlock({ blockNumber });
+    if (timestamp < time) before = blockNumber;
+    else found = { number: Number(blockNumber), hash, time: timestamp };
+    const blocks = (time - timestamp) / blockSeconds;
+    guess = blockNumber + (blocks > 0n ? blocks : blocks - 1n);
+  }
+  return found;
 }
 
 /**

@@ -119,6 +119,45 @@ test.each([
   expect(asked).toEqual([]);
 });
 
+/** What is final (two calls) and the state; then, since no log is found: the block, three hashes, three states at it. */
+const THEN = (...states: readonly NodeKind[]): readonly NodeKind[] => [...Array<NodeKind>(7).fill(0), ...states];
+
+/** A use in this block; whatever is searched is not found. */
+function unfound(block: number, facts: FinalFacts = NO_FACTS) {
+  const branches: readonly Branch[] = [{ since: 0, fork: 0, fate: { block, isCanceled: false } }];
+  const scene = { head: 2_000, nodes: [] as readonly NodeKind[], areOnBranch: false };
+  const { at, start } = stage(branches, 601, facts);
+  const reader: AuthorizationReader = { ...nodesOf(branches, scene), search: async () => "nowhere" };
+  return {
+    ask: (nodes: readonly NodeKind[]) => {
+      scene.nodes = nodes;
+      return at(2_000, [0], start(reader));
+    },
+  };
+}
+
+test("a nonce that was used long after the window had not been used by then: that proves expiry, for good", async () => {
+  const facts = factsInMemory();
+  const { ask } = unfound(1_900, facts);
+  const said = await ask(THEN(0, 0, 0));
+  expect(said).toMatchObject({ status: "expired", final: true, finalBlock: { number: 601, time: timeOf(601) } });
+  expect(await facts.get({ from: `0x${"11".repeat(20)}`, nonce: HASH }, timeOf(601))).toMatchObject({
+    unusedBefore: { number: 601 },
+  });
+  // Whoever asks again asks nobody.
+  expect(await ask(THEN("stale", "stale", "stale"))).toEqual(said);
+  expect(await unfound(1_900).ask(THEN("pruned", 0, 0))).toEqual(said);
+});
+
+test.each<readonly [string, number, readonly NodeKind[]]>([
+  ["where only one node has kept the state of that time", 1_900, THEN("pruned", "pruned", 0)],
+  ["where no node has", 1_900, THEN("pruned", "pruned", "pruned")],
+  ["on the word of two nodes against one that shows it used by then", 600, THEN("stale", "stale", 0)],
+  ["where only one node has kept the block", 1_900, [0, 0, 0, 0, "pruned", "pruned", 0]],
+])("it does not, %s", async (_, block, nodes) => {
+  expect(await unfound(block).ask(nodes)).toMatchObject({ status: "used", final: false, search: "nowhere" });
+});
+
 test("a node that has pruned a receipt, or says so with an error, is not the last one asked", async () => {
   const { start, at } = stage(PAID_LATE, null);
   const end = {
@@ -137,6 +176,8 @@ test("a node that has pruned a receipt, or says so with an error, is not the las
       return end;
     },
     search: async () => ({ transaction: HASH }),
+    blockSince: () => Promise.reject(new Error("not asked")),
+    usedBy: () => Promise.reject(new Error("not asked")),
     hashAt: async () => null,
     verifyContractSignature: async () => false,
   };

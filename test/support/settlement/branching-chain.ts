@@ -13,10 +13,15 @@ const START = 1_700_000_000;
 export const FINAL_AFTER = 450;
 /** Of a node that has pruned what is older. */
 const KEPT_BLOCKS = 64;
+/** So far after `validBefore` the logs are searched. */
+const SEARCHED_BLOCKS = FINAL_AFTER;
 /** How old the state is that a stale node reports as that of its newest block. */
 const STALE_BLOCKS = 900;
 
 export const timeOf = (block: number): bigint => BigInt(START + block * SECONDS_A_BLOCK);
+
+/** The first block that is not before this time. */
+const blockAt = (time: bigint): number => Math.ceil((Number(time) - START) / SECONDS_A_BLOCK);
 
 /** How the nonce ends on a branch. */
 export interface Fate {
@@ -94,6 +99,8 @@ export function turnsOf(branches: readonly Branch[], scene: Scene) {
       const fate = fateAt({ head: node === "stale" ? head - STALE_BLOCKS : head, branch });
       return { used: fate !== null, at: block(head, { branch }) };
     },
+    isUsedBy: (number: number, { node, branch }: NodeView): boolean =>
+      fateAt({ head: node === "stale" ? number - STALE_BLOCKS : number, branch }) !== null,
     /** The end of the nonce, as far as the node has it. */
     shownBy: (view: NodeView): Fate | null => {
       const fate = fateAt(view);
@@ -105,7 +112,7 @@ export function turnsOf(branches: readonly Branch[], scene: Scene) {
 
 /** What the oracle reads of these nodes. */
 export function nodesOf(branches: readonly Branch[], scene: Scene): AuthorizationReader {
-  const { next, block, transactionOf, stateOf, shownBy, finalOf } = turnsOf(branches, scene);
+  const { next, block, transactionOf, stateOf, isUsedBy, shownBy, finalOf } = turnsOf(branches, scene);
   const state = async () => stateOf(next());
   return {
     state,
@@ -121,12 +128,23 @@ export function nodesOf(branches: readonly Branch[], scene: Scene): Authorizatio
       const transfer = fate.isCanceled ? null : { to: PAYEE, value: 1n };
       return { transaction, block: block(fate.block, view), transfer };
     },
-    async search() {
+    async search(_name, { before }) {
+      const last = before === null ? Number.POSITIVE_INFINITY : blockAt(before) + SEARCHED_BLOCKS;
       for (const _ of scene.nodes) {
         const fate = shownBy(next());
-        if (fate !== null) return { transaction: transactionOf(fate) };
+        if (fate !== null && fate.block <= last) return { transaction: transactionOf(fate) };
       }
       return "unfinished";
+    },
+    async blockSince(time) {
+      const view = next();
+      if (!view.isKept(blockAt(time))) throw new Error("pruned");
+      return block(blockAt(time), view);
+    },
+    async usedBy(_name, number) {
+      const view = next();
+      if (!view.isKept(number)) throw new Error("pruned");
+      return isUsedBy(number, view);
     },
     async hashAt(number) {
       const view = next();
