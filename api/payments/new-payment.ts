@@ -33,6 +33,8 @@ const answered = (fresh: Answer): Checked => ({ signature: "valid", fresh, input
 const asItIs = (_: RefusedFor, why: string): string => why;
 const pay = (error: string): Checked => answered({ say: "pay", error });
 const NOT_SIGNED = "The signature is not the payer's.";
+/** How far nodes are behind each other on an ordinary day. */
+const BEHIND_SECONDS = 30n;
 const UNTOLD: Checked = answered({ say: "wait", charged: false, because: "unavailable" });
 
 /** An account's signature is verified here; an account with code is asked through the chain, then the scheme. */
@@ -82,7 +84,8 @@ async function checkOnChain(
   if (problem?.because === "early") return pay(problem.error);
   const { worded = asItIs } = schemeNamed(parts, payment.scheme);
   const settled = problem === null ? null : await settledBefore(parts, request, head);
-  if (settled?.nonce === "spent") return UNTOLD;
+  // One node that has not seen it, or nodes that disagree: whoever sent it may have paid.
+  if (settled?.nonce === "spent" || settled?.nonce === "unused") return UNTOLD;
   if (problem !== null && settled?.nonce !== "paid") return pay(worded("expired", problem.error));
   const taken = await takeIn(form, request);
   if ("refused" in taken) return answered(taken.refused);
@@ -104,7 +107,9 @@ async function settledBefore(
   if (withhold !== undefined) return null;
   const { from: payer, nonce, to: payTo, value, validAfter, validBefore } = payment.authorization;
   const fromBlock = arrivalBlock(route.network, validBefore, head);
-  const expected = { payer, nonce, payTo, value, validAfter, validBefore, fromBlock };
+  const late = head.time - BEHIND_SECONDS;
+  const unknownAt = validBefore < late ? validBefore : late;
+  const expected = { payer, nonce, payTo, value, validAfter, validBefore, fromBlock, unknownAt };
   return schemeNamed(parts, payment.scheme).look(route.network, expected);
 }
 

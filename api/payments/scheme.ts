@@ -79,6 +79,11 @@ export interface Expected {
   readonly fromBlock: number;
   /** It was submitted a moment ago: what the newest blocks show of it is enough. */
   readonly justSubmitted?: boolean;
+  /**
+   * No row knows it and its window has closed: three readings in a row tell that it has not paid, also where no block that
+   * is final shows that yet. Two of them have to be at blocks of this time or later; Unix seconds.
+   */
+  readonly unknownAt?: bigint;
 }
 
 /** The rules of a payment scheme. Pure, so that writing a 402 or reading a header needs nothing else. */

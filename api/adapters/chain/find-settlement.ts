@@ -94,14 +94,26 @@ const UNUSED: View = { nonce: "unused" };
  * An unused nonce is over once a final block's time has reached `validBefore` and nodes that have this block still show
  * the nonce unused: of three readings in a row, none may show it used. Two nodes may be on a branch that the chain has left.
  */
-async function unused(token: Token, { expected, seen, allowance }: Seen): Promise<View> {
-  if (seen.time < expected.validBefore) return UNUSED;
-  const final = await finalSince(token, allowance, ({ time }) => time >= expected.validBefore);
-  if (final === null || allowance.left() < READINGS - 1) return UNUSED;
+async function unused(token: Token, looked: Seen): Promise<View> {
+  const { expected, seen, allowance } = looked;
+  const { validBefore, unknownAt } = expected;
+  if (unknownAt !== undefined) return agreed(token, looked, ({ time }) => time >= unknownAt);
+  if (seen.time < validBefore) return UNUSED;
+  const final = await finalSince(token, allowance, ({ time }) => time >= validBefore);
+  return final === null ? UNUSED : agreed(token, looked, ({ number }) => number >= final.number);
+}
+
+/** `isEnough` tells whether a reading was made late enough to count. */
+async function agreed(
+  token: Token,
+  { expected, seen, allowance }: Seen,
+  isEnough: (reading: NonceState) => boolean,
+): Promise<View> {
+  if (allowance.left() < READINGS - 1) return UNUSED;
   const readings = [seen];
   while (readings.length < READINGS) readings.push(await readNonce(token, expected, allowance));
-  const after = readings.filter(({ number }) => number >= final.number);
-  return after.length >= AGREEING && !readings.some(({ used }) => used) ? { nonce: "dead", reason: "expired" } : UNUSED;
+  const isRefuted = readings.some(({ used }) => used);
+  return !isRefuted && readings.filter(isEnough).length >= AGREEING ? { nonce: "dead", reason: "expired" } : UNUSED;
 }
 
 /**

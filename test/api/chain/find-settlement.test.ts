@@ -10,6 +10,7 @@ import {
   FINAL_AFTER,
   type NodeKind,
   type Scene,
+  timeOf,
 } from "../../support/settlement/branching-chain.ts";
 import { expectedUntil, tokenOf } from "../../support/settlement/branching-token.ts";
 import { threeNodes, type World, worldWith } from "../../support/settlement/worlds.ts";
@@ -154,6 +155,31 @@ test("one wrong reading expires nothing where the others are behind the final bl
   for (let look = 0; look < 2; look++) expect(await one.look()).toMatchObject({ nonce: "paid" });
   scene.nodes = ["stale", 900, 900];
   expect(await one.look()).toEqual({ nonce: "unused" });
+});
+
+/** A payment in block 500, or none, that no row knows any more; its window has closed at the time of block 520. */
+async function lookOfUnknown(fate: Fate | null, nodes: readonly NodeKind[], head = 560) {
+  const scene: Scene = { head, nodes, areOnBranch: false };
+  const { token, counted } = tokenOf([{ since: 0, fork: 0, fate }], scene);
+  const expected = expectedUntil(520, { unknownAt: timeOf(520) });
+  const { view } = await findSettlement(token, expected, createAllowance(CALLS_A_LOOK));
+  return { view, calls: counted.calls };
+}
+
+test("a payment that no row knows is refused once three readings show that it has not paid, though nothing is final yet", async () => {
+  expect(await lookOfUnknown(null, [0])).toEqual({ view: { nonce: "dead", reason: "expired" }, calls: 3 });
+  expect((await lookOfUnknown(null, [0, 180, 0])).view).toEqual({ nonce: "dead", reason: "expired" });
+});
+
+test.each<readonly [string, readonly NodeKind[]]>([
+  ["of a node that is late", [180, 0, 0]],
+  ["of two nodes that are late", [180, 180, 0]],
+  ["of a node whose state stands still, while the others are late", ["stale", 180, 180]],
+  ["of nodes that are late, however many", [180]],
+])("it is not refused on the word %s", async (_, nodes) => {
+  const paid = { block: 500, isCanceled: false };
+  expect((await lookOfUnknown(paid, nodes)).view).toEqual({ nonce: "unused" });
+  expect((await lookOfUnknown(paid, [0])).view).toMatchObject({ nonce: "paid" });
 });
 
 /** A settlement that the chain has left for one in another block. */

@@ -6,6 +6,8 @@ import { unixSeconds } from "../../../api/payments/window.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startBaseLike } from "../../support/base-like/base-like.ts";
 import { BASE } from "../../support/base-like/profiles.ts";
+import { viewAt } from "../../support/base-like/view.ts";
+import type { Call } from "../../support/chain/rpc.ts";
 import { forFile } from "../../support/for-file.ts";
 import { expectPaymentRequired, expectProblem } from "../../support/payments/expectations.ts";
 import { broadcast, chargedOnce, nothingCharged } from "../../support/payments/on-chain.ts";
@@ -134,6 +136,23 @@ describe("a header whose window has closed", () => {
     expect(expectPaymentRequired(answer)).toMatch(/^The authorization expired at .*; it is now /);
     expect(Object.values(calls).reduce((sum, count) => sum + count, 0)).toBeLessThanOrEqual(CALLS_A_REQUEST);
     expect(await rowOf(signed)).toBeNull();
+  });
+
+  test("is not refused on the word of one node that has not seen it: 503, and its result once nodes agree", async () => {
+    const before = await base.chain.client.getBlockNumber();
+    const signed = await valid(120n);
+    await broadcast(base.chain, signed);
+    await base.pass(3);
+    const late = viewAt({ head: before, safe: before, finalized: before - 1n });
+    let readings = 0;
+    const isReading = ({ method, params }: Call) =>
+      method === "eth_call" && JSON.stringify(params).includes(payer.address.slice(2).toLowerCase());
+    base.become((call, pass) => (isReading(call) && readings++ === 0 ? late(call, pass) : pass(call)));
+    expectProblem(await pay(signed, restored), 503, "payment_pending");
+    expect(readings).toBe(3);
+    base.become(null);
+    expect((await pay(signed, restored)).status).toBe(200);
+    await chargedOnce(base.chain, signed);
   });
 
   test("is refused without a look when somebody else signed it", async () => {

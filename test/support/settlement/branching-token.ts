@@ -15,9 +15,10 @@ const NONCE = `0x${"77".repeat(32)}` as const;
 const SECONDS_A_BLOCK = 2;
 
 /** A payment to us that closes at the time of block `end`. */
-export const expectedUntil = (end: number): Expected => ({
+export const expectedUntil = (end: number, more: Partial<Expected> = {}): Expected => ({
   ...{ payer: PAYER, nonce: NONCE, payTo: PAYEE, value: 1n, fromBlock: 0 },
   ...{ validAfter: 0n, validBefore: timeOf(end) },
+  ...more,
 });
 
 const topicsOf = (eventName: "AuthorizationUsed" | "Transfer", args: object) =>
