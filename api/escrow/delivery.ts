@@ -1,14 +1,16 @@
 import { createHash } from "node:crypto";
-import { hashTypedData } from "viem";
 import { z } from "zod";
 import {
   conditionsSha256,
   LONGEST_CONTEST_SECONDS,
   MAX_CONDITIONS_BYTES,
 } from "../../packages/escrow/src/contest-terms.ts";
+import { bytes32Word, uintWord } from "../kernel/abi-words.ts";
+import { remember } from "../kernel/memo.ts";
 import { NETWORKS, type NetworkFacts } from "../kernel/networks.ts";
+import { domainHash, textWord, typedDigest, typeHash } from "../kernel/typed-data.ts";
 import type { Address, Hex } from "../kernel/wallet.ts";
-import type { Delivery, StatedContest } from "./evaluation.ts";
+import type { Delivery, DeliveryVersion, StatedContest } from "./evaluation.ts";
 import type { Hold } from "./payment.ts";
 
 export const hex = (pattern: RegExp, expected: string) =>
@@ -154,17 +156,28 @@ export const DELIVERY_TYPES = { primaryType: "Delivery", types: { Delivery: VERS
 export const DELIVERY_TYPES_2 = { primaryType: "Delivery", types: { Delivery: VERSION_2 } } as const;
 export const DELIVERY_TYPES_3 = { primaryType: "Delivery", types: { Delivery: VERSION_3 } } as const;
 
+const TYPE_HASHES = {
+  1: typeHash("Delivery", VERSION_1),
+  2: typeHash("Delivery", VERSION_2),
+  3: typeHash("Delivery", VERSION_3),
+} as const;
+const domainHashes = remember<string>(16);
+
+type Delivered = Pick<Hold, "network" | "contract" | "id">;
+
+/** The digest of the members that follow the payment's id. */
+function digestOf(version: DeliveryVersion, { network, contract, id }: Delivered, members: readonly string[]): Hex {
+  const domain = domainHashes(`${network} ${contract}`, () => domainHash(deliveryDomain(NETWORKS[network], contract)));
+  return typedDigest(domain, TYPE_HASHES[version] + bytes32Word(id) + members.join(""));
+}
+
 /** The digest the merchant signs, in the delivery's version. */
-export function deliveryDigest(
-  { network, contract, id }: Pick<Hold, "network" | "contract" | "id">,
-  { version, status, contentType, contentEncoding, body, contest }: Delivery,
-): Hex {
-  const domain = deliveryDomain(NETWORKS[network], contract);
-  const message = { paymentId: id, status, bodySha256: sha256(body) };
-  if (version === 1) return hashTypedData({ domain, ...DELIVERY_TYPES, message });
-  const headers = { contentType: contentType ?? "", contentEncoding: contentEncoding ?? "" };
-  if (contest === null) return hashTypedData({ domain, ...DELIVERY_TYPES_2, message: { ...message, ...headers } });
-  return signedDigest({ network, contract, id }, signedOf({ status, contentType, contentEncoding, body }), contest);
+export function deliveryDigest(payment: Delivered, delivery: Delivery): Hex {
+  const { version, status, contentType, contentEncoding, body, contest } = delivery;
+  if (contest !== null) return signedDigest(payment, signedOf(delivery), contest);
+  const common = [uintWord(status, 16), bytes32Word(sha256(body))];
+  if (version === 1) return digestOf(1, payment, common);
+  return digestOf(2, payment, [...common, textWord(contentType ?? ""), textWord(contentEncoding ?? "")]);
 }
 
 /** What a merchant's signature of version 3 says of the response. */
@@ -189,20 +202,15 @@ export const signedOf = ({
 
 /** The digest of version 3. */
 export const signedDigest = (
-  { network, contract, id }: Pick<Hold, "network" | "contract" | "id">,
+  payment: Delivered,
   { status, body_sha256, content_type, content_encoding }: SignedDelivery,
   { seconds, conditions }: Pick<StatedContest, "seconds" | "conditions">,
 ): Hex =>
-  hashTypedData({
-    domain: deliveryDomain(NETWORKS[network], contract),
-    ...DELIVERY_TYPES_3,
-    message: {
-      paymentId: id,
-      status,
-      bodySha256: body_sha256,
-      contentType: content_type,
-      contentEncoding: content_encoding,
-      contestSeconds: seconds,
-      conditionsSha256: conditionsSha256(conditions),
-    },
-  });
+  digestOf(3, payment, [
+    uintWord(status, 16),
+    bytes32Word(body_sha256),
+    textWord(content_type),
+    textWord(content_encoding),
+    uintWord(seconds, 32),
+    bytes32Word(conditionsSha256(conditions)),
+  ]);

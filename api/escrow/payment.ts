@@ -1,8 +1,9 @@
-import { paymentId as idOf, type PaymentInfo, payerAgnosticNonce } from "../../packages/escrow/src/payment-info.ts";
+import type { PaymentInfo } from "../../packages/escrow/src/payment-info.ts";
 import { FEE_BPS, REFUNDABLE_AFTER_SECONDS } from "../../packages/escrow/src/terms.ts";
 import { MAIN_NETWORK, type Network } from "../kernel/networks.ts";
 import type { Address, Hex } from "../kernel/wallet.ts";
 
+export { payerAgnosticHash, paymentId } from "../payments/escrowed/terms-hash.ts";
 export type { PaymentInfo };
 export { FEE_BPS };
 
@@ -34,10 +35,3 @@ export const TIMEOUT_TEXT = `${TIMEOUT_SECONDS / 60} minutes`;
 
 /** What the merchant gets when a payment is released: everything but the fee, rounded down. */
 export const feeOf = (amount: bigint): bigint => (amount * BigInt(FEE_BPS)) / 10_000n;
-
-/** The id of a payment: base/commerce-payments' hash of the terms, the chain and the contract. */
-export const paymentId = (info: PaymentInfo, chainId: number, escrow: Address): Hex => idOf({ chainId, escrow }, info);
-
-/** The nonce of the payer's authorization: the id computed with a zero payer. */
-export const payerAgnosticHash = (info: PaymentInfo, chainId: number, escrow: Address): Hex =>
-  payerAgnosticNonce({ chainId, escrow }, info);

@@ -9,7 +9,8 @@ import {
   toHex,
 } from "viem";
 import { expect, test } from "vitest";
-import { HOLD_GAS, holdData, holdsOf } from "../../api/adapters/chain/shared-holds.ts";
+import { authorizeData } from "../../api/adapters/chain/escrow-calldata.ts";
+import { HOLD_GAS, holdsOf } from "../../api/adapters/chain/shared-holds.ts";
 import type { SignedHold } from "../../api/payments/escrowed/holds.ts";
 import { escrowAbi } from "../../contracts/abi.ts";
 import { SETTLEMENT_BATCH, settlementBatchAbi } from "../../contracts/settlement-batch.ts";
@@ -53,7 +54,7 @@ async function leastCap({ client }: EscrowChain, hold: SignedHold): Promise<bigi
   let [little, enough] = [20_000n, 400_000n];
   while (enough - little > 1n) {
     const cap = (little + enough) / 2n;
-    const data = encodeFunctionData({ ...HOLD, args: [hold.contract, cap, [holdData(hold)]] });
+    const data = encodeFunctionData({ ...HOLD, args: [hold.contract, cap, [authorizeData(hold)]] });
     const answer = await client.call({ to: SETTLEMENT_BATCH.address, data });
     const [failed] = decodeFunctionResult({ ...HOLD, data: answer.data ?? "0x" });
     [little, enough] = failed === 0n ? [little, cap] : [cap, enough];

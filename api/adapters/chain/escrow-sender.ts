@@ -1,9 +1,12 @@
-import { encodeFunctionData, type LocalAccount } from "viem";
-import { escrowAbi } from "../../../contracts/abi.ts";
 import type { EscrowSender, OverdueHolds, Task } from "../../escrow/escrow-ports.ts";
+import { bytes32Word, uintWord } from "../../kernel/abi-words.ts";
+import { remember } from "../../kernel/memo.ts";
 import { NETWORKS, type Network } from "../../kernel/networks.ts";
+import { domainHash, typedDigest, typeHash } from "../../kernel/typed-data.ts";
 import type { Hex } from "../../kernel/wallet.ts";
 import type { EscrowIndex } from "../index/escrow.ts";
+import type { Account } from "./account.ts";
+import { endingData } from "./escrow-calldata.ts";
 import { type Carriable, outcomePurpose } from "./outcome-batch.ts";
 import { createOutcomes, type Outcome, type OutcomesParts } from "./outcomes.ts";
 
@@ -18,7 +21,7 @@ export const OUTCOME_GAS = 120_000n;
 
 export interface EscrowSenderParts extends OutcomesParts {
   /** The arbiter, whose relayer this is. */
-  readonly arbiter: Pick<LocalAccount, "signTypedData">;
+  readonly arbiter: Pick<Account, "sign">;
 }
 
 /** Carries outcomes to the contract, by the arbiter's own key. Null if no escrow contract is configured. */
@@ -36,37 +39,34 @@ export function createEscrowSender(parts: EscrowSenderParts | null): EscrowSende
 function outcomeOf({ arbiter }: Pick<EscrowSenderParts, "arbiter">, task: Task): Outcome {
   const { contract: to, info, payment, decision } = task;
   const record = task.record ?? NO_RECORD;
-  const data = (verdict: Hex) =>
-    encodeFunctionData({ abi: escrowAbi, functionName: decision, args: [info, record, verdict] });
+  const data = (verdict: Hex) => endingData({ decision, info, record, verdict });
   return {
     purpose: outcomePurpose(payment, decision),
     own: { to, data: data(NO_VERDICT) },
     async carriable(): Promise<Carriable> {
       // What the clock decided is anybody's to carry out, and the contract looks at the clock.
-      const verdict = task.record === null ? NO_VERDICT : await arbiter.signTypedData(verdictOn(task, record));
+      const verdict = task.record === null ? NO_VERDICT : arbiter.sign(verdictDigest(task, record));
       return { to, data: data(verdict), gas: OUTCOME_GAS };
     },
   };
 }
 
+const VERDICT = typeHash("Verdict", [
+  { name: "paymentId", type: "bytes32" },
+  { name: "release", type: "bool" },
+  { name: "record", type: "bytes32" },
+]);
+const domainHashes = remember<string>(16);
+
 /** EIP-712, as `contracts/Escrow.sol` has it. */
-const verdictOn = ({ network, contract, payment, decision }: Task, record: Hex) => ({
-  domain: {
-    name: "Agent Payment Trust Escrow",
-    version: "1",
-    chainId: NETWORKS[network].chainId,
-    verifyingContract: contract,
-  },
-  types: {
-    Verdict: [
-      { name: "paymentId", type: "bytes32" },
-      { name: "release", type: "bool" },
-      { name: "record", type: "bytes32" },
-    ],
-  } as const,
-  primaryType: "Verdict" as const,
-  message: { paymentId: payment, release: decision === "release", record },
-});
+function verdictDigest({ network, contract, payment, decision }: Task, record: Hex): Hex {
+  const { chainId } = NETWORKS[network];
+  const domain = domainHashes(`${network} ${contract}`, () =>
+    domainHash({ name: "Agent Payment Trust Escrow", version: "1", chainId, verifyingContract: contract }),
+  );
+  const isRelease = uintWord(decision === "release" ? 1 : 0);
+  return typedDigest(domain, VERDICT + bytes32Word(payment) + isRelease + bytes32Word(record));
+}
 
 /** Holds past their 30 minutes, according to the index. */
 export const createOverdueHolds = (index: EscrowIndex, network: Network): OverdueHolds => ({

@@ -1,13 +1,14 @@
-import { BaseError, ContractFunctionRevertedError, concat, keccak256, type PublicClient } from "viem";
+import { BaseError, ContractFunctionRevertedError, type PublicClient } from "viem";
 import { escrowAbi } from "../../../contracts/abi.ts";
 import { commercePaymentsErrorsAbi } from "../../../contracts/commerce-payments.ts";
 import { isWrapped } from "../../../packages/escrow/src/auth-capture/wrapped-signature.ts";
+import { keccak256 } from "../../kernel/keccak.ts";
 import type { Address, Hex } from "../../kernel/wallet.ts";
 import type { HoldFailure, Holds, SignedHold } from "../../payments/escrowed/holds.ts";
 import type { Batching } from "./batching.ts";
+import { authorizeData } from "./escrow-calldata.ts";
 import type { Relayer } from "./relayer/relayer.ts";
 import { discreet } from "./rpc-errors.ts";
-import { holdData } from "./shared-holds.ts";
 import { assertWorthwhile, type CostCeiling, failureOf, MOST_GAS, tooMuchGas } from "./simulation.ts";
 
 const MINED_WITHIN_MS = 20_000;
@@ -40,7 +41,7 @@ export const createHolds = ({ client, relayer, ceiling, batchingOf }: HoldsParts
       throw new Error("no arbiter is configured: ESCROW_ADDRESSES and ARBITER_PRIVATE_KEY are missing");
     const purpose = purposeOf(hold.info.payer, hold.nonce);
     if (await batchingOf(hold.contract)?.submit({ transfer: hold, purpose, lease })) return;
-    const call = { to: hold.contract, data: holdData(hold), gas: limitOf(hold) ?? MOST_GAS };
+    const call = { to: hold.contract, data: authorizeData(hold), gas: limitOf(hold) ?? MOST_GAS };
     const { status } = await relayer.waitFor(await relayer.send({ ...call, purpose, lease }), MINED_WITHIN_MS);
     if (status !== "success") throw new Error("the hold reverted");
   }),
@@ -48,7 +49,7 @@ export const createHolds = ({ client, relayer, ceiling, batchingOf }: HoldsParts
 });
 
 /** The nonce binds all terms but the payer: anybody can sign the same ones. */
-const purposeOf = (payer: Address, nonce: Hex): Hex => keccak256(concat([payer, nonce]));
+const purposeOf = (payer: Address, nonce: Hex): Hex => keccak256(`${payer}${nonce.slice(2)}`);
 
 /**
  * A limit of its own for a hold whose signature may name a contract to be called: one took 56 million in an estimate.

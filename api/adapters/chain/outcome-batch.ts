@@ -1,16 +1,15 @@
 import {
-  concat,
   decodeFunctionResult,
-  encodeFunctionData,
-  keccak256,
   type PublicClient,
   parseAbi,
-  parseEventLogs,
   stringToHex,
   type TransactionReceipt,
+  toEventSelector,
 } from "viem";
-import { escrowAbi } from "../../../contracts/abi.ts";
+import { escrowEventsAbi } from "../../../contracts/abi.ts";
+import { keccak256 } from "../../kernel/keccak.ts";
 import type { Address, Hex } from "../../kernel/wallet.ts";
+import { aggregateData } from "./escrow-calldata.ts";
 import { MULTICALL3 } from "./multicall.ts";
 import type { Call } from "./relayer/form.ts";
 
@@ -30,18 +29,26 @@ const AGGREGATE = parseAbi([
   "function aggregate3(Call3[] calls) payable returns (Result[] returnData)",
 ]);
 
+const DECISIONS = { release: stringToHex("release"), refund: stringToHex("refund") } as const;
+const selectorOf = (name: string): Hex => {
+  const event = escrowEventsAbi.find((one) => one.name === name);
+  if (event === undefined) throw new Error(`the escrow has no event ${name}`);
+  return toEventSelector(event);
+};
+/** The payment's id is the first indexed member of both. */
+const ENDED = new Map<string | undefined, "release" | "refund">([
+  [selectorOf("Released"), "release"],
+  [selectorOf("Refunded"), "refund"],
+]);
+
 /** What the first transaction for an outcome is for, the only one that it may share. */
 export const outcomePurpose = (payment: Hex, decision: "release" | "refund"): Hex =>
-  keccak256(concat([payment, stringToHex(decision)]));
+  keccak256(`${payment}${DECISIONS[decision].slice(2)}`);
 
 /** One transaction for all of these calls, each of which may fail without the others. */
 export const outcomeBatch = (calls: readonly Carriable[]): Call => ({
   to: MULTICALL3,
-  data: encodeFunctionData({
-    abi: AGGREGATE,
-    functionName: "aggregate3",
-    args: [calls.map(({ to: target, data: callData }) => ({ target, allowFailure: true, callData }))],
-  }),
+  data: aggregateData(calls),
   gas: calls.reduce((sum, { gas }) => sum + GAS.call + (gas * 64n) / 63n, GAS.transaction),
 });
 
@@ -62,7 +69,8 @@ export async function succeedingIn(
  */
 export function servedBy({ to, logs }: Pick<TransactionReceipt, "to" | "logs">): readonly Hex[] | null {
   if (to?.toLowerCase() !== MULTICALL3) return null;
-  return parseEventLogs({ abi: escrowAbi, eventName: ["Released", "Refunded"], logs }).map(({ eventName, args }) =>
-    outcomePurpose(args.id, eventName === "Released" ? "release" : "refund"),
-  );
+  return logs.flatMap(({ topics: [event, payment] }) => {
+    const decision = ENDED.get(event);
+    return decision === undefined || payment === undefined ? [] : [outcomePurpose(payment, decision)];
+  });
 }

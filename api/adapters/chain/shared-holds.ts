@@ -1,8 +1,7 @@
-import { encodeFunctionData, type Hex } from "viem";
-import { escrowAbi } from "../../../contracts/abi.ts";
-import { SETTLEMENT_BATCH, settlementBatchAbi } from "../../../contracts/settlement-batch.ts";
+import { SETTLEMENT_BATCH } from "../../../contracts/settlement-batch.ts";
 import type { Address } from "../../kernel/wallet.ts";
 import type { SignedHold } from "../../payments/escrowed/holds.ts";
+import { authorizeData, holdsData } from "./escrow-calldata.ts";
 import { isCanonical } from "./settlement-batch.ts";
 import type { Sharing } from "./sharing.ts";
 
@@ -17,16 +16,12 @@ const BATCH = { transaction: 60_000n, call: 16_000n };
 const gasOf = ({ contract, collector }: Pick<SignedHold, "contract" | "collector">) =>
   collector === contract ? HOLD_GAS.own : HOLD_GAS.operator;
 
-/** The call that places a hold. Anybody may make it. */
-export const holdData = ({ collector, info, signature }: Omit<SignedHold, "contract" | "nonce">): Hex =>
-  encodeFunctionData({ abi: escrowAbi, functionName: "authorize", args: [info, info.maxAmount, collector, signature] });
-
 /** How holds of one contract share a transaction. */
 export const holdsOf = (contract: Address): Sharing<SignedHold> => ({
   payerOf: ({ info: { payer }, nonce }) => ({ payer, nonce }),
   fits: (hold) => hold.contract === contract && isCanonical(hold.signature),
   several: (holds) => holdBatch(contract, holds),
-  single: (hold) => ({ to: contract, data: holdData(hold), gas: gasOf(hold).single }),
+  single: (hold) => ({ to: contract, data: authorizeData(hold), gas: gasOf(hold).single }),
 });
 
 /** The call that makes holds of one contract, in their order. */
@@ -34,11 +29,7 @@ function holdBatch(contract: Address, holds: readonly SignedHold[]) {
   const [cap = HOLD_GAS.own.call] = holds.map((hold) => gasOf(hold).call);
   return {
     to: SETTLEMENT_BATCH.address,
-    data: encodeFunctionData({
-      abi: settlementBatchAbi,
-      functionName: "hold",
-      args: [contract, cap, holds.map(holdData)],
-    }),
+    data: holdsData(contract, cap, holds.map(authorizeData)),
     // A call gets at most 63/64 of the gas that is left (EIP-150).
     gas: BATCH.transaction + BigInt(holds.length) * ((cap * 64n) / 63n + BATCH.call),
   };

@@ -1,13 +1,13 @@
-import { hashTypedData } from "viem";
-import { authorizationOf } from "../../../packages/escrow/src/authorization.ts";
 import type { PaymentInfo } from "../../../packages/escrow/src/payment-info.ts";
 import { NETWORKS, type Network } from "../../kernel/networks.ts";
 import type { Address, Hex } from "../../kernel/wallet.ts";
 import type { Chain } from "../chain.ts";
+import { authorizationDigest } from "../exact/authorization.ts";
 import { lookFor } from "../look.ts";
 import type { Lease, Payload, Scheme, SchemeRules } from "../scheme.ts";
 import { currentOf, type EscrowContract, type EscrowSchemeId } from "./contract.ts";
 import { paymentInfoOf } from "./details.ts";
+import { payerAgnosticHash } from "./terms-hash.ts";
 
 /** A hold signed by a buyer. */
 export interface SignedHold {
@@ -63,8 +63,16 @@ export const digestOf =
   ({ details }, network) => {
     const info = paymentInfoOf(details);
     const { custody, collector } = contractOf(contracts, scheme, info);
-    const { chainId, usdc } = NETWORKS[network];
-    return hashTypedData(authorizationOf({ chainId, custody, collector, usdc }, info));
+    const facts = NETWORKS[network];
+    const authorization = {
+      from: info.payer,
+      to: collector,
+      value: info.maxAmount,
+      validAfter: 0n,
+      validBefore: BigInt(info.preApprovalExpiry),
+      nonce: payerAgnosticHash(info, facts.chainId, custody),
+    };
+    return authorizationDigest(authorization, facts, "ReceiveWithAuthorization");
   };
 
 /** A scheme whose payments a contract holds: they differ in what travels, and not in what happens on the chain. */

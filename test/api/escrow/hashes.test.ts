@@ -1,0 +1,97 @@
+import fc from "fast-check";
+import { hashTypedData } from "viem";
+import { describe, expect, test } from "vitest";
+import {
+  DELIVERY_TYPES,
+  DELIVERY_TYPES_2,
+  DELIVERY_TYPES_3,
+  deliveryDigest,
+  deliveryDomain,
+  sha256,
+} from "../../../api/escrow/delivery.ts";
+import { payerAgnosticHash, paymentId } from "../../../api/escrow/payment.ts";
+import { NETWORKS } from "../../../api/kernel/networks.ts";
+import type { EscrowContract } from "../../../api/payments/escrowed/contract.ts";
+import { asDetails } from "../../../api/payments/escrowed/details.ts";
+import { digestOf } from "../../../api/payments/escrowed/holds.ts";
+import { authorizationOf } from "../../../packages/escrow/src/authorization.ts";
+import { conditionsSha256 } from "../../../packages/escrow/src/contest-terms.ts";
+import * as kit from "../../../packages/escrow/src/payment-info.ts";
+import { anyAddress, anyBytes32, anyTerms } from "../../support/escrow/any-terms.ts";
+
+// What is hashed here by hand is what viem hashes, which `packages/escrow` does.
+
+const network = "eip155:8453";
+const { chainId, usdc } = NETWORKS[network];
+
+test("the id and the nonce of any terms are the package's", () => {
+  fc.assert(
+    fc.property(anyTerms, anyAddress, fc.nat(), (info, custody, chain) => {
+      const place = { chainId: chain, escrow: custody };
+      expect(paymentId(info, chain, custody)).toBe(kit.paymentId(place, info));
+      expect(payerAgnosticHash(info, chain, custody)).toBe(kit.payerAgnosticNonce(place, info));
+    }),
+  );
+});
+
+test.each([
+  ["an amount of 121 bits", { maxAmount: 2n ** 120n }],
+  ["a time of 49 bits", { preApprovalExpiry: 2 ** 48 }],
+  ["a fee of 17 bits", { maxFeeBps: 2 ** 16 }],
+  ["a salt of 257 bits", { salt: 2n ** 256n }],
+  ["a negative amount", { maxAmount: -1n }],
+  ["a time that is not whole", { refundExpiry: 1.5 }],
+  ["a payer of 19 bytes", { payer: `0x${"ab".repeat(19)}` as const }],
+  ["a receiver that is no hex", { receiver: `0x${"xy".repeat(20)}` as const }],
+])("terms with %s have no id", (_, change) => {
+  const [info] = fc.sample(anyTerms, 1);
+  if (info === undefined) throw new Error("no terms");
+  expect(() => paymentId({ ...info, ...change }, chainId, info.operator)).toThrow();
+});
+
+test("the digest of a hold's authorization is what its payer signs", () => {
+  const check = (info: kit.PaymentInfo, custody: `0x${string}`, collector: `0x${string}`) => {
+    const contract = { scheme: "commerce", address: info.operator, custody, collector } as EscrowContract;
+    const ours = { ...info, token: usdc.address };
+    const digest = digestOf([contract], "commerce")({ details: asDetails(ours) } as never, network);
+    expect(digest).toBe(hashTypedData(authorizationOf({ chainId, custody, collector, usdc }, ours)));
+  };
+  fc.assert(fc.property(anyTerms, anyAddress, anyAddress, check));
+});
+
+describe("the digest of a delivery is that of its typed data", () => {
+  const header = fc.option(fc.string({ unit: "grapheme" }));
+  const deliveries = fc.record({
+    status: fc.nat(599),
+    contentType: header,
+    contentEncoding: header,
+    body: fc.uint8Array({ maxLength: 100 }),
+  });
+  const terms = fc.record({
+    seconds: fc.nat(1200),
+    conditions: fc.dictionary(fc.string(), fc.jsonValue()),
+    saltNonce: fc.constant(0n),
+  });
+  const payments = fc.record({ id: anyBytes32, contract: anyAddress });
+  const versions = { 1: DELIVERY_TYPES, 2: DELIVERY_TYPES_2, 3: DELIVERY_TYPES_3 } as const;
+
+  test.each([1, 2, 3] as const)("in version %i", (version) => {
+    fc.assert(
+      fc.property(payments, deliveries, terms, ({ id, contract }, given, contest) => {
+        const delivery = { ...given, version, contest: version === 3 ? contest : null };
+        const message = {
+          paymentId: id,
+          status: given.status,
+          bodySha256: sha256(given.body),
+          contentType: given.contentType ?? "",
+          contentEncoding: given.contentEncoding ?? "",
+          contestSeconds: contest.seconds,
+          conditionsSha256: conditionsSha256(contest.conditions),
+        };
+        const domain = deliveryDomain(NETWORKS[network], contract);
+        const expected = hashTypedData({ domain, ...versions[version], message } as never);
+        expect(deliveryDigest({ network, contract, id }, delivery)).toBe(expected);
+      }),
+    );
+  });
+});
