@@ -33,10 +33,13 @@ export const createMembers = (chainId: number) => ({
     answer: ({ rows }: pg.QueryResult<Row>) => new Map(rows.map((row) => [hex(row.purpose), carriedIn(row)])),
   }),
 
-  /** The transaction in which a purpose was mined without success; null if there is none. */
-  async failed(db: Pick<pg.Pool, "query">, purpose: Hex): Promise<Hex | null> {
-    const carried = (await ask(db, this.carried([purpose]))).get(purpose);
-    return carried !== undefined && "reverted" in carried ? carried.reverted : null;
+  /** For each purpose, the transaction in which it was mined without success; null if there is none. */
+  async failed(db: Pick<pg.Pool, "query">, purposes: readonly Hex[]): Promise<readonly (Hex | null)[]> {
+    const found = await ask(db, this.carried(purposes));
+    return purposes.map((purpose) => {
+      const carried = found.get(purpose);
+      return carried !== undefined && "reverted" in carried ? carried.reverted : null;
+    });
   },
 });
 

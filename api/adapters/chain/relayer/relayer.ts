@@ -2,6 +2,7 @@ import type { TransactionReceipt } from "viem";
 import type { Address, Hex } from "../../../kernel/wallet.ts";
 import { ask } from "../../postgres/message.ts";
 import { discreet } from "../rpc-errors.ts";
+import { together } from "../together.ts";
 import { type Conditions, spendable } from "./conditions.ts";
 import { readCost } from "./cost.ts";
 import { offerIn, type SendingTerms } from "./fees.ts";
@@ -47,6 +48,9 @@ export interface Relayer {
   tend(): Promise<void>;
 }
 
+/** Purposes that are asked for at the same time share a statement. */
+const LOOK_UPS = { most: 100, underWay: 4, waitMs: 5 };
+
 export function createRelayer(parts: RelayerParts): Relayer {
   const sender = createSender(parts);
   const { address } = sender;
@@ -62,7 +66,7 @@ export function createRelayer(parts: RelayerParts): Relayer {
     address,
     send: (request) => said(discreet(() => send(sender, request))()),
     ship: (shipment) => said(discreet(() => ship(sender, shipment))()),
-    failed: (purpose) => sender.members.failed(parts.pool, purpose),
+    failed: together((purposes: readonly Hex[]) => sender.members.failed(parts.pool, purposes), LOOK_UPS),
     isSent: async (purpose) => (await ask(parts.pool, sender.members.carried([purpose]))).has(purpose),
     terms: discreet((gas) => terms(sender, gas)),
     costWei: discreet(readCost(sender)),
