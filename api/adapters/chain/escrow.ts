@@ -16,18 +16,21 @@ import type { EscrowContract } from "../../payments/escrowed/contract.ts";
 import { isAccountSignature } from "../../payments/signature.ts";
 import type { EscrowIndex } from "../index/escrow.ts";
 import { createAllowance } from "./allowance.ts";
-import { larger } from "./block-range.ts";
+import { type BlockRange, larger, smaller } from "./block-range.ts";
 import type { ChainReader } from "./chain-reader.ts";
 import { createStates, type HeldAt } from "./escrow-states.ts";
 import type { MinedLog } from "./logs.ts";
 import { createRecent } from "./recent.ts";
 import { discreet } from "./rpc-errors.ts";
+import { together } from "./together.ts";
 
 /** A release is possible for a day after the hold; a little more is looked through: 30 hours of blocks. */
 const LOOKED_BACK = BigInt(Math.ceil(108_000 / NETWORKS[ESCROW_NETWORK].blockSeconds));
 /** Asking for one payment again and again costs one search, and a hold just mined is seen soon. */
 const ASKED_AGAIN_MS = 500;
 const CALLS_A_SEARCH = 4;
+/** Holds that are looked for at the same time share a call. */
+const READS_NEAR = { most: 50, underWay: 4, waitMs: 5 };
 
 const HELD = getAbiItem({ abi: escrowAbi, name: "Held" });
 const RELEASED = toEventSelector(getAbiItem({ abi: escrowAbi, name: "Released" }));
@@ -47,13 +50,15 @@ export interface EscrowChainParts {
 export function createEscrowChain({ chain, contracts, index }: EscrowChainParts): EscrowChain {
   const { client } = chain;
   const stateOf = createStates(client);
+  const near = together((asked: readonly Near[]) => readNear(chain, contracts, asked), READS_NEAR);
   const recent = createRecent<Hold | null>(ASKED_AGAIN_MS);
   const recentIn = createRecent<readonly Hold[]>(ASKED_AGAIN_MS);
   return {
     holdById: discreet((payment) =>
       recent(
         payment,
-        async () => (await indexed(index, contracts, payment)) ?? findHold({ ...chain, stateOf }, contracts, payment),
+        async () =>
+          (await indexed(index, contracts, payment)) ?? findHold({ ...chain, stateOf, near }, contracts, payment),
       ),
     ),
     holdsByTransaction: discreet((transaction) =>
@@ -93,9 +98,41 @@ async function indexed(
   return { network: contract.network, contract: address, id: payment, info, transaction, block, refundableFrom };
 }
 
+interface Finder extends Pick<Reader, "logs"> {
+  readonly stateOf: ReturnType<typeof createStates>;
+  readonly near: (asked: Near) => Promise<Hold | null>;
+}
+
+/** A payment that was held a moment ago, and the blocks that show it. */
+interface Near extends BlockRange {
+  readonly payment: Hex;
+}
+
+const filterOf = (contracts: readonly EscrowContract[], payments: readonly Hex[]) => ({
+  address: contracts.map(({ address }) => address),
+  topics: [toEventSelector(HELD), payments],
+});
+
+/** The holds that one call shows of all that are asked for; null for each other, which is then looked for by itself. */
+async function readNear(
+  { logs }: Pick<Reader, "logs">,
+  contracts: readonly EscrowContract[],
+  asked: readonly Near[],
+): Promise<readonly (Hold | null)[]> {
+  const range = {
+    from: asked.map(({ from }) => from).reduce(smaller),
+    to: asked.map(({ to }) => to).reduce(larger),
+  };
+  const payments = asked.map(({ payment }) => payment);
+  const allowance = createAllowance(CALLS_A_SEARCH);
+  const page = await logs.page(filterOf(contracts, payments), range, { at: "end", allowance });
+  const holds = new Map(heldIn(page?.logs ?? [], contracts).map((hold) => [hold.id, hold]));
+  return payments.map((payment) => holds.get(payment) ?? null);
+}
+
 /** One call tells whether any contract knows the payments asked for at the same time; only then are logs searched, around the block of its hold. */
 async function findHold(
-  { stateOf, ...reader }: Pick<Reader, "logs"> & { readonly stateOf: ReturnType<typeof createStates> },
+  { stateOf, near, ...reader }: Finder,
   contracts: readonly EscrowContract[],
   payment: Hex,
 ): Promise<Hold | null> {
@@ -107,9 +144,13 @@ async function findHold(
   const ageSeconds = state.time - (state.refundableFrom - TIMEOUT_SECONDS);
   const age = BigInt(Math.floor(ageSeconds / NETWORKS[ESCROW_NETWORK].blockSeconds));
   const oldest = number - larger(age, LOOKED_BACK);
-  const filter = { address: contracts.map(({ address }) => address), topics: [toEventSelector(HELD), payment] };
+  const begins = number - age - reader.logs.width() / 2n;
+  const isNear = number - begins < reader.logs.width();
+  const found = isNear ? await near({ payment, from: notNegative(begins), to: number }) : null;
+  if (found !== null) return found;
+  const filter = filterOf(contracts, [payment]);
   const allowance = createAllowance(CALLS_A_SEARCH);
-  for (const begin of [number - age - reader.logs.width() / 2n, oldest]) {
+  for (const begin of [begins, oldest]) {
     for (let from = notNegative(begin); from <= number; ) {
       const page = await reader.logs.page(filter, { from, to: number }, { at: "start", allowance });
       if (page === null) throw new Error(`the hold of the payment ${payment} was not found among the logs`);

@@ -2,6 +2,7 @@ import pg from "pg";
 import { FEE_BPS, type PaymentInfo } from "../../escrow/payment.ts";
 import { escrowViewsOf } from "../../kernel/index-views.ts";
 import type { Address, Hex } from "../../kernel/wallet.ts";
+import { together } from "../chain/together.ts";
 import { createReader } from "./reader.ts";
 
 /**
@@ -59,6 +60,9 @@ export interface EscrowBalances {
   readonly withdrawn: bigint;
 }
 
+/** Payments that are looked up at the same time share a statement. */
+const LOOK_UPS = { most: 50, underWay: 4, waitMs: 5 };
+
 /** Reads the escrow part of what the indexer stores in PostgreSQL. */
 export function createEscrowIndex(pool: pg.Pool, { viewsSchema }: { readonly viewsSchema: string }): EscrowIndex {
   const queries = queriesOf(pg.escapeIdentifier(escrowViewsOf(viewsSchema)));
@@ -67,11 +71,13 @@ export function createEscrowIndex(pool: pg.Pool, { viewsSchema }: { readonly vie
     send<Row>({ name: `escrow ${name} in ${viewsSchema}`, text: queries[name], values: [...values] });
   const list = async (name: "payments" | "overdue", values: readonly unknown[]) =>
     (await read<PaymentRow>(name, values))?.map(renderPayment) ?? null;
+  const payments = async (ids: readonly Hex[]) => {
+    const rows = await read<PaymentRow>("payment", [ids]);
+    const found = new Map(rows?.map((row) => [row.id, renderPayment(row)]));
+    return ids.map((id) => rows && (found.get(id) ?? ("absent" as const)));
+  };
   return {
-    async payment(id) {
-      const rows = await read<PaymentRow>("payment", [id]);
-      return rows && (rows[0] ? renderPayment(rows[0]) : "absent");
-    },
+    payment: together(payments, LOOK_UPS),
     payments: (of) =>
       list("payments", "payer" in of ? [of.payer, "payer", of.limit] : [of.receiver, "receiver", of.limit]),
     overdue: (now, limit, after = null) => list("overdue", [now, limit, after?.refundableFrom ?? 0, after?.id ?? ""]),
@@ -96,7 +102,7 @@ const queriesOf = (views: string) => {
   const byId = (id: string) => `cross join lateral (select * from ${views}.escrow_payment where id = ${id} offset 0) p
     cross join lateral (select * from ${views}.escrow_contract where contract = p.contract offset 0) c`;
   return {
-    payment: `select ${PAYMENT} from (select $1::text as id) k ${byId("k.id")}`,
+    payment: `select ${PAYMENT} from unnest($1::text[]) as k(id) ${byId("k.id")}`,
     payments: `select ${PAYMENT} from (select id, block, log_index from ${views}.escrow_party
         where account = $1 and role = $2 order by block desc, log_index desc limit $3) k ${byId("k.id")}
       order by k.block desc, k.log_index desc`,
