@@ -77,9 +77,14 @@ export interface Cost {
 /** `taken`: the payment has a task already. `spent`: the account has no gas left today. */
 export type Stored = "stored" | "taken" | "spent";
 
+/** What is stored of a payment. What the clock decided has a task and no evaluation. */
+export interface Decided {
+  readonly evaluation: Evaluation | null;
+  readonly task: Task | null;
+}
+
 export interface EscrowStore {
-  evaluation(payment: Hex): Promise<Evaluation | null>;
-  task(payment: Hex): Promise<Task | null>;
+  decided(payment: Hex): Promise<Decided>;
   /**
    * Stores an evaluation and its task with the record that the chain is told, and the window that a release waits for, all
    * or nothing, on the merchant's account.

@@ -1,18 +1,18 @@
 import type { Hex } from "../kernel/wallet.ts";
-import type { EscrowStore } from "./escrow-ports.ts";
+import type { EscrowStore, Outcome } from "./escrow-ports.ts";
 
 /** What this process has stored of its payments, as it happens. What others store is not heard of: look now and then. */
 export interface Notices {
   /** Calls `hear` after each decision that is stored. */
   onDecided(hear: () => void): void;
-  /** Resolves when what ended the payment's hold has been stored, or when nobody wants to know any more. */
-  ended(payment: Hex, unwanted: AbortSignal): Promise<void>;
+  /** Resolves with what ended the payment's hold once it is stored, or with null when nobody wants to know any more. */
+  ended(payment: Hex, unwanted: AbortSignal): Promise<Outcome | null>;
 }
 
 /** The same store, and notices of what it stores. */
 export function withNotices(store: EscrowStore): { readonly store: EscrowStore; readonly notices: Notices } {
   const hearers: (() => void)[] = [];
-  const waiting = new Map<Hex, Set<() => void>>();
+  const waiting = new Map<Hex, Set<(outcome: Outcome | null) => void>>();
   const told: EscrowStore = {
     ...store,
     async decide(...decision) {
@@ -22,7 +22,7 @@ export function withNotices(store: EscrowStore): { readonly store: EscrowStore; 
     },
     async mined(payment, outcome) {
       await store.mined(payment, outcome);
-      for (const wake of waiting.get(payment) ?? []) wake();
+      for (const wake of waiting.get(payment) ?? []) wake(outcome);
     },
   };
   const notices: Notices = {
@@ -30,14 +30,15 @@ export function withNotices(store: EscrowStore): { readonly store: EscrowStore; 
     ended: (payment, unwanted) =>
       new Promise((resolve) => {
         const those = waiting.get(payment) ?? new Set();
-        const wake = () => {
-          unwanted.removeEventListener("abort", wake);
+        const giveUp = () => wake(null);
+        const wake = (outcome: Outcome | null) => {
+          unwanted.removeEventListener("abort", giveUp);
           those.delete(wake);
           if (those.size === 0) waiting.delete(payment);
-          resolve();
+          resolve(outcome);
         };
         waiting.set(payment, those.add(wake));
-        unwanted.addEventListener("abort", wake);
+        unwanted.addEventListener("abort", giveUp);
       }),
   };
   return { store: told, notices };

@@ -2,7 +2,6 @@ import { createHash } from "node:crypto";
 import { conditionsSha256 } from "../../packages/escrow/src/contest-terms.ts";
 import { formatUsd } from "../kernel/money.ts";
 import type { Hex } from "../kernel/wallet.ts";
-import { jcs } from "../signing/proof-value.ts";
 import type { ContestWindow } from "./contest/contest-ports.ts";
 import { atSecond } from "./contest/contest-record.ts";
 import { sha256 } from "./delivery.ts";
@@ -65,4 +64,4 @@ const contestFacts = ({ seconds, until, conditions }: ContestWindow) => ({
 const shown = (header: string | null): string | null => header?.slice(0, 120).replace(/[^\x20-\x7e]/g, "?") ?? null;
 
 /** What the chain stores of a record: SHA-256 of the canonical form (RFC 8785) of the whole signed document. */
-export const recordHash = (signed: object): Hex => `0x${createHash("sha256").update(jcs(signed)).digest("hex")}`;
+export const recordHash = (canonical: string): Hex => `0x${createHash("sha256").update(canonical).digest("hex")}`;

@@ -9,7 +9,7 @@ import type { ContestWindow } from "./contest/contest-ports.ts";
 import { closesAt, type WindowRefusal, windowOf } from "./contest/window.ts";
 import { decodeContent } from "./decode-content.ts";
 import { deliveryDigest, deliveryOf, type Forward, sha256, signedOf } from "./delivery.ts";
-import type { Answered, EscrowChain, EscrowStore, Evaluation, HoldState } from "./escrow-ports.ts";
+import type { Answered, Decided, EscrowChain, EscrowStore, Evaluation, HoldState } from "./escrow-ports.ts";
 import { type Delivery, evaluate, type StatedContest } from "./evaluation.ts";
 import { type Ambiguous, holdsNamed, namedIn, signedAmong, type Terms } from "./find-hold.ts";
 import { gasBeyondFee } from "./limits.ts";
@@ -84,20 +84,29 @@ export function createEscrow(parts: EscrowParts): Escrow {
       if ("refused" in hold) return hold;
       const contest = windowOf(hold.info, delivery);
       if (contest !== null && "refused" in contest) return contest;
-      const known = await store.evaluation(hold.id);
+      const known = decidedBy(await store.decided(hold.id));
+      if (known === "the clock") return { refused: "already_refunded" };
       if (known !== null) return repeated(parts, known, delivery);
       return decide(parts, hold, { delivery, contest });
     },
 
     async evaluation(payment) {
-      const evaluation = await store.evaluation(payment);
-      return evaluation === null ? null : answered(parts, evaluation);
+      const known = decidedBy(await store.decided(payment));
+      return known === null || known === "the clock" ? null : answered(parts, known);
     },
   };
 }
 
-async function answered({ store, contests }: EscrowParts, evaluation: Evaluation): Promise<Answered> {
-  const task = await store.task(evaluation.payment);
+interface Evaluated extends Decided {
+  readonly evaluation: Evaluation;
+}
+
+function decidedBy({ evaluation, task }: Decided): Evaluated | "the clock" | null {
+  if (evaluation !== null) return { evaluation, task };
+  return task === null ? null : "the clock";
+}
+
+async function answered({ contests }: EscrowParts, { evaluation, task }: Evaluated): Promise<Answered> {
   // Only the answer to a contest changes what was decided; the clock and strangers change what is found.
   const isChanged = task !== null && task.decision !== evaluation.decision;
   const contest = isChanged ? ((await contests.contest(evaluation.payment))?.answer ?? null) : null;
@@ -109,9 +118,11 @@ async function answered({ store, contests }: EscrowParts, evaluation: Evaluation
 }
 
 /** The same evaluation for the same delivery. A merchant signs one in version 3: the payer could hold another against it. */
-async function repeated(parts: EscrowParts, known: Evaluation, delivery: Delivery) {
+async function repeated(parts: EscrowParts, known: Evaluated, delivery: Delivery) {
   if (delivery.contest !== null) {
-    const { delivery: first } = JSON.parse(known.document) as { delivery: { status: number; body_sha256: Hex } };
+    const { delivery: first } = JSON.parse(known.evaluation.document) as {
+      delivery: { status: number; body_sha256: Hex };
+    };
     const isSame = first.status === delivery.status && first.body_sha256 === sha256(delivery.body);
     if (!isSame) return { refused: "other_delivery" } as const;
   }
@@ -142,8 +153,8 @@ async function decide(
     if (became === "spent") return { refused: "gas_spent" };
   }
   // A concurrent request may have decided, and even ended the hold: its evaluation is this request's too.
-  const first = await store.evaluation(hold.id);
-  if (first !== null) return repeated(parts, first, delivery);
+  const first = decidedBy(await store.decided(hold.id));
+  if (first !== null && first !== "the clock") return repeated(parts, first, delivery);
   return "refused" in state ? state : { refused: "already_refunded" };
 }
 
@@ -172,10 +183,9 @@ function opened(
 
 /** Where a hold without an evaluation stands, or why a delivery is too late, or too early for this node. */
 async function standing(
-  { chain, store }: EscrowParts,
+  { chain }: EscrowParts,
   { contract, id, info }: Hold,
 ): Promise<HoldState | { readonly refused: Refusal }> {
-  if ((await store.task(id)) !== null) return { refused: "already_refunded" };
   const state = await chain.state({ contract, payment: id });
   if (state.status === "none") return { refused: "unknown_payment" };
   if (state.status !== "held") return { refused: "already_refunded" };
@@ -185,13 +195,13 @@ async function standing(
 function signed({ signer, baseUrl, now }: EscrowParts, found: Parameters<typeof evaluationRecord>[0]): Evaluation {
   const at = now();
   const url = `${baseUrl}${evaluationPath(found.hold.id)}`;
-  const document = signer.sign(evaluationRecord(found, { issuer: signer.issuer, url, now: at }), at);
+  const document = signer.signAsText(evaluationRecord(found, { issuer: signer.issuer, url, now: at }), at);
   return {
     payment: found.hold.id,
     decision: found.rule.decision,
     rule: found.rule.id,
     record: recordHash(document),
-    document: JSON.stringify(document),
+    document,
   };
 }
 

@@ -11,10 +11,11 @@ import { createSharedMessages } from "./shared-messages.ts";
 /** How long a claimed task is reserved for its worker. */
 const TAKEN = "interval '30 s'";
 
+/** An evaluation beside its task; null without one. */
 interface EvaluationColumns {
-  readonly decision: Decision;
+  readonly evaluated: Decision | null;
   readonly rule: string;
-  readonly record: Buffer;
+  readonly evaluation_record: Buffer;
   readonly document: string;
 }
 
@@ -42,8 +43,9 @@ const TAKE = `UPDATE escrow_task SET look_at = now() + ${TAKEN} WHERE payment IN
   WHERE state = 'open' AND look_at <= now() ORDER BY weight DESC LIMIT $1 FOR UPDATE OF escrow_task SKIP LOCKED
 ) RETURNING *`;
 
-const EVALUATION = "SELECT decision, rule, record, document FROM escrow_evaluation WHERE payment = $1";
-const TASK = "SELECT * FROM escrow_task WHERE payment = $1";
+/** No evaluation is without its task. */
+const DECIDED = `SELECT task.*, evaluation.decision AS evaluated, rule, evaluation.record AS evaluation_record, document
+  FROM escrow_task AS task LEFT JOIN escrow_evaluation AS evaluation USING (payment) WHERE task.payment = $1`;
 const LOOK_AGAIN = `UPDATE escrow_task SET look_at = now() + make_interval(secs => $2)
   WHERE payment = $1 AND state = 'open' AND contest_until IS NOT DISTINCT FROM $3`;
 const MINED = `UPDATE escrow_task SET state = 'mined', found = $2, tx = $3, block_number = $4, block_hash = $5, look_at = now()
@@ -62,15 +64,13 @@ export function createEscrowStore(pool: pg.Pool): EscrowStore {
   const { share: read } = createSharedMessages(pool);
   const { share: write } = createSharedMessages(pool);
   return {
-    async evaluation(payment) {
-      const { rows } = await read<EvaluationColumns>(named(EVALUATION, [bytes(payment)]), UNLOCKED);
+    async decided(payment) {
+      const { rows } = await read<TaskColumns & EvaluationColumns>(named(DECIDED, [bytes(payment)]), UNLOCKED);
       const [row] = rows;
-      return row === undefined ? null : { ...row, payment, record: hex(row.record) };
-    },
-
-    async task(payment) {
-      const { rows } = await read<TaskColumns>(named(TASK, [bytes(payment)]), UNLOCKED);
-      return rows[0] ? parseTask(rows[0]) : null;
+      if (row === undefined) return { evaluation: null, task: null };
+      const { evaluated: decision, rule, evaluation_record: record, document } = row;
+      const evaluation = decision === null ? null : { payment, decision, rule, record: hex(record), document };
+      return { evaluation, task: parseTask(row) };
     },
 
     ...createDecisions(write),

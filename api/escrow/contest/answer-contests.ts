@@ -104,11 +104,11 @@ async function answer(parts: ContestParts, payment: Hex): Promise<void> {
     // What is found too late is published, and changes nothing.
     const found = isOpen ? judged : { rule: WINDOW_CLOSED, facts: judged.facts };
     const unsigned = contestRecord({ contest, window, judged: found }, { issuer: signer.issuer, url, now: at });
-    const document = signer.sign(unsigned, at);
+    const document = signer.signAsText(unsigned, at);
     const { decision, id } = found.rule;
     const { maxAmount } = window.hold.info;
     const gas = decision === "release" ? gasGivenBack(maxAmount) : 0n;
-    return { decision, rule: id, record: recordHash(document), document: JSON.stringify(document), gas };
+    return { decision, rule: id, record: recordHash(document), document, gas };
   });
 }
 

@@ -6,7 +6,7 @@ import type { Address, Hex } from "../../kernel/wallet.ts";
 import { currentOf, type EscrowContract, type EscrowSchemeId, schemesIn } from "../../payments/escrowed/contract.ts";
 import { paymentInfoOf } from "../../payments/escrowed/details.ts";
 import { deliveryDigest } from "../delivery.ts";
-import type { Answered } from "../escrow-ports.ts";
+import type { Answered, Outcome } from "../escrow-ports.ts";
 import type { Notices } from "../notices.ts";
 import { paymentId } from "../payment.ts";
 import { evaluationPath } from "../record.ts";
@@ -111,7 +111,8 @@ function refunded(payment: Hex): Completion {
 }
 
 interface Watching {
-  readonly isOver: Promise<void>;
+  /** What ended the hold, as soon as this process has stored it. */
+  readonly isOver: Promise<Outcome | null>;
   readonly watching: AbortSignal;
   /** The sale's. */
   readonly signal: AbortSignal;
@@ -128,12 +129,21 @@ async function untilReleased(
   for (const deadline = now().getTime() + RELEASED_WITHIN_MS; now().getTime() < deadline; ) {
     signal.throwIfAborted();
     if (latest.status !== "pending") return latest;
-    await Promise.race([over, sleep(LOOK_EVERY_MS)]);
+    const outcome = await Promise.race([over, sleep(LOOK_EVERY_MS)]);
+    if (outcome?.decision === latest.evaluation.decision) return endedBy(latest, outcome);
     over = ended(payment, watching);
     latest = (await escrow.evaluation(payment)) ?? latest;
   }
   return latest;
 }
+
+/** As it was decided, which the store need not be asked for. */
+const endedBy = ({ evaluation, contest }: Answered, { decision, transaction }: Outcome): Answered => ({
+  evaluation,
+  contest,
+  status: decision === "release" ? "released" : "refunded",
+  transaction,
+});
 
 function served({ baseUrl }: DemoParts, held: Held, { evaluation, status, transaction }: Answered) {
   const { payment, settlement } = held.sale;

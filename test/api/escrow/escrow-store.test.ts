@@ -73,6 +73,6 @@ test("of processes that decide one payment at the same time one stores it, and i
 
 test("a decision that its merchant has no gas left for stores nothing", async () => {
   expect(await Promise.all([12, 13].map((place) => decide(store, payment(place))))).toEqual(["stored", "spent"]);
-  expect(await Promise.all([store.task(payment(13)), store.evaluation(payment(13))])).toEqual([null, null]);
+  expect(await store.decided(payment(13))).toEqual({ evaluation: null, task: null });
   expect(await countOf("(SELECT count(*)::int FROM escrow_window)")).toBe(3);
 });

@@ -5,6 +5,7 @@ import { withNotices } from "../../../api/escrow/notices.ts";
 /** Everything that can happen without a write has happened. */
 const turns = () => new Promise((done) => setImmediate(done));
 
+const OUTCOME = { decision: "release", transaction: "0xaa", block: 7, blockHash: "0xbb" } as const;
 const ONE = "0x01";
 const OTHER = "0x02";
 
@@ -19,7 +20,7 @@ function open(became: Stored = "stored") {
 }
 
 const decide = (store: EscrowStore) => store.decide(null as never, null as never, null as never);
-const mine = (store: EscrowStore, payment: typeof ONE | typeof OTHER) => store.mined(payment, null as never);
+const mine = (store: EscrowStore, payment: typeof ONE | typeof OTHER) => store.mined(payment, OUTCOME);
 
 test("a decision is heard of once it is stored", async () => {
   const { store, notices, write } = open();
@@ -46,7 +47,9 @@ test("who waits for a payment wakes when its end is stored, and by no other's", 
   const { store, notices, write } = open();
   const woken: string[] = [];
   const { signal } = new AbortController();
-  const all = ["first", "second"].map((name) => notices.ended(ONE, signal).then(() => woken.push(name)));
+  const all = ["first", "second"].map((name) =>
+    notices.ended(ONE, signal).then((by) => woken.push(`${name} ${by?.transaction}`)),
+  );
   void notices.ended(OTHER, signal).then(() => woken.push("other"));
   const mining = mine(store, ONE);
   await turns();
@@ -55,18 +58,18 @@ test("who waits for a payment wakes when its end is stored, and by no other's", 
   await mining;
   await Promise.all(all);
   await turns();
-  expect(woken).toEqual(["first", "second"]);
+  expect(woken).toEqual(["first 0xaa", "second 0xaa"]);
 });
 
 test("who waits no longer is let go", async () => {
   const { notices } = open();
   const unwanted = new AbortController();
   let woken = false;
-  const ended = notices.ended(ONE, unwanted.signal).then(() => {
+  const ended = notices.ended(ONE, unwanted.signal).finally(() => {
     woken = true;
   });
   await turns();
   expect(woken).toBe(false);
   unwanted.abort();
-  await ended;
+  expect(await ended).toBeNull();
 });
