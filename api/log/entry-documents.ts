@@ -1,7 +1,7 @@
+import type { EntryType } from "../../packages/verifier/src/tlog/entry-types.ts";
 import type { Signer } from "../signing/document.ts";
 import { jcs } from "../signing/proof-value.ts";
 import type { EntryContent } from "./entry.ts";
-import type { EntryType } from "./log-store.ts";
 
 /** What the database knows of a record that waits for its place in the log. */
 export type Recorded =

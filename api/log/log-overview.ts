@@ -1,6 +1,7 @@
+import { ENTRY_TYPES, type EntryType } from "../../packages/verifier/src/tlog/entry-types.ts";
 import { checkpointPath, entryPath, proofPath, recordPath } from "./log-paths.ts";
 import type { LogPlace } from "./log-place.ts";
-import { ENTRY_TYPES, type EntryType, type Generation, type LoggedEntry } from "./log-store.ts";
+import type { Generation, LoggedEntry } from "./log-store.ts";
 import { logPath } from "./origin.ts";
 import { policyText } from "./policy-text.ts";
 import type { ServedCheckpoint, WitnessOverview } from "./served-checkpoint.ts";

@@ -1,4 +1,5 @@
-import type { EntryType, LoggedEntry } from "./log-store.ts";
+import type { EntryType } from "../../packages/verifier/src/tlog/entry-types.ts";
+import type { LoggedEntry } from "./log-store.ts";
 import { logPath } from "./origin.ts";
 
 export const LOG_PATH = "/log";

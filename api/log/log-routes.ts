@@ -1,5 +1,6 @@
 import type { Context } from "hono";
 import { z } from "zod";
+import { ENTRY_TYPES } from "../../packages/verifier/src/tlog/entry-types.ts";
 import { Problem } from "../kernel/errors.ts";
 import { inPath, jsonOrPage, optionalInQuery } from "../kernel/output.ts";
 import type { FreeRoute, Route } from "../kernel/route.ts";
@@ -9,7 +10,6 @@ import { renderEntry, renderLog } from "./log-page.ts";
 import { LOG_PATH, PROOF_SUFFIX } from "./log-paths.ts";
 import type { LogPlace } from "./log-place.ts";
 import { LOG, LOG_ENTRY } from "./log-schemas.ts";
-import { ENTRY_TYPES } from "./log-store.ts";
 import { logOrigin, logPath } from "./origin.ts";
 import { PROVES, sendProof } from "./proof-routes.ts";
 import { generationsOf, type PublicLog } from "./public-log.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
+import { ENTRY_TYPES } from "../../packages/verifier/src/tlog/entry-types.ts";
 import { count, SERVICE, time, url } from "../kernel/schema.ts";
 import type { entryDocument, logOverview, placeDocument } from "./log-overview.ts";
-import { ENTRY_TYPES } from "./log-store.ts";
 
 export const entryType = z.enum(ENTRY_TYPES);
 

@@ -1,18 +1,4 @@
-/** What an entry is about (docs/log.md). `log_ended` opens a later generation. */
-export const ENTRY_TYPES = [
-  "certificate",
-  "reversal",
-  "proof",
-  "verdict",
-  "correction",
-  "evaluation",
-  "contest_answer",
-  "policy",
-  "score_version",
-  "signing_key",
-  "log_ended",
-] as const;
-export type EntryType = (typeof ENTRY_TYPES)[number];
+import type { EntryType } from "../../packages/verifier/src/tlog/entry-types.ts";
 
 /** A checkpoint as it was signed, before any witness has seen it. */
 export interface StoredCheckpoint {

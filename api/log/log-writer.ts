@@ -1,6 +1,7 @@
+import type { EntryType } from "../../packages/verifier/src/tlog/entry-types.ts";
 import type { Edge, Growth } from "../../packages/verifier/src/tlog/grow.ts";
 import type { Announced, Waiting } from "./entry-documents.ts";
-import type { EntryType, Generation } from "./log-store.ts";
+import type { Generation } from "./log-store.ts";
 
 /** The end of the tree, as a transaction that holds the log's lock sees it. */
 export interface TreeEnd {

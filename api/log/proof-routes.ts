@@ -1,5 +1,6 @@
 import type { Context } from "hono";
 import { z } from "zod";
+import type { EntryType } from "../../packages/verifier/src/tlog/entry-types.ts";
 import { Problem } from "../kernel/errors.ts";
 import { inPath, optionalInQuery } from "../kernel/output.ts";
 import type { FreeRoute, Route } from "../kernel/route.ts";
@@ -12,7 +13,7 @@ import {
   VERDICT_ENTRIES,
 } from "./log-paths.ts";
 import { entryType } from "./log-schemas.ts";
-import type { EntryType, LoggedEntry } from "./log-store.ts";
+import type { LoggedEntry } from "./log-store.ts";
 import type { PublicLog } from "./public-log.ts";
 import { sendText } from "./static-routes.ts";
 

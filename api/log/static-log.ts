@@ -1,4 +1,5 @@
-import { parseTilePath } from "../../packages/verifier/src/tlog/tile.ts";
+import { formatBundle } from "../../packages/verifier/src/tlog/bundle.ts";
+import { parseTilePath, TILE_WIDTH } from "../../packages/verifier/src/tlog/tile.ts";
 import type { LogStore } from "./log-store.ts";
 
 /** A tile of hashes or a bundle of entries. It never changes. */
@@ -15,8 +16,6 @@ export interface StaticLog {
   /** @param path what follows the log's prefix, as it was sent: `tile/0/x001/067.p/12` */
   resource(generation: number, path: string): Promise<Resource | Absence>;
 }
-
-const WIDTH = 256;
 
 /** A request costs at most three reads by primary key, and 256 entries. */
 export function createStaticLog(store: LogStore): StaticLog {
@@ -35,28 +34,15 @@ export function createStaticLog(store: LogStore): StaticLog {
       if (asked === null) return "not_canonical";
       const { n, width } = asked;
       const level = "level" in asked ? asked.level : 0;
-      if (!(await reaches(generation, (n * WIDTH + width) * WIDTH ** level))) return "beyond_the_tree";
+      if (!(await reaches(generation, (n * TILE_WIDTH + width) * TILE_WIDTH ** level))) return "beyond_the_tree";
       if (!("level" in asked)) {
-        const entries = await store.entries(generation, n * WIDTH, n * WIDTH + width);
+        const entries = await store.entries(generation, n * TILE_WIDTH, n * TILE_WIDTH + width);
         if (entries.length !== width) throw new Error(`log ${generation}: entries of ${path} are missing`);
-        return { kind: "entries", bytes: bundle(entries) };
+        return { kind: "entries", bytes: formatBundle(entries) };
       }
       const [tile = null] = await store.tiles(generation, [{ level, n, width }]);
       if (tile === null) throw new Error(`log ${generation}: ${path} is missing`);
       return { kind: "tile", bytes: new Uint8Array(tile) };
     },
   };
-}
-
-/** The entries, each after its length as two bytes, big-endian (tlog-tiles, "Log entries"). */
-function bundle(entries: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
-  const bytes = new Uint8Array(entries.reduce((sum, { length }) => sum + 2 + length, 0));
-  const view = new DataView(bytes.buffer);
-  let at = 0;
-  for (const entry of entries) {
-    view.setUint16(at, entry.length);
-    bytes.set(entry, at + 2);
-    at += 2 + entry.length;
-  }
-  return bytes;
 }

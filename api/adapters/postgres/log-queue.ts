@@ -1,7 +1,7 @@
 import type pg from "pg";
+import type { EntryType } from "../../../packages/verifier/src/tlog/entry-types.ts";
 import { issuedCertificate } from "../../certification/issued.ts";
 import type { Announced, Recorded } from "../../log/entry-documents.ts";
-import type { EntryType } from "../../log/log-store.ts";
 import type { Queued } from "../../log/log-writer.ts";
 import { ISSUED_COLUMNS, type IssuedColumns, parseIssued } from "./certificate-store.ts";
 import { bytes } from "./connection.ts";

@@ -1,5 +1,6 @@
 import type pg from "pg";
-import type { EntryType, LoggedEntry, LogStore, StoredCheckpoint } from "../../log/log-store.ts";
+import type { EntryType } from "../../../packages/verifier/src/tlog/entry-types.ts";
+import type { LoggedEntry, LogStore, StoredCheckpoint } from "../../log/log-store.ts";
 
 interface CheckpointColumns {
   size: string;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { EntryType } from "../../../api/log/log-store.ts";
+import type { EntryType } from "../../../packages/verifier/src/tlog/entry-types.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import { storeLog } from "../../support/log/stored-log.ts";

@@ -5,8 +5,8 @@ import { certUrl } from "../../../api/certification/links.ts";
 import { contestPath } from "../../../api/escrow/contest/contest-record.ts";
 import { evaluationPath } from "../../../api/escrow/record.ts";
 import { entryPath, proofPath, recordPath } from "../../../api/log/log-paths.ts";
-import { ENTRY_TYPES, type EntryType } from "../../../api/log/log-store.ts";
 import { logPath } from "../../../api/log/origin.ts";
+import { ENTRY_TYPES, type EntryType } from "../../../packages/verifier/src/tlog/entry-types.ts";
 
 const PAYMENT = `0x${"ab".repeat(32)}` as const;
 const CERTIFICATE = certUrl("", { id: "0123456789abcdef" });

@@ -3,9 +3,9 @@ import { createCertificateStore } from "../../../api/adapters/postgres/certifica
 import { connect } from "../../../api/adapters/postgres/connection.ts";
 import { createLogStore } from "../../../api/adapters/postgres/log-store.ts";
 import { NETWORKS } from "../../../api/kernel/networks.ts";
-import type { EntryType } from "../../../api/log/log-store.ts";
 import { createProveEntry } from "../../../api/log/prove-entries.ts";
 import { parseCheckpoint } from "../../../packages/verifier/src/tlog/checkpoint.ts";
+import type { EntryType } from "../../../packages/verifier/src/tlog/entry-types.ts";
 import { leafHash } from "../../../packages/verifier/src/tlog/hash.ts";
 import { parseNote } from "../../../packages/verifier/src/tlog/note.ts";
 import { verifyInclusion } from "../../../packages/verifier/src/tlog/tree.ts";

@@ -1,6 +1,6 @@
-import type { EntryType } from "../../../api/log/log-store.ts";
 import { createSigner, type Signer } from "../../../api/signing/document.ts";
 import { signingKey } from "../../../api/signing/keys.ts";
+import type { EntryType } from "../../../packages/verifier/src/tlog/entry-types.ts";
 
 /** A record as statements for its tables, of the schema before the log as of any later one. */
 export interface RecordRow {

@@ -1,6 +1,6 @@
 import { generateKeyPairSync, sign } from "node:crypto";
-import type { EntryType } from "../../../api/log/log-store.ts";
 import { formatCheckpoint } from "../../../packages/verifier/src/tlog/checkpoint.ts";
+import type { EntryType } from "../../../packages/verifier/src/tlog/entry-types.ts";
 import { type Edge, type Growth, growTiles } from "../../../packages/verifier/src/tlog/grow.ts";
 import { leafHash } from "../../../packages/verifier/src/tlog/hash.ts";
 import { signNote } from "../../../packages/verifier/src/tlog/note.ts";

@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fetchText, StatusError } from "../fetch-text.ts";
 import { InputError, quote, Refusal } from "../refusal.ts";
+import { MAX_ENTRY_BYTES, parseBundle } from "../tlog/bundle.ts";
 import { AbsentError } from "../tlog/follow.ts";
 import { HASH_SIZE } from "../tlog/hash.ts";
 import { type Policy, parsePolicy } from "../tlog/policy.ts";
@@ -20,7 +21,7 @@ export interface LogFiles {
 const TIMEOUT_MS = 30_000;
 const MAX_CHECKPOINT = 1_000_000;
 /** 256 entries of the largest size, each after two bytes with its length. */
-const MAX_BUNDLE = TILE_WIDTH * (2 + 65_535);
+const MAX_BUNDLE = TILE_WIDTH * (2 + MAX_ENTRY_BYTES);
 const AT_ONCE = 8;
 
 /** @param place the log's address, or the folder that has its files */
@@ -58,7 +59,7 @@ export function openLog(place: string): LogFiles {
       return found;
     },
     entries: async (n, width) =>
-      parseBundle(await readPart((w) => entriesPath(n, w), width, MAX_BUNDLE), width, entriesPath(n, width)),
+      wholeBundle(await readPart((w) => entriesPath(n, w), width, MAX_BUNDLE), width, entriesPath(n, width)),
   };
 }
 
@@ -68,18 +69,9 @@ function wholeTile(bytes: Uint8Array, width: number, path: string): Uint8Array {
   throw new InputError(`${path} has ${bytes.length} bytes, expected ${width * HASH_SIZE}`);
 }
 
-function parseBundle(bytes: Uint8Array, width: number, path: string): readonly Uint8Array[] {
-  const entries: Uint8Array[] = [];
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
-  let at = 0;
-  while (at + 2 <= bytes.length) {
-    const end = at + 2 + view.getUint16(at);
-    if (end > bytes.length) break;
-    entries.push(bytes.subarray(at + 2, end));
-    at = end;
-  }
-  if (at === bytes.length && (entries.length === width || entries.length === TILE_WIDTH))
-    return entries.slice(0, width);
+function wholeBundle(bytes: Uint8Array, width: number, path: string): readonly Uint8Array[] {
+  const entries = parseBundle(bytes);
+  if (entries !== null && (entries.length === width || entries.length === TILE_WIDTH)) return entries.slice(0, width);
   throw new InputError(`${path} is not a bundle of ${width} entries`);
 }
 

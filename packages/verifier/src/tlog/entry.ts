@@ -2,34 +2,20 @@ import { jcs } from "../jcs.ts";
 import { quote, Refusal } from "../refusal.ts";
 import { isObject, type Json, type JsonObject, parseStrictJson, parseUnsignedJson } from "../strict-json.ts";
 import { toHex } from "./base64.ts";
+import { MAX_ENTRY_BYTES } from "./bundle.ts";
+import { ENTRY_TYPES, type EntryType } from "./entry-types.ts";
 import { sha256 } from "./hash.ts";
-
-const TYPES = [
-  "certificate",
-  "reversal",
-  "proof",
-  "verdict",
-  "correction",
-  "evaluation",
-  "contest_answer",
-  "policy",
-  "score_version",
-  "signing_key",
-  "log_ended",
-] as const;
 
 /** An entry of the service's log, version 1 (docs/log.md). */
 export interface Entry {
   readonly index: number;
-  readonly type: (typeof TYPES)[number];
+  readonly type: EntryType;
   /** The record's id: a certificate's, a verdict's, a payment's, a version. */
   readonly id: string;
   /** The signed document itself, or, if it is large, the SHA-256 of its RFC 8785 form in hex and where it is published. */
   readonly content: { readonly document: JsonObject } | { readonly sha256: string; readonly url: string };
 }
 
-/** What tlog-tiles allows. */
-const MAX_BYTES = 65_535;
 const FORMS = ["document,id,index,type,version", "id,index,sha256,type,url,version"];
 
 /** Reads an entry, in its one canonical form (RFC 8785). @throws Refusal `malformed_entry`, or of `parseStrictJson` */
@@ -37,7 +23,7 @@ export function parseEntry(bytes: Uint8Array): Entry {
   const refuse = (reason: string): never => {
     throw new Refusal("malformed_entry", `the entry is not one of this log: ${reason}`);
   };
-  if (bytes.length > MAX_BYTES) refuse(`it has ${bytes.length} bytes`);
+  if (bytes.length > MAX_ENTRY_BYTES) refuse(`it has ${bytes.length} bytes`);
   const entry = parseStrictJson(bytes);
   if (!isObject(entry)) return refuse("it is not a JSON object");
   if (jcs(entry) !== new TextDecoder().decode(bytes)) refuse("it is not in canonical form (RFC 8785)");
@@ -53,7 +39,7 @@ export function parseEntry(bytes: Uint8Array): Entry {
   return { index, type, id, content: { sha256: digest, url } };
 }
 
-const isType = (type: Json | undefined): type is Entry["type"] => TYPES.some((one) => one === type);
+const isType = (value: Json | undefined): value is EntryType => ENTRY_TYPES.some((one) => one === value);
 
 /** SHA-256 of the RFC 8785 form, in hex. */
 export const documentSha256 = (document: JsonObject): string => toHex(sha256(new TextEncoder().encode(jcs(document))));

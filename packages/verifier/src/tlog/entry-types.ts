@@ -1,0 +1,15 @@
+/** What an entry of the service's log is about (docs/log.md). `log_ended` opens a later generation. */
+export const ENTRY_TYPES = [
+  "certificate",
+  "reversal",
+  "proof",
+  "verdict",
+  "correction",
+  "evaluation",
+  "contest_answer",
+  "policy",
+  "score_version",
+  "signing_key",
+  "log_ended",
+] as const;
+export type EntryType = (typeof ENTRY_TYPES)[number];
