@@ -1,4 +1,5 @@
-import { type Certify, Failure, formatUsd, PRODUCTS } from "./inputs.ts";
+import { Failure, formatUsd } from "./fields.ts";
+import { type Certify, PRODUCTS } from "./inputs.ts";
 import { buy, walletOf } from "./payment.ts";
 import { readRecord, recordUrl, type WalletRecord } from "./record.ts";
 import type { Report } from "./report.ts";

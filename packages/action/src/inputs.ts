@@ -1,3 +1,5 @@
+import { Failure, type Input, keyOf, matching, parseUsd } from "./fields.ts";
+
 export type Capability = (typeof CAPABILITIES)[number];
 export type Product = keyof typeof PRODUCTS;
 
@@ -40,12 +42,9 @@ export interface Certify {
   readonly privateKey: `0x${string}`;
 }
 
-/** What is wrong with the workflow or the service: the text for the log. */
-export class Failure extends Error {}
-
 /** The inputs of the step, from `INPUT_*`. Throws a Failure that names the input and what is expected. */
 export function readInputs(env: Readonly<Record<string, string | undefined>>): Verify | Certify {
-  const input = (name: string): string => (env[`INPUT_${name.toUpperCase().replaceAll("-", "_")}`] ?? "").trim();
+  const input: Input = (name) => (env[`INPUT_${name.toUpperCase().replaceAll("-", "_")}`] ?? "").trim();
   const baseUrl = originOf(input("base-url"));
   const command = input("command");
   if (command === "verify") {
@@ -80,16 +79,7 @@ function originOf(text: string): string {
   return url.origin;
 }
 
-function matching(
-  name: string,
-  text: string,
-  { form, expected }: { readonly form: RegExp; readonly expected: string },
-): string {
-  if (!form.test(text)) throw new Failure(`${name} is "${text}"; expected ${expected}.`);
-  return text;
-}
-
-function logOf(input: (name: string) => string): LogInputs | null {
+function logOf(input: Input): LogInputs | null {
   const policy = input("log-policy");
   const proofs = input("log-proofs")
     .split(/[\n,]/)
@@ -106,29 +96,9 @@ function logOf(input: (name: string) => string): LogInputs | null {
   return null;
 }
 
-/** The key itself never appears in a message. */
-function keyOf(text: string): `0x${string}` {
-  if (!/^0x[0-9a-fA-F]{64}$/.test(text))
-    throw new Failure("payer-private-key is not a key; expected 0x and 64 hex digits, from a repository secret.");
-  return text as `0x${string}`;
-}
-
 function capabilitiesOf(text: string): readonly Capability[] {
   const names = text.split(",").flatMap((name) => name.trim() || []);
   const unknown = names.find((name) => !(CAPABILITIES as readonly string[]).includes(name));
   if (unknown !== undefined) throw new Failure(`require names "${unknown}"; expected only ${CAPABILITIES.join(", ")}.`);
   return names as Capability[];
 }
-
-/** `0.75` → 750000n. */
-function parseUsd(text: string): bigint {
-  const [, whole = "", fraction = ""] = /^(\d{1,6})(?:\.(\d{1,6}))?$/.exec(text) ?? [];
-  if (whole === "") throw new Failure(`max-price is "${text}"; expected an amount in USDC, such as 0.75.`);
-  return BigInt(whole + fraction.padEnd(6, "0"));
-}
-
-/** 750000n → `0.75`. */
-export const formatUsd = (atomic: bigint): string => {
-  const digits = atomic.toString().padStart(7, "0");
-  return `${digits.slice(0, -6)}.${digits.slice(-6).replace(/0{1,4}$/, "")}`;
-};

@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
-import { Failure, type LogInputs } from "./inputs.ts";
+import { Failure } from "./fields.ts";
+import type { LogInputs } from "./inputs.ts";
 import type { WalletRecord } from "./record.ts";
 
 type Verifier = typeof import("../../verifier/src/index.ts");

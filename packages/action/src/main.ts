@@ -1,4 +1,5 @@
-import { Failure, readInputs } from "./inputs.ts";
+import { Failure } from "./fields.ts";
+import { readInputs } from "./inputs.ts";
 import { errorLine, write } from "./report.ts";
 import { verify } from "./verify.ts";
 

@@ -1,7 +1,7 @@
 import { ExactEvmScheme } from "@x402/evm/exact/client";
 import { x402Client, x402HTTPClient } from "@x402/fetch";
 import { privateKeyToAccount } from "viem/accounts";
-import { Failure, formatUsd } from "./inputs.ts";
+import { Failure, formatUsd } from "./fields.ts";
 
 const NETWORK = "eip155:8453";
 /** Circle's USDC on Base. */

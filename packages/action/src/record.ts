@@ -1,4 +1,5 @@
-import { type Capability, Failure } from "./inputs.ts";
+import { Failure } from "./fields.ts";
+import type { Capability } from "./inputs.ts";
 
 /** What the action reads from a wallet's verification record. */
 export interface WalletRecord {
