@@ -1,19 +1,11 @@
 #!/usr/bin/env node
-import { setTimeout as sleep } from "node:timers/promises";
-import { privateKeyToAccount } from "viem/accounts";
-import { chainLedger } from "./chain-ledger.ts";
-import { examine } from "./exam/examine.ts";
-import { httpTransport } from "./http-transport.ts";
+import { holdExam } from "./hold-exam.ts";
 import { readOrder, UsageError } from "./order.ts";
 import { reportJson, reportText } from "./report.ts";
 
 async function main(args: readonly string[]): Promise<0 | 1> {
-  const { privateKey, rpcUrl, json, ...order } = readOrder(args, process.env);
-  const ledger = await chainLedger(rpcUrl);
-  const parts = { ledger, payer: privateKeyToAccount(privateKey), transport: httpTransport(), sleep };
-  const { asset, ceiling } = order;
-  const payable = { network: ledger.network, asset, ceiling };
-  const report = await examine({ resource: order.resource, other: order.other, payable }, parts);
+  const { json, ...order } = readOrder(args, process.env);
+  const report = await holdExam(order);
   console.log(json ? JSON.stringify(reportJson(report), null, 2) : reportText(report));
   return report.level === "full" ? 0 : 1;
 }

@@ -15,5 +15,7 @@ export {
   type Finding,
   type Outcome,
 } from "./exam/vocabulary.ts";
+export { holdExam } from "./hold-exam.ts";
 export { httpTransport } from "./http-transport.ts";
+export type { Order } from "./order.ts";
 export { reportJson, reportText } from "./report.ts";
