@@ -1,4 +1,4 @@
-import { Hono } from "hono";
+import { type Context, Hono } from "hono";
 import { z } from "zod";
 import { freeHandler } from "../../packages/mcp/src/free-server.ts";
 import type { Service } from "../../packages/mcp/src/service.ts";
@@ -35,7 +35,7 @@ export interface McpRouteParts {
 
 /** The free tools for agents, over MCP's streamable HTTP without sessions. They read the routes of this same table. */
 export function mcpRoute(routes: () => readonly Route[], parts: McpRouteParts): Route {
-  let handler: ReturnType<typeof freeHandler> | null = null;
+  let serviceFor: InProcess | null = null;
   return {
     method: "POST",
     path: "/mcp",
@@ -44,8 +44,9 @@ export function mcpRoute(routes: () => readonly Route[], parts: McpRouteParts): 
     output: { "application/json": MESSAGE, "text/event-stream": null },
     others: { 202: {}, 400: REFUSAL, 406: REFUSAL, 415: REFUSAL },
     async handle(c) {
-      handler ??= freeHandler({
-        service: inProcess(routes(), parts),
+      serviceFor ??= inProcess(routes(), parts);
+      const handler = freeHandler({
+        service: serviceFor(c.env),
         verifier: { parseKeySet, verifyDocument, replayScores, parsePolicy, checkListed },
         logPolicy: null,
       });
@@ -56,8 +57,11 @@ export function mcpRoute(routes: () => readonly Route[], parts: McpRouteParts): 
   };
 }
 
+/** On behalf of whoever sends a message: its questions are counted as its own. */
+type InProcess = (caller: Context["env"]) => Service;
+
 /** The service as its own tools see it: the free routes they name, called without a network. */
-function inProcess(routes: readonly Route[], { baseUrl, toolFailed, isAway }: McpRouteParts): Service {
+function inProcess(routes: readonly Route[], { baseUrl, toolFailed, isAway }: McpRouteParts): InProcess {
   const app = new Hono();
   for (const path of new Set(FREE_TOOLS.flatMap(({ reads }) => reads))) {
     const route = routeAt(routes, path);
@@ -68,13 +72,13 @@ function inProcess(routes: readonly Route[], { baseUrl, toolFailed, isAway }: Mc
     if (code === "internal_error") toolFailed(error);
     return c.json(problemBody(code, details, ""), PROBLEMS[code].status);
   });
-  return {
+  return (caller) => ({
     baseUrl,
     async send({ path }) {
-      const response = await app.request(path, { headers: { accept: "application/json" } });
+      const response = await app.request(path, { headers: { accept: "application/json" } }, caller);
       return { status: response.status, headers: response.headers, text: await response.text() };
     },
-  };
+  });
 }
 
 function routeAt(routes: readonly Route[], path: string): FreeRoute {

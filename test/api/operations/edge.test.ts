@@ -1,8 +1,11 @@
 import { describe, expect, test } from "vitest";
+import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
+import { broadcast } from "../../support/payments/on-chain.ts";
 import { type Answer, send } from "../../support/payments/requests.ts";
+import { newPayer, signPayment } from "../../support/payments/signing.ts";
 import { startService, type TestService } from "../../support/service/service.ts";
 
 const LIMIT = 4;
@@ -92,4 +95,27 @@ describe("the id of a request", () => {
     expectProblem(answer, 413, "body_too_large");
     expect(loggedIds(open)).toContain(answer.headers.get("x-request-id"));
   });
+});
+
+test("a question to the tools of /mcp is counted as its sender's, not as everybody's", async () => {
+  const signed = await signPayment(await newPayer(chain), { to: "0x00000000000000000000000000000000000a11ce" });
+  await broadcast(chain, signed);
+  const { from, nonce } = signed.authorization;
+  const answer = await send(`${behindProxy.url}/mcp`, {
+    method: "POST",
+    headers: {
+      "content-type": "application/json",
+      accept: "application/json, text/event-stream",
+      "x-forwarded-for": "203.0.113.50",
+    },
+    body: JSON.stringify({
+      ...{ jsonrpc: "2.0", id: 1, method: "tools/call" },
+      params: { name: "settlement_status", arguments: { network: "base", from, nonce } },
+    }),
+  });
+  expect([answer.status, answer.text]).toEqual([200, expect.stringContaining("settled")]);
+  const { rows } = await withClient(behindProxy.database.ownerUrl, (client) =>
+    client.query("SELECT client FROM lookup_budget WHERE client LIKE 'settlement _%' ORDER BY client"),
+  );
+  expect(rows.map(({ client }) => client)).toEqual(["settlement 203.0.113.50", "settlement network 203.0.113.0/24"]);
 });
