@@ -40,21 +40,24 @@ export function wireSettlements({
 }: SettlementWires): SettlementRouteParts {
   const { perClient, perHour } = config.lookUps;
   const readers = eachNetwork((network) => createAuthorizationReader(chains[network], NETWORKS[network]));
-  const budget = createLookupBudget(pool, { client: perClient, all: perHour }, "settlement ");
-  const maySearch = (client: string) =>
-    budget.spend(client).then(
-      () => true,
-      (error: unknown) => {
-        if (error instanceof BudgetSpent) return false;
-        throw error;
-      },
-    );
+  const maySearch = (purpose: string) => {
+    const budget = createLookupBudget(pool, { client: perClient, all: perHour }, purpose);
+    return (client: string) =>
+      budget.spend(client).then(
+        () => true,
+        (error: unknown) => {
+          if (error instanceof BudgetSpent) return false;
+          throw error;
+        },
+      );
+  };
   const failed = (error: unknown, what: string) => log.warn({ err: error }, what);
   const facts = eachNetwork((network) => whereKept(createAuthorizationFacts(pool, network), failed));
   const lookUp = createLookUp({ readers, known: createKnownTransactions(pool), facts, now });
   return {
-    settlements: { lookUp, maySearch, clients, heard, now, failed },
-    statements: createStatements({ lookUp, readers, maySearch, signer, now }),
+    settlements: { lookUp, maySearch: maySearch("settlement "), clients, heard, now, failed },
+    // Whoever spends what is free does not keep others from buying.
+    statements: createStatements({ lookUp, readers, maySearch: maySearch("statement "), signer, now }),
   };
 }
 

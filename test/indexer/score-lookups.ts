@@ -112,6 +112,7 @@ export function describeLookUps(given: () => LookedUp): void {
       expect(rows).toEqual([
         { client: "", used: 2 },
         { client: "a client", used: 3 },
+        { client: "network a client", used: 3 },
       ]);
       expect(await prepare(100, 100)).toBeNull();
     });

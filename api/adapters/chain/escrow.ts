@@ -71,7 +71,7 @@ export function createEscrowChain({ chain, contracts, index }: EscrowChainParts)
     isSigned: discreet(
       async (signer, digest, signature) =>
         isAccountSignature(signer, digest, signature) ||
-        chain.verifyContractSignature({ payer: signer, digest, signature }, null),
+        chain.verifyContractSignature({ payer: signer, digest, signature }, `merchant ${signer}`),
     ),
     outcome: discreet((hold) => {
       const custody = contracts.find(({ address }) => address === hold.contract)?.custody ?? hold.contract;

@@ -1,7 +1,10 @@
 import type pg from "pg";
+import { networkOf } from "../../kernel/client.ts";
 import { BudgetSpent, type LookupBudget } from "../../score/lookup/lookup-ports.ts";
 
 const HOUR_SECONDS = 3_600;
+/** The clients of one network have no more than so much of what all have, or what one client has. */
+const SHARE_OF_A_NETWORK = 10;
 
 /** Takes one of an hour's requests, if there is one left. Returns the seconds to the next hour, and what was taken. */
 const TAKE = `WITH hour AS (SELECT floor(extract(epoch FROM now()) / ${HOUR_SECONDS})::int AS number,
@@ -33,6 +36,9 @@ export function createLookupBudget(pool: pg.Pool, limits: BudgetLimits, purpose 
     async spend(client) {
       const own = await take(`${purpose}${client}`, limits.client);
       if (own.taken === 0) throw new BudgetSpent("client", own.seconds);
+      const share = Math.max(limits.client, Math.floor(limits.all / SHARE_OF_A_NETWORK));
+      const network = await take(`${purpose}network ${networkOf(client)}`, share);
+      if (network.taken === 0) throw new BudgetSpent("client", network.seconds);
       const all = await take(purpose, limits.all);
       if (all.taken === 0) throw new BudgetSpent("all", all.seconds);
     },
