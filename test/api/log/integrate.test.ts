@@ -122,6 +122,25 @@ describe("records", () => {
     expect(await at.audit()).toEqual([]);
   });
 
+  test("of a turn that is lost at its end leave nothing, and no gap", async () => {
+    const at = await logStage();
+    const writer = createLogWriter(at.pool);
+    const losing: typeof writer = {
+      ...writer,
+      inTurn: (generation, work) =>
+        writer.inTurn(generation, async (turn) => {
+          await work(turn);
+          throw new Error("lost");
+        }),
+    };
+    const killed = await logOn(at.pool, { writer: losing });
+    await at.add(3);
+    await expect(at.integrate(killed)).rejects.toThrow("lost");
+    for (const table of ["log_entry", "log_tile", "log_checkpoint"])
+      expect([table, (await at.owner.query(`SELECT FROM ${table}`)).rowCount]).toEqual([table, 0]);
+    expect([await at.queued(), await at.integrate(), await at.audit()]).toEqual([3, 3, []]);
+  });
+
   test("are integrated by any number of processes at once", async () => {
     const at = await logStage();
     const others = await Promise.all([1, 2, 3].map(async () => logOn(await forFile(connect(at.database.apiUrl)))));

@@ -1,12 +1,14 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { type LocalAccount, parseEventLogs } from "viem";
+import { type Address, type LocalAccount, parseEventLogs } from "viem";
 import { expect, onTestFailed, test, vi } from "vitest";
+import { verdictId } from "../../../api/arbiter/request.ts";
+import { NETWORKS } from "../../../api/kernel/networks.ts";
 import { LOG_ANCHOR, logAnchorAbi } from "../../../contracts/log-anchor.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { chance } from "../../support/chance.ts";
 import { eventually } from "../../support/eventually.ts";
 import { killStage } from "../../support/log/kill-stage.ts";
-import { post, v2 } from "../../support/payments/requests.ts";
+import { type Answer, post, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment, unixNow } from "../../support/payments/signing.ts";
 import type { ApiProcess } from "../../support/service/api-process.ts";
 
@@ -15,23 +17,41 @@ const PAYERS = 6;
 const seed = Number(process.env.KILL_SEED ?? Math.floor(Math.random() * 2 ** 31));
 vi.setConfig({ testTimeout: 120_000 });
 
-const { stage, start, node, witness, log } = await killStage();
+const { stage, start, node, witness, shop, log } = await killStage();
 const { owner, database, chain } = stage;
 const running: ApiProcess[] = [await start()];
 const payer = await newPayer(chain, 1_000_000_000n);
 const sold: string[] = [];
 await log.isStarted();
 
+type Pick = () => ApiProcess | undefined;
+
 /** Pays until there is an answer, at any process that runs. */
-async function buy(by: LocalAccount, pick: () => ApiProcess | undefined = () => running[0]): Promise<void> {
-  const payment = v2(await signPayment(by, { validBefore: unixNow() + 3_600n }));
-  let id = "";
+async function answered(pick: Pick, path: string, ...of: readonly [Record<string, string>, string?]) {
+  let body: Answer["body"] = {};
   await eventually(async () => {
-    const answer = await post(`${pick()?.url}/test/basic`, payment).catch(() => null);
-    if (answer?.status === 200) id = String(answer.body.cert_url).replace(/.*\//, "");
+    const answer = await post(`${pick()?.url}${path}`, ...of).catch(() => null);
+    if (answer?.status === 200) ({ body } = answer);
     return answer?.status;
   }, 200);
-  sold.push(id);
+  return body;
+}
+
+async function buy(by: LocalAccount, pick: Pick = () => running[0]): Promise<void> {
+  const payment = v2(await signPayment(by, { validBefore: unixNow() + 3_600n }));
+  const { cert_url } = await answered(pick, "/test/basic", payment);
+  sold.push(`certificate ${String(cert_url).replace(/.*\//, "")}`);
+}
+
+async function buyVerdict(by: LocalAccount, pick: Pick = () => running[0]): Promise<void> {
+  const claim = await signPayment(by, { validBefore: unixNow() + 3_600n });
+  const { from, nonce } = claim.authorization;
+  const conditions = { url: `${shop.url}/${nonce}`, expect_contains: "delivered" };
+  const body = JSON.stringify({ category: "http-delivery", conditions, deal_ref: nonce });
+  await answered(pick, "/arbiter/verify", v2(claim), body);
+  const { id: network, usdc } = NETWORKS["eip155:8453"];
+  const payment = { network, asset: usdc.address, payer: from.toLowerCase() as Address, nonce };
+  sold.push(`verdict ${verdictId(payment)}`);
 }
 
 async function restart(): Promise<void> {
@@ -45,7 +65,7 @@ async function killedAt(lock: string, isThere: () => Promise<void>) {
   await withClient(database.ownerUrl, async (holder) => {
     await holder.query("BEGIN");
     await holder.query(lock);
-    await Promise.all([buy(payer), buy(payer)]);
+    await Promise.all([buy(payer), buyVerdict(payer)]);
     await isThere();
     await running[0]?.kill();
   });
@@ -116,7 +136,7 @@ test(`${KILLS} kills of one of two processes while both sell: nothing is lost, n
   const buying = Promise.all(
     payers.map(async (by, at) => {
       const choose = chance(seed + 1 + at);
-      do await buy(by, () => running[Math.floor(choose() * 2)]);
+      do await (choose() < 0.7 ? buy : buyVerdict)(by, () => running[Math.floor(choose() * 2)]);
       while (!isOver);
     }),
   );

@@ -35,6 +35,7 @@ export async function killStage() {
   const { publicJwk } = await signingKey(LOG_KEY);
   const verifier = verifierKey(logOrigin(BASE_URL, 1), NOTE_TYPE.ed25519, Buffer.from(publicJwk.x, "base64url"));
   const witness = await losingWitness(verifier);
+  const shop = await forFile(serveHttp((_, response) => void response.end("delivered")));
   const { deployedBytecode: bytecode } = JSON.parse(readFileSync(ARTIFACT, "utf8"));
   await anvilClient(chain.rpcUrl, chain.network).setCode({ address: LOG_ANCHOR.address, bytecode });
   await chain.setBalance(privateKeyToAccount(ARBITER_KEY).address, 10n ** 18n);
@@ -44,6 +45,7 @@ export async function killStage() {
     LOG_WITNESSES: `${witness.vkey} ${witness.url}`,
     // The arbiter's account anchors only where it is in use.
     ERC8004_FEEDBACK: "on",
+    ARBITER_ALLOWED_ORIGINS: shop.url,
   };
   const count = async (table: string): Promise<number> =>
     Number((await owner.query(`SELECT count(*) FROM ${table}`)).rows[0].count);
@@ -56,6 +58,7 @@ export async function killStage() {
     stage,
     node,
     witness,
+    shop,
     start: () => stage.start(node, env),
     log: {
       nothingWaits,
@@ -75,17 +78,16 @@ export async function killStage() {
       noSessions: () => eventually(sessions, "0"),
       dayPasses: () => owner.query(DAY_PASSES),
       /**
-       * Nothing waits; the log has what was sold, each once; every checkpoint is signed, has the root of its entries and
+       * Nothing waits; the log has what was sold, by type and id, each once; every checkpoint is signed, has the root of its entries and
        * continues the one before; and the newest is served, cosigned.
        */
       async isWhole(by: ApiProcess | undefined, sold: readonly string[]): Promise<void> {
         await nothingWaits();
         expect(await auditLog({ owner, store, verifier })).toEqual([]);
-        const ids = (rows: readonly { readonly id: string }[]) => rows.map(({ id }) => id);
-        const certified = await owner.query("SELECT id FROM certificate ORDER BY id");
-        const logged = await owner.query("SELECT ref AS id FROM log_entry WHERE type = 'certificate' ORDER BY ref");
-        expect(ids(certified.rows)).toEqual(sold.toSorted());
-        expect(ids(logged.rows)).toEqual(sold.toSorted());
+        const names = async (text: string) =>
+          (await owner.query<{ name: string }>(text)).rows.map(({ name }) => name).toSorted();
+        expect(await names(STORED)).toEqual(sold.toSorted());
+        expect(await names(LOGGED)).toEqual(sold.toSorted());
         const entries = await count("log_entry");
         const seen = async () => {
           const note = await served(by);
@@ -111,6 +113,8 @@ export async function killStage() {
   };
 }
 
+const STORED = "SELECT 'certificate ' || id AS name FROM certificate UNION ALL SELECT 'verdict ' || id FROM verdict";
+const LOGGED = "SELECT type || ' ' || ref AS name FROM log_entry WHERE type IN ('certificate', 'verdict')";
 const SESSIONS = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND usename = $1";
 const LEAVES = "SELECT coalesce(sum(length(hashes)), 0) / 32 AS leaves FROM log_tile WHERE level = 0";
 const DAY_PASSES = `ALTER TABLE log DISABLE TRIGGER permanent;
