@@ -150,7 +150,9 @@ describe("settings", () => {
   const CONFIGURATION = "docs/configuration.md";
   /** Of the machine, of Node, of GitHub's runner, and what one program of ours tells another. */
   const SYSTEM = new Set(
-    "PATH TMPDIR LD_LIBRARY_PATH NODE_COMPILE_CACHE GITHUB_OUTPUT GITHUB_STEP_SUMMARY SUPERVISED".split(" "),
+    "PATH TMPDIR LD_LIBRARY_PATH NODE_COMPILE_CACHE GITHUB_ACTIONS GITHUB_OUTPUT GITHUB_STEP_SUMMARY SUPERVISED".split(
+      " ",
+    ),
   );
   /** The variables in the first column of a section's tables. */
   const describedIn = (section: string): readonly string[] => {

@@ -1,3 +1,4 @@
+import { type Examine, examineOf } from "./exam-inputs.ts";
 import { Failure, type Input, keyOf, matching, parseUsd } from "./fields.ts";
 
 export type Capability = (typeof CAPABILITIES)[number];
@@ -43,10 +44,11 @@ export interface Certify {
 }
 
 /** The inputs of the step, from `INPUT_*`. Throws a Failure that names the input and what is expected. */
-export function readInputs(env: Readonly<Record<string, string | undefined>>): Verify | Certify {
+export function readInputs(env: Readonly<Record<string, string | undefined>>): Verify | Certify | Examine {
   const input: Input = (name) => (env[`INPUT_${name.toUpperCase().replaceAll("-", "_")}`] ?? "").trim();
-  const baseUrl = originOf(input("base-url"));
   const command = input("command");
+  if (command === "examine") return examineOf(input);
+  const baseUrl = originOf(input("base-url"));
   if (command === "verify") {
     const wallet = matching("wallet", input("wallet"), {
       form: /^0x[0-9a-fA-F]{40}$/,
@@ -54,7 +56,7 @@ export function readInputs(env: Readonly<Record<string, string | undefined>>): V
     });
     return { command, baseUrl, wallet, require: capabilitiesOf(input("require")), log: logOf(input) };
   }
-  if (command !== "certify") throw new Failure(`command is "${command}"; expected verify or certify.`);
+  if (command !== "certify") throw new Failure(`command is "${command}"; expected verify, certify or examine.`);
   const test = input("test");
   if (!(test in PRODUCTS)) throw new Failure(`test is "${test}"; expected ${Object.keys(PRODUCTS).join(" or ")}.`);
   const days = matching("renew-within-days", input("renew-within-days"), {

@@ -22,3 +22,8 @@ const ESCAPES: Readonly<Record<string, string>> = { "%": "%25", "\r": "%0D", "\n
 /** A line that GitHub displays as an error of the step. */
 export const errorLine = (message: string): string =>
   `::error::${message.replace(/[%\r\n]/g, (one) => ESCAPES[one] ?? "")}`;
+
+/** GitHub hides its secrets in a log, and a key that an earlier step made only if it is told. Elsewhere nobody is told. */
+export function mask(privateKey: string, env: Readonly<Record<string, string | undefined>>): void {
+  if (env.GITHUB_ACTIONS === "true") console.log(`::add-mask::${privateKey}\n::add-mask::${privateKey.slice(2)}`);
+}

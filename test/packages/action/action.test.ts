@@ -1,80 +1,20 @@
-import { execFile } from "node:child_process";
-import { cp, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { cp, mkdtemp, readdir, readFile, rm, symlink } from "node:fs/promises";
 import type { RequestListener } from "node:http";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { join } from "node:path";
 import type { Hex } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { parse } from "yaml";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
+import { ACTION, metadata, runAction } from "../../support/action/run-action.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import { serveHttp } from "../../support/http-server.ts";
 import { settlements } from "../../support/payments/on-chain.ts";
 import { startService } from "../../support/service/service.ts";
 
-const ACTION = fileURLToPath(new URL("../../../packages/action", import.meta.url));
-
-interface Step {
-  readonly uses?: string;
-  readonly if?: string;
-  readonly run?: string;
-  readonly env?: Readonly<Record<string, string>>;
-}
-
-interface Metadata {
-  readonly inputs: Readonly<Record<string, { readonly default?: string; readonly required?: boolean }>>;
-  readonly outputs: Readonly<Record<string, { readonly value: string }>>;
-  readonly runs: { readonly using: string; readonly steps: readonly Step[] };
-}
-
-const metadata: Metadata = parse(await readFile(join(ACTION, "action.yml"), "utf8"));
 const chain = await forFile(startTestChain());
 const service = await forFile(startService({ chain }));
-
-interface Ran {
-  readonly code: number;
-  readonly log: string;
-  readonly outputs: Readonly<Record<string, string>>;
-  readonly summary: string;
-}
-
-/** Runs the action's last step as GitHub's runner does; what it needs installed is this project's. */
-async function runAction(given: Readonly<Record<string, string>>, action = ACTION): Promise<Ran> {
-  const work = await mkdtemp(join(tmpdir(), "action-"));
-  onTestFinished(() => rm(work, { recursive: true, force: true }));
-  const step = metadata.runs.steps.at(-1);
-  const files = { GITHUB_OUTPUT: join(work, "output"), GITHUB_STEP_SUMMARY: join(work, "summary") };
-  const script = join(work, "step.sh");
-  await Promise.all([
-    ...Object.values(files).map((file) => writeFile(file, "")),
-    writeFile(script, step?.run ?? "exit 9"),
-  ]);
-  const filled = (text: string) =>
-    text.replaceAll(/\$\{\{ (inputs|github)\.([\w-]+) \}\}/g, (_, context, name) =>
-      context === "github" ? action : (given[name] ?? metadata.inputs[name]?.default ?? ""),
-    );
-  const own = Object.fromEntries(Object.entries(step?.env ?? {}).map(([name, value]) => [name, filled(value)]));
-  const env = { PATH: `${dirname(process.execPath)}:${process.env.PATH}`, ...files, ...own };
-  const { code, log } = await new Promise<Pick<Ran, "code" | "log">>((resolve) =>
-    execFile(
-      "bash",
-      ["--noprofile", "--norc", "-eo", "pipefail", script],
-      { cwd: work, env },
-      (error, stdout, stderr) => resolve({ code: error === null ? 0 : Number(error.code), log: stdout + stderr }),
-    ),
-  );
-  const [output, summary] = await Promise.all(Object.values(files).map((file) => readFile(file, "utf8")));
-  return { code, log, outputs: parseOutputs(output ?? ""), summary: summary ?? "" };
-}
-
-/** `name<<end`, lines, `end`: https://docs.github.com/en/actions/reference/workflow-commands-for-github-actions */
-const parseOutputs = (text: string): Record<string, string> =>
-  Object.fromEntries(
-    [...text.matchAll(/^([\w-]+)<<(.+)\n([\s\S]*?)\n\2$/gm)].map(([, name, , value]) => [name, value]),
-  );
 
 const base = () => ({ "base-url": service.url });
 const verify = (wallet: string, more = {}) => runAction({ ...base(), command: "verify", wallet, ...more });
@@ -102,8 +42,15 @@ test("its metadata is whole: every input reaches the script, every output comes 
   expect(handed.sort()).toEqual(Object.keys(metadata.inputs).sort());
   for (const [name, { value }] of Object.entries(metadata.outputs))
     expect(value).toBe(`\${{ steps.run.outputs.${name} }}`);
-  expect(steps[2]).toMatchObject({ if: "inputs.log-policy != ''", run: expect.stringMatching(/\.\.\/verifier"$/) });
-  expect(steps[1]).toMatchObject({ if: "inputs.command == 'certify'", run: expect.stringMatching(/^npm install /) });
+  const installs = steps.flatMap(({ if: when, run = "" }) => {
+    const [, folder] = /^npm install .*--prefix "\$ACTION_PATH(.*)"$/.exec(run) ?? [];
+    return folder === undefined ? [] : [[when, folder]];
+  });
+  expect(installs).toEqual([
+    ["inputs.command == 'certify'", ""],
+    ["inputs.log-policy != '' || inputs.command == 'examine'", "/../verifier"],
+    ["inputs.command == 'examine'", "/../seller-check"],
+  ]);
   const { dependencies } = JSON.parse(await readFile(join(ACTION, "package.json"), "utf8"));
   const sources = await Promise.all(
     (await readdir(join(ACTION, "src"))).map((name) => readFile(join(ACTION, "src", name), "utf8")),
@@ -233,7 +180,7 @@ describe("on a pull request", () => {
 
 test.for([
   [{ command: "verify", wallet: devAccount(1).address, "log-required": "true" }, "log-policy is missing"],
-  [{ command: "buy" }, 'command is "buy"; expected verify or certify.'],
+  [{ command: "buy" }, 'command is "buy"; expected verify, certify or examine.'],
   [{ command: "verify", wallet: "vitalik.eth" }, 'wallet is "vitalik.eth"; expected 0x and 40 hex digits.'],
   [{ command: "verify", wallet: devAccount(1).address, require: "can_fly" }, 'require names "can_fly"'],
   [

@@ -1,0 +1,62 @@
+import { Failure, type Input, keyOf, matching, parseUsd } from "./fields.ts";
+
+/** How good a seller has to be, from the best. */
+const LEVELS = ["full", "safe"] as const;
+export type LeastLevel = (typeof LEVELS)[number];
+
+export interface Examine {
+  readonly command: "examine";
+  readonly resource: {
+    readonly url: string;
+    readonly method: string;
+    readonly body: string | null;
+    readonly contentType: string;
+  };
+  /** Another paid URL of the same seller; null if none is known. */
+  readonly other: string | null;
+  /** The chain that payments settle on. It may carry a key of its provider, so no message repeats it. */
+  readonly rpcUrl: string;
+  /** Atomic USDC, of one payment. */
+  readonly maxPrice: bigint;
+  readonly leastLevel: LeastLevel;
+  /** The file that gets the whole report. */
+  readonly reportPath: string;
+  readonly privateKey: `0x${string}`;
+}
+
+/** The inputs of an exam. Throws a Failure that names the input and what is expected. */
+export function examineOf(input: Input): Examine {
+  const body = input("body") === "" ? null : input("body");
+  const method = matching("method", input("method").toUpperCase() || (body === null ? "GET" : "POST"), {
+    form: /^(?!HEAD$)[A-Z]+$/,
+    expected: "one that sells a result, such as GET or POST",
+  });
+  const url = webUrl(input("url"), (text) => `url is "${text}"; expected the http or https URL of a paid endpoint.`);
+  return {
+    command: "examine",
+    resource: { url, method, body, contentType: input("content-type") || "application/json" },
+    other: input("other") === "" ? null : otherOf(input("other"), url),
+    rpcUrl: webUrl(input("rpc"), () => "rpc is not an http or https URL; expected the JSON-RPC URL of a local chain."),
+    maxPrice: parseUsd(input("max-price")),
+    leastLevel: levelOf(input("level")),
+    reportPath: matching("report", input("report"), { form: /^[^\r\n]+$/, expected: "a file name" }),
+    privateKey: keyOf(input("payer-private-key")),
+  };
+}
+
+function webUrl(text: string, refusal: (text: string) => string): string {
+  if (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)) return text;
+  throw new Failure(refusal(text));
+}
+
+function otherOf(text: string, url: string): string {
+  const other = webUrl(text, () => `other is "${text}"; expected another paid URL of the same seller.`);
+  if (new URL(other).origin === new URL(url).origin) return other;
+  throw new Failure(`other is at ${new URL(other).origin}; expected another URL of ${new URL(url).origin}.`);
+}
+
+function levelOf(text: string): LeastLevel {
+  const level = LEVELS.find((name) => name === text);
+  if (level === undefined) throw new Failure(`level is "${text}"; expected ${LEVELS.join(" or ")}.`);
+  return level;
+}

@@ -1,0 +1,93 @@
+import { writeFile } from "node:fs/promises";
+import type { Examine, LeastLevel } from "./exam-inputs.ts";
+import { Failure } from "./fields.ts";
+import type { Report } from "./report.ts";
+
+type SellerCheck = typeof import("../../seller-check/src/index.ts");
+type ExamReport = Awaited<ReturnType<SellerCheck["examine"]>>;
+type Result = ExamReport["results"][number];
+
+/** Holds the seller's exam, writes its whole report to a file, and fails below the wanted level. */
+export async function examine(inputs: Examine): Promise<Report> {
+  const { resource, other, rpcUrl, maxPrice, reportPath, privateKey, leastLevel } = inputs;
+  const { holdExam, reportJson } = await sellerCheck();
+  const { method, body } = resource;
+  const report = await holdExam({
+    resource,
+    other: other === null ? null : { url: other, method, body },
+    rpcUrl,
+    privateKey,
+    asset: undefined,
+    ceiling: maxPrice,
+  }).catch((error: unknown) => {
+    throw new Failure(`The exam could not be held, and nothing was judged: ${reasonOf(error)}`);
+  });
+  await writeFile(reportPath, `${JSON.stringify(reportJson(report), null, 2)}\n`).catch((error: Error) => {
+    throw new Failure(`report is "${reportPath}", which cannot be written: ${error.message}`);
+  });
+  return reportOf(report, { url: resource.url, reportPath, leastLevel });
+}
+
+const sellerCheck = (): Promise<SellerCheck> =>
+  import("../../seller-check/src/index.ts").catch((error: Error) => {
+    throw new Failure(
+      `examine needs the folders packages/seller-check and packages/verifier next to the action's: ${error.message}`,
+    );
+  });
+
+/** Without the URL of the node, which viem adds to the message. */
+const reasonOf = (error: unknown): string => {
+  const { shortMessage, details } = error as { readonly shortMessage?: string; readonly details?: string };
+  if (shortMessage === undefined) return error instanceof Error ? error.message : String(error);
+  return details === undefined ? shortMessage : `${shortMessage} ${details}`;
+};
+
+interface Held {
+  readonly url: string;
+  readonly reportPath: string;
+  readonly leastLevel: LeastLevel;
+}
+
+function reportOf({ level, results, spent, exchanges }: ExamReport, { url, reportPath, leastLevel }: Held): Report {
+  const failing = results.filter(({ outcome }) => outcome === "fail");
+  const reached = level ?? "none";
+  return {
+    outputs: { level: reached, report: reportPath, failing: failing.map(({ check }) => check).join(",") },
+    summary: [
+      `### ${heading(reached)}: ${code(url)}`,
+      "",
+      "| check | outcome | because |",
+      "|---|---|---|",
+      ...results.map((result) => `| ${result.check} | ${result.outcome.replace("_", " ")} | ${because(result)} |`),
+      "",
+      `${exchanges.length} requests, ${spent ?? "an unknown number of"} atomic units spent.`,
+    ].join("\n"),
+    failure: isReached(level, leastLevel)
+      ? null
+      : `The seller's level is ${reached}, and ${leastLevel} is wanted: ${failing.length > 0 ? failing.map(named).join("; ") : nothingSold(results)}`,
+  };
+}
+
+const heading = (level: string): string => (level === "none" ? "No level" : `Level ${level}`);
+
+const isReached = (level: ExamReport["level"], least: LeastLevel): boolean =>
+  level === "full" || (level === "safe" && least === "safe");
+
+const named = (result: Result): string => `${result.check} (not so: ${untrue(result)[0]})`;
+
+const untrue = ({ findings }: Result): readonly string[] =>
+  findings.flatMap(({ statement, holds }) => (holds ? [] : [statement]));
+
+/** A seller whose terms cannot be paid fails nothing, and sells nothing. */
+const nothingSold = (results: readonly Result[]): string =>
+  results.find(({ reason }) => reason !== null)?.reason ?? "too little was seen";
+
+const because = (result: Result): string =>
+  result.reason !== null
+    ? code(result.reason)
+    : untrue(result)
+        .map((statement) => `not so: ${code(statement)}`)
+        .join("<br>");
+
+/** What is quoted of a stranger's answer shows as code, and cannot end it or its cell. */
+const code = (text: string): string => `\`\` ${text.replace(/[`|\r\n]/g, " ")} \`\``;

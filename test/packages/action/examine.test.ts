@@ -1,0 +1,119 @@
+import { cp, mkdtemp, readFile, rm, symlink } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Hex } from "viem";
+import { generatePrivateKey, privateKeyToAddress } from "viem/accounts";
+import { expect, onTestFinished, test } from "vitest";
+import { readInputs } from "../../../packages/action/src/inputs.ts";
+import { ACTION, metadata, runAction } from "../../support/action/run-action.ts";
+import { startTestChain } from "../../support/chain/chain.ts";
+import { forFile } from "../../support/for-file.ts";
+import { openShop } from "../../support/seller/shop.ts";
+
+const chain = await forFile(startTestChain());
+const key: Hex = generatePrivateKey();
+await chain.fund(privateKeyToAddress(key), 100_000n);
+
+const examine = (inputs: Readonly<Record<string, string>>, action = ACTION, runner = {}) =>
+  runAction({ command: "examine", rpc: chain.rpcUrl, "payer-private-key": key, ...inputs }, action, runner);
+
+test("a good seller reaches the level, and the whole report is in a file", async () => {
+  const shop = await forFile(openShop(chain));
+  const given = {
+    url: `${shop.url}/haiku`,
+    other: `${shop.url}/sonnet`,
+    body: '{"about":"rain"}',
+    report: "exam.json",
+  };
+  const { code, log, outputs, summary, folder } = await examine(given);
+  expect([code, outputs], log).toEqual([0, { level: "full", report: "exam.json", failing: "" }]);
+  expect(summary).toContain(`### Level full: \`\` ${shop.url}/haiku \`\``);
+  expect(summary.match(/^\| \w+ \| pass \| {2}\|$/gm)).toHaveLength(8);
+  const report = await readFile(join(folder, "exam.json"), "utf8");
+  const { level, spent, exchanges } = JSON.parse(report);
+  expect([level, spent]).toEqual(["full", "3000"]);
+  expect(exchanges[0]).toMatchObject({
+    request: { method: "POST", body: '{"about":"rain"}' },
+    answer: { status: 402 },
+  });
+  expect(log + summary + report).not.toContain(key.slice(2));
+});
+
+test("a seller below the level fails the step with the failing check, in one line that cannot command the runner", async () => {
+  const shop = await forFile(openShop(chain, "public cache"));
+  const { code, log, outputs, summary } = await examine({ url: `${shop.url}/haiku` });
+  expect([code, outputs]).toEqual([1, { level: "safe", report: "seller-exam.json", failing: "caching" }]);
+  expect(log).toMatch(
+    /^::error::The seller's level is safe, and full is wanted: caching \(not so: A shared cache may not store [^\n]+\n$/,
+  );
+  expect(summary).toMatch(/\| caching \| fail \| not so: `` A shared cache may not store the paid answer, [^`]+`` \|/);
+});
+
+test("that seller is accepted where safe is enough, and GitHub is told to hide the key", async () => {
+  const shop = await forFile(openShop(chain, "public cache"));
+  const { code, log } = await examine({ url: `${shop.url}/haiku`, level: "safe" }, ACTION, { GITHUB_ACTIONS: "true" });
+  expect([code, log.split("\n").filter((line) => line.includes(key.slice(2)))], log).toEqual([
+    0,
+    [`::add-mask::${key}`, `::add-mask::${key.slice(2)}`],
+  ]);
+  expect(log).toMatch(/^level: safe\nreport: seller-exam.json\nfailing: caching$/m);
+});
+
+test("a seller who asks for too much is not paid, and the step says why", async () => {
+  const shop = await forFile(openShop(chain));
+  const { code, log, outputs } = await examine({ url: `${shop.url}/haiku`, "max-price": "0.0009" });
+  expect([code, outputs.level, outputs.failing]).toEqual([1, "none", ""]);
+  expect(log).toContain("full is wanted: an entry asks for 1000, and the ceiling is 900 atomic units");
+});
+
+test("a node that does not answer is no verdict, and its URL stays out of the log", async () => {
+  const { code, log } = await examine({
+    url: "http://127.0.0.1:9/haiku",
+    rpc: "http://127.0.0.1:9/secret-of-the-provider",
+  });
+  expect([code, log]).toEqual([
+    1,
+    expect.stringMatching(/^::error::The exam could not be held, and nothing was judged: /),
+  ]);
+  expect(log).not.toContain("secret-of-the-provider");
+});
+
+test("a copy of its folder alone says which folders it lacks", async () => {
+  const repository = await mkdtemp(join(tmpdir(), "vendored-"));
+  onTestFinished(() => rm(repository, { recursive: true, force: true }));
+  const copy = join(repository, ".github/actions/agent-payment-trust");
+  await cp(ACTION, copy, { recursive: true, filter: (path) => !path.endsWith("node_modules") });
+  await symlink(join(ACTION, "../../node_modules"), join(copy, "node_modules"));
+  const { code, log } = await examine({ url: "http://127.0.0.1:9/haiku" }, copy);
+  expect([code, log]).toEqual([
+    1,
+    expect.stringMatching(/^::error::examine needs the folders packages\/seller-check and packages\/verifier next to/),
+  ]);
+});
+
+const url = "http://localhost:3000/haiku";
+const defaults = Object.fromEntries(Object.entries(metadata.inputs).map(([name, one]) => [name, one.default ?? ""]));
+const variable = (name: string) => `INPUT_${name.toUpperCase().replaceAll("-", "_")}`;
+
+test.for([
+  [{}, 'url is ""; expected the http or https URL'],
+  [{ url: "ftp://localhost/" }, 'url is "ftp://localhost/"; expected'],
+  [{ url, method: "head" }, 'method is "HEAD"; expected one that sells'],
+  [{ url, rpc: "" }, "rpc is not an http or https URL"],
+  [{ url, other: "http://elsewhere/" }, "other is at http://elsewhere; expected another URL of http://localhost:3000."],
+  [{ url, "max-price": "free" }, 'max-price is "free"; expected an amount'],
+  [{ url, level: "gold" }, 'level is "gold"; expected full or safe.'],
+  [{ url, report: "" }, 'report is ""; expected a file name.'],
+  [{ url, "payer-private-key": "0xsecret" }, "payer-private-key is not a key"],
+] as const)("the inputs %j of an exam are refused", ([inputs, words]) => {
+  const given = { command: "examine", rpc: chain.rpcUrl, "payer-private-key": key, ...inputs };
+  const named = Object.entries({ ...defaults, ...given }).map(([name, value]) => [variable(name), value]);
+  let said = "";
+  try {
+    readInputs(Object.fromEntries(named));
+  } catch (error) {
+    said = (error as Error).message;
+  }
+  expect(said).toContain(words);
+  expect(said).not.toContain("0xsecret");
+});
