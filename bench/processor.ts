@@ -13,11 +13,25 @@ interface Used {
  * the system has no /proc.
  */
 export function processorMs(root: number): number {
+  const used = processorMsBy(root, () => "all");
+  return used.get("all") ?? Number.NaN;
+}
+
+/** The same by kind of program, as its command line says; empty where the system has no /proc. */
+export function processorMsBy<Kind extends string>(
+  root: number,
+  kindOf: (commandLine: string) => Kind,
+): ReadonlyMap<Kind, number> {
   const all = readAll();
-  if (!all.has(root)) return Number.NaN;
   const isWithin = (pid: number): boolean => pid === root || isWithinParent(all.get(pid));
   const isWithinParent = (used: Used | undefined) => used !== undefined && isWithin(used.parent);
-  return [...all].reduce((sum, [pid, { ticks }]) => sum + (isWithin(pid) ? ticks * MS_A_TICK : 0), 0);
+  const sums = new Map<Kind, number>();
+  for (const [pid, { ticks }] of all) {
+    if (!isWithin(pid)) continue;
+    const kind = kindOf(read(`/proc/${pid}/cmdline`).replaceAll("\0", " "));
+    sums.set(kind, (sums.get(kind) ?? 0) + ticks * MS_A_TICK);
+  }
+  return sums;
 }
 
 /** The most memory that a process has had; not a number where the system does not say, or the process has ended. */

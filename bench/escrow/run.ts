@@ -1,6 +1,7 @@
 // Escrowed sales end to end (hold, evaluation, release, all mined), by both schemes, against the same number of sales paid
 // with plain `exact`: one service, one chain, the same buyers, in turns. What each costs: the processor's time of the
-// service, its database, its indexer and its node, and transactions and gas.
+// service, its database, its indexer and its node, apart and together, and transactions and gas. The buyers' own, who sign
+// beforehand and take turns on the same processor, is apart: it is the same for each.
 //
 //   npm run bench:escrow
 import { mkdtempSync, rmSync } from "node:fs";
@@ -17,7 +18,7 @@ import { EscrowScheme } from "../../packages/escrow/src/index.ts";
 import { type AnvilClient, anvilClient } from "../../scripts/embedded/anvil.ts";
 import { freePort } from "../../scripts/embedded/ports.ts";
 import { fundAccounts } from "../../scripts/embedded/usdc.ts";
-import { processorMs } from "../processor.ts";
+import { processorMsBy } from "../processor.ts";
 import { median, percentile, startProgram, stopProgram } from "../programs.ts";
 
 /** Few wait for their own steps; of many, each step serves more at once. */
@@ -56,11 +57,28 @@ async function pay(url: string, header: string): Promise<number> {
   return performance.now() - started;
 }
 
+/** What the launcher starts, by what is in the command line; the other local chain, its witness and itself are the rest. */
+const PROGRAMS = ["API", "PostgreSQL", "index", "node", "rest", "buyers"] as const;
+type Spent = Readonly<Record<(typeof PROGRAMS)[number], number>>;
+
+function spentBy({ pid, nodePort }: Pick<Shop, "pid" | "nodePort">): Spent {
+  const { user, system } = process.cpuUsage();
+  const used = processorMsBy(pid, (line) => {
+    if (line.includes("api/main.ts")) return "API";
+    if (line.includes("postgres")) return "PostgreSQL";
+    if (/ponder|scripts\/indexer/.test(line)) return "index";
+    return line.includes("anvil") && line.includes(nodePort) ? "node" : "rest";
+  });
+  const ms = (name: (typeof PROGRAMS)[number]) => (name === "buyers" ? (user + system) / 1_000 : (used.get(name) ?? 0));
+  return Object.fromEntries(PROGRAMS.map((name) => [name, ms(name)])) as Spent;
+}
+
 interface Round {
   readonly perMinute: number;
   readonly times: readonly number[];
   /** Of each sale. */
   readonly cost: { readonly processorMs: number; readonly transactions: number; readonly gas: number };
+  readonly spent: Spent;
 }
 
 /** Where a service sells. */
@@ -69,17 +87,20 @@ interface Shop {
   readonly chain: AnvilClient;
   /** The program that has started everything but the client. */
   readonly pid: number;
+  /** In the command line of the chain's node. */
+  readonly nodePort: string;
   readonly buyers: readonly PrivateKeyAccount[];
 }
 
-async function measure(sale: Sale, { baseUrl, chain, pid, buyers }: Shop, each: number): Promise<Round> {
+async function measure(sale: Sale, shop: Shop, each: number): Promise<Round> {
+  const { baseUrl, chain, buyers } = shop;
   const url = `${baseUrl}${SALES[sale].path}`;
   const queues = await Promise.all(
     buyers.map((buyer) => Promise.all(Array.from({ length: each }, () => sign(sale, url, buyer)))),
   );
   await setTimeout(PAUSE_MS);
   const times: number[] = [];
-  const before = { block: await chain.getBlockNumber(), ms: processorMs(pid) };
+  const before = { block: await chain.getBlockNumber(), spent: spentBy(shop) };
   const started = performance.now();
   await Promise.all(
     queues.map(async (queue) => {
@@ -88,9 +109,12 @@ async function measure(sale: Sale, { baseUrl, chain, pid, buyers }: Shop, each: 
   );
   const sales = times.length;
   const perMinute = (sales * 60_000) / (performance.now() - started);
-  const spent = (processorMs(pid) - before.ms) / sales;
+  const after = spentBy(shop);
+  const share = (name: keyof Spent) => (after[name] - before.spent[name]) / sales;
+  const spent = Object.fromEntries(PROGRAMS.map((name) => [name, share(name)])) as Spent;
+  const processorMs = PROGRAMS.reduce((sum, name) => sum + (name === "buyers" ? 0 : spent[name]), 0);
   const { transactions, gas } = await minedSince(chain, before.block);
-  return { perMinute, times, cost: { processorMs: spent, transactions: transactions / sales, gas: gas / sales } };
+  return { perMinute, times, spent, cost: { processorMs, transactions: transactions / sales, gas: gas / sales } };
 }
 
 async function minedSince(chain: AnvilClient, block: bigint) {
@@ -132,6 +156,8 @@ function print(sale: Sale, rounds: readonly Round[]): void {
   console.log(
     `${sale.padEnd(12)} ${String(perMinute).padStart(6)} sales/minute   p50 ${ms[0]} ms   p95 ${ms[1]} ms   a sale: ${cost("processorMs", 1)} ms of processor, ${cost("transactions", 2)} transactions, ${cost("gas", 0)} gas`,
   );
+  const spent = PROGRAMS.map((name) => `${name} ${median(rounds.map((one) => one.spent[name])).toFixed(1)}`);
+  console.log(`${"".padEnd(12)} of the processor's ms: ${spent.join(", ")}`);
 }
 
 async function run(): Promise<void> {
@@ -147,7 +173,13 @@ async function run(): Promise<void> {
     const accounts = buyers.map(({ address }) => address);
     const chain = anvilClient(`http://127.0.0.1:${BASE_RPC_PORT}`, BASE);
     await fundAccounts(chain, BASE, { accounts, usdc: 10n ** 9n, wei: 0n });
-    const shop = { baseUrl: `http://127.0.0.1:${PORT}`, chain, pid: service.child.pid ?? 0, buyers };
+    const shop = {
+      baseUrl: `http://127.0.0.1:${PORT}`,
+      chain,
+      pid: service.child.pid ?? 0,
+      nodePort: BASE_RPC_PORT ?? "",
+      buyers,
+    };
     for (const sale of ALL) await measure(sale, { ...shop, buyers: buyers.slice(0, 8) }, 1);
     let isFast = true;
     for (const load of LOADS)
