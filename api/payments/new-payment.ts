@@ -68,8 +68,8 @@ export async function checkNew(parts: PaymentParts, request: NewRequest, signed:
     return late === null ? { ...pay(worded("unsigned", NOT_SIGNED)), signature: "invalid" } : pay(late);
   if (over !== null) return answered({ say: "over", detail: over });
   const form = readForm(request);
-  if ("input" in form) return checkOnChain(parts, request, form);
-  return late === null ? answered(form.refused) : pay(late);
+  // A header whose window has closed may have paid, so a body that does not fit is no reason to ask for another one.
+  return "input" in form ? checkOnChain(parts, request, form) : answered(form.refused);
 }
 
 async function checkOnChain(

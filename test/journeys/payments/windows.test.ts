@@ -155,6 +155,13 @@ describe("a header whose window has closed", () => {
     await chargedOnce(base.chain, signed);
   });
 
+  test("with a body that does not fit is told so, and not to sign again: it may have paid", async () => {
+    const signed = await signPayment(payer, { value: 100_000n, validBefore: base.unixNow() + 120n });
+    await broadcast(base.chain, signed);
+    await base.pass(3);
+    expectProblem(await post(`${restored.url}/score`, v2(signed), "[1]"), 400, "malformed_request");
+  });
+
   test("is refused without a look when somebody else signed it", async () => {
     const signed = await valid(120n);
     await base.pass(3);
