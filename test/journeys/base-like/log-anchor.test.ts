@@ -1,0 +1,88 @@
+import { readFileSync } from "node:fs";
+import { parseEventLogs, toHex } from "viem";
+import { generatePrivateKey } from "viem/accounts";
+import { expect, test, vi } from "vitest";
+import { createChain } from "../../../api/adapters/chain/chain-reader.ts";
+import { createLogAnchors } from "../../../api/adapters/chain/log-anchors.ts";
+import { createRelayer } from "../../../api/adapters/chain/relayer/relayer.ts";
+import { createAnchorStore } from "../../../api/adapters/postgres/anchor-store.ts";
+import { createAnchoring } from "../../../api/log/anchor/make-anchors.ts";
+import { LOG_ANCHOR, logAnchorAbi } from "../../../contracts/log-anchor.ts";
+import { anvilClient } from "../../../scripts/embedded/anvil.ts";
+import { startBaseLike } from "../../support/base-like/base-like.ts";
+import { reorganise } from "../../support/chain/reorganisation.ts";
+import { eventually } from "../../support/eventually.ts";
+import { forFile } from "../../support/for-file.ts";
+import { logStage } from "../../support/log/stage.ts";
+
+// Anchors of the log through a provider whose nodes lag, in blocks that a reorganisation takes back, and in a halt.
+
+vi.setConfig({ testTimeout: 240_000 });
+
+const HALTED_MINUTES = 3;
+const FINAL_MINUTES = 16;
+const ARTIFACT = new URL("../../../artifacts/contracts/LogAnchor.sol/LogAnchor.json", import.meta.url);
+const base = await forFile(startBaseLike());
+const { chain } = base;
+const at = await logStage();
+const reader = createChain("eip155:8453", { rpcUrl: base.url, logBlockRange: 9_000 });
+const parts = { pool: at.pool, log: { warn: () => undefined }, client: reader.client, chainId: 8453, counter: null };
+const relayer = createRelayer({ ...parts, privateKey: generatePrivateKey() });
+const anchors = createAnchorStore(at.pool, 8453);
+const errors: string[] = [];
+const turn = createAnchoring({
+  generation: 1,
+  origin: at.log.origin,
+  store: at.log.store,
+  anchors,
+  chain: createLogAnchors({ chain: reader, relayer }),
+  everySeconds: 0,
+  log: { error: (_, message) => errors.push(message) },
+});
+const { deployedBytecode: bytecode } = JSON.parse(readFileSync(ARTIFACT, "utf8"));
+await anvilClient(chain.rpcUrl, chain.network).setCode({ address: LOG_ANCHOR.address, bytecode });
+await chain.setBalance(relayer.address, 10n ** 18n);
+
+const grow = async (count: number) => {
+  await at.add(count);
+  await at.integrate();
+};
+/** What the chain itself has, whatever its nodes say. */
+const anchored = async () => {
+  const logs = await chain.client.getLogs({ address: LOG_ANCHOR.address, fromBlock: 0n });
+  return parseEventLogs({ abi: logAnchorAbi, logs }).map(({ args }) => [Number(args.size), args.root]);
+};
+const root = async () => toHex((await at.log.store.newest(1))?.root ?? new Uint8Array());
+/** Turns until the newest anchor is in this state. Nodes that lag may refuse what they do not know yet. */
+const until = (size: number, ...states: readonly string[]) =>
+  eventually(async () => {
+    await turn().catch(() => undefined);
+    await relayer.tend().catch(() => undefined);
+    const newest = await anchors.newest(1);
+    return newest?.size === size && states.includes(newest.state);
+  }, true);
+
+test("an anchor that is reorganised away before a halt is there once after it, becomes final, and the next one follows", async () => {
+  await grow(3);
+  await until(3, "mined");
+  expect(await anchored()).toEqual([[3, await root()]]);
+  const mined = await anchors.newest(1);
+  const depth = Number(await chain.client.getBlockNumber()) - (mined?.block ?? 0) + 1;
+  base.halt();
+  await reorganise(chain, depth, []);
+  await eventually(async () => {
+    await turn().catch(() => undefined);
+    await relayer.tend().catch(() => undefined);
+    return base.pool.waiting().length;
+  }, 1);
+  await base.pass(HALTED_MINUTES);
+  await turn().catch(() => undefined);
+  expect([await anchored(), base.pool.waiting().length]).toEqual([[], 1]);
+  await base.resume();
+  await base.pass(FINAL_MINUTES);
+  await until(3, "final");
+  expect(await anchored()).toEqual([[3, await root()]]);
+  await grow(2);
+  await until(5, "mined", "final");
+  expect([(await anchored()).map(([size]) => size), errors]).toEqual([[3, 5], []]);
+});
