@@ -194,6 +194,7 @@ describe("while the chain stands still", () => {
     expect(answer.body.detail).toMatch(/not valid until \S+; the chain is at .* Nothing was charged/);
     expect([answer.headers.has("retry-after"), await rowOf(signed)]).toEqual([true, null]);
     await base.resume();
+    await sleep(HEAD_REMEMBERED_MS);
     expect((await pay(signed)).status).toBe(200);
     await chargedOnce(base.chain, signed);
   });
