@@ -165,16 +165,42 @@ function remember<T>(workOut: (number: number) => T): (number: number) => T {
   };
 }
 
-/** Numbers values by their text; one that it has given out is known without it. */
-function numbering<T>() {
+/** What a value has in a field. */
+type Part = string | number | boolean | object | null;
+
+/**
+ * Numbers values by their parts. Nearly every value differs from a known one in a single part, and only what is not itself a
+ * part of a value that was given out is written out.
+ */
+function numbering<T extends object | null>() {
   const numbers = new Map<T | string, number>();
   const values: T[] = [];
+  const parts = new Map<object | string, number>();
+  const partNumber = (part: object): number => {
+    const same = parts.get(part);
+    if (same !== undefined) return same;
+    const text = JSON.stringify(part);
+    const known = parts.get(text) ?? parts.size;
+    parts.set(text, known);
+    return known;
+  };
+  const inShort = (part: Part): string => {
+    if (part === null || typeof part !== "object") return `${part}`;
+    return Array.isArray(part) ? `[${part.map(inShort)}]` : `#${partNumber(part)}`;
+  };
+  const keep = (part: Part): void => {
+    if (part === null || typeof part !== "object") return;
+    if (Array.isArray(part)) part.forEach(keep);
+    else parts.set(part, partNumber(part));
+  };
   const numberOf = (value: T): number => {
     const same = numbers.get(value);
     if (same !== undefined) return same;
-    const text = JSON.stringify(value);
+    const fields: Part[] = Object.values(value ?? {});
+    const text = fields.map(inShort).join("|");
     const known = numbers.get(text);
     if (known !== undefined) return known;
+    fields.forEach(keep);
     numbers.set(text, values.length).set(value, values.length);
     return values.push(value) - 1;
   };
