@@ -30,7 +30,7 @@ type Client = ReturnType<typeof clientOf>;
 /**
  * Owner, master minter, minter, pauser and blacklister of the local USDC. Nobody has its key: the node impersonates it.
  */
-const USDC_ADMINISTRATOR: Address = "0x00000000000000000000000000000000000ad317";
+export const USDC_ADMINISTRATOR: Address = "0x00000000000000000000000000000000000ad317";
 
 /** The part of FiatTokenV2_2's ABI that this project uses, administration included. */
 export const USDC_ABI = parseAbi([

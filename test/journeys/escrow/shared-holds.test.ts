@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { escrowAbi } from "../../../contracts/abi.ts";
 import { SETTLEMENT_BATCH } from "../../../contracts/settlement-batch.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
-import { USDC_ABI } from "../../../scripts/embedded/usdc.ts";
+import { USDC_ABI, USDC_ADMINISTRATOR } from "../../../scripts/embedded/usdc.ts";
 import { startHoldingNode } from "../../support/chain/holding-node.ts";
 import { openOperator } from "../../support/escrow/auth-capture.ts";
 import { deployEscrow } from "../../support/escrow/contract.ts";
@@ -123,6 +123,13 @@ const movesAway = ({ buyer: { address } }: Order) =>
     encodeFunctionData({ abi: USDC_ABI, functionName: "transfer", args: [BURNER, 1_000_000n] }),
   );
 
+const isBanned = ({ buyer: { address } }: Order) =>
+  sends(
+    USDC_ADMINISTRATOR,
+    chain.network.usdc.address,
+    encodeFunctionData({ abi: USDC_ABI, functionName: "blacklist", args: [address] }),
+  );
+
 beforeEach(async () => {
   before = (await owner.query("SELECT coalesce(max(id), 0) AS id FROM relay")).rows[0].id;
 });
@@ -130,25 +137,34 @@ beforeEach(async () => {
 describe.each(["commerce", "auth-capture"] as const)("holds by %s", (pays) => {
   test("a payer that misbehaves once its hold is sent keeps no neighbour from buying, and is held nothing", async () => {
     const made = await orders(1 + TOGETHER, pays);
-    const [burner, broke, ...others] = made.slice(1) as [Order, Order, ...Order[]];
+    const [burner, broke, banned, ...others] = made.slice(1) as [Order, Order, Order, ...Order[]];
     const honest = [made[0] as Order, ...others];
     const asked = await sharing(made);
     await expect.poll(sizes, PATIENT).toEqual([1, TOGETHER]);
     await expect.poll(pending, PATIENT).toBe(2);
     await delegates(burner);
     await movesAway(broke);
+    await isBanned(banned);
     await client.setAutomine(true);
     await chain.mine();
     const answers = await Promise.all(asked);
-    expect(answers.map((answer) => answer?.status)).toEqual([200, 402, 402, 200, 200, 200]);
+    expect(answers.map((answer) => answer?.status)).toEqual([200, 402, 402, 402, 200, 200]);
     await expectSold(honest, pays);
-    expect(await eventsOf([burner, broke], pays)).toEqual([[], []]);
+    expect(await eventsOf([burner, broke, banned], pays)).toEqual([[], [], []]);
     const [, batch] = await sent();
-    expect(batch?.failed).toHaveLength(2);
+    expect(batch?.failed).toHaveLength(3);
     const { gasUsed, to } = await client.getTransactionReceipt({ hash: hexOf(batch?.hash as Buffer) });
     expect(to).toBe(SETTLEMENT_BATCH.address.toLowerCase());
     // Five caps would be 650,000 and 1,100,000.
     expect(gasUsed).toBeLessThan(pays === "commerce" ? 420_000n : 650_000n);
+  });
+
+  test("a payer that USDC refuses already is told so, and nothing is sent for it", async () => {
+    const [banned] = (await orders(1, pays)) as [Order];
+    await chain.blacklist(banned.buyer.address);
+    const { status, text } = await pay(banned);
+    expect([status, text]).toEqual([402, expect.stringContaining("blacklisted")]);
+    expect(await sizes()).toEqual([]);
   });
 });
 
