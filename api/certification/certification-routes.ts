@@ -5,23 +5,14 @@ import { isHeld } from "../kernel/etag.ts";
 import { remember } from "../kernel/memo.ts";
 import { formatUsd } from "../kernel/money.ts";
 import { MAIN_NETWORK } from "../kernel/networks.ts";
-import { inPath, inQuery, json, jsonOrPage } from "../kernel/output.ts";
+import { inPath, json, jsonOrPage } from "../kernel/output.ts";
 import { isPaid, type PaidRoute, paidRoute, type Route } from "../kernel/route.ts";
-import { mixedCaseAddress } from "../kernel/schema.ts";
-import { parseAddress } from "../kernel/wallet.ts";
 import { page, wantsHtml } from "../layout/negotiate.ts";
 import { CERTIFICATE_ENTRIES } from "../log/log-paths.ts";
 import type { PublicLog } from "../log/public-log.ts";
 import { badgeEtag, renderBadge, renderUnknownBadge } from "./badge.ts";
 import { isFresh, type MarkedCertificate } from "./certificate.ts";
-import {
-  CERTIFICATE,
-  CERTIFICATE_RECORD,
-  CREDENTIAL,
-  certificateId,
-  MENU,
-  VERIFICATION,
-} from "./certification-schemas.ts";
+import { CERTIFICATE, CERTIFICATE_RECORD, certificateId, MENU } from "./certification-schemas.ts";
 import type { Certification } from "./certify.ts";
 import { CERTIFICATE_CREDENTIAL } from "./erc8004/credential-schemas.ts";
 import type { TestOrder, TestOrdering } from "./erc8004/order.ts";
@@ -29,8 +20,8 @@ import { certificateRecord } from "./issue.ts";
 import { KINDS } from "./kinds/index.ts";
 import type { Kind } from "./kinds/kind.ts";
 import { renderCertificatePage } from "./pages/certificate-page.ts";
-import { renderVerification } from "./pages/verification-page.ts";
 import { PRODUCTS } from "./products.ts";
+import { verificationRoutes } from "./verification-routes.ts";
 
 export interface CertificationRouteParts {
   readonly certification: Certification;
@@ -47,11 +38,6 @@ const badges = remember<{ readonly svg: string; readonly etag: string }>(2_000);
 const pictures = remember<Uint8Array>(64);
 
 const ID = { name: "id", description: "The certificate's id.", schema: certificateId };
-const WALLET = {
-  name: "wallet",
-  description: "The wallet's address, in upper, lower or mixed case.",
-  schema: mixedCaseAddress,
-};
 const FILE = {
   name: "file",
   description: "The certificate's id followed by `.svg`.",
@@ -67,24 +53,7 @@ const stateKey = (certificate: MarkedCertificate, now: Date): string =>
 export function certificationRoutes(parts: CertificationRouteParts): readonly Route[] {
   return [
     ...KINDS.map((kind) => testRoute(kind, parts)),
-    {
-      method: "GET",
-      path: "/verify",
-      summary: "A wallet's record: certificates, capabilities, on-chain activity",
-      parameters: [inQuery(WALLET)],
-      output: jsonOrPage(VERIFICATION),
-      problems: ["malformed_request"],
-      handle: (c) => verify(c, parts),
-    },
-    {
-      method: "GET",
-      path: "/credential/:wallet",
-      summary: "The same record as a signed credential that anyone can check offline",
-      parameters: [inPath(WALLET)],
-      output: { "application/json": CREDENTIAL, "application/vc": CREDENTIAL },
-      problems: ["malformed_request"],
-      handle: (c) => credential(c, parts),
-    },
+    ...verificationRoutes(parts),
     {
       method: "GET",
       path: "/cert/:id",
@@ -196,36 +165,6 @@ function menu(paid: readonly PaidRoute[], baseUrl: string) {
     ),
     other_products: paid.filter((route) => route.menu === undefined).map(offer),
   };
-}
-
-async function verify(c: Context, { certification }: CertificationRouteParts): Promise<Response> {
-  const wallet = parseAddress(c.req.query("wallet"));
-  if (wallet === null) {
-    throw new Problem("malformed_request", {
-      detail: "The query parameter wallet must be an address: 0x and 40 hex digits, like /verify?wallet=0x90F7…",
-    });
-  }
-  const record = await certification.verification(wallet);
-  return wantsHtml(c) ? page(c, renderVerification(record)) : c.json(record, 200, { vary: "Accept" });
-}
-
-/**
- * Signed afresh for each request, because the record can change at any time. The holder keeps the document; caches do
- * not.
- */
-async function credential(c: Context, { certification }: CertificationRouteParts): Promise<Response> {
-  const wallet = parseAddress(c.req.param("wallet"));
-  if (wallet === null) {
-    throw new Problem("malformed_request", {
-      detail: "The path must end in an address: 0x and 40 hex digits, like /credential/0x90F7…",
-    });
-  }
-  const named = /\bapplication\/vc\s*(,|;|$)/.test(c.req.header("accept") ?? "");
-  return c.json(await certification.credential(wallet), 200, {
-    "content-type": named ? "application/vc" : "application/json",
-    "cache-control": "no-cache",
-    vary: "Accept",
-  });
 }
 
 async function found(c: Context, { certification }: CertificationRouteParts): Promise<MarkedCertificate> {

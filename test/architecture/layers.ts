@@ -9,6 +9,7 @@ export const HTTP: readonly string[] = [
   "api/certification/behaviour/session-routes.ts",
   "api/certification/certification-routes.ts",
   "api/certification/retry/retry-routes.ts",
+  "api/certification/verification-routes.ts",
   "api/discovery/document-routes.ts",
   "api/discovery/mcp-route.ts",
   "api/escrow/contest/contest-routes.ts",
