@@ -1,0 +1,194 @@
+import type pg from "pg";
+import type { CheckResult } from "../../../packages/seller-check/src/exam/vocabulary.ts";
+import { NETWORKS, networkOfChain } from "../../kernel/networks.ts";
+import type { ExamStore, NewResult } from "../../seller-exam/exam-store.ts";
+import type { Consent, EndedExam, Exam, ExamMode, ExamOrder, ExamResult } from "../../seller-exam/record.ts";
+import { bytes, hex, inTransaction, named } from "./connection.ts";
+
+interface OrderColumns {
+  id: string;
+  origin: string;
+  url: string;
+  method: string;
+  body: string | null;
+  content_type: string;
+  pay_to: Buffer;
+  amount: string;
+  mode: ExamMode;
+  consent: Consent | null;
+  chain: number;
+  asset: Buffer;
+  payer: Buffer;
+  nonce: Buffer;
+  tx: Buffer;
+  block_number: string;
+  ordered_at: Date;
+}
+
+interface ResultColumns {
+  outcome: ExamResult["outcome"] | null;
+  level: ExamResult["level"];
+  is_public: boolean;
+  note: string | null;
+  checks: string;
+  evidence_sha256: Buffer;
+  spent: string | null;
+  runs: number;
+  began_at: Date;
+  ended_at: Date;
+  valid_until: Date | null;
+  reason: string | null;
+  corrected_at: Date;
+}
+
+type Columns = OrderColumns & ResultColumns;
+
+const COLUMNS = `e.*, r.outcome, r.level, r.is_public, r.note, r.checks, r.evidence_sha256, r.spent, r.runs, r.began_at,
+  r.ended_at, r.valid_until, c.reason, c.at AS corrected_at`;
+const ENDED = `SELECT ${COLUMNS} FROM seller_exam_result r JOIN seller_exam e ON e.id = r.exam
+  LEFT JOIN seller_exam_correction c ON c.exam = r.exam WHERE r.is_public`;
+const GET = `SELECT ${COLUMNS} FROM seller_exam e LEFT JOIN seller_exam_result r ON r.exam = e.id
+  LEFT JOIN seller_exam_correction c ON c.exam = e.id WHERE e.id = $1`;
+const OF_PAYEE = `SELECT * FROM (SELECT DISTINCT ON (r.origin) ${COLUMNS} FROM seller_exam_result r
+    JOIN seller_exam e ON e.id = r.exam LEFT JOIN seller_exam_correction c ON c.exam = r.exam
+    WHERE r.is_public AND r.pay_to = $1 ORDER BY r.origin, r.ended_at DESC) AS newest
+  ORDER BY ended_at DESC LIMIT 100`;
+
+/** Orders and results of exams: rows are added, and nothing else. */
+export function createExamStore(pool: pg.Pool): ExamStore {
+  const ended = async (text: string, values: readonly unknown[]): Promise<readonly EndedExam[]> => {
+    const { rows } = await pool.query<Columns>(named(text, values));
+    return rows.map(parse).filter((exam): exam is EndedExam => exam.result !== null);
+  };
+  return {
+    adding,
+    complete: (id, run, result) => complete(pool, { id, run }, result),
+    async get(id) {
+      const { rows } = await pool.query<Columns>(named(GET, [id]));
+      return rows[0] ? parse(rows[0]) : null;
+    },
+    async evidence(id) {
+      const { rows } = await pool.query<{ evidence: string }>(
+        named("SELECT evidence FROM seller_exam_result WHERE exam = $1", [id]),
+      );
+      return rows[0]?.evidence ?? null;
+    },
+    async newestOf(origin) {
+      const [newest] = await ended(`${ENDED} AND r.origin = $1 ORDER BY r.ended_at DESC LIMIT 1`, [origin]);
+      return newest ?? null;
+    },
+    newestOfPayee: (payTo) => ended(OF_PAYEE, [bytes(payTo)]),
+    list: ({ before, limit }) =>
+      ended(
+        `${ENDED} AND r.ended_at < coalesce($1::timestamptz, 'infinity') ORDER BY r.ended_at DESC, r.exam DESC LIMIT $2`,
+        [before, limit],
+      ),
+  };
+}
+
+const adding: ExamStore["adding"] = ({ payment, settlement, ...order }) => [
+  {
+    text: `INSERT INTO seller_exam (id, origin, url, method, body, content_type, pay_to, amount, mode, consent, chain, asset, payer, nonce, tx, block_number, ordered_at)
+      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
+    values: [
+      order.id,
+      order.origin,
+      order.url,
+      order.method,
+      order.body,
+      order.contentType,
+      bytes(order.payTo),
+      order.amount.toString(),
+      order.mode,
+      order.consent === null ? null : JSON.stringify(order.consent),
+      NETWORKS[payment.network].chainId,
+      bytes(payment.asset),
+      bytes(payment.payer),
+      bytes(payment.nonce),
+      bytes(settlement.transaction),
+      settlement.block,
+      order.orderedAt,
+    ],
+  },
+  {
+    text: "INSERT INTO seller_exam_work (exam, origin, ordered_at) VALUES ($1, $2, $3)",
+    values: [order.id, order.origin, order.orderedAt],
+  },
+];
+
+const END = "DELETE FROM seller_exam_work WHERE exam = $1 AND lease_token = $2 RETURNING 1";
+const ADD = `INSERT INTO seller_exam_result (exam, origin, pay_to, outcome, level, is_public, note, checks, evidence, evidence_sha256, spent, runs, began_at, ended_at, valid_until)
+  SELECT id, origin, pay_to, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13 FROM seller_exam WHERE id = $1`;
+
+const complete = (
+  pool: pg.Pool,
+  { id, run }: { readonly id: string; readonly run: string },
+  result: NewResult,
+): Promise<boolean> =>
+  inTransaction(pool, async (client) => {
+    const { rowCount } = await client.query(named(END, [id, run]));
+    if (rowCount !== 1) return false;
+    await client.query(
+      named(ADD, [
+        id,
+        result.outcome,
+        result.level,
+        result.isPublic,
+        result.note,
+        JSON.stringify(result.checks),
+        result.evidence,
+        bytes(result.evidenceSha256),
+        result.spent?.toString() ?? null,
+        result.runs,
+        result.beganAt,
+        result.endedAt,
+        result.validUntil,
+      ]),
+    );
+    return true;
+  });
+
+function parse(row: Columns): Exam {
+  return {
+    order: parseOrder(row),
+    result: row.outcome === null ? null : parseResult(row, row.outcome),
+    correction: row.reason === null ? null : { reason: row.reason, at: row.corrected_at },
+  };
+}
+
+function parseOrder(row: OrderColumns): ExamOrder {
+  return {
+    id: row.id,
+    origin: row.origin,
+    url: row.url,
+    method: row.method,
+    body: row.body,
+    contentType: row.content_type,
+    payTo: hex(row.pay_to),
+    amount: BigInt(row.amount),
+    mode: row.mode,
+    consent: row.consent,
+    payment: {
+      network: networkOfChain(row.chain),
+      asset: hex(row.asset),
+      payer: hex(row.payer),
+      nonce: hex(row.nonce),
+    },
+    settlement: { transaction: hex(row.tx), block: Number(row.block_number) },
+    orderedAt: row.ordered_at,
+  };
+}
+
+const parseResult = (row: ResultColumns, outcome: ExamResult["outcome"]): ExamResult => ({
+  outcome,
+  level: row.level,
+  isPublic: row.is_public,
+  note: row.note,
+  checks: JSON.parse(row.checks) as readonly CheckResult[],
+  evidenceSha256: row.evidence_sha256.toString("hex"),
+  spent: row.spent === null ? null : BigInt(row.spent),
+  runs: row.runs,
+  beganAt: row.began_at,
+  endedAt: row.ended_at,
+  validUntil: row.valid_until,
+});

@@ -1,0 +1,28 @@
+import type { Statement } from "../kernel/transaction.ts";
+import type { Address } from "../kernel/wallet.ts";
+import type { EndedExam, Exam, ExamOrder, ExamResult } from "./record.ts";
+
+/** A result with its evidence, JSON of `KeptExchange[]` as text. */
+export interface NewResult extends ExamResult {
+  readonly evidence: string;
+}
+
+/** Exams as they are kept. Orders and results are added, and never changed. */
+export interface ExamStore {
+  /** The writes that add one: the order, and the work that it means. */
+  adding(order: ExamOrder): readonly Statement[];
+  /**
+   * Adds the result and ends the work, both or neither.
+   * @returns whether this run still held the exam; without its lease nothing is written
+   */
+  complete(id: string, run: string, result: NewResult): Promise<boolean>;
+  get(id: string): Promise<Exam | null>;
+  /** JSON of `KeptExchange[]`, as it is hashed; null while there is no result. */
+  evidence(id: string): Promise<string | null>;
+  /** The newest public result about an origin, whether it still counts or not. */
+  newestOf(origin: string): Promise<EndedExam | null>;
+  /** The newest public result about each origin that is paid at this address, newest first. */
+  newestOfPayee(payTo: Address): Promise<readonly EndedExam[]>;
+  /** Public results, newest first; those that ended before a time, or all. */
+  list(page: { readonly before: Date | null; readonly limit: number }): Promise<readonly EndedExam[]>;
+}

@@ -1,0 +1,130 @@
+import type { Level } from "../../packages/seller-check/src/exam/level.ts";
+import type { CheckResult } from "../../packages/seller-check/src/exam/vocabulary.ts";
+import type { Atomic } from "../kernel/money.ts";
+import type { PaymentKey } from "../kernel/route.ts";
+import type { Address, Hex } from "../kernel/wallet.ts";
+
+/** How long a published result counts. */
+export const VALID_DAYS = 30;
+
+/** `paid`: every check, with the seller's consent. `passive`: unpaid requests only, since nobody proved to be the seller. */
+export type ExamMode = "paid" | "passive";
+
+/** How the operator of the origin proved to be one. */
+export type Consent =
+  | { readonly kind: "file"; readonly url: string; readonly text: string }
+  | {
+      readonly kind: "signature";
+      /** Signed by the payee's wallet. */
+      readonly text: string;
+      readonly signature: Hex;
+      /** ISO 8601. */
+      readonly expires: string;
+    };
+
+/** The request that is examined. */
+export interface ExaminedRequest {
+  readonly url: string;
+  readonly method: string;
+  readonly body: string | null;
+  readonly contentType: string;
+}
+
+/** An exam as it was bought. It never changes. */
+export interface ExamOrder extends ExaminedRequest {
+  /** 32 hex digits. */
+  readonly id: string;
+  readonly origin: string;
+  /** What the seller quoted when the exam was ordered: nothing else is ever signed. */
+  readonly payTo: Address;
+  readonly amount: Atomic;
+  readonly mode: ExamMode;
+  /** Null for a passive exam. */
+  readonly consent: Consent | null;
+  /** The payment that bought it, and where it settled. */
+  readonly payment: PaymentKey;
+  readonly settlement: { readonly transaction: Hex; readonly block: number };
+  readonly orderedAt: Date;
+}
+
+/**
+ * What became of an exam. It never changes. `interrupted`: payments were signed twice, and neither run came to its end;
+ * nothing is said about the seller then.
+ */
+export interface ExamResult {
+  readonly outcome: "complete" | "interrupted";
+  readonly level: Level;
+  /**
+   * Whether it may be found by its origin and payee: it is complete, paid, and the consent still stood at its end. By its
+   * id alone it always is.
+   */
+  readonly isPublic: boolean;
+  /** Why it is not public, or was interrupted; null if it is public. */
+  readonly note: string | null;
+  /** One for each check; empty if interrupted. */
+  readonly checks: readonly CheckResult[];
+  /** SHA-256 of the evidence's text. */
+  readonly evidenceSha256: string;
+  /** What its payments have taken from our account by its end, in atomic units; null if that is not known. */
+  readonly spent: Atomic | null;
+  /** How many runs it took. */
+  readonly runs: number;
+  readonly beganAt: Date;
+  readonly endedAt: Date;
+  /** Null unless it is public. */
+  readonly validUntil: Date | null;
+}
+
+/** The statement that a result was wrong. The result stays as it is. */
+export interface ExamCorrection {
+  readonly reason: string;
+  readonly at: Date;
+}
+
+export interface Exam {
+  readonly order: ExamOrder;
+  /** Null while it is incomplete. */
+  readonly result: ExamResult | null;
+  readonly correction: ExamCorrection | null;
+}
+
+/** An exam that has come to its end. */
+export interface EndedExam extends Exam {
+  readonly result: ExamResult;
+}
+
+/** A text or a body as it is kept: up to some length, with what tells the rest. */
+export interface KeptBody {
+  readonly bytes: number;
+  /** Of the whole body, in hex. */
+  readonly sha256: string;
+  /** The beginning, if it is text; null if it is not. */
+  readonly text: string | null;
+  /** The beginning in base64, if it is not text; null if it is. */
+  readonly base64: string | null;
+  readonly isWhole: boolean;
+}
+
+/** One request with its answer, as the evidence has it. */
+export interface KeptExchange {
+  /** Findings name it by this. */
+  readonly number: number;
+  readonly request: {
+    readonly method: string;
+    readonly url: string;
+    readonly headers: Readonly<Record<string, string>>;
+    readonly body: string | null;
+    readonly family?: 4 | 6;
+  };
+  readonly answer: {
+    readonly status: number;
+    readonly headers: Readonly<Record<string, string>>;
+    readonly body: KeptBody;
+  } | null;
+  /** Why there is no answer; null if there is one. */
+  readonly failure: string | null;
+}
+
+/** Whether a public result still counts. */
+export const isCurrent = ({ result, correction }: Exam, now: Date): boolean =>
+  result?.validUntil != null && correction === null && now.getTime() < result.validUntil.getTime();

@@ -1,0 +1,95 @@
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { connect } from "../../../api/adapters/postgres/connection.ts";
+import { createExamStore } from "../../../api/adapters/postgres/exam-store.ts";
+import { isCurrent, type KeptExchange } from "../../../api/seller-exam/record.ts";
+import { sampleOrder, sampleResult, storeExam, storeOrder } from "../../support/seller-exam/samples.ts";
+import { connectOwner, freshDatabase } from "../../support/service/database.ts";
+
+/** An exchange without an answer, as evidence has it. */
+const failed = (failure: string): KeptExchange => ({
+  number: 1,
+  request: { method: "GET", url: "https://seller.example/haiku", headers: {}, body: null },
+  answer: null,
+  failure,
+});
+
+let pool: ReturnType<typeof connect>;
+let owner: Awaited<ReturnType<typeof connectOwner>>;
+
+beforeAll(async () => {
+  const database = await freshDatabase();
+  pool = connect(database.apiUrl);
+  owner = await connectOwner(database);
+});
+afterAll(() => Promise.all([pool.end(), owner.end()]));
+
+test("an exam is kept as it was ordered and as it ended", async () => {
+  const store = createExamStore(pool);
+  const order = sampleOrder({ body: '{"topic":"rain"}', method: "POST" });
+  const run = await storeOrder(pool, order);
+  expect(await store.get(order.id)).toEqual({ order, result: null, correction: null });
+  const { evidence, ...result } = sampleResult({ evidence: JSON.stringify([failed("a\u0000b\ud800")]) });
+  expect(await store.complete(order.id, run, { ...result, evidence })).toBe(true);
+  expect(await store.get(order.id)).toEqual({ order, result, correction: null });
+  expect(await store.evidence(order.id)).toBe(evidence);
+  expect(await store.get("0".repeat(32))).toBeNull();
+});
+
+test("a run that lost its lease adds nothing", async () => {
+  const store = createExamStore(pool);
+  const order = sampleOrder();
+  const run = await storeOrder(pool, order);
+  expect(await store.complete(order.id, randomUUID(), sampleResult())).toBe(false);
+  expect((await store.get(order.id))?.result).toBeNull();
+  expect(await store.complete(order.id, run, sampleResult())).toBe(true);
+  expect(await store.complete(order.id, run, sampleResult())).toBe(false);
+});
+
+test("only public results are found by origin, payee and time", async () => {
+  const store = createExamStore(pool);
+  const at = (minute: number) => new Date(Date.UTC(2026, 6, 2, 10, minute));
+  const [origin, payTo] = ["https://found.example", `0x${"f0".repeat(20)}`] as const;
+  const orders = [1, 2, 3].map(() => sampleOrder({ origin, payTo }));
+  const [older, newer, hidden] = orders as [(typeof orders)[0], (typeof orders)[0], (typeof orders)[0]];
+  await storeExam(pool, older, sampleResult({ endedAt: at(1) }));
+  await storeExam(pool, newer, sampleResult({ endedAt: at(2), level: null }));
+  await storeExam(pool, hidden, sampleResult({ endedAt: at(3), isPublic: false, validUntil: null, note: "passive" }));
+  expect((await store.newestOf(origin))?.order.id).toBe(newer.id);
+  expect((await store.newestOfPayee(payTo)).map(({ order }) => order.id)).toEqual([newer.id]);
+  const page = await store.list({ before: at(2), limit: 10 });
+  expect(page.map(({ order }) => order.id)).toContain(older.id);
+  expect(page.map(({ order }) => order.id)).not.toContain(newer.id);
+  expect((await store.get(hidden.id))?.result?.note).toBe("passive");
+  expect(await store.newestOf("https://elsewhere.example")).toBeNull();
+});
+
+test("a correction stands beside a result, which counts no more and stays as it is", async () => {
+  const store = createExamStore(pool);
+  const order = sampleOrder({ origin: "https://corrected.example" });
+  await storeExam(pool, order, sampleResult());
+  const during = new Date("2026-07-10T10:00:00Z");
+  const before = await store.newestOf(order.origin);
+  expect(before !== null && isCurrent(before, during)).toBe(true);
+  expect(before !== null && isCurrent(before, new Date("2026-07-31T10:01:00Z"))).toBe(false);
+  await owner.query("INSERT INTO seller_exam_correction (exam, reason) VALUES ($1, 'our node was behind')", [order.id]);
+  const after = await store.newestOf(order.origin);
+  expect(after).toMatchObject({ result: before?.result, correction: { reason: "our node was behind" } });
+  expect(after !== null && isCurrent(after, during)).toBe(false);
+});
+
+test.each(["seller_exam", "seller_exam_result", "seller_exam_correction", "seller_exam_signature"])(
+  "a row of %s cannot be changed or removed, even by its owner",
+  async (table) => {
+    const order = sampleOrder();
+    await storeExam(pool, order, sampleResult());
+    await owner.query("INSERT INTO seller_exam_correction (exam, reason) VALUES ($1, '')", [order.id]);
+    const signed = `INSERT INTO seller_exam_signature (nonce, exam, run, pay_to, value, valid_after, valid_before, cost)
+      VALUES (decode(repeat(md5($1), 2), 'hex'), $1, $2, decode(repeat('00', 20), 'hex'), 1, 0, 1, 1)`;
+    await owner.query(signed, [order.id, randomUUID()]);
+    await expect(owner.query(`DELETE FROM ${table}`)).rejects.toThrow(/append-only/);
+    await expect(owner.query(`TRUNCATE ${table} CASCADE`)).rejects.toThrow(/append-only/);
+    const [column] = table === "seller_exam" ? ["id"] : ["exam"];
+    await expect(owner.query(`UPDATE ${table} SET ${column} = ${column}`)).rejects.toThrow(/append-only/);
+  },
+);
