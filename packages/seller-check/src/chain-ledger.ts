@@ -1,11 +1,20 @@
-import { type Address, createPublicClient, type Hex, http, isAddressEqual, parseAbi, parseEventLogs } from "viem";
+import {
+  type Address,
+  createPublicClient,
+  type Hex,
+  http,
+  isAddressEqual,
+  type PublicClient,
+  parseAbi,
+  parseEventLogs,
+} from "viem";
 import type { Ledger, Settled } from "./exam/ledger.ts";
 
 const EVENTS = parseAbi([
   "event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce)",
   "event Transfer(address indexed from, address indexed to, uint256 value)",
 ]);
-const [USED, TRANSFER] = EVENTS;
+const [USED] = EVENTS;
 
 /**
  * Reads a chain through its JSON-RPC URL.
@@ -13,11 +22,18 @@ const [USED, TRANSFER] = EVENTS;
  */
 export async function chainLedger(rpcUrl: string): Promise<Ledger> {
   const client = createPublicClient({ transport: http(rpcUrl), cacheTime: 0 });
-  const chainId = await client.getChainId();
+  return ledgerOn(client, await client.getChainId());
+}
+
+/** Reads a chain through a client of one's own. */
+export function ledgerOn(
+  client: Pick<PublicClient, "getBlock" | "getLogs" | "getTransactionReceipt">,
+  chainId: number,
+): Ledger {
   return {
     network: `eip155:${chainId}`,
     now: async () => Number((await client.getBlock()).timestamp),
-    block: () => client.getBlockNumber(),
+    block: async () => (await client.getBlock()).number,
     async settlement({ asset, from, nonce, since }) {
       const args = { authorizer: from, nonce };
       // A node may refuse to begin behind its head, so the block itself is asked for and left out.
@@ -25,12 +41,15 @@ export async function chainLedger(rpcUrl: string): Promise<Ledger> {
       const used = logs.find(({ blockNumber }) => blockNumber > since);
       return used === undefined ? null : transferOf(used.transactionHash, { asset, from, after: used.logIndex });
     },
-    async spent({ asset, from, since }) {
-      const logs = await client.getLogs({ address: asset, event: TRANSFER, args: { from }, fromBlock: since });
-      const out = logs.filter(
-        ({ args, blockNumber }) => blockNumber > since && args.to !== undefined && !isAddressEqual(args.to, from),
+    async spent({ asset, from, nonces, since }) {
+      const args = { authorizer: from, nonce: [...nonces] };
+      const logs =
+        nonces.length === 0 ? [] : await client.getLogs({ address: asset, event: USED, args, fromBlock: since });
+      const used = logs.filter(({ blockNumber }) => blockNumber > since);
+      const moved = await Promise.all(
+        used.map(({ transactionHash, logIndex }) => transferOf(transactionHash, { asset, from, after: logIndex })),
       );
-      return out.reduce((sum, { args }) => sum + (args.value ?? 0n), 0n);
+      return moved.reduce((sum, one) => sum + (one === null || isAddressEqual(one.to, from) ? 0n : one.value), 0n);
     },
   };
 

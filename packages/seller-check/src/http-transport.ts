@@ -10,11 +10,27 @@ const ANSWERS_WITHIN_MS = 30_000;
 /** The largest answer that is read, in bytes. */
 const MOST_BYTES = 1_048_576;
 
-/** Requests over HTTP/1.1, each on a connection of its own. `lookup` resolves names, by default as the system does. */
-export const httpTransport = (lookup: LookupFunction = systemLookup): Transport => ({
+export interface TransportSettings {
+  /** Resolves names, by default as the system does. Literal addresses are not asked for. */
+  readonly lookup?: LookupFunction;
+  /** The longest that one answer may take, up to its last byte, in milliseconds. */
+  readonly withinMs?: number;
+  /** Ends every request when it aborts. */
+  readonly signal?: AbortSignal;
+  /** Sent as `User-Agent`. */
+  readonly userAgent?: string;
+}
+
+/** Requests over HTTP/1.1, each on a connection of its own. */
+export const httpTransport = ({
+  lookup = systemLookup,
+  withinMs = ANSWERS_WITHIN_MS,
+  signal,
+  userAgent,
+}: TransportSettings = {}): Transport => ({
   send: (request) =>
     new Promise<Answer>((resolve, reject) => {
-      const sending = begin(request, { lookup, fail: reject });
+      const sending = begin(request, { lookup, withinMs, signal, userAgent, fail: reject });
       sending.on("response", (response) => {
         const parts: Buffer[] = [];
         let bytes = 0;
@@ -37,7 +53,13 @@ export const httpTransport = (lookup: LookupFunction = systemLookup): Transport 
   sendAndHangUp: (request) =>
     new Promise<void>((resolve, reject) => {
       let isSent = false;
-      const sending = begin(request, { lookup, fail: (error) => (isSent ? resolve() : reject(error)) });
+      const sending = begin(request, {
+        lookup,
+        withinMs,
+        signal,
+        userAgent,
+        fail: (error) => (isSent ? resolve() : reject(error)),
+      });
       sending.on("finish", () => {
         isSent = true;
         // The request has been handed to the system; closing sends it, then the end of the connection.
@@ -55,23 +77,33 @@ export const httpTransport = (lookup: LookupFunction = systemLookup): Transport 
   },
 });
 
-interface Sending {
-  readonly lookup: LookupFunction;
+interface Sending extends Omit<Required<TransportSettings>, "signal" | "userAgent"> {
+  readonly signal: AbortSignal | undefined;
+  readonly userAgent: string | undefined;
   readonly fail: (error: Error) => void;
 }
 
-function begin({ method, url, headers, body, family }: HttpRequest, { lookup, fail }: Sending) {
+function begin({ method, url, headers, body, family }: HttpRequest, settings: Sending) {
+  const { lookup, withinMs, signal, userAgent, fail } = settings;
   const options = {
     method,
-    headers: { accept: "*/*", ...headers },
+    headers: { accept: "*/*", ...(userAgent === undefined ? {} : { "user-agent": userAgent }), ...headers },
     agent: false,
-    timeout: ANSWERS_WITHIN_MS,
     family,
     lookup,
+    ...(signal === undefined ? {} : { signal }),
   } as const;
   const sending = (url.startsWith("https:") ? requestHttps : requestHttp)(url, options);
   sending.on("error", fail);
-  sending.on("timeout", () => sending.destroy(new Error(`no answer within ${ANSWERS_WITHIN_MS / 1000} seconds`)));
+  const late = setTimeout(
+    () => sending.destroy(new Error(`no whole answer within ${withinMs / 1000} seconds`)),
+    withinMs,
+  );
+  sending.on("close", () => {
+    clearTimeout(late);
+    // Without effect once there is an answer. A server that switches protocols gives none, and no error either.
+    fail(new Error("the connection was closed before an answer"));
+  });
   sending.end(body ?? undefined);
   return sending;
 }

@@ -1,6 +1,6 @@
-export { chainLedger } from "./chain-ledger.ts";
+export { chainLedger, ledgerOn } from "./chain-ledger.ts";
 export type { OtherRoute } from "./exam/checks/binding.ts";
-export { type ExamOrder, type ExamReport, examine } from "./exam/examine.ts";
+export { type ExamOrder, type ExamReport, examine, examinePassively } from "./exam/examine.ts";
 export type { Answer, Exchange, Family, HttpRequest, Transport } from "./exam/exchange.ts";
 export type { Ledger, Settled } from "./exam/ledger.ts";
 export type { Level } from "./exam/level.ts";

@@ -16,7 +16,7 @@ const USAGE = `Examines a paid endpoint as a buyer would: it pays up to three ti
   --asset <address>    the only token to pay with; default: whichever the endpoint asks for
   --json               the whole report with every request and answer
 
-PRIVATE_KEY pays: an account with some of the token, used for nothing else meanwhile. It needs no ether.
+PRIVATE_KEY pays: an account with some of the token. It needs no ether.
 
 Exit codes: 0 every check passed or does not apply; 1 a check failed; 2 usage error, or no exam was possible.`;
 

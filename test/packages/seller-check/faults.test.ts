@@ -55,7 +55,7 @@ test.each([
   [{ 4: DEAR, 6: "900001" }, false],
 ])("IPv4 and IPv6 are to quote the same: with %j that is %s", async (amounts, holds) => {
   const url = await openDoor(chain.network, amounts);
-  const transport = httpTransport(lookupBoth);
+  const transport = httpTransport({ lookup: lookupBoth });
   const { results } = await holdExam(chain, { resource: { url: url ?? "http://127.0.0.1:9/" }, transport });
   const compared = results[0]?.findings.filter(({ statement }) => /^IPv4 and IPv6 are quoted/.test(statement));
   expect(compared).toEqual(url === null ? [] : [{ statement: expect.anything(), holds, exchanges: [5, 6] }]);

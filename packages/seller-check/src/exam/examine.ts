@@ -54,6 +54,23 @@ export async function examine({ resource, payable, other }: ExamOrder, parts: Vi
   };
 }
 
+/** Looks at a paid request without paying: the first check, and nothing that needs a payment. It gives no level. */
+export async function examinePassively(
+  { resource, payable }: Omit<ExamOrder, "other">,
+  parts: VisitParts,
+): Promise<ExamReport> {
+  const seller = await visit(resource, parts);
+  const { result, terms } = await checkTerms(seller, payable);
+  const results = CHECKS.map((name) => (name === "terms" ? result : notApplicable(name, "this exam pays nothing")));
+  return {
+    level: null,
+    results,
+    exchanges: seller.exchanges,
+    terms: typeof terms === "string" ? null : terms,
+    spent: 0n,
+  };
+}
+
 interface Paying {
   readonly terms: Terms;
   readonly payable: Payable;

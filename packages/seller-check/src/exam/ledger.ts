@@ -23,10 +23,14 @@ export interface Ledger {
     readonly nonce: Hex;
     readonly since: bigint;
   }) => Promise<Settled | null>;
-  /** Everything that has gone out of the account after a block, in atomic units. */
+  /**
+   * What these authorizations have moved from the account to others after a block, in atomic units. Whatever else the
+   * account pays for does not count.
+   */
   readonly spent: (given: {
     readonly asset: Address;
     readonly from: Address;
+    readonly nonces: readonly Hex[];
     readonly since: bigint;
   }) => Promise<bigint>;
 }

@@ -64,24 +64,28 @@ export const asQuoted = ({ payTo, amount, maxTimeoutSeconds }: Terms, from: Addr
   nonce: `0x${randomBytes(32).toString("hex")}`,
 });
 
-/** Signs an authorization and puts it into the header of the terms' version. `change` breaks the signature. */
+/** What a payment presents, and what is really signed for it where that is something else. */
+export interface Signing {
+  readonly terms: Terms;
+  readonly authorization: Authorization;
+  readonly really?: Authorization;
+}
+
+/** Signs an authorization and puts it into the header of the terms' version. */
 export async function signed(
   payer: Payer,
-  { terms, authorization }: { readonly terms: Terms; readonly authorization: Authorization },
-  change: (signature: Hex) => Hex = (signature) => signature,
+  { terms, authorization, really = authorization }: Signing,
 ): Promise<Payment> {
-  const signature = change(
-    await payer.signTypedData({
-      domain: {
-        ...terms.domain,
-        chainId: Number(terms.network.slice("eip155:".length)),
-        verifyingContract: terms.asset,
-      },
-      types: TYPES,
-      primaryType: "TransferWithAuthorization",
-      message: authorization,
-    }),
-  );
+  const signature = await payer.signTypedData({
+    domain: {
+      ...terms.domain,
+      chainId: Number(terms.network.slice("eip155:".length)),
+      verifyingContract: terms.asset,
+    },
+    types: TYPES,
+    primaryType: "TransferWithAuthorization",
+    message: really,
+  });
   const { value, validAfter, validBefore, ...rest } = authorization;
   const texts = { ...rest, value: `${value}`, validAfter: `${validAfter}`, validBefore: `${validBefore}` };
   return { authorization, headers: headersOf(terms, { signature, authorization: texts }) };

@@ -46,16 +46,31 @@ export function readQuotes({ headers, body }: Answer): readonly Quote[] {
 
 function quoteV2(header: string): Quote {
   const decoded = parsed(() => decodePaymentRequiredHeader(header) as unknown);
+  if (isDeep(decoded)) return broken(2, TOO_DEEP);
   const { success, data, error } = PaymentRequiredV2Schema.safeParse(decoded);
   if (!success) return broken(2, decoded === undefined ? "the header is not JSON in base64" : pathOf(error.issues));
   return { version: 2, problem: null, accepts: data.accepts, resource: data.resource, extensions: data.extensions };
 }
 
 function quoteV1(json: unknown): Quote {
+  if (isDeep(json)) return broken(1, TOO_DEEP);
   const { success, data, error } = PaymentRequiredV1Schema.safeParse(json);
   if (!success) return broken(1, pathOf(error.issues));
   const accepts = data.accepts.map((entry) => ({ ...entry }));
   return { version: 1, problem: null, accepts, resource: accepts[0]?.resource, extensions: undefined };
+}
+
+const MOST_DEEP = 32;
+const TOO_DEEP = `it is nested deeper than ${MOST_DEEP} levels`;
+
+/** What is nested without end would exhaust whoever walks through it, level by level. */
+function isDeep(value: unknown): boolean {
+  let level = [value];
+  for (let depth = 0; depth <= MOST_DEEP; depth++) {
+    level = level.flatMap((one) => (typeof one === "object" && one !== null ? Object.values(one) : []));
+    if (level.length === 0) return false;
+  }
+  return true;
 }
 
 const broken = (version: 1 | 2, problem: string): Quote => ({
@@ -77,6 +92,8 @@ export interface Payable {
   readonly asset?: Address | undefined;
   /** In atomic units, of one payment. */
   readonly ceiling: bigint;
+  /** The one recipient to pay; undefined where any will do. */
+  readonly payTo?: Address | undefined;
 }
 
 /** The first entry that the exam can pay; a sentence that says why there is none. */
@@ -92,10 +109,12 @@ export function choose(quotes: readonly Quote[], payable: Payable, url: string):
   return reasons.length === 0 ? "it quotes nothing that can be paid" : [...new Set(reasons)].join("; ");
 }
 
-function refusalOf({ network, asset, amount }: Terms, payable: Payable): string | null {
+function refusalOf({ network, asset, amount, payTo }: Terms, payable: Payable): string | null {
   if (network !== payable.network) return `an entry is for ${network}, and this exam pays on ${payable.network}`;
   if (payable.asset !== undefined && asset !== getAddress(payable.asset))
     return `an entry asks for ${asset}, and this exam pays in ${payable.asset}`;
+  if (payable.payTo !== undefined && payTo !== getAddress(payable.payTo))
+    return `an entry is paid to ${payTo}, and this exam pays ${payable.payTo}`;
   if (amount > payable.ceiling)
     return `an entry asks for ${amount}, and the ceiling is ${payable.ceiling} atomic units`;
   return null;

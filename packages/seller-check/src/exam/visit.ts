@@ -1,6 +1,7 @@
+import type { Hex } from "viem";
 import type { Exchange, HttpRequest, Transport } from "./exchange.ts";
 import type { Ledger, Settled } from "./ledger.ts";
-import { asQuoted, type Payer, type Payment, signed } from "./payment.ts";
+import { asQuoted, type Payer, type Payment, type Signing, signed } from "./payment.ts";
 import type { Terms } from "./terms.ts";
 
 /** No seller is sent more requests in one exam. */
@@ -25,6 +26,8 @@ export interface VisitParts {
   readonly payer: Payer;
   /** Waits; for virtual time in tests. */
   readonly sleep: (ms: number) => Promise<unknown>;
+  /** Until when the chain is waited for, in milliseconds since 1970; absent if the exam may take its time. */
+  readonly endsAt?: number;
 }
 
 /** How a request differs from the resource's own. */
@@ -42,17 +45,20 @@ export interface Visit {
   readonly pay: (terms: Terms) => Promise<Payment | null>;
   /** What a payment has settled; waits for the chain to show it if `expected`. */
   readonly settled: (terms: Terms, payment: Payment, expected: boolean) => Promise<Settled | null>;
-  /** All that has left the payer's account since the exam began, in atomic units. */
+  /** Signs a payment that is not as quoted. */
+  readonly sign: (signing: Signing) => Promise<Payment>;
+  /** All that this exam's signatures have moved to others, in atomic units. */
   readonly spent: (terms: Terms) => Promise<bigint>;
   readonly payments: readonly Payment[];
   readonly parts: VisitParts;
 }
 
-/** Begins a visit. The payer's account must pay for nothing else meanwhile. */
+/** Begins a visit. */
 export async function visit(resource: Resource, parts: VisitParts): Promise<Visit> {
-  const { transport, ledger, payer, sleep } = parts;
+  const { transport, ledger, payer, sleep, endsAt = Number.POSITIVE_INFINITY } = parts;
   const exchanges: Exchange[] = [];
   const payments: Payment[] = [];
+  const nonces: Hex[] = [];
   const since = await ledger.block();
   const record = async (request: HttpRequest, send: () => Promise<Exchange["answer"]>): Promise<Exchange> => {
     const number = exchanges.length + 1;
@@ -71,6 +77,10 @@ export async function visit(resource: Resource, parts: VisitParts): Promise<Visi
     const described = body === null ? {} : { "content-type": contentType };
     return { method, url, headers: { ...described, ...headers }, body, ...over };
   };
+  const sign = (signing: Signing) => {
+    nonces.push(signing.authorization.nonce);
+    return signed(payer, signing);
+  };
   const look = ({ asset }: Terms, { authorization }: Payment) =>
     ledger.settlement({ asset, from: payer.address, nonce: authorization.nonce, since });
   return {
@@ -88,18 +98,19 @@ export async function visit(resource: Resource, parts: VisitParts): Promise<Visi
     },
     async pay(terms) {
       if (payments.length === MOST_PAYMENTS) return null;
-      const payment = await signed(payer, { terms, authorization: asQuoted(terms, payer.address, await ledger.now()) });
+      const payment = await sign({ terms, authorization: asQuoted(terms, payer.address, await ledger.now()) });
       payments.push(payment);
       return payment;
     },
+    sign,
     async settled(terms, payment, expected) {
-      const until = Date.now() + (expected ? SETTLES_WITHIN_MS : 0);
+      const until = expected ? Math.min(Date.now() + SETTLES_WITHIN_MS, endsAt) : 0;
       for (;;) {
         const found = await look(terms, payment);
         if (found !== null || Date.now() >= until) return found;
         await sleep(500);
       }
     },
-    spent: ({ asset }) => ledger.spent({ asset, from: payer.address, since }),
+    spent: ({ asset }) => ledger.spent({ asset, from: payer.address, nonces, since }),
   };
 }

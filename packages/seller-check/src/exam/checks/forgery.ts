@@ -1,6 +1,5 @@
-import type { Hex } from "viem";
 import { type Exchange, isSuccess, statusOf } from "../exchange.ts";
-import { type Authorization, asQuoted, type Payment, signed } from "../payment.ts";
+import { type Authorization, asQuoted, type Payment } from "../payment.ts";
 import type { Terms } from "../terms.ts";
 import type { Visit } from "../visit.ts";
 import { type CheckResult, type Finding, judged } from "../vocabulary.ts";
@@ -10,40 +9,39 @@ const A_DAY = 86_400n;
 interface Forgery {
   readonly name: string;
   readonly change?: (quoted: Authorization) => Authorization;
-  readonly signature?: (signature: Hex) => Hex;
+  /** What is signed instead of what is presented. */
+  readonly really?: (presented: Authorization) => Authorization;
 }
 
+/** USDC wants a time after `validAfter` and before `validBefore`: with these there is none, now or later. */
+const never = (authorization: Authorization, from: bigint): Authorization => ({
+  ...authorization,
+  validAfter: from,
+  validBefore: from + 1n,
+});
+
 /**
- * A seller who settles them gains one atomic unit at most: what is for another recipient goes back to the payer, and
- * what is not valid yet is valid for one second, a day later.
+ * A seller who settles them gains one atomic unit at most: what is for another recipient goes back to the payer, and no
+ * block comes in which the last three are valid. A signature that had one digit changed could be mended by trying
+ * fifteen others, so the broken one is for another authorization.
  */
 const FORGERIES: readonly Forgery[] = [
   { name: "for less than quoted", change: (quoted) => ({ ...quoted, value: quoted.value > 1n ? 1n : 0n }) },
   { name: "for another recipient", change: (quoted) => ({ ...quoted, to: quoted.from }) },
-  { name: "that has expired", change: (quoted) => ({ ...quoted, validBefore: quoted.validAfter + 1n }) },
-  {
-    name: "that is not valid yet",
-    change: (quoted) => ({
-      ...quoted,
-      validAfter: quoted.validBefore + A_DAY,
-      validBefore: quoted.validBefore + A_DAY + 2n,
-    }),
-  },
-  { name: "with a broken signature", signature: (signature) => `0x${flipped(signature.slice(2))}` },
+  { name: "that has expired", change: (quoted) => never(quoted, quoted.validAfter) },
+  { name: "that is not valid yet", change: (quoted) => never(quoted, quoted.validBefore + A_DAY) },
+  { name: "with a broken signature", really: (presented) => never(presented, presented.validAfter) },
 ];
-
-/** Changes one digit of `s`, so that the signature is one of somebody else at best. */
-const flipped = (digits: string): string =>
-  `${digits.slice(0, 100)}${digits[100] === "0" ? "1" : "0"}${digits.slice(101)}`;
 
 /** Presents payments that are not as quoted. What became of them is looked at by `settledForgeries`, at the end. */
 export async function presentForgeries(visit: Visit, terms: Terms): Promise<readonly Presented[]> {
   const { payer, ledger } = visit.parts;
   const quoted = asQuoted(terms, payer.address, await ledger.now());
   const presented: Presented[] = [];
-  for (const { name, change = (same: Authorization) => same, signature } of FORGERIES) {
+  for (const { name, change = (same: Authorization) => same, really } of FORGERIES) {
     const { nonce } = asQuoted(terms, payer.address, 0);
-    const payment = await signed(payer, { terms, authorization: { ...change(quoted), nonce } }, signature);
+    const authorization = { ...change(quoted), nonce };
+    const payment = await visit.sign({ terms, authorization, ...(really && { really: really(authorization) }) });
     presented.push({ name, payment, exchange: await visit.ask(payment.headers) });
   }
   return presented;
