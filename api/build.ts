@@ -11,6 +11,7 @@ import { createCertificateStore } from "./adapters/postgres/certificate-store.ts
 import { isAway } from "./adapters/postgres/connection.ts";
 import { createJournal } from "./adapters/postgres/journal.ts";
 import { createLookupPruning } from "./adapters/postgres/lookup-pruning.ts";
+import { createProbePruning } from "./adapters/postgres/probe-store.ts";
 import { createPublicationStore } from "./adapters/postgres/publication-store.ts";
 import { createSignInPruning } from "./adapters/postgres/purchase-store.ts";
 import { createReceipts } from "./adapters/postgres/receipts.ts";
@@ -47,6 +48,7 @@ import { wireSchemes } from "./wiring/payments.ts";
 import { wirePublicLog } from "./wiring/public-log.ts";
 import { wirePurchases } from "./wiring/purchases.ts";
 import { wireScore } from "./wiring/score.ts";
+import { wireExams } from "./wiring/seller-exam.ts";
 import { wireSettlements } from "./wiring/settlement.ts";
 import { wireSigning } from "./wiring/signing.ts";
 
@@ -161,6 +163,7 @@ export async function build(config: Config, pool: pg.Pool, parts: BuildParts) {
     factories: config.walletFactories,
     sending: { policy: config.batches, log, meter },
   });
+  const examining = wireExams({ config, pool, chains, ownWallets, now, log });
   const routes = catalog({
     publicLog: wirePublicLog({ generation, store: logStore, checkpoints }),
     certification,
@@ -175,6 +178,7 @@ export async function build(config: Config, pool: pg.Pool, parts: BuildParts) {
     behaviour,
     ...wireSettlements({ config, pool, chains, log, now, peers, signer, heard: [retry.hear] }),
     retry,
+    exams: examining.exams,
     peers,
     board,
     site: createSite({ board, arbiter: court.arbiter, held: wired.held, now }),
@@ -239,11 +243,13 @@ export async function build(config: Config, pool: pg.Pool, parts: BuildParts) {
         createBookPruning(pool),
         createLookupPruning(pool),
         createSignInPruning(pool),
+        createProbePruning(pool),
       ],
       relayers: tended,
       upkeep,
       escrow,
       publish: publishing.publish,
+      exams: examining.runner,
       integrate,
       published,
       watch,

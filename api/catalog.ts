@@ -22,6 +22,7 @@ import { type PackageRouteParts, packageRoutes } from "./packages/package-routes
 import { type ReceiptRouteParts, receiptRoutes } from "./payments/receipt-routes.ts";
 import { type PurchaseRouteParts, purchaseRoutes } from "./purchases/purchase-routes.ts";
 import { type ScoreRouteParts, scoreRoutes } from "./score/score-routes.ts";
+import { type ExamRouteParts, examRoutes } from "./seller-exam/exam-routes.ts";
 import { type SettlementRouteParts, settlementRoutes } from "./settlement/settlement-routes.ts";
 import { signingRoutes } from "./signing/key-routes.ts";
 import type { PublicJwk } from "./signing/keys.ts";
@@ -33,6 +34,7 @@ export interface CatalogParts
   extends CertificationRouteParts,
     BehaviourRouteParts,
     RetryRouteParts,
+    ExamRouteParts,
     BoardRouteParts,
     ScoreRouteParts,
     ArbiterRouteParts,
@@ -69,6 +71,7 @@ export function catalog(parts: CatalogParts): readonly Listed[] {
     ...under("Certification", certificationRoutes(parts)),
     ...under("Certification", behaviourRoutes(parts)),
     ...under("Certification", retryRoutes(parts)),
+    ...under("Certification", examRoutes(parts)),
     ...under("Risk score", scoreRoutes(parts)),
     ...under("Arbiter", arbiterRoutes(parts)),
     ...under("Escrow", [...escrowRoutes(parts), ...contestRoutes(parts)]),

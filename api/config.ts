@@ -14,6 +14,7 @@ import {
 } from "./kernel/networks.ts";
 import { type Hex, parseAddress } from "./kernel/wallet.ts";
 import { LOG_VARIABLES, type LogSettings, logSettings, policyProblem } from "./log/witness/settings.ts";
+import { EXAM_VARIABLES, type ExamSettings, examSettings } from "./seller-exam/settings.ts";
 import { parseRetiredKeys } from "./signing/retired-keys.ts";
 
 const isRange = (text: string): boolean => {
@@ -98,6 +99,7 @@ const ENVIRONMENT = z.object({
   ERC8004_REPUTATION: contract("ERC-8004's registry of feedback").default(lower(ERC8004.reputation)),
   ERC8004_VALIDATION: contract("ERC-8004's registry of validations").optional(),
   ERC8004_DAILY_GAS: whole(0, 1_000_000_000_000).default(20_000_000),
+  ...EXAM_VARIABLES,
   ARBITER_PRIVATE_KEY: z
     .string()
     .regex(/^0x[0-9a-f]{64}$/i, "expected the arbiter's private key: 0x and 64 hex digits"),
@@ -177,11 +179,11 @@ export interface Config {
   readonly escrowLimits: EscrowLimits;
   /** The registries of ERC-8004 on Base, and the gas that publications may use in a day; null if there are none. */
   readonly erc8004: (RegistryAddresses & { readonly identity: Hex; readonly gasPerDay: bigint }) | null;
+  readonly exams: ExamSettings | null;
   /** Signs what contracts verify: the escrow's outcomes and the attestations of verdicts. */
   readonly arbiterKey: Hex;
   /** Origins that deliveries may be fetched from although they are not public. */
   readonly arbiterAllowedOrigins: readonly string[];
-  /** GitHub's API without a trailing slash. */
   readonly github: { readonly apiUrl: string; readonly token: string | null };
   /** A URI, published in `security.txt`. */
   readonly securityContact: string;
@@ -264,6 +266,7 @@ export function parseConfig(
             validation: env.ERC8004_VALIDATION ?? null,
             gasPerDay: BigInt(env.ERC8004_DAILY_GAS),
           },
+    exams: examSettings(env),
     arbiterKey: env.ARBITER_PRIVATE_KEY as Hex,
     arbiterAllowedOrigins: env.ARBITER_ALLOWED_ORIGINS,
     github: { apiUrl: env.GITHUB_API_URL, token: env.GITHUB_TOKEN ?? null },
@@ -293,6 +296,5 @@ const EXPECTED: Readonly<Record<string, string>> = {
   SIGNING_KEY: "the Ed25519 private key that signs documents: 32 bytes as 43 base64url characters",
   SEALING_KEY: "the key that encrypts payers' signatures at rest: 32 bytes as 43 base64url characters",
   DECOY_SEED: "the seed of decoy addresses: 32 bytes as 43 base64url characters",
-  ARBITER_PRIVATE_KEY:
-    "the private key that signs verdicts for contracts and acts as the escrow's arbiter: 0x and 64 hex digits",
+  ARBITER_PRIVATE_KEY: "the private key of verdicts for contracts and of the escrow's arbiter: 0x and 64 hex digits",
 };

@@ -21,6 +21,8 @@ export interface JobParts {
   };
   /** Carries publications to other registries; null where there are none. */
   readonly publish: (() => Promise<number>) | null;
+  /** Runs exams of sellers; null where none are sold. */
+  readonly exams: { runDue(): Promise<number>; idle(): Promise<void> } | null;
   /** Puts what waits into the transparency log. */
   readonly integrate: () => Promise<number>;
   /** What is said of the log elsewhere: one for each witness, so that none waits for another, and one for anchors. */
@@ -44,6 +46,7 @@ const REFUND_EVERY_MS = 15_000;
 const ESCROW_EVERY_MS = 500;
 const ESCROW_BLOCKS_EVERY_MS = 2_000;
 const PUBLICATIONS_EVERY_MS = 2_000;
+const EXAMS_EVERY_MS = 1_000;
 const INTEGRATE_EVERY_MS = 500;
 const OFFER_EVERY_MS = 500;
 const REFUND_OVERDUE_EVERY_MS = 10_000;
@@ -79,6 +82,7 @@ export function runJobs({
   upkeep,
   escrow,
   publish,
+  exams,
   integrate,
   published,
   watch,
@@ -116,6 +120,7 @@ export function runJobs({
     every(REFUND_OVERDUE_EVERY_MS, "keep", () => escrow.refundOverdue()),
     every(CONTESTS_EVERY_MS, "contests", () => escrow.answerContests()),
     ...(publish === null ? [] : [every(PUBLICATIONS_EVERY_MS, "erc8004", publish)]),
+    ...(exams === null ? [] : [every(EXAMS_EVERY_MS, "exams", exams.runDue)]),
     every(INTEGRATE_EVERY_MS, "log", () => integrate()),
     ...published.map(({ name, run }) => every(OFFER_EVERY_MS, name, run)),
     every(PUBLISH_EVERY_MS, "publish", () => upkeep.proofs.publishDue()),
@@ -127,6 +132,6 @@ export function runJobs({
     isStopped = true;
     for (const { ring } of jobs) ring();
     await Promise.all(jobs.map(({ ended }) => ended));
-    await escrow.idle();
+    await Promise.all([escrow.idle(), exams?.idle()]);
   };
 }

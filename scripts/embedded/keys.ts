@@ -22,6 +22,8 @@ export interface Keys {
   readonly payToPrivateKey: Hex;
   /** Decides the escrow's payments. */
   readonly arbiterPrivateKey: Hex;
+  /** Pays in exams of sellers. */
+  readonly examPrivateKey: Hex;
 }
 
 /** The installation's secrets, generated on first use and unchanged from then on. */
@@ -36,6 +38,7 @@ export function loadKeys(dataDirectory: string): Keys {
     facilitatorPrivateKey: generatePrivateKey(),
     payToPrivateKey: generatePrivateKey(),
     arbiterPrivateKey: generatePrivateKey(),
+    examPrivateKey: generatePrivateKey(),
   };
   const keys = { ...fresh, ...known };
   if (Object.keys(known).length < Object.keys(keys).length)
@@ -45,6 +48,7 @@ export function loadKeys(dataDirectory: string): Keys {
 
 export const payToAddress = (keys: Keys): Hex => privateKeyToAddress(keys.payToPrivateKey);
 export const facilitatorAddress = (keys: Keys): Hex => privateKeyToAddress(keys.facilitatorPrivateKey);
+export const examAddress = (keys: Keys): Hex => privateKeyToAddress(keys.examPrivateKey);
 export const arbiterAddress = (keys: Keys): Hex => privateKeyToAddress(keys.arbiterPrivateKey);
 /** The merchant of the escrow demo. */
 export const demoMerchantAddress = (keys: Keys): Hex =>

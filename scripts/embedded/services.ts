@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Address } from "viem";
 import type { ProcessPlan } from "./guarded-process.ts";
-import { arbiterAddress, demoMerchantAddress, type Keys, payToAddress } from "./keys.ts";
+import { arbiterAddress, demoMerchantAddress, examAddress, type Keys, payToAddress } from "./keys.ts";
 import type { StartSettings } from "./settings.ts";
 
 export interface ServiceParts {
@@ -41,6 +41,7 @@ export const apiPlan = (parts: ServiceParts): ProcessPlan => ({
     ESCROW_ADDRESSES: parts.escrows?.join(",") ?? "",
     EVALUATOR_ADDRESS: parts.evaluator ?? "",
     ARBITER_PRIVATE_KEY: parts.keys.arbiterPrivateKey,
+    EXAM_PRIVATE_KEY: parts.keys.examPrivateKey,
     LOG_WITNESSES: process.env.LOG_WITNESSES || (parts.witness ?? ""),
     // So that an anchor is seen soon.
     LOG_ANCHOR_SECONDS: process.env.LOG_ANCHOR_SECONDS || "600",
@@ -58,7 +59,7 @@ export const indexerPlan = (parts: ServiceParts, ponderPort: number): ProcessPla
     BASE_WS_URL: "",
     DATABASE_URL: parts.ownerUrl,
     PAY_TO_ADDRESS: payToAddress(parts.keys),
-    OWN_ADDRESSES: demoMerchantAddress(parts.keys),
+    OWN_ADDRESSES: [demoMerchantAddress(parts.keys), examAddress(parts.keys)].join(","),
     // A local index is made again in seconds.
     OWN_ADDRESSES_CHANGE: "rebuild",
     ESCROW_ADDRESSES: parts.escrows?.join(",") ?? "",

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { NETWORKS, type NetworkFacts } from "../../api/kernel/networks.ts";
+import { MAIN_NETWORK, NETWORKS, type NetworkFacts } from "../../api/kernel/networks.ts";
 import { isReady } from "../../indexer/deployment.ts";
 import { escrowIndexPrefix } from "../../indexer/escrows/choose-deployment.ts";
 import { ponderSchemas } from "../../indexer/schemas.ts";
@@ -17,7 +17,7 @@ import {
   isDeployed,
 } from "./deployments.ts";
 import { type GuardedProcess, startGuarded } from "./guarded-process.ts";
-import { arbiterAddress, facilitatorAddress, type Keys, payToAddress } from "./keys.ts";
+import { arbiterAddress, examAddress, facilitatorAddress, type Keys, payToAddress } from "./keys.ts";
 import { localWitness } from "./local-witness.ts";
 import { takeBackLostBlocks } from "./lost-blocks.ts";
 import { freePort } from "./ports.ts";
@@ -25,6 +25,7 @@ import { grantApiRole, type Postgres, startPostgres, withClient } from "./postgr
 import { apiPlan, deploymentPlan, indexerPlan, type ServiceParts, VIEWS_SCHEMA } from "./services.ts";
 import type { StartSettings } from "./settings.ts";
 import { type SupervisedService, supervise } from "./supervise.ts";
+import { fundAccounts } from "./usdc.ts";
 
 export interface StackParts {
   readonly settings: StartSettings;
@@ -44,6 +45,8 @@ export interface Stack {
 }
 
 const SENDER_WEI = 100n * 10n ** 18n;
+/** At each start, for exams of sellers. */
+const EXAM_USDC = 50_000_000n;
 const READY_WITHIN_MS = 120_000;
 const ESCROW_INDEX = `${escrowIndexPrefix(VIEWS_SCHEMA)}_`;
 
@@ -104,6 +107,8 @@ async function startLocalChain(
   watch(`The local chain ${network.key}`, chain.process, onLoss);
   for (const address of [facilitatorAddress(keys), arbiterAddress(keys)])
     await chain.client.setBalance({ address, value: SENDER_WEI });
+  if (network.id === MAIN_NETWORK)
+    await fundAccounts(chain.client, network, { accounts: [examAddress(keys)], usdc: EXAM_USDC, wei: 0n });
   tell(`The local chain ${network.key} is up, with USDC`);
 }
 

@@ -5,7 +5,7 @@ import type { ExamStore, NewResult } from "../../seller-exam/exam-store.ts";
 import type { Consent, EndedExam, Exam, ExamMode, ExamOrder, ExamResult } from "../../seller-exam/record.ts";
 import { bytes, hex, inTransaction, named } from "./connection.ts";
 
-interface OrderColumns {
+export interface OrderColumns {
   id: string;
   origin: string;
   url: string;
@@ -156,7 +156,8 @@ function parse(row: Columns): Exam {
   };
 }
 
-function parseOrder(row: OrderColumns): ExamOrder {
+/** An order as its row has it. */
+export function parseOrder(row: OrderColumns): ExamOrder {
   return {
     id: row.id,
     origin: row.origin,

@@ -1,7 +1,7 @@
 import { text } from "node:stream/consumers";
 import { encodePaymentRequiredHeader, encodePaymentResponseHeader } from "@x402/core/http";
 import { authorizationTypes } from "@x402/evm";
-import { type Hex, isAddressEqual, recoverTypedDataAddress } from "viem";
+import { type Address, type Hex, isAddressEqual, type LocalAccount, recoverTypedDataAddress } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import type { Authorization } from "../../../api/payments/scheme.ts";
 import { offerReceipt } from "../../../packages/escrow/src/offer-receipt.ts";
@@ -30,6 +30,21 @@ export type Fault =
 
 const PRICE = 1_000n;
 
+/** What a test does with a shop while it is open. */
+export interface Shop extends LocalServer {
+  /** Where it is paid. */
+  readonly payTo: Address;
+  readonly account: LocalAccount;
+  /** Puts a line into the file of consent, to be read so many times; null takes it away. */
+  readonly place: (line: string | null, times?: number) => void;
+  /** Is waited for before each request is answered. */
+  readonly before: (
+    wait: (request: { readonly isPaid: boolean; readonly path: string }) => Promise<void> | void,
+  ) => void;
+  /** How many requests came, for whatever. */
+  readonly requests: () => number;
+}
+
 interface Told {
   readonly status: number;
   readonly headers: Record<string, string>;
@@ -52,15 +67,19 @@ interface Presented {
  * A shop that sells two routes for USDC, honest but for one fault: one payment buys one answer, which every retry of the
  * same request gets byte for byte.
  */
-export async function openShop(chain: TestChain, fault: Fault | null = null): Promise<LocalServer> {
+export async function openShop(chain: TestChain, fault: Fault | null = null): Promise<Shop> {
   const account = privateKeyToAccount(generatePrivateKey());
   const statements = offerReceipt(account);
   const sold = new Map<Hex, { readonly request: string; readonly answer: Promise<Told> }>();
-  let [quotes, results] = [0, 0];
+  let [quotes, results, requests] = [0, 0, 0];
+  let consent: { line: string; times: number } | null = null;
+  let wait: Parameters<Shop["before"]>[0] = () => undefined;
 
   const server = await serveHttp(async (request, response) => {
     const asked = { method: request.method ?? "", url: `${server.url}${request.url}`, body: await text(request) };
     const header = request.headers["payment-signature"];
+    requests += 1;
+    await wait({ isPaid: header !== undefined, path: request.url ?? "" });
     const told = await answer(asked, typeof header === "string" ? header : null).catch((error: unknown) => ({
       status: 500,
       headers: {},
@@ -68,9 +87,21 @@ export async function openShop(chain: TestChain, fault: Fault | null = null): Pr
     }));
     response.writeHead(told.status, told.headers).end(told.body);
   });
-  return server;
+  return {
+    ...server,
+    payTo: account.address,
+    account,
+    place: (line, times = Number.POSITIVE_INFINITY) => {
+      consent = line === null ? null : { line, times };
+    },
+    before: (next) => {
+      wait = next;
+    },
+    requests: () => requests,
+  };
 
   async function answer(asked: Asked, header: string | null): Promise<Told> {
+    if (new URL(asked.url).pathname === "/.well-known/x402-exam.txt") return file();
     if (!["/haiku", "/sonnet"].includes(new URL(asked.url).pathname)) return { status: 404, headers: {}, body: "" };
     if (asked.method === "HEAD" && fault === "HEAD is free") return { status: 200, headers: {}, body: "" };
     if (header === null) {
@@ -84,6 +115,11 @@ export async function openShop(chain: TestChain, fault: Fault | null = null): Pr
     if (fault === "serves a replay" || (fault === "any body" && request === known.request)) return make(asked);
     if (fault === "forgets answers") return challenge(asked, "this payment was used");
     return request === known.request ? known.answer : { status: 409, headers: {}, body: "another request" };
+  }
+
+  function file(): Told {
+    if (consent === null || consent.times-- <= 0) return { status: 404, headers: {}, body: "" };
+    return { status: 200, headers: { "content-type": "text/plain" }, body: `# who may examine us\n${consent.line}\n` };
   }
 
   async function begin(asked: Asked, { presented, request }: { presented: Presented; request: string }): Promise<Told> {

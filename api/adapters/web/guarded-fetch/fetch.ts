@@ -6,12 +6,12 @@ import {
   isWanted,
   type ResponseHead,
 } from "../../../arbiter/fetcher.ts";
-import { isAddress } from "../../../arbiter/guard/addresses.ts";
-import { bareHost, type GuardSettings, isAllowedOrigin, targetFault, vetted } from "../../../arbiter/guard/target.ts";
+import type { GuardSettings } from "../../../arbiter/guard/target.ts";
 import { measureBody } from "./body.ts";
 import { type Dial, type DialSettings, dialTcp, Failed, openConnection } from "./dial.ts";
 import { interfaceAddresses, type Resolve, resolveLocal, resolvePublic } from "./names.ts";
 import { createSlots, withDeadline } from "./slots.ts";
+import { addressesOf, type VetParts } from "./vet.ts";
 
 export interface GuardedFetchOptions extends GuardSettings {
   /** Sent as `User-Agent`. */
@@ -26,13 +26,8 @@ export interface GuardedFetchOptions extends GuardSettings {
   readonly queueMs?: number;
 }
 
-interface Parts extends DialSettings {
-  readonly settings: GuardSettings;
+interface Parts extends DialSettings, VetParts {
   readonly userAgent: string;
-  readonly resolve: Resolve;
-  /** For names the operator chose: allowed origins and the service's own. */
-  readonly resolveAllowed: Resolve;
-  readonly interfaces: () => readonly string[];
 }
 
 const MAX_FETCHES = 64;
@@ -90,29 +85,6 @@ function failureOf(cause: unknown, signal: AbortSignal): Fetched["failure"] {
   if (signal.aborted) return signal.reason instanceof Failed ? signal.reason.failure : null;
   if (cause instanceof Failed) return cause.failure;
   throw cause;
-}
-
-/**
- * The vetted addresses of a URL's host. Own addresses are looked up each time: they may change while the process runs.
- */
-async function addressesOf({ settings, resolve, resolveAllowed, interfaces }: Parts, url: URL, signal: AbortSignal) {
-  if (targetFault(url, settings) !== null) throw new Failed("blocked");
-  const known = (host: string, how: Resolve) => (isAddress(host) ? [host] : how(host, signal));
-  const isAllowed = isAllowedOrigin(url, settings);
-  let found: readonly (readonly string[])[];
-  try {
-    found = await Promise.all([
-      known(bareHost(url), isAllowed ? resolveAllowed : resolve),
-      isAllowed ? [] : known(settings.ownHost, resolveAllowed),
-    ]);
-  } catch (cause) {
-    throw new Failed("dns", cause);
-  }
-  const [addresses = [], own = []] = found;
-  if (addresses.length === 0) throw new Failed("dns");
-  const fit = vetted({ url, addresses, ownAddresses: isAllowed ? [] : [...own, ...interfaces()] }, settings);
-  if (fit === null) throw new Failed("blocked");
-  return fit;
 }
 
 interface Hop {

@@ -1,0 +1,40 @@
+import { isAddress } from "../../../arbiter/guard/addresses.ts";
+import { bareHost, type GuardSettings, isAllowedOrigin, targetFault, vetted } from "../../../arbiter/guard/target.ts";
+import { Failed } from "./dial.ts";
+import type { Resolve } from "./names.ts";
+
+export interface VetParts {
+  readonly settings: GuardSettings;
+  readonly resolve: Resolve;
+  /** For names the operator chose: allowed origins and the service's own. */
+  readonly resolveAllowed: Resolve;
+  readonly interfaces: () => readonly string[];
+}
+
+/**
+ * The vetted addresses of a URL's host. Own addresses are looked up each time: they may change while the process runs.
+ * @throws Failed `blocked` or `dns`
+ */
+export async function addressesOf(
+  { settings, resolve, resolveAllowed, interfaces }: VetParts,
+  url: URL,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  if (targetFault(url, settings) !== null) throw new Failed("blocked");
+  const known = (host: string, how: Resolve) => (isAddress(host) ? [host] : how(host, signal));
+  const isAllowed = isAllowedOrigin(url, settings);
+  let found: readonly (readonly string[])[];
+  try {
+    found = await Promise.all([
+      known(bareHost(url), isAllowed ? resolveAllowed : resolve),
+      isAllowed ? [] : known(settings.ownHost, resolveAllowed),
+    ]);
+  } catch (cause) {
+    throw new Failed("dns", cause);
+  }
+  const [addresses = [], own = []] = found;
+  if (addresses.length === 0) throw new Failed("dns");
+  const fit = vetted({ url, addresses, ownAddresses: isAllowed ? [] : [...own, ...interfaces()] }, settings);
+  if (fit === null) throw new Failed("blocked");
+  return fit;
+}

@@ -1,0 +1,87 @@
+import { createHash } from "node:crypto";
+import type { Answer, Exchange } from "../../packages/seller-check/src/exam/exchange.ts";
+import type { CheckResult } from "../../packages/seller-check/src/exam/vocabulary.ts";
+import type { KeptBody, KeptExchange } from "./record.ts";
+
+/** How much of a body is kept, in bytes. */
+const KEPT_BYTES = 4_096;
+/** How much of one header's value, or of a statement, is kept. */
+const KEPT_CHARACTERS = 4_096;
+const HEADERS = ["payment-signature", "x-payment"] as const;
+
+const sha256 = (data: Uint8Array | string): string => createHash("sha256").update(data).digest("hex");
+
+/** A seller's words as text that every store and page takes: well formed, without control characters, bounded. */
+function tame(text: string): string {
+  const whole = text.toWellFormed().replace(/[\p{Cc}\u2028\u2029]/gu, "\ufffd");
+  return whole.length <= KEPT_CHARACTERS ? whole : `${whole.slice(0, KEPT_CHARACTERS).toWellFormed()}…`;
+}
+
+const tameAll = (headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [tame(name), tame(value)]));
+
+/** A body up to some length, with the digest of all of it. */
+export function keptBody(body: Uint8Array): KeptBody {
+  const isWhole = body.length <= KEPT_BYTES;
+  const beginning = body.subarray(0, KEPT_BYTES);
+  const measure = { bytes: body.length, sha256: sha256(body), isWhole };
+  const text = decoded(beginning, isWhole);
+  return text === null
+    ? { ...measure, text: null, base64: Buffer.from(beginning).toString("base64") }
+    : { ...measure, text, base64: null };
+}
+
+/** Null if it is not text. A character that the cut divides is dropped. */
+function decoded(bytes: Uint8Array, isWhole: boolean): string | null {
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes, { stream: !isWhole });
+    return /[\p{Cc}--[\t\n\r]]/v.test(text) ? null : text;
+  } catch {
+    return null;
+  }
+}
+
+const keptAnswer = ({ status, headers, body }: Answer) => ({ status, headers: tameAll(headers), body: keptBody(body) });
+
+const kept = ({ number, request, answer, failure }: Exchange): KeptExchange => ({
+  number,
+  // A payment's header is ours, and whole: a reader sends it again.
+  request,
+  answer: answer === null ? null : keptAnswer(answer),
+  failure: failure === null ? null : tame(failure),
+});
+
+/** Statements repeat what a seller said. */
+export const keptChecks = (results: readonly CheckResult[]): readonly CheckResult[] =>
+  results.map(({ reason, findings, ...result }) => ({
+    ...result,
+    reason: reason === null ? null : tame(reason),
+    findings: findings.map((finding) => ({ ...finding, statement: tame(finding.statement) })),
+  }));
+
+/**
+ * The evidence as text: JSON of every exchange. A payment that somebody could still submit is left out, wherever it
+ * stands: in a request, or in what the seller said of it.
+ * @param isSpent whether the authorization with this nonce is used, or can never be
+ */
+export function evidenceOf(exchanges: readonly Exchange[], isSpent: (nonce: string) => boolean): string {
+  let text = JSON.stringify(exchanges.map(kept));
+  for (const header of new Set(exchanges.flatMap(({ request }) => HEADERS.map((name) => request.headers[name])))) {
+    if (header === undefined) continue;
+    const { nonce, signature } = paymentIn(header);
+    if (nonce !== null && isSpent(nonce)) continue;
+    text = text.replaceAll(header, `left out, because it could still be submitted; its SHA-256 is ${sha256(header)}`);
+    if (signature !== null) text = text.replaceAll(new RegExp(signature.slice(2), "gi"), "left out");
+  }
+  return text;
+}
+
+/** Our own header, read back. */
+function paymentIn(header: string): { readonly nonce: string | null; readonly signature: string | null } {
+  const { payload } = JSON.parse(Buffer.from(header, "base64").toString()) as {
+    payload?: { signature?: string; authorization?: { nonce?: string } };
+  };
+  return { nonce: payload?.authorization?.nonce ?? null, signature: payload?.signature ?? null };
+}
+
+export const evidenceDigest = sha256;

@@ -1,0 +1,148 @@
+import { createHash } from "node:crypto";
+import { z } from "zod";
+import { claimFault, type GuardSettings, type TargetFault } from "../arbiter/guard/target.ts";
+import { formatUsd } from "../kernel/money.ts";
+import type { PaymentKey } from "../kernel/route.ts";
+import type { Address, Hex } from "../kernel/wallet.ts";
+import { SELLER_CEILING } from "./products.ts";
+import type { Consent, ExaminedRequest, ExamMode } from "./record.ts";
+
+/** Why an exam is refused. Nothing is charged then. */
+export const REFUSALS = {
+  not_public: "the address is not a public one that an exam may visit",
+  own_service: "we do not examine ourselves",
+  not_paid: "the seller does not answer an unpaid request with a valid 402",
+  not_payable: "the 402 offers nothing that an exam can pay: USDC on our main network under the scheme exact",
+  too_dear: "the seller asks for more than the ceiling or than max_price",
+  bad_consent: "the signature gives no consent",
+} as const;
+
+export type RefusalCode = keyof typeof REFUSALS;
+
+export interface Refusal {
+  readonly code: RefusalCode;
+  readonly detail: string;
+}
+
+/** What is fixed when an exam is ordered: nothing else is ever signed. JSON, for the journal. */
+export interface Settled {
+  readonly payTo: Address;
+  /** In atomic units. */
+  readonly amount: string;
+  readonly mode: ExamMode;
+  readonly consent: Consent | null;
+}
+
+/** A request for an exam: JSON, so that the journal can store it. */
+export interface ExamRequest extends ExaminedRequest {
+  /** In atomic units. */
+  readonly maxPrice: string;
+  readonly consent: { readonly signature: Hex; readonly expires: string } | null;
+  /** Null until the intake has looked. */
+  readonly settled: Settled | null;
+}
+
+export interface RequestSettings extends GuardSettings {
+  /** Where we are published; no exam goes there. */
+  readonly baseUrl: string;
+}
+
+const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
+const MOST_URL = 2_048;
+const MOST_BODY = 8_192;
+
+const FAULTS: Readonly<Record<TargetFault, string>> = {
+  scheme: "expected an http or https URL",
+  credentials: "the URL has credentials in it",
+  port: "only the ports 80 and 443 are visited",
+  name: "the name is none of the public Internet",
+  address: "the address is none of the public Internet",
+  own_host: REFUSALS.own_service,
+};
+
+/** What is wrong with the URL itself, before anything is asked. */
+export function urlRefusal(text: string, settings: RequestSettings): Refusal | null {
+  const url = parseTarget(text);
+  if (url === null) return { code: "not_public", detail: "expected an absolute URL" };
+  if (url.host === new URL(settings.baseUrl).host) return { code: "own_service", detail: REFUSALS.own_service };
+  const fault = claimFault(url, settings);
+  if (fault === null) return null;
+  return { code: fault === "own_host" ? "own_service" : "not_public", detail: FAULTS[fault] };
+}
+
+/** A URL without its fragment, which no request carries; null if it is none. */
+function parseTarget(text: string): URL | null {
+  if (!URL.canParse(text)) return null;
+  const url = new URL(text);
+  url.hash = "";
+  return url;
+}
+
+const price = z
+  .string()
+  .regex(/^\d{1,4}(\.\d{1,6})?$/, "expected an amount of USDC, like 0.05")
+  .transform((text) => atomic(text));
+
+/** Exactly, without floats. */
+function atomic(text: string): bigint {
+  const [whole = "0", fraction = ""] = text.split(".");
+  return BigInt(whole) * 1_000_000n + BigInt(fraction.padEnd(6, "0"));
+}
+
+const body = z.strictObject({
+  url: z.string().min(1).max(MOST_URL).describe("The paid endpoint."),
+  method: z.enum(METHODS).optional().describe("GET, or POST where there is a body."),
+  body: z.string().max(MOST_BODY).optional().describe("A body that the endpoint sells a result for."),
+  content_type: z
+    .string()
+    .max(100)
+    .regex(/^[\w.+-]+\/[\w.+-]+(; ?[\w-]+=[\w.-]+)?$/, "expected a media type")
+    .optional(),
+  max_price: price.optional().describe(`The most that one payment may cost; at most ${formatUsd(SELLER_CEILING)}.`),
+  consent: z
+    .strictObject({
+      signature: z.string().regex(/^0x([0-9a-f]{2}){1,2048}$/i, "expected a signature in hex"),
+      expires: z.string().max(30),
+    })
+    .optional()
+    .describe("A signature of the payee's wallet, where no file at the origin gives consent."),
+});
+
+/** The body as documented to callers. */
+export const EXAM_BODY = z.object({ ...body.shape, max_price: z.string().optional() });
+
+/** The body of `POST /test/seller`, by its form alone. */
+export const EXAM_REQUEST: z.ZodType<ExamRequest> = body.transform((given, issues): ExamRequest => {
+  const sent = given.body ?? null;
+  const method = given.method ?? (sent === null ? "GET" : "POST");
+  if (method === "GET" && sent !== null)
+    issues.addIssue({ code: "custom", path: ["body"], message: "a GET has no body" });
+  const url = parseTarget(given.url);
+  const most = given.max_price ?? SELLER_CEILING;
+  const isLower = most < SELLER_CEILING;
+  return {
+    url: url?.href ?? given.url,
+    method,
+    body: sent,
+    contentType: given.content_type ?? "application/json",
+    maxPrice: `${isLower ? most : SELLER_CEILING}`,
+    consent: given.consent === undefined ? null : { ...given.consent, signature: given.consent.signature as Hex },
+    settled: null,
+  };
+});
+
+/** A refusal in one line, its code first. */
+export const worded = ({ code, detail }: Refusal): string => `${code}: ${detail}`;
+
+/** What tells one examined request from another, as SHA-256. */
+export const requestKey = ({ url, method, body: sent, contentType }: ExaminedRequest): Buffer =>
+  createHash("sha256")
+    .update(JSON.stringify([url, method, sent, contentType]))
+    .digest();
+
+/** 32 hex digits derived from the authorization that bought it: a sale makes one exam, however often it runs. */
+export const examId = ({ network, asset, payer, nonce }: PaymentKey): string =>
+  createHash("sha256").update(`seller exam|${network}|${asset}|${payer}|${nonce}`).digest("hex").slice(0, 32);
+
+/** The path of an exam's record. */
+export const examPath = (id: string): string => `/exam/${id}`;

@@ -1,0 +1,136 @@
+import type { Context } from "hono";
+import { z } from "zod";
+import { type Clients, clientOf } from "../kernel/client.ts";
+import { Problem } from "../kernel/errors.ts";
+import { formatUsd } from "../kernel/money.ts";
+import { inPath, json, optionalInQuery } from "../kernel/output.ts";
+import { type PaidRoute, paidRoute, type Route } from "../kernel/route.ts";
+import { consentTerms, EXAM_DESCRIPTION, examRecord, examTerms } from "./exam-document.ts";
+import { EXAM_BODY, EXAM_REQUEST, type ExamRequest } from "./exam-request.ts";
+import { EXAM_RECORD, EXAM_TERMS, ORDERED } from "./exam-schemas.ts";
+import type { ExamStore } from "./exam-store.ts";
+import { EXAM_NETWORK, EXAM_PRICE, RESULT_WITHIN_SECONDS, SELLER_CEILING } from "./products.ts";
+import type { ExamIntake } from "./take-order.ts";
+
+export interface ExamRouteParts {
+  readonly exams: {
+    readonly intake: ExamIntake;
+    readonly store: ExamStore;
+    /** False where no account pays for them. */
+    readonly isForSale: boolean;
+  };
+  readonly baseUrl: string;
+  readonly peers: Clients;
+}
+
+const NOT_SOLD = "Exams of sellers are not sold here: no account is set up to pay for them.";
+const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
+
+export const examRoutes = (parts: ExamRouteParts): readonly Route[] => [
+  buyRoute(parts),
+  {
+    method: "GET",
+    path: "/test/seller",
+    summary: "What an exam of a seller checks and costs, how to consent to one, and what would be refused",
+    parameters: [
+      optionalInQuery({ name: "url", description: "A paid endpoint, to look at its quote.", schema: z.string() }),
+      optionalInQuery({ name: "method", description: "Its method; GET by default.", schema: z.enum(METHODS) }),
+    ],
+    output: json(EXAM_TERMS),
+    problems: ["malformed_request", "too_many_requests"],
+    handle: (c) => terms(c, parts),
+  },
+  {
+    method: "GET",
+    path: "/exam/:id",
+    summary: "The permanent public record of an exam of a seller, with every request and answer",
+    parameters: [inPath({ name: "id", description: "The exam's id.", schema: z.string().regex(/^[0-9a-f]{32}$/) })],
+    output: json(EXAM_RECORD),
+    problems: ["not_found"],
+    handle: (c) => record(c, parts),
+  },
+];
+
+const buyRoute = ({ exams: { intake, isForSale }, baseUrl }: ExamRouteParts): PaidRoute =>
+  paidRoute({
+    id: "test.seller",
+    method: "POST",
+    path: "/test/seller",
+    network: EXAM_NETWORK,
+    price: EXAM_PRICE,
+    summary: "An exam of a paid x402 endpoint, by a buyer that pays",
+    description: EXAM_DESCRIPTION,
+    ...(isForSale ? {} : { closed: NOT_SOLD }),
+    input: EXAM_REQUEST,
+    body: EXAM_BODY,
+    output: json(ORDERED),
+    prepare: intake.prepare,
+    intake: intake.admit,
+    example: { input: { url: "https://seller.example/haiku" }, output: exampleOutput(baseUrl) },
+    sell: { atOnce: intake.sell },
+  });
+
+function exampleOutput(baseUrl: string) {
+  const id = "6f1c2b7d9e0a4c5f8b3d2e1f0a9c8b7d";
+  return {
+    id,
+    status: "incomplete",
+    mode: "paid",
+    exam_url: `${baseUrl}/exam/${id}`,
+    result_within_seconds: RESULT_WITHIN_SECONDS,
+    origin: "https://seller.example",
+    pay_to: "0x5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e",
+    price: "0.01",
+    ceiling: formatUsd(SELLER_CEILING),
+  };
+}
+
+async function terms(c: Context, { exams, peers, baseUrl }: ExamRouteParts): Promise<Response> {
+  const common = { ...examTerms(), for_sale: exams.isForSale };
+  const [url, method] = [c.req.query("url"), c.req.query("method")];
+  if (url === undefined) return c.json(common);
+  const parsed = EXAM_REQUEST.safeParse({ url, ...(method === undefined ? {} : { method }) });
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    throw new Problem("malformed_request", { detail: `${issue?.path.join(".")}: ${issue?.message}` });
+  }
+  return c.json({
+    ...common,
+    seller: await seller(exams.intake, parsed.data, { client: clientOf(c, peers), baseUrl }),
+  });
+}
+
+const originOf = (url: string): string => (URL.canParse(url) ? new URL(url).origin : "");
+
+interface Asking {
+  readonly client: string;
+  readonly baseUrl: string;
+}
+
+async function seller(intake: ExamIntake, request: ExamRequest, { client, baseUrl }: Asking): Promise<object> {
+  const prospect = await intake.look(request, client);
+  const origin = originOf(request.url);
+  if ("code" in prospect) return { url: request.url, refused: prospect, not_now: null, origin };
+  const notNow = await intake.wait(request, prospect);
+  return {
+    url: request.url,
+    refused: null,
+    not_now: notNow?.detail ?? null,
+    origin,
+    pay_to: prospect.payTo,
+    price: formatUsd(prospect.amount),
+    mode: prospect.mode,
+    consent: consentTerms(origin, prospect, new URL(baseUrl).host),
+  };
+}
+
+async function record(c: Context, { exams: { store }, baseUrl }: ExamRouteParts): Promise<Response> {
+  const id = c.req.param("id") ?? "";
+  const exam = /^[0-9a-f]{32}$/.test(id) ? await store.get(id) : null;
+  if (exam === null) throw new Problem("not_found", { detail: `There is no exam ${id.slice(0, 40)}.` });
+  const evidence = exam.result === null ? null : await store.evidence(id);
+  return c.body(examRecord(exam, evidence, baseUrl), 200, {
+    "content-type": "application/json",
+    ...(exam.result === null ? { "cache-control": "no-store" } : {}),
+  });
+}

@@ -1,0 +1,44 @@
+import type { Authorization, Payer } from "../../packages/seller-check/src/exam/payment.ts";
+import type { Address } from "../kernel/wallet.ts";
+import type { ExamWork, TakenExam } from "./ports.ts";
+import { PAYMENTS_A_RUN } from "./products.ts";
+import type { ExamOrder } from "./record.ts";
+
+/**
+ * What an authorization may take from the account that signs it. USDC wants a time after `validAfter` and before
+ * `validBefore`: where there is none between them, nothing.
+ */
+export function costOf({ from, to, value, validAfter, validBefore }: Authorization): bigint {
+  const isNever = validBefore <= validAfter + 1n;
+  return isNever || to.toLowerCase() === from.toLowerCase() ? 0n : value;
+}
+
+/** Why an exam must not sign this; null if it may. */
+export function unfit(authorization: Authorization, { payTo, amount }: ExamOrder, payer: Address): string | null {
+  const cost = costOf(authorization);
+  if (authorization.from.toLowerCase() !== payer) return "it is from another account";
+  if (cost > amount) return "it is for more than the seller quoted when the exam was ordered";
+  if (cost > 0n && authorization.to.toLowerCase() !== payTo) return "it is for another recipient";
+  return null;
+}
+
+/** Signs for one run, and writes down first what it signs. */
+export function guardedPayer(
+  payer: Payer,
+  { work, taken }: { readonly work: Pick<ExamWork, "note">; readonly taken: TakenExam },
+): Payer {
+  const address = payer.address.toLowerCase() as Address;
+  let spent = 0n;
+  return {
+    address: payer.address,
+    async signTypedData(data) {
+      const { message } = data;
+      const wrong = unfit(message, taken.order, address);
+      if (wrong !== null) throw new Error(`an exam does not sign an authorization: ${wrong}`);
+      spent += costOf(message);
+      if (spent > PAYMENTS_A_RUN * taken.order.amount + 1n) throw new Error("an exam has signed all that a run may");
+      await work.note(taken, message, costOf(message));
+      return payer.signTypedData(data);
+    },
+  };
+}

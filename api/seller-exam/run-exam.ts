@@ -1,0 +1,211 @@
+import { type ExamReport, examine, examinePassively } from "../../packages/seller-check/src/exam/examine.ts";
+import type { Payer } from "../../packages/seller-check/src/exam/payment.ts";
+import { evidenceDigest, evidenceOf, keptChecks } from "./evidence.ts";
+import type { ExamStore, NewResult } from "./exam-store.ts";
+import { guardedPayer } from "./guarded-payer.ts";
+import type { ExamAccount, ExamLedger, ExamWork, StoredSignature, TakenExam, Visitor } from "./ports.ts";
+import { EXAM_ASSET, EXAM_NETWORK, MOST_OPEN, MOST_RUNS, PAYMENTS_A_RUN } from "./products.ts";
+import { type ExamOrder, VALID_DAYS } from "./record.ts";
+import { readsToken } from "./take-order.ts";
+
+export interface RunnerParts {
+  readonly store: Pick<ExamStore, "complete">;
+  readonly work: ExamWork;
+  readonly visitor: Visitor;
+  readonly ledger: ExamLedger;
+  readonly payer: Payer;
+  readonly account: ExamAccount;
+  readonly baseUrl: string;
+  /** What exams may spend in 24 hours, in atomic units. */
+  readonly daily: bigint;
+  readonly now: () => Date;
+  readonly sleep: (ms: number) => Promise<void>;
+  /** Repeats the work at an interval in milliseconds until the returned function is called. */
+  readonly every: (ms: number, work: () => void) => () => void;
+  readonly log: { warn(facts: object, message: string): void };
+}
+
+export interface ExamRunner {
+  /** Begins the exams that are due, up to what this process holds at once. @returns how many it began */
+  runDue(): Promise<number>;
+  /** Resolves once those that run have ended. */
+  idle(): Promise<void>;
+}
+
+const HEARTBEAT_MS = 10_000;
+/** How long a seller may keep one run waiting, all its answers together. */
+const SELLER_MS = 100_000;
+/** From then on the chain is not waited for any longer. */
+const RUN_MS = 150_000;
+/** How long after a payment has expired, by the chain's clock, it may be shown. */
+const SHOWN_AFTER_SECONDS = 60n;
+const LONGEST_PAUSE_SECONDS = 60;
+const NO_FUNDS_SECONDS = 60;
+
+export function createExamRunner(parts: RunnerParts): ExamRunner {
+  const running = new Set<Promise<void>>();
+  return {
+    async runDue() {
+      let begun = 0;
+      while (running.size < MOST_OPEN) {
+        const taken = await parts.work.take();
+        if (taken === null) break;
+        const run = runOne(parts, taken).finally(() => running.delete(run));
+        running.add(run);
+        begun += 1;
+      }
+      return begun;
+    },
+    idle: async () => void (await Promise.allSettled([...running])),
+  };
+}
+
+/** One try. What is no fact about the seller, such as an error of our node, ends it without a result. */
+async function runOne(parts: RunnerParts, taken: TakenExam): Promise<void> {
+  const { work, log, every } = parts;
+  const lost = new AbortController();
+  const end = every(HEARTBEAT_MS, () => {
+    work.keep(taken).then(
+      (isHeld) => isHeld || lost.abort(new Error("another process has taken the exam")),
+      () => undefined,
+    );
+  });
+  try {
+    const result = await attempt(parts, taken, lost.signal);
+    if (typeof result === "number") await work.putBack(taken, result);
+    else await parts.store.complete(taken.order.id, taken.run, result);
+  } catch (error) {
+    log.warn({ err: error, exam: taken.order.id }, "a run of an exam did not come to its end");
+    await work.putBack(taken, Math.min(2 ** taken.takes, LONGEST_PAUSE_SECONDS)).catch(() => undefined);
+  } finally {
+    end();
+  }
+}
+
+/** The result, or the seconds until the exam may begin. */
+async function attempt(parts: RunnerParts, taken: TakenExam, lost: AbortSignal): Promise<NewResult | number> {
+  const { order, run } = taken;
+  const before = await parts.work.signatures(order.id);
+  const runs = new Set(before.map((one) => one.run)).size;
+  const beganAt = parts.now();
+  if (runs >= MOST_RUNS) return interrupted(parts, { before, runs, beganAt });
+  if (order.mode === "paid" && !(await affordable(parts, order))) return NO_FUNDS_SECONDS;
+  const report = await hold(parts, taken, { endsAt: beganAt.getTime() + RUN_MS, lost });
+  const signed = (await parts.work.signatures(order.id)).filter((one) => one.run === run);
+  const isSpent = await spentBy(parts, signed);
+  const unpublished = await whyUnpublished(parts, order, lost);
+  return complete({ report, isSpent, unpublished, runs: runs + 1, beganAt, endedAt: parts.now() });
+}
+
+async function affordable({ work, account, daily }: RunnerParts, { amount }: ExamOrder): Promise<boolean> {
+  const [{ signed }, balance] = await Promise.all([work.commitments(), account.balance()]);
+  const needed = PAYMENTS_A_RUN * amount + 1n;
+  return needed <= balance && signed + needed <= daily;
+}
+
+interface Bounds {
+  readonly endsAt: number;
+  readonly lost: AbortSignal;
+}
+
+async function hold(parts: RunnerParts, taken: TakenExam, { endsAt, lost }: Bounds): Promise<ExamReport> {
+  const { visitor, ledger, payer, sleep, work } = parts;
+  const { order } = taken;
+  const { url, method, body, contentType, amount, payTo } = order;
+  const resource = { url, method, body, contentType };
+  const payable = { network: EXAM_NETWORK, asset: EXAM_ASSET, ceiling: amount, payTo };
+  const visiting = {
+    transport: visitor.visit(SELLER_MS, lost),
+    ledger,
+    payer: guardedPayer(payer, { work, taken }),
+    sleep,
+    endsAt,
+  };
+  return order.mode === "passive"
+    ? examinePassively({ resource, payable }, visiting)
+    : examine({ resource, payable, other: null }, visiting);
+}
+
+/** Which of a run's authorizations nobody can submit any more. */
+async function spentBy(
+  { ledger }: RunnerParts,
+  signed: readonly StoredSignature[],
+): Promise<(nonce: string) => boolean> {
+  if (signed.length === 0) return () => false;
+  const [now, used] = await Promise.all([ledger.now(), ledger.used(signed.map(({ nonce }) => nonce))]);
+  const isOver = ({ nonce, validAfter, validBefore }: StoredSignature) =>
+    used.has(nonce) || validBefore <= validAfter + 1n || validBefore + SHOWN_AFTER_SECONDS <= BigInt(now);
+  const over = new Set<string>(signed.filter(isOver).map(({ nonce }) => nonce));
+  return (nonce) => over.has(nonce);
+}
+
+const PASSIVE = "Nobody proved control of the origin, so only unpaid requests were sent and nothing is certified.";
+const WITHDRAWN = "The consent no longer stood when the exam ended.";
+
+/** Why the result may not be found by its origin; null if it may. */
+async function whyUnpublished(
+  { visitor, baseUrl, now }: RunnerParts,
+  { consent, origin, payTo }: ExamOrder,
+  lost: AbortSignal,
+): Promise<string | null> {
+  if (consent === null) return PASSIVE;
+  if (consent.kind === "signature") return Date.parse(consent.expires) > now().getTime() ? null : WITHDRAWN;
+  const transport = visitor.visit(SELLER_MS, lost);
+  const stands = await readsToken(transport, { host: new URL(baseUrl).host, origin, payTo });
+  return stands ? null : WITHDRAWN;
+}
+
+interface Held {
+  readonly report: ExamReport;
+  readonly isSpent: (nonce: string) => boolean;
+  readonly unpublished: string | null;
+  readonly runs: number;
+  readonly beganAt: Date;
+  readonly endedAt: Date;
+}
+
+function complete({ report, isSpent, unpublished, endedAt, ...run }: Held): NewResult {
+  const evidence = evidenceOf(report.exchanges, isSpent);
+  const isPublic = unpublished === null;
+  return {
+    ...run,
+    outcome: "complete",
+    level: report.level,
+    isPublic,
+    note: unpublished,
+    checks: keptChecks(report.results),
+    evidence,
+    evidenceSha256: evidenceDigest(evidence),
+    spent: report.spent,
+    endedAt,
+    validUntil: isPublic ? new Date(endedAt.getTime() + VALID_DAYS * 86_400_000) : null,
+  };
+}
+
+const INTERRUPTED =
+  "Payments were signed twice, and both times something of ours broke before the end. Nothing is said about the seller.";
+
+/** Nothing was seen to its end, so there is nothing to show but the end itself. */
+function interrupted({ now }: RunnerParts, { runs, beganAt }: Begun): NewResult {
+  const evidence = "[]";
+  return {
+    outcome: "interrupted",
+    level: null,
+    isPublic: false,
+    note: INTERRUPTED,
+    checks: [],
+    evidence,
+    evidenceSha256: evidenceDigest(evidence),
+    spent: null,
+    runs,
+    beganAt,
+    endedAt: now(),
+    validUntil: null,
+  };
+}
+
+interface Begun {
+  readonly before: readonly StoredSignature[];
+  readonly runs: number;
+  readonly beganAt: Date;
+}

@@ -1,0 +1,78 @@
+import type pg from "pg";
+import type { Logger } from "pino";
+import { privateKeyToAccount } from "viem/accounts";
+import type { ChainReader } from "../adapters/chain/chain-reader.ts";
+import { createExamLedger } from "../adapters/chain/exam-ledger.ts";
+import { createExamStore } from "../adapters/postgres/exam-store.ts";
+import { createExamWork } from "../adapters/postgres/exam-work.ts";
+import { createLookupBudget } from "../adapters/postgres/lookup-budget.ts";
+import { createProbeStore } from "../adapters/postgres/probe-store.ts";
+import { every, sleep } from "../adapters/process/clock.ts";
+import { createVisitor } from "../adapters/web/seller-visitor.ts";
+import type { Config } from "../config.ts";
+import type { Network } from "../kernel/networks.ts";
+import type { Address } from "../kernel/wallet.ts";
+import { BudgetSpent } from "../score/lookup/lookup-ports.ts";
+import { EXAM_NETWORK, PROBES_AN_HOUR } from "../seller-exam/products.ts";
+import { createExamRunner, type ExamRunner } from "../seller-exam/run-exam.ts";
+import { createExamIntake } from "../seller-exam/take-order.ts";
+import { guard } from "./guard.ts";
+
+export interface ExamWires {
+  readonly config: Config;
+  readonly pool: pg.Pool;
+  readonly chains: Readonly<Record<Network, ChainReader>>;
+  /** Of the service, besides where it is paid and where exams are paid from. */
+  readonly ownWallets: readonly string[];
+  readonly now: () => Date;
+  readonly log: Logger;
+}
+
+/** Exams of sellers: what is sold, and what runs them; the runner is null where no account pays. */
+export function wireExams({ config, pool, chains, ownWallets, now, log }: ExamWires) {
+  const { baseUrl, exams, payTo } = config;
+  const chain = chains[EXAM_NETWORK];
+  const settings = { ...guard(config), baseUrl };
+  const visitor = createVisitor({ ...settings, userAgent: `agent-payment-trust-exam/1 (+${baseUrl}/test/seller)` });
+  const [store, work] = [createExamStore(pool), createExamWork(pool)];
+  const payer = exams === null ? null : privateKeyToAccount(exams.privateKey);
+  const account = payer && {
+    address: payer.address,
+    balance: async () => (await chain.funds(payer.address.toLowerCase() as Address, [])).balance,
+  };
+  const daily = exams?.daily ?? 0n;
+  const own = [payTo, ...ownWallets, ...(payer === null ? [] : [payer.address])];
+  const intake = createExamIntake({
+    store,
+    work,
+    probes: createProbeStore(pool),
+    budget: createLookupBudget(pool, { client: PROBES_AN_HOUR.client, all: PROBES_AN_HOUR.all }, "exam "),
+    spentFor: (error) =>
+      error instanceof BudgetSpent ? { isClient: error.whose === "client", seconds: error.retryAfterSeconds } : null,
+    visitor,
+    account,
+    verifyContractSignature: chain.verifyContractSignature,
+    ownWallets: own.map((wallet) => wallet.toLowerCase() as Address),
+    settings,
+    daily,
+    now,
+  });
+  const runner: ExamRunner | null =
+    payer === null || account === null
+      ? null
+      : createExamRunner({
+          store,
+          work,
+          visitor,
+          ledger: createExamLedger(chain, { payer: payer.address.toLowerCase() as Address, sleep }),
+          payer,
+          account,
+          baseUrl,
+          daily,
+          now,
+          sleep,
+          every,
+          log,
+        });
+  return { exams: { intake, store, isForSale: payer !== null }, runner };
+}

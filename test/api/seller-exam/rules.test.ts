@@ -1,0 +1,185 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { consentText, consentToken, expiryFault, hasToken } from "../../../api/seller-exam/consent.ts";
+import { evidenceOf, keptBody, keptChecks } from "../../../api/seller-exam/evidence.ts";
+import { EXAM_REQUEST, urlRefusal } from "../../../api/seller-exam/exam-request.ts";
+import { costOf, unfit } from "../../../api/seller-exam/guarded-payer.ts";
+import { EXAM_PRICE, MOST_OPEN, mostSpent, SELLER_CEILING } from "../../../api/seller-exam/products.ts";
+import { noRoom } from "../../../api/seller-exam/room.ts";
+import { sampleOrder } from "../../support/seller-exam/samples.ts";
+
+const TO = { host: "trust.example", origin: "https://seller.example", payTo: `0x${"5e".repeat(20)}` } as const;
+const bytes = (text: string) => new TextEncoder().encode(text);
+
+test("whatever an exam can spend at the ceiling is covered by its price", () => {
+  expect(mostSpent(SELLER_CEILING)).toBeLessThanOrEqual((EXAM_PRICE * 91n) / 100n);
+});
+
+test.each([
+  [consentToken(TO), true],
+  [`# us\r\n  ${consentToken(TO)}  \r\n`, true],
+  [consentToken({ ...TO, payTo: `0x${"5E".repeat(20)}` }), true],
+  [consentToken({ ...TO, host: "other.example" }), false],
+  [consentToken({ ...TO, origin: "https://seller.example:444" }), false],
+  [consentToken({ ...TO, payTo: `0x${"5f".repeat(20)}` }), false],
+  [`${consentToken(TO)} not`, false],
+  [`<p>${consentToken(TO)}</p>`, false],
+  [`${"\n".repeat(250)}${consentToken(TO)}`, false],
+  ["", false],
+])("the file %j gives consent: %s", (file, isGiven) => {
+  expect(hasToken(bytes(file), TO)).toBe(isGiven);
+});
+
+const NOW = new Date("2026-07-01T00:00:00Z");
+
+test.each([
+  ["2026-07-01T00:00:01Z", null],
+  ["2026-07-01T00:00:00Z", /expired/],
+  ["2026-09-29T00:00:00Z", null],
+  ["2026-09-29T00:00:01Z", /within 90 days/],
+  ["2026-08-01", /like/],
+  ["2026-13-01T00:00:00Z", /like/],
+])("a signature until %s gives consent on July 1: %s", (expires, fault) => {
+  const found = expiryFault(expires, NOW);
+  if (fault === null) expect(found).toBeNull();
+  else expect(found).toMatch(fault);
+  expect(consentText(TO, expires)).toBe(`${consentToken(TO)} until ${expires}`);
+});
+
+const SETTINGS = { baseUrl: "https://trust.example", ownHost: "trust.example", allowedOrigins: [] };
+
+test.each([
+  [{ url: "https://seller.example/a#b" }, { url: "https://seller.example/a", method: "GET", body: null }],
+  [
+    { url: "https://seller.example", body: "x" },
+    { method: "POST", contentType: "application/json" },
+  ],
+  [{ url: "https://seller.example", max_price: "0.1" }, { maxPrice: "100000" }],
+  [{ url: "https://seller.example", max_price: "9.5" }, { maxPrice: `${SELLER_CEILING}` }],
+])("%j is read as %j", (given, read) => {
+  expect(EXAM_REQUEST.parse(given)).toMatchObject({ settled: null, consent: null, ...read });
+});
+
+test.each([
+  [{}],
+  [{ url: "https://seller.example", max_price: "1e3" }],
+  [{ url: "https://seller.example", method: "TRACE" }],
+  [{ url: "https://seller.example", content_type: "text/plain\r\nx: y" }],
+  [{ url: "https://seller.example", body: "x".repeat(8_193) }],
+  [{ url: "https://seller.example", settled: { amount: "1" } }],
+  [{ url: "https://seller.example", consent: { signature: "0x1", expires: "" } }],
+])("%j is malformed", (given) => {
+  const { error } = EXAM_REQUEST.safeParse(given);
+  expect(error?.issues.some(({ code }) => code !== "custom")).toBe(true);
+});
+
+test("our own host is refused in every spelling", () => {
+  for (const url of ["https://trust.example/test/basic", "https://TRUST.example:443/", "http://trust.example"])
+    expect(urlRefusal(url, SETTINGS)?.code).toBe("own_service");
+});
+
+const order = sampleOrder();
+const FROM = `0x${"aa".repeat(20)}` as const;
+const AUTHORIZATION = {
+  from: FROM,
+  to: order.payTo,
+  value: order.amount,
+  validAfter: 100n,
+  validBefore: 200n,
+  nonce: `0x${"00".repeat(32)}`,
+} as const;
+
+const OTHER = { to: `0x${"bb".repeat(20)}` } as const;
+
+test.each([
+  ["as quoted", {}, { cost: order.amount, refused: null }],
+  ["for more", { value: order.amount + 1n }, { cost: order.amount + 1n, refused: /more than/ }],
+  ["for another recipient", OTHER, { cost: order.amount, refused: /another recipient/ }],
+  ["for ourselves", { to: FROM, value: 10n ** 9n }, { cost: 0n, refused: null }],
+  ["that is never valid", { ...OTHER, validBefore: 101n, value: 10n ** 9n }, { cost: 0n, refused: null }],
+  ["that is valid for one second", { validBefore: 102n }, { cost: order.amount, refused: null }],
+  ["from another account", { from: order.payTo }, { cost: 0n, refused: /another account/ }],
+])("what an authorization %s may cost is known, and what must not be signed is not", (_, change, { cost, refused }) => {
+  const authorization = { ...AUTHORIZATION, ...change };
+  expect(costOf(authorization)).toBe(cost);
+  const wrong = unfit(authorization, order, FROM);
+  if (refused === null) expect(wrong).toBeNull();
+  else expect(wrong).toMatch(refused);
+});
+
+const MEANS = { open: 0n, openExams: 0, signed: 0n, balance: 10_000_000n, daily: 10_000_000n };
+const WORST = mostSpent(1_000n);
+
+test.each([
+  ["plenty", {}, null],
+  ["exactly enough", { balance: WORST }, null],
+  ["one unit too little", { balance: WORST - 1n }, /short of funds/],
+  ["one unit promised to others", { balance: WORST, open: 1n }, /short of funds/],
+  ["a day's ceiling that just suffices", { daily: WORST }, null],
+  ["a day's ceiling of which one unit is used", { daily: WORST, signed: 1n }, /24 hours/],
+  ["room for one more exam", { openExams: MOST_OPEN - 1 }, null],
+  ["all places taken", { openExams: MOST_OPEN }, /open/],
+])("with %s an exam is sold, or refused with the reason", (_, means, refused) => {
+  const why = noRoom({ ...MEANS, ...means }, 1_000n);
+  if (refused === null) expect(why).toBeNull();
+  else expect(why).toMatch(refused);
+  expect(noRoom({ ...MEANS, balance: 0n, daily: 0n }, 0n)).toBeNull();
+});
+
+const payment = (nonce: string, signature: string) =>
+  Buffer.from(JSON.stringify({ payload: { signature, authorization: { nonce } } })).toString("base64");
+const exchange = (header: string, body: Uint8Array, headers: Record<string, string> = {}) => ({
+  number: 1,
+  request: { method: "GET", url: "https://seller.example/", headers: { "payment-signature": header }, body: null },
+  answer: { status: 200, headers, body },
+  failure: null,
+});
+
+test("a payment that could still be submitted is shown nowhere, not even where the seller repeats it", () => {
+  const [live, spent] = [`0x${"ab".repeat(65)}`, `0x${"cd".repeat(65)}`];
+  const [one, other] = [payment("0x01", live), payment("0x02", spent)];
+  const text = evidenceOf(
+    [exchange(one, bytes(`${live.toUpperCase()} ${one}`), { "x-echo": one }), exchange(other, bytes(spent))],
+    (nonce) => nonce === "0x02",
+  );
+  expect(text.toLowerCase()).not.toContain("ab".repeat(65));
+  expect(text).not.toContain(one);
+  expect(text).toContain(other);
+  expect(text).toContain(spent);
+  expect(JSON.parse(text)).toHaveLength(2);
+});
+
+test("whatever a seller sends becomes evidence that is JSON, well formed, bounded and without U+0000", () => {
+  const anything = fc.tuple(fc.uint8Array({ maxLength: 6_000 }), fc.string({ unit: "binary" }), fc.string());
+  fc.assert(
+    fc.property(anything, ([body, value, name]) => {
+      const text = evidenceOf(
+        [exchange(payment("0x01", "0x00"), body, { [name]: `${value}\ud800\u0000` })],
+        () => true,
+      );
+      expect(text.isWellFormed()).toBe(true);
+      expect(text.length).toBeLessThan(40_000);
+      expect(JSON.stringify(JSON.parse(text))).not.toMatch(/\\u0000|\\ud[89a-f]/i);
+    }),
+  );
+});
+
+test.each([
+  [bytes("a\tb\n"), "a\tb\n"],
+  [bytes("a\u0000b"), null],
+  [Uint8Array.of(0xff, 0xfe), null],
+  [bytes(`${"a".repeat(4_095)}é`), "a".repeat(4_095)],
+])("a body of text is kept as text, another in base64", (body, text) => {
+  const kept = keptBody(body);
+  expect(kept.text).toBe(text);
+  expect(kept.base64 === null).toBe(text !== null);
+  expect(kept).toMatchObject({ bytes: body.length, isWhole: body.length <= 4_096 });
+});
+
+test("statements that repeat a seller's words are tamed", () => {
+  const finding = { statement: `It is named \ud800\u0000\u2028${"x".repeat(9_000)}`, holds: false, exchanges: [] };
+  const [kept] = keptChecks([{ check: "terms", outcome: "fail", reason: null, findings: [finding] }]);
+  const statement = kept?.findings[0]?.statement ?? "";
+  expect(statement.startsWith("It is named \ufffd\ufffd\ufffdxxx")).toBe(true);
+  expect(statement.length).toBeLessThan(4_200);
+});

@@ -1,0 +1,109 @@
+import { privateKeyToAccount } from "viem/accounts";
+import { expect, test } from "vitest";
+import { eventually } from "../../support/eventually.ts";
+import { forFile } from "../../support/for-file.ts";
+import { newPayer } from "../../support/payments/signing.ts";
+import { openShop, type Shop } from "../../support/seller/shop.ts";
+import { buyExam, EXAM_KEY, ended, lineFor } from "../../support/seller-exam/buying.ts";
+import type { ApiProcess } from "../../support/service/api-process.ts";
+import { startApiStage } from "../../support/service/api-stage.ts";
+
+const stage = await forFile(startApiStage());
+const { chain, owner } = stage;
+await chain.fund(privateKeyToAccount(EXAM_KEY).address, 20_000_000n);
+const payer = await newPayer(chain, 20_000_000n);
+const shops = [await forFile(openShop(chain)), await forFile(openShop(chain)), await forFile(openShop(chain))] as const;
+const BASE_URL = "http://trust.localhost";
+const start = () =>
+  stage.start(
+    { url: chain.rpcUrl },
+    { EXAM_PRIVATE_KEY: EXAM_KEY, BASE_URL, ARBITER_ALLOWED_ORIGINS: shops.map(({ url }) => url).join(",") },
+  );
+
+const endLeases = () => owner.query("UPDATE seller_exam_work SET lease_until = '-infinity', due_at = '-infinity'");
+const signedBy = async (id: unknown): Promise<number> =>
+  (await owner.query("SELECT FROM seller_exam_signature WHERE exam = $1", [id])).rowCount ?? 0;
+const workOf = async (id: unknown): Promise<number> =>
+  (await owner.query("SELECT FROM seller_exam_work WHERE exam = $1", [id])).rowCount ?? 0;
+
+/** From the next request that is `paid` or not on, the shop answers nobody. Resolves when that comes. */
+function stall(shop: Shop, isStalled: (request: { readonly isPaid: boolean }) => boolean): Promise<void> {
+  return new Promise((reached) => {
+    shop.before((request) => {
+      if (!isStalled(request)) return;
+      reached();
+      return new Promise(() => undefined);
+    });
+  });
+}
+const answerAgain = (shop: Shop) => shop.before(() => undefined);
+
+async function order(api: ApiProcess, shop: Shop): Promise<unknown> {
+  const url = `${shop.url}/haiku`;
+  shop.place(await lineFor(api.url, url));
+  const { answer } = await buyExam(api.url, payer, { url });
+  expect(answer.status, answer.text).toBe(200);
+  return answer.body.id;
+}
+
+test("a process that dies before anything was signed costs nothing: another one holds the exam", async () => {
+  const [shop] = shops;
+  const api = await start();
+  let asked = 0;
+  // Of the intake: two quotes, two files, and the quote for the payment.
+  const stalled = stall(shop, () => ++asked > 4);
+  const id = await order(api, shop);
+  await stalled;
+  expect(await signedBy(id)).toBe(0);
+  await api.kill();
+  answerAgain(shop);
+  const other = await start();
+  await endLeases();
+  expect(await ended(other.url, id)).toMatchObject({ status: "complete", level: "full", runs: 1, spent: "0.003" });
+  expect(await chain.usdcBalance(shop.payTo)).toBe(3_000n);
+  await other.stop();
+});
+
+test("a process that dies after it signed is tried once more, by one of two others, with payments of its own", async () => {
+  const [, shop] = shops;
+  const api = await start();
+  let paid = 0;
+  const stalled = stall(shop, ({ isPaid }) => isPaid && ++paid > 6);
+  const id = await order(api, shop);
+  await stalled;
+  const before = await signedBy(id);
+  expect(before).toBeGreaterThan(5);
+  await api.kill();
+  answerAgain(shop);
+  const others = await Promise.all([start(), start()]);
+  await endLeases();
+  const record = await ended(others[0].url, id);
+  expect(record).toMatchObject({ status: "complete", level: "full", runs: 2, spent: "0.003" });
+  expect(await signedBy(id)).toBe(before + 8);
+  // One payment of the first run had settled; the second made its three.
+  expect(await chain.usdcBalance(shop.payTo)).toBe(4_000n);
+  await Promise.all(others.map((other) => other.stop()));
+});
+
+test("after a second death the exam ends as interrupted, which says nothing about the seller", async () => {
+  const [, , shop] = shops;
+  const first = await start();
+  const stalled = stall(shop, ({ isPaid }) => isPaid);
+  const id = await order(first, shop);
+  await stalled;
+  await first.kill();
+  const again = stall(shop, ({ isPaid }) => isPaid);
+  const second = await start();
+  await endLeases();
+  await again;
+  await second.kill();
+  answerAgain(shop);
+  const third = await start();
+  await endLeases();
+  const record = await ended(third.url, id);
+  expect(record).toMatchObject({ status: "interrupted", level: null, certified: false, checks: [], runs: 2 });
+  expect(record.valid_until).toBeNull();
+  await eventually(() => workOf(id), 0);
+  expect(await chain.usdcBalance(shop.payTo)).toBeLessThanOrEqual(6_002n);
+  await third.stop();
+});

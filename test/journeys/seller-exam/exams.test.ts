@@ -1,0 +1,146 @@
+import { createHash } from "node:crypto";
+import { privateKeyToAccount } from "viem/accounts";
+import { expect, test } from "vitest";
+import { consentText } from "../../../api/seller-exam/consent.ts";
+import { startTestChain } from "../../support/chain/chain.ts";
+import { forFile } from "../../support/for-file.ts";
+import { post, send } from "../../support/payments/requests.ts";
+import { newPayer } from "../../support/payments/signing.ts";
+import { openShop } from "../../support/seller/shop.ts";
+import { buyExam, EXAM_KEY, ended, lineFor, looked, outcomesOf } from "../../support/seller-exam/buying.ts";
+import { startService } from "../../support/service/service.ts";
+
+const chain = await forFile(startTestChain());
+const examiner = privateKeyToAccount(EXAM_KEY).address;
+await chain.fund(examiner, 20_000_000n);
+const shops = {
+  honest: await forFile(openShop(chain)),
+  signed: await forFile(openShop(chain)),
+  replayed: await forFile(openShop(chain, "serves a replay")),
+  freeHead: await forFile(openShop(chain, "HEAD is free")),
+  passive: await forFile(openShop(chain)),
+  withdrawn: await forFile(openShop(chain)),
+  refused: await forFile(openShop(chain)),
+};
+const service = await forFile(
+  startService({
+    chain,
+    config: {
+      exams: { privateKey: EXAM_KEY, daily: 50_000_000n },
+      arbiterAllowedOrigins: Object.values(shops).map(({ url }) => url),
+    },
+  }),
+);
+const payer = await newPayer(chain, 50_000_000n);
+
+test("an honest seller that consents gets a public record of level full, for three payments and no more", async () => {
+  const { honest } = shops;
+  const url = `${honest.url}/haiku`;
+  honest.place(await lineFor(service.url, url));
+  const before = await chain.usdcBalance(honest.payTo);
+  const { answer, again } = await buyExam(service.url, payer, { url, method: "POST", body: '{"about":"rain"}' });
+  expect(answer.status, answer.text).toBe(200);
+  expect(answer.body).toMatchObject({ status: "incomplete", mode: "paid", price: "0.001" });
+  expect(answer.headers.get("content-location")).toBe(`/exam/${answer.body.id}`);
+  const record = await ended(service.url, answer.body.id);
+  expect(record, JSON.stringify(record.checks)).toMatchObject({
+    status: "complete",
+    level: "full",
+    certified: true,
+    runs: 1,
+  });
+  expect(record).toMatchObject({ origin: honest.url, spent: "0.003", consent: { kind: "file" }, correction: null });
+  expect(await chain.usdcBalance(honest.payTo)).toBe(before + 3_000n);
+  const replay = await again();
+  expect([replay.text, replay.headers.get("x-idempotent-replay")]).toEqual([answer.text, "true"]);
+  const { text } = await send(`${service.url}/exam/${answer.body.id}`);
+  const evidence = text.slice(text.indexOf(',"evidence":') + 12, -1);
+  expect(createHash("sha256").update(evidence).digest("hex")).toBe(record.evidence_sha256);
+  expect((JSON.parse(evidence) as unknown[]).length).toBeLessThanOrEqual(40);
+});
+
+test("a signature of the payee's wallet gives consent like a file", async () => {
+  const { signed } = shops;
+  const url = `${signed.url}/haiku`;
+  const to = {
+    host: new URL(service.url).host,
+    origin: signed.url,
+    payTo: signed.payTo.toLowerCase() as `0x${string}`,
+  };
+  const expires = new Date(Date.now() + 3_600_000).toISOString().replace(/\.\d+Z$/, "Z");
+  const signature = await signed.account.signMessage({ message: consentText(to, expires) });
+  const wrong = await post(
+    `${service.url}/test/seller`,
+    { "content-type": "application/json" },
+    JSON.stringify({
+      url,
+      consent: { signature: await payer.signMessage({ message: consentText(to, expires) }), expires },
+    }),
+  );
+  expect([wrong.status, wrong.text]).toEqual([422, expect.stringContaining("bad_consent")]);
+  const { answer } = await buyExam(service.url, payer, { url, consent: { signature, expires } });
+  expect(answer.body, answer.text).toMatchObject({ mode: "paid" });
+  expect(await ended(service.url, answer.body.id)).toMatchObject({ level: "full", consent: { kind: "signature" } });
+});
+
+test.each([
+  ["replayed", "replay"],
+  ["freeHead", "terms"],
+] as const)("the seller with a fault that is %s fails %s, and the record says so in public", async (name, check) => {
+  const url = `${shops[name].url}/haiku`;
+  shops[name].place(await lineFor(service.url, url));
+  const { answer } = await buyExam(service.url, payer, { url });
+  const record = await ended(service.url, answer.body.id);
+  expect(outcomesOf(record)[check]).toBe("fail");
+  expect(record).toMatchObject({ status: "complete", level: null, certified: false, note: null });
+  expect(record.valid_until).not.toBeNull();
+});
+
+test("without consent only unpaid requests are sent, and the record certifies nothing", async () => {
+  const { passive } = shops;
+  const url = `${passive.url}/haiku`;
+  expect(await looked(service.url, url)).toMatchObject({ mode: "passive", refused: null, not_now: null });
+  const before = passive.requests();
+  const { answer } = await buyExam(service.url, payer, { url });
+  expect(answer.body).toMatchObject({ mode: "passive" });
+  const record = await ended(service.url, answer.body.id);
+  expect(record).toMatchObject({ level: null, certified: false, spent: "0.00", valid_until: null, consent: null });
+  expect(outcomesOf(record)).toMatchObject({ terms: "pass", purchase: "not_applicable", forgery: "not_applicable" });
+  expect(passive.requests() - before).toBeLessThanOrEqual(6);
+  expect(await chain.usdcBalance(passive.payTo)).toBe(0n);
+  // It was just examined: another buyer has to wait.
+  const next = await buyExam(service.url, payer, { url });
+  expect([next.answer.status, next.answer.text]).toEqual([503, expect.stringContaining("left alone")]);
+});
+
+test("a consent that is gone at the end leaves the record without a certificate", async () => {
+  const { withdrawn } = shops;
+  const url = `${withdrawn.url}/haiku`;
+  const line = await lineFor(service.url, `${withdrawn.url}/sonnet`);
+  withdrawn.place(line, 1);
+  const { answer } = await buyExam(service.url, payer, { url });
+  expect(answer.body).toMatchObject({ mode: "paid" });
+  const record = await ended(service.url, answer.body.id);
+  expect(record).toMatchObject({ status: "complete", level: "full", certified: false, valid_until: null });
+  expect(record.note).toMatch(/consent/);
+});
+
+const refusing = (order: Record<string, unknown>) =>
+  post(`${service.url}/test/seller`, { "content-type": "application/json" }, JSON.stringify(order));
+
+test.each([
+  [{ url: "http://127.0.0.1:9/" }, "not_public"],
+  [{ url: "http://[::ffff:127.0.0.1]/" }, "not_public"],
+  [{ url: "http://169.254.169.254/latest/meta-data" }, "not_public"],
+  [{ url: "https://user:secret@seller.example/" }, "not_public"],
+  [{ url: "https://seller.example:8443/" }, "not_public"],
+  [{ url: "https://seller.example/?api_key=1" }, "not_public"],
+  [{ url: "https://router.local/" }, "not_public"],
+  [{ url: "ftp://seller.example/" }, "not_public"],
+  [{ url: `${service.url}/test/basic`, method: "POST" }, "own_service"],
+  [{ url: `${shops.refused.url}/nothing` }, "not_paid"],
+  [{ url: `${shops.refused.url}/haiku`, max_price: "0.000999" }, "too_dear"],
+])("%j is refused as %s before anybody is asked to pay", async (order, code) => {
+  const { status, text } = await refusing(order);
+  expect([status, text]).toEqual([422, expect.stringContaining(`${code}: `)]);
+});

@@ -1,0 +1,52 @@
+import type { LocalAccount } from "viem";
+import { EXAM_PRICE } from "../../../api/seller-exam/products.ts";
+import { waitUntil } from "../../../scripts/embedded/wait-until.ts";
+import { type Answer, post, send, v2 } from "../payments/requests.ts";
+import { type Signed, signPayment } from "../payments/signing.ts";
+
+/** What pays in the exams of tests. */
+export const EXAM_KEY = `0x${"e8".repeat(32)}` as const;
+
+const JSON_BODY = { "content-type": "application/json" };
+
+/** What `GET /test/seller` says of a seller. */
+export const looked = async (service: string, url: string): Promise<Record<string, unknown>> => {
+  const { body } = await send(`${service}/test/seller?url=${encodeURIComponent(url)}`);
+  return body.seller as Record<string, unknown>;
+};
+
+/** The line that gives consent. */
+export async function lineFor(service: string, url: string): Promise<string> {
+  const { consent } = (await looked(service, url)) as { consent: { file: { line: string } } };
+  return consent.file.line;
+}
+
+export interface Bought {
+  readonly answer: Answer;
+  readonly signed: Signed;
+  readonly again: () => Promise<Answer>;
+}
+
+/** Asks without a payment, as every buyer does, then pays. */
+export async function buyExam(service: string, payer: LocalAccount, order: Record<string, unknown>): Promise<Bought> {
+  const body = JSON.stringify(order);
+  await post(`${service}/test/seller`, JSON_BODY, body);
+  const signed = await signPayment(payer, { value: EXAM_PRICE });
+  const again = () => post(`${service}/test/seller`, { ...JSON_BODY, ...v2(signed) }, body);
+  return { answer: await again(), signed, again };
+}
+
+/** The record, once it has ended. */
+export async function ended(service: string, id: unknown): Promise<Record<string, unknown>> {
+  let record: Record<string, unknown> = {};
+  const isOver = async () => {
+    record = (await send(`${service}/exam/${id}`)).body;
+    return record.status !== "incomplete";
+  };
+  if (!(await waitUntil(isOver, 120_000, 200))) throw new Error(`the exam ${id} did not end`);
+  return record;
+}
+
+/** Outcomes by check. */
+export const outcomesOf = ({ checks }: Record<string, unknown>): Record<string, string> =>
+  Object.fromEntries((checks as { check: string; outcome: string }[]).map(({ check, outcome }) => [check, outcome]));
