@@ -49,6 +49,7 @@ import { wirePublicLog } from "./wiring/public-log.ts";
 import { wirePurchases } from "./wiring/purchases.ts";
 import { wireScore } from "./wiring/score.ts";
 import { wireExams } from "./wiring/seller-exam.ts";
+import { wireSellers } from "./wiring/sellers.ts";
 import { wireSettlements } from "./wiring/settlement.ts";
 import { wireSigning } from "./wiring/signing.ts";
 
@@ -164,8 +165,9 @@ export async function build(config: Config, pool: pg.Pool, parts: BuildParts) {
     sending: { policy: config.batches, log, meter },
   });
   const examining = wireExams({ config, pool, chains, ownWallets, now, log });
+  const publicLog = wirePublicLog({ generation, store: logStore, checkpoints });
   const routes = catalog({
-    publicLog: wirePublicLog({ generation, store: logStore, checkpoints }),
+    publicLog,
     certification,
     ordering: publishing.ordering,
     escrow,
@@ -196,6 +198,7 @@ export async function build(config: Config, pool: pg.Pool, parts: BuildParts) {
     tarballs: await wirePackages(log),
     isAway,
     toolFailed: (error) => log.error({ err: error }, "a tool failed"),
+    ...wireSellers({ pool, publicLog, signer, baseUrl, now }),
     renderOgImage: createOgRenderer(OG_FONTS.map((font) => fileURLToPath(import.meta.resolve(font)))),
   });
   const gate = createGate({

@@ -23,6 +23,7 @@ import { type ReceiptRouteParts, receiptRoutes } from "./payments/receipt-routes
 import { type PurchaseRouteParts, purchaseRoutes } from "./purchases/purchase-routes.ts";
 import { type ScoreRouteParts, scoreRoutes } from "./score/score-routes.ts";
 import { type ExamRouteParts, examRoutes } from "./seller-exam/exam-routes.ts";
+import { type PublishedRouteParts, publishedRoutes } from "./seller-exam/published/published-routes.ts";
 import { type SettlementRouteParts, settlementRoutes } from "./settlement/settlement-routes.ts";
 import { signingRoutes } from "./signing/key-routes.ts";
 import type { PublicJwk } from "./signing/keys.ts";
@@ -40,6 +41,7 @@ export interface CatalogParts
     ArbiterRouteParts,
     EscrowRouteParts,
     DemoRouteParts,
+    PublishedRouteParts,
     SettlementRouteParts,
     CafeRouteParts,
     LogRouteParts,
@@ -69,6 +71,7 @@ export function catalog(parts: CatalogParts): readonly Listed[] {
     // Before the routes of the records whose paths they share.
     ...under("Transparency log", proofRoutes({ ...parts, exists: existence(parts) })),
     ...under("Certification", certificationRoutes(parts)),
+    ...under("Certification", publishedRoutes(parts)),
     ...under("Certification", behaviourRoutes(parts)),
     ...under("Certification", retryRoutes(parts)),
     ...under("Certification", examRoutes(parts)),
@@ -88,8 +91,9 @@ export function catalog(parts: CatalogParts): readonly Listed[] {
 }
 
 /** Which records there are, for the log, which knows no feature. */
-const existence = ({ certification, arbiter, escrow }: CatalogParts): ProofRouteParts["exists"] => ({
-  certificate: async (id) => (await certification.certificate(id)) !== null,
+const existence = ({ certification, sellers, arbiter, escrow }: CatalogParts): ProofRouteParts["exists"] => ({
+  certificate: async (id) =>
+    (await certification.certificate(id)) !== null || ((await sellers.exam(id))?.placed ?? null) !== null,
   verdict: async (id) => (await arbiter.get(id)) !== null,
   evaluation: async (payment) => (await escrow.evaluation(payment as Hex)) !== null,
 });

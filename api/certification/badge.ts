@@ -7,11 +7,21 @@ import { PRODUCTS } from "./products.ts";
 const COLORS = { pass: "#16704c", fail: "#b3261e", grey: "#646c75" } as const;
 const LABEL_COLOR = "#2a343e";
 
-/** The README badge as SVG, with a role, a label and a title. Its date is absolute, so a cached copy stays true. */
+interface Drawn {
+  readonly id: string;
+  readonly label: string;
+  readonly tone: keyof typeof COLORS;
+  readonly message: string;
+}
+
+/** A badge as SVG, with a role, a label and a title. */
+export const drawBadge = ({ id, tone, ...text }: Drawn): string =>
+  makeBadge({ ...text, color: COLORS[tone], labelColor: LABEL_COLOR, idSuffix: id });
+
+/** The README badge. Its date is absolute, so a cached copy stays true. */
 export function renderBadge(certificate: MarkedCertificate, now: Date): string {
   const { tone, short } = appearance(certificate, now);
-  const label = PRODUCTS[certificate.product].badge;
-  return makeBadge({ label, message: short, color: COLORS[tone], labelColor: LABEL_COLOR, idSuffix: certificate.id });
+  return drawBadge({ id: certificate.id, label: PRODUCTS[certificate.product].badge, tone, message: short });
 }
 
 /** The badge for an id without a certificate. */

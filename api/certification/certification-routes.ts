@@ -21,10 +21,13 @@ import { KINDS } from "./kinds/index.ts";
 import type { Kind } from "./kinds/kind.ts";
 import { renderCertificatePage } from "./pages/certificate-page.ts";
 import { PRODUCTS } from "./products.ts";
-import { verificationRoutes } from "./verification-routes.ts";
+import type { SharedAddresses } from "./shared-addresses.ts";
+import { sharedRecord, verificationRoutes } from "./verification-routes.ts";
 
 export interface CertificationRouteParts {
   readonly certification: Certification;
+  /** Certificates of another kind, at the same addresses. */
+  readonly shared: SharedAddresses;
   readonly ordering: TestOrdering;
   readonly publicLog: PublicLog;
   readonly baseUrl: string;
@@ -38,10 +41,12 @@ const badges = remember<{ readonly svg: string; readonly etag: string }>(2_000);
 const pictures = remember<Uint8Array>(64);
 
 const ID = { name: "id", description: "The certificate's id.", schema: certificateId };
+/** A seller's is twice as long. */
+const ANY_ID = { ...ID, schema: z.string().regex(/^([0-9a-f]{16}){1,2}$/) };
 const FILE = {
   name: "file",
   description: "The certificate's id followed by `.svg`.",
-  schema: z.string().regex(/^[0-9a-f]{16}\.svg$/),
+  schema: z.string().regex(/^([0-9a-f]{16}){1,2}\.svg$/),
 };
 
 const SVG = { "image/svg+xml": null };
@@ -58,8 +63,8 @@ export function certificationRoutes(parts: CertificationRouteParts): readonly Ro
       method: "GET",
       path: "/cert/:id",
       summary: "A certificate's public page",
-      parameters: [inPath(ID)],
-      output: jsonOrPage(CERTIFICATE_RECORD),
+      parameters: [inPath(ANY_ID)],
+      output: jsonOrPage(z.union([CERTIFICATE_RECORD, parts.shared.schemas.record])),
       problems: ["not_found"],
       handle: (c) => certificate(c, parts),
     },
@@ -175,6 +180,8 @@ async function found(c: Context, { certification }: CertificationRouteParts): Pr
 }
 
 async function certificate(c: Context, parts: CertificationRouteParts): Promise<Response> {
+  const other = await parts.shared.certificate(c.req.param("id") ?? "");
+  if (other !== null) return sharedRecord(c, other);
   const record = await found(c, parts);
   const now = parts.now();
   const { baseUrl, certification, publicLog } = parts;
@@ -202,18 +209,24 @@ async function ogImage(c: Context, parts: CertificationRouteParts): Promise<Resp
   return c.body(new Uint8Array(png), 200, { "content-type": "image/png", "cache-control": "public, max-age=3600" });
 }
 
-async function badge(c: Context, { certification, now }: CertificationRouteParts): Promise<Response> {
-  const [, id] = /^([0-9a-f]{16})\.svg$/.exec(c.req.param("file") ?? "") ?? [];
-  const certificate = id === undefined ? null : await certification.certificate(id);
-  const { svg, etag } = badges(certificate === null ? "unknown" : stateKey(certificate, now()), () => {
-    const rendered = certificate === null ? renderUnknownBadge() : renderBadge(certificate, now());
-    return { svg: rendered, etag: badgeEtag(rendered) };
-  });
+async function badge(c: Context, parts: CertificationRouteParts): Promise<Response> {
+  const [, id] = /^([0-9a-f]{16,32})\.svg$/.exec(c.req.param("file") ?? "") ?? [];
+  const drawn = id === undefined ? null : await drawnBadge(id, parts);
+  const { svg, etag } = drawn ?? badges("unknown", () => tagged(renderUnknownBadge()));
   const headers = {
     etag,
     "content-type": "image/svg+xml; charset=utf-8",
     "cache-control": `public, max-age=${BADGE_MAX_AGE_SECONDS}`,
   };
-  if (certificate === null) return c.body(svg, 404, headers);
+  if (drawn === null) return c.body(svg, 404, headers);
   return isHeld(c.req.header("if-none-match"), etag) ? c.body(null, 304, headers) : c.body(svg, 200, headers);
+}
+
+const tagged = (svg: string) => ({ svg, etag: badgeEtag(svg) });
+
+async function drawnBadge(id: string, { certification, shared, now }: CertificationRouteParts) {
+  const certificate = await certification.certificate(id);
+  if (certificate !== null) return badges(stateKey(certificate, now()), () => tagged(renderBadge(certificate, now())));
+  const other = await shared.badge(id);
+  return other === null ? null : tagged(other);
 }

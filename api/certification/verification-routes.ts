@@ -1,6 +1,7 @@
 import type { Context } from "hono";
+import { z } from "zod";
 import { Problem } from "../kernel/errors.ts";
-import { inPath, inQuery, jsonOrPage } from "../kernel/output.ts";
+import { inPath, inQuery, jsonOrPage, optionalInQuery } from "../kernel/output.ts";
 import type { Route } from "../kernel/route.ts";
 import { mixedCaseAddress } from "../kernel/schema.ts";
 import { parseAddress } from "../kernel/wallet.ts";
@@ -8,9 +9,11 @@ import { page, wantsHtml } from "../layout/negotiate.ts";
 import { CREDENTIAL, VERIFICATION } from "./certification-schemas.ts";
 import type { Certification } from "./certify.ts";
 import { renderVerification } from "./pages/verification-page.ts";
+import type { SharedAddresses, SharedRecord } from "./shared-addresses.ts";
 
 export interface VerificationRouteParts {
   readonly certification: Certification;
+  readonly shared: SharedAddresses;
 }
 
 const WALLET = {
@@ -19,14 +22,23 @@ const WALLET = {
   schema: mixedCaseAddress,
 };
 
-/** What is on file about a wallet: as a record, as a page, and signed. */
+const ORIGIN = {
+  name: "origin",
+  description: "A seller's origin, like `https://shop.example`: exactly one of this and `wallet`.",
+  schema: z.string(),
+};
+
+/** What is on file about a wallet, or about a seller's origin: as a record, as a page, and signed. */
 export const verificationRoutes = (parts: VerificationRouteParts): readonly Route[] => [
   {
     method: "GET",
     path: "/verify",
-    summary: "A wallet's record: certificates, capabilities, on-chain activity",
-    parameters: [inQuery(WALLET)],
-    output: jsonOrPage(VERIFICATION),
+    summary: "A wallet's record: certificates, capabilities, on-chain activity; or that of a seller's origin",
+    parameters: [
+      optionalInQuery({ ...WALLET, description: `${WALLET.description} Exactly one of this and \`origin\`.` }),
+      optionalInQuery(ORIGIN),
+    ],
+    output: jsonOrPage(z.union([VERIFICATION, parts.shared.schemas.verification])),
     problems: ["malformed_request"],
     handle: (c) => verify(c, parts),
   },
@@ -39,23 +51,51 @@ export const verificationRoutes = (parts: VerificationRouteParts): readonly Rout
     problems: ["malformed_request"],
     handle: (c) => credential(c, parts),
   },
+  {
+    method: "GET",
+    path: "/credential",
+    summary: "The record of a seller's origin as a signed credential",
+    parameters: [inQuery({ ...ORIGIN, description: "A seller's origin, like `https://shop.example`." })],
+    output: {
+      "application/json": parts.shared.schemas.credential,
+      "application/vc": parts.shared.schemas.credential,
+    },
+    problems: ["malformed_request"],
+    handle: (c) => originCredential(c, parts),
+  },
 ];
 
-async function verify(c: Context, { certification }: VerificationRouteParts): Promise<Response> {
-  const wallet = parseAddress(c.req.query("wallet"));
+async function verify(c: Context, { certification, shared }: VerificationRouteParts): Promise<Response> {
+  const given = c.req.query("wallet");
+  const [origin, second] = c.req.queries("origin") ?? [];
+  if (second !== undefined)
+    throw new Problem("malformed_request", { detail: "The query has origin more than once: give one." });
+  if (origin !== undefined) {
+    if (given !== undefined)
+      throw new Problem("malformed_request", {
+        detail: "The query has both wallet and origin: give one of them, the paying wallet or the seller's origin.",
+      });
+    return sharedRecord(c, await shared.verification(origin));
+  }
+  const wallet = parseAddress(given);
   if (wallet === null) {
     throw new Problem("malformed_request", {
-      detail: "The query parameter wallet must be an address: 0x and 40 hex digits, like /verify?wallet=0x90F7…",
+      detail:
+        given === undefined
+          ? "Give exactly one query parameter: wallet, like /verify?wallet=0x90F7…, or origin, like /verify?origin=https://shop.example"
+          : "The query parameter wallet must be an address: 0x and 40 hex digits, like /verify?wallet=0x90F7…",
     });
   }
   const record = await certification.verification(wallet);
   return wantsHtml(c) ? page(c, renderVerification(record)) : c.json(record, 200, { vary: "Accept" });
 }
 
-/**
- * Signed afresh for each request, because the record can change at any time. The holder keeps the document; caches do
- * not.
- */
+/** A record of another feature. */
+export function sharedRecord(c: Context, { document, page: render, isListed }: SharedRecord): Response {
+  if (!isListed) c.header("x-robots-tag", "noindex");
+  return wantsHtml(c) ? page(c, render()) : c.json(document(), 200, { vary: "Accept" });
+}
+
 async function credential(c: Context, { certification }: VerificationRouteParts): Promise<Response> {
   const wallet = parseAddress(c.req.param("wallet"));
   if (wallet === null) {
@@ -63,8 +103,26 @@ async function credential(c: Context, { certification }: VerificationRouteParts)
       detail: "The path must end in an address: 0x and 40 hex digits, like /credential/0x90F7…",
     });
   }
+  return signed(c, await certification.credential(wallet));
+}
+
+async function originCredential(c: Context, { shared }: VerificationRouteParts): Promise<Response> {
+  const origin = c.req.query("origin");
+  if (origin === undefined)
+    throw new Problem("malformed_request", {
+      detail:
+        "Give the query parameter origin, like /credential?origin=https://shop.example; a wallet's is at /credential/0x90F7…",
+    });
+  return signed(c, await shared.credential(origin));
+}
+
+/**
+ * Signed afresh for each request, because the record can change at any time. The holder keeps the document; caches do
+ * not.
+ */
+function signed(c: Context, document: object): Response {
   const named = /\bapplication\/vc\s*(,|;|$)/.test(c.req.header("accept") ?? "");
-  return c.json(await certification.credential(wallet), 200, {
+  return c.json(document, 200, {
     "content-type": named ? "application/vc" : "application/json",
     "cache-control": "no-cache",
     vary: "Accept",

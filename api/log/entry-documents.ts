@@ -9,6 +9,9 @@ export type Recorded =
   | { readonly kind: "certificate"; readonly members: object; readonly issuedAt: Date }
   | { readonly kind: "reversal" }
   | { readonly kind: "proof"; readonly document: unknown; readonly publishedAt: Date }
+  /** `members` are the exam's own, as it ended. */
+  | { readonly kind: "seller_certificate"; readonly members: object; readonly issuedAt: Date }
+  | { readonly kind: "seller_correction"; readonly reason: string; readonly correctedAt: Date }
   /** Signed when it was made, and stored as text. */
   | { readonly kind: "signed"; readonly document: string }
   /** A policy, a version of the score, a key: `members` say what it is, `type` among them. */
@@ -68,6 +71,13 @@ export function createDocuments({ signer, baseUrl }: DocumentParts) {
         return { type, id, document: jcs(JSON.parse(recorded.document)), url: `${baseUrl}${PATHS[type] ?? "/"}${id}` };
       case "certificate":
         return made({ ...(exact(recorded.members) as object), type: "IssuedCertificate", cert_url }, recorded.issuedAt);
+      case "seller_certificate":
+        return made({ ...recorded.members, type: "IssuedSellerCertificate", cert_url }, recorded.issuedAt);
+      case "seller_correction": {
+        const { reason, correctedAt } = recorded;
+        const members = { type: "CorrectedSellerCertificate", ...certificate, reason };
+        return made({ ...members, corrected_at: correctedAt.toISOString() }, correctedAt);
+      }
       case "reversal":
         return made({ type: "ReversedCertificate", ...certificate, reversed_at: at.toISOString() }, at);
       case "proof": {

@@ -11,6 +11,8 @@ export const ENTRY_MEANINGS: Readonly<Record<EntryType, string>> = {
   certificate: "Certificate, as issued",
   reversal: "Reversal: the chain dropped the certificate's settlement",
   proof: "Published proof of a FAIL",
+  seller_certificate: "Seller's certificate, as issued",
+  seller_correction: "Correction of a seller's certificate",
   verdict: "Verdict of the arbiter",
   correction: "Correction of a verdict",
   evaluation: "Escrow evaluation",

@@ -24,11 +24,12 @@ export interface RecordKind {
   readonly first: readonly EntryType[];
 }
 
+/** Of wallets and, with ids twice as long, of sellers. */
 export const CERTIFICATE_ENTRIES: RecordKind = {
   route: "/cert/:id",
   path: (ref) => `/cert/${ref}`,
-  types: ["certificate", "reversal", "proof"],
-  first: ["certificate"],
+  types: ["certificate", "reversal", "proof", "seller_certificate", "seller_correction"],
+  first: ["certificate", "seller_certificate"],
 };
 export const VERDICT_ENTRIES: RecordKind = {
   route: "/arbiter/verdict/:id",

@@ -42,7 +42,7 @@ interface Provable {
 /** The proofs beside the records. They are mounted before the records' own routes, whose paths they share. */
 export function proofRoutes({ publicLog, exists }: ProofRouteParts): readonly Route[] {
   const provable: readonly Provable[] = [
-    { kind: CERTIFICATE_ENTRIES, what: "a certificate", id: /^[0-9a-f]{16}$/, exists: exists.certificate },
+    { kind: CERTIFICATE_ENTRIES, what: "a certificate", id: /^([0-9a-f]{16}){1,2}$/, exists: exists.certificate },
     { kind: VERDICT_ENTRIES, what: "a verdict", id: /^[0-9a-f]{32}$/, exists: exists.verdict },
     { kind: EVALUATION_ENTRIES, what: "an escrow evaluation", id: /^0x[0-9a-f]{64}$/, exists: exists.evaluation },
   ];

@@ -51,7 +51,9 @@ export function wireExams({ config, pool, chains, ownWallets, now, log }: ExamWi
       error instanceof BudgetSpent ? { isClient: error.whose === "client", seconds: error.retryAfterSeconds } : null,
     visitor,
     account,
-    verifyContractSignature: chain.verifyContractSignature,
+    // In a queue of its payee's own: payees cost nothing to invent, and none waits for another.
+    verifyContractSignature: (payer, digest, signature) =>
+      chain.verifyContractSignature({ payer, digest, signature }, `payee ${payer}`),
     ownWallets: own.map((wallet) => wallet.toLowerCase() as Address),
     settings,
     daily,

@@ -41,11 +41,13 @@ interface ResultColumns {
   corrected_at: Date;
 }
 
-type Columns = OrderColumns & ResultColumns;
+/** An exam with its result and its correction. */
+export type ExamColumns = OrderColumns & ResultColumns;
 
 const COLUMNS = `e.*, r.outcome, r.level, r.is_public, r.note, r.checks, r.evidence_sha256, r.spent, r.runs, r.began_at,
   r.ended_at, r.valid_until, c.reason, c.at AS corrected_at`;
-const ENDED = `SELECT ${COLUMNS} FROM seller_exam_result r JOIN seller_exam e ON e.id = r.exam
+/** Public results. */
+export const ENDED = `SELECT ${COLUMNS} FROM seller_exam_result r JOIN seller_exam e ON e.id = r.exam
   LEFT JOIN seller_exam_correction c ON c.exam = r.exam WHERE r.is_public`;
 const GET = `SELECT ${COLUMNS} FROM seller_exam e LEFT JOIN seller_exam_result r ON r.exam = e.id
   LEFT JOIN seller_exam_correction c ON c.exam = e.id WHERE e.id = $1`;
@@ -57,14 +59,14 @@ const OF_PAYEE = `SELECT * FROM (SELECT DISTINCT ON (r.origin) ${COLUMNS} FROM s
 /** Orders and results of exams: rows are added, and nothing else. */
 export function createExamStore(pool: pg.Pool): ExamStore {
   const ended = async (text: string, values: readonly unknown[]): Promise<readonly EndedExam[]> => {
-    const { rows } = await pool.query<Columns>(named(text, values));
+    const { rows } = await pool.query<ExamColumns>(named(text, values));
     return rows.map(parse).filter((exam): exam is EndedExam => exam.result !== null);
   };
   return {
     adding,
     complete: (id, run, result) => complete(pool, { id, run }, result),
     async get(id) {
-      const { rows } = await pool.query<Columns>(named(GET, [id]));
+      const { rows } = await pool.query<ExamColumns>(named(GET, [id]));
       return rows[0] ? parse(rows[0]) : null;
     },
     async evidence(id) {
@@ -148,12 +150,19 @@ const complete = (
     return true;
   });
 
-function parse(row: Columns): Exam {
+function parse(row: ExamColumns): Exam {
   return {
     order: parseOrder(row),
     result: row.outcome === null ? null : parseResult(row, row.outcome),
     correction: row.reason === null ? null : { reason: row.reason, at: row.corrected_at },
   };
+}
+
+/** An exam whose row has a result. */
+export function parseEnded(row: ExamColumns): EndedExam {
+  const exam = parse(row);
+  if (exam.result === null) throw new Error(`the exam ${exam.order.id} has no result`);
+  return { ...exam, result: exam.result };
 }
 
 /** An order as its row has it. */

@@ -3,8 +3,11 @@ import type { EntryType } from "../../../packages/verifier/src/tlog/entry-types.
 import { issuedCertificate } from "../../certification/issued.ts";
 import type { Announced, Recorded } from "../../log/entry-documents.ts";
 import type { Queued } from "../../log/log-writer.ts";
+import { issuedSellerCertificate } from "../../seller-exam/published/document.ts";
 import { ISSUED_COLUMNS, type IssuedColumns, parseIssued } from "./certificate-store.ts";
 import { bytes } from "./connection.ts";
+import type { ExamColumns } from "./exam-store.ts";
+import { readEndedExams } from "./published-exams.ts";
 
 type Ask = <Row extends pg.QueryResultRow>(text: string, values: readonly unknown[]) => Promise<pg.QueryResult<Row>>;
 
@@ -24,6 +27,7 @@ interface QueueColumns {
 
 const CERTIFICATES = `SELECT ${ISSUED_COLUMNS} FROM certificate c WHERE c.id = ANY($1)`;
 const PROOFS = "SELECT certificate, document, published_at FROM published_proof WHERE certificate = ANY($1)";
+const SELLER_CORRECTIONS = "SELECT exam, reason, at FROM seller_exam_correction WHERE exam = ANY($1)";
 const VERDICTS = "SELECT id, document FROM verdict WHERE id = ANY($1)";
 const ofPayments = (table: string) =>
   `SELECT '0x' || encode(payment, 'hex') AS id, document FROM ${table} WHERE payment = ANY($1)`;
@@ -49,6 +53,19 @@ const READERS: Partial<Record<EntryType, (ask: Ask, refs: readonly string[]) => 
         { kind: "proof", document, publishedAt },
       ]),
     );
+  },
+  async seller_certificate(ask, refs) {
+    const exams = await readEndedExams(async (text, values) => (await ask<ExamColumns>(text, values)).rows, refs);
+    return new Map(
+      exams.map((exam) => [
+        exam.order.id,
+        { kind: "seller_certificate", members: issuedSellerCertificate(exam), issuedAt: exam.result.endedAt },
+      ]),
+    );
+  },
+  async seller_correction(ask, refs) {
+    const { rows } = await ask<{ exam: string; reason: string; at: Date }>(SELLER_CORRECTIONS, [refs]);
+    return new Map(rows.map(({ exam, reason, at }) => [exam, { kind: "seller_correction", reason, correctedAt: at }]));
   },
   verdict: (ask, refs) => signed(ask, VERDICTS, refs),
   correction: (ask, refs) => signed(ask, VERDICTS, refs),

@@ -21,6 +21,7 @@ const WALLET = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8";
 /** What a path's parameters are; a path with another one needs a record that is not there. */
 const ASKED: Readonly<Record<string, string>> = {
   "/verify": `?wallet=${WALLET}`,
+  "/credential": "?origin=https://seller.example",
   "/settlement": `?network=base&from=${WALLET}&nonce=0x${"0".repeat(64)}`,
   "{wallet}": WALLET,
 };

@@ -9,6 +9,7 @@ import { logPath } from "../../../api/log/origin.ts";
 import { ENTRY_TYPES, type EntryType } from "../../../packages/verifier/src/tlog/entry-types.ts";
 
 const PAYMENT = `0x${"ab".repeat(32)}` as const;
+const SELLER = "0123456789abcdef0123456789abcdef";
 const CERTIFICATE = certUrl("", { id: "0123456789abcdef" });
 const VERDICT = verdictPath("0123456789abcdef0123456789abcdef");
 
@@ -16,6 +17,8 @@ test.each<[EntryType, string, [record: string | null, proof: string]]>([
   ["certificate", "0123456789abcdef", [CERTIFICATE, `${CERTIFICATE}.tlog-proof`]],
   ["reversal", "0123456789abcdef", [CERTIFICATE, `${CERTIFICATE}.tlog-proof?type=reversal`]],
   ["proof", "0123456789abcdef", [CERTIFICATE, `${CERTIFICATE}.tlog-proof?type=proof`]],
+  ["seller_certificate", SELLER, [`/cert/${SELLER}`, `/cert/${SELLER}.tlog-proof`]],
+  ["seller_correction", SELLER, [`/cert/${SELLER}`, `/cert/${SELLER}.tlog-proof?type=seller_correction`]],
   ["verdict", "0123456789abcdef0123456789abcdef", [VERDICT, `${VERDICT}.tlog-proof`]],
   ["correction", "0123456789abcdef0123456789abcdef", [VERDICT, `${VERDICT}.tlog-proof`]],
   ["evaluation", PAYMENT, [evaluationPath(PAYMENT), `${evaluationPath(PAYMENT)}.tlog-proof`]],
@@ -29,7 +32,7 @@ test.each<[EntryType, string, [record: string | null, proof: string]]>([
   expect(proofPath({ type, ref, generation: 1, index: 7 })).toBe(proof);
 });
 
-test("every type of entry is above", () => expect(ENTRY_TYPES).toHaveLength(11));
+test("every type of entry is above", () => expect(ENTRY_TYPES).toHaveLength(13));
 
 test("a later log has its number in its path, the first one has none", () => {
   expect([logPath(1), logPath(2)]).toEqual(["/log", "/log/2"]);

@@ -5,6 +5,7 @@ import type { Policy } from "./policy.ts";
 
 /** The certificates that a wallet's record (`certs`) or credential (`conformance`) lists, and how to check them. */
 export interface CheckListed {
+  /** The wallet, or the origin of a seller. */
   readonly wallet: string;
   readonly certificates: readonly JsonObject[];
   readonly policy: Policy;

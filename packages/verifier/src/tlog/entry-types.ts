@@ -3,6 +3,8 @@ export const ENTRY_TYPES = [
   "certificate",
   "reversal",
   "proof",
+  "seller_certificate",
+  "seller_correction",
   "verdict",
   "correction",
   "evaluation",

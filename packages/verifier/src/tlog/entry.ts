@@ -59,6 +59,19 @@ const CERTIFICATE_MEMBERS = [
   "cert_url",
 ];
 
+/** What a seller's record and its entry must say alike, beside its checks, its request and the digest of its evidence. */
+const SELLER_MEMBERS = [
+  "id",
+  "product",
+  "origin",
+  "pay_to",
+  "verdict",
+  "level",
+  "issued_at",
+  "valid_until",
+  "cert_url",
+];
+
 /**
  * Checks that an entry is about this record: a signed document is the entry's own; the record of a certificate says what
  * was logged when it was issued, or is the one that was reversed or whose proof was published.
@@ -70,7 +83,7 @@ export function bindEntry(entry: Entry, source: string | Uint8Array): void {
   if (difference !== null) throw new Refusal("entry_mismatch", `the entry is not about this record: ${difference}`);
 }
 
-/** What a list of certificates calls them, and what the certificate itself does. */
+/** What a list of certificates calls them, and what the certificate itself does. A list of exams has no test version. */
 const LISTED_MEMBERS = [
   ["id", "id"],
   ["product", "product"],
@@ -83,7 +96,7 @@ const LISTED_MEMBERS = [
 ] as const;
 
 /**
- * Checks that an entry is a certificate that the record or the credential of this wallet lists.
+ * Checks that an entry is a certificate that the record or the credential of this wallet, or of this origin, lists.
  * @param certificates members of the record's `certs` or of the credential's `conformance`
  * @throws Refusal `entry_mismatch`
  */
@@ -95,16 +108,19 @@ export function bindListed(entry: Entry, listed: Listed): void {
 }
 
 interface Listed {
+  /** The wallet, or the origin of a seller. */
   readonly wallet: string;
   readonly certificates: readonly JsonObject[];
 }
 
 function listedDifference({ type, id, content }: Entry, { wallet, certificates }: Listed): string | null {
-  if (type !== "certificate" || "sha256" in content) return `it is the ${type} ${quote(id)}`;
+  const isCertificate = type === "certificate" || type === "seller_certificate";
+  if (!isCertificate || "sha256" in content) return `it is the ${type} ${quote(id)}`;
   const { document } = content;
   const certificate = certificates.find((one) => one.id === id);
   if (certificate === undefined) return `it is about ${quote(id)}`;
-  if (document.wallet !== wallet) return `it is of the wallet ${quote(document.wallet)}`;
+  const holder = type === "certificate" ? document.wallet : document.origin;
+  if (holder !== wallet) return `it is of ${type === "certificate" ? "the wallet" : "the seller"} ${quote(holder)}`;
   const different = LISTED_MEMBERS.find(([listed, own]) => text(certificate[listed]) !== text(document[own]));
   return different === undefined ? null : `they differ in ${different[0]}`;
 }
@@ -114,16 +130,41 @@ function differenceOf({ type, id, content }: Entry, record: JsonObject): string 
     return documentSha256(record) === content.sha256 ? null : "the document that was logged has another sha256";
   const { document } = content;
   if (jcs(record) === jcs(document)) return null;
-  if (type !== "certificate" && type !== "reversal" && type !== "proof")
-    return "the document that was logged is another one";
+  if (!OF_CERTIFICATES.includes(type)) return "the document that was logged is another one";
   if (record.id !== id) return `it is about ${quote(id)}`;
   if (type === "certificate") {
     const different = CERTIFICATE_MEMBERS.find((name) => text(record[name]) !== text(document[name]));
     return different === undefined ? null : `they differ in ${different}`;
   }
+  if (type === "seller_certificate") return sellerDifference(record, document);
   if (document.certificate !== id) return `its document is about ${quote(document.certificate)}`;
+  if (type === "seller_correction") return reasonOf(record) === document.reason ? null : "they differ in its reason";
   return type === "reversal" || text(record.proof) === text(document.fail_proof) ? null : "they differ in proof";
 }
+
+/** Entries whose document is not the record itself. */
+const OF_CERTIFICATES: readonly Entry["type"][] = [
+  "certificate",
+  "reversal",
+  "proof",
+  "seller_certificate",
+  "seller_correction",
+];
+
+function sellerDifference(record: JsonObject, document: JsonObject): string | null {
+  const different = SELLER_MEMBERS.find((name) => text(record[name]) !== text(document[name]));
+  if (different !== undefined) return `they differ in ${different}`;
+  const { method, url } = objectOf(record.request);
+  if (text({ method: method ?? null, url: url ?? null }) !== text(document.request)) return "they differ in request";
+  if (text(objectOf(record.evidence).sha256) !== text(document.evidence_sha256)) return "they differ in evidence";
+  const checks = Array.isArray(record.checks) ? record.checks.map(objectOf) : [];
+  const outcomes = Object.fromEntries(checks.map(({ check, outcome }) => [String(check), outcome ?? null]));
+  return text(outcomes) === text(document.checks) ? null : "they differ in checks";
+}
+
+const reasonOf = (record: JsonObject): Json | undefined => objectOf(record.correction).reason;
+
+const objectOf = (value: Json | undefined): JsonObject => (isObject(value) ? value : {});
 
 const text = (value: Json | undefined): string => (value === undefined ? "" : jcs(exact(value)));
 

@@ -1,0 +1,22 @@
+import type { z } from "zod";
+
+/** A record of another feature, as a document and as a page. */
+export interface SharedRecord {
+  readonly document: () => object;
+  readonly page: () => string;
+  /** Whether search engines may list the page. */
+  readonly isListed: boolean;
+}
+
+/** What another feature has at the addresses of certificates, and of the records of wallets. */
+export interface SharedAddresses {
+  readonly schemas: Readonly<Record<"record" | "verification" | "credential", z.ZodType>>;
+  /** Null for an id that is none of its own. */
+  certificate(id: string): Promise<SharedRecord | null>;
+  /** A badge as SVG; null if there is none. */
+  badge(id: string): Promise<string | null>;
+  /** @throws Problem for what is no origin */
+  verification(origin: string): Promise<SharedRecord>;
+  /** @throws Problem for what is no origin */
+  credential(origin: string): Promise<object>;
+}

@@ -1,0 +1,65 @@
+import { day, longDay } from "../../layout/html.ts";
+import { type EndedExam, type Exam, VALID_DAYS } from "../record.ts";
+import { type ExamState, verdictOf } from "./standing.ts";
+
+/** How a seller's record looks now; its page and its badge agree. */
+export interface ExamAppearance {
+  readonly tone: "pass" | "fail" | "grey";
+  /** On its seal. */
+  readonly word: "PASS" | "FAIL" | "NONE";
+  readonly state: "Current" | "Failed" | "Expired" | "Superseded" | "Corrected" | "Not certified" | "Under way";
+  readonly sentence: string;
+  /** For pictures that caches keep: its dates are absolute. */
+  readonly short: string;
+}
+
+/** An exam that is published. @param state as the newest exams of its origin say */
+export function examAppearance(exam: EndedExam, state: ExamState): ExamAppearance {
+  const { endedAt, validUntil, level } = exam.result;
+  const verdict = verdictOf(exam);
+  const word = verdict === "pass" ? "PASS" : "FAIL";
+  const until = validUntil ?? endedAt;
+  switch (state) {
+    case "corrected": {
+      const at = exam.correction?.at ?? endedAt;
+      const sentence = `The examiner was wrong, and withdrew this ${word} on ${longDay(at)}. The record stays as it was and no longer counts.`;
+      return { tone: "grey", word, state: "Corrected", sentence, short: `withdrawn ${day(at)}` };
+    }
+    case "expired": {
+      const sentence = `This ${word} is a true record of its exam, but its ${VALID_DAYS} days ended on ${longDay(until)}. Ask the seller for a fresh one.`;
+      return { tone: "grey", word, state: "Expired", sentence, short: `expired ${day(until)}` };
+    }
+    case "superseded": {
+      const sentence = `A newer exam of the same request counts in place of this ${word}. The record stays public.`;
+      return { tone: "grey", word, state: "Superseded", sentence, short: `superseded · tested ${day(endedAt)}` };
+    }
+    case "counts": {
+      if (verdict === "fail") {
+        const sentence = `This FAIL counts against the origin until ${longDay(until)}, or until the same request passes.`;
+        return { tone: "fail", word, state: "Failed", sentence, short: `failed · tested ${day(endedAt)}` };
+      }
+      const sentence = `This PASS is fresh and counts until ${longDay(until)}.`;
+      return { tone: "pass", word, state: "Current", sentence, short: `${level} · valid until ${day(until)}` };
+    }
+    default:
+      return state satisfies never;
+  }
+}
+
+/** An exam that certifies nothing: under way, passive, interrupted, or without consent at its end. */
+export function uncertified({ result }: Exam): ExamAppearance {
+  const nothing = { tone: "grey", word: "NONE" } as const;
+  if (result === null)
+    return {
+      ...nothing,
+      state: "Under way",
+      sentence: "The exam has not ended yet: its result is here within three minutes.",
+      short: "exam under way",
+    };
+  return {
+    ...nothing,
+    state: "Not certified",
+    sentence: "Nothing is certified here, for or against the seller. This page is found by its id alone.",
+    short: "nothing certified",
+  };
+}

@@ -1,0 +1,29 @@
+import { CONTEXT } from "../../certification/credential.ts";
+import type { SellerVerification } from "./verification.ts";
+
+/**
+ * An origin's record as an unsigned W3C Verifiable Credential (data model 2.0). It expires with the first of its
+ * certificates that count.
+ * @param issuer the service's did:web identifier
+ * @param url where to find the origin's newest credential
+ */
+export function sellerCredential(record: SellerVerification, issuer: string, url: string) {
+  const { origin, tested, verified, verified_means, certs, checked_at } = record;
+  const ends = certs.flatMap(({ fresh, valid_until }) => (fresh ? [valid_until] : [])).sort();
+  return {
+    "@context": CONTEXT,
+    id: url,
+    type: ["VerifiableCredential", "SellerCredential"],
+    issuer,
+    validFrom: checked_at,
+    ...(ends[0] === undefined ? {} : { validUntil: ends[0] }),
+    credentialSubject: {
+      id: origin,
+      origin,
+      tested,
+      verified,
+      verified_means,
+      conformance: certs.map(({ age_days: _, badge_url: __, ...lasting }) => lasting),
+    },
+  };
+}

@@ -1,0 +1,165 @@
+import { CHECK_TITLES } from "../../../packages/seller-check/src/exam/vocabulary.ts";
+import { badgeUrl, certUrl } from "../../certification/links.ts";
+import { formatUsd } from "../../kernel/money.ts";
+import { explorerTransactionUrl } from "../../kernel/networks.ts";
+import { placeDocument } from "../../log/log-overview.ts";
+import type { LogPlace } from "../../log/log-place.ts";
+import type { EndedExam, Exam, ExamOrder } from "../record.ts";
+import type { NamedTransaction } from "./evidence.ts";
+import { type ExamState, verdictOf } from "./standing.ts";
+import { sellerVerifyUrl } from "./verification.ts";
+
+/** A published exam among the others of its origin. */
+export interface Placed {
+  readonly exam: EndedExam;
+  readonly state: ExamState;
+  /** The newer exam that counts in its place; null if there is none. */
+  readonly supersededBy: EndedExam | null;
+  /** Published exams of the same request before it, newest first. */
+  readonly earlier: readonly EndedExam[];
+}
+
+export interface SellerRecordParts {
+  /** Null for an exam that is not published. */
+  readonly placed: Placed | null;
+  readonly transactions: readonly NamedTransaction[];
+  readonly places: readonly LogPlace[];
+  /** No trailing slash. */
+  readonly baseUrl: string;
+}
+
+export const evidenceUrl = (baseUrl: string, order: Pick<ExamOrder, "id">): string =>
+  `${certUrl(baseUrl, order)}/evidence`;
+
+export const SELLER_BADGE = "x402 seller";
+
+/** Markdown for a README: the badge, linked to the certificate. */
+export const sellerBadgeMarkdown = (baseUrl: string, order: Pick<ExamOrder, "id">): string =>
+  `[![${SELLER_BADGE}](${badgeUrl(baseUrl, order)})](${certUrl(baseUrl, order)})`;
+
+/** The public record of an exam at `/cert/<id>`. It certifies nothing unless `published` is true. */
+export function sellerRecord(exam: Exam, parts: SellerRecordParts, now: Date) {
+  const { order, correction } = exam;
+  const { transactions, places, baseUrl } = parts;
+  return {
+    ...examined(order),
+    ...found(exam, baseUrl),
+    ...counted(parts.placed, baseUrl, now),
+    correction: correction === null ? null : { reason: correction.reason, at: correction.at.toISOString() },
+    transactions: transactions.map(({ transaction, exchanges }) => ({
+      transaction,
+      explorer_url: explorerTransactionUrl(order.payment.network, transaction),
+      exchanges: [...exchanges],
+    })),
+    cert_url: certUrl(baseUrl, order),
+    ...(places.length === 0 ? {} : { log: places.map((place) => placeDocument(place, baseUrl)) }),
+    checked_at: now.toISOString(),
+  };
+}
+
+/** What was ordered. */
+const examined = (order: ExamOrder) => ({
+  id: order.id,
+  product: "seller" as const,
+  origin: order.origin,
+  request: { method: order.method, url: order.url, body: order.body, content_type: order.contentType },
+  pay_to: order.payTo,
+  amount: order.amount.toString(),
+  amount_usd: formatUsd(order.amount),
+  network: order.payment.network,
+  mode: order.mode,
+  control: order.consent,
+  bought_with: {
+    transaction: order.settlement.transaction,
+    explorer_url: explorerTransactionUrl(order.payment.network, order.settlement.transaction),
+  },
+  ordered_at: order.orderedAt.toISOString(),
+});
+
+/** What the exam found; nothing while it is under way. */
+const found = ({ order, result }: Exam, baseUrl: string) => ({
+  status: result?.outcome ?? ("incomplete" as const),
+  note: result?.note ?? null,
+  checks: (result?.checks ?? []).map(({ check, outcome, reason, findings }) => ({
+    check,
+    title: CHECK_TITLES[check],
+    outcome,
+    reason,
+    findings: findings.map(({ statement, holds, exchanges }) => ({ statement, holds, exchanges: [...exchanges] })),
+  })),
+  spent: result?.spent?.toString() ?? null,
+  runs: result?.runs ?? null,
+  evidence: result === null ? null : { url: evidenceUrl(baseUrl, order), sha256: result.evidenceSha256 },
+});
+
+/** Whether an exam certifies anything, and whether that still counts. */
+interface Counted {
+  readonly published: boolean;
+  readonly verdict: "pass" | "fail" | null;
+  readonly level: "full" | "safe" | null;
+  readonly issued_at: string | null;
+  readonly valid_until: string | null;
+  readonly fresh: boolean;
+  readonly expired: boolean;
+  readonly superseded_by: string | null;
+  readonly earlier: { readonly verdict: "pass" | "fail"; readonly issued_at: string; readonly cert_url: string }[];
+  readonly badge_url: string | null;
+  readonly badge_markdown: string | null;
+  readonly verify_url: string | null;
+}
+
+function counted(placed: Placed | null, baseUrl: string, now: Date): Counted {
+  if (placed === null) return UNCERTIFIED;
+  const { exam, state, supersededBy, earlier } = placed;
+  const { order, result } = exam;
+  const end = result.validUntil ?? result.endedAt;
+  return {
+    published: true,
+    verdict: verdictOf(exam),
+    level: result.level,
+    issued_at: result.endedAt.toISOString(),
+    valid_until: end.toISOString(),
+    fresh: state === "counts",
+    expired: now.getTime() >= end.getTime(),
+    superseded_by: supersededBy === null ? null : certUrl(baseUrl, supersededBy.order),
+    earlier: earlier.map((one) => ({
+      verdict: verdictOf(one),
+      issued_at: one.result.endedAt.toISOString(),
+      cert_url: certUrl(baseUrl, one.order),
+    })),
+    badge_url: badgeUrl(baseUrl, order),
+    badge_markdown: sellerBadgeMarkdown(baseUrl, order),
+    verify_url: sellerVerifyUrl(baseUrl, order.origin),
+  };
+}
+
+const UNCERTIFIED: Counted = {
+  published: false,
+  verdict: null,
+  level: null,
+  issued_at: null,
+  valid_until: null,
+  fresh: false,
+  expired: false,
+  superseded_by: null,
+  earlier: [],
+  badge_url: null,
+  badge_markdown: null,
+  verify_url: null,
+};
+
+/** A published exam as the log has it: its own facts, as they were when it ended. */
+export const issuedSellerCertificate = ({ order, result }: EndedExam) => ({
+  id: order.id,
+  product: "seller",
+  origin: order.origin,
+  pay_to: order.payTo,
+  request: { method: order.method, url: order.url },
+  verdict: verdictOf({ result }),
+  level: result.level,
+  checks: Object.fromEntries(result.checks.map(({ check, outcome }) => [check, outcome])),
+  control: order.consent?.kind ?? null,
+  evidence_sha256: result.evidenceSha256,
+  issued_at: result.endedAt.toISOString(),
+  valid_until: (result.validUntil ?? result.endedAt).toISOString(),
+});

@@ -1,0 +1,43 @@
+import type { Hex } from "../../kernel/wallet.ts";
+import type { KeptExchange } from "../record.ts";
+
+/** A transaction that the seller's own answers name as the settlement. */
+export interface NamedTransaction {
+  readonly transaction: Hex;
+  /** Numbers of the exchanges whose answers name it. */
+  readonly exchanges: readonly number[];
+}
+
+/** At most: three payments, and whatever a seller makes up. */
+const MOST_NAMED = 10;
+/** A settlement is named in a few hundred characters. */
+const LONGEST_HEADER = 8_192;
+
+/** Reads the kept evidence, the service's own text. */
+export const exchangesOf = (evidence: string | null): readonly KeptExchange[] =>
+  evidence === null ? [] : (JSON.parse(evidence) as readonly KeptExchange[]);
+
+/** The transactions that `PAYMENT-RESPONSE` names, in the order in which they came. */
+export function namedTransactions(exchanges: readonly KeptExchange[]): readonly NamedTransaction[] {
+  const named = new Map<Hex, number[]>();
+  for (const { number, answer } of exchanges) {
+    const header = answer?.headers["payment-response"] ?? answer?.headers["x-payment-response"];
+    const transaction = header === undefined ? null : transactionIn(header);
+    if (transaction === null) continue;
+    named.set(transaction, [...(named.get(transaction) ?? []), number]);
+  }
+  return [...named].slice(0, MOST_NAMED).map(([transaction, numbers]) => ({ transaction, exchanges: numbers }));
+}
+
+function transactionIn(header: string): Hex | null {
+  if (header.length > LONGEST_HEADER) return null;
+  try {
+    const said: unknown = JSON.parse(Buffer.from(header, "base64").toString("utf8"));
+    const { transaction } = Object(said) as { readonly transaction?: unknown };
+    return typeof transaction === "string" && /^0x[0-9a-f]{64}$/i.test(transaction)
+      ? (transaction.toLowerCase() as Hex)
+      : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,61 @@
+import { foreignLine, foreignLines } from "../../layout/foreign-text.ts";
+import { html, type Markup } from "../../layout/html.ts";
+import { codeBlock } from "../../layout/page.ts";
+import type { KeptBody, KeptExchange } from "../record.ts";
+
+/** How much of a stranger's bytes a page repeats, in characters. All of it is in the evidence. */
+const MOST = { url: 300, header: 200, headers: 40, body: 1_500, failure: 300 } as const;
+
+export const exchangeId = (number: number): string => `exchange-${number}`;
+
+/** Every request with its answer, as far as a page shows them. Whatever a seller sends is text, and no more. */
+export const exchangesSection = (exchanges: readonly KeptExchange[], evidencePath: string): Markup =>
+  exchanges.length === 0
+    ? html``
+    : html`<section aria-labelledby="exchanges"><h2 id="exchanges">Requests and answers</h2>
+<p class="measure">In the order in which they were sent, shortened. All of it is in <a href="${evidencePath}">the evidence</a>. A character that cannot be seen is written like <code>\\u{202e}</code>.</p>
+${exchanges.map(exchange)}</section>`;
+
+const exchange = (one: KeptExchange): Markup => {
+  const { number, request, answer } = one;
+  const id = exchangeId(number);
+  return html`<details><summary>${number}. ${foreignLine(request.method, 20)} ${pathOf(request.url)}: ${answer === null ? "no answer" : answer.status}</summary>
+<div id="${id}">${codeBlock({ id: `${id}-request`, caption: `Request ${number}`, text: requestText(one) })}
+${codeBlock({ id: `${id}-answer`, caption: `Answer ${number}`, text: answerText(one) })}</div></details>`;
+};
+
+function pathOf(url: string): string {
+  const { pathname, search } = URL.canParse(url) ? new URL(url) : { pathname: url, search: "" };
+  return foreignLine(`${pathname}${search}`, 80);
+}
+
+const requestText = ({ request }: KeptExchange): string =>
+  [
+    `${foreignLine(request.method, 20)} ${foreignLine(request.url, MOST.url)}${request.family === undefined ? "" : ` over IPv${request.family}`}`,
+    ...headerLines(request.headers),
+    ...(request.body === null ? [] : ["", foreignLines(request.body, MOST.body)]),
+  ].join("\n");
+
+const answerText = ({ answer, failure }: KeptExchange): string =>
+  answer === null
+    ? `No answer: ${foreignLine(failure ?? "", MOST.failure)}`
+    : [`${answer.status}`, ...headerLines(answer.headers), ...bodyLines(answer.body)].join("\n");
+
+function headerLines(headers: Readonly<Record<string, string>>): readonly string[] {
+  const entries = Object.entries(headers);
+  const more = entries.length - MOST.headers;
+  return [
+    ...entries
+      .slice(0, MOST.headers)
+      .map(([name, value]) => `${foreignLine(name, 80)}: ${foreignLine(value, MOST.header)}`),
+    ...(more > 0 ? [`… and ${more} more headers`] : []),
+  ];
+}
+
+function bodyLines({ bytes, text, base64, isWhole }: KeptBody): readonly string[] {
+  if (bytes === 0) return [];
+  const shown = text === null ? foreignLine(base64 ?? "", MOST.body) : foreignLines(text, MOST.body);
+  const kind = text === null ? "in base64" : "";
+  const rest = isWhole && (text ?? base64 ?? "").length <= MOST.body ? [] : [`(${bytes} bytes in all)`];
+  return ["", ...(kind === "" ? [] : [`(${kind})`]), shown, ...rest];
+}

@@ -1,0 +1,48 @@
+import type { Context } from "hono";
+import { Problem } from "../../kernel/errors.ts";
+import { inPath, json } from "../../kernel/output.ts";
+import type { Route } from "../../kernel/route.ts";
+import { mixedCaseAddress } from "../../kernel/schema.ts";
+import { parseAddress } from "../../kernel/wallet.ts";
+import type { Published } from "./read-published.ts";
+import { EVIDENCE, examId, PAYEE_EXAMS } from "./schemas.ts";
+
+export interface PublishedRouteParts {
+  readonly sellers: Published;
+}
+
+/** Routes of exams alone. What shares an address with certificates is in `sellerAddresses`. */
+export const publishedRoutes = (parts: PublishedRouteParts): readonly Route[] => [
+  {
+    method: "GET",
+    path: "/cert/:id/evidence",
+    summary: "Every request and answer of a seller's exam, byte for byte as hashed",
+    parameters: [inPath({ name: "id", description: "The certificate's id.", schema: examId })],
+    output: json(EVIDENCE),
+    problems: ["not_found"],
+    handle: (c) => evidence(c, parts),
+  },
+  {
+    method: "GET",
+    path: "/payee/:wallet",
+    summary: "What exams of sellers say about the wallet that they are paid at: facts beside its score",
+    parameters: [inPath({ name: "wallet", description: "The payee's address.", schema: mixedCaseAddress })],
+    output: json(PAYEE_EXAMS),
+    problems: ["malformed_request"],
+    handle: (c) => payee(c, parts),
+  },
+];
+
+async function evidence(c: Context, { sellers }: PublishedRouteParts): Promise<Response> {
+  const id = c.req.param("id") ?? "";
+  const text = await sellers.evidence(id);
+  if (text === null) throw new Problem("not_found", { detail: `There is no evidence of an exam ${id.slice(0, 40)}.` });
+  return c.body(text, 200, { "content-type": "application/json", "cache-control": "public, max-age=86400" });
+}
+
+async function payee(c: Context, { sellers }: PublishedRouteParts): Promise<Response> {
+  const wallet = parseAddress(c.req.param("wallet"));
+  if (wallet === null)
+    throw new Problem("malformed_request", { detail: "The path must end in an address: 0x and 40 hex digits." });
+  return c.json(await sellers.payee(wallet), 200);
+}

@@ -1,0 +1,80 @@
+import type { Address } from "../../kernel/wallet.ts";
+import type { WebOrigin } from "../../kernel/web-origin.ts";
+import type { Signed, Signer } from "../../signing/document.ts";
+import type { ExamStore } from "../exam-store.ts";
+import type { EndedExam, Exam } from "../record.ts";
+import { sellerCredential } from "./credential.ts";
+import type { Placed } from "./document.ts";
+import { payeeExams } from "./payee.ts";
+import type { PublishedExamReader } from "./published-exams.ts";
+import { earlierOf, standings } from "./standing.ts";
+import { type SellerVerification, sellerVerification } from "./verification.ts";
+
+export interface PublishedParts {
+  readonly store: Pick<ExamStore, "get" | "evidence">;
+  readonly reader: PublishedExamReader;
+  readonly signer: Signer;
+  /** No trailing slash. */
+  readonly baseUrl: string;
+  readonly now: () => Date;
+}
+
+/** An exam, with its place among the others of its origin if it is published. */
+export interface FoundExam {
+  readonly exam: Exam;
+  readonly placed: Placed | null;
+}
+
+export interface Published {
+  exam(id: string): Promise<FoundExam | null>;
+  /** JSON of the kept exchanges, as it was hashed; null while there is none. */
+  evidence(id: string): Promise<string | null>;
+  verification(origin: WebOrigin): Promise<SellerVerification>;
+  /** The same, signed for verification elsewhere. */
+  credential(origin: WebOrigin): Promise<Signed<ReturnType<typeof sellerCredential>>>;
+  payee(wallet: Address): Promise<ReturnType<typeof payeeExams>>;
+}
+
+const isExamId = (text: string): boolean => /^[0-9a-f]{32}$/.test(text);
+
+export function createPublished({ store, reader, signer, baseUrl, now }: PublishedParts): Published {
+  const verification = async (origin: WebOrigin, at: Date) =>
+    sellerVerification({ origin, exams: await reader.ofOrigin(origin, at) }, baseUrl, at);
+  return {
+    async exam(id) {
+      const exam = isExamId(id) ? await store.get(id) : null;
+      if (exam === null) return null;
+      const { order, result } = exam;
+      if (result === null || !result.isPublic) return { exam, placed: null };
+      const at = now();
+      return { exam, placed: placed({ ...exam, result }, await reader.ofOrigin(order.origin, at), at) };
+    },
+    evidence: (id) => (isExamId(id) ? store.evidence(id) : Promise.resolve(null)),
+    verification: (origin) => verification(origin, now()),
+    async credential(origin) {
+      const at = now();
+      const url = `${baseUrl}/credential?origin=${encodeURIComponent(origin)}`;
+      return signer.sign(sellerCredential(await verification(origin, at), signer.issuer, url), at);
+    },
+    async payee(wallet) {
+      const at = now();
+      return payeeExams(wallet, await reader.ofPayee(wallet, at), { baseUrl, now: at });
+    },
+  };
+}
+
+/** An exam so old that it is not among those that are read has been superseded, or has expired. */
+function placed(exam: EndedExam, exams: readonly EndedExam[], at: Date): Placed {
+  const known = exams.some(({ order }) => order.id === exam.order.id) ? exams : [...exams, exam];
+  const all = standings(known, at);
+  const own = all.find((one) => one.exam.order.id === exam.order.id);
+  const newer = all.find(
+    (one) => one.state !== "corrected" && earlierOf(one.exam, [exam]).length > 0 && one.state !== "superseded",
+  );
+  return {
+    exam,
+    state: own?.state ?? "expired",
+    supersededBy: own?.state === "superseded" ? (newer?.exam ?? null) : null,
+    earlier: earlierOf(exam, known),
+  };
+}

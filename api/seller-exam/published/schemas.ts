@@ -1,0 +1,245 @@
+import { z } from "zod";
+import { CHECKS } from "../../../packages/seller-check/src/exam/vocabulary.ts";
+import {
+  address,
+  atomic,
+  count,
+  network,
+  SERVICE,
+  sha256Hex,
+  time,
+  transactionHash,
+  url,
+  usd,
+} from "../../kernel/schema.ts";
+import type { Hex } from "../../kernel/wallet.ts";
+import type { WebOrigin } from "../../kernel/web-origin.ts";
+import { LOG_PLACE } from "../../log/log-schemas.ts";
+import type { Signed } from "../../signing/document.ts";
+import { PROOF } from "../../signing/signing-schemas.ts";
+import { type KeptExchange, VALID_DAYS } from "../record.ts";
+import type { sellerCredential } from "./credential.ts";
+import type { sellerRecord } from "./document.ts";
+import type { payeeExams } from "./payee.ts";
+import type { sellerVerification } from "./verification.ts";
+
+export const examId = z.string().regex(/^[0-9a-f]{32}$/);
+export const origin = z
+  .string()
+  .regex(/^https?:\/\/[^/?#]+$/)
+  .meta({
+    description: "Scheme, host and port: lower case, Punycode, without a default port.",
+  }) as unknown as z.ZodType<WebOrigin>;
+const verdict = z.enum(["pass", "fail"]);
+const level = z
+  .enum(["full", "safe"])
+  .nullable()
+  .meta({ description: "full: no check failed. safe: none about the buyer's money did. Null with a FAIL." });
+const httpMethod = z.string();
+/** The examined URL, as it was ordered. */
+const examinedUrl = z.string();
+
+const CONTROL = z
+  .discriminatedUnion("kind", [
+    z.object({ kind: z.literal("file"), url: z.string(), text: z.string() }),
+    z.object({
+      kind: z.literal("signature"),
+      text: z.string(),
+      signature: z.string() as unknown as z.ZodType<Hex>,
+      expires: z.string(),
+    }),
+  ])
+  .meta({ id: "SellerControl", description: "How control of the origin, or of its payee, was proven." });
+
+const CHECK = z
+  .object({
+    check: z.enum(CHECKS),
+    title: z.string(),
+    outcome: z.enum(["pass", "fail", "not_applicable"]),
+    reason: z.string().nullable(),
+    findings: z.array(
+      z.object({
+        statement: z.string().meta({ description: "True if `holds`. It may quote the seller's own words." }),
+        holds: z.boolean(),
+        exchanges: z.array(count).meta({ description: "Numbers of the exchanges, in the evidence, that show it." }),
+      }),
+    ),
+  })
+  .meta({ id: "SellerCheck" });
+
+const HEADERS = z.record(z.string(), z.string());
+
+/** What was kept of each request and answer. */
+export const EVIDENCE = z
+  .array(
+    z.object({
+      number: count,
+      request: z.object({
+        method: httpMethod,
+        url: z.string(),
+        headers: HEADERS,
+        body: z.string().nullable(),
+        family: z.literal([4, 6]).exactOptional(),
+      }),
+      answer: z
+        .object({
+          status: z.int(),
+          headers: HEADERS,
+          body: z.object({
+            bytes: count,
+            sha256: sha256Hex,
+            text: z.string().nullable(),
+            base64: z.string().nullable(),
+            isWhole: z.boolean(),
+          }),
+        })
+        .nullable(),
+      failure: z.string().nullable(),
+    }),
+  )
+  .meta({ id: "SellerEvidence" }) satisfies z.ZodType<KeptExchange[]>;
+
+/** The public record of an exam. */
+export const SELLER_RECORD = z
+  .object({
+    id: examId,
+    product: z.literal("seller"),
+    origin: z.string(),
+    request: z.object({ method: httpMethod, url: examinedUrl, body: z.string().nullable(), content_type: z.string() }),
+    pay_to: address,
+    amount: atomic,
+    amount_usd: usd,
+    network,
+    mode: z.enum(["paid", "passive"]),
+    control: CONTROL.nullable(),
+    bought_with: z.object({ transaction: transactionHash, explorer_url: url }),
+    ordered_at: time,
+    status: z.enum(["incomplete", "complete", "interrupted"]),
+    note: z.string().nullable(),
+    checks: z.array(CHECK),
+    spent: atomic.nullable(),
+    runs: count.nullable(),
+    evidence: z.object({ url, sha256: sha256Hex }).nullable(),
+    published: z.boolean().meta({ description: "False: nothing is certified, for or against the seller." }),
+    verdict: verdict.nullable(),
+    level,
+    issued_at: time.nullable(),
+    valid_until: time.nullable(),
+    fresh: z
+      .boolean()
+      .meta({ description: "Whether it counts: the newest of its request, not expired, not withdrawn." }),
+    expired: z.boolean(),
+    superseded_by: url.nullable(),
+    earlier: z
+      .array(z.object({ verdict, issued_at: time, cert_url: url }))
+      .meta({ description: "Published exams of the same request before this one, newest first." }),
+    badge_url: url.nullable(),
+    badge_markdown: z.string().nullable(),
+    verify_url: url.nullable(),
+    correction: z.object({ reason: z.string(), at: time }).nullable(),
+    transactions: z
+      .array(z.object({ transaction: transactionHash, explorer_url: url, exchanges: z.array(count) }))
+      .meta({ description: "What the seller's answers name as settlements; `purchase` compares one with the chain." }),
+    cert_url: url,
+    log: z.array(LOG_PLACE).exactOptional().meta({ description: "Its places in the log; absent until it has one." }),
+    checked_at: time,
+  })
+  .meta({ id: "SellerRecord" }) satisfies z.ZodType<ReturnType<typeof sellerRecord>>;
+
+const NAMES_AN_EXAM = { text: z.string(), issued: time, valid_until: time, cert_url: url };
+const NAMES_NONE = { text: z.string(), issued: z.null(), valid_until: z.null(), cert_url: z.null() };
+
+const REASON = z
+  .discriminatedUnion("code", [
+    z.object({ code: z.literal("current_fail"), ...NAMES_AN_EXAM }),
+    z.object({ code: z.literal("pass_expired"), ...NAMES_AN_EXAM }),
+    z.object({ code: z.literal("pass_superseded"), ...NAMES_AN_EXAM }),
+    z.object({ code: z.literal("pass_corrected"), ...NAMES_AN_EXAM }),
+    z.object({ code: z.literal("no_pass"), ...NAMES_NONE }),
+    z.object({ code: z.literal("never_tested"), ...NAMES_NONE }),
+  ])
+  .meta({ id: "SellerNotVerifiedReason", description: "Why an origin is not verified. Codes are stable." });
+
+const LISTED = z.object({
+  id: examId,
+  product: z.literal("seller"),
+  result: verdict,
+  level,
+  method: httpMethod,
+  url: examinedUrl,
+  pay_to: address,
+  fresh: z.boolean(),
+  expired: z.boolean(),
+  superseded: z.boolean(),
+  corrected: z.boolean(),
+  issued: time,
+  valid_until: time,
+  cert_url: url,
+});
+
+/** The record of an origin. */
+export const SELLER_VERIFICATION = z
+  .object({
+    service: SERVICE,
+    origin,
+    tested: z.boolean(),
+    verified: z.boolean(),
+    verified_means: z.string(),
+    counting_rule: z.string(),
+    reasons: z.array(REASON).meta({ description: "Why the origin is not verified; empty when it is." }),
+    certs: z.array(LISTED.extend({ age_days: count, badge_url: url })),
+    freshness_policy: z.object({ valid_for_days: z.literal(VALID_DAYS), note: z.string() }),
+    how_to_test: url,
+    checked_at: time,
+  })
+  .meta({ id: "SellerVerification" }) satisfies z.ZodType<ReturnType<typeof sellerVerification>>;
+
+/** The record of an origin as a W3C Verifiable Credential (data model 2.0). */
+export const SELLER_CREDENTIAL = z
+  .object({
+    "@context": z
+      .tuple([
+        z.literal("https://www.w3.org/ns/credentials/v2"),
+        z.literal("https://www.w3.org/ns/credentials/undefined-terms/v2"),
+      ])
+      .meta({ items: { type: "string" } }),
+    id: url,
+    type: z.array(z.string()),
+    issuer: z.string().regex(/^did:web:/),
+    validFrom: time,
+    validUntil: time.exactOptional(),
+    credentialSubject: z.object({
+      id: origin,
+      origin,
+      tested: z.boolean(),
+      verified: z.boolean(),
+      verified_means: z.string(),
+      conformance: z.array(LISTED),
+    }),
+    proof: PROOF,
+  })
+  .meta({ id: "SellerCredential" }) satisfies z.ZodType<Signed<ReturnType<typeof sellerCredential>>>;
+
+/** What exams say about a payee. */
+export const PAYEE_EXAMS = z
+  .object({
+    service: SERVICE,
+    wallet: address,
+    note: z.string(),
+    exams: z.array(
+      z.object({
+        id: examId,
+        origin,
+        method: httpMethod,
+        url: examinedUrl,
+        result: verdict,
+        level,
+        control: z.enum(["file", "signature"]),
+        issued: time,
+        valid_until: time,
+        cert_url: url,
+      }),
+    ),
+    checked_at: time,
+  })
+  .meta({ id: "PayeeExams" }) satisfies z.ZodType<ReturnType<typeof payeeExams>>;

@@ -1,0 +1,151 @@
+import { badgeUrl, certJsonUrl, certUrl } from "../../certification/links.ts";
+import { emblem } from "../../certification/pages/emblem.ts";
+import { formatUsd } from "../../kernel/money.ts";
+import { explorerAddressUrl, explorerTransactionUrl, NETWORKS } from "../../kernel/networks.ts";
+import type { Hex } from "../../kernel/wallet.ts";
+import { foreignLine } from "../../layout/foreign-text.ts";
+import { html, instant, longDay, type Markup } from "../../layout/html.ts";
+import { codeBlock, facts, mark, renderPage } from "../../layout/page.ts";
+import { logSection } from "../../log/log-section.ts";
+import type { Exam, KeptExchange } from "../record.ts";
+import { type ExamAppearance, examAppearance, uncertified } from "./appearance.ts";
+import { checksSection } from "./checks-section.ts";
+import { evidenceUrl, type Placed, SELLER_BADGE, type SellerRecordParts, sellerBadgeMarkdown } from "./document.ts";
+import { exchangesSection } from "./exchanges-section.ts";
+import { meaningSection } from "./meaning-section.ts";
+import { verdictOf } from "./standing.ts";
+import { sellerVerifyUrl } from "./verification.ts";
+
+interface Context extends SellerRecordParts {
+  readonly exchanges: readonly KeptExchange[];
+  readonly now: Date;
+}
+
+/** The page of an exam: a certificate if it is published, and a plain record that certifies nothing if it is not. */
+export function renderSellerPage(exam: Exam, context: Context): string {
+  const { placed, exchanges, places, baseUrl } = context;
+  const shown = placed === null ? uncertified(exam) : examAppearance(placed.exam, placed.state);
+  const { order } = exam;
+  const headline = headlineOf(exam, shown);
+  return renderPage({
+    title: `${headline}: ${order.origin}`,
+    description: `${shown.sentence} Seller ${order.origin}. A fact observed, not a safety guarantee.`,
+    ...(placed === null ? {} : { canonical: certUrl(baseUrl, order) }),
+    jsonUrl: certJsonUrl(baseUrl, order),
+    main: html`${deed(exam, { shown, headline, placed })}
+${placed !== null && historySection(placed, baseUrl)}
+${checksSection(exam.result?.checks ?? [], new Set(exchanges.map(({ number }) => number)))}
+${paymentsSection(exam, context)}
+${exchangesSection(exchanges, evidenceUrl(baseUrl, order))}
+${placed !== null && html`${logSection(places)}${meaningSection()}${badgeSection(placed, { shown, baseUrl })}`}
+${moreSection(exam, context)}`,
+  });
+}
+
+const LEVELS = { full: "no check failed", safe: "no check about the buyer’s money failed" } as const;
+
+function headlineOf({ result }: Exam, { state }: ExamAppearance): string {
+  if (state === "Not certified") return result?.outcome === "interrupted" ? "Exam interrupted" : "Not certified";
+  if (state === "Under way") return "Exam under way";
+  if (state !== "Current") return state;
+  return result?.level === "full" ? "Passed: full" : "Passed: safe";
+}
+
+interface Deed {
+  readonly shown: ExamAppearance;
+  readonly headline: string;
+  readonly placed: Placed | null;
+}
+
+function deed({ order, result, correction }: Exam, { shown, headline, placed }: Deed): Markup {
+  const level = result?.level ?? null;
+  return html`<article class="deed ${shown.tone}">
+<div class="deed-head">${placed !== null && html`<svg class="seal" viewBox="0 0 200 200" role="img" aria-label="Seal: ${shown.word}, ${shown.state.toLowerCase()}">${emblem(order.id, shown)}</svg>`}
+<div><p class="eyebrow">Exam of a seller</p>
+<h1>${headline}</h1>
+<p class="state"><strong>${shown.state}.</strong> ${shown.sentence}</p>
+${result?.note != null && html`<p class="state">${foreignLine(result.note, 500)}</p>`}
+${correction !== null && html`<p class="state">The examiner’s error: ${foreignLine(correction.reason, 500)}</p>`}</div></div>
+${facts(
+  [
+    ["Origin", html`<code>${order.origin}</code>`],
+    [
+      "Paid to",
+      html`<a class="mono" href="${explorerAddressUrl(order.payment.network, order.payTo)}" rel="noopener nofollow">${order.payTo}</a>`,
+    ],
+    ["Request", html`<code>${foreignLine(`${order.method} ${order.url}`, 300)}</code>`],
+    ["Price", html`<strong>${formatUsd(order.amount)} USDC</strong> on ${NETWORKS[order.payment.network].name}`],
+    ...(level === null || placed === null
+      ? []
+      : [["Level", html`<strong>${level}</strong>: ${LEVELS[level]}`] as const]),
+    ["Control shown by", controlOf(order.consent)],
+    ...(result === null ? [] : [["Examined", instant(result.endedAt)] as const]),
+    ...(result?.validUntil == null ? [] : [["Valid until", instant(result.validUntil)] as const]),
+    ["Certificate", html`<code>${order.id}</code>`],
+  ],
+  "ruled",
+)}
+</article>`;
+}
+
+function controlOf(consent: Exam["order"]["consent"]): string {
+  if (consent === null) return "Nobody";
+  return consent.kind === "file" ? "A file at the origin with our token" : "A signature of the wallet that is paid";
+}
+
+/** A seller who bought exams until one passed is seen to have done so. */
+const historySection = ({ supersededBy, earlier }: Placed, baseUrl: string): Markup | false =>
+  (supersededBy !== null || earlier.length > 0) &&
+  html`<section aria-labelledby="others"><h2 id="others">Other exams of the same request</h2>
+${supersededBy !== null && html`<p class="measure">A newer one counts: <a href="${certUrl(baseUrl, supersededBy.order)}">${verdictOf(supersededBy).toUpperCase()} of ${longDay(supersededBy.result.endedAt)}</a>.</p>`}
+${
+  earlier.length > 0 &&
+  html`<ul class="rows">${earlier
+    .slice(0, 20)
+    .map(
+      (one) =>
+        html`<li><a href="${certUrl(baseUrl, one.order)}">${longDay(one.result.endedAt)}</a>${mark(verdictOf(one), verdictOf(one).toUpperCase())}</li>`,
+    )}</ul>${earlier.length > 20 && html`<p>And ${earlier.length - 20} more.</p>`}`
+}</section>`;
+
+const linkTo = (network: Exam["order"]["payment"]["network"], transaction: Hex): Markup =>
+  html`<a class="mono" href="${explorerTransactionUrl(network, transaction)}" rel="noopener nofollow">${transaction}</a>`;
+
+function paymentsSection({ order, result }: Exam, { transactions }: Context): Markup {
+  const { network } = order.payment;
+  return html`<section aria-labelledby="payments"><h2 id="payments">Payments</h2>
+${order.mode === "paid" && html`<p class="measure">The examiner paid as any buyer does. The settlements below are those that the seller’s answers name; the check of the purchase says whether the chain agrees.</p>`}
+${facts(
+  [
+    ...(result === null ? [] : [["Spent at the seller", spent(result.spent)] as const]),
+    ...transactions.map(
+      ({ transaction, exchanges }) =>
+        [
+          `Settlement named in ${exchanges.length === 1 ? "answer" : "answers"} ${exchanges.join(", ")}`,
+          linkTo(network, transaction),
+        ] as const,
+    ),
+    ["This exam was bought in", linkTo(network, order.settlement.transaction)],
+  ],
+  "ruled",
+)}</section>`;
+}
+
+const spent = (atomic: bigint | null): string => (atomic === null ? "Not known" : `${formatUsd(atomic)} USDC`);
+
+const badgeSection = (
+  { exam: { order } }: Placed,
+  { shown, baseUrl }: { readonly shown: ExamAppearance; readonly baseUrl: string },
+): Markup => html`<section aria-labelledby="badge"><h2 id="badge">README badge</h2>
+<p class="badge"><img src="/badge/${order.id}.svg" height="20" alt="${SELLER_BADGE}: ${shown.short}"> <a href="${badgeUrl(baseUrl, order)}">Badge as SVG</a></p>
+${codeBlock({ id: "badge-markdown", caption: "Markdown", text: sellerBadgeMarkdown(baseUrl, order) })}</section>`;
+
+const moreSection = (
+  { order, result }: Exam,
+  { placed, baseUrl }: Context,
+): Markup => html`<section aria-labelledby="more"><h2 id="more">Check it yourself</h2>
+<ul class="links"><li><a href="${certJsonUrl(baseUrl, order)}">This record as JSON</a></li>
+${result !== null && html`<li><a href="${evidenceUrl(baseUrl, order)}">The evidence</a></li>`}
+${placed !== null && html`<li><a href="${sellerVerifyUrl(baseUrl, order.origin)}">This origin’s full record</a></li>`}
+<li><a href="${baseUrl}/inspect">All tests</a></li></ul>
+${result !== null && html`<p class="measure soft small">SHA-256 of the evidence: <span class="mono">${result.evidenceSha256}</span></p>`}</section>`;

@@ -1,0 +1,57 @@
+import { foreignLine } from "../../layout/foreign-text.ts";
+import { html, longDay, type Markup } from "../../layout/html.ts";
+import { mark, renderPage, verifyForm } from "../../layout/page.ts";
+import { type SellerVerification, sellerVerifyUrl } from "./verification.ts";
+
+const MOST_REASONS = 5;
+
+/** An origin's verification record as a page. */
+export function renderSellerVerification(record: SellerVerification, baseUrl: string): string {
+  const { origin, certs, reasons } = record;
+  const verdict = record.verified ? "Verified" : record.tested ? "Not verified" : "Not tested";
+  const tone = record.verified ? "pass" : record.tested ? "fail" : "grey";
+  const url = sellerVerifyUrl(baseUrl, origin);
+  return renderPage({
+    title: `${verdict}: ${origin}`,
+    description: reasons[0]?.text ?? record.verified_means,
+    ...(record.tested ? { canonical: url } : {}),
+    jsonUrl: `${url}&format=json`,
+    current: "/#verify",
+    main: html`<article class="deed ${tone}"><p class="eyebrow">Seller</p>
+<p class="mono">${origin}</p>
+<h1>${mark(tone, verdict)}</h1>
+${stateOf(record)}</article>
+<section aria-labelledby="certificates"><h2 id="certificates">Exams</h2>
+${certs.length === 0 ? html`<p>None. The seller can <a href="/inspect">take one</a>.</p>` : html`<ul class="rows">${certs.map(row)}</ul>`}
+<p class="measure soft small">${record.counting_rule}</p></section>
+<section aria-labelledby="credential"><h2 id="credential">Portable credential</h2>
+<p class="measure">The same record as a <a href="/credential?origin=${encodeURIComponent(origin)}">signed credential</a>. Anyone can check it offline against our <a href="/.well-known/jwks.json">public keys</a>.</p></section>
+<section aria-labelledby="again"><h2 id="again">Check a wallet</h2>${verifyForm()}</section>`,
+  });
+}
+
+/** What verified means, or why the origin is not verified. */
+function stateOf({ reasons, verified_means }: SellerVerification): Markup {
+  if (reasons.length === 0) return html`<p class="state">${verified_means}</p>`;
+  const more = reasons.length - MOST_REASONS;
+  return html`${reasons
+    .slice(0, MOST_REASONS)
+    .map(
+      ({ text, cert_url }) =>
+        html`<p class="state">${text}${cert_url !== null && html` <a href="${cert_url}">See the certificate</a>.`}</p>`,
+    )}
+${more > 0 && html`<p>And ${more} more: see the exams below.</p>`}`;
+}
+
+const row = (cert: SellerVerification["certs"][number]): Markup => {
+  const tone = cert.fresh ? cert.result : "grey";
+  return html`<li><a class="mono" href="${cert.cert_url}">${foreignLine(`${cert.method} ${cert.url}`, 200)}</a>
+${mark(tone, cert.result.toUpperCase())}
+<span class="note soft small">${stateIn(cert)}, examined ${longDay(new Date(cert.issued))}${cert.level !== null && html`, level ${cert.level}`}. Paid to <span class="mono">${cert.pay_to}</span></span></li>`;
+};
+
+function stateIn({ fresh, corrected, superseded }: SellerVerification["certs"][number]): string {
+  if (fresh) return "Counts";
+  if (corrected) return "Withdrawn by the examiner";
+  return superseded ? "Superseded" : "Expired";
+}

@@ -1,0 +1,109 @@
+import { badgeUrl, certUrl } from "../../certification/links.ts";
+import { longDay } from "../../layout/html.ts";
+import { VALID_DAYS } from "../record.ts";
+import type { PublishedExams } from "./published-exams.ts";
+import { type Standing, standings, verdictOf } from "./standing.ts";
+
+/** What it means for a seller to be verified, and to be on the board. */
+export const SELLER_VERIFIED_MEANS = `At least one request of this origin passed its newest exam in the last ${VALID_DAYS} days, and none failed it. It states what was observed; it is not a guarantee.`;
+
+/** Which exams count, for everyone who reads a record. */
+const COUNTING_RULE = `Of each request (method, URL, body) the newest exam counts, for ${VALID_DAYS} days: a FAIL counts until it expires or the same request passes. Exams that are superseded stay listed.`;
+
+const DAY_MS = 86_400_000;
+
+/** The verification record of an origin. */
+export function sellerVerification({ origin, exams }: PublishedExams, baseUrl: string, now: Date) {
+  const all = standings(exams, now);
+  const reasons = reasonsAgainst(all, baseUrl);
+  return {
+    service: "Agent Payment Trust Service" as const,
+    origin,
+    tested: exams.length > 0,
+    verified: reasons.length === 0,
+    verified_means: SELLER_VERIFIED_MEANS,
+    counting_rule: COUNTING_RULE,
+    reasons,
+    certs: all.map((standing) => certEntry(standing, baseUrl, now)),
+    freshness_policy: {
+      valid_for_days: VALID_DAYS,
+      note: `A certificate is a permanent record. It stays fresh for ${VALID_DAYS} days after the exam; then it expires and the seller should be examined again.`,
+    },
+    how_to_test: `${baseUrl}/inspect`,
+    checked_at: now.toISOString(),
+  };
+}
+
+export type SellerVerification = ReturnType<typeof sellerVerification>;
+
+function certEntry({ exam, state }: Standing, baseUrl: string, now: Date) {
+  const { order, result } = exam;
+  return {
+    id: order.id,
+    product: "seller" as const,
+    result: verdictOf(exam),
+    level: result.level,
+    method: order.method,
+    url: order.url,
+    pay_to: order.payTo,
+    fresh: state === "counts",
+    expired: result.validUntil === null || now.getTime() >= result.validUntil.getTime(),
+    superseded: state === "superseded",
+    corrected: state === "corrected",
+    age_days: Math.max(0, Math.floor((now.getTime() - result.endedAt.getTime()) / DAY_MS)),
+    issued: result.endedAt.toISOString(),
+    valid_until: (result.validUntil ?? result.endedAt).toISOString(),
+    cert_url: certUrl(baseUrl, order),
+    badge_url: badgeUrl(baseUrl, order),
+  };
+}
+
+/** Why an origin is not verified: every FAIL that counts, and, without a PASS that does, what became of the last one. */
+function reasonsAgainst(all: readonly Standing[], baseUrl: string) {
+  const counting = all.filter(({ state }) => state === "counts");
+  const fails = counting.filter(({ exam }) => verdictOf(exam) === "fail").map((one) => currentFail(one, baseUrl));
+  return counting.length > fails.length ? fails : [...fails, noPass(all, baseUrl)];
+}
+
+const currentFail = (standing: Standing, baseUrl: string) => ({
+  code: "current_fail" as const,
+  text: `Current FAIL of ${longDay(standing.exam.result.endedAt)}. It counts until ${longDay(validUntil(standing))}, or until the same request passes.`,
+  ...evidence(standing, baseUrl),
+});
+
+function noPass(all: readonly Standing[], baseUrl: string) {
+  if (all.length === 0)
+    return { code: "never_tested" as const, text: "Never tested: no exam of this origin is on file.", ...NO_EVIDENCE };
+  const last = all.find(({ exam }) => verdictOf(exam) === "pass");
+  if (last === undefined)
+    return { code: "no_pass" as const, text: "No current PASS: no exam on file is a PASS.", ...NO_EVIDENCE };
+  const found = { text: `No current PASS: the last one ${becameOf(last)}.`, ...evidence(last, baseUrl) };
+  switch (last.state) {
+    case "corrected":
+      return { code: "pass_corrected" as const, ...found };
+    case "superseded":
+      return { code: "pass_superseded" as const, ...found };
+    default:
+      return { code: "pass_expired" as const, ...found };
+  }
+}
+
+function becameOf({ exam, state }: Standing): string {
+  if (state === "corrected") return `was withdrawn on ${longDay(exam.correction?.at ?? exam.result.endedAt)}`;
+  if (state === "superseded") return "was superseded by a newer exam of the same request";
+  return `expired on ${longDay(exam.result.validUntil ?? exam.result.endedAt)}`;
+}
+
+const validUntil = ({ exam }: Standing): Date => exam.result.validUntil ?? exam.result.endedAt;
+
+const NO_EVIDENCE = { issued: null, valid_until: null, cert_url: null };
+
+const evidence = (standing: Standing, baseUrl: string) => ({
+  issued: standing.exam.result.endedAt.toISOString(),
+  valid_until: validUntil(standing).toISOString(),
+  cert_url: certUrl(baseUrl, standing.exam.order),
+});
+
+/** What a page asks for besides. */
+export const sellerVerifyUrl = (baseUrl: string, origin: string): string =>
+  `${baseUrl}/verify?origin=${encodeURIComponent(origin)}`;

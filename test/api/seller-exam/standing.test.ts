@@ -1,0 +1,166 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { payeeExams } from "../../../api/seller-exam/published/payee.ts";
+import { earlierOf, standings, verdictOf } from "../../../api/seller-exam/published/standing.ts";
+import { sellerVerification } from "../../../api/seller-exam/published/verification.ts";
+import type { EndedExam, ExamOrder } from "../../../api/seller-exam/record.ts";
+import { sampleOrder, sampleResult } from "../../support/seller-exam/samples.ts";
+
+const DAY_MS = 86_400_000;
+const NOW = new Date("2026-11-24T12:00:00.000Z");
+const origin = "https://seller.example";
+
+interface Plan {
+  readonly daysAgo: number;
+  readonly level?: "full" | "safe" | null;
+  readonly order?: Partial<ExamOrder>;
+  readonly corrected?: boolean;
+}
+
+function exam({ daysAgo, level = "full", order = {}, corrected = false }: Plan): EndedExam {
+  const endedAt = new Date(NOW.getTime() - daysAgo * DAY_MS);
+  const { evidence: _, ...result } = sampleResult({ endedAt, level });
+  const correction = corrected ? { reason: "The examiner's clock was wrong.", at: NOW } : null;
+  return { order: sampleOrder(order), result, correction };
+}
+
+const FAIL = { level: null } as const;
+const POST = { method: "POST", body: '{"about":"rain"}' } as const;
+const record = (...plans: readonly Plan[]) =>
+  sellerVerification({ origin, exams: plans.map(exam) }, "https://trust.test", NOW);
+
+describe("an origin is verified if the newest exam of a request is a PASS, and none is a FAIL", () => {
+  test.each<[string, readonly Plan[], boolean, readonly string[]]>([
+    ["never examined", [], false, ["never_tested"]],
+    ["one PASS", [{ daysAgo: 1 }], true, []],
+    ["a PASS of level safe", [{ daysAgo: 1, level: "safe" }], true, []],
+    ["one FAIL", [{ daysAgo: 1, ...FAIL }], false, ["current_fail", "no_pass"]],
+    ["a FAIL that was mended", [{ daysAgo: 1 }, { daysAgo: 2, ...FAIL }], true, []],
+    [
+      "a PASS that a newer FAIL undoes",
+      [{ daysAgo: 1, ...FAIL }, { daysAgo: 2 }],
+      false,
+      ["current_fail", "pass_superseded"],
+    ],
+    [
+      "a FAIL beside a PASS of another request",
+      [{ daysAgo: 1 }, { daysAgo: 2, ...FAIL, order: { url: `${origin}/sonnet` } }],
+      false,
+      ["current_fail"],
+    ],
+    [
+      "a FAIL beside a PASS by another method",
+      [{ daysAgo: 1 }, { daysAgo: 2, ...FAIL, order: POST }],
+      false,
+      ["current_fail"],
+    ],
+    [
+      "a FAIL beside a PASS with another body",
+      [
+        { daysAgo: 1, order: { ...POST, body: "{}" } },
+        { daysAgo: 2, ...FAIL, order: POST },
+      ],
+      false,
+      ["current_fail"],
+    ],
+    ["a FAIL that expired", [{ daysAgo: 1 }, { daysAgo: 31, ...FAIL, order: POST }], true, []],
+    ["a PASS of 29 days", [{ daysAgo: 29.99 }], true, []],
+    ["a PASS of 30 days", [{ daysAgo: 30 }], false, ["pass_expired"]],
+    ["a FAIL that was withdrawn", [{ daysAgo: 1, ...FAIL, corrected: true }, { daysAgo: 2 }], true, []],
+    ["a PASS that was withdrawn", [{ daysAgo: 1, corrected: true }], false, ["pass_corrected"]],
+    [
+      "a PASS that was withdrawn, over an older FAIL",
+      [
+        { daysAgo: 1, corrected: true },
+        { daysAgo: 2, ...FAIL },
+      ],
+      false,
+      ["current_fail", "pass_corrected"],
+    ],
+  ])("%s", (...[, plans, verified, codes]) => {
+    const { reasons, ...rest } = record(...plans);
+    expect(reasons.map(({ code }) => code)).toEqual(codes);
+    expect(rest).toMatchObject({ verified, tested: plans.length > 0 });
+  });
+
+  test("and each exam says what has become of it, in words and in its link", () => {
+    const { certs } = record(
+      { daysAgo: 1 },
+      { daysAgo: 2, ...FAIL },
+      { daysAgo: 3, corrected: true },
+      { daysAgo: 40, order: { url: `${origin}/old` } },
+    );
+    expect(
+      certs.map(({ fresh, superseded, corrected, expired, age_days }) => [
+        fresh,
+        superseded,
+        corrected,
+        expired,
+        age_days,
+      ]),
+    ).toEqual([
+      [true, false, false, false, 1],
+      [false, true, false, false, 2],
+      [false, false, true, false, 3],
+      [false, false, false, true, 40],
+    ]);
+    expect(certs[0]?.cert_url).toBe(`https://trust.test/cert/${certs[0]?.id}`);
+  });
+
+  test("whatever is bought, in any order: verified means that no request's newest exam is a fresh FAIL", () => {
+    const plan = fc.record({
+      daysAgo: fc.integer({ min: 0, max: 40 }),
+      level: fc.constantFrom("full" as const, "safe" as const, null),
+      order: fc.constantFrom({}, POST, { url: `${origin}/sonnet` }),
+      corrected: fc.boolean(),
+    });
+    fc.assert(
+      fc.property(fc.array(plan, { maxLength: 12 }), (plans) => {
+        const exams = plans.toSorted((a, b) => a.daysAgo - b.daysAgo).map(exam);
+        const all = standings(exams, NOW);
+        const counting = all.filter(({ state }) => state === "counts").map((one) => one.exam);
+        const { verified } = sellerVerification({ origin, exams }, "https://trust.test", NOW);
+        expect(verified).toBe(counting.length > 0 && counting.every((one) => verdictOf(one) === "pass"));
+        for (const one of counting) {
+          const newer = exams.slice(0, exams.indexOf(one));
+          expect(newer.some((other) => other.correction === null && earlierOf(other, [one]).length > 0)).toBe(false);
+          expect(NOW.getTime() - one.result.endedAt.getTime()).toBeLessThan(30 * DAY_MS);
+        }
+      }),
+    );
+  });
+});
+
+test("a PASS names the FAILs of its request that came before it", () => {
+  const exams = [{ daysAgo: 1 }, { daysAgo: 2, ...FAIL }, { daysAgo: 3, ...FAIL, order: POST }].map(exam);
+  expect(earlierOf(exams[0] as EndedExam, exams)).toEqual([exams[1]]);
+});
+
+describe("a payee", () => {
+  const consent = {
+    kind: "signature",
+    text: "x402-exam v1",
+    signature: "0x51",
+    expires: "2026-12-01T00:00:00.000Z",
+  } as const;
+  const told = (...plans: readonly Plan[]) =>
+    payeeExams(`0x${"5e".repeat(20)}`, plans.map(exam), { baseUrl: "https://trust.test", now: NOW }).exams.map(
+      ({ result, control }) => [result, control],
+    );
+
+  test("is told the PASS of whoever asks for money to it", () =>
+    expect(told({ daysAgo: 1 })).toEqual([["pass", "file"]]));
+
+  test("is spoken ill of only if it signed for the exam itself", () => {
+    expect(told({ daysAgo: 1, ...FAIL })).toEqual([]);
+    expect(told({ daysAgo: 1, ...FAIL, order: { consent } })).toEqual([["fail", "signature"]]);
+  });
+
+  test("is told nothing that expired, was superseded or was withdrawn", () => {
+    expect(told({ daysAgo: 30 })).toEqual([]);
+    expect(told({ daysAgo: 1, corrected: true })).toEqual([]);
+    expect(told({ daysAgo: 1, ...FAIL, order: { consent } }, { daysAgo: 2, order: { consent } })).toEqual([
+      ["fail", "signature"],
+    ]);
+  });
+});

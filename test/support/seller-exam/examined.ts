@@ -1,0 +1,73 @@
+import { createHash } from "node:crypto";
+import type { NewResult } from "../../../api/seller-exam/exam-store.ts";
+import type { KeptExchange } from "../../../api/seller-exam/record.ts";
+import { CHECKS } from "../../../packages/seller-check/src/exam/vocabulary.ts";
+
+const TRANSACTION = `0x${"cd".repeat(32)}`;
+const MISLEADING = `<img src=x onerror=alert(1)> \u202e${"long-words-without-a-break".repeat(40)}`;
+
+const body = (text: string) => ({
+  bytes: Buffer.byteLength(text),
+  sha256: createHash("sha256").update(text).digest("hex"),
+  text,
+  base64: null,
+  isWhole: true,
+});
+
+const exchange = (number: number): KeptExchange => ({
+  number,
+  request: {
+    method: number % 4 === 0 ? "POST" : "GET",
+    url: "https://seller.example/haiku",
+    headers: { "payment-signature": Buffer.from("a payment ".repeat(80)).toString("base64") },
+    body: number % 4 === 0 ? '{"about":"rain"}' : null,
+  },
+  answer:
+    number === 9
+      ? null
+      : {
+          status: number < 5 ? 402 : 200,
+          headers: {
+            "content-type": "application/json",
+            "x-powered-by": MISLEADING,
+            ...(number === 6
+              ? { "payment-response": Buffer.from(JSON.stringify({ transaction: TRANSACTION })).toString("base64") }
+              : {}),
+          },
+          body: body(number < 5 ? "{}" : `{"haiku":"An old silent pond"}\n${MISLEADING}`),
+        },
+  failure: number === 9 ? "the connection was closed on purpose" : null,
+});
+
+const evidence = JSON.stringify(Array.from({ length: 12 }, (_, place) => exchange(place + 1)));
+
+/** The result of a whole exam, whose seller writes whatever it likes. */
+export const EXAMINED: Pick<NewResult, "checks" | "evidence" | "evidenceSha256"> = {
+  checks: CHECKS.map((check) =>
+    check === "binding"
+      ? { check, outcome: "not_applicable", reason: "no other paid route of this origin is known", findings: [] }
+      : {
+          check,
+          outcome: check === "caching" ? "fail" : "pass",
+          reason: null,
+          findings: [
+            {
+              statement: "A payment as quoted is answered with the result, and got 200",
+              holds: true,
+              exchanges: [5, 6],
+            },
+            ...(check === "caching"
+              ? [
+                  {
+                    statement: `A shared cache may not store it, whose Cache-Control is ${MISLEADING}`,
+                    holds: false,
+                    exchanges: [6],
+                  },
+                ]
+              : []),
+          ],
+        },
+  ),
+  evidence,
+  evidenceSha256: createHash("sha256").update(evidence).digest("hex"),
+};
