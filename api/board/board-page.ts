@@ -3,9 +3,9 @@ import { CAPABILITY_MENU, type Capability, PRODUCTS, productOf, titleOf } from "
 import { VERIFIED_MEANS } from "../certification/verification.ts";
 import { day, html, instant, type Markup } from "../layout/html.ts";
 import { renderPage } from "../layout/page.ts";
-import type { BoardPage, BoardRow } from "./board.ts";
+import { type BoardPage, type BoardRow, SELLER } from "./board.ts";
 
-interface Context {
+export interface BoardContext {
   /** Where the service is published; no trailing slash. */
   readonly baseUrl: string;
   /** Whether this is the first page of a walk. */
@@ -15,11 +15,12 @@ interface Context {
   readonly jsonUrl: string;
 }
 
-const pathOf = (capability: Capability | null): string =>
-  capability === null ? "/board" : `/board?capability=${capability}`;
+type Asked = Capability | typeof SELLER | null;
+
+const pathOf = (capability: Asked): string => (capability === null ? "/board" : `/board?capability=${capability}`);
 
 /** The board's page; `boardDocument` gives the same as JSON. */
-export const renderBoard = (board: BoardPage, context: Context): string =>
+export const renderBoard = (board: BoardPage, context: BoardContext): string =>
   renderPage({
     title: "Certified agents",
     description: `Currently certified agents, newest first. ${VERIFIED_MEANS}`,
@@ -33,18 +34,22 @@ export const renderBoard = (board: BoardPage, context: Context): string =>
 ${filter(board.capability)}</div>
 <section aria-labelledby="agents"><h2 id="agents">${board.capability === null ? "Any test" : nameOf(board.capability)}</h2>
 ${board.rows.length === 0 ? nobody(board, context) : html`<ol class="rows">${board.rows.map((row) => agent(row, context.baseUrl))}</ol>`}
-${paging(board, context)}</section>`,
+${paging(board.capability, context)}</section>`,
   });
 
 const nameOf = (capability: Capability): string => PRODUCTS[productOf(capability)].title;
 
-const filter = (current: Capability | null): Markup =>
-  html`<nav aria-label="Filter by test"><ul class="links">${[null, ...CAPABILITY_MENU].map(
+/** What the board can be narrowed to. */
+export const filter = (current: Asked): Markup =>
+  html`<nav aria-label="Filter by test"><ul class="links">${[null, ...CAPABILITY_MENU, SELLER].map(
     (capability) =>
-      html`<li><a href="${pathOf(capability)}"${capability === current && html` aria-current="page"`}>${capability === null ? "Any test" : nameOf(capability)}</a></li>`,
+      html`<li><a href="${pathOf(capability)}"${capability === current && html` aria-current="page"`}>${wordFor(capability)}</a></li>`,
   )}</ul></nav>`;
 
-const nobody = ({ capability }: BoardPage, { first }: Context): Markup =>
+const wordFor = (capability: Asked): string =>
+  capability === null ? "Any test" : capability === SELLER ? "Sellers" : nameOf(capability);
+
+const nobody = ({ capability }: BoardPage, { first }: BoardContext): Markup =>
   first
     ? html`<p>${capability === null ? "No agent is currently certified." : "No certified agent currently passes this test."} An agent can <a href="/inspect">take a test</a>.</p>`
     : html`<p>No more agents.</p>`;
@@ -57,6 +62,6 @@ const agent = (row: BoardRow, baseUrl: string): Markup => {
 <span class="note soft small">Certified ${instant(row.issuedAt)}; valid until ${instant(row.validUntil)}</span></li>`;
 };
 
-const paging = ({ capability }: BoardPage, { first, nextUrl }: Context): Markup | false =>
+export const paging = (capability: Asked, { first, nextUrl }: BoardContext): Markup | false =>
   (!first || nextUrl !== null) &&
   html`<p class="actions">${!first && html`<a class="button quiet" href="${pathOf(capability)}">Newest</a>`} ${nextUrl !== null && html`<a class="button" rel="next" href="${nextUrl}">Older</a>`}</p>`;

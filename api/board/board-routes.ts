@@ -1,18 +1,18 @@
 import { createHash } from "node:crypto";
 import type { Context } from "hono";
 import { z } from "zod";
-import { capability } from "../certification/certification-schemas.ts";
-import { CAPABILITY_MENU, type Capability } from "../certification/products.ts";
+import type { Capability } from "../certification/products.ts";
 import { Problem } from "../kernel/errors.ts";
 import { isHeld } from "../kernel/etag.ts";
 import { jsonOrPage, optionalInQuery } from "../kernel/output.ts";
 import type { Route } from "../kernel/route.ts";
 import { page, wantsHtml } from "../layout/negotiate.ts";
-import { boardDocument, DEFAULT_LIMIT, MAX_LIMIT, type Walk } from "./board.ts";
+import { boardDocument, DEFAULT_LIMIT, MAX_LIMIT, SELLER, sellerBoardDocument, type Walk } from "./board.ts";
 import { renderBoard } from "./board-page.ts";
-import { BOARD, limit, STATISTICS } from "./board-schemas.ts";
+import { BOARD, limit, listed, SELLER_BOARD, STATISTICS } from "./board-schemas.ts";
 import { encodeCursor, parseCursor } from "./cursor.ts";
 import type { Board } from "./read-board.ts";
+import { renderSellerBoard } from "./seller-board-page.ts";
 import { statisticsDocument } from "./statistics.ts";
 import { renderStatistics } from "./statistics-page.ts";
 
@@ -29,16 +29,20 @@ export const boardRoutes = (parts: BoardRouteParts): readonly Route[] => [
   {
     method: "GET",
     path: "/board",
-    summary: "Currently certified agents, newest first",
+    summary: "Currently certified agents, or sellers, newest first",
     parameters: [
-      optionalInQuery({ name: "capability", description: "Only agents with this capability.", schema: capability }),
-      optionalInQuery({ name: "limit", description: `Agents per page; ${DEFAULT_LIMIT} by default.`, schema: limit }),
+      optionalInQuery({
+        name: "capability",
+        description: "Only agents with this capability; `seller` for certified sellers.",
+        schema: listed,
+      }),
+      optionalInQuery({ name: "limit", description: `Entries per page; ${DEFAULT_LIMIT} by default.`, schema: limit }),
       optionalInQuery({ name: "cursor", description: "Taken from the previous page's `next`.", schema: z.string() }),
     ],
-    output: jsonOrPage(BOARD),
+    output: jsonOrPage(z.union([BOARD, SELLER_BOARD])),
     others: NOT_MODIFIED,
     problems: ["malformed_request"],
-    handle: (c) => certifiedAgents(c, parts),
+    handle: (c) => certified(c, parts),
   },
   {
     method: "GET",
@@ -51,22 +55,31 @@ export const boardRoutes = (parts: BoardRouteParts): readonly Route[] => [
 ];
 
 interface Asked {
-  readonly capability: Capability | null;
+  readonly capability: Capability | typeof SELLER | null;
   readonly limit: number;
   /** Null for the first page. */
   readonly walk: Walk | null;
 }
 
-async function certifiedAgents(c: Context, { board, baseUrl }: BoardRouteParts): Promise<Response> {
+async function certified(c: Context, { board, baseUrl }: BoardRouteParts): Promise<Response> {
   const asked = parseQuery(c);
-  const found = await board.page(asked, asked.walk);
-  const nextUrl = found.next && address(c, baseUrl, { ...asked, walk: found.next });
-  if (nextUrl !== null) c.header("link", `<${nextUrl}>; rel="next"`);
-  if (!wantsHtml(c)) return answer(c, boardDocument(found, baseUrl, nextUrl), BOARD_MAX_AGE_SECONDS);
-  const jsonUrl = address(c, baseUrl, { ...asked, format: "json" });
+  const { capability, walk } = asked;
+  const context = (next: Walk | null) => {
+    const nextUrl = next && address(c, baseUrl, { ...asked, walk: next });
+    if (nextUrl !== null) c.header("link", `<${nextUrl}>; rel="next"`);
+    return { baseUrl, first: walk === null, nextUrl, jsonUrl: address(c, baseUrl, { ...asked, format: "json" }) };
+  };
+  if (capability === SELLER) {
+    const found = await board.sellers(asked.limit, walk);
+    const shown = context(found.next);
+    const render = wantsHtml(c) ? renderSellerBoard(found, shown) : sellerBoardDocument(found, baseUrl, shown.nextUrl);
+    return answer(c, render, BOARD_MAX_AGE_SECONDS);
+  }
+  const found = await board.page({ capability, limit: asked.limit }, walk);
+  const shown = context(found.next);
   return answer(
     c,
-    renderBoard(found, { baseUrl, first: asked.walk === null, nextUrl, jsonUrl }),
+    wantsHtml(c) ? renderBoard(found, shown) : boardDocument(found, baseUrl, shown.nextUrl),
     BOARD_MAX_AGE_SECONDS,
   );
 }
@@ -81,9 +94,9 @@ function parseQuery(c: Context): Asked {
   const { limit = String(DEFAULT_LIMIT), capability, cursor } = c.req.query();
   if (!/^[1-9]\d{0,2}$/.test(limit) || Number(limit) > MAX_LIMIT)
     throw malformed(`The query parameter limit must be a whole number from 1 to ${MAX_LIMIT}.`);
-  const known = capability === undefined ? null : CAPABILITY_MENU.find((name) => name === capability);
+  const known = capability === undefined ? null : listed.options.find((name) => name === capability);
   if (known === undefined)
-    throw malformed(`The query parameter capability must be one of ${CAPABILITY_MENU.join(", ")}.`);
+    throw malformed(`The query parameter capability must be one of ${listed.options.join(", ")}.`);
   const walk = cursor === undefined ? null : parseCursor(cursor, known ?? EVERY_TEST);
   if (cursor !== undefined && walk === null)
     throw malformed("The query parameter cursor must come from `next` on a page with the same capability.");

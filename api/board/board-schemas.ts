@@ -1,7 +1,9 @@
 import { z } from "zod";
 import { capability, product } from "../certification/certification-schemas.ts";
+import { CAPABILITY_MENU } from "../certification/products.ts";
 import { address, atomic, count, day, network, networkKey, SERVICE, time, url, usd } from "../kernel/schema.ts";
-import { type boardDocument, MAX_LIMIT } from "./board.ts";
+import { origin } from "../seller-exam/published/schemas.ts";
+import { type boardDocument, MAX_LIMIT, SELLER, type sellerBoardDocument } from "./board.ts";
 import { type statisticsDocument, WINDOW_DAYS } from "./statistics.ts";
 import { MINIMUM_WALLETS } from "./withhold.ts";
 
@@ -30,6 +32,32 @@ export const BOARD = z
   })
   .meta({ id: "Board" }) satisfies z.ZodType<ReturnType<typeof boardDocument>>;
 
+export const SELLER_BOARD = z
+  .object({
+    service: SERVICE,
+    certified_means: z.string(),
+    capability: z.literal(SELLER),
+    limit,
+    sellers: z.array(
+      z.object({
+        origin,
+        pay_to: address,
+        level: z.string(),
+        passing_requests: count,
+        issued_at: time,
+        valid_until: time,
+        cert_url: url,
+        badge_url: url,
+        verify_url: url,
+      }),
+    ),
+    next: url.nullable().meta({ description: "The next page; null on the last one." }),
+  })
+  .meta({ id: "SellerBoard" }) satisfies z.ZodType<ReturnType<typeof sellerBoardDocument>>;
+
+/** What a board can be asked for. */
+export const listed = z.enum([...CAPABILITY_MENU, SELLER]);
+
 /** Null is a withheld figure. */
 const figure = count.nullable();
 
@@ -50,6 +78,15 @@ export const STATISTICS = z
         failure_share: z.number().min(0).max(1).nullable(),
       }),
     ),
+    sellers: z
+      .object({
+        tested: count,
+        certified_now: count,
+        certificates: count,
+        passed: figure,
+        failed: figure,
+      })
+      .meta({ description: "Published exams of sellers, counted by origin." }),
     payments: z.array(
       z.object({
         network,

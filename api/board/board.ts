@@ -3,6 +3,8 @@ import { badgeUrl, certUrl, verifyUrl } from "../certification/links.ts";
 import { type Capability, PRODUCT_MENU, PRODUCTS } from "../certification/products.ts";
 import { VERIFIED_MEANS } from "../certification/verification.ts";
 import type { Address } from "../kernel/wallet.ts";
+import type { WebOrigin } from "../kernel/web-origin.ts";
+import { SELLER_VERIFIED_MEANS, sellerVerifyUrl } from "../seller-exam/published/verification.ts";
 
 export const DEFAULT_LIMIT = 25;
 export const MAX_LIMIT = 100;
@@ -28,25 +30,39 @@ export interface BoardRow extends Pick<Certificate, "id" | "product" | "level" |
   readonly products: readonly string[];
 }
 
-export interface BoardPage {
+/** A verified seller with its newest current PASS. */
+export interface SellerRow extends Position {
+  readonly origin: WebOrigin;
+  readonly payTo: Address;
+  readonly level: string;
+  readonly validUntil: Date;
+  /** How many of its requests pass. */
+  readonly requests: number;
+}
+
+/** The capability of those who sell. */
+export const SELLER = "seller" as const;
+
+export interface BoardPage<Row extends Position = BoardRow> {
+  /** Sellers have one alone. */
   readonly capability: Capability | null;
   readonly limit: number;
-  readonly rows: readonly BoardRow[];
+  readonly rows: readonly Row[];
   /** Null on the last page. */
   readonly next: Walk | null;
 }
 
 /** Builds a page of at most `limit` rows from up to one more than that. */
-export function boardPage(
+export function boardPage<Row extends Position>(
   asked: Pick<BoardPage, "capability" | "limit">,
   walk: Walk | null,
-  read: readonly BoardRow[],
+  read: readonly Row[],
 ) {
   const rows = read.slice(0, asked.limit);
   const [first] = rows;
   const last = rows.at(-1);
   const more = read.length > asked.limit && first !== undefined && last !== undefined;
-  return { ...asked, rows, next: more ? { top: walk?.top ?? first, after: last } : null } satisfies BoardPage;
+  return { ...asked, rows, next: more ? { top: walk?.top ?? first, after: last } : null } satisfies BoardPage<Row>;
 }
 
 /** The capabilities these products prove, in menu order. */
@@ -74,3 +90,27 @@ export function boardDocument({ capability, limit, rows }: BoardPage, baseUrl: s
     next: nextUrl,
   };
 }
+
+/** The board of sellers as JSON. */
+export const sellerBoardDocument = (
+  { limit, rows }: BoardPage<SellerRow>,
+  baseUrl: string,
+  nextUrl: string | null,
+) => ({
+  service: "Agent Payment Trust Service" as const,
+  certified_means: SELLER_VERIFIED_MEANS,
+  capability: SELLER,
+  limit,
+  sellers: rows.map((row) => ({
+    origin: row.origin,
+    pay_to: row.payTo,
+    level: row.level,
+    passing_requests: row.requests,
+    issued_at: row.issuedAt.toISOString(),
+    valid_until: row.validUntil.toISOString(),
+    cert_url: certUrl(baseUrl, row),
+    badge_url: badgeUrl(baseUrl, row),
+    verify_url: sellerVerifyUrl(baseUrl, row.origin),
+  })),
+  next: nextUrl,
+});

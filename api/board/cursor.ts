@@ -1,6 +1,6 @@
 import type { Position, Walk } from "./board.ts";
 
-const FORM = /^(\d{1,14})\.([0-9a-f]{16})\.(\d{1,14})\.([0-9a-f]{16})\.(\w+)$/;
+const FORM = /^(\d{1,14})\.([0-9a-f]{16,32})\.(\d{1,14})\.([0-9a-f]{16,32})\.(\w+)$/;
 
 /** The opaque cursor of a walk; `filter` is what the walk is restricted to. */
 export function encodeCursor({ top, after }: Walk, filter: string): string {

@@ -1,5 +1,5 @@
 import type { Product } from "../certification/products.ts";
-import type { BoardRow, Walk } from "./board.ts";
+import type { BoardRow, SellerRow, Walk } from "./board.ts";
 import type { Totals } from "./statistics.ts";
 
 export interface BoardQuery {
@@ -15,6 +15,8 @@ export interface BoardQuery {
 /** What the board reads: wallets verified at `now`, by their newest current PASS, newest first. */
 export interface BoardReader {
   certified(query: BoardQuery): Promise<readonly BoardRow[]>;
+  /** Verified sellers, in the same order. */
+  sellers(query: Omit<BoardQuery, "product">): Promise<readonly SellerRow[]>;
 }
 
 /** What the statistics read. It scans every certificate, so it runs rarely. */

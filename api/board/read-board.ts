@@ -1,5 +1,5 @@
 import { type Capability, productOf } from "../certification/products.ts";
-import { type BoardPage, boardPage, type Walk } from "./board.ts";
+import { type BoardPage, boardPage, type SellerRow, type Walk } from "./board.ts";
 import type { BoardReader, TotalsReader } from "./ports.ts";
 import { firstDay, type Statistics, statistics } from "./statistics.ts";
 
@@ -14,6 +14,7 @@ export interface Board {
     asked: { readonly capability: Capability | null; readonly limit: number },
     walk: Walk | null,
   ): Promise<BoardPage>;
+  sellers(limit: number, walk: Walk | null): Promise<BoardPage<SellerRow>>;
   /** Counts at most once a minute; during a new count, readers get the previous one. */
   statistics(): Promise<Statistics>;
 }
@@ -42,6 +43,10 @@ export function createBoard({ reader, totals, now }: BoardParts): Board {
     async page(asked, walk) {
       const product = asked.capability === null ? null : productOf(asked.capability);
       return boardPage(asked, walk, await reader.certified({ now: now(), count: asked.limit + 1, product, walk }));
+    },
+    async sellers(limit, walk) {
+      const read = await reader.sellers({ now: now(), count: limit + 1, walk });
+      return boardPage({ capability: null, limit }, walk, read);
     },
     async statistics() {
       const age = known === null ? Number.POSITIVE_INFINITY : now().getTime() - known.countedAt.getTime();

@@ -37,6 +37,7 @@ ${anonymitySection()}`,
 const totalsSection = ({
   wallets,
   certificates,
+  sellers,
   payments,
 }: Statistics): Markup => html`<section aria-labelledby="totals"><h2 id="totals">Totals</h2>
 ${facts(
@@ -44,6 +45,12 @@ ${facts(
     ["Certified now", html`<strong>${whole(wallets.certified)}</strong> (<a href="/board">the board</a>)`],
     ["Wallets ever tested", whole(wallets.tested)],
     ["Certificates ever issued", whole(certificates)],
+    ["Sellers certified now", html`${whole(sellers.certified)} (<a href="/board?capability=seller">the sellers</a>)`],
+    ["Sellers ever examined", whole(sellers.tested)],
+    [
+      "Exams of sellers",
+      html`${whole(sellers.certificates)}: passed ${whole(sellers.passed)}, failed ${whole(sellers.failed)}`,
+    ],
     ...payments.flatMap(({ network, settled, volume }) =>
       settled === 0 && network !== MAIN_NETWORK
         ? []

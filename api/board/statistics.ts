@@ -21,10 +21,19 @@ export interface PaymentTotals {
   readonly volume: Atomic;
 }
 
+/** Published exams of sellers; `wallets` of a count are origins. */
+export interface SellerTotals {
+  readonly tested: number;
+  readonly certified: number;
+  readonly passed: Count;
+  readonly failed: Count;
+}
+
 /** Exact counts, for this process only. Reversed certificates and payments are excluded everywhere. */
 export interface Totals {
   readonly wallets: { readonly tested: number; readonly certified: number };
   readonly products: readonly ProductTotals[];
+  readonly sellers: SellerTotals;
   readonly payments: readonly PaymentTotals[];
   /** Days without a certificate may be missing. `day` is `YYYY-MM-DD`, UTC. */
   readonly days: readonly (Count & { readonly day: string })[];
@@ -52,8 +61,21 @@ export function statistics(totals: Totals, countedAt: Date) {
     wallets: totals.wallets,
     certificates: products.reduce((sum, product) => sum + bothResults(product).certificates, 0),
     products: products.map((product, index) => published(product, hiddenProducts[index] === true)),
+    sellers: publishedSellers(totals.sellers),
     payments: everyNetwork(totals.payments),
     days: days.map(({ day, certificates }, index) => ({ day, certificates: hiddenDays[index] ? null : certificates })),
+  };
+}
+
+/** A FAIL of few sellers is not told apart, as one of few wallets is not. */
+function publishedSellers({ tested, certified, passed, failed }: SellerTotals) {
+  const split = isPublic(passed) && isPublic(failed);
+  return {
+    tested,
+    certified,
+    certificates: passed.certificates + failed.certificates,
+    passed: split ? passed.certificates : null,
+    failed: split ? failed.certificates : null,
   };
 }
 
@@ -104,7 +126,8 @@ function everyDay(found: Totals["days"], now: Date): Totals["days"] {
 const ANONYMITY_NOTE = `No wallet, transaction or certificate is named. Totals are always published. A breakdown by test, result or day is null when it covers fewer than ${MINIMUM_WALLETS} different wallets, and enough other figures are null with it that nobody can work it out from the total.`;
 
 /** The statistics as JSON. */
-export function statisticsDocument({ countedAt, wallets, certificates, products, payments, days }: Statistics) {
+export function statisticsDocument(statistics: Statistics) {
+  const { countedAt, wallets, certificates, products, sellers, payments, days } = statistics;
   return {
     service: "Agent Payment Trust Service",
     counted_at: countedAt.toISOString(),
@@ -119,6 +142,13 @@ export function statisticsDocument({ countedAt, wallets, certificates, products,
       failed,
       failure_share: failureShare === null ? null : Number(failureShare.toFixed(4)),
     })),
+    sellers: {
+      tested: sellers.tested,
+      certified_now: sellers.certified,
+      certificates: sellers.certificates,
+      passed: sellers.passed,
+      failed: sellers.failed,
+    },
     payments: payments.map(({ network, settled, volume }) => ({
       network,
       network_key: NETWORKS[network].key,

@@ -76,6 +76,21 @@ test("the badge preview loads", async () => {
   await page.context().close();
 });
 
+test("a finding leads to the exchange that shows it, whose words are text, and which is as accessible when it is open", async () => {
+  const { page, troubles } = await open("phone");
+  await page.goto(String(site.pages["seller-pass"]));
+  const answer = page.locator("#exchange-6-answer");
+  expect(await answer.isVisible()).toBe(false);
+  await page.getByRole("link", { name: "Exchange 6" }).first().click();
+  await expect.poll(() => answer.isVisible()).toBe(true);
+  expect(await answer.textContent()).toContain("<img src=x onerror=alert(1)> \\u{202e}long-words");
+  expect(await seriousViolations(page, "light")).toEqual([]);
+  expect(await widerThanScreen(page)).toBe(0);
+  await picture(page, "seller-exchange-phone");
+  expect(troubles).toEqual([]);
+  await page.context().close();
+});
+
 test("the home page finds a wallet without a script and by keyboard alone", async () => {
   const { page } = await open("phone");
   await page.goto("/");

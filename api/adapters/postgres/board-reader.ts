@@ -8,6 +8,7 @@ import type { Product } from "../../certification/products.ts";
 import { networkOfChain } from "../../kernel/networks.ts";
 import { aboutWallet } from "./about-wallet.ts";
 import { hex } from "./connection.ts";
+import { certifiedSellers, sellerTotals } from "./seller-board.ts";
 
 interface RowColumns {
   id: string;
@@ -68,6 +69,7 @@ export function createBoardReader(pool: pg.Pool): BoardReader {
       });
       return rows.map(boardRow);
     },
+    sellers: (query) => certifiedSellers(pool, query),
   };
 }
 
@@ -118,10 +120,12 @@ export const createTotalsReader = (pool: pg.Pool): TotalsReader => ({
     );
     const days = await pool.query<DayColumns & { day: string | null }>(BY_DAY, [firstDay, now]);
     const payments = await pool.query<Texts<"settled" | "volume"> & { chain: number }>(BY_NETWORK);
+    const sellers = await sellerTotals(pool, now);
     const agents = tallies.rows.find(({ product }) => product === null);
     return {
       wallets: { tested: Number(agents?.wallets ?? 0), certified: Number(agents?.certified ?? 0) },
       products: tallies.rows.flatMap((row) => (row.product === null ? [] : [productTotals(row.product, row)])),
+      sellers,
       payments: payments.rows.map(({ chain, settled, volume }) => ({
         network: networkOfChain(chain),
         settled: Number(settled),

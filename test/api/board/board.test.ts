@@ -17,6 +17,7 @@ const of = (wallets: number): Count => ({ wallets, certificates: 2 * wallets });
 const TOTALS: Totals = {
   wallets: { tested: 19, certified: 12 },
   products: [{ product: "suite", wallets: 19, passed: of(14), failed: of(5) }],
+  sellers: { tested: 9, certified: 6, passed: of(7), failed: of(5) },
   payments: [{ network: "eip155:8453", settled: 1_234_567, volume: 1_234_567_890_000n }],
   days: [{ day: "2026-11-20", certificates: 1234, wallets: 9 }],
   earlier: { certificates: 0, wallets: 0 },
@@ -28,10 +29,10 @@ const suiteOf = (wallets: number, passed: number, failed: number) =>
   ).products.find(({ product }) => product === "suite");
 
 describe("a cursor", () => {
-  const id = stringMatching(/^[0-9a-f]{16}$/);
+  const id = stringMatching(/^(?:[0-9a-f]{16}){1,2}$/);
   const instant = date({ min: new Date(0), max: new Date("2200-01-01"), noInvalidDate: true });
   const place = record({ id, issuedAt: instant });
-  const filter = constantFrom("any", ...CAPABILITY_MENU);
+  const filter = constantFrom("any", "seller", ...CAPABILITY_MENU);
 
   test("is read as the walk that it names, for its own filter only", () => {
     assert(
@@ -173,6 +174,21 @@ describe("anonymous", () => {
   });
 });
 
+test.each([
+  [5, 5, 10, 10],
+  [5, 0, 10, 0],
+  [5, 4, null, null],
+  [4, 5, null, null],
+  [0, 0, 0, 0],
+])("exams of %d sellers that passed and %d that failed are told as %s and %s, and always in total", (...counts) => {
+  const [passed, failed, ...shown] = counts;
+  const { sellers } = statisticsDocument(
+    publish({ sellers: { tested: passed, certified: 0, passed: of(passed), failed: of(failed) } }),
+  );
+  expect([sellers.passed, sellers.failed]).toEqual(shown);
+  expect(sellers.certificates).toBe(2 * (passed + failed));
+});
+
 describe("the statistics", () => {
   test("as JSON are snake_case, amounts are strings, days are thirty", () => {
     const { days, products, ...rest } = statisticsDocument(publish());
@@ -180,6 +196,7 @@ describe("the statistics", () => {
       service: "Agent Payment Trust Service",
       counted_at: "2026-11-24T12:00:00.000Z",
       anonymity: { minimum_wallets: 5, note: expect.stringContaining("fewer than 5 different wallets") },
+      sellers: { tested: 9, certified_now: 6, certificates: 24, passed: 14, failed: 10 },
       wallets: { tested: 19, certified_now: 12 },
       certificates: 38,
       payments: [

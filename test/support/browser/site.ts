@@ -3,10 +3,14 @@ import { createCertificateStore } from "../../../api/adapters/postgres/certifica
 import { bytes } from "../../../api/adapters/postgres/connection.ts";
 import { type Certificate, validUntil } from "../../../api/certification/certificate.ts";
 import { NETWORKS } from "../../../api/kernel/networks.ts";
+import type { NewResult } from "../../../api/seller-exam/exam-store.ts";
+import type { ExamOrder } from "../../../api/seller-exam/record.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { STOCK_CLIENTS } from "../behaviour/agents.ts";
 import { FAILING, PASSING, RESISTING, SCAMMED } from "../certification/samples.ts";
 import { startTestChain } from "../chain/chain.ts";
+import { EXAMINED } from "../seller-exam/examined.ts";
+import { sampleOrder, sampleResult, storeExam } from "../seller-exam/samples.ts";
 import { startService, type TestService } from "../service/service.ts";
 
 const DAY_MS = 86_400_000;
@@ -27,6 +31,7 @@ export async function startSite(): Promise<Site> {
   const service = await startService({ chain });
   const paid = await STOCK_CLIENTS[0]?.post(`${service.url}/test/suite`, devAccount(1));
   await seed(service);
+  const sellers = await seedSellers(service);
   const certificate = new URL(String(paid?.body.cert_url)).pathname;
   return {
     baseUrl: service.url,
@@ -41,6 +46,7 @@ export async function startSite(): Promise<Site> {
       "certificate-scammed": `/cert/${SCAMMED.id}`,
       verification: `/verify?wallet=${devAccount(1).address}`,
       "verification-unknown": "/verify?wallet=0x00000000000000000000000000000000000000aa",
+      ...sellers,
       status: "/status",
       "not-found": "/cert/ffffffffffffffff",
     },
@@ -74,6 +80,36 @@ async function seed({ database }: TestService): Promise<void> {
     [bytes(asset), bytes(OTHER_WALLET), bytes(nonce(3))],
   );
   await pool.end();
+}
+
+/** Exams as a hostile seller would have them: their words are long, and written to mislead. */
+async function seedSellers({ database }: TestService): Promise<Readonly<Record<string, string>>> {
+  const pool = new pg.Pool({ connectionString: database.apiUrl });
+  const store = async (order: Partial<ExamOrder>, result: Partial<NewResult>) => {
+    const stored = sampleOrder(order);
+    const endedAt = new Date(Date.now() - DAY_MS);
+    await storeExam(pool, stored, sampleResult({ endedAt, ...EXAMINED, ...result }));
+    return `/cert/${stored.id}`;
+  };
+  const origin = "https://haiku.example";
+  const url = `${origin}/haiku`;
+  const failed = await store({ origin, url }, { level: null, endedAt: new Date(Date.now() - 2 * DAY_MS) });
+  const nothing = { isPublic: false, level: null, validUntil: null } as const;
+  const pages = {
+    "seller-pass": await store({ origin, url }, {}),
+    "seller-superseded": failed,
+    "seller-fail": await store({}, { level: null }),
+    "seller-passive": await store(
+      { mode: "passive", consent: null },
+      { ...nothing, note: "Nobody proved to be the seller." },
+    ),
+    "seller-verification": `/verify?origin=${origin}`,
+    "seller-verification-fail": "/verify?origin=https://seller.example",
+    "seller-unknown": "/verify?origin=https://unknown.example",
+    "board-sellers": "/board?capability=seller",
+  };
+  await pool.end();
+  return pages;
 }
 
 const nonce = (ordinal: number): `0x${string}` => `0x${ordinal.toString(16).padStart(64, "0")}`;

@@ -1,0 +1,81 @@
+import type pg from "pg";
+import type { SellerRow, Walk } from "../../board/board.ts";
+import type { BoardQuery } from "../../board/ports.ts";
+import type { SellerTotals } from "../../board/statistics.ts";
+import type { WebOrigin } from "../../kernel/web-origin.ts";
+import { hex, named } from "./connection.ts";
+
+interface RowColumns {
+  id: string;
+  origin: WebOrigin;
+  pay_to: Buffer;
+  level: string;
+  ended_at: Date;
+  valid_until: Date;
+  requests: string;
+}
+
+/** As `standings` says: of each request the newest exam that was not withdrawn. $1 is now. */
+const COUNTING = `fresh AS MATERIALIZED (
+  SELECT r.exam, r.origin, r.pay_to, r.level, r.ended_at, r.valid_until,
+    e.method, e.url, e.body, CASE WHEN e.body IS NOT NULL THEN e.content_type END AS content_type
+  FROM seller_exam_result r JOIN seller_exam e ON e.id = r.exam
+  WHERE r.is_public AND r.valid_until > $1 AND NOT EXISTS (SELECT FROM seller_exam_correction c WHERE c.exam = r.exam)),
+counting AS (SELECT DISTINCT ON (origin, method, url, body, content_type) * FROM fresh
+  ORDER BY origin, method, url, body, content_type, ended_at DESC, exam DESC),
+verified AS (SELECT origin, count(*) AS requests FROM counting GROUP BY origin HAVING bool_and(level IS NOT NULL))`;
+
+/**
+ * $2 and $3 the place after which the page begins, $4 and $5 the top of the walk, $6 how many rows. A seller's place is
+ * that of its newest PASS below the top, so one that is examined during the walk is neither missed nor repeated.
+ */
+const CERTIFIED = `WITH ${COUNTING}, placed AS (
+  SELECT DISTINCT ON (origin) fresh.*, verified.requests FROM fresh JOIN verified USING (origin)
+  WHERE level IS NOT NULL AND (ended_at, exam) <= ($4::timestamptz, $5::text) ORDER BY origin, ended_at DESC, exam DESC)
+SELECT exam AS id, origin, pay_to, level, ended_at, valid_until, requests FROM placed
+WHERE (ended_at, exam) < ($2::timestamptz, $3::text) ORDER BY ended_at DESC, exam DESC LIMIT $6`;
+
+/** Sorts above every place on the board. */
+const ABOVE_ALL = ["infinity", "~"] as const;
+const place = (position: Walk["top"] | undefined) => (position ? [position.issuedAt, position.id] : ABOVE_ALL);
+
+/** Sellers that are verified now. */
+export async function certifiedSellers(
+  pool: pg.Pool,
+  { now, count, walk }: Omit<BoardQuery, "product">,
+): Promise<readonly SellerRow[]> {
+  const values = [now, ...place(walk?.after), ...place(walk?.top), count];
+  const { rows } = await pool.query<RowColumns>(named(CERTIFIED, values));
+  return rows.map((row) => ({
+    id: row.id,
+    origin: row.origin,
+    payTo: hex(row.pay_to),
+    level: row.level,
+    issuedAt: row.ended_at,
+    validUntil: row.valid_until,
+    requests: Number(row.requests),
+  }));
+}
+
+const TOTALS = `WITH ${COUNTING}, standing AS (
+  SELECT r.origin, r.level IS NOT NULL AS passed FROM seller_exam_result r
+  WHERE r.is_public AND NOT EXISTS (SELECT FROM seller_exam_correction c WHERE c.exam = r.exam))
+SELECT count(DISTINCT origin) AS tested, (SELECT count(*) FROM verified) AS certified,
+  count(*) FILTER (WHERE passed) AS passed, count(DISTINCT origin) FILTER (WHERE passed) AS passed_origins,
+  count(*) FILTER (WHERE NOT passed) AS failed, count(DISTINCT origin) FILTER (WHERE NOT passed) AS failed_origins
+FROM standing`;
+
+type TotalColumns = Record<"tested" | "certified" | "passed" | "passed_origins" | "failed" | "failed_origins", string>;
+
+/** All published exams, without the withdrawn ones. */
+export async function sellerTotals(pool: pg.Pool, now: Date): Promise<SellerTotals> {
+  const { rows } = await pool.query<TotalColumns>(named(TOTALS, [now]));
+  const [row] = rows;
+  const counted = (name: keyof TotalColumns): number => Number(row?.[name] ?? 0);
+  return {
+    tested: counted("tested"),
+    certified: counted("certified"),
+    passed: { certificates: counted("passed"), wallets: counted("passed_origins") },
+    failed: { certificates: counted("failed"), wallets: counted("failed_origins") },
+  };
+}
