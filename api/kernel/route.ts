@@ -1,6 +1,6 @@
 import type { Context } from "hono";
 import { z } from "zod";
-import type { Completion, RecordedAnswer } from "./completion.ts";
+import type { Completion, RecordedAnswer, StoredAnswer } from "./completion.ts";
 import type { ProblemCode } from "./errors.ts";
 import type { FieldError } from "./field-error.ts";
 import type { Atomic } from "./money.ts";
@@ -78,6 +78,11 @@ export interface PaidRoute<Input = unknown> extends RouteFacts {
    * be a stranger who asks.
    */
   readonly replayed?: (payment: PaymentKey) => Promise<void>;
+  /**
+   * What is told beside a result whenever it is sent, in its `Link` header: what came to be since then, too. Null if
+   * there is nothing.
+   */
+  readonly beside?: (answer: StoredAnswer) => Promise<string | null>;
   /**
    * How long its answers are shown only to those who send the payment again, not to a payer who signs in: an order of a
    * test that may be running.

@@ -64,6 +64,8 @@ export function payable(route: PaidRoute, parts: PayableParts): Handler {
     const request = { route, terms, payment, fingerprint: print, body: value, over: null, client };
     const { answer, receivedAt } = await gate.pay(request);
     if (answer.say === "result" && answer.replay) await route.replayed?.(keyOf(route, payment));
+    const beside = answer.say === "result" ? await route.beside?.(answer.response) : null;
+    if (beside) c.header("link", beside);
     return answer.say === "pay"
       ? demand(c, required(answer.error))
       : respond(c, answer, { offer, payment, accepted, receivedAt });

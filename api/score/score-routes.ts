@@ -14,9 +14,14 @@ import { SCORE, SCORES } from "./score-schemas.ts";
 
 export interface ScoreRouteParts {
   readonly scores: Scores;
+  /**
+   * Where exams of sellers tell about this wallet as a payee; null if none does. It is no member of the record: a record
+   * is what follows from its facts, so every published verifier refuses one with another member.
+   */
+  readonly payeeUrl: (wallet: string) => Promise<string | null>;
 }
 
-interface Plan<Input> extends Pick<PaidRoute, "path" | "summary" | "description" | "query" | "output"> {
+interface Plan<Input> extends Pick<PaidRoute, "path" | "summary" | "description" | "query" | "output" | "beside"> {
   readonly id: string;
   readonly price: Atomic;
   readonly input: z.ZodType<Input>;
@@ -25,7 +30,7 @@ interface Plan<Input> extends Pick<PaidRoute, "path" | "summary" | "description"
   readonly answer: (records: readonly ScoreDocument[]) => unknown;
 }
 
-export const scoreRoutes = ({ scores }: ScoreRouteParts): readonly Route[] => [
+export const scoreRoutes = ({ scores, payeeUrl }: ScoreRouteParts): readonly Route[] => [
   scoreRoute(scores, {
     id: "score",
     path: "/score",
@@ -38,6 +43,10 @@ export const scoreRoutes = ({ scores }: ScoreRouteParts): readonly Route[] => [
     example: { input: { wallet: EXAMPLE_WALLETS[0] }, output: exampleRecord },
     wallets: ({ wallet }) => [wallet],
     answer: ([record]) => record,
+    beside: async ({ body }) => {
+      const url = await payeeUrl(String(JSON.parse(Buffer.from(body).toString("utf8")).wallet));
+      return url === null ? null : `<${url}>; rel="related"; title="Exams of the wallet as a seller"`;
+    },
   }),
   scoreRoute(scores, {
     id: "score.batch",

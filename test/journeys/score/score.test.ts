@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { ExactEvmScheme } from "@x402/evm/exact/client";
 import { wrapFetchWithPayment, x402Client } from "@x402/fetch";
+import pg from "pg";
 import { describe, expect, test } from "vitest";
 import { createActivityIndex } from "../../../api/adapters/index/activity.ts";
 import { connect } from "../../../api/adapters/postgres/connection.ts";
@@ -16,6 +17,7 @@ import { expectProblem } from "../../support/payments/expectations.ts";
 import { chargedOnce, nothingCharged } from "../../support/payments/on-chain.ts";
 import { type Answer, post, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
+import { sampleOrder, sampleResult, storeExam } from "../../support/seller-exam/samples.ts";
 import { PAY_TO } from "../../support/service/accounts.ts";
 import { startService } from "../../support/service/service.ts";
 
@@ -28,6 +30,7 @@ const agent = await newPayer(chain);
 const indexer = await forFile(launchIndexerOf({ chain, database: service.database, escrows: [escrow] }));
 await indexer.saying("escrow index ready");
 const pool = await forFile(connect(service.database.apiUrl, 1));
+const patient = await forFile(new pg.Pool({ connectionString: service.database.apiUrl, max: 1 }));
 const activity = createActivityIndex(pool, { viewsSchema: "live", hasEscrows: true });
 const isIndexed = async () =>
   (await (await fetch(`${service.url}/verify?wallet=${PAY_TO}`)).text()).includes('"available":true');
@@ -43,6 +46,18 @@ async function buy(path: string, price: bigint, body: unknown): Promise<Answer> 
 const score = (wallet: string) => buy("/score", 100_000n, { wallet });
 
 describe("a score", () => {
+  test("of a payee that was examined as a seller says where, beside a record that is the same to every verifier", async () => {
+    const merchant = (await newPayer(chain, 0n)).address.toLowerCase() as `0x${string}`;
+    expect((await score(merchant)).headers.get("link")).toBeNull();
+    await storeExam(patient, sampleOrder({ payTo: merchant }), sampleResult({ endedAt: new Date() }));
+    const { text, headers } = await score(merchant);
+    expect(headers.get("link")).toBe(
+      `<${service.url}/payee/${merchant}>; rel="related"; title="Exams of the wallet as a seller"`,
+    );
+    expect(await replayScores(text)).toMatchObject([{ same: true }]);
+    expect(text).not.toContain("seller");
+  });
+
   test("bought with a stock client carries all of its facts, and computes to the same offline", async () => {
     const client = new x402Client().register("eip155:8453", new ExactEvmScheme(agent));
     const answer = await wrapFetchWithPayment(fetch, client)(`${service.url}/score`, {
