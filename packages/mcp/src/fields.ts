@@ -6,6 +6,12 @@ export const wallet = z
   .regex(/^0x[0-9a-fA-F]{40}$/, "expected a wallet: 0x and 40 hex digits")
   .describe("A wallet's address: 0x and 40 hex digits.");
 
+export const origin = z
+  .string()
+  .max(800)
+  .regex(/^https?:\/\/[^\s/?#]+\/?$/i, "expected an origin like https://shop.example, without a path")
+  .describe("A seller's origin: scheme, host and port, like https://shop.example.");
+
 const USD = 'expected US dollars with at most six decimals, like "0.25" or 0.25';
 
 /** A number counts as the decimal it is written as, without any arithmetic. */

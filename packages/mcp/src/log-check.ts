@@ -25,14 +25,14 @@ export async function checkLog(
 ): Promise<ListedReport> {
   if (policy === null)
     return { state: "not_checked", reason: "No policy says which log and which witnesses to trust.", entries: [] };
-  const { wallet, conformance } = Object(credentialSubject) as Readonly<Record<string, unknown>>;
+  const { wallet, origin, conformance } = Object(credentialSubject) as Readonly<Record<string, unknown>>;
   const certificates = Array.isArray(conformance) ? conformance.map((one) => Object(one) as Credential) : [];
   const fetchProof = (id: string) => proofOf(id, service);
-  return verifier.checkListed({ wallet: String(wallet), certificates, policy, expected, proofs, fetchProof });
+  return verifier.checkListed({ wallet: String(wallet ?? origin), certificates, policy, expected, proofs, fetchProof });
 }
 
 async function proofOf(id: string, service: Service): ReturnType<CheckListed["fetchProof"]> {
-  if (!/^[0-9a-f]{16}$/.test(id)) return { absent: "this is no certificate's id" };
+  if (!/^([0-9a-f]{16}){1,2}$/.test(id)) return { absent: "this is no certificate's id" };
   try {
     const request = { path: `/cert/${id}.tlog-proof`, headers: { accept: "text/plain" }, timeoutMs: TIMEOUT_MS };
     const { status, text } = await service.send(request);

@@ -21,10 +21,11 @@ const wallet = payer.address.toLowerCase();
 const { status } = await (STOCK_CLIENTS[0] as (typeof STOCK_CLIENTS)[number]).post(`${service.url}/test/basic`, payer);
 expect(status).toBe(200);
 
-test("POST /mcp lists the six free tools with the schemas of their input and output, and says that they only read", async () => {
+test("POST /mcp lists the seven free tools with the schemas of their input and output, and says that they only read", async () => {
   const { tools } = await (await connectHttp(service.url)).listTools();
   expect(tools.map(({ name }) => name)).toEqual([
     "verify_agent",
+    "verify_seller",
     "check_credential",
     "list_tests",
     "arbiter_policy",
@@ -103,8 +104,8 @@ test.each([
   ["verify_agent", {}, /wallet/],
   ["verify_agent", { wallet: "vitalik.eth" }, /0x and 40 hex digits/],
   ["verify_agent", { wallet: STRANGER, colour: "red" }, /colour/],
-  ["check_credential", {}, /exactly one of wallet and credential/],
-  ["check_credential", { wallet: STRANGER, credential: "{}" }, /exactly one of wallet and credential/],
+  ["check_credential", {}, /exactly one of wallet, origin and credential/],
+  ["check_credential", { wallet: STRANGER, credential: "{}" }, /exactly one of wallet, origin and credential/],
   ["score_wallet", { wallet: STRANGER }, /score_wallet/],
 ])("%s with %j is an error that says what is wrong", async (name, input, message) => {
   const client = await connectHttp(service.url);

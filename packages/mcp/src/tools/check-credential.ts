@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { wallet } from "../fields.ts";
+import { origin, wallet } from "../fields.ts";
 import { type FreeParts, freeTool } from "../free-tool.ts";
 import { checkLog } from "../log-check.ts";
 import { read } from "../service.ts";
@@ -41,9 +41,10 @@ export const checkCredential = freeTool({
   name: "check_credential",
   title: "Check a credential",
   description:
-    "Checks the Ed25519 signatures and freshness of a credential: a wallet's current one, or one that another agent gave you (pass its JSON text exactly as received). With a log policy, also that its certificates are in the service's public log. Free.",
+    "Checks the Ed25519 signatures and freshness of a credential: the current one of a wallet or of a seller's origin, or one that another agent gave you (pass its JSON text exactly as received). With a log policy, also that its certificates are in the service's public log. Free.",
   input: z.strictObject({
     wallet: wallet.optional(),
+    origin: origin.optional(),
     credential: z.string().max(MAX_LENGTH).optional().describe("The credential's JSON text, exactly as received."),
     log_proofs: z
       .array(z.string().max(MAX_PROOF))
@@ -59,17 +60,24 @@ export const checkCredential = freeTool({
       ),
   }),
   output: REPORT,
-  reads: ["/credential/:wallet", "/cert/:id.tlog-proof", "/.well-known/jwks.json"],
-  async run({ wallet: subject, credential: handed, log_policy: given, log_proofs: proofs = [] }, parts) {
+  reads: ["/credential/:wallet", "/credential", "/cert/:id.tlog-proof", "/.well-known/jwks.json"],
+  async run(
+    { wallet: subject, origin: seller, credential: handed, log_policy: given, log_proofs: proofs = [] },
+    parts,
+  ) {
     const { service, verifier } = parts;
-    if ((subject === undefined) === (handed === undefined))
-      throw new Error("Give exactly one of wallet and credential.");
+    const paths = [
+      ...(subject === undefined ? [] : [`/credential/${subject}`]),
+      ...(seller === undefined ? [] : [`/credential?origin=${encodeURIComponent(seller)}`]),
+    ];
+    if (paths.length + (handed === undefined ? 0 : 1) !== 1)
+      throw new Error("Give exactly one of wallet, origin and credential.");
     const policy = policyOf(given, parts);
     if (policy === null && proofs.length > 0)
       throw new Error(
         "A proof shows nothing without a policy that says which log and witnesses to trust: add log_policy.",
       );
-    const text = handed ?? (await read(service, `/credential/${subject}`)).text;
+    const text = handed ?? (await read(service, String(paths[0]))).text;
     const expected = await signedBy(service, verifier);
     const { document, ...report } = await verifier.verifyDocument(text, expected);
     if (document === null) return { ...report, log: UNSIGNED, credential: null };

@@ -5,10 +5,12 @@ import { escrowInfo } from "./escrow-info.ts";
 import { listTests } from "./list-tests.ts";
 import { settlementStatus } from "./settlement-status.ts";
 import { verifyAgent } from "./verify-agent.ts";
+import { verifySeller } from "./verify-seller.ts";
 
 /** The tools that need no key. The service serves the same ones at `POST /mcp`. */
 export const FREE_TOOLS: readonly FreeTool[] = [
   verifyAgent,
+  verifySeller,
   checkCredential,
   listTests,
   arbiterPolicy,
