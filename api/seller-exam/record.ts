@@ -1,11 +1,12 @@
 import type { Level } from "../../packages/seller-check/src/exam/level.ts";
 import type { CheckResult } from "../../packages/seller-check/src/exam/vocabulary.ts";
+import { VALID_FOR_DAYS } from "../certification/certificate.ts";
 import type { Atomic } from "../kernel/money.ts";
 import type { PaymentKey } from "../kernel/route.ts";
 import type { Address, Hex } from "../kernel/wallet.ts";
 
-/** How long a published result counts. */
-export const VALID_DAYS = 30;
+/** How long a published result counts: as long as any certificate. */
+export const VALID_DAYS = VALID_FOR_DAYS;
 
 /** `paid`: every check, with the seller's consent. `passive`: unpaid requests only, since nobody proved to be the seller. */
 export type ExamMode = "paid" | "passive";
