@@ -57,8 +57,8 @@ export function crawlerRoutes({ routes, baseUrl }: CrawlerRouteParts): readonly 
 const picture = (c: Context, bytes: Uint8Array, type: string): Response =>
   c.body(new Uint8Array(bytes), 200, { "content-type": type, ...CACHED });
 
-/** Pages that ask not to be indexed, because they are short-lived. */
-const NOT_INDEXED = ["/status", "/receipt"];
+/** Pages that ask not to be indexed, because they are short-lived, or need one of several inputs. */
+const NOT_INDEXED = ["/status", "/receipt", "/verify"];
 
 /** A page that needs no input and will still exist in a month. */
 const isListed = ({ method, path, output, parameters = [] }: Listed): boolean =>

@@ -93,7 +93,7 @@ test("the MCP client's configuration starts the tools", async () => {
   await client.connect(
     new StdioClientTransport({ command: program, args, cwd: reader.home, env: environment, stderr: "ignore" }),
   );
-  expect((await client.listTools()).tools).toHaveLength(11);
+  expect((await client.listTools()).tools).toHaveLength(12);
 });
 
 test("the exam for sellers runs from its URL", { timeout: 90_000 }, async () => {

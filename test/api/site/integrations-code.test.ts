@@ -65,7 +65,7 @@ test("the route for Next serves verified agents only", async () => {
   await expectGuarded((headers) => POST(new Request("http://shop.example/paid/haiku", { method: "POST", headers })));
 });
 
-test("the configuration for MCP clients starts eleven tools, from this service", async () => {
+test("the configuration for MCP clients starts twelve tools, from this service", async () => {
   const { mcpServers } = JSON.parse(block("mcp").text);
   const { command, args, env } = mcpServers["agent-payment-trust"];
   expect(env).toEqual({ BASE_URL: service.url, PAYER_PRIVATE_KEY: "0x…" });
@@ -78,7 +78,7 @@ test("the configuration for MCP clients starts eleven tools, from this service",
   await client.connect(
     new StdioClientTransport({ command, args, cwd: reader.home, env: { ...home, ...withoutKey }, stderr: "ignore" }),
   );
-  expect((await client.listTools()).tools).toHaveLength(11);
+  expect((await client.listTools()).tools).toHaveLength(12);
 });
 
 test.each(["action-verify", "action-certify"])("the workflow %s gives the action what it takes", async (id) => {
