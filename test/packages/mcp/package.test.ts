@@ -91,12 +91,12 @@ test("the tarball is JavaScript, and the verifier is compiled in", async () => {
   for (const [name, version] of Object.entries(dependencies)) expect([name, version]).toEqual([name, versions[name]]);
 });
 
-test("npx serves eleven tools over stdio; a free one answers, a paid one pays with the key of the environment", async () => {
+test("npx serves twelve tools over stdio; a free one answers, a paid one pays with the key of the environment", async () => {
   const key = generatePrivateKey();
   const payer = privateKeyToAddress(key);
   await chain.fund(payer, 1_000_000n);
   const client = await connect({ BASE_URL: service.url, PAYER_PRIVATE_KEY: key, SESSION_BUDGET_USD: "0.50" });
-  expect((await client.listTools()).tools).toHaveLength(11);
+  expect((await client.listTools()).tools).toHaveLength(12);
   const { version } = JSON.parse(await readFile(join(installed, "package.json"), "utf8"));
   expect(client.getServerVersion()).toMatchObject({ name: "agent-payment-trust", version });
   expect(await call(client, "check_credential", { wallet: payer })).toMatchObject({ structured: { valid: true } });
@@ -258,8 +258,8 @@ async function inspect(target: readonly string[], ...method: readonly string[]):
 }
 
 test.each([
-  ["stdio", 11, () => [process.execPath, join(installed, "dist/mcp/src/cli.js")]],
-  ["streamable HTTP at /mcp", 6, () => [`${service.url}/mcp`]],
+  ["stdio", 12, () => [process.execPath, join(installed, "dist/mcp/src/cli.js")]],
+  ["streamable HTTP at /mcp", 7, () => [`${service.url}/mcp`]],
 ] as const)("the MCP inspector lists the tools over %s, %i of them, and calls a free one", async (_, count, target) => {
   const { tools } = (await inspect(target(), "tools/list")) as { tools: readonly { name: string }[] };
   expect(tools).toHaveLength(count);
