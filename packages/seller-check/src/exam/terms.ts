@@ -40,7 +40,9 @@ export interface Quote {
 export function readQuotes({ headers, body }: Answer): readonly Quote[] {
   const header = headers["payment-required"];
   const json = parsed(() => JSON.parse(new TextDecoder().decode(body)) as unknown);
-  const isV1 = typeof json === "object" && json !== null && "x402Version" in json && json.x402Version === 1;
+  const { x402Version, accepts } = record(json);
+  // Beside version 2, a body that offers nothing tells a client of version 1 why.
+  const isV1 = x402Version === 1 && (header === undefined || !Array.isArray(accepts) || accepts.length > 0);
   return [...(header === undefined ? [] : [quoteV2(header)]), ...(isV1 ? [quoteV1(json)] : [])];
 }
 

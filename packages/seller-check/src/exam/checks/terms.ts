@@ -1,5 +1,5 @@
 import { type Answer, type Exchange, isSuccess, statusOf } from "../exchange.ts";
-import { choose, type Payable, type Quote, readQuotes, resourceUrl, type Terms } from "../terms.ts";
+import { choose, type Payable, type Quote, readQuotes, record, resourceUrl, type Terms } from "../terms.ts";
 import type { Visit } from "../visit.ts";
 import { type CheckResult, type Finding, judged } from "../vocabulary.ts";
 
@@ -105,14 +105,19 @@ function sameTerms(statement: string, one: Exchange, other: Exchange): Finding {
   return finding(statement, isSame(one.answer, other.answer, 1), one, other);
 }
 
-/** Signed offers expire and error texts vary; what is to be paid does not. An answer to HEAD has no body to compare. */
+/** Offers, deadlines and error texts vary; what is to be paid, and for what, does not. An answer to HEAD has no body to compare. */
 function isSame(one: Answer | null, other: Answer | null, from: 1 | 2): boolean {
   if (one === null || other === null) return false;
   const terms = (answer: Answer) =>
     readQuotes(answer)
       .filter(({ version }) => version >= from)
-      .map(({ accepts, resource }) => ({ accepts, resource }));
+      .map(({ accepts, resource }) => [resourceUrl(resource), accepts.map(toBePaid)]);
   return JSON.stringify(terms(one)) === JSON.stringify(terms(other));
+}
+
+function toBePaid({ scheme, network, asset, payTo, amount, maxAmountRequired, extra }: Quote["accepts"][number]) {
+  const { name, version, assetTransferMethod } = record(extra);
+  return [scheme, network, asset, payTo, amount ?? maxAmountRequired, name, version, assetTransferMethod];
 }
 
 function sizeOf(first: Exchange): Finding {
