@@ -1,0 +1,4 @@
+import { paid } from "../../paid.mjs";
+
+export const dynamic = "force-dynamic";
+export const GET = paid("a sonnet");
