@@ -74,7 +74,7 @@ async function examined({ program, args }: Seller): Promise<readonly ExamReport[
   if (!(await waitUntil(isUp, 60_000))) throw new Error(`${program} sells nothing.`);
   const url = `http://${NAME}:${port}`;
   const other = { url: `${url}/sonnet`, method: "GET", body: null };
-  const exam = { resource: { url: `${url}/haiku` }, transport: httpTransport(lookup) };
+  const exam = { resource: { url: `${url}/haiku` }, transport: httpTransport({ lookup }) };
   // The payment that another route takes is missing for the check of the lost answer.
   const reports = [await holdExam(chain, { ...exam, other }), await holdExam(chain, exam)];
   shop.kill();
