@@ -130,7 +130,7 @@ async function overview(c: Context, { arbiter, evaluator, baseUrl }: ArbiterRout
   return wantsHtml(c) ? page(c, renderArbiter(document, baseUrl)) : c.json(document, 200, { vary: "Accept" });
 }
 
-function policy(c: Context, { arbiter, baseUrl }: ArbiterRouteParts): Response {
+async function policy(c: Context, { arbiter, publicLog, baseUrl }: ArbiterRouteParts): Promise<Response> {
   const version = indexInQuery(c, { name: "version", means: "a version of the policy" });
   const found = version === null ? arbiter.policies()[0].policy : arbiter.policy(version);
   if (found === null) throw new Problem("not_found", { detail: `The policy has no version ${version}.` });
@@ -138,9 +138,9 @@ function policy(c: Context, { arbiter, baseUrl }: ArbiterRouteParts): Response {
   const pathTo = (number: number) => (arbiter.policy(number) === null ? null : policyPath(number));
   const beside = { before: pathTo(found.version - 1), after: pathTo(found.version + 1) };
   linkVersions(c, beside);
-  return wantsHtml(c)
-    ? page(c, renderPolicy(found, { baseUrl, path, ...beside }))
-    : c.json(found, 200, { vary: "Accept" });
+  if (!wantsHtml(c)) return c.json(found, 200, { vary: "Accept" });
+  const places = await publicLog.places.of(String(found.version), ["policy"]);
+  return page(c, renderPolicy(found, { baseUrl, path, ...beside, places }));
 }
 
 /** A whole number from 1; null if the query has none. */
@@ -152,7 +152,7 @@ function indexInQuery(c: Context, { name, means }: { readonly name: string; read
 }
 
 async function log(c: Context, { arbiter, baseUrl }: ArbiterRouteParts): Promise<Response> {
-  const before = indexInQuery(c, { name: "before", means: "an index of the log" });
+  const before = indexInQuery(c, { name: "before", means: "an index of the chain of verdicts" });
   const entries = await arbiter.log({ before, limit: LOG_PAGE });
   const last = entries.at(-1)?.index ?? 1;
   return c.json({

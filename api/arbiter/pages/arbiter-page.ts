@@ -32,7 +32,7 @@ ${codeBlock({ id: "claim", caption: "A claim", language: "json", text: JSON.stri
         html`<li><h3><a href="${policyPath(version)}#${name}"><code>${name}</code></a></h3><span class="note soft">${summary}</span></li>`,
     )}</ul></section>
 ${attestationSection(overview, baseUrl)}
-${logSection(overview)}
+${chainSection(overview)}
 ${correctionsSection(overview)}
 <p class="soft small">Also available <a href="/arbiter?format=json">as JSON</a>.</p>`,
   });
@@ -52,11 +52,11 @@ ${facts(
   "ruled",
 )}</section>`;
 
-const logSection = ({
+const chainSection = ({
   verdicts,
   log,
-}: Overview): Markup => html`<section aria-labelledby="log"><h2 id="log">The log</h2>
-<p class="measure">${log.rule} <a href="${LOG_PATH}">All entries</a>.</p>
+}: Overview): Markup => html`<section aria-labelledby="chain"><h2 id="chain">The chain of verdicts</h2>
+<p class="measure">${log.rule} <a href="${LOG_PATH}">All verdicts</a>. Besides, each verdict is an entry of the <a href="/log">transparency log</a>, which counts all records, from 0.</p>
 ${facts(
   [
     ["Released", verdicts.release],

@@ -1,5 +1,7 @@
 import { html, type Markup } from "../../layout/html.ts";
 import { mark, renderPage } from "../../layout/page.ts";
+import type { LogPlace } from "../../log/log-place.ts";
+import { logSection } from "../../log/log-section.ts";
 import type { ConditionResult, DecisionRow, Policy, PolicyCategory, Verdict } from "../policy/policy.ts";
 
 const RESULT_TONES = { true: "pass", false: "fail", unknown: "grey" } as const satisfies Record<
@@ -25,10 +27,12 @@ export interface PolicyPlace {
   /** The paths of the versions before and after; null if there is none. */
   readonly before: string | null;
   readonly after: string | null;
+  /** Where the version is in the log. */
+  readonly places: readonly LogPlace[];
 }
 
 /** The policy's page. */
-export const renderPolicy = (policy: Policy, { baseUrl, path, before, after }: PolicyPlace): string =>
+export const renderPolicy = (policy: Policy, { baseUrl, path, before, after, places }: PolicyPlace): string =>
   renderPage({
     title: `Arbiter policy, version ${policy.version}`,
     description: policy.role,
@@ -49,6 +53,7 @@ ${(before ?? after) !== null && html`<p class="soft small">${before !== null && 
         html`<tr><th scope="row">${when}</th><td>${mark(VERDICT_TONES[verdict], verdict)}</td></tr>`,
     )}</tbody></table></section>
 ${policy.categories.map(categorySection)}
+${logSection(places)}
 <p class="soft small">Also available <a href="${asJson(path)}">as JSON</a>.</p>`,
   });
 

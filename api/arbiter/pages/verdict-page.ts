@@ -35,7 +35,7 @@ ${conditionsSection(record)}
 ${observationsSection(record)}
 ${logSection(places)}
 <section aria-labelledby="check"><h2 id="check">Check it</h2>
-<p class="measure"><a href="${path}?format=json">The signed record</a> never changes. Its signature and its place in the log can be checked without this service:</p>
+<p class="measure"><a href="${path}?format=json">The signed record</a> never changes. Its signature and its place in the chain of verdicts can be checked without this service:</p>
 ${codeBlock({
   id: "verify",
   caption: "Check the signature",
@@ -76,7 +76,10 @@ function summary({ index }: StoredVerdict, record: VerdictDocument): Parameters<
       : []),
     ["Conditions, SHA-256", html`<code>${record.conditions_sha256}</code>`],
     ["Issued", instant(new Date(record.issued_at))],
-    ["Log entry", `No. ${index}`],
+    [
+      "Chain of verdicts",
+      index === 1 ? "No. 1, the first" : `No. ${index}, which names the SHA-256 of No. ${index - 1}`,
+    ],
   ];
 }
 

@@ -1,6 +1,8 @@
 import { explorerTransactionUrl, type Network } from "../../kernel/networks.ts";
 import { html, instant, type Markup } from "../../layout/html.ts";
 import { codeBlock, facts, renderPage } from "../../layout/page.ts";
+import type { LogPlace } from "../../log/log-place.ts";
+import { logSection } from "../../log/log-section.ts";
 import type { contestView } from "./contest-view.ts";
 
 type View = ReturnType<typeof contestView>;
@@ -8,8 +10,11 @@ type View = ReturnType<typeof contestView>;
 const HEADINGS = { release: "Contested, and released", refund: "Contested, and refunded" } as const;
 const TONES = { release: "pass", refund: "fail" } as const;
 
-/** A payment's contest window, what its buyer said in it, and the answer. */
-export function renderContest(view: View, baseUrl: string): string {
+/**
+ * A payment's contest window, what its buyer said in it, and the answer.
+ * @param places of the evaluation and of the answer
+ */
+export function renderContest(view: View, places: readonly LogPlace[], baseUrl: string): string {
   const { contest, answer } = view;
   const path = new URL(view.contest_url).pathname;
   const heading = answer !== null ? HEADINGS[answer.decision] : contest !== null ? "Contested" : "Not contested";
@@ -23,7 +28,8 @@ export function renderContest(view: View, baseUrl: string): string {
 <p class="state">${answer?.rule_text ?? (contest === null ? "The buyer has said nothing." : "The claim is being checked.")}</p>
 ${facts(moneyFacts(view), "ruled")}</article>
 ${contest !== null && claimSection(contest)}
-${answer !== null && answerSection(answer, path)}`,
+${answer !== null && answerSection(answer, path)}
+${logSection(places)}`,
   });
 }
 

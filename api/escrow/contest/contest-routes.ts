@@ -6,6 +6,9 @@ import type { Route } from "../../kernel/route.ts";
 import { mixedCaseBytes32 } from "../../kernel/schema.ts";
 import type { Hex } from "../../kernel/wallet.ts";
 import { page, wantsHtml } from "../../layout/negotiate.ts";
+import { EVALUATION_ENTRIES } from "../../log/log-paths.ts";
+import { linkProof } from "../../log/proof-link.ts";
+import type { PublicLog } from "../../log/public-log.ts";
 import type { Escrow } from "../settle-deliveries.ts";
 import type { ContestRefusal } from "./answer-contests.ts";
 import { CONTEST, claimSha256, GROUNDS } from "./claim.ts";
@@ -16,6 +19,7 @@ import { contestView } from "./contest-view.ts";
 
 export interface ContestRouteParts {
   readonly escrow: Escrow;
+  readonly publicLog: PublicLog;
   readonly baseUrl: string;
 }
 
@@ -112,11 +116,15 @@ async function viewOf(escrow: Escrow, payment: Hex, baseUrl: string) {
   return contestView(view, answered, baseUrl);
 }
 
-async function show(c: Context, { escrow, baseUrl }: ContestRouteParts): Promise<Response> {
+async function show(c: Context, { escrow, publicLog, baseUrl }: ContestRouteParts): Promise<Response> {
   const payment = c.req.param("payment")?.toLowerCase() ?? "";
   if (!/^0x[0-9a-f]{64}$/.test(payment))
     throw new Problem("not_found", { detail: "This payment has no contest window." });
-  const view = await viewOf(escrow, payment as Hex, baseUrl);
-  if (wantsHtml(c)) return page(c, renderContest(view, baseUrl));
+  const [view, places] = await Promise.all([
+    viewOf(escrow, payment as Hex, baseUrl),
+    publicLog.places.of(payment, EVALUATION_ENTRIES.types),
+  ]);
+  if (wantsHtml(c)) return page(c, renderContest(view, places, baseUrl));
+  linkProof(c, places);
   return c.json(view, 200, { vary: "Accept", "cache-control": "no-store" });
 }
