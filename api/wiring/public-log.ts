@@ -16,6 +16,6 @@ export function wirePublicLog(parts: {
     ...parts,
     resources: createStaticLog(store),
     places: createLogPlaces(store, checkpoints),
-    prove: createProveEntry(store, checkpoints),
+    prove: createProveEntry({ store, checkpoints, elapsedMs: () => performance.now() }),
   };
 }

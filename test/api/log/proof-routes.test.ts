@@ -147,15 +147,16 @@ describe("a proof beside a record", () => {
   test("reads at most two tiles of a level, however large the tree", async () => {
     const store = createLogStore(pool);
     const asked: number[] = [];
-    const prove = createProveEntry(
-      {
+    const prove = createProveEntry({
+      store: {
         tiles: (generation, ids) => {
           asked.push(ids.length);
           return store.tiles(generation, ids);
         },
       },
-      { proving: store.newest },
-    );
+      checkpoints: { proving: store.newest, quorum: 0 },
+      elapsedMs: () => 0,
+    });
     const place = await store.at(1, 100);
     if (place === null) throw new Error("the log has no entry 100");
     await prove(place);
@@ -186,6 +187,10 @@ describe("a record says where it is in the log", () => {
     const page = await (await get(`/cert/${LOGGED}`, { accept: "text/html" })).text();
     expect(page).toContain(`In the log at index <a href="/log/entry/1">1</a>, not yet cosigned by a witness.`);
     expect(page).toContain(`<a href="/cert/${LOGGED}.tlog-proof">Proof</a>`);
+    // The indices of policies and of verdicts in their own counts are other numbers.
+    const policy = await (await get("/arbiter/policy?version=1", { accept: "text/html" })).text();
+    expect(policy).toContain(`In the log at index <a href="/log/entry/0">0</a>, not yet cosigned by a witness.`);
+    expect(policy).toContain(`<a href="/log/entry/0.tlog-proof">Proof</a>`);
     const waiting = await (await get(`/cert/${WAITING}`, { accept: "text/html" })).text();
     expect(waiting).toContain("a record gets its place within seconds");
   });

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { EMPTY_ROOT, leafHash, nodeHash } from "../../../../packages/verifier/src/tlog/hash.ts";
+import { completeRoot, EMPTY_ROOT, leafHash, nodeHash } from "../../../../packages/verifier/src/tlog/hash.ts";
 import { tilePath } from "../../../../packages/verifier/src/tlog/tile.ts";
 import {
   consistencyProof,
@@ -72,6 +72,14 @@ grown.append(LEAVES);
 const BORDERS = [1, 2, 3, 255, 256, 257, 511, 512, 513, 65_279, 65_280, 65_535, 65_536, 65_537, 65_792, 65_793];
 const sizes = fc.oneof(fc.constantFrom(...BORDERS), fc.integer({ min: 1, max: LEAVES.length }));
 const RUNS = { numRuns: 60 };
+
+test("what is hashed is left as it was, in a Buffer too, as a database gives it", () => {
+  const tile = Buffer.concat(Array.from({ length: 256 }, (_, at) => Buffer.alloc(32, at)));
+  const before = Buffer.from(tile);
+  const root = completeRoot(tile);
+  expect(tile.equals(before)).toBe(true);
+  expect(hex(completeRoot(new Uint8Array(tile)))).toBe(hex(root));
+});
 
 describe("a tree in tiles is the tree of RFC 6962's definition", () => {
   test.each([0, ...BORDERS])("grown in one step to %i entries", async (size) => {
