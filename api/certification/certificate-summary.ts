@@ -1,5 +1,5 @@
+import { UNATTRIBUTED_FAILS } from "../../packages/verifier/src/tlog/wallet-log.ts";
 import { isFresh, type MarkedCertificate } from "./certificate.ts";
-import { UNATTRIBUTED_FAILS } from "./products.ts";
 
 /** What a verification says of a certificate. */
 export type CertificateSummary = Pick<

@@ -31,13 +31,6 @@ export const PRODUCTS = {
   retry: { form: "lossy", capability: "retry_safety", title: "Retry safety test", badge: "agent retry safety" },
 } as const satisfies Readonly<Record<string, ProductFacts>>;
 
-/**
- * Tests whose FAIL says nothing about the wallet. A stock client signs the lifetime that a 402 asks for, and a signature
- * does not show whose 402 that was: a shop can quote the suite's price to our address with a long timeout and forward
- * the payment.
- */
-export const UNATTRIBUTED_FAILS: readonly Product[] = ["suite"];
-
 type Products = typeof PRODUCTS;
 type OfForm<Form> = { [P in Product]: Products[P]["form"] extends Form ? P : never }[Product];
 

@@ -1,4 +1,4 @@
-import { UNATTRIBUTED_FAILS } from "../../certification/products.ts";
+import { UNATTRIBUTED_FAILS } from "../../../packages/verifier/src/tlog/wallet-log.ts";
 
 const PRODUCTS = UNATTRIBUTED_FAILS.map((product) => `'${product}'`).join(", ");
 

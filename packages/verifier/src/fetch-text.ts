@@ -14,10 +14,14 @@ export interface FetchLimits {
 /** The server answered, and not with 200. */
 export class StatusError extends InputError {
   readonly status: number;
+  /** For how long it wants to be left alone (`Retry-After` in seconds); 0 if it does not say. */
+  readonly retryAfterSeconds: number;
 
-  constructor(url: string, status: number) {
+  constructor(url: string, { status, headers }: Response) {
     super(`${quote(url)} returned status ${status}`);
     this.status = status;
+    const wait = headers.get("retry-after") ?? "";
+    this.retryAfterSeconds = /^\d{1,6}$/.test(wait) ? Number(wait) : 0;
   }
 }
 
@@ -38,7 +42,7 @@ export async function fetchText(
   );
   if (!answer.ok) {
     await answer.body?.cancel();
-    throw new StatusError(url, answer.status);
+    throw new StatusError(url, answer);
   }
   return attempt(url, () => readAll(answer, maxBytes));
 }

@@ -19,5 +19,6 @@ export { bindEntry, type Entry, parseEntry } from "./tlog/entry.ts";
 export { leafHash } from "./tlog/hash.ts";
 export { type Policy, parsePolicy } from "./tlog/policy.ts";
 export { type LogProof, type Proven, parseProof, verifyProof } from "./tlog/tlog-proof.ts";
+export { hiddenBy, type LoggedCertificate } from "./tlog/wallet-log.ts";
 export { replayVerdict, type VerdictReplay } from "./verdict/replay.ts";
 export { type Expectation, type Report, type Signature, verifyDocument } from "./verify-document.ts";

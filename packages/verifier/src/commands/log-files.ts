@@ -18,6 +18,7 @@ export interface LogFiles {
   entries(n: number, width: number): Promise<readonly Uint8Array[]>;
 }
 
+/** For one file. */
 const TIMEOUT_MS = 30_000;
 const MAX_CHECKPOINT = 1_000_000;
 /** 256 entries of the largest size, each after two bytes with its length. */
@@ -25,12 +26,10 @@ const MAX_BUNDLE = TILE_WIDTH * (2 + MAX_ENTRY_BYTES);
 const AT_ONCE = 8;
 
 /** @param place the log's address, or the folder that has its files */
-export function openLog(place: string): LogFiles {
+export function openLog(place: string, timeoutMs = TIMEOUT_MS): LogFiles {
   const base = place.replace(/\/+$/, "");
   const read = async (path: string, maxBytes: number): Promise<Uint8Array> =>
-    isUrl(base)
-      ? fetchText(`${base}/${path}`, { maxBytes, timeoutMs: TIMEOUT_MS, accept: "*/*" })
-      : readFile(join(base, path));
+    isUrl(base) ? fetchText(`${base}/${path}`, { maxBytes, timeoutMs, accept: "*/*" }) : readFile(join(base, path));
   /** A partial file may be gone once its full one is there, which begins with it. */
   const readPart = async (path: (width: number) => string, width: number, maxBytes: number) => {
     try {

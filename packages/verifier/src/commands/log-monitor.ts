@@ -1,70 +1,140 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { fetchText } from "../fetch-text.ts";
+import { fetchText, StatusError } from "../fetch-text.ts";
 import { InputError, quote, Refusal } from "../refusal.ts";
-import { follow, type Place, START } from "../tlog/follow.ts";
+import { type Followed, follow, type Place, START } from "../tlog/follow.ts";
+import type { Policy } from "../tlog/policy.ts";
+import { type Noted, noteOf } from "../tlog/wallet-log.ts";
 import { readArguments } from "./arguments.ts";
-import { openLog, readPolicy } from "./log-files.ts";
+import { type LogFiles, openLog, readPolicy } from "./log-files.ts";
 import { readPlace, writePlace } from "./monitor-state.ts";
 import { isUrl } from "./source.ts";
 import { readTrust, TRUST_TEXTS } from "./trust.ts";
+import { openNotes, type WalletNotes } from "./wallet-notes.ts";
 
 const USAGE = `Follows a log, and checks that it only grows and that every new entry is genuine.
 
   agent-payment-trust-verifier log monitor <URL of the log | folder> --policy <file | URL>
-    [--state <file>] [--once] [--every <seconds>] [--issuer <origin | did:web:…>] [--jwks <file | URL>]
+    [--state <file>] [--wallets <file>] [--once] [--every <seconds>] [--timeout <seconds>]
+    [--issuer <origin | did:web:…>] [--jwks <file | URL>]
 
---state keeps what was checked, so that the next run goes on there; without it, each run begins at entry 0. --once stops at
-the newest checkpoint; otherwise the log is asked again every 10 seconds, or every --every.
+--state keeps what was checked, so that the next run goes on there; without it, each run begins at entry 0. --wallets keeps
+what each entry says of a wallet's certificates, for "log wallet"; it goes with --state. --once stops at the newest
+checkpoint; otherwise the log is asked again every 10 seconds, or every --every. One file may take 30 seconds, or --timeout.
 
 Exit codes: 0 all is well (--once); 1 a fork, a changed entry or a bad signature: the output says which; 2 usage error, or
 the log cannot be read (--once).`;
 
 const MAX_PAUSE_S = 300;
 
-/** The sub-command `log monitor`. @throws InputError for wrong usage, or for what cannot be read */
-export async function monitorLog(args: readonly string[]): Promise<0 | 1> {
-  const {
-    policy,
-    state,
-    once,
-    every = "10",
-    ...given
-  } = readArguments(args, {
+interface Monitoring {
+  readonly log: LogFiles;
+  /** Where the log is, and whose keys sign its entries. */
+  readonly given: Parameters<typeof readTrust>[0];
+  readonly policy: Policy;
+  readonly state: string | undefined;
+  readonly notes: WalletNotes | null;
+}
+
+/**
+ * The sub-command `log monitor`.
+ * @param stop ends a monitor that would go on
+ * @throws InputError for wrong usage, or for what cannot be read
+ */
+export async function monitorLog(args: readonly string[], stop?: AbortSignal): Promise<0 | 1> {
+  const { policy, state, wallets, once, ...given } = readArguments(args, {
     usage: USAGE,
-    texts: [...TRUST_TEXTS, "policy", "state", "every"],
+    texts: [...TRUST_TEXTS, "policy", "state", "wallets", "every", "timeout"],
     flags: ["once"],
   });
-  const seconds = Number(every);
-  if (!/^[1-9]\d{0,4}$/.test(every)) throw new InputError(`--every ${quote(every)} is not a number of seconds`);
+  const every = secondsIn("every", given.every ?? "10");
+  const timeoutMs = secondsIn("timeout", given.timeout ?? "30") * 1000;
+  if (wallets !== undefined && state === undefined) throw new InputError(`--wallets goes with --state.\n\n${USAGE}`);
   const trusted = await readPolicy(policy, USAGE);
-  const log = openLog(given.source);
-  let place: Place = state === undefined ? START : ((await readPlace(state)) ?? START);
-  const fetchDocument = (url: string) => {
-    const isOwn = isUrl(given.source) && URL.canParse(url) && new URL(url).origin === new URL(given.source).origin;
-    if (!isOwn) throw new InputError(`${quote(url)} is not below the log's own address, and is not fetched`);
-    return fetchText(url);
-  };
-  for (let failures = 0; ; ) {
+  const place = state === undefined ? START : ((await readPlace(state)) ?? START);
+  const notes = wallets === undefined ? null : await openNotes(wallets, place.size);
+  const monitoring = { log: openLog(given.source, timeoutMs), given, policy: trusted, state, notes };
+  try {
+    return once ? await catchUp(place, monitoring) : await goOn(place, { monitoring, every, stop });
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    console.log(`NOT VALID (${error.code}): ${error.message}`);
+    return 1;
+  } finally {
+    await notes?.close();
+  }
+}
+
+function secondsIn(name: string, text: string): number {
+  if (/^[1-9]\d{0,4}$/.test(text)) return Number(text);
+  throw new InputError(`--${name} ${quote(text)} is not a number of seconds`);
+}
+
+async function catchUp(start: Place, monitoring: Monitoring): Promise<0> {
+  for (let place = start; ; ) {
+    const next = await step(place, monitoring);
+    if (next.ahead === 0) return 0;
+    place = next.place;
+  }
+}
+
+interface GoingOn {
+  readonly monitoring: Monitoring;
+  /** Seconds between two looks. */
+  readonly every: number;
+  readonly stop: AbortSignal | undefined;
+}
+
+/** A log that does not answer is asked less often; witnesses may only be late. */
+async function goOn(start: Place, { monitoring, every, stop }: GoingOn): Promise<0> {
+  let place = start;
+  for (let failures = 0; stop?.aborted !== true; ) {
+    let wait = every;
     try {
-      // The keys are read each time: the service may have changed its own.
-      const { expected } = await readTrust(given, USAGE);
-      const next = await follow(place, { log, policy: trusted, expected, fetchDocument });
-      if (state !== undefined && next !== place) await writePlace(state, next);
-      console.log(`ok: ${next.origin} has ${next.size} entries, ${next.size - place.size} of them new`);
-      place = next;
+      const next = await step(place, monitoring);
+      place = next.place;
       failures = 0;
+      if (next.ahead > 0) continue;
     } catch (error) {
-      // The witnesses may only be late.
-      const isLate = error instanceof Refusal && error.code === "quorum_not_met" && !once;
-      if (error instanceof Refusal && !isLate) {
-        console.log(`NOT VALID (${error.code}): ${error.message}`);
-        return 1;
-      }
-      if (once || !(error instanceof InputError || error instanceof Refusal)) throw error;
+      const isLate = error instanceof Refusal && error.code === "quorum_not_met";
+      if (!isLate && !(error instanceof InputError)) throw error;
       console.error(error.message);
       failures++;
+      const asked = error instanceof StatusError ? error.retryAfterSeconds : 0;
+      wait = Math.min(MAX_PAUSE_S, Math.max(asked, every * 2 ** Math.min(failures, 8)));
     }
-    if (once) return 0;
-    await pause(Math.min(MAX_PAUSE_S, seconds * 2 ** Math.min(failures, 8)) * 1000);
+    await pause(wait * 1000, undefined, stop === undefined ? {} : { signal: stop }).catch(() => undefined);
   }
+  return 0;
+}
+
+/** Checks what comes next, and keeps it: the notes first, so that the state never claims more than there are. */
+async function step(place: Place, { log, given, policy, state, notes }: Monitoring): Promise<Followed> {
+  // The keys are read each time: the service may have changed its own.
+  const { expected } = await readTrust(given, USAGE);
+  const noted: Noted[] = [];
+  const next = await follow(place, {
+    log,
+    policy,
+    expected,
+    fetchDocument: (url) => fetchOwn(url, given.source),
+    seen(entry, document) {
+      const note = notes === null ? null : noteOf(entry, document);
+      if (note !== null) noted.push(note);
+    },
+  });
+  if (next.place !== place) {
+    await notes?.add(noted);
+    if (state !== undefined) await writePlace(state, next.place);
+    notes?.keep();
+  }
+  const ahead = next.ahead === 0 ? "" : `, ${next.ahead} more are to be checked`;
+  const { origin, size } = next.place;
+  console.log(`ok: ${origin} has ${size} entries, ${size - place.size} of them new${ahead}`);
+  return next;
+}
+
+function fetchOwn(url: string, source: string): Promise<Uint8Array> {
+  const isOwn = isUrl(source) && URL.canParse(url) && new URL(url).origin === new URL(source).origin;
+  if (!isOwn) throw new InputError(`${quote(url)} is not below the log's own address, and is not fetched`);
+  return fetchText(url);
 }

@@ -4,6 +4,7 @@ import { readArguments } from "./arguments.ts";
 import { checkConsistency } from "./log-consistency.ts";
 import { readPolicy } from "./log-files.ts";
 import { monitorLog } from "./log-monitor.ts";
+import { checkWallet } from "./log-wallet.ts";
 import { readSource } from "./source.ts";
 import { readTrust, TRUST_TEXTS } from "./trust.ts";
 
@@ -13,6 +14,7 @@ const USAGE = `Checks that a record is in the service's public log, offline.
     [--issuer <origin | did:web:…>] [--jwks <file | URL>] [--json]
   agent-payment-trust-verifier log consistency <checkpoint> --old <checkpoint> --tiles <folder | URL> --policy <file | URL>
   agent-payment-trust-verifier log monitor <URL of the log> --policy <file | URL> [--state <file>] [--once] [--every <seconds>]
+  agent-payment-trust-verifier log wallet <0x…> --state <file> --wallets <file> [--record <file | URL>]
 
 The record is the JSON of a certificate, a verdict or an evaluation; its proof is at the same address with .tlog-proof. The
 policy (C2SP tlog-policy) names the log, the witnesses, and how many of them must have cosigned. --issuer names who must have
@@ -24,6 +26,7 @@ Exit codes: 0 it is in the log; 1 it is not shown to be; 2 usage error or unread
 export async function checkLog(args: readonly string[]): Promise<0 | 1> {
   if (args[0] === "consistency") return checkConsistency(args.slice(1));
   if (args[0] === "monitor") return monitorLog(args.slice(1));
+  if (args[0] === "wallet") return checkWallet(args.slice(1));
   const { proof, policy, json, ...given } = readArguments(args, {
     usage: USAGE,
     texts: [...TRUST_TEXTS, "proof", "policy"],

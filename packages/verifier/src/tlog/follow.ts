@@ -15,7 +15,7 @@ export interface Place {
   readonly origin: string;
   readonly size: number;
   readonly root: Uint8Array;
-  /** The signed checkpoint of this size; with another of the log's it is the evidence of a fork. */
+  /** A signed checkpoint whose tree begins with this one; with another of the log's it is the evidence of a fork. */
   readonly note: string;
   /** The right edge of the tree: it shows that the tree only grows, whatever tiles are served. */
   readonly edge: Edge;
@@ -39,15 +39,26 @@ export interface Following {
   readonly expected: Expectation;
   /** Reads a document that is too large for the log. */
   readonly fetchDocument: (url: string) => Promise<Uint8Array>;
+  /** Is told of each entry that is genuine. Whether it is in the tree shows when `follow` returns. */
+  readonly seen?: (entry: Entry, document: JsonObject) => void;
 }
 
+export interface Followed {
+  readonly place: Place;
+  /** Entries of the newest checkpoint after this place, to be checked next. */
+  readonly ahead: number;
+}
+
+/** Bundles that are checked at once, so that a log of any size can be followed with breaks in between. */
+const MOST_BUNDLES = 32;
+
 /**
- * Checks a log from a place up to its newest checkpoint: that the tree there begins with the one before, that it is made of
- * exactly the entries that are served, and that each of them is genuine.
+ * Checks a log from a place towards its newest checkpoint, at most 8,192 entries: that the tree there begins with the one
+ * before, that it is made of exactly the entries that are served, and that each of them is genuine.
  * @returns the new place; the same one if nothing is new
  * @throws Refusal that says what is wrong and, for a fork, both checkpoints; InputError if the log cannot be read
  */
-export async function follow(place: Place, following: Following): Promise<Place> {
+export async function follow(place: Place, following: Following): Promise<Followed> {
   const { log, policy } = following;
   const note = new TextDecoder().decode(await log.checkpoint());
   const { checkpoint } = await verifyCheckpoint(note, policy);
@@ -55,11 +66,14 @@ export async function follow(place: Place, following: Following): Promise<Place>
     throw new InputError(`this is the log ${quote(checkpoint.origin)}; the state is of ${quote(place.origin)}`);
   if (checkpoint.size <= place.size && place.origin !== "") {
     await checkOlder(checkpoint, { place, note, tiles: log.tiles });
-    return place;
+    return { place, ahead: 0 };
   }
   await checkGrowth(checkpoint, { place, note, tiles: log.tiles });
   let { edge, verdict, root } = place;
-  for (let at = place.size; at < checkpoint.size; ) {
+  const { origin } = checkpoint;
+  const last = (Math.floor(place.size / TILE_WIDTH) + MOST_BUNDLES) * TILE_WIDTH;
+  const size = Math.min(checkpoint.size, last);
+  for (let at = place.size; at < size; ) {
     const n = Math.floor(at / TILE_WIDTH);
     const width = tileWidth(checkpoint.size, 0, n);
     const entries = await log.entries(n, width);
@@ -70,13 +84,24 @@ export async function follow(place: Place, following: Following): Promise<Place>
       verdict = await checkEntry(entry, at++, { verdict, following });
     ({ edge, root } = growTiles({ size: at - fresh.length, edge, leaves: fresh }));
   }
-  if (!sameBytes(root, checkpoint.root))
-    throw new Refusal(
-      "inclusion_mismatch",
-      `the entries and tiles that are served do not make the root of
-${note}`,
-    );
-  return { origin: checkpoint.origin, size: checkpoint.size, root, note, edge, verdict };
+  await checkMade({ size, root }, { checkpoint, note, tiles: log.tiles });
+  return { place: { origin, size, root, note, edge, verdict }, ahead: checkpoint.size - size };
+}
+
+/** That the tree of the entries which were served is the beginning of the signed one. */
+async function checkMade(
+  made: Pick<Place, "size" | "root">,
+  { checkpoint, note, tiles }: Pick<Compared, "note" | "tiles"> & { readonly checkpoint: ParsedCheckpoint },
+): Promise<void> {
+  const proof = await consistencyProof(made.size, checkpoint.size, tiles);
+  try {
+    const { size: newSize, root: newRoot } = checkpoint;
+    verifyConsistency({ oldSize: made.size, oldRoot: made.root, newSize, newRoot, proof });
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    const reason = "the entries and tiles that are served do not make the root of";
+    throw new Refusal("inclusion_mismatch", `${reason}\n${note}`);
+  }
 }
 
 interface Compared {
@@ -163,6 +188,7 @@ async function checkEntry(
     const entry = parseEntry(bytes);
     if (entry.index !== index) throw new Refusal("entry_mismatch", `it names the index ${entry.index}`);
     const document = await signedDocument(entry, following);
+    following.seen?.(entry, document);
     return entry.type === "verdict" || entry.type === "correction" ? chained(document, verdict) : verdict;
   } catch (error) {
     return within(error);

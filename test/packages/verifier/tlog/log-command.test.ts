@@ -3,21 +3,15 @@ import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test, vi } from "vitest";
-import { createSigner } from "../../../../api/signing/document.ts";
 import { checkLog } from "../../../../packages/verifier/src/commands/log.ts";
-import { jcs } from "../../../../packages/verifier/src/jcs.ts";
 import { InputError } from "../../../../packages/verifier/src/refusal.ts";
-import type { Json } from "../../../../packages/verifier/src/strict-json.ts";
-import { documentSha256 } from "../../../../packages/verifier/src/tlog/entry.ts";
 import { folderForFile } from "../../../support/folder.ts";
-import { FolderLog } from "../../../support/log/log-folder.ts";
-import { noteSigner, witnessSigner } from "../../../support/log/note-keys.ts";
-import { ISSUER, KEY, SAMPLE_NOW, STRANGER } from "../samples.ts";
+import type { FolderLog } from "../../../support/log/log-folder.ts";
+import { ISSUER, KEY, STRANGER } from "../samples.ts";
+import { entry, logOf, RECORD, sign, signer, usual, verdict, witness } from "./signed-log.ts";
 
 const CLI = fileURLToPath(new URL("../../../../packages/verifier/src/cli.ts", import.meta.url));
 const folder = await folderForFile("log-command-");
-const signer = noteSigner("trust.example/log", 1);
-const witness = witnessSigner("witness.example/w", 2);
 await writeFile(join(folder, "jwks.json"), JSON.stringify({ keys: [KEY.publicJwk] }));
 await writeFile(join(folder, "policy.txt"), `log ${signer.key.vkey}\nwitness w ${witness.key.vkey}\nquorum w\n`);
 
@@ -38,29 +32,6 @@ async function run(...args: string[]): Promise<{ code: number; text: string }> {
     said.mockRestore();
   }
 }
-
-const RECORD = { id: "c1", product: "retry", verdict: "pass", wallet: "0x1", issued_at: SAMPLE_NOW.toISOString() };
-const CONTEXT = ["https://www.w3.org/ns/credentials/undefined-terms/v2"];
-const sign = (members: object, key = KEY) =>
-  createSigner(key, ISSUER).sign({ "@context": CONTEXT, issuer: ISSUER, ...members }, SAMPLE_NOW);
-const entry = (index: number, change: object = {}, document: object = sign({ type: "IssuedCertificate", ...RECORD })) =>
-  Buffer.from(jcs({ document, id: "c1", index, type: "certificate", version: 1, ...change } as Json));
-
-/** A log of certificates; verdicts stand at 3 and 4. */
-const verdict = (index: number, previous: string | null) =>
-  sign({ type: "Verdict", log: { index, previous_sha256: previous } });
-const first = verdict(1, null);
-const usual = (index: number) =>
-  index === 3
-    ? entry(index, { type: "verdict", id: "v1" }, first)
-    : index === 4
-      ? entry(index, { type: "verdict", id: "v2" }, verdict(2, documentSha256(first as never)))
-      : entry(index);
-const logOf = (size: number, change: Readonly<Record<number, Buffer>> = {}) => {
-  const log = new FolderLog(signer, witness);
-  log.append(...Array.from({ length: size }, (_, at) => change[at] ?? usual(at)));
-  return log;
-};
 
 describe("a record with its proof", () => {
   const check = async (proof: string, record: object) => {

@@ -1,0 +1,67 @@
+import { isTime } from "../freshness.ts";
+import { InputError, quote } from "../refusal.ts";
+import { parseUnsignedJson } from "../strict-json.ts";
+import { certificatesOf, hiddenBy, listIn } from "../tlog/wallet-log.ts";
+import { readArguments } from "./arguments.ts";
+import { readPlace } from "./monitor-state.ts";
+import { readSource } from "./source.ts";
+import { readNotes } from "./wallet-notes.ts";
+
+const USAGE = `Says what the log knows of a wallet, from what a monitor has checked. Nothing is fetched from the service.
+
+  agent-payment-trust-verifier log wallet <0x…> --state <file> --wallets <file> [--record <file | URL>] [--at <time>] [--json]
+
+--state and --wallets are the files of "log monitor". --record is what the service says of the wallet: its verification
+record or its credential.
+
+Exit codes: 0 answered; 1 the record leaves out a FAIL that counts, or shows one otherwise than the log does; 2 usage error or
+unreadable input.`;
+
+/** The sub-command `log wallet`. @throws InputError for wrong usage, or for a file that cannot be read */
+export async function checkWallet(args: readonly string[]): Promise<0 | 1> {
+  const given = readArguments(args, {
+    usage: USAGE,
+    texts: ["state", "wallets", "record", "at"],
+    flags: ["json"],
+  });
+  const { source, state, wallets, record, at: time } = given;
+  const wallet = source.toLowerCase();
+  if (!/^0x[0-9a-f]{40}$/.test(wallet)) throw new InputError(`${quote(source)} is not an address.\n\n${USAGE}`);
+  if (state === undefined || wallets === undefined) throw new InputError(`Expected --state and --wallets.\n\n${USAGE}`);
+  if (time !== undefined && !isTime(time)) throw new InputError(`--at ${quote(time)} is not a UTC time`);
+  const place = await readPlace(state);
+  if (place === null) throw new InputError(`${quote(state)} is not there: run log monitor first`);
+  const certificates = await certificatesOf(wallet, readNotes(wallets, place.size));
+  const at = time === undefined ? new Date() : new Date(time);
+  const hidden = record === undefined ? [] : hiddenBy(await listedIn(record, wallet), certificates, at);
+  const report = { wallet, log: place.origin, size: place.size, certificates, hidden };
+  console.log(given.json ? JSON.stringify(report, null, 2) : render(report));
+  return hidden.length === 0 ? 0 : 1;
+}
+
+async function listedIn(source: string, wallet: string) {
+  const found = listIn(parseUnsignedJson(await readSource(source)));
+  if (found === null) throw new InputError(`${quote(source)} is neither a verification record nor a credential`);
+  if (found.wallet.toLowerCase() !== wallet) throw new InputError(`${quote(source)} is about ${quote(found.wallet)}`);
+  return found.listed;
+}
+
+interface WalletReport {
+  readonly wallet: string;
+  readonly log: string;
+  readonly size: number;
+  readonly certificates: Awaited<ReturnType<typeof certificatesOf>>;
+  readonly hidden: readonly string[];
+}
+
+function render({ wallet, log, size, certificates, hidden }: WalletReport): string {
+  const lines = certificates.map(({ index, id, product, verdict, issued_at, valid_until, reversed }) => {
+    const end = reversed === null ? `valid until ${quote(valid_until)}` : `reversed by entry ${reversed}`;
+    return `  entry ${index}: ${quote(product)} ${quote(verdict)}, ${quote(id)}, issued ${quote(issued_at)}, ${end}`;
+  });
+  return [
+    `${wallet} has ${certificates.length} certificates in the first ${size} entries of ${log}`,
+    ...lines,
+    ...hidden.map((what) => `HIDDEN: ${what}`),
+  ].join("\n");
+}

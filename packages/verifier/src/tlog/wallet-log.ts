@@ -1,0 +1,103 @@
+import { quote } from "../refusal.ts";
+import { isObject, type Json, type JsonObject } from "../strict-json.ts";
+import type { Entry } from "./entry.ts";
+
+/**
+ * Tests whose FAIL says nothing about the wallet. A stock client signs the lifetime that a 402 asks for, and a signature
+ * does not show whose 402 that was: a shop can quote the suite's price to our address with a long timeout and forward
+ * the payment.
+ */
+export const UNATTRIBUTED_FAILS: readonly string[] = ["suite"];
+
+/** What a monitor notes of an entry about a certificate. */
+export type Noted =
+  | {
+      readonly type: "certificate";
+      readonly index: number;
+      readonly id: string;
+      readonly wallet: string;
+      readonly product: string;
+      readonly verdict: string;
+      readonly issued_at: string;
+      readonly valid_until: string;
+    }
+  | { readonly type: "reversal"; readonly index: number; readonly id: string };
+
+/** What the log says of one certificate. */
+export type LoggedCertificate = Omit<Extract<Noted, { type: "certificate" }>, "type"> & {
+  /** The index of its reversal. */
+  readonly reversed: number | null;
+};
+
+/** What a genuine entry says about a certificate, or null if it is about something else. */
+export function noteOf({ type, index, id }: Entry, document: JsonObject): Noted | null {
+  if (type === "reversal") return { type, index, id };
+  if (type !== "certificate") return null;
+  const { wallet, product, verdict, issued_at, valid_until } = document;
+  const text = (value: Json | undefined): string => (typeof value === "string" ? value : "");
+  return {
+    type,
+    index,
+    id,
+    wallet: text(wallet).toLowerCase(),
+    product: text(product),
+    verdict: text(verdict),
+    issued_at: text(issued_at),
+    valid_until: text(valid_until),
+  };
+}
+
+/** A wallet's certificates, in the order of the log. */
+export async function certificatesOf(
+  wallet: string,
+  notes: AsyncIterable<Noted> | Iterable<Noted>,
+): Promise<readonly LoggedCertificate[]> {
+  const own: Extract<Noted, { type: "certificate" }>[] = [];
+  const reversals = new Map<string, number>();
+  for await (const note of notes) {
+    if (note.type === "reversal") reversals.set(note.id, note.index);
+    else if (note.wallet === wallet.toLowerCase()) own.push(note);
+  }
+  return own.map(({ type: _, ...certificate }) => ({
+    ...certificate,
+    reversed: reversals.get(certificate.id) ?? null,
+  }));
+}
+
+const counts = ({ product, verdict, valid_until, reversed }: LoggedCertificate, at: Date): boolean =>
+  reversed === null &&
+  // A time that cannot be read has not passed.
+  !(Date.parse(valid_until) <= at.getTime()) &&
+  (verdict === "pass" || !UNATTRIBUTED_FAILS.includes(product));
+
+/**
+ * What a list of a wallet's certificates hides, by the log: a FAIL that counts and is not in it, another result, or one that
+ * counts in the list and was reversed. A PASS may be missing, since a list has an end.
+ * @param listed members of the record's `certs` or of the credential's `conformance`
+ */
+export function hiddenBy(
+  listed: readonly JsonObject[],
+  logged: readonly LoggedCertificate[],
+  at: Date,
+): readonly string[] {
+  const byId = new Map(listed.map((one) => [one.id, one]));
+  return logged.flatMap((one) => {
+    const { id, index, product, verdict, reversed } = one;
+    const shown = byId.get(id);
+    const name = `${quote(product)} ${quote(verdict)}, certificate ${quote(id)}, entry ${index}`;
+    if (shown === undefined) return verdict !== "pass" && counts(one, at) ? [`${name} is left out`] : [];
+    if (shown.result !== verdict) return [`${name} is listed as ${quote(shown.result)}`];
+    return shown.fresh === true && reversed !== null ? [`${name} counts there, and entry ${reversed} reversed it`] : [];
+  });
+}
+
+/** The certificates that a verification record or a credential lists, and whose they are; null if it is neither. */
+export function listIn(record: Json): { readonly wallet: string; readonly listed: readonly JsonObject[] } | null {
+  if (!isObject(record)) return null;
+  const { credentialSubject } = record;
+  const subject = isObject(credentialSubject) ? credentialSubject : record;
+  const { wallet } = subject;
+  const list = subject.conformance ?? subject.certs;
+  if (typeof wallet !== "string" || !Array.isArray(list)) return null;
+  return { wallet, listed: (list as readonly Json[]).filter(isObject) };
+}

@@ -1,0 +1,220 @@
+import { readFile, writeFile } from "node:fs/promises";
+import type { RequestListener, ServerResponse } from "node:http";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { monitorLog } from "../../../../packages/verifier/src/commands/log-monitor.ts";
+import { InputError } from "../../../../packages/verifier/src/refusal.ts";
+import { waitUntil } from "../../../../scripts/embedded/wait-until.ts";
+import { folderForFile } from "../../../support/folder.ts";
+import { serveHttp } from "../../../support/http-server.ts";
+import { FolderLog } from "../../../support/log/log-folder.ts";
+import { noteSigner } from "../../../support/log/note-keys.ts";
+import { ISSUER, KEY, STRANGER } from "../samples.ts";
+import { entry, logOf, RECORD, sign, signer, usual, witness } from "./signed-log.ts";
+
+const folder = await folderForFile("monitor-http-");
+await writeFile(join(folder, "jwks.json"), JSON.stringify({ keys: [KEY.publicJwk] }));
+await writeFile(join(folder, "policy.txt"), `log ${signer.key.vkey}\nwitness w ${witness.key.vkey}\nquorum w\n`);
+let made = 0;
+const newFile = () => join(folder, `file-${made++}`);
+
+type Face = FolderLog | ((path: string, response: ServerResponse) => boolean);
+
+/** Serves a log, or whatever takes its place; a later face takes the place of those before. */
+async function serve(...first: readonly Face[]) {
+  const faces = [...first];
+  const folders = new Map<FolderLog, string>();
+  const answer: RequestListener = async ({ url = "" }, response) => {
+    const path = url.slice(1);
+    for (const face of faces.toReversed()) {
+      if (typeof face === "function") {
+        if (face(path, response)) return;
+        continue;
+      }
+      const at = folders.get(face) ?? newFile();
+      if (!folders.has(face)) await face.write(at);
+      folders.set(face, at);
+      return readFile(join(at, path)).then(
+        (bytes) => void response.end(bytes),
+        () => void response.writeHead(404).end(),
+      );
+    }
+  };
+  const { url, stop } = await serveHttp(answer);
+  onTestFinished(stop);
+  return { url, show: (face: Face) => void faces.push(face) };
+}
+
+const args = (url: string, state: string, ...more: string[]) => {
+  const trust = ["--policy", join(folder, "policy.txt"), "--jwks", join(folder, "jwks.json"), "--issuer", ISSUER];
+  return [url, "--state", state, ...trust, ...more];
+};
+
+/** One run to the newest checkpoint. */
+async function once(url: string, state: string, ...more: string[]): Promise<{ code: number; text: string }> {
+  const said = vi.spyOn(console, "log").mockReturnValue();
+  try {
+    const code = await monitorLog(args(url, state, "--once", ...more));
+    return { code, text: said.mock.calls.map(([line]) => `${line}\n`).join("") };
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error;
+    return { code: 2, text: error.message };
+  } finally {
+    said.mockRestore();
+  }
+}
+
+const changed = (path: string, change: (bytes: Buffer) => Buffer, log: FolderLog): Face => {
+  const at = newFile();
+  const written = log.write(at);
+  return (asked, response) => {
+    if (asked !== path) return false;
+    void written.then(async () => response.end(change(await readFile(join(at, path)))));
+    return true;
+  };
+};
+const instead = (text: string) => () => Buffer.from(text);
+const flipped = (bytes: Buffer): Buffer => {
+  const copy = Buffer.from(bytes);
+  copy[300] = (copy[300] ?? 0) ^ 1;
+  return copy;
+};
+const other = { 1: entry(1, { id: "other" }) };
+const foreign = new FolderLog(noteSigner("trust.example/log", 9), witness);
+foreign.append(...Array.from({ length: 9 }, (_, at) => usual(at)));
+const gone: Face = (path, response) => {
+  if (!path.startsWith("tile/0/")) return false;
+  response.writeHead(404).end();
+  return true;
+};
+
+describe("a log that is followed over HTTP", () => {
+  test.each<[string, () => Promise<readonly Face[]>, RegExp]>([
+    ["shows another face, longer", async () => [logOf(9, other)], /FORK: .*another root at size 5/],
+    ["shows another face of the same size", async () => [logOf(5, other)], /FORK: .*two trees of 5 entries/],
+    ["has shrunk", async () => [logOf(3), gone], /FORK: the log had 5 entries and has 3/],
+    [
+      "has changed an entry in its bundle",
+      async () => [logOf(9), changed("tile/entries/000.p/9", flipped, logOf(9))],
+      /entry 0 was rewritten/,
+    ],
+    ["has an entry of unknown type", async () => [logOf(7, { 6: entry(6, { type: "gift" }) })], /its type is "gift"/],
+    [
+      "has an entry that a stranger has signed",
+      async () => [logOf(7, { 6: entry(6, {}, sign(RECORD, STRANGER)) })],
+      /unknown_key.*entry 6/,
+    ],
+    ["has a checkpoint of another key", async () => [foreign], /note_not_signed|note_signature_mismatch/],
+    [
+      "has a checkpoint whose signature is wrong",
+      async () => [
+        logOf(9),
+        changed("checkpoint", instead((await logOf(9).checkpoint()).replace("\n9\n", "\n8\n")), logOf(9)),
+      ],
+      /note_signature_mismatch/,
+    ],
+  ])("ends its monitor with exit code 1 where it %s; the state stays", async (_, faces, reason) => {
+    const { url, show } = await serve(logOf(5));
+    const state = newFile();
+    expect(await once(url, state)).toMatchObject({ code: 0 });
+    const before = await readFile(state, "utf8");
+    for (const face of await faces()) show(face);
+    const { code, text } = await once(url, state);
+    expect(text).toMatch(reason);
+    expect(code).toBe(1);
+    expect(await readFile(state, "utf8")).toBe(before);
+  });
+
+  test("is checked in parts, and goes on where it stopped when a part cannot be read", async () => {
+    const log = logOf(8_500);
+    const { url, show } = await serve(log);
+    const state = newFile();
+    const asked: string[] = [];
+    let isDown = true;
+    show((path, response) => {
+      if (path !== "tile/entries/033.p/52") asked.push(path);
+      if (path !== "tile/entries/033.p/52" || !isDown) return false;
+      response.writeHead(429, { "retry-after": "7" }).end();
+      return true;
+    });
+    const files = ["--wallets", newFile()];
+    expect(await once(url, state, ...files)).toMatchObject({ code: 2, text: expect.stringMatching(/status 429/) });
+    expect(JSON.parse(await readFile(state, "utf8"))).toMatchObject({ size: 8_192 });
+    asked.length = 0;
+    isDown = false;
+    expect(await once(url, state, ...files)).toEqual({
+      code: 0,
+      text: "ok: trust.example/log has 8500 entries, 308 of them new\n",
+    });
+    expect(asked).not.toContain("tile/entries/000");
+    // The part that was checked binds as the whole does.
+    show(logOf(8_600, { 8191: entry(8_191, { id: "other" }) }));
+    expect(await once(url, state)).toMatchObject({ code: 1, text: expect.stringMatching(/FORK/) });
+  });
+});
+
+/** What a server may do in place of its first answer at a path. */
+const FAULTS: Readonly<Record<string, (response: ServerResponse) => void>> = {
+  "429": (response) => void response.writeHead(429, { "retry-after": "3" }).end("{}"),
+  "503": (response) => void response.writeHead(503).end(),
+  silence: () => undefined,
+  "half an answer": (response) => void response.writeHead(200, { "content-length": "999" }).write("half"),
+  "a broken connection": (response) => void response.destroy(),
+  "an endless answer": endless,
+};
+
+test("whatever a server does in place of an answer, its monitor asks again, and reads no more than a file may have", async () => {
+  vi.spyOn(console, "log").mockReturnValue();
+  const said = vi.spyOn(console, "error").mockReturnValue();
+  onTestFinished(() => void vi.restoreAllMocks());
+  const stop = new AbortController();
+  const LIMITS: Readonly<Record<string, number>> = {
+    checkpoint: 1e6,
+    "tile/0/000.p/9": 8_192,
+    "tile/entries/000.p/9": 17e6,
+  };
+  const one = async (path: string, fault: string) => {
+    let at = 0;
+    let waited = 0;
+    let sent: ServerResponse | null = null;
+    const { url } = await serve(logOf(9), (asked, response) => {
+      if (asked !== path) return false;
+      if (at === 0) {
+        at = performance.now();
+        sent = response;
+        FAULTS[fault]?.(response);
+        return true;
+      }
+      waited ||= performance.now() - at;
+      return false;
+    });
+    const state = newFile();
+    const running = monitorLog(args(url, state, "--every", "1", "--timeout", "1"), stop.signal);
+    const isDone = () =>
+      readFile(state, "utf8").then(
+        (text) => text.includes('"size":9'),
+        () => false,
+      );
+    await waitUntil(isDone, 60_000, 50);
+    // Twice what it waits for usually, or what the server asks for.
+    expect([path, fault, waited >= (fault === "429" ? 2_900 : 1_900)]).toEqual([path, fault, true]);
+    const bytes = (sent as unknown as ServerResponse).socket?.bytesWritten ?? 0;
+    // What stands in buffers between the two comes on top.
+    expect(bytes).toBeLessThan((LIMITS[path] ?? 0) + 20e6);
+    return { running };
+  };
+  const runs = Object.keys(LIMITS).flatMap((path) => Object.keys(FAULTS).map((fault) => one(path, fault)));
+  const monitors = await Promise.all(runs);
+  expect(said.mock.calls.length).toBeGreaterThanOrEqual(runs.length);
+  stop.abort();
+  expect(new Set(await Promise.all(monitors.map(({ running }) => running)))).toEqual(new Set([0]));
+}, 120_000);
+
+/** Sends as long as somebody listens. */
+function endless(response: ServerResponse): void {
+  const more = () => {
+    while (response.writable && !response.destroyed && response.write("x".repeat(65_536)));
+  };
+  response.writeHead(200).on("drain", more);
+  more();
+}
