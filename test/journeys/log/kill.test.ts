@@ -24,10 +24,10 @@ const payer = await newPayer(chain, 1_000_000_000n);
 const sold: string[] = [];
 await log.isStarted();
 
-type Pick = () => ApiProcess | undefined;
+type Seller = () => ApiProcess | undefined;
 
 /** Pays until there is an answer, at any process that runs. */
-async function answered(pick: Pick, path: string, ...of: readonly [Record<string, string>, string?]) {
+async function answered(pick: Seller, path: string, ...of: readonly [Record<string, string>, string?]) {
   let body: Answer["body"] = {};
   await eventually(async () => {
     const answer = await post(`${pick()?.url}${path}`, ...of).catch(() => null);
@@ -37,13 +37,13 @@ async function answered(pick: Pick, path: string, ...of: readonly [Record<string
   return body;
 }
 
-async function buy(by: LocalAccount, pick: Pick = () => running[0]): Promise<void> {
+async function buy(by: LocalAccount, pick: Seller = () => running[0]): Promise<void> {
   const payment = v2(await signPayment(by, { validBefore: unixNow() + 3_600n }));
   const { cert_url } = await answered(pick, "/test/basic", payment);
   sold.push(`certificate ${String(cert_url).replace(/.*\//, "")}`);
 }
 
-async function buyVerdict(by: LocalAccount, pick: Pick = () => running[0]): Promise<void> {
+async function buyVerdict(by: LocalAccount, pick: Seller = () => running[0]): Promise<void> {
   const claim = await signPayment(by, { validBefore: unixNow() + 3_600n });
   const { from, nonce } = claim.authorization;
   const conditions = { url: `${shop.url}/${nonce}`, expect_contains: "delivered" };
