@@ -125,6 +125,15 @@ describe("a log that is followed over HTTP", () => {
     expect(await readFile(state, "utf8")).toBe(before);
   });
 
+  test("is no log where its files agree with each other, and not with what is signed", async () => {
+    const signed = changed("checkpoint", (bytes) => bytes, logOf(9));
+    const { url } = await serve(logOf(9, other), signed);
+    expect(await once(url, newFile())).toMatchObject({
+      code: 1,
+      text: expect.stringMatching(/inclusion_mismatch.*do not make the root/),
+    });
+  });
+
   test("is checked in parts, and goes on where it stopped when a part cannot be read", async () => {
     const log = logOf(8_500);
     const { url, show } = await serve(log);

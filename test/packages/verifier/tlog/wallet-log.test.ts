@@ -49,10 +49,12 @@ describe("what the log knows of a wallet", () => {
     5: certificate(5, { verdict: "fail", valid_until: SAMPLE_NOW.toISOString() }),
     6: certificate(6),
     7: reversal(7, "cert-6"),
+    8: certificate(8, { verdict: "fail" }),
+    9: reversal(9, "cert-8"),
   };
   const listed = (at: number, result: string) => ({ id: `cert-${at}`, result, fresh: true });
   const ask = async (certs: readonly object[] | null, more: readonly string[] = []) => {
-    const at = await written(9);
+    const at = await written(10);
     const [state, wallets, record] = [newFile(), newFile(), newFile()];
     expect(await once(at, state, "--wallets", wallets)).toMatchObject({ code: 0 });
     await writeFile(record, JSON.stringify({ wallet: WALLET, certs }));
@@ -81,19 +83,24 @@ describe("what the log knows of a wallet", () => {
   test("its certificates are all there, with their reversals", async () => {
     const { code, report } = await ask(null);
     expect(code).toBe(0);
-    expect(report.size).toBe(9);
+    expect(report.size).toBe(10);
     expect(report.certificates.map(({ index, reversed }) => [index, reversed])).toEqual([
       [0, null],
       [1, null],
       [2, null],
       [5, null],
       [6, 7],
+      [8, 9],
     ]);
   });
 
   test.each<[string, readonly object[], readonly RegExp[]]>([
     ["lists them as they are", [listed(0, "pass"), listed(1, "fail")], []],
-    ["leaves out a PASS, a FAIL that does not count, and one that is over", [listed(1, "fail")], []],
+    [
+      "leaves out a PASS, a FAIL that does not count, one that is over and one that was reversed",
+      [listed(1, "fail")],
+      [],
+    ],
     ["leaves out a FAIL", [listed(0, "pass")], [/"retry" "fail", certificate "cert-1", entry 1 is left out/]],
     ["shows a FAIL as a PASS", [listed(1, "pass")], [/cert-1.*is listed as "pass"/]],
     [
@@ -116,7 +123,7 @@ describe("what the log knows of a wallet", () => {
   });
 
   test("notes that were written before their state are written once", async () => {
-    const at = await written(9);
+    const at = await written(10);
     const [state, wallets] = [newFile(), newFile()];
     await once(at, state, "--wallets", wallets);
     const whole = await readFile(wallets, "utf8");
