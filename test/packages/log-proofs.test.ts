@@ -1,7 +1,10 @@
+import { execFile } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import type { RequestListener, ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { LogInputs } from "../../packages/action/src/inputs.ts";
 import { verify } from "../../packages/action/src/verify.ts";
@@ -19,6 +22,7 @@ import { startService } from "../support/service/service.ts";
 
 // The programs that check a wallet's certificates in the public log, against the real service and against others.
 
+const CLI = fileURLToPath(new URL("../../packages/verifier/src/cli.ts", import.meta.url));
 const chain = await forFile(startTestChain());
 const service = await forFile(startService({ chain }));
 const payer = await newPayer(chain);
@@ -108,6 +112,24 @@ describe("check_credential", () => {
       log: { state: "refused", reason: expect.stringMatching(/malformed_log_proof/) },
     });
   });
+});
+
+test("the monitor follows the running service over HTTP, goes on where it stopped, and knows what was sold", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "monitor-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  await writeFile(join(folder, "policy.txt"), log_policy);
+  const kept = ["--state", "state.json", "--wallets", "wallets.jsonl"];
+  const log = (...args: string[]) => promisify(execFile)(process.execPath, [CLI, "log", ...args], { cwd: folder });
+  const follow = () => log("monitor", `${service.url}/log`, "--policy", "policy.txt", "--once", ...kept);
+  expect((await follow()).stdout).toMatch(/^ok: localhost:\d+\/log has (\d+) entries, \1 of them new\n$/);
+  // Somebody else's, because the tests below count on what this wallet has.
+  const payment = v2(await signPayment(await newPayer(chain), { value: 250_000n }));
+  const { body } = await post(`${service.url}/test/basic`, payment);
+  const next = new URL(String(body.cert_url)).pathname;
+  await waitUntil(async () => (await send(`${service.url}${next}.tlog-proof`)).status === 200, 30_000);
+  expect((await follow()).stdout).toMatch(/, 1 of them new\n$/);
+  const record = ["--record", `${service.url}/verify?wallet=${wallet}`];
+  expect((await log("wallet", payer.address, ...kept, ...record)).stdout).toMatch(/ has 1 certificates in the first /);
 });
 
 describe("the action", () => {

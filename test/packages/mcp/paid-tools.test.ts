@@ -24,10 +24,10 @@ beforeEach(async () => {
 
 const honest = () => between(scene.service.url, (answer) => answer);
 
-test("there are eleven tools; the paid ones state their price as the service's own terms do, and that they spend", async () => {
+test("there are twelve tools; the paid ones state their price as the service's own terms do, and that they spend", async () => {
   const { tools } = await (await connectLocal({ service: honest() })).listTools();
-  expect(tools).toHaveLength(11);
-  const paid = tools.slice(7);
+  expect(tools).toHaveLength(12);
+  const paid = tools.slice(8);
   expect(paid.map(({ name, description }) => [name, description?.match(/\/\S+ [\d.]+ USD/g)])).toEqual([
     ["score_wallet", ["/score 0.10 USD"]],
     ["score_batch", ["/score/batch 0.50 USD"]],
