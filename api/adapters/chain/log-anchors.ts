@@ -22,6 +22,8 @@ const MINED_WITHIN_MS = 20_000;
 export interface LogAnchorParts {
   readonly chain: Pick<ChainReader, "client" | "finalizedBlock">;
   readonly relayer: Relayer;
+  /** How long an anchor is waited for; what is mined later is found by a later turn. */
+  readonly minedWithinMs?: number;
 }
 
 const originHash = (origin: string) => sha256(stringToHex(origin));
@@ -31,7 +33,7 @@ const purposeOf = (origin: string, { size, root }: Pick<Anchor, "size" | "root">
   keccak256(concat([LOG_ANCHOR.address, originHash(origin), numberToHex(size, { size: 8 }), toHex(root)]));
 
 /** Anchors of the log in `contracts/LogAnchor.sol`, by the relayer's account. */
-export function createLogAnchors({ chain, relayer }: LogAnchorParts): AnchorChain {
+export function createLogAnchors({ chain, relayer, minedWithinMs = MINED_WITHIN_MS }: LogAnchorParts): AnchorChain {
   const { client } = chain;
   const newest: AnchorChain["newest"] = async (origin) => {
     const args = [relayer.address, originHash(origin)] as const;
@@ -65,7 +67,7 @@ export function createLogAnchors({ chain, relayer }: LogAnchorParts): AnchorChai
       const reverted = await relayer.failed(purpose);
       return reverted === null ? sending : { state: "failed", transaction: reverted, block: null };
     }
-    const receipt = await relayer.waitFor(transaction, MINED_WITHIN_MS).catch(() => null);
+    const receipt = await relayer.waitFor(transaction, minedWithinMs).catch(() => null);
     if (receipt === null) return { ...sending, transaction };
     if (receipt.status === "reverted") return { ...sending, state: "failed", transaction: receipt.transactionHash };
     const block = Number(receipt.blockNumber);

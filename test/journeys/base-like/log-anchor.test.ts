@@ -35,7 +35,7 @@ const turn = createAnchoring({
   origin: at.log.origin,
   store: at.log.store,
   anchors,
-  chain: createLogAnchors({ chain: reader, relayer }),
+  chain: createLogAnchors({ chain: reader, relayer, minedWithinMs: 1_000 }),
   everySeconds: 0,
   log: { error: (_, message) => errors.push(message) },
 });

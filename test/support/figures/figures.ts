@@ -39,6 +39,11 @@ export const FIGURES: readonly Figure[] = [
     ["plain: 250_000n, scored: 600_000n", "plain: 290_000n, scored: 660_000n"],
     ["DAYS = 7", "DAYS = 9"],
   ),
+  figure(
+    "api/seller-exam/products.ts",
+    ["EXAM_PRICE = 1_000_000n", "EXAM_PRICE = 1_230_000n"],
+    ["CEILING = 150_000n", "CEILING = 180_000n"],
+  ),
   figure("api/settlement/statement-request.ts", ["PRICE = 50_000n", "PRICE = 73_000n"]),
   figure("api/escrow/demo/espresso.ts", ["PRICE = 100_000n", "PRICE = 170_000n"]),
   figure(
