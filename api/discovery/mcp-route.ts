@@ -57,7 +57,7 @@ export function mcpRoute(routes: () => readonly Route[], parts: McpRouteParts): 
   };
 }
 
-/** On behalf of whoever sends a message: its questions are counted as its own. */
+/** On behalf of the sender of a message: its questions are counted as its own. */
 type InProcess = (caller: Context["env"]) => Service;
 
 /** The service as its own tools see it: the free routes they name, called without a network. */

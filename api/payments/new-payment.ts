@@ -84,7 +84,7 @@ async function checkOnChain(
   if (problem?.because === "early") return pay(problem.error);
   const { worded = asItIs } = schemeNamed(parts, payment.scheme);
   const settled = problem === null ? null : await settledBefore(parts, request, head);
-  // One node that has not seen it, or nodes that disagree: whoever sent it may have paid.
+  // One node that has not seen it, or nodes that disagree: its sender may have paid.
   if (settled?.nonce === "spent" || settled?.nonce === "unused") return UNTOLD;
   if (problem !== null && settled?.nonce !== "paid") return pay(worded("expired", problem.error));
   const taken = await takeIn(form, request);

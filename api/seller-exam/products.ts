@@ -25,7 +25,7 @@ export const QUOTE_MINUTES = 10;
 /** How long an origin is left alone after an exam of it. */
 export const COOLDOWN_MINUTES = 10;
 
-/** How often an origin is asked for its quote within `QUOTE_MINUTES`, whoever wants to know. */
+/** How often an origin is asked for its quote within `QUOTE_MINUTES`, no matter who wants to know. */
 export const PROBES_AN_ORIGIN = 12;
 
 /** How often in an hour sellers are asked for their quotes: for one client, and for all together. */

@@ -56,7 +56,7 @@ export function wireSettlements({
   const lookUp = createLookUp({ readers, known: createKnownTransactions(pool), facts, now });
   return {
     settlements: { lookUp, maySearch: maySearch("settlement "), clients, heard, now, failed },
-    // Whoever spends what is free does not keep others from buying.
+    // A client that spends what is free does not keep others from buying.
     statements: createStatements({ lookUp, readers, maySearch: maySearch("statement "), signer, now }),
   };
 }

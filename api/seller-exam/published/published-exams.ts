@@ -19,6 +19,6 @@ export interface PublishedExamReader {
 /** What a correction needs of the store. */
 export interface CorrectionStore {
   get(id: string): Promise<Exam | null>;
-  /** @returns whether it was added; a correction stands, whoever came first */
+  /** @returns whether it was added; a correction stands, no matter who came first */
   correct(id: string, reason: string): Promise<boolean>;
 }

@@ -65,7 +65,7 @@ function quoteV1(json: unknown): Quote {
 const MOST_DEEP = 32;
 const TOO_DEEP = `it is nested deeper than ${MOST_DEEP} levels`;
 
-/** What is nested without end would exhaust whoever walks through it, level by level. */
+/** What is nested without end would exhaust a reader that walks through it, level by level. */
 function isDeep(value: unknown): boolean {
   let level = [value];
   for (let depth = 0; depth <= MOST_DEEP; depth++) {
