@@ -39,7 +39,7 @@ describe("a correction", () => {
     const origin = "https://wronged.example";
     await held({ origin }, { endedAt: new Date(Date.now() - 90_000) });
     const id = await held({ origin }, FAIL);
-    const before = (await get(`/cert/${id}`)).body;
+    const { log: _placedWhenTheLogTurns, ...before } = (await get(`/cert/${id}`)).body;
     expect((await get(`/verify?origin=${origin}`)).body).toMatchObject({ verified: false });
     const reason = "The node of the examiner lagged <b>behind</b>.";
     expect(await correct(id, "--reason", reason)).toMatchObject({ code: 0 });
@@ -52,7 +52,6 @@ describe("a correction", () => {
       ...before,
       fresh: false,
       correction: { reason },
-      log: expect.anything(),
       checked_at: expect.anything(),
     });
     const page = (await get(`/cert/${id}`, "text/html")).text;
