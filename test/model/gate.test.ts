@@ -13,7 +13,8 @@ import { BEYOND, WORLDS, type WorldName } from "./worlds.ts";
  * in them: real time, a second reorganisation, baits. `worlds.ts` says how to explore larger bounds.
  */
 
-const TIMEOUT_MS = 600_000;
+/** The larger bounds take minutes of a processor for one world. */
+const TIMEOUT_MS = process.env.MODEL === "full" ? 3_600_000 : 600_000;
 const names = Object.keys(WORLDS) as WorldName[];
 const explorations = new Map<WorldName, Exploration & { readonly ms: number }>();
 const asBuilt = (world: World): Exploration => explore({ world, step, off: null });

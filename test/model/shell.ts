@@ -175,7 +175,7 @@ function happen(explored: Explored, now: Surroundings, process: Process): Happen
   switch (command.do) {
     case "check": {
       // Before a check refuses, the row is looked for again: a copy may have been taken in meanwhile.
-      const again = find(now, sent, explored.off);
+      const again = explored.off === "checks-after-lookup" ? NOTHING : find(now, sent, explored.off);
       const found = localChecks(now, sent) === "ok" ? { row: null, sameId: command.frees ? ABANDONED : null } : again;
       return requested(explored, now, { sent, ...found }).map((event) => ({ label: "checks", after: now, event }));
     }
