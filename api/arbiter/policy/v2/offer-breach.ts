@@ -1,5 +1,9 @@
 import { z } from "zod";
-import { type Payload, readStatement } from "../../../../packages/verifier/src/offer-receipt/statement.ts";
+import {
+  type Payload,
+  readStatement,
+  readSubmitted,
+} from "../../../../packages/verifier/src/offer-receipt/statement.ts";
 import { InputError } from "../../../../packages/verifier/src/refusal.ts";
 import type { JsonObject } from "../../../../packages/verifier/src/strict-json.ts";
 import {
@@ -35,7 +39,7 @@ const signed = (kind: "offer" | "receipt", check: (payload: Payload, issues: Iss
     })
     .superRefine((given, issues) => {
       try {
-        check(payloadOf(kind, given as JsonObject), issues);
+        check(readSubmitted(kind, given as JsonObject).payload, issues);
       } catch (error) {
         if (!(error instanceof InputError)) throw error;
         malformed(issues, [], error.message);
@@ -97,7 +101,7 @@ function next(given: Conditions, seen: readonly Observation[]): Question | null 
   // Without both, no transaction changes the verdict.
   if (claimant === null || signatures.length < 2 || signatures.some(({ reason }) => reason !== "valid")) return null;
   const offered = String(payloadOf("offer", offer).network);
-  const networks = offered in NETWORKS_V2 ? [...new Set([named.network, offered])] : [named.network];
+  const networks = Object.hasOwn(NETWORKS_V2, offered) ? [...new Set([named.network, offered])] : [named.network];
   const left = networks.find(
     (network) => !seen.some((one) => one.source === "transaction" && one.asked.network === network),
   );

@@ -14,8 +14,9 @@ const USAGE = `Checks what a seller signed with the x402 extension offer-receipt
 
 The source is the value of a PAYMENT-REQUIRED or PAYMENT-RESPONSE header, in base64 or decoded, or one signed offer or
 receipt. --did is the seller's DID document, for signatures in the format jws; without it, it is fetched from the host of
-the resource. For an EIP-712 receipt, --offer or --pay-to says who was to be paid: the signature must be theirs.
-EIP-712 requires the viem package: npm install viem.
+the resource. For an EIP-712 receipt, --offer or --pay-to says who was to be paid: the signature must be theirs. --offer
+is checked too: its signature, and that it is for the receipt's resource and network. EIP-712 requires the viem package:
+npm install viem.
 
 Exit codes: 0 valid; 1 not valid; 2 usage error or unreadable input.`;
 
@@ -33,13 +34,33 @@ export async function checkOffer(args: readonly string[]): Promise<0 | 1> {
 export async function checkReceipt(args: readonly string[]): Promise<0 | 1> {
   const texts = ["did", "offer", "pay-to"] as const;
   const { source, did, offer, json, ...given } = readArguments(args, { usage: USAGE, texts, flags: ["json"] });
-  const [at, named] = [secondsOf(), accountOf(given["pay-to"])];
-  const { signed, members } = receiptIn(await read(source));
-  const [first] = offer === undefined ? [] : offersIn(await read(offer));
-  const offered = first === undefined ? null : readStatement("offer", first.signed).payload;
-  const payTo = named ?? (offered === null ? undefined : String(offered.payTo));
-  const agreed = offered === null ? {} : { resourceUrl: offered.resourceUrl, network: offered.network };
-  return report([await check("receipt", signed, { did, at, payTo, members: { ...members, ...agreed } })], json);
+  const named = accountOf(given["pay-to"]);
+  const found = receiptIn(await read(source));
+  const offers = offer === undefined ? [] : offersFor(found, offersIn(await read(offer)));
+  // An offer counts only by its signature; when it ended does not matter once it was paid.
+  const pairs = offers.length === 0 ? [null] : offers;
+  const checked = [];
+  for (const one of pairs) {
+    const offered = one && (await check("offer", one.signed, { did, at: 0, members: one.members }));
+    const payTo = named ?? (offered === null ? undefined : String(offered.payload.payTo));
+    const agreed = offered && { resourceUrl: offered.payload.resourceUrl, network: offered.payload.network };
+    const receipt = await check("receipt", found.signed, {
+      did,
+      at: 0,
+      payTo,
+      members: { ...found.members, ...agreed },
+    });
+    checked.push(offered === null ? [receipt] : [receipt, offered]);
+  }
+  const [first = []] = checked;
+  return report(checked.find((reports) => reports.every(({ valid }) => valid)) ?? first, json);
+}
+
+/** The offers that a receipt can be for: those of its network, or all if there is none. */
+function offersFor({ signed }: Found, offers: readonly Found[]): readonly Found[] {
+  const { network } = readStatement("receipt", signed).payload;
+  const same = offers.filter((offer) => readStatement("offer", offer.signed).payload.network === network);
+  return same.length > 0 ? same : offers;
 }
 
 function secondsOf(at = String(Math.floor(Date.now() / 1000))): number {
@@ -89,12 +110,28 @@ function offersIn(value: JsonObject): readonly Found[] {
   const accepts = Array.isArray(value.accepts) ? (value.accepts as readonly Json[]) : [];
   const resourceUrl = isObject(value.resource) ? value.resource.url : value.resource;
   return (offers as readonly Json[]).map((signed) => {
-    const terms = isObject(signed) ? accepts[Number(signed.acceptIndex)] : undefined;
-    if (terms === undefined || !isObject(terms))
-      throw new InputError("An offer's acceptIndex names no entry of accepts.");
-    const { scheme, network, asset, payTo, amount } = terms;
-    return { signed, members: { resourceUrl, scheme, network, asset, payTo, amount } };
+    const terms = termsOf(signed, accepts);
+    if (!isObject(terms)) throw new InputError("An offer's acceptIndex names no entry of accepts.");
+    return { signed, members: { resourceUrl, ...comparable(terms) } };
   });
+}
+
+const comparable = ({ scheme, network, asset, payTo, amount }: JsonObject) => ({
+  scheme,
+  network,
+  asset,
+  payTo,
+  amount,
+});
+
+/** What an offer is for: the entry that it names by its place, or else the one that says the same, or the first. */
+function termsOf(signed: Json, accepts: readonly Json[]): Json | undefined {
+  const { acceptIndex } = isObject(signed) ? signed : {};
+  if (acceptIndex !== undefined) return Number.isInteger(acceptIndex) ? accepts[acceptIndex as number] : undefined;
+  const { payload } = readStatement("offer", signed);
+  const says = (terms: Json) =>
+    isObject(terms) && Object.entries(comparable(terms)).every(([name, value]) => payload[name] === value);
+  return accepts.find(says) ?? accepts[0];
 }
 
 /** The receipt of a PAYMENT-RESPONSE, with what that says of the payment; or the one receipt that the text is. */
@@ -103,9 +140,21 @@ function receiptIn(value: JsonObject): Found {
   const { receipt } = infoOf(value);
   if (receipt === undefined)
     throw new InputError("No signed receipt was found: expected extensions.offer-receipt.info.receipt.");
-  const { payer, transaction } = value;
-  return { signed: receipt, members: { payer, transaction } };
+  const { payer, transaction, network } = value;
+  const said = { payer, network: caip2(network) };
+  return { signed: receipt, members: { transaction, ...Object.fromEntries(Object.entries(said).filter(isGiven)) } };
 }
+
+const isGiven = ([, value]: readonly [string, Json | undefined]): boolean => value !== undefined;
+
+/** An answer in version 1 names networks by a key, and what is signed by CAIP-2. A key that is not known says nothing. */
+const KEYS: ReadonlyMap<Json | undefined, string> = new Map([
+  ["base", "eip155:8453"],
+  ["base-sepolia", "eip155:84532"],
+]);
+
+const caip2 = (network: Json | undefined): Json | undefined =>
+  typeof network === "string" && !network.includes(":") ? KEYS.get(network) : network;
 
 interface Wanted extends Omit<Expected, "did"> {
   readonly did: string | undefined;

@@ -2,7 +2,7 @@ import { compactVerify } from "jose";
 import { issuerOfDid } from "../issuer.ts";
 import type { Json } from "../strict-json.ts";
 import { type DidKey, keyOf } from "./did-document.ts";
-import { type Kind, type Payload, readStatement, type Statement } from "./statement.ts";
+import { type Kind, type Payload, readSubmitted, type Statement } from "./statement.ts";
 
 /** What a signed offer or receipt is compared with. */
 export interface Expected {
@@ -34,7 +34,7 @@ export interface SignedReport {
  * @throws InputError for what is not a signed offer or receipt, or a DID document that cannot be read
  */
 export async function checkSigned(kind: Kind, signed: Json, expected: Expected): Promise<SignedReport> {
-  const statement = readStatement(kind, signed);
+  const statement = readSubmitted(kind, signed);
   const { payload } = statement;
   const checks = [
     ...(await (statement.format === "jws" ? checkJws(statement, expected) : checkTypedData(statement, expected))),

@@ -27,7 +27,9 @@ export async function keyOf(text: string | Uint8Array, kid: string): Promise<Did
   const jwk = listedKey(text, kid);
   if (jwk === null) return null;
   const alg = jwk.kty === "OKP" ? "EdDSA" : "ES256";
-  return { alg, key: (await importJWK(jwk, alg)) as CryptoKey };
+  const key = await importJWK(jwk, alg).catch(() => null);
+  if (key === null) throw new InputError(`The key ${quote(kid)} is listed with members that are no key.`);
+  return { alg, key: key as CryptoKey };
 }
 
 /**
@@ -36,10 +38,10 @@ export async function keyOf(text: string | Uint8Array, kid: string): Promise<Did
  */
 export function listedKey(text: string | Uint8Array, kid: string): PublicJwk | null {
   const document = read(text);
-  const [did = "", fragment] = kid.split("#");
-  if (document.id !== did) return null;
+  const did = /^[^#]+(?=#[^#]+$)/.exec(kid)?.[0];
+  if (did === undefined || document.id !== did) return null;
   const methods = Array.isArray(document.verificationMethod) ? (document.verificationMethod as readonly Json[]) : [];
-  const method = methods.filter(isObject).find(({ id }) => id === kid || id === `#${fragment}`);
+  const method = methods.filter(isObject).find(({ id }) => id === kid || id === kid.slice(did.length));
   if (method === undefined) return null;
   const jwk = jwkOf(method);
   if (jwk === null) throw new InputError(`The key ${quote(kid)} is neither an Ed25519 nor a P-256 key.`);

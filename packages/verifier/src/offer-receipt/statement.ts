@@ -58,6 +58,26 @@ export function readStatement(kind: Kind, signed: Json): Statement {
   return { format, kind, jws: signature, kid, payload: readPayload(kind, decoded(kind, text)) };
 }
 
+/** Each part in base64url, without padding or line breaks (RFC 7515, section 2). */
+const COMPACT_JWS = /^[\w-]+\.[\w-]+\.[\w-]+$/;
+
+/**
+ * The same, of what strangers hand in: nothing in it may be taken for signed that is not, or for another site's.
+ * @throws InputError also for a JWS with a payload beside it or with other characters than its own, and for a resource
+ *   whose URL names a user, as in `https://trust.example@shop.example`
+ */
+export function readSubmitted(kind: Kind, signed: Json): Statement {
+  const statement = readStatement(kind, signed);
+  if (statement.format === "jws" && isObject(signed) && signed.payload !== undefined)
+    throw new InputError(`The ${kind} has a payload beside its JWS, which is not signed.`);
+  if (statement.format === "jws" && !COMPACT_JWS.test(statement.jws))
+    throw new InputError(`The ${kind}'s JWS has characters that base64url does not have.`);
+  const { username, password } = new URL(statement.payload.resourceUrl);
+  if (username !== "" || password !== "")
+    throw new InputError(`The ${kind}'s resourceUrl is ${quote(statement.payload.resourceUrl)}, which names a user.`);
+  return statement;
+}
+
 const isWhole = (value: Json | undefined): boolean => Number.isSafeInteger(value) && Number(value) >= 0;
 
 function decoded(kind: Kind, part: string): JsonObject {

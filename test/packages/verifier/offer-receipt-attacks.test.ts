@@ -1,0 +1,223 @@
+import { createHmac, generateKeyPairSync, type KeyObject, sign } from "node:crypto";
+import fc from "fast-check";
+import { parseSignature, serializeCompactSignature, signatureToCompactSignature, toHex } from "viem";
+import { describe, expect, test } from "vitest";
+import { checkSigned, InputError } from "../../../packages/verifier/src/index.ts";
+import type { JsonObject } from "../../../packages/verifier/src/strict-json.ts";
+import { jws, type SignedTerms, typed } from "../../support/arbiter/signed-terms.ts";
+import { KEY } from "./samples.ts";
+import { DID, did, HEADER, KID, OFFER, SHOP, seller, stranger } from "./shop.ts";
+
+const json = (signed: SignedTerms): JsonObject => JSON.parse(JSON.stringify(signed));
+const check = (signed: SignedTerms, document = did) => checkSigned("offer", json(signed), { at: 1_000, did: document });
+const isValid = async (...given: Parameters<typeof check>) => (await check(...given)).valid;
+
+const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
+const documentOf = (publicKeyJwk: object, id = KID) =>
+  JSON.stringify({ id: DID, verificationMethod: [{ id, type: "JsonWebKey", controller: DID, publicKeyJwk }] });
+
+describe("a JWS is taken for one key and its one algorithm", () => {
+  const by = (header: object, make: (input: string) => Buffer): SignedTerms => {
+    const input = `${part(header)}.${part(OFFER)}`;
+    return { format: "jws", signature: `${input}.${make(input).toString("base64url")}` };
+  };
+  const dsa = (key: KeyObject) => (input: string) =>
+    sign("sha256", Buffer.from(input), { key, dsaEncoding: "ieee-p1363" });
+  const p256 = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  const p256Document = documentOf(p256.publicKey.export({ format: "jwk" }));
+  /** As RFC 7797 signs, which a verifier must not do that was not told to by crit. */
+  const plainly = (header: object) =>
+    sign(null, Buffer.from(`${part(header)}.${JSON.stringify(OFFER)}`), KEY.privateKey);
+  const publicBytes = Buffer.from(KEY.publicJwk.x, "base64url");
+
+  test("as the host lists it", async () => {
+    expect(await isValid(jws(KEY, HEADER, OFFER))).toBe(true);
+    expect(await isValid(by({ alg: "ES256", kid: KID }, dsa(p256.privateKey)), p256Document)).toBe(true);
+  });
+
+  test.each<[string, () => SignedTerms, string]>([
+    ["none", () => by({ alg: "none", kid: KID }, () => Buffer.alloc(64)), did],
+    [
+      "an HMAC by the public key",
+      () => by({ alg: "HS256", kid: KID }, (text) => createHmac("sha256", publicBytes).update(text).digest()),
+      did,
+    ],
+    ["another curve's name", () => by({ alg: "ES256K", kid: KID }, dsa(p256.privateKey)), p256Document],
+    ["the name of Ed25519 for P-256", () => by(HEADER, dsa(p256.privateKey)), p256Document],
+    ["the name of P-256 for Ed25519", () => jws(KEY, { alg: "ES256", kid: KID }, OFFER), did],
+    [
+      "a P-256 signature in DER",
+      () => by({ alg: "ES256", kid: KID }, (text) => sign("sha256", Buffer.from(text), p256.privateKey)),
+      p256Document,
+    ],
+    [
+      "a payload that is said not to be encoded",
+      () => by({ ...HEADER, b64: false }, () => plainly({ ...HEADER, b64: false })),
+      did,
+    ],
+  ])("and not with %s", async (_, signed, document) => {
+    expect(await isValid(signed(), document)).toBe(false);
+  });
+
+  test.each<[string, string, string]>([
+    ["of the host, without saying which", DID, documentOf(KEY.publicJwk, "#undefined")],
+    ["that has the host's own name", DID, documentOf(KEY.publicJwk, DID)],
+    ["by half of its name", `${DID}#a#b`, documentOf(KEY.publicJwk, "#a")],
+    ["of a path of the host", `${DID}:users:mallory#k`, documentOf(KEY.publicJwk, "#k")],
+    ["of the host with a dot at its end", `${DID}.#k`, documentOf(KEY.publicJwk, "#k")],
+    ["of the host in capitals", `${DID.replace("shop", "SHOP")}#k`, documentOf(KEY.publicJwk, "#k")],
+    [
+      "of another method",
+      "did:key:z6MkhaXgBZDvotDkL5257faiztiGiC2QtKLGpbnnEGta2doK#k",
+      documentOf(KEY.publicJwk, "#k"),
+    ],
+  ])("and not by a key %s", async (_, kid, document) => {
+    expect(await isValid(jws(KEY, { ...HEADER, kid }, OFFER), document)).toBe(false);
+  });
+
+  test.each<[string, object]>([
+    ["too short", { kty: "OKP", crv: "Ed25519", x: "AAAA" }],
+    ["on no curve", { kty: "EC", crv: "P-256", x: "A".repeat(43), y: "A".repeat(43) }],
+    ["of no known kind", { kty: "oct", k: "AAAA" }],
+  ])("a key that is %s is a document that cannot be read, and no crash", async (_, jwk) => {
+    await expect(check(jws(KEY, HEADER, OFFER), documentOf(jwk))).rejects.toThrow(InputError);
+  });
+});
+
+describe("nothing may be taken for signed that is not", () => {
+  const twice = (text: string) => Buffer.from(text).toString("base64url");
+  const parts = String(jws(KEY, HEADER, OFFER).signature).split(".") as [string, string, string];
+  const reads = (signature: string, more = {}) => check({ format: "jws", signature, ...more });
+
+  test.each<[string, () => Promise<unknown>, RegExp]>([
+    ["a payload beside a JWS", () => reads(parts.join("."), { payload: { ...OFFER, amount: "1" } }), /beside its JWS/],
+    ["padding", () => reads(`${parts.join(".")}==`), /base64url does not have/],
+    ["a line break", () => reads(`${parts[0]}.${parts[1]}\n.${parts[2]}`), /base64url does not have/],
+    [
+      "an algorithm named twice",
+      () => reads([twice(`{"alg":"none","alg":"EdDSA","kid":"${KID}"}`), parts[1], parts[2]].join(".")),
+      /duplicate/,
+    ],
+    [
+      "an amount named twice",
+      () => reads([parts[0], twice(JSON.stringify(OFFER).replace("{", '{"amount":"1",')), parts[2]].join(".")),
+      /duplicate/,
+    ],
+    ["a payload that is a list", () => reads([parts[0], twice("[]"), parts[2]].join(".")), /JSON object/],
+    [
+      "a time written 2e3",
+      () => reads([parts[0], twice(JSON.stringify(OFFER).replace("2000", "2e3")), parts[2]].join(".")),
+      /whole number/,
+    ],
+    [
+      "no end",
+      () => check(jws(KEY, HEADER, JSON.parse(JSON.stringify({ ...OFFER, validUntil: undefined })))),
+      /validUntil is nothing/,
+    ],
+    [
+      "a time beyond 53 bits",
+      () => reads([parts[0], twice(JSON.stringify(OFFER).replace("2000", "9007199254740993")), parts[2]].join(".")),
+      /53 bits/,
+    ],
+    [
+      "another site's name as its user",
+      () => check(jws(KEY, HEADER, { ...OFFER, resourceUrl: "https://trust.example@shop.example/haiku" })),
+      /names a user/,
+    ],
+  ])("%s is refused", async (_, given, reason) => {
+    await expect(given()).rejects.toThrow(reason);
+    await expect(given()).rejects.toThrow(InputError);
+  });
+
+  test.each([
+    ["https://shop.example:443/haiku", true],
+    ["https://SHOP.example/haiku", true],
+    ["https://shop.example\\@trust.example/haiku", true],
+    ["https://shop.example./haiku", false],
+    ["https://shop.example:8443/haiku", false],
+    ["http://shop.example/haiku", false],
+    ["https://shop.example.evil.example/haiku", false],
+    ["https://ſhop.example/haiku", true],
+    ["https://shöp.example/haiku", false],
+    ["data:text/plain,https://shop.example/", false],
+  ])("the host speaks for %s: %s", async (resourceUrl, holds) => {
+    expect(await isValid(jws(KEY, HEADER, { ...OFFER, resourceUrl }))).toBe(holds);
+  });
+
+  test.each([
+    "https://shop.example/haiku?a=1&b=2",
+    "https://shop.example/h%61iku",
+    "https://shop.example:443/haiku",
+    "https://SHOP.example/haiku",
+  ])("a URL is compared letter by letter: %s is another one", async (resourceUrl) => {
+    const signed = json(jws(KEY, HEADER, { ...OFFER, resourceUrl }));
+    const members = { resourceUrl: "https://shop.example/haiku" };
+    expect(await checkSigned("offer", signed, { at: 0, did, members })).toMatchObject({ valid: false });
+  });
+
+  test.each([["0250000"], ["250000.0"], ["+250000"], ["250000 "], ["2.5e5"], [`${2n ** 256n + 250_000n}`]])(
+    "an amount is compared letter by letter: %s is another one",
+    async (amount) => {
+      const signed = json(jws(KEY, HEADER, { ...OFFER, amount }));
+      expect(await checkSigned("offer", signed, { at: 0, did, members: { amount: "250000" } })).toMatchObject({
+        valid: false,
+      });
+    },
+  );
+});
+
+describe("an EIP-712 signature", () => {
+  const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
+
+  test("of an offer is none of a receipt, nor of another domain or chain", async () => {
+    const domains = [
+      { name: "x402 receipt", version: "1", chainId: 1 },
+      { name: "x402 offer", version: "1", chainId: 8453 },
+      { name: "x402 offer", version: "2", chainId: 1 },
+      { name: "x402 offer", version: "1", chainId: 1, verifyingContract: seller.address },
+    ];
+    for (const domain of domains) {
+      const by = { signTypedData: (data: object) => seller.signTypedData({ ...data, domain } as never) };
+      expect(await isValid(await typed(by as never, "Offer", OFFER))).toBe(false);
+    }
+    const named = {
+      signTypedData: ({ types, ...data }: { types: { Offer: object } }) =>
+        seller.signTypedData({ ...data, types: { Receipt: types.Offer }, primaryType: "Receipt" } as never),
+    };
+    expect(await isValid(await typed(named as never, "Offer", OFFER))).toBe(false);
+  });
+
+  test("in any form that the account's own has says the same, and no other bytes say anything", async () => {
+    const signed = await typed(seller, "Offer", OFFER);
+    const { r, s, yParity } = parseSignature(signed.signature as `0x${string}`);
+    const bytes = (v: number, one = r, other = s) => `${one}${other.slice(2)}${v.toString(16).padStart(2, "0")}`;
+    const high = toHex(ORDER - BigInt(s), { size: 32 });
+    const zero = toHex(0, { size: 32 });
+    const as = (signature: string) => isValid({ ...signed, signature });
+    for (const same of [bytes(yParity), bytes(27 + yParity), bytes(28 - yParity, r, high)])
+      expect([same, await as(same)]).toEqual([same, true]);
+    const erc2098 = serializeCompactSignature(signatureToCompactSignature({ r, s, yParity }));
+    const others = [bytes(28 - yParity), bytes(29), bytes(255), bytes(27, zero), bytes(27, r, zero), erc2098, "0x", ""];
+    for (const other of [...others, bytes(27, toHex(ORDER, { size: 32 })), `${signed.signature}00`])
+      expect([other, await as(other)]).toEqual([other, false]);
+  });
+
+  test("covers every member: with any of them changed it is not the payee's", async () => {
+    const signed = await typed(seller, "Offer", OFFER);
+    const names = Object.keys(OFFER).filter((name) => name !== "version");
+    await fc.assert(
+      fc.asyncProperty(fc.constantFrom(...names), fc.string(), fc.nat(), async (name, text, number) => {
+        const value = name === "validUntil" ? 1_000 + number : name === "resourceUrl" ? `${SHOP}/${text}` : text;
+        fc.pre(value !== OFFER[name] && String(value).isWellFormed());
+        const changed = { ...signed, payload: { ...OFFER, [name]: value } };
+        expect(await isValid(changed)).toBe(false);
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  test("of a stranger in the payee's own letters is not the payee's", async () => {
+    expect(await isValid(await typed(stranger, "Offer", OFFER))).toBe(false);
+    expect(await isValid(await typed(seller, "Offer", { ...OFFER, payTo: seller.address.toLowerCase() }))).toBe(true);
+  });
+});
