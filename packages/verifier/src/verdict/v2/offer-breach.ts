@@ -118,8 +118,11 @@ function judgeClaimant({ claimant }: OfferBreachEvidence, receipt: Payload | nul
     : unknown(claimant, "other_payer", shown(payer));
 }
 
-const transactionOn = ({ transactions }: OfferBreachEvidence, network: string): TransactionFact | undefined =>
-  transactions.find((one) => one.network === network);
+const transactionOn = (
+  { transactions, settlement }: OfferBreachEvidence,
+  network: string,
+): TransactionFact | undefined =>
+  transactions.find((one) => one.network === network && same(one.transaction, settlement.transaction));
 
 interface Paid {
   readonly transfer: TransferFact | null;
@@ -130,8 +133,8 @@ interface Paid {
  * The claimant's transfer that was the payment: one that is as offered if there is any, and otherwise the only one. Of
  * several others nobody can say which it was.
  */
-function paidBy({ settlement, transfers }: OfferBreachEvidence, offer: Payload): Paid {
-  const own = transfers.filter(({ network }) => network === settlement.network);
+function paidBy({ settlement, transfers, claimant }: OfferBreachEvidence, offer: Payload): Paid {
+  const own = transfers.filter(({ network, from }) => network === settlement.network && same(from, claimant));
   const exact = own.filter(
     (one) =>
       settlement.network === offer.network &&
@@ -190,13 +193,16 @@ function judgeTerms(evidence: OfferBreachEvidence, terms: Terms): Readonly<Recor
 function judgeNetwork(evidence: OfferBreachEvidence, offered: string): Judged {
   const { network } = evidence.settlement;
   if (network === offered) return truth(offered, network, "match");
-  const [promised, charged] = [NETWORKS_V2[offered], NETWORKS_V2[network]];
+  const [promised, charged] = [networkNamed(offered), networkNamed(network)];
   if (promised === undefined || charged === undefined) return unknown(shown(offered), "network_not_read", network);
   if (charged.isTest || !promised.isTest) return unknown(offered, "costs_nothing", network);
   return transactionOn(evidence, offered)?.outcome === "not_found"
     ? broken(offered, network, "mismatch")
     : unknown(offered, "on_both_networks", network);
 }
+
+/** A stranger may name a network like a member of every object. */
+const networkNamed = (name: string) => (Object.hasOwn(NETWORKS_V2, name) ? NETWORKS_V2[name] : undefined);
 
 const compared = (offered: string, paid: string): Judged =>
   offered === paid ? truth(offered, paid, "match") : broken(offered, paid, "mismatch");
