@@ -47,7 +47,7 @@ export async function isSigned(
   const { network } = route;
   if (isAccountSignature(payer, digest, signature)) return true;
   if (await parts.chains[network].verifyContractSignature(signed, client)) return true;
-  return (await schemeNamed(parts, payment.scheme).isSignedOtherwise?.({ network, ...signed })) ?? false;
+  return (await schemeNamed(parts, payment.scheme).isSignedOtherwise?.({ network, ...signed }, client)) ?? false;
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { PaymentRequirements } from "@x402/core/types";
+import type { Asker } from "../kernel/client.ts";
 import type { Network } from "../kernel/networks.ts";
 import type { Offer, PaymentKey, Terms } from "../kernel/route.ts";
 import type { Address, Hex } from "../kernel/wallet.ts";
@@ -125,14 +126,17 @@ export interface Scheme extends SchemeRules {
   ) => Promise<{ readonly refused: string | null; readonly head: Head }>;
   /**
    * Whether the payer signed the digest in a form that is neither an account's nor ERC-1271; absent if there is none.
-   * Rejects if the chain cannot be read.
+   * Rejects if the chain cannot be read, and some of those who ask for very many.
    */
-  readonly isSignedOtherwise?: (signed: {
-    readonly network: Network;
-    readonly payer: Address;
-    readonly digest: Hex;
-    readonly signature: Hex;
-  }) => Promise<boolean>;
+  readonly isSignedOtherwise?: (
+    signed: {
+      readonly network: Network;
+      readonly payer: Address;
+      readonly digest: Hex;
+      readonly signature: Hex;
+    },
+    asker: Asker,
+  ) => Promise<boolean>;
   /** Submits a signed payment for settlement. Nothing it reports or throws decides anything: only the chain does. */
   readonly submit: (payment: Submission) => Promise<void>;
   /** What the chain shows for a payment, found by payer and nonce. */

@@ -92,7 +92,7 @@ async function isSigned(
   if (isAccountSignature(payer, digest, signature)) return true;
   if (await chains[network].verifyContractSignature({ payer, digest, signature }, client)) return true;
   for (const { isSignedOtherwise } of schemes.values())
-    if (await isSignedOtherwise?.({ network, payer, digest, signature })) return true;
+    if (await isSignedOtherwise?.({ network, payer, digest, signature }, client)) return true;
   return false;
 }
 

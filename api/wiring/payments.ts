@@ -5,7 +5,6 @@ import { createHolds } from "../adapters/chain/holds.ts";
 import type { Relayer } from "../adapters/chain/relayer/relayer.ts";
 import { holdsOf } from "../adapters/chain/shared-holds.ts";
 import type { CostCeiling } from "../adapters/chain/simulation.ts";
-import { isSignedByWrapped } from "../adapters/chain/wrapped-signature.ts";
 import { ESCROW_NETWORK } from "../escrow/payment.ts";
 import { NETWORKS } from "../kernel/networks.ts";
 import type { Address } from "../kernel/wallet.ts";
@@ -55,7 +54,7 @@ export function wireSchemes({
     createAuthCapture({
       ...escrowed,
       factories,
-      isSignedByWrapped: ({ network, ...signed }) => isSignedByWrapped(chains[network].client, signed),
+      isSignedByWrapped: ({ network, ...signed }, asker) => chains[network].verifyWrappedSignature(signed, asker),
     }),
     createCommerce(escrowed),
   ];

@@ -3,7 +3,7 @@ import { NETWORKS, type Network } from "../../kernel/networks.ts";
 import type { Chain } from "../../payments/chain.ts";
 import type { Head } from "../../payments/scheme.ts";
 import { createAllowance } from "./allowance.ts";
-import { createContractSignatures } from "./contract-signatures.ts";
+import { type ContractSignatures, createContractSignatures } from "./contract-signatures.ts";
 import { createFinality, type Finality } from "./finality.ts";
 import { findSettlement } from "./find-settlement.ts";
 import { createGlance } from "./glance.ts";
@@ -22,7 +22,7 @@ const RPC = { timeout: 10_000, retryCount: 1, fetchFn: rpcFetch };
 /** What one look at a payment may cost, whatever its age. */
 const CALLS_A_LOOK = 4;
 
-export interface ChainReader extends Chain {
+export interface ChainReader extends Chain, Pick<ContractSignatures, "verifyWrappedSignature"> {
   readonly client: PublicClient;
   readonly logs: LogReader;
   readonly finality: Finality;
@@ -48,6 +48,7 @@ export function createChain(network: Network, { rpcUrl, logBlockRange }: ChainSe
   const batch = { wait: 0, batchSize: MOST_IN_A_BATCH };
   const client = connect({ batch });
   const heads = cachedHead(client);
+  const signatures = createContractSignatures(client);
   // Some providers refuse a range with one answer to the whole batch, which viem cannot read.
   const logs = createLogReader({ client: connect({}), mostBlocks: logBlockRange });
   const finality = createFinality(client);
@@ -67,7 +68,8 @@ export function createChain(network: Network, { rpcUrl, logBlockRange }: ChainSe
     finality,
     head: discreet(heads.head),
     finalizedBlock: discreet(async () => Number((await finality.latest()).number)),
-    verifyContractSignature: discreet(createContractSignatures(client)),
+    verifyContractSignature: discreet(signatures.verifyContractSignature),
+    verifyWrappedSignature: discreet(signatures.verifyWrappedSignature),
     funds: discreet((payer, nonces) => payerFunds(client, { usdc: facts.usdc.address, payer, nonces })),
     unusedAfter: discreet((transaction, { payer, nonce }) =>
       unusedAfter(client, { usdc: facts.usdc.address, payer, nonce, transaction }),

@@ -5,6 +5,7 @@ import type { PayerSignature } from "../../payments/chain.ts";
 import { paced } from "./paced.ts";
 import { createRecent } from "./recent.ts";
 import { isTransport } from "./rpc-errors.ts";
+import { isSignedByWrapped } from "./wrapped-signature.ts";
 
 const ERC1271 = parseAbi(["function isValidSignature(bytes32 hash, bytes signature) view returns (bytes4)"]);
 const ERC1271_MAGIC = "0x1626ba7e";
@@ -13,13 +14,18 @@ const CODE_CACHE_MS = 60_000;
 /** What strangers can have asked with signatures that cost them nothing: so many calls at once, in one batch. */
 const STRANGERS = { most: 20, everyMs: 100, mostWaiting: 1_000 };
 
+export interface ContractSignatures {
+  /** By ERC-1271; false for an account without code. */
+  readonly verifyContractSignature: (signed: PayerSignature, asker: Asker) => Promise<boolean>;
+  /** By ERC-6492: of a wallet that may have no code yet. */
+  readonly verifyWrappedSignature: (signed: PayerSignature, asker: Asker) => Promise<boolean>;
+}
+
 /**
- * Verifies signatures by ERC-1271; false for an account without code. Anybody can send any number of signatures that nobody
- * has made, of ever new accounts or of one contract, so clients take turns.
+ * Verifies signatures that only a contract knows. Anybody can send any number of signatures that nobody has made, of ever
+ * new accounts or of one, so clients take turns for whatever asks the chain.
  */
-export function createContractSignatures(
-  client: PublicClient,
-): (signed: PayerSignature, asker: Asker) => Promise<boolean> {
+export function createContractSignatures(client: PublicClient): ContractSignatures {
   const coded = createRecent<boolean>(CODE_CACHE_MS);
   const turn = paced(async (turns: readonly null[]) => turns, STRANGERS);
   const isContract = async (payer: Address, asker: Asker): Promise<boolean> => {
@@ -29,10 +35,16 @@ export function createContractSignatures(
     await turn(null, asker);
     return coded(payer, () => hasCode(client, payer));
   };
-  return async (signed, asker) => {
-    if (!(await isContract(signed.payer, asker))) return false;
-    await turn(null, asker);
-    return isAccepted(client, signed);
+  return {
+    async verifyContractSignature(signed, asker) {
+      if (!(await isContract(signed.payer, asker))) return false;
+      await turn(null, asker);
+      return isAccepted(client, signed);
+    },
+    async verifyWrappedSignature(signed, asker) {
+      await turn(null, asker);
+      return isSignedByWrapped(client, signed);
+    },
   };
 }
 

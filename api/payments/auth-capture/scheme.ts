@@ -26,8 +26,10 @@ export function createAuthCapture(parts: AuthCaptureParts): Scheme {
   const { factories, isSignedByWrapped } = parts;
   return {
     ...heldBy(authCaptureRules(parts), parts),
-    isSignedOtherwise: async (signed) =>
-      isWrapped(signed.signature) && wrongFactory(signed.signature, factories) === null && isSignedByWrapped(signed),
+    isSignedOtherwise: async (signed, asker) =>
+      isWrapped(signed.signature) &&
+      wrongFactory(signed.signature, factories) === null &&
+      isSignedByWrapped(signed, asker),
   };
 }
 

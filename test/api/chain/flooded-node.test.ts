@@ -71,6 +71,28 @@ test("while a network floods the oracle, another client's question is in the nex
   expect(new Set(told)).toEqual(new Set(["told", "2000 are waiting already"]));
 });
 
+test("a flood from thousands of networks crowds out strangers for as long as it lasts, and never what is paid for", async () => {
+  const { reader, calls, answer } = slowNode();
+  const ask = (item: number, asker: string | null) =>
+    reader.stateAgain({ from: FROM, nonce: nonce(item) }, asker).then(
+      () => "told",
+      (error: Error) => error.message,
+    );
+  const flood = Array.from({ length: FLOOD }, (_, item) => ask(item, `10.${item >> 8}.${item & 255}.1`));
+  // Its network is one of very many, and they came first.
+  expect(await ask(5_001, "203.0.113.9")).toBe("2000 are waiting already");
+  const paid = Array.from({ length: 300 }, (_, item) => ask(6_000 + item, null));
+  await departure();
+  answer();
+  expect(calls[0]?.slice(0, 300)).toEqual(Array.from({ length: 300 }, (_, item) => nonce(6_000 + item)));
+  expect(new Set(await Promise.all(paid))).toEqual(new Set(["told"]));
+  // Each call makes room, for whoever comes next.
+  const again = ask(5_001, "203.0.113.9");
+  await pass(6);
+  expect(await again).toBe("told");
+  expect(await Promise.all(flood)).toContain("told");
+});
+
 test("a question that waits in a flood does not hold up another client's question about the same nonce", async () => {
   const { reader, calls, answer } = slowNode();
   const same = { from: FROM, nonce: nonce(9_999) };
@@ -105,15 +127,20 @@ test("what many ask about one nonce is asked of the node once", async () => {
 
 /** Accounts without code, but for one contract. */
 function accountsNode(contract: Hex) {
-  const asked: Hex[] = [];
+  const [asked, deployed]: [Hex[], Hex[]] = [[], []];
   const client = {
     async getCode({ address: of }: { address: Hex }) {
       asked.push(of);
       return of === contract ? "0x6001" : undefined;
     },
     readContract: async () => "0x1626ba7e",
+    async call({ data }: { data: Hex }) {
+      deployed.push(data);
+      return { data: "0x01" };
+    },
   } as unknown as PublicClient;
-  return { verify: createContractSignatures(client), asked };
+  const { verifyContractSignature: verify, verifyWrappedSignature: verifyWrapped } = createContractSignatures(client);
+  return { verify, verifyWrapped, asked, deployed };
 }
 
 test("wrong signatures of ever new accounts cost a few calls at a time, and a contract's payer is not held up by them", async () => {
@@ -138,4 +165,23 @@ test("wrong signatures of ever new accounts cost a few calls at a time, and a co
   const before = asked.length;
   expect(await verify(signed(address(1_000)), crowdOf(0))).toBe(false);
   expect(asked).toHaveLength(before);
+});
+
+test("signatures of wallets without code take the same turns, though their account is known to have none", async () => {
+  const { verify, verifyWrapped, deployed } = accountsNode(address(99_999));
+  const signed = { payer: address(1), digest: nonce(1), signature: "0x01" as const };
+  expect(await verify(signed, crowdOf(0))).toBe(false);
+  const flood = Array.from({ length: FLOOD }, (_, item) =>
+    verifyWrapped(signed, crowdOf(item)).then(String, (error: Error) => error.message),
+  );
+  const honest = verifyWrapped({ ...signed, payer: address(2) }, "203.0.113.9");
+  await departure();
+  expect(deployed.length).toBeLessThanOrEqual(20);
+  await pass(0.2);
+  expect(await honest).toBe(true);
+  expect(deployed.length).toBeLessThanOrEqual(60);
+  await pass(6);
+  const told = await Promise.all(flood);
+  expect(told.filter((one) => one === "true").length).toBeLessThanOrEqual(1_000);
+  expect(new Set(told)).toEqual(new Set(["true", "1000 are waiting already"]));
 });
