@@ -1,4 +1,4 @@
-import type { Address } from "viem";
+import { type Address, isAddressEqual } from "viem";
 import { AGAIN, openUntil, type PaidOutput, priceOf, toPay } from "./paid-output.ts";
 import type { PendingPayment } from "./pending-payments.ts";
 import { parseJson, problemOf, type ServiceAnswer, ServiceError } from "./service.ts";
@@ -59,14 +59,16 @@ export function bought(answered: Answered): Bought {
 export const onceMore = (file: string): string =>
   `To buy this once more all the same, the user removes the file ${file}.`;
 
-function opened({ answer, path, payment, isNew }: Answered) {
+function opened({ answer, path, payment, isNew, payer }: Answered) {
   const whose = isNew ? "and counts against the session's budget" : "by an earlier call";
   const counts = `A payment of ${toPay(payment)} was signed ${whose}.`;
   if (answer.status !== 200)
     throw new NothingSold(`${path}: ${refusalOf(answer)} ${counts} ${openUntil(payment)} ${AGAIN}`);
   try {
-    const { success, transaction, network } = settlementOf(answer.headers);
+    const { success, transaction, network, ...settled } = settlementOf(answer.headers);
     if (!success) throw new ServiceError("the service says nothing was settled.");
+    if (network !== payment.network || !isAddressEqual((settled.payer ?? payer) as Address, payer))
+      throw new ServiceError("the answer is for a payment that was not this one.");
     return { transaction, network, document: parseJson(answer, path) };
   } catch (cause) {
     const { message } = cause as Error;

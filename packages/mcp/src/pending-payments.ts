@@ -32,6 +32,16 @@ export type PendingPayment = z.infer<typeof PENDING>;
 /** Payments cannot be kept or read, so none is signed or sent. The message is written for the agent. */
 class CannotKeep extends Error {}
 
+/** What is kept there may be a payment that can still be charged. */
+class Unreadable extends Error {
+  constructor(file: string, options: ErrorOptions) {
+    super(
+      `${file} may be a payment that can still be charged, and cannot be read. Nothing was signed or sent. Once the tool my_purchases or the chain shows that nothing is open, the user can remove it.`,
+      options,
+    );
+  }
+}
+
 /** One call for a purchase. */
 export interface Call {
   readonly key: PurchaseKey;
@@ -102,8 +112,12 @@ export function keptIn(folder: string): PendingPayments {
   };
 }
 
-const isSharedBy = (began: number, { answeredAt }: PendingPayment): boolean =>
-  answeredAt === undefined || Date.parse(answeredAt) > began;
+/** An answer that is later than any call is of a clock that has been set back: it is long over. */
+function isSharedBy(began: number, { answeredAt }: PendingPayment): boolean {
+  if (answeredAt === undefined) return true;
+  const at = Date.parse(answeredAt);
+  return at > began && at <= Date.now() + SHARED_FOR_MS;
+}
 
 /** Each payment has a nonce of its own. */
 const isSame = (one: PendingPayment | null, other: PendingPayment | null): boolean =>
@@ -111,7 +125,12 @@ const isSame = (one: PendingPayment | null, other: PendingPayment | null): boole
 
 async function readPending(file: string): Promise<PendingPayment | null> {
   const text = await readFile(file, "utf8").catch(absent);
-  return text === null ? null : PENDING.parse(JSON.parse(text));
+  if (text === null) return null;
+  try {
+    return PENDING.parse(JSON.parse(text));
+  } catch (cause) {
+    throw new Unreadable(file, { cause });
+  }
 }
 
 interface Written {
@@ -178,7 +197,8 @@ async function taken(lock: string): Promise<boolean> {
     return true;
   }
   const held = await stat(lock).catch(absent);
-  if (held !== null && Date.now() - held.mtimeMs > STALE_AFTER_MS) await rm(lock, { force: true });
+  // In either direction: the clock may have been set back since.
+  if (held !== null && Math.abs(Date.now() - held.mtimeMs) > STALE_AFTER_MS) await rm(lock, { force: true });
   return false;
 }
 
@@ -194,6 +214,8 @@ const absent = unlessOneOf("ENOENT");
 
 const explained = <T>(folder: string, work: () => Promise<T>): Promise<T> =>
   work().catch((cause: Error) => {
+    // Another folder would hide the payment that this one has.
+    if (cause instanceof Unreadable) throw cause;
     throw new CannotKeep(
       `Payments are kept in ${folder} until they are over, and that fails: ${cause.message}. Nothing was sent. The user can make the folder writable, or name another one with XDG_STATE_HOME.`,
       { cause },

@@ -115,6 +115,13 @@ describe("terms that the service does not publish are refused, and nothing is si
   });
 });
 
+/** The answer with another PAYMENT-RESPONSE. */
+function settledAs(answer: ServiceAnswer, change: object): ServiceAnswer {
+  const settled = JSON.parse(Buffer.from(answer.headers.get("payment-response") ?? "", "base64").toString());
+  const header = Buffer.from(JSON.stringify({ ...settled, ...change })).toString("base64");
+  return { ...answer, headers: new Headers({ "payment-response": header }) };
+}
+
 describe("an answer that was paid for and cannot be believed is not passed on; the error names the payment", () => {
   test.each([
     [
@@ -140,6 +147,21 @@ describe("an answer that was paid for and cannot be believed is not passed on; t
   test.each([
     ["that is not JSON", (answer: ServiceAnswer) => rewritten(answer, () => "<html>"), /did not return JSON/],
     ["without a settlement", (answer: ServiceAnswer) => ({ ...answer, headers: new Headers() }), /what was settled/],
+    [
+      "with the settlement of another wallet",
+      (answer: ServiceAnswer) => settledAs(answer, { payer: THIEF }),
+      /is for a payment that was not this one/,
+    ],
+    [
+      "with a settlement in test money",
+      (answer: ServiceAnswer) => settledAs(answer, { network: "eip155:84532" }),
+      /is for a payment that was not this one/,
+    ],
+    [
+      "with a settlement of nobody",
+      (answer: ServiceAnswer) => settledAs(answer, { payer: "0x" }),
+      /Address "0x" is invalid/,
+    ],
   ])("an answer %s", async (_name, change, message) => {
     const hostile = between(service.url, (answer) =>
       answer.headers.has("payment-response") ? change(answer) : answer,

@@ -79,6 +79,48 @@ test("an answer is shared by the calls that began before it, for ten minutes", a
   expect(await files()).toHaveLength(1);
 });
 
+test("a clock that was set back holds nothing up: not a lock from the future, and not an answer", async () => {
+  const store = keptIn(folder);
+  const first = await store.keep(from(), null, signed("first"));
+  await store.answered(key, first, new Date(Date.now() + 86_400_000));
+  expect(await store.find(from())).toBeNull();
+  const [name = ""] = await files();
+  const lock = join(folder, `${name}.lock`);
+  await writeFile(lock, "");
+  const tomorrow = new Date(Date.now() + 86_400_000);
+  await utimes(lock, tomorrow, tomorrow);
+  expect((await store.keep(from(), null, signed("second"))).signedAt).toBe("second");
+  expect(await files()).toEqual([name]);
+});
+
+test.each([
+  ["half of it", (text: string) => text.slice(0, 40)],
+  ["nothing", () => ""],
+  ["zeros, as a power cut leaves them", (text: string) => "\0".repeat(text.length)],
+  ["an amount that is none", (text: string) => text.replace('"amount":"1"', '"amount":"1.5"')],
+  ["a payment in a list", (text: string) => `[${text}]`],
+])(
+  "a file with %s may be a payment: nothing is signed beside it, and the user is told which one it is",
+  async (_, spoil) => {
+    const store = keptIn(folder);
+    const text = JSON.stringify(await store.keep(from(), null, signed("first")));
+    const file = store.fileOf(key);
+    await writeFile(file, spoil(text));
+    const sign = vi.fn(signed("second"));
+    for (const attempt of [() => store.find(from()), () => store.keep(from(), null, sign)]) {
+      const error: Error = await attempt().then(
+        () => expect.unreachable(),
+        (cause) => cause,
+      );
+      expect(error.message).toMatch(new RegExp(`^${file} may be a payment .*Nothing was signed or sent`));
+      // Another folder would hide it.
+      expect(error.message).not.toMatch(/XDG_STATE_HOME/);
+    }
+    expect(sign).not.toHaveBeenCalled();
+    expect(await files()).toHaveLength(1);
+  },
+);
+
 test("what version 1.0.0 has left is sent again", async () => {
   const old = { ...rest, headers: { payment: "old" }, signedAt: "2026-11-01T00:00:00.000Z" };
   await writeFile(keptIn(folder).fileOf(key), JSON.stringify(old));

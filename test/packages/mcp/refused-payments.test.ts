@@ -44,6 +44,16 @@ beforeEach(async () => {
 const certify = async (plan: Pick<LocalPlan, "service"> & Partial<LocalPlan>) =>
   call(await connectLocal({ payer, pending: keptIn(folder), ...plan }), "certify", BASIC);
 
+/** By a clock that stands still then. */
+async function certifyAt(now: number, plan: Parameters<typeof certify>[0]) {
+  vi.useFakeTimers({ toFake: ["Date"], now });
+  try {
+    return await certify(plan);
+  } finally {
+    vi.useRealTimers();
+  }
+}
+
 const charges = async () => (await settlements(chain, payer.address)).length;
 
 const PENDING = { isError: false, structured: { status: "pending", price: { amount_usd: "0.25" } } };
@@ -113,6 +123,7 @@ describe("what the service says of the chain", () => {
       "expired with an earlier end": (asked) => expired(asked, { valid_before: "1000" }),
       "expired by an earlier block": (asked) => expired(asked, { final_block: { time: "2020-01-01" } }),
       "expired by no block": (asked) => expired(asked, { final_block: undefined }),
+      "expired by a block from the future": (asked) => expired(asked),
     };
     for (const [name, how] of Object.entries(open)) {
       say = how;
@@ -134,7 +145,11 @@ describe("what the service says of the chain", () => {
     let say: Say = () => null;
     const { seller, kept } = refusingAt(service.url, (asked) => say(asked));
     await certify({ service: seller });
-    for (say of over) await certify({ service: seller });
+    let now = Date.now();
+    for (say of over) {
+      now += 600_000;
+      await certifyAt(now, { service: seller });
+    }
     expect([signatures(), nonces(kept).size]).toEqual([4, 4]);
   });
 });
@@ -147,12 +162,7 @@ async function signToCloseNow() {
     askTerms(roadTo(service.url, "open"), { path: "/test/basic", body: {} }),
   ]);
   const seconds = Number(timestamp) - (terms.accepts[0]?.maxTimeoutSeconds ?? 0);
-  vi.useFakeTimers({ toFake: ["Date"], now: seconds * 1_000 });
-  try {
-    await certify({ service: roadTo(service.url, "lost before"), giveUpAfterMs: 100 });
-  } finally {
-    vi.useRealTimers();
-  }
+  await certifyAt(seconds * 1_000, { service: roadTo(service.url, "lost before"), giveUpAfterMs: 100 });
 }
 
 test("a window that has closed counts as open until a final block is past it", async () => {
