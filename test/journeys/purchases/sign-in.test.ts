@@ -151,6 +151,19 @@ describe("an attacker", () => {
     expect(refusalOf(await present(elsewhere, moved))).toBe("invalid_siwx_nonce");
   });
 
+  test("who names two wallets in one header sees the purchases of the one that signed", async () => {
+    const self = newAccount();
+    const twoNames = [
+      (own: string) => `{"address":"${payer.address}",${own.slice(1)}`,
+      (own: string) => `${own.slice(0, -1)},"payer":"${payer.address}","wallet":"${payer.address}"}`,
+    ];
+    for (const both of twoNames) {
+      const own = JSON.stringify(await signed(self, challengeIn(await send(url))));
+      const page = pageIn(await present(url, Buffer.from(both(own)).toString("base64")));
+      expect(page).toMatchObject({ wallet: self.address.toLowerCase(), purchases: [] });
+    }
+  });
+
   test("who comes five minutes later, or from a future, is too late or too early", async () => {
     const early = await signed(payer, challengeIn(await send(url)));
     ahead = 5 * MINUTES;

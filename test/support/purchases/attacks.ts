@@ -1,4 +1,13 @@
 import { createSIWxMessage, type SIWxPayload } from "@x402/extensions/sign-in-with-x";
+import {
+  type Hex,
+  hashMessage,
+  numberToHex,
+  parseSignature,
+  serializeCompactSignature,
+  serializeSignature,
+  signatureToCompactSignature,
+} from "viem";
 import { type Signatory, type SignInChallenge, signed } from "./sign-in.ts";
 
 /** What an attacker has: a challenge of ours, a wallet with purchases that signs what it is shown, and one without. */
@@ -63,6 +72,30 @@ const misquoted =
     return { ...challenge, address: victim.address, signature };
   };
 
+/** The victim signs the right text, and its signature comes in a form that Circle's USDC does not take either. */
+const rewritten =
+  (change: (signature: Hex) => string): Make =>
+  async ({ challenge, victim }) => {
+    const { signature, ...rest } = await signed(victim, challenge);
+    return { ...rest, signature: change(signature as Hex) };
+  };
+
+/** The victim signs the text with a change that nobody sees. */
+const respelled =
+  (change: (text: string) => string): Make =>
+  async ({ challenge, victim }) => {
+    const message = change(createSIWxMessage(challenge, victim.address));
+    return { ...challenge, address: victim.address, signature: await victim.signMessage({ message }) };
+  };
+
+const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
+
+/** The other signature that recovers to the same key. */
+function mirrored(signature: Hex): string {
+  const { r, s, yParity } = parseSignature(signature);
+  return serializeSignature({ r, s: numberToHex(ORDER - BigInt(s), { size: 32 }), yParity: 1 - yParity });
+}
+
 const FORGED: readonly (readonly [string, Make])[] = [
   [
     "the victim's address and one's own signature",
@@ -81,6 +114,26 @@ const FORGED: readonly (readonly [string, Make])[] = [
   [
     "a signature of zeros",
     async ({ challenge, victim }) => ({ ...challenge, address: victim.address, signature: `0x${"00".repeat(65)}` }),
+  ],
+  ["the victim's signature with its s in the upper half", rewritten(mirrored)],
+  [
+    "the victim's signature in 64 bytes (ERC-2098)",
+    rewritten((one) => serializeCompactSignature(signatureToCompactSignature(parseSignature(one)))),
+  ],
+  ["the victim's signature with v from 0", rewritten((one) => `${one.slice(0, -2)}0${one.endsWith("1b") ? 0 : 1}`)],
+  ["the victim's signature and one more byte", rewritten((one) => `${one}00`)],
+  ["what the victim signed with line ends of Windows", respelled((text) => text.replaceAll("\n", "\r\n"))],
+  ["what the victim signed with one more line", respelled((text) => `${text}\n`)],
+  [
+    "what the victim signed with its address in lower case",
+    respelled((text) => text.replace(/0x[0-9a-fA-F]{40}/, (one) => one.toLowerCase())),
+  ],
+  [
+    "the hash of the text, signed as a message",
+    async ({ challenge, victim }) => {
+      const raw = hashMessage(createSIWxMessage(challenge, victim.address));
+      return { ...challenge, address: victim.address, signature: await victim.signMessage({ message: { raw } }) };
+    },
   ],
   [
     "the victim's signature in a wrapping without a factory (ERC-6492)",
