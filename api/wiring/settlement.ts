@@ -39,7 +39,6 @@ export function wireSettlements({
   signer,
 }: SettlementWires): SettlementRouteParts {
   const { perClient, perHour } = config.lookUps;
-  const readers = eachNetwork((network) => createAuthorizationReader(chains[network], NETWORKS[network]));
   const maySearch = (purpose: string) => {
     const budget = createLookupBudget(pool, { client: perClient, all: perHour }, purpose);
     return (client: string) =>
@@ -53,11 +52,15 @@ export function wireSettlements({
   };
   const failed = (error: unknown, what: string) => log.warn({ err: error }, what);
   const facts = eachNetwork((network) => whereKept(createAuthorizationFacts(pool, network), failed));
-  const lookUp = createLookUp({ readers, known: createKnownTransactions(pool), facts, now });
+  const known = createKnownTransactions(pool);
+  const looking = () => {
+    const readers = eachNetwork((network) => createAuthorizationReader(chains[network], NETWORKS[network]));
+    return { readers, lookUp: createLookUp({ readers, known, facts, now }) };
+  };
   return {
-    settlements: { lookUp, maySearch: maySearch("settlement "), clients, heard, now, failed },
-    // A client that spends what is free does not keep others from buying.
-    statements: createStatements({ lookUp, readers, maySearch: maySearch("statement "), signer, now }),
+    settlements: { lookUp: looking().lookUp, maySearch: maySearch("settlement "), clients, heard, now, failed },
+    // With a queue and searches of their own: a flood of what is free keeps nobody from buying.
+    statements: createStatements({ ...looking(), maySearch: maySearch("statement "), signer, now }),
   };
 }
 

@@ -5,6 +5,8 @@ import type { ChainReader } from "../../../api/adapters/chain/chain-reader.ts";
 import { createContractSignatures } from "../../../api/adapters/chain/contract-signatures.ts";
 import { NETWORKS } from "../../../api/kernel/networks.ts";
 import type { Hex } from "../../../api/kernel/wallet.ts";
+import { STATEMENT_REQUEST } from "../../../api/settlement/statement-request.ts";
+import { wireSettlements } from "../../../api/wiring/settlement.ts";
 
 // What strangers can ask of a node for nothing is bounded, and shared out.
 
@@ -32,6 +34,11 @@ interface Asked {
 
 /** A node that keeps what it was asked, call by call, and answers nothing before it is told to. */
 function slowNode() {
+  const { chain, ...node } = slowChain();
+  return { reader: createAuthorizationReader(chain, NETWORKS["eip155:8453"]), ...node };
+}
+
+function slowChain() {
   const calls: Hex[][] = [];
   const answer = Promise.withResolvers<void>();
   const client = {
@@ -42,9 +49,8 @@ function slowNode() {
       return [NUMBER, TIME, ...nonces.map(() => false)];
     },
   } as unknown as PublicClient;
-  const logs = { width: () => 100n };
-  const reader = createAuthorizationReader({ client, logs } as unknown as ChainReader, NETWORKS["eip155:8453"]);
-  return { reader, calls, answer: answer.resolve };
+  const chain = { client, logs: { width: () => 100n } } as unknown as ChainReader;
+  return { chain, calls, answer: answer.resolve };
 }
 
 test("while a network floods the oracle, another client's question is in the next call, and paid ones come first", async () => {
@@ -91,6 +97,42 @@ test("a flood from thousands of networks crowds out strangers for as long as it 
   await pass(6);
   expect(await again).toBe("told");
   expect(await Promise.all(flood)).toContain("told");
+});
+
+test("a statement is sold while thousands of networks flood what is free", async () => {
+  const { chain, calls, answer } = slowChain();
+  const noDatabase = { query: () => Promise.reject(new Error("no database")) };
+  const { settlements, statements } = wireSettlements({
+    config: { lookUps: { rpcUrls: [], perSecond: 1, perClient: 1, perHour: 1 } },
+    pool: noDatabase as never,
+    chains: { "eip155:8453": chain, "eip155:84532": chain },
+    log: { warn: () => undefined } as never,
+    now: () => new Date(Number(TIME) * 1_000),
+    peers: {} as never,
+    heard: [],
+    signer: {} as never,
+  });
+  const authorization = { from: FROM, to: address(8), value: "1", validAfter: "0", validBefore: String(TIME + 60n) };
+  const request = (item: number) =>
+    STATEMENT_REQUEST.parse({ authorization: { ...authorization, nonce: nonce(item) } });
+  const open = { to: null, value: null, validAfter: null, validBefore: TIME + 60n, transaction: null };
+  const free = (item: number) =>
+    settlements
+      .lookUp(
+        { network: "eip155:8453", from: FROM, nonce: nonce(item), ...open },
+        { asker: `10.${item >> 8}.${item & 255}.1`, maySearch: async () => true },
+      )
+      .then(
+        ({ status }) => status,
+        (error: Error) => error.message,
+      );
+  const flood = Array.from({ length: FLOOD }, (_, item) => free(item));
+  const sale = statements.admit(request(5_001), "203.0.113.9");
+  await vi.waitUntil(() => calls.flat().includes(nonce(5_001)));
+  answer();
+  expect(await sale).toMatchObject({ input: { authorization: { nonce: nonce(5_001) } } });
+  await pass(6);
+  expect(new Set(await Promise.all(flood))).toEqual(new Set(["pending", "2000 are waiting already"]));
 });
 
 test("a question that waits in a flood does not hold up another client's question about the same nonce", async () => {
