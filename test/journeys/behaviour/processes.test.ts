@@ -214,4 +214,22 @@ describe("the answer to a paid order gets lost once, whichever process is asked"
     expect(await isUsed(stage.chain, second.authorization)).toBe(false);
     expect(await paid(run)).toBe(2);
   });
+
+  test("killed with SIGKILL while it keeps a late answer back: the same header gets it elsewhere, and a PASS", async () => {
+    const run = await begin("late");
+    await buy(run, 2);
+    await offered(run, 1);
+    const signed = await signOrder(run, 1);
+    const cut = pay(run, 1, signed);
+    const lost = "SELECT 1 FROM lost_order WHERE session = $1 AND lost_at IS NOT NULL";
+    await eventually(async () => (await owner.query(lost, [run.id])).rowCount, 1);
+    await one.kill();
+    expect(await cut).toBeNull();
+    const after = { ...run, at: two.url };
+    expect((await pay(after, 1, signed))?.body).toMatchObject({ deliverable: { type: "order" } });
+    await passWindow(ground, run);
+    expect((await askResult(after)).body).toMatchObject({ status: "complete", verdict: "pass" });
+    expect(await paid(run)).toBe(3);
+    one = await stage.start(node);
+  });
 });
