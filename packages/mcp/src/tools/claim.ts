@@ -4,13 +4,17 @@ import { CATEGORIES } from "../vocabulary.ts";
 
 const sha256 = z.string().regex(/^[0-9a-fA-F]{64}$/, "expected a SHA-256: 64 hex digits");
 
+const proof = { acceptIndex: z.int().min(0).optional(), signature: z.string().min(1).max(8_192) };
+
 const signed = z
-  .strictObject({
-    format: z.enum(["jws", "eip712"]),
-    acceptIndex: z.int().min(0).optional(),
-    payload: z.record(z.string(), z.union([z.string(), z.number()])).optional(),
-    signature: z.string().min(1).max(8_192),
-  })
+  .discriminatedUnion("format", [
+    z.strictObject({ format: z.literal("jws"), ...proof }),
+    z.strictObject({
+      format: z.literal("eip712"),
+      payload: z.record(z.string(), z.union([z.string(), z.number()])),
+      ...proof,
+    }),
+  ])
   .describe("As in extensions of PAYMENT-REQUIRED and PAYMENT-RESPONSE.");
 
 const CONDITIONS = {
