@@ -78,47 +78,61 @@ const asVersion1 = (required: PaymentRequirements, { offer, url, discoverable }:
   extra: required.extra,
 });
 
-/** The longest bazaar entry that leaves room for the rest of a payment in a header of 4 KB, in characters of JSON. */
-const LONGEST_ENTRY = 1_300;
+/**
+ * The longest `PAYMENT-REQUIRED` that leaves room in a header of 4 KB for what a payment adds to the terms that it echoes. Of
+ * several terms it echoes one, so it is shorter than the 402.
+ */
+const LONGEST = { ofOne: 3_620, ofSeveral: 4_090 } as const;
 
 /**
- * What a paid route declares about itself: that it accepts payment identifiers, and its bazaar entry. Clients echo all
- * of it back in a header, so the identifiers' schema, which is optional, is left out.
+ * What a paid route declares about itself: that it accepts payment identifiers, and its bazaar entry, as far as there is
+ * room. Clients echo all of it back in a header, so the identifiers' schema, which is optional, is left out.
+ * @param lengthWith of the route's `PAYMENT-REQUIRED` with these extensions; offers and URLs are longer at a longer host
  */
-export function routeExtensions(route: PaidRoute): Record<string, unknown> {
-  const { method, example, output } = route;
-  const entry =
-    schemesOf(route).length === 1
-      ? bazaarEntry(route, { example: example.output, schema: outlineOf(output) })
-      : // The terms and signed offers of several schemes fill the header.
-        {
-          info: { input: { type: "http", method, bodyType: "json", body: example.input } },
-          schema: { type: "object" },
-        };
-  return { [BAZAAR]: entry, [PAYMENT_IDENTIFIER]: { info: { required: false } } };
+export function routeExtensions(
+  route: PaidRoute,
+  lengthWith: (extensions: Readonly<Record<string, unknown>>) => number,
+): Readonly<Record<string, unknown>> {
+  const identifiers = { [PAYMENT_IDENTIFIER]: { info: { required: false } } };
+  const isOne = schemesOf(route).length === 1;
+  for (const entry of isOne ? entriesOf(route) : [briefEntry(route)]) {
+    const extensions = { [BAZAAR]: entry, ...identifiers };
+    if (lengthWith(extensions) <= (isOne ? LONGEST.ofOne : LONGEST.ofSeveral)) return extensions;
+  }
+  return identifiers;
 }
 
 const { key: BAZAAR, enrichDeclaration } = bazaarResourceServerExtension;
 
-interface Described {
-  readonly example: object;
-  readonly schema: JsonSchema;
+/** The terms and signed offers of several schemes fill the header. */
+const briefEntry = ({ method, example }: PaidRoute) => ({
+  info: { input: { type: "http", method, bodyType: "json", body: example.input } },
+  schema: { type: "object" },
+});
+
+/** A route's bazaar entries, each with less of the answer's example, and then of its outline, than the one before. */
+function* entriesOf(route: PaidRoute): Generator<unknown> {
+  let example = route.example.output as object;
+  let schema = outlineOf(route.output);
+  for (;;) {
+    yield entryOf(route, example, schema);
+    const { properties = {} } = schema as { readonly properties?: object };
+    if (Array.isArray(example)) return;
+    if (Object.keys(example).length > 0) example = shortened(example);
+    else if (Object.keys(properties).length > 0)
+      schema = { ...schema, properties: shortened(properties) } as JsonSchema;
+    else return;
+  }
 }
 
-/** Of the answer's example, and then of its outline, as many members as there is room for. */
-function bazaarEntry(route: PaidRoute, { example, schema }: Described): unknown {
+function entryOf(route: PaidRoute, example: object, schema: JsonSchema): unknown {
   const { [BAZAAR]: declared } = declareDiscoveryExtension({
     bodyType: "json",
     input: route.example.input,
     inputSchema: outline(jsonSchema(route.body ?? route.input, "input")),
     output: { example, schema },
   });
-  const entry = enrichDeclaration?.(declared, { method: route.method, adapter: null }) ?? declared;
-  if (JSON.stringify(entry).length <= LONGEST_ENTRY || Array.isArray(example)) return entry;
-  if (Object.keys(example).length > 0) return bazaarEntry(route, { example: shortened(example), schema });
-  const { properties = {} } = schema as { readonly properties?: object };
-  if (Object.keys(properties).length === 0) return entry;
-  return bazaarEntry(route, { example, schema: { ...schema, properties: shortened(properties) } });
+  return enrichDeclaration?.(declared, { method: route.method, adapter: null }) ?? declared;
 }
 
 const shortened = (members: object): object => Object.fromEntries(Object.entries(members).slice(0, -1));

@@ -48,7 +48,7 @@ export function payable(route: PaidRoute, parts: PayableParts): Handler {
   const { path: resource, description } = route;
   const accepted = acceptedBy(route, parts);
   const offer = { terms, resource, description, maxTimeoutSeconds: MAX_TIMEOUT_SECONDS };
-  const required = challenges(offer, { ...accepted, extensions: routeExtensions(route) });
+  const required = listed(route, offer, accepted);
   return async (c) => {
     if (route.closed !== undefined) throw new Problem("not_available", { detail: route.closed });
     const payment = presentedPayment(c, accepted);
@@ -160,6 +160,17 @@ const challenges =
   (offer: Offer, accepted: Accepted): ((error: string) => PaymentChallenge) =>
   (error) =>
     challenge(offer, accepted, { error, at: accepted.now() });
+
+/** The same for a route that discovery lists. What it is told depends on the room that terms and offers leave. */
+function listed(route: PaidRoute, offer: Offer, accepted: Accepted): (error: string) => PaymentChallenge {
+  const lengthWith = (extensions: Readonly<Record<string, unknown>>): number =>
+    challenges(offer, { ...accepted, extensions })(PAYMENT_REQUIRED).header.length;
+  let extensions: Readonly<Record<string, unknown>> | null = null;
+  return (error) => {
+    extensions ??= routeExtensions(route, lengthWith);
+    return challenges(offer, { ...accepted, extensions })(error);
+  };
+}
 
 function presentedPayment(c: Context, { schemes }: Accepted): PresentedPayment | null {
   const request = new HonoAdapter(c);

@@ -12,11 +12,12 @@ import {
   verifyReceiptSignatureJWS,
 } from "@x402/extensions/offer-receipt";
 import { x402Client } from "@x402/fetch";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { forFile } from "../../support/for-file.ts";
 import { type Answer, challengeOf, post, v1, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
+import { startService } from "../../support/service/service.ts";
 import { mountedRoutes, startScene } from "./scene.ts";
 
 const { service, chain } = await forFile(startScene());
@@ -30,11 +31,13 @@ const offersOf = ({ extensions }: PaymentRequired): readonly SignedOffer[] =>
 const basic = `${service.url}/test/basic`;
 
 /** Every 402 of the service, by its path. */
-async function unpaid(): Promise<readonly (readonly [path: string, header: string, challenge: PaymentRequired])[]> {
+async function unpaid(
+  at = service.url,
+): Promise<readonly (readonly [path: string, header: string, challenge: PaymentRequired])[]> {
   const paths = mountedRoutes(service).flatMap((route) => (route.startsWith("POST ") ? [route.slice(5)] : []));
   const found = [];
   for (const path of new Set(paths)) {
-    const answer = await post(service.url + path);
+    const answer = await post(at + path);
     if (answer.status !== 402) continue;
     found.push([path, answer.headers.get("payment-required") ?? "", challengeOf(answer)] as const);
   }
@@ -60,18 +63,38 @@ test("every 402 has a signed offer for each of its terms, which a stock verifier
   }
 });
 
-test("no 402, and no payment of a stock client that echoes it, takes 4 KB", async () => {
-  const payer = devAccount(3);
-  const client = x402Client
+function stockClient(payer = devAccount(3)) {
+  return x402Client
     .fromConfig({ schemes: [], spendControls: false })
     .register("eip155:*", new ExactEvmScheme(payer))
     .register("eip155:*", new AuthCaptureEvmScheme(payer));
-  const sizes: { path: string; required: number; payment: number }[] = [];
-  for (const [path, header, challenge] of await unpaid()) {
+}
+
+/** How long a 402 and a stock client's payment are, of those that take 4 KB or more. */
+async function tooLong(at?: string): Promise<readonly string[]> {
+  const client = stockClient();
+  const found: string[] = [];
+  for (const [path, header, challenge] of await unpaid(at)) {
     const payment = encodePaymentSignatureHeader(await client.createPaymentPayload(challenge));
-    sizes.push({ path, required: header.length, payment: payment.length });
+    if (Math.max(header.length, payment.length) >= MOST_BYTES) found.push(`${path} ${header.length} ${payment.length}`);
   }
-  expect(sizes.filter(({ required, payment }) => Math.max(required, payment) >= MOST_BYTES)).toEqual([]);
+  return found;
+}
+
+test("no 402, and no payment of a stock client that echoes it, takes 4 KB", async () => {
+  expect(await tooLong()).toEqual([]);
+});
+
+test.each([
+  [42, []],
+  [253, ["/escrow/demo"]],
+])("at a host name of %i letters, too long are %j", async (letters, long) => {
+  const host = `${`${"a".repeat(49)}.`.repeat(5)}example`.slice(-letters);
+  const { escrowAddresses } = service.config;
+  const elsewhere = await startService({ chain, jobs: false, config: { escrowAddresses, baseUrl: `https://${host}` } });
+  onTestFinished(() => elsewhere.stop());
+  const found = await tooLong(`http://localhost:${elsewhere.config.port}`);
+  expect(found.map((line) => line.split(" ")[0])).toEqual(long);
 });
 
 /** The receipt of a paid answer, verified by the stock library. */
