@@ -1,6 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { fetchText, StatusError } from "../fetch-text.ts";
 import { InputError, quote, Refusal } from "../refusal.ts";
+import { type AnyEntry, isKnown } from "../tlog/entry.ts";
 import { type Followed, follow, type Place, START } from "../tlog/follow.ts";
 import type { Policy } from "../tlog/policy.ts";
 import { type Noted, noteOf } from "../tlog/wallet-log.ts";
@@ -14,15 +15,18 @@ import { openNotes, type WalletNotes } from "./wallet-notes.ts";
 const USAGE = `Follows a log, and checks that it only grows and that every new entry is genuine.
 
   agent-payment-trust-verifier log monitor <URL of the log | folder> --policy <file | URL>
-    [--state <file>] [--wallets <file>] [--once] [--every <seconds>] [--timeout <seconds>]
+    [--state <file>] [--wallets <file>] [--once] [--strict] [--every <seconds>] [--timeout <seconds>]
     [--issuer <origin | did:web:…>] [--jwks <file | URL>]
 
 --state keeps what was checked, so that the next run goes on there; without it, each run begins at entry 0. --wallets keeps
 what each entry says of a wallet's certificates, for "log wallet"; it goes with --state. --once stops at the newest
 checkpoint; otherwise the log is asked again every 10 seconds, or every --every. One file may take 30 seconds, or --timeout.
 
-Exit codes: 0 all is well (--once); 1 a fork, a changed entry or a bad signature: the output says which; 2 usage error, or
-the log cannot be read (--once).`;
+An entry of a type that is newer than this program is checked like any other, and named; what it means is not known. With
+--strict it ends the monitor.
+
+Exit codes: 0 all is well (--once); 1 a fork, a changed entry or a bad signature, or with --strict an unknown type: the output
+says which; 2 usage error, or the log cannot be read (--once).`;
 
 const MAX_PAUSE_S = 300;
 
@@ -33,6 +37,8 @@ interface Monitoring {
   readonly policy: Policy;
   readonly state: string | undefined;
   readonly notes: WalletNotes | null;
+  /** Ends at an entry of unknown type. */
+  readonly isStrict: boolean;
 }
 
 /**
@@ -41,10 +47,10 @@ interface Monitoring {
  * @throws InputError for wrong usage, or for what cannot be read
  */
 export async function monitorLog(args: readonly string[], stop?: AbortSignal): Promise<0 | 1> {
-  const { policy, state, wallets, once, ...given } = readArguments(args, {
+  const { policy, state, wallets, once, strict, ...given } = readArguments(args, {
     usage: USAGE,
     texts: [...TRUST_TEXTS, "policy", "state", "wallets", "every", "timeout"],
-    flags: ["once"],
+    flags: ["once", "strict"],
   });
   const every = secondsIn("every", given.every ?? "10");
   const timeoutMs = secondsIn("timeout", given.timeout ?? "30") * 1000;
@@ -52,7 +58,7 @@ export async function monitorLog(args: readonly string[], stop?: AbortSignal): P
   const trusted = await readPolicy(policy, USAGE);
   const place = state === undefined ? START : ((await readPlace(state)) ?? START);
   const notes = wallets === undefined ? null : await openNotes(wallets, place.size);
-  const monitoring = { log: openLog(given.source, timeoutMs), given, policy: trusted, state, notes };
+  const monitoring = { log: openLog(given.source, timeoutMs), given, policy: trusted, state, notes, isStrict: strict };
   try {
     return once ? await catchUp(place, monitoring) : await goOn(place, { monitoring, every, stop });
   } catch (error) {
@@ -108,16 +114,21 @@ async function goOn(start: Place, { monitoring, every, stop }: GoingOn): Promise
 }
 
 /** Checks what comes next, and keeps it: the notes first, so that the state never claims more than there are. */
-async function step(place: Place, { log, given, policy, state, notes }: Monitoring): Promise<Followed> {
+async function step(place: Place, { log, given, policy, state, notes, isStrict }: Monitoring): Promise<Followed> {
   // The keys are read each time: the service may have changed its own.
   const { expected } = await readTrust(given, USAGE);
   const noted: Noted[] = [];
+  const unknown: AnyEntry[] = [];
   const next = await follow(place, {
     log,
     policy,
     expected,
     fetchDocument: (url) => fetchOwn(url, given.source),
     seen(entry, document) {
+      if (!isKnown(entry)) {
+        if (isStrict) throw new Refusal("malformed_entry", saidUnknown([entry]));
+        unknown.push(entry);
+      }
       const note = notes === null ? null : noteOf(entry, document);
       if (note !== null) noted.push(note);
     },
@@ -127,10 +138,19 @@ async function step(place: Place, { log, given, policy, state, notes }: Monitori
     if (state !== undefined) await writePlace(state, next.place);
     notes?.keep();
   }
+  if (unknown.length > 0) console.error(`warning: ${saidUnknown(unknown)}`);
   const ahead = next.ahead === 0 ? "" : `, ${next.ahead} more are to be checked`;
   const { origin, size } = next.place;
   console.log(`ok: ${origin} has ${size} entries, ${size - place.size} of them new${ahead}`);
   return next;
+}
+
+const MOST_NAMED = 20;
+
+function saidUnknown(entries: readonly AnyEntry[]): string {
+  const names = entries.slice(0, MOST_NAMED).map(({ index, type }) => `${index} (${quote(type)})`);
+  const more = entries.length > MOST_NAMED ? ` and ${entries.length - MOST_NAMED} more` : "";
+  return `of a type that this version does not know, so that nobody has checked what it means: entry ${names.join(", ")}${more}. Update the package`;
 }
 
 function fetchOwn(url: string, source: string): Promise<Uint8Array> {

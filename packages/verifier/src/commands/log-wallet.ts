@@ -1,7 +1,7 @@
 import { isTime } from "../freshness.ts";
 import { InputError, quote } from "../refusal.ts";
 import { parseUnsignedJson } from "../strict-json.ts";
-import { certificatesOf, hiddenBy, listIn } from "../tlog/wallet-log.ts";
+import { entriesOf, hiddenBy, listIn, type WalletEntries } from "../tlog/wallet-log.ts";
 import { readArguments } from "./arguments.ts";
 import { readPlace } from "./monitor-state.ts";
 import { readSource } from "./source.ts";
@@ -13,6 +13,8 @@ const USAGE = `Says what the log knows of a wallet, from what a monitor has chec
 
 --state and --wallets are the files of "log monitor". --record is what the service says of the wallet: its verification
 record or its credential.
+
+Entries of types that the monitor did not know are named: they may be about any wallet.
 
 Exit codes: 0 answered; 1 the record leaves out a FAIL that counts, or shows one otherwise than the log does; 2 usage error or
 unreadable input.`;
@@ -31,10 +33,10 @@ export async function checkWallet(args: readonly string[]): Promise<0 | 1> {
   if (time !== undefined && !isTime(time)) throw new InputError(`--at ${quote(time)} is not a UTC time`);
   const place = await readPlace(state);
   if (place === null) throw new InputError(`${quote(state)} is not there: run log monitor first`);
-  const certificates = await certificatesOf(wallet, readNotes(wallets, place.size));
+  const { certificates, unknown } = await entriesOf(wallet, readNotes(wallets, place.size));
   const at = time === undefined ? new Date() : new Date(time);
   const hidden = record === undefined ? [] : hiddenBy(await listedIn(record, wallet), certificates, at);
-  const report = { wallet, log: place.origin, size: place.size, certificates, hidden };
+  const report = { wallet, log: place.origin, size: place.size, certificates, unknown, hidden };
   console.log(given.json ? JSON.stringify(report, null, 2) : render(report));
   return hidden.length === 0 ? 0 : 1;
 }
@@ -46,15 +48,14 @@ async function listedIn(source: string, wallet: string) {
   return found.listed;
 }
 
-interface WalletReport {
+interface WalletReport extends WalletEntries {
   readonly wallet: string;
   readonly log: string;
   readonly size: number;
-  readonly certificates: Awaited<ReturnType<typeof certificatesOf>>;
   readonly hidden: readonly string[];
 }
 
-function render({ wallet, log, size, certificates, hidden }: WalletReport): string {
+function render({ wallet, log, size, certificates, unknown, hidden }: WalletReport): string {
   const lines = certificates.map(({ index, id, product, verdict, issued_at, valid_until, reversed }) => {
     const end = reversed === null ? `valid until ${quote(valid_until)}` : `reversed by entry ${reversed}`;
     return `  entry ${index}: ${quote(product)} ${quote(verdict)}, ${quote(id)}, issued ${quote(issued_at)}, ${end}`;
@@ -62,6 +63,9 @@ function render({ wallet, log, size, certificates, hidden }: WalletReport): stri
   return [
     `${wallet} has ${certificates.length} certificates in the first ${size} entries of ${log}`,
     ...lines,
+    ...unknown.map((one) => `UNKNOWN: entry ${one.index} is of the type ${quote(one.entry_type)}; ${REREAD}`),
     ...hidden.map((what) => `HIDDEN: ${what}`),
   ].join("\n");
 }
+
+const REREAD = "with a verifier that knows it, remove --state and --wallets and follow the log once more";

@@ -6,32 +6,50 @@ import { MAX_ENTRY_BYTES } from "./bundle.ts";
 import { ENTRY_TYPES, type EntryType } from "./entry-types.ts";
 import { sha256 } from "./hash.ts";
 
-/** An entry of the service's log, version 1 (docs/log.md). */
-export interface Entry {
+/** An entry of the service's log, version 1 (docs/log.md), of a type that may be newer than this verifier. */
+export interface AnyEntry {
   readonly index: number;
-  readonly type: EntryType;
+  readonly type: string;
   /** The record's id: a certificate's, a verdict's, a payment's, a version. */
   readonly id: string;
   /** The signed document itself, or, if it is large, the SHA-256 of its RFC 8785 form in hex and where it is published. */
   readonly content: { readonly document: JsonObject } | { readonly sha256: string; readonly url: string };
 }
 
+/** An entry of a type that this verifier knows. */
+export interface Entry extends AnyEntry {
+  readonly type: EntryType;
+}
+
 const FORMS = ["document,id,index,type,version", "id,index,sha256,type,url,version"];
 
-/** Reads an entry, in its one canonical form (RFC 8785). @throws Refusal `malformed_entry`, or of `parseStrictJson` */
+/** The name of a type, known or not. */
+const TYPE = /^[a-z][a-z0-9_]{0,63}$/;
+
+const refuse = (reason: string): never => {
+  throw new Refusal("malformed_entry", `the entry is not one of this log: ${reason}`);
+};
+
+/**
+ * Reads an entry, in its one canonical form (RFC 8785). One of an unknown type is refused: nobody can say what it means.
+ * @throws Refusal `malformed_entry`, or of `parseStrictJson`
+ */
 export function parseEntry(bytes: Uint8Array): Entry {
-  const refuse = (reason: string): never => {
-    throw new Refusal("malformed_entry", `the entry is not one of this log: ${reason}`);
-  };
+  const entry = parseAnyEntry(bytes);
+  return isKnown(entry) ? entry : refuse(`its type is ${quote(entry.type)}, which this verifier does not know`);
+}
+
+/** The same, whatever its type. */
+export function parseAnyEntry(bytes: Uint8Array): AnyEntry {
   if (bytes.length > MAX_ENTRY_BYTES) refuse(`it has ${bytes.length} bytes`);
   const entry = parseStrictJson(bytes);
   if (!isObject(entry)) return refuse("it is not a JSON object");
   if (jcs(entry) !== new TextDecoder().decode(bytes)) refuse("it is not in canonical form (RFC 8785)");
   if (!FORMS.includes(Object.keys(entry).join())) refuse(`its members are ${quote(Object.keys(entry).join())}`);
   const { index, type, id, version, document, sha256: digest, url } = entry;
-  if (version !== 1) refuse(`its version is ${quote(version)}; this verifier knows 1`);
+  if (version !== 1) refuse(`its version is ${quote(version)}; this verifier knows 1 and has to be updated for others`);
   if (typeof index !== "number" || index < 0) return refuse(`its index is ${quote(index)}`);
-  if (!isType(type)) return refuse(`its type is ${quote(type)}`);
+  if (typeof type !== "string" || !TYPE.test(type)) return refuse(`its type is ${quote(type)}`);
   if (typeof id !== "string" || id === "") return refuse("it has no id");
   if (isObject(document)) return { index, type, id, content: { document } };
   if (typeof digest !== "string" || !/^[0-9a-f]{64}$/.test(digest) || typeof url !== "string")
@@ -39,7 +57,7 @@ export function parseEntry(bytes: Uint8Array): Entry {
   return { index, type, id, content: { sha256: digest, url } };
 }
 
-const isType = (value: Json | undefined): value is EntryType => ENTRY_TYPES.some((one) => one === value);
+export const isKnown = (entry: AnyEntry): entry is Entry => ENTRY_TYPES.some((one) => one === entry.type);
 
 /** SHA-256 of the RFC 8785 form, in hex. */
 export const documentSha256 = (document: JsonObject): string => toHex(sha256(new TextEncoder().encode(jcs(document))));

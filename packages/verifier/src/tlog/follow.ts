@@ -2,7 +2,7 @@ import { InputError, quote, Refusal } from "../refusal.ts";
 import { isObject, type JsonObject } from "../strict-json.ts";
 import { type Expectation, verifyDocument } from "../verify-document.ts";
 import type { ParsedCheckpoint } from "./checkpoint.ts";
-import { documentSha256, type Entry, parseEntry } from "./entry.ts";
+import { type AnyEntry, documentSha256, parseAnyEntry } from "./entry.ts";
 import { type Edge, growTiles } from "./grow.ts";
 import { EMPTY_ROOT, HASH_SIZE, leafHash, sameBytes } from "./hash.ts";
 import { type Policy, verifyCheckpoint } from "./policy.ts";
@@ -39,8 +39,11 @@ export interface Following {
   readonly expected: Expectation;
   /** Reads a document that is too large for the log. */
   readonly fetchDocument: (url: string) => Promise<Uint8Array>;
-  /** Is told of each entry that is genuine. Whether it is in the tree shows when `follow` returns. */
-  readonly seen?: (entry: Entry, document: JsonObject) => void;
+  /**
+   * Is told of each entry that is genuine, also of those whose type is not known here. Whether it is in the tree shows when
+   * `follow` returns.
+   */
+  readonly seen?: (entry: AnyEntry, document: JsonObject) => void;
 }
 
 export interface Followed {
@@ -185,7 +188,7 @@ async function checkEntry(
     throw new Refusal(error.code, `entry ${index}: ${error.message}`);
   };
   try {
-    const entry = parseEntry(bytes);
+    const entry = parseAnyEntry(bytes);
     if (entry.index !== index) throw new Refusal("entry_mismatch", `it names the index ${entry.index}`);
     const document = await signedDocument(entry, following);
     following.seen?.(entry, document);
@@ -195,7 +198,7 @@ async function checkEntry(
   }
 }
 
-async function signedDocument({ content }: Entry, { expected, fetchDocument }: Following): Promise<JsonObject> {
+async function signedDocument({ content }: AnyEntry, { expected, fetchDocument }: Following): Promise<JsonObject> {
   const text = "document" in content ? JSON.stringify(content.document) : await fetchDocument(content.url);
   const { signature, document } = await verifyDocument(text, expected);
   if (!signature.valid || document === null)

@@ -1,6 +1,6 @@
 import { quote } from "../refusal.ts";
 import { isObject, type Json, type JsonObject } from "../strict-json.ts";
-import type { Entry } from "./entry.ts";
+import { type AnyEntry, isKnown } from "./entry.ts";
 
 /**
  * Tests whose FAIL says nothing about the wallet. A stock client signs the lifetime that a 402 asks for, and a signature
@@ -21,7 +21,9 @@ export type Noted =
       readonly issued_at: string;
       readonly valid_until: string;
     }
-  | { readonly type: "reversal"; readonly index: number; readonly id: string };
+  | { readonly type: "reversal"; readonly index: number; readonly id: string }
+  /** Of a type that the monitor did not know: it may be about any wallet. */
+  | { readonly type: "unknown"; readonly index: number; readonly id: string; readonly entry_type: string };
 
 /** What the log says of one certificate. */
 export type LoggedCertificate = Omit<Extract<Noted, { type: "certificate" }>, "type"> & {
@@ -29,8 +31,10 @@ export type LoggedCertificate = Omit<Extract<Noted, { type: "certificate" }>, "t
   readonly reversed: number | null;
 };
 
-/** What a genuine entry says about a certificate, or null if it is about something else. */
-export function noteOf({ type, index, id }: Entry, document: JsonObject): Noted | null {
+/** What a genuine entry says about a certificate, or null if it is known to be about something else. */
+export function noteOf(entry: AnyEntry, document: JsonObject): Noted | null {
+  const { type, index, id } = entry;
+  if (!isKnown(entry)) return { type: "unknown", index, id, entry_type: type };
   if (type === "reversal") return { type, index, id };
   if (type !== "certificate") return null;
   const { wallet, product, verdict, issued_at, valid_until } = document;
@@ -47,21 +51,28 @@ export function noteOf({ type, index, id }: Entry, document: JsonObject): Noted 
   };
 }
 
-/** A wallet's certificates, in the order of the log. */
-export async function certificatesOf(
-  wallet: string,
-  notes: AsyncIterable<Noted> | Iterable<Noted>,
-): Promise<readonly LoggedCertificate[]> {
+/** What is noted of a wallet. */
+export interface WalletEntries {
+  /** In the order of the log. */
+  readonly certificates: readonly LoggedCertificate[];
+  /** Entries whose meaning the monitor did not know. */
+  readonly unknown: readonly { readonly index: number; readonly entry_type: string }[];
+}
+
+export async function entriesOf(wallet: string, notes: AsyncIterable<Noted> | Iterable<Noted>): Promise<WalletEntries> {
   const own: Extract<Noted, { type: "certificate" }>[] = [];
   const reversals = new Map<string, number>();
+  const unknown: WalletEntries["unknown"][number][] = [];
   for await (const note of notes) {
     if (note.type === "reversal") reversals.set(note.id, note.index);
+    else if (note.type === "unknown") unknown.push({ index: note.index, entry_type: note.entry_type });
     else if (note.wallet === wallet.toLowerCase()) own.push(note);
   }
-  return own.map(({ type: _, ...certificate }) => ({
+  const certificates = own.map(({ type: _, ...certificate }) => ({
     ...certificate,
     reversed: reversals.get(certificate.id) ?? null,
   }));
+  return { certificates, unknown };
 }
 
 const counts = ({ product, verdict, valid_until, reversed }: LoggedCertificate, at: Date): boolean =>

@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { checkLog } from "../../../../packages/verifier/src/commands/log.ts";
 import { InputError } from "../../../../packages/verifier/src/refusal.ts";
 import { folderForFile } from "../../../support/folder.ts";
@@ -60,6 +60,12 @@ describe("a record with its proof", () => {
       () => logOf(6, { 2: entry(2, {}, sign(RECORD, STRANGER)) }).proof(2),
       RECORD,
       /unknown_key/,
+    ],
+    [
+      "is logged as a type that nobody knows",
+      () => logOf(6, { 2: entry(2, { type: "draft" }) }).proof(2),
+      RECORD,
+      /malformed_entry.*its type is "draft", which this verifier does not know/,
     ],
     ["is in no canonical form", () => logOf(6, { 2: Buffer.from(`${usual(2)} `) }).proof(2), RECORD, /canonical form/],
     [
@@ -125,7 +131,14 @@ describe("following a log", () => {
     ["a fork of the same size", logOf(5, other), /FORK: .*two trees of 5 entries/],
     ["a fork that is shorter", logOf(3, other), /FORK: /],
     ["a wrong index", logOf(7, { 6: entry(5) }), /entry 6: it names the index 5/],
-    ["a type that nobody knows", logOf(7, { 6: entry(6, { type: "gift" }) }), /entry 6: .*its type is "gift"/],
+    ["a form that nobody knows", logOf(7, { 6: entry(6, { version: 2 }) }), /entry 6: .*its version is 2.*updated/],
+    ["a type that is no name", logOf(7, { 6: entry(6, { type: "Gift\n" }) }), /entry 6: .*its type is/],
+    [
+      "a stranger's entry of a newer type",
+      logOf(7, { 6: entry(6, { type: "gift" }, sign(RECORD, STRANGER)) }),
+      /unknown_key.*entry 6/,
+    ],
+    ["a newer type under a wrong index", logOf(7, { 6: entry(5, { type: "gift" }) }), /entry 6: it names the index 5/],
     ["a stranger's signature", logOf(7, { 6: entry(6, {}, sign(RECORD, STRANGER)) }), /unknown_key.*entry 6/],
     ["a changed document", logOf(7, { 6: entry(6, {}, { ...sign(RECORD), id: "x" }) }), /jws_mismatch.*entry 6/],
     [
@@ -140,6 +153,26 @@ describe("following a log", () => {
     expect(text).toMatch(reason);
     expect(code).toBe(1);
     expect(await readFile(join(folder, "state.json"), "utf8")).toBe(before);
+  });
+
+  test("an entry of a newer type is named and checked like any other, and ends it only where that is asked for", async () => {
+    await beginAt(5);
+    const newer = logOf(600, { 6: entry(6, { type: "gift" }), 300: entry(300, { type: "gift_2", id: "g" }) });
+    const warned = vi.spyOn(console, "error").mockReturnValue();
+    onTestFinished(() => warned.mockRestore());
+    await writeFile(join(folder, "state-2.json"), await readFile(join(folder, "state.json")));
+    expect(await monitor(newer)).toEqual({ code: 0, text: "ok: trust.example/log has 600 entries, 595 of them new\n" });
+    expect(warned.mock.calls).toEqual([
+      [expect.stringMatching(/^warning: .*entry 6 \("gift"\), 300 \("gift_2"\)\. Update/)],
+    ]);
+    expect((await monitor(newer)).code).toBe(0);
+    const trust = ["--once", "--jwks", "jwks.json", "--issuer", ISSUER];
+    const strict = await run("monitor", "files", "--state", "state-2.json", "--strict", ...trust);
+    expect(strict).toMatchObject({ code: 1, text: expect.stringMatching(/malformed_entry.*entry 6.*does not know/) });
+    expect(await readFile(join(folder, "state-2.json"), "utf8")).toContain('"size":5');
+    // What was followed is bound like anything else.
+    const other = logOf(601, { 6: entry(6, { type: "gift", id: "other" }) });
+    expect(await monitor(other)).toMatchObject({ code: 1, text: expect.stringMatching(/FORK/) });
   });
 
   test("an entry that is served otherwise than it was logged is named", async () => {

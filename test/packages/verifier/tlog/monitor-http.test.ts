@@ -98,7 +98,7 @@ describe("a log that is followed over HTTP", () => {
       async () => [logOf(9), changed("tile/entries/000.p/9", flipped, logOf(9))],
       /entry 0 was rewritten/,
     ],
-    ["has an entry of unknown type", async () => [logOf(7, { 6: entry(6, { type: "gift" }) })], /its type is "gift"/],
+    ["has an entry of unknown form", async () => [logOf(7, { 6: entry(6, { version: 2 }) })], /its version is 2/],
     [
       "has an entry that a stranger has signed",
       async () => [logOf(7, { 6: entry(6, {}, sign(RECORD, STRANGER)) })],

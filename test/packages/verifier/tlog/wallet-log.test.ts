@@ -29,9 +29,9 @@ async function once(at: string, state: string, ...more: string[]): Promise<{ cod
 }
 
 describe("what the log knows of a wallet", () => {
-  const written = async (size: number) => {
+  const written = async (size: number, log: typeof LOG = LOG) => {
     const at = newFile();
-    await logOf(size, LOG).write(at);
+    await logOf(size, log).write(at);
     return at;
   };
   const WALLET = `0x${"a1".repeat(20)}`;
@@ -42,7 +42,7 @@ describe("what the log knows of a wallet", () => {
   };
   const reversal = (index: number, id: string) =>
     entry(index, { type: "reversal", id }, sign({ type: "ReversedCertificate", certificate: id }));
-  const LOG = {
+  const LOG: Readonly<Record<number, Buffer>> = {
     0: certificate(0),
     1: certificate(1, { verdict: "fail" }),
     2: certificate(2, { product: "suite", verdict: "fail" }),
@@ -53,8 +53,8 @@ describe("what the log knows of a wallet", () => {
     9: reversal(9, "cert-8"),
   };
   const listed = (at: number, result: string) => ({ id: `cert-${at}`, result, fresh: true });
-  const ask = async (certs: readonly object[] | null, more: readonly string[] = []) => {
-    const at = await written(10);
+  const ask = async (certs: readonly object[] | null, more: readonly string[] = [], log = LOG) => {
+    const at = await written(10, log);
     const [state, wallets, record] = [newFile(), newFile(), newFile()];
     expect(await once(at, state, "--wallets", wallets)).toMatchObject({ code: 0 });
     await writeFile(record, JSON.stringify({ wallet: WALLET, certs }));
@@ -73,6 +73,7 @@ describe("what the log knows of a wallet", () => {
     ]);
     const report = JSON.parse(String(said.mock.calls.at(-1)?.[0])) as {
       hidden: string[];
+      unknown: object[];
       certificates: { index: number; reversed: number | null }[];
       size: number;
     };
@@ -92,6 +93,14 @@ describe("what the log knows of a wallet", () => {
       [6, 7],
       [8, 9],
     ]);
+  });
+
+  test("entries of types that the monitor did not know are named: they may be about it", async () => {
+    const warned = vi.spyOn(console, "error").mockReturnValue();
+    const { code, report } = await ask([listed(1, "fail")], [], { ...LOG, 4: entry(4, { type: "gift", id: "g" }) });
+    expect(warned.mock.calls).toHaveLength(1);
+    warned.mockRestore();
+    expect([code, report.unknown]).toEqual([0, [{ index: 4, entry_type: "gift" }]]);
   });
 
   test.each<[string, readonly object[], readonly RegExp[]]>([
