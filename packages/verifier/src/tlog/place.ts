@@ -1,0 +1,36 @@
+import { isObject, type Json } from "../strict-json.ts";
+import { fromBase64, toBase64 } from "./base64.ts";
+import type { Place } from "./follow.ts";
+
+/** A place as it is kept. */
+export function placeJson({ root, edge, ...rest }: Place): object {
+  const top = Math.max(-1, ...edge.keys());
+  const levels = Array.from({ length: top + 1 }, (_, level) => toBase64(edge.get(level) ?? new Uint8Array()));
+  return { version: 1, ...rest, root: toBase64(root), edge: levels };
+}
+
+/** @throws TypeError for what is none */
+export function placeOf(state: Json | undefined): Place {
+  if (!isObject(state)) throw new TypeError("no object");
+  const { version, origin, size, root, note, edge, verdict } = state;
+  const decode = (value: unknown): Uint8Array => {
+    const bytes = typeof value === "string" ? fromBase64(value) : null;
+    if (bytes === null) throw new TypeError("no base64");
+    return bytes;
+  };
+  if (version !== 1 || typeof origin !== "string" || typeof size !== "number" || typeof note !== "string")
+    throw new TypeError("not of this version");
+  if (!Array.isArray(edge)) throw new TypeError("no edge");
+  const levels = edge.map((hashes, level): [number, Uint8Array] => [level, decode(hashes)]);
+  return {
+    origin,
+    size,
+    note,
+    root: decode(root),
+    edge: new Map(levels.filter(([, hashes]) => hashes.length > 0)),
+    verdict:
+      isObject(verdict) && typeof verdict.index === "number" && typeof verdict.sha256 === "string"
+        ? { index: verdict.index, sha256: verdict.sha256 }
+        : null,
+  };
+}
