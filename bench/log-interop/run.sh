@@ -1,7 +1,21 @@
 #!/bin/sh
-# Lets programs that are not ours read a log of ours, and ours read theirs. Needs Go, Rust and Python 3.12 or newer ($PYTHON),
+# Lets programs that are not ours read a log of ours, and ours read theirs. Needs Node 24, Go, Rust, curl and Python 3.12 or newer,
 # and fetches their packages. Prints what each of them has checked, and fails at the first that disagrees.
 set -eu
+
+# aics-tlog and aics-witness say that they need 3.12. Debian 13 has 3.13, with pip in python3-venv; Debian 12 has 3.11.
+python=
+for one in "${PYTHON:-python3}" python3.14 python3.13 python3.12; do
+  if "$one" -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 12))' 2> /dev/null; then
+    python=$one
+    break
+  fi
+done
+if [ -z "$python" ]; then
+  echo "Python 3.12 or newer with venv is not there (apt install python3-venv on Debian 13); set PYTHON to one." >&2
+  exit 1
+fi
+
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
 witness=
@@ -15,7 +29,7 @@ node "$here/files.ts"
 CARGO_TARGET_DIR="$work/target" cargo build -q --locked --manifest-path "$here/rust/Cargo.toml"
 target/debug/interop
 
-"${PYTHON:-python3}" -m venv venv
+"$python" -m venv venv
 venv/bin/pip install -q -r "$here/requirements.txt"
 venv/bin/python "$here/audit.py"
 
