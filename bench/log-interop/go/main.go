@@ -79,6 +79,8 @@ func main() {
 	}
 	fmt.Println("go: our .tlog-proof of 65537 holds")
 
+	cosign("files/checkpoint")
+
 	// A foreign log: made by Go, proven by Go, for our verifier.
 	skey, fvkey := keys(note.GenerateKey(rand.Reader, "go.example/log"))
 	signer := must(note.NewSigner(skey))

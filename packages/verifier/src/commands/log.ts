@@ -1,5 +1,6 @@
 import { InputError } from "../refusal.ts";
 import { checkLogged, type LoggedReport } from "../tlog/check-logged.ts";
+import { witnessedAt } from "../tlog/policy.ts";
 import { readArguments } from "./arguments.ts";
 import { checkConsistency } from "./log-consistency.ts";
 import { readPolicy } from "./log-files.ts";
@@ -44,7 +45,7 @@ export async function checkLog(args: readonly string[]): Promise<0 | 1> {
 function render(report: LoggedReport): string {
   if (!report.valid) return `NOT VALID (${report.code}): ${report.reason}`;
   const { log, index, size, type, id, issuer, witnesses } = report;
-  const names = witnesses.map(({ name, seconds }) => `${name} on ${new Date(seconds * 1000).toISOString()}`);
+  const names = witnesses.map((one) => `${one.name} on ${witnessedAt(one)}`);
   return [
     `valid: the ${type} ${id} is entry ${index} of the log ${log}`,
     `  signed     by ${issuer}`,

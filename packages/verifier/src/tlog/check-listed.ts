@@ -1,7 +1,7 @@
 import type { JsonObject } from "../strict-json.ts";
 import type { Expectation } from "../verify-document.ts";
 import { checkLogged } from "./check-logged.ts";
-import type { Policy } from "./policy.ts";
+import { type Policy, witnessedAt } from "./policy.ts";
 
 /** The certificates that a wallet's record (`certs`) or credential (`conformance`) lists, and how to check them. */
 export interface CheckListed {
@@ -47,7 +47,7 @@ export async function checkListed({ fetchProof, proofs, ...given }: CheckListed)
     const report = await checkLogged({ proof, policy, expected, subject: { wallet, certificates: about } });
     if (!report.valid) return void refusals.push(`${report.code}: ${report.reason}`);
     const { log, index, id, witnesses } = report;
-    const times = witnesses.map(({ name, seconds }) => ({ name, at: new Date(seconds * 1000).toISOString() }));
+    const times = witnesses.map((one) => ({ name: one.name, at: witnessedAt(one) }));
     entries.push({ certificate: id, log, index, witnesses: times });
   };
   for (const proof of proofs) await take(proof, certificates);

@@ -9,9 +9,21 @@ export { type Policy, parsePolicy } from "./parse-policy.ts";
 export interface Witnessed {
   /** The log that signed it. */
   readonly log: string;
-  /** The witnesses that cosigned it, each with the POSIX time of its newest cosignature. */
-  readonly witnesses: readonly { readonly name: string; readonly seconds: number }[];
+  /**
+   * The witnesses that cosigned it, each with the POSIX time of its newest cosignature; 0 if it names no time, as those of
+   * ML-DSA-44 may.
+   */
+  readonly witnesses: readonly WitnessedAt[];
 }
+
+interface WitnessedAt {
+  readonly name: string;
+  readonly seconds: number;
+}
+
+/** When a witness cosigned, by its own clock: it may be in the future. */
+export const witnessedAt = ({ seconds }: WitnessedAt): string =>
+  seconds === 0 ? "no stated time" : new Date(seconds * 1000).toISOString();
 
 /**
  * Checks a signed checkpoint: its log's signature, every signature of a witness that the policy names, and the quorum.

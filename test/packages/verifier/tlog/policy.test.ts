@@ -1,6 +1,10 @@
+import { readFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
+import { formatCheckpoint } from "../../../../packages/verifier/src/tlog/checkpoint.ts";
+import { cosign } from "../../../../packages/verifier/src/tlog/cosignature.ts";
 import { leafHash } from "../../../../packages/verifier/src/tlog/hash.ts";
-import { parsePolicy, verifyCheckpoint } from "../../../../packages/verifier/src/tlog/policy.ts";
+import { signNote } from "../../../../packages/verifier/src/tlog/note.ts";
+import { parsePolicy, verifyCheckpoint, witnessedAt } from "../../../../packages/verifier/src/tlog/policy.ts";
 import { formatProof, parseProof, verifyProof } from "../../../../packages/verifier/src/tlog/tlog-proof.ts";
 import { FolderLog } from "../../../support/log/log-folder.ts";
 import { noteSigner, witnessSigner } from "../../../support/log/note-keys.ts";
@@ -83,6 +87,96 @@ describe("a policy", () => {
     ["nothing", "", /no quorum line/],
   ])("with %s is refused", (_, text, reason) => {
     expect(() => parsePolicy(text)).toThrow(reason);
+  });
+});
+
+const BOTH = parsePolicy(
+  `log ${signer.key.vkey}\nwitness w ${x1.key.vkey}\nwitness v ${x2.key.vkey}\ngroup both 2 w v\nquorum both`,
+);
+const TEXT = formatCheckpoint({ origin: "trust.example/log", size: 256, root: leafHash(Buffer.from("a root")) });
+const noteOf = async (text: string, ...lines: readonly (string | Promise<string>)[]) =>
+  `${await signNote(text, signer)}${(await Promise.all(lines)).join("")}`;
+const [by1, by2] = [await cosign(TEXT, x1, 5), await cosign(TEXT, x2, 6)];
+/** The bytes of a line under another name. */
+const renamed = (line: string, name: string) => line.replace(/^\u2014 [^ ]+/, `\u2014 ${name}`);
+const withTime = (line: string, seconds: bigint) => {
+  const bytes = Buffer.from(line.trim().split(" ")[2] ?? "", "base64");
+  bytes.writeBigUInt64BE(seconds, 4);
+  return `${line.split(" ").slice(0, 2).join(" ")} ${bytes.toString("base64")}\n`;
+};
+
+describe("a checkpoint of somebody hostile", () => {
+  test.each<[string, Promise<string>, string]>([
+    ["one witness's line twice", noteOf(TEXT, by1, by1), "quorum_not_met"],
+    ["one witness at two times", noteOf(TEXT, by1, cosign(TEXT, x1, 9)), "quorum_not_met"],
+    ["one witness's line under the other's name", noteOf(TEXT, by1, renamed(by1, x2.key.name)), "quorum_not_met"],
+    [
+      "a right line and a wrong one of one witness",
+      noteOf(TEXT, by1, by2, withTime(by2, 7n)),
+      "note_signature_mismatch",
+    ],
+    [
+      "a cosignature of another size",
+      noteOf(TEXT, by1, cosign(TEXT.replace("256", "257"), x2, 6)),
+      "note_signature_mismatch",
+    ],
+    ["a time that is no date", noteOf(TEXT, by1, cosign(TEXT, x2, 8_640_000_000_001)), "note_signature_mismatch"],
+    ["a time beyond 2^63", noteOf(TEXT, by1, withTime(by2, 2n ** 64n - 1n)), "note_signature_mismatch"],
+    [
+      "the log's line cut short",
+      noteOf(TEXT, by1, by2).then((note) => note.replace(/(\u2014 trust\S+ \S{20})\S{4}/, "$1")),
+      "note_signature_mismatch",
+    ],
+    [
+      "a line added to what was signed",
+      noteOf(TEXT, by1, by2).then((note) => note.replace("\n\n", "\nmore\n\n")),
+      "note_signature_mismatch",
+    ],
+    ["carriage returns", noteOf(TEXT, by1, by2).then((note) => note.replaceAll("\n", "\r\n")), "malformed_note"],
+    ["one carriage return in its origin", noteOf(TEXT.replace("\n", "\r\n"), by1), "malformed_note"],
+    ["a space after its origin", noteOf(TEXT.replace("\n", " \n"), by1), "unknown_log"],
+    ["a look-alike of its origin", noteOf(TEXT.replace("log", "l\u043eg"), by1), "unknown_log"],
+    ["its origin in another form of Unicode", noteOf(TEXT.replace("log", "lo\u0067\u0301"), by1), "unknown_log"],
+    [
+      "a size with digits of another script",
+      noteOf(TEXT.replace("256", "\u0662\u0665\u0666"), by1),
+      "malformed_checkpoint",
+    ],
+    ["a size of 2^53", noteOf(TEXT.replace("256", "9007199254740992"), by1), "malformed_checkpoint"],
+    ["an empty line", noteOf(TEXT.replace("256\n", "256\n\n"), by1), "malformed_checkpoint"],
+    ["101 lines", noteOf(TEXT, ...Array.from({ length: 100 }, () => by1)), "malformed_note"],
+    ["a million bytes", noteOf(`${TEXT}${"x".repeat(1_000_000)}\n`), "malformed_note"],
+  ])("with %s is refused", async (_, note, code) => {
+    await expect(note.then((text) => verifyCheckpoint(text, BOTH))).rejects.toMatchObject({ code });
+  });
+
+  test("counts with lines that it signed besides, with strangers' lines, and with times of the future, which are shown", async () => {
+    const stranger = await cosign(TEXT, witnessSigner("stranger.example", 77), 5);
+    const unknown = `\u2014 ${x1.key.name} ${Buffer.from("a later type").toString("base64")}\n`;
+    const found = await verifyCheckpoint(
+      await noteOf(TEXT, stranger, by1, unknown, cosign(TEXT, x2, 99_999_999_999)),
+      BOTH,
+    );
+    expect(found.witnesses.map(witnessedAt)).toEqual(["1970-01-01T00:00:05.000Z", "5138-11-16T09:46:39.000Z"]);
+    const more = `${TEXT}an extension\nanother\n`;
+    const extended = await verifyCheckpoint(await noteOf(more, cosign(more, x1, 5), cosign(more, x2, 5)), BOTH);
+    expect(extended.checkpoint).toMatchObject({ size: 256, extensions: ["an extension", "another"] });
+  });
+
+  test("of a foreign ML-DSA-44 witness counts, beside a line of a type that nobody knows; changed anywhere, it does not", async () => {
+    const [policy = "", note = ""] = (await readFile(new URL("ml-dsa-44.txt", import.meta.url), "utf8")).split("---\n");
+    const trusting = parsePolicy(policy);
+    expect(await verifyCheckpoint(note, trusting)).toMatchObject({
+      checkpoint: { size: 70_000 },
+      witnesses: [{ name: "pq", seconds: 1_790_000_000 }],
+    });
+    const line = `${note.trimEnd().split("\n").at(-1)}\n`;
+    const moved = note.replace(line, withTime(line, 1_790_000_001n));
+    await expect(verifyCheckpoint(moved, trusting)).rejects.toMatchObject({ code: "note_signature_mismatch" });
+    const nameless = note.replace(line, renamed(line, "witness.example/other"));
+    await expect(verifyCheckpoint(nameless, trusting)).rejects.toMatchObject({ code: "quorum_not_met" });
+    const short = note.replace(line, `${line.slice(0, -9)}\n`);
+    await expect(verifyCheckpoint(short, trusting)).rejects.toMatchObject({ code: "note_signature_mismatch" });
   });
 });
 
