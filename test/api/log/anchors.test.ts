@@ -1,4 +1,7 @@
+import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { env } from "node:process";
+import { promisify } from "node:util";
 import { parseEventLogs, toHex } from "viem";
 import { generatePrivateKey } from "viem/accounts";
 import { expect, test } from "vitest";
@@ -107,4 +110,14 @@ test("a restored database finds the anchor that it has lost, and cannot anchor a
   const same = { ...lost, size: 5, root: (await log.store.newest(1))?.root ?? new Uint8Array() };
   expect(await contract.carry(log.origin, same)).toMatchObject({ state: "final", transaction: null });
   expect(await events()).toHaveLength(2);
+});
+
+test("the newest anchor is what the command in docs/log.md says", async () => {
+  const doc = readFileSync(new URL("../../../docs/log.md", import.meta.url), "utf8");
+  const [commands = ""] = doc.slice(doc.indexOf("    ORIGIN=")).split("\n\n");
+  const here = commands.replace("https://mainnet.base.org", chain.rpcUrl).replace("trust.example/log", log.origin);
+  expect(here).toMatch(/curl -s http:\/\/127/);
+  const { stdout } = await promisify(execFile)("sh", ["-c", here], { env: { ...env, ARBITER: relayer.address } });
+  const [, size, , said] = /^0x(.{64})(.{64})(.{64})$/.exec(JSON.parse(stdout).result) ?? [];
+  expect([Number(`0x${size}`), `0x${said}`]).toEqual([5, await root()]);
 });
