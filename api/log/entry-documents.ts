@@ -55,13 +55,13 @@ const PATHS: Partial<Record<EntryType, string>> = {
  */
 export function createDocuments({ signer, baseUrl }: DocumentParts) {
   const { issuer } = signer;
-  const sign = (members: object, at: Date): string =>
-    signer.signAsText(Object.assign(members, { "@context": CONTEXT, issuer }), at);
-  return ({ type, ref: id, at, recorded }: Waiting): EntryContent => {
-    const made = (members: object, when: Date): EntryContent => ({
+  const sign = (members: object, at: Date): Promise<string> =>
+    signer.signAside(Object.assign(members, { "@context": CONTEXT, issuer }), at);
+  return async ({ type, ref: id, at, recorded }: Waiting): Promise<EntryContent> => {
+    const made = async (members: object, when: Date): Promise<EntryContent> => ({
       type,
       id,
-      document: sign(members, when),
+      document: await sign(members, when),
       url: null,
     });
     const cert_url = `${baseUrl}/cert/${id}`;

@@ -25,7 +25,7 @@ export interface LogParts extends TrustParts {
   readonly store: LogStore;
   readonly writer: LogWriter;
   /** The signed document of a record. */
-  readonly documentOf: (waiting: Waiting) => EntryContent;
+  readonly documentOf: (waiting: Waiting) => Promise<EntryContent>;
   /** What the service publishes by being started with it; queued once. */
   readonly announced: readonly Announced[];
   readonly now: () => Date;
@@ -34,8 +34,10 @@ export interface LogParts extends TrustParts {
   readonly log: { info(facts: object, message: string): void; error(facts: object, message: string): void };
 }
 
-/** A process has its other work to do: so many entries are made and signed at once. */
+/** So many entries are read and written with one statement. */
 const CHUNK = 50;
+/** A process has its other work to do: so many of them are made and signed before it does. */
+const AT_ONCE = 10;
 /** One checkpoint a second signs as many, so a queue gets shorter at this rate. */
 const MOST = 4_000;
 const CHECKPOINT_EVERY_SECONDS = 1;
@@ -148,17 +150,46 @@ export function createLog(parts: LogParts) {
     return true;
   }
 
-  function make(row: Queued, index: number): NewEntry | null {
+  /** It waits for a program that can make it, and keeps nothing else from the log. */
+  function leave(row: Queued, error: unknown): null {
+    unmade.add(row.seq);
+    log.error({ err: error, type: row.type, ref: row.ref }, "a record could not be put into the log");
+    return null;
+  }
+
+  async function contentOf(row: Queued): Promise<EntryContent | null> {
+    if (row.isLogged) return null;
     try {
       if (row.recorded === null) throw new Error(`there is no ${row.type} ${row.ref}`);
-      const content = parts.documentOf({ ...row, recorded: row.recorded });
+      return await parts.documentOf({ ...row, recorded: row.recorded });
+    } catch (error) {
+      return leave(row, error);
+    }
+  }
+
+  function placed(row: Queued, content: EntryContent | null, index: number): NewEntry | null {
+    if (content === null) return null;
+    try {
       return { type: row.type, ref: row.ref, index, entry: entryBytes(content, index) };
     } catch (error) {
-      // It waits for a program that can make it, and keeps nothing else from the log.
-      unmade.add(row.seq);
-      log.error({ err: error, type: row.type, ref: row.ref }, "a record could not be put into the log");
-      return null;
+      return leave(row, error);
     }
+  }
+
+  /** The entries of these rows from an index on, and the rows that are done with. */
+  async function make(rows: readonly Queued[], from: number) {
+    const entries: NewEntry[] = [];
+    const done: string[] = [];
+    for (let at = 0; at < rows.length; at += AT_ONCE) {
+      const some = rows.slice(at, at + AT_ONCE);
+      const contents = await Promise.all(some.map(contentOf));
+      for (const [place, row] of some.entries()) {
+        const entry = placed(row, contents[place] ?? null, from + entries.length);
+        if (entry !== null) entries.push(entry);
+        if (entry !== null || row.isLogged) done.push(row.seq);
+      }
+    }
+    return { entries, done };
   }
 
   async function appendAll(turn: WritingTurn): Promise<Uint8Array[]> {
@@ -170,18 +201,12 @@ export function createLog(parts: LogParts) {
     };
     if (size === 0 && ended !== null) {
       const { type, ref, members } = ended;
-      const content = parts.documentOf({ type, ref, at: parts.now(), recorded: { kind: "announced", members } });
+      const content = await parts.documentOf({ type, ref, at: parts.now(), recorded: { kind: "announced", members } });
       await append([{ type, ref, index: 0, entry: entryBytes(content, 0) }], []);
     }
     for (let after = "0"; leaves.length < MOST; ) {
       const rows = await turn.waiting(after, CHUNK, [...unmade]);
-      const entries: NewEntry[] = [];
-      const done: string[] = [];
-      for (const row of rows) {
-        const entry = row.isLogged ? null : make(row, size + leaves.length + entries.length);
-        if (entry !== null) entries.push(entry);
-        if (entry !== null || row.isLogged) done.push(row.seq);
-      }
+      const { entries, done } = await make(rows, size + leaves.length);
       if (done.length > 0) await append(entries, done);
       after = rows.at(-1)?.seq ?? after;
       if (rows.length < CHUNK) break;

@@ -1,7 +1,9 @@
-import { sign } from "node:crypto";
+import { type KeyObject, sign } from "node:crypto";
+import { promisify } from "node:util";
 import { keyUrl } from "./did.ts";
 import type { SigningKey } from "./keys.ts";
-import { jcs, proofValue } from "./proof-value.ts";
+import { multibase } from "./multibase.ts";
+import { hashData, jcs, proofValue } from "./proof-value.ts";
 
 /** A document before signing. Its numbers are safe integers; money is text. */
 export interface Unsigned {
@@ -36,25 +38,33 @@ export interface Signer {
   sign<Document extends Unsigned>(document: Document, at: Date): Signed<Document>;
   /** The JCS form (RFC 8785) of the document with its proof, for a record that is kept as text. */
   signAsText(document: Unsigned, at: Date): string;
+  /** The same text, signed by other threads: for many at once, which would keep this one from its other work. */
+  signAside(document: Unsigned, at: Date): Promise<string>;
 }
+
+const signInThread = promisify<null, Buffer, KeyObject, Buffer>(sign);
 
 export function createSigner({ privateKey, publicJwk }: SigningKey, issuer: string): Signer {
   const header = base64url(JSON.stringify({ alg: "EdDSA", kid: publicJwk.kid }));
-  // Synchronous: `jose` would send each signature to another thread and wait, which takes longer than signing.
-  const detachedJws = (payload: string): string =>
-    `${header}..${sign(null, Buffer.from(`${header}.${base64url(payload)}`), privateKey).toString("base64url")}`;
-  const prove = (document: Unsigned, at: Date): { readonly canonical: string; readonly proof: Proof } => {
+  const canonicalOf = (document: Unsigned): string => {
     refuseInexactNumbers(document);
-    const canonical = jcs(document);
-    const options = {
+    return jcs(document);
+  };
+  const signingInput = (canonical: string) => Buffer.from(`${header}.${base64url(canonical)}`);
+  const optionsOf = (document: Unsigned, at: Date, signature: Buffer) =>
+    ({
       "@context": document["@context"],
       type: "DataIntegrityProof",
       cryptosuite: "eddsa-jcs-2022",
       created: at.toISOString(),
       verificationMethod: keyUrl(issuer, publicJwk),
       proofPurpose: "assertionMethod",
-      jws: detachedJws(canonical),
-    } as const;
+      jws: `${header}..${signature.toString("base64url")}`,
+    }) as const;
+  // Synchronous: for one document, to wait for another thread takes longer than to sign.
+  const prove = (document: Unsigned, at: Date): { readonly canonical: string; readonly proof: Proof } => {
+    const canonical = canonicalOf(document);
+    const options = optionsOf(document, at, sign(null, signingInput(canonical), privateKey));
     return { canonical, proof: { ...options, proofValue: proofValue(options, canonical, privateKey) } };
   };
   return {
@@ -64,6 +74,12 @@ export function createSigner({ privateKey, publicJwk }: SigningKey, issuer: stri
       return sorted({ ...(JSON.parse(canonical) as typeof document), proof: sorted(proof) });
     },
     signAsText: (document, at) => jcs({ ...document, proof: prove(document, at).proof }),
+    async signAside(document, at) {
+      const canonical = canonicalOf(document);
+      const options = optionsOf(document, at, await signInThread(null, signingInput(canonical), privateKey));
+      const value = await signInThread(null, hashData(options, canonical), privateKey);
+      return jcs({ ...document, proof: { ...options, proofValue: multibase(value) } });
+    },
   };
 }
 

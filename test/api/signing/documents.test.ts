@@ -89,10 +89,13 @@ const parse = (text: string): Record<string, unknown> | null => {
 };
 
 describe("the signer", () => {
-  test("signs as text what it signs as a document, byte for byte", () => {
+  test("signs as text, here or aside, what it signs as a document, byte for byte", async () => {
     const document = { ...CREDENTIAL, proofs: [{ b: "ü\n", a: 1 }], left: undefined };
     expect(SIGNER.signAsText(document, SAMPLE_NOW)).toBe(JSON.stringify(SIGNER.sign(document, SAMPLE_NOW)));
-    expect(() => SIGNER.signAsText({ ...CREDENTIAL, number: 1.5 } as never, SAMPLE_NOW)).toThrow(/safe integer/);
+    expect(await SIGNER.signAside(document, SAMPLE_NOW)).toBe(SIGNER.signAsText(document, SAMPLE_NOW));
+    const inexact = { ...CREDENTIAL, number: 1.5 } as never;
+    expect(() => SIGNER.signAsText(inexact, SAMPLE_NOW)).toThrow(/safe integer/);
+    await expect(SIGNER.signAside(inexact, SAMPLE_NOW)).rejects.toThrow(/safe integer/);
   });
 
   test.each([1.5, 2 ** 53, -0, Number.NaN])("refuses to sign %d, at any depth", (number) => {
