@@ -162,13 +162,24 @@ const ownSettings = () => ({
 
 const TRANSFER = parseAbiItem("event Transfer(address indexed from, address indexed to, uint256 value)");
 
+/** An answer with all logs of a long run would be too large. */
+const BLOCKS_AT_ONCE = 500n;
+
+async function countTransfers(chain: AnvilClient, to: Address): Promise<number> {
+  const filter = { address: BASE.usdc.address, event: TRANSFER, args: { to } } as const;
+  const last = await chain.getBlockNumber();
+  let count = 0;
+  for (let fromBlock = 0n; fromBlock <= last; fromBlock += BLOCKS_AT_ONCE)
+    count += (await chain.getLogs({ ...filter, fromBlock, toBlock: fromBlock + BLOCKS_AT_ONCE - 1n })).length;
+  return count;
+}
+
 /** Whether we were paid once for each success, and for nothing else. */
 async function isBalanced({ chain, sides }: World): Promise<boolean> {
   for (const name of ["peer", "ours"] as const) {
     const { payTo, answers } = sides[name];
-    const filter = { address: BASE.usdc.address, event: TRANSFER, args: { to: payTo }, fromBlock: 0n } as const;
     // One transfer came before: it is not a payment.
-    const transfers = (await chain.getLogs(filter)).length - 1;
+    const transfers = (await countTransfers(chain, payTo)) - 1;
     const others = [...answers].filter(([status]) => status !== 200).map(([status, count]) => `, ${count} × ${status}`);
     const isEqual = transfers === (answers.get(200) ?? 0);
     console.log(
