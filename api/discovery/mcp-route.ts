@@ -49,6 +49,7 @@ export function mcpRoute(routes: () => readonly Route[], parts: McpRouteParts): 
         service: serviceFor(c.env),
         verifier: { parseKeySet, verifyDocument, replayScores, parsePolicy, checkListed },
         logPolicy: null,
+        askLeftOut: null,
       });
       const text = new TextDecoder().decode(await readBody(c));
       if (text.trimStart().startsWith("[")) return c.json(NO_BATCH, 400);

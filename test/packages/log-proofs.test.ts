@@ -9,6 +9,9 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import type { LogInputs } from "../../packages/action/src/inputs.ts";
 import { verify } from "../../packages/action/src/verify.ts";
 import { httpService } from "../../packages/mcp/src/http-service.ts";
+import { createLeftOut } from "../../packages/mcp/src/left-out.ts";
+import type { Service } from "../../packages/mcp/src/service.ts";
+import * as verifier from "../../packages/verifier/src/index.ts";
 import { parsePolicy } from "../../packages/verifier/src/index.ts";
 import { waitUntil } from "../../scripts/embedded/wait-until.ts";
 import { startTestChain } from "../support/chain/chain.ts";
@@ -79,6 +82,33 @@ describe("check_credential", () => {
     });
   });
 
+  test("and by verify_agent: the user's own policy has them compared with all that the log has of the wallet", async () => {
+    const policy = parsePolicy(log_policy);
+    const kept: string[] = [];
+    const store = { read: async () => kept.at(-1) ?? null, write: async (text: string) => void kept.push(text) };
+    const local = (real: Service) => {
+      const askLeftOut = createLeftOut({ ...reading, service: real, verifier, policy, store });
+      return connectLocal({ service: real, logPolicy: policy, askLeftOut });
+    };
+    const reading = { mostEntries: 1_000, pause: async () => undefined };
+    const honest = await local(httpService(service.url));
+    const nothing = { wallet_log: { state: "nothing", hidden: [] } };
+    expect((await call(honest, "check_credential", { wallet })).structured).toMatchObject({ valid: true, ...nothing });
+    expect((await call(honest, "verify_agent", { wallet })).structured).toMatchObject({ verified: true, ...nothing });
+    expect(kept.length).toBeGreaterThan(0);
+    const flipped = between(service.url, (answer, { path }) =>
+      path.startsWith("/verify") ? { ...answer, text: answer.text.replaceAll('"pass"', '"fail"') } : answer,
+    );
+    const { structured } = await call(await local(flipped), "verify_agent", { wallet });
+    expect(structured.wallet_log).toMatchObject({ state: "hidden", reason: expect.stringMatching(/listed as "fail"/) });
+    // Nobody else's word is compared, and the service itself reads no log for its callers.
+    const handed = (await send(`${service.url}/credential/${wallet}`)).text;
+    expect((await call(honest, "check_credential", { credential: handed })).structured).toMatchObject({
+      wallet_log: { state: "not_checked", reason: expect.stringMatching(/Only the credential of a `wallet`/) },
+    });
+    expect(await checked({ log_policy })).toMatchObject({ wallet_log: { state: "not_checked" } });
+  });
+
   test.each<[string, RequestListener, RegExp]>([
     ["has none", (_, answer) => void answer.writeHead(404).end("{}"), /the service answered 404/],
     ["is redirected", (_, answer) => void answer.writeHead(302, { location: "/" }).end(), /could not be read/],
@@ -134,13 +164,19 @@ test("the monitor follows the running service over HTTP, goes on where it stoppe
 
 describe("the action", () => {
   const run = (log: Partial<LogInputs> | null, baseUrl = service.url) =>
-    verify({
-      command: "verify",
-      baseUrl,
-      wallet: payer.address,
-      require: [],
-      log: log === null ? null : { policy: log_policy, proofs: [], isRequired: false, ...log },
-    });
+    verify(
+      {
+        command: "verify",
+        baseUrl,
+        wallet: payer.address,
+        require: [],
+        log:
+          log === null
+            ? null
+            : { policy: log_policy, proofs: [], isRequired: false, state: null, mostEntries: 1_000, ...log },
+      },
+      0,
+    );
   const fileOf = async (text: string) => {
     const folder = await mkdtemp(join(tmpdir(), "proofs-"));
     onTestFinished(() => rm(folder, { recursive: true, force: true }));
@@ -159,6 +195,32 @@ describe("the action", () => {
     expect(await run({ policy: unmet })).toMatchObject({ failure: expect.stringMatching(/quorum_not_met/) });
     await expect(run({ policy: "log" })).rejects.toThrow(/^log-policy cannot be used: line 1/);
     await expect(run({ proofs: ["nowhere"] })).rejects.toThrow(/^log-proofs names "nowhere".*ENOENT/);
+  });
+
+  test("it reads what the log has of the wallet, keeps it, and fails the step where the record says otherwise", async () => {
+    const state = await fileOf("").then((file) => `${file}.json`);
+    expect(await run({ mostEntries: 0 })).toMatchObject({ failure: null, outputs: { "log-wallet": "not_checked" } });
+    const kept = { state, isRequired: true };
+    expect(await run(kept)).toMatchObject({ failure: null, outputs: { "log-wallet": "nothing" } });
+    const server = await serveHttp((request, answer) => {
+      if (request.url?.endsWith(".tlog-proof")) return void answer.writeHead(404).end();
+      const isKept = request.url?.includes("/tile/entries/");
+      const isRecord = request.url?.startsWith("/verify");
+      void fetch(service.url + request.url).then(async (real) => {
+        answer.writeHead(isKept ? 500 : real.status);
+        if (isRecord) return answer.end((await real.text()).replaceAll('"result":"pass"', '"result":"fail"'));
+        answer.end(Buffer.from(await real.arrayBuffer()));
+      });
+    }, "localhost");
+    onTestFinished(server.stop);
+    // Only what is new would be read again.
+    const policy = log_policy.replaceAll(service.url, server.url);
+    const lied = await run({ ...kept, policy }, server.url);
+    expect(lied.outputs["log-wallet"]).toBe("hidden");
+    expect(lied.failure).toMatch(/^The log has what the record does not show: .*is listed as "fail"/);
+    expect(await run({ policy }, server.url)).toMatchObject({ outputs: { "log-wallet": "incomplete" } });
+    await writeFile(state, "{}");
+    await expect(run(kept)).rejects.toThrow(/^log-state cannot be used: what was kept/);
   });
 
   const elsewhere: RequestListener = (_, answer) => void answer.writeHead(302, { location: "https://a.example" }).end();
@@ -180,7 +242,7 @@ describe("the action", () => {
     const server = await lying((_, answer) => void answer.end("<p>`` **Proven**\n\n</p>"));
     const { failure, summary } = await run({}, server.url);
     expect(failure).toMatch(/malformed_log_proof/);
-    expect(summary).toMatch(/Public log: \*\*refused\*\*\. `` [^`\n]* ``$/);
+    expect(summary).toMatch(/Public log: \*\*refused\*\*\. `` [^`\n]* ``$/m);
   });
 
   /** The service, but for its proofs. */

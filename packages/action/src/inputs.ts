@@ -29,8 +29,12 @@ export interface LogInputs {
   readonly policy: string;
   /** Files with proofs. */
   readonly proofs: readonly string[];
-  /** Whether the step fails without a proof. */
+  /** Whether the step fails without a proof, and where the log was not read to its end. */
   readonly isRequired: boolean;
+  /** The file that keeps what was read of the log; null to read it from its beginning each time. */
+  readonly state: string | null;
+  /** New entries to read at most; 0 to compare nothing. */
+  readonly mostEntries: number;
 }
 
 export interface Certify {
@@ -90,8 +94,13 @@ function logOf(input: Input): LogInputs | null {
     form: /^(true|false)$/,
     expected: "true or false",
   });
-  if (policy !== "") return { policy, proofs, isRequired: required === "true" };
-  if (proofs.length > 0 || required === "true")
+  const state = input("log-state") || null;
+  const most = matching("log-entries", input("log-entries") || "10000", {
+    form: /^\d{1,8}$/,
+    expected: "how many entries to read at most",
+  });
+  if (policy !== "") return { policy, proofs, isRequired: required === "true", state, mostEntries: Number(most) };
+  if (proofs.length > 0 || required === "true" || state !== null)
     throw new Failure(
       "log-policy is missing; without it, a proof shows nothing. It says which log and witnesses to trust.",
     );

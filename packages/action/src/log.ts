@@ -1,21 +1,65 @@
-import { readFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Expectation, KeptLogs, LeftOutReport, Policy } from "../../verifier/src/index.ts";
 import { Failure } from "./fields.ts";
 import type { LogInputs } from "./inputs.ts";
-import type { WalletRecord } from "./record.ts";
+import { recordOf, recordUrl, type WalletRecord } from "./record.ts";
 
 type Verifier = typeof import("../../verifier/src/index.ts");
-export type LogReport = Awaited<ReturnType<Verifier["checkListed"]>>;
+type Listed = Awaited<ReturnType<Verifier["checkListed"]>>;
+export type LeftOut = Omit<LeftOutReport, "state"> & { readonly state: LeftOutReport["state"] | "not_checked" };
 
-/** Each certificate of a record that counts, looked up in the service's public log. Throws a Failure for a wrong input. */
-export async function checkLog(
-  { wallet, certs }: WalletRecord,
-  baseUrl: string,
-  { policy: text, proofs: files }: LogInputs,
-): Promise<LogReport> {
+export interface LogReport {
+  /** What was compared: another answer of the service may say something else. */
+  readonly record: WalletRecord;
+  /** Whether each certificate that counts is in the log. */
+  readonly listed: Listed;
+  /** Whether the log has anything that the record leaves out. */
+  readonly leftOut: LeftOut;
+}
+
+export const NOT_COMPARED: LeftOut = {
+  state: "not_checked",
+  reason: "The log was not read.",
+  hidden: [],
+  entries: 0,
+};
+
+const READING_MS = 120_000;
+export interface LogQuestion {
+  readonly baseUrl: string;
+  readonly inputs: LogInputs;
+  /** Before what seems to be left out is looked at again: longer than a reversal usually takes into the log. */
+  readonly pauseMs: number;
+}
+
+/** A record compared with the service's public log, both ways. Throws a Failure for a wrong input. */
+export async function checkLog(first: WalletRecord, { baseUrl, inputs, pauseMs }: LogQuestion): Promise<LogReport> {
   const verifier = await import("../../verifier/src/index.ts").catch((error: Error) => {
     throw new Failure(`log-policy needs the folder packages/verifier next to the action's: ${error.message}`);
   });
-  const policy = given("log-policy", () => verifier.parsePolicy(text));
+  const policy = given("log-policy", () => verifier.parsePolicy(inputs.policy));
+  const expected = { keys: await readKeys(verifier, baseUrl), issuer: baseUrl };
+  const checking = { verifier, baseUrl, policy, expected, pauseMs };
+  const compared = inputs.mostEntries === 0 ? null : await compare(first.wallet, inputs, checking);
+  const record = compared?.record ?? first;
+  const listed = await checkCertificates(record, inputs.proofs, checking);
+  return { record, listed, leftOut: compared?.leftOut ?? NOT_COMPARED };
+}
+
+interface Checking {
+  readonly verifier: Verifier;
+  readonly baseUrl: string;
+  readonly policy: Policy;
+  readonly expected: Expectation;
+  readonly pauseMs: number;
+}
+
+async function checkCertificates(
+  { wallet, certs }: WalletRecord,
+  files: readonly string[],
+  { verifier, baseUrl, policy, expected }: Checking,
+): Promise<Listed> {
   const proofs = await Promise.all(
     files.map((file) =>
       readFile(file).catch((error: NodeJS.ErrnoException) => {
@@ -23,11 +67,38 @@ export async function checkLog(
       }),
     ),
   );
-  const expected = { keys: await readKeys(verifier, baseUrl), issuer: baseUrl };
   const fetchProof = (id: string) => proofOf(verifier, baseUrl, id);
   // From JSON, whose values are these.
   const certificates = certs as unknown as Parameters<Verifier["checkListed"]>[0]["certificates"];
   return verifier.checkListed({ wallet, certificates, policy, expected, proofs, fetchProof });
+}
+
+async function compare(
+  wallet: string,
+  { state, mostEntries }: LogInputs,
+  { verifier, pauseMs, ...trusted }: Checking,
+): Promise<{ readonly leftOut: LeftOut; readonly record: WalletRecord | null }> {
+  const url = recordUrl(trusted.baseUrl, wallet);
+  const { report, kept, record } = await verifier.checkLeftOut({
+    ...{ wallet, ...trusted, mostEntries, timeoutMs: READING_MS },
+    kept: state === null ? new Map() : await readKept(verifier, state),
+    fetchRecord: () => verifier.fetchText(url),
+    pause: () => sleep(pauseMs),
+  });
+  if (state !== null)
+    await writeFile(state, verifier.formatKept(kept)).catch((error: NodeJS.ErrnoException) => {
+      throw new Failure(`log-state names "${state}", which cannot be written: ${error.code}`);
+    });
+  const text = record === null || typeof record === "string" ? record : new TextDecoder().decode(record);
+  return { leftOut: report, record: text === null ? null : recordOf(JSON.parse(text), { url, wallet }) };
+}
+
+async function readKept({ parseKept }: Verifier, file: string): Promise<KeptLogs> {
+  const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return null;
+    throw new Failure(`log-state names "${file}", which cannot be read: ${error.code}`);
+  });
+  return text === null ? new Map() : given("log-state", () => parseKept(text));
 }
 
 async function readKeys({ fetchText, parseKeySet }: Verifier, baseUrl: string) {

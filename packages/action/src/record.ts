@@ -43,7 +43,10 @@ export async function readRecord(baseUrl: string, wallet: string): Promise<Walle
 }
 
 /** The record is about the wallet that was asked for, whatever it says itself. */
-function recordOf(body: unknown, { url, wallet }: { readonly url: string; readonly wallet: string }): WalletRecord {
+export function recordOf(
+  body: unknown,
+  { url, wallet }: { readonly url: string; readonly wallet: string },
+): WalletRecord {
   const record = body as Partial<WalletRecord> | null;
   if (typeof record?.verified !== "boolean" || typeof record.capabilities !== "object" || !Array.isArray(record.certs))
     throw new Failure(`${url} did not return a verification record.`);

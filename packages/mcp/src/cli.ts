@@ -3,8 +3,11 @@ import { readFileSync } from "node:fs";
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import { privateKeyToAccount } from "viem/accounts";
 import {
+  checkLeftOut,
   checkListed,
+  formatKept,
   type Policy,
+  parseKept,
   parseKeySet,
   parsePolicy,
   replayScores,
@@ -14,10 +17,11 @@ import { askNode } from "./base-node.ts";
 import { createBudget } from "./budget.ts";
 import { askService } from "./fate.ts";
 import { httpService } from "./http-service.ts";
+import { createLeftOut } from "./left-out.ts";
 import { keptIn } from "./pending-payments.ts";
-import { DEFAULT_BUDGET_USD, parseSettings } from "./settings.ts";
+import { DEFAULT_BUDGET_USD, DEFAULT_LOG_ENTRIES, parseSettings } from "./settings.ts";
 import { createShop } from "./shop.ts";
-import { stateFolder } from "./state-folder.ts";
+import { stateFolder, textFile } from "./state-folder.ts";
 import { toolServer } from "./tool-server.ts";
 
 const USAGE = `The tools of an Agent Payment Trust Service, for an MCP client that starts this program and talks to it over stdio.
@@ -28,7 +32,8 @@ const USAGE = `The tools of an Agent Payment Trust Service, for an MCP client th
   PAY_TO_ADDRESS      the only address that is ever paid; default: the address that the service publishes
   BASE_RPC_URL        a node of Base that says what became of a payment; default: the service does
   LOG_POLICY          a file (C2SP tlog-policy) that says which log and witnesses to trust; default: check_credential's caller may
-  XDG_STATE_HOME      where a folder keeps payments until they are over; default ~/.local/state`;
+  LOG_ENTRIES         how many entries of the log to read for one answer, to find a FAIL that it leaves out; default ${DEFAULT_LOG_ENTRIES}, 0 for none
+  XDG_STATE_HOME      where a folder keeps payments until they are over, and what was read of the log; default ~/.local/state`;
 
 function main([argument]: readonly string[]): void {
   const isHelp = argument === "--help" || argument === "-h";
@@ -44,16 +49,25 @@ function main([argument]: readonly string[]): void {
     process.exitCode = 2;
     return;
   }
-  const { baseUrl, payerKey, payTo, nodeUrl } = settings;
+  const { baseUrl, payerKey, payTo, nodeUrl, logEntries } = settings;
   const service = httpService(baseUrl);
   const payer = payerKey === null ? null : privateKeyToAccount(payerKey);
   const budget = createBudget(settings.budget);
-  const pending = keptIn(stateFolder(process.env, process.platform));
+  const folder = stateFolder(process.env, process.platform);
+  const pending = keptIn(folder);
   const askFate = nodeUrl === null ? askService(service) : askNode(nodeUrl, service);
   const shop = createShop({ service, payer, payTo, budget, pending, askFate });
   const verifier = { parseKeySet, verifyDocument, replayScores, parsePolicy, checkListed };
-  serveStdio(() => toolServer({ service, shop, verifier, payer, logPolicy }));
+  const reading = { verifier: { ...verifier, checkLeftOut, formatKept, parseKept }, mostEntries: logEntries };
+  const askLeftOut =
+    logPolicy === null || logEntries === 0
+      ? null
+      : createLeftOut({ ...reading, service, policy: logPolicy, store: textFile(folder, baseUrl), pause });
+  serveStdio(() => toolServer({ service, shop, verifier, payer, logPolicy, askLeftOut }));
 }
+
+/** Longer than a reversal usually takes into the log. */
+const pause = () => new Promise((resolve) => setTimeout(resolve, 15_000));
 
 function readPolicy(file: string): Policy | { problem: string } {
   try {

@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import type { Policy } from "../../verifier/src/index.ts";
+import type { AskLeftOut } from "./left-out.ts";
 import type { Service } from "./service.ts";
 import type { Verifier } from "./verifier.ts";
 
@@ -17,6 +18,8 @@ export interface FreeParts {
   readonly verifier: Verifier;
   /** Which log and witnesses the user trusts; null where the caller may say it. */
   readonly logPolicy: Policy | null;
+  /** Null where the log is not read for what an answer leaves out. */
+  readonly askLeftOut: AskLeftOut | null;
 }
 
 /** A tool that costs nothing and changes nothing. Failures are thrown, with a message for the agent. */

@@ -30,7 +30,7 @@ export async function read(service: Service, path: string): Promise<{ text: stri
   return { text: answer.text, document: parseJson(answer, path) };
 }
 
-export function parseJson({ text }: ServiceAnswer, path: string): unknown {
+export function parseJson({ text }: Pick<ServiceAnswer, "text">, path: string): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {

@@ -12,11 +12,14 @@ export interface Settings {
   readonly nodeUrl: string | null;
   /** The file that says which log and witnesses to trust; null where the agent may say it. */
   readonly logPolicy: string | null;
+  /** New entries of the log to read for one answer, at most. */
+  readonly logEntries: number;
   /** Atomic units. */
   readonly budget: bigint;
 }
 
 export const DEFAULT_BUDGET_USD = "2.00";
+export const DEFAULT_LOG_ENTRIES = "10000";
 
 /** Reads the environment. A problem never repeats the key. */
 export function parseSettings(env: Readonly<Record<string, string | undefined>>): Settings | { problem: string } {
@@ -36,12 +39,16 @@ export function parseSettings(env: Readonly<Record<string, string | undefined>>)
     };
   const budget = parseUsd(env.SESSION_BUDGET_USD || DEFAULT_BUDGET_USD);
   if (budget === null) return { problem: "SESSION_BUDGET_USD must be US dollars, like 2.00." };
+  const entries = env.LOG_ENTRIES || DEFAULT_LOG_ENTRIES;
+  if (!/^\d{1,8}$/.test(entries))
+    return { problem: "LOG_ENTRIES must be a number of entries, like 10000; 0 reads none." };
   return {
     baseUrl,
     payerKey: key === "" ? null : key,
     payTo: payTo === "" ? null : payTo,
     nodeUrl: node === "" ? null : node,
     logPolicy: env.LOG_POLICY || null,
+    logEntries: Number(entries),
     budget,
   };
 }

@@ -1,5 +1,8 @@
+import { createHash, randomUUID } from "node:crypto";
+import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
+import type { TextStore } from "./left-out.ts";
 
 const NAME = "agent-payment-trust-mcp";
 
@@ -11,4 +14,23 @@ export function stateFolder(
   // The specification wants relative paths ignored.
   if (isAbsolute(state)) return join(state, NAME);
   return platform === "win32" && local !== "" ? join(local, NAME) : join(homedir(), ".local", "state", NAME);
+}
+
+/** A file of the folder for each service. It is whole or as it was before, whatever happens to this program. */
+export function textFile(folder: string, service: string): TextStore {
+  const name = createHash("sha256").update(service).digest("hex").slice(0, 16);
+  const file = join(folder, `log-${name}.json`);
+  return {
+    read: () =>
+      readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
+        if (error.code === "ENOENT") return null;
+        throw error;
+      }),
+    async write(text) {
+      await mkdir(folder, { recursive: true, mode: 0o700 });
+      const beside = `${file}.${randomUUID()}`;
+      await writeFile(beside, text, { mode: 0o600 });
+      await rename(beside, file);
+    },
+  };
 }

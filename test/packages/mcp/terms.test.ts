@@ -106,6 +106,7 @@ describe("the environment", () => {
       payTo: null,
       nodeUrl: null,
       logPolicy: null,
+      askLeftOut: null,
       budget: parseUsd(DEFAULT_BUDGET_USD),
     });
     const env = {

@@ -23,7 +23,7 @@ async function tools(): Promise<readonly (readonly [string, unknown])[]> {
   const payer = null;
   const parts = { payTo: null, budget: createBudget(0n), pending: keptIn(tmpdir()), askFate: askService(service) };
   const shop = createShop({ service, payer, ...parts });
-  const server = await toolServer({ service, shop, payer, verifier, logPolicy: null });
+  const server = await toolServer({ service, shop, payer, verifier, logPolicy: null, askLeftOut: null });
   const [near, far] = InMemoryTransport.createLinkedPair();
   const client = new Client({ name: "test", version: "1.0.0" });
   await Promise.all([server.connect(far), client.connect(near)]);

@@ -6,6 +6,7 @@ import { onTestFinished } from "vitest";
 import { createBudget } from "../../../packages/mcp/src/budget.ts";
 import { askService } from "../../../packages/mcp/src/fate.ts";
 import { httpService } from "../../../packages/mcp/src/http-service.ts";
+import type { AskLeftOut } from "../../../packages/mcp/src/left-out.ts";
 import { keptIn } from "../../../packages/mcp/src/pending-payments.ts";
 import {
   type Service,
@@ -46,6 +47,7 @@ export interface LocalPlan extends Partial<ShopParts> {
   /** Atomic units. Default 2 USD. */
   readonly limit?: bigint;
   readonly logPolicy?: verifier.Policy | null;
+  readonly askLeftOut?: AskLeftOut | null;
 }
 
 /** The official client on a whole tool server in this process, closed with the test. */
@@ -58,6 +60,7 @@ export async function connectLocal({
   askFate,
   giveUpAfterMs,
   logPolicy = null,
+  askLeftOut = null,
 }: LocalPlan): Promise<Client> {
   const shop = createShop({
     service,
@@ -68,7 +71,7 @@ export async function connectLocal({
     askFate: askFate ?? askService(service),
     ...(giveUpAfterMs === undefined ? {} : { giveUpAfterMs }),
   });
-  const server = await toolServer({ service, shop, payer, verifier, logPolicy });
+  const server = await toolServer({ service, shop, payer, verifier, logPolicy, askLeftOut });
   const [near, far] = InMemoryTransport.createLinkedPair();
   const client = newClient();
   onTestFinished(() => client.close());

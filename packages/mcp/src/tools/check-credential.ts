@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { origin, wallet } from "../fields.ts";
 import { type FreeParts, freeTool } from "../free-tool.ts";
+import { type Compared, NOT_COMPARED, WALLET_LOG } from "../left-out.ts";
 import { checkLog } from "../log-check.ts";
 import { read } from "../service.ts";
 import { signedBy } from "../verifier.ts";
@@ -27,21 +28,28 @@ const LOG = z.object({
 });
 
 const REPORT = z.object({
-  valid: z.boolean().describe("Signed by this service, unaltered, not expired, and no proof of it is wrong."),
+  valid: z
+    .boolean()
+    .describe(
+      "Signed by this service, unaltered, not expired, no proof of it is wrong, and nothing is known to be left out of it.",
+    ),
   signature: z.looseObject({ valid: z.boolean(), reason: z.string().exactOptional() }),
   freshness: z.looseObject({ state: z.string() }),
   log: LOG,
+  wallet_log: WALLET_LOG,
   credential: z
     .record(z.string(), z.unknown())
     .nullable()
-    .describe("The credential if its signature is valid and no proof is wrong; null otherwise."),
+    .describe(
+      "The credential if its signature is valid, no proof is wrong and nothing is known to be left out; null otherwise.",
+    ),
 });
 
 export const checkCredential = freeTool({
   name: "check_credential",
   title: "Check a credential",
   description:
-    "Checks the Ed25519 signatures and freshness of a credential: the current one of a wallet or of a seller's origin, or one that another agent gave you (pass its JSON text exactly as received). With a log policy, also that its certificates are in the service's public log. Free.",
+    "Checks the Ed25519 signatures and freshness of a credential: the current one of a wallet or of a seller's origin, or one that another agent gave you (pass its JSON text exactly as received). With a log policy, also that its certificates are in the service's public log, and (of a wallet, with the user's own policy) whether it leaves out a FAIL that is there. Free.",
   input: z.strictObject({
     wallet: wallet.optional(),
     origin: origin.optional(),
@@ -77,16 +85,19 @@ export const checkCredential = freeTool({
       throw new Error(
         "A proof shows nothing without a policy that says which log and witnesses to trust: add log_policy.",
       );
-    const text = handed ?? (await read(service, String(paths[0]))).text;
+    const compared = await leftOutOf(subject, parts);
+    const text = handed ?? compared.text ?? (await read(service, String(paths[0]))).text;
     const expected = await signedBy(service, verifier);
     const { document, ...report } = await verifier.verifyDocument(text, expected);
-    if (document === null) return { ...report, log: UNSIGNED, credential: null };
+    if (document === null) return { ...report, log: UNSIGNED, wallet_log: NOT_COMPARED, credential: null };
     const log = await checkLog(document, { policy, proofs, expected }, parts);
-    const isRefused = log.state === "refused";
+    const { walletLog } = compared;
+    const isRefused = [log.state, walletLog.state].includes("refused") || walletLog.state === "hidden";
     return {
       ...report,
       valid: report.valid && !isRefused,
       log: log as z.infer<typeof LOG>,
+      wallet_log: walletLog,
       credential: isRefused ? null : (document as Record<string, unknown>),
     };
   },
@@ -97,6 +108,16 @@ const UNSIGNED: z.infer<typeof LOG> = {
   reason: "The credential is not signed by this service.",
   entries: [],
 };
+
+/** Of the wallet's current credential: one that was handed over is older than the log. */
+async function leftOutOf(wallet: string | undefined, { askLeftOut }: FreeParts): Promise<Compared> {
+  if (askLeftOut === null) return { walletLog: NOT_COMPARED, text: null };
+  if (wallet === undefined) {
+    const reason = "Only the credential of a `wallet` is compared.";
+    return { walletLog: { ...NOT_COMPARED, reason }, text: null };
+  }
+  return askLeftOut(wallet, `/credential/${wallet}`);
+}
 
 /** The user's own policy stands above any that an agent was talked into. */
 function policyOf(given: string | undefined, { verifier, logPolicy }: FreeParts): FreeParts["logPolicy"] {

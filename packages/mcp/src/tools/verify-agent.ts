@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { wallet } from "../fields.ts";
 import { freeTool } from "../free-tool.ts";
-import { read } from "../service.ts";
+import { WALLET_LOG } from "../left-out.ts";
+import { parseJson, read } from "../service.ts";
 import { CAPABILITIES, LIMITS } from "../vocabulary.ts";
 
 const CAPABILITY = z.looseObject({
@@ -31,15 +32,21 @@ const VERIFICATION = z.looseObject({
     last_seen_days: z.int().nullable(),
   }),
   checked_at: z.string(),
+  wallet_log: WALLET_LOG.exactOptional(),
 });
 
 export const verifyAgent = freeTool({
   name: "verify_agent",
   title: "Verify an agent",
-  description: `Shows what is on file about an agent's wallet: its certificates, what it was tested for, whether it is verified now (and if not, why), and its public payment history over ${LIMITS.activityDays} days. These are facts, not a guarantee. Free.`,
+  description: `Shows what is on file about an agent's wallet: its certificates, what it was tested for, whether it is verified now (and if not, why), and its public payment history over ${LIMITS.activityDays} days. These are facts, not a guarantee. With a log policy of the user's, also whether the service's public log has a FAIL that this leaves out. Free.`,
   input: z.strictObject({ wallet }),
   output: VERIFICATION,
   reads: ["/verify"],
-  run: async (input, { service }) =>
-    (await read(service, `/verify?wallet=${input.wallet}`)).document as z.infer<typeof VERIFICATION>,
+  async run(input, { service, askLeftOut }) {
+    const path = `/verify?wallet=${input.wallet}`;
+    const compared = await askLeftOut?.(input.wallet, path);
+    const text = compared?.text ?? (await read(service, path)).text;
+    const document = parseJson({ text }, path) as z.infer<typeof VERIFICATION>;
+    return compared === undefined ? document : { ...document, wallet_log: compared.walletLog };
+  },
 });

@@ -16,7 +16,8 @@ record or its credential.
 
 Entries of types that the monitor did not know are named: they may be about any wallet.
 
-Exit codes: 0 answered; 1 the record leaves out a FAIL that counts, or shows one otherwise than the log does; 2 usage error or
+Exit codes: 0 answered; 1 the record leaves out a FAIL that counts, calls the wallet verified in spite of it, or shows a certificate
+otherwise than the log does; 2 usage error or
 unreadable input.`;
 
 /** The sub-command `log wallet`. @throws InputError for wrong usage, or for a file that cannot be read */
@@ -45,7 +46,7 @@ async function listedIn(source: string, wallet: string) {
   const found = listIn(parseUnsignedJson(await readSource(source)));
   if (found === null) throw new InputError(`${quote(source)} is neither a verification record nor a credential`);
   if (found.wallet.toLowerCase() !== wallet) throw new InputError(`${quote(source)} is about ${quote(found.wallet)}`);
-  return found.listed;
+  return found;
 }
 
 interface WalletReport extends WalletEntries {

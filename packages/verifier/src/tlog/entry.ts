@@ -57,7 +57,8 @@ export function parseAnyEntry(bytes: Uint8Array): AnyEntry {
   return { index, type, id, content: { sha256: digest, url } };
 }
 
-export const isKnown = (entry: AnyEntry): entry is Entry => ENTRY_TYPES.some((one) => one === entry.type);
+export const isKnownType = (type: string): type is EntryType => ENTRY_TYPES.some((one) => one === type);
+export const isKnown = (entry: AnyEntry): entry is Entry => isKnownType(entry.type);
 
 /** SHA-256 of the RFC 8785 form, in hex. */
 export const documentSha256 = (document: JsonObject): string => toHex(sha256(new TextEncoder().encode(jcs(document))));

@@ -44,6 +44,8 @@ export interface Following {
    * `follow` returns.
    */
   readonly seen?: (entry: AnyEntry, document: JsonObject) => void;
+  /** Bundles of 256 entries to check now, if fewer than usual. */
+  readonly mostBundles?: number;
 }
 
 export interface Followed {
@@ -74,7 +76,8 @@ export async function follow(place: Place, following: Following): Promise<Follow
   await checkGrowth(checkpoint, { place, note, tiles: log.tiles });
   let { edge, verdict, root } = place;
   const { origin } = checkpoint;
-  const last = (Math.floor(place.size / TILE_WIDTH) + MOST_BUNDLES) * TILE_WIDTH;
+  const bundles = Math.min(MOST_BUNDLES, following.mostBundles ?? MOST_BUNDLES);
+  const last = (Math.floor(place.size / TILE_WIDTH) + bundles) * TILE_WIDTH;
   const size = Math.min(checkpoint.size, last);
   for (let at = place.size; at < size; ) {
     const n = Math.floor(at / TILE_WIDTH);

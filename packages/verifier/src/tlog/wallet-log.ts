@@ -81,34 +81,43 @@ const counts = ({ product, verdict, valid_until, reversed }: LoggedCertificate, 
   !(Date.parse(valid_until) <= at.getTime()) &&
   (verdict === "pass" || !UNATTRIBUTED_FAILS.includes(product));
 
+/** What a verification record (`certs`) or a credential (`conformance`) says of a wallet. */
+export interface WalletRecord {
+  readonly wallet: string;
+  readonly isVerified: boolean;
+  readonly listed: readonly JsonObject[];
+}
+
 /**
- * What a list of a wallet's certificates hides, by the log: a FAIL that counts and is not in it, another result, or one that
- * counts in the list and was reversed. A PASS may be missing, since a list has an end.
- * @param listed members of the record's `certs` or of the credential's `conformance`
+ * What a record hides, by the log: a FAIL that counts and is not listed, or beside which the wallet is called verified; another
+ * result; one that counts in the list and was reversed; or one that is listed twice. A PASS may be missing, since a list has
+ * an end.
  */
 export function hiddenBy(
-  listed: readonly JsonObject[],
+  { listed, isVerified }: Pick<WalletRecord, "listed" | "isVerified">,
   logged: readonly LoggedCertificate[],
   at: Date,
 ): readonly string[] {
-  const byId = new Map(listed.map((one) => [one.id, one]));
   return logged.flatMap((one) => {
     const { id, index, product, verdict, reversed } = one;
-    const shown = byId.get(id);
+    const [shown, ...more] = listed.filter((entry) => entry.id === id);
     const name = `${quote(product)} ${quote(verdict)}, certificate ${quote(id)}, entry ${index}`;
-    if (shown === undefined) return verdict !== "pass" && counts(one, at) ? [`${name} is left out`] : [];
+    const isAgainst = verdict !== "pass" && counts(one, at);
+    if (shown === undefined) return isAgainst ? [`${name} is left out`] : [];
+    if (more.length > 0) return [`${name} is listed ${more.length + 1} times`];
     if (shown.result !== verdict) return [`${name} is listed as ${quote(shown.result)}`];
+    if (isAgainst && isVerified) return [`${name} counts, and the wallet is called verified`];
     return shown.fresh === true && reversed !== null ? [`${name} counts there, and entry ${reversed} reversed it`] : [];
   });
 }
 
-/** The certificates that a verification record or a credential lists, and whose they are; null if it is neither. */
-export function listIn(record: Json): { readonly wallet: string; readonly listed: readonly JsonObject[] } | null {
+/** What a record says; null if it is neither a verification record nor a credential. */
+export function listIn(record: Json): WalletRecord | null {
   if (!isObject(record)) return null;
   const { credentialSubject } = record;
   const subject = isObject(credentialSubject) ? credentialSubject : record;
-  const { wallet } = subject;
+  const { wallet, verified } = subject;
   const list = subject.conformance ?? subject.certs;
   if (typeof wallet !== "string" || !Array.isArray(list)) return null;
-  return { wallet, listed: (list as readonly Json[]).filter(isObject) };
+  return { wallet, isVerified: verified === true, listed: (list as readonly Json[]).filter(isObject) };
 }

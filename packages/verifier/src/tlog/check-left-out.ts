@@ -1,0 +1,180 @@
+import { fetchText } from "../fetch-text.ts";
+import { InputError, quote, Refusal } from "../refusal.ts";
+import { parseUnsignedJson } from "../strict-json.ts";
+import type { Expectation } from "../verify-document.ts";
+import { isOutdated, type KeptLog, type KeptLogs, readOn } from "./kept-log.ts";
+import { httpLog } from "./log-files.ts";
+import type { Policy } from "./policy.ts";
+import { entriesOf, hiddenBy, listIn, type WalletEntries } from "./wallet-log.ts";
+
+/** A wallet, and how its record is compared with everything that the log has of it. */
+export interface CheckLeftOut {
+  readonly wallet: string;
+  /** Its logs of this service are read, each at the address that the policy names, or else below the service's own. */
+  readonly policy: Policy;
+  readonly expected: Expectation;
+  /** The service's origin. */
+  readonly baseUrl: string;
+  /** Asks the service for the wallet's record or credential, as it is now. */
+  readonly fetchRecord: () => Promise<string | Uint8Array>;
+  /** What was read before. */
+  readonly kept: KeptLogs;
+  /** New entries to read now, over all logs; each is about 1.4 KB. */
+  readonly mostEntries: number;
+  /** For reading logs once, at most. */
+  readonly timeoutMs: number;
+  /** Waits before what seems to be left out is looked at again. */
+  readonly pause: () => Promise<unknown>;
+}
+
+export interface LeftOutReport {
+  /**
+   * `nothing`: the record shows each FAIL that counts in the whole log. `hidden`: it leaves one out, or shows another result
+   * than the log. `incomplete`: nothing was found to be hidden, and the log was not read to its end, or has entries that are
+   * not understood. `refused`: the log is not genuine.
+   */
+  readonly state: "nothing" | "hidden" | "incomplete" | "refused";
+  readonly reason: string;
+  readonly hidden: readonly string[];
+  /** How many entries the comparison rests on. */
+  readonly entries: number;
+}
+
+export interface LeftOut {
+  readonly report: LeftOutReport;
+  readonly kept: KeptLogs;
+  /** The answer that was compared: nothing is known of any other one. Null if there was none. */
+  readonly record: string | Uint8Array | null;
+}
+
+/**
+ * Compares a wallet's record with the log, which shows what no answer of the service can show: that it leaves something out.
+ * The log is read first, so that what comes in between is in the record alone. A reversal may be in the record before it is in
+ * the log; so what seems to be hidden is looked at twice.
+ */
+export async function checkLeftOut(given: CheckLeftOut): Promise<LeftOut> {
+  const reading = createReading(given);
+  try {
+    const first = await compare(given, reading);
+    if (first.hidden.length === 0) return { report: reportOf(first), kept: reading.kept, record: first.record };
+    await given.pause();
+    const second = await compare(given, reading);
+    return { report: reportOf(second), kept: reading.kept, record: second.record };
+  } catch (error) {
+    const isGenuine = error instanceof InputError;
+    if (!isGenuine && !(error instanceof Refusal)) throw error;
+    const state = isGenuine ? "incomplete" : "refused";
+    const reason = isGenuine ? error.message : `${(error as Refusal).code}: ${error.message}`;
+    return {
+      report: { state, reason: reason.slice(0, 2_000), hidden: [], entries: 0 },
+      kept: reading.kept,
+      record: null,
+    };
+  }
+}
+
+interface Compared {
+  readonly record: string | Uint8Array;
+  readonly hidden: readonly string[];
+  readonly unknown: WalletEntries["unknown"];
+  readonly entries: number;
+  /** Why the logs were not read to their ends; null if they were. */
+  readonly unread: string | null;
+}
+
+async function compare(given: CheckLeftOut, reading: Reading): Promise<Compared> {
+  const unread = await reading.readAll();
+  const record = await given.fetchRecord();
+  const said = listIn(parseUnsignedJson(record));
+  if (said === null) throw new InputError("the service's answer is neither a verification record nor a credential");
+  if (said.wallet.toLowerCase() !== given.wallet.toLowerCase())
+    throw new InputError(`the service's answer is about ${quote(said.wallet)}`);
+  const logs = [...reading.kept.values()];
+  const { certificates, unknown } = await entriesOf(
+    given.wallet,
+    logs.flatMap(({ notes }) => notes),
+  );
+  const hidden = hiddenBy(said, certificates, new Date());
+  return { record, hidden, unknown, entries: logs.reduce((sum, { place }) => sum + place.size, 0), unread };
+}
+
+function reportOf({ hidden, unknown, entries, unread }: Omit<Compared, "record">): LeftOutReport {
+  const say = (state: LeftOutReport["state"], reason: string): LeftOutReport => ({
+    ...{ state, reason: reason.slice(0, 2_000), hidden, entries },
+  });
+  if (hidden.length > 0) return say("hidden", `The log has what the record does not show: ${hidden.join(" \u00b7 ")}`);
+  if (unread !== null) return say("incomplete", unread);
+  const [first] = unknown;
+  if (first !== undefined)
+    return say("incomplete", `Entry ${first.index} is of a type that is not known here: ${quote(first.entry_type)}.`);
+  return say("nothing", `The record shows each FAIL that counts in the log's ${entries} entries.`);
+}
+
+interface Reading {
+  readonly kept: KeptLogs;
+  /** Says why a log was not read to its end; null if each was. */
+  readAll(): Promise<string | null>;
+}
+
+function createReading({ policy, expected, baseUrl, ...given }: CheckLeftOut): Reading {
+  const own = policy.logs.filter((log) => isOf(baseUrl, log));
+  const kept = new Map<string, KeptLog>(
+    [...given.kept].filter(([origin, log]) => own.some(({ key }) => key.name === origin) && !isOutdated(log)),
+  );
+  const time = createTime(given.timeoutMs);
+  let most = given.mostEntries;
+  const sizeOf = (origin: string) => kept.get(origin)?.place.size ?? 0;
+
+  async function readLog(log: Policy["logs"][number]): Promise<string | null> {
+    const origin = log.key.name;
+    const before = sizeOf(origin);
+    const url = log.url ?? `${baseUrl}/log`;
+    try {
+      const ahead = await readOn(kept.get(origin), {
+        ...{ files: httpLog(url, time.left), url, expected, most, policy: { ...policy, logs: [log] } },
+        fetchText: (at) => fetchText(at, { timeoutMs: time.left() }),
+        keep: (read) => void kept.set(origin, read),
+      });
+      return ahead === 0 ? null : `The log was read up to entry ${sizeOf(origin)}; it has more, to be read next time.`;
+    } catch (error) {
+      // Too few witnesses may only be late; a log that was read before binds even then.
+      const isLate = error instanceof Refusal && error.code === "quorum_not_met";
+      if (!isLate && !(error instanceof InputError)) throw error;
+      return `The log was read up to entry ${sizeOf(origin)}: ${error.message}`;
+    } finally {
+      most = Math.max(0, most - (sizeOf(origin) - before));
+    }
+  }
+
+  return {
+    kept,
+    async readAll() {
+      if (own.length === 0) return `The policy names no log of ${baseUrl}.`;
+      time.begin();
+      const reasons: (string | null)[] = [];
+      for (const log of own) reasons.push(await readLog(log));
+      return reasons.find((reason) => reason !== null) ?? null;
+    },
+  };
+}
+
+function createTime(timeoutMs: number) {
+  let until = 0;
+  return {
+    begin(): void {
+      until = performance.now() + timeoutMs;
+    },
+    /** Milliseconds. @throws InputError when none are left */
+    left(): number {
+      const ms = Math.floor(until - performance.now());
+      if (ms < 1) throw new InputError(`the log could not be read in ${timeoutMs / 1000} seconds`);
+      return ms;
+    },
+  };
+}
+
+/** A policy may name logs of others, too. A log's name is an address without its scheme. */
+function isOf(baseUrl: string, { key, url }: Policy["logs"][number]): boolean {
+  const { host, origin } = new URL(baseUrl);
+  return `${key.name}/`.startsWith(`${host}/`) || (url !== null && URL.canParse(url) && new URL(url).origin === origin);
+}

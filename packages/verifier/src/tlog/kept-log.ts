@@ -1,0 +1,98 @@
+import { InputError, Refusal } from "../refusal.ts";
+import { isObject, type Json, parseUnsignedJson } from "../strict-json.ts";
+import type { Expectation } from "../verify-document.ts";
+import { isKnownType } from "./entry.ts";
+import { type Followed, follow, type Place, START } from "./follow.ts";
+import type { LogFiles } from "./log-files.ts";
+import { placeJson, placeOf } from "./place.ts";
+import type { Policy } from "./policy.ts";
+import { TILE_WIDTH } from "./tile.ts";
+import { type Noted, noteOf } from "./wallet-log.ts";
+
+/** A log as far as it was checked, and what its entries say of wallets' certificates. */
+export interface KeptLog {
+  readonly place: Place;
+  readonly notes: readonly Noted[];
+}
+
+/** By origin. */
+export type KeptLogs = ReadonlyMap<string, KeptLog>;
+
+/** So that a log which stops answering leaves most of what was read. */
+const BUNDLES_AT_ONCE = 8;
+
+export interface ReadOn {
+  readonly files: LogFiles;
+  /** The log's address: documents that are too large for it are fetched from its host alone. */
+  readonly url: string;
+  readonly fetchText: (url: string) => Promise<Uint8Array>;
+  /** Trusts this log only. */
+  readonly policy: Policy;
+  readonly expected: Expectation;
+  /** New entries, at most; rounded up to whole bundles of 256. */
+  readonly most: number;
+  /** What is read is kept, whatever happens to the rest. */
+  readonly keep: (log: KeptLog) => void;
+}
+
+/**
+ * Reads a log on from where it was kept.
+ * @returns how many entries of its newest checkpoint are left to be read
+ * @throws Refusal for a log that is not genuine, InputError for one that cannot be read
+ */
+export async function readOn(kept: KeptLog | undefined, given: ReadOn): Promise<number> {
+  const { files, url, fetchText, policy, expected, most, keep } = given;
+  let { place, notes } = kept ?? { place: START, notes: [] };
+  for (let bundles = Math.ceil(most / TILE_WIDTH); bundles > 0; bundles -= BUNDLES_AT_ONCE) {
+    const fresh: Noted[] = [];
+    const next: Followed = await follow(place, {
+      ...{ log: files, policy, expected, mostBundles: Math.min(bundles, BUNDLES_AT_ONCE) },
+      fetchDocument(at) {
+        if (!URL.canParse(at) || new URL(at).origin !== new URL(url).origin)
+          throw new InputError("a document of the log is not below the log's own address, and is not fetched");
+        return fetchText(at);
+      },
+      seen(entry, document) {
+        const note = noteOf(entry, document);
+        if (note !== null) fresh.push(note);
+      },
+    });
+    if (next.place !== place) {
+      ({ place } = next);
+      notes = [...notes, ...fresh];
+      keep({ place, notes });
+    }
+    if (next.ahead === 0) return 0;
+    if (bundles <= BUNDLES_AT_ONCE) return next.ahead;
+  }
+  return Number.POSITIVE_INFINITY;
+}
+
+/** Whether it was read by a program that did not know a type which this one does: then it is read once more. */
+export const isOutdated = ({ notes }: KeptLog): boolean =>
+  notes.some((note) => note.type === "unknown" && isKnownType(note.entry_type));
+
+export const formatKept = (logs: KeptLogs): string =>
+  `${JSON.stringify({ version: 1, logs: [...logs.values()].map(({ place, notes }) => ({ place: placeJson(place), notes })) })}\n`;
+
+/** @throws InputError for a text that `formatKept` has not written */
+export function parseKept(text: string): KeptLogs {
+  try {
+    const kept = parseUnsignedJson(text);
+    if (!isObject(kept) || kept.version !== 1 || !Array.isArray(kept.logs)) throw new TypeError("no logs");
+    const logs = (kept.logs as readonly Json[]).map((log): [string, KeptLog] => {
+      if (!isObject(log) || !Array.isArray(log.notes)) throw new TypeError("no notes");
+      const place = placeOf(log.place);
+      return [place.origin, { place, notes: log.notes.map(noteIn) }];
+    });
+    return new Map(logs);
+  } catch (error) {
+    if (!(error instanceof TypeError || error instanceof Refusal)) throw error;
+    throw new InputError("what was kept of the log cannot be read; remove it to begin at entry 0", { cause: error });
+  }
+}
+
+function noteIn(note: Json): Noted {
+  if (!isObject(note) || typeof note.index !== "number" || typeof note.id !== "string") throw new TypeError("no note");
+  return note as unknown as Noted;
+}

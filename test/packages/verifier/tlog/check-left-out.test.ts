@@ -1,0 +1,204 @@
+import { readFile, rm } from "node:fs/promises";
+import type { ServerResponse } from "node:http";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { parseKeySet } from "../../../../packages/verifier/src/key-set.ts";
+import { checkLeftOut, type LeftOut } from "../../../../packages/verifier/src/tlog/check-left-out.ts";
+import { formatKept, type KeptLogs, parseKept } from "../../../../packages/verifier/src/tlog/kept-log.ts";
+import { parsePolicy } from "../../../../packages/verifier/src/tlog/policy.ts";
+import { folderForFile } from "../../../support/folder.ts";
+import { serveHttp } from "../../../support/http-server.ts";
+import type { FolderLog } from "../../../support/log/log-folder.ts";
+import { ISSUER, KEY } from "../samples.ts";
+import { entry, logOf, RECORD, sign, signer, witness } from "./signed-log.ts";
+
+const folder = await folderForFile("left-out-");
+const keys = await parseKeySet(JSON.stringify({ keys: [KEY.publicJwk] }));
+const WALLET = `0x${"a1".repeat(20)}`;
+let made = 0;
+
+const certificate = (index: number, change: object = {}) => {
+  const members = {
+    ...RECORD,
+    id: `cert-${index}`,
+    wallet: WALLET,
+    valid_until: "2099-01-01T00:00:00.000Z",
+    ...change,
+  };
+  return entry(index, { id: members.id }, sign({ type: "IssuedCertificate", ...members }));
+};
+const reversal = (index: number, id: string) =>
+  entry(index, { type: "reversal", id }, sign({ type: "ReversedCertificate", certificate: id }));
+const LOG = { 0: certificate(0), 1: certificate(1, { verdict: "fail" }), 5: certificate(5, { wallet: "0xother" }) };
+const listed = (at: number, result: string) => ({ id: `cert-${at}`, result, fresh: true });
+const HONEST = [listed(0, "pass"), listed(1, "fail")];
+
+/** A service whose log and record the test changes. */
+async function startService(first: FolderLog, certs: readonly object[]) {
+  const asked: string[] = [];
+  const service = {
+    certs,
+    log: first,
+    answer: (_path: string, _response: ServerResponse): boolean => false,
+  };
+  const folders = new Map<FolderLog, string>();
+  const { url, stop } = await serveHttp(async ({ url: path = "" }, response) => {
+    asked.push(path);
+    if (service.answer(path, response)) return;
+    const at = folders.get(service.log) ?? join(folder, `log-${made++}`);
+    if (!folders.has(service.log)) await service.log.write(at);
+    folders.set(service.log, at);
+    await readFile(join(at, path.slice(5))).then(
+      (bytes) => void response.end(bytes),
+      () => void response.writeHead(404).end(),
+    );
+  });
+  onTestFinished(async () => {
+    await stop();
+    for (const at of folders.values()) await rm(at, { recursive: true, force: true });
+  });
+  const policyText = `log ${signer.key.vkey} ${url}/log\nwitness w ${witness.key.vkey}\nquorum w\n`;
+  const check = (given: Partial<Parameters<typeof checkLeftOut>[0]> & { kept?: KeptLogs } = {}): Promise<LeftOut> =>
+    checkLeftOut({
+      wallet: WALLET,
+      policy: parsePolicy(policyText),
+      expected: { keys, issuer: ISSUER },
+      baseUrl: url,
+      fetchRecord: async () => JSON.stringify({ wallet: WALLET, certs: service.certs }),
+      kept: new Map(),
+      mostEntries: 10_000,
+      timeoutMs: 30_000,
+      pause: async () => undefined,
+      ...given,
+    });
+  return Object.assign(service, { url, asked, policyText, check });
+}
+
+describe("a record beside all that the log has of its wallet", () => {
+  test.each<[string, readonly object[], object]>([
+    ["shows it all", HONEST, { state: "nothing", hidden: [], entries: 10 }],
+    ["leaves out a PASS", [listed(1, "fail")], { state: "nothing" }],
+    ["leaves out a FAIL", [listed(0, "pass")], { state: "hidden", reason: expect.stringMatching(/cert-1.*left out/) }],
+    ["is empty", [], { state: "hidden" }],
+    [
+      "lists a FAIL as a PASS first",
+      [listed(1, "pass"), ...HONEST],
+      { state: "hidden", hidden: [expect.stringMatching(/cert-1.*listed 2 times/)] },
+    ],
+    ["shows a FAIL as a PASS", [listed(1, "pass")], { state: "hidden", hidden: [expect.stringMatching(/listed as/)] }],
+  ])("that %s", async (_, certs, report) => {
+    const service = await startService(logOf(10, LOG), certs);
+    expect((await service.check()).report).toMatchObject(report);
+  });
+
+  test("is no honest one that calls the wallet verified in spite of a FAIL, and what was compared is what comes back", async () => {
+    const service = await startService(logOf(10, LOG), HONEST);
+    const answer = (verified: boolean) => JSON.stringify({ wallet: WALLET, verified, certs: HONEST });
+    const check = (fetchRecord: () => Promise<string>) => service.check({ fetchRecord });
+    expect(await check(async () => answer(false))).toMatchObject({
+      report: { state: "nothing" },
+      record: answer(false),
+    });
+    expect((await check(async () => answer(true))).report).toMatchObject({
+      ...{ state: "hidden", hidden: [expect.stringMatching(/cert-1.*called verified/)] },
+    });
+    // One face for the comparison, another one for the reader.
+    const faces = [answer(true), answer(false)];
+    const twoFaced = await check(async () => faces.shift() ?? answer(true));
+    expect(twoFaced).toMatchObject({ report: { state: "nothing" }, record: answer(false) });
+  });
+
+  test("is looked at twice: a reversal that the log did not have yet hides nothing", async () => {
+    const service = await startService(logOf(10, LOG), [listed(0, "pass")]);
+    const pause = async () => {
+      service.log = logOf(11, { ...LOG, 10: reversal(10, "cert-1") });
+    };
+    expect((await service.check({ pause })).report).toMatchObject({ state: "nothing", entries: 11 });
+    const unasked = await service.check({ pause: () => Promise.reject(new Error("there is nothing to wait for")) });
+    expect(unasked.report.state).toBe("nothing");
+  });
+
+  test("costs what is new: a log that was kept is read on, and binds", async () => {
+    const service = await startService(logOf(300, LOG), HONEST);
+    const { kept, report } = await service.check();
+    expect(report).toMatchObject({ state: "nothing", entries: 300 });
+    const again = parseKept(formatKept(kept));
+    service.asked.length = 0;
+    service.log = logOf(600, { ...LOG, 500: certificate(500, { verdict: "fail" }) });
+    const next = await service.check({ kept: again });
+    expect(next.report).toMatchObject({ state: "hidden", entries: 600, hidden: [expect.stringMatching(/cert-500/)] });
+    expect(service.asked).not.toContain("/log/tile/entries/000");
+    service.log = logOf(700, { ...LOG, 9: certificate(9) });
+    const forked = await service.check({ kept: next.kept });
+    expect(forked.report).toMatchObject({ state: "refused", reason: expect.stringMatching(/consistency_mismatch/) });
+    expect(forked.kept.get("trust.example/log")?.place.size).toBe(600);
+  });
+
+  test("is read again once this program knows a type that was unknown when it was read", async () => {
+    const service = await startService(logOf(10, LOG), HONEST);
+    const { kept } = await service.check();
+    const marked = (entry_type: string) =>
+      new Map(
+        [...kept].map(([origin, log]) => [
+          origin,
+          { ...log, notes: [{ type: "unknown", index: 7, id: "g", entry_type }] },
+        ]),
+      ) as KeptLogs;
+    expect((await service.check({ kept: marked("gift") })).report).toMatchObject({ state: "incomplete" });
+    service.certs = [];
+    expect((await service.check({ kept: marked("certificate") })).report).toMatchObject({ state: "hidden" });
+  });
+
+  test("is compared as far as the log may be read, and the next time with the rest", async () => {
+    const hiding = { 4000: certificate(4_000, { verdict: "fail" }) };
+    const service = await startService(logOf(4_100, { ...LOG, ...hiding }), HONEST);
+    const first = await service.check({ mostEntries: 2_100 });
+    expect(first.report).toMatchObject({
+      ...{ state: "incomplete", entries: 2_304 },
+      reason: "The log was read up to entry 2304; it has more, to be read next time.",
+    });
+    const none = await service.check({ mostEntries: 0, kept: first.kept });
+    expect(none.report).toMatchObject({ state: "incomplete", entries: 2_304 });
+    const second = await service.check({ mostEntries: 2_100, kept: first.kept });
+    expect(second.report).toMatchObject({ state: "hidden", entries: 4_100 });
+  });
+
+  test("is found to hide something also where the rest of the log cannot be read, and what was read is kept", async () => {
+    const service = await startService(logOf(2_600, LOG), [listed(0, "pass")]);
+    service.answer = (path, response) => {
+      if (path !== "/log/tile/entries/009") return false;
+      response.writeHead(503).end();
+      return true;
+    };
+    const { report, kept } = await service.check();
+    expect(report).toMatchObject({ state: "hidden", entries: 2_048 });
+    service.certs = HONEST;
+    expect((await service.check({ kept })).report).toMatchObject({
+      state: "incomplete",
+      reason: expect.stringMatching(/^The log was read up to entry 2048: .*status 503/),
+    });
+  });
+
+  test("shows nothing where nobody can tell: a silent log, an unknown type, another's log, another's record", async () => {
+    const service = await startService(logOf(10, LOG), HONEST);
+    const states = async (given: Parameters<typeof service.check>[0], reason: RegExp) =>
+      expect((await service.check(given)).report).toMatchObject({
+        ...{ state: "incomplete", reason: expect.stringMatching(reason) },
+      });
+    const others = parsePolicy(service.policyText.replace(service.url, "https://other.example"));
+    await states({ policy: others }, /names no log of http/);
+    await states({ fetchRecord: async () => JSON.stringify({ wallet: "0xother", certs: [] }) }, /is about "0xother"/);
+    await states({ fetchRecord: async () => "{}" }, /neither a verification record nor a credential/);
+    service.log = logOf(10, { ...LOG, 7: entry(7, { type: "gift" }) });
+    await states({}, /Entry 7 is of a type that is not known here: "gift"/);
+    service.answer = () => true;
+    await states({ timeoutMs: 300 }, /TimeoutError|timeout|could not be read in 0.3 seconds/);
+  });
+
+  test.each(["", "{", "[]", '{"version":1}', '{"version":1,"logs":[{"notes":[]}]}', '{"version":2,"logs":[]}'])(
+    "kept as %j is not read",
+    (text) => {
+      expect(() => parseKept(text)).toThrow(/remove it to begin at entry 0/);
+    },
+  );
+});
