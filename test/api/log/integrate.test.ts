@@ -102,6 +102,15 @@ describe("records", () => {
     expect([await at.audit(), await at.queued()]).toEqual([[], 1]);
   });
 
+  test("that are in the log already leave the queue, and nothing is said of them", async () => {
+    const at = await logStage();
+    await at.add(2);
+    expect(await at.integrate()).toBe(2);
+    await at.owner.query("INSERT INTO log_pending (type, ref) SELECT type, ref FROM log_entry");
+    await at.add(1);
+    expect([await at.integrate(), await at.queued(), at.log.errors, await at.audit()]).toEqual([1, 0, [], []]);
+  });
+
   test("about signing keys name each change, that back to an earlier key, too", async () => {
     const at = await logStage();
     const startWith = async (kid: string) => {
