@@ -12,6 +12,8 @@ const database = await freshDatabase();
 const owner = await forFile(await connectOwner(database));
 const HOUR_MS = 3_600_000;
 const KEYS = [1, 2].map((seed) => witnessSigner(`witness.example/w${seed}`, seed).key);
+/** With one that was taken out of the settings. */
+const SIGNERS = [...KEYS, witnessSigner("witness.example/w3", 3).key];
 const WITNESSES = KEYS.map((key) => ({ key, submission: "http://127.0.0.1:1", monitoring: "http://127.0.0.1:1" }));
 
 /** Processes of one service, the way settings differ while they change: each has its own connections. */
@@ -56,13 +58,13 @@ function scene() {
         [own, size, Buffer.alloc(32, size), noteOf(size), waits ? 2 : 0],
       );
     },
-    async cosign(witness: number, back: number) {
-      const [key, size] = [KEYS[witness], sizes.at(-1 - back)];
+    async cosign(witness: number, back: number, seconds = 1) {
+      const [key, size] = [SIGNERS[witness], sizes.at(-1 - back)];
       if (key === undefined || size === undefined) return;
       await owner.query(
         `INSERT INTO log_cosignature (generation, size, key_name, key_id, line, timestamp)
-         VALUES ($1, $2, $3, $4, 'a line\n', 1) ON CONFLICT DO NOTHING`,
-        [own, size, key.name, bytes(key.id)],
+         VALUES ($1, $2, $3, $4, 'a line\n', $5) ON CONFLICT DO NOTHING`,
+        [own, size, key.name, bytes(key.id), seconds],
       );
     },
     read: (at: readonly number[]) => Promise.all(at.map((process) => PROCESSES[process]?.served(own) ?? null)),
@@ -106,4 +108,19 @@ test("a checkpoint that was served because its witnesses were late stays when th
   await log.cosign(0, 0);
   expect(await served(0)).toBe(10);
   expect(await owner.query("UPDATE log_served SET size = 9 WHERE size = 10").catch(({ code }) => code)).toBe("23001");
+});
+
+test("a quorum is of different witnesses, and of those in the settings", async () => {
+  const log = scene();
+  const served = async () => (await log.read([1]))[0]?.size;
+  await log.grow(3, false);
+  for (const witness of [0, 1]) await log.cosign(witness, 0);
+  expect(await served()).toBe(3);
+  await log.grow(4, false);
+  for (const seconds of [1, 2]) await log.cosign(0, 0, seconds);
+  expect(await served()).toBe(3);
+  await log.cosign(2, 0);
+  expect(await served()).toBe(3);
+  await log.cosign(1, 0);
+  expect(await served()).toBe(7);
 });
