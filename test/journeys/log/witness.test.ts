@@ -122,6 +122,22 @@ describe("the rules of add-checkpoint", () => {
       expect([status, body]).toEqual([409, `${won[0]}\n`]);
   });
 
+  test("no cosignature leaves for a checkpoint that lost against another one while it was being signed", async () => {
+    const { parts, records } = witness();
+    await addCheckpoint(parts, await log.offer(0, 5));
+    let isFirst = true;
+    const sign = async (message: Uint8Array) => {
+      if (isFirst) {
+        isFirst = false;
+        expect((await addCheckpoint(parts, await log.offer(5, 9))).status).toBe(200);
+      }
+      return signer.sign(message);
+    };
+    const slow = { ...parts, signer: { ...signer, sign } };
+    expect(await addCheckpoint(slow, await log.offer(5, 6))).toMatchObject({ status: 409, body: "9\n" });
+    expect(records.latest(ORIGIN)?.size).toBe(9);
+  });
+
   test("two processes on one record: only one of them replaces what both have read", async () => {
     const { parts, records } = witness();
     await addCheckpoint(parts, await log.offer(0, 5));
