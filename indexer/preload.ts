@@ -1,3 +1,4 @@
+import { rememberHashes } from "./blooms.ts";
 import { endAtFailedFetch } from "./failed-fetch.ts";
 import { steadyHeads } from "./heads.ts";
 import { onParentGone } from "./leash.ts";
@@ -17,4 +18,5 @@ globalThis.fetch = steadyHeads(globalThis.fetch, nodeUrl);
 // Before what replaces modules, which asks it.
 trustNearModules();
 spareUnusedModules();
+rememberHashes();
 endAtFailedFetch();
