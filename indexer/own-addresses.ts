@@ -38,7 +38,7 @@ interface Trace {
   readonly days: number;
   /** If it has none, its rows in `paid` and `pair`: the days may have been dropped. */
   readonly pairs: number;
-  /** Its rows in `escrow_party`: payments in escrow that it made or was to receive. */
+  /** Payments in escrow that it made or was to receive. */
   readonly holds: number;
   /** As an escrow: the holds in it that the rows lack. */
   readonly sales: number;
@@ -132,7 +132,10 @@ async function tracesOf(
   const pairs = new Map(others.map((address) => [address, (paid.get(address) ?? 0) + (met.get(address) ?? 0)]));
   // A hold that a preloaded history does not know has none of its merchant's; nor has one before the index's first block.
   const escrows = escrowViewsOf(viewsSchema);
-  const holds = await countBy(db, { schema: escrows, table: "escrow_party", columns: ["account"], addresses });
+  const holds = await countBy(db, {
+    ...{ schema: escrows, table: "escrow_payment", columns: ["payer", "receiver"] },
+    addresses,
+  });
   return traces(addresses, { days, pairs, holds });
 }
 
@@ -149,7 +152,7 @@ const daysOf = (db: Queryable, schema: string, addresses: readonly Address[]): P
 
 interface Counted {
   readonly schema: string;
-  readonly table: "wallet_day" | "paid" | "pair" | "escrow_party";
+  readonly table: "wallet_day" | "paid" | "pair" | "escrow_payment";
   /** Its addresses. Unless there is one, every row is looked at, which is rare: an address of the service is new. */
   readonly columns: readonly string[];
   readonly addresses: readonly Address[];
@@ -160,7 +163,7 @@ async function countBy(db: Queryable, { schema, table, columns, addresses }: Cou
   const { rows: found } = await db.query<{ exists: boolean }>("select to_regclass($1) is not null as exists", [name]);
   if (addresses.length === 0 || !found[0]?.exists) return new Map();
   const wanted =
-    table === "escrow_party" ? "$1::text[]" : "array(select decode(substr(a, 3), 'hex') from unnest($1::text[]) a)";
+    table === "escrow_payment" ? "$1::text[]" : "array(select decode(substr(a, 3), 'hex') from unnest($1::text[]) a)";
   const { rows } = await db.query<{ address: Address | Buffer; n: number }>(
     `select address, count(*)::int as n from ${name}, lateral (values ${columns.map((column) => `(${column})`).join()}) side(address)
       where (${columns.map((column) => `${column} = any(${wanted})`).join(" or ")}) and address = any(${wanted}) group by 1`,
@@ -179,7 +182,7 @@ export const isNone = (change: OwnChange): boolean =>
 const inWords = ({ address, days, pairs, holds, sales }: Trace): string =>
   sales > 0
     ? `${address} has had ${sales} holds that are not in the rows`
-    : `${address} has ${days} rows in wallet_day and ${holds} in escrow_party${pairs === 0 ? "" : `, and ${pairs} of older days in paid and pair`}`;
+    : `${address} has ${days} rows in wallet_day and ${holds} in escrow_payment${pairs === 0 ? "" : `, and ${pairs} of older days in paid and pair`}`;
 
 /** @throws OwnAddressError with the number of rows */
 export function refuseOwnChange(schema: string, { removed, traces }: OwnChange): never {

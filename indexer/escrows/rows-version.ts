@@ -1,2 +1,2 @@
 /** The number of the escrows' rows, as ROWS_VERSION is that of the payments'. */
-export const ESCROW_ROWS_VERSION = 1;
+export const ESCROW_ROWS_VERSION = 2;

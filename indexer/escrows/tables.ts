@@ -46,19 +46,6 @@ export const escrowPayment = onchainTable("escrow_payment", (t) => ({
   credited: t.boolean().notNull(),
 }));
 
-/** Two rows per payment, so that either party's can be found newest first by the key alone. */
-export const escrowParty = onchainTable(
-  "escrow_party",
-  (t) => ({
-    account: t.hex().notNull(),
-    role: t.text().$type<"payer" | "receiver">().notNull(),
-    block: t.int8({ mode: "number" }).notNull(),
-    logIndex: t.integer().notNull(),
-    id: t.hex().notNull(),
-  }),
-  (t) => ({ key: primaryKey({ columns: [t.account, t.role, t.block, t.logIndex] }) }),
-);
-
 /**
  * One row per payment held now, deleted by its outcome. Those past `refundableFrom` come first by key, however long the
  * history.
@@ -67,22 +54,4 @@ export const escrowOpen = onchainTable(
   "escrow_open",
   (t) => ({ refundableFrom: t.int8({ mode: "number" }).notNull(), id: t.hex().notNull() }),
   (t) => ({ key: primaryKey({ columns: [t.refundableFrom, t.id] }) }),
-);
-
-/** One row per account and escrow: `AccountSums` in escrow-ledger.ts. */
-export const escrowAccount = onchainTable(
-  "escrow_account",
-  (t) => ({
-    account: t.hex().notNull(),
-    contract: t.hex().notNull(),
-    held: t.bigint().notNull(),
-    owed: t.bigint().notNull(),
-    paid: t.bigint().notNull(),
-    refunds: t.integer().notNull(),
-    refunded: t.bigint().notNull(),
-    releases: t.integer().notNull(),
-    released: t.bigint().notNull(),
-    withdrawn: t.bigint().notNull(),
-  }),
-  (t) => ({ key: primaryKey({ columns: [t.account, t.contract] }) }),
 );

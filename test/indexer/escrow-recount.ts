@@ -1,7 +1,6 @@
-import type pg from "pg";
 import type { Address, Hex } from "viem";
 import { escrowAbi, escrowEventsAbi } from "../../contracts/abi.ts";
-import type { AccountSums } from "../../indexer/escrow-ledger.ts";
+import type { EscrowSums } from "../../indexer/escrow-ledger.ts";
 import type { TestChain } from "../support/chain/chain.ts";
 import { ACCOUNTS, type EscrowActor } from "./escrow-actor.ts";
 
@@ -45,43 +44,12 @@ export async function readOwed({ client }: TestChain, escrow: Address): Promise<
   return Object.fromEntries((await Promise.all(owed)).filter(([, amount]) => amount > 0n));
 }
 
-/** An account's sums by definition, from all events; what it is owed only the contract knows. */
-export function recountAccount(events: Events, account: Address): Omit<AccountSums, "owed"> {
-  const is = (address: Address) => lower(address) === account;
-  const holds = events.flatMap((event) => (event.eventName === "Held" && is(event.args.payer) ? [event.args] : []));
-  const released = events.flatMap((event) => (event.eventName === "Released" ? [event.args] : []));
-  const refunded = events.flatMap((event) => (event.eventName === "Refunded" ? [event.args] : []));
-  const withdrawn = events.flatMap((event) =>
-    event.eventName === "Withdrawn" && is(event.args.account) ? [event.args.amount] : [],
-  );
-  const over = new Set<Hex>([...released, ...refunded].map(({ id }) => id));
-  const toIt = released.filter(({ receiver }) => is(receiver));
-  const back = refunded.filter(({ payer }) => is(payer));
-  return {
-    held: sum(holds.filter(({ id }) => !over.has(id)).map(({ amount }) => amount)),
-    paid: sum(holds.map(({ amount }) => amount)),
-    refunds: back.length,
-    refunded: sum(back.map(({ amount }) => amount)),
-    releases: toIt.length,
-    released: sum(toIt.map(({ amount }) => amount)),
-    withdrawn: sum(withdrawn),
-  };
-}
-
-/** The index's row of every account that it knows in the escrow. */
-export async function readIndexed(reader: pg.Pool, escrow: Address) {
-  const { rows } = await reader.query("select * from live_escrow.escrow_account where contract = $1", [escrow]);
-  return rows.map((row) => ({
-    account: row.account as Address,
-    owed: BigInt(row.owed),
-    sums: {
-      held: BigInt(row.held),
-      paid: BigInt(row.paid),
-      refunds: row.refunds,
-      refunded: BigInt(row.refunded),
-      releases: row.releases,
-      released: BigInt(row.released),
-      withdrawn: BigInt(row.withdrawn),
-    },
-  }));
+/** An escrow's sums by definition, from all of its events. */
+export function recountSums(events: Events): EscrowSums {
+  const amounts = (name: "Held" | "Released" | "Refunded" | "Credited" | "Withdrawn") =>
+    sum(events.flatMap((event) => (event.eventName === name ? [event.args.amount] : [])));
+  const fees = sum(events.flatMap((event) => (event.eventName === "Released" ? [event.args.fee] : [])));
+  const withdrawn = amounts("Withdrawn");
+  const held = amounts("Held") - amounts("Released") - amounts("Refunded");
+  return { held, owed: fees + amounts("Credited") - withdrawn, fees, withdrawn };
 }

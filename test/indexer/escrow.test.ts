@@ -11,7 +11,6 @@ import { deployEscrow, FEE_RECIPIENT, type TestEscrow } from "../support/escrow/
 import { type Launched, launchIndexer } from "../support/indexer/launched.ts";
 import { freshDatabase } from "../support/service/database.ts";
 import {
-  ACCOUNTS,
   createEscrowActor,
   type EscrowActor,
   type Known,
@@ -21,7 +20,7 @@ import {
   STRANGER,
 } from "./escrow-actor.ts";
 import { ESCROW_VIEWS, expectRecords, fundPayers, readSales, type Sales } from "./escrow-record.ts";
-import { lower, readEvents, readIndexed, readOwed, readStates, recountAccount } from "./escrow-recount.ts";
+import { lower, readEvents, readOwed, readStates, recountSums } from "./escrow-recount.ts";
 import { recount } from "./recount.ts";
 
 // One chain, two escrows (nearly everything happens in the first) and one index of them; the tests go on from each other.
@@ -59,12 +58,11 @@ const statusOf = async ({ id }: Pick<Known, "id">) => {
 /** Everything that the index says of the escrow is what the contract, USDC and a recount from raw logs say. */
 async function expectRebuilt(): Promise<void> {
   await caughtUp();
-  const [states, owed, events, balance, accounts, balances] = await Promise.all([
+  const [states, owed, events, balance, balances] = await Promise.all([
     readStates(chain, escrow.address, actor),
     readOwed(chain, escrow.address),
     readEvents(chain, escrow.address),
     chain.usdcBalance(escrow.address),
-    readIndexed(reader, escrow.address),
     index.balances(escrow.address),
   ]);
   if (balances === null || balances === "absent") throw new Error("The index does not know the escrow.");
@@ -75,14 +73,9 @@ async function expectRebuilt(): Promise<void> {
   expect(balances.held + balances.owed).toBe(balance);
   const held = states.filter(({ status }) => status === 1).map(({ terms }) => terms.maxAmount);
   expect(balances.held).toBe(held.reduce((sum, amount) => sum + amount, 0n));
-  const owing = accounts.filter((row) => row.owed !== 0n);
-  expect(Object.fromEntries(owing.map((row) => [row.account, row.owed]))).toEqual(owed);
   expect(balances.owed).toBe(Object.values(owed).reduce((sum, amount) => sum + amount, 0n));
-
-  const recounted = new Map(ACCOUNTS.map((account) => [lower(account), recountAccount(events, lower(account))]));
-  for (const { account, sums } of accounts) expect(sums, account).toEqual(recounted.get(account));
-  expect(accounts.length).toBeGreaterThan(5);
-  expect(balances.withdrawn).toBe([...recounted.values()].reduce((sum, { withdrawn }) => sum + withdrawn, 0n));
+  expect(balances).toEqual(recountSums(events));
+  expect(balances.withdrawn).toBeGreaterThan(0n);
 
   await expectRecords(chain, reader, sales());
 
@@ -211,23 +204,6 @@ describe("what the API reads", { timeout: 30_000 }, () => {
     });
   });
 
-  test("the payments of a payer and of a merchant are theirs, the newest first", async () => {
-    const events = (await readEvents(chain, escrow.address, second.address)).reverse();
-    const holds = events.flatMap((event) => (event.eventName === "Held" ? [event.args] : []));
-    const idsOf = (role: "payer" | "receiver", account: Address) =>
-      holds.filter((terms) => lower(terms[role]) === lower(account)).map(({ id }) => id);
-    const ids = (found: Awaited<ReturnType<EscrowIndex["payments"]>>) => found?.map(({ id }) => id);
-    for (const { address } of PAYERS) {
-      const expected = idsOf("payer", address);
-      expect(ids(await index.payments({ payer: lower(address), limit: 500 }))).toEqual(expected);
-      expect(ids(await index.payments({ payer: lower(address), limit: 3 }))).toEqual(expected.slice(0, 3));
-    }
-    for (const merchant of MERCHANTS.map(lower)) {
-      expect(idsOf("receiver", merchant).length).toBeGreaterThan(3);
-      expect(ids(await index.payments({ receiver: merchant, limit: 500 }))).toEqual(idsOf("receiver", merchant));
-    }
-  });
-
   test("a hold is overdue from second 1800 on, oldest first, until its refund, which anybody can send from its terms", async () => {
     const hold = await actor.mineHold(3, MERCHANTS[2] as Address, 10_050n);
     await caughtUp();
@@ -280,8 +256,7 @@ describe("what the API reads", { timeout: 30_000 }, () => {
     expect(await index.balances(lower(STRANGER))).toBe("absent");
     const elsewhere = createEscrowIndex(reader, { viewsSchema: "nowhere" });
     expect(await elsewhere.payment(`0x${"12".repeat(32)}`)).toBeNull();
-    const answers = [elsewhere.overdue(0, 1), elsewhere.payments({ payer: escrow.address, limit: 1 })];
-    expect(await Promise.all(answers)).toEqual([null, null]);
+    expect(await elsewhere.overdue(0, 1)).toBeNull();
     expect(await elsewhere.balances(escrow.address)).toBeNull();
   });
 

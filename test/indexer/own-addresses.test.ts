@@ -41,8 +41,8 @@ beforeEach(async () => {
     asBytes(PAID),
   ]);
   await db.query(`insert into ${schema}.pair values (0, $1, 20000, $2, 1)`, [asBytes(PAID), asBytes(FUNDED)]);
-  await db.query(`create schema live_escrow; create table live_escrow.escrow_party (account text);
-    insert into live_escrow.escrow_party values ('${HELD}')`);
+  await db.query(`create schema live_escrow; create table live_escrow.escrow_payment (payer text, receiver text);
+    insert into live_escrow.escrow_payment values ('0x00', '${HELD}')`);
 });
 afterAll(() => Promise.all(pools.map((pool) => pool.end())));
 
@@ -83,9 +83,9 @@ test("one with rows is refused with their number, and nothing is changed", async
   const { schema } = await choose();
   await expect(choose({ OWN_ADDRESSES: both })).rejects.toThrow(OwnAddressError);
   await expect(choose({ OWN_ADDRESSES: both })).rejects.toThrow(
-    `${PAID} has 2 rows in wallet_day and 0 in escrow_party`,
+    `${PAID} has 2 rows in wallet_day and 0 in escrow_payment`,
   );
-  await expect(choose({ OWN_ADDRESSES: HELD })).rejects.toThrow("0 rows in wallet_day and 1 in escrow_party");
+  await expect(choose({ OWN_ADDRESSES: HELD })).rejects.toThrow("0 rows in wallet_day and 1 in escrow_payment");
   for (const dropped of [FORMER, FUNDED])
     await expect(choose({ OWN_ADDRESSES: dropped })).rejects.toThrow("and 1 of older days in paid and pair");
   expect(await own({})).toEqual([schema, { [SERVICE]: 0 }]);

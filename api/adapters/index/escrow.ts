@@ -13,10 +13,6 @@ import { createReader } from "./reader.ts";
 export interface EscrowIndex {
   /** `absent`: the index has seen no hold with this id. */
   payment(id: Hex): Promise<EscrowPayment | "absent" | null>;
-  /** A payer's or a merchant's payments, newest first. */
-  payments(
-    of: ({ readonly payer: Address } | { readonly receiver: Address }) & { readonly limit: number },
-  ): Promise<readonly EscrowPayment[] | null>;
   /** Payments still held that anyone may refund by `now` (Unix seconds), oldest first, after the given one. */
   overdue(
     now: number,
@@ -69,8 +65,6 @@ export function createEscrowIndex(pool: pg.Pool, { viewsSchema }: { readonly vie
   const send = createReader(pool);
   const read = <Row extends pg.QueryResultRow>(name: keyof typeof queries, values: readonly unknown[]) =>
     send<Row>({ name: `escrow ${name} in ${viewsSchema}`, text: queries[name], values: [...values] });
-  const list = async (name: "payments" | "overdue", values: readonly unknown[]) =>
-    (await read<PaymentRow>(name, values))?.map(renderPayment) ?? null;
   const payments = async (ids: readonly Hex[]) => {
     const rows = await read<PaymentRow>("payment", [ids]);
     const found = new Map(rows?.map((row) => [row.id, renderPayment(row)]));
@@ -78,9 +72,10 @@ export function createEscrowIndex(pool: pg.Pool, { viewsSchema }: { readonly vie
   };
   return {
     payment: together(payments, LOOK_UPS),
-    payments: (of) =>
-      list("payments", "payer" in of ? [of.payer, "payer", of.limit] : [of.receiver, "receiver", of.limit]),
-    overdue: (now, limit, after = null) => list("overdue", [now, limit, after?.refundableFrom ?? 0, after?.id ?? ""]),
+    async overdue(now, limit, after = null) {
+      const rows = await read<PaymentRow>("overdue", [now, limit, after?.refundableFrom ?? 0, after?.id ?? ""]);
+      return rows?.map(renderPayment) ?? null;
+    },
     async balances(contract) {
       const rows = await read<Record<keyof EscrowBalances, string>>("balances", [contract]);
       if (rows === null) return null;
@@ -103,9 +98,6 @@ const queriesOf = (views: string) => {
     cross join lateral (select * from ${views}.escrow_contract where contract = p.contract offset 0) c`;
   return {
     payment: `select ${PAYMENT} from unnest($1::text[]) as k(id) ${byId("k.id")}`,
-    payments: `select ${PAYMENT} from (select id, block, log_index from ${views}.escrow_party
-        where account = $1 and role = $2 order by block desc, log_index desc limit $3) k ${byId("k.id")}
-      order by k.block desc, k.log_index desc`,
     overdue: `select ${PAYMENT} from (select refundable_from, id from ${views}.escrow_open
         where refundable_from <= $1 and (refundable_from, id) > ($3, $4) order by refundable_from, id limit $2) k ${byId("k.id")}
       order by k.refundable_from, k.id`,

@@ -1,11 +1,9 @@
 import { type Context, ponder } from "ponder:registry";
-import { escrowAccount, escrowContract, escrowOpen, escrowParty, escrowPayment } from "ponder:schema";
+import { escrowContract, escrowOpen, escrowPayment } from "ponder:schema";
 import {
-  addToAccount,
   addToEscrow,
-  NO_ACCOUNT_SUMS,
+  type EscrowSums,
   NO_ESCROW_SUMS,
-  type Posting,
   postCredited,
   postHeld,
   postRefunded,
@@ -19,30 +17,14 @@ type Hex = `0x${string}`;
 type Database = Context["db"];
 
 const lower = (address: Address) => address.toLowerCase() as Address;
-const partiesOf = (args: { payer: Address; receiver: Address; amount: bigint }) => ({
-  payer: lower(args.payer),
-  receiver: lower(args.receiver),
-  amount: args.amount,
-});
 
-/** The contract's roles, known from its first event on. */
-async function rolesOf(db: Database, contract: Address): Promise<typeof escrowContract.$inferSelect> {
-  const roles = await db.find(escrowContract, { contract });
-  if (roles) return roles;
-  throw new Error(
-    `${contract} is not an escrow, or ESCROW_START_BLOCK is after its deployment: no Opened event was found`,
-  );
-}
-
-async function post(db: Database, contract: Address, { accounts, escrow }: Posting): Promise<void> {
-  await rolesOf(db, contract);
-  for (const { account, add } of accounts) {
-    await db
-      .insert(escrowAccount)
-      .values({ account, contract, ...addToAccount(NO_ACCOUNT_SUMS, add) })
-      .onConflictDoUpdate((row) => addToAccount(row, add));
-  }
-  await db.update(escrowContract, { contract }).set((row) => addToEscrow(row, escrow));
+/** The contract's row is there from its first event on. */
+async function post(db: Database, contract: Address, add: Partial<EscrowSums>): Promise<void> {
+  if ((await db.find(escrowContract, { contract })) === null)
+    throw new Error(
+      `${contract} is not an escrow, or ESCROW_START_BLOCK is after its deployment: no Opened event was found`,
+    );
+  await db.update(escrowContract, { contract }).set((row) => addToEscrow(row, add));
 }
 
 /** Of what no verdict ended. */
@@ -81,11 +63,10 @@ ponder.on("Escrow:Opened", async ({ event: { args, log }, context: { db } }) => 
 });
 
 ponder.on("Escrow:Held", async ({ event: { args, block, log, transaction }, context: { db } }) => {
-  const parties = partiesOf(args);
-  const { id, preApprovalExpiry, authorizationExpiry, refundExpiry, salt, refundableFrom } = args;
-  await post(db, lower(log.address), postHeld(parties));
+  const { id, amount, preApprovalExpiry, authorizationExpiry, refundExpiry, salt, refundableFrom } = args;
+  await post(db, lower(log.address), postHeld(args));
   await db.insert(escrowPayment).values({
-    ...{ id, contract: lower(log.address), ...parties },
+    ...{ id, contract: lower(log.address), payer: lower(args.payer), receiver: lower(args.receiver), amount },
     ...{ preApprovalExpiry, authorizationExpiry, refundExpiry, salt, refundableFrom },
     status: "held",
     heldTransaction: transaction.hash,
@@ -94,34 +75,26 @@ ponder.on("Escrow:Held", async ({ event: { args, block, log, transaction }, cont
     credited: false,
   });
   await db.insert(escrowOpen).values({ refundableFrom, id });
-  const place = { block: Number(block.number), logIndex: log.logIndex, id };
-  await db.insert(escrowParty).values([
-    { account: parties.payer, role: "payer", ...place },
-    { account: parties.receiver, role: "receiver", ...place },
-  ]);
 });
 
 ponder.on("Escrow:Released", async ({ event: { args, block, log, transaction }, context: { db } }) => {
-  const parties = partiesOf(args);
-  const { feeRecipient } = await rolesOf(db, lower(log.address));
-  const owed = isOperator(lower(log.address)) ? null : feeRecipient;
-  await post(db, lower(log.address), postReleased({ ...parties, fee: args.fee }, owed));
+  const contract = lower(log.address);
+  await post(db, contract, postReleased(args, { isFeePaid: isOperator(contract) }));
   await settle(db, args.id, { status: "released", record: args.record, fee: args.fee, block, transaction });
 });
 
 ponder.on("Escrow:Refunded", async ({ event: { args, block, log, transaction }, context: { db } }) => {
-  const parties = partiesOf(args);
-  await post(db, lower(log.address), postRefunded(parties));
+  await post(db, lower(log.address), postRefunded(args));
   await settle(db, args.id, { status: "refunded", record: args.record, fee: null, block, transaction });
 });
 
 ponder.on("Escrow:Credited", async ({ event: { args, log }, context: { db } }) => {
-  await post(db, lower(log.address), postCredited({ account: lower(args.account), amount: args.amount }));
+  await post(db, lower(log.address), postCredited(args));
   await db.update(escrowPayment, { id: args.id }).set({ credited: true });
 });
 
 ponder.on("Escrow:Withdrawn", async ({ event: { args, log }, context: { db } }) => {
-  await post(db, lower(log.address), postWithdrawn({ account: lower(args.account), amount: args.amount }));
+  await post(db, lower(log.address), postWithdrawn(args));
 });
 
 // Ponder refuses handlers for a contract missing from its configuration.
