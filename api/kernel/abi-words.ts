@@ -24,10 +24,10 @@ export function bytes32Word(bytes: Hex): string {
   return bytes.slice(2).toLowerCase();
 }
 
-/** `bytes` where they stand: their length, and their bytes padded to whole words. */
+/** `bytes` where they stand: their length, and their bytes padded to whole words. Throws if they are none. */
 export function bytesTail(bytes: Hex): string {
   const digits = bytes.slice(2);
-  if (digits.length % 2 !== 0) throw new Error("hex of half a byte");
+  if (!/^0x[0-9a-f]*$/i.test(bytes) || digits.length % 2 !== 0) throw new Error("not the hex of whole bytes");
   return uintWord(digits.length / 2) + digits.padEnd(Math.ceil(digits.length / DIGITS_A_WORD) * DIGITS_A_WORD, "0");
 }
 
