@@ -1,14 +1,12 @@
 import type { EscrowSender, OverdueHolds, Task } from "../../escrow/escrow-ports.ts";
-import { bytes32Word, uintWord } from "../../kernel/abi-words.ts";
-import { remember } from "../../kernel/memo.ts";
-import { NETWORKS, type Network } from "../../kernel/networks.ts";
-import { domainHash, typedDigest, typeHash } from "../../kernel/typed-data.ts";
+import type { Network } from "../../kernel/networks.ts";
 import type { Hex } from "../../kernel/wallet.ts";
 import type { EscrowIndex } from "../index/escrow.ts";
 import type { Account } from "./account.ts";
 import { endingData } from "./escrow-calldata.ts";
 import { type Carriable, outcomePurpose } from "./outcome-batch.ts";
 import { createOutcomes, type Outcome, type OutcomesParts } from "./outcomes.ts";
+import { verdictDigest } from "./verdict-digest.ts";
 
 const NO_RECORD = `0x${"00".repeat(32)}` as const;
 const NO_VERDICT = "0x";
@@ -49,23 +47,6 @@ function outcomeOf({ arbiter }: Pick<EscrowSenderParts, "arbiter">, task: Task):
       return { to, data: data(verdict), gas: OUTCOME_GAS };
     },
   };
-}
-
-const VERDICT = typeHash("Verdict", [
-  { name: "paymentId", type: "bytes32" },
-  { name: "release", type: "bool" },
-  { name: "record", type: "bytes32" },
-]);
-const domainHashes = remember<string>(16);
-
-/** EIP-712, as `contracts/Escrow.sol` has it. */
-function verdictDigest({ network, contract, payment, decision }: Task, record: Hex): Hex {
-  const { chainId } = NETWORKS[network];
-  const domain = domainHashes(`${network} ${contract}`, () =>
-    domainHash({ name: "Agent Payment Trust Escrow", version: "1", chainId, verifyingContract: contract }),
-  );
-  const isRelease = uintWord(decision === "release" ? 1 : 0);
-  return typedDigest(domain, VERDICT + bytes32Word(payment) + isRelease + bytes32Word(record));
 }
 
 /** Holds past their 30 minutes, according to the index. */

@@ -1,6 +1,7 @@
 import fc from "fast-check";
-import { hashTypedData } from "viem";
+import { getAddress, hashTypedData } from "viem";
 import { describe, expect, test } from "vitest";
+import { verdictDigest } from "../../../api/adapters/chain/verdict-digest.ts";
 import {
   DELIVERY_TYPES,
   DELIVERY_TYPES_2,
@@ -57,6 +58,30 @@ test("the digest of a hold's authorization is what its payer signs", () => {
     expect(digest).toBe(hashTypedData(authorizationOf({ chainId, custody, collector, usdc }, ours)));
   };
   fc.assert(fc.property(anyTerms, anyAddress, anyAddress, check));
+});
+
+test("the digest of a verdict is that of its typed data, on either network", () => {
+  // Word for word what contracts/Escrow.sol and contracts/ArbiterOperator.sol hash.
+  const types = {
+    Verdict: [
+      { name: "paymentId", type: "bytes32" },
+      { name: "release", type: "bool" },
+      { name: "record", type: "bytes32" },
+    ],
+  };
+  const anyNetwork = fc.constantFrom(...(Object.keys(NETWORKS) as (keyof typeof NETWORKS)[]));
+  const anyDecision = fc.constantFrom("release", "refund");
+  const verdicts = fc.record({ payment: anyBytes32, decision: anyDecision, record: anyBytes32 });
+  fc.assert(
+    fc.property(anyNetwork, anyAddress, verdicts, (at, contract, { payment, decision, record }) => {
+      const { chainId: chain } = NETWORKS[at];
+      const domain = { name: "Agent Payment Trust Escrow", version: "1", chainId: chain, verifyingContract: contract };
+      const message = { paymentId: payment, release: decision === "release", record };
+      const expected = hashTypedData({ domain, types, primaryType: "Verdict", message });
+      for (const spelled of [contract, getAddress(contract)])
+        expect(verdictDigest({ network: at, contract: spelled, payment, decision }, record)).toBe(expected);
+    }),
+  );
 });
 
 describe("the digest of a delivery is that of its typed data", () => {
