@@ -16,6 +16,7 @@ import {
   secondsLeft,
   type TimeLeft,
 } from "./time-left.ts";
+import { asDelivery } from "./validate.ts";
 
 export interface SaleParts extends DecisionParts {
   readonly client: Client;
@@ -93,7 +94,7 @@ async function sellOnce(parts: SaleParts, purchase: Purchase, id: Hex): Promise<
     return unlessSold(parts, purchase, { id, unsold: late });
   }
   // It is held already, so that the refusal is what the arbiter gets, and the buyer its money back at once.
-  const run = refusal === null ? purchase.run : async () => refusal;
+  const run = refusal === null ? purchase.run : () => asDelivery(refusal);
   return deliver(parts, { ...purchase, run }, { id, transaction: held.transaction });
 }
 

@@ -1,3 +1,5 @@
+import { MAX_BODY_BYTES } from "./delivery.ts";
+
 /**
  * What a check of a request's input says: nothing if it can be served; otherwise the answer, with a status from 400 to
  * 499, or a text for a 422.
@@ -16,4 +18,18 @@ export function refusalOf(validated: Validated): Response | null {
   if (typeof validated === "string") return Response.json({ error: validated }, { status: 422 });
   if (validated.status >= 400 && validated.status <= 499) return validated;
   throw new TypeError(`validate answered ${validated.status}, expected a status from 400 to 499 for a refusal.`);
+}
+
+/** Refunds of these count in nobody's record. */
+const OF_INPUT = new Set([400, 422]);
+
+/**
+ * A refusal as the delivery of a payment that its buyer held all the same. Another status, or a body that is too large to be
+ * delivered, would be a fault of the merchant's to the arbiter.
+ */
+export async function asDelivery(refusal: Response): Promise<Response> {
+  const body = await refusal.arrayBuffer().catch(() => null);
+  if (body === null || body.byteLength === 0 || body.byteLength > MAX_BODY_BYTES)
+    return Response.json({ error: "This input is refused." }, { status: 422 });
+  return new Response(body, { status: OF_INPUT.has(refusal.status) ? refusal.status : 422, headers: refusal.headers });
 }

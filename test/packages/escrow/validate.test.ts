@@ -16,7 +16,8 @@ beforeEach(() => {
 
 const GOOD = `${SHOP}?lines=3`;
 const BAD = `${SHOP}?lines=4`;
-const validate: EscrowedOptions["validate"] = (c) => (c.req.query("lines") === "3" ? null : "A haiku has 3 lines.");
+const validate: NonNullable<EscrowedOptions["validate"]> = (c) =>
+  c.req.query("lines") === "3" ? null : "A haiku has 3 lines.";
 const buyer = () => newBuyer(scene.chain);
 
 test("an unpaid request with refused input gets the refusal, and no terms to sign", async () => {
@@ -66,25 +67,56 @@ test("the handler can read the body that validate has read", async () => {
   expect(await response.json()).toEqual({ lines: 3 });
 });
 
-test("refused input of a buyer who held the payment itself is the delivery: refunded at once", async () => {
-  const shop = await openShop(scene, handler, { validate });
-  const payer = await buyer();
-  const header = await signFor(shop, payer, GOOD);
-  const { info, signature } = presentedIn(header);
-  const request = { info, signature, escrow: { ...escrowAt(scene.escrow.address), chainId: 8453 } };
-  const hash = await sendFrom(scene.chain.client as never, shop.account)(request as never);
-  await scene.chain.client.waitForTransactionReceipt({ hash });
-  const response = await pay(shop, header, BAD);
-  expect({ status: response.status, decision: response.headers.get("x-escrow-decision") }).toEqual({
-    status: 422,
-    decision: "refund",
-  });
-  expect(await response.json()).toEqual({ error: "A haiku has 3 lines." });
-  expect(handler).not.toHaveBeenCalled();
-  const id = response.headers.get("x-escrow-payment") as `0x${string}`;
-  await eventually(() => statusOf(scene, id), "refunded" as const);
-  expect(await scene.chain.usdcBalance(payer.address)).toBe(1_000_000n);
-});
+const LARGE = "x".repeat(256 * 1024 + 1);
+
+interface Refusal {
+  readonly what: string;
+  readonly refuses: NonNullable<EscrowedOptions["validate"]>;
+  readonly status: number;
+  readonly error: string;
+}
+const REFUSALS: readonly Refusal[] = [
+  { what: "a text", refuses: validate, status: 422, error: "A haiku has 3 lines." },
+  { what: "a 400", refuses: () => Response.json({ error: "no" }, { status: 400 }), status: 400, error: "no" },
+  {
+    what: "a 404, which would count against the merchant",
+    refuses: () => Response.json({ error: "none" }, { status: 404 }),
+    ...{ status: 422, error: "none" },
+  },
+  {
+    what: "one without a body",
+    refuses: () => new Response(null, { status: 422 }),
+    ...{ status: 422, error: "This input is refused." },
+  },
+  {
+    what: "one that echoes too much",
+    refuses: () => new Response(LARGE, { status: 400 }),
+    ...{ status: 422, error: "This input is refused." },
+  },
+];
+
+test.each(REFUSALS)(
+  "refused input of a buyer who held the payment itself is the delivery, refunded at once: $what",
+  async ({ refuses, status, error }) => {
+    const shop = await openShop(scene, handler, { validate: refuses });
+    const payer = await buyer();
+    const header = await signFor(await openShop(scene, handler, { account: shop.account }), payer, GOOD);
+    const { info, signature } = presentedIn(header);
+    const request = { info, signature, escrow: { ...escrowAt(scene.escrow.address), chainId: 8453 } };
+    const hash = await sendFrom(scene.chain.client as never, shop.account)(request as never);
+    await scene.chain.client.waitForTransactionReceipt({ hash });
+    const response = await pay(shop, header, BAD);
+    const decision = response.headers.get("x-escrow-decision");
+    expect({ status: response.status, decision, body: await response.json() }).toEqual({
+      ...{ status, decision: "refund" },
+      body: { error },
+    });
+    expect(handler).not.toHaveBeenCalled();
+    const id = response.headers.get("x-escrow-payment") as `0x${string}`;
+    await eventually(() => statusOf(scene, id), "refunded" as const);
+    expect(await scene.chain.usdcBalance(payer.address)).toBe(1_000_000n);
+  },
+);
 
 test("what was delivered is replayed without asking again", async () => {
   let isOpen = true;
