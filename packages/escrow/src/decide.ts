@@ -33,9 +33,9 @@ const retrying = new Set<Hex>();
 /**
  * Forwards a delivery and waits at most 5 s. If it is still pending, retries in the background, after 1 s, 2 s and so
  * on up to every minute, until the arbiter decides or no release is possible any more. Never throws: the buyer's
- * response already exists. `ended` means that the merchant will not be paid for it.
+ * response already exists. `ended` means that the merchant will not be paid for it, `refused` that it is not now.
  */
-export async function decide(parts: DecisionParts, undecided: Undecided): Promise<KeptDelivery["decision"]> {
+export async function decide(parts: DecisionParts, undecided: Undecided): Promise<Attempt> {
   const first = attempt(parts, undecided);
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<"pending">((resolve) => {
@@ -47,7 +47,7 @@ export async function decide(parts: DecisionParts, undecided: Undecided): Promis
     retrying.add(undecided.id);
     void retry(parts, undecided, first).finally(() => retrying.delete(undecided.id));
   }
-  return answer === "refused" ? "pending" : answer;
+  return answer;
 }
 
 async function retry(parts: DecisionParts, undecided: Undecided, first: Promise<Attempt>): Promise<void> {

@@ -24,7 +24,7 @@ export interface ForwardRequest {
  */
 export type Forward = (request: ForwardRequest) => Promise<Decision>;
 
-/** The arbiter refuses this delivery permanently. */
+/** The arbiter refuses this delivery permanently, or all of the merchant's for today. The buyer gets no goods meanwhile. */
 export class ForwardRefused extends Error {}
 
 /** The hold ended before the delivery was evaluated: refunded, or too close to its end. The buyer gets no goods. */
@@ -55,7 +55,9 @@ export const forwardTo =
     if (response.ok && (answer.decision === "release" || answer.decision === "refund")) return answer.decision;
     const why = `The arbiter answered ${response.status} for ${id}: ${String(answer.detail ?? "no decision")}`;
     if (answer.code === "escrow_over") throw new HoldEnded(why);
-    const isFinal = response.status >= 400 && response.status < 500 && !PASSING.has(response.status);
+    // Anybody can spend a merchant's gas of the day with purchases: what is sold from then on is not paid before midnight.
+    const isPassing = PASSING.has(response.status) && answer.code !== "merchant_refused";
+    const isFinal = response.status >= 400 && response.status < 500 && !isPassing;
     throw isFinal ? new ForwardRefused(why) : new Error(why);
   };
 

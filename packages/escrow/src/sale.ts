@@ -148,9 +148,10 @@ async function replay(
 /** Gives a response out, once the arbiter has had it, and only while the merchant gets the money for it. */
 async function handOver(parts: SaleParts, purchase: Purchase, { id, kept, isReplay }: Made): Promise<Outcome> {
   const { info, contest } = purchase.payment;
-  const undecided = { id, delivery: kept, info, contest };
-  const decision = kept.decision === "pending" ? await decide(parts, undecided) : kept.decision;
+  const decision =
+    kept.decision === "pending" ? await decide(parts, { id, delivery: kept, info, contest }) : kept.decision;
   if (decision === "ended") return { kind: "payment_required", error: over(id) };
+  if (decision === "refused") return { kind: "not_yet", error: undecided(id) };
   const delivered = { kind: "delivered", id, delivery: { ...kept, decision }, isReplay } as const;
   // The arbiter refunds what is not goods, so the buyer may have it.
   if (decision === "refund") return delivered;
@@ -219,6 +220,10 @@ const busy = (id: Hex): string =>
 
 const over = (id: Hex): string =>
   `The hold of payment ${id} ended before the response was ready; the payer gets the money back. Sign a new one.`;
+
+const undecided = (id: Hex): string =>
+  `The arbiter refuses to decide payment ${id} now, so its response is kept back. Do not sign again; send the same ` +
+  "header again. From 30 minutes after the hold anyone can refund it.";
 
 const notYet = (id: Hex): string =>
   `Payment ${id} is almost refundable, and its release is not on the chain yet. Do not sign again; send the same ` +

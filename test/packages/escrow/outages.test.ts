@@ -49,19 +49,32 @@ describe("the arbiter", () => {
     expect(again.headers.get("x-idempotent-replay")).toBe("true");
   }, 20_000);
 
-  test("refuses for good: it is not asked again until the same header comes, and the payment stays held", async () => {
-    const shop = await openShop(scene, haiku);
-    scene.arbiter.become({ status: 403, body: { code: "not_the_merchant", detail: "wrong" } });
-    const { id, header, decision } = await buyFrom(shop, await buyer());
-    expect(decision).toBe("pending");
-    const asked = scene.arbiter.forwarded.length;
-    await new Promise((resolve) => setTimeout(resolve, 1500));
-    expect(scene.arbiter.forwarded).toHaveLength(asked);
-    expect(shop.logged).toEqual([expect.stringMatching(/^The arbiter refused the delivery for payment 0x.*403/)]);
-    expect(await statusOf(scene, id)).toBe("held");
-    scene.arbiter.become("fair");
-    expect((await pay(shop, header)).headers.get("x-escrow-decision")).toBe("release");
-  });
+  test.each([
+    ["for good", 403, "not_the_merchant"],
+    ["for the rest of the day", 429, "merchant_refused"],
+  ])(
+    "refuses %s: nobody gets the goods, the payment stays held, and it is not asked again until the same header comes",
+    async (_, status, code) => {
+      const handler = countingHandler();
+      const shop = await openShop(scene, handler);
+      scene.arbiter.become({ status, body: { code, detail: "no" } });
+      const payer = await buyer();
+      const header = await signFor(shop, payer);
+      const refused = await pay(shop, header);
+      expect(refused.status).toBe(503);
+      expect(await refused.json()).toEqual({ error: expect.stringMatching(/refuses to decide .* Do not sign again/) });
+      const asked = scene.arbiter.forwarded.length;
+      await new Promise((resolve) => setTimeout(resolve, 1500));
+      expect(scene.arbiter.forwarded).toHaveLength(asked);
+      expect(shop.logged).toEqual([
+        expect.stringMatching(new RegExp(`^The arbiter refused the delivery for payment 0x.*${status}`)),
+      ]);
+      expect(await holdsBy(scene, payer.address)).toBe(1);
+      scene.arbiter.become("fair");
+      expect((await pay(shop, header)).headers.get("x-escrow-decision")).toBe("release");
+      expect(handler).toHaveBeenCalledTimes(1);
+    },
+  );
 
   test.each([404, 429, 500, 503])("answers %i: asked again", async (status) => {
     const shop = await openShop(scene, haiku);

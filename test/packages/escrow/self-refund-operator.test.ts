@@ -1,7 +1,7 @@
 import { type Address, concat, createClient, custom, getAddress, type Hex, parseAbi } from "viem";
 import { expect, test, vi } from "vitest";
 import { COMMERCE_PAYMENTS } from "../../../contracts/commerce-payments.ts";
-import { ForwardRefused, findHold, selfRefund } from "../../../packages/escrow/src/index.ts";
+import { findHold, selfRefund } from "../../../packages/escrow/src/index.ts";
 import { refundCommand } from "../../../packages/escrow/src/refund-command.ts";
 import type { RefundTarget } from "../../../packages/escrow/src/self-refund.ts";
 import { devAccount, privateKeyOf } from "../../../scripts/embedded/dev-accounts.ts";
@@ -21,7 +21,7 @@ const operator = await deployOperator(chain);
 const { client } = chain;
 /** Someone with gas who is neither the buyer nor the merchant. */
 const anybody = devAccount(7);
-const forward = () => Promise.reject(new ForwardRefused("Nobody arbitrates."));
+const forward = () => Promise.reject(new Error("Nobody arbitrates."));
 const shop = await openShop({ chain, arbiter: { url: "http://127.0.0.1:9" } }, haiku, {
   escrow: operator.address,
   forward,

@@ -6,7 +6,7 @@ import { getAddress, type Hex, zeroHash } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { escrowAbi } from "../../../contracts/abi.ts";
-import { ForwardRefused, findHold, selfRefund } from "../../../packages/escrow/src/index.ts";
+import { findHold, selfRefund } from "../../../packages/escrow/src/index.ts";
 import { refundCommand } from "../../../packages/escrow/src/refund-command.ts";
 import type { RefundTarget } from "../../../packages/escrow/src/self-refund.ts";
 import { devAccount, privateKeyOf } from "../../../scripts/embedded/dev-accounts.ts";
@@ -35,7 +35,7 @@ async function held() {
   const payer = await newBuyer(scene.chain);
   const options = {
     escrow: scene.escrow.address,
-    forward: () => Promise.reject(new ForwardRefused("Nobody arbitrates.")),
+    forward: () => Promise.reject(new Error("Nobody arbitrates.")),
   };
   const shop = await openShop({ ...scene, arbiter: { url: "http://127.0.0.1:9" } }, haiku, options);
   const { id, response } = await buyFrom(shop, payer);
