@@ -3,11 +3,15 @@ import type { ContestClaim } from "../../escrow/contest/claim.ts";
 import type { ContestAnswer, ContestStore, ContestWindow } from "../../escrow/contest/contest-ports.ts";
 import type { Decision } from "../../escrow/evaluation.ts";
 import type { Hex } from "../../kernel/wallet.ts";
-import { bytes, hex, inTransaction } from "./connection.ts";
+import { bytes, hex, inTransaction, named } from "./connection.ts";
 import { giveBack } from "./escrow-gas.ts";
 import { parseTask, type TaskColumns } from "./escrow-task.ts";
+import { createPresence, isGone } from "./presence.ts";
 
-/** How long a contest is reserved for its worker: longer than two fetches with their waits. */
+/**
+ * How long a contest is reserved for its worker: longer than two fetches with their waits. Another one may take it then, or as
+ * soon as the process is gone.
+ */
 const TAKEN = "interval '60 s'";
 
 interface AnswerColumns {
@@ -30,17 +34,22 @@ const ANSWER = "SELECT decision, rule, record, document FROM escrow_contest_answ
 const LOCKED = `SELECT contest_until, merchant FROM escrow_task
   WHERE payment = $1 AND state = 'open' AND decision = 'release' AND contest_until IS NOT NULL FOR UPDATE`;
 
-const TAKE = `UPDATE escrow_contest SET look_at = now() + ${TAKEN} WHERE payment IN (
+const IS_DUE = `is_open AND (look_at <= now() OR owner IS NOT NULL AND ${isGone("owner")})`;
+const ARE_DUE = `SELECT EXISTS (SELECT FROM escrow_contest WHERE ${IS_DUE}) AS due`;
+const TAKE = `UPDATE escrow_contest SET look_at = now() + ${TAKEN}, owner = $2 WHERE payment IN (
   SELECT payment FROM escrow_contest JOIN (
     SELECT payment, row_number() OVER (PARTITION BY merchant ORDER BY created_at) AS turn
-    FROM escrow_contest WHERE is_open AND look_at <= now()
+    FROM escrow_contest WHERE ${IS_DUE}
   ) AS due USING (payment)
-  WHERE is_open AND look_at <= now() ORDER BY turn, created_at LIMIT $1 FOR UPDATE OF escrow_contest SKIP LOCKED
+  WHERE ${IS_DUE} ORDER BY turn, created_at LIMIT $1 FOR UPDATE OF escrow_contest SKIP LOCKED
 ) RETURNING payment`;
 
 /** What payers contest, and the permanent answers. */
 export function createContestStore(pool: pg.Pool): ContestStore {
+  const enter = createPresence(pool);
   return {
+    enter,
+
     async window(payment) {
       const { rows } = await pool.query<TaskColumns & Omit<ContestWindow, "until"> & { readonly until: string }>(
         `SELECT task.*, seconds, until, conditions, promised, delivered
@@ -68,7 +77,7 @@ export function createContestStore(pool: pg.Pool): ContestStore {
       return { payment, ...said, answer };
     },
 
-    open: ({ payment, claim, claimSha256, signature, madeAt }) =>
+    open: ({ payment, claim, claimSha256, signature, madeAt }, owner) =>
       inTransaction(pool, async (client) => {
         const task = await locked(client, payment);
         const { rowCount: known } = await client.query("SELECT FROM escrow_contest WHERE payment = $1", [
@@ -77,21 +86,25 @@ export function createContestStore(pool: pg.Pool): ContestStore {
         if (known !== 0) return "taken";
         if (task === null || madeAt >= task.until) return "over";
         await client.query(
-          `INSERT INTO escrow_contest (payment, merchant, claim, claim_sha256, signature, made_at, look_at)
-           VALUES ($1, $2, $3, $4, $5, $6, now() + ${TAKEN})`,
-          [bytes(payment), task.merchant, JSON.stringify(claim), bytes(claimSha256), bytes(signature), madeAt],
+          `INSERT INTO escrow_contest (payment, merchant, claim, claim_sha256, signature, made_at, look_at, owner)
+           VALUES ($1, $2, $3, $4, $5, $6, now() + ${TAKEN}, $7)`,
+          [bytes(payment), task.merchant, JSON.stringify(claim), bytes(claimSha256), bytes(signature), madeAt, owner],
         );
         return "opened";
       }),
 
-    async take(limit) {
-      const { rows } = await pool.query<{ payment: Buffer }>(TAKE, [limit]);
+    async areDue() {
+      return (await pool.query<{ due: boolean }>(named(ARE_DUE, []))).rows[0]?.due === true;
+    },
+
+    async take(limit, owner) {
+      const { rows } = await pool.query<{ payment: Buffer }>(named(TAKE, [limit, owner]));
       return rows.map(({ payment }) => hex(payment));
     },
 
     async lookAgain(payment, seconds) {
       await pool.query(
-        "UPDATE escrow_contest SET look_at = now() + make_interval(secs => $2) WHERE payment = $1 AND is_open",
+        "UPDATE escrow_contest SET look_at = now() + make_interval(secs => $2), owner = NULL WHERE payment = $1 AND is_open",
         [bytes(payment), seconds],
       );
     },

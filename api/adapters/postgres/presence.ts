@@ -5,10 +5,13 @@ import { named } from "./connection.ts";
 /** Any number: the class of locks that show who lives. */
 const CLASS = 7_402_404;
 
-/** While this holds, nobody has a turn as this owner: its connection has ended, and its lock with it. */
-export const isGone = (owner: string): string => `NOT EXISTS (SELECT FROM pg_locks
+/**
+ * While this holds, nobody has a turn as this owner: its connection has ended, and its lock with it. The locks are read once,
+ * however many rows a statement asks it of. For no owner at all it says nothing.
+ */
+export const isGone = (owner: string): string => `${owner}::oid NOT IN (SELECT objid FROM pg_locks
   WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-    AND classid = ${CLASS} AND objid = ${owner}::oid)`;
+    AND classid = ${CLASS})`;
 
 const HOLD = `SELECT pg_try_advisory_lock(${CLASS}, $1) AS mine`;
 const LET_GO = "SELECT pg_advisory_unlock_all()";

@@ -8,7 +8,7 @@ import type { EscrowChain } from "../escrow-ports.ts";
 import { gasGivenBack } from "../limits.ts";
 import { recordHash } from "../record.ts";
 import { type ContestClaim, contestDigest } from "./claim.ts";
-import type { ContestStore, ContestView, OpenedWindow } from "./contest-ports.ts";
+import type { Contest, ContestStore, ContestView, OpenedWindow } from "./contest-ports.ts";
 import { contestPath, contestRecord } from "./contest-record.ts";
 import { type Judged, judgedBy, judgePayloadHash, NO_GROUND, WINDOW_CLOSED } from "./grounds.ts";
 
@@ -64,6 +64,17 @@ export function createContests(parts: ContestParts): Contests {
       await contests.lookAgain(payment, LOOK_AGAIN_SECONDS).catch(() => undefined);
     }
   };
+  /** Others see that this process lives, and what it has taken is its own, until the work is done. */
+  const present = async <T>(work: (owner: number) => Promise<T>): Promise<T> => {
+    const { owner, leave } = await contests.enter();
+    return work(owner).finally(leave);
+  };
+  const opens = (contest: Contest) =>
+    present(async (owner) => {
+      const opened = await contests.open(contest, owner);
+      if (opened === "opened") await attempt(contest.payment);
+      return opened;
+    });
   return {
     view,
 
@@ -74,20 +85,21 @@ export function createContests(parts: ContestParts): Contests {
       const { hold } = window;
       const digest = contestDigest(hold, claimSha256);
       if (!(await chain.isSigned(hold.info.payer, digest, signature))) return { refused: "not_the_payer" };
-      let opened: "opened" | "taken" | "over" = "taken";
-      if ((await contests.contest(payment)) === null)
-        opened = await contests.open({ ...said, madeAt: await chain.time() });
+      const isKnown = (await contests.contest(payment)) !== null;
+      const opened = isKnown ? "taken" : await opens({ ...said, madeAt: await chain.time() });
       if (opened === "over") return { refused: "over" };
-      if (opened === "opened") await attempt(payment);
       const contest = await contests.contest(payment);
       if (contest?.claimSha256 !== claimSha256) return { refused: "other_contest" };
       return { window, contest, isReplay: opened === "taken" };
     },
 
     async answerContests() {
-      const taken = await contests.take(AT_ONCE);
-      await Promise.all(taken.map(attempt));
-      return taken.length;
+      if (!(await contests.areDue())) return 0;
+      return present(async (owner) => {
+        const taken = await contests.take(AT_ONCE, owner);
+        await Promise.all(taken.map(attempt));
+        return taken.length;
+      });
     },
   };
 }

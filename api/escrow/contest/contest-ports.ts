@@ -46,16 +46,25 @@ export interface ContestView {
   readonly contest: (Contest & { readonly answer: ContestAnswer | null }) | null;
 }
 
+/** A process that answers contests: when it is gone, others answer what it had taken. */
+export interface Present {
+  readonly owner: number;
+  leave(): void;
+}
+
 export interface ContestStore {
+  enter(): Promise<Present>;
   window(payment: Hex): Promise<OpenedWindow | null>;
   contest(payment: Hex): Promise<(Contest & { readonly answer: ContestAnswer | null }) | null>;
   /**
-   * Stores a contest while the release still waits at that time of the chain; the caller has its turn for a minute.
+   * Stores a contest while the release still waits at that time of the chain; the owner has its turn for a minute.
    * `taken`: there is one already. `over`: the window is closed.
    */
-  open(contest: Contest): Promise<"opened" | "taken" | "over">;
-  /** Claims open contests for a minute each, merchants in turn. */
-  take(limit: number): Promise<readonly Hex[]>;
+  open(contest: Contest, owner: Present["owner"]): Promise<"opened" | "taken" | "over">;
+  /** Whether an open contest is nobody's turn. */
+  areDue(): Promise<boolean>;
+  /** Claims open contests for a minute each, merchants in turn, besides those whose owner is gone. */
+  take(limit: number, owner: Present["owner"]): Promise<readonly Hex[]>;
   /** An open contest is looked at again after this many seconds. */
   lookAgain(payment: Hex, seconds: number): Promise<void>;
   /**
