@@ -2,6 +2,7 @@ import type { Attack } from "../row.ts";
 import { BLACK_HOLE } from "./black-hole.ts";
 import { CALLS } from "./calls.ts";
 import { BURNT, RESTORED } from "./chain-truth.ts";
+import { CONTESTS } from "./contests.ts";
 import { CONVICTIONS, FAR_PAGE, FORWARDED } from "./convictions.ts";
 import { DECOYS } from "./decoys.ts";
 import { GAS } from "./gas.ts";
@@ -29,4 +30,4 @@ export const IN_TURN: readonly Attack[] = [
 ];
 
 /** Each has a chain of its own and mostly waits: all of them beside the others. */
-export const BESIDE: readonly Attack[] = [BLACK_HOLE, IDENTIFIER, MCP];
+export const BESIDE: readonly Attack[] = [BLACK_HOLE, IDENTIFIER, MCP, CONTESTS];
