@@ -4,6 +4,7 @@ import { gasGivenBack } from "./limits.ts";
 /** How many outcomes a process has under way at most: some transactions full of them. */
 const AT_ONCE = 200;
 const LOOK_AGAIN_SECONDS = 4;
+const LATE_NODE_SECONDS = 1;
 const HOLD_GONE_SECONDS = 60;
 /** Blocks that a pass looks at: one call each, whatever they have ended. */
 const BLOCKS_A_PASS = 64;
@@ -66,9 +67,12 @@ async function settle(parts: CarryingParts, task: Task): Promise<void> {
 async function step(parts: CarryingParts, task: Task): Promise<void> {
   const { store, chain, sender } = parts;
   const { payment } = task;
-  const { status, refundableFrom, time } = await chain.state(task);
-  // A reorganization removed the hold; it may come back.
-  if (status === "none") return store.lookAgain(task, HOLD_GONE_SECONDS);
+  const { status, refundableFrom, time, block } = await chain.state(task);
+  if (status === "none") {
+    // Another node has seen the hold. Where this one has got as far, a reorganization removed it; it may come back.
+    const isLate = task.heldBlock !== null && block < task.heldBlock;
+    return store.lookAgain(task, isLate ? LATE_NODE_SECONDS : HOLD_GONE_SECONDS);
+  }
   if (status === "held") {
     if (task.contestUntil !== null) {
       if (time < task.contestUntil) return store.lookAgain(task, task.contestUntil - time);

@@ -45,6 +45,8 @@ export interface Task {
   readonly found: Decision | null;
   /** Until then the release waits for a contest of the payer, in unix seconds of the chain; null if it does not. */
   readonly contestUntil: number | null;
+  /** The block that showed its hold; null if it was decided by a release that did not note it. */
+  readonly heldBlock: number | null;
 }
 
 /** What ended a hold, and the block that shows it. */

@@ -16,16 +16,16 @@ const NOBODY = Buffer.alloc(20);
  * one that finds the other's task when it inserts its own has charged in vain, and is undone.
  */
 const storing = (rest: string) => `WITH charged AS (${CHARGE} RETURNING 1),
-  task AS (INSERT INTO escrow_task (payment, chain, contract, info, decision, record, merchant, amount, contest_until)
-    SELECT $4::bytea, $5::int, $6::bytea, $7::jsonb, $8::text, $9::bytea, $10::bytea, $11::numeric, $12::bigint FROM charged
+  task AS (INSERT INTO escrow_task (payment, chain, contract, info, decision, record, merchant, amount, contest_until, held_block)
+    SELECT $4::bytea, $5::int, $6::bytea, $7::jsonb, $8::text, $9::bytea, $10::bytea, $11::numeric, $12::bigint, $13::bigint FROM charged
     ON CONFLICT DO NOTHING RETURNING 1)${rest}
   SELECT EXISTS (SELECT FROM task) AS stored, EXISTS (SELECT FROM escrow_task WHERE payment = $4::bytea) AS taken,
     require_rows((SELECT count(*) FROM task), (SELECT count(*) FROM charged))`;
 const DECIDE = storing(`,
   evaluation AS (INSERT INTO escrow_evaluation (payment, chain, contract, payer, merchant, decision, rule, record, document)
-    SELECT $4::bytea, $5::int, $6::bytea, $13::bytea, $10::bytea, $8::text, $14::text, $15::bytea, $16::text FROM task),
+    SELECT $4::bytea, $5::int, $6::bytea, $14::bytea, $10::bytea, $8::text, $15::text, $16::bytea, $17::text FROM task),
   opened AS (INSERT INTO escrow_window (payment, seconds, until, conditions, promised, delivered)
-    SELECT $4::bytea, $17::int, $12::bigint, $18::jsonb, $19::jsonb, $20::jsonb FROM task WHERE $17::int IS NOT NULL)`);
+    SELECT $4::bytea, $18::int, $12::bigint, $19::jsonb, $20::jsonb, $21::jsonb FROM task WHERE $18::int IS NOT NULL)`);
 const TIME_OUT = storing("");
 const IS_TAKEN = "SELECT FROM escrow_task WHERE payment = $1";
 const NO_ROW = "P0002";
@@ -42,7 +42,7 @@ interface Outcome extends Pick<Evaluation, "decision"> {
 }
 
 const values = (
-  { id, network, contract, info }: Hold,
+  { id, network, contract, info, block }: Hold,
   { account, gas, most }: Cost & { readonly account: Buffer },
   { decision, record, until }: Outcome,
 ) => [
@@ -58,6 +58,7 @@ const values = (
   bytes(info.receiver),
   String(info.maxAmount),
   until,
+  block,
 ];
 
 const windowValues = (window: ContestWindow | null) =>

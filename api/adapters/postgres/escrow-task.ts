@@ -16,10 +16,13 @@ export interface TaskColumns {
   readonly tx: Buffer | null;
   readonly found: Decision | null;
   readonly contest_until: string | null;
+  readonly held_block: string | null;
 }
 
+const numberOf = (value: string | null): number | null => (value === null ? null : Number(value));
+
 export function parseTask(row: TaskColumns): Task {
-  const { payment, chain, contract, info, decision, record, state, tx, found, contest_until: until } = row;
+  const { payment, chain, contract, info, decision, record, state, tx, found } = row;
   const { maxAmount = 0, salt = 0, ...rest } = info;
   return {
     network: networkOfChain(chain),
@@ -31,6 +34,7 @@ export function parseTask(row: TaskColumns): Task {
     transaction: tx && hex(tx),
     state,
     found,
-    contestUntil: until === null ? null : Number(until),
+    contestUntil: numberOf(row.contest_until),
+    heldBlock: numberOf(row.held_block),
   };
 }

@@ -1,9 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { LocalAccount } from "viem";
+import { type LocalAccount, parseEventLogs } from "viem";
 import { beforeEach, expect, test, vi } from "vitest";
+import { escrowAbi } from "../../../contracts/abi.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startBaseLike } from "../../support/base-like/base-like.ts";
-import { HALT_MINUTES } from "../../support/base-like/profiles.ts";
+import { BASE, HALT_MINUTES } from "../../support/base-like/profiles.ts";
+import { reorganise } from "../../support/chain/reorganisation.ts";
 import {
   askedOnChain,
   deployEscrow,
@@ -15,10 +17,13 @@ import {
 } from "../../support/escrow/contract.ts";
 import { deliver, EMPTY, GOOD } from "../../support/escrow/delivery.ts";
 import { END_TURNS, expectOutcome, PATIENT } from "../../support/escrow/outcomes.ts";
+import { signFor } from "../../support/escrow/purchase.ts";
 import { eventually } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
 import { launchIndexerOf } from "../../support/indexer/launched.ts";
-import { binary } from "../../support/service/database.ts";
+import { post } from "../../support/payments/requests.ts";
+import { newPayer } from "../../support/payments/signing.ts";
+import { age, binary } from "../../support/service/database.ts";
 import { startService } from "../../support/service/service.ts";
 
 // Holds on a chain like Base: final after 15 minutes, and halts that are longer than a hold's half hour.
@@ -51,6 +56,68 @@ const lookedAt = async () => {
   await sleep(700);
   return taskOf();
 };
+
+// First: the stock client goes by the real clock, which the others leave behind.
+/** Buyers who have signed for the demo, each with a dollar. */
+async function orders(count: number) {
+  const all: { readonly buyer: LocalAccount; readonly header: string }[] = [];
+  while (all.length < count) {
+    const buyer = await newPayer(chain, 1_000_000n);
+    all.push({
+      buyer,
+      header: await signFor({ fetch }, buyer, { url: `${service.url}/escrow/demo`, pays: "commerce" }),
+    });
+  }
+  return all;
+}
+
+/** Transactions of several holds, newest first. */
+const batchesOfHolds = (): Promise<{ size: number; hash: string }[]> =>
+  query(`SELECT cardinality(purposes) AS size, '0x' || encode(mined_hash, 'hex') AS hash FROM relay
+    WHERE cardinality(purposes) > 1 AND mined_hash IS NOT NULL
+      AND NOT EXISTS (SELECT FROM escrow_task WHERE tx = mined_hash) ORDER BY id DESC`) as never;
+
+test("holds of one transaction whose block is replaced are made and released again, each once", async () => {
+  const made = await orders(5);
+  await base.caughtUp();
+  base.halt();
+  const asked = made.map(({ header }) => post(`${service.url}/escrow/demo`, { "PAYMENT-SIGNATURE": header }));
+  const inPool =
+    "SELECT count(*)::int AS count FROM relay_member JOIN relay ON relay.id = relay_id WHERE state = 'sent'";
+  await eventually(async () => Number((await query(inPool))[0]?.count) >= made.length, true);
+  await base.resume();
+  expect((await Promise.all(asked)).map(({ status }) => status)).toEqual(made.map(() => 200));
+  const ends = async () => {
+    const logs = await chain.client.getLogs({ address: escrow.address, fromBlock: BigInt(escrow.block) });
+    const events = parseEventLogs({ abi: escrowAbi, eventName: ["Held", "Released", "Refunded"], logs });
+    return made.map(({ buyer }) =>
+      events.filter(({ args }) => args.payer === buyer.address).map(({ eventName }) => eventName),
+    );
+  };
+  const sold = made.map(() => ["Held", "Released"]);
+  await eventually(ends, sold);
+  const [batch] = await batchesOfHolds();
+  expect(batch?.size).toBeGreaterThan(1);
+
+  const { blockNumber } = await chain.client.getTransactionReceipt({ hash: batch?.hash as `0x${string}` });
+  const depth = Number((await chain.client.getBlockNumber({ cacheTime: 0 })) - blockNumber) + 1;
+  await reorganise(chain, depth, []);
+  expect((await ends()).filter((events) => events.length === 0).length).toBeGreaterThan(1);
+  await base.pass(1);
+  // The relayer sees that its transactions are gone, and sends the same bytes again.
+  const soldAgain = async () => {
+    await age(service.database, 60);
+    await query(END_TURNS);
+    return ends();
+  };
+  await eventually(soldAgain, sold, 90_000);
+  for (const { buyer } of made) expect(await chain.usdcBalance(buyer.address)).toBe(900_000n);
+  await base.pass(16);
+  await eventually(async () => {
+    await query(END_TURNS);
+    return (await query("SELECT FROM escrow_task WHERE state <> 'final'")).length;
+  }, 0);
+});
 
 test("a hold that nobody decided goes back to its buyer after half an hour, and not before", async () => {
   await base.pass(29);
@@ -102,4 +169,23 @@ test("a release that the pool swallowed is sent again, once", async () => {
   await deliver(service, merchant, { ...held, ...GOOD });
   await expectOutcome(scene, held, "release");
   expect(await askedOnChain(scene, held)).toHaveLength(1);
+});
+
+test("a release is not put off for nodes that have not got to its hold yet", async () => {
+  const late = BASE.backends.length - 1;
+  const lag = (lagMs: readonly number[]) => {
+    for (const [index, ms] of lagMs.entries()) base.backend(index, { lagMs: ms });
+  };
+  for (let round = 0; round < 2; round++) {
+    const fresh = await hold(scene, merchant.address);
+    lag([0, ...Array.from({ length: late }, () => 3_000)]);
+    try {
+      // A merchant's server asks again while the node that is asked does not know the hold.
+      await eventually(async () => (await deliver(service, merchant, { ...fresh, ...GOOD })).status, 200);
+      await expectOutcome(scene, fresh, "release");
+    } finally {
+      lag(BASE.backends.map(({ lagMs }) => lagMs));
+    }
+    await base.caughtUp();
+  }
 });
