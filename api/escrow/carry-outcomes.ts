@@ -85,12 +85,12 @@ async function step(parts: CarryingParts, task: Task): Promise<void> {
     const isEarly = open.record === null && time < refundableFrom;
     if (isEarly) return store.lookAgain(open, pauseFor(refundableFrom - time));
     const carried = await sender.carry(open);
-    if (carried.state === "mined") return store.mined(payment, { ...carried, decision: open.decision });
+    if (carried.state === "mined") return store.mined(task, { ...carried, decision: open.decision });
     return store.lookAgain(open, LOOK_AGAIN_SECONDS);
   }
   const outcome = await chain.outcome(task);
   if (outcome === null) throw new Error("the node knows that the payment is over but not its log");
-  return store.mined(payment, outcome);
+  return store.mined(task, { ...outcome, gas: null });
 }
 
 /** After `authorizationExpiry` nothing is released: then the clock gives the money back, in nobody's name. */

@@ -55,6 +55,11 @@ export interface Outcome extends Block {
   readonly transaction: Hex;
 }
 
+/** Its share of the gas of our own transaction that carried it; null if somebody else may have paid for that. */
+export interface Paid {
+  readonly gas: bigint | null;
+}
+
 export interface Block {
   readonly block: number;
   readonly blockHash: Hex;
@@ -113,8 +118,8 @@ export interface EscrowStore {
    * came first: the task may have changed.
    */
   closeWindow(payment: Hex, gas: bigint): Promise<boolean>;
-  /** Records what ended an open task's hold, and where. */
-  mined(payment: Hex, outcome: Outcome): Promise<void>;
+  /** Records what ended an open task's hold, and where; gas that it was reckoned with and did not take goes back, once. */
+  mined(task: Pick<Task, "payment" | "record" | "info">, outcome: Outcome & Paid): Promise<void>;
   hasMined(): Promise<boolean>;
   /** Blocks that show outcomes of mined tasks, if they are due or not after the given one; oldest first. */
   blocks(final: number, limit: number): Promise<readonly Block[]>;
@@ -156,7 +161,7 @@ export interface EscrowSender {
 
 /** In a block, or not in time, or in vain. */
 export type Carried =
-  | ({ readonly state: "mined"; readonly transaction: Hex } & Block)
+  | ({ readonly state: "mined"; readonly transaction: Hex; readonly gas: bigint } & Block)
   | { readonly state: "pending" | "failed"; readonly transaction: Hex };
 
 /** Holds that were not decided in time. */

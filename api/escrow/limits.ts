@@ -13,7 +13,7 @@ export interface EscrowLimits {
 
 /** The least minimum of any instance, in atomic USDC. */
 export const MINIMUM_AMOUNT = 10_000;
-/** What an outcome is reckoned with, alone or with others. */
+/** What an outcome is reckoned with, alone or with others, until it is mined. */
 export const OUTCOME_GAS = 50_000n;
 /** The gas that an atomic unit of fee pays for: the fee of 0.10 USDC pays for one outcome. */
 export const GAS_A_FEE_UNIT = 50n;

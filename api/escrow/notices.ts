@@ -20,9 +20,9 @@ export function withNotices(store: EscrowStore): { readonly store: EscrowStore; 
       if (became === "stored") for (const hear of hearers) hear();
       return became;
     },
-    async mined(payment, outcome) {
-      await store.mined(payment, outcome);
-      for (const wake of waiting.get(payment) ?? []) wake(outcome);
+    async mined(task, outcome) {
+      await store.mined(task, outcome);
+      for (const wake of waiting.get(task.payment) ?? []) wake(outcome);
     },
   };
   const notices: Notices = {

@@ -50,7 +50,7 @@ export function escrowOverview(
       merchant_gas_a_day: limits.merchantGas.toString(),
       outcome_gas: OUTCOME_GAS.toString(),
       gas_paid_by_a_unit_of_fee: GAS_A_FEE_UNIT.toString(),
-      text: `Payments of less than ${formatUsd(limits.minimum)} USDC are not evaluated. An outcome counts ${OUTCOME_GAS.toLocaleString("en")} gas, less ${GAS_A_FEE_UNIT} for each atomic unit of its fee. A merchant whose outcomes of a day (UTC) sum up to more than ${limits.merchantGas.toLocaleString("en")} waits until the next. The timeout stays as it is.`,
+      text: `Payments of less than ${formatUsd(limits.minimum)} USDC are not evaluated. An outcome counts ${OUTCOME_GAS.toLocaleString("en")} gas, and once it is mined its share of its transaction if that is less; less ${GAS_A_FEE_UNIT} for each atomic unit of its fee. A merchant whose outcomes of a day (UTC) sum up to more than ${limits.merchantGas.toLocaleString("en")} waits until the next. The timeout stays as it is.`,
     },
     verdict_policy: {
       version: 3 as const,

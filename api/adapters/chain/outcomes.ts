@@ -89,8 +89,7 @@ async function ship(
     members.map((outcome): [Outcome, Carried | Error] => {
       const carrier = carriers.get(outcome.purpose) ?? new Error("an outcome was not sent");
       if (typeof carrier !== "string") return [outcome, carrier];
-      const isServed = served.get(carrier)?.includes(outcome.purpose) ?? true;
-      return [outcome, endedIn(carrier, receipts.get(carrier) ?? null, isServed)];
+      return [outcome, endedIn(carrier, receipts.get(carrier) ?? null, shareOf(outcome.purpose, served.get(carrier)))];
     }),
   );
 }
@@ -109,7 +108,7 @@ async function alone(relayer: Relayer, { purpose: first, own }: Outcome): Promis
   const purpose = await openPurpose(relayer, first);
   const transaction = await relayer.send({ ...own, gas: MOST_GAS, purpose });
   const receipt = await receiptOf(relayer, transaction);
-  return endedIn(transaction, receipt, (receipt && servedBy(receipt))?.includes(purpose) ?? true);
+  return endedIn(transaction, receipt, shareOf(purpose, receipt && servedBy(receipt)));
 }
 
 /**
@@ -125,12 +124,17 @@ async function openPurpose(relayer: Relayer, purpose: Hex): Promise<Hex> {
 const receiptOf = (relayer: Relayer, transaction: Hex): Promise<TransactionReceipt | null> =>
   relayer.waitFor(transaction, MINED_WITHIN_MS).catch(() => null);
 
-/** @param isServed whether its call succeeded, if the transaction did */
-function endedIn(sent: Hex, receipt: TransactionReceipt | null, isServed: boolean): Carried {
+/** How many outcomes share the gas of a transaction with this one; 0 if its call failed among them. */
+function shareOf(purpose: Hex, served: readonly Hex[] | null | undefined): number {
+  if (served === null || served === undefined) return 1;
+  return served.includes(purpose) ? served.length : 0;
+}
+
+function endedIn(sent: Hex, receipt: TransactionReceipt | null, sharers: number): Carried {
   if (receipt === null) return { state: "pending", transaction: sent };
-  const { transactionHash: transaction, blockNumber, blockHash, status } = receipt;
-  if (status !== "success" || !isServed) return { state: "failed", transaction };
-  return { state: "mined", transaction, block: Number(blockNumber), blockHash };
+  const { transactionHash: transaction, blockNumber, blockHash, status, gasUsed } = receipt;
+  if (status !== "success" || sharers === 0) return { state: "failed", transaction };
+  return { state: "mined", transaction, block: Number(blockNumber), blockHash, gas: gasUsed / BigInt(sharers) };
 }
 
 const orProblem = (work: Promise<Carried>): Promise<Carried | Error> =>

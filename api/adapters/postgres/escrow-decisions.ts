@@ -1,23 +1,21 @@
 import pg from "pg";
 import type { ContestWindow } from "../../escrow/contest/contest-ports.ts";
 import type { Cost, EscrowStore, Evaluation, Stored } from "../../escrow/escrow-ports.ts";
+import { OUTCOME_GAS } from "../../escrow/limits.ts";
 import type { Hold } from "../../escrow/payment.ts";
 import { NETWORKS } from "../../kernel/networks.ts";
 import type { Hex } from "../../kernel/wallet.ts";
 import { bytes } from "./connection.ts";
-import { CHARGE } from "./escrow-gas.ts";
+import { accountOrder, CHARGE, NOBODY } from "./escrow-gas.ts";
 import type { Share } from "./shared-messages.ts";
-
-/** The account of holds that nobody decided, whose parties anybody can make up. */
-const NOBODY = Buffer.alloc(20);
 
 /**
  * Charges, then stores the task and what belongs to it, all or nothing, in one statement. Two of them for one payment: the
  * one that finds the other's task when it inserts its own has charged in vain, and is undone.
  */
 const storing = (rest: string) => `WITH charged AS (${CHARGE} RETURNING 1),
-  task AS (INSERT INTO escrow_task (payment, chain, contract, info, decision, record, merchant, amount, contest_until, held_block)
-    SELECT $4::bytea, $5::int, $6::bytea, $7::jsonb, $8::text, $9::bytea, $10::bytea, $11::numeric, $12::bigint, $13::bigint FROM charged
+  task AS (INSERT INTO escrow_task (payment, chain, contract, info, decision, record, merchant, amount, contest_until, held_block, gas)
+    SELECT $4::bytea, $5::int, $6::bytea, $7::jsonb, $8::text, $9::bytea, $10::bytea, $11::numeric, $12::bigint, $13::bigint, ${OUTCOME_GAS} FROM charged
     ON CONFLICT DO NOTHING RETURNING 1)${rest}
   SELECT EXISTS (SELECT FROM task) AS stored, EXISTS (SELECT FROM escrow_task WHERE payment = $4::bytea) AS taken,
     require_rows((SELECT count(*) FROM task), (SELECT count(*) FROM charged))`;
@@ -71,8 +69,7 @@ export function createDecisions(share: Share): Pick<EscrowStore, "decide" | "tim
   const isTaken = async (payment: unknown) =>
     (await share({ name: "escrow-is-taken", text: IS_TAKEN, values: [payment] }, "")).rowCount !== 0;
   const store = async (name: string, text: string, given: readonly unknown[]): Promise<Stored> => {
-    // Accounts are locked in this order, then tasks.
-    const order = `account ${Buffer.concat([given[0] as Buffer, given[3] as Buffer]).toString("hex")}`;
+    const order = accountOrder(given[0] as Buffer, given[3] as Buffer);
     try {
       const { rows } = await share<Columns>({ name, text, values: [...given] }, order);
       if (rows[0]?.stored) return "stored";

@@ -1,6 +1,13 @@
 import type pg from "pg";
 import type { Cost } from "../../escrow/escrow-ports.ts";
 
+/** The account of holds that nobody decided, whose parties anybody can make up. */
+export const NOBODY = Buffer.alloc(20);
+
+/** Accounts are locked in this order, then tasks. */
+export const accountOrder = (account: Buffer, payment: Buffer): string =>
+  `account ${Buffer.concat([account, payment]).toString("hex")}`;
+
 /** The day, in UTC, that an account's gas counts for. */
 const TODAY = "(now() AT TIME ZONE 'UTC')::date";
 
@@ -20,3 +27,15 @@ export async function giveBack(client: pg.PoolClient, account: Buffer, gas: Cost
     [account, String(gas)],
   );
 }
+
+/**
+ * Notes what ended the open task $1, and gives back to the account $6, on the day on which it was charged, what the outcome
+ * took less than the gas $7. Mined again after a reorganization, it gives back the rest at most.
+ */
+export const MINED = `WITH task AS (UPDATE escrow_task AS task
+    SET state = 'mined', found = $2, tx = $3, block_number = $4, block_hash = $5, look_at = now(),
+      gas = least(task.gas, $7::bigint)
+    FROM escrow_task AS before WHERE task.payment = $1 AND task.state = 'open' AND before.payment = task.payment
+    RETURNING before.gas - task.gas AS surplus, (task.created_at AT TIME ZONE 'UTC')::date AS day)
+  UPDATE escrow_gas AS account SET gas = greatest(0, account.gas - surplus) FROM task
+  WHERE account.account = $6 AND account.day = task.day AND surplus > 0`;

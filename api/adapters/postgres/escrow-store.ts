@@ -4,7 +4,7 @@ import type { Decision } from "../../escrow/evaluation.ts";
 import type { Hex } from "../../kernel/wallet.ts";
 import { bytes, hex, inTransaction, named } from "./connection.ts";
 import { createDecisions } from "./escrow-decisions.ts";
-import { giveBack } from "./escrow-gas.ts";
+import { accountOrder, giveBack, MINED, NOBODY } from "./escrow-gas.ts";
 import { parseTask, type TaskColumns } from "./escrow-task.ts";
 import { createSharedMessages } from "./shared-messages.ts";
 
@@ -48,8 +48,6 @@ const DECIDED = `SELECT task.*, evaluation.decision AS evaluated, rule, evaluati
   FROM escrow_task AS task LEFT JOIN escrow_evaluation AS evaluation USING (payment) WHERE task.payment = $1`;
 const LOOK_AGAIN = `UPDATE escrow_task SET look_at = now() + make_interval(secs => $2)
   WHERE payment = $1 AND state = 'open' AND contest_until IS NOT DISTINCT FROM $3`;
-const MINED = `UPDATE escrow_task SET state = 'mined', found = $2, tx = $3, block_number = $4, block_hash = $5, look_at = now()
-  WHERE payment = $1 AND state = 'open'`;
 
 /** Statements that only read, in any order. */
 const UNLOCKED = "";
@@ -93,9 +91,13 @@ export function createEscrowStore(pool: pg.Pool): EscrowStore {
         return true;
       }),
 
-    async mined(payment, { decision, transaction, block, blockHash }) {
+    async mined({ payment, record, info }, { decision, transaction, block, blockHash, gas }) {
+      const account = record === null ? NOBODY : bytes(info.receiver);
       const ended = [bytes(payment), decision, bytes(transaction), block, bytes(blockHash)];
-      await write(named(MINED, ended), taskOrder(payment));
+      await write(
+        named(MINED, [...ended, account, gas === null ? null : String(gas)]),
+        accountOrder(account, bytes(payment)),
+      );
     },
 
     ...watching(pool),

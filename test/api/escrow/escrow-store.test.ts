@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { connect } from "../../../api/adapters/postgres/connection.ts";
 import { createEscrowStore } from "../../../api/adapters/postgres/escrow-store.ts";
 import type { Hex } from "../../../api/kernel/wallet.ts";
@@ -32,21 +32,23 @@ const MERCHANT = `0x${"ee".repeat(20)}` as const;
 const COST = { gas: 50_000n, most: 150_000n };
 
 const decide = (by: typeof store, id: Hex) => {
+  const window = { seconds: 60, until: WINDOW_ENDS, conditions: {}, promised: PROMISED, delivered: SIGNED } as const;
+  const evaluation = { payment: id, decision: "release", rule: "delivered", record: id, document: "{}" } as const;
+  return by.decide(holdOf(id), evaluation, { ...COST, told: id, window });
+};
+const holdOf = (id: Hex, receiver: Hex = MERCHANT) => {
   const info = {
     ...({
       operator: `0x${"aa".repeat(20)}`,
       payer: `0x${"bb".repeat(20)}`,
-      receiver: MERCHANT,
+      receiver,
       token: MERCHANT,
     } as const),
     ...{ maxAmount: 10_000n, preApprovalExpiry: 1, authorizationExpiry: 2, refundExpiry: 3, minFeeBps: 100 },
     ...{ maxFeeBps: 100, feeReceiver: MERCHANT, salt: 1n },
   };
   const network = "eip155:8453" as const;
-  const hold = { network, contract: info.operator, id, info, transaction: id, block: 1, refundableFrom: 1 };
-  const evaluation = { payment: id, decision: "release", rule: "delivered", record: id, document: "{}" } as const;
-  const window = { seconds: 60, until: WINDOW_ENDS, conditions: {}, promised: PROMISED, delivered: SIGNED } as const;
-  return by.decide(hold, evaluation, { ...COST, told: id, window });
+  return { network, contract: info.operator, id, info, transaction: id, block: 1, refundableFrom: 1 };
 };
 const PROMISED = { expect: null, httpDelivery: null };
 const SIGNED = { status: 200, body_sha256: "0x", content_type: "", content_encoding: "" } as const;
@@ -75,4 +77,80 @@ test("a decision that its merchant has no gas left for stores nothing", async ()
   expect(await Promise.all([12, 13].map((place) => decide(store, payment(place))))).toEqual(["stored", "spent"]);
   expect(await store.decided(payment(13))).toEqual({ evaluation: null, task: null });
   expect(await countOf("(SELECT count(*)::int FROM escrow_window)")).toBe(3);
+});
+
+const SELLER = `0x${"ef".repeat(20)}` as const;
+const CLOCK = `0x${"00".repeat(20)}` as const;
+const gasOf = async (account: Hex) =>
+  (await owner.query("SELECT day, gas::int FROM escrow_gas WHERE account = decode($1, 'hex')", [account.slice(2)]))
+    .rows;
+
+const BLOCK = { block: 7, blockHash: `0x${"b1".repeat(32)}` } as const;
+const ended = (gas: bigint | null) => ({ decision: "refund", transaction: BLOCK.blockHash, ...BLOCK, gas }) as const;
+
+describe.each([
+  ["a merchant's account", SELLER],
+  ["the account of what the clock decided", CLOCK],
+] as const)("an outcome on %s", (what, account) => {
+  const id = (place: number) => payment(place + (account === CLOCK ? 100 : 200));
+  const reckoned = async (place: number) => {
+    const hold = holdOf(id(place), SELLER);
+    const evaluation = {
+      payment: hold.id,
+      decision: "refund",
+      rule: "error_status",
+      record: id(0),
+      document: "{}",
+    } as const;
+    const on = { gas: 50_000n, most: 10n ** 9n };
+    const became =
+      account === CLOCK
+        ? store.timeOut(hold, on)
+        : store.decide(hold, evaluation, { ...on, told: id(0), window: null });
+    expect(await became).toBe("stored");
+    const { task } = await store.decided(hold.id);
+    if (task === null) throw new Error(`no task on ${what}`);
+    return task;
+  };
+  const gas = async () => (await gasOf(account)).map((row) => row.gas);
+
+  test("counts what it took as soon as that is known, once, however often a reorganization undoes it", async () => {
+    const task = await reckoned(1);
+    expect(await gas()).toEqual([50_000]);
+    for (const [took, counts] of [
+      [30_000n, 30_000],
+      [35_000n, 30_000],
+      [29_000n, 29_000],
+      [null, 29_000],
+    ] as const) {
+      await store.mined(task, ended(took));
+      await store.mined(task, ended(1n));
+      expect(await gas()).toEqual([counts]);
+      await store.reopen(BLOCK);
+    }
+    await store.mined(task, ended(null));
+  });
+
+  test("counts no more than it was reckoned with, and nothing goes back when somebody else may have paid", async () => {
+    const [before = 0] = await gas();
+    const [dear, strange] = [await reckoned(2), await reckoned(3)];
+    await store.mined(dear, ended(80_000n));
+    await store.mined(strange, ended(null));
+    expect(await gas()).toEqual([before + 100_000]);
+  });
+
+  test("goes back to the day that it was charged to", async () => {
+    const task = await reckoned(4);
+    const [today] = await gas();
+    await owner.query(
+      "UPDATE escrow_task SET created_at = created_at - interval '1 day' WHERE payment = decode($1, 'hex')",
+      [task.payment.slice(2)],
+    );
+    await owner.query(
+      "INSERT INTO escrow_gas SELECT account, day - 1, 60000 FROM escrow_gas WHERE account = decode($1, 'hex')",
+      [account.slice(2)],
+    );
+    await store.mined(task, ended(20_000n));
+    expect((await gas()).toSorted()).toEqual([30_000, today].toSorted());
+  });
 });

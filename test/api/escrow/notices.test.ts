@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
-import type { EscrowStore, Stored } from "../../../api/escrow/escrow-ports.ts";
+import type { EscrowStore, Stored, Task } from "../../../api/escrow/escrow-ports.ts";
 import { withNotices } from "../../../api/escrow/notices.ts";
 
 /** Everything that can happen without a write has happened. */
 const turns = () => new Promise((done) => setImmediate(done));
 
-const OUTCOME = { decision: "release", transaction: "0xaa", block: 7, blockHash: "0xbb" } as const;
+const OUTCOME = { decision: "release", transaction: "0xaa", block: 7, blockHash: "0xbb", gas: 1n } as const;
 const ONE = "0x01";
 const OTHER = "0x02";
 
@@ -20,7 +20,8 @@ function open(became: Stored = "stored") {
 }
 
 const decide = (store: EscrowStore) => store.decide(null as never, null as never, null as never);
-const mine = (store: EscrowStore, payment: typeof ONE | typeof OTHER) => store.mined(payment, OUTCOME);
+const mine = (store: EscrowStore, payment: typeof ONE | typeof OTHER) =>
+  store.mined({ payment } as unknown as Task, OUTCOME);
 
 test("a decision is heard of once it is stored", async () => {
   const { store, notices, write } = open();

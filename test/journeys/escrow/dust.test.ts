@@ -3,6 +3,7 @@ import { encodeFunctionData, type Hex, type LocalAccount, multicall3Abi } from "
 import { afterEach, expect, test, vi } from "vitest";
 import { MULTICALL3 } from "../../../api/adapters/chain/multicall.ts";
 import { connect } from "../../../api/adapters/postgres/connection.ts";
+import { createEscrowStore } from "../../../api/adapters/postgres/escrow-store.ts";
 import { build } from "../../../api/build.ts";
 import { type PaymentInfo, payerAgnosticHash, paymentId } from "../../../api/escrow/payment.ts";
 import { escrowAbi } from "../../../contracts/abi.ts";
@@ -120,6 +121,12 @@ test("ten honest sales beside 300 of dust are released within a minute of blocks
     `${receipts.length} transactions, ${Math.round(gas / (DUST + HONEST))} gas an outcome, honest in block ${last}`,
   );
   expect(gas / (DUST + HONEST)).toBeLessThanOrEqual(35_000);
+  // The day's gas is spent as fast as it is used, less what the fees of dust pay for: 5,000 each.
+  const account = Buffer.from(attacker.address.slice(2), "hex");
+  const spent = await pool.query<{ gas: string }>("SELECT gas FROM escrow_gas WHERE account = $1", [account]);
+  const counted = Number(spent.rows[0]?.gas) / DUST;
+  expect(counted).toBeGreaterThan(20_000);
+  expect(counted).toBeLessThanOrEqual(30_000);
 });
 
 test("a merchant whose fees pay for no outcome hears when the day's gas is spent; what pays for itself goes on", async () => {
@@ -136,6 +143,11 @@ test("a merchant whose fees pay for no outcome hears when the day's gas is spent
       await sell(1_000_000n),
     ];
     expectProblem(await deliver(strict, merchant, { ...little, ...GOOD }), 422, "unacceptable");
+    // As before the minimum was raised.
+    const store = createEscrowStore(await forFile(connect(strict.config.databaseUrl)));
+    const place = { network: "eip155:8453", contract: scene.escrow.address, block: 1, refundableFrom: 1 } as const;
+    expect(await store.timeOut({ ...little, ...place }, { gas: 0n, most: 0n })).toBe("stored");
+    expectProblem(await deliver(strict, merchant, { ...little, ...GOOD }), 409, "escrow_over");
     expect((await deliver(strict, merchant, { ...small, ...GOOD })).status).toBe(200);
     expect((await deliver(strict, merchant, { ...other, ...EMPTY })).status).toBe(200);
     const refused = await deliver(strict, merchant, { ...third, ...GOOD });
