@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { joined, MAX_BODY_BYTES } from "./delivery.ts";
 import { createSeller, type SellerOptions } from "./seller.ts";
 import type { Validate } from "./validate.ts";
+import { dropConditions } from "./whole-request.ts";
 
 /** What is used of a request of Express. */
 export interface ExpressRequest extends IncomingMessage {
@@ -44,6 +45,7 @@ export function escrowed<R extends ExpressRequest = ExpressRequest>(
       validate: () => options.validate?.(request),
       run(id: string) {
         response.locals.escrowPaymentId = id;
+        dropConditions(headers);
         return captured(response, next);
       },
     };

@@ -1,6 +1,7 @@
 import type { Context, Env, Handler, MiddlewareHandler } from "hono";
 import { createSeller, type SellerOptions } from "./seller.ts";
 import type { Validate } from "./validate.ts";
+import { wholeRequest } from "./whole-request.ts";
 
 export interface EscrowedOptions<E extends Env = Env> extends SellerOptions {
   /**
@@ -27,6 +28,7 @@ export function escrowed<E extends Env = Env>(options: EscrowedOptions<E>, handl
       validate: () => options.validate?.(c),
       async run(id) {
         (c as Context).set("escrowPaymentId", id);
+        c.req.raw = wholeRequest(c.req.raw);
         if (handler !== undefined) return (await handled(() => handler(c, next), c)) ?? c.res;
         await next();
         return c.res;

@@ -1,5 +1,6 @@
 import { createSeller, type SellerOptions } from "./seller.ts";
 import type { Validate } from "./validate.ts";
+import { wholeRequest } from "./whole-request.ts";
 
 export interface RouteOptions<R extends Request> extends SellerOptions {
   /**
@@ -28,7 +29,7 @@ export function escrowed<R extends Request = Request, C = unknown>(
       validate: () => options.validate?.(request.clone() as R),
       run: async (id) => {
         try {
-          return await handler(request, context, id);
+          return await handler(wholeRequest(request), context, id);
         } catch (error) {
           console.error(error);
           return new Response("Internal Server Error", { status: 500 });

@@ -177,6 +177,10 @@ async function serve(request: SaleRequest, counter: Counter | null): Promise<Res
     if (request.payment === undefined || request.payment === null) {
       return (await validate()) ?? refuse("Payment required.");
     }
+    if (request.method === "HEAD")
+      return answers.malformed(
+        "A HEAD request has no response to pay for. Nothing was held; send the same header with GET.",
+      );
     const payment = readPayment(request.payment, offers, Date.now());
     if ("malformed" in payment) return answers.malformed(payment.malformed);
     if ("refused" in payment) return refuse(payment.refused);

@@ -1,8 +1,9 @@
 import { once } from "node:events";
-import { createServer, request as httpRequest, type RequestListener } from "node:http";
+import { createServer, request as httpRequest, type IncomingMessage, type RequestListener } from "node:http";
 import { createRequire } from "node:module";
 import type { AddressInfo } from "node:net";
 import { Readable } from "node:stream";
+import { text } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { expect, test, vi } from "vitest";
@@ -22,6 +23,7 @@ import { forFile } from "../../support/for-file.ts";
 interface ExpressApp extends RequestListener {
   use(...handlers: unknown[]): void;
   post(path: string, ...handlers: unknown[]): void;
+  get(path: string, ...handlers: unknown[]): void;
 }
 interface HandlerResponse extends ExpressResponse {
   json(value: unknown): void;
@@ -55,7 +57,9 @@ async function openExpress(
     next();
   });
   app.use(express.json());
-  app.post("/haiku", escrowed({ ...common, store: memoryStore(), log: () => undefined, ...options }), handler);
+  const selling = escrowed({ ...common, store: memoryStore(), log: () => undefined, ...options });
+  app.post("/haiku", selling, handler);
+  app.get("/haiku", selling, handler);
   const server = createServer(app).listen(0, "127.0.0.1");
   await once(server, "listening");
   await forFile({
@@ -166,4 +170,23 @@ test("a buyer that hangs up finds the response with the same header, made once",
   expect([again.status, await again.text()]).toEqual([200, "An old silent pond"]);
   expect(again.headers.get("x-escrow-decision")).toBe("release");
   expect(handler).toHaveBeenCalledTimes(1);
+});
+
+/** `fetch` would say that it wants no cached answer, and no condition would hold. */
+async function askPlainly(url: string, { method, headers }: { method: string; headers: Record<string, string> }) {
+  const [response] = (await once(httpRequest(url, { method, headers }).end(), "response")) as [IncomingMessage];
+  return { status: response.statusCode, decision: response.headers["x-escrow-decision"], text: await text(response) };
+}
+
+test("a buyer who asks on a condition, or for a part, or with HEAD, gets and pays all or nothing", async () => {
+  const url = await openExpress((_request, response) => response.json({ haiku: "An old silent pond" }));
+  const payer = await buyer();
+  const header = await signFor(overHttp, payer, { url, pays: "commerce" });
+  const headers = { "payment-signature": header, "if-none-match": "*", range: "bytes=0-0" };
+  expect((await askPlainly(url, { method: "HEAD", headers })).status).toBe(400);
+  expect(await holdsBy(scene, payer.address)).toBe(0);
+  expect(await askPlainly(url, { method: "GET", headers })).toEqual({
+    ...{ status: 200, decision: "release" },
+    text: '{"haiku":"An old silent pond"}',
+  });
 });

@@ -4,6 +4,7 @@ import { memoryStore } from "../../../packages/escrow/src/index.ts";
 import { escrowed, type RouteOptions } from "../../../packages/escrow/src/next.ts";
 import { buyFrom, newBuyer, type Pays, pay } from "../../support/escrow/purchase.ts";
 import { startSaleScene, statusOf } from "../../support/escrow/sale-scene.ts";
+import { openShop } from "../../support/escrow/shop.ts";
 import { eventually } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
 
@@ -55,4 +56,34 @@ test("a handler that throws delivers a 500, which is refunded", async () => {
   const { response, decision } = await buyFrom(route, await newBuyer(scene.chain));
   silent.mockRestore();
   expect([response.status, decision]).toEqual([500, "refund"]);
+});
+
+/** As `etag()` of Hono does, and whatever else heeds conditions. */
+const heeding = (headers: Headers): Response =>
+  headers.has("if-none-match") || headers.has("range")
+    ? new Response(null, { status: 304 })
+    : Response.json({ haiku: "An old silent pond" });
+const readsBody = async (request: Request) => ((await request.text()) === "3" ? null : "A haiku has 3 lines.");
+
+test.each([
+  ["a route handler", () => openRoute((request) => heeding(request.headers), { validate: readsBody })],
+  [
+    "a handler of Hono",
+    () =>
+      openShop(scene, (c) => heeding(c.req.raw.headers), {
+        validate: async (c) => ((await c.req.text()) === "3" ? null : "A haiku has 3 lines."),
+      }),
+  ],
+])("%s is asked for the whole by a buyer who asks on a condition, or for a part", async (_, open) => {
+  const route = await open();
+  const asking = {
+    fetch: ((url, init) => {
+      const headers = new Headers(new Request(url, init).headers);
+      for (const [name, value] of Object.entries({ "if-none-match": "*", range: "bytes=0-0" }))
+        headers.set(name, value);
+      return route.fetch(url instanceof Request ? url.url : url, { method: "POST", headers, body: "3" });
+    }) as typeof fetch,
+  };
+  const { response, decision } = await buyFrom(asking, await newBuyer(scene.chain));
+  expect([response.status, await response.json(), decision]).toEqual([200, { haiku: "An old silent pond" }, "release"]);
 });
