@@ -1,4 +1,4 @@
-import { html, type Markup } from "../layout/html.ts";
+import { counted, html, type Markup } from "../layout/html.ts";
 
 export interface Bar {
   /** `YYYY-MM-DD`. */
@@ -75,9 +75,7 @@ function description(bars: readonly Bar[]): string {
     highest === undefined || highest.value === 0
       ? "All of them are zero."
       : `The highest is ${highest.value.toLocaleString("en-US")} on ${shortDay(highest.day)}.`,
-    ...(withheld === 0
-      ? []
-      : [`${withheld} ${withheld === 1 ? "day is" : "days are"} withheld, shown as dashed boxes.`]),
+    ...(withheld === 0 ? [] : [`${counted(withheld, "day is", "days are")} withheld, shown as dashed boxes.`]),
     "The table below lists every figure.",
   ].join(" ");
 }

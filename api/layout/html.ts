@@ -28,6 +28,10 @@ const LONG = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "long", y
 /** 21 December 2026, in UTC. */
 export const longDay = (date: Date): string => LONG.format(date);
 
+/** 1 entry, 1,000 entries. @param one the singular; its plural has an s, unless it is given */
+export const counted = (count: number, one: string, many = `${one}s`): string =>
+  `${count.toLocaleString("en-US")} ${count === 1 ? one : many}`;
+
 /** A `<time>` element: 21 December 2026, 09:30 UTC. */
 export const instant = (date: Date): Markup =>
   html`<time datetime="${date.toISOString()}">${longDay(date)}, ${date.toISOString().slice(11, 16)} UTC</time>`;

@@ -1,4 +1,4 @@
-import { html, instant, type Markup } from "../layout/html.ts";
+import { counted, html, instant, type Markup } from "../layout/html.ts";
 import { codeBlock, facts, renderPage } from "../layout/page.ts";
 import { ENTRY_MEANINGS, type entryDocument, type LogOverview } from "./log-overview.ts";
 import { LOG_PATH } from "./log-paths.ts";
@@ -95,7 +95,7 @@ ${
     ? html`<p class="measure">This service has no witnesses. Anyone who keeps an older checkpoint can still check that the log only grew.</p>`
     : html`<ul class="rows">${witnesses.map(
         ({ name, vkey, size, cosigned_at }) =>
-          html`<li><h3>${name}</h3><span>${size === null ? "nothing cosigned yet" : `${count(size)} entries`}</span>
+          html`<li><h3>${name}</h3><span>${size === null ? "nothing cosigned yet" : counted(size, "entry", "entries")}</span>
 <span class="note soft small">${cosigned_at !== null && html`Cosigned on ${instant(new Date(cosigned_at))}. `}<span class="mono">${vkey}</span></span></li>`,
       )}</ul>`
 }</section>`;

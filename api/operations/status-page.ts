@@ -1,6 +1,6 @@
 import { formatEther } from "viem";
 import { NETWORKS } from "../kernel/networks.ts";
-import { html, instant, type Markup } from "../layout/html.ts";
+import { counted, html, instant, type Markup } from "../layout/html.ts";
 import { facts, mark, renderPage } from "../layout/page.ts";
 import type { JobHealth } from "./job-watch.ts";
 import type { ChainStatus, SenderStatus, ServiceStatus } from "./status.ts";
@@ -111,7 +111,7 @@ const logFacts = (log: NonNullable<ServiceStatus["log"]>): Markup =>
         : [
             [
               "Anchor on Base",
-              html`${log.anchor.size} entries, ${log.anchor.state}, ${instant(log.anchor.at)}`,
+              html`${counted(log.anchor.size, "entry", "entries")}, ${log.anchor.state}, ${instant(log.anchor.at)}`,
             ] as const,
           ]),
     ],

@@ -159,7 +159,9 @@ test("the monitor follows the running service over HTTP, goes on where it stoppe
   await waitUntil(async () => (await send(`${service.url}${next}.tlog-proof`)).status === 200, 30_000);
   expect((await follow()).stdout).toMatch(/, 1 of them new\n$/);
   const record = ["--record", `${service.url}/verify?wallet=${wallet}`];
-  expect((await log("wallet", payer.address, ...kept, ...record)).stdout).toMatch(/ has 1 certificates in the first /);
+  expect((await log("wallet", payer.address, ...kept, ...record)).stdout).toMatch(
+    / has 1 certificate in the first \d+ entries of /,
+  );
 });
 
 describe("the action", () => {

@@ -1,6 +1,6 @@
 import { formatUsd } from "../../kernel/money.ts";
 import { explorerTransactionUrl, NETWORKS } from "../../kernel/networks.ts";
-import { html, instant, jsonLd, longDay, type Markup } from "../../layout/html.ts";
+import { counted, html, instant, jsonLd, longDay, type Markup } from "../../layout/html.ts";
 import { codeBlock, facts, mark, renderPage, SITE_NAME } from "../../layout/page.ts";
 import type { LogPlace } from "../../log/log-place.ts";
 import { logSection } from "../../log/log-section.ts";
@@ -50,7 +50,7 @@ ${moreSection(certificate, baseUrl)}`,
   });
 }
 
-const age = (days: number): string => (days === 0 ? "today" : days === 1 ? "1 day ago" : `${days} days ago`);
+const age = (days: number): string => (days === 0 ? "today" : `${counted(days, "day")} ago`);
 
 const deed = (
   certificate: MarkedCertificate,

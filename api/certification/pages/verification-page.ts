@@ -1,4 +1,4 @@
-import { html, longDay, type Markup } from "../../layout/html.ts";
+import { counted, html, longDay, type Markup } from "../../layout/html.ts";
 import { facts, mark, renderPage, verifyForm } from "../../layout/page.ts";
 import { titleOf } from "../products.ts";
 
@@ -73,7 +73,6 @@ const reasonLine = ({ text, cert_url, issued }: ShownReason): Markup =>
 
 const tone = (record: ShownVerification) => (record.verified ? "pass" : record.certs.length > 0 ? "fail" : "grey");
 const passed = ({ result }: ShownCertificate): boolean => result.toLowerCase() === "pass";
-const days = (count: number): string => `${count} ${count === 1 ? "day" : "days"}`;
 
 const certificateRow = (certificate: ShownCertificate): Markup => {
   const { product = "", level } = certificate;
@@ -81,7 +80,7 @@ const certificateRow = (certificate: ShownCertificate): Markup => {
   const tone = certificate.fresh ? (passed(certificate) ? "pass" : "fail") : "grey";
   return html`<li><a href="${certificate.cert_url}">${name || "Certificate"}</a>
 ${mark(tone, passed(certificate) ? "PASS" : "FAIL")}
-<span class="note soft small">${certificate.fresh ? "Fresh" : "No longer fresh"}, ${days(certificate.age_days)} old</span></li>`;
+<span class="note soft small">${certificate.fresh ? "Fresh" : "No longer fresh"}, ${counted(certificate.age_days, "day")} old</span></li>`;
 };
 
 const certificatesSection = (
@@ -97,7 +96,7 @@ const known = (count: number | null): string => count?.toLocaleString("en-US") ?
 
 function lastSeen({ last_seen_days, settled_payments }: NonNullable<ShownVerification["activity"]>): string {
   if (last_seen_days === null) return settled_payments === null ? "unknown" : "not in this period";
-  return last_seen_days === 0 ? "today" : `${days(last_seen_days)} ago`;
+  return last_seen_days === 0 ? "today" : `${counted(last_seen_days, "day")} ago`;
 }
 
 const activitySection = (

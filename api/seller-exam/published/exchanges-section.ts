@@ -1,5 +1,5 @@
 import { foreignLine, foreignLines } from "../../layout/foreign-text.ts";
-import { html, type Markup } from "../../layout/html.ts";
+import { counted, html, type Markup } from "../../layout/html.ts";
 import { codeBlock } from "../../layout/page.ts";
 import type { KeptBody, KeptExchange } from "../record.ts";
 
@@ -48,7 +48,7 @@ function headerLines(headers: Readonly<Record<string, string>>): readonly string
     ...entries
       .slice(0, MOST.headers)
       .map(([name, value]) => `${foreignLine(name, 80)}: ${foreignLine(value, MOST.header)}`),
-    ...(more > 0 ? [`… and ${more} more headers`] : []),
+    ...(more > 0 ? [`… and ${counted(more, "more header")}`] : []),
   ];
 }
 
@@ -56,6 +56,6 @@ function bodyLines({ bytes, text, base64, isWhole }: KeptBody): readonly string[
   if (bytes === 0) return [];
   const shown = text === null ? foreignLine(base64 ?? "", MOST.body) : foreignLines(text, MOST.body);
   const kind = text === null ? "in base64" : "";
-  const rest = isWhole && (text ?? base64 ?? "").length <= MOST.body ? [] : [`(${bytes} bytes in all)`];
+  const rest = isWhole && (text ?? base64 ?? "").length <= MOST.body ? [] : [`(${counted(bytes, "byte")} in all)`];
   return ["", ...(kind === "" ? [] : [`(${kind})`]), shown, ...rest];
 }

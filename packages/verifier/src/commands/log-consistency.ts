@@ -1,3 +1,4 @@
+import { counted } from "../counted.ts";
 import { InputError, Refusal } from "../refusal.ts";
 import { verifyCheckpoint } from "../tlog/policy.ts";
 import { consistencyProof, verifyConsistency } from "../tlog/tree.ts";
@@ -29,7 +30,7 @@ export async function checkConsistency(args: readonly string[]): Promise<0 | 1> 
     const isOrdered = older.size <= newer.size;
     const proof = isOrdered ? await consistencyProof(older.size, newer.size, openLog(tiles).tiles) : [];
     verifyConsistency({ oldSize: older.size, oldRoot: older.root, newSize: newer.size, newRoot: newer.root, proof });
-    console.log(`consistent: ${older.origin} grew from ${older.size} to ${newer.size} entries`);
+    console.log(`consistent: ${older.origin} grew from ${older.size} to ${counted(newer.size, "entry", "entries")}`);
     return 0;
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;

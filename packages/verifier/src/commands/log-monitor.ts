@@ -1,4 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
+import { counted } from "../counted.ts";
 import { fetchText, StatusError } from "../fetch-text.ts";
 import { InputError, quote, Refusal } from "../refusal.ts";
 import { type AnyEntry, isKnown } from "../tlog/entry.ts";
@@ -142,7 +143,7 @@ async function step(place: Place, { log, given, policy, state, notes, isStrict }
   if (unknown.length > 0) console.error(`warning: ${saidUnknown(unknown)}`);
   const ahead = next.ahead === 0 ? "" : `, ${next.ahead} more are to be checked`;
   const { origin, size } = next.place;
-  console.log(`ok: ${origin} has ${size} entries, ${size - place.size} of them new${ahead}`);
+  console.log(`ok: ${origin} has ${counted(size, "entry", "entries")}, ${size - place.size} of them new${ahead}`);
   return next;
 }
 

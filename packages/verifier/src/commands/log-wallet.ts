@@ -1,3 +1,4 @@
+import { counted } from "../counted.ts";
 import { isTime } from "../freshness.ts";
 import { InputError, quote } from "../refusal.ts";
 import { parseUnsignedJson } from "../strict-json.ts";
@@ -62,7 +63,7 @@ function render({ wallet, log, size, certificates, unknown, hidden }: WalletRepo
     return `  entry ${index}: ${quote(product)} ${quote(verdict)}, ${quote(id)}, issued ${quote(issued_at)}, ${end}`;
   });
   return [
-    `${wallet} has ${certificates.length} certificates in the first ${size} entries of ${log}`,
+    `${wallet} has ${counted(certificates.length, "certificate")} in the first ${counted(size, "entry", "entries")} of ${log}`,
     ...lines,
     ...unknown.map((one) => `UNKNOWN: entry ${one.index} is of the type ${quote(one.entry_type)}; ${REREAD}`),
     ...hidden.map((what) => `HIDDEN: ${what}`),

@@ -1,3 +1,4 @@
+import { counted } from "../counted.ts";
 import { InputError } from "../refusal.ts";
 import { checkLogged, type LoggedReport } from "../tlog/check-logged.ts";
 import { witnessedAt } from "../tlog/policy.ts";
@@ -49,7 +50,7 @@ function render(report: LoggedReport): string {
   return [
     `valid: the ${type} ${id} is entry ${index} of the log ${log}`,
     `  signed     by ${issuer}`,
-    `  tree       ${size} entries`,
+    `  tree       ${counted(size, "entry", "entries")}`,
     `  witnessed  ${names.join(", ") || "by nobody; the policy asks for nobody"}`,
   ].join("\n");
 }
