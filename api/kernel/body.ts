@@ -1,4 +1,5 @@
 import type { Context } from "hono";
+import type { z } from "zod";
 import { Problem } from "./errors.ts";
 
 /** The largest request body, unless the route allows more. */
@@ -27,4 +28,20 @@ export async function readBody(c: Context, limit = MAX_BODY_BYTES): Promise<Uint
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
+}
+
+/** Reads a body of JSON. @param expected what it should be, in a sentence @throws Problem if it is anything else */
+export async function readJson<T>(c: Context, schema: z.ZodType<T>, expected: string): Promise<T> {
+  const text = new TextDecoder().decode(await readBody(c));
+  const body = schema.safeParse(tryParse(text));
+  if (body.success) return body.data;
+  throw new Problem("malformed_request", { detail: expected });
+}
+
+function tryParse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }

@@ -1,6 +1,5 @@
-import type { Context } from "hono";
 import { z } from "zod";
-import { readBody } from "../../kernel/body.ts";
+import { readJson } from "../../kernel/body.ts";
 import type { Completion } from "../../kernel/completion.ts";
 import { Problem } from "../../kernel/errors.ts";
 import type { Atomic } from "../../kernel/money.ts";
@@ -102,28 +101,13 @@ export function resultRoute<Found>(test: SessionTest<Found>): Route {
     output: json(STEP),
     problems: ["malformed_request", "not_found"],
     async handle(c) {
-      const found = await sessionOf(test, await resultBody(c));
+      const found = await sessionOf(test, await readJson(c, RESULT_BODY, EXPECTED));
       return c.json(await test.result(found), 200, { "cache-control": "no-store" });
     },
   };
 }
 
-async function resultBody(c: Context): Promise<z.infer<typeof RESULT_BODY>> {
-  const text = new TextDecoder().decode(await readBody(c));
-  const body = RESULT_BODY.safeParse(tryParse(text));
-  if (body.success) return body.data;
-  throw new Problem("malformed_request", {
-    detail: 'The body must be JSON like {"wallet": "0x…"}; session is optional.',
-  });
-}
-
-function tryParse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
+const EXPECTED = 'The body must be JSON like {"wallet": "0x…"}; session is optional.';
 
 /** The session that a caller names. */
 export async function sessionOf<Found>(
