@@ -9,49 +9,27 @@ import { MINIMUM_WALLETS } from "./withhold.ts";
 
 export const limit = z.int().min(1).max(MAX_LIMIT);
 
+const PAGE = {
+  service: SERVICE,
+  certified_means: z.string(),
+  limit,
+  next: url.nullable().meta({ description: "The next page; null on the last one." }),
+};
+const ROW = { level: z.string(), issued_at: time, valid_until: time, cert_url: url, badge_url: url, verify_url: url };
+
 export const BOARD = z
   .object({
-    service: SERVICE,
-    certified_means: z.string(),
+    ...PAGE,
     capability: capability.nullable(),
-    limit,
-    agents: z.array(
-      z.object({
-        wallet: address,
-        capabilities: z.array(capability),
-        product,
-        level: z.string(),
-        issued_at: time,
-        valid_until: time,
-        cert_url: url,
-        badge_url: url,
-        verify_url: url,
-      }),
-    ),
-    next: url.nullable().meta({ description: "The next page; null on the last one." }),
+    agents: z.array(z.object({ wallet: address, capabilities: z.array(capability), product, ...ROW })),
   })
   .meta({ id: "Board" }) satisfies z.ZodType<ReturnType<typeof boardDocument>>;
 
 export const SELLER_BOARD = z
   .object({
-    service: SERVICE,
-    certified_means: z.string(),
+    ...PAGE,
     capability: z.literal(SELLER),
-    limit,
-    sellers: z.array(
-      z.object({
-        origin,
-        pay_to: address,
-        level: z.string(),
-        passing_requests: count,
-        issued_at: time,
-        valid_until: time,
-        cert_url: url,
-        badge_url: url,
-        verify_url: url,
-      }),
-    ),
-    next: url.nullable().meta({ description: "The next page; null on the last one." }),
+    sellers: z.array(z.object({ origin, pay_to: address, passing_requests: count, ...ROW })),
   })
   .meta({ id: "SellerBoard" }) satisfies z.ZodType<ReturnType<typeof sellerBoardDocument>>;
 

@@ -69,6 +69,15 @@ export function boardPage<Row extends Position>(
 export const capabilitiesOf = (products: readonly string[]): readonly Capability[] =>
   PRODUCT_MENU.filter((product) => products.includes(product)).map((product) => PRODUCTS[product].capability);
 
+/** The certificate of a row. */
+const certified = (row: Pick<BoardRow, "id" | "level" | "issuedAt" | "validUntil">, baseUrl: string) => ({
+  level: row.level,
+  issued_at: row.issuedAt.toISOString(),
+  valid_until: row.validUntil.toISOString(),
+  cert_url: certUrl(baseUrl, row),
+  badge_url: badgeUrl(baseUrl, row),
+});
+
 /** The board as JSON. `nextUrl` is the next page's address; null on the last page. */
 export function boardDocument({ capability, limit, rows }: BoardPage, baseUrl: string, nextUrl: string | null) {
   return {
@@ -80,11 +89,7 @@ export function boardDocument({ capability, limit, rows }: BoardPage, baseUrl: s
       wallet: row.wallet,
       capabilities: capabilitiesOf(row.products),
       product: row.product,
-      level: row.level,
-      issued_at: row.issuedAt.toISOString(),
-      valid_until: row.validUntil.toISOString(),
-      cert_url: certUrl(baseUrl, row),
-      badge_url: badgeUrl(baseUrl, row),
+      ...certified(row, baseUrl),
       verify_url: verifyUrl(baseUrl, row.wallet),
     })),
     next: nextUrl,
@@ -104,12 +109,8 @@ export const sellerBoardDocument = (
   sellers: rows.map((row) => ({
     origin: row.origin,
     pay_to: row.payTo,
-    level: row.level,
     passing_requests: row.requests,
-    issued_at: row.issuedAt.toISOString(),
-    valid_until: row.validUntil.toISOString(),
-    cert_url: certUrl(baseUrl, row),
-    badge_url: badgeUrl(baseUrl, row),
+    ...certified(row, baseUrl),
     verify_url: sellerVerifyUrl(baseUrl, row.origin),
   })),
   next: nextUrl,

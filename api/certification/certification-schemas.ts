@@ -18,8 +18,8 @@ import {
   usd,
 } from "../kernel/schema.ts";
 import { LOG_PLACE } from "../log/log-schemas.ts";
+import { CREDENTIAL_MEMBERS } from "../signing/credential-schemas.ts";
 import type { Signed } from "../signing/document.ts";
-import { PROOF } from "../signing/signing-schemas.ts";
 import { VALID_FOR_DAYS } from "./certificate.ts";
 import type { credential } from "./credential.ts";
 import { DETECTED, SHOWN } from "./detected-schemas.ts";
@@ -207,17 +207,7 @@ export const VERIFICATION = z
 /** The verification record as a W3C Verifiable Credential (data model 2.0). */
 export const CREDENTIAL = z
   .object({
-    "@context": z
-      .tuple([
-        z.literal("https://www.w3.org/ns/credentials/v2"),
-        z.literal("https://www.w3.org/ns/credentials/undefined-terms/v2"),
-      ])
-      .meta({ items: { type: "string" } }),
-    id: url,
-    type: z.array(z.string()),
-    issuer: z.string().regex(/^did:web:/),
-    validFrom: time,
-    validUntil: time.exactOptional(),
+    ...CREDENTIAL_MEMBERS,
     credentialSubject: z.object({
       id: z.string().regex(new RegExp(`^did:pkh:${MAIN_NETWORK}:0x[0-9a-f]{40}$`)),
       wallet: address,
@@ -227,7 +217,6 @@ export const CREDENTIAL = z
       capabilities: CAPABILITIES,
       conformance: z.array(STANDING),
     }),
-    proof: PROOF,
   })
   .meta({ id: "Credential" }) satisfies z.ZodType<Signed<ReturnType<typeof credential>>>;
 

@@ -15,8 +15,8 @@ import {
 import type { Hex } from "../../kernel/wallet.ts";
 import type { WebOrigin } from "../../kernel/web-origin.ts";
 import { LOG_PLACE } from "../../log/log-schemas.ts";
+import { CREDENTIAL_MEMBERS } from "../../signing/credential-schemas.ts";
 import type { Signed } from "../../signing/document.ts";
-import { PROOF } from "../../signing/signing-schemas.ts";
 import { type KeptExchange, VALID_DAYS } from "../record.ts";
 import type { sellerCredential } from "./credential.ts";
 import type { sellerRecord } from "./document.ts";
@@ -197,17 +197,7 @@ export const SELLER_VERIFICATION = z
 /** The record of an origin as a W3C Verifiable Credential (data model 2.0). */
 export const SELLER_CREDENTIAL = z
   .object({
-    "@context": z
-      .tuple([
-        z.literal("https://www.w3.org/ns/credentials/v2"),
-        z.literal("https://www.w3.org/ns/credentials/undefined-terms/v2"),
-      ])
-      .meta({ items: { type: "string" } }),
-    id: url,
-    type: z.array(z.string()),
-    issuer: z.string().regex(/^did:web:/),
-    validFrom: time,
-    validUntil: time.exactOptional(),
+    ...CREDENTIAL_MEMBERS,
     credentialSubject: z.object({
       id: origin,
       origin,
@@ -216,7 +206,6 @@ export const SELLER_CREDENTIAL = z
       verified_means: z.string(),
       conformance: z.array(LISTED),
     }),
-    proof: PROOF,
   })
   .meta({ id: "SellerCredential" }) satisfies z.ZodType<Signed<ReturnType<typeof sellerCredential>>>;
 
