@@ -19,6 +19,7 @@ import type { TestOrder, TestOrdering } from "./erc8004/order.ts";
 import { certificateRecord } from "./issue.ts";
 import { KINDS } from "./kinds/index.ts";
 import type { Kind } from "./kinds/kind.ts";
+import { certificatePreview, type RenderPreview } from "./og-image.ts";
 import { renderCertificatePage } from "./pages/certificate-page.ts";
 import { PRODUCTS } from "./products.ts";
 import type { SharedAddresses } from "./shared-addresses.ts";
@@ -32,7 +33,7 @@ export interface CertificationRouteParts {
   readonly publicLog: PublicLog;
   readonly baseUrl: string;
   readonly now: () => Date;
-  readonly renderOgImage: (certificate: MarkedCertificate, now: Date) => Uint8Array;
+  readonly renderOgImage: RenderPreview;
 }
 
 const BADGE_MAX_AGE_SECONDS = 300;
@@ -81,7 +82,7 @@ export function certificationRoutes(parts: CertificationRouteParts): readonly Ro
       method: "GET",
       path: "/cert/:id/og.png",
       summary: "A certificate's preview image",
-      parameters: [inPath(ID)],
+      parameters: [inPath(ANY_ID)],
       output: { "image/png": null },
       problems: ["not_found"],
       handle: (c) => ogImage(c, parts),
@@ -203,9 +204,10 @@ async function publishedCredential(c: Context, { certification }: CertificationR
 }
 
 async function ogImage(c: Context, parts: CertificationRouteParts): Promise<Response> {
-  const certificate = await found(c, parts);
-  const now = parts.now();
-  const png = pictures(stateKey(certificate, now), () => parts.renderOgImage(certificate, now));
+  const preview =
+    (await parts.shared.preview(c.req.param("id") ?? "")) ?? certificatePreview(await found(c, parts), parts.now());
+  const { id, shown } = preview;
+  const png = pictures(`${id} ${shown.state} ${shown.short}`, () => parts.renderOgImage(preview));
   return c.body(new Uint8Array(png), 200, { "content-type": "image/png", "cache-control": "public, max-age=3600" });
 }
 

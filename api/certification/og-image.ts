@@ -2,7 +2,7 @@ import { Resvg } from "@resvg/resvg-js";
 import { formatUsd } from "../kernel/money.ts";
 import { html, type Markup } from "../layout/html.ts";
 import { SITE_NAME } from "../layout/page.ts";
-import { appearance } from "./appearance.ts";
+import { type Appearance, appearance } from "./appearance.ts";
 import type { MarkedCertificate } from "./certificate.ts";
 import { emblem } from "./pages/emblem.ts";
 import { PRODUCTS } from "./products.ts";
@@ -18,11 +18,25 @@ const SERIF = "IBM Plex Serif";
 const MONO = "IBM Plex Mono";
 const TONES = { pass: "#0b6447", fail: "#a1271c", grey: "#59636d" } as const;
 
+/** What a picture for link previews shows, all of it text. */
+export interface Preview {
+  /** Draws the seal. */
+  readonly id: string;
+  readonly shown: Pick<Appearance, "tone" | "short"> & { readonly word: string; readonly state: string };
+  readonly headline: string;
+  readonly title: string;
+  /** Who was tested. */
+  readonly subject: string;
+  readonly fact: string;
+}
+
+export type RenderPreview = (preview: Preview) => Uint8Array;
+
 /** Renders 1200 by 630 PNG pictures for link previews, using only the given font files. */
 export const createOgRenderer =
-  (fontFiles: readonly string[]) =>
-  (certificate: MarkedCertificate, now: Date): Uint8Array =>
-    new Resvg(picture(certificate, now).toString(), {
+  (fontFiles: readonly string[]): RenderPreview =>
+  (preview) =>
+    new Resvg(picture(preview).toString(), {
       font: {
         loadSystemFonts: false,
         fontFiles: [...fontFiles],
@@ -34,22 +48,12 @@ export const createOgRenderer =
       .render()
       .asPng();
 
-function picture(certificate: MarkedCertificate, now: Date): Markup {
+/** The picture of a payer's certificate. */
+export function certificatePreview(certificate: MarkedCertificate, now: Date): Preview {
   const shown = appearance(certificate, now);
   const headline = shown.state === "Current" ? certificate.level : shown.state;
-  return html`<svg xmlns="http://www.w3.org/2000/svg" width="1200" height="630" viewBox="0 0 1200 630" font-family="${SERIF}">
-<rect width="1200" height="630" fill="#f5f2ea"/>
-<rect x="32" y="32" width="1136" height="566" fill="#fffdf8" stroke="#d9d1bf"/>
-<rect x="44" y="44" width="1112" height="542" fill="none" stroke="#b08a3c" stroke-width="1.5"/>
-<svg x="748" y="116" width="372" height="372" viewBox="0 0 200 200" color="${TONES[shown.tone]}" font-weight="600">${emblem(certificate.id, shown)}</svg>
-<g fill="#1a2430">
-<text x="92" y="132" font-size="27" fill="#515c67">${SITE_NAME}</text>
-<text x="88" y="${headline.length > 12 ? 252 : 262}" font-size="${headlineSize(headline)}" font-weight="600">${headline}</text>
-<text x="92" y="326" font-size="36">${PRODUCTS[certificate.product].title}</text>
-<text x="92" y="394" font-size="30" font-weight="600" fill="${TONES[shown.tone]}">${capitalize(shown.short)}</text>
-<text x="92" y="496" font-size="24" font-family="${MONO}">${certificate.wallet}</text>
-<text x="92" y="540" font-size="24" fill="#515c67">${paid(certificate)} A fact observed, not a safety guarantee.</text>
-</g></svg>`;
+  const { id, product, wallet } = certificate;
+  return { id, shown, headline, title: PRODUCTS[product].title, subject: wallet, fact: paid(certificate) };
 }
 
 const paid = ({ reversedAt, settlement }: MarkedCertificate): string =>
@@ -57,7 +61,34 @@ const paid = ({ reversedAt, settlement }: MarkedCertificate): string =>
     ? `Paid ${formatUsd(settlement.amountAtomic)} USDC on-chain.`
     : "The settlement is gone from the chain.";
 
+function picture({ id, shown, headline, title, subject, fact }: Preview): Markup {
+  const named = fitted(subject);
+  return html`<svg xmlns="http://www.w3.org/2000/svg" width="1200" height="630" viewBox="0 0 1200 630" font-family="${SERIF}">
+<rect width="1200" height="630" fill="#f5f2ea"/>
+<rect x="32" y="32" width="1136" height="566" fill="#fffdf8" stroke="#d9d1bf"/>
+<rect x="44" y="44" width="1112" height="542" fill="none" stroke="#b08a3c" stroke-width="1.5"/>
+<svg x="748" y="100" width="372" height="372" viewBox="0 0 200 200" color="${TONES[shown.tone]}" font-weight="600">${emblem(id, shown)}</svg>
+<g fill="#1a2430">
+<text x="92" y="132" font-size="27" fill="#515c67">${SITE_NAME}</text>
+<text x="88" y="${headline.length > 12 ? 252 : 262}" font-size="${headlineSize(headline)}" font-weight="600">${headline}</text>
+<text x="92" y="326" font-size="36">${title}</text>
+<text x="92" y="394" font-size="30" font-weight="600" fill="${TONES[shown.tone]}">${capitalize(shown.short)}</text>
+<text x="92" y="502" font-size="${named.size}" font-family="${MONO}">${named.text}</text>
+<text x="92" y="544" font-size="24" fill="#515c67">${fact} A fact observed, not a safety guarantee.</text>
+</g></svg>`;
+}
+
 /** Keeps the headline left of the seal: a letter is about 0.6 of the font size wide, with 640 units available. */
 const headlineSize = (text: string): number => Math.min(96, Math.floor(640 / (0.58 * Math.max(1, text.length))));
+
+const SUBJECT = { widest: 1_016, letter: 0.6, largest: 24, smallest: 14 } as const;
+const MOST_LETTERS = Math.floor(SUBJECT.widest / (SUBJECT.letter * SUBJECT.smallest));
+
+/** On one line. What is too long loses its beginning: the end of a host's name says whose it is. */
+function fitted(subject: string): { readonly text: string; readonly size: number } {
+  const text = subject.length <= MOST_LETTERS ? subject : `…${subject.slice(1 - MOST_LETTERS)}`;
+  const fits = Math.floor(SUBJECT.widest / (SUBJECT.letter * Math.max(1, text.length)));
+  return { text, size: Math.min(SUBJECT.largest, fits) };
+}
 
 const capitalize = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);

@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import type { Preview } from "./og-image.ts";
 
 /** A record of another feature, as a document and as a page. */
 export interface SharedRecord {
@@ -15,6 +16,8 @@ export interface SharedAddresses {
   certificate(id: string): Promise<SharedRecord | null>;
   /** A badge as SVG; null if there is none. */
   badge(id: string): Promise<string | null>;
+  /** What its picture shows; null for an id without one. */
+  preview(id: string): Promise<Preview | null>;
   /** @throws Problem for what is no origin */
   verification(origin: string): Promise<SharedRecord>;
   /** @throws Problem for what is no origin */

@@ -7,6 +7,7 @@ import type { PublicLog } from "../../log/public-log.ts";
 import { examAppearance } from "./appearance.ts";
 import { SELLER_BADGE, sellerRecord } from "./document.ts";
 import { exchangesOf, namedTransactions } from "./evidence.ts";
+import { sellerPreview } from "./preview.ts";
 import type { FoundExam, Published } from "./read-published.ts";
 import { SELLER_CREDENTIAL, SELLER_RECORD, SELLER_VERIFICATION } from "./schemas.ts";
 import { renderSellerPage } from "./seller-page.ts";
@@ -34,6 +35,10 @@ export function sellerAddresses(parts: SellerAddressParts): SharedAddresses {
       if (placed === null) return null;
       const { tone, short } = examAppearance(placed.exam, placed.state);
       return drawBadge({ id, label: SELLER_BADGE, tone, message: short });
+    },
+    async preview(id) {
+      const placed = (await sellers.exam(id))?.placed ?? null;
+      return placed === null ? null : sellerPreview(placed);
     },
     async verification(text) {
       const record = await sellers.verification(originIn(text));

@@ -1,4 +1,4 @@
-import { badgeUrl, certJsonUrl, certUrl } from "../../certification/links.ts";
+import { badgeUrl, certImageUrl, certJsonUrl, certUrl } from "../../certification/links.ts";
 import { emblem } from "../../certification/pages/emblem.ts";
 import { formatUsd } from "../../kernel/money.ts";
 import { explorerAddressUrl, explorerTransactionUrl, NETWORKS } from "../../kernel/networks.ts";
@@ -13,6 +13,7 @@ import { checksSection } from "./checks-section.ts";
 import { evidenceUrl, type Placed, SELLER_BADGE, type SellerRecordParts, sellerBadgeMarkdown } from "./document.ts";
 import { exchangesSection } from "./exchanges-section.ts";
 import { meaningSection } from "./meaning-section.ts";
+import { examHeadline, sellerLinkedData } from "./preview.ts";
 import { verdictOf } from "./standing.ts";
 import { sellerVerifyUrl } from "./verification.ts";
 
@@ -26,11 +27,17 @@ export function renderSellerPage(exam: Exam, context: Context): string {
   const { placed, exchanges, places, baseUrl } = context;
   const shown = placed === null ? uncertified(exam) : examAppearance(placed.exam, placed.state);
   const { order } = exam;
-  const headline = headlineOf(exam, shown);
+  const headline = placed === null ? uncertifiedHeadline(exam) : examHeadline(placed.exam, shown);
+  const title = `${headline}: ${order.origin}`;
+  const description = `${shown.sentence} Seller ${order.origin}. A fact observed, not a safety guarantee.`;
   return renderPage({
-    title: `${headline}: ${order.origin}`,
-    description: `${shown.sentence} Seller ${order.origin}. A fact observed, not a safety guarantee.`,
-    ...(placed === null ? {} : { canonical: certUrl(baseUrl, order) }),
+    title,
+    description,
+    ...(placed !== null && {
+      canonical: certUrl(baseUrl, order),
+      image: { url: certImageUrl(baseUrl, order), alt: `${title}, ${shown.short}` },
+      head: sellerLinkedData(placed, description, baseUrl),
+    }),
     jsonUrl: certJsonUrl(baseUrl, order),
     main: html`${deed(exam, { shown, headline, placed })}
 ${placed !== null && historySection(placed, baseUrl)}
@@ -44,11 +51,9 @@ ${moreSection(exam, context)}`,
 
 const LEVELS = { full: "no check failed", safe: "no check about the buyer’s money failed" } as const;
 
-function headlineOf({ result }: Exam, { state }: ExamAppearance): string {
-  if (state === "Not certified") return result?.outcome === "interrupted" ? "Exam interrupted" : "Not certified";
-  if (state === "Under way") return "Exam under way";
-  if (state !== "Current") return state;
-  return result?.level === "full" ? "Passed: full" : "Passed: safe";
+function uncertifiedHeadline({ result }: Exam): string {
+  if (result === null) return "Exam under way";
+  return result.outcome === "interrupted" ? "Exam interrupted" : "Not certified";
 }
 
 interface Deed {

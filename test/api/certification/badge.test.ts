@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { appearance } from "../../../api/certification/appearance.ts";
 import { badgeEtag, renderBadge, renderUnknownBadge } from "../../../api/certification/badge.ts";
 import { badgeMarkdown, badgeUrl, certUrl } from "../../../api/certification/links.ts";
-import { createOgRenderer } from "../../../api/certification/og-image.ts";
+import { certificatePreview, createOgRenderer } from "../../../api/certification/og-image.ts";
 import { OG_FONT_FILES } from "../../support/browser/sample-pages.ts";
 import {
   EXPIRED,
@@ -70,16 +70,17 @@ describe("link preview picture", () => {
   const render = createOgRenderer(OG_FONT_FILES);
 
   test.each([PASSING, FAILING, SCAMMED, EXPIRED, REVERSED])("is a PNG of 1200 by 630 ($result, $id)", (certificate) => {
-    const png = Buffer.from(render(certificate, now));
+    const png = Buffer.from(render(certificatePreview(certificate, now)));
     expect(png.subarray(0, 8).toString("hex")).toBe("89504e470d0a1a0a");
     expect([png.readUInt32BE(16), png.readUInt32BE(20)]).toEqual([1200, 630]);
   });
 
   test("draws its text with the given fonts alone", () => {
-    expect(Buffer.from(render(PASSING, now)).equals(createOgRenderer([])(PASSING, now))).toBe(false);
+    const preview = certificatePreview(PASSING, now);
+    expect(Buffer.from(render(preview)).equals(createOgRenderer([])(preview))).toBe(false);
   });
 
   test("takes hostile text as text", () => {
-    expect(render({ ...PASSING, level: HOSTILE }, now).length).toBeGreaterThan(1000);
+    expect(render(certificatePreview({ ...PASSING, level: HOSTILE }, now)).length).toBeGreaterThan(1000);
   });
 });

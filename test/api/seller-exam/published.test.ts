@@ -61,6 +61,12 @@ describe("a seller's certificate", () => {
     expect(text).toContain("&lt;script&gt;alert(1)&lt;/script&gt;");
     expect(text).not.toContain("<script>alert");
     expect(text).toContain('rel="canonical"');
+    expect(text).toContain(`<meta property="og:image" content="${service.url}/cert/${passed}/og.png">`);
+  });
+
+  test("has a picture for link previews, as a payer's has", async () => {
+    const { status, headers, text } = await get(`/cert/${passed}/og.png`, "image/*");
+    expect([status, headers.get("content-type"), text.slice(1, 4)]).toEqual([200, "image/png", "PNG"]);
   });
 
   test("has a badge that says until when, and expires after 30 days", async () => {
@@ -123,6 +129,7 @@ describe("an exam that is not published", () => {
     expect(page.headers.get("x-robots-tag")).toBe("noindex");
     expect(page.text).toContain('content="noindex"');
     expect((await get(`/badge/${id}.svg`, "image/*")).status).toBe(404);
+    expectProblem(await get(`/cert/${id}/og.png`), 404, "not_found");
     expect((await get(`/verify?origin=${origin}`)).body).toMatchObject({ tested: false, certs: [] });
     expectProblem(await get(`/cert/${id}.tlog-proof`), 404, "not_found");
     expect((await get("/board?capability=seller")).text).not.toContain(origin);
