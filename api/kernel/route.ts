@@ -88,6 +88,8 @@ export interface PaidRoute<Input = unknown> extends RouteFacts {
    * test that may be running.
    */
   readonly answerWithheldMinutes?: number;
+  /** Its record may not be found by its payment, which everybody sees: no look-up by transaction names it. */
+  readonly isRecordUnlisted?: true;
 }
 
 /** Computes a sale from what it is given: it waits for nothing, and nobody else notices it. */

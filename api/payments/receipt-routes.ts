@@ -31,7 +31,7 @@ export const receiptRoutes = ({ receipts, routes, baseUrl }: ReceiptRouteParts):
       const [first, ...rest] = await receipts.byTransaction(tx as Hex);
       if (first === undefined) throw new Problem("not_found", { detail: `Transaction ${tx} settled no purchase.` });
       return c.json(
-        receiptDocument([first, ...rest], baseUrl, (id) => sold(routes()).find((route) => route.id === id)?.path),
+        receiptDocument([first, ...rest], baseUrl, (id) => sold(routes()).find((route) => route.id === id)),
       );
     },
   },

@@ -1,5 +1,6 @@
 import { formatUsd } from "../kernel/money.ts";
 import { explorerTransactionUrl, type Network } from "../kernel/networks.ts";
+import type { PaidRoute } from "../kernel/route.ts";
 import type { Address, Hex } from "../kernel/wallet.ts";
 
 /** A settled payment, looked up by its transaction. */
@@ -25,7 +26,7 @@ export interface Receipts {
 export function receiptDocument(
   purchases: readonly [Purchase, ...Purchase[]],
   baseUrl: string,
-  pathOf: (route: string) => string | undefined,
+  routeOf: (id: string) => Pick<PaidRoute, "path" | "isRecordUnlisted"> | undefined,
 ) {
   const [{ network, transaction, block, final }] = purchases;
   return {
@@ -34,13 +35,16 @@ export function receiptDocument(
     block,
     final,
     explorer_url: explorerTransactionUrl(network, transaction),
-    purchases: purchases.map(({ payer, payTo, value, route, location }) => ({
-      payer,
-      pay_to: payTo,
-      amount: value.toString(),
-      amount_usd: formatUsd(value),
-      resource: `${baseUrl}${pathOf(route) ?? `/${route}`}`,
-      record_url: location === null ? null : `${baseUrl}${location}`,
-    })),
+    purchases: purchases.map(({ payer, payTo, value, route: id, location }) => {
+      const route = routeOf(id);
+      return {
+        payer,
+        pay_to: payTo,
+        amount: value.toString(),
+        amount_usd: formatUsd(value),
+        resource: `${baseUrl}${route?.path ?? `/${id}`}`,
+        record_url: location === null || route?.isRecordUnlisted ? null : `${baseUrl}${location}`,
+      };
+    }),
   };
 }

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { createHash, createHmac } from "node:crypto";
 import { z } from "zod";
 import { claimFault, type GuardSettings, type TargetFault } from "../arbiter/guard/target.ts";
 import { formatUsd } from "../kernel/money.ts";
@@ -140,9 +140,12 @@ export const requestKey = ({ url, method, body: sent, contentType }: ExaminedReq
     .update(JSON.stringify([url, method, sent, contentType]))
     .digest();
 
-/** 32 hex digits derived from the authorization that bought it: a sale makes one exam, however often it runs. */
-export const examId = ({ network, asset, payer, nonce }: PaymentKey): string =>
-  createHash("sha256").update(`seller exam|${network}|${asset}|${payer}|${nonce}`).digest("hex").slice(0, 32);
+/**
+ * 32 hex digits derived from the authorization that bought it: a sale makes one exam, however often it runs. The secret
+ * keeps others from deriving it: the authorization is public, and what is not published is found by its id alone.
+ */
+export const examId = ({ network, asset, payer, nonce }: PaymentKey, secret: Uint8Array): string =>
+  createHmac("sha256", secret).update(`seller exam|${network}|${asset}|${payer}|${nonce}`).digest("hex").slice(0, 32);
 
 /** The path of an exam's record. */
 export const examPath = (id: string): string => `/exam/${id}`;

@@ -68,6 +68,7 @@ const buyRoute = ({ exams: { intake, isForSale }, baseUrl }: ExamRouteParts): Pa
     intake: intake.admit,
     example: { input: { url: "https://seller.example/haiku" }, output: exampleOutput(baseUrl) },
     sell: { atOnce: intake.sell },
+    isRecordUnlisted: true,
   });
 
 function exampleOutput(baseUrl: string) {

@@ -36,6 +36,8 @@ export interface IntakeParts {
   /** Null where exams are not for sale. */
   readonly account: ExamAccount | null;
   readonly verifyContractSignature: (wallet: Address, digest: Hex, signature: Hex) => Promise<boolean>;
+  /** What ids are derived with. */
+  readonly secret: Uint8Array;
   /** Of the service, in lower case. */
   readonly ownWallets: readonly Address[];
   readonly settings: RequestSettings;
@@ -208,11 +210,11 @@ async function standing(parts: IntakeParts, request: ExamRequest, { amount, mode
   return full === null ? null : later(full, 120);
 }
 
-function ordered({ store, settings: { baseUrl } }: IntakeParts, sale: Sale<ExamRequest>): Completion {
+function ordered({ store, secret, settings: { baseUrl } }: IntakeParts, sale: Sale<ExamRequest>): Completion {
   const { input, payment, settlement, receivedAt } = sale;
   const { settled } = input;
   if (settled === null) throw new Error("an exam was sold without an intake");
-  const id = examId(payment);
+  const id = examId(payment, secret);
   const { mode, consent, payTo } = settled;
   const { origin } = new URL(input.url);
   const { url, method, body, contentType } = input;

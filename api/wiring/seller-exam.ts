@@ -1,3 +1,4 @@
+import { hkdfSync } from "node:crypto";
 import type pg from "pg";
 import type { Logger } from "pino";
 import { privateKeyToAccount } from "viem/accounts";
@@ -54,6 +55,7 @@ export function wireExams({ config, pool, chains, ownWallets, now, log }: ExamWi
     // In a queue of its payee's own: payees cost nothing to invent, and none waits for another.
     verifyContractSignature: (payer, digest, signature) =>
       chain.verifyContractSignature({ payer, digest, signature }, `payee ${payer}`),
+    secret: Buffer.from(hkdfSync("sha256", config.sealingKey, "", "exam ids", 32)),
     ownWallets: own.map((wallet) => wallet.toLowerCase() as Address),
     settings,
     daily,

@@ -108,6 +108,9 @@ test("without consent only unpaid requests are sent, and the record certifies no
   expect(outcomesOf(record)).toMatchObject({ terms: "pass", purchase: "not_applicable", forgery: "not_applicable" });
   expect(passive.requests() - before).toBeLessThanOrEqual(6);
   expect(await chain.usdcBalance(passive.payTo)).toBe(0n);
+  const { transaction } = record.paid as { transaction: string };
+  const { body: receipt } = await send(`${service.url}/receipt?tx=${transaction}`);
+  expect(receipt).toMatchObject({ purchases: [{ resource: `${service.url}/test/seller`, record_url: null }] });
   // It was just examined: another buyer has to wait.
   const next = await buyExam(service.url, payer, { url });
   expect([next.answer.status, next.answer.text]).toEqual([503, expect.stringContaining("left alone")]);
