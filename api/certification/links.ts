@@ -13,6 +13,9 @@ export const certJsonUrl = (baseUrl: string, certificate: Id): string => `${cert
 export const credentialUrl = (baseUrl: string, certificate: Id): string =>
   `${certUrl(baseUrl, certificate)}/credential`;
 
+/** Every request and answer of a seller's exam. */
+export const evidenceUrl = (baseUrl: string, certificate: Id): string => `${certUrl(baseUrl, certificate)}/evidence`;
+
 /** The picture for link previews. */
 export const certImageUrl = (baseUrl: string, certificate: Id): string => `${certUrl(baseUrl, certificate)}/og.png`;
 

@@ -1,4 +1,5 @@
 import { CHECK_TITLES, CHECKS } from "../../packages/seller-check/src/exam/vocabulary.ts";
+import { certUrl, evidenceUrl } from "../certification/links.ts";
 import { briefUsd, formatUsd } from "../kernel/money.ts";
 import { consentText, consentToken, consentUrl } from "./consent.ts";
 import { examPath, REFUSALS } from "./exam-request.ts";
@@ -34,9 +35,16 @@ const orderFields = ({ settlement, payment, ...order }: ExamOrder) => ({
   paid: { network: payment.network, payer: payment.payer, transaction: settlement.transaction },
 });
 
-/** The public record of an exam, without its evidence. Members of a record that has ended never change, but for `correction`. */
-function examDocument({ order, result, correction }: Exam, baseUrl: string) {
-  const common = { id: order.id, url: `${baseUrl}${examPath(order.id)}`, ...orderFields(order) };
+/** Where an exam is: its status, its record, and its evidence once it has ended. */
+export const examLinks = (baseUrl: string, id: string) => ({
+  exam_url: `${baseUrl}${examPath(id)}`,
+  cert_url: certUrl(baseUrl, { id }),
+  evidence_url: evidenceUrl(baseUrl, { id }),
+});
+
+/** What has become of an order. Members of one that has ended never change, but for `correction`. */
+export function examStatus({ order, result, correction }: Exam, baseUrl: string) {
+  const common = { id: order.id, ...examLinks(baseUrl, order.id), ...orderFields(order) };
   if (result === null)
     return { ...common, status: "incomplete" as const, result_within_seconds: RESULT_WITHIN_SECONDS };
   return {
@@ -54,12 +62,6 @@ function examDocument({ order, result, correction }: Exam, baseUrl: string) {
     correction: correction === null ? null : { reason: correction.reason, at: iso(correction.at) },
     evidence_sha256: result.evidenceSha256,
   };
-}
-
-/** The record as it is served: its evidence stands in it as the bytes that are hashed. */
-export function examRecord(exam: Exam, evidence: string | null, baseUrl: string): string {
-  const document = JSON.stringify(examDocument(exam, baseUrl));
-  return evidence === null ? document : `${document.slice(0, -1)},"evidence":${evidence}}`;
 }
 
 /** What anybody may know before an exam. */

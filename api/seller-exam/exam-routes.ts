@@ -1,15 +1,18 @@
 import type { Context } from "hono";
 import { z } from "zod";
+import { certUrl } from "../certification/links.ts";
 import { type Clients, clientOf } from "../kernel/client.ts";
 import { Problem } from "../kernel/errors.ts";
 import { formatUsd } from "../kernel/money.ts";
 import { inPath, json, optionalInQuery } from "../kernel/output.ts";
 import { type PaidRoute, paidRoute, type Route } from "../kernel/route.ts";
-import { consentTerms, EXAM_DESCRIPTION, examRecord, examTerms } from "./exam-document.ts";
+import { wantsHtml } from "../layout/negotiate.ts";
+import { consentTerms, EXAM_DESCRIPTION, examLinks, examStatus, examTerms } from "./exam-document.ts";
 import { EXAM_BODY, EXAM_REQUEST, type ExamRequest } from "./exam-request.ts";
-import { EXAM_RECORD, EXAM_TERMS, ORDERED } from "./exam-schemas.ts";
+import { EXAM_STATUS, EXAM_TERMS, ORDERED } from "./exam-schemas.ts";
 import type { ExamStore } from "./exam-store.ts";
 import { EXAM_NETWORK, EXAM_PRICE, RESULT_WITHIN_SECONDS, SELLER_CEILING } from "./products.ts";
+import { isExamId } from "./record.ts";
 import type { ExamIntake } from "./take-order.ts";
 
 export interface ExamRouteParts {
@@ -43,11 +46,12 @@ export const examRoutes = (parts: ExamRouteParts): readonly Route[] => [
   {
     method: "GET",
     path: "/exam/:id",
-    summary: "The permanent public record of an exam of a seller, with every request and answer",
+    summary: "What has become of an exam of a seller, and where its record and its evidence are",
     parameters: [inPath({ name: "id", description: "The exam's id.", schema: z.string().regex(/^[0-9a-f]{32}$/) })],
-    output: json(EXAM_RECORD),
+    output: json(EXAM_STATUS),
+    others: { 303: {} },
     problems: ["not_found"],
-    handle: (c) => record(c, parts),
+    handle: (c) => status(c, parts),
   },
 ];
 
@@ -77,7 +81,7 @@ function exampleOutput(baseUrl: string) {
     id,
     status: "incomplete",
     mode: "paid",
-    exam_url: `${baseUrl}/exam/${id}`,
+    ...examLinks(baseUrl, id),
     result_within_seconds: RESULT_WITHIN_SECONDS,
     origin: "https://seller.example",
     pay_to: "0x5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e",
@@ -125,13 +129,13 @@ async function seller(intake: ExamIntake, request: ExamRequest, { client, baseUr
   };
 }
 
-async function record(c: Context, { exams: { store }, baseUrl }: ExamRouteParts): Promise<Response> {
+/** A browser finds the same on the record's page. */
+async function status(c: Context, { exams: { store }, baseUrl }: ExamRouteParts): Promise<Response> {
   const id = c.req.param("id") ?? "";
-  const exam = /^[0-9a-f]{32}$/.test(id) ? await store.get(id) : null;
+  const exam = isExamId(id) ? await store.get(id) : null;
   if (exam === null) throw new Problem("not_found", { detail: `There is no exam ${id.slice(0, 40)}.` });
-  const evidence = exam.result === null ? null : await store.evidence(id);
-  return c.body(examRecord(exam, evidence, baseUrl), 200, {
-    "content-type": "application/json",
-    ...(exam.result === null ? { "cache-control": "no-store" } : {}),
-  });
+  c.header("x-robots-tag", "noindex");
+  c.header("vary", "Accept");
+  if (wantsHtml(c)) return c.redirect(new URL(certUrl(baseUrl, { id })).pathname, 303);
+  return c.json(examStatus(exam, baseUrl), 200, exam.result === null ? { "cache-control": "no-store" } : {});
 }

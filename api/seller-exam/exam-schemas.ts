@@ -7,12 +7,18 @@ const time = z.iso.datetime();
 const mode = z.enum(["paid", "passive"]).describe("`passive`: without consent, only unpaid requests.");
 const id = z.string().regex(/^[0-9a-f]{32}$/);
 
+const links = {
+  exam_url: z.url().describe("Its status."),
+  cert_url: z.url().describe("Its record, also as a page."),
+  evidence_url: z.url().describe("Every request and answer, once it has ended; 404 until then."),
+};
+
 /** The answer to a bought exam. */
 export const ORDERED = z.object({
   id,
   status: z.literal("incomplete"),
   mode,
-  exam_url: z.url(),
+  ...links,
   result_within_seconds: z.int(),
   origin: z.string(),
   pay_to: address,
@@ -27,32 +33,10 @@ const check = z.object({
   findings: z.array(z.object({ statement: z.string(), holds: z.boolean(), exchanges: z.array(z.int()) })),
 });
 
-const body = z.object({
-  bytes: z.int(),
-  sha256: z.string(),
-  text: z.string().nullable(),
-  base64: z.string().nullable(),
-  isWhole: z.boolean(),
-});
-const headers = z.record(z.string(), z.string());
-
-const exchange = z.object({
-  number: z.int(),
-  request: z.object({
-    method: z.string(),
-    url: z.string(),
-    headers,
-    body: z.string().nullable(),
-    family: z.int().optional(),
-  }),
-  answer: z.object({ status: z.int(), headers, body }).nullable(),
-  failure: z.string().nullable(),
-});
-
-/** The public record. Members from `certified` on are there once it has ended. */
-export const EXAM_RECORD = z.object({
+/** The status of an order. Members from `certified` on are there once it has ended. */
+export const EXAM_STATUS = z.object({
   id,
-  url: z.url(),
+  ...links,
   mode,
   origin: z.string(),
   request: z.object({
@@ -84,7 +68,6 @@ export const EXAM_RECORD = z.object({
   valid_until: time.nullable().optional(),
   correction: z.object({ reason: z.string(), at: time }).nullable().optional(),
   evidence_sha256: z.string().optional(),
-  evidence: z.array(exchange).optional(),
 });
 
 const texts = z.record(z.string(), z.string());

@@ -23,6 +23,8 @@ export type Consent =
       readonly expires: string;
     };
 
+export const isExamId = (text: string): boolean => /^[0-9a-f]{32}$/.test(text);
+
 /** The request that is examined. */
 export interface ExaminedRequest {
   readonly url: string;

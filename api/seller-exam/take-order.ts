@@ -8,6 +8,7 @@ import type { Intake, NotYet, Sale } from "../kernel/route.ts";
 import type { Address, Hex } from "../kernel/wallet.ts";
 import { isAccountSignature } from "../payments/signature.ts";
 import { consentText, consentToken, consentUrl, expiryFault, hasToken } from "./consent.ts";
+import { examLinks } from "./exam-document.ts";
 import {
   type ExamRequest,
   examId,
@@ -223,7 +224,7 @@ function ordered({ store, secret, settings: { baseUrl } }: IntakeParts, sale: Sa
     id,
     status: "incomplete",
     mode,
-    exam_url: `${baseUrl}${examPath(id)}`,
+    ...examLinks(baseUrl, id),
     result_within_seconds: RESULT_WITHIN_SECONDS,
     origin,
     pay_to: payTo,

@@ -1,5 +1,5 @@
 import { CHECK_TITLES } from "../../../packages/seller-check/src/exam/vocabulary.ts";
-import { badgeUrl, certUrl } from "../../certification/links.ts";
+import { badgeUrl, certUrl, evidenceUrl } from "../../certification/links.ts";
 import { formatUsd } from "../../kernel/money.ts";
 import { explorerTransactionUrl } from "../../kernel/networks.ts";
 import { placeDocument } from "../../log/log-overview.ts";
@@ -27,9 +27,6 @@ export interface SellerRecordParts {
   /** No trailing slash. */
   readonly baseUrl: string;
 }
-
-export const evidenceUrl = (baseUrl: string, order: Pick<ExamOrder, "id">): string =>
-  `${certUrl(baseUrl, order)}/evidence`;
 
 export const SELLER_BADGE = "x402 seller";
 

@@ -2,7 +2,7 @@ import type { Address } from "../../kernel/wallet.ts";
 import type { WebOrigin } from "../../kernel/web-origin.ts";
 import type { Signed, Signer } from "../../signing/document.ts";
 import type { ExamStore } from "../exam-store.ts";
-import type { EndedExam, Exam } from "../record.ts";
+import { type EndedExam, type Exam, isExamId } from "../record.ts";
 import { sellerCredential } from "./credential.ts";
 import type { Placed } from "./document.ts";
 import { payeeExams } from "./payee.ts";
@@ -34,8 +34,6 @@ export interface Published {
   credential(origin: WebOrigin): Promise<Signed<ReturnType<typeof sellerCredential>>>;
   payee(wallet: Address): Promise<ReturnType<typeof payeeExams>>;
 }
-
-const isExamId = (text: string): boolean => /^[0-9a-f]{32}$/.test(text);
 
 export function createPublished({ store, reader, signer, baseUrl, now }: PublishedParts): Published {
   const verification = async (origin: WebOrigin, at: Date) =>

@@ -1,4 +1,4 @@
-import { badgeUrl, certImageUrl, certJsonUrl, certUrl } from "../../certification/links.ts";
+import { badgeUrl, certImageUrl, certJsonUrl, certUrl, evidenceUrl } from "../../certification/links.ts";
 import { emblem } from "../../certification/pages/emblem.ts";
 import { formatUsd } from "../../kernel/money.ts";
 import { explorerAddressUrl, explorerTransactionUrl, NETWORKS } from "../../kernel/networks.ts";
@@ -10,7 +10,7 @@ import { logSection } from "../../log/log-section.ts";
 import type { Exam, KeptExchange } from "../record.ts";
 import { type ExamAppearance, examAppearance, uncertified } from "./appearance.ts";
 import { checksSection } from "./checks-section.ts";
-import { evidenceUrl, type Placed, SELLER_BADGE, type SellerRecordParts, sellerBadgeMarkdown } from "./document.ts";
+import { type Placed, SELLER_BADGE, type SellerRecordParts, sellerBadgeMarkdown } from "./document.ts";
 import { exchangesSection } from "./exchanges-section.ts";
 import { meaningSection } from "./meaning-section.ts";
 import { examHeadline, sellerLinkedData } from "./preview.ts";

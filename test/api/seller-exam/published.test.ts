@@ -53,6 +53,23 @@ describe("a seller's certificate", () => {
     expect(createHash("sha256").update(evidence.text).digest("hex")).toBe(sha256);
   });
 
+  test("is where the exam's status points, and where a browser that asks for the status is sent", async () => {
+    const { body, headers } = await get(`/exam/${passed}`);
+    expect(body).toMatchObject({
+      status: "complete",
+      certified: true,
+      exam_url: `${service.url}/exam/${passed}`,
+      cert_url: `${service.url}/cert/${passed}`,
+      evidence_url: `${service.url}/cert/${passed}/evidence`,
+    });
+    expect(headers.get("vary")).toMatch(/accept/i);
+    const sent = await fetch(`${service.url}/exam/${passed}`, {
+      headers: { accept: "text/html" },
+      redirect: "manual",
+    });
+    expect([sent.status, sent.headers.get("location")]).toEqual([303, `/cert/${passed}`]);
+  });
+
   test("is a page for browsers, on which a seller's script is text", async () => {
     const { status, text, headers } = await get(`/cert/${passed}`, "text/html");
     expect([status, headers.get("x-robots-tag")]).toEqual([200, null]);
@@ -137,8 +154,8 @@ describe("an exam that is not published", () => {
 
   test("that does not exist is 404, at each address", async () => {
     const id = "0".repeat(32);
-    expectProblem(await get(`/cert/${id}`), 404, "not_found");
-    expectProblem(await get(`/cert/${id}/evidence`), 404, "not_found");
+    for (const path of [`/exam/${id}`, `/cert/${id}`, `/cert/${id}/evidence`])
+      expectProblem(await get(path), 404, "not_found");
     expectProblem(await get(`/cert/${id}.tlog-proof`), 404, "not_found");
     expect((await get(`/badge/${id}.svg`, "image/*")).status).toBe(404);
   });

@@ -53,8 +53,10 @@ test("an honest seller that consents gets a public record of level full, for thr
   expect(await chain.usdcBalance(honest.payTo)).toBe(before + 3_000n);
   const replay = await again();
   expect([replay.text, replay.headers.get("x-idempotent-replay")]).toEqual([answer.text, "true"]);
-  const { text } = await send(`${service.url}/exam/${answer.body.id}`);
-  const evidence = text.slice(text.indexOf(',"evidence":') + 12, -1);
+  const links = ["exam_url", "cert_url", "evidence_url"].map((name) => [name, record[name]]);
+  expect(links).toEqual(["exam_url", "cert_url", "evidence_url"].map((name) => [name, answer.body[name]]));
+  expect(record).not.toHaveProperty("evidence");
+  const { text: evidence } = await send(String(answer.body.evidence_url));
   expect(createHash("sha256").update(evidence).digest("hex")).toBe(record.evidence_sha256);
   expect((JSON.parse(evidence) as unknown[]).length).toBeLessThanOrEqual(40);
 });
