@@ -58,8 +58,8 @@ export interface ExamResult {
   readonly outcome: "complete" | "interrupted";
   readonly level: Level;
   /**
-   * Whether it may be found by its origin and payee: it is complete, paid, and the consent still stood at its end. By its
-   * id alone it always is.
+   * Whether it may be found by its origin and payee: it is complete, paid, and the consent still stood when it began. By
+   * its id alone it always is.
    */
   readonly isPublic: boolean;
   /** Why it is not public, or was interrupted; null if it is public. */

@@ -5,7 +5,7 @@ import type { ExamStore, NewResult } from "./exam-store.ts";
 import { guardedPayer } from "./guarded-payer.ts";
 import type { ExamAccount, ExamLedger, ExamWork, StoredSignature, TakenExam, Visitor } from "./ports.ts";
 import { EXAM_ASSET, EXAM_NETWORK, MOST_OPEN, MOST_RUNS, PAYMENTS_A_RUN } from "./products.ts";
-import { type ExamOrder, VALID_DAYS } from "./record.ts";
+import { type ExamMode, type ExamOrder, VALID_DAYS } from "./record.ts";
 import { readsToken } from "./take-order.ts";
 
 export interface RunnerParts {
@@ -90,10 +90,11 @@ async function attempt(parts: RunnerParts, taken: TakenExam, lost: AbortSignal):
   const beganAt = parts.now();
   if (runs >= MOST_RUNS) return interrupted(parts, { before, runs, beganAt });
   if (order.mode === "paid" && !(await affordable(parts, order))) return NO_FUNDS_SECONDS;
-  const report = await hold(parts, taken, { endsAt: beganAt.getTime() + RUN_MS, lost });
+  const unpublished = await whyUnpublished(parts, order, lost);
+  const mode = unpublished === null ? "paid" : "passive";
+  const report = await hold(parts, taken, { mode, endsAt: beganAt.getTime() + RUN_MS, lost });
   const signed = (await parts.work.signatures(order.id)).filter((one) => one.run === run);
   const isSpent = await spentBy(parts, signed);
-  const unpublished = await whyUnpublished(parts, order, lost);
   return complete({ report, isSpent, unpublished, runs: runs + 1, beganAt, endedAt: parts.now() });
 }
 
@@ -104,11 +105,12 @@ async function affordable({ work, account, daily }: RunnerParts, { amount }: Exa
 }
 
 interface Bounds {
+  readonly mode: ExamMode;
   readonly endsAt: number;
   readonly lost: AbortSignal;
 }
 
-async function hold(parts: RunnerParts, taken: TakenExam, { endsAt, lost }: Bounds): Promise<ExamReport> {
+async function hold(parts: RunnerParts, taken: TakenExam, { mode, endsAt, lost }: Bounds): Promise<ExamReport> {
   const { visitor, ledger, payer, sleep, work } = parts;
   const { order } = taken;
   const { url, method, body, contentType, amount, payTo } = order;
@@ -121,7 +123,7 @@ async function hold(parts: RunnerParts, taken: TakenExam, { endsAt, lost }: Boun
     sleep,
     endsAt,
   };
-  return order.mode === "passive"
+  return mode === "passive"
     ? examinePassively({ resource, payable }, visiting)
     : examine({ resource, payable, other: null }, visiting);
 }
@@ -140,9 +142,13 @@ async function spentBy(
 }
 
 const PASSIVE = "Nobody proved control of the origin, so only unpaid requests were sent and nothing is certified.";
-const WITHDRAWN = "The consent no longer stood when the exam ended.";
+const WITHDRAWN =
+  "The consent no longer stood when the exam began, so only unpaid requests were sent and nothing is certified.";
 
-/** Why the result may not be found by its origin; null if it may. */
+/**
+ * Why the result will not be found by its origin; null if it will. Asked before anything is sent: a seller who could
+ * withdraw its consent after that would keep every FAIL unpublished.
+ */
 async function whyUnpublished(
   { visitor, baseUrl, now }: RunnerParts,
   { consent, origin, payTo }: ExamOrder,

@@ -46,7 +46,7 @@ export function examAppearance(exam: EndedExam, state: ExamState): ExamAppearanc
   }
 }
 
-/** An exam that certifies nothing: under way, passive, interrupted, or without consent at its end. */
+/** An exam that certifies nothing: under way, passive, interrupted, or without consent when it began. */
 export function uncertified({ result }: Exam): ExamAppearance {
   const nothing = { tone: "grey", word: "NONE" } as const;
   if (result === null)

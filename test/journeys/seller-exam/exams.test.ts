@@ -20,6 +20,7 @@ const shops = {
   freeHead: await forFile(openShop(chain, "HEAD is free")),
   passive: await forFile(openShop(chain)),
   withdrawn: await forFile(openShop(chain)),
+  regretting: await forFile(openShop(chain, "serves a replay")),
   refused: await forFile(openShop(chain)),
 };
 const service = await forFile(
@@ -118,7 +119,7 @@ test("without consent only unpaid requests are sent, and the record certifies no
   expect([next.answer.status, next.answer.text]).toEqual([503, expect.stringContaining("left alone")]);
 });
 
-test("a consent that is gone at the end leaves the record without a certificate", async () => {
+test("a consent that is gone when the exam begins leaves the record without a certificate, and nothing is paid", async () => {
   const { withdrawn } = shops;
   const url = `${withdrawn.url}/haiku`;
   const line = await lineFor(service.url, `${withdrawn.url}/sonnet`);
@@ -126,8 +127,20 @@ test("a consent that is gone at the end leaves the record without a certificate"
   const { answer } = await buyExam(service.url, payer, { url });
   expect(answer.body).toMatchObject({ mode: "paid" });
   const record = await ended(service.url, answer.body.id);
-  expect(record).toMatchObject({ status: "complete", level: "full", certified: false, valid_until: null });
-  expect(record.note).toMatch(/consent/);
+  expect(record).toMatchObject({ status: "complete", level: null, certified: false, valid_until: null, spent: "0.00" });
+  expect(record.note).toMatch(/consent no longer stood when the exam began/);
+  expect(await chain.usdcBalance(withdrawn.payTo)).toBe(0n);
+});
+
+test("a consent that is taken away during the exam keeps no FAIL unpublished", async () => {
+  const { regretting } = shops;
+  const url = `${regretting.url}/haiku`;
+  regretting.place(await lineFor(service.url, url));
+  regretting.before(({ isPaid }) => (isPaid ? regretting.place(null) : undefined));
+  const { answer } = await buyExam(service.url, payer, { url });
+  expect(await ended(service.url, answer.body.id)).toMatchObject({ level: null, note: null, spent: "0.002" });
+  const { body } = await send(`${service.url}/verify?origin=${regretting.url}`);
+  expect(body).toMatchObject({ tested: true, verified: false, reasons: [{ code: "current_fail" }, {}] });
 });
 
 const refusing = (order: Record<string, unknown>) =>
