@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Answer, Exchange } from "../../packages/seller-check/src/exam/exchange.ts";
 import type { CheckResult } from "../../packages/seller-check/src/exam/vocabulary.ts";
-import type { KeptBody, KeptExchange } from "./record.ts";
+import type { ChainSettlement, KeptBody, KeptExchange } from "./record.ts";
 
 /** How much of a body is kept, in bytes. */
 const KEPT_BYTES = 4_096;
@@ -59,13 +59,19 @@ export const keptChecks = (results: readonly CheckResult[]): readonly CheckResul
     findings: findings.map((finding) => ({ ...finding, statement: tame(finding.statement) })),
   }));
 
+interface Seen {
+  readonly exchanges: readonly Exchange[];
+  readonly settlements: readonly ChainSettlement[];
+}
+
 /**
- * The evidence as text: JSON of every exchange. A payment that somebody could still submit is left out, wherever it
- * stands: in a request, or in what the seller said of it.
+ * The evidence as text: JSON of every exchange, and of what the chain showed. A payment that somebody could still submit
+ * is left out, wherever it stands: in a request, or in what the seller said of it.
  * @param isSpent whether the authorization with this nonce is used, or can never be
  */
-export function evidenceOf(exchanges: readonly Exchange[], isSpent: (nonce: string) => boolean): string {
-  let text = JSON.stringify(exchanges.map(kept));
+export function evidenceOf({ exchanges, settlements }: Seen, isSpent: (nonce: string) => boolean): string {
+  const read = settlements.map(({ value, ...settled }) => ({ ...settled, value: value.toString() }));
+  let text = JSON.stringify({ exchanges: exchanges.map(kept), settlements: read });
   for (const header of new Set(exchanges.flatMap(({ request }) => HEADERS.map((name) => request.headers[name])))) {
     if (header === undefined) continue;
     const { nonce, signature } = paymentIn(header);

@@ -2,7 +2,7 @@ import type { Statement } from "../kernel/transaction.ts";
 import type { Address } from "../kernel/wallet.ts";
 import type { EndedExam, Exam, ExamOrder, ExamResult } from "./record.ts";
 
-/** A result with its evidence, JSON of `KeptExchange[]` as text. */
+/** A result with its evidence, JSON of `KeptEvidence` as text. */
 export interface NewResult extends ExamResult {
   readonly evidence: string;
 }
@@ -17,7 +17,7 @@ export interface ExamStore {
    */
   complete(id: string, run: string, result: NewResult): Promise<boolean>;
   get(id: string): Promise<Exam | null>;
-  /** JSON of `KeptExchange[]`, as it is hashed; null while there is no result. */
+  /** JSON of `KeptEvidence`, as it is hashed; null while there is no result. */
   evidence(id: string): Promise<string | null>;
   /** The newest public result about an origin, whether it still counts or not. */
   newestOf(origin: string): Promise<EndedExam | null>;

@@ -3,7 +3,7 @@ import type { Ledger } from "../../packages/seller-check/src/exam/ledger.ts";
 import type { Authorization } from "../../packages/seller-check/src/exam/payment.ts";
 import type { Address, Hex } from "../kernel/wallet.ts";
 import type { Refusal } from "./exam-request.ts";
-import type { Consent, ExamMode, ExamOrder } from "./record.ts";
+import type { ChainSettlement, Consent, ExamMode, ExamOrder } from "./record.ts";
 
 /** What a seller answered to an unpaid request, and whether its origin gives consent. JSON. */
 export type Found =
@@ -83,6 +83,15 @@ export interface Visitor {
 export interface ExamLedger extends Ledger {
   /** Which of these authorizations are used or canceled. */
   used(nonces: readonly Hex[]): Promise<ReadonlySet<Hex>>;
+  /**
+   * What these authorizations have moved after a block, in the order of their blocks.
+   * @param spent what they are known to have taken from the account: a node that shows less is asked again
+   */
+  settlements(given: {
+    readonly nonces: readonly Hex[];
+    readonly since: bigint;
+    readonly spent: bigint;
+  }): Promise<readonly ChainSettlement[]>;
 }
 
 /** Pays in exams. */

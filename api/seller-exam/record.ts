@@ -50,6 +50,16 @@ export interface ExamOrder extends ExaminedRequest {
   readonly orderedAt: Date;
 }
 
+/** A payment of an exam as the chain showed it at the exam's end, whatever the seller says of it. */
+export interface ChainSettlement {
+  readonly nonce: Hex;
+  readonly transaction: Hex;
+  readonly block: number;
+  readonly from: Address;
+  readonly to: Address;
+  readonly value: Atomic;
+}
+
 /**
  * What became of an exam. It never changes. `interrupted`: payments were signed twice, and neither run came to its end;
  * nothing is said about the seller then.
@@ -70,6 +80,8 @@ export interface ExamResult {
   readonly evidenceSha256: string;
   /** What its payments have taken from our account by its end, in atomic units; null if that is not known. */
   readonly spent: Atomic | null;
+  /** Its payments on the chain, in the order of their blocks. */
+  readonly settlements: readonly ChainSettlement[];
   /** How many runs it took. */
   readonly runs: number;
   readonly beganAt: Date;
@@ -106,6 +118,12 @@ export interface KeptBody {
   /** The beginning in base64, if it is not text; null if it is. */
   readonly base64: string | null;
   readonly isWhole: boolean;
+}
+
+/** What is kept of an exam: what was sent and answered, and what the chain showed of its payments. */
+export interface KeptEvidence {
+  readonly exchanges: readonly KeptExchange[];
+  readonly settlements: readonly (Omit<ChainSettlement, "value"> & { readonly value: string })[];
 }
 
 /** One request with its answer, as the evidence has it. */

@@ -5,7 +5,7 @@ import type { ExamStore, NewResult } from "./exam-store.ts";
 import { guardedPayer } from "./guarded-payer.ts";
 import type { ExamAccount, ExamLedger, ExamWork, StoredSignature, TakenExam, Visitor } from "./ports.ts";
 import { EXAM_ASSET, EXAM_NETWORK, MOST_OPEN, MOST_RUNS, PAYMENTS_A_RUN } from "./products.ts";
-import { type ExamMode, type ExamOrder, VALID_DAYS } from "./record.ts";
+import { type ChainSettlement, type ExamMode, type ExamOrder, VALID_DAYS } from "./record.ts";
 import { readsToken } from "./take-order.ts";
 
 export interface RunnerParts {
@@ -92,10 +92,12 @@ async function attempt(parts: RunnerParts, taken: TakenExam, lost: AbortSignal):
   if (order.mode === "paid" && !(await affordable(parts, order))) return NO_FUNDS_SECONDS;
   const unpublished = await whyUnpublished(parts, order, lost);
   const mode = unpublished === null ? "paid" : "passive";
+  const since = mode === "paid" ? await parts.ledger.block() : 0n;
   const report = await hold(parts, taken, { mode, endsAt: beganAt.getTime() + RUN_MS, lost });
   const signed = (await parts.work.signatures(order.id)).filter((one) => one.run === run);
   const isSpent = await spentBy(parts, signed);
-  return complete({ report, isSpent, unpublished, runs: runs + 1, beganAt, endedAt: parts.now() });
+  const settlements = await settledBy(parts, signed, { since, spent: report.spent ?? 0n });
+  return complete({ report, isSpent, settlements, unpublished, runs: runs + 1, beganAt, endedAt: parts.now() });
 }
 
 async function affordable({ work, account, daily }: RunnerParts, { amount }: ExamOrder): Promise<boolean> {
@@ -141,6 +143,13 @@ async function spentBy(
   return (nonce) => over.has(nonce);
 }
 
+const settledBy = async (
+  { ledger }: RunnerParts,
+  signed: readonly StoredSignature[],
+  read: { readonly since: bigint; readonly spent: bigint },
+): Promise<readonly ChainSettlement[]> =>
+  signed.length === 0 ? [] : ledger.settlements({ nonces: signed.map(({ nonce }) => nonce), ...read });
+
 const PASSIVE = "Nobody proved control of the origin, so only unpaid requests were sent and nothing is certified.";
 const WITHDRAWN =
   "The consent no longer stood when the exam began, so only unpaid requests were sent and nothing is certified.";
@@ -164,14 +173,15 @@ async function whyUnpublished(
 interface Held {
   readonly report: ExamReport;
   readonly isSpent: (nonce: string) => boolean;
+  readonly settlements: readonly ChainSettlement[];
   readonly unpublished: string | null;
   readonly runs: number;
   readonly beganAt: Date;
   readonly endedAt: Date;
 }
 
-function complete({ report, isSpent, unpublished, endedAt, ...run }: Held): NewResult {
-  const evidence = evidenceOf(report.exchanges, isSpent);
+function complete({ report, isSpent, settlements, unpublished, endedAt, ...run }: Held): NewResult {
+  const evidence = evidenceOf({ exchanges: report.exchanges, settlements }, isSpent);
   const isPublic = unpublished === null;
   return {
     ...run,
@@ -183,6 +193,7 @@ function complete({ report, isSpent, unpublished, endedAt, ...run }: Held): NewR
     evidence,
     evidenceSha256: evidenceDigest(evidence),
     spent: report.spent,
+    settlements,
     endedAt,
     validUntil: isPublic ? new Date(endedAt.getTime() + VALID_DAYS * 86_400_000) : null,
   };
@@ -193,7 +204,7 @@ const INTERRUPTED =
 
 /** Nothing was seen to its end, so there is nothing to show but the end itself. */
 function interrupted({ now }: RunnerParts, { runs, beganAt }: Begun): NewResult {
-  const evidence = "[]";
+  const evidence = evidenceOf({ exchanges: [], settlements: [] }, () => false);
   return {
     outcome: "interrupted",
     level: null,
@@ -203,6 +214,7 @@ function interrupted({ now }: RunnerParts, { runs, beganAt }: Begun): NewResult 
     evidence,
     evidenceSha256: evidenceDigest(evidence),
     spent: null,
+    settlements: [],
     runs,
     beganAt,
     endedAt: now(),

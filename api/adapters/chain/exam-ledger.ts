@@ -4,6 +4,7 @@ import type { Address, Hex } from "../../kernel/wallet.ts";
 import type { ExamLedger } from "../../seller-exam/ports.ts";
 import { EXAM_NETWORK } from "../../seller-exam/products.ts";
 import type { ChainReader } from "./chain-reader.ts";
+import { readSettlements, takenBy } from "./exam-settlements.ts";
 import { discreet } from "./rpc-errors.ts";
 
 /** What our own node says that cannot be: the exam is no fact about the seller then. */
@@ -24,6 +25,7 @@ export function createExamLedger(
     const { unused } = await funds(payer, nonces);
     return new Set(nonces.filter((nonce) => !unused.includes(nonce)));
   });
+  const settlements = readSettlements({ client, ledger, payer });
   return {
     network: ledger.network,
     now: discreet(ledger.now),
@@ -32,6 +34,14 @@ export function createExamLedger(
     spent: discreet(async (given) => {
       await refuseStandstill(client, given.since);
       return ledger.spent(given);
+    }),
+    settlements: discreet(async (given) => {
+      for (let look = 1; ; look++) {
+        const found = await settlements(given);
+        if (takenBy(found) >= given.spent) return found;
+        if (look === LOOKS) throw new NodeFault("the node has shown what the exam spent, and no longer shows it");
+        await sleep(PAUSE_MS);
+      }
     }),
     settlement: discreet(async (given) => {
       for (let look = 1; ; look++) {

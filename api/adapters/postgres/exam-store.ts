@@ -1,6 +1,7 @@
 import type pg from "pg";
 import type { CheckResult } from "../../../packages/seller-check/src/exam/vocabulary.ts";
 import { NETWORKS, networkOfChain } from "../../kernel/networks.ts";
+import type { Address, Hex } from "../../kernel/wallet.ts";
 import type { ExamStore, NewResult } from "../../seller-exam/exam-store.ts";
 import type { Consent, EndedExam, Exam, ExamMode, ExamOrder, ExamResult } from "../../seller-exam/record.ts";
 import { bytes, hex, inTransaction, named } from "./connection.ts";
@@ -25,6 +26,15 @@ export interface OrderColumns {
   ordered_at: Date;
 }
 
+interface SettlementColumns {
+  nonce: Hex;
+  transaction: Hex;
+  block: number;
+  from: Address;
+  to: Address;
+  value: string;
+}
+
 interface ResultColumns {
   outcome: ExamResult["outcome"] | null;
   level: ExamResult["level"];
@@ -33,6 +43,7 @@ interface ResultColumns {
   checks: string;
   evidence_sha256: Buffer;
   spent: string | null;
+  settlements: readonly SettlementColumns[] | null;
   runs: number;
   began_at: Date;
   ended_at: Date;
@@ -45,7 +56,10 @@ interface ResultColumns {
 export type ExamColumns = OrderColumns & ResultColumns;
 
 const COLUMNS = `e.*, r.outcome, r.level, r.is_public, r.note, r.checks, r.evidence_sha256, r.spent, r.runs, r.began_at,
-  r.ended_at, r.valid_until, c.reason, c.at AS corrected_at`;
+  r.ended_at, r.valid_until, c.reason, c.at AS corrected_at, (SELECT json_agg(json_build_object(
+    'nonce', '0x' || encode(s.nonce, 'hex'), 'transaction', '0x' || encode(s.tx, 'hex'), 'block', s.block_number,
+    'from', '0x' || encode(s.payer, 'hex'), 'to', '0x' || encode(s.pay_to, 'hex'), 'value', s.value::text)
+    ORDER BY s.block_number, s.nonce) FROM seller_exam_settlement s WHERE s.exam = e.id) AS settlements`;
 /** Public results. */
 export const ENDED = `SELECT ${COLUMNS} FROM seller_exam_result r JOIN seller_exam e ON e.id = r.exam
   LEFT JOIN seller_exam_correction c ON c.exam = r.exam WHERE r.is_public`;
@@ -147,8 +161,25 @@ const complete = (
         result.validUntil,
       ]),
     );
+    await addSettlements(client, id, result.settlements);
     return true;
   });
+
+const ADD_SETTLEMENT = `INSERT INTO seller_exam_settlement (exam, nonce, tx, block_number, payer, pay_to, value)
+  SELECT $1, * FROM unnest($2::bytea[], $3::bytea[], $4::bigint[], $5::bytea[], $6::bytea[], $7::numeric[])`;
+
+async function addSettlements(client: pg.PoolClient, id: string, all: ExamResult["settlements"]): Promise<void> {
+  if (all.length === 0) return;
+  const columns = [
+    all.map(({ nonce }) => bytes(nonce)),
+    all.map(({ transaction }) => bytes(transaction)),
+    all.map(({ block }) => block),
+    all.map(({ from }) => bytes(from)),
+    all.map(({ to }) => bytes(to)),
+    all.map(({ value }) => value.toString()),
+  ];
+  await client.query(named(ADD_SETTLEMENT, [id, ...columns]));
+}
 
 function parse(row: ExamColumns): Exam {
   return {
@@ -197,6 +228,7 @@ const parseResult = (row: ResultColumns, outcome: ExamResult["outcome"]): ExamRe
   checks: JSON.parse(row.checks) as readonly CheckResult[],
   evidenceSha256: row.evidence_sha256.toString("hex"),
   spent: row.spent === null ? null : BigInt(row.spent),
+  settlements: (row.settlements ?? []).map(({ value, ...settled }) => ({ ...settled, value: BigInt(value) })),
   runs: row.runs,
   beganAt: row.began_at,
   endedAt: row.ended_at,

@@ -2,10 +2,11 @@ import { CHECK_TITLES } from "../../../packages/seller-check/src/exam/vocabulary
 import { badgeUrl, certUrl, evidenceUrl } from "../../certification/links.ts";
 import { formatUsd } from "../../kernel/money.ts";
 import { explorerTransactionUrl } from "../../kernel/networks.ts";
+import type { Hex } from "../../kernel/wallet.ts";
 import { placeDocument } from "../../log/log-overview.ts";
 import type { LogPlace } from "../../log/log-place.ts";
 import type { EndedExam, Exam, ExamOrder } from "../record.ts";
-import type { NamedTransaction } from "./evidence.ts";
+import { compareSettlements, type NamedTransaction } from "./evidence.ts";
 import { type ExamState, verdictOf } from "./standing.ts";
 import { sellerVerifyUrl } from "./verification.ts";
 
@@ -43,11 +44,7 @@ export function sellerRecord(exam: Exam, parts: SellerRecordParts, now: Date) {
     ...found(exam, baseUrl),
     ...counted(parts.placed, baseUrl, now),
     correction: correction === null ? null : { reason: correction.reason, at: correction.at.toISOString() },
-    transactions: transactions.map(({ transaction, exchanges }) => ({
-      transaction,
-      explorer_url: explorerTransactionUrl(order.payment.network, transaction),
-      exchanges: [...exchanges],
-    })),
+    ...settled(exam, transactions),
     cert_url: certUrl(baseUrl, order),
     ...(places.length === 0 ? {} : { log: places.map((place) => placeDocument(place, baseUrl)) }),
     checked_at: now.toISOString(),
@@ -88,6 +85,26 @@ const found = ({ order, result }: Exam, baseUrl: string) => ({
   runs: result?.runs ?? null,
   evidence: result === null ? null : { url: evidenceUrl(baseUrl, order), sha256: result.evidenceSha256 },
 });
+
+/** What the chain showed, beside what the seller's answers claim. */
+function settled({ order, result }: Exam, named: readonly NamedTransaction[]) {
+  const { seen, claimed } = compareSettlements(named, result?.settlements ?? []);
+  const explorer_url = (transaction: Hex) => explorerTransactionUrl(order.payment.network, transaction);
+  return {
+    settlements: seen.map(({ value, claimedIn, ...one }) => ({
+      ...one,
+      value: value.toString(),
+      claimed_in: [...claimedIn],
+      explorer_url: explorer_url(one.transaction),
+    })),
+    claimed_settlements: claimed.map(({ transaction, exchanges, isOnChain }) => ({
+      transaction,
+      exchanges: [...exchanges],
+      on_chain: isOnChain,
+      explorer_url: explorer_url(transaction),
+    })),
+  };
+}
 
 /** Whether an exam certifies anything, and whether that still counts. */
 interface Counted {
@@ -156,6 +173,13 @@ export const issuedSellerCertificate = ({ order, result }: EndedExam) => ({
   level: result.level,
   checks: Object.fromEntries(result.checks.map(({ check, outcome }) => [check, outcome])),
   control: order.consent?.kind ?? null,
+  settlements_on_chain: result.settlements.map(({ transaction, block, from, to, value }) => ({
+    transaction,
+    block,
+    from,
+    to,
+    value: value.toString(),
+  })),
   evidence_sha256: result.evidenceSha256,
   issued_at: result.endedAt.toISOString(),
   valid_until: (result.validUntil ?? result.endedAt).toISOString(),

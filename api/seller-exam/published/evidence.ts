@@ -1,12 +1,33 @@
 import type { Hex } from "../../kernel/wallet.ts";
-import type { KeptExchange } from "../record.ts";
+import type { ChainSettlement, KeptEvidence, KeptExchange } from "../record.ts";
 
-/** A transaction that the seller's own answers name as the settlement. */
+/** A transaction that the seller's own answers name as the settlement: a claim, whether the chain has it or not. */
 export interface NamedTransaction {
   readonly transaction: Hex;
   /** Numbers of the exchanges whose answers name it. */
   readonly exchanges: readonly number[];
 }
+
+/** Claims and what the chain showed, each with what the other says of it. */
+export interface SettlementsTold {
+  readonly claimed: readonly (NamedTransaction & { readonly isOnChain: boolean })[];
+  readonly seen: readonly (ChainSettlement & { readonly claimedIn: readonly number[] })[];
+}
+
+/** Compares what the seller's answers name with the payments of the exam that the chain showed. */
+export const compareSettlements = (
+  named: readonly NamedTransaction[],
+  seen: readonly ChainSettlement[],
+): SettlementsTold => ({
+  claimed: named.map((claim) => ({
+    ...claim,
+    isOnChain: seen.some(({ transaction }) => transaction === claim.transaction),
+  })),
+  seen: seen.map((settled) => ({
+    ...settled,
+    claimedIn: named.find(({ transaction }) => transaction === settled.transaction)?.exchanges ?? [],
+  })),
+});
 
 /** At most: three payments, and whatever a seller makes up. */
 const MOST_NAMED = 10;
@@ -15,7 +36,7 @@ const LONGEST_HEADER = 8_192;
 
 /** Reads the kept evidence, the service's own text. */
 export const exchangesOf = (evidence: string | null): readonly KeptExchange[] =>
-  evidence === null ? [] : (JSON.parse(evidence) as readonly KeptExchange[]);
+  evidence === null ? [] : (JSON.parse(evidence) as KeptEvidence).exchanges;
 
 /** The transactions that `PAYMENT-RESPONSE` names, in the order in which they came. */
 export function namedTransactions(exchanges: readonly KeptExchange[]): readonly NamedTransaction[] {

@@ -16,7 +16,7 @@ export const publishedRoutes = (parts: PublishedRouteParts): readonly Route[] =>
   {
     method: "GET",
     path: "/cert/:id/evidence",
-    summary: "Every request and answer of a seller's exam, byte for byte as hashed",
+    summary: "Every request and answer of a seller's exam, and what the chain showed, byte for byte as hashed",
     parameters: [inPath({ name: "id", description: "The certificate's id.", schema: examId })],
     output: json(EVIDENCE),
     problems: ["not_found"],

@@ -3,6 +3,7 @@ import { CHECKS } from "../../../packages/seller-check/src/exam/vocabulary.ts";
 import {
   address,
   atomic,
+  bytes32,
   count,
   network,
   SERVICE,
@@ -17,7 +18,7 @@ import type { WebOrigin } from "../../kernel/web-origin.ts";
 import { LOG_PLACE } from "../../log/log-schemas.ts";
 import { CREDENTIAL_MEMBERS } from "../../signing/credential-schemas.ts";
 import type { Signed } from "../../signing/document.ts";
-import { type KeptExchange, VALID_DAYS } from "../record.ts";
+import { type KeptEvidence, VALID_DAYS } from "../record.ts";
 import type { sellerCredential } from "./credential.ts";
 import type { sellerRecord } from "./document.ts";
 import type { payeeExams } from "./payee.ts";
@@ -38,6 +39,17 @@ const level = z
 const httpMethod = z.string();
 /** The examined URL, as it was ordered. */
 const examinedUrl = z.string();
+
+const exchangeNumbers = z.array(count);
+
+const CHAIN_SETTLEMENT = z.object({
+  nonce: bytes32,
+  transaction: transactionHash,
+  block: count,
+  from: address,
+  to: address,
+  value: atomic,
+});
 
 const CONTROL = z
   .discriminatedUnion("kind", [
@@ -61,7 +73,7 @@ const CHECK = z
       z.object({
         statement: z.string().meta({ description: "True if `holds`. It may quote the seller's own words." }),
         holds: z.boolean(),
-        exchanges: z.array(count).meta({ description: "Numbers of the exchanges, in the evidence, that show it." }),
+        exchanges: exchangeNumbers.meta({ description: "Numbers of the exchanges, in the evidence, that show it." }),
       }),
     ),
   })
@@ -69,35 +81,40 @@ const CHECK = z
 
 const HEADERS = z.record(z.string(), z.string());
 
-/** What was kept of each request and answer. */
-export const EVIDENCE = z
-  .array(
-    z.object({
-      number: count,
-      request: z.object({
-        method: httpMethod,
-        url: z.string(),
-        headers: HEADERS,
-        body: z.string().nullable(),
-        family: z.literal([4, 6]).exactOptional(),
+const EXCHANGE = z.object({
+  number: count,
+  request: z.object({
+    method: httpMethod,
+    url: z.string(),
+    headers: HEADERS,
+    body: z.string().nullable(),
+    family: z.literal([4, 6]).exactOptional(),
+  }),
+  answer: z
+    .object({
+      status: z.int(),
+      headers: HEADERS,
+      body: z.object({
+        bytes: count,
+        sha256: sha256Hex,
+        text: z.string().nullable(),
+        base64: z.string().nullable(),
+        isWhole: z.boolean(),
       }),
-      answer: z
-        .object({
-          status: z.int(),
-          headers: HEADERS,
-          body: z.object({
-            bytes: count,
-            sha256: sha256Hex,
-            text: z.string().nullable(),
-            base64: z.string().nullable(),
-            isWhole: z.boolean(),
-          }),
-        })
-        .nullable(),
-      failure: z.string().nullable(),
-    }),
-  )
-  .meta({ id: "SellerEvidence" }) satisfies z.ZodType<KeptExchange[]>;
+    })
+    .nullable(),
+  failure: z.string().nullable(),
+});
+
+/** What was kept of an exam. */
+export const EVIDENCE = z
+  .object({
+    exchanges: z.array(EXCHANGE).meta({ description: "Every request, with what the seller answered." }),
+    settlements: z
+      .array(CHAIN_SETTLEMENT)
+      .meta({ description: "What the examiner read from the chain at the end, whatever the answers say." }),
+  })
+  .meta({ id: "SellerEvidence" }) satisfies z.ZodType<KeptEvidence>;
 
 /** The public record of an exam. */
 export const SELLER_RECORD = z
@@ -137,9 +154,22 @@ export const SELLER_RECORD = z
     badge_markdown: z.string().nullable(),
     verify_url: url.nullable(),
     correction: z.object({ reason: z.string(), at: time }).nullable(),
-    transactions: z
-      .array(z.object({ transaction: transactionHash, explorer_url: url, exchanges: z.array(count) }))
-      .meta({ description: "What the seller's answers name as settlements; `purchase` compares one with the chain." }),
+    settlements: z.array(CHAIN_SETTLEMENT.extend({ claimed_in: exchangeNumbers, explorer_url: url })).meta({
+      description:
+        "Read from the chain at the exam's end: what its payments moved. `claimed_in` are the exchanges whose answers name it.",
+    }),
+    claimed_settlements: z
+      .array(
+        z.object({
+          transaction: transactionHash,
+          exchanges: exchangeNumbers,
+          on_chain: z.boolean(),
+          explorer_url: url,
+        }),
+      )
+      .meta({
+        description: "The seller's claim: what its answers name. `on_chain`: it is one of `settlements`.",
+      }),
     cert_url: url,
     log: z.array(LOG_PLACE).exactOptional().meta({ description: "Its places in the log; absent until it has one." }),
     checked_at: time,

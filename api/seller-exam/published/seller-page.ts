@@ -11,6 +11,7 @@ import type { Exam, KeptExchange } from "../record.ts";
 import { type ExamAppearance, examAppearance, uncertified } from "./appearance.ts";
 import { checksSection } from "./checks-section.ts";
 import { type Placed, SELLER_BADGE, type SellerRecordParts, sellerBadgeMarkdown } from "./document.ts";
+import { compareSettlements, type SettlementsTold } from "./evidence.ts";
 import { exchangesSection } from "./exchanges-section.ts";
 import { meaningSection } from "./meaning-section.ts";
 import { examHeadline, sellerLinkedData } from "./preview.ts";
@@ -118,23 +119,45 @@ const linkTo = (network: Exam["order"]["payment"]["network"], transaction: Hex):
 
 function paymentsSection({ order, result }: Exam, { transactions }: Context): Markup {
   const { network } = order.payment;
+  const { seen, claimed } = compareSettlements(transactions, result?.settlements ?? []);
   return html`<section aria-labelledby="payments"><h2 id="payments">Payments</h2>
-${order.mode === "paid" && html`<p class="measure">The examiner paid as any buyer does. The settlements below are those that the seller’s answers name; the check of the purchase says whether the chain agrees.</p>`}
 ${facts(
   [
     ...(result === null ? [] : [["Spent at the seller", spent(result.spent)] as const]),
-    ...transactions.map(
-      ({ transaction, exchanges }) =>
-        [
-          `Settlement named in ${exchanges.length === 1 ? "answer" : "answers"} ${exchanges.join(", ")}`,
-          linkTo(network, transaction),
-        ] as const,
-    ),
     ["This exam was bought in", linkTo(network, order.settlement.transaction)],
   ],
   "ruled",
-)}</section>`;
+)}
+${
+  seen.length > 0 &&
+  html`<h3>What the chain showed</h3>${facts(
+    seen.map((one) => settledFact(network, one)),
+    "ruled",
+  )}`
 }
+${
+  claimed.length > 0 &&
+  html`<h3>What the seller’s answers claim</h3>${facts(
+    claimed.map((one) => claimFact(network, one)),
+    "ruled",
+  )}`
+}</section>`;
+}
+
+type OnNetwork = Exam["order"]["payment"]["network"];
+
+const settledFact = (network: OnNetwork, one: SettlementsTold["seen"][number]): readonly [string, Markup] => [
+  `${formatUsd(one.value)} USDC in block ${one.block}`,
+  html`${linkTo(network, one.transaction)} to <a class="mono" href="${explorerAddressUrl(network, one.to)}" rel="noopener nofollow">${one.to}</a>, ${one.claimedIn.length === 0 ? "which no answer names" : html`named in ${answers(one.claimedIn)}`}`,
+];
+
+const claimFact = (network: OnNetwork, one: SettlementsTold["claimed"][number]): readonly [string, Markup] => [
+  `Named in ${answers(one.exchanges)}`,
+  html`${linkTo(network, one.transaction)}, ${one.isOnChain ? "which the chain showed" : html`<strong>in which the chain showed no payment of this exam</strong>`}`,
+];
+
+const answers = (numbers: readonly number[]): string =>
+  `${numbers.length === 1 ? "answer" : "answers"} ${numbers.join(", ")}`;
 
 const spent = (atomic: bigint | null): string => (atomic === null ? "Not known" : `${formatUsd(atomic)} USDC`);
 

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { connect } from "../../../api/adapters/postgres/connection.ts";
 import { createExamStore } from "../../../api/adapters/postgres/exam-store.ts";
 import { isCurrent, type KeptExchange } from "../../../api/seller-exam/record.ts";
-import { sampleOrder, sampleResult, storeExam, storeOrder } from "../../support/seller-exam/samples.ts";
+import { evidenceText, sampleOrder, sampleResult, storeExam, storeOrder } from "../../support/seller-exam/samples.ts";
 import { connectOwner, freshDatabase } from "../../support/service/database.ts";
 
 /** An exchange without an answer, as evidence has it. */
@@ -29,7 +29,7 @@ test("an exam is kept as it was ordered and as it ended", async () => {
   const order = sampleOrder({ body: '{"topic":"rain"}', method: "POST" });
   const run = await storeOrder(pool, order);
   expect(await store.get(order.id)).toEqual({ order, result: null, correction: null });
-  const { evidence, ...result } = sampleResult({ evidence: JSON.stringify([failed("a\u0000b\ud800")]) });
+  const { evidence, ...result } = sampleResult({ evidence: evidenceText([failed("a\u0000b\ud800")]) });
   expect(await store.complete(order.id, run, { ...result, evidence })).toBe(true);
   expect(await store.get(order.id)).toEqual({ order, result, correction: null });
   expect(await store.evidence(order.id)).toBe(evidence);

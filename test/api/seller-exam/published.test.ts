@@ -25,7 +25,15 @@ const pool = await forFile(new pg.Pool({ connectionString: service.database.apiU
 const get = (path: string, accept = "application/json") => send(`${service.url}${path}`, { headers: { accept } });
 
 const held = (...exam: [Partial<ExamOrder>?, Partial<NewResult>?]) => heldIn(pool, ...exam);
-const passed = await held();
+/** What the chain showed, which is another transaction than the one that the seller names. */
+const SEEN = {
+  nonce: `0x${"0a".repeat(32)}`,
+  transaction: `0x${"0b".repeat(32)}`,
+  block: 77,
+  from: `0x${"0c".repeat(20)}`,
+  to: `0x${"0d".repeat(20)}`,
+} as const;
+const passed = await held({}, { settlements: [{ ...SEEN, value: 1_000n }] });
 
 describe("a seller's certificate", () => {
   test("is a record for programs, with its checks, its transactions and the digest of its evidence", async () => {
@@ -43,13 +51,16 @@ describe("a seller's certificate", () => {
       expired: false,
       superseded_by: null,
       correction: null,
-      transactions: [{ transaction: NAMED, explorer_url: `https://basescan.org/tx/${NAMED}`, exchanges: [1] }],
+      settlements: [{ ...SEEN, value: "1000", claimed_in: [] }],
+      claimed_settlements: [
+        { transaction: NAMED, explorer_url: `https://basescan.org/tx/${NAMED}`, exchanges: [1], on_chain: false },
+      ],
       cert_url: `${service.url}/cert/${passed}`,
       badge_url: `${service.url}/badge/${passed}.svg`,
     });
     const { url, sha256 } = body.evidence as { url: string; sha256: string };
     const evidence = await send(url);
-    expect(JSON.parse(evidence.text)).toEqual([EXCHANGE]);
+    expect(JSON.parse(evidence.text)).toEqual({ exchanges: [EXCHANGE], settlements: [] });
     expect(createHash("sha256").update(evidence.text).digest("hex")).toBe(sha256);
   });
 
@@ -79,6 +90,8 @@ describe("a seller's certificate", () => {
     expect(text).not.toContain("<script>alert");
     expect(text).toContain('rel="canonical"');
     expect(text).toContain(`<meta property="og:image" content="${service.url}/cert/${passed}/og.png">`);
+    expect(text).toMatch(/0\.001 USDC in block 77<\/dt><dd>.*which no answer names/s);
+    expect(text).toContain("in which the chain showed no payment of this exam");
   });
 
   test("has a picture for link previews, as a payer's has", async () => {
@@ -121,6 +134,8 @@ describe("a seller's certificate", () => {
     const forged = [
       record.replace('"level":"full"', '"level":"safe"'),
       record.replace("https://seller.example", "https://evil.example"),
+      record.replace('"block":77', '"block":78'),
+      record.replace('"value":"1000"', '"value":"999"'),
       record.replace('"check":"purchase","title"', '"check":"replay","title"'),
       record.replace(/"sha256":"[0-9a-f]{64}"/, `"sha256":"${"0".repeat(64)}"`),
     ];

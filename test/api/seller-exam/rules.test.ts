@@ -138,25 +138,24 @@ const exchange = (header: string, body: Uint8Array, headers: Record<string, stri
 test("a payment that could still be submitted is shown nowhere, not even where the seller repeats it", () => {
   const [live, spent] = [`0x${"ab".repeat(65)}`, `0x${"cd".repeat(65)}`];
   const [one, other] = [payment("0x01", live), payment("0x02", spent)];
-  const text = evidenceOf(
-    [exchange(one, bytes(`${live.toUpperCase()} ${one}`), { "x-echo": one }), exchange(other, bytes(spent))],
-    (nonce) => nonce === "0x02",
-  );
+  const exchanges = [
+    exchange(one, bytes(`${live.toUpperCase()} ${one}`), { "x-echo": one }),
+    exchange(other, bytes(spent)),
+  ];
+  const text = evidenceOf({ exchanges, settlements: [] }, (nonce) => nonce === "0x02");
   expect(text.toLowerCase()).not.toContain("ab".repeat(65));
   expect(text).not.toContain(one);
   expect(text).toContain(other);
   expect(text).toContain(spent);
-  expect(JSON.parse(text)).toHaveLength(2);
+  expect(JSON.parse(text).exchanges).toHaveLength(2);
 });
 
 test("whatever a seller sends becomes evidence that is JSON, well formed, bounded and without U+0000", () => {
   const anything = fc.tuple(fc.uint8Array({ maxLength: 6_000 }), fc.string({ unit: "binary" }), fc.string());
   fc.assert(
     fc.property(anything, ([body, value, name]) => {
-      const text = evidenceOf(
-        [exchange(payment("0x01", "0x00"), body, { [name]: `${value}\ud800\u0000` })],
-        () => true,
-      );
+      const exchanges = [exchange(payment("0x01", "0x00"), body, { [name]: `${value}\ud800\u0000` })];
+      const text = evidenceOf({ exchanges, settlements: [] }, () => true);
       expect(text.isWellFormed()).toBe(true);
       expect(text.length).toBeLessThan(40_000);
       expect(JSON.stringify(JSON.parse(text))).not.toMatch(/\\u0000|\\ud[89a-f]/i);

@@ -5,7 +5,7 @@ import { renderSellerPage } from "../../../api/seller-exam/published/seller-page
 import { renderSellerVerification } from "../../../api/seller-exam/published/seller-verification-page.ts";
 import { sellerVerification } from "../../../api/seller-exam/published/verification.ts";
 import type { EndedExam, Exam, KeptExchange } from "../../../api/seller-exam/record.ts";
-import { sampleOrder, sampleResult } from "../../support/seller-exam/samples.ts";
+import { evidenceText, sampleOrder, sampleResult } from "../../support/seller-exam/samples.ts";
 
 const NOW = new Date("2026-11-24T12:00:00.000Z");
 const baseUrl = "https://trust.test";
@@ -167,6 +167,6 @@ describe("an exam that certifies nothing", () => {
 });
 
 test("evidence is read as it was kept", () => {
-  expect(exchangesOf(JSON.stringify([exchange(1, "x")]))).toEqual([exchange(1, "x")]);
+  expect(exchangesOf(evidenceText([exchange(1, "x")]))).toEqual([exchange(1, "x")]);
   expect(exchangesOf(null)).toEqual([]);
 });

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { privateKeyToAccount } from "viem/accounts";
 import { expect, test } from "vitest";
 import { consentText } from "../../../api/seller-exam/consent.ts";
+import type { KeptEvidence } from "../../../api/seller-exam/record.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import { post, send } from "../../support/payments/requests.ts";
@@ -59,7 +60,17 @@ test("an honest seller that consents gets a public record of level full, for thr
   expect(record).not.toHaveProperty("evidence");
   const { text: evidence } = await send(String(answer.body.evidence_url));
   expect(createHash("sha256").update(evidence).digest("hex")).toBe(record.evidence_sha256);
-  expect((JSON.parse(evidence) as unknown[]).length).toBeLessThanOrEqual(40);
+  const kept = JSON.parse(evidence) as KeptEvidence;
+  expect(kept.exchanges.length).toBeLessThanOrEqual(40);
+  const { body } = await send(String(answer.body.cert_url));
+  const settlements = body.settlements as (typeof kept.settlements & { claimed_in: number[] }[])[number][];
+  expect(settlements).toMatchObject(kept.settlements);
+  for (const { transaction, block, ...moved } of kept.settlements) {
+    const receipt = await chain.client.getTransactionReceipt({ hash: transaction });
+    expect([Number(receipt.blockNumber), receipt.status]).toEqual([block, "success"]);
+    expect(moved).toMatchObject({ from: examiner.toLowerCase(), to: honest.payTo.toLowerCase(), value: "1000" });
+  }
+  expect(settlements.map(({ claimed_in }) => claimed_in.length > 0)).toEqual([true, true, true]);
 });
 
 test("a signature of the payee's wallet gives consent like a file", async () => {

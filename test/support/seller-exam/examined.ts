@@ -1,7 +1,9 @@
 import { createHash } from "node:crypto";
+import type { Hex } from "../../../api/kernel/wallet.ts";
 import type { NewResult } from "../../../api/seller-exam/exam-store.ts";
 import type { KeptExchange } from "../../../api/seller-exam/record.ts";
 import { CHECKS } from "../../../packages/seller-check/src/exam/vocabulary.ts";
+import { evidenceText } from "./samples.ts";
 
 const TRANSACTION = `0x${"cd".repeat(32)}`;
 const MISLEADING = `<img src=x onerror=alert(1)> \u202e${"long-words-without-a-break".repeat(40)}`;
@@ -39,10 +41,20 @@ const exchange = (number: number): KeptExchange => ({
   failure: number === 9 ? "the connection was closed on purpose" : null,
 });
 
-const evidence = JSON.stringify(Array.from({ length: 12 }, (_, place) => exchange(place + 1)));
+const evidence = evidenceText(Array.from({ length: 12 }, (_, place) => exchange(place + 1)));
+
+const settled = (place: number, transaction: string) => ({
+  nonce: `0x${String(place).repeat(64)}` as Hex,
+  transaction: transaction as Hex,
+  block: 31_415_926 + place,
+  from: `0x${"e8".repeat(20)}` as Hex,
+  to: `0x${"5e".repeat(20)}` as Hex,
+  value: 1_000n,
+});
 
 /** The result of a whole exam, whose seller writes whatever it likes. */
-export const EXAMINED: Pick<NewResult, "checks" | "evidence" | "evidenceSha256"> = {
+export const EXAMINED: Pick<NewResult, "checks" | "evidence" | "evidenceSha256" | "settlements"> = {
+  settlements: [settled(1, TRANSACTION), settled(2, `0x${"ab".repeat(32)}`)],
   checks: CHECKS.map((check) =>
     check === "binding"
       ? { check, outcome: "not_applicable", reason: "no other paid route of this origin is known", findings: [] }

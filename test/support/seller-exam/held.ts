@@ -1,7 +1,7 @@
 import type pg from "pg";
 import type { NewResult } from "../../../api/seller-exam/exam-store.ts";
 import type { ExamOrder, KeptExchange } from "../../../api/seller-exam/record.ts";
-import { sampleOrder, sampleResult, storeExam } from "./samples.ts";
+import { evidenceText, sampleOrder, sampleResult, storeExam } from "./samples.ts";
 
 /** The settlement that the seller's answer names. */
 export const NAMED = `0x${"cd".repeat(32)}`;
@@ -40,7 +40,7 @@ export async function heldIn(
   await storeExam(
     pool,
     stored,
-    sampleResult({ evidence: JSON.stringify([EXCHANGE]), checks: CHECKS, ...result, endedAt }),
+    sampleResult({ evidence: evidenceText([EXCHANGE]), checks: CHECKS, ...result, endedAt }),
   );
   return stored.id;
 }

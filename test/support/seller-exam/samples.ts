@@ -3,9 +3,15 @@ import type pg from "pg";
 import { createExamStore } from "../../../api/adapters/postgres/exam-store.ts";
 import { MAIN_NETWORK, NETWORKS } from "../../../api/kernel/networks.ts";
 import type { NewResult } from "../../../api/seller-exam/exam-store.ts";
-import { type ExamOrder, VALID_DAYS } from "../../../api/seller-exam/record.ts";
+import { type ExamOrder, type KeptEvidence, VALID_DAYS } from "../../../api/seller-exam/record.ts";
 
 const random32 = () => `0x${randomBytes(32).toString("hex")}` as const;
+
+/** Evidence as it is kept. */
+export const evidenceText = (
+  exchanges: KeptEvidence["exchanges"],
+  settlements: KeptEvidence["settlements"] = [],
+): string => JSON.stringify({ exchanges, settlements });
 
 /** An order of a paid exam with its consent. */
 export const sampleOrder = (over: Partial<ExamOrder> = {}): ExamOrder => ({
@@ -32,7 +38,7 @@ export const sampleOrder = (over: Partial<ExamOrder> = {}): ExamOrder => ({
 
 /** A public result of level `full`. */
 export function sampleResult(over: Partial<NewResult> = {}): NewResult {
-  const { evidence = "[]" } = over;
+  const { evidence = evidenceText([]) } = over;
   const endedAt = over.endedAt ?? new Date("2026-07-01T10:01:00Z");
   return {
     outcome: "complete",
@@ -43,6 +49,7 @@ export function sampleResult(over: Partial<NewResult> = {}): NewResult {
     evidence,
     evidenceSha256: createHash("sha256").update(evidence).digest("hex"),
     spent: 3_000n,
+    settlements: [],
     runs: 1,
     beganAt: new Date(endedAt.getTime() - 30_000),
     endedAt,

@@ -176,10 +176,21 @@ function sellerDifference(record: JsonObject, document: JsonObject): string | nu
   const { method, url } = objectOf(record.request);
   if (text({ method: method ?? null, url: url ?? null }) !== text(document.request)) return "they differ in request";
   if (text(objectOf(record.evidence).sha256) !== text(document.evidence_sha256)) return "they differ in evidence";
+  const { settlements_on_chain: logged } = document;
+  if (logged !== undefined && text(settlementsOf(record)) !== text(logged)) return "they differ in settlements";
   const checks = Array.isArray(record.checks) ? record.checks.map(objectOf) : [];
   const outcomes = Object.fromEntries(checks.map(({ check, outcome }) => [String(check), outcome ?? null]));
   return text(outcomes) === text(document.checks) ? null : "they differ in checks";
 }
+
+const settlementsOf = ({ settlements }: JsonObject): Json =>
+  (Array.isArray(settlements) ? settlements.map(objectOf) : []).map((one) => ({
+    transaction: one.transaction ?? null,
+    block: one.block ?? null,
+    from: one.from ?? null,
+    to: one.to ?? null,
+    value: one.value ?? null,
+  }));
 
 const reasonOf = (record: JsonObject): Json | undefined => objectOf(record.correction).reason;
 
