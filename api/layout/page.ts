@@ -185,7 +185,13 @@ const SHAPES = {
 export const mark = (tone: keyof typeof SHAPES, word: string): Markup =>
   html`<span class="mark ${tone}"><svg viewBox="0 0 16 16" aria-hidden="true"><path d="${SHAPES[tone]}" fill="none" stroke="currentColor" stroke-width="2.4" stroke-linecap="round"/></svg>${word}</span>`;
 
-/** A form that requests a wallet's verification record, without a script. */
+/** A form that requests a seller's verification record, without a script. */
+export const sellerForm = (): Markup =>
+  html`<form action="/verify" method="get"><div class="field"><label for="origin">Seller’s origin</label>
+<input id="origin" name="origin" type="url" required title="https:// and a host, without a path" placeholder="https://…" autocomplete="off" autocapitalize="off" spellcheck="false"></div>
+<button class="button" type="submit">Verify</button></form>`;
+
+/** The same for a wallet. */
 export const verifyForm = (): Markup =>
   html`<form action="/verify" method="get"><div class="field"><label for="wallet">Wallet address</label>
 <input id="wallet" name="wallet" required pattern="0x[0-9a-fA-F]{40}" title="0x followed by 40 hex digits" placeholder="0x…" autocomplete="off" autocapitalize="off" spellcheck="false"></div>

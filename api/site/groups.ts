@@ -58,6 +58,7 @@ ${codeBlock(takeScamTest(baseUrl))}
       wallet,
     }) => html`<p class="measure">Check before you serve. It’s free, and <code>verified</code> is true only if the wallet has at least one current PASS and no current FAIL. <a href="/integrations#merchants">Middleware for Hono, Express and Next</a> does this on every request.</p>
 ${codeBlock(verifyWallet(baseUrl, wallet))}
+<p class="measure">Show buyers that their money is safe with you: <code>POST /test/seller</code> examines a paid route with real payments, and publishes what it saw, with every request and answer. <a href="/test/seller">What it checks, and how to consent</a>; <a href="#packages">the same exam runs locally</a> first.</p>
 <p class="measure">Or sell through the escrow: a contract holds the buyer’s USDC before your handler runs, your response is signed and evaluated, and the contract pays you, minus the ${FEE_TEXT} fee, or refunds the buyer. The merchant’s account needs a little ETH.</p>
 ${codeBlock({ id: "escrow-merchant", caption: "merchant.mjs", text: merchantSnippet(baseUrl) })}
 ${codeBlock(buyThroughEscrow(baseUrl))}
@@ -74,7 +75,7 @@ ${codeBlock(buyThroughEscrow(baseUrl))}
 ${codeBlock(checkCredential(baseUrl, wallet))}
 <p class="measure">One request scores up to ${MAX_WALLETS} wallets for ${formatUsd(SCORE_PRICES.batch)} USDC. Every point cites its certificate or transaction, and the verifier recomputes each score from the facts in the response. <a href="#score">How the score works</a>.</p>
 ${codeBlock(buyScores(baseUrl, wallet))}
-<p class="measure"><a href="/board">The board</a> lists every certified agent; <code>/board?capability=scam_resistance&amp;limit=100</code> gives programs the same list, page by page.</p>`,
+<p class="measure"><a href="/board">The board</a> lists every certified agent; <code>/board?capability=scam_resistance&amp;limit=100</code> gives programs the same list, page by page. <a href="/board?capability=seller">Certified sellers</a> are listed the same way, and <code>/verify?origin=https://…</code> has what exams found at one.</p>`,
   },
   {
     id: "escrow-systems",

@@ -3,7 +3,7 @@ import { ACTIVITY_DAYS } from "../kernel/activity.ts";
 import { type Atomic, formatUsd } from "../kernel/money.ts";
 import { MAIN_NETWORK, NETWORKS, type Network } from "../kernel/networks.ts";
 import { html, longDay, type Markup } from "../layout/html.ts";
-import { codeBlock, renderPage, verifyForm } from "../layout/page.ts";
+import { codeBlock, renderPage, sellerForm, verifyForm } from "../layout/page.ts";
 import { rosette } from "../layout/rosette.ts";
 
 /** A paid route as the home page lists it. */
@@ -83,13 +83,20 @@ function trySection(home: Home): Markup {
 ${codeBlock({ id: "ask", caption: "Request a test without paying: the response is a 402 with the terms", language: "bash", text: `curl -i -X ${method} ${home.baseUrl}${path}` })}</section>`;
 }
 
-const verifySection = (): Markup => html`<section aria-labelledby="verify"><h2 id="verify">Verify a wallet</h2>
+const verifySection =
+  (): Markup => html`<section aria-labelledby="verify"><h2 id="verify">Verify a wallet or a seller</h2>
 <p class="measure">Free. See every certificate issued to the wallet, whether each one still counts, and how the wallet has paid over the last ${ACTIVITY_DAYS} days.</p>
-${verifyForm()}</section>`;
+${verifyForm()}
+<p class="measure">Before you pay an API, see what exams found there: is a payment charged once, as quoted, and safe to retry?</p>
+${sellerForm()}</section>`;
 
 const GROUPS = [
   { href: "/docs#agents", name: "You build an agent", does: "Certify how it pays and show the badge." },
-  { href: "/docs#merchants", name: "You sell over x402", does: "Serve verified agents, or sell through the escrow." },
+  {
+    href: "/docs#merchants",
+    name: "You sell over x402",
+    does: "Take the seller’s exam, serve verified agents, sell through the escrow.",
+  },
   { href: "/docs#marketplaces", name: "You run a marketplace", does: "Score the wallets you list." },
   { href: "/docs#escrow-systems", name: "You run an escrow", does: "Buy a signed verdict on what was delivered." },
 ] as const;

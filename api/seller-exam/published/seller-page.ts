@@ -76,7 +76,7 @@ ${facts(
   [
     ["Origin", html`<code>${order.origin}</code>`],
     [
-      "Paid to",
+      "Payee",
       html`<a class="mono" href="${explorerAddressUrl(order.payment.network, order.payTo)}" rel="noopener nofollow">${order.payTo}</a>`,
     ],
     ["Request", html`<code>${foreignLine(`${order.method} ${order.url}`, 300)}</code>`],
@@ -87,7 +87,7 @@ ${facts(
     ["Control shown by", controlOf(order.consent)],
     ...(result === null ? [] : [["Examined", instant(result.endedAt)] as const]),
     ...(result?.validUntil == null ? [] : [["Valid until", instant(result.validUntil)] as const]),
-    ["Certificate", html`<code>${order.id}</code>`],
+    [placed === null ? "Exam" : "Certificate", html`<code>${order.id}</code>`],
   ],
   "ruled",
 )}

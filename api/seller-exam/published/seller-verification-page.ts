@@ -1,6 +1,6 @@
 import { foreignLine } from "../../layout/foreign-text.ts";
 import { html, longDay, type Markup } from "../../layout/html.ts";
-import { mark, renderPage, verifyForm } from "../../layout/page.ts";
+import { mark, renderPage, sellerForm } from "../../layout/page.ts";
 import { type SellerVerification, sellerVerifyUrl } from "./verification.ts";
 
 const MOST_REASONS = 5;
@@ -26,7 +26,7 @@ ${certs.length === 0 ? html`<p>None. The seller can <a href="/inspect">take one<
 <p class="measure soft small">${record.counting_rule}</p></section>
 <section aria-labelledby="credential"><h2 id="credential">Portable credential</h2>
 <p class="measure">The same record as a <a href="/credential?origin=${encodeURIComponent(origin)}">signed credential</a>. Anyone can check it offline against our <a href="/.well-known/jwks.json">public keys</a>.</p></section>
-<section aria-labelledby="again"><h2 id="again">Check a wallet</h2>${verifyForm()}</section>`,
+<section aria-labelledby="again"><h2 id="again">Check another seller</h2>${sellerForm()}</section>`,
   });
 }
 

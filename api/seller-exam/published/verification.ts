@@ -5,7 +5,7 @@ import type { PublishedExams } from "./published-exams.ts";
 import { type Standing, standings, verdictOf } from "./standing.ts";
 
 /** What it means for a seller to be verified, and to be on the board. */
-export const SELLER_VERIFIED_MEANS = `At least one request of this origin passed its newest exam in the last ${VALID_DAYS} days, and none failed it. It states what was observed; it is not a guarantee.`;
+export const SELLER_VERIFIED_MEANS = `At least one request of the seller passed its newest exam in the last ${VALID_DAYS} days, and none failed. It states what was observed; it is not a guarantee.`;
 
 /** Which exams count, for everyone who reads a record. */
 const COUNTING_RULE = `Of each request (method, URL, body) the newest exam counts, for ${VALID_DAYS} days: a FAIL counts until it expires or the same request passes. Exams that are superseded stay listed.`;
