@@ -253,6 +253,7 @@ export async function build(config: Config, pool: pg.Pool, parts: BuildParts) {
       escrow,
       publish: publishing.publish,
       exams: examining.runner,
+      watchExams: examining.watch,
       integrate,
       published,
       watch,

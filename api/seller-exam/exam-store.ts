@@ -1,6 +1,5 @@
 import type { Statement } from "../kernel/transaction.ts";
-import type { Address } from "../kernel/wallet.ts";
-import type { EndedExam, Exam, ExamOrder, ExamResult } from "./record.ts";
+import type { Exam, ExamOrder, ExamResult } from "./record.ts";
 
 /** A result with its evidence, JSON of `KeptEvidence` as text. */
 export interface NewResult extends ExamResult {
@@ -19,10 +18,4 @@ export interface ExamStore {
   get(id: string): Promise<Exam | null>;
   /** JSON of `KeptEvidence`, as it is hashed; null while there is no result. */
   evidence(id: string): Promise<string | null>;
-  /** The newest public result about an origin, whether it still counts or not. */
-  newestOf(origin: string): Promise<EndedExam | null>;
-  /** The newest public result about each origin that is paid at this address, newest first. */
-  newestOfPayee(payTo: Address): Promise<readonly EndedExam[]>;
-  /** Public results, newest first; those that ended before a time, or all. */
-  list(page: { readonly before: Date | null; readonly limit: number }): Promise<readonly EndedExam[]>;
 }

@@ -101,6 +101,8 @@ export interface Exam {
   /** Null while it is incomplete. */
   readonly result: ExamResult | null;
   readonly correction: ExamCorrection | null;
+  /** When a payment that it rests on was found missing from the chain; null if none was. */
+  readonly reversedAt: Date | null;
 }
 
 /** An exam that has come to its end. */
@@ -146,6 +148,9 @@ export interface KeptExchange {
   readonly failure: string | null;
 }
 
+/** Whether a result counts for nothing, however new it is. */
+export const isVoid = ({ correction, reversedAt }: Exam): boolean => correction !== null || reversedAt !== null;
+
 /** Whether a public result still counts. */
-export const isCurrent = ({ result, correction }: Exam, now: Date): boolean =>
-  result?.validUntil != null && correction === null && now.getTime() < result.validUntil.getTime();
+export const isCurrent = (exam: Exam, now: Date): boolean =>
+  exam.result?.validUntil != null && !isVoid(exam) && now.getTime() < exam.result.validUntil.getTime();

@@ -23,6 +23,8 @@ export interface JobParts {
   readonly publish: (() => Promise<number>) | null;
   /** Runs exams of sellers; null where none are sold. */
   readonly exams: { runDue(): Promise<number>; idle(): Promise<void> } | null;
+  /** Looks at the payments of published exams until they are final. */
+  readonly watchExams: () => Promise<void>;
   /** Puts what waits into the transparency log. */
   readonly integrate: () => Promise<number>;
   /** What is said of the log elsewhere: one for each witness, so that none waits for another, and one for anchors. */
@@ -47,6 +49,7 @@ const ESCROW_EVERY_MS = 500;
 const ESCROW_BLOCKS_EVERY_MS = 2_000;
 const PUBLICATIONS_EVERY_MS = 2_000;
 const EXAMS_EVERY_MS = 1_000;
+const WATCH_EXAMS_EVERY_MS = 5_000;
 const INTEGRATE_EVERY_MS = 500;
 const OFFER_EVERY_MS = 500;
 const REFUND_OVERDUE_EVERY_MS = 10_000;
@@ -83,6 +86,7 @@ export function runJobs({
   escrow,
   publish,
   exams,
+  watchExams,
   integrate,
   published,
   watch,
@@ -121,6 +125,7 @@ export function runJobs({
     every(CONTESTS_EVERY_MS, "contests", () => escrow.answerContests()),
     ...(publish === null ? [] : [every(PUBLICATIONS_EVERY_MS, "erc8004", publish)]),
     ...(exams === null ? [] : [every(EXAMS_EVERY_MS, "exams", exams.runDue)]),
+    every(WATCH_EXAMS_EVERY_MS, "exam payments", watchExams),
     every(INTEGRATE_EVERY_MS, "log", () => integrate()),
     ...published.map(({ name, run }) => every(OFFER_EVERY_MS, name, run)),
     every(PUBLISH_EVERY_MS, "publish", () => upkeep.proofs.publishDue()),

@@ -3,8 +3,10 @@ import type pg from "pg";
 import type { Logger } from "pino";
 import { privateKeyToAccount } from "viem/accounts";
 import type { ChainReader } from "../adapters/chain/chain-reader.ts";
+import { createFinalView } from "../adapters/chain/exam-finality.ts";
 import { createExamLedger } from "../adapters/chain/exam-ledger.ts";
 import { createExamStore } from "../adapters/postgres/exam-store.ts";
+import { createExamWatch } from "../adapters/postgres/exam-watch.ts";
 import { createExamWork } from "../adapters/postgres/exam-work.ts";
 import { createLookupBudget } from "../adapters/postgres/lookup-budget.ts";
 import { createProbeStore } from "../adapters/postgres/probe-store.ts";
@@ -17,6 +19,7 @@ import { BudgetSpent } from "../score/lookup/lookup-ports.ts";
 import { EXAM_NETWORK, PROBES_AN_HOUR } from "../seller-exam/products.ts";
 import { createExamRunner, type ExamRunner } from "../seller-exam/run-exam.ts";
 import { createExamIntake } from "../seller-exam/take-order.ts";
+import { watchPayments } from "../seller-exam/watch-payments.ts";
 import { guard } from "./guard.ts";
 
 export interface ExamWires {
@@ -78,5 +81,7 @@ export function wireExams({ config, pool, chains, ownWallets, now, log }: ExamWi
           every,
           log,
         });
-  return { exams: { intake, store, isForSale: payer !== null }, runner };
+  const watched = createExamWatch(pool);
+  const watch = () => watchPayments({ watched, finalView: createFinalView(chain) });
+  return { exams: { intake, store, isForSale: payer !== null }, runner, watch };
 }

@@ -79,6 +79,7 @@ export const EFFECTS: readonly string[] = [
   "api/seller-exam/published/seller-addresses.ts",
   "api/seller-exam/run-exam.ts",
   "api/seller-exam/take-order.ts",
+  "api/seller-exam/watch-payments.ts",
   "api/settlement/look-up.ts",
   "api/settlement/sell-statement.ts",
   "api/site/count-figures.ts",

@@ -50,13 +50,15 @@ interface ResultColumns {
   valid_until: Date | null;
   reason: string | null;
   corrected_at: Date;
+  reversed_at: Date | null;
 }
 
 /** An exam with its result and its correction. */
 export type ExamColumns = OrderColumns & ResultColumns;
 
 const COLUMNS = `e.*, r.outcome, r.level, r.is_public, r.note, r.checks, r.evidence_sha256, r.spent, r.runs, r.began_at,
-  r.ended_at, r.valid_until, c.reason, c.at AS corrected_at, (SELECT json_agg(json_build_object(
+  r.ended_at, r.valid_until, c.reason, c.at AS corrected_at,
+  (SELECT at FROM seller_exam_gone g WHERE g.exam = e.id) AS reversed_at, (SELECT json_agg(json_build_object(
     'nonce', '0x' || encode(s.nonce, 'hex'), 'transaction', '0x' || encode(s.tx, 'hex'), 'block', s.block_number,
     'from', '0x' || encode(s.payer, 'hex'), 'to', '0x' || encode(s.pay_to, 'hex'), 'value', s.value::text)
     ORDER BY s.block_number, s.nonce) FROM seller_exam_settlement s WHERE s.exam = e.id) AS settlements`;
@@ -65,17 +67,9 @@ export const ENDED = `SELECT ${COLUMNS} FROM seller_exam_result r JOIN seller_ex
   LEFT JOIN seller_exam_correction c ON c.exam = r.exam WHERE r.is_public`;
 const GET = `SELECT ${COLUMNS} FROM seller_exam e LEFT JOIN seller_exam_result r ON r.exam = e.id
   LEFT JOIN seller_exam_correction c ON c.exam = e.id WHERE e.id = $1`;
-const OF_PAYEE = `SELECT * FROM (SELECT DISTINCT ON (r.origin) ${COLUMNS} FROM seller_exam_result r
-    JOIN seller_exam e ON e.id = r.exam LEFT JOIN seller_exam_correction c ON c.exam = r.exam
-    WHERE r.is_public AND r.pay_to = $1 ORDER BY r.origin, r.ended_at DESC) AS newest
-  ORDER BY ended_at DESC LIMIT 100`;
 
 /** Orders and results of exams: rows are added, and nothing else. */
 export function createExamStore(pool: pg.Pool): ExamStore {
-  const ended = async (text: string, values: readonly unknown[]): Promise<readonly EndedExam[]> => {
-    const { rows } = await pool.query<ExamColumns>(named(text, values));
-    return rows.map(parse).filter((exam): exam is EndedExam => exam.result !== null);
-  };
   return {
     adding,
     complete: (id, run, result) => complete(pool, { id, run }, result),
@@ -89,16 +83,6 @@ export function createExamStore(pool: pg.Pool): ExamStore {
       );
       return rows[0]?.evidence ?? null;
     },
-    async newestOf(origin) {
-      const [newest] = await ended(`${ENDED} AND r.origin = $1 ORDER BY r.ended_at DESC LIMIT 1`, [origin]);
-      return newest ?? null;
-    },
-    newestOfPayee: (payTo) => ended(OF_PAYEE, [bytes(payTo)]),
-    list: ({ before, limit }) =>
-      ended(
-        `${ENDED} AND r.ended_at < coalesce($1::timestamptz, 'infinity') ORDER BY r.ended_at DESC, r.exam DESC LIMIT $2`,
-        [before, limit],
-      ),
   };
 }
 
@@ -162,9 +146,11 @@ const complete = (
       ]),
     );
     await addSettlements(client, id, result.settlements);
+    if (result.isPublic && result.settlements.length > 0) await client.query(named(WATCH, [id]));
     return true;
   });
 
+const WATCH = "INSERT INTO seller_exam_watch (exam) VALUES ($1)";
 const ADD_SETTLEMENT = `INSERT INTO seller_exam_settlement (exam, nonce, tx, block_number, payer, pay_to, value)
   SELECT $1, * FROM unnest($2::bytea[], $3::bytea[], $4::bigint[], $5::bytea[], $6::bytea[], $7::numeric[])`;
 
@@ -186,6 +172,7 @@ function parse(row: ExamColumns): Exam {
     order: parseOrder(row),
     result: row.outcome === null ? null : parseResult(row, row.outcome),
     correction: row.reason === null ? null : { reason: row.reason, at: row.corrected_at },
+    reversedAt: row.reversed_at,
   };
 }
 

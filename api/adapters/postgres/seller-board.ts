@@ -15,12 +15,15 @@ interface RowColumns {
   requests: string;
 }
 
-/** As `standings` says: of each request the newest exam that was not withdrawn. $1 is now. */
+const STANDS = `NOT EXISTS (SELECT FROM seller_exam_correction c WHERE c.exam = r.exam)
+    AND NOT EXISTS (SELECT FROM seller_exam_gone g WHERE g.exam = r.exam)`;
+
+/** As `standings` says: of each request the newest exam that was neither withdrawn nor reversed. $1 is now. */
 const COUNTING = `fresh AS MATERIALIZED (
   SELECT r.exam, r.origin, r.pay_to, r.level, r.ended_at, r.valid_until,
     e.method, e.url, e.body, CASE WHEN e.body IS NOT NULL THEN e.content_type END AS content_type
   FROM seller_exam_result r JOIN seller_exam e ON e.id = r.exam
-  WHERE r.is_public AND r.valid_until > $1 AND NOT EXISTS (SELECT FROM seller_exam_correction c WHERE c.exam = r.exam)),
+  WHERE r.is_public AND r.valid_until > $1 AND ${STANDS}),
 counting AS (SELECT DISTINCT ON (origin, method, url, body, content_type) * FROM fresh
   ORDER BY origin, method, url, body, content_type, ended_at DESC, exam DESC),
 verified AS (SELECT origin, count(*) AS requests FROM counting GROUP BY origin HAVING bool_and(level IS NOT NULL))`;
@@ -59,7 +62,7 @@ export async function certifiedSellers(
 
 const TOTALS = `WITH ${COUNTING}, standing AS (
   SELECT r.origin, r.level IS NOT NULL AS passed FROM seller_exam_result r
-  WHERE r.is_public AND NOT EXISTS (SELECT FROM seller_exam_correction c WHERE c.exam = r.exam))
+  WHERE r.is_public AND ${STANDS})
 SELECT count(DISTINCT origin) AS tested, (SELECT count(*) FROM verified) AS certified,
   count(*) FILTER (WHERE passed) AS passed, count(DISTINCT origin) FILTER (WHERE passed) AS passed_origins,
   count(*) FILTER (WHERE NOT passed) AS failed, count(DISTINCT origin) FILTER (WHERE NOT passed) AS failed_origins
@@ -67,7 +70,7 @@ FROM standing`;
 
 type TotalColumns = Record<"tested" | "certified" | "passed" | "passed_origins" | "failed" | "failed_origins", string>;
 
-/** All published exams, without the withdrawn ones. */
+/** All published exams, without the withdrawn and the reversed ones. */
 export async function sellerTotals(pool: pg.Pool, now: Date): Promise<SellerTotals> {
   const { rows } = await pool.query<TotalColumns>(named(TOTALS, [now]));
   const [row] = rows;

@@ -7,7 +7,15 @@ export interface ExamAppearance {
   readonly tone: "pass" | "fail" | "grey";
   /** On its seal. */
   readonly word: "PASS" | "FAIL" | "NONE";
-  readonly state: "Current" | "Failed" | "Expired" | "Superseded" | "Corrected" | "Not certified" | "Under way";
+  readonly state:
+    | "Current"
+    | "Failed"
+    | "Expired"
+    | "Superseded"
+    | "Corrected"
+    | "Reversed"
+    | "Not certified"
+    | "Under way";
   readonly sentence: string;
   /** For pictures that caches keep: its dates are absolute. */
   readonly short: string;
@@ -24,6 +32,11 @@ export function examAppearance(exam: EndedExam, state: ExamState): ExamAppearanc
       const at = exam.correction?.at ?? endedAt;
       const sentence = `The examiner was wrong, and withdrew this ${word} on ${longDay(at)}. The record stays as it was and no longer counts.`;
       return { tone: "grey", word, state: "Corrected", sentence, short: `withdrawn ${day(at)}` };
+    }
+    case "reversed": {
+      const at = exam.reversedAt ?? endedAt;
+      const sentence = `A payment that this ${word} rests on was found missing from the chain on ${longDay(at)}. The record stays public and no longer counts.`;
+      return { tone: "grey", word, state: "Reversed", sentence, short: `reversed ${day(at)}` };
     }
     case "expired": {
       const sentence = `This ${word} is a true record of its exam, but its ${VALID_DAYS} days ended on ${longDay(until)}. Ask the seller for a fresh one.`;

@@ -44,6 +44,7 @@ export function sellerRecord(exam: Exam, parts: SellerRecordParts, now: Date) {
     ...found(exam, baseUrl),
     ...counted(parts.placed, baseUrl, now),
     correction: correction === null ? null : { reason: correction.reason, at: correction.at.toISOString() },
+    reversed_at: exam.reversedAt?.toISOString() ?? null,
     ...settled(exam, transactions),
     cert_url: certUrl(baseUrl, order),
     ...(places.length === 0 ? {} : { log: places.map((place) => placeDocument(place, baseUrl)) }),

@@ -67,7 +67,7 @@ function placed(exam: EndedExam, exams: readonly EndedExam[], at: Date): Placed 
   const all = standings(known, at);
   const own = all.find((one) => one.exam.order.id === exam.order.id);
   const newer = all.find(
-    (one) => one.state !== "corrected" && earlierOf(one.exam, [exam]).length > 0 && one.state !== "superseded",
+    ({ exam: one, state }) => (state === "counts" || state === "expired") && earlierOf(one, [exam]).length > 0,
   );
   return {
     exam,

@@ -142,9 +142,10 @@ export const SELLER_RECORD = z
     level,
     issued_at: time.nullable(),
     valid_until: time.nullable(),
-    fresh: z
-      .boolean()
-      .meta({ description: "Whether it counts: the newest of its request, not expired, not withdrawn." }),
+    fresh: z.boolean().meta({
+      description:
+        "Whether it counts: the newest of its request, not expired, not withdrawn, its payments on the chain.",
+    }),
     expired: z.boolean(),
     superseded_by: url.nullable(),
     earlier: z
@@ -154,6 +155,9 @@ export const SELLER_RECORD = z
     badge_markdown: z.string().nullable(),
     verify_url: url.nullable(),
     correction: z.object({ reason: z.string(), at: time }).nullable(),
+    reversed_at: time
+      .nullable()
+      .meta({ description: "When a payment that it rests on was found missing from the chain." }),
     settlements: z.array(CHAIN_SETTLEMENT.extend({ claimed_in: exchangeNumbers, explorer_url: url })).meta({
       description:
         "Read from the chain at the exam's end: what its payments moved. `claimed_in` are the exchanges whose answers name it.",
@@ -185,6 +189,7 @@ const REASON = z
     z.object({ code: z.literal("pass_expired"), ...NAMES_AN_EXAM }),
     z.object({ code: z.literal("pass_superseded"), ...NAMES_AN_EXAM }),
     z.object({ code: z.literal("pass_corrected"), ...NAMES_AN_EXAM }),
+    z.object({ code: z.literal("pass_reversed"), ...NAMES_AN_EXAM }),
     z.object({ code: z.literal("no_pass"), ...NAMES_NONE }),
     z.object({ code: z.literal("never_tested"), ...NAMES_NONE }),
   ])
@@ -202,6 +207,7 @@ const LISTED = z.object({
   expired: z.boolean(),
   superseded: z.boolean(),
   corrected: z.boolean(),
+  reversed: z.boolean(),
   issued: time,
   valid_until: time,
   cert_url: url,

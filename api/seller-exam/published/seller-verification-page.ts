@@ -50,8 +50,9 @@ ${mark(tone, cert.result.toUpperCase())}
 <span class="note soft small">${stateIn(cert)}, examined ${longDay(new Date(cert.issued))}${cert.level !== null && html`, level ${cert.level}`}. Paid to <span class="mono">${cert.pay_to}</span></span></li>`;
 };
 
-function stateIn({ fresh, corrected, superseded }: SellerVerification["certs"][number]): string {
+function stateIn({ fresh, corrected, reversed, superseded }: SellerVerification["certs"][number]): string {
   if (fresh) return "Counts";
   if (corrected) return "Withdrawn by the examiner";
+  if (reversed) return "A payment is gone from the chain";
   return superseded ? "Superseded" : "Expired";
 }

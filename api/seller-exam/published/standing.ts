@@ -1,7 +1,7 @@
-import { type EndedExam, isCurrent } from "../record.ts";
+import { type EndedExam, isCurrent, isVoid } from "../record.ts";
 
 /** What an origin's published exams may say of one of them. */
-export type ExamState = "counts" | "superseded" | "expired" | "corrected";
+export type ExamState = "counts" | "superseded" | "expired" | "corrected" | "reversed";
 
 export interface Standing {
   readonly exam: EndedExam;
@@ -19,12 +19,13 @@ const requestOf = ({ order: { method, url, body, contentType } }: EndedExam): st
 /**
  * Which of an origin's exams count: of each request the newest one, while it is fresh. So a FAIL stands until it expires
  * or the same request passes; a PASS of another request, or of the same with another body, does not touch it.
- * @param exams newest first; corrected ones count for nothing, as if they had not been held
+ * @param exams newest first; corrected and reversed ones count for nothing, as if they had not been held
  */
 export function standings(exams: readonly EndedExam[], now: Date): readonly Standing[] {
   const seen = new Set<string>();
   return exams.map((exam) => {
     if (exam.correction !== null) return { exam, state: "corrected" };
+    if (exam.reversedAt !== null) return { exam, state: "reversed" };
     const request = requestOf(exam);
     if (seen.has(request)) return { exam, state: "superseded" };
     seen.add(request);
@@ -32,11 +33,11 @@ export function standings(exams: readonly EndedExam[], now: Date): readonly Stan
   });
 }
 
-/** Published exams of the same request that ended before this one, newest first, without corrected ones. */
+/** Published exams of the same request that ended before this one, newest first, without those that count for nothing. */
 export const earlierOf = (exam: EndedExam, exams: readonly EndedExam[]): readonly EndedExam[] =>
   exams.filter(
     (one) =>
-      one.correction === null &&
+      !isVoid(one) &&
       one.order.id !== exam.order.id &&
       one.result.endedAt.getTime() <= exam.result.endedAt.getTime() &&
       requestOf(one) === requestOf(exam),

@@ -50,6 +50,7 @@ function certEntry({ exam, state }: Standing, baseUrl: string, now: Date) {
     expired: result.validUntil === null || now.getTime() >= result.validUntil.getTime(),
     superseded: state === "superseded",
     corrected: state === "corrected",
+    reversed: state === "reversed",
     age_days: Math.max(0, Math.floor((now.getTime() - result.endedAt.getTime()) / DAY_MS)),
     issued: result.endedAt.toISOString(),
     valid_until: (result.validUntil ?? result.endedAt).toISOString(),
@@ -81,6 +82,8 @@ function noPass(all: readonly Standing[], baseUrl: string) {
   switch (last.state) {
     case "corrected":
       return { code: "pass_corrected" as const, ...found };
+    case "reversed":
+      return { code: "pass_reversed" as const, ...found };
     case "superseded":
       return { code: "pass_superseded" as const, ...found };
     default:
@@ -90,6 +93,8 @@ function noPass(all: readonly Standing[], baseUrl: string) {
 
 function becameOf({ exam, state }: Standing): string {
   if (state === "corrected") return `was withdrawn on ${longDay(exam.correction?.at ?? exam.result.endedAt)}`;
+  if (state === "reversed")
+    return `rests on a payment that was found missing from the chain on ${longDay(exam.reversedAt ?? exam.result.endedAt)}`;
   if (state === "superseded") return "was superseded by a newer exam of the same request";
   return `expired on ${longDay(exam.result.validUntil ?? exam.result.endedAt)}`;
 }

@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { connect } from "../../../api/adapters/postgres/connection.ts";
+import { bytes, connect } from "../../../api/adapters/postgres/connection.ts";
 import { createExamStore } from "../../../api/adapters/postgres/exam-store.ts";
-import { isCurrent, type KeptExchange } from "../../../api/seller-exam/record.ts";
+import { createPublishedExamReader } from "../../../api/adapters/postgres/published-exams.ts";
+import { type Exam, isCurrent, type KeptExchange } from "../../../api/seller-exam/record.ts";
 import { evidenceText, sampleOrder, sampleResult, storeExam, storeOrder } from "../../support/seller-exam/samples.ts";
 import { connectOwner, freshDatabase } from "../../support/service/database.ts";
 
@@ -28,10 +29,10 @@ test("an exam is kept as it was ordered and as it ended", async () => {
   const store = createExamStore(pool);
   const order = sampleOrder({ body: '{"topic":"rain"}', method: "POST" });
   const run = await storeOrder(pool, order);
-  expect(await store.get(order.id)).toEqual({ order, result: null, correction: null });
+  expect(await store.get(order.id)).toEqual({ order, result: null, correction: null, reversedAt: null });
   const { evidence, ...result } = sampleResult({ evidence: evidenceText([failed("a\u0000b\ud800")]) });
   expect(await store.complete(order.id, run, { ...result, evidence })).toBe(true);
-  expect(await store.get(order.id)).toEqual({ order, result, correction: null });
+  expect(await store.get(order.id)).toEqual({ order, result, correction: null, reversedAt: null });
   expect(await store.evidence(order.id)).toBe(evidence);
   expect(await store.get("0".repeat(32))).toBeNull();
 });
@@ -46,8 +47,7 @@ test("a run that lost its lease adds nothing", async () => {
   expect(await store.complete(order.id, run, sampleResult())).toBe(false);
 });
 
-test("only public results are found by origin, payee and time", async () => {
-  const store = createExamStore(pool);
+test("only public results are found by origin and payee, newest first", async () => {
   const at = (minute: number) => new Date(Date.UTC(2026, 6, 2, 10, minute));
   const [origin, payTo] = ["https://found.example", `0x${"f0".repeat(20)}`] as const;
   const orders = [1, 2, 3].map(() => sampleOrder({ origin, payTo }));
@@ -55,13 +55,11 @@ test("only public results are found by origin, payee and time", async () => {
   await storeExam(pool, older, sampleResult({ endedAt: at(1) }));
   await storeExam(pool, newer, sampleResult({ endedAt: at(2), level: null }));
   await storeExam(pool, hidden, sampleResult({ endedAt: at(3), isPublic: false, validUntil: null, note: "passive" }));
-  expect((await store.newestOf(origin))?.order.id).toBe(newer.id);
-  expect((await store.newestOfPayee(payTo)).map(({ order }) => order.id)).toEqual([newer.id]);
-  const page = await store.list({ before: at(2), limit: 10 });
-  expect(page.map(({ order }) => order.id)).toContain(older.id);
-  expect(page.map(({ order }) => order.id)).not.toContain(newer.id);
-  expect((await store.get(hidden.id))?.result?.note).toBe("passive");
-  expect(await store.newestOf("https://elsewhere.example")).toBeNull();
+  const reader = createPublishedExamReader(pool);
+  for (const found of [await reader.ofOrigin(origin, at(4)), await reader.ofPayee(payTo, at(4))])
+    expect(found.map(({ order }) => order.id)).toEqual([newer.id, older.id]);
+  expect((await createExamStore(pool).get(hidden.id))?.result?.note).toBe("passive");
+  expect(await reader.ofOrigin("https://elsewhere.example", at(4))).toEqual([]);
 });
 
 test("a correction stands beside a result, which counts no more and stays as it is", async () => {
@@ -69,27 +67,62 @@ test("a correction stands beside a result, which counts no more and stays as it 
   const order = sampleOrder({ origin: "https://corrected.example" });
   await storeExam(pool, order, sampleResult());
   const during = new Date("2026-07-10T10:00:00Z");
-  const before = await store.newestOf(order.origin);
-  expect(before !== null && isCurrent(before, during)).toBe(true);
-  expect(before !== null && isCurrent(before, new Date("2026-07-31T10:01:00Z"))).toBe(false);
+  const before = (await store.get(order.id)) as Exam;
+  expect([isCurrent(before, during), isCurrent(before, new Date("2026-07-31T10:01:00Z"))]).toEqual([true, false]);
   await owner.query("INSERT INTO seller_exam_correction (exam, reason) VALUES ($1, 'our node was behind')", [order.id]);
-  const after = await store.newestOf(order.origin);
-  expect(after).toMatchObject({ result: before?.result, correction: { reason: "our node was behind" } });
-  expect(after !== null && isCurrent(after, during)).toBe(false);
+  const after = (await store.get(order.id)) as Exam;
+  expect(after).toMatchObject({ result: before.result, correction: { reason: "our node was behind" } });
+  expect(isCurrent(after, during)).toBe(false);
 });
 
-test.each(["seller_exam", "seller_exam_result", "seller_exam_correction", "seller_exam_signature"])(
-  "a row of %s cannot be changed or removed, even by its owner",
-  async (table) => {
-    const order = sampleOrder();
-    await storeExam(pool, order, sampleResult());
-    await owner.query("INSERT INTO seller_exam_correction (exam, reason) VALUES ($1, '')", [order.id]);
-    const signed = `INSERT INTO seller_exam_signature (nonce, exam, run, pay_to, value, valid_after, valid_before, cost)
+test("what the chain showed is kept exactly, and an exam whose own purchase is reversed counts no more", async () => {
+  const store = createExamStore(pool);
+  const settled = (byte: string, block: number, value: bigint) => ({
+    nonce: `0x${byte.repeat(32)}` as const,
+    transaction: `0x${"0b".repeat(32)}` as const,
+    block,
+    from: `0x${"0c".repeat(20)}` as const,
+    to: `0x${"0d".repeat(20)}` as const,
+    value,
+  });
+  const settlements = [settled("02", 7, 2n ** 200n), settled("01", 8, 1n)];
+  const order = sampleOrder({ origin: "https://reversed.example" });
+  await storeExam(pool, order, sampleResult({ settlements }));
+  expect((await store.get(order.id))?.result?.settlements).toEqual(settlements);
+  const { payment } = order;
+  await owner.query(
+    "INSERT INTO settlement_mark (chain, asset, payer, nonce, kind) VALUES (8453, $1, $2, $3, 'reversed')",
+    [bytes(payment.asset), bytes(payment.payer), bytes(payment.nonce)],
+  );
+  const reversed = (await store.get(order.id)) as Exam;
+  expect([reversed.reversedAt, isCurrent(reversed, order.orderedAt)]).toEqual([expect.any(Date), false]);
+  const waiting = "SELECT type FROM log_pending WHERE ref = $1 ORDER BY seq";
+  const { rows } = await owner.query(waiting, [order.id]);
+  expect(rows).toEqual([{ type: "seller_certificate" }, { type: "reversal" }]);
+});
+
+test.each([
+  "seller_exam",
+  "seller_exam_result",
+  "seller_exam_correction",
+  "seller_exam_signature",
+  "seller_exam_settlement",
+  "seller_exam_reversal",
+])("a row of %s cannot be changed or removed, even by its owner", async (table) => {
+  const order = sampleOrder();
+  await storeExam(pool, order, sampleResult());
+  await owner.query("INSERT INTO seller_exam_correction (exam, reason) VALUES ($1, '')", [order.id]);
+  await owner.query("INSERT INTO seller_exam_reversal (exam) VALUES ($1)", [order.id]);
+  await owner.query(
+    `INSERT INTO seller_exam_settlement (exam, nonce, tx, block_number, payer, pay_to, value)
+        VALUES ($1, decode(repeat('00', 32), 'hex'), decode(repeat('00', 32), 'hex'), 1, decode(repeat('00', 20), 'hex'), decode(repeat('00', 20), 'hex'), 1)`,
+    [order.id],
+  );
+  const signed = `INSERT INTO seller_exam_signature (nonce, exam, run, pay_to, value, valid_after, valid_before, cost)
       VALUES (decode(repeat(md5($1), 2), 'hex'), $1, $2, decode(repeat('00', 20), 'hex'), 1, 0, 1, 1)`;
-    await owner.query(signed, [order.id, randomUUID()]);
-    await expect(owner.query(`DELETE FROM ${table}`)).rejects.toThrow(/append-only/);
-    await expect(owner.query(`TRUNCATE ${table} CASCADE`)).rejects.toThrow(/append-only/);
-    const [column] = table === "seller_exam" ? ["id"] : ["exam"];
-    await expect(owner.query(`UPDATE ${table} SET ${column} = ${column}`)).rejects.toThrow(/append-only/);
-  },
-);
+  await owner.query(signed, [order.id, randomUUID()]);
+  await expect(owner.query(`DELETE FROM ${table}`)).rejects.toThrow(/append-only/);
+  await expect(owner.query(`TRUNCATE ${table} CASCADE`)).rejects.toThrow(/append-only/);
+  const [column] = table === "seller_exam" ? ["id"] : ["exam"];
+  await expect(owner.query(`UPDATE ${table} SET ${column} = ${column}`)).rejects.toThrow(/append-only/);
+});

@@ -10,6 +10,7 @@ import { forFile } from "../../support/for-file.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
 import { send } from "../../support/payments/requests.ts";
 import { EXCHANGE, FAIL, heldIn, NAMED, UNPUBLISHED } from "../../support/seller-exam/held.ts";
+import { sampleOrder } from "../../support/seller-exam/samples.ts";
 import { startService } from "../../support/service/service.ts";
 
 const DAY_MS = 86_400_000;
@@ -162,6 +163,10 @@ describe("an exam that is not published", () => {
     expect(page.text).toContain('content="noindex"');
     expect((await get(`/badge/${id}.svg`, "image/*")).status).toBe(404);
     expectProblem(await get(`/cert/${id}/og.png`), 404, "not_found");
+    expectProblem(await get(`/cert/${id}/credential`), 404, "not_found");
+    expect((await get(`/exam/${id}`)).headers.get("x-robots-tag")).toBe("noindex");
+    expect((await get(`/payee/${sampleOrder().payTo}`)).text).not.toContain(origin);
+    expect((await get(`/credential?origin=${origin}`)).body).toMatchObject({ credentialSubject: { tested: false } });
     expect((await get(`/verify?origin=${origin}`)).body).toMatchObject({ tested: false, certs: [] });
     expectProblem(await get(`/cert/${id}.tlog-proof`), 404, "not_found");
     expect((await get("/board?capability=seller")).text).not.toContain(origin);
@@ -174,6 +179,32 @@ describe("an exam that is not published", () => {
     expectProblem(await get(`/cert/${id}.tlog-proof`), 404, "not_found");
     expect((await get(`/badge/${id}.svg`, "image/*")).status).toBe(404);
   });
+});
+
+test("whatever a seller's URL says is text on every page that names it, and nothing in it is unseen", async () => {
+  const origin = "https://hostile.example";
+  const url = `${origin}/"><script>alert(1)</script>\u202e${"x".repeat(5_000)}`;
+  const payTo = `0x${"9e".repeat(20)}` as const;
+  const id = await held({ origin, url, payTo });
+  const entry = `/cert/${id}.tlog-proof`;
+  await expect.poll(async () => (await get(entry, "text/plain")).status, PATIENT).toBe(200);
+  const { log } = (await get(`/cert/${id}`)).body as { log: { index: number }[] };
+  const pages = [
+    `/cert/${id}`,
+    `/verify?origin=${origin}`,
+    "/board?capability=seller",
+    "/log",
+    `/log/entry/${log[0]?.index}`,
+  ];
+  for (const path of pages) {
+    const { status, text } = await get(path, "text/html");
+    expect([path, status]).toEqual([path, 200]);
+    expect(text.includes("<script>alert"), path).toBe(false);
+    expect(/(?![\n\t])[\p{Cc}\p{Cf}\p{Cs}]/u.exec(text)?.index, path).toBeUndefined();
+  }
+  for (const path of [`/badge/${id}.svg`, `/cert/${id}.tlog-proof`])
+    expect((await get(path, "*/*")).text, path).not.toContain("<script>alert");
+  expect((await get(`/payee/${payTo}`)).body).toMatchObject({ exams: [{ url }] });
 });
 
 describe("GET /verify?origin=", () => {

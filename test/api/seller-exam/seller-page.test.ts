@@ -37,7 +37,7 @@ function hostileExam(words: string): EndedExam {
     ],
   });
   const order = sampleOrder({ url: `https://seller.example/${words}`, method: "GET" });
-  return { order, result, correction: { reason: words, at: NOW } };
+  return { order, result, correction: { reason: words, at: NOW }, reversedAt: null };
 }
 
 const render = (exam: EndedExam, exchanges: readonly KeptExchange[]): string =>
@@ -141,7 +141,7 @@ describe("an exam that certifies nothing", () => {
   const uncertified = (over: Partial<Exam>): string => {
     const { evidence: _, ...result } = sampleResult({ isPublic: false, level: null, validUntil: null });
     return renderSellerPage(
-      { order: sampleOrder({ mode: "passive", consent: null }), result, correction: null, ...over },
+      { order: sampleOrder({ mode: "passive", consent: null }), result, correction: null, reversedAt: null, ...over },
       bare,
     );
   };

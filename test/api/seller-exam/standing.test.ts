@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { payeeExams } from "../../../api/seller-exam/published/payee.ts";
 import { earlierOf, standings, verdictOf } from "../../../api/seller-exam/published/standing.ts";
 import { sellerVerification } from "../../../api/seller-exam/published/verification.ts";
-import type { EndedExam, ExamOrder } from "../../../api/seller-exam/record.ts";
+import { type EndedExam, type ExamOrder, isVoid } from "../../../api/seller-exam/record.ts";
 import { sampleOrder, sampleResult } from "../../support/seller-exam/samples.ts";
 
 const DAY_MS = 86_400_000;
@@ -15,13 +15,14 @@ interface Plan {
   readonly level?: "full" | "safe" | null;
   readonly order?: Partial<ExamOrder>;
   readonly corrected?: boolean;
+  readonly reversed?: boolean;
 }
 
-function exam({ daysAgo, level = "full", order = {}, corrected = false }: Plan): EndedExam {
+function exam({ daysAgo, level = "full", order = {}, corrected = false, reversed = false }: Plan): EndedExam {
   const endedAt = new Date(NOW.getTime() - daysAgo * DAY_MS);
   const { evidence: _, ...result } = sampleResult({ endedAt, level });
   const correction = corrected ? { reason: "The examiner's clock was wrong.", at: NOW } : null;
-  return { order: sampleOrder(order), result, correction };
+  return { order: sampleOrder(order), result, correction, reversedAt: reversed ? NOW : null };
 }
 
 const FAIL = { level: null } as const;
@@ -68,6 +69,8 @@ describe("an origin is verified if the newest exam of a request is a PASS, and n
     ["a PASS of 30 days", [{ daysAgo: 30 }], false, ["pass_expired"]],
     ["a FAIL that was withdrawn", [{ daysAgo: 1, ...FAIL, corrected: true }, { daysAgo: 2 }], true, []],
     ["a PASS that was withdrawn", [{ daysAgo: 1, corrected: true }], false, ["pass_corrected"]],
+    ["a FAIL that was reversed", [{ daysAgo: 1, ...FAIL, reversed: true }, { daysAgo: 2 }], true, []],
+    ["a PASS that was reversed", [{ daysAgo: 1, reversed: true }], false, ["pass_reversed"]],
     [
       "a PASS that was withdrawn, over an older FAIL",
       [
@@ -89,20 +92,23 @@ describe("an origin is verified if the newest exam of a request is a PASS, and n
       { daysAgo: 2, ...FAIL },
       { daysAgo: 3, corrected: true },
       { daysAgo: 40, order: { url: `${origin}/old` } },
+      { daysAgo: 3, reversed: true },
     );
     expect(
-      certs.map(({ fresh, superseded, corrected, expired, age_days }) => [
+      certs.map(({ fresh, superseded, corrected, reversed, expired, age_days }) => [
         fresh,
         superseded,
         corrected,
+        reversed,
         expired,
         age_days,
       ]),
     ).toEqual([
-      [true, false, false, false, 1],
-      [false, true, false, false, 2],
-      [false, false, true, false, 3],
-      [false, false, false, true, 40],
+      [true, false, false, false, false, 1],
+      [false, true, false, false, false, 2],
+      [false, false, true, false, false, 3],
+      [false, false, false, false, true, 40],
+      [false, false, false, true, false, 3],
     ]);
     expect(certs[0]?.cert_url).toBe(`https://trust.test/cert/${certs[0]?.id}`);
   });
@@ -113,6 +119,7 @@ describe("an origin is verified if the newest exam of a request is a PASS, and n
       level: fc.constantFrom("full" as const, "safe" as const, null),
       order: fc.constantFrom({}, POST, { url: `${origin}/sonnet` }),
       corrected: fc.boolean(),
+      reversed: fc.boolean(),
     });
     fc.assert(
       fc.property(fc.array(plan, { maxLength: 12 }), (plans) => {
@@ -123,7 +130,7 @@ describe("an origin is verified if the newest exam of a request is a PASS, and n
         expect(verified).toBe(counting.length > 0 && counting.every((one) => verdictOf(one) === "pass"));
         for (const one of counting) {
           const newer = exams.slice(0, exams.indexOf(one));
-          expect(newer.some((other) => other.correction === null && earlierOf(other, [one]).length > 0)).toBe(false);
+          expect(newer.some((other) => !isVoid(other) && earlierOf(other, [one]).length > 0)).toBe(false);
           expect(NOW.getTime() - one.result.endedAt.getTime()).toBeLessThan(30 * DAY_MS);
         }
       }),
@@ -156,9 +163,10 @@ describe("a payee", () => {
     expect(told({ daysAgo: 1, ...FAIL, order: { consent } })).toEqual([["fail", "signature"]]);
   });
 
-  test("is told nothing that expired, was superseded or was withdrawn", () => {
+  test("is told nothing that expired, was superseded, withdrawn or reversed", () => {
     expect(told({ daysAgo: 30 })).toEqual([]);
     expect(told({ daysAgo: 1, corrected: true })).toEqual([]);
+    expect(told({ daysAgo: 1, reversed: true })).toEqual([]);
     expect(told({ daysAgo: 1, ...FAIL, order: { consent } }, { daysAgo: 2, order: { consent } })).toEqual([
       ["fail", "signature"],
     ]);

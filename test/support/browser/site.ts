@@ -1,6 +1,7 @@
 import pg from "pg";
 import { createCertificateStore } from "../../../api/adapters/postgres/certificate-store.ts";
 import { bytes } from "../../../api/adapters/postgres/connection.ts";
+import { createCorrections } from "../../../api/adapters/postgres/published-exams.ts";
 import { type Certificate, validUntil } from "../../../api/certification/certificate.ts";
 import { NETWORKS } from "../../../api/kernel/networks.ts";
 import type { NewResult } from "../../../api/seller-exam/exam-store.ts";
@@ -10,7 +11,7 @@ import { STOCK_CLIENTS } from "../behaviour/agents.ts";
 import { FAILING, PASSING, RESISTING, SCAMMED } from "../certification/samples.ts";
 import { startTestChain } from "../chain/chain.ts";
 import { EXAMINED } from "../seller-exam/examined.ts";
-import { sampleOrder, sampleResult, storeExam } from "../seller-exam/samples.ts";
+import { sampleOrder, sampleResult, storeExam, storeOrder } from "../seller-exam/samples.ts";
 import { startService, type TestService } from "../service/service.ts";
 
 const DAY_MS = 86_400_000;
@@ -94,6 +95,13 @@ async function seedSellers({ database }: TestService): Promise<Readonly<Record<s
   const origin = "https://haiku.example";
   const url = `${origin}/haiku`;
   const failed = await store({ origin, url }, { level: null, endedAt: new Date(Date.now() - 2 * DAY_MS) });
+  const corrected = await store({ origin: "https://corrected.example" }, {});
+  const reason = "Our node was behind, and did not show a transfer that was there. <b>It is now</b>.";
+  await createCorrections(pool).correct(corrected.slice("/cert/".length), reason);
+  const waiting = sampleOrder({ origin: "https://waiting.example" });
+  await storeOrder(pool, waiting);
+  const reversed = await store({ origin: "https://reversed.example" }, {});
+  await pool.query("INSERT INTO seller_exam_reversal (exam) VALUES ($1)", [reversed.slice("/cert/".length)]);
   const nothing = { isPublic: false, level: null, validUntil: null } as const;
   const pages = {
     "seller-pass": await store({ origin, url }, {}),
@@ -103,6 +111,14 @@ async function seedSellers({ database }: TestService): Promise<Readonly<Record<s
       { mode: "passive", consent: null },
       { ...nothing, note: "Nobody proved to be the seller." },
     ),
+    "seller-interrupted": await store({}, { ...nothing, outcome: "interrupted", checks: [], settlements: [] }),
+    "seller-expired": await store(
+      { origin: "https://expired.example" },
+      { level: "safe", endedAt: new Date(Date.now() - 40 * DAY_MS) },
+    ),
+    "seller-corrected": corrected,
+    "seller-reversed": reversed,
+    "seller-under-way": `/exam/${waiting.id}`,
     "seller-verification": `/verify?origin=${origin}`,
     "seller-verification-fail": "/verify?origin=https://seller.example",
     "seller-unknown": "/verify?origin=https://unknown.example",

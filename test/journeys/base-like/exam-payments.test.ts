@@ -1,0 +1,75 @@
+import { expect, test, vi } from "vitest";
+import { createChain } from "../../../api/adapters/chain/chain-reader.ts";
+import { createFinalView } from "../../../api/adapters/chain/exam-finality.ts";
+import { connect } from "../../../api/adapters/postgres/connection.ts";
+import { createExamWatch } from "../../../api/adapters/postgres/exam-watch.ts";
+import { createPublishedExamReader } from "../../../api/adapters/postgres/published-exams.ts";
+import { sellerVerification } from "../../../api/seller-exam/published/verification.ts";
+import { watchPayments } from "../../../api/seller-exam/watch-payments.ts";
+import { startBaseLike } from "../../support/base-like/base-like.ts";
+import { anotherTransaction, reorganise } from "../../support/chain/reorganisation.ts";
+import { eventually } from "../../support/eventually.ts";
+import { forFile } from "../../support/for-file.ts";
+import { broadcast } from "../../support/payments/on-chain.ts";
+import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
+import { holdPaid } from "../../support/seller-exam/paid.ts";
+import { connectOwner, freshDatabase } from "../../support/service/database.ts";
+
+// What becomes of a seller's certificate when Base takes back a payment of its exam after the result is out.
+
+vi.setConfig({ testTimeout: 120_000 });
+
+const FINAL_MINUTES = 16;
+const base = await forFile(startBaseLike());
+const { chain } = base;
+const database = await freshDatabase();
+const pool = await forFile(connect(database.apiUrl));
+const owner = await forFile(await connectOwner(database));
+const reader = createChain("eip155:8453", { rpcUrl: base.url, logBlockRange: 9_000 });
+const parts = { watched: createExamWatch(pool), finalView: createFinalView(reader) };
+const exams = createPublishedExamReader(pool);
+
+/** One look at whatever waits, as the job makes it. Nodes that lag may not know a block yet. */
+async function look(): Promise<void> {
+  await owner.query("UPDATE seller_exam_watch SET due_at = '-infinity'");
+  await watchPayments(parts).catch(() => undefined);
+}
+const waiting = async () => (await owner.query("SELECT FROM seller_exam_watch")).rowCount;
+const reasons = async (origin: string) => {
+  const found = await exams.ofOrigin(origin, new Date());
+  return sellerVerification({ origin: origin as never, exams: found }, "https://trust.test", new Date()).reasons;
+};
+
+const signs = async () => signPayment(await newPayer(chain), { validBefore: base.unixNow() + 300n });
+
+/** Settles the payment in a block of its own. */
+async function examined(name: string, signed: Signed) {
+  const origin = `https://${name}.example`;
+  const receipt = await chain.client.getTransactionReceipt({ hash: await broadcast(chain, signed) });
+  await holdPaid(pool, { origin, signed, transaction: receipt.transactionHash, block: Number(receipt.blockNumber) });
+  return { origin };
+}
+
+test("a payment that a reorganisation takes for good undoes the certificate once that is final; one that is settled again does not", async () => {
+  const [first, second, third] = [await signs(), await signs(), await signs()];
+  const again = await anotherTransaction(chain, second);
+  const kept = await examined("kept", first);
+  const moved = await examined("moved", second);
+  const lost = await examined("lost", third);
+  await reorganise(chain, 2, [[again, 0]]);
+  await base.caughtUp();
+  await look();
+  expect([await waiting(), await reasons(lost.origin)]).toEqual([3, []]);
+  await base.pass(FINAL_MINUTES);
+  await eventually(async () => {
+    await look();
+    return waiting();
+  }, 0);
+  expect(await reasons(kept.origin)).toEqual([]);
+  expect(await reasons(moved.origin)).toEqual([]);
+  expect(await reasons(lost.origin)).toMatchObject([{ code: "pass_reversed" }]);
+  const { rows } = await owner.query(
+    `SELECT e.origin FROM log_pending p JOIN seller_exam e ON e.id = p.ref WHERE p.type = 'reversal'`,
+  );
+  expect(rows).toEqual([{ origin: lost.origin }]);
+});
